@@ -189,6 +189,12 @@ static void follow_writers(struct program *p, struct slice saved, const struct o
     writer_documents_set_domains(p->documents, now->domains, now->domain_count);
 }
 
+static uint32_t override_ttl_s(const struct options *options)
+{
+    const uint32_t ttl_s = options->engine.ttl_s;
+    return ttl_s == ENGINE_TTL_DEFAULT_S ? ENGINE_OVERRIDE_TTL_S : ttl_s;
+}
+
 static void on_config(void *data, const struct options *before, const struct options *now)
 {
     struct program *p = data;
@@ -208,6 +214,7 @@ static void on_config(void *data, const struct options *before, const struct opt
     }
     if (p->sync) {
         store_sync_set_clients(p->sync, options_want_client_index(now));
+        store_sync_set_overrides(p->sync, now->engine.overrides, override_ttl_s(now));
     }
     if (p->keeper) {
         snapshot_keeper_set(p->keeper, now->snapshot_interval_ms, now->snapshot_max_ms);
@@ -438,6 +445,8 @@ static void start_sync(struct program *p)
         .on_config = on_document,
         .wants_stubs = p->options.stubzones,
         .on_stubs = on_stubs,
+        .wants_overrides = p->options.engine.overrides,
+        .override_ttl_s = override_ttl_s(&p->options),
         .wants_clients = options_want_client_index(&p->options),
         .on_visible = on_visible,
         .on_ready = on_ready,

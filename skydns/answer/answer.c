@@ -317,8 +317,9 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
         rr_list_shuffle_addresses(&answer->plan.answers, &random);
         rr_list_shuffle_addresses(&answer->plan.additionals, &random);
     }
-    if (answer->plan.answers.count > 1 && answer->rule != ANSWER_BY_HOSTS &&
-        answer->rule != ANSWER_BY_DNS64) { /* one record keeps its TTL */
+    const bool keeps_ttls = answer->rule == ANSWER_BY_HOSTS || answer->rule == ANSWER_BY_ALIAS ||
+                            answer->rule == ANSWER_BY_OVERRIDE || answer->rule == ANSWER_BY_DNS64;
+    if (answer->plan.answers.count > 1 && !keeps_ttls) { /* one record keeps its TTL */
         rr_list_level_ttls(&answer->plan.answers, answer->config->settings.ttl_s);
     }
     return ENGINE_REPLY;

@@ -85,7 +85,9 @@ const struct dname *answer_get_ipv4_reverse(const struct answer *answer);
 /* The rule for an external name that made the answer, instead of records or an upstream. */
 enum answer_rule {
     ANSWER_BY_SOURCE, /* none: our records, an upstream, or a refusal */
+    ANSWER_BY_ALIAS,
     ANSWER_BY_HOSTS,
+    ANSWER_BY_OVERRIDE,
     ANSWER_BY_SPECIAL_NAME,
     ANSWER_BY_NO_AAAA,
     ANSWER_BY_DNS64,

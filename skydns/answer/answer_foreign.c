@@ -56,17 +56,17 @@ static void begin_hosts_answer(struct answer *a)
 
 /* Other types of a name are upstream's; if none `is_asked`, they are denied without an SOA: a hosts
  * file has none. */
-static bool answer_hosts_name(struct answer *a, bool is_asked)
+static enum override_outcome answer_hosts_name(struct answer *a, bool is_asked)
 {
     const struct hosts_table *hosts = a->config->hosts;
     size_t count;
     const struct ip *ips = hosts ? hosts_table_find(hosts, &a->asked, &count) : NULL;
     if (!ips || (is_asked && !is_address_type(a))) {
-        return false;
+        return ips ? OVERRIDE_OTHER_TYPE : OVERRIDE_NONE;
     }
     begin_hosts_answer(a);
     add_addresses(a, ips, count);
-    return true;
+    return OVERRIDE_ANSWERED;
 }
 
 bool answer_hosts_address(struct answer *a, const struct ip *ip)
@@ -83,9 +83,7 @@ bool answer_hosts_address(struct answer *a, const struct ip *ip)
     return true;
 }
 
-/* NODATA or NXDOMAIN, to be kept for so long. The SOA is the root's, since no domain of ours has
- * the name. */
-static void deny_external(struct answer *a, enum dns_rcode rcode, uint32_t ttl_s)
+void answer_deny_external(struct answer *a, enum dns_rcode rcode, uint32_t ttl_s)
 {
     static const struct dname root = {.len = 1};
     a->zone = &a->config->zones[0]; /* its name server and hostmaster */
@@ -99,7 +97,7 @@ static void deny_external(struct answer *a, enum dns_rcode rcode, uint32_t ttl_s
  * would not take SERVFAIL for an answer. */
 static void deny_short_name(struct answer *a)
 {
-    deny_external(a, DNS_RCODE_NXDOMAIN, a->config->settings.min_ttl_s);
+    answer_deny_external(a, DNS_RCODE_NXDOMAIN, a->config->settings.min_ttl_s);
 }
 
 /* ---- Special names ---- */
@@ -133,8 +131,8 @@ static bool answer_special_name(struct answer *a)
     a->plan.is_authoritative = false;
     a->rule = ANSWER_BY_SPECIAL_NAME;
     if (a->plan.answers.count == 0) {
-        deny_external(a, kind == SPECIAL_DENIED ? DNS_RCODE_NXDOMAIN : DNS_RCODE_NOERROR,
-                      SPECIAL_TTL_S);
+        answer_deny_external(a, kind == SPECIAL_DENIED ? DNS_RCODE_NXDOMAIN : DNS_RCODE_NOERROR,
+                             SPECIAL_TTL_S);
     }
     return true;
 }
@@ -161,7 +159,7 @@ static void end_mapped(struct answer *a)
         answer_unknown(a);
     } else if (!answers->is_cut &&
                (answers->count == 0 || answers->items[answers->count - 1].type != RR_AAAA)) {
-        deny_external(a, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S);
+        answer_deny_external(a, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S);
     }
 }
 
@@ -195,7 +193,7 @@ static bool answer_ipv6(struct answer *a, bool is_asked)
     if (synthesis_denies_aaaa(a->config, &a->asked)) {
         a->plan.is_authoritative = false;
         a->rule = ANSWER_BY_NO_AAAA;
-        deny_external(a, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S);
+        answer_deny_external(a, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S);
         return true;
     }
     return is_asked && a->follow.may_map && a->in.question->qclass == DNS_CLASS_IN &&
@@ -213,6 +211,18 @@ static bool answer_made_reverse(struct answer *a)
     a->follow.is_deferred = true;
     a->follow.deferral->kind = ENGINE_DEFER_FORWARD;
     return true;
+}
+
+/* The first that knows the name counts. False: its upstream is asked. */
+static bool answer_external(struct answer *a, bool is_asked)
+{
+    enum override_outcome outcome = answer_setting_alias(a, is_asked);
+    outcome = outcome == OVERRIDE_NONE ? answer_hosts_name(a, is_asked) : outcome;
+    outcome = outcome == OVERRIDE_NONE ? answer_override(a, is_asked) : outcome;
+    if (outcome == OVERRIDE_ANSWERED || (outcome == OVERRIDE_NONE && answer_special_name(a))) {
+        return true;
+    }
+    return answer_ipv6(a, is_asked) || (outcome == OVERRIDE_NONE && answer_made_reverse(a));
 }
 
 /* A question of another server of stub zones would be asked in a circle. It is refused at once: one
@@ -275,8 +285,7 @@ void answer_foreign(struct answer *a)
     }
     const bool is_asked = find_servers(a);
     const bool is_external = !engine_config_zone(a->config, &a->asked);
-    if (is_external && (answer_hosts_name(a, is_asked) || answer_special_name(a) ||
-                        answer_ipv6(a, is_asked) || answer_made_reverse(a))) {
+    if (is_external && answer_external(a, is_asked)) {
         return;
     }
     forward(a, is_asked);

@@ -7,6 +7,7 @@
  *                       a-b-c-d.<namespace>.pod.<domain> without records
  *     answer_reverse.c  PTR, and the networks that are ours (reverse_zone.h)
  *     answer_foreign.c  other domains: hosts files, stub zones, the general nameservers
+ *     answer_override.c aliases and overrides of other domains' names
  *     answer_meta.c     class CHAOS, ANY, and what is no question about records */
 #ifndef SKYDNS_ANSWER_ANSWER_INTERNAL_H
 #define SKYDNS_ANSWER_ANSWER_INTERNAL_H
@@ -96,6 +97,16 @@ bool answer_reverse(struct answer *a);
 
 /* A name outside our domains, or in a stub zone. */
 void answer_foreign(struct answer *a);
+/* Its alias of the settings; its override. OVERRIDE_OTHER_TYPE: the name is one, but what is asked
+ * for is its upstream's, if there `is_asked` one. */
+enum override_outcome { OVERRIDE_NONE, OVERRIDE_ANSWERED, OVERRIDE_OTHER_TYPE };
+enum override_outcome answer_setting_alias(struct answer *a, bool is_asked);
+enum override_outcome answer_override(struct answer *a, bool is_asked);
+
+/* NODATA or NXDOMAIN of an external name, to be kept for so long. The SOA is the root's, since no
+ * domain of ours has the name. */
+void answer_deny_external(struct answer *a, enum dns_rcode rcode, uint32_t ttl_s);
+
 /* A reverse name, in no domain of ours, that spells the address. True: hosts files answer it. */
 bool answer_hosts_address(struct answer *a, const struct ip *ip);
 

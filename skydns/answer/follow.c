@@ -1,4 +1,4 @@
-#include "skydns/answer/follow.h"
+#include "skydns/answer/follow_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +20,6 @@ _Static_assert(ENGINE_EXTERNAL_MAX <= 32, "follow.added has a bit for each");
 
 /* Made addresses of one answer; what exceeds these is cut. */
 enum { MAPPED_BYTES = 16, MAPPED_MAX = RR_LIST_MAX * MAPPED_BYTES };
-
-/* The CNAMEs on the way to addresses. They are added to the answer when an address turns up. */
-struct chain {
-    struct rr_list *out;
-    enum follow_families families;
-    bool is_for_target; /* for the additional section, where addresses are optional */
-    struct slice start; /* the name at the start of the chain */
-    unsigned count;
-    unsigned shown; /* of count, already in out */
-    struct rr links[FOLLOW_CHAIN_MAX];
-};
 
 void follow_init(struct follow *follow)
 {
@@ -59,6 +48,9 @@ void follow_start(struct follow *follow)
     follow->has_failed = false;
     follow->is_open = false;
     follow->is_lacking = false;
+    follow->is_endless = false;
+    follow->is_flat = false;
+    follow->flat_ttl_s = UINT32_MAX;
     follow->unasked_count = 0;
     follow->missed = 0;
     follow->added = follow->added_kept = 0;
@@ -66,6 +58,7 @@ void follow_start(struct follow *follow)
     buf_clear(&follow->mapped);
     kept_targets_start(follow->kept);
     follow->deferral->question_count = 0;
+    follow->deferral->keeps_name = follow->deferral->needs_recursion = false;
     rr_list_clear(&follow->targets);
     lookup_start(follow->lookup);
 }
@@ -106,16 +99,23 @@ bool follow_is_walk_deferred(const struct follow *follow)
     return follow->is_deferred && follow->deferral->kind == ENGINE_DEFER_WALK;
 }
 
-static void show_links(struct chain *chain)
+void follow_chain_show(struct follow_chain *chain)
 {
+    if (chain->is_flat) {
+        return;
+    }
     for (; chain->shown < chain->count; chain->shown++) {
         rr_list_add(chain->out, &chain->links[chain->shown]);
     }
 }
 
-static void add_found(struct chain *chain, const struct rr *rr)
+static void add_found(struct follow_chain *chain, const struct rr *rr)
 {
-    show_links(chain);
+    if (chain->is_flat) {
+        follow_chain_add_flat(chain, rr);
+        return;
+    }
+    follow_chain_show(chain);
     rr_list_add(chain->out, rr);
 }
 
@@ -141,20 +141,20 @@ static void ask_external(struct follow *f, size_t listed_before)
     if (!f->is_deferred) {
         f->is_deferred = true;
         f->deferral->kind = ENGINE_DEFER_LOOKUP;
+        f->deferral->needs_recursion = f->is_flat;
     }
     f->missed += f->deferral->question_count > listed_before;
 }
 
-static void follow_name(struct follow *f, struct chain *chain, struct slice name);
-
 /* The last CNAME of an external answer without addresses may lead to a name of ours. */
-static void follow_home(struct follow *f, struct chain *chain, uint16_t type, struct slice name)
+static void follow_home(struct follow *f, struct follow_chain *chain, uint16_t type,
+                        struct slice name)
 {
     const struct dname lower = dname_lower_of(name);
     if (engine_config_own_zone(f->config, &lower)) {
         const enum follow_families families = chain->families;
         chain->families = type == DNS_TYPE_A ? FOLLOW_A : FOLLOW_AAAA;
-        follow_name(f, chain, name);
+        follow_chain_name(f, chain, name);
         chain->families = families;
     }
 }
@@ -174,15 +174,15 @@ static struct rr external_rr_of(const struct external_rr *e)
 
 /* Once in an answer: thousands of records may point to one target, which may have thousands of
  * addresses. `added` has a bit for each such answer. */
-static void add_external(struct follow *f, struct chain *chain, const struct found_external *found,
-                         struct slice name)
+static void add_external(struct follow *f, struct follow_chain *chain,
+                         const struct found_external *found, struct slice name)
 {
     const struct external_answer *answer = found->answer;
     struct external_reader reader = external_answer_read(answer, name);
     struct external_rr e;
     bool is_alias = false;
     if (*found->added & found->bit && answer->records.len > 0) {
-        show_links(chain);
+        follow_chain_show(chain);
         return;
     }
     *found->added |= found->bit;
@@ -201,7 +201,7 @@ static void add_external(struct follow *f, struct chain *chain, const struct fou
 }
 
 /* The made address, which lives as long as the answer. Empty: it has none, or there is no room. */
-static struct slice map_address(struct follow *f, struct chain *chain, struct slice ipv4)
+static struct slice map_address(struct follow *f, struct follow_chain *chain, struct slice ipv4)
 {
     uint8_t ipv6[MAPPED_BYTES];
     const size_t at = f->mapped.len;
@@ -221,14 +221,14 @@ static struct slice map_address(struct follow *f, struct chain *chain, struct sl
 
 /* Adds the CNAMEs and IPv4 addresses that upstream gave, these as IPv6 ones that last no longer
  * than the denial that they take the place of. */
-static NOINLINE void add_mapped(struct follow *f, struct chain *chain,
+static NOINLINE void add_mapped(struct follow *f, struct follow_chain *chain,
                                 const struct found_external *ipv4, uint32_t denial_ttl_s,
                                 struct slice name)
 {
     struct external_reader reader = external_answer_read(ipv4->answer, name);
     struct external_rr e;
     if (*ipv4->mapped & ipv4->bit) {
-        show_links(chain);
+        follow_chain_show(chain);
         return;
     }
     *ipv4->mapped |= ipv4->bit;
@@ -246,7 +246,7 @@ static NOINLINE void add_mapped(struct follow *f, struct chain *chain,
 }
 
 /* Remembers the first chain that leads to a name nobody was asked about, unless it is shown. */
-static NOINLINE void note_unasked_target(struct follow *f, const struct chain *chain)
+static NOINLINE void note_unasked_target(struct follow *f, const struct follow_chain *chain)
 {
     if (f->unasked_count == 0 && chain->shown == 0 && !chain->is_for_target) {
         memcpy(f->unasked, chain->links, chain->count * sizeof(chain->links[0]));
@@ -261,8 +261,8 @@ void follow_show_unasked(struct follow *follow, struct rr_list *out)
     }
 }
 
-static void use_external(struct follow *f, struct chain *chain, const struct found_external *found,
-                         struct slice name)
+static void use_external(struct follow *f, struct follow_chain *chain,
+                         const struct found_external *found, struct slice name)
 {
     switch (found->answer->outcome) {
     case EXTERNAL_NOT_ASKED:
@@ -290,11 +290,18 @@ static void use_external(struct follow *f, struct chain *chain, const struct fou
     }
 }
 
+/* What an external name leads to is for those alone whose queries may be forwarded. */
+static bool may_use_kept(const struct follow *f)
+{
+    return !f->is_flat || f->query->is_allowed ||
+           kept_access_allows(f->kept_access, f->query->client);
+}
+
 /* From the cache, if that may be used now. */
 static struct found_external find_kept(struct follow *f, const struct cache_key *key)
 {
     struct found_external found = {.added = &f->added_kept, .mapped = &f->added_kept_mapped};
-    if (f->kept_access && f->config->cache && key->zone_serial > 0) {
+    if (f->kept_access && f->config->cache && key->zone_serial > 0 && may_use_kept(f)) {
         found.answer = kept_targets_find(f->kept, f->kept_access, f->query, key, f->reply_limit);
         found.bit = found.answer ? UINT32_C(1) << (found.answer - f->kept->items) : 0;
     }
@@ -308,7 +315,7 @@ static const struct external_answer *find_asked(const struct follow *f, const st
 
 /* In the second call, what upstream said counts; a target that no record pointed to in the first
  * may be kept. Without an answer, it is asked for, or cannot be. */
-static struct found_external find_external(struct follow *f, const struct chain *chain,
+static struct found_external find_external(struct follow *f, const struct follow_chain *chain,
                                            const struct cache_key *key)
 {
     const size_t listed_before = f->deferral->question_count;
@@ -329,8 +336,8 @@ static struct found_external find_external(struct follow *f, const struct chain 
     return found;
 }
 
-static void follow_question(struct follow *f, struct chain *chain, const struct cache_key *key,
-                            struct slice name)
+static void follow_question(struct follow *f, struct follow_chain *chain,
+                            const struct cache_key *key, struct slice name)
 {
     const struct found_external found = find_external(f, chain, key);
     if (found.answer) {
@@ -341,8 +348,8 @@ static void follow_question(struct follow *f, struct chain *chain, const struct 
 /* ---- DNS64 ---- */
 
 /* Some of the IPv4 addresses: as use_external. */
-static void use_truncated(struct follow *f, struct chain *chain, const struct found_external *ipv4,
-                          uint32_t ttl_max_s, struct slice name)
+static void use_truncated(struct follow *f, struct follow_chain *chain,
+                          const struct found_external *ipv4, uint32_t ttl_max_s, struct slice name)
 {
     if (chain->is_for_target) {
         return;
@@ -356,8 +363,9 @@ static void use_truncated(struct follow *f, struct chain *chain, const struct fo
 }
 
 /* Adds what takes the place of an answer about AAAA. False: nothing does. */
-static bool use_mapped(struct follow *f, struct chain *chain, const struct found_external *ipv6,
-                       const struct found_external *ipv4, struct slice name)
+static bool use_mapped(struct follow *f, struct follow_chain *chain,
+                       const struct found_external *ipv6, const struct found_external *ipv4,
+                       struct slice name)
 {
     const uint32_t denial_ttl_s = ipv6->answer->denial_ttl_s;
     const uint32_t ttl_max_s = denial_ttl_s > 0 ? denial_ttl_s : SYNTHESIS_TTL_MAX_S;
@@ -373,7 +381,7 @@ static bool use_mapped(struct follow *f, struct chain *chain, const struct found
 }
 
 /* Both are asked at once (RFC 6147 5.1.8), unless it is known that there are IPv6 addresses. */
-static NOINLINE void follow_question_mapped(struct follow *f, struct chain *chain,
+static NOINLINE void follow_question_mapped(struct follow *f, struct follow_chain *chain,
                                             const struct cache_key *key, struct slice name)
 {
     struct cache_key ipv4_key = *key;
@@ -394,7 +402,7 @@ enum follow_mapped follow_mapped(struct follow *follow, const struct foreign_zon
                                  struct rr_list *out)
 {
     struct follow *f = follow;
-    struct chain chain = {.out = out, .families = FOLLOW_AAAA, .start = name};
+    struct follow_chain chain = {.out = out, .families = FOLLOW_AAAA, .start = name};
     const struct cache_key ipv4_key = {.name = key->name,
                                        .type = DNS_TYPE_A,
                                        .qclass = DNS_CLASS_IN,
@@ -429,9 +437,8 @@ enum follow_mapped follow_mapped(struct follow *follow, const struct foreign_zon
 
 /* ---- Sources ---- */
 
-/* True: a hosts file has the name, and nothing else counts. */
-static bool follow_hosts(struct follow *f, struct chain *chain, const struct dname *lower,
-                         struct slice name)
+bool follow_chain_hosts(struct follow *f, struct follow_chain *chain, const struct dname *lower,
+                        struct slice name)
 {
     size_t count = 0;
     const struct ip *ips = f->config->hosts && !engine_config_zone(f->config, lower)
@@ -451,7 +458,7 @@ static bool follow_hosts(struct follow *f, struct chain *chain, const struct dna
 }
 
 /* True: it is a special name, and no upstream counts. */
-static bool follow_special(struct chain *chain, const struct dname *lower, struct slice name,
+static bool follow_special(struct follow_chain *chain, const struct dname *lower, struct slice name,
                            const struct foreign_zone *zone)
 {
     const enum special_kind kind = special_name_find(lower, zone);
@@ -473,7 +480,7 @@ static bool follow_special(struct chain *chain, const struct dname *lower, struc
 }
 
 /* `name` as the record spells it. */
-static void follow_external(struct follow *f, struct chain *chain, const struct dname *lower,
+static void follow_external(struct follow *f, struct follow_chain *chain, const struct dname *lower,
                             struct slice name)
 {
     static const struct {
@@ -487,7 +494,7 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
     const bool is_external = !engine_config_zone(config, lower);
     bool has_servers = zone ? zone->server_count > 0 : config->has_nameservers;
 
-    if (follow_hosts(f, chain, lower, name) ||
+    if (follow_override(f, chain, lower, name) ||
         (is_external && follow_special(chain, lower, name, zone))) {
         return;
     }
@@ -520,7 +527,7 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
 void follow_outside(struct follow *follow, const struct dname *lower, struct slice name,
                     enum follow_families families, struct rr_list *out)
 {
-    struct chain chain = {.out = out, .families = families};
+    struct follow_chain chain = {.out = out, .families = families};
     follow_external(follow, &chain, lower, name);
 }
 
@@ -594,7 +601,7 @@ static bool add_target_of_many(struct follow *f, const struct store_node *node,
 
 /* Some of them are enough if there are too many, whatever CNAMEs there may be as well; all of them
  * do if their order is random. */
-static bool add_many(struct follow *f, struct chain *chain, const struct store_node *node,
+static bool add_many(struct follow *f, struct follow_chain *chain, const struct store_node *node,
                      struct slice owner)
 {
     struct store_tally tally = store_node_tally(node);
@@ -621,19 +628,19 @@ static bool add_many(struct follow *f, struct chain *chain, const struct store_n
 bool follow_many(struct follow *follow, const struct store_node *node, struct slice owner,
                  enum follow_families families, struct rr_list *out)
 {
-    struct chain chain = {.out = out, .families = families, .start = owner};
+    struct follow_chain chain = {.out = out, .families = families, .start = owner};
     return add_many(follow, &chain, node, owner);
 }
 
 /* ---- Names ---- */
 
-static void add_addresses(struct follow *f, struct chain *chain, const struct lookup_span *span,
-                          struct slice owner);
-static void follow_host(struct follow *f, struct chain *chain, const struct store_record *record,
-                        struct slice owner);
+static void follow_host(struct follow *f, struct follow_chain *chain,
+                        const struct store_record *record, struct slice owner);
+static void add_addresses(struct follow *f, struct follow_chain *chain,
+                          const struct lookup_span *span, struct slice owner);
 
 /* Adds the addresses of a name inside or outside the domain. */
-static void follow_name(struct follow *f, struct chain *chain, struct slice name)
+void follow_chain_name(struct follow *f, struct follow_chain *chain, struct slice name)
 {
     const struct dname lower = dname_lower_of(name);
     const struct engine_zone *zone = engine_config_zone(f->config, &lower);
@@ -674,7 +681,7 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
 }
 
 /* Whether the chain already went through the target. */
-static bool is_loop(const struct chain *chain, struct slice target)
+static bool is_loop(const struct follow_chain *chain, struct slice target)
 {
     for (unsigned i = 0; i < chain->count; i++) {
         if (rr_same_name(chain->links[i].data, target)) {
@@ -684,32 +691,41 @@ static bool is_loop(const struct chain *chain, struct slice target)
     return rr_same_name(chain->start, target);
 }
 
-static void follow_host(struct follow *f, struct chain *chain, const struct store_record *record,
-                        struct slice owner)
+static void follow_host(struct follow *f, struct follow_chain *chain,
+                        const struct store_record *record, struct slice owner)
 {
-    struct rr cname = rrsynth_pointer(f->config, record, owner, RR_CNAME);
-    if (chain->count == FOLLOW_CHAIN_MAX || is_loop(chain, cname.data)) {
+    const struct rr cname = rrsynth_pointer(f->config, record, owner, RR_CNAME);
+    follow_chain_link(f, chain, &cname);
+}
+
+void follow_chain_link(struct follow *f, struct follow_chain *chain, const struct rr *cname)
+{
+    if (chain->count == FOLLOW_CHAIN_MAX || is_loop(chain, cname->data)) {
+        f->is_endless = f->is_endless || chain->is_flat;
         return;
     }
-    chain->links[chain->count++] = cname;
-    if (is_kubernetes(f)) {
-        show_links(chain); /* an alias gives its CNAME, whatever it points to */
+    chain->links[chain->count++] = *cname;
+    if (chain->is_flat) {
+        follow_chain_add_flat(chain, cname);
     }
-    follow_name(f, chain, cname.data);
+    if (is_kubernetes(f)) {
+        follow_chain_show(chain); /* an alias gives its CNAME, whatever it points to */
+    }
+    follow_chain_name(f, chain, cname->data);
     chain->count--;
     if (chain->shown > chain->count) {
         chain->shown = chain->count;
     }
 }
 
-static bool is_wanted(const struct chain *chain, const struct store_record *record)
+static bool is_wanted(const struct follow_chain *chain, const struct store_record *record)
 {
     return record->host == STORE_HOST_IP &&
            (chain->families & (record->host_len == 4 ? FOLLOW_A : FOLLOW_AAAA)) != 0;
 }
 
 /* Those of the record's `rr`. */
-static void add_packed_addresses(struct follow *f, struct chain *chain,
+static void add_packed_addresses(struct follow *f, struct follow_chain *chain,
                                  const struct store_record *record, struct slice owner)
 {
     const struct slice rrs = store_record_string(record, RECORD_RR);
@@ -724,19 +740,27 @@ static void add_packed_addresses(struct follow *f, struct chain *chain,
     }
 }
 
-static void add_addresses(struct follow *f, struct chain *chain, const struct lookup_span *span,
-                          struct slice owner)
+void follow_chain_add_record(struct follow *f, struct follow_chain *chain,
+                             const struct store_record *record, struct slice owner)
+{
+    if (is_wanted(chain, record)) {
+        struct rr rr = rrsynth_address(f->config, record, owner);
+        add_found(chain, &rr);
+    }
+    if (record->lens[RECORD_RR] > 0) {
+        add_packed_addresses(f, chain, record, owner);
+    }
+}
+
+static void add_addresses(struct follow *f, struct follow_chain *chain,
+                          const struct lookup_span *span, struct slice owner)
 {
     for (size_t i = 0; i < span->count && !chain->out->is_cut && !follow_is_walk_deferred(f); i++) {
         const struct store_record *record = lookup_record(f->lookup, span, i);
         if (record->host == STORE_HOST_NAME && !is_kubernetes(f) && !f->is_some) {
             follow_host(f, chain, record, owner);
-        } else if (is_wanted(chain, record)) {
-            struct rr rr = rrsynth_address(f->config, record, owner);
-            add_found(chain, &rr);
-        }
-        if (record->lens[RECORD_RR] > 0) {
-            add_packed_addresses(f, chain, record, owner);
+        } else {
+            follow_chain_add_record(f, chain, record, owner);
         }
     }
 }
@@ -744,7 +768,7 @@ static void add_addresses(struct follow *f, struct chain *chain, const struct lo
 void follow_records(struct follow *follow, const struct lookup_span *span, struct slice owner,
                     enum follow_families families, struct rr_list *out)
 {
-    struct chain chain = {.out = out, .families = families, .start = owner};
+    struct follow_chain chain = {.out = out, .families = families, .start = owner};
     add_addresses(follow, &chain, span, owner);
 }
 
@@ -758,8 +782,8 @@ void follow_target(struct follow *follow, struct slice target, struct rr_list *o
     }
     rr_list_add(&follow->targets, &entry);
     if (follow->targets.count > known) {
-        struct chain chain = {
+        struct follow_chain chain = {
             .out = out, .families = FOLLOW_BOTH, .is_for_target = true, .start = target};
-        follow_name(follow, &chain, target);
+        follow_chain_name(follow, &chain, target);
     }
 }

@@ -21,6 +21,7 @@ struct address_pick;
 struct cache_key;
 struct kept_access;
 struct kept_targets;
+struct override_match;
 
 enum follow_families { FOLLOW_NONE = 0, FOLLOW_A = 1, FOLLOW_AAAA = 2, FOLLOW_BOTH = 3 };
 
@@ -58,6 +59,9 @@ struct follow {
     bool is_deferred;       /* the answer cannot be made in this call; *deferral says why */
     bool has_failed;        /* upstream could not say what addresses a target has */
     bool is_open;           /* upstream was not asked: EXTERNAL_NOT_ASKED */
+    bool is_endless;        /* a flat chain does not end after FOLLOW_CHAIN_MAX names */
+    bool is_flat;           /* the question's own name is external: an alias or an override */
+    uint32_t flat_ttl_s;    /* the least on the way to its addresses */
     bool is_lacking;        /* a target is in a zone that may have what is not found */
     unsigned unasked_count; /* CNAMEs to the first external name that nobody was asked about, */
     struct rr unasked[FOLLOW_CHAIN_MAX]; /* and that are not in the answer yet */
@@ -122,6 +126,11 @@ enum follow_mapped follow_mapped(struct follow *follow, const struct foreign_zon
  * the record spells it. */
 void follow_outside(struct follow *follow, const struct dname *lower, struct slice name,
                     enum follow_families families, struct rr_list *out);
+
+/* Adds the addresses that an alias or an override gives, all owned by `name`, without CNAMEs.
+ * False: it has none of these families, and its upstream is asked. */
+bool follow_flat(struct follow *follow, const struct override_match *match, struct slice name,
+                 enum follow_families families, struct rr_list *out) MUST_CHECK;
 
 /* Adds the addresses of a name with more than its node has prepared (store_ready.h), as far as the
  * reply may hold them; `node` is the name's. False, and nothing added, if that takes all records.

@@ -127,9 +127,15 @@ static NOINLINE void keep_listed_name(const struct direct *direct, const struct 
 
 /* The response about another domain is made. */
 static void end_foreign(const struct direct *direct, const struct question *question,
-                        struct response *response)
+                        bool keeps_name, struct response *response)
 {
-    if (direct->config->hosts && response_low_rcode(response) == DNS_RCODE_NXDOMAIN) {
+    if (response_low_rcode(response) != DNS_RCODE_NXDOMAIN) {
+        return;
+    }
+    if (keeps_name) { /* and nothing proves that */
+        response_set_no_data(response);
+        response->bytes[3] &= (uint8_t)~DNS_FLAG_AD;
+    } else if (direct->config->hosts) {
         keep_listed_name(direct, question, response);
     }
 }
@@ -147,7 +153,7 @@ static enum engine_verdict answer_kept(struct direct *direct, const struct engin
     if (zone && direct->config->cache && question->subnet_len == 0) {
         if (kept_access_reply(&direct->kept, query, key_of(direct, question, zone), response,
                               ret_deferral)) {
-            end_foreign(direct, question, response);
+            end_foreign(direct, question, ret_deferral->keeps_name, response);
             return ENGINE_REPLY;
         }
     }
@@ -240,7 +246,9 @@ static void count_rule(struct direct *direct)
         counter_add(&direct->kept.counts->dns64, 1);
         break;
     case ANSWER_BY_SOURCE:
+    case ANSWER_BY_ALIAS:
     case ANSWER_BY_HOSTS:
+    case ANSWER_BY_OVERRIDE:
     case ANSWER_BY_SPECIAL_NAME:
         break;
     }
@@ -444,7 +452,7 @@ static bool relay_forwarded(struct direct *direct, const struct engine_query *qu
                                 reply_limit(direct, query, question), response) &&
                     !is_cut_over_tcp(query, response->bytes));
     if (is_made) {
-        end_foreign(direct, question, response);
+        end_foreign(direct, question, query->keeps_name, response);
     }
     return is_made;
 }

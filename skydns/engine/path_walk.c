@@ -6,6 +6,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/answer/override_match.h"
 #include "skydns/answer/special_names.h"
 #include "skydns/engine/direct_internal.h"
 #include "skydns/engine/path_internal.h"
@@ -334,7 +335,7 @@ static enum step try_name(struct path_walk *w, struct search *s, unsigned place,
         return STEP_NEXT;
     }
     bool is_short = place >= PATH_FIRST_SEARCH && has_too_few_dots(w, &name);
-    if (is_short && !w->config->hosts) {
+    if (is_short && !w->config->hosts && !override_may_match(w->config, s->store)) {
         return STEP_NEXT;
     }
     if (!make_query(w, s->query, &name, &query)) {

@@ -570,6 +570,28 @@ static NOINLINE bool answer_no_aaaa(struct fast *f, const struct fast_question *
     return true;
 }
 
+/* An override whose addresses are prepared. False: the slow path decides. */
+static NOINLINE bool answer_override_addresses(struct fast *f, const struct fast_question *question,
+                                               const struct engine_query *query,
+                                               struct response *response)
+{
+    const struct fast_query *q = question->query;
+    struct addresses a;
+    if (!get_addresses(f, question->walk.node, query_family(question), &a) || a.count == 0) {
+        return false;
+    }
+    fast_reply_begin(&f->reply, q, query, f->config->settings.max_udp_size, response);
+    f->response = response;
+    f->random = query->random;
+    const unsigned count = put_addresses(f, &a, f->reply.name_at);
+    f->reply.answers = (uint16_t)count;
+    f->reply.is_cut = count < a.count;
+    (void)end(f, q, DNS_RCODE_NOERROR, a.ttl_s);
+    response->bytes[2] &= (uint8_t) ~(DNS_FLAG_AA >> 8);
+    response->bytes[3] |= (uint8_t)(q->wire[3] & DNS_FLAG_CD);
+    return true;
+}
+
 /* ---- Answers to be signed ---- */
 
 static void build_addresses(struct fast *f, const struct fast_question *question,
@@ -649,11 +671,18 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
     f->view = view_of(f->config, store, &query->view, NULL);
     const struct fast_question *question = find_question(f, store, query);
     if (question->source != FAST_STORE) {
-        return question->source == FAST_CACHE
-                   ? !is_hidden_stub(f, question) &&
-                         answer_kept(f, question, query, response, ret_deferral)
-                   : question->source == FAST_NO_AAAA &&
-                         answer_no_aaaa(f, question, query, response);
+        switch (question->source) {
+        case FAST_CACHE:
+            return !is_hidden_stub(f, question) &&
+                   answer_kept(f, question, query, response, ret_deferral);
+        case FAST_NO_AAAA:
+            return answer_no_aaaa(f, question, query, response);
+        case FAST_OVERRIDE:
+            return answer_override_addresses(f, question, query, response);
+        case FAST_NOWHERE:
+        case FAST_STORE:
+            return false;
+        }
     }
     fast_reply_begin(&f->reply, question->query, query, f->config->settings.max_udp_size, response);
     f->response = response;

@@ -11,6 +11,7 @@
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/reverse_zone.h"
+#include "skydns/records/overrides.h"
 
 /* ---- Domains ---- */
 
@@ -81,6 +82,8 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
                            : DNS_TYPE_ANY;
     make_root_soa(zones, config, encoder);
     zones->has_pointers = plain_names_have_pointers(config);
+    zones->has_aliases = config->settings.alias_count > 0;
+    zones->overrides = NULL;
     zones->is_nested = false;
     zones->serial = 0;
     zones->count = config->zone_count;
@@ -104,6 +107,7 @@ void fast_zones_use(struct fast_zones *zones, const struct store *store)
     if (zones->serial != store_serial(store)) {
         zones->serial = store_serial(store);
         zones->has_rrs = store_has_rrs(store);
+        zones->overrides = store_overrides(store);
         zones->arpa =
             zones->has_pointers ? store_child(store_root(store), slice_of("arpa", 4)) : NULL;
         for (size_t i = 0; i < zones->count; i++) {
@@ -208,6 +212,31 @@ static NOINLINE enum fast_source begin_ipv6(const struct fast_zones *zones,
                : FAST_NO_AAAA;
 }
 
+/* FAST_CACHE: no alias or override has the name. */
+static NOINLINE enum fast_source begin_override(const struct fast_zones *zones,
+                                                struct fast_question *question)
+{
+    const struct engine_config *config = zones->config;
+    const struct dname name = name_of(question->query);
+    const uint16_t type = question->query->type;
+    struct override_found found;
+    size_t unused;
+    if (engine_config_alias(config, &name)) {
+        return FAST_NOWHERE;
+    }
+    if (!zones->overrides || !overrides_find(zones->overrides, &name, &found)) {
+        return FAST_CACHE;
+    }
+    if ((type != DNS_TYPE_A && type != DNS_TYPE_AAAA) ||
+        (config->hosts && hosts_table_find(config->hosts, &name, &unused)) ||
+        (found.is_wildcard && engine_config_stub(config, &name, DNS_TYPE_SOA, NULL))) {
+        return FAST_NOWHERE;
+    }
+    question->zone = NULL;
+    question->walk.node = found.node;
+    return FAST_OVERRIDE;
+}
+
 /* By the rules of answer_foreign.c. What is in hosts files, is not forwarded or may be a reverse
  * name of ours takes the slow path. */
 static enum fast_source begin_foreign(const struct fast_zones *zones,
@@ -217,13 +246,22 @@ static enum fast_source begin_foreign(const struct fast_zones *zones,
     const struct fast_query *q = question->query;
     struct cache_key *key = &question->key;
     size_t unused;
+    if (dns_type_is_meta(q->type) || q->type == DNS_TYPE_ANY || is_reverse(q)) {
+        return FAST_NOWHERE;
+    }
+    if (zones->overrides || zones->has_aliases) {
+        const enum fast_source source = begin_override(zones, question);
+        if (source != FAST_CACHE) {
+            return source;
+        }
+    }
     if (q->type == zones->slow_type) {
         const enum fast_source source = begin_ipv6(zones, q);
         if (source != FAST_CACHE) {
             return source;
         }
     }
-    if (!zones->has_kept || dns_type_is_meta(q->type) || q->type == DNS_TYPE_ANY || is_reverse(q)) {
+    if (!zones->has_kept) {
         return FAST_NOWHERE;
     }
     key->name.len = q->name_len;

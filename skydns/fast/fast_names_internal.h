@@ -39,9 +39,11 @@ struct fast_zones {
     struct soa_template root_soa;  /* of -no-aaaa, */
     struct slice root_soa_ends[2]; /* for names that do not end with these labels */
     bool has_pointers;             /* reverse names are answered from the store */
-    bool is_nested;  /* domains contain others, or reverse names: view_part_of looks at all */
-    bool has_rrs;    /* records in the store in use have further types */
-    uint64_t serial; /* of the store whose nodes are known; 0: none */
+    bool is_nested;   /* domains contain others, or reverse names: view_part_of looks at all */
+    bool has_aliases; /* of other domains' names */
+    const struct store *overrides; /* of the store in use; may be NULL */
+    bool has_rrs;                  /* records in the store in use have further types */
+    uint64_t serial;               /* of the store whose nodes are known; 0: none */
     size_t count;
     const struct store_node *arpa; /* of reverse names in the store in use; may be NULL */
     struct fast_zone zones[ENGINE_ZONES_MAX];
@@ -53,6 +55,7 @@ enum fast_source {
     FAST_STORE,
     FAST_CACHE,
     FAST_NO_AAAA, /* nowhere else: no data, says -no-aaaa */
+    FAST_OVERRIDE,
 };
 
 /* A question being answered. The walk points into `query`, which is borrowed. */
@@ -60,9 +63,9 @@ struct fast_question {
     enum fast_source source;
     enum plain_kind kind;           /* of names in a zone */
     const struct fast_query *query; /* not of FAST_NOWHERE */
-    const struct fast_zone *zone;   /* NULL: a reverse name */
-    struct store_walk walk;
-    struct cache_key key; /* of names of other domains */
+    const struct fast_zone *zone;   /* NULL: a reverse name, or an override */
+    struct store_walk walk;         /* of an override, its node alone */
+    struct cache_key key;           /* of names of other domains */
 };
 
 /* The configuration is borrowed until the next one, the encoder for the call. */

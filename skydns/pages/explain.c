@@ -75,6 +75,9 @@ static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
             explain_foreign(e->config, &question, answer_get_foreign_zone(e->answer),
                             clock_monotonic_ms(), e->message, x);
         e->result.message_len = e->result.records_at + x->kept.len;
+        if (e->deferral.keeps_name && x->kept.rcode == DNS_RCODE_NXDOMAIN) {
+            x->kept.rcode = DNS_RCODE_NOERROR; /* as the engine does */
+        }
     } else if (plan && answer_get_rule(e->answer) == ANSWER_BY_HOSTS) {
         *x = (struct explain_foreign){.source = EXPLAIN_FROM_HOSTS, .ttl_s = HOSTS_TTL_S};
     } else if (plan && !plan->is_authoritative && plan->rcode == DNS_RCODE_SERVFAIL) {
@@ -310,7 +313,7 @@ static void explain_domain(struct explainer *e, const struct dname *meant)
                     (x->source == EXPLAIN_FROM_CACHE && x->kept.rcode == DNS_RCODE_NOERROR &&
                      x->kept.answers > 0);
     bool is_answered = e->result.plan && (e->result.plan->is_authoritative ||
-                                          answer_get_rule(e->answer) == ANSWER_BY_SPECIAL_NAME);
+                                          answer_get_rule(e->answer) != ANSWER_BY_SOURCE);
     if (e->store && !e->result.zone && !is_known && !is_answered) {
         e->result.near_count = explain_similar(e, meant, e->result.question.type, e->result.near);
     }

@@ -100,6 +100,12 @@ static const char *why_by_rule(const struct explain_case *c)
         return "in a zone of -no-aaaa: AAAA has no data, and no nameserver is asked";
     case ANSWER_BY_DNS64:
         return "made by -dns64 of IPv4 addresses";
+    case ANSWER_BY_ALIAS:
+        return "-alias: it answers as the name it stands for, whose addresses it has; types other "
+               "than A and AAAA are its upstream's";
+    case ANSWER_BY_OVERRIDE:
+        return "-overrides: a record in etcd with this name, or with a wildcard that covers it, "
+               "answers; types that it does not have are its upstream's";
     case ANSWER_BY_SOURCE:
     case ANSWER_BY_HOSTS:
         break;

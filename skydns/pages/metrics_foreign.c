@@ -194,6 +194,7 @@ uint64_t metrics_foreign_write(struct metrics_page *page, const struct engine_co
         write_upstream_counts(page, resolver_counts(resolver)->upstreams);
         write_upstream_seconds(page, resolver_counts(resolver)->upstreams);
     }
+    metrics_gauge(page, "aliases", "Names of -alias.", (double)config->settings.alias_count);
     metrics_gauge(page, "hosts_names", "Names in the files of -hosts.",
                   config->hosts ? (double)hosts_table_count(config->hosts) : 0);
     metrics_gauge(page, "hosts_left_out", "Names in them for which -hosts-max has no room.",

@@ -213,6 +213,7 @@ static void write_store(struct metrics_page *page, const struct store_sync_count
         page, "keys_broken",
         "Unusable keys and values now, as /cache lists them; at most 10,000 are remembered.",
         (double)counts->broken);
+    metrics_gauge(page, "overrides", "Records of -overrides.", (double)counts->overrides);
     metrics_counter(page, "keys_skipped_total", "Unusable keys and values received.",
                     counts->skipped);
     metrics_gauge(page, "leases", "etcd leases of the records held.",

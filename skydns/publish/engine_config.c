@@ -61,6 +61,39 @@ bool engine_config_add_domain(struct engine_config *config, const struct dname *
     return true;
 }
 
+const struct engine_alias *engine_config_alias(const struct engine_config *config,
+                                               const struct dname *name)
+{
+    const struct engine_alias *longest = NULL;
+    for (size_t i = 0; i < config->settings.alias_count; i++) {
+        const struct engine_alias *alias = &config->settings.aliases[i];
+        const bool is_it = alias->is_below
+                               ? name->len > alias->from.len && dname_is_within(name, &alias->from)
+                               : dname_equal(name, &alias->from);
+        if (is_it && (!longest || alias->from.len > longest->from.len)) {
+            longest = alias;
+        }
+    }
+    return longest;
+}
+
+bool engine_config_alias_target(const struct engine_alias *alias, const struct dname *name,
+                                struct dname *ret_target)
+{
+    const size_t before = name->len - alias->from.len, len = before + alias->to.len;
+    *ret_target = alias->to;
+    if (!alias->keeps_labels) {
+        return true;
+    }
+    if (len > DNAME_MAX) {
+        return false;
+    }
+    ret_target->len = (uint8_t)len;
+    memcpy(ret_target->wire, name->wire, before);
+    memcpy(ret_target->wire + before, alias->to.wire, alias->to.len);
+    return true;
+}
+
 const struct foreign_zone *engine_config_stub(const struct engine_config *config,
                                               const struct dname *name, uint16_t type,
                                               const struct engine_zone *domain)

@@ -44,6 +44,18 @@ struct transfer_who {
 bool transfer_access_allows(const struct transfer_who *who, size_t count, const struct addr *client,
                             const struct dname *key);
 
+/* ---- Aliases: -alias, or the document's aliases ---- */
+
+enum { ENGINE_ALIASES_MAX = 64 }; /* each external name is compared with each of them */
+
+/* An external name that answers as another one. */
+struct engine_alias {
+    struct dname from; /* lower case; without `*.` */
+    struct dname to;
+    bool is_below;     /* all names below, not itself */
+    bool keeps_labels; /* what is before `from` comes before `to` */
+};
+
 /* ---- The configuration ---- */
 
 enum {
@@ -74,6 +86,9 @@ enum engine_pods {
 };
 
 #define ENGINE_PODS_CHOICES "verified|insecure|disabled"
+
+/* `ttl_s` if nobody sets it; overrides, which come from elsewhere, have theirs then. */
+enum { ENGINE_TTL_DEFAULT_S = 3600, ENGINE_OVERRIDE_TTL_S = 30 };
 
 /* A domain and the special names below it. A name that would be too long is empty (len 0), but for
  * ns and hostmaster, which are the domain itself then. */
@@ -113,6 +128,7 @@ struct engine_settings {
     bool round_robin;  /* shuffle addresses */
     bool no_rec;       /* clients' foreign names: SERVFAIL instead of forwarding */
     bool chaos;        /* class CHAOS is answered, else refused */
+    bool overrides;    /* records with external names answer for them */
     bool any_is_hinfo; /* ANY: HINFO (RFC 8482) instead of REFUSED */
     unsigned ndots;    /* names with fewer labels are not forwarded: 2 */
 
@@ -135,6 +151,9 @@ struct engine_settings {
 
     uint8_t nsid_len; /* of -nsid; 0: nobody gets one */
     char nsid[ENGINE_NSID_MAX];
+
+    size_t alias_count;
+    struct engine_alias aliases[ENGINE_ALIASES_MAX];
 
     bool autopath;       /* search paths are walked for clients with a namespace */
     size_t search_count; /* after the domain's own, before the bare name */
@@ -192,6 +211,15 @@ static inline const struct engine_zone *engine_config_zone(const struct engine_c
     }
     return NULL;
 }
+
+/* The alias that a lower-cased external name is: the longest `from` wins. NULL: none. Any thread.
+ */
+const struct engine_alias *engine_config_alias(const struct engine_config *config,
+                                               const struct dname *name);
+
+/* What it stands for. False: that would be too long. */
+bool engine_config_alias_target(const struct engine_alias *alias, const struct dname *name,
+                                struct dname *ret_target) MUST_CHECK;
 
 /* Whether a domain's names are not all known, and so reverse names, which come with those of any.
  */

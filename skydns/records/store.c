@@ -17,6 +17,11 @@ uint64_t store_serial(const struct store *store)
     return store->serial;
 }
 
+const struct store *store_overrides(const struct store *store)
+{
+    return store->overrides;
+}
+
 bool store_has_rrs(const struct store *store)
 {
     return store->rr_count > 0;

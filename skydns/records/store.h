@@ -111,6 +111,10 @@ int64_t store_revision(const struct store *store);
 /* Unique to each version for as long as the process runs. */
 uint64_t store_serial(const struct store *store);
 
+/* The version's overrides, by their owners (skydns/sync/override_index_internal.h), or NULL. As
+ * long-lived as the version is for readers: one that is pinned alone has none to be read. */
+const struct store *store_overrides(const struct store *store);
+
 /* Whether any record has `rr`, hidden ones included. */
 bool store_has_rrs(const struct store *store);
 
@@ -199,6 +203,13 @@ size_t store_writer_count(const struct store_writer *writer);
  * was. */
 struct store_garbage;
 void store_garbage_free(struct store_garbage *garbage);
+
+/* The next commit makes a version, changed or not. */
+void store_writer_touch(struct store_writer *writer);
+
+/* Before the version that the last commit made is published: its overrides, and those of the
+ * versions after it. NULL: none. */
+void store_writer_set_overrides(struct store_writer *writer, const struct store *overrides);
 
 /* Ends the build: returns the version to publish and what it replaced. The writer owns the version,
  * which is valid until the garbage it ends up in is freed. When nothing has changed since the last

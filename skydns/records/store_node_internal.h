@@ -22,6 +22,7 @@ struct store {
     int64_t revision;
     uint64_t serial; /* unique to each version */
     size_t rr_count; /* records with `rr` */
+    const struct store *overrides;
 };
 
 /* What a node's pointer refers to. The last two are set at the end of the build (store_ready.h). */

@@ -1,4 +1,5 @@
 /* Making the next version. Reading: store.c. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,8 +38,9 @@ struct fresh_nodes {
 struct store_writer {
     struct store_build build;
     struct fresh_nodes fresh;
-    struct store_node *root; /* of the version being built */
-    struct store *newest;    /* the last committed version; NULL before the first */
+    struct store_node *root;       /* of the version being built */
+    struct store *newest;          /* the last committed version; NULL before the first */
+    const struct store *overrides; /* of that one, borrowed */
     size_t record_count;
     size_t rr_count;     /* of them, those with `rr` */
     uint32_t generation; /* of the content; incremented by each store_writer_clear */
@@ -362,6 +364,17 @@ static void make_ready(struct store_writer *writer)
     }
 }
 
+void store_writer_touch(struct store_writer *writer)
+{
+    writer->is_changed = true;
+}
+
+void store_writer_set_overrides(struct store_writer *writer, const struct store *overrides)
+{
+    assert(writer->newest);
+    writer->overrides = writer->newest->overrides = overrides;
+}
+
 const struct store *store_writer_commit(struct store_writer *writer, int64_t revision,
                                         struct store_garbage **ret_garbage)
 {
@@ -381,7 +394,8 @@ const struct store *store_writer_commit(struct store_writer *writer, int64_t rev
     *writer->newest = (struct store){.root = writer->root,
                                      .revision = revision,
                                      .serial = writer->build.stamp,
-                                     .rr_count = writer->rr_count};
+                                     .rr_count = writer->rr_count,
+                                     .overrides = writer->overrides};
     store_garbage_end(writer->build.garbage, writer->build.stamp);
     *ret_garbage = STEAL(writer->build.garbage);
     writer->build.stamp++;

@@ -116,6 +116,9 @@ bool resolver_goes_on(struct resolver *resolver, struct deferred *deferred) MUST
 void resolver_answer_unmapped(struct resolver *resolver, struct deferred *deferred,
                               bool has_failed);
 
+/* REFUSED: the client may not ask about other domains. */
+void resolver_refuse_recursion(struct resolver *resolver, struct deferred *deferred);
+
 /* SERVFAIL. */
 void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
 

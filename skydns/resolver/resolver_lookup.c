@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/external_synthesis.h"
 #include "skydns/engine/engine.h"
 #include "skydns/publish/publisher.h"
+#include "skydns/publish/recursion.h"
 #include "skydns/records/store.h"
 #include "skydns/resolver/resolver_internal.h"
 #include "skydns/upstream/external.h"
@@ -311,10 +313,15 @@ static void ask(struct resolver *r, struct lookup_item *item)
     }
 }
 
-/* NULL: the client has too many; nothing is asked. */
+/* NULL: the client may not ask, or has too many; nothing is asked. */
 static struct lookup *begin_lookup(struct resolver *r, struct deferred *d, int64_t revision)
 {
     size_t count = r->turn.deferral.question_count;
+    if (r->turn.deferral.needs_recursion &&
+        !recursion_allows(r->config.recursion, &d->query.client, clock_monotonic_ms())) {
+        resolver_refuse_recursion(r, d);
+        return NULL;
+    }
     if (!client_loads_take(r->lookup_loads, &d->query.client,
                            RESOLVER_LOOKUPS_MAX - r->lookup_count)) {
         do_without(r, d, revision);

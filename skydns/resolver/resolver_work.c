@@ -142,6 +142,7 @@ void resolver_keep_place(struct resolver *r, struct deferred *d)
     d->query.path_at = r->turn.deferral.path_at;
     d->query.path_seen = r->turn.deferral.path_seen;
     d->query.path_serial = r->turn.deferral.path_serial;
+    d->query.keeps_name = r->turn.deferral.keeps_name;
 }
 
 bool resolver_goes_on(struct resolver *r, struct deferred *d)
@@ -303,7 +304,7 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
 }
 
 /* Answers REFUSED, and tells the operator once an hour. */
-static void refuse_recursion(struct resolver *r, struct deferred *d)
+void resolver_refuse_recursion(struct resolver *r, struct deferred *d)
 {
     char client[ADDR_TEXT_MAX];
     int64_t now_ms = clock_monotonic_ms();
@@ -395,7 +396,7 @@ static void forward(struct resolver *r, struct deferred *d)
         resolver_refuse(r, d);
     } else if (!recursion_allows(r->config.recursion, &d->query.client, clock_monotonic_ms())) {
         if (!try_next_place(r, d, 0)) {
-            refuse_recursion(r, d);
+            resolver_refuse_recursion(r, d);
         }
     } else if (!answer_allowed(r, d)) {
         ask(r, d, &question);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/cleanup.h"
+#include "common/base/xalloc.h"
 #include "skydns/settings/config_doc_values_internal.h"
 #include "skydns/settings/config_documents.h"
 #include "skydns/settings/option_values.h"
@@ -192,6 +194,28 @@ static int take_zones(struct overlay *x, json_t *value, struct err *err)
     return 0;
 }
 
+/* In place of the flags'. */
+static int take_aliases(struct overlay *x, json_t *value, struct err *err)
+{
+    int r = json_is_object(value)
+                ? 0
+                : config_wrong(value,
+                               "an object like {\"app.example.com\":\"web.prod.svc.cluster."
+                               "local\"}",
+                               err);
+    x->o->engine.alias_count = 0;
+    for (void *at = r == 0 ? json_object_iter(value) : NULL; r == 0 && at;
+         at = json_object_iter_next(value, at)) {
+        const char *to = "";
+        r = config_text(json_object_iter_value(at), &to, err);
+        if (r == 0) {
+            CLEANUP_FREE char *text = xasprintf("%s=%s", json_object_iter_key(at), to);
+            r = option_alias(x->o, text, err);
+        }
+    }
+    return r;
+}
+
 static int take_parsed(struct overlay *x, const struct setting *setting, json_t *value,
                        struct err *err)
 {
@@ -205,6 +229,8 @@ static int take_parsed(struct overlay *x, const struct setting *setting, json_t 
         return take_nameservers(x, value, err);
     case SETTING_FORM_ZONES:
         return take_zones(x, value, err);
+    case SETTING_FORM_ALIASES:
+        return take_aliases(x, value, err);
     case SETTING_FORM_OF_KIND:
     case SETTING_FORM_NANOSECONDS:
         break;
@@ -315,6 +341,9 @@ static int settle(struct overlay *x, struct options *options, struct err *err)
     x->o->stubs = x->stubs ? x->stubs : before;
     if (option_check_stubs(x->o, err) < 0) {
         return err_wrap(err, ERR_SYNTAX, "field `stubs`");
+    }
+    if (option_check_aliases(x->o, err) < 0) {
+        return err_wrap(err, ERR_SYNTAX, "field `aliases`");
     }
     if (option_check_transfers(x->o, err) < 0) {
         return err_wrap(err, ERR_SYNTAX, "field `transfer_to`");

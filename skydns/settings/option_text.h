@@ -18,7 +18,8 @@ enum { OPTION_TEXT_MAX = 2 * 1024 * 1024 };
 /* Append the items, separated by blanks. */
 void option_text_domains(const struct options *o, struct buf *out);
 void option_text_nameservers(const struct options *o, struct buf *out);
-void option_text_stubs(const struct options *o, struct buf *out); /* "a.test.=IP:port,IP:port" */
+void option_text_aliases(const struct options *o, struct buf *out); /* "*.a.test.=b.test." */
+void option_text_stubs(const struct options *o, struct buf *out);   /* "a.test.=IP:port,IP:port" */
 void option_text_addresses(const struct options *o, struct buf *out);
 
 /* Append what the flag takes. */

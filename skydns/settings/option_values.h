@@ -27,6 +27,7 @@ int option_address(struct addr *ret, const char *text, struct err *err) MUST_CHE
 int option_nameservers(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_add_nameserver(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_stub(struct options *o, const char *text, struct err *err) MUST_CHECK;
+int option_alias(struct options *o, const char *text, struct err *err) MUST_CHECK; /* adds it */
 int option_reverse_zones(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_search(struct options *o, const char *list, struct err *err) MUST_CHECK;
 /* "all": every zone; "": none. */
@@ -85,5 +86,8 @@ void option_variables(struct options *o);
 
 /* Whether no stub zone is one of the domains. */
 int option_check_stubs(const struct options *o, struct err *err) MUST_CHECK;
+
+/* Whether no alias is of a name in the domains: ERR_USAGE otherwise. */
+int option_check_aliases(const struct options *o, struct err *err) MUST_CHECK;
 
 #endif

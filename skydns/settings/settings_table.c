@@ -149,7 +149,7 @@ static const struct setting rows[] = {
     {.flag = "round-robin", .field = "round_robin", .kind = SETTING_BOOL, .default_number = true,
      .taker = SETTING_LIVE, IN(engine.round_robin), .help = "shuffle the addresses of an answer"},
     {.field = "ttl", .kind = SETTING_NUMBER, .max = INT32_MAX, .field_max = UINT32_MAX,
-     .default_number = 3600, .taker = SETTING_LIVE, IN(engine.ttl_s)},
+     .default_number = ENGINE_TTL_DEFAULT_S, .taker = SETTING_LIVE, IN(engine.ttl_s)},
     {.flag = "min-ttl", .field = "min_ttl", .kind = SETTING_NUMBER, .min = 1, .max = MIN_TTL_MAX,
      .field_max = UINT32_MAX, .get_default_number = default_min_ttl, .taker = SETTING_LIVE,
      IN(engine.min_ttl_s),
@@ -163,6 +163,13 @@ static const struct setting rows[] = {
     {.flag = "pods", .kind = SETTING_CHOICE, .choices = ENGINE_PODS_CHOICES, IN(engine.pods),
      .help = "pod names exist if etcd has them (verified), if they spell an address (insecure), "
              "or never (disabled)"},
+    {.flag = "overrides", .field = "overrides", .kind = SETTING_BOOL, .taker = SETTING_LIVE,
+     IN(engine.overrides),
+     .help = "records in etcd whose names are in no domain answer queries for exactly these names"},
+    {.flag = "alias", .field = "aliases", .kind = SETTING_PARSED, .form = SETTING_FORM_ALIASES,
+     .repeats = true, .parse = option_alias, .show = option_text_aliases, .taker = SETTING_LIVE,
+     .help = "FROM=TO, *.FROM=TO, *.FROM=*.TO: a name in no domain, or all below it, has the "
+             "addresses of another name; may repeat"},
     {.flag = "reverse-zones", .kind = SETTING_PARSED, .parse = option_reverse_zones,
      .help = "comma-separated networks like 10.96.0.0/12 whose reverse names are never forwarded"},
     {.flag = "chaos", .kind = SETTING_BOOL, .default_number = true, IN(engine.chaos),

@@ -35,6 +35,7 @@ enum setting_form {
     SETTING_FORM_RATE,        /* a string or a number */
     SETTING_FORM_NAMESERVERS, /* a list of strings */
     SETTING_FORM_ZONES,       /* an object of lists of strings */
+    SETTING_FORM_ALIASES,     /* an object of strings, in place of the flag's */
 };
 
 /* The parts of the program that take a new value while it runs. */

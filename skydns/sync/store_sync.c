@@ -113,6 +113,29 @@ static void start_clients(struct store_sync *sync, const struct store_sync_confi
     set_clients(sync, config->domains, config->domain_count);
 }
 
+/* The domains in force, in which there are no overrides. */
+static void set_overrides(struct store_sync *sync, const struct dname *domains, size_t count)
+{
+    override_index_set(sync->overrides, &(struct override_index_rule){
+                                            .is_on = sync->wants_overrides,
+                                            .ttl_s = sync->override_ttl_s,
+                                            .domain_count = count,
+                                            .domains = domains,
+                                        });
+    const bool is_next = sync->is_committing || sync->is_reading; /* with what is read */
+    if (override_index_is_due(sync->overrides) && sync->published && !is_next) {
+        store_sync_publish(sync, sync->counts.revision);
+    }
+}
+
+static void start_overrides(struct store_sync *sync, const struct store_sync_config *config)
+{
+    sync->wants_overrides = config->wants_overrides;
+    sync->override_ttl_s = config->override_ttl_s;
+    sync->overrides = override_index_new();
+    set_overrides(sync, config->domains, config->domain_count);
+}
+
 /* ---- The parts ---- */
 
 /* What a snapshot fills: around its records, or around none. */
@@ -239,6 +262,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     }
     store_keys_set_domains(sync->keys, config->domains, config->domain_count);
     start_stubs(sync, config);
+    start_overrides(sync, config);
     start_clients(sync, config, is_loaded, saved_section(config, is_loaded, SNAPSHOT_CLIENTS));
     start_mirror(sync, config, saved_section(config, is_loaded, SNAPSHOT_MIRROR));
     if (is_loaded) {
@@ -258,6 +282,7 @@ void store_sync_stop(struct store_sync *sync)
     ev_timer_stop(sync->loop, &sync->seen);
     stub_keys_free(sync->stubs);
     clients_free(sync->clients);
+    override_index_free(sync->overrides);
     close_parts(sync);
     if (sync->followed) {
         outage_leave(&sync->leases_asked);
@@ -294,6 +319,7 @@ void store_sync_set_domains(struct store_sync *sync, const struct dname *domains
     store_sync_keys_changed(sync);
     set_stubs(sync, domains, count);
     set_clients(sync, domains, count);
+    set_overrides(sync, domains, count);
 }
 
 /* Those in force; returns how many. */
@@ -320,6 +346,14 @@ void store_sync_set_clients(struct store_sync *sync, bool wants_clients)
     set_clients(sync, domains, domains_now(sync, domains));
 }
 
+void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uint32_t ttl_s)
+{
+    struct dname domains[ENGINE_ZONES_MAX];
+    sync->wants_overrides = wants_overrides;
+    sync->override_ttl_s = ttl_s;
+    set_overrides(sync, domains, domains_now(sync, domains));
+}
+
 bool store_sync_knows_clients(const struct store_sync *sync, const struct dname *domain)
 {
     return clients_is_known(sync->clients, domain);
@@ -344,6 +378,7 @@ struct store_sync_counts store_sync_counts(const struct store_sync *sync)
 {
     struct store_sync_counts counts = sync->counts;
     counts.broken = broken_count(sync->broken);
+    counts.overrides = override_index_count(sync->overrides);
     counts.mirror = etcd_mirror_counts(sync->mirror);
     counts.leases = lease_table_counts(sync->leases);
     return counts;

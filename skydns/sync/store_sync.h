@@ -71,6 +71,11 @@ struct store_sync_config {
     bool wants_stubs; /* store_sync_set_stubs changes it */
     void (*on_stubs)(void *data, const struct foreign_zone *zones, size_t count);
 
+    /* Records with external names answer for their owners (override_index_internal.h).
+     * store_sync_set_overrides changes it. */
+    bool wants_overrides;
+    uint32_t override_ttl_s; /* of those that set none */
+
     /* Who clients are, by their pods (client_index.h): fills store_sync_clients, and tells the
      * lists of visibility.h that kube2sky writes, when they differ from those told last: none at
      * first; borrowed for the call. Needs publisher_retire. NULL: only the former. */
@@ -138,6 +143,7 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
 /* Changes whether clients are known by their pods. Off: all that is known of them is forgotten, and
  * on_visible told so. On: the pods held are gone through at once, and nobody is identified until
  * etcd has said which addresses they share with their nodes. */
+void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uint32_t ttl_s);
 void store_sync_set_clients(struct store_sync *sync, bool wants_clients);
 
 /* The keys about clients have not been read yet, nor denied. */
@@ -186,6 +192,7 @@ struct broken_table;
 const struct broken_table *store_sync_broken(const struct store_sync *sync);
 
 struct store_sync_counts {
+    size_t overrides;           /* records that are */
     size_t keys;                /* records held */
     size_t broken;              /* unusable keys remembered now (broken.h) */
     uint64_t skipped;           /* unusable keys and values since the start */

@@ -83,10 +83,23 @@ static bool is_perhaps_other_store(const struct etcd_mirror_read *read)
     return read->cause == ETCD_MIRROR_OTHER_STORE || read->cause == ETCD_MIRROR_UNCERTAIN;
 }
 
+static void free_garbage(void *garbage)
+{
+    store_garbage_free(garbage);
+}
+
 void store_sync_publish(struct store_sync *sync, int64_t revision)
 {
-    struct store_garbage *garbage;
+    struct store_garbage *garbage, *of_overrides = NULL;
+    if (override_index_is_due(sync->overrides)) {
+        store_writer_touch(sync->writer);
+    }
     const struct store *store = store_writer_commit(sync->writer, revision, &garbage);
+    if (store != sync->published) {
+        store_writer_set_overrides(
+            sync->writer,
+            override_index_follow(sync->overrides, sync->published, store, &of_overrides));
+    }
     clients_follow(sync->clients, store);
     if (sync->is_reading && is_perhaps_other_store(&sync->read)) {
         zone_changes_restart(&sync->zones, revision);
@@ -95,6 +108,9 @@ void store_sync_publish(struct store_sync *sync, int64_t revision)
     }
     if (store != sync->published) {
         publish(sync, store, garbage);
+        if (of_overrides) {
+            publisher_retire(sync->publisher, of_overrides, free_garbage);
+        }
     } else if (sync->stubs) {
         stub_keys_follow(sync->stubs, store); /* keys whose values are no records */
     }
@@ -108,7 +124,9 @@ void store_sync_on_ttls_changed(void *data)
     if (moves != sync->lease_moves) {
         sync->lease_moves = moves;
         clients_read_again(sync->clients); /* records came and went by themselves */
+        override_index_note_all(sync->overrides);
     }
+    override_index_note_leases(sync->overrides);
     store_sync_publish(sync, sync->counts.revision);
 }
 
@@ -214,6 +232,10 @@ void store_sync_on_commit(void *data, int64_t revision, bool full)
 {
     struct store_sync *sync = data;
     struct slice document;
+    sync->is_committing = true;
+    if (full) {
+        override_index_note_all(sync->overrides);
+    }
     if (full && !sync->read.keeps_old) {
         broken_end_read(sync->broken);
         config_value_end_read(&sync->document);
@@ -226,6 +248,7 @@ void store_sync_on_commit(void *data, int64_t revision, bool full)
         store_sync_settle(sync, true);
     }
     store_sync_publish(sync, revision);
+    sync->is_committing = false;
     sync->changes++;
     sync->counts.revision = revision;
     if (full) {

@@ -16,6 +16,7 @@
 #include "skydns/sync/clients_internal.h"
 #include "skydns/sync/domain_check_internal.h"
 #include "skydns/sync/lease.h"
+#include "skydns/sync/override_index_internal.h"
 #include "skydns/sync/recent_changes.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
@@ -80,6 +81,10 @@ struct store_sync {
     bool wants_stubs;
     struct clients *clients;
     bool wants_clients;
+    struct override_index *overrides;
+    bool wants_overrides;
+    uint32_t override_ttl_s;
+    bool is_committing;   /* a version is about to be published */
     uint64_t lease_moves; /* as of the last version */
     struct store_keys *keys;
     struct dname main_domain; /* whose store key the mirror follows */

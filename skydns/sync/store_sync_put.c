@@ -133,6 +133,7 @@ static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const 
         broken_del(sync->broken, kv->key);
     }
     note_change(sync, name, false, kv->mod_revision);
+    override_index_note(sync->overrides, name);
 }
 
 static bool has_wildcard(struct slice key, const struct dname *name)
@@ -150,10 +151,22 @@ static bool has_wildcard(struct slice key, const struct dname *name)
     return false;
 }
 
+/* An external name may be an override. */
+static bool is_in_domain(const struct store_sync *sync, const struct dname *name)
+{
+    for (size_t i = 0; i < store_keys_count(sync->keys); i++) {
+        if (dname_is_within(name, store_keys_domain(sync->keys, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void del_record(struct store_sync *sync, const struct dname *name, int64_t revision)
 {
     store_writer_del(sync->writer, name);
     note_change(sync, name, true, revision);
+    override_index_note(sync->overrides, name);
     lease_table_del(sync->leases, name);
     clients_note(sync->clients, name);
     if (sync->stubs) {
@@ -176,7 +189,7 @@ void store_sync_on_put(void *data, const struct etcd_kv *kv)
              "not a DNS name: an empty label, a label over 63 bytes, or over 255 bytes in all");
         return;
     }
-    if (sync->skips_wildcards && has_wildcard(kv->key, &name)) {
+    if (sync->skips_wildcards && has_wildcard(kv->key, &name) && is_in_domain(sync, &name)) {
         skip(sync, kv, "a label is `*`, and -schema=kubernetes has no wildcards");
         return;
     }

@@ -38,6 +38,8 @@ struct engine_deferral {
     bool wants_refresh;      /* also with REPLY: the reply came from the cache, whose copy should be
                               * asked for again before it expires; once for each copy */
     struct question refresh; /* with it: what to ask */
+    bool keeps_name;         /* FORWARD: the name exists here, and NXDOMAIN becomes no data */
+    bool needs_recursion;    /* LOOKUP: only for clients whose queries may be forwarded */
     enum engine_deferral_kind kind;
     /* The place of the client's search path that waits, the configuration that the path is of, and
      * what was seen at earlier places: for engine_query, when the query is answered

@@ -29,6 +29,7 @@ struct owned_query {
     uint8_t asks;
     uint8_t name_len, subnet_len, cookie_len;
     bool is_allowed : 1;
+    bool keeps_name : 1;
     bool is_ordinary : 1, has_edns : 1, dnssec_ok : 1, is_from_stub : 1;
     bool is_signed : 1;
     /* A message of header, name as typed, type and class; the option client-subnet; the cookie, of

@@ -59,6 +59,7 @@ struct engine_query {
     void *is_late_data;
     bool takes_stale; /* nameservers have failed, or not replied in time: an expired reply will do,
                        * and is REPLY; without one, DEFER, and the caller says how they failed */
+    bool keeps_name;  /* as the deferral that the query waits for said */
     bool is_allowed;  /* the resolver knows that the client may ask about other domains, whatever
                        * the configuration's list says */
     bool is_brief;    /* only ENGINE_BRIEF_MAX: others wait for their first try */

@@ -1,0 +1,120 @@
+/* Aliases and overrides: where an external name leads before its upstream is asked. */
+#include "skydns/answer/follow_internal.h"
+#include "skydns/answer/override_match.h"
+#include "skydns/answer/rrsynth_internal.h"
+
+void follow_chain_add_flat(struct follow_chain *chain, const struct rr *rr)
+{
+    struct rr flat = *rr;
+    flat.owner = chain->start;
+    if (rr->ttl_s < *chain->flat_ttl_s) {
+        *chain->flat_ttl_s = rr->ttl_s;
+    }
+    if (rr->type == RR_CNAME) {
+        return;
+    }
+    if (chain->parent) {
+        follow_chain_show(chain->parent);
+    }
+    rr_list_add(chain->out, &flat);
+}
+
+static void add_alias(struct follow *f, struct follow_chain *chain, const struct dname *target,
+                      struct slice name)
+{
+    const struct rr cname = {
+        .owner = name, .ttl_s = UINT32_MAX, .type = RR_CNAME, .data = rr_name(target)};
+    follow_chain_link(f, chain, &cname);
+}
+
+/* The span is released by the caller. */
+static void add_override(struct follow *f, struct follow_chain *chain,
+                         const struct override_match *match, struct slice name)
+{
+    for (size_t i = 0; i < match->span.count && !chain->out->is_cut; i++) {
+        const struct store_record *record = lookup_record(f->lookup, &match->span, i);
+        if (!override_shows(f, record)) {
+            continue;
+        }
+        if (record->host == STORE_HOST_NAME) {
+            const struct rr cname = rrsynth_pointer(f->config, record, name, RR_CNAME);
+            follow_chain_link(f, chain, &cname);
+        }
+        follow_chain_add_record(f, chain, record, name);
+    }
+}
+
+/* The chain is flat from here on. */
+static bool add_matched(struct follow *f, struct follow_chain *chain,
+                        const struct override_match *match, struct slice name)
+{
+    if (match->is_deferred) {
+        return true;
+    }
+    if ((match->families & chain->families) == 0) {
+        return false;
+    }
+    if (match->is_alias) {
+        add_alias(f, chain, &match->target, name);
+    } else {
+        add_override(f, chain, match, name);
+    }
+    return true;
+}
+
+static bool flatten(struct follow *f, struct follow_chain *chain,
+                    const struct override_match *match, struct slice name)
+{
+    if (chain->is_flat) {
+        return add_matched(f, chain, match, name);
+    }
+    uint32_t ttl_s = UINT32_MAX;
+    struct follow_chain flat = {
+        .out = chain->out,
+        .families = chain->families,
+        .is_for_target = chain->is_for_target,
+        .start = name,
+        .is_flat = true,
+        .flat_ttl_s = &ttl_s,
+        .parent = chain,
+    };
+    const bool is_endless = f->is_endless;
+    const bool is_known = add_matched(f, &flat, match, name);
+    f->is_endless = is_endless; /* as other chains that do not end, it gives no addresses */
+    return is_known;
+}
+
+bool follow_override(struct follow *f, struct follow_chain *chain, const struct dname *lower,
+                     struct slice name)
+{
+    struct override_match match;
+    if (!override_may_match(f->config, f->view.store)) {
+        return follow_chain_hosts(f, chain, lower, name);
+    }
+    bool is_known = override_match_alias(f, lower, &match) && flatten(f, chain, &match, name);
+    if (is_known) {
+        return true;
+    }
+    if (follow_chain_hosts(f, chain, lower, name)) {
+        return true;
+    }
+    if (override_match_records(f, lower, &match)) {
+        is_known = flatten(f, chain, &match, name);
+        override_match_end(f, &match);
+    }
+    return is_known;
+}
+
+bool follow_flat(struct follow *follow, const struct override_match *match, struct slice name,
+                 enum follow_families families, struct rr_list *out)
+{
+    struct follow_chain chain = {
+        .out = out,
+        .families = families,
+        .start = name,
+        .is_flat = true,
+        .flat_ttl_s = &follow->flat_ttl_s,
+    };
+    follow->is_flat = true;
+    return add_matched(follow, &chain, match, name);
+}
