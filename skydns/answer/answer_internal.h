@@ -78,6 +78,7 @@ void answer_in_domain(struct answer *a);
 
 /* Single types, for parts that choose among them. */
 void answer_nothing(struct answer *a); /* a type without data */
+void answer_records(struct answer *a); /* whatever type is asked for */
 void answer_ports(struct answer *a);   /* SRV at a service's own name: its named ports */
 void answer_txt(struct answer *a);
 void answer_own_ns(struct answer *a);
@@ -102,6 +103,9 @@ void answer_foreign(struct answer *a);
 enum override_outcome { OVERRIDE_NONE, OVERRIDE_ANSWERED, OVERRIDE_OTHER_TYPE };
 enum override_outcome answer_setting_alias(struct answer *a, bool is_asked);
 enum override_outcome answer_override(struct answer *a, bool is_asked);
+
+/* With -schema=kubernetes: the keys at and below dns/apex answer for the domain itself. */
+bool answer_apex(struct answer *a);
 
 /* NODATA or NXDOMAIN of an external name, to be kept for so long. The SOA is the root's, since no
  * domain of ours has the name. */

@@ -180,6 +180,9 @@ bool answer_kube(struct answer *a)
         return true;
     }
     enum kube_place place = kube_place_of(a->zone, &a->name);
+    if (place == KUBE_DOMAIN && answer_apex(a)) {
+        return true;
+    }
     if (!kube_place_has_data(place, type)) {
         answer_nothing(a);
         return true;

@@ -1,6 +1,6 @@
-/* Aliases and overrides: external names that lead inside, or elsewhere. An answer has their
- * addresses at the name itself, and no CNAME; types that they do not have are the upstream's, for
- * which the name exists. */
+/* Flat answers. Aliases and overrides: external names that lead inside, or elsewhere. An answer has
+ * their addresses at the name itself, and no CNAME; types that they do not have are the upstream's,
+ * for which the name exists. */
 #include "skydns/answer/answer_internal.h"
 #include "skydns/answer/lookup.h"
 #include "skydns/answer/override_match.h"
@@ -131,4 +131,68 @@ enum override_outcome answer_override(struct answer *a, bool is_asked)
     const enum override_outcome outcome = answer_matched(a, &match, is_asked);
     override_match_end(f, &match);
     return outcome;
+}
+
+/* ---- The apex of a domain ---- */
+
+static bool is_apex_type(uint16_t type)
+{
+    return type != DNS_TYPE_SOA && type != DNS_TYPE_NS && type != DNS_TYPE_CNAME;
+}
+
+static void end_apex_without_address(struct answer *a)
+{
+    const struct follow *f = &a->follow;
+    if (f->is_endless) {
+        answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_OTHER);
+    } else if (f->has_failed || f->unasked_count > 0) {
+        answer_unknown(a);
+    } else if (f->is_lacking) {
+        answer_not_ready(a);
+    }
+}
+
+/* As CoreDNS's etcd plugin has it; but a host name gives addresses, since an apex has no CNAME. */
+static void answer_apex_address(struct answer *a)
+{
+    struct follow *f = &a->follow;
+    const enum follow_families family = a->in.question->type == DNS_TYPE_A ? FOLLOW_A : FOLLOW_AAAA;
+    struct lookup_span span;
+    lookup_allow(f->lookup, follow_visits(f));
+    switch (lookup_find(f->lookup, &f->view, &a->zone->apex, f->rule, &span)) {
+    case LOOKUP_FOUND:
+        lookup_keep_group(f->lookup, &span);
+        follow_flat_records(f, &span, a->owner, family, &a->plan.answers);
+        break;
+    case LOOKUP_ABSENT:
+        return;
+    case LOOKUP_LIMIT:
+        if (!follow_defer_walk(f)) {
+            answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_OTHER);
+        }
+        return;
+    }
+    if (a->plan.answers.count > 0) {
+        level_flat_ttls(a);
+    } else if (!f->is_deferred) {
+        end_apex_without_address(a);
+    }
+}
+
+bool answer_apex(struct answer *a)
+{
+    struct view_node at;
+    const uint16_t type = a->in.question->type;
+    if (a->zone->apex.len == 0 || !dname_equal(&a->name, &a->zone->domain) || !is_apex_type(type) ||
+        !lookup_find_literal(&a->follow.view, &a->zone->apex, &at)) {
+        return false;
+    }
+    if (type == DNS_TYPE_A || type == DNS_TYPE_AAAA) {
+        answer_apex_address(a);
+        return true;
+    }
+    a->name = a->zone->apex;
+    answer_records(a);
+    a->name = a->zone->domain;
+    return true;
 }

@@ -438,7 +438,7 @@ static void answer_soa(struct answer *a)
     answer_own_soa(a);
 }
 
-static void answer_type(struct answer *a)
+void answer_records(struct answer *a)
 {
     switch (a->in.question->type) {
 #define ANSWER_CASE(name, number, shape, answer, text) \
@@ -478,7 +478,7 @@ void answer_in_domain(struct answer *a)
     bool is_special = (a->config->settings.pods != ENGINE_PODS_VERIFIED && answer_pod(a)) ||
                       (a->config->settings.schema == ENGINE_SCHEMA_KUBERNETES && answer_kube(a));
     if (!is_special) {
-        answer_type(a);
+        answer_records(a);
     }
     bool is_known = !a->plan.answers.is_cut && !a->follow.is_open;
     if (a->plan.rcode == DNS_RCODE_NOERROR && a->plan.answers.count == aliases && is_known &&

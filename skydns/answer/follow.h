@@ -132,6 +132,10 @@ void follow_outside(struct follow *follow, const struct dname *lower, struct sli
 bool follow_flat(struct follow *follow, const struct override_match *match, struct slice name,
                  enum follow_families families, struct rr_list *out) MUST_CHECK;
 
+/* Adds the addresses of records, all owned by `owner`, without CNAMEs. */
+void follow_flat_records(struct follow *follow, const struct lookup_span *span, struct slice owner,
+                         enum follow_families families, struct rr_list *out);
+
 /* Adds the addresses of a name with more than its node has prepared (store_ready.h), as far as the
  * reply may hold them; `node` is the name's. False, and nothing added, if that takes all records.
  */

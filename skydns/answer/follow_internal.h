@@ -1,5 +1,5 @@
-/* The way to addresses, for follow.c (names, hosts files, upstreams) and follow_override.c (aliases
- * and overrides of external names). On the engine's thread. */
+/* The way to addresses, as follow.c (names, upstreams) and follow_override.c share it. Aliases and
+ * overrides are followed in the latter. On the engine's thread. */
 #ifndef SKYDNS_ANSWER_FOLLOW_INTERNAL_H
 #define SKYDNS_ANSWER_FOLLOW_INTERNAL_H
 

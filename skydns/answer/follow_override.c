@@ -28,11 +28,11 @@ static void add_alias(struct follow *f, struct follow_chain *chain, const struct
 }
 
 /* The span is released by the caller. */
-static void add_override(struct follow *f, struct follow_chain *chain,
-                         const struct override_match *match, struct slice name)
+static void add_flat_records(struct follow *f, struct follow_chain *chain,
+                             const struct lookup_span *span, struct slice name)
 {
-    for (size_t i = 0; i < match->span.count && !chain->out->is_cut; i++) {
-        const struct store_record *record = lookup_record(f->lookup, &match->span, i);
+    for (size_t i = 0; i < span->count && !chain->out->is_cut && !follow_is_walk_deferred(f); i++) {
+        const struct store_record *record = lookup_record(f->lookup, span, i);
         if (!override_shows(f, record)) {
             continue;
         }
@@ -57,7 +57,7 @@ static bool add_matched(struct follow *f, struct follow_chain *chain,
     if (match->is_alias) {
         add_alias(f, chain, &match->target, name);
     } else {
-        add_override(f, chain, match, name);
+        add_flat_records(f, chain, &match->span, name);
     }
     return true;
 }
@@ -117,4 +117,17 @@ bool follow_flat(struct follow *follow, const struct override_match *match, stru
     };
     follow->is_flat = true;
     return add_matched(follow, &chain, match, name);
+}
+
+void follow_flat_records(struct follow *follow, const struct lookup_span *span, struct slice owner,
+                         enum follow_families families, struct rr_list *out)
+{
+    struct follow_chain chain = {
+        .out = out,
+        .families = families,
+        .start = owner,
+        .is_flat = true,
+        .flat_ttl_s = &follow->flat_ttl_s,
+    };
+    add_flat_records(follow, &chain, span, owner);
 }

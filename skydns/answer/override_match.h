@@ -1,6 +1,6 @@
-/* What the aliases (-alias) and the overrides (-overrides) of a version say of an external name,
- * for the client of an answer. A record whose host the client may not see is as if it were not
- * there. For answer_override.c and follow_override.c; on the engine's thread. */
+/* What -alias and -overrides say of an external name, for the client of an answer. A record whose
+ * host the client may not see is as if it were not there. For answer_override.c and
+ * follow_override.c; on the engine's thread. */
 #ifndef SKYDNS_ANSWER_OVERRIDE_MATCH_H
 #define SKYDNS_ANSWER_OVERRIDE_MATCH_H
 

@@ -131,6 +131,7 @@ static bool can_have(const struct zone_answers *answers, const struct engine_zon
         return type == DNS_TYPE_PTR || type == DNS_TYPE_NS;
     }
     return answers->config->settings.schema != ENGINE_SCHEMA_KUBERNETES ||
+           (zone->apex.len > 0 && dname_equal(name, &zone->domain)) ||
            dname_equal(name, &zone->version) || dname_equal(name, &zone->local) ||
            kube_has_data(zone, name, type);
 }

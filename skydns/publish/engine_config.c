@@ -54,6 +54,7 @@ bool engine_config_add_domain(struct engine_config *config, const struct dname *
         .local = below(domain, "local", "dns"),
         .version = below(domain, "dns-version", NULL),
         .pods = below(domain, "pod", NULL),
+        .apex = config->zone_count > 0 ? below(domain, "apex", "dns") : (struct dname){0},
     };
     zone->ns = zone->ns.len ? zone->ns : *domain;
     zone->hostmaster = zone->hostmaster.len ? zone->hostmaster : *domain;

@@ -96,11 +96,13 @@ struct engine_zone {
     struct dname domain; /* lower case, like all names here */
     unsigned labels;     /* of the domain */
     struct dname hostmaster;
-    struct dname ns;            /* ns.dns.<domain>: above the name servers' keys; the SOA's MNAME */
-    struct dname local;         /* local.dns.<domain> */
-    struct dname version;       /* dns-version.<domain> */
-    struct dname pods;          /* pod.<domain> */
-    bool is_incomplete;         /* etcd is known to lack records: nothing is denied, but SERVFAIL */
+    struct dname ns;      /* ns.dns.<domain>: above the name servers' keys; the SOA's MNAME */
+    struct dname local;   /* local.dns.<domain> */
+    struct dname version; /* dns-version.<domain> */
+    struct dname pods;    /* pod.<domain> */
+    struct dname apex;    /* apex.dns.<domain>: with -schema=kubernetes, what is at and below is
+                           * the domain's own; empty for the first domain */
+    bool is_incomplete;   /* etcd is known to lack records: nothing is denied, but SERVFAIL */
     struct zone_serial *serial; /* of its SOA; borrowed; NULL: the hour */
 };
 

@@ -9,6 +9,7 @@
 #include "common/dns/record_json.h"
 #include "common/dns/record_scan.h"
 #include "common/etcd/etcd_mirror.h"
+#include "skydns/publish/reverse_zone.h"
 #include "skydns/settings/config_documents.h"
 #include "skydns/sync/store_sync.h"
 
@@ -151,9 +152,12 @@ static bool has_wildcard(struct slice key, const struct dname *name)
     return false;
 }
 
-/* An external name may be an override. */
-static bool is_in_domain(const struct store_sync *sync, const struct dname *name)
+/* In a domain, or a reverse name: what is neither may be an override. */
+static bool is_of_ours(const struct store_sync *sync, const struct dname *name)
 {
+    if (reverse_zone_is_reverse(name)) {
+        return true;
+    }
     for (size_t i = 0; i < store_keys_count(sync->keys); i++) {
         if (dname_is_within(name, store_keys_domain(sync->keys, i))) {
             return true;
@@ -189,7 +193,7 @@ void store_sync_on_put(void *data, const struct etcd_kv *kv)
              "not a DNS name: an empty label, a label over 63 bytes, or over 255 bytes in all");
         return;
     }
-    if (sync->skips_wildcards && has_wildcard(kv->key, &name) && is_in_domain(sync, &name)) {
+    if (sync->skips_wildcards && has_wildcard(kv->key, &name) && is_of_ours(sync, &name)) {
         skip(sync, kv, "a label is `*`, and -schema=kubernetes has no wildcards");
         return;
     }
