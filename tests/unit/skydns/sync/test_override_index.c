@@ -1,0 +1,198 @@
+/* override_index: what it holds after any changes is what it would hold if read anew. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/attributes.h"
+#include "skydns/records/overrides.h"
+#include "skydns/sync/override_index_internal.h"
+#include "tests/support/unit_test.h"
+
+struct bed {
+    struct store_writer *writer;
+    struct override_index *index;
+    const struct store *store; /* the newest version */
+    struct store_garbage *old[2048];
+    size_t old_count;
+    struct dname domain;
+    int64_t revision;
+};
+
+static struct dname index_name(const char *text)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(text), &name));
+    return name;
+}
+
+static void keep_garbage(struct bed *bed, struct store_garbage *garbage)
+{
+    if (garbage) {
+        assert_true(bed->old_count < ARRAY_LEN(bed->old));
+        bed->old[bed->old_count++] = garbage;
+    }
+}
+
+static void commit_all(struct bed *bed)
+{
+    struct store_garbage *garbage, *of_index;
+    if (override_index_is_due(bed->index)) {
+        store_writer_touch(bed->writer);
+    }
+    const struct store *store = store_writer_commit(bed->writer, ++bed->revision, &garbage);
+    keep_garbage(bed, garbage);
+    if (store != bed->store) {
+        store_writer_set_overrides(bed->writer,
+                                   override_index_follow(bed->index, bed->store, store, &of_index));
+        keep_garbage(bed, of_index);
+        bed->store = store;
+    }
+}
+
+static void set_rule(struct bed *bed, bool is_on, uint32_t ttl_s)
+{
+    override_index_set(bed->index, &(struct override_index_rule){.is_on = is_on,
+                                                                 .ttl_s = ttl_s,
+                                                                 .domain_count = 1,
+                                                                 .domains = &bed->domain});
+}
+
+static void open_bed(struct bed *bed)
+{
+    *bed = (struct bed){.writer = store_writer_new(),
+                        .index = override_index_new(),
+                        .domain = index_name("cluster.local")};
+    set_rule(bed, true, 30);
+}
+
+static void close_bed(struct bed *bed)
+{
+    for (size_t i = 0; i < bed->old_count; i++) {
+        store_garbage_free(bed->old[i]);
+    }
+    override_index_free(bed->index);
+    store_writer_free(bed->writer);
+}
+
+static void put_record(struct bed *bed, const char *text, const struct record *record)
+{
+    const struct dname name = index_name(text);
+    (void)store_writer_put_view(bed->writer, &name, record, ++bed->revision);
+    override_index_note(bed->index, &name);
+}
+
+static void del_name(struct bed *bed, const char *text)
+{
+    const struct dname name = index_name(text);
+    store_writer_del(bed->writer, &name);
+    override_index_note(bed->index, &name);
+}
+
+/* How many records the owner has; its only one's, or NULL. */
+static size_t count_of(const struct bed *bed, const char *text, const struct store_record **ret)
+{
+    const struct dname name = index_name(text);
+    const struct store *overrides = store_overrides(bed->store);
+    struct override_found found;
+    *ret = NULL;
+    if (!overrides || !overrides_find(overrides, &name, &found)) {
+        return 0;
+    }
+    *ret = store_node_record(found.node) ? store_node_record(found.node)
+                                         : store_node_single(found.node);
+    return store_visible_count(found.node);
+}
+
+UNIT_TEST(test_places)
+{
+    const struct record one = {
+        .host = slice_str("10.0.0.1"), .text = slice_str("note"), .targetstrip = 1};
+    const struct record three = {.host = slice_str("10.0.0.3"), .ttl_s = 9, .targetstrip = 3};
+    const struct record plain = {.text = slice_str("hello")};
+    const struct record none = {.targetstrip = 0};
+    const struct record far = {.host = slice_str("10.0.0.2"), .targetstrip = 11};
+    const struct store_record *record;
+    struct bed bed;
+    open_bed(&bed);
+    put_record(&bed, "3f2a.www.example.com", &one);
+    put_record(&bed, "_c.b.a.deep.example.com", &three);
+    put_record(&bed, "txt.example.com", &plain);
+    put_record(&bed, "empty.example.com", &none);
+    put_record(&bed, "x.a.b.c.d.e.f.g.h.i.j.far.example.com", &far);
+    put_record(&bed, "web.cluster.local", &one);
+    put_record(&bed, "1.0.0.10.in-addr.arpa", &one);
+    commit_all(&bed);
+    assert_int_equal(override_index_count(bed.index), 3);
+    assert_int_equal(count_of(&bed, "www.example.com", &record), 1);
+    assert_int_equal(record->ttl_s, 30);
+    assert_int_equal(record->lens[RECORD_TEXT], 0); /* beside a host */
+    assert_int_equal(record->targetstrip, 0);
+    assert_int_equal(count_of(&bed, "deep.example.com", &record), 1);
+    assert_int_equal(record->ttl_s, 9);
+    assert_int_equal(count_of(&bed, "txt.example.com", &record), 1);
+    assert_true(record->lens[RECORD_TEXT] > 0);
+    close_bed(&bed);
+}
+
+UNIT_TEST(test_settings)
+{
+    const struct record one = {.host = slice_str("10.0.0.1")};
+    const struct store_record *record;
+    struct bed bed;
+    open_bed(&bed);
+    put_record(&bed, "www.example.com", &one);
+    commit_all(&bed);
+    set_rule(&bed, true, 45);
+    commit_all(&bed);
+    assert_int_equal(count_of(&bed, "www.example.com", &record), 1);
+    assert_int_equal(record->ttl_s, 45);
+    set_rule(&bed, false, 45);
+    commit_all(&bed);
+    assert_null(store_overrides(bed.store));
+    put_record(&bed, "b.example.com", &one);
+    commit_all(&bed);
+    set_rule(&bed, true, 45);
+    commit_all(&bed);
+    assert_int_equal(override_index_count(bed.index), 2);
+    bed.domain = index_name("example.com");
+    set_rule(&bed, true, 45);
+    commit_all(&bed);
+    assert_int_equal(override_index_count(bed.index), 0);
+    close_bed(&bed);
+}
+
+/* Puts, moves and deletes at random; a fresh index of the same records has as many for each. */
+UNIT_TEST(test_changes_add_up)
+{
+    enum { NAMES = 24, STEPS = 400 };
+    struct bed bed;
+    uint32_t random = 1;
+    open_bed(&bed);
+    for (unsigned step = 0; step < STEPS; step++) {
+        for (unsigned k = 0; k < 3; k++) {
+            char name[64];
+            random = random * 1664525u + 1013904223u;
+            const unsigned n = (random >> 8) % NAMES;
+            (void)snprintf(name, sizeof(name), "c%u.b%u.a%u.example.com", n % 3, n % 4, n / 12);
+            const struct record record = {.host = slice_str("10.0.0.1"),
+                                          .targetstrip = (uint16_t)((random >> 20) % 3)};
+            if ((random >> 24) % 4 == 0) {
+                del_name(&bed, name);
+            } else {
+                put_record(&bed, name, &record);
+            }
+        }
+        commit_all(&bed);
+        struct override_index *fresh = override_index_new();
+        struct store_garbage *garbage;
+        override_index_set(
+            fresh, &(struct override_index_rule){
+                       .is_on = true, .ttl_s = 30, .domain_count = 1, .domains = &bed.domain});
+        (void)override_index_follow(fresh, NULL, bed.store, &garbage);
+        store_garbage_free(garbage);
+        assert_int_equal(override_index_count(fresh), override_index_count(bed.index));
+        assert_int_equal(override_index_count(bed.index), store_writer_count(bed.writer));
+        override_index_free(fresh);
+    }
+    close_bed(&bed);
+}
