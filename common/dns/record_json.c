@@ -84,6 +84,10 @@ static int take_rrs(const json_t *value, struct buf *packed, struct err *err)
     if (!json_is_array(value)) {
         return wrong_type("rr", value, "a list of strings", err);
     }
+    if (json_array_size(value) > RECORD_RRS_COUNT_MAX) {
+        return err_set(err, ERR_TOO_LARGE, "field `rr`: expected at most %d records",
+                       RECORD_RRS_COUNT_MAX);
+    }
     buf_clear(packed);
     for (size_t i = 0; i < json_array_size(value); i++) {
         struct slice text;

@@ -107,6 +107,12 @@ static unsigned type_of_text(const char *text)
     return ldns_get_rr_type_by_name(word);
 }
 
+/* libldns would look the services of WKS up in files that may not be read here. */
+static bool is_readable(unsigned type, const char *text)
+{
+    return type != LDNS_RR_TYPE_WKS || strstr(text, "\\#");
+}
+
 static void append_data(ldns_rr *rr, struct buf *out)
 {
     const bool keeps_case = ldns_rr_get_type(rr) == LDNS_RR_TYPE_MX ||
@@ -132,6 +138,10 @@ int record_rrs_add(struct slice text, struct buf *packed, struct err *err)
     const unsigned type = type_of_text(copy);
     if (type == 0) {
         return refuse_text(text, "expected a type and its data, like CAA 0 issue \"ca.test\"", err);
+    }
+    if (!is_readable(type, copy)) {
+        return refuse_text(text, "expected the data of WKS as RFC 3597 has them: \\# LENGTH HEX",
+                           err);
     }
     if (!is_type_allowed(type)) {
         return refuse_text(text, "a type that may not be set here", err);

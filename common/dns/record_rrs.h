@@ -18,6 +18,9 @@
 /* All of one key, packed: a message holds no more. */
 enum { RECORD_RRS_MAX = UINT16_MAX };
 
+/* Texts of one key: reading one takes some ten microseconds, and nobody has as many. */
+enum { RECORD_RRS_COUNT_MAX = 512 };
+
 struct record_rr {
     uint16_t type;
     struct slice data;

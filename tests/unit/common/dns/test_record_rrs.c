@@ -59,8 +59,10 @@ UNIT_TEST(test_refused)
         "TYPE1 \\# 3 010203",
         "TYPE15 \\# 2 0001",
         "TYPE16 \\# 2 0500",
+        "WKS 10.0.0.1 tcp smtp",
         "TYPE62 \\# 0",
         "TYPE63 \\# 0",
+
         "CDS 1 13 2 00",
         "NSEC3PARAM 1 0 0 -",
     };
@@ -104,6 +106,16 @@ UNIT_TEST(test_of_json)
     record_fini(&record);
     assert_true(record_from_json(slice_str("{\"rr\":\"A 10.0.0.2\"}"), &record, &err) < 0);
     assert_true(record_from_json(slice_str("{\"rr\":[1]}"), &record, &err) < 0);
+
+    struct buf many;
+    buf_init(&many, RECORD_JSON_MAX);
+    buf_append_str(&many, "{\"rr\":[\"A 10.0.0.1\"");
+    for (unsigned i = 0; i < RECORD_RRS_COUNT_MAX; i++) {
+        buf_append_str(&many, ",\"A 10.0.0.1\"");
+    }
+    buf_append_str(&many, "]}");
+    assert_int_equal(record_from_json(buf_slice(&many), &record, &err), ERR_TOO_LARGE);
+    buf_fini(&many);
 }
 
 /* A value of 64 KiB may say more than a message holds. */
