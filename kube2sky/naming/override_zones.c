@@ -1,0 +1,246 @@
+#include "kube2sky/naming/override_zones.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+
+/* How much of a wrong value an error shows. */
+enum { SHOWN_MAX = 100 };
+
+/* Of a key below the name: eight hexadecimal digits and their length. */
+enum { KEY_LABEL_BYTES = 9 };
+
+struct override_zone {
+    struct dname name; /* without `*.` */
+    unsigned label_count;
+    bool is_wildcard; /* begins with `*.`: the name itself is not in it */
+    struct slice namespaces[OVERRIDE_NAMESPACES_MAX]; /* within the text */
+    size_t namespace_count;                           /* 0: all */
+};
+
+struct override_zones {
+    char *text; /* a copy, which the zones borrow from */
+    struct dname domain;
+    struct override_zone *zones;
+    size_t count;
+};
+
+static const char *const reserved[] = {"arpa", "localhost", "invalid", "onion"};
+
+/* ---- Names ---- */
+
+bool override_name_is_wildcard(const struct dname *name)
+{
+    return name->len > 2 && name->wire[0] == 1 && name->wire[1] == '*';
+}
+
+static bool has_zone_labels(const struct dname *name, unsigned from)
+{
+    struct dname_labels labels;
+    bool has = true;
+    dname_labels(name, &labels);
+    for (unsigned i = from; i < labels.count && has; i++) {
+        has = dname_is_host_label(dname_label(name, labels.offsets[i]));
+    }
+    return has && labels.count > from;
+}
+
+bool override_name_parse(struct slice text, struct dname *ret_name)
+{
+    bool is_plain = text.len && !memchr(text.ptr, '\\', text.len);
+    if (!is_plain || !dname_from_text(text, ret_name) ||
+        ret_name->len + KEY_LABEL_BYTES > DNAME_MAX) {
+        return false;
+    }
+    dname_lower(ret_name);
+    return has_zone_labels(ret_name, override_name_is_wildcard(ret_name));
+}
+
+/* The last label is one of those; resolver.arpa is in arpa. */
+static bool is_never_written(const struct override_zones *zones, const struct dname *name)
+{
+    struct dname_labels labels;
+    bool is = dname_is_within(name, &zones->domain);
+    dname_labels(name, &labels);
+    for (size_t i = 0; i < ARRAY_LEN(reserved) && !is && labels.count; i++) {
+        is = slice_equal(dname_label(name, labels.offsets[labels.count - 1]),
+                         slice_str(reserved[i]));
+    }
+    return is;
+}
+
+/* ---- The flag ---- */
+
+static int expect_zone(struct slice zone, const char *expected, struct err *err)
+{
+    int shown = (int)(zone.len < SHOWN_MAX ? zone.len : SHOWN_MAX);
+    return err_set(err, ERR_USAGE, "`%.*s`: expected %s", shown, zone.ptr, expected);
+}
+
+static struct slice cut_part(struct slice *rest, char separator)
+{
+    const char *end = rest->len ? memchr(rest->ptr, separator, rest->len) : NULL;
+    struct slice part = slice_of(rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len);
+    size_t used = part.len + (end != NULL);
+    *rest = slice_of(rest->ptr + used, rest->len - used);
+    return part;
+}
+
+static int take_zone_namespaces(struct override_zone *zone, struct slice entry, struct slice text,
+                                struct err *err)
+{
+    while (text.len) {
+        bool has_more = memchr(text.ptr, '+', text.len) != NULL;
+        struct slice ns = cut_part(&text, '+');
+        if (!dname_is_host_label(ns) || (has_more && !text.len)) {
+            return expect_zone(entry, "namespaces like prod+shop after `@`", err);
+        }
+        if (zone->namespace_count == OVERRIDE_NAMESPACES_MAX) {
+            return expect_zone(entry, "at most 100 namespaces", err);
+        }
+        zone->namespaces[zone->namespace_count++] = ns;
+    }
+    return zone->namespace_count ? 0
+                                 : expect_zone(entry, "namespaces like prod+shop after `@`", err);
+}
+
+static int take_zone(struct override_zones *zones, struct slice entry, struct err *err)
+{
+    static const char example[] = "a zone like example.com, *.example.com or example.com@prod+shop";
+    struct override_zone *zone = &zones->zones[zones->count];
+    struct slice rest = entry, name = cut_part(&rest, '@');
+    struct dname_labels labels;
+    bool has_namespaces = name.len < entry.len;
+    zone->is_wildcard = slice_has_prefix(name, slice_str("*."));
+    if (zone->is_wildcard) {
+        name = slice_of(name.ptr + 2, name.len - 2);
+        name = name.len ? name : slice_str(".");
+    }
+    if (!name.len || memchr(name.ptr, '\\', name.len) || !dname_from_text(name, &zone->name)) {
+        return expect_zone(entry, example, err);
+    }
+    dname_lower(&zone->name);
+    dname_labels(&zone->name, &labels);
+    zone->label_count = labels.count;
+    if (labels.count && !has_zone_labels(&zone->name, 0)) {
+        return expect_zone(entry, example, err);
+    }
+    if (is_never_written(zones, &zone->name)) {
+        return expect_zone(entry, "a zone outside -domain and arpa, and no special one", err);
+    }
+    if (labels.count < 2 && !has_namespaces) {
+        return expect_zone(entry, "namespaces with so short a zone, like com@prod", err);
+    }
+    zones->count++;
+    return has_namespaces ? take_zone_namespaces(zone, entry, rest, err) : 0;
+}
+
+static void lower_zones(char *text)
+{
+    for (; *text; text++) {
+        *text = (char)ascii_lower((uint8_t)*text);
+    }
+}
+
+int override_zones_parse(const char *text, const char *domain, struct override_zones **ret_zones,
+                         struct err *err)
+{
+    struct override_zones *zones = xcalloc(1, sizeof(*zones));
+    zones->text = xstrdup(text);
+    lower_zones(zones->text);
+    zones->zones = xcalloc(OVERRIDE_ZONES_MAX, sizeof(*zones->zones));
+    struct slice rest = slice_str(zones->text);
+    int r = dname_from_text(slice_str(domain), &zones->domain)
+                ? 0
+                : expect_zone(slice_str(domain), "a domain", err);
+    bool has_more = rest.len > 0;
+    while (r == 0 && has_more) {
+        has_more = rest.len && memchr(rest.ptr, ',', rest.len);
+        struct slice entry = cut_part(&rest, ',');
+        r = zones->count < OVERRIDE_ZONES_MAX ? take_zone(zones, entry, err)
+                                              : expect_zone(entry, "at most 100 zones", err);
+    }
+    if (r < 0) {
+        override_zones_free(zones);
+        return r;
+    }
+    *ret_zones = zones;
+    return 0;
+}
+
+void override_zones_free(struct override_zones *zones)
+{
+    if (zones) {
+        free(zones->zones);
+        free(zones->text);
+        free(zones);
+    }
+}
+
+size_t override_zones_count(const struct override_zones *zones)
+{
+    return zones ? zones->count : 0;
+}
+
+/* ---- Verdicts ---- */
+
+static bool is_in_zone(const struct override_zone *zone, const struct dname *name)
+{
+    return dname_is_within(name, &zone->name) &&
+           !(zone->is_wildcard && dname_equal(name, &zone->name));
+}
+
+static bool is_zone_for(const struct override_zone *zone, struct slice ns)
+{
+    bool is = !ns.len || !zone->namespace_count;
+    for (size_t i = 0; i < zone->namespace_count && !is; i++) {
+        is = slice_equal(zone->namespaces[i], ns);
+    }
+    return is;
+}
+
+enum override_verdict override_zones_judge(const struct override_zones *zones,
+                                           const struct dname *name, struct slice ns)
+{
+    bool has_zone = false, is_allowed = false, is_wildcard_allowed = false;
+    unsigned longest = 0;
+    for (size_t i = 0; i < zones->count; i++) {
+        const struct override_zone *zone = &zones->zones[i];
+        if (!is_in_zone(zone, name)) {
+            continue;
+        }
+        bool is_longer = !has_zone || zone->label_count > longest;
+        bool is_mine = is_zone_for(zone, ns);
+        is_allowed =
+            (is_allowed && !is_longer) || (is_mine && (is_longer || zone->label_count == longest));
+        longest = is_longer ? zone->label_count : longest;
+        is_wildcard_allowed |= zone->is_wildcard && is_mine;
+        has_zone = true;
+    }
+    bool needs_wildcard = override_name_is_wildcard(name);
+    return is_never_written(zones, name)            ? OVERRIDE_RESERVED
+           : !has_zone                              ? OVERRIDE_OUTSIDE
+           : !is_allowed                            ? OVERRIDE_NAMESPACE
+           : needs_wildcard && !is_wildcard_allowed ? OVERRIDE_WILDCARD
+                                                    : OVERRIDE_ALLOWED;
+}
+
+bool override_zones_cover(const struct override_zones *zones, const struct dname *name)
+{
+    return override_zones_judge(zones, name, slice_of(NULL, 0)) == OVERRIDE_ALLOWED;
+}
+
+const char *override_verdict_text(enum override_verdict verdict)
+{
+    static const char *const texts[] = {
+        [OVERRIDE_ALLOWED] = "is allowed",
+        [OVERRIDE_NO_NAME] = "is no name like app.example.com",
+        [OVERRIDE_RESERVED] = "is in --domain, in arpa or special",
+        [OVERRIDE_OUTSIDE] = "is in no zone of --override-zones",
+        [OVERRIDE_NAMESPACE] = "is in a zone that --override-zones gives to other namespaces",
+        [OVERRIDE_WILDCARD] = "is in no zone of --override-zones that begins with *.",
+        [OVERRIDE_TOO_MANY] = "is one too many",
+    };
+    return texts[verdict];
+}
