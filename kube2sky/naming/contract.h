@@ -36,6 +36,11 @@ _Static_assert(sizeof(POD_PREFIX) == sizeof(SERVICE_PREFIX), "OWNER_PREFIX_LEN i
 #define NODE_ADDRESS_PREFIX "node-address/"
 #define VISIBLE_PREFIX      "visible/"
 
+/* Owner ids of the external names that lead to a Service: "alias/<namespace>/<service>". Their keys
+ * are anywhere below EXTERNAL_BASE, outside the domain: external_aliases.h. */
+#define ALIAS_PREFIX  "alias/"
+#define EXTERNAL_BASE "/skydns"
+
 /* Reverse names are not below the domain: 1.0.0.10.in-addr.arpa. and, in nibbles, ...ip6.arpa. (RFC
  * 1035, RFC 3596). An unclaimed reverse key's owner id is the key without SKYDNS_TREE, so it begins
  * with ARPA_PREFIX. */
@@ -49,6 +54,9 @@ _Static_assert(sizeof(POD_PREFIX) == sizeof(SERVICE_PREFIX), "OWNER_PREFIX_LEN i
 /* As kube2sky has written them since 1.9, the same for every record: SkyDNS distributes queries by
  * weight among records of one priority, and strips no label off a target. */
 enum { RECORD_PRIORITY = 10, RECORD_WEIGHT = 10, RECORD_TARGETSTRIP = 0 };
+
+/* An external name's record stands below it: its last label is none of the name. */
+enum { ALIAS_TARGETSTRIP = 1 };
 
 /* Default of --ttl, the old kube2sky's: short enough for a Service that moves. */
 enum { RECORD_TTL_S = 30 };

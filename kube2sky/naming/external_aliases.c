@@ -1,0 +1,601 @@
+#include "kube2sky/naming/external_aliases.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/key_table.h"
+#include "common/base/xalloc.h"
+#include "common/dns/record.h"
+#include "common/dns/record_json.h"
+#include "kube2sky/naming/contract.h"
+
+/* A prefix, a name and the label of a key. */
+enum { ALIAS_KEY_MAX = 512 };
+
+struct alias_name {
+    struct alias_claim **claims; /* the winner first */
+    size_t count;
+    size_t cap;
+    size_t taken; /* claims that lead elsewhere than the first */
+    size_t key_len;
+    char key[]; /* "/skydns/com/example/app" */
+};
+
+/* One name of one claimant. */
+struct alias_claim {
+    struct alias_asker *asker;
+    struct alias_name *name; /* NULL: not allowed */
+    char *text;
+    enum override_verdict verdict;
+};
+
+/* A Service that names lead to. */
+struct alias_target {
+    struct alias_asker *first;
+    char label[9];
+    size_t id_len;
+    char id[]; /* "alias/prod/web" */
+};
+
+/* A namespace of claimants. */
+struct alias_space {
+    struct alias_asker *first;
+    size_t claims;  /* that count */
+    size_t refused; /* too many */
+    size_t ns_len;
+    char ns[];
+};
+
+/* A claimant with what it asks for. */
+struct alias_asker {
+    enum alias_rank rank;
+    int64_t created_s;
+    struct alias_target *target; /* NULL: the ConfigMap */
+    struct alias_space *space;
+    struct alias_asker *next_of_target, *prev_of_target;
+    struct alias_asker *next_of_space, *prev_of_space;
+    struct alias_claim *claims;
+    size_t count;
+    size_t id_len;
+    char id[];
+};
+
+struct external_aliases {
+    struct external_aliases_config config;
+    struct key_table names, askers, targets, spaces;
+    struct buf key;
+    struct external_aliases_counts counts;
+};
+
+/* ---- Tables ---- */
+
+static struct slice alias_name_key(const void *thing)
+{
+    const struct alias_name *name = thing;
+    return slice_of(name->key, name->key_len);
+}
+
+static struct slice alias_asker_id(const void *thing)
+{
+    const struct alias_asker *asker = thing;
+    return slice_of(asker->id, asker->id_len);
+}
+
+static struct slice alias_target_id(const void *thing)
+{
+    const struct alias_target *target = thing;
+    return slice_of(target->id, target->id_len);
+}
+
+static struct slice alias_space_ns(const void *thing)
+{
+    const struct alias_space *space = thing;
+    return slice_of(space->ns, space->ns_len);
+}
+
+struct external_aliases *external_aliases_new(const struct external_aliases_config *config)
+{
+    struct external_aliases *aliases = xcalloc(1, sizeof(*aliases));
+    aliases->config = *config;
+    key_table_init(&aliases->names, alias_name_key);
+    key_table_init(&aliases->askers, alias_asker_id);
+    key_table_init(&aliases->targets, alias_target_id);
+    key_table_init(&aliases->spaces, alias_space_ns);
+    buf_init(&aliases->key, ALIAS_KEY_MAX);
+    return aliases;
+}
+
+static void free_alias_claims(struct alias_asker *asker)
+{
+    for (size_t i = 0; i < asker->count; i++) {
+        free(asker->claims[i].text);
+    }
+    free(asker->claims);
+    asker->claims = NULL;
+    asker->count = 0;
+}
+
+void external_aliases_free(struct external_aliases *aliases)
+{
+    if (!aliases) {
+        return;
+    }
+    size_t at = 0;
+    for (struct alias_name *name; (name = key_table_next(&aliases->names, &at)); at++) {
+        free(name->claims);
+        free(name);
+    }
+    at = 0;
+    for (struct alias_asker *asker; (asker = key_table_next(&aliases->askers, &at)); at++) {
+        free_alias_claims(asker);
+        free(asker);
+    }
+    at = 0;
+    for (void *target; (target = key_table_next(&aliases->targets, &at)); at++) {
+        free(target);
+    }
+    at = 0;
+    for (void *space; (space = key_table_next(&aliases->spaces, &at)); at++) {
+        free(space);
+    }
+    key_table_fini(&aliases->names);
+    key_table_fini(&aliases->askers);
+    key_table_fini(&aliases->targets);
+    key_table_fini(&aliases->spaces);
+    buf_fini(&aliases->key);
+    free(aliases);
+}
+
+/* id: "prod/web". */
+static struct alias_target *get_alias_target(struct external_aliases *aliases, struct slice id)
+{
+    enum { PREFIX_LEN = sizeof(ALIAS_PREFIX) - 1 };
+    buf_clear(&aliases->key);
+    buf_append_str(&aliases->key, ALIAS_PREFIX);
+    buf_append_slice(&aliases->key, id);
+    struct slice owner = buf_slice(&aliases->key);
+    struct alias_target *target = key_table_find(&aliases->targets, owner);
+    if (!target) {
+        target = xcalloc(1, sizeof(*target) + owner.len);
+        memcpy(target->id, owner.ptr, owner.len);
+        target->id_len = owner.len;
+        (void)record_label(id, target->label);
+        (void)key_table_put(&aliases->targets, target);
+    }
+    return target;
+}
+
+static struct alias_space *get_alias_space(struct external_aliases *aliases, struct slice ns)
+{
+    struct alias_space *space = key_table_find(&aliases->spaces, ns);
+    if (!space) {
+        space = xcalloc(1, sizeof(*space) + ns.len);
+        space->ns_len = ns.len;
+        if (ns.len) {
+            memcpy(space->ns, ns.ptr, ns.len);
+        }
+        (void)key_table_put(&aliases->spaces, space);
+    }
+    return space;
+}
+
+static void join_alias_asker(struct alias_asker *asker)
+{
+    asker->next_of_space = asker->space->first;
+    if (asker->next_of_space) {
+        asker->next_of_space->prev_of_space = asker;
+    }
+    asker->space->first = asker;
+    if (!asker->target) {
+        return;
+    }
+    asker->next_of_target = asker->target->first;
+    if (asker->next_of_target) {
+        asker->next_of_target->prev_of_target = asker;
+    }
+    asker->target->first = asker;
+}
+
+static void leave_alias_space(struct external_aliases *aliases, struct alias_asker *asker)
+{
+    struct alias_space *space = asker->space;
+    *(asker->prev_of_space ? &asker->prev_of_space->next_of_space : &space->first) =
+        asker->next_of_space;
+    if (asker->next_of_space) {
+        asker->next_of_space->prev_of_space = asker->prev_of_space;
+    }
+    if (!space->first) {
+        (void)key_table_take(&aliases->spaces, alias_space_ns(space));
+        free(space);
+    }
+}
+
+static void leave_alias_target(struct external_aliases *aliases, struct alias_asker *asker)
+{
+    struct alias_target *target = asker->target;
+    if (!target) {
+        return;
+    }
+    *(asker->prev_of_target ? &asker->prev_of_target->next_of_target : &target->first) =
+        asker->next_of_target;
+    if (asker->next_of_target) {
+        asker->next_of_target->prev_of_target = asker->prev_of_target;
+    }
+    if (!target->first) {
+        (void)key_table_take(&aliases->targets, alias_target_id(target));
+        free(target);
+    }
+}
+
+/* ---- Who has a name ---- */
+
+/* "prod/web" of "svc/prod/web". */
+static struct slice alias_object(const struct alias_asker *asker)
+{
+    const char *slash = memchr(asker->id, '/', asker->id_len);
+    size_t from = slash ? (size_t)(slash + 1 - asker->id) : 0;
+    return slice_of(asker->id + from, asker->id_len - from);
+}
+
+static int compare_alias_askers(const struct alias_asker *a, const struct alias_asker *b)
+{
+    if (a->rank != b->rank) {
+        return a->rank < b->rank ? -1 : 1;
+    }
+    if (a->created_s != b->created_s) {
+        return a->created_s < b->created_s ? -1 : 1;
+    }
+    int d = slice_compare(alias_object(a), alias_object(b));
+    return d ? d : slice_compare(alias_asker_id(a), alias_asker_id(b));
+}
+
+static const struct alias_asker *alias_winner(const struct alias_name *name)
+{
+    return name->count ? name->claims[0]->asker : NULL;
+}
+
+static void tell_alias_target(struct external_aliases *aliases, const struct alias_asker *asker)
+{
+    if (asker && asker->target) {
+        aliases->config.changed(aliases->config.data, alias_target_id(asker->target));
+    }
+}
+
+/* After a claim came, 1, or went, -1; only a new winner makes all others count again. */
+static void count_alias_taken(struct external_aliases *aliases, struct alias_name *name,
+                              const struct alias_asker *before, const struct alias_asker *asker,
+                              int change)
+{
+    const struct alias_asker *winner = alias_winner(name);
+    bool is_same = winner && before && before->target == winner->target;
+    bool is_taken = is_same && asker->target != winner->target;
+    size_t taken = is_same ? name->taken + (size_t)(change * (int)is_taken) : 0;
+    for (size_t i = 1; i < name->count && !is_same; i++) {
+        taken += name->claims[i]->asker->target != name->claims[0]->asker->target;
+    }
+    aliases->counts.taken += taken - name->taken;
+    name->taken = taken;
+}
+
+static struct alias_name *get_alias_name(struct external_aliases *aliases, struct slice key)
+{
+    struct alias_name *name = key_table_find(&aliases->names, key);
+    if (!name) {
+        name = xcalloc(1, sizeof(*name) + key.len);
+        memcpy(name->key, key.ptr, key.len);
+        name->key_len = key.len;
+        (void)key_table_put(&aliases->names, name);
+        aliases->counts.names++;
+    }
+    return name;
+}
+
+/* The place of the asker's claim; one asker may claim a name twice. */
+static size_t alias_place(const struct alias_name *name, const struct alias_asker *asker)
+{
+    size_t from = 0, to = name->count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        bool is_before = compare_alias_askers(name->claims[middle]->asker, asker) < 0;
+        from = is_before ? middle + 1 : from;
+        to = is_before ? to : middle;
+    }
+    return from;
+}
+
+static void insert_alias_claim(struct external_aliases *aliases, struct alias_name *name,
+                               struct alias_claim *claim)
+{
+    const struct alias_asker *before = alias_winner(name);
+    size_t at = alias_place(name, claim->asker);
+    if (name->count == name->cap) {
+        name->cap = name->cap ? 2 * name->cap : 1;
+        name->claims = xrealloc_array(name->claims, name->cap, sizeof(struct alias_claim *));
+    }
+    memmove(&name->claims[at + 1], &name->claims[at],
+            (name->count - at) * sizeof(struct alias_claim *));
+    name->claims[at] = claim;
+    name->count++;
+    claim->name = name;
+    count_alias_taken(aliases, name, before, claim->asker, 1);
+    if (before && before != alias_winner(name)) {
+        tell_alias_target(aliases, before);
+    }
+}
+
+static void remove_alias_claim(struct external_aliases *aliases, struct alias_claim *claim)
+{
+    struct alias_name *name = claim->name;
+    size_t at = alias_place(name, claim->asker);
+    const struct alias_asker *before = alias_winner(name);
+    while (name->claims[at] != claim) {
+        at++;
+        assert(at < name->count);
+    }
+    memmove(&name->claims[at], &name->claims[at + 1],
+            (name->count - at - 1) * sizeof(struct alias_claim *));
+    name->count--;
+    claim->name = NULL;
+    count_alias_taken(aliases, name, before, claim->asker, -1);
+    if (before != alias_winner(name)) {
+        tell_alias_target(aliases, alias_winner(name));
+    }
+    if (!name->count) {
+        (void)key_table_take(&aliases->names, alias_name_key(name));
+        free(name->claims);
+        free(name);
+        aliases->counts.names--;
+    }
+}
+
+/* ---- What a claimant asks for ---- */
+
+/* Whether the claim may have its name, and then it joins it. */
+static void place_alias_claim(struct external_aliases *aliases, struct alias_claim *claim,
+                              size_t index)
+{
+    const struct alias_asker *asker = claim->asker;
+    struct alias_space *space = asker->space;
+    bool is_config = asker->rank == ALIAS_OF_CONFIG_MAP;
+    struct dname name;
+    bool is_name = override_name_parse(slice_str(claim->text), &name);
+    bool is_beyond =
+        !is_config && (space->claims >= EXTERNAL_ALIASES_NAMESPACE_MAX ||
+                       (asker->rank == ALIAS_OF_SERVICE && index >= EXTERNAL_ALIASES_OBJECT_MAX));
+    claim->verdict =
+        !is_name ? OVERRIDE_NO_NAME
+                 : override_zones_judge(aliases->config.zones, &name, alias_space_ns(space));
+    if (claim->verdict == OVERRIDE_ALLOWED && is_beyond) {
+        claim->verdict = OVERRIDE_TOO_MANY;
+    }
+    if (claim->verdict == OVERRIDE_ALLOWED) {
+        buf_clear(&aliases->key);
+        record_key_of(slice_str(SKYDNS_TREE), &name, &aliases->key);
+        insert_alias_claim(aliases, get_alias_name(aliases, buf_slice(&aliases->key)), claim);
+    }
+    space->claims += claim->verdict == OVERRIDE_ALLOWED;
+    space->refused += claim->verdict == OVERRIDE_TOO_MANY;
+    aliases->counts.refused += claim->verdict != OVERRIDE_ALLOWED;
+}
+
+static void displace_alias_claim(struct external_aliases *aliases, struct alias_claim *claim)
+{
+    struct alias_space *space = claim->asker->space;
+    if (claim->name) {
+        remove_alias_claim(aliases, claim);
+    }
+    space->claims -= claim->verdict == OVERRIDE_ALLOWED;
+    space->refused -= claim->verdict == OVERRIDE_TOO_MANY;
+    aliases->counts.refused -= claim->verdict != OVERRIDE_ALLOWED;
+}
+
+/* There is room in the namespace again. */
+static void place_refused(struct external_aliases *aliases, const struct alias_space *space)
+{
+    struct alias_asker *asker = space->first;
+    for (; asker && space->refused; asker = asker->next_of_space) {
+        bool has_more = false;
+        for (size_t i = 0; i < asker->count; i++) {
+            struct alias_claim *claim = &asker->claims[i];
+            if (claim->verdict == OVERRIDE_TOO_MANY &&
+                space->claims < EXTERNAL_ALIASES_NAMESPACE_MAX) {
+                displace_alias_claim(aliases, claim);
+                place_alias_claim(aliases, claim, i);
+                has_more |= claim->name != NULL;
+            }
+        }
+        if (has_more) {
+            tell_alias_target(aliases, asker);
+        }
+    }
+}
+
+static void drop_alias_asker(struct external_aliases *aliases, struct alias_asker *asker)
+{
+    for (size_t i = 0; i < asker->count; i++) {
+        displace_alias_claim(aliases, &asker->claims[i]);
+    }
+    tell_alias_target(aliases, asker);
+    (void)key_table_take(&aliases->askers, alias_asker_id(asker));
+    free_alias_claims(asker);
+    leave_alias_target(aliases, asker);
+    leave_alias_space(aliases, asker);
+    free(asker);
+}
+
+static void add_alias_asker(struct external_aliases *aliases, const struct alias_claimant *claimant,
+                            const struct slice *names, size_t count)
+{
+    struct alias_asker *asker = xcalloc(1, sizeof(*asker) + claimant->id.len);
+    memcpy(asker->id, claimant->id.ptr, claimant->id.len);
+    asker->id_len = claimant->id.len;
+    asker->rank = claimant->rank;
+    asker->created_s = claimant->created_s;
+    asker->target = claimant->target.len ? get_alias_target(aliases, claimant->target) : NULL;
+    asker->space = get_alias_space(aliases, claimant->ns);
+    asker->claims = xcalloc(count, sizeof(*asker->claims));
+    asker->count = count;
+    (void)key_table_put(&aliases->askers, asker);
+    join_alias_asker(asker);
+    for (size_t i = 0; i < count; i++) {
+        asker->claims[i] =
+            (struct alias_claim){.asker = asker, .text = xstrndup(names[i].ptr, names[i].len)};
+        place_alias_claim(aliases, &asker->claims[i], i);
+    }
+    tell_alias_target(aliases, asker);
+}
+
+static bool asks_the_same(const struct alias_asker *asker, const struct alias_claimant *claimant,
+                          const struct slice *names, size_t count)
+{
+    enum { PREFIX_LEN = sizeof(ALIAS_PREFIX) - 1 };
+    struct slice target =
+        asker->target ? slice_of(asker->target->id + PREFIX_LEN, asker->target->id_len - PREFIX_LEN)
+                      : slice_of(NULL, 0);
+    bool is_same = asker->count == count && asker->rank == claimant->rank &&
+                   asker->created_s == claimant->created_s && slice_equal(target, claimant->target);
+    for (size_t i = 0; i < count && is_same; i++) {
+        is_same = slice_equal(slice_str(asker->claims[i].text), names[i]);
+    }
+    return is_same;
+}
+
+void external_aliases_set(struct external_aliases *aliases, const struct alias_claimant *claimant,
+                          const struct slice *names, size_t count)
+{
+    struct alias_asker *asker = key_table_find(&aliases->askers, claimant->id);
+    if (asker ? asks_the_same(asker, claimant, names, count) : count == 0) {
+        return;
+    }
+    if (asker) {
+        drop_alias_asker(aliases, asker);
+    }
+    if (count) {
+        add_alias_asker(aliases, claimant, names, count);
+    }
+    const struct alias_space *space = key_table_find(&aliases->spaces, claimant->ns);
+    if (space && space->refused) {
+        place_refused(aliases, space);
+    }
+}
+
+/* Of the annotation: one more than is taken, to say so. */
+enum { ALIAS_TEXT_NAMES = EXTERNAL_ALIASES_OBJECT_MAX + 1 };
+
+void external_aliases_set_text(struct external_aliases *aliases,
+                               const struct alias_claimant *claimant, struct slice text)
+{
+    struct slice names[ALIAS_TEXT_NAMES];
+    size_t count = 0;
+    while (text.len && count < ALIAS_TEXT_NAMES) {
+        const char *comma = memchr(text.ptr, ',', text.len);
+        size_t len = comma ? (size_t)(comma - text.ptr) : text.len;
+        struct slice name = slice_trim(slice_of(text.ptr, len));
+        names[count] = name;
+        count += name.len > 0;
+        len += comma != NULL;
+        text = slice_of(text.ptr + len, text.len - len);
+    }
+    external_aliases_set(aliases, claimant, names, count);
+}
+
+/* ---- What an owner wants ---- */
+
+/* "web.prod.svc.cluster.local." of "alias/prod/web". */
+static void append_alias_value(const struct external_aliases *aliases, struct slice owner,
+                               struct buf *host, struct buf *out)
+{
+    enum { PREFIX_LEN = sizeof(ALIAS_PREFIX) - 1 };
+    const char *ns = owner.ptr + PREFIX_LEN, *end = owner.ptr + owner.len;
+    const char *slash = memchr(ns, '/', (size_t)(end - ns));
+    const char *service = slash ? slash + 1 : end;
+    buf_append(host, service, (size_t)(end - service));
+    buf_append_char(host, '.');
+    buf_append(host, ns, (size_t)((slash ? slash : end) - ns));
+    buf_append_str(host, "." SERVICE_LABEL ".");
+    buf_append_str(host, aliases->config.domain);
+    const struct record record = {
+        .host = buf_slice(host),
+        .priority = RECORD_PRIORITY,
+        .weight = RECORD_WEIGHT,
+        .ttl_s = aliases->config.ttl_s,
+        .targetstrip = ALIAS_TARGETSTRIP,
+    };
+    record_to_json(&record, out);
+}
+
+void external_aliases_build(const struct external_aliases *aliases, struct slice owner,
+                            bool (*is_taken)(const void *data, struct slice name_key,
+                                             struct slice key),
+                            const void *data, struct desired *wanted, struct desired *left)
+{
+    const struct alias_target *target = key_table_find(&aliases->targets, owner);
+    struct buf key, value, host;
+    buf_init(&key, ALIAS_KEY_MAX);
+    buf_init(&value, RECORD_JSON_MAX);
+    buf_init(&host, RECORD_JSON_MAX);
+    desired_clear(wanted);
+    desired_clear(left);
+    append_alias_value(aliases, owner, &host, &value);
+    const struct alias_asker *asker = target ? target->first : NULL;
+    for (; asker; asker = asker->next_of_target) {
+        for (size_t i = 0; i < asker->count; i++) {
+            const struct alias_name *name = asker->claims[i].name;
+            if (!name) {
+                continue;
+            }
+            struct slice name_key = alias_name_key(name);
+            buf_clear(&key);
+            buf_append_slice(&key, name_key);
+            buf_append_char(&key, '/');
+            buf_append_str(&key, target->label);
+            bool is_mine = name->claims[0]->asker->target == target &&
+                           !is_taken(data, name_key, buf_slice(&key));
+            desired_add(is_mine ? wanted : left, buf_slice(&key), buf_slice(&value));
+        }
+    }
+    desired_seal(wanted);
+    desired_seal(left);
+    buf_fini(&key);
+    buf_fini(&value);
+    buf_fini(&host);
+}
+
+struct slice external_aliases_owner(const struct external_aliases *aliases, struct slice name_key,
+                                    bool *ret_is_config)
+{
+    const struct alias_name *name = key_table_find(&aliases->names, name_key);
+    const struct alias_asker *winner = name ? alias_winner(name) : NULL;
+    *ret_is_config = winner && !winner->target;
+    return winner && winner->target ? alias_target_id(winner->target) : slice_of(NULL, 0);
+}
+
+void external_aliases_each(const struct external_aliases *aliases, struct slice owner,
+                           void (*fn)(void *data, const struct alias_view *view), void *data)
+{
+    const struct alias_target *target = key_table_find(&aliases->targets, owner);
+    const struct alias_asker *asker = target ? target->first : NULL;
+    for (; asker; asker = asker->next_of_target) {
+        for (size_t i = 0; i < asker->count; i++) {
+            const struct alias_claim *claim = &asker->claims[i];
+            const struct alias_name *name = claim->name;
+            const struct alias_view view = {
+                .name = slice_str(claim->text),
+                .key = name ? alias_name_key(name) : slice_of(NULL, 0),
+                .claimant = alias_asker_id(asker),
+                .winner = name ? alias_asker_id(alias_winner(name)) : slice_of(NULL, 0),
+                .is_won = name && alias_winner(name)->target == target,
+                .label = target->label,
+                .verdict = claim->verdict,
+            };
+            fn(data, &view);
+        }
+    }
+}
+
+struct external_aliases_counts external_aliases_count(const struct external_aliases *aliases)
+{
+    return aliases->counts;
+}

@@ -1,0 +1,103 @@
+/* The external names that objects of the cluster ask for, and who of them has each: a table name ->
+ * claims. A Service asks by the annotation dns.kube2sky/aliases, an Ingress or a route by its hosts
+ * for the Service that they lead to (ingress_rules.h), the ConfigMap by its `records`.
+ *
+ * A name that several claim is the ConfigMap's, else that of the oldest Service, else that of the
+ * oldest Ingress or route; of the same age, the first by namespace/name. With D for the domain,
+ * whoever has app.example.com gets the record
+ *
+ *     /skydns/com/example/app/<hash>   web.prod.svc.D., without its first label (targetstrip 1)
+ *
+ * for the Service prod/web that it leads to, where <hash> is that of "prod/web": so a key tells
+ * whose it is (ownership_internal.h). What is the ConfigMap's is written by config_map.h's rules.
+ *
+ * The unit of writing is a Service with all names that lead to it, the owner "alias/prod/web".
+ * Pure data, no I/O; single-threaded, owned by the reconciler. */
+#ifndef KUBE2SKY_NAMING_EXTERNAL_ALIASES_H
+#define KUBE2SKY_NAMING_EXTERNAL_ALIASES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "kube2sky/naming/desired.h"
+#include "kube2sky/naming/override_zones.h"
+
+/* Of one Service: the API server lets an annotation have 256 KiB. */
+enum { EXTERNAL_ALIASES_OBJECT_MAX = 64 };
+
+/* Names that the objects of one namespace claim: all lead to Services of few namespaces, so that
+ * those' share of etcd does not bound them. 20,000 take 5 MB. */
+enum { EXTERNAL_ALIASES_NAMESPACE_MAX = 20000 };
+
+struct external_aliases;
+
+struct external_aliases_config {
+    const struct override_zones *zones; /* outlives it */
+    const char *domain;                 /* "cluster.local.", lower case; borrowed for good */
+    uint32_t ttl_s;
+    /* What the owner "alias/prod/web" wants has changed; called from inside external_aliases_set,
+     * and must not call back. */
+    void (*changed)(void *data, struct slice owner);
+    void *data;
+};
+
+struct external_aliases *external_aliases_new(const struct external_aliases_config *config);
+void external_aliases_free(struct external_aliases *aliases); /* NULL is fine */
+
+/* The smaller one wins. */
+enum alias_rank { ALIAS_OF_CONFIG_MAP, ALIAS_OF_SERVICE, ALIAS_OF_ROUTE };
+
+struct alias_claimant {
+    struct slice id;     /* "svc/prod/web", "ingress/prod/shop", "route/prod/shop" */
+    struct slice ns;     /* of it; empty: the ConfigMap's, which may use every zone */
+    struct slice target; /* "prod/web"; empty: the ConfigMap's */
+    int64_t created_s;
+    enum alias_rank rank;
+};
+
+/* Replaces what the claimant asks for; names as people write them, none: nothing. */
+void external_aliases_set(struct external_aliases *aliases, const struct alias_claimant *claimant,
+                          const struct slice *names, size_t count);
+
+/* The same, of the text of an annotation: names with commas between them. */
+void external_aliases_set_text(struct external_aliases *aliases,
+                               const struct alias_claimant *claimant, struct slice text);
+
+/* Fills both (cleared first, sealed after) with keys and values that the owner "alias/prod/web"
+ * wants: those it gets; and those that it does not, since another one has the name, or, is_taken,
+ * somebody else has keys at the name "/skydns/com/example/app", or that key itself. */
+void external_aliases_build(const struct external_aliases *aliases, struct slice owner,
+                            bool (*is_taken)(const void *data, struct slice name_key,
+                                             struct slice key),
+                            const void *data, struct desired *wanted, struct desired *left);
+
+/* The owner that the name leads to now; empty: nobody claims it, or the ConfigMap does, then
+ * *ret_is_config is set. Borrowed until the next change. */
+struct slice external_aliases_owner(const struct external_aliases *aliases, struct slice name_key,
+                                    bool *ret_is_config);
+
+/* A claim of a name that leads, or would lead, to one Service. */
+struct alias_view {
+    struct slice name; /* as given */
+    struct slice key;  /* "/skydns/com/example/app"; empty: it is not allowed */
+    struct slice claimant;
+    struct slice winner; /* the one that has it; empty: it is not allowed */
+    bool is_won;         /* it leads here */
+    const char *label;   /* of the key below */
+    enum override_verdict verdict;
+};
+
+/* Each claim that leads to the owner "alias/prod/web"; borrowed during the call. */
+void external_aliases_each(const struct external_aliases *aliases, struct slice owner,
+                           void (*fn)(void *data, const struct alias_view *view), void *data);
+
+struct external_aliases_counts {
+    size_t names;   /* that somebody has */
+    size_t taken;   /* claims of names that lead elsewhere */
+    size_t refused; /* claims of names that may not be written */
+};
+struct external_aliases_counts external_aliases_count(const struct external_aliases *aliases);
+
+#endif

@@ -1,0 +1,240 @@
+#include "kube2sky/naming/external_keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/key_table.h"
+#include "common/base/xalloc.h"
+#include "common/dns/record.h"
+#include "common/dns/record_json.h"
+#include "kube2sky/naming/contract.h"
+#include "kube2sky/naming/override_zones.h"
+
+/* A name with keys of others. */
+struct external_name {
+    struct external_key *first;
+    size_t len;
+    char key[];
+};
+
+struct external_key {
+    struct external_name *name; /* NULL: it is ours */
+    struct external_key *next, *prev;
+    char *owner; /* NULL: it is somebody else's */
+    int64_t revision;
+    uint32_t generation;
+    uint32_t len;
+    char key[];
+};
+
+struct external_keys {
+    struct external_keys_config config;
+    struct key_table keys, names;
+    size_t others;
+};
+
+static struct slice external_key_text(const void *thing)
+{
+    const struct external_key *key = thing;
+    return slice_of(key->key, key->len);
+}
+
+static struct slice external_name_text(const void *thing)
+{
+    const struct external_name *name = thing;
+    return slice_of(name->key, name->len);
+}
+
+struct external_keys *external_keys_new(const struct external_keys_config *config)
+{
+    struct external_keys *keys = xcalloc(1, sizeof(*keys));
+    keys->config = *config;
+    key_table_init(&keys->keys, external_key_text);
+    key_table_init(&keys->names, external_name_text);
+    return keys;
+}
+
+void external_keys_free(struct external_keys *keys)
+{
+    if (!keys) {
+        return;
+    }
+    size_t at = 0;
+    for (struct external_key *key; (key = key_table_next(&keys->keys, &at)); at++) {
+        free(key->owner);
+        free(key);
+    }
+    at = 0;
+    for (void *name; (name = key_table_next(&keys->names, &at)); at++) {
+        free(name);
+    }
+    key_table_fini(&keys->keys);
+    key_table_fini(&keys->names);
+    free(keys);
+}
+
+/* ---- Names ---- */
+
+size_t external_keys_name_len(struct slice key, struct slice value)
+{
+    const size_t tree_len = sizeof(SKYDNS_TREE) - 1;
+    struct record record;
+    size_t len = key.len;
+    if (record_from_json(value, &record, NULL) < 0) {
+        return key.len; /* of no record: whoever wrote it may mend it */
+    }
+    for (unsigned i = 0; i < record.targetstrip && len > tree_len; i++) {
+        const char *slash = memrchr(key.ptr, '/', len);
+        len = slash ? (size_t)(slash - key.ptr) : 0;
+    }
+    record_fini(&record);
+    return len > tree_len ? len : 0;
+}
+
+static bool is_name_covered(const struct external_keys *keys, struct slice name_key)
+{
+    struct dname name;
+    return keys->config.zones && record_key_to_name(slice_str(SKYDNS_TREE), name_key, &name) &&
+           override_zones_cover(keys->config.zones, &name);
+}
+
+static void join_external_name(struct external_keys *keys, struct external_key *key,
+                               struct slice text)
+{
+    struct external_name *name = key_table_find(&keys->names, text);
+    if (!name) {
+        name = xcalloc(1, sizeof(*name) + text.len);
+        memcpy(name->key, text.ptr, text.len);
+        name->len = text.len;
+        (void)key_table_put(&keys->names, name);
+    }
+    key->name = name;
+    key->prev = NULL;
+    key->next = name->first;
+    if (name->first) {
+        name->first->prev = key;
+    }
+    name->first = key;
+    keys->others++;
+    keys->config.changed(keys->config.data, text);
+}
+
+static void leave_external_name(struct external_keys *keys, struct external_key *key)
+{
+    struct external_name *name = key->name;
+    if (!name) {
+        return;
+    }
+    *(key->prev ? &key->prev->next : &name->first) = key->next;
+    if (key->next) {
+        key->next->prev = key->prev;
+    }
+    key->name = NULL;
+    keys->others--;
+    keys->config.changed(keys->config.data, external_name_text(name));
+    if (!name->first) {
+        (void)key_table_take(&keys->names, external_name_text(name));
+        free(name);
+    }
+}
+
+/* ---- Keys ---- */
+
+static void drop_external_key(struct external_keys *keys, struct external_key *key)
+{
+    (void)key_table_take(&keys->keys, external_key_text(key));
+    leave_external_name(keys, key);
+    free(key->owner);
+    free(key);
+}
+
+void external_keys_delete(struct external_keys *keys, struct slice text)
+{
+    struct external_key *key = key_table_find(&keys->keys, text);
+    if (key) {
+        drop_external_key(keys, key);
+    }
+}
+
+static struct external_key *get_external_key(struct external_keys *keys, struct slice text)
+{
+    struct external_key *key = key_table_find(&keys->keys, text);
+    if (!key) {
+        key = xcalloc(1, sizeof(*key) + text.len);
+        memcpy(key->key, text.ptr, text.len);
+        key->len = (uint32_t)text.len;
+        (void)key_table_put(&keys->keys, key);
+    }
+    return key;
+}
+
+static void set_external_name(struct external_keys *keys, struct external_key *key,
+                              struct slice name)
+{
+    if (key->name && slice_equal(external_name_text(key->name), name)) {
+        return;
+    }
+    leave_external_name(keys, key);
+    if (name.len) {
+        join_external_name(keys, key, name);
+    }
+}
+
+void external_keys_put(struct external_keys *keys, struct slice text, struct slice value,
+                       struct slice owner, int64_t revision, uint32_t generation)
+{
+    size_t name_len = owner.len || !keys->config.zones ? 0 : external_keys_name_len(text, value);
+    struct slice name = slice_of(text.ptr, name_len);
+    bool is_kept = owner.len || (name_len && is_name_covered(keys, name));
+    if (!is_kept) {
+        external_keys_delete(keys, text);
+        return;
+    }
+    struct external_key *key = get_external_key(keys, text);
+    key->revision = revision;
+    key->generation = generation;
+    free(key->owner);
+    key->owner = owner.len ? xstrndup(owner.ptr, owner.len) : NULL;
+    set_external_name(keys, key, name);
+}
+
+void external_keys_sweep(struct external_keys *keys, uint32_t generation)
+{
+    size_t at = 0;
+    for (struct external_key *key; (key = key_table_next(&keys->keys, &at));) {
+        if (key->generation == generation) {
+            at++;
+        } else {
+            drop_external_key(keys, key);
+        }
+    }
+}
+
+struct slice external_keys_owner(const struct external_keys *keys, struct slice text)
+{
+    const struct external_key *key = key_table_find(&keys->keys, text);
+    return key && key->owner ? slice_str(key->owner) : slice_of(NULL, 0);
+}
+
+int64_t external_keys_revision(const struct external_keys *keys, struct slice text)
+{
+    const struct external_key *key = key_table_find(&keys->keys, text);
+    return key ? key->revision : 0;
+}
+
+bool external_keys_has_other(const struct external_keys *keys, struct slice name_key,
+                             bool (*is_exempt)(const void *data, struct slice key),
+                             const void *data)
+{
+    const struct external_name *name = key_table_find(&keys->names, name_key);
+    const struct external_key *key = name ? name->first : NULL;
+    while (key && is_exempt && is_exempt(data, external_key_text(key))) {
+        key = key->next;
+    }
+    return key != NULL;
+}
+
+size_t external_keys_others(const struct external_keys *keys)
+{
+    return keys->others;
+}
