@@ -3,6 +3,7 @@
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/xalloc.h"
 
@@ -19,6 +20,7 @@ static const char *const constants[] = {
 };
 
 static bool keeps_pods;
+static bool keeps_aliases;
 
 void kube_object_keep_pods(bool are_kept)
 {
@@ -28,6 +30,16 @@ void kube_object_keep_pods(bool are_kept)
 bool kube_draft_keeps_pods(void)
 {
     return keeps_pods;
+}
+
+void kube_object_keep_aliases(bool are_kept)
+{
+    keeps_aliases = are_kept;
+}
+
+bool kube_draft_keeps_aliases(void)
+{
+    return keeps_aliases;
 }
 
 void kube_draft_init(struct kube_draft *draft)
@@ -47,7 +59,8 @@ static void clear_content(struct kube_draft *draft)
 {
     switch (draft->object.kind) {
     case KUBE_SERVICE:
-        draft->object.service = (struct kube_service){.type = "", .external_name = ""};
+        draft->object.service =
+            (struct kube_service){.aliases = "", .type = "", .external_name = ""};
         break;
     case KUBE_ENDPOINTS:
         draft->object.endpoints = (struct kube_endpoints){.subsets = NULL};
@@ -239,6 +252,25 @@ int kube_draft_visible_to(struct kube_draft *draft, const char *text, struct err
     return 0;
 }
 
+int kube_draft_aliases(struct kube_draft *draft, const char *text, struct err *err)
+{
+    size_t len = strlen(text);
+    if (len > KUBE_ALIASES_MAX) {
+        return err_set(err, ERR_SYNTAX, "annotation %s: %zu bytes: expected at most %d",
+                       KUBE_ALIASES_ANNOTATION, len, KUBE_ALIASES_MAX);
+    }
+    draft->object.service.aliases = text;
+    return 0;
+}
+
+int64_t kube_time_parse(const char *text)
+{
+    struct tm time = {.tm_isdst = 0};
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &time);
+    time_t s = end && !*end ? timegm(&time) : 0;
+    return s > 0 ? s : 0;
+}
+
 /* ---- Packing: walks twice, to measure and to copy ---- */
 
 /* Aligned arrays first, then strings. */
@@ -304,6 +336,7 @@ static const struct kube_port *pack_ports(struct packing *p, const struct kube_p
 
 static void pack_service(struct packing *p, struct kube_service *service)
 {
+    service->aliases = pack_string(p, service->aliases);
     service->type = pack_string(p, service->type);
     service->external_name = pack_string(p, service->external_name);
     service->cluster_ips = pack_strings(p, service->cluster_ips, service->cluster_ip_count);

@@ -16,6 +16,7 @@
 #define KUBE_TOLERATE_UNREADY_ANNOTATION "service.alpha.kubernetes.io/tolerate-unready-endpoints"
 #define KUBE_SERVICE_NAME_LABEL          "kubernetes.io/service-name"
 #define KUBE_VISIBLE_TO_ANNOTATION       "dns.kube2sky/visible-to"
+#define KUBE_ALIASES_ANNOTATION          "dns.kube2sky/aliases"
 
 /* The type of a Node's addresses that are used. */
 #define KUBE_NODE_ADDRESS_TYPE "InternalIP"
@@ -36,6 +37,9 @@ void kube_draft_begin(struct kube_draft *draft, enum kube_kind kind);
 
 /* Whether to decode the names of endpoints' pods (kube_object_keep_pods). */
 bool kube_draft_keeps_pods(void);
+
+/* Whether to decode aliases (kube_object_keep_aliases). */
+bool kube_draft_keeps_aliases(void);
 
 /* The kind of targetRef that names a pod. */
 #define KUBE_POD_REFERENCE "Pod"
@@ -63,6 +67,9 @@ void kube_draft_garble(struct kube_draft *draft, const struct err *err);
 /* The Namespace's list, borrowed; too long: ERR_SYNTAX. */
 int kube_draft_visible_to(struct kube_draft *draft, const char *text, struct err *err) MUST_CHECK;
 
+/* The Service's aliases, likewise. */
+int kube_draft_aliases(struct kube_draft *draft, const char *text, struct err *err) MUST_CHECK;
+
 /* Fields that all encodings must treat alike. clusterIPs (1.20) and podIPs (1.16) came with dual
  * stack: older servers have only the single field. Strings are borrowed. */
 int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_ips, size_t count,
@@ -71,6 +78,9 @@ int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, siz
                        const char *pod_ip, struct err *err) MUST_CHECK;
 /* A type without addresses is a fault: the endpoints have no records. */
 int kube_draft_address_type(struct kube_draft *draft, const char *type) MUST_CHECK;
+
+/* "2024-05-01T12:00:00Z" as seconds since 1970, as the API server writes times; 0: another text. */
+int64_t kube_time_parse(const char *text);
 
 /* Copies the draft into one block, owned by the caller; for KUBE_METADATA_ONLY just namespace, name
  * and version. */

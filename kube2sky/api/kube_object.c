@@ -39,6 +39,7 @@ static bool equal_ports(const struct kube_port *a, size_t a_count, const struct 
 static bool equal_services(const struct kube_service *a, const struct kube_service *b)
 {
     return a->is_headless == b->is_headless && a->publish_not_ready == b->publish_not_ready &&
+           a->created_s == b->created_s && strcmp(a->aliases, b->aliases) == 0 &&
            strcmp(a->type, b->type) == 0 && strcmp(a->external_name, b->external_name) == 0 &&
            equal_strings(a->cluster_ips, a->cluster_ip_count, b->cluster_ips,
                          b->cluster_ip_count) &&

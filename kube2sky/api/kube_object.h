@@ -47,8 +47,14 @@ struct kube_port {
     int32_t port;         /* 0-65535; 0 = absent, in a slice: any */
 };
 
+/* Bytes of the annotation that names aliases: 64 of the longest, with blanks. With more, it is left
+ * out. */
+enum { KUBE_ALIASES_MAX = 64 * 260 };
+
 struct kube_service {
-    const char *type; /* "ClusterIP", "ExternalName", ...; "" = absent */
+    const char *aliases; /* the annotation dns.kube2sky/aliases; "" = none, or not kept */
+    int64_t created_s;   /* since 1970; 0 = unknown, or not kept */
+    const char *type;    /* "ClusterIP", "ExternalName", ...; "" = absent */
     const char *external_name;
     const char *const *cluster_ips; /* clusterIPs, or else clusterIP; without "None" and "" */
     const struct kube_port *ports;
@@ -175,6 +181,9 @@ bool kube_object_equal(const struct kube_object *a, const struct kube_object *b)
 /* Whether endpoints keep the names of their pods: a string each, which only
  * --endpoint-names=pod needs. Set once, before anything is decoded; off at first. (kube_draft.c) */
 void kube_object_keep_pods(bool are_kept);
+
+/* Likewise whether Services keep their aliases, and the time of their creation. */
+void kube_object_keep_aliases(bool are_kept);
 
 /* ---- Decoding: kube_decode.c ---- */
 

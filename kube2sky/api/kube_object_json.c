@@ -13,6 +13,7 @@ struct decoder {
     struct kube_hostnames hostnames;
     json_t *labels;
     json_t *annotations;
+    const char *created; /* metadata.creationTimestamp; "" = absent, or not kept */
     struct err *err;
 };
 
@@ -37,6 +38,9 @@ static int decode_metadata(struct decoder *d, const json_t *json)
     }
     if (rc == 0) {
         rc = kube_draft_check_name(object, err);
+    }
+    if (rc == 0 && kube_draft_keeps_aliases()) {
+        rc = leave_out(d, fields_get_string(metadata, "creationTimestamp", &d->created, err));
     }
     return rc < 0 ? rc
                   : leave_out(d, fields_get_object(metadata, "annotations", &d->annotations, err));
@@ -117,6 +121,18 @@ static int decode_cluster_ips(struct decoder *d, const json_t *spec)
     return rc < 0 ? rc : kube_draft_cluster_ips(d->draft, addresses, count, address, d->err);
 }
 
+static int decode_aliases(struct decoder *d)
+{
+    struct kube_service *service = &d->draft->object.service;
+    const char *text = NULL;
+    if (!kube_draft_keeps_aliases()) {
+        return 0;
+    }
+    int rc = fields_get_string(d->annotations, KUBE_ALIASES_ANNOTATION, &text, d->err);
+    service->created_s = kube_time_parse(d->created);
+    return leave_out(d, rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err));
+}
+
 static int decode_service(struct decoder *d, const json_t *json)
 {
     struct kube_service *service = &d->draft->object.service;
@@ -136,7 +152,7 @@ static int decode_service(struct decoder *d, const json_t *json)
     if (tolerate && strcmp(tolerate, "true") == 0) {
         service->publish_not_ready = true;
     }
-    return rc;
+    return rc < 0 ? rc : decode_aliases(d);
 }
 
 /* ---- Endpoints ---- */
@@ -498,7 +514,7 @@ int kube_object_from_json(enum kube_kind kind, struct slice text, enum kube_obje
                           struct kube_draft *draft, struct kube_object **ret_object,
                           struct err *err)
 {
-    struct decoder d = {.draft = draft, .err = err};
+    struct decoder d = {.draft = draft, .created = "", .err = err};
     kube_draft_begin(draft, kind);
     json_t *json = fields_parse(text, err);
     int rc = json ? decode_json(&d, json, part) : ERR_SYNTAX;

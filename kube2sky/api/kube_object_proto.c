@@ -7,6 +7,9 @@
 /* Fields of the objects themselves. */
 enum { OBJECT_METADATA = 1, SERVICE_SPEC = 2, POD_SPEC = 2, POD_STATUS = 3, NODE_STATUS = 3 };
 
+/* Of the metadata, which protobuf-c decodes without it: only aliases need it. */
+enum { METADATA_CREATION = 8, TIME_SECONDS = 1 };
+
 /* Fields of a pod's spec, which has many more. */
 enum { POD_SPEC_HOST_NETWORK = 11 };
 
@@ -15,6 +18,7 @@ struct decoder {
     struct kube_draft *draft;
     struct kube_hostnames hostnames;
     const Kube__ObjectMeta *metadata;
+    struct slice object; /* all of it */
     ProtobufCAllocator allocator;
     struct err *err;
 };
@@ -217,6 +221,30 @@ static int decode_spec(struct decoder *d, const Kube__ServiceSpec *spec)
     return decode_ports(d, spec->ports, spec->n_ports, &service->ports, &service->port_count);
 }
 
+/* Its time: a message of seconds, and nanoseconds. Absent, or none that makes sense: 0. */
+static int64_t creation_time(const struct decoder *d)
+{
+    struct slice metadata, created;
+    uint64_t s = 0;
+    bool is_found = proto_scan_find(d->object, OBJECT_METADATA, &metadata) &&
+                    proto_scan_find(metadata, METADATA_CREATION, &created) &&
+                    proto_scan_find_number(created, TIME_SECONDS, &s);
+    return is_found && s <= INT64_MAX ? (int64_t)s : 0;
+}
+
+static int decode_aliases(struct decoder *d)
+{
+    const char *text = "";
+    if (!kube_draft_keeps_aliases()) {
+        return 0;
+    }
+    const Kube__StringEntry *entry =
+        find_entry(d->metadata->annotations, d->metadata->n_annotations, KUBE_ALIASES_ANNOTATION);
+    int rc = entry ? take_text(d, entry->value, KUBE_ALIASES_ANNOTATION, &text) : 0;
+    d->draft->object.service.created_s = creation_time(d);
+    return leave_out(d, rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err));
+}
+
 static int decode_service(struct decoder *d, struct slice object)
 {
     const Kube__ServiceSpec *spec =
@@ -228,7 +256,7 @@ static int decode_service(struct decoder *d, struct slice object)
     if (slice_equal(annotation_of(d, KUBE_TOLERATE_UNREADY_ANNOTATION), slice_str("true"))) {
         d->draft->object.service.publish_not_ready = true;
     }
-    return rc;
+    return rc < 0 ? rc : decode_aliases(d);
 }
 
 /* ---- Endpoints ---- */
@@ -529,6 +557,7 @@ int kube_object_from_proto(enum kube_kind kind, struct slice message, enum kube_
         .err = err,
     };
     kube_draft_begin(draft, kind);
+    d.object = message;
     int rc = decode_metadata(&d, message);
     if (rc == 0 && part == KUBE_WHOLE) {
         rc = decode_content(&d, message);

@@ -20,6 +20,12 @@ static inline void print_service(struct buf *out, const struct kube_service *ser
     }
     buf_append_str(out, service->is_headless ? " headless" : "");
     buf_append_str(out, service->publish_not_ready ? " notready" : "");
+    if (service->created_s) {
+        buf_printf(out, " created=%lld", (long long)service->created_s);
+    }
+    if (*service->aliases) {
+        buf_printf(out, " aliases=%s", service->aliases);
+    }
     if (*service->external_name) {
         buf_printf(out, " external=%s", service->external_name);
     }

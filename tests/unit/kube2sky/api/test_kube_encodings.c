@@ -94,6 +94,19 @@ static void add_unknown(struct both *both)
 
 /* ---- Random objects ---- */
 
+/* JSON has a text, protobuf a message of seconds. */
+static void add_creation(struct both *metadata)
+{
+    struct buf time;
+    buf_init(&time, 100);
+    wire_int(&time, 1, 1714564800);
+    wire_int(&time, 2, 0);
+    wire_bytes(&metadata->proto, 8, buf_slice(&time));
+    (void)json_object_set_new(metadata->json, "creationTimestamp",
+                              json_string("2024-05-01T12:00:00Z"));
+    buf_fini(&time);
+}
+
 static void add_metadata(enum kube_kind kind, struct both *object)
 {
     static const char *const maps[] = {
@@ -121,6 +134,12 @@ static void add_metadata(enum kube_kind kind, struct both *object)
     }
     if (below(2)) {
         both_map_entry(&metadata, "annotations", 12, "dns.kube2sky/visible-to", random_text());
+    }
+    if (below(2)) {
+        both_map_entry(&metadata, "annotations", 12, "dns.kube2sky/aliases", random_text());
+    }
+    if (below(2)) {
+        add_creation(&metadata);
     }
     add_unknown(&metadata);
     both_message(object, "metadata", 1, &metadata);
@@ -396,6 +415,7 @@ UNIT_TEST(test_random_events)
         enum kube_kind kind = (enum kube_kind)(i % KUBE_KIND_COUNT);
         struct both object;
         kube_object_keep_pods(below(2));
+        kube_object_keep_aliases(below(2));
         make_object(kind, &object);
         check_event(kind, one_of(types, ARRAY_LEN(types)), &object);
         both_fini(&object);
