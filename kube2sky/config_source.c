@@ -94,6 +94,7 @@ static int read_map(struct config_source *source, const struct kube_object *map,
     const struct config_map_rules rules = {
         .domain = source->config.domain,
         .ttl_s = source->config.ttl_s,
+        .zones = source->config.zones,
     };
     if (map->is_garbled) {
         return err_set(err, ERR_SYNTAX, "%s", map->faults);

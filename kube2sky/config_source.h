@@ -13,6 +13,7 @@
 #include "kube2sky/api/kube_object.h"
 
 struct config_source;
+struct override_zones;
 struct reconciler;
 
 struct config_source_config {
@@ -20,6 +21,7 @@ struct config_source_config {
     struct reconciler *reconciler; /* outlives the source */
     const char *domain; /* "cluster.local.", lower case, with the dot; borrowed for good */
     uint32_t ttl_s;
+    const struct override_zones *zones; /* outlives the source; NULL: no external names */
 };
 
 /* The reconciler waits for a state of the map, for at most two seconds. */

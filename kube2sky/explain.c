@@ -10,6 +10,9 @@
 #include "common/http/http_fetch.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/feed.h"
+#include "kube2sky/naming/contract.h"
+#include "kube2sky/naming/external_aliases.h"
+#include "kube2sky/naming/external_keys.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/owner_objects.h"
 #include "kube2sky/reconcile/reconciler.h"
@@ -108,6 +111,55 @@ static void on_dropped(void *data, const struct naming_drop *drop)
     if (at) {
         at->what = keep(x, slice_str(drop->what));
         at->value = keep(x, slice_str(drop->value));
+    }
+}
+
+/* What etcd has, of a name that leads here. */
+static void look_at_alias(const struct external_keys *keys, const struct alias_view *view,
+                          struct explain_alias *alias)
+{
+    struct buf key;
+    buf_init(&key, EXPLAIN_TEXT_MAX);
+    buf_append_slice(&key, view->key);
+    buf_append_char(&key, '/');
+    buf_append_str(&key, view->label);
+    bool is_ours = external_keys_owner(keys, buf_slice(&key)).len > 0;
+    alias->revision = is_ours ? external_keys_revision(keys, buf_slice(&key)) : 0;
+    alias->state = external_keys_has_other(keys, view->key, NULL, NULL) ? "foreign"
+                   : is_ours                                            ? "present"
+                                                                        : "missing";
+    buf_fini(&key);
+}
+
+static void on_alias(void *data, const struct alias_view *view)
+{
+    struct explanation *x = data;
+    void *list = x->aliases;
+    struct explain_alias *at = place(&list, sizeof(*at), &x->alias_count, &x->alias_total);
+    x->aliases = list;
+    if (!at) {
+        return;
+    }
+    bool is_allowed = view->verdict == OVERRIDE_ALLOWED;
+    *at = (struct explain_alias){
+        .name = keep(x, view->name),
+        .claimant = keep(x, view->claimant),
+        .winner = keep(x, view->winner),
+        .state = is_allowed ? "taken" : "refused",
+        .reason = is_allowed ? "" : override_verdict_text(view->verdict),
+    };
+    if (view->is_won) {
+        look_at_alias(reconciler_external_keys(x->sources->reconciler), view, at);
+    }
+}
+
+static void gather_aliases(struct explanation *x)
+{
+    const struct external_aliases *aliases = reconciler_aliases(x->sources->reconciler);
+    char owner[sizeof(ALIAS_PREFIX) + EXPLAIN_ID_MAX] = ALIAS_PREFIX;
+    if (aliases) {
+        memcpy(owner + sizeof(ALIAS_PREFIX) - 1, x->id, strlen(x->id) + 1);
+        external_aliases_each(aliases, slice_str(owner), on_alias, x);
     }
 }
 
@@ -224,6 +276,7 @@ void explain_gather(const struct metrics_sources *sources, const char *id, struc
     memcpy(owner + sizeof(owner_prefix) - 1, id, strlen(id) + 1);
     gather_objects(x, slice_str(owner));
     owner_report(sources->reconciler, slice_str(owner), &visitor, &x->report);
+    gather_aliases(x);
     x->etcd = away_of(sources->etcd_outage);
     x->api = away_of(feed_outage(sources->feed));
 }
@@ -234,6 +287,7 @@ void explain_fini(struct explanation *x)
     free(x->keys);
     free(x->claims);
     free(x->drops);
+    free(x->aliases);
     free(x->held);
     free(x->faults);
 }

@@ -38,6 +38,16 @@ struct explain_fault {
     struct slice reason;
 };
 
+/* An external name that leads to the Service, or would (external_aliases.h). */
+struct explain_alias {
+    struct slice name;     /* as given */
+    struct slice claimant; /* "svc/default/web", "ingress/default/shop" */
+    struct slice winner;   /* empty: nobody */
+    const char *state;     /* "present", "missing", "taken", "foreign", "refused" */
+    const char *reason;    /* of a refusal, else "" */
+    int64_t revision;
+};
+
 struct explain_held {
     bool is_delete;
     struct slice key;
@@ -72,6 +82,8 @@ struct explanation {
     size_t claim_count, claim_total;
     struct explain_drop *drops;
     size_t drop_count, drop_total;
+    struct explain_alias *aliases;
+    size_t alias_count, alias_total;
     struct explain_held *held;
     size_t held_count, held_total;
     struct explain_fault *faults;

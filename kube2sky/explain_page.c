@@ -187,6 +187,23 @@ static void service_put_claims(const struct explanation *x, struct buf *out)
     end_explained_list(out, "held_back_more", x->held_count, x->held_total);
 }
 
+static void service_put_aliases(const struct explanation *x, struct buf *out)
+{
+    json_text_open(out, "aliases", '[');
+    for (size_t i = 0; i < x->alias_count; i++) {
+        const struct explain_alias *alias = &x->aliases[i];
+        json_text_open(out, NULL, '{');
+        json_text_slice_field(out, "name", alias->name);
+        json_text_slice_field(out, "claimant", alias->claimant);
+        json_text_slice_field(out, "winner", alias->winner);
+        json_text_string_field(out, "reason", alias->reason);
+        json_text_string_field(out, "state", alias->state);
+        json_text_number_field(out, "revision", (uint64_t)alias->revision);
+        buf_append_char(out, '}');
+    }
+    end_explained_list(out, "aliases_more", x->alias_count, x->alias_total);
+}
+
 static void service_put_away(const char *name, const struct explain_away *away, bool is_for_text,
                              struct buf *out)
 {
@@ -233,6 +250,7 @@ static void service_put_page(const struct explanation *x, bool is_for_text, stru
     service_put_state(x, out);
     service_put_keys(x, is_for_text, out);
     service_put_claims(x, out);
+    service_put_aliases(x, out);
     service_put_surroundings(x, is_for_text, out);
     buf_append_str(out, "}\n");
 }
@@ -287,6 +305,9 @@ static const char page_form[] =
     "{*reverse}{?+}            {:}reverse     {/}{address} is {?state=taken}not {/}"
     "{?winner}{winner}{?!wins} of {winner_owner}, which wins against {host}{/}{:}{host}{/}"
     "{?state=taken}: a pod of another namespace has the address{/}" WHERE "{/}" MORE("reverse")
+    "{*aliases}{?+}            {:}aliases     {/}{name} of {claimant}"
+    "{?reason} {reason}\n{:}{?state=taken} is that of {winner}{/}"
+    "{?state=foreign} has keys of somebody else{/}" WHERE "{/}{/}" MORE("aliases")
     "{*held_back}{?+}            {:}held back   {/}{what} {key}\n{/}" MORE("held_back")
 
     "{?electing}leader      {?leader/id}{leader/id}{:}nobody{/}{?leader/is_leader}, this one{/}\n{/}"

@@ -176,6 +176,7 @@ static void start_config_source(struct app *app, const struct options *o)
             .reconciler = app->reconciler,
             .domain = o->domain,
             .ttl_s = (uint32_t)o->ttl_s,
+            .zones = o->override_zones,
         });
     }
 }
@@ -195,6 +196,7 @@ static void start_middle(struct app *app, const struct options *o)
 {
     start_etcd_outage(app, o);
     kube_object_keep_pods(o->endpoint_names == ENDPOINT_NAMES_POD);
+    kube_object_keep_aliases(o->override_zones != NULL);
     app->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = o->namespace_count > 0 || *o->label_selector,
         .namespaces = (const char *const *)o->namespaces,
@@ -233,6 +235,7 @@ static void start_middle(struct app *app, const struct options *o)
         .has_nodes = o->wants_nodes,
         .no_reverse = !o->wants_reverse,
         .leader_lease_s = app->dry_run ? 0 : o->leader_lease_s,
+        .zones = o->override_zones,
         .has_config_map = o->config_map != NULL,
         .leaves_config = leaves_config(o),
         .planned = app->dry_run ? dry_run_planned : NULL,

@@ -6,6 +6,7 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/config_source.h"
 #include "kube2sky/feed.h"
+#include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/reconcile/reconciler.h"
 
 /* ---- The API ---- */
@@ -228,6 +229,30 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                   (double)stats->waiting);
 }
 
+/* Only with --override-zones. */
+static void write_aliases(struct metrics_page *page, const struct metrics_sources *sources,
+                          const struct reconciler_stats *stats)
+{
+    const struct external_aliases *aliases = reconciler_aliases(sources->reconciler);
+    if (!aliases) {
+        return;
+    }
+    const struct external_aliases_counts counts = external_aliases_count(aliases);
+    metrics_gauge(page, "aliases", "External names that objects ask for and may have.",
+                  (double)counts.names);
+    metrics_gauge(page, "aliases_taken",
+                  "External names asked for by objects that do not get them, since another "
+                  "object has them.",
+                  (double)counts.taken);
+    metrics_gauge(page, "aliases_refused",
+                  "External names asked for by objects that may not have them.",
+                  (double)counts.refused);
+    metrics_gauge(page, "aliases_left",
+                  "External names asked for and not written, since another object or somebody "
+                  "else's key has them.",
+                  (double)stats->alias_foreign);
+}
+
 static void write_config_map(struct metrics_page *page, const struct metrics_sources *sources,
                              const struct reconciler_stats *stats)
 {
@@ -263,5 +288,6 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     etcd_metrics_write(&page, &etcd);
     write_api(&page, sources);
     write_writer(&page, &stats);
+    write_aliases(&page, sources, &stats);
     write_config_map(&page, sources, &stats);
 }

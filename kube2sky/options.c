@@ -16,6 +16,7 @@
 #include "kube2sky/explain.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/desired.h"
+#include "kube2sky/naming/override_zones.h"
 
 /* More than a day is certainly a mistake. */
 enum { TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
@@ -45,6 +46,7 @@ struct raw {
     const char *namespaces;
     const char *config_map;
     const char *config_map_namespace;
+    const char *override_zones;
     int pods;
     bool is_elected;
     int64_t leader_lease_ms;
@@ -115,6 +117,9 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
                  "upstreamNameservers and records; none: without"},
         {"config-map-namespace", FLAG_STRING, &raw->config_map_namespace,
          .help = "its namespace, unless -config-map names one"},
+        {"override-zones", FLAG_STRING, &raw->override_zones,
+         .help = "comma-separated ZONE[@NAMESPACE[+NAMESPACE...]]: external zones in which records "
+                 "are written, for objects of these namespaces; *.ZONE: wildcard names, too"},
         {"own-only-written", FLAG_BOOL, &o->own_only_written,
          .help = "delete only keys that kube2sky could have written; leave other keys below svc/ "
                  "alone"},
@@ -311,6 +316,16 @@ static int take_config_map(const struct raw *raw, struct options *o, struct err 
     return 0;
 }
 
+static int take_override_zones(const char *text, struct options *o, struct err *err)
+{
+    struct err reason;
+    if (!*text) {
+        return 0;
+    }
+    int r = override_zones_parse(text, o->domain, &o->override_zones, &reason);
+    return r < 0 ? err_set(err, ERR_USAGE, "flag -override-zones: %s", reason.msg) : 0;
+}
+
 static int check_label_selector(const char *text, struct err *err)
 {
     struct err reason;
@@ -378,6 +393,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
                       .namespaces = "",
                       .config_map = "",
                       .config_map_namespace = "kube-system",
+                      .override_zones = "",
                       .leader_lease_ms = 10000,
                       .wants_stderr = true,
                       .healthz_address = "",
@@ -431,6 +447,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     if (r == 0) {
         r = take_domain(raw.domain, &o.domain, err);
     }
+    if (r == 0) {
+        r = take_override_zones(raw.override_zones, &o, err);
+    }
     if (r != 0) {
         options_fini(&o);
         return r;
@@ -451,6 +470,8 @@ void options_fini(struct options *options)
     }
     free(options->namespaces);
     free(options->domain);
+    override_zones_free(options->override_zones);
+    options->override_zones = NULL;
     free(options->config_map);
     free(options->config_map_namespace);
     options->config_map = NULL;

@@ -12,6 +12,8 @@
 #include "kube2sky/api/endpoints_source.h"
 #include "kube2sky/naming/naming.h"
 
+struct override_zones;
+
 struct options {
     char *domain; /* lower case, with the trailing dot; owned */
     /* From argv, borrowed for the process's lifetime; "" = unset. Their users validate URLs. */
@@ -33,10 +35,11 @@ struct options {
     bool wants_visibility;
     bool wants_reverse;
     bool own_only_written;
-    int64_t leader_lease_s;     /* 0: no election, this is the only writer */
-    char **namespaces;          /* NULL-terminated; owned */
-    size_t namespace_count;     /* 0: all */
-    const char *label_selector; /* checked */
+    int64_t leader_lease_s;                /* 0: no election, this is the only writer */
+    char **namespaces;                     /* NULL-terminated; owned */
+    size_t namespace_count;                /* 0: all */
+    const char *label_selector;            /* checked */
+    struct override_zones *override_zones; /* NULL: none; owned */
     char *config_map;           /* the name of a ConfigMap with settings; NULL: none; owned */
     char *config_map_namespace; /* owned */
     int64_t etcd_max_txn_ops;

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/addr.h"
 #include "common/base/cleanup.h"
@@ -13,6 +14,7 @@
 #include "common/dns/record_json.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
+#include "kube2sky/naming/override_zones.h"
 
 enum { DNS_PORT = 53 };
 
@@ -42,18 +44,21 @@ struct reading {
 void config_map_init(struct config_map *map)
 {
     desired_init(&map->keys);
+    desired_init(&map->names);
     buf_init(&map->nameservers, NAMESERVERS_BYTES_MAX);
 }
 
 void config_map_fini(struct config_map *map)
 {
     desired_fini(&map->keys);
+    desired_fini(&map->names);
     buf_fini(&map->nameservers);
 }
 
 void config_map_clear(struct config_map *map)
 {
     desired_clear(&map->keys);
+    desired_clear(&map->names);
     buf_clear(&map->nameservers);
 }
 
@@ -331,15 +336,54 @@ static bool is_record_host(const struct record *record)
            dname_from_text(record->host, &name);
 }
 
+/* How a value stands at its name. */
+enum record_place { PLACE_IN_DOMAIN, PLACE_EXTERNAL, PLACE_EXTERNAL_LIST };
+
+/* The value's text; of an external name's list, with targetstrip. NULL: it has none. */
+static char *dump_record(const json_t *json, enum record_place place)
+{
+    if (place != PLACE_EXTERNAL_LIST) {
+        return json_dumps(json, JSON_COMPACT);
+    }
+    json_t *stripped = json_copy((json_t *)(uintptr_t)json); /* jansson wants it writable */
+    char *text = NULL;
+    if (stripped && json_object_del(stripped, "targetstrip") <= 0 &&
+        json_object_set_new(stripped, "targetstrip", json_integer(ALIAS_TARGETSTRIP)) == 0) {
+        text = json_dumps(stripped, JSON_COMPACT);
+    }
+    json_decref(stripped);
+    return text;
+}
+
+/* What the value itself may say: a key's name is its own without so many labels. */
+static int check_targetstrip(struct reading *r, const json_t *json, enum record_place place)
+{
+    json_int_t most = place == PLACE_EXTERNAL_LIST ? ALIAS_TARGETSTRIP : 0;
+    const char *key = NULL;
+    json_t *value = NULL;
+    int rc = 0;
+    json_object_foreach((json_t *)(uintptr_t)json, key, value)
+    {
+        bool is_wrong = place != PLACE_IN_DOMAIN && strcasecmp(key, "targetstrip") == 0 &&
+                        (!json_is_integer(value) || json_integer_value(value) < 0 ||
+                         json_integer_value(value) > most);
+        rc = is_wrong ? refuse_json(r, json, "no targetstrip with an external name") : rc;
+    }
+    return rc;
+}
+
 /* Checks one value, and leaves it in r->value. */
-static int take_record(struct reading *r, const json_t *json)
+static int take_record(struct reading *r, const json_t *json, enum record_place place)
 {
     static const char expected[] = "an object like {\"host\": \"10.1.2.3\"}";
     struct record record;
     if (!json_is_object(json)) {
         return refuse_json(r, json, expected);
     }
-    CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
+    if (check_targetstrip(r, json, place) < 0) {
+        return ERR_SYNTAX;
+    }
+    CLEANUP_FREE char *text = dump_record(json, place);
     if (!text) {
         return err_set(r->err, ERR_SYNTAX, "expected %s", expected);
     }
@@ -365,30 +409,63 @@ static int take_record(struct reading *r, const json_t *json)
     return 0;
 }
 
-static int read_record(struct reading *r, const struct dname *name, const json_t *json)
+static int read_record(struct reading *r, const struct dname *name, const json_t *json,
+                       bool is_external)
 {
     int rc = 0;
     if (!json_is_array(json)) {
-        rc = take_record(r, json);
+        rc = take_record(r, json, is_external ? PLACE_EXTERNAL : PLACE_IN_DOMAIN);
         return rc < 0 ? rc : add_key(r, name);
     }
     for (size_t i = 0; rc == 0 && i < json_array_size(json); i++) {
-        rc = take_record(r, json_array_get(json, i));
+        rc = take_record(r, json_array_get(json, i),
+                         is_external ? PLACE_EXTERNAL_LIST : PLACE_IN_DOMAIN);
         rc = rc < 0 ? rc : add_hashed_key(r, name);
     }
     return rc;
 }
 
+static int refuse_name(struct reading *r, const char *text, const struct dname *name)
+{
+    const struct override_zones *zones = r->rules->zones;
+    if (zones && name && !dname_is_within(name, &r->domain)) {
+        enum override_verdict verdict = override_zones_judge(zones, name, slice_of(NULL, 0));
+        return err_set(r->err, ERR_SYNTAX, "`%.*s`: %s", SHOWN_MAX, text,
+                       override_verdict_text(verdict));
+    }
+    return err_set(r->err, ERR_SYNTAX,
+                   "`%.*s`: expected a name below %s, outside svc, pod, node and stub.dns%s",
+                   SHOWN_MAX, text, r->rules->domain,
+                   zones ? ", or one that --override-zones allows" : "");
+}
+
+static bool is_external_name(const struct reading *r, const char *text)
+{
+    struct dname name;
+    return r->rules->zones && override_name_parse(slice_str(text), &name) &&
+           override_zones_cover(r->rules->zones, &name);
+}
+
+/* For conflicts with Services that want the name, too. */
+static void note_external_name(struct reading *r, const struct dname *name)
+{
+    char text[DNAME_TEXT_MAX];
+    desired_add(&r->map->names, slice_str(dname_to_text(name, text)), slice_of("", 0));
+}
+
 static int read_name(struct reading *r, const char *text, const json_t *json)
 {
     struct dname name;
-    if (!dname_from_text(slice_str(text), &name) || !is_record_name(r, &name)) {
-        return err_set(r->err, ERR_SYNTAX,
-                       "`%.*s`: expected a name below %s, outside svc, pod, node and stub.dns",
-                       SHOWN_MAX, text, r->rules->domain);
+    bool is_name = dname_from_text(slice_str(text), &name);
+    bool is_external = is_name && is_external_name(r, text);
+    if (!is_external && (!is_name || !is_record_name(r, &name))) {
+        return refuse_name(r, text, is_name ? &name : NULL);
     }
     dname_lower(&name);
-    int rc = read_record(r, &name, json);
+    if (is_external) {
+        note_external_name(r, &name);
+    }
+    int rc = read_record(r, &name, json, is_external);
     return rc < 0 ? err_wrap(r->err, rc, "%.*s", SHOWN_MAX, text) : 0;
 }
 
@@ -464,6 +541,7 @@ int config_map_read(const struct config_map_rules *rules, const struct kube_conf
         }
     }
     desired_seal(&map->keys);
+    desired_seal(&map->names);
     buf_fini(&r.key);
     buf_fini(&r.value);
     return rc;

@@ -13,7 +13,8 @@
  * and a host name are lower case and have no trailing dot, a port follows an address only, null is
  * nothing. Names of records are of the domain, in any case, and neither D itself nor in svc.D,
  * pod.D, node.D or stub.dns.D, whose keys come from elsewhere; labels have letters, digits, - and
- * _.
+ * _. Or they are external names that --override-zones allows (override_zones.h); a list's keys get
+ * "targetstrip":1 then, since nothing below such a name answers for it.
  *
  * A map with anything wrong is refused as a whole: half of a configuration is none. */
 #ifndef KUBE2SKY_NAMING_CONFIG_MAP_H
@@ -29,6 +30,8 @@
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/naming/desired.h"
 
+struct override_zones;
+
 /* Of kube-dns, whose resolver tried no more. */
 enum { CONFIG_NAMESERVERS_MAX = 3 };
 
@@ -42,6 +45,7 @@ enum { CONFIG_KEYS_MAX = 10000, CONFIG_KEYS_BYTES_MAX = 640 * 1024 };
 /* What a ConfigMap asks for. */
 struct config_map {
     struct desired keys;    /* sealed */
+    struct desired names;   /* sealed; the external names, in lower case, without values */
     struct buf nameservers; /* a JSON list, ["8.8.8.8:53"]; empty: none */
 };
 
@@ -54,8 +58,9 @@ void config_map_clear(struct config_map *map);
 bool config_map_equal(const struct config_map *a, const struct config_map *b);
 
 struct config_map_rules {
-    const char *domain; /* "cluster.local.", lower case, with the dot */
-    uint32_t ttl_s;     /* of stub zones' keys */
+    const char *domain;                 /* "cluster.local.", lower case, with the dot */
+    uint32_t ttl_s;                     /* of stub zones' keys */
+    const struct override_zones *zones; /* NULL: no external names */
 };
 
 /* Replaces *map by what the settings ask for. A failure names the setting, the value and what was

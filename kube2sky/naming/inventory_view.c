@@ -164,8 +164,19 @@ static bool may_delete_service(const struct inventory *inventory, struct slice i
            (!needs_endpoints || is_complete(inventory, inventory->source));
 }
 
+/* Only what leads to its own Service makes its names wanted; others can but take them. */
+static bool may_delete_alias(const struct inventory *inventory, struct slice id)
+{
+    const struct inventory *part = part_of(inventory, id);
+    return part && is_complete(part, KUBE_SERVICE);
+}
+
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
 {
+    struct slice alias = behind(owner, ALIAS_PREFIX);
+    if (alias.ptr) {
+        return may_delete_alias(inventory, alias);
+    }
     struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
     const struct inventory *part = part_of(inventory, address.ptr ? address : id);
     if (inventory_nodes_is_owner(owner)) {

@@ -7,6 +7,7 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/naming/config_document.h"
+#include "kube2sky/naming/external_keys.h"
 #include "kube2sky/reconcile/actual.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 
@@ -82,12 +83,14 @@ static void forget_if_empty(struct config_keys *keys, struct config_key *key)
     }
 }
 
-static bool is_wanted(const struct config_keys *keys, struct slice key)
+static bool find_wanted(const struct config_keys *keys, struct slice key,
+                        struct desired_record *ret_record)
 {
     size_t from = 0, to = keys->wanted.keys.count;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        int d = slice_compare(desired_get(&keys->wanted.keys, middle).key, key);
+        *ret_record = desired_get(&keys->wanted.keys, middle);
+        int d = slice_compare(ret_record->key, key);
         if (d == 0) {
             return true;
         }
@@ -95,6 +98,36 @@ static bool is_wanted(const struct config_keys *keys, struct slice key)
         to = d < 0 ? to : middle;
     }
     return false;
+}
+
+static bool is_wanted(const struct config_keys *keys, struct slice key)
+{
+    struct desired_record record;
+    return find_wanted(keys, key, &record);
+}
+
+static bool is_listed_key(const void *data, struct slice text)
+{
+    const struct config_keys *keys = data;
+    const struct config_key *key = key_table_find(&keys->table, text);
+    return key && key->is_listed;
+}
+
+/* Whether the record's external name has somebody else's keys. */
+static bool is_others_name(const struct config_keys *keys, const struct desired_record *record)
+{
+    bool is_external =
+        keys->external_keys && ownership_place(keys->ownership, record->key) == KEY_EXTERNAL;
+    size_t len = is_external ? external_keys_name_len(record->key, record->value) : 0;
+    return len && external_keys_has_other(keys->external_keys, slice_of(record->key.ptr, len),
+                                          is_listed_key, keys);
+}
+
+/* It is in the map, and may be written. */
+static bool is_to_stay(const struct config_keys *keys, struct slice key)
+{
+    struct desired_record record;
+    return find_wanted(keys, key, &record) && !is_others_name(keys, &record);
 }
 
 bool config_keys_put(struct config_keys *keys, const struct etcd_kv *kv, uint32_t generation)
@@ -147,7 +180,8 @@ int64_t config_keys_revision(const struct config_keys *keys, struct slice text)
 static void list_key(void *data, struct slice text)
 {
     struct config_keys *keys = data;
-    if (ownership_place(keys->ownership, text) != KEY_BESIDE) {
+    enum key_place place = ownership_place(keys->ownership, text);
+    if (place != KEY_BESIDE && !(place == KEY_EXTERNAL && keys->external_keys)) {
         static struct log_limit limit = {.burst = 3};
         if (log_limit_pass(&limit)) {
             log_warn("document of the ConfigMap lists a key that cannot be ours, left alone",
@@ -230,8 +264,8 @@ static void plan_put(struct config_keys *keys, const struct desired_record *reco
     struct config_key *key = key_table_find(&keys->table, record->key);
     struct etcd_op op = {.kind = ETCD_OP_PUT, .key = record->key, .value = record->value};
     bool is_there = key && key->revision;
-    if (is_there && !key->is_listed) {
-        plan_add(left, &op, key->revision);
+    if ((is_there && !key->is_listed) || is_others_name(keys, record)) {
+        plan_add(left, &op, is_there ? key->revision : 0);
         return;
     }
     config_document_add(record->key, &keys->document);
@@ -279,7 +313,7 @@ static void plan_deletes(const struct config_keys *keys, struct plan *plan)
     size_t count = 0;
     struct config_key **list = sorted_list(keys, &count);
     for (size_t i = 0; i < count; i++) {
-        if (may_be_there(list[i]) && !is_wanted(keys, key_of(list[i]))) {
+        if (may_be_there(list[i]) && !is_to_stay(keys, key_of(list[i]))) {
             struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = key_of(list[i])};
             plan_add(plan, &op, list[i]->revision);
         }

@@ -2,6 +2,8 @@
  * which of that the document lists as written by kube2sky, and the difference: the reconciler's
  * owner "ConfigMap". No I/O; on the main loop.
  *
+ * An external name that has a key of somebody else's gets none (external_keys.h).
+ *
  * Only listed keys are changed or deleted. A wanted key that exists without being listed is
  * somebody else's: it is left alone. So that no crash leaves a key of ours unlisted, a key is
  * listed before it is written, or in the same transaction, and deleted before it is taken off the
@@ -27,11 +29,14 @@
 #include "kube2sky/naming/config_map.h"
 #include "kube2sky/reconcile/plan.h"
 
+struct external_keys;
 struct ownership;
 
 struct config_keys {
     const struct ownership *ownership; /* borrowed for good */
-    struct key_table table;            /* of keys in etcd, and of listed ones */
+    /* NULL: keys outside the domain are not the map's. Outlives it. */
+    const struct external_keys *external_keys;
+    struct key_table table; /* of keys in etcd, and of listed ones */
     size_t listed;
     struct config_map wanted;
     bool is_known; /* what is wanted */

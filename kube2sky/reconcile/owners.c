@@ -44,12 +44,18 @@ struct slice owner_namespace(const struct owner *owner)
     bool is_object = slice_has_prefix(id, slice_str(SERVICE_PREFIX)) ||
                      slice_has_prefix(id, slice_str(POD_PREFIX));
     size_t skipped = is_object                       ? OWNER_PREFIX_LEN
+                     : owner_is_alias(owner)         ? sizeof(ALIAS_PREFIX) - 1
                      : owner->class == OWNER_VISIBLE ? sizeof(VISIBLE_PREFIX) - 1
                                                      : 0;
     const char *from = id.ptr + skipped;
     size_t left = id.len - skipped;
     const char *slash = memchr(from, '/', left);
     return slice_of(from, slash ? (size_t)(slash - from) + (skipped == 0) : left);
+}
+
+bool owner_is_alias(const struct owner *owner)
+{
+    return slice_has_prefix(owner->id, slice_str(ALIAS_PREFIX));
 }
 
 struct slice owner_pod_label(const struct owner *owner)
@@ -313,11 +319,11 @@ struct lacking owners_lacking(const struct owners *owners)
 
 /* ---- Events of the mirror ---- */
 
-struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation)
+static struct owner *put_part(struct owners *owners, const struct object_key *key,
+                              const struct etcd_kv *kv, uint32_t generation)
 {
     enum key_place place = ownership_place(owners->ownership, kv->key);
-    struct object_key key = ownership_part(owners->ownership, kv->key);
-    struct owner *owner = owners_get(owners, key.owner);
+    struct owner *owner = owners_get(owners, key->owner);
     struct key_amount taken = key_room_taken_by(owner);
     size_t before = owner->actual.count;
     const struct actual_value value = {
@@ -325,27 +331,60 @@ struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, ui
         .revision = kv->mod_revision,
         .generation = generation,
         .length = kv->value.len < UINT16_MAX ? (uint16_t)kv->value.len : UINT16_MAX,
-        .is_ours = ownership_has(owners->ownership, place, kv->key, kv->value),
+        .is_ours =
+            place == KEY_EXTERNAL || ownership_has(owners->ownership, place, kv->key, kv->value),
         .may_be_copy =
             place == KEY_OBJECT && ownership_may_be_copy(owners->ownership, kv->key, kv->value),
     };
-    bool has_changed = actual_put(&owner->actual, key.suffix, &value);
+    bool has_changed = actual_put(&owner->actual, key->suffix, &value);
     owners->key_counts[owner->class] += owner->actual.count - before;
     (void)key_room_changed(&owner->group->room, owner, &taken);
     return has_changed ? owner : NULL;
 }
 
-struct owner *owners_key_delete(struct owners *owners, struct slice key)
+struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation)
 {
-    struct object_key parted = ownership_part(owners->ownership, key);
-    struct owner *owner = owners_find(owners, parted.owner);
+    struct object_key key = ownership_part(owners->ownership, kv->key);
+    return put_part(owners, &key, kv, generation);
+}
+
+static struct owner *delete_part(struct owners *owners, const struct object_key *key)
+{
+    struct owner *owner = owners_find(owners, key->owner);
     struct key_amount taken = owner ? key_room_taken_by(owner) : (struct key_amount){0};
-    if (!owner || !actual_delete(&owner->actual, parted.suffix)) {
+    if (!owner || !actual_delete(&owner->actual, key->suffix)) {
         return NULL;
     }
     owners->key_counts[owner->class]--;
     note_taken(owners, owner, &taken);
     return owner;
+}
+
+struct owner *owners_key_delete(struct owners *owners, struct slice key)
+{
+    struct object_key parted = ownership_part(owners->ownership, key);
+    return delete_part(owners, &parted);
+}
+
+/* The rest begins behind EXTERNAL_BASE, with its slash. */
+static struct object_key part_external(struct slice id, struct slice key)
+{
+    enum { BASE_LEN = sizeof(EXTERNAL_BASE) - 1 };
+    struct slice suffix = slice_of(key.ptr + BASE_LEN, key.len - BASE_LEN);
+    return (struct object_key){.owner = id, .suffix = suffix};
+}
+
+struct owner *owners_external_put(struct owners *owners, struct slice id, const struct etcd_kv *kv,
+                                  uint32_t generation)
+{
+    struct object_key key = part_external(id, kv->key);
+    return put_part(owners, &key, kv, generation);
+}
+
+struct owner *owners_external_delete(struct owners *owners, struct slice id, struct slice key)
+{
+    struct object_key parted = part_external(id, key);
+    return delete_part(owners, &parted);
 }
 
 int64_t owners_key_revision(const struct owners *owners, struct slice key)
@@ -383,7 +422,7 @@ size_t owners_key_count(const struct owners *owners, enum owner_class class)
 
 void owners_forget_if_empty(struct owners *owners, struct owner *owner)
 {
-    bool is_empty = owner->actual.count == 0 && owner->desired_count == 0;
+    bool is_empty = owner->actual.count == 0 && owner->desired_count == 0 && !owner->foreign_count;
     bool is_open = owner->is_claim_due || owner->is_in_doubt || owner->contest || owner->refusal;
     if (owner->state == OWNER_SETTLED && is_empty && !is_open) {
         (void)owners_note_room(owners, owner, &(struct key_amount){0}, false);

@@ -2,7 +2,8 @@
  * "pod/<namespace>/<address>", and for anything else below svc/ and pod/ its first three path
  * segments, so that foreign keys have an owner and can be removed. An unclaimed reverse key is an
  * owner of its own, "arpa/in-addr/10/0/0/1", while there is something to do about it; and so is
- * each key about clients, "node-address/10-1-0-1" and "visible/default". All that the ConfigMap
+ * each key about clients, "node-address/10-1-0-1" and "visible/default". The external names that
+ * lead to a Service are one owner's, "alias/default/web". All that the ConfigMap
  * asks for is one owner's, CONFIG_OWNER. A table of owners, and queues of those to plan, which
  * owner_groups_internal.h serves by turns. Plain data, no I/O; single-threaded.
  *
@@ -138,6 +139,14 @@ void owners_base(const struct owners *owners, const struct owner *owner, struct 
 struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation);
 struct owner *owners_key_delete(struct owners *owners, struct slice key);
 
+/* The same of a KEY_EXTERNAL that this owner has, "alias/default/web". */
+struct owner *owners_external_put(struct owners *owners, struct slice id, const struct etcd_kv *kv,
+                                  uint32_t generation);
+struct owner *owners_external_delete(struct owners *owners, struct slice id, struct slice key);
+
+/* Whether its keys are those of external names. */
+bool owner_is_alias(const struct owner *owner);
+
 /* The revision that last wrote the key; 0: absent. */
 int64_t owners_key_revision(const struct owners *owners, struct slice key);
 
@@ -149,7 +158,8 @@ size_t owners_key_count(const struct owners *owners, enum owner_class class);
 
 /* ---- The table ---- */
 
-/* Frees the owner if it is settled, has no keys, wants none, and nothing about it is open. */
+/* Frees the owner if it is settled, has no keys, wants none, nor others', and nothing about it is
+ * open. */
 void owners_forget_if_empty(struct owners *owners, struct owner *owner);
 
 /* fn may change the owner, not the table. */

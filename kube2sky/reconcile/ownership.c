@@ -87,7 +87,9 @@ enum key_place ownership_place(const struct ownership *o, struct slice key)
         return place_beside(o, rest_of(key, strlen(o->beside)));
     }
     if (!slice_has_prefix(key, buf_slice(&o->tree))) {
-        return KEY_ELSEWHERE;
+        bool is_domain = slice_equal(key, slice_of(o->tree.data, o->tree.len - 1));
+        bool is_external = slice_has_prefix(key, slice_str(SKYDNS_TREE)) && !is_domain;
+        return is_external ? KEY_EXTERNAL : KEY_ELSEWHERE;
     }
     struct slice below = rest_of(key, o->tree.len);
     if (is_of_node(below)) {
@@ -136,6 +138,10 @@ struct object_key ownership_part(const struct ownership *o, struct slice key)
 
 void ownership_base(const struct ownership *o, struct slice owner, struct buf *out)
 {
+    if (slice_has_prefix(owner, slice_str(ALIAS_PREFIX))) { /* its keys may be of any zone */
+        buf_append_str(out, EXTERNAL_BASE);
+        return;
+    }
     bool is_client =
         is_of_node_address(owner) || slice_has_prefix(owner, slice_str(VISIBLE_PREFIX));
     buf_append_slice(out, is_client ? slice_str(o->beside) : buf_slice(&o->tree));
@@ -206,9 +212,31 @@ bool ownership_is_written(const struct ownership *o, struct slice key, struct sl
         return true; /* its name says so */
     case KEY_ELSEWHERE:
     case KEY_BESIDE:
+    case KEY_EXTERNAL:
         break;
     }
     return false;
+}
+
+void ownership_alias(const struct ownership *o, struct slice key, struct slice value,
+                     struct buf *out)
+{
+    struct slice names = our_names(o, quick_host(value));
+    struct slice ns = take_last_label(&names), service = take_last_label(&names);
+    const char *slash = memrchr(key.ptr, '/', key.len);
+    char object[2 * DNAME_MAX], label[9];
+    if (!service.len || names.len || !slash || !is_namespace(o, ns) ||
+        ns.len + service.len + 1 > sizeof(object)) {
+        return;
+    }
+    memcpy(object, ns.ptr, ns.len);
+    object[ns.len] = '/';
+    memcpy(object + ns.len + 1, service.ptr, service.len);
+    (void)record_label(slice_of(object, ns.len + 1 + service.len), label);
+    if (slice_equal(rest_of(key, (size_t)(slash + 1 - key.ptr)), slice_str(label))) {
+        buf_append_str(out, ALIAS_PREFIX);
+        buf_append(out, object, ns.len + 1 + service.len);
+    }
 }
 
 void ownership_claimant(const struct ownership *o, struct slice value, struct buf *out)
@@ -243,6 +271,7 @@ bool ownership_has(const struct ownership *o, enum key_place place, struct slice
                !is_of_node_address(rest_of(key, strlen(o->beside)));
     case KEY_ELSEWHERE:
     case KEY_BESIDE:
+    case KEY_EXTERNAL:
         break;
     }
     return false;

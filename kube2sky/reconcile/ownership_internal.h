@@ -17,6 +17,12 @@
  * may have put it there, for a pod whose key follows /kube2sky/<domain>/visible/<namespace> with
  * --namespaces only theirs
  *
+ * And outside the domain, because of objects that want external names (external_aliases.h), in any
+ * zone, whatever --override-zones says now
+ *
+ *     .../<hash>   whose host is "<svc>.<ns>.svc.<domain>" and whose last label is the hash of
+ *                  "<ns>/<svc>", with --namespaces only of those
+ *
  * Elsewhere below the domain are keys of people and other programs, and those of the ConfigMap,
  * which a list of their own tells from the others (config_keys_internal.h). PURE. */
 #ifndef KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
@@ -52,6 +58,7 @@ enum key_place {
     KEY_REVERSE,   /* below /skydns/arpa/ */
     KEY_CLIENT,    /* about clients */
     KEY_BESIDE,    /* below the domain, but neither svc, pod nor node, nor below them */
+    KEY_EXTERNAL,  /* below /skydns/, outside the domain and arpa */
 };
 
 enum key_place ownership_place(const struct ownership *ownership, struct slice key);
@@ -72,6 +79,11 @@ void ownership_base(const struct ownership *ownership, struct slice owner, struc
 /* Appends the id of the Service whose name a reverse key of ours has, "svc/default/web"; nothing if
  * the value is not such a key's. */
 void ownership_claimant(const struct ownership *ownership, struct slice value, struct buf *out);
+
+/* Appends the id of the owner of a KEY_EXTERNAL, "alias/default/web"; nothing if the key is not
+ * ours. */
+void ownership_alias(const struct ownership *ownership, struct slice key, struct slice value,
+                     struct buf *out);
 
 /* Whether the writer may delete a KEY_OBJECT, KEY_REVERSE or KEY_CLIENT with this value. */
 bool ownership_has(const struct ownership *ownership, enum key_place place, struct slice key,

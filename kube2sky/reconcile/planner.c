@@ -8,6 +8,8 @@
 #include "common/dns/record_json.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/contract.h"
+#include "kube2sky/naming/external_aliases.h"
+#include "kube2sky/naming/external_keys.h"
 #include "kube2sky/reconcile/actual.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
 #include "kube2sky/reconcile/key_feed_internal.h"
@@ -66,6 +68,7 @@ void planner_init(struct planner *planner, const struct planner_config *config)
     buf_init(&planner->value, RECORD_JSON_MAX);
     owner_objects_init(&planner->objects);
     desired_init(&planner->desired);
+    desired_init(&planner->others);
     buf_init(&planner->named, ETCD_KEY_MAX);
     claims_init(&planner->claims);
     plan_init(&planner->reverse_plan);
@@ -82,6 +85,7 @@ void planner_fini(struct planner *planner)
     buf_fini(&planner->value);
     owner_objects_fini(&planner->objects);
     desired_fini(&planner->desired);
+    desired_fini(&planner->others);
     buf_fini(&planner->named);
     claims_fini(&planner->claims);
     ip_list_fini(&planner->touched);
@@ -128,12 +132,47 @@ static void touch(struct planner *planner, struct owner *owner)
     }
 }
 
+/* Whether somebody else has keys at the name, or this one. */
+static bool is_name_taken(const void *data, struct slice name_key, struct slice key)
+{
+    const struct external_keys *keys = data;
+    return external_keys_has_other(keys, name_key, NULL, NULL) ||
+           (external_keys_revision(keys, key) && !external_keys_owner(keys, key).len);
+}
+
+static int name_aliases(struct planner *planner, const struct naming_config *naming,
+                        const struct owner *owner, struct err *err)
+{
+    const struct planner_config *config = &planner->config;
+    owner_objects_clear(&planner->objects);
+    claims_clear(&planner->claims);
+    desired_clear(&planner->desired);
+    desired_clear(&planner->others);
+    planner->desired.bytes_max = naming_bytes_max(naming);
+    if (config->aliases) {
+        external_aliases_build(config->aliases, owner->id, is_name_taken, config->external_keys,
+                               &planner->desired, &planner->others);
+    }
+    size_t count = planner->desired.count, bytes = planner->desired.bytes.len;
+    if (count > naming_records_max(naming) || planner->desired.is_beyond) {
+        return err_set(err, ERR_TOO_LARGE,
+                       "%zu external names, %zu bytes: expected at most %zu and %zu", count, bytes,
+                       naming_records_max(naming), naming_bytes_max(naming));
+    }
+    return 0;
+}
+
 static int name_owner(struct planner *planner, const struct naming_config *naming,
                       const struct owner *owner, struct err *err)
 {
+    int r = 0;
     planner_forget_names(planner);
-    inventory_get(planner->config.inventory, owner->id, &planner->objects);
-    int r = naming_build(naming, &planner->objects, &planner->desired, &planner->claims, err);
+    if (owner_is_alias(owner)) {
+        r = name_aliases(planner, naming, owner, err);
+    } else {
+        inventory_get(planner->config.inventory, owner->id, &planner->objects);
+        r = naming_build(naming, &planner->objects, &planner->desired, &planner->claims, err);
+    }
     if (r == 0) {
         buf_append_slice(&planner->named, owner->id);
     }
@@ -188,6 +227,26 @@ static size_t work_done(const struct planner *planner)
     return in > out ? in : out;
 }
 
+/* The external names that the Service asks for: the owners of those look again. */
+static void claim_aliases(struct planner *planner, const struct owner *owner)
+{
+    const struct kube_object *service = planner->objects.service;
+    bool is_known = service || !planner->objects.is_in_doubt;
+    if (!planner->config.aliases || !is_known ||
+        !slice_has_prefix(owner->id, slice_str(SERVICE_PREFIX))) {
+        return;
+    }
+    const struct alias_claimant claimant = {
+        .id = owner->id,
+        .ns = owner_namespace(owner),
+        .target = slice_of(owner->id.ptr + OWNER_PREFIX_LEN, owner->id.len - OWNER_PREFIX_LEN),
+        .created_s = service ? service->service.created_s : 0,
+        .rank = ALIAS_OF_SERVICE,
+    };
+    external_aliases_set_text(planner->config.aliases, &claimant,
+                              slice_str(service ? service->service.aliases : ""));
+}
+
 size_t planner_claim(struct planner *planner, struct owner *owner)
 {
     if (owner->difference) {
@@ -213,6 +272,7 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
         planner_reverse_decide_pod(planner, owner);
         touch(planner, owner);
     }
+    claim_aliases(planner, owner);
     return 1 + work_done(planner);
 }
 
@@ -330,6 +390,23 @@ static void plan_orphan(struct planner *planner, const struct owner *owner, stru
                              planned);
 }
 
+/* Of other Services, some may have better claims on its names. */
+static bool awaits_aliases(const struct planner *planner, const struct owner *owner)
+{
+    return owner_is_alias(owner) && inventory_awaits_claims(planner->config.inventory);
+}
+
+/* Names that others have. */
+static void leave_aliases(struct planner *planner, struct planned *planned)
+{
+    for (size_t i = 0; i < planner->others.count && i < KEY_ROOM_SHOWN_MAX; i++) {
+        struct desired_record record = desired_get(&planner->others, i);
+        const struct etcd_op op = {.kind = ETCD_OP_PUT, .key = record.key, .value = record.value};
+        plan_add(&planner->left, &op, 0);
+    }
+    planned->foreign_count += (uint32_t)planner->others.count;
+}
+
 bool planner_may_delete_own(const struct planner *planner, const struct owner *owner)
 {
     return !owner->is_in_doubt && inventory_may_delete(planner->config.inventory, owner->id);
@@ -339,9 +416,11 @@ static void plan_deletes(struct planner *planner, const struct owner *owner, str
                          struct planned *planned)
 {
     struct slice base = buf_slice(&planner->base);
-    planned->has_copies =
-        plan_add_deletes(&planner->desired, base, &owner->actual,
-                         planner_may_delete_own(planner, owner) ? plan : &planner->withheld);
+    bool is_due = owner_is_alias(owner) && owners_awaits_claims(planner->config.owners, owner->id);
+    bool may_delete = !is_due && planner_may_delete_own(planner, owner);
+    planned->has_copies = plan_add_deletes(&planner->desired, base, &owner->actual,
+                                           may_delete ? plan : &planner->withheld);
+    planned->awaits_claims |= is_due && planner->withheld.op_count > 0;
     planned->is_withheld |= planner->withheld.op_count > 0;
 }
 
@@ -365,10 +444,14 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
     planned->desired_count = (uint32_t)planner->desired.count;
     owners_base(planner->config.owners, owner, &planner->base);
     plan_add_puts(&planner->desired, buf_slice(&planner->base), &owner->actual,
-                  must_wait(planner, owner) ? &planner->withheld : plan);
+                  must_wait(planner, owner) || awaits_aliases(planner, owner) ? &planner->withheld
+                                                                              : plan);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
     plan_deletes(planner, owner, plan, planned);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
+    if (owner_is_alias(owner)) {
+        leave_aliases(planner, planned);
+    }
     planned->work += (is_named ? planned->desired_count : work_done(planner)) + owner->actual.count;
 }
 

@@ -21,7 +21,8 @@
  * additions of a pod on the host network before readers can know that its address is its node's:
  * they take an address for its pod's unless it is among the node addresses. So the node address, in
  * turn, stays until the pod's keys are gone. Withheld, at last, are new keys for which their
- * namespace has no room (key_room_internal.h).
+ * namespace has no room (key_room_internal.h); and those of external names until all Services are
+ * known, of which an older one may claim them.
  *
  * Plan only when no claims of the owner's namespace are awaited (owners_awaits_claims), and again
  * after a claim that was due. Single-threaded, no I/O but the log; reuses the steps' memory between
@@ -51,6 +52,8 @@
 
 struct client_keys;
 struct config_keys;
+struct external_aliases;
+struct external_keys;
 struct key_feed;
 
 struct planner_config {
@@ -61,12 +64,14 @@ struct planner_config {
     uint32_t ttl_s;
     enum endpoint_names endpoint_names;
     struct key_limits limits;
-    bool has_reverse;                      /* reverse keys are desired */
-    struct flaw_list *flaws;               /* outlives it; NULL: not wanted */
-    const struct client_keys *client_keys; /* outlive it; NULL: no owner is of their classes */
-    struct config_keys *config_keys;       /* outlives it; NULL: there is no CONFIG_OWNER */
-    const struct key_feed *feeds;          /* KEY_FEEDS of them, with client_keys */
-    bool is_dry;                           /* nothing waits for what will not be written */
+    bool has_reverse;                          /* reverse keys are desired */
+    struct flaw_list *flaws;                   /* outlives it; NULL: not wanted */
+    const struct client_keys *client_keys;     /* outlive it; NULL: no owner is of their classes */
+    struct config_keys *config_keys;           /* outlives it; NULL: there is no CONFIG_OWNER */
+    struct external_aliases *aliases;          /* outlives it; NULL: none are wanted */
+    const struct external_keys *external_keys; /* outlives it; needed with aliases */
+    const struct key_feed *feeds;              /* KEY_FEEDS of them, with client_keys */
+    bool is_dry;                               /* nothing waits for what will not be written */
 };
 
 struct planner {
@@ -78,6 +83,7 @@ struct planner {
     struct buf key;
     struct buf value;
     struct desired desired; /* and claims: of the owner last named */
+    struct desired others;  /* likewise: external names that it claims and does not get */
     struct claims claims;
     struct buf holder_key;    /* scratch of reverse_holder */
     struct buf named;         /* its id; empty: none, or objects have changed since */
@@ -121,7 +127,8 @@ struct planned {
     size_t work;             /* its size in records */
     size_t reverse_ops;      /* operations on reverse keys */
     uint32_t desired_count;  /* keys of its own */
-    uint32_t foreign_count;  /* desired reverse keys that others own: planner->left */
+    uint32_t foreign_count;  /* desired reverse keys, or external names, that others own:
+                                planner->left */
     bool has_copies;         /* plan_add_deletes left some */
     bool is_withheld;        /* planner->withheld has operations */
     bool is_split;           /* planner_leave_reverse withheld some */

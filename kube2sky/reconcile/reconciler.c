@@ -8,6 +8,8 @@
 #include "common/dns/dname.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
+#include "kube2sky/naming/external_aliases.h"
+#include "kube2sky/naming/external_keys.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/etcd_space_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
@@ -238,6 +240,43 @@ static void join_outage(struct reconciler *r)
     outage_join(r->config.outage, &r->written, false);
 }
 
+/* What the owner of external names wants has changed. */
+static void on_alias_changed(void *data, struct slice owner)
+{
+    reconciler_owner_changed(data, owner);
+}
+
+/* Somebody else's key has come to the name, or gone from it. */
+static void on_external_changed(void *data, struct slice name_key)
+{
+    struct reconciler *r = data;
+    bool is_config = false;
+    struct slice id =
+        r->aliases ? external_aliases_owner(r->aliases, name_key, &is_config) : slice_of(NULL, 0);
+    if (id.len) {
+        planner_forget_names(&r->planner);
+        reconciler_want_another_look(r, owners_get(r->owners, id));
+    } else if (is_config && reconciler_has_config(r)) {
+        reconciler_want_another_look(r, owners_get(r->owners, slice_str(CONFIG_OWNER)));
+    }
+}
+
+static void start_aliases(struct reconciler *r)
+{
+    const struct reconciler_config *config = &r->config;
+    r->external_keys = external_keys_new(&(struct external_keys_config){
+        .zones = config->zones, .changed = on_external_changed, .data = r});
+    if (config->zones) {
+        r->aliases = external_aliases_new(&(struct external_aliases_config){
+            .zones = config->zones,
+            .domain = config->domain,
+            .ttl_s = config->ttl_s,
+            .changed = on_alias_changed,
+            .data = r,
+        });
+    }
+}
+
 static void start_planner(struct reconciler *r)
 {
     const struct reconciler_config *config = &r->config;
@@ -249,11 +288,13 @@ static void start_planner(struct reconciler *r)
                                       .has_nodes = config->has_nodes,
                                   });
     r->owners = owners_new(&r->ownership);
+    start_aliases(r);
     config_keys_init(&r->config_keys, &r->ownership, config->domain);
+    r->config_keys.external_keys = config->zones ? r->external_keys : NULL;
     r->config_keys.is_known = !config->has_config_map;
     r->reverse_keys = reverse_keys_new();
     plan_init(&r->plan);
-    buf_init(&r->claimant, DNAME_MAX);
+    buf_init(&r->claimant, 2 * DNAME_MAX);
     planner_init(&r->planner,
                  &(struct planner_config){
                      .inventory = config->inventory,
@@ -268,6 +309,8 @@ static void start_planner(struct reconciler *r)
                      .flaws = config->flaws,
                      .client_keys = config->client_keys,
                      .config_keys = &r->config_keys,
+                     .aliases = r->aliases,
+                     .external_keys = r->external_keys,
                      .feeds = r->feeds,
                      .is_dry = config->planned != NULL,
                  });
@@ -329,6 +372,8 @@ void reconciler_stop(struct reconciler *r)
     buf_fini(&r->claimant);
     planner_fini(&r->planner);
     reverse_keys_free(r->reverse_keys);
+    external_aliases_free(r->aliases);
+    external_keys_free(r->external_keys);
     owners_free(r->owners);
     config_keys_fini(&r->config_keys);
     ownership_fini(&r->ownership);

@@ -38,7 +38,10 @@ struct change_ring;
 struct client_keys;
 struct config_map;
 struct flaw_list;
+struct external_aliases;
+struct external_keys;
 struct inventory;
+struct override_zones;
 struct plan;
 struct outage;
 struct outage_source;
@@ -71,6 +74,9 @@ struct reconciler_config {
     /* What readers know clients by, written as it wants; NULL: left alone. Outlives the reconciler,
      * which looks for changes in each turn of the loop. */
     struct client_keys *client_keys;
+
+    /* Where external names are written; NULL: nowhere. Outlives the reconciler. */
+    const struct override_zones *zones;
 
     bool has_config_map; /* reconciler_want_config will be called */
     bool leaves_config;  /* what a ConfigMap asks for is another writer's */
@@ -165,6 +171,7 @@ struct reconciler_stats {
     uint64_t desired;       /* keys */
     uint64_t actual;        /* keys, including others' */
     uint64_t foreign;       /* desired reverse keys that others own */
+    uint64_t alias_foreign; /* claimed external names that others have: objects, or writers */
     size_t reverse_refused; /* addresses that pods of others than their claimants have */
     size_t config_keys;     /* written because of the ConfigMap */
     size_t config_foreign;  /* keys that it asks for and others own */
@@ -187,6 +194,11 @@ struct reconciler_stats {
     struct etcd_mirror_counts mirror;
 };
 struct reconciler_stats reconciler_get_stats(const struct reconciler *reconciler);
+
+/* For pages: who asks for external names (NULL: --override-zones is not set), and etcd's keys with
+ * such names. Borrowed. */
+const struct external_aliases *reconciler_aliases(const struct reconciler *reconciler);
+const struct external_keys *reconciler_external_keys(const struct reconciler *reconciler);
 
 /* Whether etcd is followed: the outage's source. Borrowed. */
 const struct outage_source *reconciler_followed(const struct reconciler *reconciler);

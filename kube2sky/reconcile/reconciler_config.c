@@ -1,6 +1,10 @@
 /* Handles the keys of the ConfigMap, which are one owner of their own. */
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
 #include "common/etcd/etcd_kv.h"
 #include "kube2sky/naming/config_map.h"
+#include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 
@@ -16,10 +20,27 @@ bool reconciler_has_config(const struct reconciler *r)
 
 /* ---- What is wanted ---- */
 
+/* Before Services, whatever their age. */
+static void claim_external_names(struct reconciler *r)
+{
+    const struct desired *names = &r->config_keys.wanted.names;
+    const struct alias_claimant claimant = {.id = slice_str(CONFIG_OWNER),
+                                            .rank = ALIAS_OF_CONFIG_MAP};
+    struct slice *texts = xcalloc(names->count, sizeof(*texts));
+    for (size_t i = 0; i < names->count; i++) {
+        texts[i] = desired_get(names, i).key;
+    }
+    external_aliases_set(r->aliases, &claimant, texts, names->count);
+    free(texts);
+}
+
 void reconciler_want_config(struct reconciler *r, struct config_map *map)
 {
     r->is_config_given_up = false;
     if (config_keys_want(&r->config_keys, map) && reconciler_has_config(r)) {
+        if (r->aliases) {
+            claim_external_names(r);
+        }
         reconciler_owner_changed(r, slice_str(CONFIG_OWNER));
     }
 }

@@ -50,6 +50,8 @@ struct reconciler {
     struct config_keys config_keys;
     bool is_config_given_up; /* until it is known what the ConfigMap asks for */
     struct reverse_keys *reverse_keys;
+    struct external_aliases *aliases; /* NULL: none are wanted */
+    struct external_keys *external_keys;
     struct buf claimant;           /* scratch */
     bool are_orphans_due;          /* must look for unclaimed reverse keys */
     struct outage_source followed; /* away while the watch of records is down */
@@ -77,6 +79,7 @@ struct reconciler {
     bool may_delete_clients[CLIENT_KEYS_PARTS]; /* likewise client_keys_may_delete */
     uint64_t desired;                           /* owners' own keys */
     uint64_t foreign;                           /* desired reverse keys that others own */
+    uint64_t alias_foreign;                     /* external names, likewise */
     uint64_t trimmed_at;                        /* keys deleted when memory was last given back */
     uint64_t trimmed_reads;                     /* and full reads */
 
@@ -149,7 +152,7 @@ bool reconciler_explain_clients(const struct reconciler *r, struct buf *out);
 /* Its keys and document are not another writer's. */
 bool reconciler_has_config(const struct reconciler *r);
 
-/* A key of KEY_BESIDE. */
+/* A key of KEY_BESIDE, or a KEY_EXTERNAL that is not ours. */
 void reconciler_config_put(struct key_feed *feed, const struct etcd_kv *kv);
 void reconciler_config_delete(struct key_feed *feed, struct slice key, int64_t revision);
 

@@ -8,6 +8,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/naming/contract.h"
+#include "kube2sky/naming/external_keys.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 #include "kube2sky/reconcile/serial_key_internal.h"
@@ -79,6 +80,9 @@ int64_t reconciler_key_revision(const void *data, struct slice key)
     enum key_place place = ownership_place(&r->ownership, key);
     if (place == KEY_OBJECT || place == KEY_CLIENT) {
         return owners_key_revision(r->owners, key);
+    }
+    if (place == KEY_EXTERNAL && external_keys_revision(r->external_keys, key)) {
+        return external_keys_revision(r->external_keys, key);
     }
     if (place != KEY_REVERSE) {
         return config_keys_revision(&r->config_keys, key);
@@ -153,6 +157,48 @@ static void put_reverse(struct reconciler *r, const struct etcd_kv *kv)
     }
 }
 
+/* The key may have been another owner's: an owner of its own knows it no more. */
+static void leave_external(struct key_feed *feed, struct slice owner, struct slice key,
+                           int64_t revision)
+{
+    struct reconciler *r = feed->reconciler;
+    own_key_touched(feed, owners_external_delete(r->owners, owner, key), revision);
+}
+
+static void put_external(struct key_feed *feed, const struct etcd_kv *kv)
+{
+    struct reconciler *r = feed->reconciler;
+    struct slice before = external_keys_owner(r->external_keys, kv->key);
+    buf_clear(&r->claimant);
+    ownership_alias(&r->ownership, kv->key, kv->value, &r->claimant);
+    struct slice id = buf_slice(&r->claimant);
+    if (before.len && !slice_equal(before, id)) {
+        leave_external(feed, before, kv->key, kv->mod_revision);
+    }
+    external_keys_put(r->external_keys, kv->key, kv->value, id, kv->mod_revision, feed->generation);
+    if (id.len) {
+        struct owner *owner = owners_external_put(r->owners, id, kv, feed->generation);
+        if (owner && owner->contest && owner->state != OWNER_IN_FLIGHT) {
+            contest_saw(owner, kv);
+        }
+        own_key_touched(feed, owner, kv->mod_revision);
+        reconciler_config_delete(feed, kv->key, kv->mod_revision);
+    } else if (r->config.zones) {
+        reconciler_config_put(feed, kv);
+    }
+}
+
+static void delete_external(struct key_feed *feed, struct slice key, int64_t revision)
+{
+    struct reconciler *r = feed->reconciler;
+    struct slice owner = external_keys_owner(r->external_keys, key);
+    if (owner.len) {
+        leave_external(feed, owner, key, revision);
+    }
+    external_keys_delete(r->external_keys, key);
+    reconciler_config_delete(feed, key, revision);
+}
+
 static void on_put(void *data, const struct etcd_kv *kv)
 {
     struct key_feed *feed = data;
@@ -169,6 +215,8 @@ static void on_put(void *data, const struct etcd_kv *kv)
         put_reverse(r, kv);
     } else if (place == KEY_BESIDE) {
         reconciler_config_put(feed, kv);
+    } else if (place == KEY_EXTERNAL) {
+        put_external(feed, kv);
     }
 }
 
@@ -184,6 +232,8 @@ static void on_del(void *data, struct slice key, int64_t revision)
         reverse_touched(r, key, revision, false);
     } else if (place == KEY_BESIDE) {
         reconciler_config_delete(feed, key, revision);
+    } else if (place == KEY_EXTERNAL) {
+        delete_external(feed, key, revision);
     }
 }
 
@@ -216,6 +266,7 @@ static void end_read(struct reconciler *r, struct key_feed *feed)
     }
     if (feed->generation > 1 && is_records) {
         reverse_keys_sweep(r->reverse_keys, feed->generation, on_reverse_swept, r);
+        external_keys_sweep(r->external_keys, feed->generation);
     }
     if (feed != &r->feeds[KEY_FEED_BESIDE]) {
         reconciler_config_end_read(feed);

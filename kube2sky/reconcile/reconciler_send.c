@@ -95,7 +95,10 @@ static void tell_foreign(const struct reconciler *r, const struct owner *owner)
     if (owner->class == OWNER_CONFIG) {
         log_warn("somebody else wrote a key that the ConfigMap wants, left alone",
                  LOG_SLICE("key", op.key));
-    } else if (log_limit_pass(&limit)) {
+    } else if (owner_is_alias(owner) && log_limit_pass(&limit)) {
+        log_warn("external name is another object's or writer's, left alone",
+                 LOG_SLICE("key", op.key), LOG_SLICE("owner", owner->id));
+    } else if (!owner_is_alias(owner) && log_limit_pass(&limit)) {
         log_warn("somebody else owns a reverse key, left alone", LOG_SLICE("key", op.key),
                  LOG_SLICE("owner", owner->id), LOG_SLICE("wanted", op.value));
     }
@@ -119,7 +122,8 @@ static void count_planned(struct reconciler *r, struct owner *owner, const struc
     note_room(r, owner, planned);
     if (owner->class == OWNER_RECORDS) {
         r->desired += (uint64_t)planned->desired_count - owner->desired_count;
-        r->foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
+        uint64_t *foreign = owner_is_alias(owner) ? &r->alias_foreign : &r->foreign;
+        *foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
     }
     owner->desired_count = planned->desired_count;
     owner->foreign_count = planned->foreign_count;

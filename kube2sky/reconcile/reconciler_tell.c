@@ -232,6 +232,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .desired = r->desired + planner_reverse_count(&r->planner),
         .actual = owners_key_count(r->owners, OWNER_RECORDS) + reverse_keys_count(r->reverse_keys),
         .foreign = r->foreign,
+        .alias_foreign = r->alias_foreign,
         .reverse_refused = planner_reverse_refused(&r->planner),
         .is_leading = !r->leader || leader_is_leading(r->leader),
         .too_large = r->planner.too_large,
@@ -249,6 +250,16 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .flights = flights_used(r->flights),
     };
     return stats;
+}
+
+const struct external_aliases *reconciler_aliases(const struct reconciler *r)
+{
+    return r->aliases;
+}
+
+const struct external_keys *reconciler_external_keys(const struct reconciler *r)
+{
+    return r->external_keys;
 }
 
 const struct outage_source *reconciler_followed(const struct reconciler *r)

@@ -9,9 +9,10 @@
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/naming/config_document.h"
+#include "kube2sky/naming/override_zones.h"
 #include "tests/support/unit_test.h"
 
-static const struct config_map_rules rules = {.domain = "cluster.local.", .ttl_s = 30};
+static struct config_map_rules rules = {.domain = "cluster.local.", .ttl_s = 30};
 
 /* ' for ". */
 static char *quoted(const char *text)
@@ -203,6 +204,42 @@ UNIT_TEST(test_bad)
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         check(&bad[i], true);
     }
+}
+
+/* In zones that --override-zones allows. */
+UNIT_TEST(test_external_names)
+{
+    static const struct one names[] = {
+        {"records", "{'Web.example.com':{'host':'192.0.2.1','x':1}}",
+         "/skydns/com/example/web {'host':'192.0.2.1','x':1}\n"},
+        {"records", "{'*.example.com.':[{'host':'192.0.2.1'}]}",
+         "/skydns/com/example/*/1295d8c {'host':'192.0.2.1','targetstrip':1}\n"},
+        {"records", "{'a.example.com':[{'targetstrip':0,'host':'192.0.2.1'}]}",
+         "/skydns/com/example/a/1295d8c {'host':'192.0.2.1','targetstrip':1}\n"},
+        {"records", "{'db.cluster.local':{'host':'192.0.2.1','targetstrip':3}}",
+         "/skydns/local/cluster/db {'host':'192.0.2.1','targetstrip':3}\n"},
+        {"records", "{'a.example.com':{'host':'192.0.2.1','TargetStrip':1}}",
+         "records: a.example.com: `{'host':'192.0.2.1','TargetStrip':1}`: expected no targetstrip "
+         "with an external name"},
+        {"records", "{'a.example.org':{'host':'192.0.2.1'}}",
+         "records: `a.example.org`: is in no zone of --override-zones"},
+        {"records", "{'example.com':{'host':'192.0.2.1'}}",
+         "records: `example.com`: is in no zone of --override-zones"},
+        {"records", "{'a.arpa':{'host':'192.0.2.1'}}",
+         "records: `a.arpa`: is in --domain, in arpa or special"},
+        {"records", "{'svc.cluster.local':{'host':'a'}}",
+         "records: `svc.cluster.local`: expected a name below cluster.local., outside svc, pod, "
+         "node and stub.dns, or one that --override-zones allows"},
+    };
+    struct override_zones *zones = NULL;
+    struct err err = {0};
+    assert_int_equal(override_zones_parse("*.example.com", "cluster.local.", &zones, &err), 0);
+    rules.zones = zones;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        check(&names[i], false);
+    }
+    rules.zones = NULL;
+    override_zones_free(zones);
 }
 
 /* The last label of a key has room for the hash. */

@@ -96,8 +96,8 @@ UNIT_TEST(test_beside_svc_and_pod)
         {TREE "svc/default/web", KEY_OBJECT},
         {TREE, KEY_ELSEWHERE},
         {"/skydns/local/cluster", KEY_ELSEWHERE},
-        {"/skydns/local/clusterx/db", KEY_ELSEWHERE},
-        {"/skydns/config", KEY_ELSEWHERE},
+        {"/skydns/local/clusterx/db", KEY_EXTERNAL},
+        {"/skydns/config", KEY_EXTERNAL},
         {"/kube2sky/cluster.local/config", KEY_ELSEWHERE},
         {"", KEY_ELSEWHERE},
     };
@@ -326,4 +326,41 @@ UNIT_TEST(test_parts_of_keys)
         }
     }
     ownership_fini(&o);
+}
+
+/* Of external names: by host and last label, in any zone. */
+UNIT_TEST(test_external_names)
+{
+#define LEADS(h) "{\"host\":\"" h "\",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":1}"
+    static const struct {
+        const struct scope *scope;
+        const char *key, *value, *want;
+    } cases[] = {
+        {&all, "/skydns/com/example/app/41d689bb", LEADS("web.default.svc.cluster.local."),
+         "alias/default/web"},
+        {&all, "/skydns/org/app/41d689bb", HOST("web.default.svc.cluster.local."),
+         "alias/default/web"},
+        {&all, "/skydns/org/app/41d689bc", LEADS("web.default.svc.cluster.local."), ""},
+        {&all, "/skydns/org/app/41d689bb/x", LEADS("web.default.svc.cluster.local."), ""},
+        {&all, "/skydns/org/app/41d689bb", LEADS("a.web.default.svc.cluster.local."), ""},
+        {&all, "/skydns/org/app/41d689bb", LEADS("web.default.svc.other.local."), ""},
+        {&all, "/skydns/org/app/41d689bb", LEADS("default.svc.cluster.local."), ""},
+        {&all, "/skydns/org/app/41d689bb", "{}", ""},
+        {&some, "/skydns/org/app/41d689bb", LEADS("web.default.svc.cluster.local."),
+         "alias/default/web"},
+        {&some, "/skydns/org/app/67fb78c5", LEADS("web.prod.svc.cluster.local."), ""},
+        {&all, "/skydns/org/app/67fb78c5", LEADS("web.prod.svc.cluster.local."), "alias/prod/web"},
+    };
+#undef LEADS
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct ownership o;
+        struct buf id;
+        buf_init(&id, 1024);
+        ownership_init(&o, &cases[i].scope->config);
+        assert_int_equal(ownership_place(&o, slice_str(cases[i].key)), KEY_EXTERNAL);
+        ownership_alias(&o, slice_str(cases[i].key), slice_str(cases[i].value), &id);
+        assert_string_equal(buf_cstr(&id), cases[i].want);
+        ownership_fini(&o);
+        buf_fini(&id);
+    }
 }

@@ -1,0 +1,197 @@
+"""kube2sky --override-zones: external names of Services, Ingresses, routes and the ConfigMap in etcd, beside the keys
+of others.
+"""
+
+import json
+import subprocess
+
+import pytest
+from bed import BIN_DIR
+from kube import service
+from programs import http_get, wait_until
+from records import hash_of
+from test_config_map import config_map
+from watched import Watched
+
+ANNOTATION = "dns.kube2sky/aliases"
+ZONES = "--override-zones=example.com,*.apps.example.com,corp@shop"
+WEB = "/skydns/com/example/web/"
+
+
+def alias_value(name: str, namespace: str = "default", ttl: int = 30) -> str:
+    host = f"{name}.{namespace}.svc.cluster.local."
+    return f'{{"host":"{host}","priority":10,"weight":10,"ttl":{ttl},"targetstrip":1}}'
+
+
+def alias(owner: str, service_name: str, namespace: str = "default") -> dict[str, str]:
+    labels = "/".join(reversed(owner.split(".")))
+    return {f"/skydns/{labels}/{hash_of(f'{namespace}/{service_name}')}": alias_value(service_name, namespace)}
+
+
+def external(bed) -> dict[str, str]:
+    """Every key outside the domain and arpa."""
+    inside = ("/skydns/local/cluster/", "/skydns/arpa/")
+    return {k: v for k, v in bed.etcd.values("/skydns/").items() if not k.startswith(inside)}
+
+
+def wait_external(bed, *parts: dict[str, str]) -> None:
+    right = {key: value for part in parts for key, value in part.items()}
+    last = {}
+
+    def is_right() -> bool:
+        last.clear()
+        last.update(external(bed))
+        return last == right
+
+    try:
+        wait_until(is_right, "the external names")
+    except AssertionError:
+        assert last == right
+
+
+def aliased(name: str, ip: str, aliases: str, namespace: str = "default") -> dict:
+    value = service(name, namespace=namespace, clusterIP=ip)
+    value["metadata"]["annotations"] = {ANNOTATION: aliases}
+    return value
+
+
+def page(bed, path: str) -> str:
+    status, text = http_get(f"http://127.0.0.1:{bed.readiness_port}{path}")
+    assert status == 200, text
+    return text
+
+
+def metric(bed, name: str) -> float:
+    return Watched(bed.kube2sky, bed.readiness_port, "kube2sky_").metrics().get(name)
+
+
+def test_annotation(bed):
+    """Names come and go with the annotation and the Service; what may not be written is not, and /explain says why."""
+    kube = bed.kube
+    kube.create_namespace("shop")
+    names = "Web.Example.com., *.apps.example.com, web.cluster.local, x.corp, a.localhost, *.example.com, -x.example.com"
+    kube.create("services", aliased("web", "10.96.0.11", names))
+    kube.create("services", aliased("till", "10.96.0.12", "x.corp", namespace="shop"))
+    bed.start_kube2sky(ZONES)
+    wait_external(bed, alias("web.example.com", "web"), alias("*.apps.example.com", "web"), alias("x.corp", "till", "shop"))
+    assert metric(bed, "aliases_refused") == 5
+    assert metric(bed, "aliases_taken") == 0
+    explained = json.loads(page(bed, "/explain?service=default/web"))["aliases"]
+    assert {entry["name"]: entry["state"] for entry in explained} == {
+        "Web.Example.com.": "present",
+        "*.apps.example.com": "present",
+        "web.cluster.local": "refused",
+        "x.corp": "refused",
+        "a.localhost": "refused",
+        "*.example.com": "refused",
+        "-x.example.com": "refused",
+    }
+    kube.patch("services", "web", {"metadata": {"annotations": {ANNOTATION: "new.example.com"}}})
+    wait_external(bed, alias("new.example.com", "web"), alias("x.corp", "till", "shop"))
+    kube.delete("services", "till", "shop")
+    wait_external(bed, alias("new.example.com", "web"))
+    kube.patch("services", "web", {"metadata": {"annotations": {ANNOTATION: None}}})
+    wait_external(bed)
+
+
+def test_conflict(bed):
+    """The oldest Service has a name, then the next one; the others are in /explain and /plan."""
+    kube = bed.kube
+    first = aliased("b", "10.96.0.11", "web.example.com")
+    first["metadata"]["creationTimestamp"] = "2024-01-01T00:00:00Z"
+    second = aliased("a", "10.96.0.12", "web.example.com")
+    second["metadata"]["creationTimestamp"] = "2024-01-02T00:00:00Z"
+    for value in (second, first):
+        kube.control("put", resource="services", object=value)
+    bed.start_kube2sky(ZONES)
+    wait_external(bed, alias("web.example.com", "b"))
+    assert metric(bed, "aliases_taken") == 1
+    text = page(bed, "/explain?text&service=default/a")
+    assert "web.example.com" in text and "default/b" in text
+    assert f"= {WEB}{hash_of('default/a')}" in page(bed, "/plan")
+    kube.delete("services", "b")
+    wait_external(bed, alias("web.example.com", "a"))
+    assert metric(bed, "aliases_taken") == 0
+
+
+def test_keys_of_others(bed):
+    """A name with somebody else's key is left alone until that has gone; stale keys of ours go, in any zone."""
+    kube = bed.kube
+    others = {
+        WEB.rstrip("/"): '{"host":"192.0.2.1"}',
+        "/skydns/com/example/dns/3f2a": '{"host":"192.0.2.2","targetstrip":1}',
+        "/skydns/com/example/dns/below/x": '{"host":"192.0.2.3"}',
+        "/skydns/org/elsewhere/x": '{"host":"web.default.svc.cluster.local."}',
+        f"/skydns/org/elsewhere/{hash_of('default/x')}": '{"host":"web.default.svc.cluster.local."}',
+    }
+    stale = alias("left.other.org", "gone") | alias("left.example.com", "web")
+    bed.etcd.put_all(others | stale)
+    kube.create("services", aliased("web", "10.96.0.11", "web.example.com, dns.example.com, below.dns.example.com"))
+    bed.start_kube2sky(ZONES)
+    wait_external(bed, others, alias("below.dns.example.com", "web"))
+    assert metric(bed, "aliases_left") == 2
+    bed.etcd.delete(WEB.rstrip("/"))
+    del others[WEB.rstrip("/")]
+    wait_external(bed, others, alias("below.dns.example.com", "web"), alias("web.example.com", "web"))
+    late = {WEB + "late": '{"host":"192.0.2.9","targetstrip":1}'}
+    bed.etcd.put_all(late)
+    wait_external(bed, others, late, alias("below.dns.example.com", "web"))
+    bed.etcd.delete(WEB + "late")
+    wait_external(bed, others, alias("below.dns.example.com", "web"), alias("web.example.com", "web"))
+
+
+def test_flag_gone(bed):
+    """Without --override-zones nothing of ours is left, and nothing of others is touched."""
+    kube = bed.kube
+    others = {"/skydns/com/example/mail": '{"host":"192.0.2.1"}'}
+    bed.etcd.put_all(others)
+    kube.create("services", aliased("web", "10.96.0.11", "web.example.com"))
+    bed.start_kube2sky(ZONES)
+    wait_external(bed, others, alias("web.example.com", "web"))
+    bed.kube2sky.stop()
+    bed.kube2sky = None
+    bed.start_kube2sky()
+    wait_external(bed, others)
+
+
+def test_config_map(bed):
+    """The ConfigMap's external names come before Services', its lists are one name's; others' keys stay."""
+    kube = bed.kube
+    records = {
+        "web.example.com": {"host": "192.0.2.1"},
+        "many.example.com": [{"host": "192.0.2.2"}, {"host": "192.0.2.3"}],
+        "theirs.example.com": {"host": "192.0.2.4"},
+    }
+    others = {"/skydns/com/example/theirs/1": '{"host":"192.0.2.9","targetstrip":1}'}
+    bed.etcd.put_all(others)
+    kube.create("services", aliased("web", "10.96.0.11", "web.example.com, free.example.com"))
+    kube.create("configmaps", config_map(records=json.dumps(records)))
+    bed.start_kube2sky(ZONES, "--config-map=kube-dns")
+    many = [f'{{"host":"192.0.2.{i}","targetstrip":1}}' for i in (2, 3)]
+    asked = {f"/skydns/com/example/many/{hash_of(value)}": value for value in many}
+    theirs = {"/skydns/com/example/theirs": '{"host":"192.0.2.4"}'}
+    web = {WEB.rstrip("/"): '{"host":"192.0.2.1"}'}
+    free = alias("free.example.com", "web")
+    wait_external(bed, others, asked, web, free)
+    bed.etcd.delete("/skydns/com/example/theirs/1")
+    wait_external(bed, asked, web, free, theirs)
+    bed.etcd.put_all(others)
+    wait_external(bed, asked, web, free, others)
+    kube.patch("configmaps", "kube-dns", {"data": {"records": "{}"}}, "kube-system")
+    wait_external(bed, others, free, alias("web.example.com", "web"))
+
+
+@pytest.mark.parametrize(
+    ("zones", "expected"),
+    [
+        ("com", "expected namespaces"),
+        ("cluster.local", "expected a zone outside -domain"),
+        ("example.com,", "expected a zone like"),
+        ("example.com@", "expected namespaces like"),
+        ("a_b.com", "expected a zone like"),
+    ],
+)
+def test_wrong_flag(zones, expected):
+    run = subprocess.run([BIN_DIR / "kube2sky", f"--override-zones={zones}"], capture_output=True, text=True)
+    assert run.returncode == 2
+    assert "flag -override-zones: `" in run.stderr and expected in run.stderr
