@@ -11,6 +11,8 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/inventory.h"
+#include "kube2sky/naming/route_rules.h"
+#include "kube2sky/naming/route_table.h"
 #include "kube2sky/parts_fetch.h"
 #include "kube2sky/reconcile/flaw_list.h"
 
@@ -43,6 +45,9 @@ struct trust {
 
 enum { TRUSTED_KINDS = 2 };
 
+/* A CRD may be missing for good: that is told once, as each kind's outage is. */
+static const int64_t ROUTES_PATIENCE_MS = (int64_t)365 * 24 * 3600 * 1000;
+
 struct feed {
     struct feed_config config;
     struct parts_fetch *parts;
@@ -53,6 +58,10 @@ struct feed {
     ev_timer restored; /* the API's store has gone back: everything is listed again */
     struct trust trusts[TRUSTED_KINDS];
     struct outage outage;
+    struct outage routes_outage; /* of Ingresses, Gateways and routes: nobody waits for those */
+    struct route_table *routes;  /* NULL: none are followed */
+    const char *gateway_namespaces[ROUTE_RULES_MAX]; /* owned; each once */
+    size_t gateway_namespace_count;
     struct follower *followers[KUBE_KIND_COUNT];
     size_t follower_counts[KUBE_KIND_COUNT]; /* 0: the kind is not followed */
     struct feed_counts counts[KUBE_KIND_COUNT];
@@ -68,6 +77,10 @@ static void on_list_begin(void *data, enum kube_kind kind)
     struct feed *feed = follower->feed;
     if (kind == KUBE_CONFIG_MAP) {
         feed->has_config_map = false;
+        return;
+    }
+    if (route_table_has_kind(kind)) {
+        route_table_list_begin(feed->routes, kind, follower->ns);
         return;
     }
     if (kind == KUBE_ENDPOINTS || kind == KUBE_SLICE) {
@@ -105,7 +118,10 @@ static void tell_faults(struct follower *follower, const struct kube_object *obj
 {
     struct feed *feed = follower->feed;
     static struct log_limit limit = {.burst = 10};
-    if (strcmp(object->faults, inventory_faults(follower->inventory, object)) == 0) {
+    const char *told = route_table_has_kind(object->kind)
+                           ? route_table_faults(feed->routes, object)
+                           : inventory_faults(follower->inventory, object);
+    if (strcmp(object->faults, told) == 0) {
         return;
     }
     counter_add(&feed->counts[object->kind].faults, object->fault_count);
@@ -216,6 +232,10 @@ static void on_upsert(void *data, struct kube_object *object)
     if (object->fault_count) {
         tell_flaws(follower, object);
     }
+    if (route_table_has_kind(object->kind)) {
+        route_table_upsert(feed->routes, object);
+        return;
+    }
     if (feed->config.client_keys) {
         client_keys_upsert(feed->config.client_keys, object);
         tell_left_out(feed);
@@ -227,7 +247,9 @@ static void on_remove(void *data, enum kube_kind kind, const char *ns, const cha
 {
     struct follower *follower = data;
     struct feed *feed = follower->feed;
-    if (kind != KUBE_CONFIG_MAP) {
+    if (route_table_has_kind(kind)) {
+        route_table_remove(feed->routes, kind, ns, name);
+    } else if (kind != KUBE_CONFIG_MAP) {
         if (feed->config.client_keys) {
             client_keys_remove(feed->config.client_keys, kind, ns, name);
             tell_left_out(feed);
@@ -241,6 +263,10 @@ static void on_remove(void *data, enum kube_kind kind, const char *ns, const cha
 static void end_list(struct follower *follower, enum kube_kind kind)
 {
     struct client_keys *client_keys = follower->feed->config.client_keys;
+    if (route_table_has_kind(kind)) {
+        route_table_list_end(follower->feed->routes, kind, follower->ns);
+        return;
+    }
     if (client_keys) {
         client_keys_list_end(client_keys, kind, follower->ns);
         tell_left_out(follower->feed);
@@ -250,7 +276,7 @@ static void end_list(struct follower *follower, enum kube_kind kind)
 
 static void tell_listed(const struct follower *follower, enum kube_kind kind)
 {
-    if (*follower->ns && kind != KUBE_CONFIG_MAP) {
+    if (*follower->ns && kind != KUBE_CONFIG_MAP && !route_table_has_kind(kind)) {
         log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
                  LOG_INT("objects", (int64_t)inventory_count(follower->inventory, kind)),
                  LOG_STR("namespace", follower->ns));
@@ -334,7 +360,7 @@ static void lack(struct follower *follower, const struct err *err)
         kube_kind_is_namespaced(follower->kind) && follower->kind != KUBE_CONFIG_MAP
             ? follower->kind
             : KUBE_SERVICE;
-    if (!is_listed_beside(feed, witness, follower)) {
+    if (route_table_has_kind(follower->kind) || !is_listed_beside(feed, witness, follower)) {
         return;
     }
     if (follower->kind == KUBE_CONFIG_MAP) {
@@ -494,7 +520,8 @@ static void start_follower(struct follower *follower)
         .kind = kube_kind_name(kind),
         .ns = *follower->ns && kind != KUBE_CONFIG_MAP ? follower->ns : NULL,
     };
-    outage_join(&feed->outage, &follower->followed, true);
+    outage_join(route_table_has_kind(kind) ? &feed->routes_outage : &feed->outage,
+                &follower->followed, true);
     follower->reflector = reflector_start(&(struct reflector_config){
         .loop = feed->config.loop,
         .counts = &feed->counts[kind].reflector,
@@ -523,10 +550,14 @@ static void start_kind(struct feed *feed, enum kube_kind kind)
     const struct feed_config *config = &feed->config;
     bool is_config_map = kind == KUBE_CONFIG_MAP;
     bool is_narrowed = config->namespace_count > 0 && kube_kind_is_namespaced(kind);
+    bool is_gateway = kind == KUBE_GATEWAY;
     const char *const *namespaces = is_config_map ? &config->config_map_namespace
+                                    : is_gateway  ? feed->gateway_namespaces
                                     : is_narrowed ? config->namespaces
                                                   : everywhere;
-    size_t count = is_narrowed && !is_config_map ? config->namespace_count : 1;
+    size_t count = is_gateway                      ? feed->gateway_namespace_count
+                   : is_narrowed && !is_config_map ? config->namespace_count
+                                                   : 1;
     feed->followers[kind] = xcalloc(count, sizeof(struct follower));
     feed->follower_counts[kind] = count;
     for (size_t i = 0; i < count; i++) {
@@ -538,6 +569,45 @@ static void start_kind(struct feed *feed, enum kube_kind kind)
                                   ? config->inventory
                                   : inventory_part(config->inventory, kind, namespaces[i]);
         start_follower(follower);
+    }
+}
+
+/* Those of --gateway, whatever --namespaces says: a Gateway is often elsewhere than its routes. */
+static void list_gateway_namespaces(struct feed *feed)
+{
+    const struct route_rules *rules = feed->config.route_rules;
+    for (size_t i = 0; i < rules->gateway_count; i++) {
+        struct slice ns = rules->gateways[i].ns;
+        size_t j = 0;
+        while (j < feed->gateway_namespace_count &&
+               !slice_equal(slice_str(feed->gateway_namespaces[j]), ns)) {
+            j++;
+        }
+        if (j == feed->gateway_namespace_count) {
+            feed->gateway_namespaces[feed->gateway_namespace_count++] = xstrndup(ns.ptr, ns.len);
+        }
+    }
+}
+
+static void start_routes(struct feed *feed)
+{
+    const struct feed_config *config = &feed->config;
+    const struct route_rules *rules = config->route_rules;
+    if (!rules || !(rules->class_count + rules->gateway_count)) {
+        return;
+    }
+    list_gateway_namespaces(feed);
+    size_t lists = config->namespace_count ? config->namespace_count : 1;
+    const size_t list_counts[KUBE_KIND_COUNT] = {
+        [KUBE_INGRESS] = rules->class_count ? lists : 0,
+        [KUBE_GATEWAY] = feed->gateway_namespace_count,
+        [KUBE_ROUTE] = rules->gateway_count ? lists : 0,
+    };
+    feed->routes = route_table_new(rules, config->aliases, list_counts);
+    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
+        if (list_counts[i]) {
+            start_kind(feed, (enum kube_kind)i);
+        }
     }
 }
 
@@ -560,6 +630,8 @@ struct feed *feed_start(const struct feed_config *config)
                "pods are refused, so no client is identified any more");
     outage_init(&feed->outage, config->loop, "the Kubernetes API", config->patience_ms,
                 "the API has been failing for longer than etcd-mutation-timeout, still retrying");
+    outage_init(&feed->routes_outage, config->loop, "the Kubernetes API", ROUTES_PATIENCE_MS,
+                "Ingresses or routes have been unknown for a year");
     inventory_want(config->inventory, KUBE_POD, config->wants_pods);
     inventory_want(config->inventory, KUBE_NODE, config->wants_nodes);
     inventory_want(config->inventory, KUBE_NAMESPACE, config->wants_namespaces);
@@ -577,6 +649,7 @@ struct feed *feed_start(const struct feed_config *config)
     if (config->config_map_name && *config->config_map_name) {
         start_kind(feed, KUBE_CONFIG_MAP);
     }
+    start_routes(feed);
     return feed;
 }
 
@@ -624,6 +697,11 @@ void feed_free(struct feed *feed)
     if (feed) {
         feed_stop(feed);
         outage_fini(&feed->outage);
+        outage_fini(&feed->routes_outage);
+        route_table_free(feed->routes);
+        for (size_t i = 0; i < feed->gateway_namespace_count; i++) {
+            free((char *)(uintptr_t)feed->gateway_namespaces[i]);
+        }
         for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
             free(feed->followers[kind]);
         }
@@ -670,6 +748,9 @@ size_t feed_left_out(const struct feed *feed)
 
 size_t feed_count(const struct feed *feed, enum kube_kind kind)
 {
+    if (route_table_has_kind(kind)) {
+        return feed->routes ? route_table_count(feed->routes, kind) : 0;
+    }
     return kind == KUBE_CONFIG_MAP ? feed->has_config_map
                                    : inventory_count(feed->config.inventory, kind);
 }

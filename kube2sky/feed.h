@@ -8,7 +8,10 @@
  * refuses either (401, 403, 404), or the ConfigMap cannot be read, the other kinds go on. Nothing
  * waits for such a kind once that has happened after the Services were listed: a server that has
  * just started may refuse everything. Its keys stay, since nothing stands in for it. The same holds
- * for a kind that is refused in one namespace of several after it was listed in another. */
+ * for a kind that is refused in one namespace of several after it was listed in another.
+ *
+ * Ingresses, Gateways and routes go to a route_table of the feed's own. Their outages, that of a
+ * missing CRD say, are told and counted, and nothing else waits for them. */
 #ifndef KUBE2SKY_FEED_H
 #define KUBE2SKY_FEED_H
 
@@ -23,10 +26,12 @@
 #include "kube2sky/api/reflector.h"
 
 struct client_keys;
+struct external_aliases;
 struct feed;
 struct flaw_list;
 struct inventory;
 struct kube_client;
+struct route_rules;
 
 struct feed_config {
     struct ev_loop *loop;
@@ -41,6 +46,9 @@ struct feed_config {
     const char *const *namespaces; /* borrowed until feed_free, like the selector; none: all */
     size_t namespace_count;
     const char *label_selector; /* "": every object */
+    /* Ingresses and routes; NULL: none are followed. Outlive the feed. aliases gets their names. */
+    const struct route_rules *route_rules;
+    struct external_aliases *aliases;
     /* The ConfigMap; name NULL or "": none. Both borrowed until feed_free. */
     const char *config_map_namespace;
     const char *config_map_name;

@@ -255,6 +255,8 @@ static void start_middle(struct app *app, const struct options *o)
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .label_selector = o->label_selector,
+        .route_rules = o->route_rules,
+        .aliases = reconciler_aliases(app->reconciler),
         .config_map_namespace = o->config_map_namespace,
         .config_map_name = o->config_map ? o->config_map : "",
         .config_map = on_config_map,

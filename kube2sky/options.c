@@ -17,6 +17,7 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/desired.h"
 #include "kube2sky/naming/override_zones.h"
+#include "kube2sky/naming/route_rules.h"
 
 /* More than a day is certainly a mistake. */
 enum { TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
@@ -47,6 +48,8 @@ struct raw {
     const char *config_map;
     const char *config_map_namespace;
     const char *override_zones;
+    struct flag_strings ingress;
+    struct flag_strings gateway;
     int pods;
     bool is_elected;
     int64_t leader_lease_ms;
@@ -120,6 +123,12 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"override-zones", FLAG_STRING, &raw->override_zones,
          .help = "comma-separated ZONE[@NAMESPACE[+NAMESPACE...]]: external zones in which records "
                  "are written, for objects of these namespaces; *.ZONE: wildcard names, too"},
+        {"ingress", FLAG_STRING_LIST, &raw->ingress,
+         .help = "CLASS=NAMESPACE/SERVICE: hosts of Ingresses of this class are names of this "
+                 "Service; may be repeated"},
+        {"gateway", FLAG_STRING_LIST, &raw->gateway,
+         .help = "NAMESPACE/GATEWAY=NAMESPACE/SERVICE: hosts of HTTPRoutes that this Gateway "
+                 "accepts are names of this Service; may be repeated"},
         {"own-only-written", FLAG_BOOL, &o->own_only_written,
          .help = "delete only keys that kube2sky could have written; leave other keys below svc/ "
                  "alone"},
@@ -326,6 +335,32 @@ static int take_override_zones(const char *text, struct options *o, struct err *
     return r < 0 ? err_set(err, ERR_USAGE, "flag -override-zones: %s", reason.msg) : 0;
 }
 
+/* Without zones there would be no name to write. */
+static int take_route_rules(const struct raw *raw, struct options *o, struct err *err)
+{
+    const char *const *namespaces = (const char *const *)o->namespaces;
+    const char *flag = raw->ingress.count ? "ingress" : "gateway";
+    struct err reason = {.code = 0};
+    int r = 0;
+    if (!(raw->ingress.count + raw->gateway.count)) {
+        return 0;
+    }
+    if (!o->override_zones) {
+        return err_set(err, ERR_USAGE, "flag -%s: expected -override-zones with it", flag);
+    }
+    o->route_rules = xcalloc(1, sizeof(*o->route_rules));
+    for (size_t i = 0; r == 0 && i < raw->ingress.count; i++) {
+        r = route_rules_add_class(o->route_rules, raw->ingress.items[i], namespaces,
+                                  o->namespace_count, &reason);
+    }
+    flag = r < 0 ? "ingress" : "gateway";
+    for (size_t i = 0; r == 0 && i < raw->gateway.count; i++) {
+        r = route_rules_add_gateway(o->route_rules, raw->gateway.items[i], namespaces,
+                                    o->namespace_count, &reason);
+    }
+    return r < 0 ? err_set(err, ERR_USAGE, "flag -%s: %s", flag, reason.msg) : 0;
+}
+
 static int check_label_selector(const char *text, struct err *err)
 {
     struct err reason;
@@ -450,6 +485,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     if (r == 0) {
         r = take_override_zones(raw.override_zones, &o, err);
     }
+    if (r == 0) {
+        r = take_route_rules(&raw, &o, err);
+    }
     if (r != 0) {
         options_fini(&o);
         return r;
@@ -472,6 +510,8 @@ void options_fini(struct options *options)
     free(options->domain);
     override_zones_free(options->override_zones);
     options->override_zones = NULL;
+    free(options->route_rules);
+    options->route_rules = NULL;
     free(options->config_map);
     free(options->config_map_namespace);
     options->config_map = NULL;

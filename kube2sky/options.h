@@ -13,6 +13,7 @@
 #include "kube2sky/naming/naming.h"
 
 struct override_zones;
+struct route_rules;
 
 struct options {
     char *domain; /* lower case, with the trailing dot; owned */
@@ -40,6 +41,7 @@ struct options {
     size_t namespace_count;                /* 0: all */
     const char *label_selector;            /* checked */
     struct override_zones *override_zones; /* NULL: none; owned */
+    struct route_rules *route_rules;       /* NULL: none; owned */
     char *config_map;           /* the name of a ConfigMap with settings; NULL: none; owned */
     char *config_map_namespace; /* owned */
     int64_t etcd_max_txn_ops;

@@ -23,6 +23,9 @@ static const struct kube_resource resources[KUBE_KIND_COUNT] = {
     [KUBE_CONFIG_MAP] = {KUBE_CONFIG_MAP, "/api/v1", "configmaps"},
     [KUBE_NODE] = {KUBE_NODE, "/api/v1", "nodes"},
     [KUBE_NAMESPACE] = {KUBE_NAMESPACE, "/api/v1", "namespaces"},
+    [KUBE_INGRESS] = {KUBE_INGRESS, "/apis/networking.k8s.io/v1", "ingresses"},
+    [KUBE_GATEWAY] = {KUBE_GATEWAY, "/apis/gateway.networking.k8s.io/v1", "gateways"},
+    [KUBE_ROUTE] = {KUBE_ROUTE, "/apis/gateway.networking.k8s.io/v1", "httproutes"},
 };
 
 #define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
@@ -337,6 +340,11 @@ static void start(struct kube_request *request, const char *query, struct http_c
     request->call = call(request, url, config);
 }
 
+static bool has_protobuf(const struct kube_resource *resource)
+{
+    return (int)resource->kind < (int)KUBE_PROTOBUF_KIND_COUNT;
+}
+
 /* By the reply's Content-Type. */
 static int find_encoding(const struct kube_request *request, enum kube_encoding *ret_encoding,
                          struct err *err)
@@ -451,6 +459,11 @@ static void on_list_end(void *data, const struct http_result *result)
     }
 }
 
+static const char *accepted_list(const struct kube_resource *resource)
+{
+    return has_protobuf(resource) ? PROTOBUF_TYPE ", " JSON_TYPE : JSON_TYPE;
+}
+
 struct kube_request *kube_client_list(struct kube_client *client,
                                       const struct kube_resource *resource,
                                       const struct kube_scope *scope, int limit,
@@ -458,7 +471,7 @@ struct kube_request *kube_client_list(struct kube_client *client,
                                       const struct kube_list_callbacks *callbacks, void *data)
 {
     struct kube_request *request = new_request(client, resource, scope, data);
-    struct http_call_config config = {.accept = PROTOBUF_TYPE ", " JSON_TYPE,
+    struct http_call_config config = {.accept = accepted_list(resource),
                                       .silence_ms = LIST_SILENCE_MS,
                                       .on_open = on_list_open,
                                       .on_data = on_list_data,
@@ -533,7 +546,9 @@ static void on_watch_end(void *data, const struct http_result *result)
 static void start_watch(struct kube_request *request, const char *query, uint32_t silence_ms,
                         const struct kube_watch_callbacks *callbacks)
 {
-    struct http_call_config config = {.accept = PROTOBUF_TYPE ";stream=watch, " JSON_TYPE,
+    struct http_call_config config = {.accept = has_protobuf(request->resource) ? PROTOBUF_TYPE
+                                                    ";stream=watch, " JSON_TYPE
+                                                                                : JSON_TYPE,
                                       .silence_ms = silence_ms,
                                       .on_open = on_watch_open,
                                       .on_data = on_watch_data,

@@ -81,6 +81,15 @@ static void clear_content(struct kube_draft *draft)
     case KUBE_NAMESPACE:
         draft->object.ns_object = (struct kube_namespace){.visible_to = NULL};
         break;
+    case KUBE_INGRESS:
+        draft->object.ingress = (struct kube_ingress){.class = ""};
+        break;
+    case KUBE_GATEWAY:
+        draft->object.gateway = (struct kube_gateway){.listeners = NULL};
+        break;
+    case KUBE_ROUTE:
+        draft->object.route = (struct kube_route){.hostnames = NULL};
+        break;
     }
 }
 
@@ -410,6 +419,42 @@ static void pack_config_map(struct packing *p, struct kube_config_map *map)
     map->settings = to;
 }
 
+static void pack_gateway(struct packing *p, struct kube_gateway *gateway)
+{
+    const struct kube_listener *from = gateway->listeners;
+    struct kube_listener *to = pack_array(p, from, gateway->listener_count, sizeof(*to));
+    for (size_t i = 0; i < gateway->listener_count; i++) {
+        struct kube_listener listener = {
+            .name = pack_string(p, from[i].name),
+            .hostname = pack_string(p, from[i].hostname),
+            .port = from[i].port,
+        };
+        if (to) {
+            to[i] = listener;
+        }
+    }
+    gateway->listeners = to;
+}
+
+static void pack_route(struct packing *p, struct kube_route *route)
+{
+    const struct kube_parent *from = route->parents;
+    struct kube_parent *to = pack_array(p, from, route->parent_count, sizeof(*to));
+    for (size_t i = 0; i < route->parent_count; i++) {
+        struct kube_parent parent = {
+            .ns = pack_string(p, from[i].ns),
+            .name = pack_string(p, from[i].name),
+            .section = pack_string(p, from[i].section),
+            .port = from[i].port,
+        };
+        if (to) {
+            to[i] = parent;
+        }
+    }
+    route->parents = to;
+    route->hostnames = pack_strings(p, route->hostnames, route->hostname_count);
+}
+
 static void pack_content(struct packing *p, struct kube_object *object)
 {
     switch (object->kind) {
@@ -437,6 +482,16 @@ static void pack_content(struct packing *p, struct kube_object *object)
             object->ns_object.visible_to = pack_string(p, object->ns_object.visible_to);
         }
         break;
+    case KUBE_INGRESS:
+        object->ingress.class = pack_string(p, object->ingress.class);
+        object->ingress.hosts = pack_strings(p, object->ingress.hosts, object->ingress.host_count);
+        break;
+    case KUBE_GATEWAY:
+        pack_gateway(p, &object->gateway);
+        break;
+    case KUBE_ROUTE:
+        pack_route(p, &object->route);
+        break;
     }
 }
 
@@ -458,6 +513,12 @@ static size_t head_size(enum kube_kind kind)
         return offsetof(struct kube_object, node) + sizeof(struct kube_node);
     case KUBE_NAMESPACE:
         return offsetof(struct kube_object, ns_object) + sizeof(struct kube_namespace);
+    case KUBE_INGRESS:
+        return offsetof(struct kube_object, ingress) + sizeof(struct kube_ingress);
+    case KUBE_GATEWAY:
+        return offsetof(struct kube_object, gateway) + sizeof(struct kube_gateway);
+    case KUBE_ROUTE:
+        return offsetof(struct kube_object, route) + sizeof(struct kube_route);
     }
     return sizeof(struct kube_object);
 }

@@ -17,6 +17,7 @@
 #define KUBE_SERVICE_NAME_LABEL          "kubernetes.io/service-name"
 #define KUBE_VISIBLE_TO_ANNOTATION       "dns.kube2sky/visible-to"
 #define KUBE_ALIASES_ANNOTATION          "dns.kube2sky/aliases"
+#define KUBE_INGRESS_CLASS_ANNOTATION    "kubernetes.io/ingress.class"
 
 /* The type of a Node's addresses that are used. */
 #define KUBE_NODE_ADDRESS_TYPE "InternalIP"
@@ -40,6 +41,9 @@ bool kube_draft_keeps_pods(void);
 
 /* Whether to decode aliases (kube_object_keep_aliases). */
 bool kube_draft_keeps_aliases(void);
+
+/* The group of Gateways and their routes. */
+#define KUBE_GATEWAY_GROUP "gateway.networking.k8s.io"
 
 /* The kind of targetRef that names a pod. */
 #define KUBE_POD_REFERENCE "Pod"

@@ -101,6 +101,35 @@ static bool equal_texts(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+static bool equal_ingresses(const struct kube_ingress *a, const struct kube_ingress *b)
+{
+    return a->created_s == b->created_s && strcmp(a->class, b->class) == 0 &&
+           equal_strings(a->hosts, a->host_count, b->hosts, b->host_count);
+}
+
+static bool equal_gateways(const struct kube_gateway *a, const struct kube_gateway *b)
+{
+    bool equal = a->listener_count == b->listener_count;
+    for (size_t i = 0; equal && i < a->listener_count; i++) {
+        const struct kube_listener *x = &a->listeners[i], *y = &b->listeners[i];
+        equal = x->port == y->port && strcmp(x->name, y->name) == 0 &&
+                strcmp(x->hostname, y->hostname) == 0;
+    }
+    return equal;
+}
+
+static bool equal_routes(const struct kube_route *a, const struct kube_route *b)
+{
+    bool equal = a->created_s == b->created_s && a->parent_count == b->parent_count &&
+                 equal_strings(a->hostnames, a->hostname_count, b->hostnames, b->hostname_count);
+    for (size_t i = 0; equal && i < a->parent_count; i++) {
+        const struct kube_parent *x = &a->parents[i], *y = &b->parents[i];
+        equal = x->port == y->port && strcmp(x->ns, y->ns) == 0 && strcmp(x->name, y->name) == 0 &&
+                strcmp(x->section, y->section) == 0;
+    }
+    return equal;
+}
+
 static bool equal_contents(const struct kube_object *a, const struct kube_object *b)
 {
     switch (a->kind) {
@@ -120,6 +149,12 @@ static bool equal_contents(const struct kube_object *a, const struct kube_object
         return equal_strings(a->node.ips, a->node.ip_count, b->node.ips, b->node.ip_count);
     case KUBE_NAMESPACE:
         return equal_texts(a->ns_object.visible_to, b->ns_object.visible_to);
+    case KUBE_INGRESS:
+        return equal_ingresses(&a->ingress, &b->ingress);
+    case KUBE_GATEWAY:
+        return equal_gateways(&a->gateway, &b->gateway);
+    case KUBE_ROUTE:
+        return equal_routes(&a->route, &b->route);
     }
     return false;
 }

@@ -1,8 +1,8 @@
 /* The Kubernetes objects that yield records, reduced to the fields used. Compact plain data;
  * single-threaded like all of kube2sky. Decodes JSON and protobuf, which stay inside. Field
  * meanings: Kubernetes API reference, core/v1 Service, Endpoints, Pod, Node and Namespace,
- * discovery.k8s.io/v1 EndpointSlice, whose v1beta1 has the same fields of those used; and core/v1
- * ConfigMap. */
+ * discovery.k8s.io/v1 EndpointSlice, whose v1beta1 has the same fields of those used; core/v1
+ * ConfigMap; networking.k8s.io/v1 Ingress; gateway.networking.k8s.io/v1 Gateway and HTTPRoute. */
 #ifndef KUBE2SKY_API_KUBE_OBJECT_H
 #define KUBE2SKY_API_KUBE_OBJECT_H
 
@@ -35,8 +35,15 @@ enum kube_kind {
     KUBE_CONFIG_MAP,
     KUBE_NODE,
     KUBE_NAMESPACE,
+    KUBE_INGRESS,
+    KUBE_GATEWAY,
+    KUBE_ROUTE,
 };
-enum { KUBE_KIND_COUNT = 7 };
+enum { KUBE_KIND_COUNT = 10 };
+
+/* The first ones are decoded from protobuf, too. The others are few and small, and custom resources
+ * have no protobuf: they are asked for in JSON. */
+enum { KUBE_PROTOBUF_KIND_COUNT = KUBE_NAMESPACE + 1 };
 
 /* Objects of the others, Nodes and Namespaces, have no namespace: "". (kube_object.c) */
 bool kube_kind_is_namespaced(enum kube_kind kind);
@@ -127,6 +134,44 @@ struct kube_namespace {
     const char *visible_to; /* the annotation dns.kube2sky/visible-to; NULL: there is none */
 };
 
+/* networking.k8s.io/v1. */
+struct kube_ingress {
+    const char *class;        /* ingressClassName, else the annotation; "" = none */
+    const char *const *hosts; /* of its rules; without "" */
+    size_t host_count;
+    int64_t created_s; /* as of a Service */
+};
+
+/* gateway.networking.k8s.io/v1. */
+struct kube_listener {
+    const char *name;
+    const char *hostname; /* "" = all */
+    int32_t port;
+};
+
+struct kube_gateway {
+    const struct kube_listener *listeners;
+    size_t listener_count;
+};
+
+/* A Gateway that has accepted the route as it is now: the condition Accepted is True, and of the
+ * route's generation. */
+struct kube_parent {
+    const char *ns; /* "" = the route's own */
+    const char *name;
+    const char *section; /* a listener's name; "" = all */
+    int32_t port;        /* a listener's; 0 = all */
+};
+
+/* An HTTPRoute. */
+struct kube_route {
+    const char *const *hostnames; /* none: those of the listeners */
+    const struct kube_parent *parents;
+    size_t hostname_count;
+    size_t parent_count;
+    int64_t created_s; /* as of a Service */
+};
+
 /* The API server bounds keys and values together to 1 MiB. Data that is no text (binaryData) is not
  * kept. */
 struct kube_setting {
@@ -164,6 +209,9 @@ struct kube_object {
         struct kube_config_map config_map;
         struct kube_node node;
         struct kube_namespace ns_object;
+        struct kube_ingress ingress;
+        struct kube_gateway gateway;
+        struct kube_route route;
     };
 };
 

@@ -13,6 +13,7 @@ struct decoder {
     struct kube_hostnames hostnames;
     json_t *labels;
     json_t *annotations;
+    const json_t *metadata;
     const char *created; /* metadata.creationTimestamp; "" = absent, or not kept */
     struct err *err;
 };
@@ -39,6 +40,7 @@ static int decode_metadata(struct decoder *d, const json_t *json)
     if (rc == 0) {
         rc = kube_draft_check_name(object, err);
     }
+    d->metadata = metadata;
     if (rc == 0 && kube_draft_keeps_aliases()) {
         rc = leave_out(d, fields_get_string(metadata, "creationTimestamp", &d->created, err));
     }
@@ -480,6 +482,168 @@ static int decode_namespace(struct decoder *d)
     return leave_out(d, rc);
 }
 
+/* ---- Ingresses ---- */
+
+static int decode_rule(struct decoder *d, const json_t *array, size_t i, const char **ret_host)
+{
+    json_t *json = NULL;
+    int rc = fields_get_element_object(array, "rules", i, &json, d->err);
+    if (rc == 0 && (rc = fields_get_string(json, "host", ret_host, d->err)) < 0) {
+        return err_wrap(d->err, rc, "rules[%zu]", i);
+    }
+    return rc;
+}
+
+static int decode_rules(struct decoder *d, const json_t *spec)
+{
+    struct kube_ingress *ingress = &d->draft->object.ingress;
+    json_t *array = NULL;
+    void *elements = NULL;
+    int rc = begin_array(d, spec, "rules", sizeof(char *), &array, &elements);
+    const char **hosts = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        int r = decode_rule(d, array, i, &hosts[ingress->host_count]);
+        ingress->host_count += r == 0 && *hosts[ingress->host_count];
+        rc = leave_out(d, r);
+    }
+    ingress->hosts = hosts;
+    return rc;
+}
+
+static int decode_ingress(struct decoder *d, const json_t *json)
+{
+    struct kube_ingress *ingress = &d->draft->object.ingress;
+    const char *class = "";
+    json_t *spec = NULL;
+    int rc = leave_out(
+        d, fields_get_string(d->annotations, KUBE_INGRESS_CLASS_ANNOTATION, &class, d->err));
+    ingress->created_s = kube_time_parse(d->created);
+    if (rc == 0) {
+        rc = fields_get_object(json, "spec", &spec, d->err);
+    }
+    if (rc == 0 &&
+        ((rc = fields_get_string(spec, "ingressClassName", &ingress->class, d->err)) < 0 ||
+         (rc = decode_rules(d, spec)) < 0)) {
+        return err_wrap(d->err, rc, "spec");
+    }
+    ingress->class = *ingress->class ? ingress->class : class;
+    return rc;
+}
+
+/* ---- Gateways and their routes ---- */
+
+static int decode_listener(struct decoder *d, const json_t *array, size_t i,
+                           struct kube_listener *listener)
+{
+    json_t *json = NULL;
+    int rc = fields_get_element_object(array, "listeners", i, &json, d->err);
+    *listener = (struct kube_listener){.name = "", .hostname = ""};
+    if (rc == 0 && ((rc = fields_get_string(json, "name", &listener->name, d->err)) < 0 ||
+                    (rc = fields_get_string(json, "hostname", &listener->hostname, d->err)) < 0 ||
+                    (rc = fields_get_port(json, "port", &listener->port, d->err)) < 0)) {
+        return err_wrap(d->err, rc, "listeners[%zu]", i);
+    }
+    return rc;
+}
+
+static int decode_gateway(struct decoder *d, const json_t *json)
+{
+    struct kube_gateway *gateway = &d->draft->object.gateway;
+    json_t *spec = NULL, *array = NULL;
+    void *elements = NULL;
+    int rc = fields_get_object(json, "spec", &spec, d->err);
+    if (rc == 0) {
+        rc = begin_array(d, spec, "listeners", sizeof(struct kube_listener), &array, &elements);
+    }
+    struct kube_listener *listeners = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        int r = decode_listener(d, array, i, &listeners[gateway->listener_count]);
+        gateway->listener_count += r == 0;
+        rc = leave_out(d, r);
+    }
+    gateway->listeners = listeners;
+    return rc < 0 ? err_wrap(d->err, rc, "spec") : 0;
+}
+
+/* Whether one of them says that the route is accepted as it is. */
+static bool is_accepted(const struct decoder *d, const json_t *parent)
+{
+    const json_t *conditions = json_object_get(parent, "conditions");
+    json_int_t generation = json_integer_value(json_object_get(d->metadata, "generation"));
+    bool is = false;
+    for (size_t i = 0; i < json_array_size(conditions) && !is; i++) {
+        const json_t *condition = json_array_get(conditions, i);
+        const char *type = json_string_value(json_object_get(condition, "type"));
+        const char *status = json_string_value(json_object_get(condition, "status"));
+        is = type && status && strcmp(type, "Accepted") == 0 && strcmp(status, "True") == 0 &&
+             json_integer_value(json_object_get(condition, "observedGeneration")) == generation;
+    }
+    return is;
+}
+
+static bool is_of_gateway(const char *group, const char *kind)
+{
+    return (!*group || strcmp(group, KUBE_GATEWAY_GROUP) == 0) &&
+           (!*kind || strcmp(kind, "Gateway") == 0);
+}
+
+/* *ret_taken: it is a Gateway that has accepted the route. */
+static int decode_parent(struct decoder *d, const json_t *array, size_t i,
+                         struct kube_parent *parent, bool *ret_taken)
+{
+    json_t *json = NULL, *reference = NULL;
+    const char *group = "", *kind = "";
+    int rc = fields_get_element_object(array, "parents", i, &json, d->err);
+    if (rc == 0) {
+        rc = fields_get_object(json, "parentRef", &reference, d->err);
+    }
+    if (rc == 0 &&
+        ((rc = fields_get_string(reference, "group", &group, d->err)) < 0 ||
+         (rc = fields_get_string(reference, "kind", &kind, d->err)) < 0 ||
+         (rc = fields_get_string(reference, "namespace", &parent->ns, d->err)) < 0 ||
+         (rc = fields_get_string(reference, "name", &parent->name, d->err)) < 0 ||
+         (rc = fields_get_string(reference, "sectionName", &parent->section, d->err)) < 0 ||
+         (rc = fields_get_port(reference, "port", &parent->port, d->err)) < 0)) {
+        return err_wrap(d->err, rc, "parents[%zu]: parentRef", i);
+    }
+    *ret_taken = rc == 0 && is_of_gateway(group, kind) && is_accepted(d, json);
+    return rc;
+}
+
+static int decode_parents(struct decoder *d, const json_t *status)
+{
+    struct kube_route *route = &d->draft->object.route;
+    json_t *array = NULL;
+    void *elements = NULL;
+    int rc = begin_array(d, status, "parents", sizeof(struct kube_parent), &array, &elements);
+    struct kube_parent *parents = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        bool is_taken = false;
+        int r = decode_parent(d, array, i, &parents[route->parent_count], &is_taken);
+        route->parent_count += is_taken;
+        rc = leave_out(d, r);
+    }
+    route->parents = parents;
+    return rc;
+}
+
+static int decode_route(struct decoder *d, const json_t *json)
+{
+    struct kube_route *route = &d->draft->object.route;
+    json_t *spec = NULL, *status = NULL;
+    int rc = fields_get_object(json, "spec", &spec, d->err);
+    route->created_s = kube_time_parse(d->created);
+    if (rc == 0 && (rc = decode_strings(d, spec, "hostnames", &route->hostnames,
+                                        &route->hostname_count)) < 0) {
+        return err_wrap(d->err, rc, "spec");
+    }
+    if (rc == 0 && (rc = fields_get_object(json, "status", &status, d->err)) == 0 &&
+        (rc = decode_parents(d, status)) < 0) {
+        return err_wrap(d->err, rc, "status");
+    }
+    return rc;
+}
+
 /* ---- Objects ---- */
 
 static int decode_json(struct decoder *d, const json_t *json, enum kube_object_part part)
@@ -506,6 +670,12 @@ static int decode_json(struct decoder *d, const json_t *json, enum kube_object_p
         return decode_node(d, json);
     case KUBE_NAMESPACE:
         return decode_namespace(d);
+    case KUBE_INGRESS:
+        return decode_ingress(d, json);
+    case KUBE_GATEWAY:
+        return decode_gateway(d, json);
+    case KUBE_ROUTE:
+        return decode_route(d, json);
     }
     return rc;
 }

@@ -543,8 +543,12 @@ static int decode_content(struct decoder *d, struct slice object)
         return decode_node(d, object);
     case KUBE_NAMESPACE:
         return decode_namespace(d);
+    case KUBE_INGRESS:
+    case KUBE_GATEWAY:
+    case KUBE_ROUTE:
+        break;
     }
-    return 0;
+    return err_set(d->err, ERR_SYNTAX, "expected JSON, found protobuf");
 }
 
 int kube_object_from_proto(enum kube_kind kind, struct slice message, enum kube_object_part part,

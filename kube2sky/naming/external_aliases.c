@@ -67,6 +67,8 @@ struct external_aliases {
     struct key_table names, askers, targets, spaces;
     struct buf key;
     struct external_aliases_counts counts;
+    char *held[EXTERNAL_ALIASES_HELD_MAX];
+    size_t held_count;
 };
 
 /* ---- Tables ---- */
@@ -144,6 +146,9 @@ void external_aliases_free(struct external_aliases *aliases)
     key_table_fini(&aliases->askers);
     key_table_fini(&aliases->targets);
     key_table_fini(&aliases->spaces);
+    for (size_t i = 0; i < aliases->held_count; i++) {
+        free(aliases->held[i]);
+    }
     buf_fini(&aliases->key);
     free(aliases);
 }
@@ -593,6 +598,36 @@ void external_aliases_each(const struct external_aliases *aliases, struct slice 
             fn(data, &view);
         }
     }
+}
+
+static size_t find_held(const struct external_aliases *aliases, struct slice owner)
+{
+    size_t i = 0;
+    while (i < aliases->held_count && !slice_equal(slice_str(aliases->held[i]), owner)) {
+        i++;
+    }
+    return i;
+}
+
+void external_aliases_hold(struct external_aliases *aliases, struct slice owner, bool is_held)
+{
+    if (is_held) {
+        assert(aliases->held_count < EXTERNAL_ALIASES_HELD_MAX);
+        aliases->held[aliases->held_count++] = xstrndup(owner.ptr, owner.len);
+        return;
+    }
+    size_t at = find_held(aliases, owner);
+    assert(at < aliases->held_count);
+    free(aliases->held[at]);
+    aliases->held[at] = aliases->held[--aliases->held_count];
+    if (!external_aliases_is_held(aliases, owner)) {
+        aliases->config.changed(aliases->config.data, owner);
+    }
+}
+
+bool external_aliases_is_held(const struct external_aliases *aliases, struct slice owner)
+{
+    return find_held(aliases, owner) < aliases->held_count;
 }
 
 struct external_aliases_counts external_aliases_count(const struct external_aliases *aliases)

@@ -37,11 +37,14 @@ struct external_aliases_config {
     const struct override_zones *zones; /* outlives it */
     const char *domain;                 /* "cluster.local.", lower case; borrowed for good */
     uint32_t ttl_s;
-    /* What the owner "alias/prod/web" wants has changed; called from inside external_aliases_set,
+    /* What the owner "alias/prod/web" wants has changed, or is no longer held; called from inside,
      * and must not call back. */
     void (*changed)(void *data, struct slice owner);
     void *data;
 };
+
+/* Owners that are held at once: --ingress and --gateway, 64 times each. */
+enum { EXTERNAL_ALIASES_HELD_MAX = 128 };
 
 struct external_aliases *external_aliases_new(const struct external_aliases_config *config);
 void external_aliases_free(struct external_aliases *aliases); /* NULL is fine */
@@ -92,6 +95,11 @@ struct alias_view {
 /* Each claim that leads to the owner "alias/prod/web"; borrowed during the call. */
 void external_aliases_each(const struct external_aliases *aliases, struct slice owner,
                            void (*fn)(void *data, const struct alias_view *view), void *data);
+
+/* Holds the owner's names, "alias/prod/web", or ends that; as often as it was held. While they are
+ * held, not everything that leads to the Service is known. */
+void external_aliases_hold(struct external_aliases *aliases, struct slice owner, bool is_held);
+bool external_aliases_is_held(const struct external_aliases *aliases, struct slice owner);
 
 struct external_aliases_counts {
     size_t names;   /* that somebody has */

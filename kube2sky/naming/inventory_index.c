@@ -428,6 +428,9 @@ void index_tell(struct index *index, enum kube_kind kind, const struct entry *en
     case KUBE_NODE:
         index->changed(index->data, owner_of_node(index, entry));
         break;
+    case KUBE_INGRESS: /* of route_table.h, as are the next two */
+    case KUBE_GATEWAY:
+    case KUBE_ROUTE:
     case KUBE_CONFIG_MAP: /* never here */
     case KUBE_NAMESPACE:  /* has no keys among these */
     case KUBE_POD:

@@ -409,7 +409,10 @@ static void leave_aliases(struct planner *planner, struct planned *planned)
 
 bool planner_may_delete_own(const struct planner *planner, const struct owner *owner)
 {
-    return !owner->is_in_doubt && inventory_may_delete(planner->config.inventory, owner->id);
+    const struct external_aliases *aliases = planner->config.aliases;
+    bool is_held = aliases && owner_is_alias(owner) && external_aliases_is_held(aliases, owner->id);
+    return !is_held && !owner->is_in_doubt &&
+           inventory_may_delete(planner->config.inventory, owner->id);
 }
 
 static void plan_deletes(struct planner *planner, const struct owner *owner, struct plan *plan,

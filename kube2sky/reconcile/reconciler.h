@@ -195,9 +195,9 @@ struct reconciler_stats {
 };
 struct reconciler_stats reconciler_get_stats(const struct reconciler *reconciler);
 
-/* For pages: who asks for external names (NULL: --override-zones is not set), and etcd's keys with
- * such names. Borrowed. */
-const struct external_aliases *reconciler_aliases(const struct reconciler *reconciler);
+/* Who asks for external names, for pages and for claims of Ingresses and routes (NULL:
+ * --override-zones is not set); and etcd's keys with such names. Borrowed. */
+struct external_aliases *reconciler_aliases(const struct reconciler *reconciler);
 const struct external_keys *reconciler_external_keys(const struct reconciler *reconciler);
 
 /* Whether etcd is followed: the outage's source. Borrowed. */

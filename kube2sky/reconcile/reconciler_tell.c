@@ -252,7 +252,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
     return stats;
 }
 
-const struct external_aliases *reconciler_aliases(const struct reconciler *r)
+struct external_aliases *reconciler_aliases(const struct reconciler *r)
 {
     return r->aliases;
 }

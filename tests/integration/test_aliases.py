@@ -3,6 +3,7 @@ of others.
 """
 
 import json
+import signal
 import subprocess
 
 import pytest
@@ -61,8 +62,8 @@ def page(bed, path: str) -> str:
     return text
 
 
-def metric(bed, name: str) -> float:
-    return Watched(bed.kube2sky, bed.readiness_port, "kube2sky_").metrics().get(name)
+def metric(bed, name: str, **labels: str) -> float:
+    return Watched(bed.kube2sky, bed.readiness_port, "kube2sky_").metrics().get(name, **labels)
 
 
 def test_annotation(bed):
@@ -179,6 +180,138 @@ def test_config_map(bed):
     wait_external(bed, asked, web, free, others)
     kube.patch("configmaps", "kube-dns", {"data": {"records": "{}"}}, "kube-system")
     wait_external(bed, others, free, alias("web.example.com", "web"))
+
+
+def ingress(name: str, *hosts: str, namespace: str = "default", **spec) -> dict:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec | {"rules": [{"host": host} for host in hosts]},
+    }
+
+
+def gateway(name: str, *hosts: str, namespace: str = "infra") -> dict:
+    return {
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"listeners": [{"name": f"l{i}", "hostname": host, "port": 80} for i, host in enumerate(hosts)]},
+    }
+
+
+def route(name: str, *hosts: str, observed: int = 1, accepted: str = "True", section: str = "") -> dict:
+    """Of generation 1, in default, at the Gateway public of infra."""
+    reference = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "namespace": "infra", "name": "public"}
+    if section:
+        reference["sectionName"] = section
+    condition = {"type": "Accepted", "status": accepted, "observedGeneration": observed}
+    return {
+        "metadata": {"name": name, "namespace": "default", "generation": 1},
+        "spec": {"hostnames": list(hosts)},
+        "status": {"parents": [{"parentRef": reference, "conditions": [condition]}]},
+    }
+
+
+def test_ingress(bed):
+    """Hosts of Ingresses of the class lead to its Service; a Service's own annotation comes first."""
+    kube = bed.kube
+    kube.create_namespace("infra")
+    kube.create("services", service("in", namespace="infra", clusterIP="10.96.0.15"))
+    kube.create("services", aliased("web", "10.96.0.11", "web.example.com"))
+    old = ingress("old", "old.example.com")
+    old["metadata"]["annotations"] = {"kubernetes.io/ingress.class": "nginx"}
+    for value in (
+        ingress("a", "web.example.com", "a.example.com", "*.apps.example.com", "", ingressClassName="nginx"),
+        ingress("b", "b.example.com", ingressClassName="other"),
+        ingress("c", "c.elsewhere.org", ingressClassName="nginx"),
+        old,
+    ):
+        kube.create("ingresses", value)
+    stale = alias("gone.example.com", "in", "infra")
+    bed.etcd.put_all(stale)
+    bed.start_kube2sky(ZONES, "--ingress=nginx=infra/in")
+    apps = alias("*.apps.example.com", "in", "infra")
+    web = alias("web.example.com", "web")
+    wait_external(bed, web, apps, alias("a.example.com", "in", "infra"), alias("old.example.com", "in", "infra"))
+    assert metric(bed, "aliases_taken") == 1
+    assert metric(bed, "aliases_refused") == 1
+    assert metric(bed, "objects", kind="ingresses") == 4
+    explained = json.loads(page(bed, "/explain?service=infra/in"))["aliases"]
+    assert ("web.example.com", "ingress/default/a", "svc/default/web", "taken") in [
+        (e["name"], e["claimant"], e["winner"], e["state"]) for e in explained
+    ]
+    kube.patch("ingresses", "a", {"spec": {"ingressClassName": "other"}})
+    wait_external(bed, web, alias("old.example.com", "in", "infra"))
+    kube.delete("ingresses", "old")
+    wait_external(bed, web)
+
+
+def test_ingress_not_listed(bed):
+    """What leads to the Service of --ingress stays until Ingresses can be listed; others' names do not wait."""
+    kube = bed.kube
+    kube.create_namespace("infra")
+    kube.create("services", service("in", namespace="infra", clusterIP="10.96.0.15"))
+    kube.create("services", aliased("web", "10.96.0.11", "web.example.com"))
+    kept, gone = alias("kept.example.com", "in", "infra"), alias("gone.example.com", "web")
+    bed.etcd.put_all(kept | gone)
+    kube.control("forbid", resource="ingresses")
+    bed.start_kube2sky(ZONES, "--ingress=nginx=infra/in")
+    wait_external(bed, kept, alias("web.example.com", "web"))
+    assert "kind=ingresses" in bed.kube2sky.log_text(200)
+    assert metric(bed, "api_up", kind="ingresses") == 0
+    assert http_get(f"http://127.0.0.1:{bed.readiness_port}/readiness?strict")[0] == 200
+    kube.control("forbid", resource="ingresses", on=False)
+    bed.kube2sky.signal(signal.SIGHUP)  # asks again what was refused
+    wait_external(bed, alias("web.example.com", "web"))
+
+
+def test_gateway(bed):
+    """Hosts of routes that the Gateway accepts as they are, at its listeners; without the CRDs, their names stay."""
+    kube = bed.kube
+    kube.create_namespace("infra")
+    kube.create("services", service("envoy", namespace="infra", clusterIP="10.96.0.15"))
+    kept = alias("kept.example.com", "envoy", "infra")
+    bed.etcd.put_all(kept)
+    bed.start_kube2sky(ZONES, "--gateway=infra/public=infra/envoy")
+    wait_external(bed, kept)
+    lines = [line for line in bed.kube2sky.lines if "cannot be followed" in line and "kind=httproutes" in line]
+    assert len(lines) == 1
+    kube.control("gateways")
+    for resource, value in (
+        ("gateways", gateway("public", "*.apps.example.com", "www.example.com")),
+        ("gateways", gateway("other", "*.example.com")),
+        ("httproutes", route("one", "x.apps.example.com", "x.example.com")),
+        ("httproutes", route("two")),
+        ("httproutes", route("three", "*.example.com", section="l1")),
+        ("httproutes", route("old", "old.apps.example.com", observed=2)),
+        ("httproutes", route("no", "no.apps.example.com", accepted="False")),
+    ):
+        kube.control("put", resource=resource, object=value)
+    bed.kube2sky.signal(signal.SIGHUP)
+    envoy = ("envoy", "infra")
+    wait_external(
+        bed,
+        alias("x.apps.example.com", *envoy),
+        alias("*.apps.example.com", *envoy),
+        alias("www.example.com", *envoy),
+    )
+    kube.control("put", resource="gateways", object=gateway("public", "*.example.com"))
+    kube.delete("httproutes", "two")
+    kube.delete("httproutes", "three")
+    wait_external(bed, alias("x.apps.example.com", *envoy), alias("x.example.com", *envoy))
+    kube.delete("gateways", "public", "infra")
+    wait_external(bed)
+
+
+def test_namespaces(bed):
+    """With --namespaces, names of Services elsewhere are somebody else's."""
+    kube = bed.kube
+    kube.create_namespace("shop")
+    kube.create("services", aliased("web", "10.96.0.11", "web.example.com, both.example.com"))
+    kube.create("services", aliased("till", "10.96.0.12", "both.example.com, till.example.com", namespace="shop"))
+    theirs = alias("web.example.com", "web") | alias("both.example.com", "web")
+    bed.etcd.put_all(theirs)
+    bed.start_kube2sky(ZONES, "--namespaces=shop")
+    wait_external(bed, theirs, alias("till.example.com", "till", "shop"))
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ Controls, by POST with a JSON object (defaults in brackets); the reply is JSON:
   /_test/ignore-limit     {on [true]}  lists are complete, whatever limit is requested
   /_test/protobuf         {on [true]}  whether it supports that encoding; open watches end
   /_test/slices           {version "v1" | "v1beta1" | ""}  serve EndpointSlices in this version, or not at all
+  /_test/gateways         {on [true]}  serve Gateways and HTTPRoutes of the Gateway API, as with its CRDs
   /_test/backup           {}  keep a copy of the objects, for
   /_test/restore          {}  go back to that copy and its revision, and end every other connection:
                           the clients' revisions then lie in the future

@@ -6,7 +6,7 @@ from typing import Callable
 
 from kubeapi.bulk import Bulk
 from kubeapi.http1 import Connection, Request
-from kubeapi.resources import ENDPOINT_SLICES, RESOURCES, SLICE_VERSIONS, Resource, by_plural
+from kubeapi.resources import ENDPOINT_SLICES, GATEWAY_RESOURCES, RESOURCES, SLICE_VERSIONS, Resource, by_plural
 from kubeapi.store import Object, encode
 
 
@@ -215,6 +215,13 @@ class Control:
         ENDPOINT_SLICES.version = version
         self._app.describe()
         return dropped
+
+    def do_gateways(self, connection, body):
+        is_on = bool(body.get("on", True))
+        for resource in GATEWAY_RESOURCES:
+            self.do_drop_watches(connection, {"resource": resource.plural})
+            resource.version = "v1" if is_on else ""
+        self._app.describe()
 
     def do_backup(self, connection, body):
         self._app.backup()

@@ -35,7 +35,22 @@ ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints", "endpoints", True, ("ep
 PODS = Resource("", "v1", "pods", "Pod", "pod", True, ("po",), True)
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", "configmap", True, ("cm",))
 ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", "endpointslice")
-RESOURCES = (NAMESPACES, NODES, SERVICES, ENDPOINTS, PODS, CONFIG_MAPS, ENDPOINT_SLICES)
+INGRESSES = Resource("networking.k8s.io", "v1", "ingresses", "Ingress", "ingress", True, ("ing",), True)
+# Custom resources: not served until they are installed.
+GATEWAYS = Resource("gateway.networking.k8s.io", "", "gateways", "Gateway", "gateway", True, (), True)
+HTTP_ROUTES = Resource("gateway.networking.k8s.io", "", "httproutes", "HTTPRoute", "httproute", True, (), True)
+GATEWAY_RESOURCES = (GATEWAYS, HTTP_ROUTES)
+RESOURCES = (
+    NAMESPACES,
+    NODES,
+    SERVICES,
+    ENDPOINTS,
+    PODS,
+    CONFIG_MAPS,
+    ENDPOINT_SLICES,
+    INGRESSES,
+    *GATEWAY_RESOURCES,
+)
 
 VERSION = {
     "major": "1",

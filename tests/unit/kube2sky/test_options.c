@@ -336,6 +336,8 @@ UNIT_TEST(test_refused)
          "flag -override-zones: `com`: expected namespaces with so short a zone"},
         {"--override-zones=example.com,x.cluster.local",
          "flag -override-zones: `x.cluster.local`: expected a zone outside -domain"},
+        {"--ingress=a=b/c", "flag -ingress: expected -override-zones with it"},
+        {"--gateway=a/b=b/c", "flag -gateway: expected -override-zones with it"},
         {"--config-map=Kube", "flag -config-map: `Kube`: expected a ConfigMap like kube-dns"},
         {"--config-map=a/b/c", "flag -config-map: `a/b/c`: expected a ConfigMap like"},
         {"--config-map=a/", "flag -config-map: `a/`: expected a ConfigMap like"},

@@ -109,6 +109,29 @@ static inline void print_content(struct buf *out, const struct kube_object *obje
         buf_printf(out, " %s",
                    object->ns_object.visible_to ? object->ns_object.visible_to : "(none)");
         break;
+    case KUBE_INGRESS:
+        buf_printf(out, " class=%s created=%lld", object->ingress.class,
+                   (long long)object->ingress.created_s);
+        for (size_t i = 0; i < object->ingress.host_count; i++) {
+            buf_printf(out, " %s", object->ingress.hosts[i]);
+        }
+        break;
+    case KUBE_GATEWAY:
+        for (size_t i = 0; i < object->gateway.listener_count; i++) {
+            const struct kube_listener *listener = &object->gateway.listeners[i];
+            buf_printf(out, " %s=%s:%d", listener->name, listener->hostname, (int)listener->port);
+        }
+        break;
+    case KUBE_ROUTE:
+        for (size_t i = 0; i < object->route.hostname_count; i++) {
+            buf_printf(out, " %s", object->route.hostnames[i]);
+        }
+        for (size_t i = 0; i < object->route.parent_count; i++) {
+            const struct kube_parent *parent = &object->route.parents[i];
+            buf_printf(out, " at=%s/%s/%s:%d", parent->ns, parent->name, parent->section,
+                       (int)parent->port);
+        }
+        break;
     }
 }
 

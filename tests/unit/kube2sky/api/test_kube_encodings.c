@@ -312,7 +312,7 @@ static void add_namespace(struct both *object)
 
 static void make_object(enum kube_kind kind, struct both *object)
 {
-    static void (*const contents[KUBE_KIND_COUNT])(struct both *) = {
+    static void (*const contents[KUBE_PROTOBUF_KIND_COUNT])(struct both *) = {
         add_service, add_endpoints, add_slice, add_pod, add_config_map, add_node, add_namespace};
     both_init(object);
     add_metadata(kind, object);
@@ -412,7 +412,7 @@ UNIT_TEST(test_random_events)
     static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
     random_state = 0x9e3779b97f4a7c15;
     for (unsigned i = 0; i < OBJECTS; i++) {
-        enum kube_kind kind = (enum kube_kind)(i % KUBE_KIND_COUNT);
+        enum kube_kind kind = (enum kube_kind)(i % KUBE_PROTOBUF_KIND_COUNT);
         struct both object;
         kube_object_keep_pods(below(2));
         kube_object_keep_aliases(below(2));
@@ -502,7 +502,7 @@ UNIT_TEST(test_random_equality)
     unsigned equal = 0, different = 0;
     random_state = 0xda942042e4dd58b5;
     for (unsigned i = 0; i < OBJECTS; i++) {
-        enum kube_kind kind = (enum kube_kind)(i % KUBE_KIND_COUNT);
+        enum kube_kind kind = (enum kube_kind)(i % KUBE_PROTOBUF_KIND_COUNT);
         struct buf texts[2];
         struct kube_object *objects[2];
         uint64_t seed = random_state;
@@ -538,7 +538,7 @@ UNIT_TEST(test_random_lists)
 {
     random_state = 0x2545f4914f6cdd1d;
     for (unsigned round = 0; round < 40; round++) {
-        enum kube_kind kind = (enum kube_kind)(round % KUBE_KIND_COUNT);
+        enum kube_kind kind = (enum kube_kind)(round % KUBE_PROTOBUF_KIND_COUNT);
         struct both list, metadata;
         struct buf envelope, from_json, from_proto;
         both_init(&list);
@@ -613,10 +613,10 @@ static bool read_answer(const char *folder, const char *kind, const char *suffix
 /* tests/integration/test_encodings.py fetches them, names the folder, and runs only this test. */
 static void test_answers_of_a_server(void **state)
 {
-    static const char *const kinds[KUBE_KIND_COUNT] = {
+    static const char *const kinds[KUBE_PROTOBUF_KIND_COUNT] = {
         "services", "endpoints", "endpointslices", "pods", "configmaps", "nodes", "namespaces"};
     const char *folder = getenv("KUBE_ANSWERS");
-    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
+    for (size_t i = 0; i < KUBE_PROTOBUF_KIND_COUNT; i++) {
         struct buf json, proto, from_json, from_proto;
         buf_init(&json, 1 << 24);
         buf_init(&proto, 1 << 24);

@@ -250,6 +250,38 @@ static const struct object_case object_cases[] = {
      "/team-a (none)"},
     {"namespace, annotation is a list", KUBE_NAMESPACE, "{" NAMESPACE_META("[\"*\"]") "}",
      "/team-a (none) without 1: dns.kube2sky/visible-to: expected a string, found an array"},
+
+    {"ingress", KUBE_INGRESS,
+     "{" META ",\"spec\":{\"ingressClassName\":\"nginx\",\"rules\":[{\"host\":\"a.com\"},{},"
+     "{\"host\":7},{\"host\":\"*.b.com\"}]}}",
+     "default/web class=nginx created=0 a.com *.b.com without 1: rules[2]: host: expected a "
+     "string, found a number"},
+    {"ingress of an old class", KUBE_INGRESS,
+     "{\"metadata\":{\"namespace\":\"a\",\"name\":\"b\",\"annotations\":{\"kubernetes.io/"
+     "ingress.class\":\"old\"}},\"spec\":{}}",
+     "a/b class=old created=0"},
+    {"ingress, no rules", KUBE_INGRESS, "{" META ",\"spec\":{\"rules\":{}}}",
+     "default/web garbled: spec: rules: expected an array, found an object"},
+    {"gateway", KUBE_GATEWAY,
+     "{" META ",\"spec\":{\"listeners\":[{\"name\":\"a\",\"hostname\":\"*.com\",\"port\":80},"
+     "{\"name\":\"b\"},{\"port\":70000}]}}",
+     "default/web a=*.com:80 b=:0 without 1: listeners[2]: port: expected a number from 0 to "
+     "65535, found 70000"},
+    {"route", KUBE_ROUTE,
+     "{\"metadata\":{\"namespace\":\"a\",\"name\":\"b\",\"generation\":2},\"spec\":{\"hostnames\":["
+     "\"a.com\",\"b.com\"]},\"status\":{\"parents\":["
+     "{\"parentRef\":{\"name\":\"g\",\"port\":8},\"conditions\":[{},7,{\"type\":\"Accepted\","
+     "\"status\":\"True\",\"observedGeneration\":2}]},"
+     "{\"parentRef\":{\"name\":\"old\"},\"conditions\":[{\"type\":\"Accepted\",\"status\":\"True\","
+     "\"observedGeneration\":1}]},"
+     "{\"parentRef\":{\"name\":\"no\"},\"conditions\":[{\"type\":\"Accepted\",\"status\":\"False\","
+     "\"observedGeneration\":2}]},"
+     "{\"parentRef\":{\"kind\":\"Service\",\"group\":\"\",\"name\":\"s\"},\"conditions\":[{"
+     "\"type\":\"Accepted\",\"status\":\"True\",\"observedGeneration\":2}]},"
+     "{\"parentRef\":{\"namespace\":\"i\",\"name\":\"h\",\"sectionName\":\"x\"},\"conditions\":[{"
+     "\"type\":\"Accepted\",\"status\":\"True\",\"observedGeneration\":2}]},7]}}",
+     "a/b a.com b.com at=/g/:8 at=i/h/x:0 without 1: parents[5]: expected an object, found a "
+     "number"},
 };
 
 UNIT_TEST(test_objects)

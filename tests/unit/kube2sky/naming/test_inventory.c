@@ -355,7 +355,8 @@ UNIT_TEST(test_complete_kinds)
     const unsigned service = 1u << KUBE_SERVICE, endpoints = 1u << KUBE_ENDPOINTS;
     const unsigned pod = 1u << KUBE_POD;
     /* Never wanted here */
-    const unsigned config = 1u << KUBE_CONFIG_MAP | 1u << KUBE_NODE | 1u << KUBE_NAMESPACE;
+    const unsigned config = 1u << KUBE_CONFIG_MAP | 1u << KUBE_NODE | 1u << KUBE_NAMESPACE |
+                            1u << KUBE_INGRESS | 1u << KUBE_GATEWAY | 1u << KUBE_ROUTE;
     const unsigned slice = 1u << KUBE_SLICE | config;
     struct fixture *f = *state;
     assert_int_equal(inventory_complete_kinds(f->inventory), slice);

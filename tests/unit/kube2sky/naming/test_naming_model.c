@@ -181,6 +181,9 @@ static struct kube_object *object_of(const struct world *w, enum kube_kind kind,
     case KUBE_CONFIG_MAP:
     case KUBE_NODE:
     case KUBE_NAMESPACE:
+    case KUBE_INGRESS:
+    case KUBE_GATEWAY:
+    case KUBE_ROUTE:
         return NULL;
     case KUBE_POD:
         break;

@@ -1,0 +1,216 @@
+#include "kube2sky/naming/route_rules.h"
+
+#include <string.h>
+
+#include "common/dns/dname.h"
+
+/* How much of a wrong value an error shows. */
+enum { SHOWN_MAX = 100 };
+
+/* DNS-1123 subdomain: the API's limit of names. */
+enum { ROUTE_NAME_MAX = 253 };
+
+/* ---- The flags ---- */
+
+static bool is_lower_label(struct slice text)
+{
+    bool is = dname_is_host_label(text);
+    for (size_t i = 0; i < text.len && is; i++) {
+        is = !(text.ptr[i] >= 'A' && text.ptr[i] <= 'Z');
+    }
+    return is;
+}
+
+/* Labels with dots between them. */
+static bool is_route_name(struct slice text)
+{
+    bool is = text.len > 0 && text.len <= ROUTE_NAME_MAX;
+    size_t from = 0;
+    for (size_t i = 0; i <= text.len && is; i++) {
+        if (i == text.len || text.ptr[i] == '.') {
+            is = is_lower_label(slice_of(text.ptr + from, i - from));
+            from = i + 1;
+        }
+    }
+    return is;
+}
+
+/* "infra/envoy" -> "infra" and "envoy". False: there is no slash. */
+static bool split_route_name(struct slice text, struct slice *ret_ns, struct slice *ret_name)
+{
+    const char *slash = text.len ? memchr(text.ptr, '/', text.len) : NULL;
+    size_t at = slash ? (size_t)(slash - text.ptr) : 0;
+    *ret_ns = slice_of(text.ptr, at);
+    *ret_name = slash ? slice_of(slash + 1, text.len - at - 1) : slice_of(NULL, 0);
+    return slash;
+}
+
+/* A class may be any word: the old annotation's is. */
+static bool is_route_class(struct slice text)
+{
+    bool is = text.len > 0 && text.len <= ROUTE_NAME_MAX;
+    for (size_t i = 0; i < text.len && is; i++) {
+        is = text.ptr[i] > ' ' && text.ptr[i] < 0x7f;
+    }
+    return is;
+}
+
+static bool is_route_namespace(struct slice ns, const char *const *namespaces, size_t count)
+{
+    bool is = count == 0;
+    for (size_t i = 0; i < count && !is; i++) {
+        is = slice_equal(slice_str(namespaces[i]), ns);
+    }
+    return is;
+}
+
+static int add_route_rule(struct route_rule *rules, size_t *count, const struct route_rule *rule,
+                          struct err *err)
+{
+    for (size_t i = 0; i < *count; i++) {
+        if (slice_equal(rules[i].from, rule->from)) {
+            return err_set(err, ERR_USAGE, "`%.*s`: expected it once", (int)rule->from.len,
+                           rule->from.ptr);
+        }
+    }
+    if (*count == ROUTE_RULES_MAX) {
+        return err_set(err, ERR_USAGE, "expected at most %d", ROUTE_RULES_MAX);
+    }
+    rules[(*count)++] = *rule;
+    return 0;
+}
+
+static int parse_route_rule(const char *text, bool is_class, const char *const *namespaces,
+                            size_t namespace_count, struct route_rule *rule, struct err *err)
+{
+    const char *equals = strrchr(text, '=');
+    struct slice ns, name;
+    rule->from = slice_of(text, equals ? (size_t)(equals - text) : 0);
+    rule->ns = slice_of(NULL, 0);
+    rule->target = slice_str(equals ? equals + 1 : "");
+    bool is_target =
+        split_route_name(rule->target, &ns, &name) && is_lower_label(ns) && is_lower_label(name);
+    bool is_from = is_class ? is_route_class(rule->from)
+                            : split_route_name(rule->from, &rule->ns, &name) &&
+                                  is_lower_label(rule->ns) && is_route_name(name);
+    if (!is_target || !is_from) {
+        return err_set(err, ERR_USAGE, "`%.*s`: expected %s", SHOWN_MAX, text,
+                       is_class ? "CLASS=NAMESPACE/SERVICE like nginx=infra/ingress-nginx"
+                                : "NAMESPACE/GATEWAY=NAMESPACE/SERVICE like "
+                                  "infra/public=infra/envoy");
+    }
+    if (!is_route_namespace(ns, namespaces, namespace_count)) {
+        return err_set(err, ERR_USAGE, "`%.*s`: expected a Service in one of -namespaces",
+                       SHOWN_MAX, text);
+    }
+    return 0;
+}
+
+int route_rules_add_class(struct route_rules *rules, const char *text,
+                          const char *const *namespaces, size_t namespace_count, struct err *err)
+{
+    struct route_rule rule;
+    int r = parse_route_rule(text, true, namespaces, namespace_count, &rule, err);
+    return r < 0 ? r : add_route_rule(rules->classes, &rules->class_count, &rule, err);
+}
+
+int route_rules_add_gateway(struct route_rules *rules, const char *text,
+                            const char *const *namespaces, size_t namespace_count, struct err *err)
+{
+    struct route_rule rule;
+    int r = parse_route_rule(text, false, namespaces, namespace_count, &rule, err);
+    return r < 0 ? r : add_route_rule(rules->gateways, &rules->gateway_count, &rule, err);
+}
+
+/* ---- Ingresses ---- */
+
+const struct route_rule *route_rules_of_ingress(const struct route_rules *rules,
+                                                const struct kube_object *ingress)
+{
+    struct slice class = slice_str(ingress->ingress.class);
+    size_t i = 0;
+    while (i < rules->class_count && !slice_equal(rules->classes[i].from, class)) {
+        i++;
+    }
+    return i < rules->class_count ? &rules->classes[i] : NULL;
+}
+
+/* ---- Routes ---- */
+
+static bool is_rule_parent(const struct route_rule *rule, const struct kube_object *route,
+                           const struct kube_parent *parent)
+{
+    struct slice ns, name;
+    (void)split_route_name(rule->from, &ns, &name);
+    return slice_equal(slice_str(*parent->ns ? parent->ns : route->ns), ns) &&
+           slice_equal(slice_str(parent->name), name);
+}
+
+bool route_rule_has_parent(const struct route_rule *rule, const struct kube_object *route)
+{
+    bool has = false;
+    for (size_t i = 0; i < route->route.parent_count && !has; i++) {
+        has = is_rule_parent(rule, route, &route->route.parents[i]);
+    }
+    return has;
+}
+
+static bool is_same_host(struct slice a, struct slice b)
+{
+    bool is = a.len == b.len;
+    for (size_t i = 0; i < a.len && is; i++) {
+        is = ascii_lower((uint8_t)a.ptr[i]) == ascii_lower((uint8_t)b.ptr[i]);
+    }
+    return is;
+}
+
+/* Whether all names of `narrow`, a name or a wildcard, are in the wide one. */
+static bool is_host_within(struct slice narrow, struct slice wide)
+{
+    bool is_wildcard = slice_has_prefix(wide, slice_str("*."));
+    size_t end = wide.len - 1; /* ".example.com" of "*.example.com" */
+    return is_same_host(narrow, wide) || (is_wildcard && narrow.len > end &&
+                                          is_same_host(slice_of(narrow.ptr + narrow.len - end, end),
+                                                       slice_of(wide.ptr + 1, end)));
+}
+
+/* Empty: they have no name in common. */
+static struct slice common_host(struct slice host, struct slice listener)
+{
+    if (!listener.len || !host.len) {
+        return listener.len ? listener : host;
+    }
+    return is_host_within(host, listener)   ? host
+           : is_host_within(listener, host) ? listener
+                                            : slice_of(NULL, 0);
+}
+
+static void names_at_listener(const struct kube_route *route, struct slice listener,
+                              void (*fn)(void *data, struct slice name), void *data)
+{
+    for (size_t i = 0; i < route->hostname_count || i == 0; i++) {
+        struct slice host = slice_str(route->hostname_count ? route->hostnames[i] : "");
+        struct slice name = common_host(host, listener);
+        if (name.len) {
+            fn(data, name);
+        }
+    }
+}
+
+void route_rule_names(const struct route_rule *rule, const struct kube_object *route,
+                      const struct kube_object *gateway, void (*fn)(void *data, struct slice name),
+                      void *data)
+{
+    for (size_t i = 0; i < route->route.parent_count; i++) {
+        const struct kube_parent *parent = &route->route.parents[i];
+        bool is_here = is_rule_parent(rule, route, parent);
+        for (size_t j = 0; j < gateway->gateway.listener_count && is_here; j++) {
+            const struct kube_listener *listener = &gateway->gateway.listeners[j];
+            bool is_section = !*parent->section || strcmp(parent->section, listener->name) == 0;
+            bool is_port = !parent->port || parent->port == listener->port;
+            if (is_section && is_port) {
+                names_at_listener(&route->route, slice_str(listener->hostname), fn, data);
+            }
+        }
+    }
+}
