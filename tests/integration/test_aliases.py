@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from bed import BIN_DIR
-from kube import service
+from kube import pod, service
 from programs import http_get, wait_until
 from records import hash_of
 from test_config_map import config_map
@@ -253,6 +253,7 @@ def test_ingress_not_listed(bed):
     kube.create("services", aliased("web", "10.96.0.11", "web.example.com"))
     kept, gone = alias("kept.example.com", "in", "infra"), alias("gone.example.com", "web")
     bed.etcd.put_all(kept | gone)
+    kube.put_pod(pod("any", "10.1.0.1"))  # a list without any is not believed, and /readiness?strict says so
     kube.control("forbid", resource="ingresses")
     bed.start_kube2sky(ZONES, "--ingress=nginx=infra/in")
     wait_external(bed, kept, alias("web.example.com", "web"))
