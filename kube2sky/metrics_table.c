@@ -229,15 +229,13 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                   (double)stats->waiting);
 }
 
-/* Only with --override-zones. */
+/* All 0 without --override-zones. */
 static void write_aliases(struct metrics_page *page, const struct metrics_sources *sources,
                           const struct reconciler_stats *stats)
 {
     const struct external_aliases *aliases = reconciler_aliases(sources->reconciler);
-    if (!aliases) {
-        return;
-    }
-    const struct external_aliases_counts counts = external_aliases_count(aliases);
+    const struct external_aliases_counts counts =
+        aliases ? external_aliases_count(aliases) : (struct external_aliases_counts){0};
     metrics_gauge(page, "aliases", "External names that objects ask for and may have.",
                   (double)counts.names);
     metrics_gauge(page, "aliases_taken",

@@ -3,12 +3,14 @@ of others.
 """
 
 import json
+import random
 import signal
 import subprocess
+from contextlib import suppress
 
 import pytest
 from bed import BIN_DIR
-from kube import pod, service
+from kube import KubeError, pod, service
 from programs import http_get, wait_until
 from records import hash_of
 from test_config_map import config_map
@@ -313,6 +315,92 @@ def test_namespaces(bed):
     bed.etcd.put_all(theirs)
     bed.start_kube2sky(ZONES, "--namespaces=shop")
     wait_external(bed, theirs, alias("till.example.com", "till", "shop"))
+
+
+def test_real_server(bare_bed, server):
+    """Annotations, ages and Ingresses of a real one, whose protobuf and JSON are its own."""
+    bed, kube = bare_bed, server.kube
+    bed.start_etcd()
+    bed.use_kube(kube, server.flags)
+    for name in ("zz", "in"):
+        value = service(name)
+        value["metadata"]["annotations"] = {ANNOTATION: f"{name}.example.com, both.example.com"}
+        kube.create("services", value)
+        wait_until_older(kube, name)
+    kube.create("ingresses", ingress("shop", "shop.example.com", "both.example.com", ingressClassName="nginx"))
+    try:
+        bed.start_kube2sky(ZONES, "--ingress=nginx=default/in", "--gateway=infra/public=default/in")
+        wait_external(
+            bed,
+            alias("zz.example.com", "zz"),
+            alias("both.example.com", "zz"),
+            alias("in.example.com", "in"),
+            alias("shop.example.com", "in"),
+        )
+        assert "kind=httproutes" in bed.kube2sky.wait_line("API cannot be followed.*httproutes")
+        kube.delete("services", "zz")
+        wait_external(bed, *(alias(f"{name}.example.com", "in") for name in ("both", "in", "shop")))
+    finally:
+        kube.delete("ingresses", "shop")
+        for name in ("zz", "in"):
+            with suppress(KubeError):
+                kube.delete("services", name)
+
+
+def wait_until_older(kube, name: str) -> None:
+    """Until whatever is created now has a later time, of whole seconds, than this Service."""
+    created = kube.get("services", name)["metadata"]["creationTimestamp"]
+
+    def has_passed() -> bool:
+        probe = kube.request("POST", "/api/v1/namespaces/default/configmaps?dryRun=All", {"metadata": {"name": "clock"}})
+        return probe["metadata"]["creationTimestamp"] > created
+
+    wait_until(has_passed, "the next second of the server's clock")
+
+
+def test_beside_external_dns(bed):
+    """Another writer cleans and fills names of its own, by prefix and with targetstrip as external-dns does, while
+    Services ask for some of them, too: neither writes at a name that the other has.
+    """
+    kube, chance = bed.kube, random.Random(40)
+    kube.create("services", aliased("web", "10.96.0.11", ", ".join(f"n{i}.example.com" for i in range(10))))
+    bed.start_kube2sky(ZONES)
+    theirs: dict[str, str] = {}
+    for _ in range(100):
+        key = f"/skydns/com/example/n{chance.randrange(20)}/{chance.randrange(2)}"
+        if key in theirs:
+            bed.etcd.delete(key)
+            del theirs[key]
+        else:
+            theirs[key] = f'{{"host":"192.0.2.{chance.randrange(200)}","text":"heritage","targetstrip":1}}'
+            bed.etcd.put_all({key: theirs[key]})
+    for key in [key for key in theirs if key.split("/")[4] in ("n0", "n1", "n2")]:
+        bed.etcd.delete(key)
+        del theirs[key]
+    names = {key.split("/")[4] for key in theirs}
+    assert names & {f"n{i}" for i in range(10)}
+    free = (alias(f"n{i}.example.com", "web") for i in range(10) if f"n{i}" not in names)
+    wait_external(bed, theirs, *free)
+    revision = bed.etcd.revision()
+    assert metric(bed, "contested_services") == 0
+    bed.etcd.put_all({"/skydns/local/cluster/beside": '{"host":"192.0.2.1"}'})
+    bed.wait_records("/skydns/local/cluster/beside", {"/skydns/local/cluster/beside": '{"host":"192.0.2.1"}'})
+    assert bed.etcd.revision() == revision + 1  # nobody goes on writing
+
+
+def test_many_hosts(bed):
+    """10,000 hosts of Ingresses come, and go with their class."""
+    kube = bed.kube
+    kube.create("services", service("in", clusterIP="10.96.0.15"))
+    for i in range(100):
+        hosts = [f"h{i}-{j}.example.com" for j in range(100)]
+        kube.control("put", resource="ingresses", object=ingress(f"i{i}", *hosts, ingressClassName="nginx"))
+    bed.start_kube2sky(ZONES, "--ingress=nginx=default/in")
+    wait_until(lambda: len(external(bed)) == 10000, "all hosts", 60)
+    bed.kube2sky.stop()
+    bed.kube2sky = None
+    bed.start_kube2sky(ZONES, "--ingress=other=default/in")
+    wait_until(lambda: not external(bed), "none", 60)
 
 
 @pytest.mark.parametrize(
