@@ -44,6 +44,7 @@ struct alias_space {
     struct alias_asker *first;
     size_t claims;  /* that count */
     size_t refused; /* too many */
+    size_t won;     /* scratch: names for one target, that are still to come */
     size_t ns_len;
     char ns[];
 };
@@ -531,12 +532,65 @@ static void append_alias_value(const struct external_aliases *aliases, struct sl
     record_to_json(&record, out);
 }
 
-void external_aliases_build(const struct external_aliases *aliases, struct slice owner,
+/* Whether the owner's target has the name; whoever asks for it. */
+static bool is_alias_won(const struct alias_claim *claim)
+{
+    const struct alias_name *name = claim->name;
+    return name && name->claims[0]->asker->target == claim->asker->target;
+}
+
+/* Counts what each namespace wins for the target, and returns all. */
+static size_t count_won(struct external_aliases *aliases, const struct alias_target *target)
+{
+    size_t at = 0, count = 0;
+    for (struct alias_space *space; (space = key_table_next(&aliases->spaces, &at)); at++) {
+        space->won = 0;
+    }
+    const struct alias_asker *asker = target ? target->first : NULL;
+    for (; asker; asker = asker->next_of_target) {
+        for (size_t i = 0; i < asker->count; i++) {
+            bool is_won = is_alias_won(&asker->claims[i]);
+            asker->space->won += is_won;
+            count += is_won;
+        }
+    }
+    return count;
+}
+
+/* What all namespaces have together if none has more than that. */
+static size_t count_shared(const struct external_aliases *aliases, size_t share)
+{
+    size_t at = 0, count = 0;
+    for (const struct alias_space *space; (space = key_table_next(&aliases->spaces, &at)); at++) {
+        count += space->won < share ? space->won : share;
+    }
+    return count;
+}
+
+/* How many names a namespace may have. */
+static size_t find_share(struct external_aliases *aliases, const struct alias_target *target,
+                         size_t names_max)
+{
+    size_t from = 0, to = count_won(aliases, target);
+    if (to <= names_max) {
+        return SIZE_MAX;
+    }
+    while (from + 1 < to) {
+        size_t middle = from + (to - from) / 2;
+        bool fits = count_shared(aliases, middle) <= names_max;
+        from = fits ? middle : from;
+        to = fits ? to : middle;
+    }
+    return from;
+}
+
+void external_aliases_build(struct external_aliases *aliases, struct slice owner, size_t names_max,
                             bool (*is_taken)(const void *data, struct slice name_key,
                                              struct slice key),
                             const void *data, struct desired *wanted, struct desired *left)
 {
     const struct alias_target *target = key_table_find(&aliases->targets, owner);
+    size_t share = find_share(aliases, target, names_max);
     struct buf key, value, host;
     buf_init(&key, ALIAS_KEY_MAX);
     buf_init(&value, RECORD_JSON_MAX);
@@ -556,8 +610,10 @@ void external_aliases_build(const struct external_aliases *aliases, struct slice
             buf_append_slice(&key, name_key);
             buf_append_char(&key, '/');
             buf_append_str(&key, target->label);
-            bool is_mine = name->claims[0]->asker->target == target &&
-                           !is_taken(data, name_key, buf_slice(&key));
+            bool is_won = is_alias_won(&asker->claims[i]);
+            bool has_share = is_won && asker->space->won <= share;
+            asker->space->won -= is_won;
+            bool is_mine = has_share && !is_taken(data, name_key, buf_slice(&key));
             desired_add(is_mine ? wanted : left, buf_slice(&key), buf_slice(&value));
         }
     }

@@ -31,6 +31,9 @@ enum { EXTERNAL_ALIASES_OBJECT_MAX = 64 };
  * those' share of etcd does not bound them. 20,000 take 5 MB. */
 enum { EXTERNAL_ALIASES_NAMESPACE_MAX = 20000 };
 
+/* Of a key and its value, at most. */
+enum { EXTERNAL_ALIASES_RECORD_BYTES = 768 };
+
 struct external_aliases;
 
 struct external_aliases_config {
@@ -68,10 +71,12 @@ void external_aliases_set(struct external_aliases *aliases, const struct alias_c
 void external_aliases_set_text(struct external_aliases *aliases,
                                const struct alias_claimant *claimant, struct slice text);
 
-/* Fills both (cleared first, sealed after) with keys and values that the owner "alias/prod/web"
- * wants: those it gets; and those that it does not, since another one has the name, or, is_taken,
- * somebody else has keys at the name "/skydns/com/example/app", or that key itself. */
-void external_aliases_build(const struct external_aliases *aliases, struct slice owner,
+/* Fills both (cleared first, sealed after), the first with at most names_max names: of more, each
+ * namespace that asks for them has as many as the others, or all of its own. With keys and values
+ * that the owner "alias/prod/web" wants: those it gets; and those that it does not, since another
+ * one has the name, or, is_taken, somebody else has keys at the name "/skydns/com/example/app", or
+ * that key itself. */
+void external_aliases_build(struct external_aliases *aliases, struct slice owner, size_t names_max,
                             bool (*is_taken)(const void *data, struct slice name_key,
                                              struct slice key),
                             const void *data, struct desired *wanted, struct desired *left);

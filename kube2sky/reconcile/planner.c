@@ -149,9 +149,15 @@ static int name_aliases(struct planner *planner, const struct naming_config *nam
     desired_clear(&planner->desired);
     desired_clear(&planner->others);
     planner->desired.bytes_max = naming_bytes_max(naming);
+    size_t names_max = naming_records_max(naming);
     if (config->aliases) {
-        external_aliases_build(config->aliases, owner->id, is_name_taken, config->external_keys,
-                               &planner->desired, &planner->others);
+        external_aliases_build(config->aliases, owner->id, names_max, is_name_taken,
+                               config->external_keys, &planner->desired, &planner->others);
+    }
+    if (planner->desired.is_beyond) {
+        names_max = naming_bytes_max(naming) / EXTERNAL_ALIASES_RECORD_BYTES;
+        external_aliases_build(config->aliases, owner->id, names_max, is_name_taken,
+                               config->external_keys, &planner->desired, &planner->others);
     }
     size_t count = planner->desired.count, bytes = planner->desired.bytes.len;
     if (count > naming_records_max(naming) || planner->desired.is_beyond) {

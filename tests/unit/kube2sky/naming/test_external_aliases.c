@@ -82,7 +82,8 @@ static const char *wants(struct bed *bed, const char *owner, struct buf *out)
     struct desired wanted, left;
     desired_init(&wanted);
     desired_init(&left);
-    external_aliases_build(bed->aliases, slice_str(owner), is_never_taken, NULL, &wanted, &left);
+    external_aliases_build(bed->aliases, slice_str(owner), SIZE_MAX, is_never_taken, NULL, &wanted,
+                           &left);
     buf_clear(out);
     for (size_t i = 0; i < wanted.count + left.count; i++) {
         bool is_left = i >= wanted.count;
@@ -106,8 +107,8 @@ static void test_record(void **state UNUSED)
     desired_init(&left);
     ask(&bed, ALIAS_OF_SERVICE, "svc/default/web", "default/web", 1,
         " App.Example.com.,*.example.com ,");
-    external_aliases_build(bed.aliases, slice_str("alias/default/web"), is_never_taken, NULL,
-                           &wanted, &left);
+    external_aliases_build(bed.aliases, slice_str("alias/default/web"), SIZE_MAX, is_never_taken,
+                           NULL, &wanted, &left);
     assert_int_equal(wanted.count, 2);
     assert_true(
         slice_equal(desired_get(&wanted, 0).key, slice_str("/skydns/com/example/*/41d689bb")));
@@ -190,6 +191,50 @@ static void test_limit_of_a_namespace(void **state UNUSED)
     ask(&bed, ALIAS_OF_ROUTE, "ingress/a/7", "infra/in", 9, "");
     assert_int_equal(external_aliases_count(bed.aliases).names, EXTERNAL_ALIASES_NAMESPACE_MAX + 1);
     assert_int_equal(external_aliases_count(bed.aliases).refused, 1);
+    bed_close(&bed);
+}
+
+/* How many keys the owner gets whose name begins so. */
+static size_t count_wanted(struct bed *bed, size_t names_max, const char *prefix)
+{
+    struct desired wanted, left;
+    char *start = xasprintf("/skydns/com/example/%s", prefix);
+    size_t count = 0;
+    desired_init(&wanted);
+    desired_init(&left);
+    external_aliases_build(bed->aliases, slice_str("alias/infra/in"), names_max, is_never_taken,
+                           NULL, &wanted, &left);
+    for (size_t i = 0; i < wanted.count; i++) {
+        count += slice_has_prefix(desired_get(&wanted, i).key, slice_str(start));
+    }
+    assert_true(wanted.count + left.count == 111);
+    desired_fini(&wanted);
+    desired_fini(&left);
+    free(start);
+    return count;
+}
+
+/* Of more names than the Service may have, a namespace with many leaves room for the others. */
+static void test_shares(void **state UNUSED)
+{
+    struct bed bed;
+    char id[40], name[40];
+    bed_open(&bed);
+    for (int i = 0; i < 111; i++) {
+        const char *ns = i < 100 ? "many" : i < 110 ? "few" : "one";
+        (void)snprintf(id, sizeof(id), "ingress/%s/%d", ns, i);
+        (void)snprintf(name, sizeof(name), "%s%d.example.com", ns, i);
+        ask(&bed, ALIAS_OF_ROUTE, id, "infra/in", 9, name);
+    }
+    static const size_t rows[][4] = {
+        {111, 100, 10, 1}, {1000, 100, 10, 1}, {110, 99, 10, 1}, {41, 30, 10, 1},
+        {21, 10, 10, 1},   {20, 9, 9, 1},      {3, 1, 1, 1},     {0, 0, 0, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(count_wanted(&bed, rows[i][0], "many"), rows[i][1]);
+        assert_int_equal(count_wanted(&bed, rows[i][0], "few"), rows[i][2]);
+        assert_int_equal(count_wanted(&bed, rows[i][0], "one"), rows[i][3]);
+    }
     bed_close(&bed);
 }
 
@@ -350,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_limit_of_a_service),
         cmocka_unit_test(test_limit_of_a_namespace),
+        cmocka_unit_test(test_shares),
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_keys),
     };
