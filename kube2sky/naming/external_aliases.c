@@ -688,5 +688,7 @@ bool external_aliases_is_held(const struct external_aliases *aliases, struct sli
 
 struct external_aliases_counts external_aliases_count(const struct external_aliases *aliases)
 {
-    return aliases->counts;
+    struct external_aliases_counts counts = aliases->counts;
+    counts.held = aliases->held_count;
+    return counts;
 }

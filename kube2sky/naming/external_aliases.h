@@ -110,6 +110,7 @@ struct external_aliases_counts {
     size_t names;   /* that somebody has */
     size_t taken;   /* claims of names that lead elsewhere */
     size_t refused; /* claims of names that may not be written */
+    size_t held;    /* owners whose names are */
 };
 struct external_aliases_counts external_aliases_count(const struct external_aliases *aliases);
 

@@ -113,12 +113,19 @@ static bool is_in_sync(const struct reconciler *r)
     return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }
 
+/* Only a dry run waits for Ingresses and routes, as for everything that may be refused: it tells
+ * all that would be written. */
+static bool awaits_routes(const struct reconciler *r)
+{
+    return r->config.planned && r->aliases && external_aliases_count(r->aliases).held > 0;
+}
+
 /* Owners may have been held because of a kind that is complete now in their namespace. */
 static void check_completeness(struct reconciler *r)
 {
     uint64_t before = r->completions;
     r->completions = inventory_completions(r->config.inventory);
-    r->was_complete = inventory_is_complete(r->config.inventory);
+    r->was_complete = inventory_is_complete(r->config.inventory) && !awaits_routes(r);
     if (r->completions != before) {
         owners_hold_release(r->owners);
     }

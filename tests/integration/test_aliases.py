@@ -14,6 +14,7 @@ from kube import KubeError, pod, service
 from programs import http_get, wait_until
 from records import hash_of
 from test_config_map import config_map
+from test_kube_dry_run import dry_run
 from watched import Watched
 
 ANNOTATION = "dns.kube2sky/aliases"
@@ -386,6 +387,23 @@ def test_beside_external_dns(bed):
     bed.etcd.put_all({"/skydns/local/cluster/beside": '{"host":"192.0.2.1"}'})
     bed.wait_records("/skydns/local/cluster/beside", {"/skydns/local/cluster/beside": '{"host":"192.0.2.1"}'})
     assert bed.etcd.revision() == revision + 1  # nobody goes on writing
+
+
+def test_dry_run(bed):
+    """Tells external names, too, once Ingresses are listed."""
+    kube = bed.kube
+    kube.create("services", service("in", clusterIP="10.96.0.15"))
+    kube.create("ingresses", ingress("a", "a.example.com", ingressClassName="nginx"))
+    stale = alias("gone.example.com", "in")
+    bed.etcd.put_all(stale)
+    kube.control("delay", seconds=0.5, match="ingresses")
+    run = dry_run(bed, ZONES, "--ingress=nginx=default/in")
+    assert run.returncode == 3, run.stderr
+    for key, value in alias("a.example.com", "in").items():
+        assert f"+ {key} {value}\n" in run.stdout
+    for key in stale:
+        assert f"- {key}\n" in run.stdout
+    assert external(bed) == stale
 
 
 def test_many_hosts(bed):
