@@ -1,5 +1,6 @@
 #include "kube2sky/reconcile/planner_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/base/attributes.h"
@@ -140,16 +141,17 @@ static bool is_name_taken(const void *data, struct slice name_key, struct slice 
            (external_keys_revision(keys, key) && !external_keys_owner(keys, key).len);
 }
 
-static int name_aliases(struct planner *planner, const struct naming_config *naming,
-                        const struct owner *owner, struct err *err)
+/* Never too many: what does not fit is left out. */
+static void name_aliases(struct planner *planner, const struct naming_config *naming,
+                         const struct owner *owner)
 {
     const struct planner_config *config = &planner->config;
+    size_t names_max = naming_records_max(naming);
     owner_objects_clear(&planner->objects);
     claims_clear(&planner->claims);
     desired_clear(&planner->desired);
     desired_clear(&planner->others);
     planner->desired.bytes_max = naming_bytes_max(naming);
-    size_t names_max = naming_records_max(naming);
     if (config->aliases) {
         external_aliases_build(config->aliases, owner->id, names_max, is_name_taken,
                                config->external_keys, &planner->desired, &planner->others);
@@ -158,14 +160,8 @@ static int name_aliases(struct planner *planner, const struct naming_config *nam
         names_max = naming_bytes_max(naming) / EXTERNAL_ALIASES_RECORD_BYTES;
         external_aliases_build(config->aliases, owner->id, names_max, is_name_taken,
                                config->external_keys, &planner->desired, &planner->others);
+        assert(!planner->desired.is_beyond);
     }
-    size_t count = planner->desired.count, bytes = planner->desired.bytes.len;
-    if (count > naming_records_max(naming) || planner->desired.is_beyond) {
-        return err_set(err, ERR_TOO_LARGE,
-                       "%zu external names, %zu bytes: expected at most %zu and %zu", count, bytes,
-                       naming_records_max(naming), naming_bytes_max(naming));
-    }
-    return 0;
 }
 
 static int name_owner(struct planner *planner, const struct naming_config *naming,
@@ -174,7 +170,7 @@ static int name_owner(struct planner *planner, const struct naming_config *namin
     int r = 0;
     planner_forget_names(planner);
     if (owner_is_alias(owner)) {
-        r = name_aliases(planner, naming, owner, err);
+        name_aliases(planner, naming, owner);
     } else {
         inventory_get(planner->config.inventory, owner->id, &planner->objects);
         r = naming_build(naming, &planner->objects, &planner->desired, &planner->claims, err);

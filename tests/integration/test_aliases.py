@@ -389,6 +389,21 @@ def test_beside_external_dns(bed):
     assert bed.etcd.revision() == revision + 1  # nobody goes on writing
 
 
+def test_shares(bed):
+    """Of more names than the ingress controller's Service may have, each namespace gets as many as the others."""
+    kube = bed.kube
+    for namespace, count in (("infra", 0), ("many", 6), ("few", 2)):
+        kube.create_namespace(namespace)
+        hosts = [f"{namespace}{i}.example.com" for i in range(count)]
+        if hosts:
+            kube.create("ingresses", ingress("shop", *hosts, namespace=namespace, ingressClassName="nginx"))
+    kube.create("services", service("in", namespace="infra", clusterIP="10.96.0.15"))
+    bed.start_kube2sky(ZONES, "--ingress=nginx=infra/in", "--max-owner-keys=4")
+    names = [key.split("/")[4] for key in external(bed)]
+    assert sorted(name[:3] for name in names) == ["few", "few", "man", "man"]
+    assert metric(bed, "aliases_left") == 4
+
+
 def test_dry_run(bed):
     """Tells external names, too, once Ingresses are listed."""
     kube = bed.kube
