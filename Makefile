@@ -58,7 +58,7 @@ FLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 FLAGS_debug   := -O0 -g3
 FLAGS_asan    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FLAGS_tsan    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
-FLAGS_cov     := $(FLAGS_release) --coverage
+FLAGS_cov     := $(filter-out -g,$(FLAGS_release)) --coverage
 FLAGS_fuzz    := -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link $(if $(filter address%,$(FUZZ_SANITIZE)), \
                  -O1 -fsanitize=$(FUZZ_SANITIZE) -fno-sanitize-recover=undefined, \
                  -O2 $(addprefix -fsanitize=,$(FUZZ_SANITIZE)) $(addprefix -fsanitize-trap=,$(FUZZ_SANITIZE)))
@@ -94,7 +94,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit for-integration check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -251,10 +251,11 @@ run:
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tests/support/run.py --bin $(B)/bin
 
-# SHARE=release and SHARE=asan leave out what the other one does (.ci/run).
+# SHARE=release and SHARE=asan leave out what the other one does (.ci/run): release builds no unit programs, since none
+# of its own runs.
 SHARE ?=
 check: deps
-	@$(MAKE) --no-print-directory tests $(INSTRUCTIONS_BIN)
+	@$(MAKE) --no-print-directory $(if $(filter release,$(SHARE)),for-integration,tests) $(INSTRUCTIONS_BIN)
 	@$(PYTHON) tests/support/check.py --build $(B) $(SHARE:%=--share %)
 
 # Everything, for a release and before a large change is called done: over an hour.
@@ -287,7 +288,8 @@ endif
 one: $(if $(filter tests/integration/%,$(ONE)),all $(NEEDS_$(notdir $(ONE))),$(ONE:%=$(B)/%))
 	@$(PYTHON) tests/support/one.py --build $(B) $(ONE_TEST)
 
-check-integration: all $(NEEDS_test_bench) $(NEEDS_test_bench_start) $(NEEDS_test_bench_clients) $(NEEDS_test_bench_instructions) $(NEEDS_test_encodings)
+for-integration: all $(NEEDS_test_bench) $(NEEDS_test_bench_start) $(NEEDS_test_bench_clients) $(NEEDS_test_bench_instructions) $(NEEDS_test_encodings)
+check-integration: for-integration
 	@$(PYTHON) tests/support/check.py --build $(B) --only integration
 
 # Faults of etcd and of the network to it that take long, or need root for namespaces.
@@ -339,7 +341,7 @@ screenshots: all
 # Lines that unit tests and fuzz corpora run, of each program at least its floor; FILES='skydns/pages/*' lists the others.
 FILES ?=
 coverage: deps
-	@$(MAKE) --no-print-directory VARIANT=cov tests
+	@$(MAKE) --no-print-directory VARIANT=cov programs unit
 	@$(PYTHON) tests/support/line_coverage.py --build $(BUILD)/cov --reset
 	@$(PYTHON) tests/support/check.py --build $(BUILD)/cov --only unit
 	@$(PYTHON) tests/support/line_coverage.py --build $(BUILD)/cov $(if $(FILES),--files $(FILES:%='%'))
