@@ -22,7 +22,7 @@ PREFIX = "2001:db8:64::/96"
 NO_DATA = reply(authority=[soa(".", 120, 120)])
 FAILED = reply(rcode="SERVFAIL")
 AAAA, A = "AAAA", "A"
-COUNT = 300
+COUNT = 200
 
 
 def mapped(prefix: str, ipv4: str) -> str:
