@@ -88,8 +88,8 @@ bool follow_override(struct follow *f, struct follow_chain *chain, const struct 
                      struct slice name)
 {
     struct override_match match;
-    if (!override_may_match(f->config, f->view.store)) {
-        return follow_chain_hosts(f, chain, lower, name);
+    if (!override_may_match(f->config, f->view.store) || engine_config_zone(f->config, lower)) {
+        return follow_chain_hosts(f, chain, lower, name); /* or in a stub zone below a domain */
     }
     bool is_known = override_match_alias(f, lower, &match) && flatten(f, chain, &match, name);
     if (is_known) {
