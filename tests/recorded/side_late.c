@@ -319,7 +319,7 @@ static void side_look_up_one(struct side_late *late, const struct external_quest
     struct forwarder_wait wait = {.cb = side_on_external, .data = &lookup};
     struct slice message;
     uint8_t wire[UPSTREAM_QUERY_MAX];
-    *lookup.answer = (struct external_answer){*question, EXTERNAL_FAILED, slice_of(NULL, 0)};
+    *lookup.answer = (struct external_answer){.question = *question, .outcome = EXTERNAL_FAILED};
     dname_lower(&upstream.name);
     side->calls.step(side->calls.data, late->asked.number, SIDE_LOOK_UP, wire,
                      upstream_query_write(&upstream, 0, wire));
