@@ -56,7 +56,7 @@ const struct histogram_scale dns_latency_scale = {
     .sum_decimals = -1,
 };
 
-static void log_result(const struct dns_probe *probe, bool had_failed)
+static void dns_probe_log_result(const struct dns_probe *probe, bool had_failed)
 {
     const char *label = probe->config.target->label;
     log_debug("DNS run ended", LOG_STR("label", label),
@@ -75,7 +75,7 @@ static void log_result(const struct dns_probe *probe, bool had_failed)
     }
 }
 
-static void record(struct dns_probe *probe, bool has_failed)
+static void dns_probe_record(struct dns_probe *probe, bool has_failed)
 {
     bool had_failed = probe->has_failed;
     probe->has_failed = has_failed;
@@ -87,7 +87,7 @@ static void record(struct dns_probe *probe, bool has_failed)
     } else {
         histogram_observe(&probe->counts.latency, &dns_latency_scale, probe->latency_us);
     }
-    log_result(probe, had_failed);
+    dns_probe_log_result(probe, had_failed);
 }
 
 static void record_error(struct dns_probe *probe, const char *doing, int code)
@@ -95,13 +95,13 @@ static void record_error(struct dns_probe *probe, const char *doing, int code)
     char server[DNS_SERVER_TEXT_MAX];
     (void)snprintf(probe->error, sizeof(probe->error), "%s %s: %s", doing,
                    dns_target_server(probe->config.target, server), err_code_text(code));
-    record(probe, true);
+    dns_probe_record(probe, true);
 }
 
 static void record_text(struct dns_probe *probe, const char *error)
 {
     (void)snprintf(probe->error, sizeof(probe->error), "%s", error); /* ERROR_MAX is enough */
-    record(probe, true);
+    dns_probe_record(probe, true);
 }
 
 static void record_reply(struct dns_probe *probe, const struct dns_reply *reply)
@@ -113,7 +113,7 @@ static void record_reply(struct dns_probe *probe, const struct dns_reply *reply)
                        dname_to_text(&probe->config.target->question.name, name),
                        dns_rcode_text(reply->rcode, rcode)); /* ERROR_MAX is enough */
     }
-    record(probe, !is_ok);
+    dns_probe_record(probe, !is_ok);
 }
 
 /* ---- One run ---- */
@@ -148,11 +148,11 @@ static void catch_up(struct dns_probe *probe)
 }
 
 /* Reads what came for the current run, and ends it. False: not its reply, and the run goes on. */
-static bool take_reply(struct dns_probe *probe, const uint8_t *bytes, size_t len)
+static bool dns_probe_take_reply(struct dns_probe *probe, const uint8_t *bytes, size_t len)
 {
     struct dns_reply reply;
     switch (dns_reply_read(&probe->config.target->question, probe->id, bytes, len, &reply)) {
-    case DNS_REPLY_FOREIGN:
+    case DNS_REPLY_EXTERNAL:
         return false;
     case DNS_REPLY_MALFORMED:
         end_run(probe);
@@ -169,7 +169,7 @@ static bool take_reply(struct dns_probe *probe, const uint8_t *bytes, size_t len
 
 /* ---- Over UDP ---- */
 
-static void on_readable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
+static void dns_probe_on_readable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
 {
     struct dns_probe *probe = w->data;
     uint8_t bytes[DNS_REPLY_MAX];
@@ -184,7 +184,7 @@ static void on_readable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED
         catch_up(probe);
         return;
     }
-    (void)take_reply(probe, bytes, (size_t)n); /* else it waits for the next datagram */
+    (void)dns_probe_take_reply(probe, bytes, (size_t)n); /* else it waits for the next datagram */
 }
 
 /* A datagram that cannot be sent counts as lost: it is repeated until the timeout. */
@@ -196,7 +196,7 @@ static void on_resend(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSE
 }
 
 /* Returns the connected socket with the query sent, or -errno. */
-static int open_socket(struct dns_probe *probe)
+static int dns_probe_open_socket(struct dns_probe *probe)
 {
     const struct dns_target *target = probe->config.target;
     CLEANUP_CLOSE int fd =
@@ -210,7 +210,7 @@ static int open_socket(struct dns_probe *probe)
 
 static bool start_datagram(struct dns_probe *probe)
 {
-    int fd = open_socket(probe);
+    int fd = dns_probe_open_socket(probe);
     if (fd < 0) {
         record_error(probe, "send to", fd);
         return false;
@@ -225,14 +225,14 @@ static bool start_datagram(struct dns_probe *probe)
 
 /* ---- Over TLS and HTTPS ---- */
 
-static void on_stream_end(void *data, struct slice reply, const struct err *err)
+static void dns_probe_on_stream_end(void *data, struct slice reply, const struct err *err)
 {
     struct dns_probe *probe = data;
     if (err) {
         end_run(probe);
         record_text(probe, err->msg);
         catch_up(probe);
-    } else if (!take_reply(probe, (const uint8_t *)reply.ptr, reply.len)) {
+    } else if (!dns_probe_take_reply(probe, (const uint8_t *)reply.ptr, reply.len)) {
         end_run(probe);
         record_text(probe, "malformed reply: not to this query");
         catch_up(probe);
@@ -249,7 +249,7 @@ static void refresh_files(struct dns_probe *probe)
     case TLS_READ_AGAIN:
         log_info("TLS files read again");
         break;
-    case TLS_KEPT:
+    case TLS_READ_FAILED:
         log_warn("new TLS files cannot be used, keeping the old ones", LOG_STR("error", err.msg));
         break;
     }
@@ -262,7 +262,7 @@ static bool start_stream(struct dns_probe *probe)
         .target = probe->config.target,
         .tls = probe->config.tls,
         .message = slice_of(probe->query, probe->query_len),
-        .on_end = on_stream_end,
+        .on_end = dns_probe_on_stream_end,
         .data = probe,
     };
     struct err err;
@@ -277,7 +277,7 @@ static bool start_stream(struct dns_probe *probe)
 
 /* ---- Over any ---- */
 
-static void on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+static void dns_probe_on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct dns_probe *probe = w->data;
     const char *doing = probe->stream ? tls_query_doing(probe->stream) : "no reply from";
@@ -313,7 +313,7 @@ static void start_run(struct dns_probe *probe)
     }
 }
 
-static void on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+static void dns_probe_on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct dns_probe *probe = w->data;
     if (is_running(probe)) {
@@ -332,10 +332,10 @@ struct dns_probe *dns_probe_new(struct ev_loop *loop, const struct dns_probe_con
     probe->config = *config;
     probe->has_failed = config->settings.starts_unhealthy;
     (void)snprintf(probe->error, sizeof(probe->error), "waiting for first probe");
-    ev_timer_init(&probe->tick, on_tick, 0., (double)config->settings.period_ms / 1000);
+    ev_timer_init(&probe->tick, dns_probe_on_tick, 0., (double)config->settings.period_ms / 1000);
     ev_init(&probe->resend, on_resend);
-    ev_init(&probe->timeout, on_timeout);
-    ev_init(&probe->readable, on_readable);
+    ev_init(&probe->timeout, dns_probe_on_timeout);
+    ev_init(&probe->readable, dns_probe_on_readable);
     probe->readable.fd = -1;
     probe->tick.data = probe->resend.data = probe->timeout.data = probe->readable.data = probe;
     return probe;

@@ -18,7 +18,7 @@ static bool is_label_byte(char c)
 }
 
 /* False: not letters, digits and _ only, or too long. */
-static bool take_label(struct slice text, char out[DNS_LABEL_TEXT_MAX])
+static bool dns_target_take_label(struct slice text, char out[DNS_LABEL_TEXT_MAX])
 {
     for (size_t i = 0; i < text.len; i++) {
         if (!is_label_byte(text.ptr[i])) {
@@ -69,7 +69,7 @@ static struct slice take_until(struct slice *text, const char *stops)
 }
 
 /* False: does not fit, or is empty. */
-static bool copy_text(struct slice text, char *out, size_t size)
+static bool dns_target_copy_text(struct slice text, char *out, size_t size)
 {
     if (text.len == 0 || text.len >= size) {
         return false;
@@ -80,7 +80,7 @@ static bool copy_text(struct slice text, char *out, size_t size)
 }
 
 /* "10.0.0.10", "10.0.0.10:53", "fd00::10", "[fd00::10]", "[fd00::10]:53". */
-static bool parse_address(struct slice text, uint16_t default_port, struct addr *ret)
+static bool dns_target_parse_address(struct slice text, uint16_t default_port, struct addr *ret)
 {
     char copy[ADDR_TEXT_MAX];
     struct slice bare = text;
@@ -92,7 +92,7 @@ static bool parse_address(struct slice text, uint16_t default_port, struct addr 
         *ret = addr_of_ip(&ip, default_port);
         return true;
     }
-    return copy_text(text, copy, sizeof(copy)) && addr_parse(copy, ret, NULL) == 0;
+    return dns_target_copy_text(text, copy, sizeof(copy)) && addr_parse(copy, ret, NULL) == 0;
 }
 
 /* What may stand in a request's first line (RFC 3986 3.3, and a query). */
@@ -100,7 +100,7 @@ static bool parse_path(struct slice text, char out[DNS_PATH_MAX])
 {
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+;=:@%/?";
-    return copy_text(text, out, DNS_PATH_MAX) && strspn(out, allowed) == text.len;
+    return dns_target_copy_text(text, out, DNS_PATH_MAX) && strspn(out, allowed) == text.len;
 }
 
 /* Behind the #: a host name or an IP address. It becomes part of a request, too. */
@@ -110,12 +110,12 @@ static bool parse_tls_name(struct slice text, char out[DNS_TLS_NAME_MAX])
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
     struct dname name;
     struct ip ip;
-    return copy_text(text, out, DNS_TLS_NAME_MAX) &&
+    return dns_target_copy_text(text, out, DNS_TLS_NAME_MAX) &&
            (ip_parse(text, &ip) ||
             (strspn(out, allowed) == text.len && dname_from_text(text, &name) && name.len > 1));
 }
 
-static enum dns_protocol protocol_of(struct slice text)
+static enum dns_protocol dns_target_protocol_of(struct slice text)
 {
     for (enum dns_protocol p = DNS_OVER_TLS; p <= DNS_OVER_HTTPS; p++) {
         if (slice_has_prefix(text, slice_str(schemes[p].prefix))) {
@@ -127,14 +127,14 @@ static enum dns_protocol protocol_of(struct slice text)
 
 static bool parse_server(struct slice text, struct dns_target *t)
 {
-    t->protocol = protocol_of(text);
+    t->protocol = dns_target_protocol_of(text);
     const struct scheme *scheme = &schemes[t->protocol];
     struct slice rest =
         slice_of(text.ptr + strlen(scheme->prefix), text.len - strlen(scheme->prefix));
     const char *behind_address[] = {
         [DNS_OVER_UDP] = "", [DNS_OVER_TLS] = "#", [DNS_OVER_HTTPS] = "/#"};
-    if (!parse_address(take_until(&rest, behind_address[t->protocol]), scheme->default_port,
-                       &t->server)) {
+    if (!dns_target_parse_address(take_until(&rest, behind_address[t->protocol]),
+                                  scheme->default_port, &t->server)) {
         return false;
     }
     struct slice path = take_until(&rest, "#");
@@ -155,14 +155,14 @@ const char *dns_target_server(const struct dns_target *target, char out[DNS_SERV
 
 /* ---- The name, and all of it ---- */
 
-static int parse_name(struct slice text, struct dns_target *t, struct err *err)
+static int dns_target_parse_name(struct slice text, struct dns_target *t, struct err *err)
 {
     const char *equals = text.len ? memchr(text.ptr, '=', text.len) : NULL;
     struct slice name = text;
     if (equals) {
         struct slice label = slice_of(text.ptr, (size_t)(equals - text.ptr));
         name = slice_of(equals + 1, text.len - label.len - 1);
-        if (!take_label(label, t->label)) {
+        if (!dns_target_take_label(label, t->label)) {
             return err_set(err, ERR_USAGE, "label `%.*s`: expected letters, digits and _, 1-%d",
                            (int)label.len, label.ptr, DNS_LABEL_TEXT_MAX - 1);
         }
@@ -184,7 +184,7 @@ int dns_target_parse(const char *text, struct dns_target *ret_target, struct err
         .question.type = DNS_TYPE_A,
         .server = addr_of_ip(&loopback, schemes[DNS_OVER_UDP].default_port),
     };
-    int r = parse_name(next_part(&text), &t, err);
+    int r = dns_target_parse_name(next_part(&text), &t, err);
     if (r < 0) {
         return r;
     }

@@ -44,7 +44,8 @@ static void add_commands(struct probes *probes, struct ev_loop *loop, const stru
     }
 }
 
-static void add_dns(struct probes *probes, struct ev_loop *loop, const struct options *o)
+static void exechealthz_add_dns(struct probes *probes, struct ev_loop *loop,
+                                const struct options *o)
 {
     for (size_t i = 0; i < o->dns_count; i++) {
         struct dns_probe_config config = {
@@ -78,7 +79,7 @@ static void free_probes(struct probes *probes)
     tls_client_free(probes->tls);
 }
 
-static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int events UNUSED)
+static void exechealthz_on_stop_signal(struct ev_loop *loop, ev_signal *w, int events UNUSED)
 {
     log_info("stopping", LOG_STR("signal", strsignal(w->signum)));
     service_manager_stopping(w->data);
@@ -86,11 +87,12 @@ static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int events UNUSED
 }
 
 /* Runs until a signal or /quit. */
-static void run(struct ev_loop *loop, struct probes *probes, struct service_manager *manager)
+static void exechealthz_run(struct ev_loop *loop, struct probes *probes,
+                            struct service_manager *manager)
 {
     ev_signal stop[2];
-    ev_signal_init(&stop[0], on_stop_signal, SIGTERM);
-    ev_signal_init(&stop[1], on_stop_signal, SIGINT);
+    ev_signal_init(&stop[0], exechealthz_on_stop_signal, SIGTERM);
+    ev_signal_init(&stop[1], exechealthz_on_stop_signal, SIGINT);
     for (size_t i = 0; i < ARRAY_LEN(stop); i++) {
         stop[i].data = manager;
         ev_signal_start(loop, &stop[i]);
@@ -145,7 +147,7 @@ static int listen_and_run(struct ev_loop *loop, struct probes *probes, const str
         log_plain("exechealthz", advice.msg);
     } else {
         log_settings(o);
-        run(loop, probes, manager);
+        exechealthz_run(loop, probes, manager);
     }
     http_server_free(server);
     pages_free(pages);
@@ -153,7 +155,7 @@ static int listen_and_run(struct ev_loop *loop, struct probes *probes, const str
 }
 
 /* Returns the exit status. */
-static int serve(const struct options *o)
+static int exechealthz_serve(const struct options *o)
 {
     static struct probes probes; /* zero; too large for a small stack */
     struct err err = {0};
@@ -169,7 +171,7 @@ static int serve(const struct options *o)
     service_manager_init(&manager, loop);
     reaper_start(&probes.reaper, loop);
     add_commands(&probes, loop, o);
-    add_dns(&probes, loop, o);
+    exechealthz_add_dns(&probes, loop, o);
     int r = listen_and_run(loop, &probes, o, &manager);
     free_probes(&probes);
     reaper_stop(&probes.reaper);
@@ -182,7 +184,7 @@ int main(int argc, char **argv)
 {
     static struct options options;
     struct err err = {0};
-    int r = options_parse(argc, argv, &options, &err);
+    int r = exechealthz_options_parse(argc, argv, &options, &err);
     if (r == FLAGS_HELP) {
         return 0;
     }
@@ -201,7 +203,7 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN); /* a closed log must not end the probe */
     process_metrics_open();
     log_start();
-    r = serve(&options);
+    r = exechealthz_serve(&options);
     log_stop(LOG_STOP_MS);
     return r;
 }

@@ -11,7 +11,8 @@
 
 enum command_count { RUNS, FAILURES, TIMEOUTS };
 
-static uint64_t count_of(const struct probe_counts *counts, enum command_count which)
+static uint64_t exechealthz_metrics_count_of(const struct probe_counts *counts,
+                                             enum command_count which)
 {
     switch (which) {
     case RUNS:
@@ -39,7 +40,7 @@ static void write_counts(struct metrics_page *page, const struct metrics_sources
         for (size_t k = 0; k < sources->probe_count; k++) {
             const struct probe *probe = sources->probes[k];
             metrics_sample(page, METRIC_LABELS({"path", probe_path(probe)}),
-                           count_of(probe_counts(probe), families[i].which));
+                           exechealthz_metrics_count_of(probe_counts(probe), families[i].which));
         }
     }
 }
@@ -78,7 +79,7 @@ static void write_dns_probe(struct metrics_page *page, const struct dns_probe *p
     metrics_counter(page, name, "Runs without an answer.", counts->failures);
 }
 
-void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
+void exechealthz_metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "exechealthz_");
     metrics_process(&page, sources->start_s);

@@ -20,6 +20,6 @@ struct metrics_sources {
 };
 
 /* Appends the page. */
-void metrics_table_write(const struct metrics_sources *sources, struct buf *out);
+void exechealthz_metrics_table_write(const struct metrics_sources *sources, struct buf *out);
 
 #endif

@@ -21,8 +21,8 @@ struct given {
     int64_t port;
 };
 
-static int parse_flags(int argc, char *const *argv, struct given *given, struct options *o,
-                       struct err *err)
+static int exechealthz_options_parse_flags(int argc, char *const *argv, struct given *given,
+                                           struct options *o, struct err *err)
 {
     const struct flag table[] = {
         {"cmd", FLAG_STRING_LIST, &given->commands,
@@ -130,7 +130,7 @@ static int pair_commands(const struct given *given, struct options *o, struct er
 
 /* ---- DNS ---- */
 
-static int add_dns(struct options *o, const char *text, struct err *err)
+static int exechealthz_options_add_dns(struct options *o, const char *text, struct err *err)
 {
     struct dns_target *target = &o->dns[o->dns_count];
     int r = dns_target_parse(text, target, err);
@@ -202,7 +202,7 @@ static int use_dns_alone(const struct given *given, struct options *o, struct er
 static int take_probes(const struct given *given, struct options *o, struct err *err)
 {
     for (size_t i = 0; i < given->dns.count; i++) {
-        int r = add_dns(o, given->dns.items[i], err);
+        int r = exechealthz_options_add_dns(o, given->dns.items[i], err);
         if (r < 0) {
             return r;
         }
@@ -211,7 +211,8 @@ static int take_probes(const struct given *given, struct options *o, struct err 
                                                   : pair_commands(given, o, err);
 }
 
-static int take_address(const struct given *given, struct options *o, struct err *err)
+static int exechealthz_options_take_address(const struct given *given, struct options *o,
+                                            struct err *err)
 {
     struct ip ip;
     if (!ip_parse(slice_str(given->address), &ip)) {
@@ -222,16 +223,17 @@ static int take_address(const struct given *given, struct options *o, struct err
     return 0;
 }
 
-int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
+int exechealthz_options_parse(int argc, char *const *argv, struct options *ret_options,
+                              struct err *err)
 {
     struct given given = {.address = "0.0.0.0", .port = 8080};
     struct options o = {.probes = {.period_ms = 2000, .latency_ms = 30000},
                         .dns_files = {.ca = "", .cert = "", .key = ""},
                         .log_level = LOG_LEVEL_INFO,
                         .healthcheck = ""};
-    int r = parse_flags(argc, argv, &given, &o, err);
+    int r = exechealthz_options_parse_flags(argc, argv, &given, &o, err);
     if (r == 0) {
-        r = take_address(&given, &o, err);
+        r = exechealthz_options_take_address(&given, &o, err);
     }
     if (r == 0) {
         r = take_probes(&given, &o, err);

@@ -40,7 +40,7 @@ struct options {
 bool options_have_tls(const struct options *o);
 
 /* 0; FLAGS_HELP after printing help; ERR_USAGE with a message. Only 0 sets *ret_options. */
-int options_parse(int argc, char *const *argv, struct options *ret_options,
-                  struct err *err) MUST_CHECK;
+int exechealthz_options_parse(int argc, char *const *argv, struct options *ret_options,
+                              struct err *err) MUST_CHECK;
 
 #endif

@@ -80,7 +80,7 @@ static void handle_metrics(void *data, const struct http_request *request UNUSED
         .dns_count = config->dns_count,
     };
     reply->content_type = metrics_content_type;
-    metrics_table_write(&sources, &reply->body);
+    exechealthz_metrics_table_write(&sources, &reply->body);
 }
 
 /* ---- The old program's pages ---- */
@@ -113,7 +113,7 @@ static void handle_quit(void *data, const struct http_request *request,
 
 /* ---- Routes ---- */
 
-static struct entry *add(struct pages *pages, const char *path, http_handler handler)
+static struct entry *pages_add(struct pages *pages, const char *path, http_handler handler)
 {
     struct entry *entry = &pages->entries[pages->count];
     entry->pages = pages;
@@ -123,7 +123,7 @@ static struct entry *add(struct pages *pages, const char *path, http_handler han
 
 static void add_healthcheck(struct pages *pages, size_t index)
 {
-    struct entry *entry = add(pages, pages->entries[pages->count].path, handle_healthcheck);
+    struct entry *entry = pages_add(pages, pages->entries[pages->count].path, handle_healthcheck);
     entry->index = index;
     (void)snprintf(entry->path, sizeof(entry->path), "%s%s", healthcheck_folder,
                    dns_probe_target(pages->config.dns_probes[index])->label); /* fits */
@@ -139,18 +139,18 @@ struct pages *pages_new(const struct pages_config *config)
     pages->routes = xcalloc(max, sizeof(*pages->routes));
     pages->entries = xcalloc(max, sizeof(*pages->entries));
     for (size_t i = 0; i < config->probe_count; i++) {
-        add(pages, probe_path(config->probes[i]), handle_command)->index = i;
+        pages_add(pages, probe_path(config->probes[i]), handle_command)->index = i;
     }
     if (config->dns_url) {
-        (void)add(pages, config->dns_url, handle_all_dns);
+        (void)pages_add(pages, config->dns_url, handle_all_dns);
     }
     for (size_t i = 0; i < config->dns_count; i++) {
         add_healthcheck(pages, i);
     }
-    (void)add(pages, "/metrics", handle_metrics);
+    (void)pages_add(pages, "/metrics", handle_metrics);
     if (config->has_legacy_pages) {
-        (void)add(pages, "/quit", handle_quit);
-        (void)add(pages, "*", handle_index);
+        (void)pages_add(pages, "/quit", handle_quit);
+        (void)pages_add(pages, "*", handle_index);
     }
     return pages;
 }

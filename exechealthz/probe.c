@@ -52,14 +52,14 @@ struct probe {
     struct probe_counts counts;
 };
 
-static struct probe *probe_of(struct reaper_child *child)
+static struct probe *exechealthz_probe_of(struct reaper_child *child)
 {
     return (struct probe *)(void *)((char *)child - offsetof(struct probe, child));
 }
 
 /* ---- Results ---- */
 
-static void log_result(const struct probe *probe, bool had_failed, int64_t duration_us)
+static void probe_log_result(const struct probe *probe, bool had_failed, int64_t duration_us)
 {
     const struct outcome *last = &probe->last;
     bool has_failed = last->error[0] != '\0';
@@ -79,7 +79,7 @@ static void log_result(const struct probe *probe, bool had_failed, int64_t durat
 }
 
 /* Swaps the run's output into the last result, whose buffer serves the next run. */
-static void record(struct probe *probe, const char *error)
+static void probe_record(struct probe *probe, const char *error)
 {
     struct outcome *last = &probe->last;
     struct buf old = last->output;
@@ -95,7 +95,7 @@ static void record(struct probe *probe, const char *error)
     probe->counts.failures += error[0] != '\0';
     probe->counts.timeouts += probe->is_timed_out;
     histogram_observe_us(&probe->counts.duration, duration_us);
-    log_result(probe, had_failed, duration_us);
+    probe_log_result(probe, had_failed, duration_us);
 }
 
 /* How a child ended, in the old program's words, which alerts match. */
@@ -157,7 +157,7 @@ static void on_output(struct ev_loop *loop, ev_io *w, int events UNUSED)
     }
 }
 
-static void on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+static void probe_on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct probe *probe = w->data;
     probe->is_timed_out = true;
@@ -170,7 +170,7 @@ static void start_command(struct probe *probe);
 
 static void on_exit_of_shell(struct reaper_child *child, const siginfo_t *info)
 {
-    struct probe *probe = probe_of(child);
+    struct probe *probe = exechealthz_probe_of(child);
     char error[ERROR_MAX];
     (void)kill(-child->pid, SIGKILL); /* anything the shell left behind */
     /* A process that left the group may write forever: read at most one pipe's capacity. */
@@ -180,7 +180,7 @@ static void on_exit_of_shell(struct reaper_child *child, const siginfo_t *info)
     (void)close(probe->output_fd); /* read side only */
     child->pid = 0;
     describe_end(info, error);
-    record(probe, error);
+    probe_record(probe, error);
     if (probe->tick_missed) {
         probe->tick_missed = false;
         start_command(probe);
@@ -244,7 +244,7 @@ static void start_command(struct probe *probe)
     if (r != 0) {
         char error[ERROR_MAX];
         (void)snprintf(error, sizeof(error), "start sh: %s", err_code_text(-r)); /* fits */
-        record(probe, error);
+        probe_record(probe, error);
         return;
     }
     log_debug("run started", LOG_STR("path", probe->config.path), LOG_INT("pid", pid));
@@ -257,7 +257,7 @@ static void start_command(struct probe *probe)
     ev_timer_start(probe->loop, &probe->timeout);
 }
 
-static void on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+static void probe_on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct probe *probe = w->data;
     if (probe->child.pid != 0) {
@@ -283,9 +283,9 @@ struct probe *probe_new(struct ev_loop *loop, struct reaper *reaper,
     if (config->settings.starts_unhealthy) {
         (void)snprintf(probe->last.error, ERROR_MAX, "waiting for first run"); /* fits */
     }
-    ev_timer_init(&probe->tick, on_tick, config->settings.starts_unhealthy ? 0. : period_s,
+    ev_timer_init(&probe->tick, probe_on_tick, config->settings.starts_unhealthy ? 0. : period_s,
                   period_s);
-    ev_init(&probe->timeout, on_timeout);
+    ev_init(&probe->timeout, probe_on_timeout);
     ev_init(&probe->output_ready, on_output);
     probe->tick.data = probe->timeout.data = probe->output_ready.data = probe;
     return probe;

@@ -5,7 +5,7 @@
 
 #include "common/base/attributes.h"
 
-static struct reaper_child *take(struct reaper *reaper, pid_t pid)
+static struct reaper_child *reaper_find_child(struct reaper *reaper, pid_t pid)
 {
     for (struct reaper_child **at = &reaper->children; *at; at = &(*at)->next) {
         struct reaper_child *child = *at;
@@ -27,7 +27,7 @@ static void on_sigchld(struct ev_loop *loop UNUSED, ev_signal *w, int events UNU
             return;
         }
         pid_t pid = info.si_pid;
-        struct reaper_child *child = take(reaper, pid);
+        struct reaper_child *child = reaper_find_child(reaper, pid);
         if (child) {
             child->on_exit(child, &info);
         }

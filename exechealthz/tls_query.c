@@ -62,7 +62,7 @@ static void fail_as(struct tls_query *query, const char *doing, int code, const 
     query->config.on_end(query->config.data, slice_of(NULL, 0), &err);
 }
 
-static void fail(struct tls_query *query, int code, const char *reason)
+static void tls_query_fail(struct tls_query *query, int code, const char *reason)
 {
     fail_as(query, tls_query_doing(query), code, reason);
 }
@@ -70,10 +70,10 @@ static void fail(struct tls_query *query, int code, const char *reason)
 static void fail_session(struct tls_query *query, int code)
 {
     const struct err *why = tls_session_failure(query->session);
-    fail(query, why ? why->code : code, why ? why->msg : err_code_text(code));
+    tls_query_fail(query, why ? why->code : code, why ? why->msg : err_code_text(code));
 }
 
-static void succeed(struct tls_query *query, struct slice reply)
+static void tls_query_succeed(struct tls_query *query, struct slice reply)
 {
     ev_io_stop(query->config.loop, &query->ready);
     query->config.on_end(query->config.data, reply, NULL);
@@ -81,7 +81,7 @@ static void succeed(struct tls_query *query, struct slice reply)
 
 /* ---- Its steps ---- */
 
-static void wait_for(struct tls_query *query, int events)
+static void tls_query_wait_for(struct tls_query *query, int events)
 {
     ev_io_stop(query->config.loop, &query->ready);
     ev_io_modify(&query->ready, events);
@@ -107,7 +107,7 @@ static struct slice message_of(const struct tls_query *query)
 }
 
 /* As soon as it is known: the rest need not come. */
-static int check_response(const struct http_response *http, struct err *err)
+static int tls_query_check_response(const struct http_response *http, struct err *err)
 {
     if (http->status != 0 && http->status != 200) {
         return err_set(err, ERR_REFUSED, "HTTP status %s", http->reason);
@@ -122,16 +122,16 @@ static int check_response(const struct http_response *http, struct err *err)
 }
 
 /* Adds what was received; len 0: the server's end. True when that was the query's end. */
-static bool take_reply(struct tls_query *query, const uint8_t *bytes, size_t len)
+static bool tls_query_take_reply(struct tls_query *query, const uint8_t *bytes, size_t len)
 {
     struct err err;
     if (!is_https(query)) {
         if (len == 0) {
-            fail(query, ERR_UNAVAILABLE, "the server closed the connection");
+            tls_query_fail(query, ERR_UNAVAILABLE, "the server closed the connection");
             return true;
         }
         if (add_message(query, slice_of(bytes, len)) == 0) {
-            succeed(query, message_of(query));
+            tls_query_succeed(query, message_of(query));
             return true;
         }
         return false;
@@ -139,7 +139,7 @@ static bool take_reply(struct tls_query *query, const uint8_t *bytes, size_t len
     int r = len > 0 ? http_response_add(&query->http, slice_of(bytes, len), &err)
                     : http_response_end(&query->http, &err);
     struct err refusal;
-    int refused = check_response(&query->http, &refusal);
+    int refused = tls_query_check_response(&query->http, &refusal);
     if (refused < 0) {
         fail_as(query, "reply of", refused, refusal.msg);
         return true;
@@ -149,7 +149,7 @@ static bool take_reply(struct tls_query *query, const uint8_t *bytes, size_t len
         return true;
     }
     if (query->http.part == HTTP_RESPONSE_DONE) {
-        succeed(query, buf_slice(&query->http.body));
+        tls_query_succeed(query, buf_slice(&query->http.body));
         return true;
     }
     return false;
@@ -161,25 +161,25 @@ static void await_reply(struct tls_query *query)
     for (;;) {
         ssize_t n = tls_session_recv(query->session, bytes, sizeof(bytes));
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-            wait_for(query, EV_READ);
+            tls_query_wait_for(query, EV_READ);
             return;
         }
         if (n < 0) {
             fail_session(query, -errno);
             return;
         }
-        if (take_reply(query, bytes, (size_t)n)) {
+        if (tls_query_take_reply(query, bytes, (size_t)n)) {
             return;
         }
     }
 }
 
-static void ask(struct tls_query *query)
+static void tls_query_ask(struct tls_query *query)
 {
     while (query->request.len > 0) {
         ssize_t n = tls_session_send(query->session, query->request.data, query->request.len);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-            wait_for(query, EV_WRITE);
+            tls_query_wait_for(query, EV_WRITE);
             return;
         }
         if (n < 0) {
@@ -192,22 +192,22 @@ static void ask(struct tls_query *query)
     await_reply(query);
 }
 
-static void handshake(struct tls_query *query)
+static void tls_query_handshake(struct tls_query *query)
 {
     enum tls_want want;
     struct err err;
     int r = tls_session_handshake(query->session, &want, &err);
     if (r < 0) {
-        fail(query, r, err.msg);
+        tls_query_fail(query, r, err.msg);
     } else if (want != TLS_WANT_NOTHING) {
-        wait_for(query, want == TLS_WANT_READ ? EV_READ : EV_WRITE);
+        tls_query_wait_for(query, want == TLS_WANT_READ ? EV_READ : EV_WRITE);
     } else {
         query->step = ASK;
-        ask(query);
+        tls_query_ask(query);
     }
 }
 
-static void connected(struct tls_query *query)
+static void tls_query_connected(struct tls_query *query)
 {
     const struct dns_target *target = query->config.target;
     int error = 0;
@@ -216,22 +216,22 @@ static void connected(struct tls_query *query)
         error = errno;
     }
     if (error != 0) {
-        fail(query, -error, err_code_text(-error));
+        tls_query_fail(query, -error, err_code_text(-error));
         return;
     }
     query->session = tls_session_connect(query->config.tls, query->ready.fd,
                                          target->tls_name[0] ? target->tls_name : NULL,
                                          is_https(query) ? "http/1.1" : "dot", NULL);
     query->step = HANDSHAKE;
-    handshake(query);
+    tls_query_handshake(query);
 }
 
-static void on_ready(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
+static void tls_query_on_ready(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
 {
     static void (*const steps[])(struct tls_query *) = {
-        [CONNECT] = connected,
-        [HANDSHAKE] = handshake,
-        [ASK] = ask,
+        [CONNECT] = tls_query_connected,
+        [HANDSHAKE] = tls_query_handshake,
+        [ASK] = tls_query_ask,
         [AWAIT] = await_reply,
     };
     struct tls_query *query = w->data;
@@ -241,7 +241,7 @@ static void on_ready(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
 /* ---- Lifetime ---- */
 
 /* A socket that connects, or has; or -errno. */
-static int open_socket(const struct addr *server)
+static int tls_query_open_socket(const struct addr *server)
 {
     CLEANUP_CLOSE int fd =
         socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -263,7 +263,7 @@ static void write_request(struct tls_query *query, struct slice message)
 
 int tls_query_start(const struct tls_query_config *config, struct tls_query **ret, struct err *err)
 {
-    int fd = open_socket(&config->target->server);
+    int fd = tls_query_open_socket(&config->target->server);
     if (fd < 0) {
         char server[DNS_SERVER_TEXT_MAX];
         return err_set(err, fd, "connect to %s: %s", dns_target_server(config->target, server),
@@ -276,7 +276,7 @@ int tls_query_start(const struct tls_query_config *config, struct tls_query **re
     http_response_init(&query->http, MESSAGE_MAX);
     write_request(query, config->message);
     query->config.message = slice_of(NULL, 0); /* the caller's */
-    ev_io_init(&query->ready, on_ready, fd, EV_WRITE);
+    ev_io_init(&query->ready, tls_query_on_ready, fd, EV_WRITE);
     query->ready.data = query;
     ev_io_start(config->loop, &query->ready);
     *ret = query;

@@ -10,20 +10,21 @@
 #include "kube2sky/reconcile/reconciler.h"
 
 /* A server that answers at all takes far less; readiness does not wait for one that does not. */
-static const double patience_s = 2.0;
+static const double timeout_s = 2.0;
 
 /* Settings without effect that are told of: a map may have thousands. */
 enum { TOLD_MAX = 10 };
 
 struct config_source {
     struct config_source_config config;
-    ev_timer patience;
+    ev_timer timeout;
     struct kube_object *last; /* the latest state; NULL: none */
     struct config_map map;    /* scratch */
     struct err refusal;       /* msg "": none */
 };
 
-static void on_patience_over(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+static void config_source_on_timeout(struct ev_loop *loop UNUSED, ev_timer *timer,
+                                     int revents UNUSED)
 {
     config_source_lack(timer->data);
 }
@@ -33,16 +34,16 @@ struct config_source *config_source_new(const struct config_source_config *confi
     struct config_source *source = xcalloc(1, sizeof(*source));
     source->config = *config;
     config_map_init(&source->map);
-    ev_timer_init(&source->patience, on_patience_over, patience_s, 0.0);
-    source->patience.data = source;
-    ev_timer_start(config->loop, &source->patience);
+    ev_timer_init(&source->timeout, config_source_on_timeout, timeout_s, 0.0);
+    source->timeout.data = source;
+    ev_timer_start(config->loop, &source->timeout);
     return source;
 }
 
 void config_source_free(struct config_source *source)
 {
     if (source) {
-        ev_timer_stop(source->config.loop, &source->patience);
+        ev_timer_stop(source->config.loop, &source->timeout);
         config_map_fini(&source->map);
         kube_object_free(source->last);
         free(source);
@@ -82,7 +83,7 @@ static void tell_without_effect(const struct config_source *source, const struct
 
 /* ---- States ---- */
 
-static void refuse(struct config_source *source, const struct kube_object *map)
+static void config_source_refuse(struct config_source *source, const struct kube_object *map)
 {
     log_warn("ConfigMap refused, its last good settings stay", LOG_STR("namespace", map->ns),
              LOG_STR("name", map->name), LOG_STR("error", source->refusal.msg));
@@ -113,7 +114,7 @@ static void accept_map(struct config_source *source)
 void config_source_take(struct config_source *source, struct kube_object *map)
 {
     struct err err = {.code = 0};
-    ev_timer_stop(source->config.loop, &source->patience);
+    ev_timer_stop(source->config.loop, &source->timeout);
     if (!map) {
         if (source->last || source->refusal.msg[0]) {
             log_info("ConfigMap is gone, removing what it asked for");
@@ -129,7 +130,7 @@ void config_source_take(struct config_source *source, struct kube_object *map)
         tell_without_effect(source, map);
         if (read_map(source, map, &err) < 0) {
             source->refusal = err;
-            refuse(source, map);
+            config_source_refuse(source, map);
         } else {
             accept_map(source);
         }
@@ -145,19 +146,19 @@ void config_source_lack(struct config_source *source)
 
 /* ---- Getters ---- */
 
-bool config_source_is_refused(const struct config_source *source)
+bool kube2sky_config_source_is_refused(const struct config_source *source)
 {
     return source->refusal.msg[0] != '\0';
 }
 
 bool config_source_explain(const struct config_source *source, struct buf *out)
 {
-    if (config_source_is_refused(source)) {
+    if (kube2sky_config_source_is_refused(source)) {
         buf_append_str(out, "ConfigMap refused, its last good settings stay: ");
     }
     for (const char *at = source->refusal.msg; *at; at++) { /* with the map's own words */
         bool is_control = (unsigned char)*at < ' ' || *at == 0x7f;
         buf_append_char(out, is_control ? '?' : *at);
     }
-    return config_source_is_refused(source);
+    return kube2sky_config_source_is_refused(source);
 }

@@ -35,7 +35,7 @@ void config_source_take(struct config_source *source, struct kube_object *map);
 void config_source_lack(struct config_source *source);
 
 /* The latest state is refused. */
-bool config_source_is_refused(const struct config_source *source);
+bool kube2sky_config_source_is_refused(const struct config_source *source);
 
 /* Appends why, as one line without newline; false, appending nothing: it is not. */
 bool config_source_explain(const struct config_source *source, struct buf *out);

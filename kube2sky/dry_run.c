@@ -9,7 +9,7 @@
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/config_source.h"
-#include "kube2sky/feed.h"
+#include "kube2sky/kube_source.h"
 #include "kube2sky/reconcile/preview.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
@@ -66,7 +66,7 @@ void dry_run_planned(void *data, const struct plan *plan)
 }
 
 /* After the reconciler's turn. */
-static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
+static void dry_run_on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
 {
     struct dry_run *run = prepare->data;
     if (!reconciler_has_synced(run->sources->reconciler)) {
@@ -74,7 +74,7 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     }
     /* A refused ConfigMap was told in the log; what it should ask for is not known. */
     const struct config_source *source = run->sources->config_source;
-    run->is_complete = !source || !config_source_is_refused(source);
+    run->is_complete = !source || !kube2sky_config_source_is_refused(source);
     if (fflush(stdout) != 0 || run->has_failed) {
         run->has_failed = true;
         log_error("cannot print the changes to stdout");
@@ -83,16 +83,17 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
 }
 
 /* Overdue, and not just because of a long list. */
-static bool is_failing(const struct outage *outage)
+static bool dry_run_is_failing(const struct outage *outage)
 {
     return outage->is_overdue && *outage_why(outage);
 }
 
-static void on_look(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
+static void dry_run_on_check(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
 {
     struct dry_run *run = timer->data;
     const struct metrics_sources *sources = run->sources;
-    bool is_over = is_failing(sources->etcd_outage) || is_failing(feed_outage(sources->feed)) ||
+    bool is_over = dry_run_is_failing(sources->etcd_outage) ||
+                   dry_run_is_failing(kube_source_outage(sources->kube_source)) ||
                    clock_monotonic_ms() - run->started_ms > LIMIT_MS;
     if (is_over) {
         struct buf why;
@@ -108,10 +109,10 @@ void dry_run_start(struct dry_run *run, const struct metrics_sources *sources)
 {
     run->sources = sources;
     run->started_ms = clock_monotonic_ms();
-    ev_prepare_init(&run->turn, on_turn);
+    ev_prepare_init(&run->turn, dry_run_on_turn);
     run->turn.data = run;
     ev_prepare_start(run->loop, &run->turn);
-    ev_timer_init(&run->look, on_look, look_s, look_s);
+    ev_timer_init(&run->look, dry_run_on_check, look_s, look_s);
     run->look.data = run;
     ev_timer_start(run->loop, &run->look);
 }

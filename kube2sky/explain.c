@@ -9,7 +9,7 @@
 #include "common/base/xalloc.h"
 #include "common/http/http_fetch.h"
 #include "kube2sky/api/kube_client.h"
-#include "kube2sky/feed.h"
+#include "kube2sky/kube_source.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/naming/external_keys.h"
@@ -49,7 +49,7 @@ bool explain_parse(const char *text, char ret_id[EXPLAIN_ID_MAX + 1])
 
 /* ---- Lists ---- */
 
-static struct slice keep(struct explanation *x, struct slice text)
+static struct slice kube2sky_explain_keep(struct explanation *x, struct slice text)
 {
     size_t len = text.len < EXPLAIN_TEXT_MAX ? text.len : EXPLAIN_TEXT_MAX;
     char *copy = len ? arena_alloc(&x->arena, len) : NULL;
@@ -61,7 +61,7 @@ static struct slice keep(struct explanation *x, struct slice text)
 }
 
 /* Counts one more; a place for it, or NULL: it is only counted. */
-static void *place(void **list, size_t size, size_t *count, size_t *total)
+static void *kube2sky_explain_place(void **list, size_t size, size_t *count, size_t *total)
 {
     (*total)++;
     if (*count == EXPLAIN_LIST_MAX) {
@@ -73,17 +73,17 @@ static void *place(void **list, size_t size, size_t *count, size_t *total)
     return (char *)*list + (*count)++ * size;
 }
 
-static void on_key(void *data, const struct owner_key *key)
+static void kube2sky_explain_on_key(void *data, const struct owner_key *key)
 {
     struct explanation *x = data;
     void *list = x->keys;
-    struct owner_key *at = place(&list, sizeof(*at), &x->key_count, &x->key_total);
+    struct owner_key *at = kube2sky_explain_place(&list, sizeof(*at), &x->key_count, &x->key_total);
     x->keys = list;
     x->states[key->state]++;
     if (at) {
         *at = *key;
-        at->key = keep(x, key->key);
-        at->value = keep(x, key->value);
+        at->key = kube2sky_explain_keep(x, key->key);
+        at->value = kube2sky_explain_keep(x, key->value);
     }
 }
 
@@ -91,26 +91,28 @@ static void on_claim(void *data, const struct owner_claim *claim)
 {
     struct explanation *x = data;
     void *list = x->claims;
-    struct owner_claim *at = place(&list, sizeof(*at), &x->claim_count, &x->claim_total);
+    struct owner_claim *at =
+        kube2sky_explain_place(&list, sizeof(*at), &x->claim_count, &x->claim_total);
     x->claims = list;
     if (at) {
         *at = *claim;
-        at->key = keep(x, claim->key);
-        at->host = keep(x, claim->host);
-        at->winner_host = keep(x, claim->winner_host);
-        at->winner_owner = keep(x, claim->winner_owner);
+        at->key = kube2sky_explain_keep(x, claim->key);
+        at->host = kube2sky_explain_keep(x, claim->host);
+        at->winner_host = kube2sky_explain_keep(x, claim->winner_host);
+        at->winner_owner = kube2sky_explain_keep(x, claim->winner_owner);
     }
 }
 
-static void on_dropped(void *data, const struct naming_drop *drop)
+static void kube2sky_explain_on_dropped(void *data, const struct naming_drop *drop)
 {
     struct explanation *x = data;
     void *list = x->drops;
-    struct explain_drop *at = place(&list, sizeof(*at), &x->drop_count, &x->drop_total);
+    struct explain_drop *at =
+        kube2sky_explain_place(&list, sizeof(*at), &x->drop_count, &x->drop_total);
     x->drops = list;
     if (at) {
-        at->what = keep(x, slice_str(drop->what));
-        at->value = keep(x, slice_str(drop->value));
+        at->what = kube2sky_explain_keep(x, slice_str(drop->what));
+        at->value = kube2sky_explain_keep(x, slice_str(drop->value));
     }
 }
 
@@ -135,16 +137,17 @@ static void on_alias(void *data, const struct alias_view *view)
 {
     struct explanation *x = data;
     void *list = x->aliases;
-    struct explain_alias *at = place(&list, sizeof(*at), &x->alias_count, &x->alias_total);
+    struct explain_alias *at =
+        kube2sky_explain_place(&list, sizeof(*at), &x->alias_count, &x->alias_total);
     x->aliases = list;
     if (!at) {
         return;
     }
     bool is_allowed = view->verdict == OVERRIDE_ALLOWED;
     *at = (struct explain_alias){
-        .name = keep(x, view->name),
-        .claimant = keep(x, view->claimant),
-        .winner = keep(x, view->winner),
+        .name = kube2sky_explain_keep(x, view->name),
+        .owner_object = kube2sky_explain_keep(x, view->owner_object),
+        .winner = kube2sky_explain_keep(x, view->winner),
         .state = is_allowed ? "taken" : "refused",
         .reason = is_allowed ? "" : override_verdict_text(view->verdict),
     };
@@ -167,11 +170,12 @@ static void on_held_back(void *data, const struct etcd_op *op)
 {
     struct explanation *x = data;
     void *list = x->held;
-    struct explain_held *at = place(&list, sizeof(*at), &x->held_count, &x->held_total);
+    struct explain_held *at =
+        kube2sky_explain_place(&list, sizeof(*at), &x->held_count, &x->held_total);
     x->held = list;
     if (at) {
         at->is_delete = op->kind == ETCD_OP_DELETE;
-        at->key = keep(x, op->key);
+        at->key = kube2sky_explain_keep(x, op->key);
     }
 }
 
@@ -181,12 +185,13 @@ static void add_faults(struct explanation *x, const struct kube_object *object)
         return;
     }
     void *list = x->faults;
-    struct explain_fault *at = place(&list, sizeof(*at), &x->fault_count, &x->fault_total);
+    struct explain_fault *at =
+        kube2sky_explain_place(&list, sizeof(*at), &x->fault_count, &x->fault_total);
     x->faults = list;
     if (at) {
         at->kind = kube_kind_name(object->kind);
-        at->name = keep(x, slice_str(object->name));
-        at->reason = keep(x, slice_str(object->faults));
+        at->name = kube2sky_explain_keep(x, slice_str(object->name));
+        at->reason = kube2sky_explain_keep(x, slice_str(object->faults));
     }
 }
 
@@ -219,7 +224,7 @@ static void gather_objects(struct explanation *x, struct slice owner)
     x->is_listed = inventory_may_delete(inventory, owner); /* if it is absent */
     x->missing = inventory_missing(inventory);
     if (!x->service) {
-        x->near_count = explain_near(inventory, x->id, x->near);
+        x->near_count = kube2sky_explain_near(inventory, x->id, x->near);
         return;
     }
     add_faults(x, x->service);
@@ -232,7 +237,7 @@ static void gather_objects(struct explanation *x, struct slice owner)
     owner_objects_fini(&objects);
 }
 
-static bool is_followed(const struct explanation *x)
+static bool kube2sky_explain_is_followed(const struct explanation *x)
 {
     bool is = x->sources->namespace_count == 0;
     for (size_t i = 0; i < x->sources->namespace_count && !is; i++) {
@@ -261,9 +266,9 @@ void explain_gather(const struct metrics_sources *sources, const char *id, struc
 {
     char owner[sizeof(owner_prefix) + EXPLAIN_ID_MAX];
     const struct owner_visitor visitor = {
-        .key = on_key,
+        .key = kube2sky_explain_on_key,
         .claim = on_claim,
-        .dropped = on_dropped,
+        .dropped = kube2sky_explain_on_dropped,
         .held_back = on_held_back,
         .data = x,
     };
@@ -271,14 +276,14 @@ void explain_gather(const struct metrics_sources *sources, const char *id, struc
     arena_init(&x->arena, TEXTS_BYTES_MAX);
     memcpy(x->id, id, strlen(id) + 1);
     x->ns = slice_of(x->id, strcspn(x->id, "/"));
-    x->is_followed = is_followed(x);
+    x->is_followed = kube2sky_explain_is_followed(x);
     memcpy(owner, owner_prefix, sizeof(owner_prefix));
     memcpy(owner + sizeof(owner_prefix) - 1, id, strlen(id) + 1);
     gather_objects(x, slice_str(owner));
     owner_report(sources->reconciler, slice_str(owner), &visitor, &x->report);
     gather_aliases(x);
     x->etcd = away_of(sources->etcd_outage);
-    x->api = away_of(feed_outage(sources->feed));
+    x->api = away_of(kube_source_outage(sources->kube_source));
 }
 
 void explain_fini(struct explanation *x)
@@ -297,7 +302,7 @@ bool explain_is_absent(const struct explanation *x)
     return !x->service && x->key_total == 0 && x->held_total == 0;
 }
 
-static void reject(const char *service, bool is_text, struct buf *out)
+static void kube2sky_explain_reject(const char *service, bool is_text, struct buf *out)
 {
     if (is_text) {
         buf_printf(out, "service: %s: " EXPLAIN_EXPECTED "\n", *service ? "no such text" : "none");
@@ -325,7 +330,7 @@ void explain_page_handle(void *data, const struct http_request *request, struct 
     reply->content_type = is_text ? reply->content_type : "application/json";
     if (!service || !explain_parse(service, id)) {
         reply->status = 400;
-        reject(service ? service : "", is_text, &reply->body);
+        kube2sky_explain_reject(service ? service : "", is_text, &reply->body);
         return;
     }
     explain_gather(data, id, &x);
@@ -340,7 +345,7 @@ void explain_page_handle(void *data, const struct http_request *request, struct 
 
 enum { TARGET_MAX = 4096 };
 
-int explain_client(const struct addr *server, const char *id, struct err *err)
+int kube2sky_explain_client(const struct addr *server, const char *id, struct err *err)
 {
     struct buf target;
     struct err why;

@@ -1,7 +1,7 @@
 /* Why a Service's records are in etcd, or not: `GET /explain?service=NAMESPACE/SERVICE` and
  * `kube2sky --explain`. explain.c gathers what the inventory and the reconciler know,
  * explain_page.c writes it. Changes nothing. On the main loop, but for
- * explain_client. */
+ * kube2sky_explain_client. */
 #ifndef KUBE2SKY_EXPLAIN_H
 #define KUBE2SKY_EXPLAIN_H
 
@@ -40,11 +40,11 @@ struct explain_fault {
 
 /* An external name that leads to the Service, or would (external_aliases.h). */
 struct explain_alias {
-    struct slice name;     /* as given */
-    struct slice claimant; /* "svc/default/web", "ingress/default/shop" */
-    struct slice winner;   /* empty: nobody */
-    const char *state;     /* "present", "missing", "taken", "foreign", "refused" */
-    const char *reason;    /* of a refusal, else "" */
+    struct slice name;         /* as given */
+    struct slice owner_object; /* "svc/default/web", "ingress/default/shop" */
+    struct slice winner;       /* empty: nobody */
+    const char *state;         /* "present", "missing", "taken", "foreign", "refused" */
+    const char *reason;        /* of a refusal, else "" */
     int64_t revision;
 };
 
@@ -108,8 +108,8 @@ void explain_fini(struct explanation *x);
 bool explain_is_absent(const struct explanation *x);
 
 /* Existing Services that id may have meant. */
-size_t explain_near(const struct inventory *inventory, const char *id,
-                    char ret_near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1]);
+size_t kube2sky_explain_near(const struct inventory *inventory, const char *id,
+                             char ret_near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1]);
 
 /* Append the page. */
 void explain_json(const struct explanation *x, struct buf *out);
@@ -122,6 +122,6 @@ void explain_page_handle(void *data, const struct http_request *request, struct 
 
 /* --explain: asks the kube2sky at that address and prints its reply. Blocks. Fails with a message
  * if it cannot be reached, or knows no such Service. */
-int explain_client(const struct addr *server, const char *id, struct err *err) MUST_CHECK;
+int kube2sky_explain_client(const struct addr *server, const char *id, struct err *err) MUST_CHECK;
 
 #endif

@@ -24,7 +24,8 @@ struct search {
     size_t compared;
 };
 
-static void split(struct slice id, struct slice *ret_ns, struct slice *ret_name)
+static void kube2sky_explain_near_split(struct slice id, struct slice *ret_ns,
+                                        struct slice *ret_name)
 {
     size_t at = 0;
     while (at < id.len && id.ptr[at] != '/') {
@@ -34,26 +35,30 @@ static void split(struct slice id, struct slice *ret_ns, struct slice *ret_name)
     *ret_name = at < id.len ? slice_of(id.ptr + at + 1, id.len - at - 1) : slice_of(NULL, 0);
 }
 
-static size_t allowed(struct slice word)
+static size_t kube2sky_explain_near_max_distance(struct slice word)
 {
     return word.len >= LONG_WORD ? 2 : 1;
 }
 
-static unsigned distance(const struct search *s, struct slice ns, struct slice name)
+static unsigned kube2sky_explain_near_distance(const struct search *s, struct slice ns,
+                                               struct slice name)
 {
     if (slice_equal(name, s->name)) {
-        return typing_errors(ns, s->ns) <= allowed(s->ns) ? 0 : NAME_ELSEWHERE;
+        return typing_errors(ns, s->ns) <= kube2sky_explain_near_max_distance(s->ns)
+                   ? 0
+                   : NAME_ELSEWHERE;
     }
     size_t errors = typing_errors(name, s->name);
-    if (errors > allowed(s->name)) {
+    if (errors > kube2sky_explain_near_max_distance(s->name)) {
         return FAR;
     }
     size_t more = slice_equal(ns, s->ns) ? 0 : typing_errors(ns, s->ns);
-    return more <= allowed(s->ns) ? TYPOS + (unsigned)(errors + more) : FAR;
+    return more <= kube2sky_explain_near_max_distance(s->ns) ? TYPOS + (unsigned)(errors + more)
+                                                             : FAR;
 }
 
 /* Keeps the nearest ones, sorted. */
-static void add(struct search *s, struct slice id, unsigned far)
+static void kube2sky_explain_near_add(struct search *s, struct slice id, unsigned far)
 {
     size_t at = s->count;
     while (at > 0 && s->far[at - 1] > far) {
@@ -72,23 +77,24 @@ static void add(struct search *s, struct slice id, unsigned far)
     s->far[at] = far;
 }
 
-static bool see(void *data, struct slice id, const struct kube_object *object UNUSED)
+static bool kube2sky_explain_near_consider(void *data, struct slice id,
+                                           const struct kube_object *object UNUSED)
 {
     struct search *s = data;
     struct slice ns, name;
-    split(id, &ns, &name);
-    unsigned far = distance(s, ns, name);
+    kube2sky_explain_near_split(id, &ns, &name);
+    unsigned far = kube2sky_explain_near_distance(s, ns, name);
     if (far < FAR) {
-        add(s, id, far);
+        kube2sky_explain_near_add(s, id, far);
     }
     return ++s->compared < COMPARED_MAX;
 }
 
-size_t explain_near(const struct inventory *inventory, const char *id,
-                    char ret_near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1])
+size_t kube2sky_explain_near(const struct inventory *inventory, const char *id,
+                             char ret_near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1])
 {
     struct search s = {.near = ret_near};
-    split(slice_str(id), &s.ns, &s.name);
-    inventory_each(inventory, KUBE_SERVICE, see, &s);
+    kube2sky_explain_near_split(slice_str(id), &s.ns, &s.name);
+    inventory_each(inventory, KUBE_SERVICE, kube2sky_explain_near_consider, &s);
     return s.count;
 }

@@ -127,7 +127,7 @@ static void service_put_state(const struct explanation *x, struct buf *out)
 /* As in preview.h, and a blank for what is right. */
 static const char signs[OWNER_KEY_STATES][2] = {
     [OWNER_KEY_PRESENT] = " ",  [OWNER_KEY_MISSING] = "+", [OWNER_KEY_DIFFERS] = "~",
-    [OWNER_KEY_UNWANTED] = "-", [OWNER_KEY_FOREIGN] = "=", [OWNER_KEY_UNKNOWN] = "?",
+    [OWNER_KEY_UNWANTED] = "-", [OWNER_KEY_OTHERS] = "=",  [OWNER_KEY_UNKNOWN] = "?",
     [OWNER_KEY_TAKEN] = "!",
 };
 
@@ -194,7 +194,7 @@ static void service_put_aliases(const struct explanation *x, struct buf *out)
         const struct explain_alias *alias = &x->aliases[i];
         json_text_open(out, NULL, '{');
         json_text_slice_field(out, "name", alias->name);
-        json_text_slice_field(out, "claimant", alias->claimant);
+        json_text_slice_field(out, "claimant", alias->owner_object);
         json_text_slice_field(out, "winner", alias->winner);
         json_text_string_field(out, "reason", alias->reason);
         json_text_string_field(out, "state", alias->state);

@@ -8,7 +8,7 @@
 #include "common/base/version.h"
 #include "common/etcd/etcd.h"
 #include "kube2sky/api/kube_client.h"
-#include "kube2sky/feed.h"
+#include "kube2sky/kube_source.h"
 #include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/flaw_list.h"
 #include "kube2sky/reconcile/reconciler.h"
@@ -17,7 +17,7 @@
 /* A reason is one line; longer ones are cut. */
 enum { REASON_MAX = 4096 };
 
-static void write_program(const struct metrics_sources *all, struct buf *out)
+static void kube2sky_live_write_program(const struct metrics_sources *all, struct buf *out)
 {
     struct buf reason;
     buf_init(&reason, REASON_MAX);
@@ -43,34 +43,35 @@ static void write_away(const struct outage_source *source, struct buf *out)
 }
 
 /* Endpoints and the slices in their place are one row: only those that are followed are known. */
-static void write_live_counts(const struct feed *feed, enum kube_kind kind, struct buf *out)
+static void write_live_counts(const struct kube_source *kube_source, enum kube_kind kind,
+                              struct buf *out)
 {
-    size_t count = feed_count(feed, kind);
-    uint64_t skipped = counter_get(&feed_counts(feed, kind)->skipped);
-    uint64_t faults = counter_get(&feed_counts(feed, kind)->faults);
+    size_t count = kube_source_count(kube_source, kind);
+    uint64_t skipped = counter_get(&kube_source_counts(kube_source, kind)->skipped);
+    uint64_t faults = counter_get(&kube_source_counts(kube_source, kind)->faults);
     if (kind == KUBE_ENDPOINTS) {
-        count += feed_count(feed, KUBE_SLICE);
-        skipped += counter_get(&feed_counts(feed, KUBE_SLICE)->skipped);
-        faults += counter_get(&feed_counts(feed, KUBE_SLICE)->faults);
+        count += kube_source_count(kube_source, KUBE_SLICE);
+        skipped += counter_get(&kube_source_counts(kube_source, KUBE_SLICE)->skipped);
+        faults += counter_get(&kube_source_counts(kube_source, KUBE_SLICE)->faults);
     }
     json_text_number_field(out, "count", count);
     json_text_number_field(out, "skipped", skipped);
     json_text_number_field(out, "faults", faults);
 }
 
-static void write_kinds(const struct feed *feed, struct buf *out)
+static void write_kinds(const struct kube_source *kube_source, struct buf *out)
 {
     bool is_first = true;
     buf_append_str(out, ",\"kinds\":[");
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         enum kube_kind kind = (enum kube_kind)i;
-        if (!feed_follows(feed, kind)) {
+        if (!kube_source_follows(kube_source, kind)) {
             continue;
         }
-        const struct outage_source *followed = feed_followed(feed, kind);
+        const struct outage_source *followed = kube_source_followed(kube_source, kind);
         buf_printf(out, "%s{\"kind\":\"%s\"", is_first ? "" : ",", kube_kind_name(kind));
         json_text_string_field(out, "resource", followed->kind);
-        write_live_counts(feed, kind, out);
+        write_live_counts(kube_source, kind, out);
         buf_append_str(out, followed->is_away ? ",\"followed\":false" : ",\"followed\":true");
         write_away(followed, out);
         buf_append_char(out, '}');
@@ -95,8 +96,8 @@ static void write_skipped(const struct flaw_list *list, struct buf *out)
 
 /* ---- etcd ---- */
 
-static void write_etcd(const struct metrics_sources *all, const struct reconciler_stats *stats,
-                       struct buf *out)
+static void kube2sky_live_write_etcd(const struct metrics_sources *all,
+                                     const struct reconciler_stats *stats, struct buf *out)
 {
     const struct outage_source *followed = reconciler_followed(all->reconciler);
     buf_append_str(out, ",\"etcd\":{\"connected\":");
@@ -119,7 +120,7 @@ static void write_owners(const struct reconciler_stats *stats, struct buf *out)
                ",\"transactions\":{\"count\":%" PRIu64 ",\"failed\":%" PRIu64
                ",\"operations\":%" PRIu64 "},\"keys\":{\"wanted\":%" PRIu64 ",\"present\":%" PRIu64
                "}",
-               stats->transactions, stats->failures, stats->keys_written + stats->keys_deleted,
+               stats->transaction_count, stats->failures, stats->keys_written + stats->keys_deleted,
                stats->desired, stats->actual);
 }
 
@@ -142,16 +143,16 @@ static void write_changes(const struct change_ring *ring, struct buf *out)
     buf_append_char(out, ']');
 }
 
-void live_figures_write(const struct metrics_sources *all, struct buf *out)
+void kube2sky_live_figures_write(const struct metrics_sources *all, struct buf *out)
 {
     const struct reconciler_stats stats = reconciler_get_stats(all->reconciler);
-    write_program(all, out);
+    kube2sky_live_write_program(all, out);
     buf_append_str(out, stats.is_leading ? ",\"leader\":{\"is_leader\":true"
                                          : ",\"leader\":{\"is_leader\":false");
     json_text_string_field(out, "id", stats.leader);
     buf_append_char(out, '}');
-    write_kinds(all->feed, out);
-    write_etcd(all, &stats, out);
+    write_kinds(all->kube_source, out);
+    kube2sky_live_write_etcd(all, &stats, out);
     write_owners(&stats, out);
     write_changes(stats.changes, out);
     write_skipped(all->flaws, out);

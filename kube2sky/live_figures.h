@@ -9,6 +9,6 @@
 enum { LIVE_CHANGES_MAX = 20 };
 
 /* Appends one line without newline. */
-void live_figures_write(const struct metrics_sources *sources, struct buf *out);
+void kube2sky_live_figures_write(const struct metrics_sources *sources, struct buf *out);
 
 #endif

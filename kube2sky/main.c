@@ -24,7 +24,7 @@
 #include "kube2sky/config_source.h"
 #include "kube2sky/dry_run.h"
 #include "kube2sky/explain.h"
-#include "kube2sky/feed.h"
+#include "kube2sky/kube_source.h"
 #include "kube2sky/metrics_table.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/inventory.h"
@@ -58,7 +58,7 @@ struct app {
     struct client_keys *client_keys;
     struct reconciler *reconciler;
     struct config_source *config_source; /* NULL: no ConfigMap is followed */
-    struct feed *feed;
+    struct kube_source *kube_source;
     struct flaw_list flaws;
     struct outage etcd_outage;
     struct metrics_sources sources;
@@ -86,7 +86,7 @@ static void on_slice_changed(void *data, struct slice owner, const struct slice_
 static void on_parts_wanted(void *data, const char *ns, const char *service)
 {
     struct app *app = data;
-    feed_want_parts(app->feed, ns, service);
+    kube_source_want_parts(app->kube_source, ns, service);
 }
 
 static void on_config_map(void *data, struct kube_object *map)
@@ -103,7 +103,7 @@ static void on_config_map_lacks(void *data)
 
 /* ---- Start ---- */
 
-static void on_credentials(void *data UNUSED, const struct err *err)
+static void kube2sky_on_credentials(void *data UNUSED, const struct err *err)
 {
     if (err) {
         log_warn("cannot use changed credential files, keeping the old ones",
@@ -139,7 +139,7 @@ static int open_clients(struct app *app, const struct options *o, struct err *er
         .endpoints = o->etcd_server,
         .call_timeout_ms = ETCD_CALL_TIMEOUT_MS,
         .tls = {.ca = o->etcd_cafile, .cert = o->etcd_certfile, .key = o->etcd_keyfile},
-        .on_credentials = on_credentials,
+        .on_credentials = kube2sky_on_credentials,
         .username = o->etcd_username,
         .password_file = o->etcd_password_file,
     };
@@ -148,7 +148,7 @@ static int open_clients(struct app *app, const struct options *o, struct err *er
 }
 
 /* Everything is open, and no request made yet. */
-static int drop_privileges(const struct app *app, const struct options *o, struct err *err)
+static int kube2sky_drop_privileges(const struct app *app, const struct options *o, struct err *err)
 {
     const char *files[KUBE_CLIENT_FILES_MAX + 4] = {o->etcd_cafile, o->etcd_certfile,
                                                     o->etcd_keyfile, o->etcd_password_file};
@@ -242,7 +242,7 @@ static void start_middle(struct app *app, const struct options *o)
         .data = app->dry_run,
     });
     start_config_source(app, o);
-    app->feed = feed_start(&(struct feed_config){
+    app->kube_source = kube_source_start(&(struct kube_source_config){
         .loop = app->loop,
         .client = app->kube,
         .inventory = app->inventory,
@@ -263,13 +263,13 @@ static void start_middle(struct app *app, const struct options *o)
         .config_map_lacks = on_config_map_lacks,
         .data = app,
         .is_dry_run = app->dry_run != NULL,
-        .patience_ms = o->etcd_mutation_timeout_ms,
+        .timeout_ms = o->etcd_mutation_timeout_ms,
     });
     app->sources = (struct metrics_sources){
         .start_s = app->start_s,
         .etcd = app->etcd,
         .etcd_outage = &app->etcd_outage,
-        .feed = app->feed,
+        .kube_source = app->kube_source,
         .flaws = &app->flaws,
         .inventory = app->inventory,
         .reconciler = app->reconciler,
@@ -295,7 +295,7 @@ static void on_drained(void *data)
 }
 
 /* The first signal: take no more work, finish what is in flight. The second: exit at once. */
-static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int revents UNUSED)
+static void kube2sky_on_stop_signal(struct ev_loop *loop, ev_signal *w, int revents UNUSED)
 {
     struct app *app = w->data;
     if (ev_is_active(&app->grace)) {
@@ -304,7 +304,7 @@ static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int revents UNUSE
     }
     log_info("stopping", LOG_STR("signal", strsignal(w->signum)));
     service_manager_stopping(&app->manager);
-    feed_stop(app->feed);
+    kube_source_stop(app->kube_source);
     reconciler_drain(app->reconciler, on_drained, app);
     ev_now_update(loop);
     ev_timer_init(&app->grace, on_grace_over, stop_grace_s, 0.0);
@@ -312,18 +312,19 @@ static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int revents UNUSE
     ev_timer_start(loop, &app->grace);
 }
 
-static void on_hangup(struct ev_loop *loop UNUSED, ev_signal *w, int revents UNUSED)
+static void kube2sky_on_hangup(struct ev_loop *loop UNUSED, ev_signal *w, int revents UNUSED)
 {
     struct app *app = w->data;
     log_info("reloading the credential files");
     kube_client_reload(app->kube);
-    if (app->feed) {
-        feed_ask_refused(app->feed);
+    if (app->kube_source) {
+        kube_source_ask_refused(app->kube_source);
     }
 }
 
-static void watch_signal(struct app *app, ev_signal *w,
-                         void (*fn)(struct ev_loop *loop, ev_signal *w, int revents), int number)
+static void kube2sky_watch_signal(struct app *app, ev_signal *w,
+                                  void (*fn)(struct ev_loop *loop, ev_signal *w, int revents),
+                                  int number)
 {
     ev_signal_init(w, fn, number);
     w->data = app;
@@ -332,18 +333,18 @@ static void watch_signal(struct app *app, ev_signal *w,
 
 /* Installed first, handled once the loop runs: PID 1 of a container never receives signals it does
  * not handle. */
-static void watch_signals(struct app *app)
+static void kube2sky_watch_signals(struct app *app)
 {
-    watch_signal(app, &app->stop_signals[0], on_stop_signal, SIGTERM);
-    watch_signal(app, &app->stop_signals[1], on_stop_signal, SIGINT);
-    watch_signal(app, &app->hangup, on_hangup, SIGHUP);
+    kube2sky_watch_signal(app, &app->stop_signals[0], kube2sky_on_stop_signal, SIGTERM);
+    kube2sky_watch_signal(app, &app->stop_signals[1], kube2sky_on_stop_signal, SIGINT);
+    kube2sky_watch_signal(app, &app->hangup, kube2sky_on_hangup, SIGHUP);
 }
 
-static void stop_all(struct app *app)
+static void kube2sky_stop_all(struct app *app)
 {
     status_free(app->status);
     dry_run_free(app->dry_run);
-    feed_free(app->feed);
+    kube_source_free(app->kube_source);
     config_source_free(app->config_source);
     if (app->reconciler) {
         reconciler_stop(app->reconciler);
@@ -363,7 +364,7 @@ static void stop_all(struct app *app)
 }
 
 /* Runs until somebody breaks the loop. */
-static void run(struct app *app, const struct options *o)
+static void kube2sky_run(struct app *app, const struct options *o)
 {
     log_info("started", LOG_STR("version", version_string), LOG_STR("domain", o->domain),
              LOG_STR("etcd", o->etcd_server), LOG_STR("api", kube_client_server(app->kube)),
@@ -380,7 +381,7 @@ static void run(struct app *app, const struct options *o)
 }
 
 /* Returns the exit status. */
-static int serve(const struct options *o)
+static int kube2sky_serve(const struct options *o)
 {
     struct app app = {.loop = ev_loop_new(EVFLAG_AUTO), .start_s = clock_wall_s()};
     struct err err = {.code = 0};
@@ -388,7 +389,7 @@ static int serve(const struct options *o)
         xalloc_out_of_memory(); /* out of memory or descriptors, impossible at start */
     }
     service_manager_init(&app.manager, app.loop);
-    watch_signals(&app);
+    kube2sky_watch_signals(&app);
     int r = open_clients(&app, o, &err);
     if (r == 0 && o->is_dry_run) {
         app.dry_run = dry_run_new(app.loop);
@@ -397,19 +398,19 @@ static int serve(const struct options *o)
                        &app.status, &err);
     }
     if (r == 0) {
-        r = drop_privileges(&app, o, &err);
+        r = kube2sky_drop_privileges(&app, o, &err);
     }
     if (r == 0) {
-        run(&app, o);
+        kube2sky_run(&app, o);
     } else {
         log_plain("kube2sky", err.msg);
     }
-    stop_all(&app);
+    kube2sky_stop_all(&app);
     return r == 0 ? app.exit_status : r == ERR_USAGE ? 2 : 1;
 }
 
 /* libev's allocator: realloc, and free for size 0. */
-static void *allocate(void *ptr, long size)
+static void *kube2sky_allocate(void *ptr, long size)
 {
     if (size == 0) {
         free(ptr);
@@ -442,10 +443,10 @@ static int show_top(const struct options *o)
 }
 
 /* Asks the running one. */
-static int explain(const struct options *o)
+static int kube2sky_explain(const struct options *o)
 {
     struct err err;
-    int r = explain_client(&o->healthz, o->explain, &err);
+    int r = kube2sky_explain_client(&o->healthz, o->explain, &err);
     if (r < 0) {
         log_plain("kube2sky", err.msg);
     }
@@ -456,7 +457,7 @@ int main(int argc, char **argv)
 {
     struct options options;
     struct err err = {.code = 0};
-    int r = options_parse(argc, argv, &options, &err);
+    int r = kube2sky_options_parse(argc, argv, &options, &err);
     if (r == FLAGS_HELP) {
         return 0;
     }
@@ -472,15 +473,15 @@ int main(int argc, char **argv)
     } else if (options.wants_top) {
         r = show_top(&options);
     } else if (*options.explain) {
-        r = explain(&options);
+        r = kube2sky_explain(&options);
     } else {
         (void)signal(SIGPIPE, SIG_IGN); /* a broken connection is an error code, not a signal */
         process_metrics_open();
         privileges_begin(&same_user);
         start_log(&options);
-        ev_set_allocator(allocate);
+        ev_set_allocator(kube2sky_allocate);
         record_json_use_xalloc();
-        r = serve(&options);
+        r = kube2sky_serve(&options);
         log_stop(LOG_STOP_MS);
     }
     options_fini(&options);

@@ -5,7 +5,7 @@
 #include "common/etcd/etcd_metrics.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/config_source.h"
-#include "kube2sky/feed.h"
+#include "kube2sky/kube_source.h"
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/reconcile/reconciler.h"
 
@@ -13,34 +13,35 @@
 
 typedef uint64_t (*kind_value)(const struct metrics_sources *sources, enum kube_kind kind);
 
-static uint64_t is_followed(const struct metrics_sources *sources, enum kube_kind kind)
+static uint64_t kube2sky_metrics_is_followed(const struct metrics_sources *sources,
+                                             enum kube_kind kind)
 {
-    return !feed_followed(sources->feed, kind)->is_away;
+    return !kube_source_followed(sources->kube_source, kind)->is_away;
 }
 
-static uint64_t lists(const struct metrics_sources *sources, enum kube_kind kind)
+static uint64_t kube2sky_metrics_lists(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    return counter_get(&feed_counts(sources->feed, kind)->reflector.lists);
+    return counter_get(&kube_source_counts(sources->kube_source, kind)->reflector.lists);
 }
 
-static uint64_t watches(const struct metrics_sources *sources, enum kube_kind kind)
+static uint64_t kube2sky_metrics_watches(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    return counter_get(&feed_counts(sources->feed, kind)->reflector.watches);
+    return counter_get(&kube_source_counts(sources->kube_source, kind)->reflector.watches);
 }
 
-static uint64_t objects(const struct metrics_sources *sources, enum kube_kind kind)
+static uint64_t kube2sky_metrics_objects(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    return feed_count(sources->feed, kind);
+    return kube_source_count(sources->kube_source, kind);
 }
 
-static uint64_t skipped(const struct metrics_sources *sources, enum kube_kind kind)
+static uint64_t kube2sky_metrics_skipped(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    return counter_get(&feed_counts(sources->feed, kind)->skipped);
+    return counter_get(&kube_source_counts(sources->kube_source, kind)->skipped);
 }
 
-static uint64_t faults(const struct metrics_sources *sources, enum kube_kind kind)
+static uint64_t kube2sky_metrics_faults(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    return counter_get(&feed_counts(sources->feed, kind)->faults);
+    return counter_get(&kube_source_counts(sources->kube_source, kind)->faults);
 }
 
 /* For kinds that are listed and watched. */
@@ -49,7 +50,7 @@ static void write_by_followed(struct metrics_page *page, const struct metrics_so
 {
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         enum kube_kind kind = (enum kube_kind)i;
-        if (feed_follows(sources->feed, kind)) {
+        if (kube_source_follows(sources->kube_source, kind)) {
             metrics_sample(page, METRIC_LABELS({"kind", kube_kind_name(kind)}),
                            value(sources, kind));
         }
@@ -67,14 +68,14 @@ static void write_by_kind(struct metrics_page *page, const struct metrics_source
 {
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         enum kube_kind kind = (enum kube_kind)i;
-        if (is_always_there(kind) || feed_follows(sources->feed, kind)) {
+        if (is_always_there(kind) || kube_source_follows(sources->kube_source, kind)) {
             metrics_sample(page, METRIC_LABELS({"kind", kube_kind_name(kind)}),
                            value(sources, kind));
         }
     }
 }
 
-static void write_reconnects_of(struct metrics_page *page, const struct feed *feed,
+static void write_reconnects_of(struct metrics_page *page, const struct kube_source *kube_source,
                                 enum kube_kind kind)
 {
     for (size_t i = 0; i < OUTAGE_REASON_COUNT; i++) {
@@ -82,7 +83,7 @@ static void write_reconnects_of(struct metrics_page *page, const struct feed *fe
         metrics_sample(
             page,
             METRIC_LABELS({"kind", kube_kind_name(kind)}, {"reason", outage_reason_name(reason)}),
-            feed_reconnects(feed, kind, reason));
+            kube_source_reconnects(kube_source, kind, reason));
     }
 }
 
@@ -90,8 +91,8 @@ static void write_reconnects(struct metrics_page *page, const struct metrics_sou
 {
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         enum kube_kind kind = (enum kube_kind)i;
-        if (feed_follows(sources->feed, kind)) {
-            write_reconnects_of(page, sources->feed, kind);
+        if (kube_source_follows(sources->kube_source, kind)) {
+            write_reconnects_of(page, sources->kube_source, kind);
         }
     }
 }
@@ -100,11 +101,11 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
 {
     metrics_family(page, METRIC_GAUGE, "api_up",
                    "1 while objects of this kind are listed or watched without an error, else 0.");
-    write_by_followed(page, sources, is_followed);
+    write_by_followed(page, sources, kube2sky_metrics_is_followed);
     metrics_gauge(page, "api_overdue",
                   "1 while the API has been failing for longer than the timeout, as in "
                   "/readiness?strict, else 0.",
-                  feed_outage(sources->feed)->is_overdue);
+                  kube_source_outage(sources->kube_source)->is_overdue);
     metrics_family(
         page, METRIC_COUNTER, "api_reconnects_total",
         "Times list or watch failed and the watch runs again, by the reason of the first failure.");
@@ -112,23 +113,23 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
     metrics_family(page, METRIC_COUNTER, "api_lists_total",
                    "Complete lists: the first, one after each hour, and one whenever the watch's "
                    "history was gone or the API's store had gone back.");
-    write_by_followed(page, sources, lists);
+    write_by_followed(page, sources, kube2sky_metrics_lists);
     metrics_family(page, METRIC_COUNTER, "api_watches_total",
                    "Watches that the server accepted: one after each list, and one whenever the "
                    "last one ended.");
-    write_by_followed(page, sources, watches);
+    write_by_followed(page, sources, kube2sky_metrics_watches);
     metrics_family(page, METRIC_GAUGE, "objects", "Objects known.");
-    write_by_kind(page, sources, objects);
+    write_by_kind(page, sources, kube2sky_metrics_objects);
     metrics_family(page, METRIC_COUNTER, "objects_skipped_total",
                    "Objects that could not be understood, each time one arrived.");
-    write_by_kind(page, sources, skipped);
+    write_by_kind(page, sources, kube2sky_metrics_skipped);
     metrics_family(page, METRIC_COUNTER, "object_faults_total",
                    "Parts of objects left out because they could not be understood: annotations, "
                    "ports, addresses; once for each state of an object.");
-    write_by_kind(page, sources, faults);
+    write_by_kind(page, sources, kube2sky_metrics_faults);
     metrics_gauge(page, "visible_namespaces_left_out",
                   "Namespaces whose list of who sees them has no room, the longest lists.",
-                  (double)feed_left_out(sources->feed));
+                  (double)kube_source_left_out(sources->kube_source));
 }
 
 /* ---- Writing ---- */
@@ -141,7 +142,7 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                   (double)stats->actual);
     metrics_gauge(page, "reverse_keys_foreign",
                   "Reverse keys that somebody else wrote and that are left alone.",
-                  (double)stats->foreign);
+                  (double)stats->others);
     metrics_gauge(page, "reverse_names_refused",
                   "Addresses without a reverse name: pods of other namespaces have them than of "
                   "those that claim them.",
@@ -199,7 +200,7 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                     "Parts of objects that cannot be part of a key, each time one is found.",
                     stats->dropped);
     metrics_counter(page, "transactions_total", "Transactions that etcd acknowledged.",
-                    stats->transactions);
+                    stats->transaction_count);
     metrics_counter(
         page, "transaction_failures_total",
         "Transactions that failed or whose outcome is unknown; their owners are planned again.",
@@ -207,7 +208,7 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
     metrics_counter(
         page, "transaction_conflicts_total",
         "Transactions that etcd did not apply because a key had changed meanwhile; planned again.",
-        stats->conflicts);
+        stats->conflict_count);
     metrics_histogram(page, "transaction_seconds",
                       "From sending a transaction to its acknowledgement.", &histogram_durations,
                       stats->transaction_time);
@@ -220,7 +221,7 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
         "From an object's event to the acknowledgement of the transaction that wrote its change.",
         &histogram_durations, stats->change_time);
     metrics_gauge(page, "transactions_in_flight", "Transactions sent and not seen in etcd yet.",
-                  (double)stats->flights);
+                  (double)stats->transactions);
     metrics_gauge(page, "services_in_flight", "Services in those transactions.",
                   (double)stats->in_flight);
     metrics_gauge(page, "services_waiting",
@@ -248,13 +249,14 @@ static void write_aliases(struct metrics_page *page, const struct metrics_source
     metrics_gauge(page, "aliases_left",
                   "External names asked for and not written, since another object or somebody "
                   "else's key has them.",
-                  (double)stats->alias_foreign);
+                  (double)stats->alias_external);
 }
 
 static void write_config_map(struct metrics_page *page, const struct metrics_sources *sources,
                              const struct reconciler_stats *stats)
 {
-    bool is_refused = sources->config_source && config_source_is_refused(sources->config_source);
+    bool is_refused =
+        sources->config_source && kube2sky_config_source_is_refused(sources->config_source);
     metrics_gauge(
         page, "config_map_refused",
         "1 while the ConfigMap has a value that cannot be used, and its last good settings "
@@ -266,10 +268,10 @@ static void write_config_map(struct metrics_page *page, const struct metrics_sou
         page, "config_map_keys_foreign",
         "Keys that the ConfigMap asks for, and that somebody else wrote and that are left "
         "alone.",
-        (double)stats->config_foreign);
+        (double)stats->config_external);
 }
 
-void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
+void kube2sky_metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "kube2sky_");
     const struct reconciler_stats stats = reconciler_get_stats(sources->reconciler);

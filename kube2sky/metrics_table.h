@@ -11,7 +11,7 @@
 
 struct config_source;
 struct etcd;
-struct feed;
+struct kube_source;
 struct flaw_list;
 struct inventory;
 struct outage;
@@ -22,7 +22,7 @@ struct metrics_sources {
     int64_t start_s; /* Unix time of the process's start */
     const struct etcd *etcd;
     const struct outage *etcd_outage;
-    const struct feed *feed;
+    const struct kube_source *kube_source;
     const struct flaw_list *flaws;
     const struct inventory *inventory;
     struct reconciler *reconciler;
@@ -36,6 +36,6 @@ struct metrics_sources {
 };
 
 /* Appends the page. */
-void metrics_table_write(const struct metrics_sources *sources, struct buf *out);
+void kube2sky_metrics_table_write(const struct metrics_sources *sources, struct buf *out);
 
 #endif

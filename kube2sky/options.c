@@ -74,8 +74,8 @@ enum { OWNER_KEYS_MAX = 1000 * 1000, NAMESPACE_KEYS_MAX = 1000 * 1000 * 1000 };
 /* From what a test can fill to more than etcd advises, 8 GiB. */
 enum { ETCD_SPACE_MIN_MIB = 1, ETCD_SPACE_MAX_MIB = 1024 * 1024 };
 
-static int parse_flags(int argc, char *const *argv, struct options *o, struct raw *raw,
-                       struct err *err)
+static int kube2sky_options_parse_flags(int argc, char *const *argv, struct options *o,
+                                        struct raw *raw, struct err *err)
 {
     const struct flag table[] = {
         {"domain", FLAG_STRING, &raw->domain, .help = "DNS domain of the cluster"},
@@ -201,7 +201,7 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
     return r;
 }
 
-static bool is_domain(struct slice text)
+static bool kube2sky_options_is_domain(struct slice text)
 {
     struct dname name;
     struct dname_labels labels;
@@ -230,7 +230,7 @@ static char *lower_copy(struct slice text)
 static int take_domain(const char *text, char **ret_domain, struct err *err)
 {
     size_t n = strlen(text);
-    if (!is_domain(slice_of(text, n))) {
+    if (!kube2sky_options_is_domain(slice_of(text, n))) {
         return err_set(err, ERR_USAGE,
                        "flag -domain: `%s`: expected a domain name like cluster.local", text);
     }
@@ -239,7 +239,7 @@ static int take_domain(const char *text, char **ret_domain, struct err *err)
     return 0;
 }
 
-static int check_credentials(const struct options *o, struct err *err)
+static int kube2sky_options_check_credentials(const struct options *o, struct err *err)
 {
     if (!*o->etcd_username != !*o->etcd_password_file) {
         return err_set(err, ERR_USAGE, "flag -%s: expected -%s with it",
@@ -273,7 +273,7 @@ static int add_namespace(struct options *o, struct slice name, struct err *err)
     return 0;
 }
 
-static int take_namespaces(const char *text, struct options *o, struct err *err)
+static int kube2sky_options_take_namespaces(const char *text, struct options *o, struct err *err)
 {
     int r = 0;
     o->namespaces = xcalloc(NAMESPACES_MAX + 1, sizeof(*o->namespaces));
@@ -303,7 +303,8 @@ static bool is_object_name(struct slice name)
     return is;
 }
 
-static int take_config_map(const struct raw *raw, struct options *o, struct err *err)
+static int kube2sky_options_take_config_map(const struct raw *raw, struct options *o,
+                                            struct err *err)
 {
     const char *slash = strchr(raw->config_map, '/');
     struct slice ns = slash ? slice_of(raw->config_map, (size_t)(slash - raw->config_map))
@@ -374,7 +375,8 @@ static int check_label_selector(const char *text, struct err *err)
     return 0;
 }
 
-static int check_explain(const struct options *o, const struct raw *raw, struct err *err)
+static int kube2sky_options_check_explain(const struct options *o, const struct raw *raw,
+                                          struct err *err)
 {
     char id[EXPLAIN_ID_MAX + 1];
     if (raw->has_explain && !explain_parse(o->explain, id)) {
@@ -402,7 +404,7 @@ static int check_http_hosts(const struct options *o, struct err *err)
     return r < 0 ? err_set(err, r, "flag -http-hosts: %s", reason.msg) : 0;
 }
 
-static int check_top(const struct options *o, struct err *err)
+static int kube2sky_options_check_top(const struct options *o, struct err *err)
 {
     if (o->wants_top && (o->is_dry_run || *o->healthcheck)) {
         return err_set(err, ERR_USAGE, "flag -top: expected no -%s with it",
@@ -422,7 +424,8 @@ static void take_log_flags(const struct raw *raw, struct options *o)
     }
 }
 
-int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
+int kube2sky_options_parse(int argc, char *const *argv, struct options *ret_options,
+                           struct err *err)
 {
     struct raw raw = {.domain = "cluster.local",
                       .namespaces = "",
@@ -454,15 +457,15 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .max_owner_keys = DESIRED_MAX,
         .log_level = LOG_LEVEL_INFO,
     };
-    int r = parse_flags(argc, argv, &o, &raw, err);
+    int r = kube2sky_options_parse_flags(argc, argv, &o, &raw, err);
     if (r == 0) {
-        r = check_credentials(&o, err);
+        r = kube2sky_options_check_credentials(&o, err);
     }
     if (r == 0) {
         r = check_label_selector(o.label_selector, err);
     }
     if (r == 0) {
-        r = check_explain(&o, &raw, err);
+        r = kube2sky_options_check_explain(&o, &raw, err);
     }
     if (r == 0) {
         r = take_healthz(&raw, &o, err);
@@ -471,13 +474,13 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         r = check_http_hosts(&o, err);
     }
     if (r == 0) {
-        r = check_top(&o, err);
+        r = kube2sky_options_check_top(&o, err);
     }
     if (r == 0) {
-        r = take_namespaces(raw.namespaces, &o, err);
+        r = kube2sky_options_take_namespaces(raw.namespaces, &o, err);
     }
     if (r == 0) {
-        r = take_config_map(&raw, &o, err);
+        r = kube2sky_options_take_config_map(&raw, &o, err);
     }
     if (r == 0) {
         r = take_domain(raw.domain, &o.domain, err);

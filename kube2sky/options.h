@@ -62,8 +62,8 @@ struct options {
 
 /* 0; FLAGS_HELP after printing help; ERR_USAGE with a message. On success the caller calls
  * options_fini. */
-int options_parse(int argc, char *const *argv, struct options *ret_options,
-                  struct err *err) MUST_CHECK;
+int kube2sky_options_parse(int argc, char *const *argv, struct options *ret_options,
+                           struct err *err) MUST_CHECK;
 void options_fini(struct options *options);
 
 #endif

@@ -49,7 +49,7 @@ static struct slice service_key(const void *thing)
     return slice_of(service->name, service->len);
 }
 
-static struct slice namespace_key(const void *thing)
+static struct slice parts_fetch_namespace_key(const void *thing)
 {
     const struct fetch_namespace *ns = thing;
     return slice_of(ns->name, ns->len);
@@ -102,7 +102,7 @@ static void forget_idle(struct parts_fetch *fetch, int64_t now_ms)
         if (ns->services.count || ns->request || now_ms < ns->due_ms) {
             at++;
         } else {
-            (void)key_table_take(&fetch->namespaces, namespace_key(ns));
+            (void)key_table_take(&fetch->namespaces, parts_fetch_namespace_key(ns));
             free_namespace(ns);
         }
     }
@@ -127,7 +127,7 @@ static void settle_asked(struct fetch_namespace *ns, bool is_listed)
     }
 }
 
-static void end_list(struct fetch_namespace *ns, const struct err *err)
+static void parts_fetch_end_list(struct fetch_namespace *ns, const struct err *err)
 {
     struct parts_fetch *fetch = ns->fetch;
     int64_t now_ms = clock_monotonic_ms(), took_ms = now_ms - ns->start_ms;
@@ -147,7 +147,7 @@ static void end_list(struct fetch_namespace *ns, const struct err *err)
     set_turn(fetch);
 }
 
-static void on_object(void *data, struct kube_object *object)
+static void parts_fetch_on_object(void *data, struct kube_object *object)
 {
     struct fetch_namespace *ns = data;
     const char *name = object->kind == KUBE_SLICE ? object->slice.service : object->name;
@@ -159,13 +159,13 @@ static void on_object(void *data, struct kube_object *object)
     }
 }
 
-static void on_end(void *data, struct kube_list_meta *meta UNUSED,
-                   const struct kube_failure *failure)
+static void parts_fetch_on_end(void *data, struct kube_list_meta *meta UNUSED,
+                               const struct kube_failure *failure)
 {
-    end_list(data, failure ? &failure->err : NULL);
+    parts_fetch_end_list(data, failure ? &failure->err : NULL);
 }
 
-static bool is_plain(struct slice name)
+static bool parts_fetch_is_plain(struct slice name)
 {
     bool is_plain = name.len > 0 && name.len < 64;
     for (size_t i = 0; i < name.len && is_plain; i++) {
@@ -184,7 +184,7 @@ static const struct wanted_service *ask_waiting(struct fetch_namespace *ns, stru
     const char *before = "kubernetes.io/service-name in (";
     bool is_only = ns->waiting == 1;
     for (size_t at = 0; (service = key_table_next(&ns->services, &at)); at++) {
-        are_named = are_named && is_plain(service_key(service));
+        are_named = are_named && parts_fetch_is_plain(service_key(service));
         if (are_named) {
             buf_append_str(selector, before);
             buf_append_slice(selector, service_key(service));
@@ -203,7 +203,8 @@ static const struct wanted_service *ask_waiting(struct fetch_namespace *ns, stru
 
 static void start_list(struct fetch_namespace *ns)
 {
-    static const struct kube_list_callbacks callbacks = {.on_object = on_object, .on_end = on_end};
+    static const struct kube_list_callbacks callbacks = {.on_object = parts_fetch_on_object,
+                                                         .on_end = parts_fetch_on_end};
     struct parts_fetch *fetch = ns->fetch;
     struct buf selector;
     buf_init(&selector, KUBE_SELECTOR_MAX);
@@ -224,7 +225,7 @@ static void start_list(struct fetch_namespace *ns)
     buf_fini(&selector);
 }
 
-static void on_turn(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
+static void parts_fetch_on_turn(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
 {
     struct parts_fetch *fetch = w->data;
     int64_t now_ms = clock_monotonic_ms();
@@ -280,8 +281,8 @@ struct parts_fetch *parts_fetch_new(const struct parts_fetch_config *config)
 {
     struct parts_fetch *fetch = xcalloc(1, sizeof(*fetch));
     fetch->config = *config;
-    key_table_init(&fetch->namespaces, namespace_key);
-    ev_timer_init(&fetch->turn, on_turn, 0.0, 0.0);
+    key_table_init(&fetch->namespaces, parts_fetch_namespace_key);
+    ev_timer_init(&fetch->turn, parts_fetch_on_turn, 0.0, 0.0);
     fetch->turn.data = fetch;
     return fetch;
 }

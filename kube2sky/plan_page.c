@@ -35,7 +35,7 @@ static struct slice next_id(struct plan_page *page)
 }
 
 /* Why the rest is unknown. */
-static void begin(const struct metrics_sources *sources, struct buf *out)
+static void plan_page_begin(const struct metrics_sources *sources, struct buf *out)
 {
     if (!reconciler_has_synced(sources->reconciler)) {
         buf_append_str(out, "# not everything is known yet: ");
@@ -62,7 +62,7 @@ static bool on_more(void *data, struct buf *piece)
         return true;
     }
     if (page->at == 0) {
-        begin(page->sources, piece);
+        plan_page_begin(page->sources, piece);
     }
     for (size_t i = 0; i < OWNERS_PER_PIECE && page->at < page->ids.len; i++) {
         reconciler_preview(page->sources->reconciler, next_id(page), piece);
@@ -75,7 +75,7 @@ static bool on_more(void *data, struct buf *piece)
     return !is_over;
 }
 
-static void on_end(void *data)
+static void plan_page_on_end(void *data)
 {
     struct plan_page *page = data;
     buf_fini(&page->ids);
@@ -92,5 +92,5 @@ void plan_page_handle(void *data, const struct http_request *request UNUSED,
     struct plan_page *page = xcalloc(1, sizeof(*page));
     page->sources = sources;
     buf_init(&page->ids, IDS_BYTES_MAX);
-    reply->stream = (struct http_stream){.more = on_more, .end = on_end, .data = page};
+    reply->stream = (struct http_stream){.more = on_more, .end = plan_page_on_end, .data = page};
 }

@@ -11,7 +11,7 @@
 #include "common/page/live_page.h"
 #include "kube2sky/config_source.h"
 #include "kube2sky/explain.h"
-#include "kube2sky/feed.h"
+#include "kube2sky/kube_source.h"
 #include "kube2sky/live_figures.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/plan_page.h"
@@ -29,7 +29,7 @@ struct status {
     struct http_hosts hosts;
 };
 
-static bool is_our_name(const void *data, struct slice text)
+static bool kube2sky_status_is_our_name(const void *data, struct slice text)
 {
     const struct metrics_sources *sources = data;
     struct dname name, domain;
@@ -37,8 +37,8 @@ static bool is_our_name(const void *data, struct slice text)
            dname_is_within(&name, &domain);
 }
 
-static void on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
-                       struct http_reply *reply)
+static void kube2sky_status_on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
+                                       struct http_reply *reply)
 {
     buf_append_str(&reply->body, "ok\n");
 }
@@ -51,7 +51,7 @@ void status_explain_missing(const struct metrics_sources *sources, struct buf *o
         return;
     }
     buf_append_str(out, missing);
-    outage_explain(feed_outage(sources->feed), out);
+    outage_explain(kube_source_outage(sources->kube_source), out);
 }
 
 static bool explain_config(const struct metrics_sources *sources, struct buf *out)
@@ -60,9 +60,9 @@ static bool explain_config(const struct metrics_sources *sources, struct buf *ou
 }
 
 /* True, with the reason, if some namespaces are hidden although they list who may see them. */
-static bool explain_left_out(const struct metrics_sources *sources, struct buf *out)
+static bool kube2sky_status_explain_left_out(const struct metrics_sources *sources, struct buf *out)
 {
-    size_t left_out = feed_left_out(sources->feed);
+    size_t left_out = kube_source_left_out(sources->kube_source);
     if (left_out > 0) {
         buf_printf(out,
                    "%zu namespaces' lists of who sees them are left out, the longest: all "
@@ -78,13 +78,15 @@ bool status_is_ready(const struct metrics_sources *sources, bool is_strict, stru
         status_explain_missing(sources, out);
         return false;
     }
-    return !is_strict || !(outage_explain_overdue(sources->etcd_outage, out) ||
-                           outage_explain_overdue(feed_outage(sources->feed), out) ||
-                           reconciler_explain_trouble(sources->reconciler, out) ||
-                           explain_config(sources, out) || explain_left_out(sources, out));
+    return !is_strict ||
+           !(outage_explain_overdue(sources->etcd_outage, out) ||
+             outage_explain_overdue(kube_source_outage(sources->kube_source), out) ||
+             reconciler_explain_trouble(sources->reconciler, out) || explain_config(sources, out) ||
+             kube2sky_status_explain_left_out(sources, out));
 }
 
-static void on_readiness(void *data, const struct http_request *request, struct http_reply *reply)
+static void kube2sky_status_on_readiness(void *data, const struct http_request *request,
+                                         struct http_reply *reply)
 {
     bool is_strict = http_request_arg(request, "strict") != NULL;
     if (status_is_ready(data, is_strict, &reply->body)) {
@@ -95,17 +97,17 @@ static void on_readiness(void *data, const struct http_request *request, struct 
     buf_append_char(&reply->body, '\n');
 }
 
-static void on_metrics(void *data, const struct http_request *request UNUSED,
-                       struct http_reply *reply)
+static void kube2sky_status_on_metrics(void *data, const struct http_request *request UNUSED,
+                                       struct http_reply *reply)
 {
     reply->content_type = metrics_content_type;
-    metrics_table_write(data, &reply->body);
+    kube2sky_metrics_table_write(data, &reply->body);
 }
 
 static void build_figures(void *data, struct buf *line)
 {
     const struct metrics_sources *sources = data;
-    live_figures_write(sources, line);
+    kube2sky_live_figures_write(sources, line);
 }
 
 /* A socket of :: takes IPv4, too; a kernel without IPv6 has none. */
@@ -128,9 +130,9 @@ int status_new(const struct status_config *config, struct status **ret_status, s
 {
     struct metrics_sources *sources = config->sources;
     struct status *status = xcalloc(1, sizeof(*status));
-    status->routes[0] = (struct http_route){"/healthz", on_healthz, NULL};
-    status->routes[1] = (struct http_route){"/readiness", on_readiness, sources};
-    status->routes[2] = (struct http_route){"/metrics", on_metrics, sources};
+    status->routes[0] = (struct http_route){"/healthz", kube2sky_status_on_healthz, NULL};
+    status->routes[1] = (struct http_route){"/readiness", kube2sky_status_on_readiness, sources};
+    status->routes[2] = (struct http_route){"/metrics", kube2sky_status_on_metrics, sources};
     status->routes[3] = (struct http_route){"/plan", plan_page_handle, sources};
     status->routes[4] = (struct http_route){"/explain", explain_page_handle, sources};
     status->live = live_page_new(
@@ -143,7 +145,7 @@ int status_new(const struct status_config *config, struct status **ret_status, s
         free(status);
         return r;
     }
-    status->hosts = (struct http_hosts){config->http_hosts, is_our_name, sources};
+    status->hosts = (struct http_hosts){config->http_hosts, kube2sky_status_is_our_name, sources};
     http_server_limit_hosts(status->http, &status->hosts);
     *ret_status = status;
     return 0;

@@ -115,7 +115,7 @@ static void note_heard(struct answering *a, const struct listen_socket *sockets,
 }
 
 /* Of sockets from systemd; -addr has been checked. */
-static int check_certificate(const struct answering *a, struct err *err)
+static int answering_check_certificate(const struct answering *a, struct err *err)
 {
     bool needs_one = a->is_heard[ENGINE_TLS] || a->is_heard[ENGINE_HTTPS];
     if (needs_one && !a->tls) {
@@ -144,7 +144,7 @@ static int open_sockets(struct answering *a, struct err *err)
     note_heard(a, a->sockets.udp, a->sockets.udp_count);
     note_heard(a, a->sockets.tcp, a->sockets.tcp_count);
     note_heard(a, a->sockets.streams, a->sockets.stream_count);
-    return r == 0 ? check_certificate(a, err) : r;
+    return r == 0 ? answering_check_certificate(a, err) : r;
 }
 
 /* ---- The resolver ---- */
@@ -206,7 +206,7 @@ static int open_plain_tcp(struct answering *a, struct err *err)
 /* ---- Transfers ---- */
 
 /* The transfers' thread. */
-static void send_part(void *data, struct transfer_part *part)
+static void answering_send_part(void *data, struct transfer_part *part)
 {
     const struct answering *a = data;
     switch (part->origin.transport) {
@@ -254,8 +254,10 @@ static int open_transfers(struct answering *a, struct err *err)
         a->options.engine.pods == ENGINE_PODS_INSECURE || !a->wake) {
         return 0;
     }
-    struct transfers_config config = {
-        .send = send_part, .wake = wake_main, .data = a, .udp_max = a->options.engine.max_udp_size};
+    struct transfers_config config = {.send = answering_send_part,
+                                      .wake = wake_main,
+                                      .data = a,
+                                      .udp_max = a->options.engine.max_udp_size};
     choose_notify_source(a, config.notify_from);
     return transfers_new(&config, &a->transfers, err);
 }

@@ -8,7 +8,7 @@
  * time without a byte, the client tries another endpoint. */
 enum { ETCD_CALL_TIMEOUT_MS = 5000 };
 
-static void on_credentials(void *data, const struct err *err)
+static void etcd_client_on_credentials(void *data, const struct err *err)
 {
     (void)data;
     if (err) {
@@ -27,7 +27,7 @@ int etcd_client_open(struct ev_loop *loop, const struct options *flags, struct e
         .endpoints = flags->machines,
         .call_timeout_ms = ETCD_CALL_TIMEOUT_MS,
         .tls = {.ca = flags->ca_cert, .cert = flags->tls_pem, .key = flags->tls_key},
-        .on_credentials = on_credentials,
+        .on_credentials = etcd_client_on_credentials,
         .username = flags->username,
         .password = flags->password,
         .password_file = flags->password_file,
@@ -36,7 +36,7 @@ int etcd_client_open(struct ev_loop *loop, const struct options *flags, struct e
     return r == ERR_USAGE ? err_wrap(err, r, "flag -machines") : r;
 }
 
-static const char *current_endpoint(const void *etcd)
+static const char *etcd_client_current_endpoint(const void *etcd)
 {
     return etcd_endpoint(etcd);
 }
@@ -48,7 +48,7 @@ void etcd_client_watch(const struct etcd *etcd, int64_t timeout_ms, struct ev_lo
                 "etcd has been away for longer than etcd-timeout, still retrying");
     followed->away_line = "etcd away, no records yet";
     followed->back_line = "etcd is followed";
-    followed->endpoint = current_endpoint;
+    followed->endpoint = etcd_client_current_endpoint;
     followed->data = etcd;
     outage_join(outage, followed, true);
 }

@@ -22,7 +22,7 @@ struct http_pages {
     struct http_hosts hosts;
 };
 
-static bool is_our_name(const void *data, struct slice text)
+static bool http_pages_is_our_name(const void *data, struct slice text)
 {
     const struct metrics_sources *sources = data;
     struct dname name;
@@ -62,7 +62,7 @@ int http_pages_open(struct ev_loop *loop, const struct options *options,
                     struct metrics_sources *sources, struct http_pages **ret_pages, struct err *err)
 {
     struct http_pages *pages = xcalloc(1, sizeof(*pages));
-    pages->hosts = (struct http_hosts){options->http_hosts, is_our_name, sources};
+    pages->hosts = (struct http_hosts){options->http_hosts, http_pages_is_our_name, sources};
     int r = options->prometheus_port ? open_prometheus(pages, loop, options, sources, err) : 0;
     if (r == 0 && options->has_http) {
         r = open_pages(pages, loop, options, sources, err);

@@ -46,7 +46,7 @@
 #include "skydns/snapshot_start.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
-#include "skydns/transfer_feed.h"
+#include "skydns/transfer_source.h"
 
 static const char resolv_conf[] = "/etc/resolv.conf";
 
@@ -79,9 +79,9 @@ struct program {
     struct metrics_sources status;
     struct answering *answering;
     struct zone_serials *serials;
-    struct transfer_feed *feed; /* NULL: no zone can be transferred */
-    bool awaits_serials;        /* of zones; not ready before, unless a snapshot made it so */
-    ev_async fed;               /* the transfers have something for it */
+    struct transfer_source *feed; /* NULL: no zone can be transferred */
+    bool awaits_serials;          /* of zones; not ready before, unless a snapshot made it so */
+    ev_async fed;                 /* the transfers have something for it */
 };
 
 /* ---- Readiness ---- */
@@ -98,7 +98,7 @@ static void log_ready(const struct program *p)
     }
 }
 
-static void on_ready(void *data)
+static void skydns_on_ready(void *data)
 {
     struct program *p = data;
     p->followed.away_line = "etcd away, answering from memory";
@@ -120,7 +120,7 @@ static void on_serials_known(void *data)
 }
 
 /* Nothing is answered from the snapshot any more. */
-static void on_caught_up(void *data)
+static void skydns_on_caught_up(void *data)
 {
     const struct program *p = data;
     log_info("caught up with etcd", LOG_INT("revision", store_sync_counts(p->sync).revision));
@@ -157,14 +157,14 @@ static int open_all(struct program *p, struct err *err)
     return r;
 }
 
-static void on_document(void *data, struct slice value)
+static void skydns_on_document(void *data, struct slice value)
 {
     struct program *p = data;
     live_config_take(p->live, value);
 }
 
-static void on_writers_document(void *data, const struct dname *domain, struct slice value,
-                                int64_t revision)
+static void skydns_on_writers_document(void *data, const struct dname *domain, struct slice value,
+                                       int64_t revision)
 {
     struct program *p = data;
     (void)revision;
@@ -183,7 +183,7 @@ static void follow_writers(struct program *p, struct slice saved, const struct o
         .name = "config",
         .stale_max_ms = p->flags.stale_max_ms,
         .saved = saved,
-        .changed = on_writers_document,
+        .changed = skydns_on_writers_document,
         .data = p,
     });
     writer_documents_set_domains(p->documents, now->domains, now->domain_count);
@@ -230,14 +230,14 @@ static void on_config(void *data, const struct options *before, const struct opt
     }
 }
 
-static void on_stubs(void *data, const struct foreign_zone *zones, size_t count)
+static void on_stubs(void *data, const struct forward_zone *zones, size_t count)
 {
     struct program *p = data;
     log_info("stub zones in etcd changed", LOG_INT("zones", (int64_t)count));
     live_config_take_stubs(p->live, zones, count);
 }
 
-static void on_visible(void *data, const struct visible_namespace *listed, size_t count)
+static void skydns_on_visible(void *data, const struct visible_namespace *listed, size_t count)
 {
     struct program *p = data;
     log_info("namespaces that others may see changed", LOG_INT("namespaces", (int64_t)count));
@@ -245,7 +245,7 @@ static void on_visible(void *data, const struct visible_namespace *listed, size_
 }
 
 /* Before there are records, nobody asks for them. */
-static bool knows_clients(void *data, const struct dname *domain)
+static bool skydns_knows_clients(void *data, const struct dname *domain)
 {
     const struct program *p = data;
     return !p->sync || store_sync_knows_clients(p->sync, domain);
@@ -258,7 +258,8 @@ static bool is_incomplete(void *data, const struct dname *domain)
     const struct program *p = data;
     bool hides = live_config_options(p->live)->clients.is_own;
     return p->sync && /* else there are no records */
-           (store_sync_is_incomplete(p->sync, domain) || (hides && !knows_clients(data, domain)));
+           (store_sync_is_incomplete(p->sync, domain) ||
+            (hides && !skydns_knows_clients(data, domain)));
 }
 
 static void on_completeness(void *data)
@@ -292,7 +293,7 @@ static int settle_config(struct program *p, struct err *err)
         .tally = p->tally,
         .serials = p->serials,
         .is_incomplete = is_incomplete,
-        .knows_clients = knows_clients,
+        .knows_clients = skydns_knows_clients,
         .changed = on_config,
         .data = p,
     };
@@ -371,7 +372,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents)
     }
 }
 
-static void on_hangup(struct ev_loop *loop, ev_signal *watcher, int revents)
+static void skydns_on_hangup(struct ev_loop *loop, ev_signal *watcher, int revents)
 {
     const struct program *p = watcher->data;
     (void)loop;
@@ -383,22 +384,22 @@ static void on_hangup(struct ev_loop *loop, ev_signal *watcher, int revents)
     }
 }
 
-static void watch_signal(struct program *p, ev_signal *watcher,
-                         void (*cb)(struct ev_loop *, ev_signal *, int), int number)
+static void skydns_watch_signal(struct program *p, ev_signal *watcher,
+                                void (*cb)(struct ev_loop *, ev_signal *, int), int number)
 {
     ev_signal_init(watcher, cb, number);
     watcher->data = p;
     ev_signal_start(p->loop, watcher);
 }
 
-static void watch_signals(struct program *p)
+static void skydns_watch_signals(struct program *p)
 {
-    watch_signal(p, &p->on_term, on_signal, SIGTERM);
-    watch_signal(p, &p->on_int, on_signal, SIGINT);
-    watch_signal(p, &p->on_hup, on_hangup, SIGHUP);
+    skydns_watch_signal(p, &p->on_term, on_signal, SIGTERM);
+    skydns_watch_signal(p, &p->on_int, on_signal, SIGINT);
+    skydns_watch_signal(p, &p->on_hup, skydns_on_hangup, SIGHUP);
 }
 
-static struct config_refusals refusals(const void *data)
+static struct config_refusals skydns_refusals(const void *data)
 {
     const struct program *p = data;
     struct config_refusals now = live_config_refusals(p->live);
@@ -422,7 +423,7 @@ static void refuse_snapshot(struct program *p)
     snapshot_start_refused(p->flags.snapshot, "what is in it does not fit together");
     snapshot_content_fini(&p->snapshot);
     p->has_snapshot = false;
-    on_document(p, slice_of(NULL, 0)); /* until etcd says */
+    skydns_on_document(p, slice_of(NULL, 0)); /* until etcd says */
 }
 
 /* The records of a snapshot are published at once. */
@@ -442,14 +443,14 @@ static void start_sync(struct program *p)
         .start = p->has_snapshot ? &p->snapshot : NULL,
         .on_completeness = on_completeness,
         .stale_max_ms = p->options.stale_max_ms,
-        .on_config = on_document,
+        .on_config = skydns_on_document,
         .wants_stubs = p->options.stubzones,
         .on_stubs = on_stubs,
         .wants_overrides = p->options.engine.overrides,
         .override_ttl_s = override_ttl_s(&p->options),
         .wants_clients = options_want_client_index(&p->options),
-        .on_visible = on_visible,
-        .on_ready = on_ready,
+        .on_visible = skydns_on_visible,
+        .on_ready = skydns_on_ready,
         .data = p};
     etcd_client_watch(p->etcd, p->options.etcd_timeout_ms, p->loop, &p->outage, &p->followed);
     p->sync = store_sync_start(&config);
@@ -467,7 +468,7 @@ static void start_feed(struct program *p)
 {
     struct transfers *transfers = answering_transfers(p->answering);
     if (transfers) {
-        p->feed = transfer_feed_new(&(struct transfer_feed_config){
+        p->feed = transfer_source_new(&(struct transfer_source_config){
             .loop = p->loop,
             .etcd = p->etcd,
             .publisher = p->publisher,
@@ -496,17 +497,17 @@ static void start_keeper(struct program *p)
             .interval_ms = now->snapshot_interval_ms,
             .max_ms = now->snapshot_max_ms,
             .start = p->has_snapshot ? &p->snapshot : NULL,
-            .caught_up = on_caught_up,
+            .caught_up = skydns_on_caught_up,
             .data = p,
         });
     }
     snapshot_content_fini(&p->snapshot); /* all of it has been taken */
 }
 
-static void explain_serial(const void *feed, const struct dname *apex,
-                           struct explain_serial *serial)
+static void skydns_explain_serial(const void *feed, const struct dname *apex,
+                                  struct explain_serial *serial)
 {
-    const struct transfer_origin_of_serial origin = transfer_feed_origin(feed, apex);
+    const struct transfer_origin_of_serial origin = transfer_source_origin(feed, apex);
     serial->is_known = origin.is_known;
     serial->has_key = origin.has_key;
     serial->domain = origin.domain;
@@ -521,7 +522,7 @@ static bool explain_denied(const void *program, struct buf *out)
 {
     const struct program *p = program;
     return writer_documents_explain_denied(p->documents, out) ||
-           transfer_feed_explain_denied(p->feed, out);
+           transfer_source_explain_denied(p->feed, out);
 }
 
 static void set_status(struct program *p)
@@ -529,7 +530,7 @@ static void set_status(struct program *p)
     unsigned worker_count;
     struct worker *const *workers = answering_workers(p->answering, &worker_count);
     p->status = (struct metrics_sources){
-        .refusals = refusals,
+        .refusals = skydns_refusals,
         .settings = p,
         .explain_denied = explain_denied,
         .documents = p,
@@ -562,7 +563,7 @@ static void set_status(struct program *p)
         explainer_set_rates(p->status.explainer, answering_rate_limit(p->answering));
     }
     if (p->status.explainer && p->feed) {
-        explainer_set_serials(p->status.explainer, explain_serial, p->feed);
+        explainer_set_serials(p->status.explainer, skydns_explain_serial, p->feed);
     }
 }
 
@@ -582,7 +583,7 @@ static void tell_started(struct program *p)
     }
 }
 
-static int run(struct program *p, struct err *err)
+static int skydns_run(struct program *p, struct err *err)
 {
     start_sync(p); /* what a snapshot knows is answered from the first query on */
     int r = answering_start(p->answering, err);
@@ -611,7 +612,7 @@ static void close_all(struct program *p)
 {
     http_pages_free(p->http);
     explainer_free(p->status.explainer);
-    transfer_feed_free(p->feed);
+    transfer_source_free(p->feed);
     ev_async_stop(p->loop, &p->fed);
     snapshot_keeper_free(p->keeper);
     snapshot_content_fini(&p->snapshot);
@@ -632,14 +633,14 @@ static void close_all(struct program *p)
     ev_loop_destroy(p->loop);
 }
 
-static int fail(const struct err *err)
+static int skydns_fail(const struct err *err)
 {
     log_plain("skydns", err->msg);
     return err->code == ERR_USAGE ? 2 : 1;
 }
 
 /* The keys of the flag, or of the file of -config. */
-static int print_ds(struct program *p)
+static int skydns_print_ds(struct program *p)
 {
     struct options options;
     struct err err = {0};
@@ -649,7 +650,7 @@ static int print_ds(struct program *p)
         stub_zones_unref(options.stubs);
     }
     stub_zones_unref(p->flags.stubs);
-    return r == 0 ? 0 : fail(&err);
+    return r == 0 ? 0 : skydns_fail(&err);
 }
 
 static void confine_to_files(const struct options *flags)
@@ -660,7 +661,7 @@ static void confine_to_files(const struct options *flags)
 }
 
 /* The file of -snapshot has been read, and is not read again. */
-static int drop_privileges(const struct options *flags, struct err *err)
+static int skydns_drop_privileges(const struct options *flags, struct err *err)
 {
     struct option_files *files = option_files_new(flags);
     int r = privileges_drop(&flags->user, (const char *const *)files->paths, files->count, err);
@@ -684,7 +685,7 @@ static int translate_corefile(const char *file)
         &err, -errno,
         "flag -translate-corefile: cannot run corefile-to-skydns, expected beside skydns: %s",
         strerror(errno));
-    return fail(&err);
+    return skydns_fail(&err);
 }
 
 int main(int argc, char **argv)
@@ -692,9 +693,9 @@ int main(int argc, char **argv)
     static struct program program;
     struct program *p = &program;
     struct err err = {0};
-    int r = options_parse(argc, argv, &p->flags, &err);
+    int r = skydns_options_parse(argc, argv, &p->flags, &err);
     if (r != 0) {
-        return r == FLAGS_HELP ? 0 : fail(&err);
+        return r == FLAGS_HELP ? 0 : skydns_fail(&err);
     }
     if (p->flags.version) {
         printf("skydns server version: %s\n", version_string);
@@ -707,13 +708,13 @@ int main(int argc, char **argv)
         return healthcheck_main("skydns", p->flags.healthcheck);
     }
     if (p->flags.print_ds) {
-        return print_ds(p);
+        return skydns_print_ds(p);
     }
     if (p->flags.top) {
         const struct live_view view = {
             .flag = "-top", .server = p->flags.http_address, .screen = &top_view};
         r = live_view_run(&view, &err);
-        return r == 0 ? 0 : fail(&err);
+        return r == 0 ? 0 : skydns_fail(&err);
     }
     if (*p->flags.explain) {
         const struct explain_query query = {
@@ -721,8 +722,8 @@ int main(int argc, char **argv)
             .type = p->flags.explain_type,
             .client = p->flags.explain_client,
         };
-        r = explain_client(&p->flags.http_address, &query, &err);
-        return r == 0 ? 0 : fail(&err);
+        r = pages_explain_client(&p->flags.http_address, &query, &err);
+        return r == 0 ? 0 : skydns_fail(&err);
     }
     log_set_level((enum log_level)p->flags.log_level);
     log_set_format((enum log_format)p->flags.log_format);
@@ -740,7 +741,7 @@ int main(int argc, char **argv)
     ev_async_init(&p->fed, on_fed);
     ev_async_start(p->loop, &p->fed);
     service_manager_init(&p->manager, p->loop);
-    watch_signals(p);
+    skydns_watch_signals(p);
     option_text_log_ignored(&p->flags.ignored);
     r = *p->flags.cert ? certificate_new(p->loop, &p->flags, &p->certificate, &err) : 0;
     if (r == 0) {
@@ -750,14 +751,14 @@ int main(int argc, char **argv)
         r = open_without_snapshot(p, &err);
     }
     if (r == 0) {
-        r = drop_privileges(&p->flags, &err);
+        r = skydns_drop_privileges(&p->flags, &err);
     }
     if (r == 0) {
         confine_calls();
-        r = run(p, &err);
+        r = skydns_run(p, &err);
     }
     close_all(p);
-    r = r == 0 ? 0 : fail(&err);
+    r = r == 0 ? 0 : skydns_fail(&err);
     log_stop(LOG_STOP_MS);
     return r;
 }

@@ -97,7 +97,7 @@ static bool is_too_large(const struct snapshot_image *image)
 }
 
 /* False: nothing is being written. */
-static bool begin(struct snapshot_keeper *keeper, int64_t now_ms)
+static bool snapshot_keeper_begin(struct snapshot_keeper *keeper, int64_t now_ms)
 {
     struct snapshot_image image;
     snapshot_image_init(&image);
@@ -124,8 +124,8 @@ static bool begin(struct snapshot_keeper *keeper, int64_t now_ms)
     return is_begun;
 }
 
-static void on_written(void *data, const struct snapshot_header *header, size_t bytes,
-                       const struct err *err)
+static void snapshot_keeper_on_written(void *data, const struct snapshot_header *header,
+                                       size_t bytes, const struct err *err)
 {
     struct snapshot_keeper *keeper = data;
     if (err) {
@@ -170,7 +170,7 @@ static int64_t slow_due(const struct snapshot_keeper *keeper)
     return slow_ms > again_ms ? slow_ms : again_ms;
 }
 
-static int64_t due(const struct snapshot_keeper *keeper, int64_t now_ms)
+static int64_t snapshot_keeper_is_due(const struct snapshot_keeper *keeper, int64_t now_ms)
 {
     int64_t due_ms = now_ms;
     if (snapshot_writer_is_busy(keeper->writer)) {
@@ -209,25 +209,25 @@ static void look_after_start(struct snapshot_keeper *keeper)
     }
 }
 
-static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int events UNUSED)
+static void snapshot_keeper_on_turn(struct ev_loop *loop, ev_prepare *prepare, int events UNUSED)
 {
     struct snapshot_keeper *keeper = prepare->data;
     int64_t now_ms = clock_monotonic_ms();
     (void)loop;
     look_after_start(keeper);
-    int64_t due_ms = due(keeper, now_ms);
+    int64_t due_ms = snapshot_keeper_is_due(keeper, now_ms);
     if (due_ms <= now_ms && snapshot_writer_is_busy(keeper->writer)) {
         tell_failing(keeper, now_ms, "the disk takes too long");
-        due_ms = due(keeper, now_ms);
+        due_ms = snapshot_keeper_is_due(keeper, now_ms);
     } else if (due_ms <= now_ms) {
-        (void)begin(keeper, now_ms); /* if not, later */
-        due_ms = due(keeper, now_ms);
+        (void)snapshot_keeper_begin(keeper, now_ms); /* if not, later */
+        due_ms = snapshot_keeper_is_due(keeper, now_ms);
     }
     set_wake(keeper, due_ms, now_ms);
 }
 
 /* The turn of the loop does it. */
-static void on_wake(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
+static void snapshot_keeper_on_wake(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
 {
     struct snapshot_keeper *keeper = timer->data;
     (void)loop;
@@ -251,13 +251,13 @@ struct snapshot_keeper *snapshot_keeper_new(const struct snapshot_keeper_config 
         .loop = config->loop,
         .publisher = config->publisher,
         .path = config->path,
-        .written = on_written,
+        .written = snapshot_keeper_on_written,
         .data = keeper,
     });
-    ev_prepare_init(&keeper->look, on_turn);
+    ev_prepare_init(&keeper->look, snapshot_keeper_on_turn);
     keeper->look.data = keeper;
     ev_prepare_start(config->loop, &keeper->look);
-    ev_timer_init(&keeper->wake, on_wake, 0., 0.);
+    ev_timer_init(&keeper->wake, snapshot_keeper_on_wake, 0., 0.);
     keeper->wake.data = keeper;
     return keeper;
 }
@@ -302,7 +302,7 @@ static bool may_become_whole(const struct snapshot_keeper *keeper)
 static bool begin_soon(struct snapshot_keeper *keeper)
 {
     struct ev_loop *loop = keeper->config.loop;
-    bool is_over = false, is_begun = begin(keeper, clock_monotonic_ms());
+    bool is_over = false, is_begun = snapshot_keeper_begin(keeper, clock_monotonic_ms());
     ev_timer over;
     ev_timer_init(&over, on_over, complete_s, 0.);
     over.data = &is_over;
@@ -311,7 +311,7 @@ static bool begin_soon(struct snapshot_keeper *keeper)
     ev_prepare_stop(loop, &keeper->look); /* which would begin it, too */
     while (!is_begun && !is_over && may_become_whole(keeper)) {
         ev_run(loop, EVRUN_ONCE);
-        is_begun = begin(keeper, clock_monotonic_ms());
+        is_begun = snapshot_keeper_begin(keeper, clock_monotonic_ms());
     }
     ev_prepare_start(loop, &keeper->look);
     ev_timer_stop(loop, &over);

@@ -62,25 +62,27 @@ int snapshot_start_check(const struct snapshot_header *header, const struct opti
     return check_age(header, settings, now_ms, err);
 }
 
-static struct slice section(struct snapshot_content *content, enum snapshot_section i)
+static struct slice snapshot_start_section(struct snapshot_content *content,
+                                           enum snapshot_section i)
 {
     return buf_slice(&content->sections[i]);
 }
 
 struct slice snapshot_start_document(struct snapshot_content *content)
 {
-    struct slice document = section(content, SNAPSHOT_CONFIG);
+    struct slice document = snapshot_start_section(content, SNAPSHOT_CONFIG);
     return document.len ? document : slice_of(NULL, 0);
 }
 
-static int check(struct live_config *live, struct snapshot_content *content, struct err *err)
+static int skydns_snapshot_start_check(struct live_config *live, struct snapshot_content *content,
+                                       struct err *err)
 {
     struct options settings = live_config_preview(live, snapshot_start_document(content));
     int r = snapshot_start_check(&content->header, &settings, clock_wall_ms(), err);
     if (r < 0) {
         return r;
     }
-    if (!writer_documents_is_saved(section(content, SNAPSHOT_WRITERS))) {
+    if (!writer_documents_is_saved(snapshot_start_section(content, SNAPSHOT_WRITERS))) {
         return err_set(err, ERR_SYNTAX, "its documents of kube2sky make no sense");
     }
     return store_sync_can_start(content, err) ? 0 : err->code;
@@ -112,7 +114,7 @@ bool snapshot_start_read(struct live_config *live, const char *path,
         return false;
     }
     if (r == 0) {
-        r = check(live, ret_content, &err);
+        r = skydns_snapshot_start_check(live, ret_content, &err);
         if (r == 0) {
             log_used(path, ret_content);
             return true;

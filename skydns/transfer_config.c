@@ -39,7 +39,7 @@ static uint64_t hash_bytes(struct slice bytes)
     return siphash24(key, bytes);
 }
 
-static void append_name(struct buf *out, const struct dname *name)
+static void transfer_config_append_name(struct buf *out, const struct dname *name)
 {
     buf_append_sized(out, slice_of(name->wire, name->len));
 }
@@ -48,8 +48,8 @@ static void append_domains(struct buf *out, const struct engine_config *config)
 {
     buf_append_u32(out, (uint32_t)config->zone_count);
     for (size_t i = 0; i < config->zone_count; i++) {
-        append_name(out, &config->zones[i].domain);
-        append_name(out, &config->zones[i].hostmaster);
+        transfer_config_append_name(out, &config->zones[i].domain);
+        transfer_config_append_name(out, &config->zones[i].hostmaster);
     }
 }
 
@@ -78,7 +78,7 @@ static bool is_in_ours(const struct engine_config *config, const struct dname *n
 static uint64_t hash_stubs(const struct engine_config *config)
 {
     size_t count = 0;
-    const struct foreign_zone *zones =
+    const struct forward_zone *zones =
         config->zones_of_others ? zone_table_items(config->zones_of_others, &count) : NULL;
     uint64_t hash = 0;
     for (size_t i = 0; i < count; i++) {
@@ -97,7 +97,7 @@ uint64_t transfer_config_hash(const struct engine_config *config)
     buf_append_u32(&bytes, CONTENTS_VERSION);
     append_domains(&bytes, config);
     append_reverse_zones(&bytes, settings);
-    append_name(&bytes, &settings->local);
+    transfer_config_append_name(&bytes, &settings->local);
     buf_append_u32(&bytes, settings->ttl_s);
     buf_append_u32(&bytes, settings->min_ttl_s);
     buf_append_u32(&bytes, settings->priority);

@@ -97,7 +97,7 @@ const char *ip_format(const struct ip *ip, char out[INET6_ADDRSTRLEN])
     return out;
 }
 
-static bool parse_port(const char *text, uint16_t *ret_port)
+static bool addr_parse_port(const char *text, uint16_t *ret_port)
 {
     unsigned port = 0;
     size_t n = strlen(text);
@@ -180,7 +180,7 @@ static bool parse_host_port(const char *text, struct addr *ret, char ret_scope[I
     uint16_t port;
     struct in6_addr v6;
     char s[INET6_ADDRSTRLEN] = "";
-    if (!colon || !parse_port(colon + 1, &port)) {
+    if (!colon || !addr_parse_port(colon + 1, &port)) {
         return false;
     }
     struct slice host = slice_of(text, (size_t)(colon - text));

@@ -19,7 +19,7 @@ void buf_fini(struct buf *b)
 }
 
 /* Always reserves one extra byte, for the NUL of buf_cstr. */
-static void grow(struct buf *b, size_t need)
+static void buf_grow(struct buf *b, size_t need)
 {
     if (need + 1 <= b->cap) {
         return;
@@ -38,7 +38,7 @@ uint8_t *buf_reserve(struct buf *b, size_t len)
         b->failed = true;
         return NULL;
     }
-    grow(b, b->len + len);
+    buf_grow(b, b->len + len);
     return b->data + b->len;
 }
 
@@ -108,7 +108,7 @@ void buf_clear(struct buf *b)
 
 const char *buf_cstr(struct buf *b)
 {
-    grow(b, b->len);
+    buf_grow(b, b->len);
     b->data[b->len] = '\0';
     return (const char *)b->data;
 }

@@ -45,7 +45,8 @@ void fair_queue_push(struct fair_queue *queue, struct fair_item *item)
 }
 
 /* A client with nothing left has no turn. */
-static void take_item(struct fair_queue *queue, struct fair_turn *turn, struct fair_item *item)
+static void fair_queue_take_item(struct fair_queue *queue, struct fair_turn *turn,
+                                 struct fair_item *item)
 {
     TAILQ_REMOVE(&turn->items, item, entry);
     if (TAILQ_EMPTY(&turn->items)) {
@@ -64,7 +65,7 @@ struct fair_item *fair_queue_pop(struct fair_queue *queue)
     struct fair_item *item = TAILQ_FIRST(&turn->items);
     TAILQ_REMOVE(&queue->turns, turn, entry);
     TAILQ_INSERT_TAIL(&queue->turns, turn, entry);
-    take_item(queue, turn, item);
+    fair_queue_take_item(queue, turn, item);
     return item;
 }
 
@@ -72,7 +73,7 @@ void fair_queue_remove(struct fair_queue *queue, struct fair_item *item)
 {
     struct fair_turn *turn = key_table_find(&queue->by_client, client_net_key(&item->net));
     assert(turn);
-    take_item(queue, turn, item);
+    fair_queue_take_item(queue, turn, item);
 }
 
 /* ---- Places ---- */

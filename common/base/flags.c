@@ -7,7 +7,7 @@
 #include "common/base/duration.h"
 #include "common/base/typing_errors.h"
 
-static bool parse_bool(const char *text, bool *ret)
+static bool flags_parse_bool(const char *text, bool *ret)
 {
     static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
     static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
@@ -81,7 +81,7 @@ static bool parse_duration(const char *text, int64_t *ret_ms)
     return duration_parse_ms(text, ret_ms);
 }
 
-static const char *expected(const struct flag *flag, char *out, size_t size)
+static const char *flags_expected(const struct flag *flag, char *out, size_t size)
 {
     char min[DURATION_TEXT_MAX], max[DURATION_TEXT_MAX];
     bool open = flag->min == 0 && flag->max == 0;
@@ -139,7 +139,8 @@ static void note_ignored(const struct flag *flag)
 }
 
 /* `source` is how the user set it: "flag -ttl" or "environment variable SKYDNS_ADDR". */
-static int set_value(const struct flag *flag, const char *text, const char *source, struct err *err)
+static int flags_set_value(const struct flag *flag, const char *text, const char *source,
+                           struct err *err)
 {
     char range[96];
     bool ok = true;
@@ -147,13 +148,13 @@ static int set_value(const struct flag *flag, const char *text, const char *sour
     int64_t number;
     switch (flag->kind) {
     case FLAG_BOOL:
-        ok = parse_bool(text, flag->value);
+        ok = flags_parse_bool(text, flag->value);
         break;
     case FLAG_CHOICE:
         ok = flags_parse_choice(flag->choices, text, flag->value);
         break;
     case FLAG_IGNORED_BOOL:
-        ok = parse_bool(text, &ignored);
+        ok = flags_parse_bool(text, &ignored);
         note_ignored(flag);
         break;
     case FLAG_STRING:
@@ -175,7 +176,7 @@ static int set_value(const struct flag *flag, const char *text, const char *sour
     }
     if (!ok) {
         return err_set(err, ERR_USAGE, "%s: `%s`: %s", source, text,
-                       expected(flag, range, sizeof(range)));
+                       flags_expected(flag, range, sizeof(range)));
     }
     if (flag->was_given) {
         *flag->was_given = true;
@@ -201,7 +202,7 @@ static bool name_matches(const struct flags *flags, const char *name, struct sli
     return true;
 }
 
-static const struct flag *find(const struct flags *flags, struct slice name)
+static const struct flag *flags_find(const struct flags *flags, struct slice name)
 {
     for (size_t i = 0; i < flags->count; i++) {
         if (name_matches(flags, flags->table[i].name, name)) {
@@ -246,7 +247,7 @@ static int apply_environment(const struct flags *flags, struct err *err)
         if (text && *text) {
             char source[128];
             (void)snprintf(source, sizeof(source), "environment variable %s", flag->env);
-            int r = set_value(flag, text, source, err);
+            int r = flags_set_value(flag, text, source, err);
             if (r < 0) {
                 return r;
             }
@@ -263,7 +264,7 @@ static int parse_one(const struct flags *flags, int argc, char *const *argv, int
     const char *name = arg + 1 + (arg[1] == '-');
     const char *equals = strchr(name, '=');
     struct slice given = slice_of(name, equals ? (size_t)(equals - name) : strlen(name));
-    const struct flag *flag = find(flags, given);
+    const struct flag *flag = flags_find(flags, given);
     if (!flag) {
         if (slice_equal(given, slice_str("h")) || slice_equal(given, slice_str("help"))) {
             return FLAGS_HELP;
@@ -273,17 +274,17 @@ static int parse_one(const struct flags *flags, int argc, char *const *argv, int
     char source[128];
     (void)snprintf(source, sizeof(source), "flag -%s", flag->name);
     if (equals) {
-        return set_value(flag, equals + 1, source, err);
+        return flags_set_value(flag, equals + 1, source, err);
     }
     if (flag->kind == FLAG_BOOL || flag->kind == FLAG_IGNORED_BOOL) {
-        return set_value(flag, "true", source, err);
+        return flags_set_value(flag, "true", source, err);
     }
     if (*i + 1 >= argc) {
         char range[96];
         return err_set(err, ERR_USAGE, "%s: value missing: %s", source,
-                       expected(flag, range, sizeof(range)));
+                       flags_expected(flag, range, sizeof(range)));
     }
-    return set_value(flag, argv[++*i], source, err);
+    return flags_set_value(flag, argv[++*i], source, err);
 }
 
 int flags_parse(const struct flags *flags, int argc, char *const *argv, struct err *err)

@@ -25,39 +25,39 @@ void key_table_fini(struct key_table *table)
 }
 
 /* Never FREE. */
-static uint32_t hash_of(struct slice key)
+static uint32_t key_table_hash_of(struct slice key)
 {
     uint32_t hash = seeded_hash(key);
     return hash == FREE ? 1 : hash;
 }
 
-static size_t home_of(const struct key_table *table, uint32_t hash)
+static size_t key_table_home_of(const struct key_table *table, uint32_t hash)
 {
     return hash & (table->cap - 1);
 }
 
-static size_t after(const struct key_table *table, size_t at)
+static size_t key_table_after(const struct key_table *table, size_t at)
 {
     return (at + 1) & (table->cap - 1);
 }
 
 /* The key's slot, or the free one where it would go. One exists: the table is never full. */
-static size_t seek(const struct key_table *table, struct slice key, uint32_t hash)
+static size_t key_table_seek(const struct key_table *table, struct slice key, uint32_t hash)
 {
-    size_t at = home_of(table, hash);
+    size_t at = key_table_home_of(table, hash);
     while (table->hashes[at] != FREE &&
            (table->hashes[at] != hash || !slice_equal(table->key_of(table->slots[at]), key))) {
-        at = after(table, at);
+        at = key_table_after(table, at);
     }
     return at;
 }
 
 void *key_table_find(const struct key_table *table, struct slice key)
 {
-    return table->cap ? table->slots[seek(table, key, hash_of(key))] : NULL;
+    return table->cap ? table->slots[key_table_seek(table, key, key_table_hash_of(key))] : NULL;
 }
 
-static void resize(struct key_table *table, size_t cap)
+static void key_table_resize(struct key_table *table, size_t cap)
 {
     struct key_table old = *table;
     table->cap = cap;
@@ -65,9 +65,9 @@ static void resize(struct key_table *table, size_t cap)
     table->hashes = xcalloc(cap, sizeof(*table->hashes));
     for (size_t i = 0; i < old.cap; i++) {
         if (old.hashes[i] != FREE) { /* all keys differ */
-            size_t at = home_of(table, old.hashes[i]);
+            size_t at = key_table_home_of(table, old.hashes[i]);
             while (table->hashes[at] != FREE) {
-                at = after(table, at);
+                at = key_table_after(table, at);
             }
             table->slots[at] = old.slots[i];
             table->hashes[at] = old.hashes[i];
@@ -80,11 +80,11 @@ static void resize(struct key_table *table, size_t cap)
 void *key_table_put(struct key_table *table, void *thing)
 {
     if ((table->count + 1) * 8 > table->cap * 7) { /* long searches stay within few cache lines */
-        resize(table, table->cap ? table->cap * 2 : CAP_MIN);
+        key_table_resize(table, table->cap ? table->cap * 2 : CAP_MIN);
     }
     struct slice key = table->key_of(thing);
-    uint32_t hash = hash_of(key);
-    size_t at = seek(table, key, hash);
+    uint32_t hash = key_table_hash_of(key);
+    size_t at = key_table_seek(table, key, hash);
     void *previous = table->slots[at];
     table->slots[at] = thing;
     table->hashes[at] = hash;
@@ -97,8 +97,9 @@ void *key_table_put(struct key_table *table, void *thing)
 static void close_gap(struct key_table *table, size_t gap)
 {
     size_t mask = table->cap - 1;
-    for (size_t at = after(table, gap); table->hashes[at] != FREE; at = after(table, at)) {
-        size_t home = home_of(table, table->hashes[at]);
+    for (size_t at = key_table_after(table, gap); table->hashes[at] != FREE;
+         at = key_table_after(table, at)) {
+        size_t home = key_table_home_of(table, table->hashes[at]);
         bool may_move = ((at - home) & mask) >= ((at - gap) & mask);
         if (may_move) {
             table->slots[gap] = table->slots[at];
@@ -115,7 +116,7 @@ void *key_table_take(struct key_table *table, struct slice key)
     if (table->cap == 0) {
         return NULL;
     }
-    size_t at = seek(table, key, hash_of(key));
+    size_t at = key_table_seek(table, key, key_table_hash_of(key));
     void *thing = table->slots[at];
     if (thing) {
         close_gap(table, at);

@@ -81,9 +81,9 @@ void log_start(void)
     }
 }
 
-void log_stop(int64_t patience_ms)
+void log_stop(int64_t timeout_ms)
 {
-    log_queue_stop(patience_ms);
+    log_queue_stop(timeout_ms);
 }
 
 uint64_t log_lost(void)

@@ -102,7 +102,7 @@ void log_start(void);
 
 /* Writes what is queued; gives up after that time, and then the rest is lost. Last before exit;
  * without effect if not started. */
-void log_stop(int64_t patience_ms);
+void log_stop(int64_t timeout_ms);
 
 /* Lines lost since the program started. Any thread. */
 uint64_t log_lost(void);

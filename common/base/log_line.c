@@ -18,7 +18,7 @@ struct line {
 };
 
 /* All or nothing, so that an escape sequence, for example, is never split. */
-static void put(struct line *line, const char *bytes, size_t len)
+static void log_line_put(struct line *line, const char *bytes, size_t len)
 {
     if (line->is_full || line->len + len > LOG_LINE_MAX - LINE_END_BYTES) {
         line->is_full = true;
@@ -30,10 +30,10 @@ static void put(struct line *line, const char *bytes, size_t len)
 
 static void put_str(struct line *line, const char *s)
 {
-    put(line, s, strlen(s));
+    log_line_put(line, s, strlen(s));
 }
 
-static void put_time(struct line *line)
+static void log_line_put_time(struct line *line)
 {
     struct timespec now;
     struct tm utc;
@@ -63,7 +63,7 @@ static const char *number_text(const struct log_field *field, char text[NUMBER_B
     return text;
 }
 
-static bool is_number(const struct log_field *field)
+static bool log_line_is_number(const struct log_field *field)
 {
     return field->kind == LOG_FIELD_INT || field->kind == LOG_FIELD_SECONDS;
 }
@@ -73,21 +73,21 @@ static void put_quoted_byte(struct line *line, unsigned char c)
 {
     char escaped[8] = {'\\', (char)c};
     if (c == '"' || c == '\\') {
-        put(line, escaped, 2);
+        log_line_put(line, escaped, 2);
     } else if (c == '\n') {
-        put(line, "\\n", 2);
+        log_line_put(line, "\\n", 2);
     } else if (c < ' ' || c >= 0x7f) {
         bool is_json = line->format == LOG_FORMAT_JSON;
         (void)snprintf(escaped, sizeof(escaped), is_json ? "\\u%04x" : "\\x%02x", c); /* fits */
         put_str(line, escaped);
     } else {
-        put(line, (const char *)&c, 1);
+        log_line_put(line, (const char *)&c, 1);
     }
 }
 
 /* ---- Text ---- */
 
-static bool is_plain(unsigned char c)
+static bool log_line_is_plain(unsigned char c)
 {
     return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
 }
@@ -96,28 +96,28 @@ static void put_value(struct line *line, struct slice value)
 {
     bool quoted = value.len == 0;
     for (size_t i = 0; i < value.len && !quoted; i++) {
-        quoted = !is_plain((unsigned char)value.ptr[i]);
+        quoted = !log_line_is_plain((unsigned char)value.ptr[i]);
     }
-    put(line, "\"", quoted);
+    log_line_put(line, "\"", quoted);
     for (size_t i = 0; i < value.len; i++) {
         put_quoted_byte(line, (unsigned char)value.ptr[i]);
     }
-    put(line, "\"", quoted);
+    log_line_put(line, "\"", quoted);
 }
 
-static void write_text(struct line *line, enum log_level level, const char *message, size_t count,
-                       const struct log_field *fields)
+static void log_line_write_text(struct line *line, enum log_level level, const char *message,
+                                size_t count, const struct log_field *fields)
 {
     put_str(line, level_names[level]);
-    put(line, " ", 1);
-    put_time(line);
-    put(line, " ", 1);
+    log_line_put(line, " ", 1);
+    log_line_put_time(line);
+    log_line_put(line, " ", 1);
     put_str(line, message);
     for (size_t i = 0; i < count; i++) {
-        put(line, " ", 1);
+        log_line_put(line, " ", 1);
         put_str(line, fields[i].key);
-        put(line, "=", 1);
-        if (is_number(&fields[i])) {
+        log_line_put(line, "=", 1);
+        if (log_line_is_number(&fields[i])) {
             char number[NUMBER_BYTES_MAX];
             put_str(line, number_text(&fields[i], number));
         } else {
@@ -132,7 +132,8 @@ static void write_text(struct line *line, enum log_level level, const char *mess
 enum { MEMBER_BYTES_MAX = 64 };
 
 /* A string that does not fit is truncated and closed; a number or a key is all or nothing. */
-static void put_string(struct line *line, const char *before, const char *key, struct slice value)
+static void log_line_put_string(struct line *line, const char *before, const char *key,
+                                struct slice value)
 {
     char text[MEMBER_BYTES_MAX];
     (void)snprintf(text, sizeof(text), "%s\"%s\":\"", before, key);
@@ -145,7 +146,7 @@ static void put_string(struct line *line, const char *before, const char *key, s
     }
 }
 
-static void put_number(struct line *line, const struct log_field *field)
+static void log_line_put_number(struct line *line, const struct log_field *field)
 {
     char text[MEMBER_BYTES_MAX], number[NUMBER_BYTES_MAX];
     (void)snprintf(text, sizeof(text), ",\"%s\":%s", field->key, number_text(field, number));
@@ -155,16 +156,16 @@ static void put_number(struct line *line, const struct log_field *field)
 static void write_json(struct line *line, enum log_level level, const char *message, size_t count,
                        const struct log_field *fields)
 {
-    put_string(line, "{", "level", slice_str(level_names[level]));
+    log_line_put_string(line, "{", "level", slice_str(level_names[level]));
     put_str(line, ",\"time\":\"");
-    put_time(line);
+    log_line_put_time(line);
     put_str(line, "\"");
-    put_string(line, ",", "message", slice_str(message));
+    log_line_put_string(line, ",", "message", slice_str(message));
     for (size_t i = 0; i < count; i++) {
-        if (is_number(&fields[i])) {
-            put_number(line, &fields[i]);
+        if (log_line_is_number(&fields[i])) {
+            log_line_put_number(line, &fields[i]);
         } else {
-            put_string(line, ",", fields[i].key, field_text(&fields[i]));
+            log_line_put_string(line, ",", fields[i].key, field_text(&fields[i]));
         }
     }
     line->text[line->len++] = '}';
@@ -177,7 +178,7 @@ size_t log_line_write(char *text, enum log_format format, enum log_level level, 
     if (format == LOG_FORMAT_JSON) {
         write_json(&line, level, message, count, fields);
     } else {
-        write_text(&line, level, message, count, fields);
+        log_line_write_text(&line, level, message, count, fields);
     }
     line.text[line.len++] = '\n';
     return line.len;

@@ -67,7 +67,7 @@ bool log_queue_takes(enum log_level level)
 }
 
 /* With the mutex. */
-static bool has_room(enum log_level level, size_t len)
+static bool log_queue_has_room(enum log_level level, size_t len)
 {
     size_t reserve = is_reserved_for(level) ? 0 : LOG_QUEUE_RESERVE_BYTES;
     bool is_late = reserve > 0 && atomic_load_explicit(&is_losing, memory_order_relaxed);
@@ -75,7 +75,7 @@ static bool has_room(enum log_level level, size_t len)
 }
 
 /* With the mutex, behind a line. */
-static void wake(bool is_bulk)
+static void log_queue_wake(bool is_bulk)
 {
     queue.has_bulk = queue.has_bulk || is_bulk;
     queue.is_hurried = queue.is_hurried || !is_bulk;
@@ -85,7 +85,7 @@ static void wake(bool is_bulk)
     }
 }
 
-static bool put(enum log_level level, bool is_bulk, const char *line, size_t len)
+static bool base_log_queue_put(enum log_level level, bool is_bulk, const char *line, size_t len)
 {
     if (!atomic_load_explicit(&is_queued, memory_order_acquire)) {
         ssize_t written = write(STDERR_FILENO, line, len);
@@ -93,11 +93,11 @@ static bool put(enum log_level level, bool is_bulk, const char *line, size_t len
         return true;
     }
     (void)pthread_mutex_lock(&queue.mutex); /* fails only for misuse, as all of them here */
-    bool fits = has_room(level, len);
+    bool fits = log_queue_has_room(level, len);
     if (fits) {
         memcpy(queue.filling + queue.len, line, len);
         queue.len += len;
-        wake(is_bulk);
+        log_queue_wake(is_bulk);
     } else {
         atomic_store_explicit(&is_losing, true, memory_order_relaxed);
         count_lost();
@@ -108,12 +108,12 @@ static bool put(enum log_level level, bool is_bulk, const char *line, size_t len
 
 bool log_queue_put(enum log_level level, const char *line, size_t len)
 {
-    return put(level, false, line, len);
+    return base_log_queue_put(level, false, line, len);
 }
 
 bool log_queue_put_bulk(const char *line, size_t len)
 {
-    return put(LOG_LEVEL_INFO, true, line, len);
+    return base_log_queue_put(LOG_LEVEL_INFO, true, line, len);
 }
 
 uint64_t log_queue_lost(void)
@@ -135,7 +135,7 @@ struct writer {
     uint64_t unwritten; /* lines that stderr refused, not told yet */
 };
 
-static bool write_bytes(const char *bytes, size_t len, size_t *ret_written)
+static bool log_queue_write_bytes(const char *bytes, size_t len, size_t *ret_written)
 {
     *ret_written = 0;
     while (*ret_written < len) {
@@ -157,11 +157,11 @@ static bool write_lines(struct writer *w, const char *lines, size_t len, size_t 
 {
     size_t written = 0;
     *ret_written = 0;
-    if (w->is_cut && !write_bytes("\n", 1, &written)) {
+    if (w->is_cut && !log_queue_write_bytes("\n", 1, &written)) {
         return false;
     }
     w->is_cut = false;
-    bool is_whole = write_bytes(lines, len, ret_written);
+    bool is_whole = log_queue_write_bytes(lines, len, ret_written);
     w->is_cut = !is_whole && *ret_written > 0 && lines[*ret_written - 1] != '\n';
     return is_whole;
 }
@@ -179,7 +179,7 @@ static bool tell_unwritten(struct writer *w)
     return true;
 }
 
-static size_t count_lines(const char *text, size_t len)
+static size_t log_queue_count_lines(const char *text, size_t len)
 {
     size_t count = 0;
     for (size_t i = 0; i < len; i++) {
@@ -206,7 +206,7 @@ static void write_batch(struct writer *w, const struct batch *b)
         works = write_lines(w, b->text + done, len, &written);
         done += written;
     }
-    size_t refused = count_lines(b->text + done, b->len - done);
+    size_t refused = log_queue_count_lines(b->text + done, b->len - done);
     atomic_fetch_add_explicit(&lost, refused, memory_order_relaxed);
     w->unwritten += refused + b->lost_after;
     if (works) {
@@ -237,7 +237,7 @@ static struct timespec deadline_in(int64_t ms)
 }
 
 /* With the mutex. */
-static void rest(void)
+static void log_queue_wait_for_work(void)
 {
     const struct timespec deadline = deadline_in(REST_MS);
     int r = 0;
@@ -248,7 +248,7 @@ static void rest(void)
     queue.is_resting = false;
 }
 
-static void *run(void *data)
+static void *log_queue_run(void *data)
 {
     struct writer writer = {.unwritten = 0};
     (void)data;
@@ -265,7 +265,7 @@ static void *run(void *data)
         write_batch(&writer, &batch);
         (void)pthread_mutex_lock(&queue.mutex);
         if (has_bulk && !queue.is_hurried) {
-            rest();
+            log_queue_wait_for_work();
         }
     } while (queue.len > 0 || !queue.is_stopping);
     queue.is_running = false;
@@ -286,7 +286,7 @@ static void open_standard_descriptors(void)
 }
 
 /* Detached: a stop that gives up leaves it behind, in its write. */
-static int start_thread(void)
+static int log_queue_start_thread(void)
 {
     pthread_t thread;
     pthread_attr_t attributes;
@@ -297,7 +297,7 @@ static int start_thread(void)
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = -pthread_create(&thread, &attributes, run, NULL);
+    int r = -pthread_create(&thread, &attributes, log_queue_run, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     return r;
@@ -310,16 +310,16 @@ int log_queue_start(size_t (*write_loss)(char *text, uint64_t count))
     queue.write_loss = write_loss;
     queue.is_stopping = false;
     queue.is_running = true;
-    int r = start_thread();
+    int r = log_queue_start_thread();
     queue.is_running = r == 0;
     atomic_store_explicit(&is_queued, r == 0, memory_order_release);
     (void)pthread_mutex_unlock(&queue.mutex);
     return r;
 }
 
-void log_queue_stop(int64_t patience_ms)
+void log_queue_stop(int64_t timeout_ms)
 {
-    const struct timespec deadline = deadline_in(patience_ms);
+    const struct timespec deadline = deadline_in(timeout_ms);
     int r = 0;
     (void)pthread_mutex_lock(&queue.mutex);
     queue.is_stopping = true;

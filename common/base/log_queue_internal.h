@@ -29,7 +29,7 @@ enum { LOG_QUEUE_RESERVE_BYTES = 128 * 1024 };
 int log_queue_start(size_t (*write_loss)(char *text, uint64_t count)) MUST_CHECK;
 
 /* As log_stop. After a stop in time, it may be started again. */
-void log_queue_stop(int64_t patience_ms);
+void log_queue_stop(int64_t timeout_ms);
 
 /* False while lines of this level are being lost; counts one then. */
 bool log_queue_takes(enum log_level level);

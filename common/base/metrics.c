@@ -60,8 +60,8 @@ static void put_escaped(struct buf *out, const char *text, bool is_quoted)
 }
 
 /* The sample's name and labels, up to its value; le NULL: no bucket. */
-static void put_name(struct metrics_page *page, const char *suffix,
-                     const struct metric_label *labels, const char *le)
+static void metrics_put_name(struct metrics_page *page, const char *suffix,
+                             const struct metric_label *labels, const char *le)
 {
     const char *before = "{";
     buf_printf(page->out, "%s%s%s", page->prefix, page->name, suffix);
@@ -81,7 +81,7 @@ static void put_name(struct metrics_page *page, const char *suffix,
 static void put_count(struct metrics_page *page, const char *suffix,
                       const struct metric_label *labels, const char *le, uint64_t value)
 {
-    put_name(page, suffix, labels, le);
+    metrics_put_name(page, suffix, labels, le);
     buf_printf(page->out, "%" PRIu64 "\n", value);
 }
 
@@ -113,7 +113,7 @@ void metrics_counter(struct metrics_page *page, const char *name, const char *he
 void metrics_gauge(struct metrics_page *page, const char *name, const char *help, double value)
 {
     metrics_family(page, METRIC_GAUGE, name, help);
-    put_name(page, "", NULL, NULL);
+    metrics_put_name(page, "", NULL, NULL);
     /* 15 digits: enough for every digit of a revision or of a time in milliseconds. */
     buf_printf(page->out, "%.15g\n", isfinite(value) ? value : 0.0);
 }
@@ -121,7 +121,7 @@ void metrics_gauge(struct metrics_page *page, const char *name, const char *help
 void metrics_seconds(struct metrics_page *page, const char *name, const char *help, uint64_t us)
 {
     metrics_family(page, METRIC_COUNTER, name, help);
-    put_name(page, "", NULL, NULL);
+    metrics_put_name(page, "", NULL, NULL);
     buf_printf(page->out, "%.15g\n", (double)us / 1e6);
 }
 
@@ -129,7 +129,7 @@ static void put_sum(struct metrics_page *page, const struct metric_label *labels
                     const struct histogram_scale *scale, uint64_t sum)
 {
     double value = (double)sum / scale->page_unit;
-    put_name(page, "_sum", labels, NULL);
+    metrics_put_name(page, "_sum", labels, NULL);
     if (scale->sum_decimals < 0) {
         buf_printf(page->out, "%.15g\n", value);
     } else {

@@ -87,7 +87,7 @@ static size_t fields_of_source(const struct outage_source *source,
     return count;
 }
 
-static void tell_away(const struct outage_source *source, int64_t now_ms)
+static void outage_report_outage(const struct outage_source *source, int64_t now_ms)
 {
     struct log_field fields[SOURCE_FIELDS_MAX];
     size_t count = fields_of_source(source, fields);
@@ -179,7 +179,7 @@ bool outage_explain_overdue(const struct outage *outage, struct buf *out)
 {
     if (outage->is_overdue) {
         buf_printf(out, "%s has been failing for more than %lld ms", outage->name,
-                   (long long)outage->patience_ms);
+                   (long long)outage->timeout_ms);
         outage_explain(outage, out);
     }
     return outage->is_overdue;
@@ -193,46 +193,46 @@ static void tell_overdue(struct outage *outage)
         return;
     }
     outage->is_overdue_told = true;
-    log_error(outage->overdue_line, LOG_INT("timeout_ms", outage->patience_ms),
+    log_error(outage->overdue_line, LOG_INT("timeout_ms", outage->timeout_ms),
               LOG_STR("reason", why));
     if (outage->overdue) {
         outage->overdue(outage->data);
     }
 }
 
-static void on_patience_over(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+static void outage_on_report_due(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct outage *outage = timer->data;
     outage->is_overdue = true;
     tell_overdue(outage);
 }
 
-static void update(struct outage *outage)
+static void outage_update(struct outage *outage)
 {
     if (!outage_is_away(outage)) {
-        ev_timer_stop(outage->loop, &outage->patience);
+        ev_timer_stop(outage->loop, &outage->timeout);
         outage->is_overdue = false;
         outage->is_overdue_told = false;
-    } else if (!ev_is_active(&outage->patience) && !outage->is_overdue) {
+    } else if (!ev_is_active(&outage->timeout) && !outage->is_overdue) {
         ev_now_update(outage->loop);
-        ev_timer_set(&outage->patience, (double)outage->patience_ms / 1000.0, 0.0);
-        ev_timer_start(outage->loop, &outage->patience);
+        ev_timer_set(&outage->timeout, (double)outage->timeout_ms / 1000.0, 0.0);
+        ev_timer_start(outage->loop, &outage->timeout);
     }
     tell_overdue(outage);
 }
 
-void outage_init(struct outage *outage, struct ev_loop *loop, const char *name, int64_t patience_ms,
+void outage_init(struct outage *outage, struct ev_loop *loop, const char *name, int64_t timeout_ms,
                  const char *overdue_line)
 {
     *outage = (struct outage){
-        .loop = loop, .name = name, .patience_ms = patience_ms, .overdue_line = overdue_line};
-    ev_timer_init(&outage->patience, on_patience_over, 0.0, 0.0);
-    outage->patience.data = outage;
+        .loop = loop, .name = name, .timeout_ms = timeout_ms, .overdue_line = overdue_line};
+    ev_timer_init(&outage->timeout, outage_on_report_due, 0.0, 0.0);
+    outage->timeout.data = outage;
 }
 
 void outage_fini(struct outage *outage)
 {
-    ev_timer_stop(outage->loop, &outage->patience);
+    ev_timer_stop(outage->loop, &outage->timeout);
 }
 
 void outage_when_overdue(struct outage *outage, void (*overdue)(void *data), void *data)
@@ -263,7 +263,7 @@ void outage_join(struct outage *outage, struct outage_source *source, bool start
         end = &(*end)->next;
     }
     *end = source;
-    update(outage);
+    outage_update(outage);
 }
 
 void outage_leave(struct outage_source *source)
@@ -274,7 +274,7 @@ void outage_leave(struct outage_source *source)
         at = &(*at)->next;
     }
     *at = source->next;
-    update(outage);
+    outage_update(outage);
 }
 
 void outage_away(struct outage_source *source, const struct err *err)
@@ -294,10 +294,10 @@ void outage_away(struct outage_source *source, const struct err *err)
     source->err = *err;
     source->report = ++source->outage->reports;
     if ((is_new || may_repeat) && log_limit_pass(&source->limit)) {
-        tell_away(source, now_ms);
+        outage_report_outage(source, now_ms);
         source->is_told = true;
     }
-    update(source->outage);
+    outage_update(source->outage);
 }
 
 void outage_back(struct outage_source *source)
@@ -316,5 +316,5 @@ void outage_back(struct outage_source *source)
     }
     source->was_there = true;
     source->since_ms = now_ms;
-    update(source->outage);
+    outage_update(source->outage);
 }

@@ -77,9 +77,9 @@ struct outage_source {
 
 struct outage {
     struct ev_loop *loop;
-    const char *name;  /* "etcd", "the Kubernetes API" */
-    ev_timer patience; /* active while away and not yet overdue */
-    int64_t patience_ms;
+    const char *name; /* "etcd", "the Kubernetes API" */
+    ev_timer timeout; /* active while away and not yet overdue */
+    int64_t timeout_ms;
     const char *overdue_line; /* timeout_ms=... reason=... follow */
     bool is_overdue;
     bool is_overdue_told;
@@ -90,7 +90,7 @@ struct outage {
 };
 
 /* Name and line are constants. Without sources it is not away. */
-void outage_init(struct outage *outage, struct ev_loop *loop, const char *name, int64_t patience_ms,
+void outage_init(struct outage *outage, struct ev_loop *loop, const char *name, int64_t timeout_ms,
                  const char *overdue_line);
 void outage_fini(struct outage *outage); /* its sources have left, or report no more */
 

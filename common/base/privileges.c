@@ -78,7 +78,7 @@ void privileges_begin(const struct privileges_user *user)
 /* ---- Users ---- */
 
 /* -1: not a number. 0xffffffff means "no change" to the kernel. */
-static int64_t number_of(const char *text)
+static int64_t privileges_number_of(const char *text)
 {
     char *end;
     if (*text < '0' || *text > '9') {
@@ -90,7 +90,7 @@ static int64_t number_of(const char *text)
 
 static int find_group(const char *name, gid_t *ret_gid, struct err *err)
 {
-    int64_t number = number_of(name);
+    int64_t number = privileges_number_of(name);
     const struct group *group = number < 0 ? getgrnam(name) : NULL;
     if (number < 0 && !group) {
         return err_set(err, ERR_USAGE, "no group `%s`", name);
@@ -109,7 +109,7 @@ int privileges_find_user(const char *text, struct privileges_user *ret_user, str
     }
     memcpy(name, text, len);
     name[len] = '\0';
-    int64_t number = number_of(name);
+    int64_t number = privileges_number_of(name);
     const struct passwd *found = number < 0 ? getpwnam(name) : getpwuid((uid_t)number);
     if (!found && number < 0) {
         return err_set(err, ERR_USAGE, "no user `%s`", name);
@@ -129,7 +129,7 @@ int privileges_find_user(const char *text, struct privileges_user *ret_user, str
 }
 
 /* For all threads of the process: the C library sees to that. */
-static int become(const struct privileges_user *user, struct err *err)
+static int privileges_set_ids(const struct privileges_user *user, struct err *err)
 {
     uid_t real, effective, saved;
     (void)getresuid(&real, &effective, &saved); /* cannot fail */
@@ -171,7 +171,7 @@ static const char *first_denied(const char *const *files, size_t count)
 int privileges_drop(const struct privileges_user *user, const char *const *files, size_t file_count,
                     struct err *err)
 {
-    int r = user->is_set ? become(user, err) : 0;
+    int r = user->is_set ? privileges_set_ids(user, err) : 0;
     atomic_store(&is_about_to_switch, false);
     if (r < 0) {
         return r;

@@ -25,7 +25,7 @@ void process_metrics_open(void)
 }
 
 /* False: it cannot be read. */
-static bool read_file(int fd, char text[FILE_MAX])
+static bool process_metrics_read_file(int fd, char text[FILE_MAX])
 {
     ssize_t n = fd >= 0 ? pread(fd, text, FILE_MAX - 1, 0) : -1;
     text[n > 0 ? n : 0] = '\0';
@@ -33,7 +33,7 @@ static bool read_file(int fd, char text[FILE_MAX])
 }
 
 /* The field number `index`, from 0; 0: there is none. */
-static uint64_t field(const char *text, unsigned index)
+static uint64_t process_metrics_field(const char *text, unsigned index)
 {
     for (; text && index > 0; index--) {
         text = strchr(text, ' ');
@@ -45,12 +45,12 @@ static uint64_t field(const char *text, unsigned index)
 static void write_memory(struct metrics_page *page)
 {
     char text[FILE_MAX];
-    if (read_file(memory_fd, text)) {
+    if (process_metrics_read_file(memory_fd, text)) {
         double page_bytes = (double)sysconf(_SC_PAGESIZE);
         metrics_gauge(page, "virtual_memory_bytes", "Address space in use.",
-                      (double)field(text, 0) * page_bytes);
+                      (double)process_metrics_field(text, 0) * page_bytes);
         metrics_gauge(page, "resident_memory_bytes", "Memory in use.",
-                      (double)field(text, 1) * page_bytes);
+                      (double)process_metrics_field(text, 1) * page_bytes);
     }
 }
 
@@ -59,9 +59,10 @@ static void write_threads(struct metrics_page *page)
 {
     enum { AFTER_NAME = 2, THREADS = 20 };
     char text[FILE_MAX];
-    const char *name_end = read_file(stat_fd, text) ? strrchr(text, ')') : NULL;
+    const char *name_end = process_metrics_read_file(stat_fd, text) ? strrchr(text, ')') : NULL;
     if (name_end) {
-        metrics_gauge(page, "threads", "Threads.", (double)field(name_end, THREADS - AFTER_NAME));
+        metrics_gauge(page, "threads", "Threads.",
+                      (double)process_metrics_field(name_end, THREADS - AFTER_NAME));
     }
 }
 

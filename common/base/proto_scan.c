@@ -9,7 +9,7 @@ struct proto_scan proto_scan_of(struct slice message)
 }
 
 /* At most ten bytes of seven bits; bits beyond 64 are dropped, as in every decoder. */
-static uint64_t take_varint(struct reader *reader)
+static uint64_t proto_scan_take_varint(struct reader *reader)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -38,18 +38,18 @@ bool proto_scan_next(struct proto_scan *scan, struct proto_field *ret_field)
     if (scan->failed || reader_left(reader) == 0) {
         return false;
     }
-    uint64_t key = take_varint(reader);
+    uint64_t key = proto_scan_take_varint(reader);
     *ret_field = (struct proto_field){.number = (uint32_t)(key >> 3)};
     switch (key & 7) {
     case VARINT:
-        ret_field->varint = take_varint(reader);
+        ret_field->varint = proto_scan_take_varint(reader);
         break;
     case FIXED64:
         (void)take_bytes(reader, 8);
         break;
     case LENGTH_DELIMITED:
         ret_field->is_bytes = true;
-        ret_field->bytes = take_bytes(reader, take_varint(reader));
+        ret_field->bytes = take_bytes(reader, proto_scan_take_varint(reader));
         break;
     case FIXED32:
         (void)take_bytes(reader, 4);

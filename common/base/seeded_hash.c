@@ -17,14 +17,14 @@ void seeded_hash_init(void)
     seeds[1] |= 1;
 }
 
-static uint64_t load64(const char *p)
+static uint64_t seeded_hash_load64(const char *p)
 {
     uint64_t v;
     memcpy(&v, p, sizeof(v));
     return v;
 }
 
-static uint64_t load32(const char *p)
+static uint64_t seeded_hash_load32(const char *p)
 {
     uint32_t v;
     memcpy(&v, p, sizeof(v));
@@ -44,10 +44,10 @@ uint64_t seeded_hash64(struct slice bytes)
     size_t left = bytes.len;
     uint64_t h = seeds[0], tail = 0;
     for (; left > 8; left -= 8, p += 8) {
-        h = multiply_fold(h ^ load64(p), seeds[1]);
+        h = multiply_fold(h ^ seeded_hash_load64(p), seeds[1]);
     }
     if (left >= 4) { /* 4 to 8 bytes as two overlapping halves */
-        tail = load32(p) << 32 | load32(p + left - 4);
+        tail = seeded_hash_load32(p) << 32 | seeded_hash_load32(p + left - 4);
     } else if (left > 0) { /* 1 to 3 */
         tail = (uint64_t)(uint8_t)p[0] << 16 | (uint64_t)(uint8_t)p[left / 2] << 8 |
                (uint8_t)p[left - 1];
@@ -74,31 +74,31 @@ static inline uint64_t load_little(const uint8_t *at, size_t len)
     return le64toh(word);
 }
 
-static uint64_t rotate(uint64_t x, unsigned bits)
+static uint64_t seeded_hash_rotate(uint64_t x, unsigned bits)
 {
     return x << bits | x >> (64 - bits);
 }
 
-static inline void mix(struct state *s, unsigned rounds)
+static inline void seeded_hash_mix(struct state *s, unsigned rounds)
 {
     for (unsigned i = 0; i < rounds; i++) {
         s->v0 += s->v1;
         s->v2 += s->v3;
-        s->v1 = rotate(s->v1, 13) ^ s->v0;
-        s->v3 = rotate(s->v3, 16) ^ s->v2;
-        s->v0 = rotate(s->v0, 32);
+        s->v1 = seeded_hash_rotate(s->v1, 13) ^ s->v0;
+        s->v3 = seeded_hash_rotate(s->v3, 16) ^ s->v2;
+        s->v0 = seeded_hash_rotate(s->v0, 32);
         s->v2 += s->v1;
         s->v0 += s->v3;
-        s->v1 = rotate(s->v1, 17) ^ s->v2;
-        s->v3 = rotate(s->v3, 21) ^ s->v0;
-        s->v2 = rotate(s->v2, 32);
+        s->v1 = seeded_hash_rotate(s->v1, 17) ^ s->v2;
+        s->v3 = seeded_hash_rotate(s->v3, 21) ^ s->v0;
+        s->v2 = seeded_hash_rotate(s->v2, 32);
     }
 }
 
-static inline void take(struct state *s, uint64_t word)
+static inline void seeded_hash_absorb(struct state *s, uint64_t word)
 {
     s->v3 ^= word;
-    mix(s, 2);
+    seeded_hash_mix(s, 2);
     s->v0 ^= word;
 }
 
@@ -110,10 +110,10 @@ uint64_t siphash24(const uint8_t key[SIPHASH_KEY_SIZE], struct slice bytes)
                       k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
     size_t left = bytes.len;
     for (; left >= 8; left -= 8, at += 8) {
-        take(&s, load_little(at, 8));
+        seeded_hash_absorb(&s, load_little(at, 8));
     }
-    take(&s, (left > 0 ? load_little(at, left) : 0) | (uint64_t)bytes.len << 56);
+    seeded_hash_absorb(&s, (left > 0 ? load_little(at, left) : 0) | (uint64_t)bytes.len << 56);
     s.v2 ^= 0xff;
-    mix(&s, 4);
+    seeded_hash_mix(&s, 4);
     return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }

@@ -17,7 +17,7 @@
 enum { MESSAGE_MAX = 256 };
 
 /* If systemd's queue stays full for longer, our state does not matter. */
-static const struct timeval send_patience = {.tv_sec = 1};
+static const struct timeval send_timeout = {.tv_sec = 1};
 
 /* The variable's text, owned by the caller; NULL if unset or empty. Removes it from the
  * environment.
@@ -31,7 +31,7 @@ static char *take_variable(const char *name)
 }
 
 /* A whole number; 0: unset or invalid. */
-static int64_t take_number(const char *name)
+static int64_t service_manager_take_number(const char *name)
 {
     char *text = take_variable(name), *end = NULL;
     long long number = text ? strtoll(text, &end, 10) : 0;
@@ -41,7 +41,7 @@ static int64_t take_number(const char *name)
 }
 
 /* "/run/systemd/notify", or "@name" in the abstract namespace. */
-static bool parse_address(const char *text, struct service_manager *manager)
+static bool service_manager_parse_address(const char *text, struct service_manager *manager)
 {
     size_t len = strlen(text);
     if ((text[0] != '/' && text[0] != '@') || len < 2 || len >= sizeof(manager->address.sun_path)) {
@@ -56,20 +56,21 @@ static bool parse_address(const char *text, struct service_manager *manager)
     return true;
 }
 
-static void open_socket(struct service_manager *manager)
+static void service_manager_open_socket(struct service_manager *manager)
 {
     char *where = take_variable("NOTIFY_SOCKET");
-    if (where && parse_address(where, manager)) {
+    if (where && service_manager_parse_address(where, manager)) {
         manager->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     }
     if (manager->fd >= 0) {
-        (void)setsockopt(manager->fd, SOL_SOCKET, SO_SNDTIMEO, &send_patience,
-                         sizeof(send_patience)); /* without it, only a longer wait */
+        (void)setsockopt(manager->fd, SOL_SOCKET, SO_SNDTIMEO, &send_timeout,
+                         sizeof(send_timeout)); /* without it, only a longer wait */
     }
     free(where);
 }
 
-static void tell(const struct service_manager *manager, const char *message, int flags)
+static void service_manager_send(const struct service_manager *manager, const char *message,
+                                 int flags)
 {
     if (manager->fd >= 0) {
         (void)sendto(manager->fd, message, strlen(message), flags | MSG_NOSIGNAL,
@@ -80,7 +81,7 @@ static void tell(const struct service_manager *manager, const char *message, int
 /* Never blocks: the next one comes in time. */
 static void on_watchdog(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
-    tell(timer->data, "WATCHDOG=1", MSG_DONTWAIT);
+    service_manager_send(timer->data, "WATCHDOG=1", MSG_DONTWAIT);
 }
 
 /* Half of what the unit allows, as sd_watchdog_enabled(3) asks for. */
@@ -95,8 +96,9 @@ static void start_watchdog(struct service_manager *manager, int64_t limit_us)
 void service_manager_init(struct service_manager *manager, struct ev_loop *loop)
 {
     *manager = (struct service_manager){.fd = -1, .loop = loop};
-    int64_t limit_us = take_number("WATCHDOG_USEC"), pid = take_number("WATCHDOG_PID");
-    open_socket(manager);
+    int64_t limit_us = service_manager_take_number("WATCHDOG_USEC"),
+            pid = service_manager_take_number("WATCHDOG_PID");
+    service_manager_open_socket(manager);
     if (manager->fd >= 0 && limit_us > 0 && (pid == 0 || pid == (int64_t)getpid())) {
         start_watchdog(manager, limit_us);
     }
@@ -116,17 +118,17 @@ void service_manager_ready(const struct service_manager *manager, const char *te
     char message[MESSAGE_MAX];
     (void)snprintf(message, sizeof(message), "READY=1\nSTATUS=%s",
                    text); /* truncated text is fine */
-    tell(manager, message, 0);
+    service_manager_send(manager, message, 0);
 }
 
 void service_manager_status(const struct service_manager *manager, const char *text)
 {
     char message[MESSAGE_MAX];
     (void)snprintf(message, sizeof(message), "STATUS=%s", text); /* the same */
-    tell(manager, message, 0);
+    service_manager_send(manager, message, 0);
 }
 
 void service_manager_stopping(const struct service_manager *manager)
 {
-    tell(manager, "STOPPING=1", 0);
+    service_manager_send(manager, "STOPPING=1", 0);
 }

@@ -5,7 +5,7 @@
 
 enum { LETTERS_MAX = 64 };
 
-static size_t min3(size_t a, size_t b, size_t c)
+static size_t typing_errors_min3(size_t a, size_t b, size_t c)
 {
     size_t least = a < b ? a : b;
     return least < c ? least : c;
@@ -24,8 +24,8 @@ size_t typing_errors(struct slice a, struct slice b)
     for (size_t i = 1; i <= a.len; i++) {
         row[0] = i;
         for (size_t j = 1; j <= b.len; j++) {
-            row[j] =
-                min3(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a.ptr[i - 1] != b.ptr[j - 1]));
+            row[j] = typing_errors_min3(above[j] + 1, row[j - 1] + 1,
+                                        above[j - 1] + (a.ptr[i - 1] != b.ptr[j - 1]));
             if (i > 1 && j > 1 && a.ptr[i - 1] == b.ptr[j - 2] && a.ptr[i - 2] == b.ptr[j - 1] &&
                 before[j - 2] + 1 < row[j]) {
                 row[j] = before[j - 2] + 1;

@@ -9,7 +9,7 @@ static int decimal_digit(char c)
 }
 
 /* Decodes one byte of text with its escape. Returns the characters used, 0 for a bad escape. */
-static size_t unescape(struct slice text, size_t pos, uint8_t *ret_byte)
+static size_t dname_unescape(struct slice text, size_t pos, uint8_t *ret_byte)
 {
     if (text.ptr[pos] != '\\') {
         *ret_byte = (uint8_t)text.ptr[pos];
@@ -59,7 +59,7 @@ bool dname_from_text(struct slice text, struct dname *ret_name)
             open = true;
         }
         uint8_t byte;
-        size_t n = unescape(text, pos, &byte);
+        size_t n = dname_unescape(text, pos, &byte);
         if (n == 0 || used >= DNAME_MAX - 1 || used - label_at > DNAME_LABEL_MAX) {
             return false;
         }
@@ -174,7 +174,7 @@ static uint64_t lower_word(uint64_t word)
     return word | ascii_capitals(word) >> 2;
 }
 
-static uint64_t load_word(const uint8_t *p)
+static uint64_t dname_load_word(const uint8_t *p)
 {
     uint64_t word;
     memcpy(&word, p, sizeof(word));
@@ -186,7 +186,7 @@ void dname_lower(struct dname *name)
 {
     size_t i = 0;
     for (; i + sizeof(uint64_t) <= name->len; i += sizeof(uint64_t)) {
-        uint64_t word = lower_word(load_word(name->wire + i));
+        uint64_t word = lower_word(dname_load_word(name->wire + i));
         memcpy(name->wire + i, &word, sizeof(word));
     }
     for (; i < name->len; i++) {
@@ -198,13 +198,13 @@ static bool bytes_equal_nocase(const uint8_t *a, const uint8_t *b, size_t len)
 {
     size_t i = 0;
     for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
-        if (lower_word(load_word(a + i)) != lower_word(load_word(b + i))) {
+        if (lower_word(dname_load_word(a + i)) != lower_word(dname_load_word(b + i))) {
             return false;
         }
     }
     if (i < len && len > sizeof(uint64_t)) { /* the rest: some bytes again */
         i = len - sizeof(uint64_t);
-        return lower_word(load_word(a + i)) == lower_word(load_word(b + i));
+        return lower_word(dname_load_word(a + i)) == lower_word(dname_load_word(b + i));
     }
     for (; i < len; i++) {
         if (ascii_lower(a[i]) != ascii_lower(b[i])) {

@@ -47,7 +47,7 @@ bool dns_type_from_name(struct slice name, uint16_t *ret_type)
 }
 
 /* One to five digits; leading zeros are fine. */
-static bool read_number(struct slice digits, uint16_t *ret)
+static bool dns_names_read_number(struct slice digits, uint16_t *ret)
 {
     enum { DIGITS_MAX = 5 };
     unsigned value = 0;
@@ -69,7 +69,7 @@ bool dns_type_from_text(struct slice text, uint16_t *ret_type)
         return true;
     }
     return text.len > prefix && strncasecmp(text.ptr, generic, prefix) == 0 &&
-           read_number(slice_of(text.ptr + prefix, text.len - prefix), ret_type);
+           dns_names_read_number(slice_of(text.ptr + prefix, text.len - prefix), ret_type);
 }
 
 const char *dns_rcode_name(size_t rcode)

@@ -30,7 +30,7 @@ void record_fini(struct record *record)
     *record = (struct record){.ttl_s = 0};
 }
 
-static bool is_digit(char c)
+static bool record_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -39,7 +39,8 @@ static bool is_digit(char c)
 static uint8_t take_escaped(struct slice text, size_t *at)
 {
     const char *p = text.ptr + *at;
-    if (text.len - *at < 3 || !is_digit(p[0]) || !is_digit(p[1]) || !is_digit(p[2])) {
+    if (text.len - *at < 3 || !record_is_digit(p[0]) || !record_is_digit(p[1]) ||
+        !record_is_digit(p[2])) {
         *at += 1;
         return (uint8_t)p[0];
     }
@@ -66,7 +67,7 @@ size_t txt_unescape(struct slice text, uint8_t *out)
     return len;
 }
 
-static void append_lower(struct slice label, struct buf *out)
+static void record_append_lower(struct slice label, struct buf *out)
 {
     uint8_t *room = buf_reserve(out, label.len);
     for (size_t i = 0; room && i < label.len; i++) {
@@ -85,7 +86,7 @@ void record_key_from_name(struct slice prefix, struct slice name, struct buf *ou
         const char *dot = memrchr(name.ptr, '.', name.len);
         size_t rest = dot ? (size_t)(dot - name.ptr) : 0;
         size_t label = dot ? rest + 1 : 0;
-        append_lower(slice_of(name.ptr + label, name.len - label), out);
+        record_append_lower(slice_of(name.ptr + label, name.len - label), out);
         if (dot) {
             buf_append_char(out, '/');
         }

@@ -27,7 +27,8 @@ static int wrong_type(const char *field, const json_t *value, const char *want, 
 }
 
 /* Borrowed from the value. */
-static int take_string(const char *field, const json_t *value, struct slice *out, struct err *err)
+static int record_json_take_string(const char *field, const json_t *value, struct slice *out,
+                                   struct err *err)
 {
     if (!json_is_string(value)) {
         return wrong_type(field, value, "a string", err);
@@ -36,8 +37,8 @@ static int take_string(const char *field, const json_t *value, struct slice *out
     return 0;
 }
 
-static int take_number(const char *field, const json_t *value, int64_t max, int64_t *ret,
-                       struct err *err)
+static int record_json_take_number(const char *field, const json_t *value, int64_t max,
+                                   int64_t *ret, struct err *err)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0 ||
         json_integer_value(value) > max) {
@@ -49,20 +50,21 @@ static int take_number(const char *field, const json_t *value, int64_t max, int6
     return 0;
 }
 
-static int take_short(const char *field, const json_t *value, uint16_t *out, struct err *err)
+static int record_json_take_short(const char *field, const json_t *value, uint16_t *out,
+                                  struct err *err)
 {
     int64_t number = 0;
-    int r = take_number(field, value, SHORT_MAX, &number, err);
+    int r = record_json_take_number(field, value, SHORT_MAX, &number, err);
     if (r == 0) {
         *out = (uint16_t)number;
     }
     return r;
 }
 
-static int take_ttl(const json_t *value, uint32_t *out, struct err *err)
+static int record_json_take_ttl(const json_t *value, uint32_t *out, struct err *err)
 {
     int64_t number = 0;
-    int r = take_number("ttl", value, TTL_TAKEN, &number, err);
+    int r = record_json_take_number("ttl", value, TTL_TAKEN, &number, err);
     if (r == 0) {
         *out = record_ttl_s((uint32_t)number);
     }
@@ -91,7 +93,7 @@ static int take_rrs(const json_t *value, struct buf *packed, struct err *err)
     buf_clear(packed);
     for (size_t i = 0; i < json_array_size(value); i++) {
         struct slice text;
-        int r = take_string("rr", json_array_get(value, i), &text, err);
+        int r = record_json_take_string("rr", json_array_get(value, i), &text, err);
         r = r < 0 ? r : record_rrs_add(text, packed, err);
         if (r < 0) {
             return r;
@@ -100,8 +102,8 @@ static int take_rrs(const json_t *value, struct buf *packed, struct err *err)
     return 0;
 }
 
-static int take_field(const char *name, const json_t *value, struct record *r, struct buf *rrs,
-                      struct err *err)
+static int record_json_take_field(const char *name, const json_t *value, struct record *r,
+                                  struct buf *rrs, struct err *err)
 {
     static const char *const strings[RECORD_RR] = {
         [RECORD_HOST] = "host", [RECORD_TEXT] = "text", [RECORD_GROUP] = "group"};
@@ -112,24 +114,24 @@ static int take_field(const char *name, const json_t *value, struct record *r, s
     }
     for (unsigned i = 0; i < ARRAY_LEN(strings); i++) {
         if (strcasecmp(name, strings[i]) == 0) {
-            return take_string(strings[i], value, &r->strings[i], err);
+            return record_json_take_string(strings[i], value, &r->strings[i], err);
         }
     }
     for (unsigned i = 0; i < ARRAY_LEN(shorts); i++) {
         if (strcasecmp(name, shorts[i]) == 0) {
-            return take_short(shorts[i], value, members[i], err);
+            return record_json_take_short(shorts[i], value, members[i], err);
         }
     }
     if (strcasecmp(name, "rr") == 0) {
         return take_rrs(value, rrs, err);
     }
     if (strcasecmp(name, "ttl") == 0) {
-        return take_ttl(value, &r->ttl_s, err);
+        return record_json_take_ttl(value, &r->ttl_s, err);
     }
     return strcasecmp(name, "mail") == 0 ? take_mail(value, &r->mail, err) : 0;
 }
 
-static int take_fields(json_t *object, struct record *ret_record, struct err *err)
+static int record_json_take_fields(json_t *object, struct record *ret_record, struct err *err)
 {
     struct record record = {.ttl_s = 0};
     const char *name;
@@ -139,7 +141,7 @@ static int take_fields(json_t *object, struct record *ret_record, struct err *er
     buf_init(&rrs, RECORD_RRS_MAX);
     json_object_foreach(object, name, value)
     {
-        r = take_field(name, value, &record, &rrs, err);
+        r = record_json_take_field(name, value, &record, &rrs, err);
         if (r < 0) {
             break;
         }
@@ -164,13 +166,13 @@ int record_from_json(struct slice json, struct record *ret_record, struct err *e
         return err_set(err, ERR_SYNTAX, "not JSON: %s at byte %d", why.text, why.position);
     }
     int r = json_is_object(root)
-                ? take_fields(root, ret_record, err)
+                ? record_json_take_fields(root, ret_record, err)
                 : err_set(err, ERR_SYNTAX, "expected a JSON object like {\"host\":\"10.0.0.1\"}");
     json_decref(root);
     return r;
 }
 
-static void put_string(struct slice s, struct buf *out)
+static void record_json_put_string(struct slice s, struct buf *out)
 {
     const char *plain = s.ptr, *end = s.ptr + s.len; /* plain: what is not written yet */
     buf_append_char(out, '"');
@@ -191,7 +193,7 @@ static void put_string(struct slice s, struct buf *out)
 }
 
 /* Without printf: kube2sky writes thousands of records for one Service. */
-static void put_number(const char *name, uint32_t value, struct buf *out)
+static void record_json_put_number(const char *name, uint32_t value, struct buf *out)
 {
     char digits[sizeof("4294967295")];
     size_t at = sizeof(digits);
@@ -206,14 +208,14 @@ static void put_number(const char *name, uint32_t value, struct buf *out)
 void record_to_json(const struct record *record, struct buf *out)
 {
     buf_append_str(out, "{\"host\":");
-    put_string(record->host, out);
+    record_json_put_string(record->host, out);
     if (record->port) {
-        put_number(",\"port\":", record->port, out);
+        record_json_put_number(",\"port\":", record->port, out);
     }
-    put_number(",\"priority\":", record->priority, out);
-    put_number(",\"weight\":", record->weight, out);
-    put_number(",\"ttl\":", record->ttl_s, out);
-    put_number(",\"targetstrip\":", record->targetstrip, out);
+    record_json_put_number(",\"priority\":", record->priority, out);
+    record_json_put_number(",\"weight\":", record->weight, out);
+    record_json_put_number(",\"ttl\":", record->ttl_s, out);
+    record_json_put_number(",\"targetstrip\":", record->targetstrip, out);
     buf_append_char(out, '}');
 }
 

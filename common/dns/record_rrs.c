@@ -108,12 +108,12 @@ static unsigned type_of_text(const char *text)
 }
 
 /* libldns would look the services of WKS up in files that may not be read here. */
-static bool is_readable(unsigned type, const char *text)
+static bool record_rrs_is_readable(unsigned type, const char *text)
 {
     return type != LDNS_RR_TYPE_WKS || strstr(text, "\\#");
 }
 
-static void append_data(ldns_rr *rr, struct buf *out)
+static void record_rrs_append_data(ldns_rr *rr, struct buf *out)
 {
     const bool keeps_case = ldns_rr_get_type(rr) == LDNS_RR_TYPE_MX ||
                             ldns_rr_get_type(rr) == LDNS_RR_TYPE_SRV ||
@@ -139,7 +139,7 @@ int record_rrs_add(struct slice text, struct buf *packed, struct err *err)
     if (type == 0) {
         return refuse_text(text, "expected a type and its data, like CAA 0 issue \"ca.test\"", err);
     }
-    if (!is_readable(type, copy)) {
+    if (!record_rrs_is_readable(type, copy)) {
         return refuse_text(text, "expected the data of WKS as RFC 3597 has them: \\# LENGTH HEX",
                            err);
     }
@@ -155,7 +155,7 @@ int record_rrs_add(struct slice text, struct buf *packed, struct err *err)
     }
     struct buf data;
     buf_init(&data, RECORD_RRS_MAX);
-    append_data(rr, &data);
+    record_rrs_append_data(rr, &data);
     ldns_rr_free(rr);
     int r = 0;
     if (!has_data_of_type(type, buf_slice(&data))) {

@@ -18,7 +18,7 @@ static bool take_char(struct rest *rest, char c)
 }
 
 /* Printable ASCII between quotes; anything else needs UTF-8 validation or escape decoding. */
-static bool take_string(struct rest *rest, struct slice *ret_string)
+static bool record_scan_take_string(struct rest *rest, struct slice *ret_string)
 {
     if (!take_char(rest, '"')) {
         return false;
@@ -35,7 +35,7 @@ static bool take_string(struct rest *rest, struct slice *ret_string)
 }
 
 /* JSON allows no leading zero; fractions, exponents and signs are left to record_from_json. */
-static bool take_number(struct rest *rest, uint32_t max, uint32_t *ret_number)
+static bool record_scan_take_number(struct rest *rest, uint32_t max, uint32_t *ret_number)
 {
     const char *start = rest->at;
     uint64_t number = 0;
@@ -47,22 +47,22 @@ static bool take_number(struct rest *rest, uint32_t max, uint32_t *ret_number)
     return rest->at > start && !is_padded && number <= max;
 }
 
-static bool take_short(struct rest *rest, uint16_t *ret_number)
+static bool record_scan_take_short(struct rest *rest, uint16_t *ret_number)
 {
     uint32_t number = 0;
-    bool is_taken = take_number(rest, UINT16_MAX, &number);
+    bool is_taken = record_scan_take_number(rest, UINT16_MAX, &number);
     *ret_number = (uint16_t)number;
     return is_taken;
 }
 
-static bool take_ttl(struct rest *rest, uint32_t *ret_ttl_s)
+static bool record_scan_take_ttl(struct rest *rest, uint32_t *ret_ttl_s)
 {
-    bool is_taken = take_number(rest, UINT32_MAX, ret_ttl_s);
+    bool is_taken = record_scan_take_number(rest, UINT32_MAX, ret_ttl_s);
     *ret_ttl_s = record_ttl_s(*ret_ttl_s);
     return is_taken;
 }
 
-static bool take_word(struct rest *rest, struct slice word)
+static bool record_scan_take_word(struct rest *rest, struct slice word)
 {
     if (!slice_has_prefix(slice_of(rest->at, (size_t)(rest->end - rest->at)), word)) {
         return false;
@@ -73,35 +73,35 @@ static bool take_word(struct rest *rest, struct slice word)
 
 static bool take_bool(struct rest *rest, bool *ret_is_true)
 {
-    *ret_is_true = take_word(rest, slice_str("true"));
-    return *ret_is_true || take_word(rest, slice_str("false"));
+    *ret_is_true = record_scan_take_word(rest, slice_str("true"));
+    return *ret_is_true || record_scan_take_word(rest, slice_str("false"));
 }
 
-static bool take_value(struct rest *rest, struct slice field, struct record *view)
+static bool record_scan_take_value(struct rest *rest, struct slice field, struct record *view)
 {
     if (slice_equal(field, slice_str("host"))) {
-        return take_string(rest, &view->host);
+        return record_scan_take_string(rest, &view->host);
     }
     if (slice_equal(field, slice_str("port"))) {
-        return take_short(rest, &view->port);
+        return record_scan_take_short(rest, &view->port);
     }
     if (slice_equal(field, slice_str("priority"))) {
-        return take_short(rest, &view->priority);
+        return record_scan_take_short(rest, &view->priority);
     }
     if (slice_equal(field, slice_str("weight"))) {
-        return take_short(rest, &view->weight);
+        return record_scan_take_short(rest, &view->weight);
     }
     if (slice_equal(field, slice_str("ttl"))) {
-        return take_ttl(rest, &view->ttl_s);
+        return record_scan_take_ttl(rest, &view->ttl_s);
     }
     if (slice_equal(field, slice_str("targetstrip"))) {
-        return take_short(rest, &view->targetstrip);
+        return record_scan_take_short(rest, &view->targetstrip);
     }
     if (slice_equal(field, slice_str("text"))) {
-        return take_string(rest, &view->text);
+        return record_scan_take_string(rest, &view->text);
     }
     if (slice_equal(field, slice_str("group"))) {
-        return take_string(rest, &view->group);
+        return record_scan_take_string(rest, &view->group);
     }
     return slice_equal(field, slice_str("mail")) && take_bool(rest, &view->mail);
 }
@@ -116,8 +116,8 @@ bool record_scan(struct slice value, struct record *ret_view)
         return false;
     }
     do {
-        if (!take_string(&rest, &field) || !take_char(&rest, ':') ||
-            !take_value(&rest, field, &view)) {
+        if (!record_scan_take_string(&rest, &field) || !take_char(&rest, ':') ||
+            !record_scan_take_value(&rest, field, &view)) {
             return false;
         }
     } while (take_char(&rest, ','));

@@ -114,7 +114,7 @@ static void have_token(struct etcd_auth *auth, const char *token)
     }
 }
 
-static void fail(struct etcd_auth *auth, const struct err *err)
+static void etcd_auth_fail(struct etcd_auth *auth, const struct err *err)
 {
     counter_add(&auth->counts->token_failures, 1);
     auth->state = FAILED;
@@ -140,7 +140,7 @@ static bool is_header_value(const char *token)
     return len <= TOKEN_MAX;
 }
 
-static int on_message(void *data, struct slice message, struct err *err)
+static int etcd_auth_on_message(void *data, struct slice message, struct err *err)
 {
     struct etcd_auth *auth = data;
     int rc = etcd_decode_authenticate(message, &auth->arena, &auth->reply_token, err);
@@ -150,7 +150,7 @@ static int on_message(void *data, struct slice message, struct err *err)
     return rc;
 }
 
-static void on_end(void *data, int status, const struct err *err)
+static void etcd_auth_on_end(void *data, int status, const struct err *err)
 {
     struct etcd_auth *auth = data;
     if (!err) {
@@ -158,13 +158,13 @@ static void on_end(void *data, int status, const struct err *err)
     } else if (status == STATUS_FAILED_PRECONDITION && strstr(err->msg, "not enabled")) {
         have_token(auth, NULL);
     } else {
-        fail(auth, err);
+        etcd_auth_fail(auth, err);
     }
     arena_clear(&auth->arena);
     auth->on_settled(auth->data, auth->state == FAILED ? &auth->failure : NULL);
 }
 
-static int ask(struct etcd_auth *auth, struct err *err)
+static int etcd_auth_authenticate(struct etcd_auth *auth, struct err *err)
 {
     char password[PASSWORD_MAX + 1];
     struct buf request;
@@ -176,8 +176,8 @@ static int ask(struct etcd_auth *auth, struct err *err)
         .path = "/etcdserverpb.Auth/Authenticate",
         .timeout_ms = etcd_call_timeout_ms(auth->etcd),
         .is_tokenless = true,
-        .on_message = on_message,
-        .on_end = on_end,
+        .on_message = etcd_auth_on_message,
+        .on_end = etcd_auth_on_end,
         .data = auth,
     };
     buf_init(&request, GRPC_SEND_MAX);
@@ -186,7 +186,8 @@ static int ask(struct etcd_auth *auth, struct err *err)
     explicit_bzero(password, sizeof(password));
     auth->state = ASKING;
     auth->reply_token = NULL;
-    (void)etcd_link_call(etcd_call_link(auth->etcd), &config, &request); /* it ends in on_end */
+    (void)etcd_link_call(etcd_call_link(auth->etcd), &config,
+                         &request); /* it ends in etcd_auth_on_end */
     return 0;
 }
 
@@ -199,8 +200,8 @@ enum etcd_auth_state etcd_auth_get(struct etcd_auth *auth, const char **ret_toke
                   (auth->state == FAILED &&
                    (clock_monotonic_ms() >= auth->not_before_ms || is_file_changed(auth)));
     struct err err;
-    if (is_due && ask(auth, &err) != 0) {
-        fail(auth, &err);
+    if (is_due && etcd_auth_authenticate(auth, &err) != 0) {
+        etcd_auth_fail(auth, &err);
     }
     switch (auth->state) {
     case HAVE:

@@ -39,7 +39,7 @@ void etcd_call_cancel(struct etcd_call *call)
 }
 
 /* Ends the doomed calls. Restarts from the head each time: a callback may change the list. */
-static void sweep(struct etcd_link *link)
+static void etcd_call_sweep(struct etcd_link *link)
 {
     struct etcd_call *call = TAILQ_FIRST(&link->calls);
     while (call) {
@@ -82,7 +82,7 @@ void etcd_calls_turn_failed(struct etcd_link *link, bool was_opened)
             doom_unsent(call, &link->last_failure);
         }
     }
-    sweep(link);
+    etcd_call_sweep(link);
 }
 
 static void leave_member(struct etcd_call *call, const struct err *reason)
@@ -112,7 +112,7 @@ static void on_stream_message(void *data, struct slice message)
     }
 }
 
-static void submit(struct etcd_call *call);
+static void etcd_call_submit(struct etcd_call *call);
 
 /* True: the call lives on. etcd only refused its token, so it is resent. */
 static bool is_sent_again(struct etcd_call *call, int status, const struct err *err)
@@ -128,7 +128,7 @@ static bool is_sent_again(struct etcd_call *call, int status, const struct err *
     }
     call->is_sent_again = true;
     if (etcd_link_is_open(link)) {
-        submit(call);
+        etcd_call_submit(call);
     }
     return true;
 }
@@ -143,7 +143,7 @@ static bool is_useless(const struct etcd_link *link, int status)
     return status <= 0 || status == STATUS_UNAVAILABLE; /* one URL can lead to several members */
 }
 
-static void on_stream_end(void *data, int status, const struct err *err)
+static void etcd_call_on_stream_end(void *data, int status, const struct err *err)
 {
     struct etcd_call *call = data;
     struct etcd_link *link = call->link;
@@ -199,7 +199,7 @@ static bool take_token(struct etcd_call *call, const char **ret_token)
     return state == ETCD_AUTH_READY;
 }
 
-static void submit(struct etcd_call *call)
+static void etcd_call_submit(struct etcd_call *call)
 {
     struct grpc_metadata metadata[GRPC_METADATA_MAX];
     size_t metadata_count = 0;
@@ -217,7 +217,7 @@ static void submit(struct etcd_call *call)
         .metadata = metadata,
         .metadata_count = metadata_count,
         .on_message = on_stream_message,
-        .on_end = on_stream_end,
+        .on_end = etcd_call_on_stream_end,
         .data = call,
     };
     call->stream = grpc_stream_open(call->link->grpc, &config);
@@ -234,7 +234,7 @@ void etcd_calls_submit(struct etcd_link *link)
     link->answers = 0;
     TAILQ_FOREACH (call, &link->calls, entry) {
         if (!call->stream && !call->doom.code && etcd_link_is_open(link)) {
-            submit(call);
+            etcd_call_submit(call);
         }
     }
 }
@@ -251,7 +251,7 @@ void etcd_link_auth_settled(struct etcd_link *link, const struct err *err)
             doom_unsent(call, err);
             arm_deadline(link, clock_monotonic_ms());
         } else if (etcd_link_is_open(link)) {
-            submit(call);
+            etcd_call_submit(call);
         }
     }
 }
@@ -295,7 +295,7 @@ static void doom_overdue(struct etcd_call *call)
     }
 }
 
-static void on_deadline(struct ev_loop *loop, ev_timer *w, int events)
+static void etcd_call_on_deadline(struct ev_loop *loop, ev_timer *w, int events)
 {
     struct etcd_link *link = w->data;
     struct etcd_call *call;
@@ -322,7 +322,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int events)
     if (silence.code) {
         etcd_link_leave_member(link, &silence);
     } else {
-        sweep(link);
+        etcd_call_sweep(link);
     }
 }
 
@@ -353,7 +353,7 @@ struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_
     }
     arm_deadline(link, call->doom.code ? now_ms : call->deadline_ms);
     if (!call->doom.code && is_open) {
-        submit(call);
+        etcd_call_submit(call);
     }
     etcd_link_wanted(link);
     return call;
@@ -363,7 +363,7 @@ void etcd_calls_init(struct etcd_link *link)
 {
     TAILQ_INIT(&link->calls);
     link->next_deadline_ms = INT64_MAX;
-    ev_init(&link->deadline, on_deadline);
+    ev_init(&link->deadline, etcd_call_on_deadline);
     link->deadline.data = link;
 }
 

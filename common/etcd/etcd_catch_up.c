@@ -2,7 +2,7 @@
 
 #include "common/etcd/etcd_catch_up_internal.h"
 
-static void on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+static void etcd_catch_up_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
     struct etcd_catch_up *catch_up = timer->data;
     catch_up->is_done = true;
@@ -13,7 +13,7 @@ void etcd_catch_up_init(struct etcd_catch_up *catch_up, struct ev_loop *loop,
                         void (*done)(void *data), void *data)
 {
     *catch_up = (struct etcd_catch_up){.loop = loop, .done = done, .data = data};
-    ev_timer_init(&catch_up->timer, on_timer, 0., 0.);
+    ev_timer_init(&catch_up->timer, etcd_catch_up_on_timer, 0., 0.);
     /* After what has arrived: this process may have been stopped for the quiet time. */
     ev_set_priority(&catch_up->timer, EV_MINPRI);
     catch_up->timer.data = catch_up;
@@ -21,7 +21,7 @@ void etcd_catch_up_init(struct etcd_catch_up *catch_up, struct ev_loop *loop,
 
 /* done is called from the loop, never from in here: the mirror's owner may end it in each of the
  * callbacks around this. */
-static void wait(struct etcd_catch_up *catch_up)
+static void etcd_catch_up_wait(struct etcd_catch_up *catch_up)
 {
     bool has_all = catch_up->reached >= catch_up->target;
     if (catch_up->is_done || !catch_up->is_confirmed) {
@@ -43,7 +43,7 @@ void etcd_catch_up_begin(struct etcd_catch_up *catch_up, int64_t reached, int64_
 void etcd_catch_up_confirmed(struct etcd_catch_up *catch_up)
 {
     catch_up->is_confirmed = true;
-    wait(catch_up);
+    etcd_catch_up_wait(catch_up);
 }
 
 void etcd_catch_up_reached(struct etcd_catch_up *catch_up, int64_t reached)
@@ -51,7 +51,7 @@ void etcd_catch_up_reached(struct etcd_catch_up *catch_up, int64_t reached)
     if (reached > catch_up->reached) {
         catch_up->reached = reached;
     }
-    wait(catch_up);
+    etcd_catch_up_wait(catch_up);
 }
 
 void etcd_catch_up_end(struct etcd_catch_up *catch_up)
@@ -62,7 +62,7 @@ void etcd_catch_up_end(struct etcd_catch_up *catch_up)
 
 void etcd_silence_init(struct etcd_silence *silence)
 {
-    *silence = (struct etcd_silence){.patience_ms = ETCD_SILENCE_FIRST_MS};
+    *silence = (struct etcd_silence){.timeout_ms = ETCD_SILENCE_FIRST_MS};
 }
 
 void etcd_silence_begin(struct etcd_silence *silence)
@@ -82,21 +82,21 @@ bool etcd_silence_is_suspect(struct etcd_silence *silence, int64_t store, int64_
         silence->since_ms = now_ms;
         return false;
     }
-    if (now_ms - silence->since_ms < silence->patience_ms) {
+    if (now_ms - silence->since_ms < silence->timeout_ms) {
         return false;
     }
     silence->doubted = silence->unheard;
     silence->in_a_row++;
     silence->unheard = 0;
-    silence->patience_ms = silence->patience_ms < ETCD_SILENCE_MAX_MS / 2 ? silence->patience_ms * 2
-                                                                          : ETCD_SILENCE_MAX_MS;
+    silence->timeout_ms = silence->timeout_ms < ETCD_SILENCE_MAX_MS / 2 ? silence->timeout_ms * 2
+                                                                        : ETCD_SILENCE_MAX_MS;
     return true;
 }
 
 void etcd_silence_delivered(struct etcd_silence *silence, int64_t revision)
 {
     if (revision <= silence->doubted) {
-        silence->patience_ms = ETCD_SILENCE_FIRST_MS; /* it had been missed */
+        silence->timeout_ms = ETCD_SILENCE_FIRST_MS; /* it had been missed */
     }
     etcd_silence_repeated(silence);
 }

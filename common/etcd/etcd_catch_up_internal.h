@@ -61,7 +61,7 @@ void etcd_catch_up_end(struct etcd_catch_up *catch_up);
 enum { ETCD_SILENCE_FIRST_MS = 1000, ETCD_SILENCE_MAX_MS = 15 * 60 * 1000 };
 
 struct etcd_silence {
-    int64_t patience_ms;
+    int64_t timeout_ms;
     int64_t unheard;   /* the store had reached this revision, undelivered; 0 = none */
     int64_t since_ms;  /* when `unheard` was seen */
     int64_t doubted;   /* `unheard` of the last suspicion, until it is judged; 0 = none */

@@ -8,13 +8,13 @@
 
 /* ---- Requests ---- */
 
-static ProtobufCBinaryData bytes_of(struct slice s)
+static ProtobufCBinaryData etcd_codec_bytes_of(struct slice s)
 {
     /* protobuf-c only reads it when packing; its struct is not const. */
     return (ProtobufCBinaryData){.len = s.len, .data = (uint8_t *)(uintptr_t)s.ptr};
 }
 
-static void pack(const ProtobufCMessage *message, struct buf *out)
+static void etcd_codec_pack(const ProtobufCMessage *message, struct buf *out)
 {
     size_t size = protobuf_c_message_get_packed_size(message);
     uint8_t *room = buf_reserve(out, size);
@@ -26,19 +26,19 @@ static void pack(const ProtobufCMessage *message, struct buf *out)
 void etcd_encode_range(const struct etcd_range *range, struct buf *out)
 {
     Etcdserverpb__RangeRequest m = ETCDSERVERPB__RANGE_REQUEST__INIT;
-    m.key = bytes_of(range->key);
-    m.range_end = bytes_of(range->range_end);
+    m.key = etcd_codec_bytes_of(range->key);
+    m.range_end = etcd_codec_bytes_of(range->range_end);
     m.limit = range->limit;
     m.revision = range->revision;
     m.keys_only = range->keys_only;
-    pack(&m.base, out);
+    etcd_codec_pack(&m.base, out);
 }
 
 static void fill_compare(const struct etcd_compare *compare, Etcdserverpb__Compare *m)
 {
     etcdserverpb__compare__init(m);
     m->result = ETCDSERVERPB__COMPARE__COMPARE_RESULT__EQUAL;
-    m->key = bytes_of(compare->key);
+    m->key = etcd_codec_bytes_of(compare->key);
     switch (compare->target) {
     case ETCD_COMPARE_CREATE_REVISION:
         m->target = ETCDSERVERPB__COMPARE__COMPARE_TARGET__CREATE;
@@ -53,7 +53,7 @@ static void fill_compare(const struct etcd_compare *compare, Etcdserverpb__Compa
     case ETCD_COMPARE_VALUE:
         m->target = ETCDSERVERPB__COMPARE__COMPARE_TARGET__VALUE;
         m->target_union_case = ETCDSERVERPB__COMPARE__TARGET_UNION_VALUE;
-        m->value = bytes_of(compare->value);
+        m->value = etcd_codec_bytes_of(compare->value);
         break;
     }
 }
@@ -73,15 +73,15 @@ static void fill_op(const struct etcd_op *op, struct op_message *m)
     switch (op->kind) {
     case ETCD_OP_PUT:
         etcdserverpb__put_request__init(&m->put);
-        m->put.key = bytes_of(op->key);
-        m->put.value = bytes_of(op->value);
+        m->put.key = etcd_codec_bytes_of(op->key);
+        m->put.value = etcd_codec_bytes_of(op->value);
         m->put.lease = op->lease;
         m->op.request_case = ETCDSERVERPB__REQUEST_OP__REQUEST_REQUEST_PUT;
         m->op.request_put = &m->put;
         break;
     case ETCD_OP_DELETE:
         etcdserverpb__delete_range_request__init(&m->del);
-        m->del.key = bytes_of(op->key);
+        m->del.key = etcd_codec_bytes_of(op->key);
         m->op.request_case = ETCDSERVERPB__REQUEST_OP__REQUEST_REQUEST_DELETE_RANGE;
         m->op.request_delete_range = &m->del;
         break;
@@ -108,20 +108,20 @@ void etcd_encode_txn(const struct etcd_txn *txn, struct buf *out)
     m.compare = compare_ptrs;
     m.n_success = txn->op_count;
     m.success = op_ptrs;
-    pack(&m.base, out);
+    etcd_codec_pack(&m.base, out);
 }
 
 void etcd_encode_watch(const struct etcd_watch_request *request, struct buf *out)
 {
     Etcdserverpb__WatchCreateRequest create = ETCDSERVERPB__WATCH_CREATE_REQUEST__INIT;
     Etcdserverpb__WatchRequest m = ETCDSERVERPB__WATCH_REQUEST__INIT;
-    create.key = bytes_of(request->key);
-    create.range_end = bytes_of(request->range_end);
+    create.key = etcd_codec_bytes_of(request->key);
+    create.range_end = etcd_codec_bytes_of(request->range_end);
     create.start_revision = request->start_revision;
     create.progress_notify = true;
     m.request_union_case = ETCDSERVERPB__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST;
     m.create_request = &create;
-    pack(&m.base, out);
+    etcd_codec_pack(&m.base, out);
 }
 
 void etcd_encode_lease_grant(int64_t id, int64_t ttl_s, struct buf *out)
@@ -129,28 +129,28 @@ void etcd_encode_lease_grant(int64_t id, int64_t ttl_s, struct buf *out)
     Etcdserverpb__LeaseGrantRequest m = ETCDSERVERPB__LEASE_GRANT_REQUEST__INIT;
     m.id = id;
     m.ttl = ttl_s;
-    pack(&m.base, out);
+    etcd_codec_pack(&m.base, out);
 }
 
 void etcd_encode_lease_keep_alive(int64_t id, struct buf *out)
 {
     Etcdserverpb__LeaseKeepAliveRequest m = ETCDSERVERPB__LEASE_KEEP_ALIVE_REQUEST__INIT;
     m.id = id;
-    pack(&m.base, out);
+    etcd_codec_pack(&m.base, out);
 }
 
 void etcd_encode_lease_time_to_live(int64_t id, struct buf *out)
 {
     Etcdserverpb__LeaseTimeToLiveRequest m = ETCDSERVERPB__LEASE_TIME_TO_LIVE_REQUEST__INIT;
     m.id = id;
-    pack(&m.base, out);
+    etcd_codec_pack(&m.base, out);
 }
 
 void etcd_encode_lease_revoke(int64_t id, struct buf *out)
 {
     Etcdserverpb__LeaseRevokeRequest m = ETCDSERVERPB__LEASE_REVOKE_REQUEST__INIT;
     m.id = id;
-    pack(&m.base, out);
+    etcd_codec_pack(&m.base, out);
 }
 
 void etcd_encode_authenticate(const char *name, const char *password, struct buf *out)
@@ -160,26 +160,26 @@ void etcd_encode_authenticate(const char *name, const char *password, struct buf
     /* protobuf-c only reads them when packing; its struct is not const. */
     m.name = (char *)(uintptr_t)name;
     m.password = (char *)(uintptr_t)password;
-    pack(&m.base, out);
+    etcd_codec_pack(&m.base, out);
 }
 
 /* ---- Replies ---- */
 
-static void *allocate(void *arena, size_t size)
+static void *etcd_codec_allocate(void *arena, size_t size)
 {
     return arena_alloc(arena, size);
 }
 
-static void release(void *arena, void *ptr)
+static void etcd_codec_release(void *arena, void *ptr)
 {
     (void)arena; /* arena_clear frees everything at once */
     (void)ptr;
 }
 
-static void *unpack(const ProtobufCMessageDescriptor *type, struct slice message,
-                    struct arena *arena)
+static void *etcd_codec_unpack(const ProtobufCMessageDescriptor *type, struct slice message,
+                               struct arena *arena)
 {
-    ProtobufCAllocator allocator = {allocate, release, arena};
+    ProtobufCAllocator allocator = {etcd_codec_allocate, etcd_codec_release, arena};
     return protobuf_c_message_unpack(type, &allocator, message.len, (const uint8_t *)message.ptr);
 }
 
@@ -220,7 +220,7 @@ int etcd_decode_txn(struct slice message, struct arena *arena, struct etcd_txn_r
                     struct err *err)
 {
     const Etcdserverpb__TxnResponse *m =
-        unpack(&etcdserverpb__txn_response__descriptor, message, arena);
+        etcd_codec_unpack(&etcdserverpb__txn_response__descriptor, message, arena);
     if (!m) {
         return unpack_error("TxnResponse", message, arena, err);
     }
@@ -257,7 +257,7 @@ int etcd_decode_watch(struct slice message, struct arena *arena,
                       struct etcd_watch_response *ret_response, struct err *err)
 {
     const Etcdserverpb__WatchResponse *m =
-        unpack(&etcdserverpb__watch_response__descriptor, message, arena);
+        etcd_codec_unpack(&etcdserverpb__watch_response__descriptor, message, arena);
     if (!m) {
         return unpack_error("WatchResponse", message, arena, err);
     }
@@ -293,7 +293,7 @@ int etcd_decode_lease_grant(struct slice message, struct arena *arena,
                             struct etcd_lease_reply *ret_reply, struct err *err)
 {
     const Etcdserverpb__LeaseGrantResponse *m =
-        unpack(&etcdserverpb__lease_grant_response__descriptor, message, arena);
+        etcd_codec_unpack(&etcdserverpb__lease_grant_response__descriptor, message, arena);
     if (!m) {
         return unpack_error("LeaseGrantResponse", message, arena, err);
     }
@@ -308,7 +308,7 @@ int etcd_decode_lease_keep_alive(struct slice message, struct arena *arena,
                                  struct etcd_lease_reply *ret_reply, struct err *err)
 {
     const Etcdserverpb__LeaseKeepAliveResponse *m =
-        unpack(&etcdserverpb__lease_keep_alive_response__descriptor, message, arena);
+        etcd_codec_unpack(&etcdserverpb__lease_keep_alive_response__descriptor, message, arena);
     if (!m) {
         return unpack_error("LeaseKeepAliveResponse", message, arena, err);
     }
@@ -320,7 +320,7 @@ int etcd_decode_lease_time_to_live(struct slice message, struct arena *arena,
                                    struct etcd_lease_reply *ret_reply, struct err *err)
 {
     const Etcdserverpb__LeaseTimeToLiveResponse *m =
-        unpack(&etcdserverpb__lease_time_to_live_response__descriptor, message, arena);
+        etcd_codec_unpack(&etcdserverpb__lease_time_to_live_response__descriptor, message, arena);
     if (!m) {
         return unpack_error("LeaseTimeToLiveResponse", message, arena, err);
     }
@@ -333,7 +333,7 @@ int etcd_decode_lease_revoke(struct slice message, struct arena *arena,
                              struct etcd_revoke_reply *ret_reply, struct err *err)
 {
     const Etcdserverpb__LeaseRevokeResponse *m =
-        unpack(&etcdserverpb__lease_revoke_response__descriptor, message, arena);
+        etcd_codec_unpack(&etcdserverpb__lease_revoke_response__descriptor, message, arena);
     if (!m) {
         return unpack_error("LeaseRevokeResponse", message, arena, err);
     }
@@ -345,7 +345,7 @@ int etcd_decode_status(struct slice message, struct arena *arena,
                        struct etcd_status_reply *ret_reply, struct err *err)
 {
     const Etcdserverpb__StatusResponse *m =
-        unpack(&etcdserverpb__status_response__descriptor, message, arena);
+        etcd_codec_unpack(&etcdserverpb__status_response__descriptor, message, arena);
     if (!m) {
         return unpack_error("StatusResponse", message, arena, err);
     }
@@ -361,7 +361,7 @@ int etcd_decode_authenticate(struct slice message, struct arena *arena, const ch
                              struct err *err)
 {
     const Etcdserverpb__AuthenticateResponse *m =
-        unpack(&etcdserverpb__authenticate_response__descriptor, message, arena);
+        etcd_codec_unpack(&etcdserverpb__authenticate_response__descriptor, message, arena);
     if (!m) {
         return unpack_error("AuthenticateResponse", message, arena, err);
     }

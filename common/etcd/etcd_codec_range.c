@@ -10,12 +10,12 @@ enum { HEADER_REVISION = 3 };
 enum { RANGE_HEADER = 1, RANGE_KVS = 2, RANGE_MORE = 3, RANGE_COUNT = 4 };
 enum { KV_KEY = 1, KV_CREATE_REVISION, KV_MOD_REVISION, KV_VERSION, KV_VALUE, KV_LEASE };
 
-static int malformed(struct err *err)
+static int etcd_codec_range_malformed(struct err *err)
 {
     return err_set(err, ERR_PROTOCOL, "malformed RangeResponse");
 }
 
-static bool read_header(struct slice message, int64_t *revision)
+static bool etcd_codec_range_read_header(struct slice message, int64_t *revision)
 {
     struct proto_scan scan = proto_scan_of(message);
     struct proto_field field;
@@ -77,14 +77,15 @@ static bool count_kvs(struct slice message, size_t *ret_count)
     return !scan.failed;
 }
 
-static int read_fields(struct slice message, struct etcd_kv *kvs, struct etcd_range_reply *reply,
-                       struct err *err)
+static int etcd_codec_range_read_fields(struct slice message, struct etcd_kv *kvs,
+                                        struct etcd_range_reply *reply, struct err *err)
 {
     struct proto_scan scan = proto_scan_of(message);
     struct proto_field field;
     while (proto_scan_next(&scan, &field)) {
-        if (field.number == RANGE_HEADER && !read_header(field.bytes, &reply->revision)) {
-            return malformed(err);
+        if (field.number == RANGE_HEADER &&
+            !etcd_codec_range_read_header(field.bytes, &reply->revision)) {
+            return etcd_codec_range_malformed(err);
         }
         if (field.number == RANGE_MORE) {
             reply->more = field.varint != 0;
@@ -94,7 +95,7 @@ static int read_fields(struct slice message, struct etcd_kv *kvs, struct etcd_ra
         }
         if (field.number == RANGE_KVS) {
             if (!read_kv(field.bytes, &kvs[reply->count])) {
-                return malformed(err);
+                return etcd_codec_range_malformed(err);
             }
             if (kvs[reply->count++].key.len == 0) {
                 return err_set(err, ERR_PROTOCOL, "RangeResponse with an empty key");
@@ -109,7 +110,7 @@ int etcd_decode_range(struct slice message, struct arena *arena, struct etcd_ran
 {
     size_t count;
     if (!count_kvs(message, &count)) {
-        return malformed(err);
+        return etcd_codec_range_malformed(err);
     }
     /* Cannot overflow: each key takes at least two bytes of the message. */
     struct etcd_kv *kvs = arena_alloc(arena, count * sizeof(*kvs));
@@ -122,7 +123,7 @@ int etcd_decode_range(struct slice message, struct arena *arena, struct etcd_ran
         memcpy(copy, message.ptr, message.len);
     }
     struct etcd_range_reply reply = {.kvs = kvs};
-    int rc = read_fields(slice_of(copy, message.len), kvs, &reply, err);
+    int rc = etcd_codec_range_read_fields(slice_of(copy, message.len), kvs, &reply, err);
     if (rc != 0) {
         return rc;
     }

@@ -36,35 +36,35 @@ struct etcd_dialer {
     ev_timer limit;        /* runs while the turn waits for a lookup */
 };
 
-static struct place *current(struct etcd_dialer *dialer)
+static struct place *etcd_dialer_current(struct etcd_dialer *dialer)
 {
     return &dialer->places[dialer->turn];
 }
 
-static void offer(struct etcd_dialer *dialer)
+static void etcd_dialer_offer(struct etcd_dialer *dialer)
 {
-    const struct place *place = current(dialer);
+    const struct place *place = etcd_dialer_current(dialer);
     dialer->config.on_address(dialer->config.data, &place->addresses.items[place->index]);
 }
 
 /* With the addresses known so far. */
 static void begin_turn(struct etcd_dialer *dialer)
 {
-    struct place *place = current(dialer);
+    struct place *place = etcd_dialer_current(dialer);
     ev_timer_stop(dialer->config.loop, &dialer->limit);
     place->late_until_ms = 0;
     dialer->left = place->addresses.count;
     dialer->turn_until_ms = clock_monotonic_ms() + TURN_LIMIT_MS;
-    offer(dialer);
+    etcd_dialer_offer(dialer);
 }
 
-static void settle(struct etcd_dialer *dialer, const struct err *failure)
+static void etcd_dialer_settle(struct etcd_dialer *dialer, const struct err *failure)
 {
-    if (current(dialer)->addresses.count > 0) {
+    if (etcd_dialer_current(dialer)->addresses.count > 0) {
         begin_turn(dialer);
         return;
     }
-    const struct etcd_endpoint *endpoint = current(dialer)->endpoint;
+    const struct etcd_endpoint *endpoint = etcd_dialer_current(dialer)->endpoint;
     etcd_dialer_next_endpoint(dialer);
     dialer->config.on_no_address(dialer->config.data, endpoint, failure);
 }
@@ -82,8 +82,8 @@ static void on_looked_up(void *data, const struct name_addresses *addresses, con
         place->index %= addresses->count;
         place->late_until_ms = clock_monotonic_ms() + LATE_RESULT_MS;
     }
-    if (place == current(dialer) && ev_is_active(&dialer->limit)) {
-        settle(dialer, err);
+    if (place == etcd_dialer_current(dialer) && ev_is_active(&dialer->limit)) {
+        etcd_dialer_settle(dialer, err);
     }
 }
 
@@ -94,16 +94,16 @@ static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
     (void)loop;
     (void)events;
     err_set(&err, ERR_UNAVAILABLE, "look up `%s`: no answer within %d ms",
-            current(dialer)->endpoint->host, LOOKUP_LIMIT_MS);
+            etcd_dialer_current(dialer)->endpoint->host, LOOKUP_LIMIT_MS);
     log_debug("lookup of etcd's name is slow, continuing without it",
-              LOG_STR("host", current(dialer)->endpoint->host),
+              LOG_STR("host", etcd_dialer_current(dialer)->endpoint->host),
               LOG_INT("limit_ms", LOOKUP_LIMIT_MS));
-    settle(dialer, &err);
+    etcd_dialer_settle(dialer, &err);
 }
 
-static void look_up(struct etcd_dialer *dialer)
+static void etcd_dialer_look_up(struct etcd_dialer *dialer)
 {
-    struct place *place = current(dialer);
+    struct place *place = etcd_dialer_current(dialer);
     if (!place->lookup) {
         log_debug("looking up etcd's name", LOG_STR("host", place->endpoint->host));
         place->lookup = name_lookup_start(&(struct name_lookup_config){
@@ -121,19 +121,19 @@ static void look_up(struct etcd_dialer *dialer)
 
 void etcd_dialer_find(struct etcd_dialer *dialer)
 {
-    const struct place *place = current(dialer);
+    const struct place *place = etcd_dialer_current(dialer);
     if (dialer->left > 0) {
-        offer(dialer);
+        etcd_dialer_offer(dialer);
     } else if (place->endpoint->is_literal || clock_monotonic_ms() < place->late_until_ms) {
         begin_turn(dialer);
     } else {
-        look_up(dialer);
+        etcd_dialer_look_up(dialer);
     }
 }
 
 bool etcd_dialer_next_address(struct etcd_dialer *dialer)
 {
-    struct place *place = current(dialer);
+    struct place *place = etcd_dialer_current(dialer);
     place->index = (place->index + 1) % place->addresses.count;
     if (dialer->left > 1 && clock_monotonic_ms() < dialer->turn_until_ms) {
         dialer->left--;

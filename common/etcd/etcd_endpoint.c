@@ -10,13 +10,13 @@
 static const char scheme[] = "http://";
 static const char tls_scheme[] = "https://";
 
-static int usage(struct err *err, struct slice url, const char *problem)
+static int etcd_endpoint_usage(struct err *err, struct slice url, const char *problem)
 {
     return err_set(err, ERR_USAGE, "etcd endpoint `%.*s`: %s; expected http[s]://HOST:PORT",
                    (int)(url.len > 200 ? 200 : url.len), url.ptr, problem);
 }
 
-static struct slice trim(struct slice s)
+static struct slice etcd_endpoint_trim(struct slice s)
 {
     while (s.len > 0 && (s.ptr[0] == ' ' || s.ptr[0] == '\t')) {
         s = slice_of(s.ptr + 1, s.len - 1);
@@ -54,7 +54,7 @@ static bool split_authority(struct slice authority, struct slice *ret_host, stru
     return true;
 }
 
-static bool parse_port(struct slice text, uint16_t *ret_port)
+static bool etcd_endpoint_parse_port(struct slice text, uint16_t *ret_port)
 {
     unsigned port = 0;
     for (size_t i = 0; i < text.len; i++) {
@@ -105,8 +105,8 @@ static size_t without_scope(struct slice host)
     return scope ? (size_t)(scope - host.ptr) : host.len;
 }
 
-static void add(struct etcd_endpoints *list, struct slice url, struct slice host, uint16_t port,
-                bool is_tls)
+static void etcd_endpoint_add(struct etcd_endpoints *list, struct slice url, struct slice host,
+                              uint16_t port, bool is_tls)
 {
     struct etcd_endpoint *e = &list->items[list->count++];
     struct ip ip;
@@ -131,7 +131,7 @@ static int parse_url(struct slice url, struct etcd_endpoints *list, struct err *
     uint16_t port = ETCD_DEFAULT_PORT;
     bool is_tls = slice_has_prefix(url, slice_str(tls_scheme));
     if (!is_tls && !slice_has_prefix(url, slice_str(scheme))) {
-        return usage(err, url, "not an http:// or https:// URL");
+        return etcd_endpoint_usage(err, url, "not an http:// or https:// URL");
     }
     size_t scheme_len = strlen(is_tls ? tls_scheme : scheme);
     struct slice authority = slice_of(url.ptr + scheme_len, url.len - scheme_len);
@@ -141,19 +141,19 @@ static int parse_url(struct slice url, struct etcd_endpoints *list, struct err *
     for (size_t i = 0; i < authority.len; i++) {
         char c = authority.ptr[i];
         if (c <= ' ' || c == 0x7f || strchr("/?#@\\", c)) {
-            return usage(err, url, "path, query and user are not allowed");
+            return etcd_endpoint_usage(err, url, "path, query and user are not allowed");
         }
     }
     if (!split_authority(authority, &host, &port_text)) {
-        return usage(err, url, "invalid host");
+        return etcd_endpoint_usage(err, url, "invalid host");
     }
-    if (port_text.ptr && !parse_port(port_text, &port)) {
-        return usage(err, url, "the port must be 1-65535");
+    if (port_text.ptr && !etcd_endpoint_parse_port(port_text, &port)) {
+        return etcd_endpoint_usage(err, url, "the port must be 1-65535");
     }
     if (list->count == ETCD_ENDPOINTS_MAX) {
-        return usage(err, url, "too many endpoints, at most 16 are accepted");
+        return etcd_endpoint_usage(err, url, "too many endpoints, at most 16 are accepted");
     }
-    add(list, url, host, port, is_tls);
+    etcd_endpoint_add(list, url, host, port, is_tls);
     return 0;
 }
 
@@ -163,7 +163,7 @@ int etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret, struct er
     const char *p = urls;
     for (;;) {
         size_t len = strcspn(p, ",");
-        int rc = parse_url(trim(slice_of(p, len)), &list, err);
+        int rc = parse_url(etcd_endpoint_trim(slice_of(p, len)), &list, err);
         if (rc != 0) {
             etcd_endpoints_fini(&list);
             return rc;

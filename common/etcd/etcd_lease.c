@@ -8,7 +8,7 @@ static void deliver_lease(const struct etcd_unary *u, const struct err *err)
     ((etcd_lease_cb)u->cb)(u->data, err ? NULL : &u->reply.lease, err);
 }
 
-static struct etcd_call *start(struct etcd_unary *u, etcd_lease_cb cb, void *data)
+static struct etcd_call *etcd_lease_start(struct etcd_unary *u, etcd_lease_cb cb, void *data)
 {
     u->deliver = deliver_lease;
     u->cb = (void (*)(void))cb;
@@ -28,7 +28,7 @@ struct etcd_call *etcd_lease_grant(struct etcd *etcd, int64_t id, int64_t ttl_s,
     struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.Lease/LeaseGrant");
     u->decode = decode_grant;
     etcd_encode_lease_grant(id, ttl_s, &u->request);
-    return start(u, cb, data);
+    return etcd_lease_start(u, cb, data);
 }
 
 static int decode_keep_alive(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
@@ -43,7 +43,7 @@ struct etcd_call *etcd_lease_keep_alive(struct etcd *etcd, int64_t id, etcd_leas
     struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.Lease/LeaseKeepAlive");
     u->decode = decode_keep_alive;
     etcd_encode_lease_keep_alive(id, &u->request);
-    return start(u, cb, data);
+    return etcd_lease_start(u, cb, data);
 }
 
 static int decode_time_to_live(struct slice message, struct arena *arena,
@@ -58,7 +58,7 @@ struct etcd_call *etcd_lease_time_to_live(struct etcd *etcd, int64_t id, etcd_le
     struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.Lease/LeaseTimeToLive");
     u->decode = decode_time_to_live;
     etcd_encode_lease_time_to_live(id, &u->request);
-    return start(u, cb, data);
+    return etcd_lease_start(u, cb, data);
 }
 
 static int decode_revoke(struct slice message, struct arena *arena, union etcd_reply *ret_reply,

@@ -122,13 +122,13 @@ static void refresh_credentials(struct etcd_link *link)
     struct err err;
     enum tls_refresh refresh = tls_client_refresh(link->config.tls, &err);
     counter_add(&link->config.counts->credentials_read, refresh == TLS_READ_AGAIN);
-    counter_add(&link->config.counts->credentials_kept, refresh == TLS_KEPT);
+    counter_add(&link->config.counts->credentials_kept, refresh == TLS_READ_FAILED);
     if (refresh != TLS_UNCHANGED && link->config.on_credentials) {
-        link->config.on_credentials(link->config.data, refresh == TLS_KEPT ? &err : NULL);
+        link->config.on_credentials(link->config.data, refresh == TLS_READ_FAILED ? &err : NULL);
     }
 }
 
-static void on_address(void *data, const struct addr *address)
+static void etcd_link_on_address(void *data, const struct addr *address)
 {
     struct etcd_link *link = data;
     const struct etcd_endpoint *endpoint = etcd_dialer_endpoint(link->dialer);
@@ -184,7 +184,7 @@ static void connect_when_due(struct etcd_link *link)
     ev_timer_start(link->loop, &link->retry);
 }
 
-static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
+static void etcd_link_on_retry(struct ev_loop *loop, ev_timer *w, int events)
 {
     (void)loop;
     (void)events;
@@ -193,7 +193,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 
 /* ---- Wanted or not ---- */
 
-static void on_idle(struct ev_loop *loop, ev_timer *w, int events)
+static void etcd_link_on_idle(struct ev_loop *loop, ev_timer *w, int events)
 {
     struct etcd_link *link = w->data;
     (void)loop;
@@ -234,7 +234,7 @@ struct etcd_link *etcd_link_new(const struct etcd_link_config *config)
         .loop = config->loop,
         .endpoints = config->endpoints,
         .look_up = config->look_up,
-        .on_address = on_address,
+        .on_address = etcd_link_on_address,
         .on_no_address = on_no_address,
         .data = link,
     });
@@ -242,8 +242,8 @@ struct etcd_link *etcd_link_new(const struct etcd_link_config *config)
     link->heard_ms = clock_monotonic_ms();
     backoff_init(&link->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
     etcd_calls_init(link);
-    ev_init(&link->retry, on_retry);
-    ev_init(&link->idle, on_idle);
+    ev_init(&link->retry, etcd_link_on_retry);
+    ev_init(&link->idle, etcd_link_on_idle);
     link->retry.data = link->idle.data = link;
     return link;
 }

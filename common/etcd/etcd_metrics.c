@@ -36,7 +36,8 @@ static void write_mirror(struct metrics_page *page, const struct etcd_mirror_cou
 }
 
 /* Access to etcd: connections, certificates, tokens. */
-static void write_connections(struct metrics_page *page, const struct etcd_counts *counts)
+static void etcd_metrics_write_connections(struct metrics_page *page,
+                                           const struct etcd_counts *counts)
 {
     metrics_family(page, METRIC_COUNTER, "etcd_connections_total",
                    "Connections opened to etcd, by whether they use TLS.");
@@ -81,7 +82,7 @@ void etcd_metrics_write(struct metrics_page *page, const struct etcd_metrics *me
         metrics_sample(page, METRIC_LABELS({"reason", outage_reason_name((enum outage_reason)i)}),
                        metrics->followed->returns[i]);
     }
-    write_connections(page, etcd_counts(metrics->etcd));
+    etcd_metrics_write_connections(page, etcd_counts(metrics->etcd));
     write_mirror(page, &metrics->mirror);
 }
 

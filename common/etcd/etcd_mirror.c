@@ -65,7 +65,7 @@ void etcd_mirror_begin_session(struct etcd_mirror *mirror)
     etcd_mirror_ask(mirror);
 }
 
-static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
+static void etcd_mirror_on_retry(struct ev_loop *loop, ev_timer *w, int events)
 {
     (void)loop;
     (void)events;
@@ -142,7 +142,7 @@ static void read_ended(struct etcd_mirror *mirror)
               LOG_INT("revision", mirror->known.revision));
 }
 
-static void on_page(void *data, const struct etcd_range_reply *reply)
+static void etcd_mirror_on_page(void *data, const struct etcd_range_reply *reply)
 {
     struct etcd_mirror *mirror = data;
     const struct etcd_mirror_config *config = &mirror->config;
@@ -303,12 +303,12 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
         .first_key = buf_slice(&mirror->first_key),
         .range_end = slice_of(mirror->range_end, mirror->range_end_len),
         .page_size = config->page_size,
-        .page = on_page,
+        .page = etcd_mirror_on_page,
         .failed = on_read_failed,
         .data = mirror,
     });
     backoff_init(&mirror->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
-    ev_timer_init(&mirror->retry, on_retry, 0.0, 0.0);
+    ev_timer_init(&mirror->retry, etcd_mirror_on_retry, 0.0, 0.0);
     mirror->retry.data = mirror;
     etcd_mirror_follow_init(mirror);
     etcd_mirror_check_init(mirror);

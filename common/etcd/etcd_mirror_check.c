@@ -15,7 +15,8 @@ static int64_t every_ms(const struct etcd_mirror *mirror)
 }
 
 /* Readers that began together should not ask together: somewhat earlier. */
-static void schedule(struct etcd_mirror *mirror, int64_t wait_ms, int64_t earlier_ms)
+static void etcd_mirror_check_schedule(struct etcd_mirror *mirror, int64_t wait_ms,
+                                       int64_t earlier_ms)
 {
     struct ev_loop *loop = etcd_loop(mirror->etcd);
     wait_ms -= backoff_random() % (earlier_ms + 1);
@@ -28,9 +29,9 @@ static void schedule_next(struct etcd_mirror *mirror)
 {
     int64_t usual_ms = every_ms(mirror);
     /* A doubt is settled soon, but not before its patience has passed. */
-    int64_t settle_ms = mirror->silence.patience_ms * 4 / 3 + 1;
+    int64_t settle_ms = mirror->silence.timeout_ms * 4 / 3 + 1;
     int64_t wait_ms = mirror->silence.unheard && settle_ms < usual_ms ? settle_ms : usual_ms;
-    schedule(mirror, wait_ms, wait_ms / 4);
+    etcd_mirror_check_schedule(mirror, wait_ms, wait_ms / 4);
 }
 
 /* The watch of the store key has been told of it, or will be: asking settles it in both cases. */
@@ -40,7 +41,7 @@ static bool is_other_key(const struct etcd_mirror *mirror, const struct etcd_ran
     return mirror->store_watch && !slice_equal(id, buf_slice(&mirror->known.id));
 }
 
-static int64_t heard(const struct etcd_mirror *mirror)
+static int64_t etcd_mirror_check_note_sign_of_life(const struct etcd_mirror *mirror)
 {
     int64_t told = etcd_watch_told(mirror->watch);
     return told > mirror->known.revision ? told : mirror->known.revision;
@@ -50,7 +51,8 @@ static void begin_anew(struct etcd_mirror *mirror)
 {
     mirror->counts.silences++;
     mirror->is_range_shifted = !mirror->is_range_shifted;
-    log_debug("watch is silent, beginning it anew", LOG_INT("heard", heard(mirror)),
+    log_debug("watch is silent, beginning it anew",
+              LOG_INT("heard", etcd_mirror_check_note_sign_of_life(mirror)),
               LOG_INT("reads", mirror->must_read));
     etcd_mirror_begin_session(mirror);
 }
@@ -69,7 +71,8 @@ static void on_counted(void *data, const struct etcd_range_reply *reply, const s
     mirror->check_call = NULL;
     if (err) {
         etcd_mirror_lose(mirror, err);
-    } else if (mirror->silence.doubted == 0 || heard(mirror) >= mirror->silence.doubted) {
+    } else if (mirror->silence.doubted == 0 ||
+               etcd_mirror_check_note_sign_of_life(mirror) >= mirror->silence.doubted) {
         schedule_next(mirror); /* the watch has spoken meanwhile */
     } else if (reply->total != mirror->held_keys) {
         log_debug("changes of the watch are missing", LOG_INT("keys", reply->total),
@@ -94,7 +97,8 @@ static void count_keys(struct etcd_mirror *mirror)
 
 /* Tells whether the writer of a store that is not known to be complete has found it so, also if no
  * watch tells. */
-static void on_serial(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_mirror_check_on_serial(void *data, const struct etcd_range_reply *reply,
+                                        const struct err *err)
 {
     struct etcd_mirror *mirror = data;
     mirror->check_call = NULL;
@@ -108,13 +112,15 @@ static void on_serial(void *data, const struct etcd_range_reply *reply, const st
     }
 }
 
-static void ask_serial(struct etcd_mirror *mirror)
+static void etcd_mirror_check_ask_serial(struct etcd_mirror *mirror)
 {
     const struct etcd_range range = {.key = buf_slice(&mirror->serial_key)};
-    mirror->check_call = etcd_watch_range(mirror->etcd, &range, true, on_serial, mirror);
+    mirror->check_call =
+        etcd_watch_range(mirror->etcd, &range, true, etcd_mirror_check_on_serial, mirror);
 }
 
-static void on_reply(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_mirror_check_on_reply(void *data, const struct etcd_range_reply *reply,
+                                       const struct err *err)
 {
     struct etcd_mirror *mirror = data;
     mirror->check_call = NULL;
@@ -125,7 +131,8 @@ static void on_reply(void *data, const struct etcd_range_reply *reply, const str
         log_debug("perhaps another store", LOG_INT("revision", reply->revision),
                   LOG_INT("known", mirror->checked_at));
         etcd_mirror_begin_session(mirror);
-    } else if (etcd_silence_is_suspect(&mirror->silence, reply->revision, heard(mirror),
+    } else if (etcd_silence_is_suspect(&mirror->silence, reply->revision,
+                                       etcd_mirror_check_note_sign_of_life(mirror),
                                        clock_monotonic_ms())) {
         if (etcd_silence_is_hopeless(&mirror->silence)) {
             read_anew(mirror, ETCD_MIRROR_UNCERTAIN);
@@ -133,14 +140,14 @@ static void on_reply(void *data, const struct etcd_range_reply *reply, const str
             count_keys(mirror);
         }
     } else if (mirror->is_holding && mirror->serial_watch) {
-        ask_serial(mirror);
+        etcd_mirror_check_ask_serial(mirror);
     } else {
         schedule_next(mirror);
     }
 }
 
 /* The store key, or, if that may not be read, the first key of the range. */
-static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+static void etcd_mirror_check_on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct etcd_mirror *mirror = timer->data;
     const struct etcd_range range = {
@@ -154,13 +161,14 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
         return;
     }
     mirror->checked_at = mirror->known.revision;
-    mirror->check_call = etcd_watch_range(mirror->etcd, &range, true, on_reply, mirror);
+    mirror->check_call =
+        etcd_watch_range(mirror->etcd, &range, true, etcd_mirror_check_on_reply, mirror);
 }
 
 void etcd_mirror_check_init(struct etcd_mirror *mirror)
 {
     etcd_silence_init(&mirror->silence);
-    ev_timer_init(&mirror->check, on_timer, 0.0, 0.0);
+    ev_timer_init(&mirror->check, etcd_mirror_check_on_timer, 0.0, 0.0);
     /* After what has arrived: this process may have been stopped for longer than the patience. */
     ev_set_priority(&mirror->check, EV_MINPRI);
     mirror->check.data = mirror;
@@ -169,7 +177,7 @@ void etcd_mirror_check_init(struct etcd_mirror *mirror)
 void etcd_mirror_check_begin(struct etcd_mirror *mirror)
 {
     etcd_silence_begin(&mirror->silence);
-    schedule(mirror, every_ms(mirror), every_ms(mirror) * 9 / 10);
+    etcd_mirror_check_schedule(mirror, every_ms(mirror), every_ms(mirror) * 9 / 10);
 }
 
 void etcd_mirror_check_end(struct etcd_mirror *mirror)

@@ -15,7 +15,7 @@ enum { AGAIN_MAX = 1000 };
 
 /* ---- The range ---- */
 
-static void on_up(void *data)
+static void etcd_mirror_follow_on_up(void *data)
 {
     struct etcd_mirror *mirror = data;
     mirror->is_up = true;
@@ -24,7 +24,7 @@ static void on_up(void *data)
     mirror->config.state(mirror->config.data, NULL);
 }
 
-static void on_watch_end(void *data, const struct err *err)
+static void etcd_mirror_follow_on_watch_end(void *data, const struct err *err)
 {
     struct etcd_mirror *mirror = data;
     if (err->code == ERR_COMPACTED || err->code == ERR_TOO_LARGE) {
@@ -42,7 +42,8 @@ static int64_t keys_added(const struct etcd_event *event)
 }
 
 /* Remembers the last put and the last delete, which are the newest. */
-static void learn(struct etcd_mirror *mirror, const struct etcd_event *events, size_t count)
+static void etcd_mirror_follow_note_header(struct etcd_mirror *mirror,
+                                           const struct etcd_event *events, size_t count)
 {
     bool has_put = false, has_del = false;
     for (size_t i = count; i > 0 && !(has_put && has_del); i--) {
@@ -68,8 +69,8 @@ static size_t count_known(const struct etcd_mirror *mirror, const struct etcd_ev
     return known;
 }
 
-static void apply(struct etcd_mirror *mirror, const struct etcd_event *events, size_t count,
-                  int64_t revision)
+static void etcd_mirror_follow_apply(struct etcd_mirror *mirror, const struct etcd_event *events,
+                                     size_t count, int64_t revision)
 {
     const struct etcd_mirror_config *config = &mirror->config;
     for (size_t i = 0; i < count; i++) {
@@ -81,7 +82,7 @@ static void apply(struct etcd_mirror *mirror, const struct etcd_event *events, s
         }
         mirror->held_keys += mirror->held_keys >= 0 ? keys_added(&events[i]) : 0;
     }
-    learn(mirror, events, count);
+    etcd_mirror_follow_note_header(mirror, events, count);
     mirror->last = etcd_digest_of_last(events, count);
     mirror->known.revision = revision;
     mirror->counts.events += count;
@@ -110,7 +111,8 @@ static bool is_as_seen(struct etcd_mirror *mirror, const struct etcd_event *even
     return false;
 }
 
-static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+static void etcd_mirror_follow_on_events(void *data, const struct etcd_event *events, size_t count,
+                                         int64_t revision)
 {
     struct etcd_mirror *mirror = data;
     if (!is_as_seen(mirror, events, count)) {
@@ -120,7 +122,7 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     bool is_news = known < count;
     if (is_news) {
         etcd_silence_delivered(&mirror->silence, events[known].kv.mod_revision);
-        apply(mirror, events + known, count - known, revision);
+        etcd_mirror_follow_apply(mirror, events + known, count - known, revision);
     } else {
         etcd_silence_repeated(&mirror->silence);
     }
@@ -139,7 +141,7 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     }
 }
 
-static void on_caught_up(void *data)
+static void etcd_mirror_follow_on_caught_up(void *data)
 {
     const struct etcd_mirror *mirror = data;
     log_debug("caught up with etcd", LOG_INT("revision", mirror->known.revision));
@@ -226,9 +228,9 @@ void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int6
                                               : slice_of(mirror->range_end, mirror->range_end_len),
         .start_revision = start_revision(mirror, newest),
         .only_now = true,
-        .on_events = on_events,
-        .on_up = on_up,
-        .on_end = on_watch_end,
+        .on_events = etcd_mirror_follow_on_events,
+        .on_up = etcd_mirror_follow_on_up,
+        .on_end = etcd_mirror_follow_on_watch_end,
         .data = mirror,
     };
     const struct etcd_watch_config store = {
@@ -263,5 +265,6 @@ void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int6
 
 void etcd_mirror_follow_init(struct etcd_mirror *mirror)
 {
-    etcd_catch_up_init(&mirror->catch_up, etcd_loop(mirror->etcd), on_caught_up, mirror);
+    etcd_catch_up_init(&mirror->catch_up, etcd_loop(mirror->etcd), etcd_mirror_follow_on_caught_up,
+                       mirror);
 }

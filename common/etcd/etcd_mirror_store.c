@@ -64,7 +64,7 @@ static void hold_since(struct etcd_mirror *mirror, int64_t held_ms)
     }
 }
 
-static void hold(struct etcd_mirror *mirror)
+static void etcd_mirror_store_withhold(struct etcd_mirror *mirror)
 {
     const struct buf *id = mirror->fresh.id.len ? &mirror->fresh.id : &mirror->known.id;
     if (!mirror->is_holding || id->len) { /* else keep the doubted id */
@@ -125,7 +125,7 @@ void etcd_mirror_was_read(struct etcd_mirror *mirror)
     if (!mirror->read.keeps_old) {
         let_go(mirror);
     } else if (mirror->is_other) {
-        hold(mirror);
+        etcd_mirror_store_withhold(mirror);
     }
     set_id_old(mirror);
     mirror->fresh.serial = later_serial(mirror->known.serial, mirror->fresh.serial);
@@ -179,7 +179,8 @@ static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *
     etcd_mirror_tell_seen(mirror, false);
 }
 
-static void on_answer(void *data, const struct etcd_store_answer *answer, const struct err *err)
+static void etcd_mirror_store_on_answer(void *data, const struct etcd_store_answer *answer,
+                                        const struct err *err)
 {
     struct etcd_mirror *mirror = data;
     mirror->question = NULL;
@@ -241,7 +242,7 @@ void etcd_mirror_ask(struct etcd_mirror *mirror)
                           .range_end = slice_of(mirror->range_end, mirror->range_end_len),
                           .evidence = &mirror->known,
                           .is_key_old = mirror->is_id_old,
-                          .cb = on_answer,
+                          .cb = etcd_mirror_store_on_answer,
                           .data = mirror,
                       });
 }
@@ -310,7 +311,7 @@ bool etcd_mirror_is_saved(struct slice bytes)
     return etcd_saved_read(bytes, &saved);
 }
 
-static void load(struct etcd_mirror *mirror, struct slice bytes)
+static void etcd_mirror_store_load(struct etcd_mirror *mirror, struct slice bytes)
 {
     struct etcd_saved saved;
     if (!etcd_saved_read(bytes, &saved)) {
@@ -341,7 +342,7 @@ void etcd_mirror_store_init(struct etcd_mirror *mirror)
     buf_init(&mirror->doubted_id, ETCD_MIRROR_KEY_MAX);
     ev_timer_init(&mirror->stale, on_stale, 0.0, 0.0);
     mirror->stale.data = mirror;
-    load(mirror, mirror->config.saved);
+    etcd_mirror_store_load(mirror, mirror->config.saved);
 }
 
 void etcd_mirror_store_fini(struct etcd_mirror *mirror)

@@ -37,11 +37,11 @@ enum { BOUND_DIGITS = sizeof(uint64_t), BOUND_BASE = 256 };
 enum { GAP_FACTOR = 4, GAPS_MAX = 12 };
 
 /* Times the client's limit for a call: 80 s of 5 s, for millions of keys on a busy machine. */
-enum { PATIENCE_MAX = 16 };
+enum { TIMEOUT_MAX = 16 };
 
 struct etcd_pages {
     struct etcd_pages_config config;
-    uint32_t patience; /* times that limit, for a page */
+    uint32_t timeout;  /* times that limit, for a page */
     int64_t page_size; /* the minimum, or the fixed size */
     bool is_fixed;
 
@@ -93,9 +93,10 @@ static void on_give(struct ev_loop *loop, ev_prepare *give, int revents)
     give_page(give->data);
 }
 
-static void on_page(void *data, const struct etcd_range_reply *reply, const struct err *err);
+static void etcd_pages_on_page(void *data, const struct etcd_range_reply *reply,
+                               const struct err *err);
 
-static void ask(struct etcd_pages *p)
+static void etcd_pages_ask(struct etcd_pages *p)
 {
     const struct etcd_range range = {
         .key = buf_slice(&p->key),
@@ -103,13 +104,14 @@ static void ask(struct etcd_pages *p)
         .limit = p->limit,
         .revision = p->revision,
     };
-    uint32_t timeout_ms = p->patience * etcd_call_timeout_ms(p->config.etcd);
+    uint32_t timeout_ms = p->timeout * etcd_call_timeout_ms(p->config.etcd);
     struct arena *arena = &p->arenas[p->asked_into];
-    p->call = etcd_watch_range_into(p->config.etcd, &range, timeout_ms, arena, on_page, p);
+    p->call =
+        etcd_watch_range_into(p->config.etcd, &range, timeout_ms, arena, etcd_pages_on_page, p);
 }
 
 /* How many keys like those of this page fit a message. */
-static int64_t fitting(const struct etcd_range_reply *reply)
+static int64_t etcd_pages_page_limit(const struct etcd_range_reply *reply)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < reply->count; i++) {
@@ -121,7 +123,7 @@ static int64_t fitting(const struct etcd_range_reply *reply)
 int64_t etcd_pages_next_size(int64_t least, const struct etcd_range_reply *page)
 {
     assert(page->count > 0);
-    int64_t count = (int64_t)page->count, fit = fitting(page);
+    int64_t count = (int64_t)page->count, fit = etcd_pages_page_limit(page);
     int64_t half = page->total > count ? (page->total - count) / 2 : 0;
     int64_t size = half > least ? half : least;
     size = size < fit ? size : fit;
@@ -209,13 +211,13 @@ static void start_next(struct etcd_pages *p, const struct etcd_range_reply *repl
     }
 }
 
-static void ask_next(struct etcd_pages *p, const struct etcd_range_reply *reply)
+static void etcd_pages_ask_next(struct etcd_pages *p, const struct etcd_range_reply *reply)
 {
     p->revision = p->revision ? p->revision : reply->revision;
     p->asked_into = 1 - p->asked_into;
     start_next(p, reply);
     bound_next(p, &p->page);
-    ask(p);
+    etcd_pages_ask(p);
 }
 
 /* Nothing is in the part that was asked for: what is behind it. */
@@ -227,17 +229,18 @@ static void ask_behind(struct etcd_pages *p)
     buf_append_slice(&p->key, buf_slice(&p->bound));
     p->gaps++;
     set_bound(p);
-    ask(p);
+    etcd_pages_ask(p);
 }
 
-static void on_page(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_pages_on_page(void *data, const struct etcd_range_reply *reply,
+                               const struct err *err)
 {
     struct etcd_pages *p = data;
     p->call = NULL;
     if (err) {
         drop_pages(p);
-        if (err->code == ERR_TIMEOUT && p->patience < PATIENCE_MAX) {
-            p->patience *= 2;
+        if (err->code == ERR_TIMEOUT && p->timeout < TIMEOUT_MAX) {
+            p->timeout *= 2;
         }
         p->config.failed(p->config.data, err);
         return;
@@ -256,11 +259,11 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
     p->page.more = has_more;
     p->has_page = true;
     if (has_more) {
-        ask_next(p, reply);
+        etcd_pages_ask_next(p, reply);
         ev_feed_event(etcd_loop(p->config.etcd), &p->give, EV_PREPARE);
     } else {
         p->asked_into = 1 - p->asked_into;
-        p->patience = 1;
+        p->timeout = 1;
         give_page(p);
     }
 }
@@ -275,7 +278,7 @@ struct etcd_pages *etcd_pages_new(const struct etcd_pages_config *config)
 {
     struct etcd_pages *pages = xcalloc(1, sizeof(*pages));
     pages->config = *config;
-    pages->patience = 1;
+    pages->timeout = 1;
     buf_init(&pages->key, KEY_MAX);
     buf_init(&pages->bound, KEY_MAX + BOUND_DIGITS);
     arena_init(&pages->arenas[0], ETCD_DECODED_MAX);
@@ -308,7 +311,7 @@ void etcd_pages_read(struct etcd_pages *pages, int64_t revision)
     buf_clear(&pages->bound);
     buf_clear(&pages->key);
     buf_append_slice(&pages->key, pages->config.first_key);
-    ask(pages);
+    etcd_pages_ask(pages);
 }
 
 void etcd_pages_cancel(struct etcd_pages *pages)

@@ -61,7 +61,7 @@ void etcd_saved_append(const struct etcd_saved *saved, struct buf *out)
 }
 
 /* A number from least to most. */
-static int64_t number(struct reader *r, int64_t least, int64_t most)
+static int64_t etcd_saved_number(struct reader *r, int64_t least, int64_t most)
 {
     uint64_t v = reader_u64(r);
     if (v < (uint64_t)least || v > (uint64_t)most) {
@@ -71,7 +71,7 @@ static int64_t number(struct reader *r, int64_t least, int64_t most)
     return (int64_t)v;
 }
 
-static struct slice text(struct reader *r, size_t least)
+static struct slice etcd_saved_text(struct reader *r, size_t least)
 {
     struct slice s = reader_sized(r);
     r->failed = r->failed || s.len < least || s.len > BYTES_MAX;
@@ -81,19 +81,19 @@ static struct slice text(struct reader *r, size_t least)
 static struct etcd_kv read_put(struct reader *r, int64_t revision)
 {
     struct etcd_kv kv = {.lease = 0};
-    kv.key = text(r, 1);
-    kv.value = text(r, 0);
-    kv.create_revision = number(r, 1, revision);
-    kv.mod_revision = number(r, kv.create_revision, revision);
-    kv.version = number(r, 1, revision);
+    kv.key = etcd_saved_text(r, 1);
+    kv.value = etcd_saved_text(r, 0);
+    kv.create_revision = etcd_saved_number(r, 1, revision);
+    kv.mod_revision = etcd_saved_number(r, kv.create_revision, revision);
+    kv.version = etcd_saved_number(r, 1, revision);
     return kv;
 }
 
 static struct etcd_kv read_del(struct reader *r, int64_t revision)
 {
     struct etcd_kv kv = {.lease = 0};
-    kv.key = text(r, 1);
-    kv.mod_revision = number(r, 1, revision);
+    kv.key = etcd_saved_text(r, 1);
+    kv.mod_revision = etcd_saved_number(r, 1, revision);
     return kv;
 }
 
@@ -103,9 +103,9 @@ bool etcd_saved_read(struct slice bytes, struct etcd_saved *ret_saved)
     struct etcd_saved saved = {.revision = 0};
     uint8_t format = reader_u8(&r);
     uint8_t flags = reader_u8(&r);
-    saved.revision = number(&r, 1, INT64_MAX - 1);
-    saved.written = number(&r, 0, INT64_MAX - 1);
-    saved.id = text(&r, 0);
+    saved.revision = etcd_saved_number(&r, 1, INT64_MAX - 1);
+    saved.written = etcd_saved_number(&r, 0, INT64_MAX - 1);
+    saved.id = etcd_saved_text(&r, 0);
     if (flags & HAS_PUT) {
         saved.put = read_put(&r, saved.revision);
     }
@@ -113,20 +113,20 @@ bool etcd_saved_read(struct slice bytes, struct etcd_saved *ret_saved)
         saved.del = read_del(&r, saved.revision);
     }
     if (flags & HAS_LAST) {
-        saved.last.revision = number(&r, 1, saved.revision);
+        saved.last.revision = etcd_saved_number(&r, 1, saved.revision);
         saved.last.puts = reader_u64(&r);
         saved.last.dels = reader_u64(&r);
     }
     if (flags & HAS_SERIAL) {
         saved.serial.is_there = true;
-        saved.serial.value = (uint32_t)number(&r, 0, UINT32_MAX);
+        saved.serial.value = (uint32_t)etcd_saved_number(&r, 0, UINT32_MAX);
     }
     saved.wants_read = flags & WANTS_READ;
     saved.is_holding = flags & IS_HOLDING;
     if (saved.is_holding) {
-        saved.held_ms = number(&r, 0, time_max_s * 1000);
-        saved.saved_s = number(&r, 0, time_max_s);
-        saved.doubted_id = text(&r, 0);
+        saved.held_ms = etcd_saved_number(&r, 0, time_max_s * 1000);
+        saved.saved_s = etcd_saved_number(&r, 0, time_max_s);
+        saved.doubted_id = etcd_saved_text(&r, 0);
     }
     *ret_saved = saved;
     return !r.failed && reader_left(&r) == 0 && format == FORMAT && flags <= FLAGS;
@@ -151,7 +151,7 @@ bool etcd_mirror_saved_with_key(struct slice bytes, struct slice id, struct buf 
 }
 
 /* The hash's key need not be secret: who can choose values to collide can write to etcd. */
-static uint64_t mix(uint64_t a, uint64_t b, struct slice bytes)
+static uint64_t etcd_saved_mix(uint64_t a, uint64_t b, struct slice bytes)
 {
     uint8_t key[SIPHASH_KEY_SIZE];
     for (int i = 0; i < 8; i++) {
@@ -161,14 +161,15 @@ static uint64_t mix(uint64_t a, uint64_t b, struct slice bytes)
     return siphash24(key, bytes);
 }
 
-static void add(struct etcd_digest *digest, const struct etcd_event *event)
+static void etcd_saved_add(struct etcd_digest *digest, const struct etcd_event *event)
 {
     const struct etcd_kv *kv = &event->kv;
     if (event->kind == ETCD_EVENT_PUT) {
-        uint64_t value = mix((uint64_t)kv->create_revision, (uint64_t)kv->version, kv->value);
-        digest->puts += mix(value, 0, kv->key);
+        uint64_t value =
+            etcd_saved_mix((uint64_t)kv->create_revision, (uint64_t)kv->version, kv->value);
+        digest->puts += etcd_saved_mix(value, 0, kv->key);
     } else {
-        digest->dels += mix(0, 1, kv->key);
+        digest->dels += etcd_saved_mix(0, 1, kv->key);
     }
 }
 
@@ -176,7 +177,7 @@ struct etcd_digest etcd_digest_of_last(const struct etcd_event *events, size_t c
 {
     struct etcd_digest digest = {.revision = events[count - 1].kv.mod_revision};
     for (size_t i = count; i > 0 && events[i - 1].kv.mod_revision == digest.revision; i--) {
-        add(&digest, &events[i - 1]);
+        etcd_saved_add(&digest, &events[i - 1]);
     }
     return digest;
 }
@@ -189,7 +190,7 @@ enum etcd_digest_verdict etcd_digest_check(const struct etcd_digest *known, int6
         if (events[i].kv.mod_revision != known->revision) {
             return ETCD_DIGEST_OTHER; /* nothing changed between the two */
         }
-        add(&seen, &events[i]);
+        etcd_saved_add(&seen, &events[i]);
     }
     if (seen.puts != known->puts || (seen.dels != known->dels && seen.dels != 0)) {
         return ETCD_DIGEST_OTHER;

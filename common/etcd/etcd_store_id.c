@@ -75,7 +75,7 @@ static void witness_fini(struct etcd_witness *witness)
     buf_fini(&witness->value);
 }
 
-static void set(struct buf *b, struct slice s)
+static void etcd_store_id_set(struct buf *b, struct slice s)
 {
     buf_clear(b);
     buf_append_slice(b, s);
@@ -86,8 +86,8 @@ static void witness_set(struct etcd_witness *witness, const struct etcd_kv *kv)
     if (kv->mod_revision <= witness->mod_revision) {
         return;
     }
-    set(&witness->key, kv->key);
-    set(&witness->value, kv->value);
+    etcd_store_id_set(&witness->key, kv->key);
+    etcd_store_id_set(&witness->value, kv->value);
     bool fits = !witness->key.failed && !witness->value.failed;
     witness->create_revision = kv->create_revision;
     witness->mod_revision = fits ? kv->mod_revision : 0;
@@ -123,7 +123,7 @@ void etcd_evidence_clear(struct etcd_evidence *evidence)
 
 void etcd_evidence_set_id(struct etcd_evidence *evidence, struct slice id)
 {
-    set(&evidence->id, id);
+    etcd_store_id_set(&evidence->id, id);
 }
 
 void etcd_evidence_put(struct etcd_evidence *evidence, const struct etcd_kv *kv)
@@ -167,16 +167,17 @@ static void question_free(struct etcd_store_question *question)
     free(question);
 }
 
-static void fail(struct etcd_store_question *question, const struct err *err)
+static void etcd_store_id_fail(struct etcd_store_question *question, const struct err *err)
 {
     question->ask.cb(question->ask.data, NULL, err);
     question_free(question);
 }
 
-static void answer(struct etcd_store_question *question, enum etcd_store_verdict verdict)
+static void etcd_store_id_answer(struct etcd_store_question *question,
+                                 enum etcd_store_verdict verdict)
 {
     if (question->key_err.code && verdict != ETCD_STORE_OTHER) {
-        set(&question->id, buf_slice(&question->ask.evidence->id));
+        etcd_store_id_set(&question->id, buf_slice(&question->ask.evidence->id));
     }
     const struct etcd_store_answer result = {
         .verdict = verdict,
@@ -197,12 +198,12 @@ static void answer(struct etcd_store_question *question, enum etcd_store_verdict
     (void)snprintf((question)->reason, sizeof((question)->reason), __VA_ARGS__)
 
 /* Another store: its history contradicts the witness. */
-static void refute(struct etcd_store_question *question, const struct etcd_witness *witness,
-                   const char *what)
+static void etcd_store_id_refute(struct etcd_store_question *question,
+                                 const struct etcd_witness *witness, const char *what)
 {
     SAY(question, "%s at revision %lld: %.*s", what, (long long)witness->mod_revision,
         (int)(witness->key.len < 64 ? witness->key.len : 64), (const char *)witness->key.data);
-    answer(question, ETCD_STORE_OTHER);
+    etcd_store_id_answer(question, ETCD_STORE_OTHER);
 }
 
 /* revision 0: as it is now. */
@@ -221,7 +222,7 @@ static void on_range(void *data, const struct etcd_range_reply *reply, const str
     struct etcd_store_question *question = data;
     (void)reply;
     question->call = NULL;
-    fail(question, err ? err : &question->refusal);
+    etcd_store_id_fail(question, err ? err : &question->refusal);
 }
 
 /* A witness may not be read. The error should name the mirrored range, not one key in it, so try
@@ -243,11 +244,11 @@ static void witness_failed(struct etcd_store_question *question, const struct et
                            const struct err *err)
 {
     if (err->code == ERR_FUTURE) {
-        refute(question, witness, "the store is older than what was last seen");
+        etcd_store_id_refute(question, witness, "the store is older than what was last seen");
     } else if (err->code == ERR_REFUSED) {
         explain_refusal(question, err);
     } else {
-        fail(question, err);
+        etcd_store_id_fail(question, err);
     }
 }
 
@@ -261,20 +262,20 @@ static bool is_passed_over(struct etcd_store_question *question, const struct er
     return false;
 }
 
-static void conclude(struct etcd_store_question *question)
+static void etcd_store_id_conclude(struct etcd_store_question *question)
 {
     const struct etcd_evidence *known = question->ask.evidence;
     bool has_witness = etcd_evidence_newest(known) > 0;
     bool has_key = known->id.len > 0 && !question->key_err.code; /* and it is the same */
     if (question->is_compacted) {
         SAY(question, "the revision last seen is compacted");
-        answer(question, ETCD_STORE_COMPACTED);
+        etcd_store_id_answer(question, ETCD_STORE_COMPACTED);
     } else if (!has_witness && !has_key) {
         SAY(question, "nothing was seen in it");
-        answer(question, ETCD_STORE_UNKNOWN);
+        etcd_store_id_answer(question, ETCD_STORE_UNKNOWN);
     } else {
         SAY(question, "it has what was last seen");
-        answer(question, ETCD_STORE_SAME);
+        etcd_store_id_answer(question, ETCD_STORE_SAME);
     }
 }
 
@@ -294,9 +295,9 @@ static void on_del_witness(void *data, const struct etcd_range_reply *reply, con
     if (err && !is_passed_over(question, err)) {
         witness_failed(question, witness, err);
     } else if (reply && reply->count > 0) {
-        refute(question, witness, "a deleted key exists");
+        etcd_store_id_refute(question, witness, "a deleted key exists");
     } else {
-        conclude(question);
+        etcd_store_id_conclude(question);
     }
 }
 
@@ -306,7 +307,7 @@ static void ask_del(struct etcd_store_question *question)
         const struct etcd_witness *witness = &question->ask.evidence->del;
         ask_witness(question, witness, witness->mod_revision, on_del_witness);
     } else {
-        conclude(question);
+        etcd_store_id_conclude(question);
     }
 }
 
@@ -335,10 +336,10 @@ static void on_put_now(void *data, const struct etcd_range_reply *reply, const s
         witness_failed(question, witness, err);
     } else if (reply->count > 0 && is_same_kv(witness, &reply->kvs[0])) {
         question->is_seen_compacted = true;
-        conclude(question);
+        etcd_store_id_conclude(question);
     } else {
         question->is_compacted = true;
-        conclude(question);
+        etcd_store_id_conclude(question);
     }
 }
 
@@ -353,9 +354,9 @@ static void on_put_witness(void *data, const struct etcd_range_reply *reply, con
     } else if (err && !is_passed_over(question, err)) {
         witness_failed(question, witness, err);
     } else if (reply && reply->count == 0) {
-        refute(question, witness, "a key is missing");
+        etcd_store_id_refute(question, witness, "a key is missing");
     } else if (reply && !is_same_kv(witness, &reply->kvs[0])) {
-        refute(question, witness, "a key was rewritten");
+        etcd_store_id_refute(question, witness, "a key was rewritten");
     } else {
         ask_del(question);
     }
@@ -366,16 +367,16 @@ static void judge_key(struct etcd_store_question *question)
     const struct etcd_evidence *known = question->ask.evidence;
     int64_t reached = known->written > known->revision ? known->written : known->revision;
     if (known->revision == 0) {
-        answer(question, ETCD_STORE_UNKNOWN);
+        etcd_store_id_answer(question, ETCD_STORE_UNKNOWN);
     } else if (!question->key_err.code && known->id.len &&
                !slice_equal(buf_slice(&known->id), buf_slice(&question->id)) &&
                !(question->ask.is_key_old && question->id.len > 0)) {
         SAY(question, question->id.len ? "the store key changed" : "the store key is gone");
-        answer(question, ETCD_STORE_OTHER);
+        etcd_store_id_answer(question, ETCD_STORE_OTHER);
     } else if (question->revision && question->revision < reached) {
         SAY(question, "its revision is %lld, last known %lld", (long long)question->revision,
             (long long)reached);
-        answer(question, ETCD_STORE_OTHER);
+        etcd_store_id_answer(question, ETCD_STORE_OTHER);
     } else if (known->put.mod_revision) {
         ask_witness(question, &known->put, known->put.mod_revision, on_put_witness);
     } else {
@@ -383,12 +384,13 @@ static void judge_key(struct etcd_store_question *question)
     }
 }
 
-static void on_serial(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_store_id_on_serial(void *data, const struct etcd_range_reply *reply,
+                                    const struct err *err)
 {
     struct etcd_store_question *question = data;
     question->call = NULL;
     if (err && err->code != ERR_REFUSED) {
-        fail(question, err);
+        etcd_store_id_fail(question, err);
         return;
     }
     note_newest(question, reply);
@@ -400,21 +402,23 @@ static void on_serial(void *data, const struct etcd_range_reply *reply, const st
 }
 
 /* As it was when the store key was read. */
-static void ask_serial(struct etcd_store_question *question)
+static void etcd_store_id_ask_serial(struct etcd_store_question *question)
 {
     const struct etcd_range range = {
         .key = question->ask.serial_key,
         .revision = question->revision,
     };
-    question->call = etcd_watch_range(question->etcd, &range, true, on_serial, question);
+    question->call =
+        etcd_watch_range(question->etcd, &range, true, etcd_store_id_on_serial, question);
 }
 
-static void on_key(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_store_id_on_key(void *data, const struct etcd_range_reply *reply,
+                                 const struct err *err)
 {
     struct etcd_store_question *question = data;
     question->call = NULL;
     if (err && err->code != ERR_REFUSED) {
-        fail(question, err);
+        etcd_store_id_fail(question, err);
         return;
     }
     if (err) {
@@ -428,7 +432,7 @@ static void on_key(void *data, const struct etcd_range_reply *reply, const struc
         buf_append_slice(&question->id, reply->kvs[0].value);
     }
     if (question->id.len > 0 && question->ask.serial_key.len > 0) {
-        ask_serial(question);
+        etcd_store_id_ask_serial(question);
     } else {
         judge_key(question);
     }
@@ -441,7 +445,7 @@ struct etcd_store_question *etcd_store_ask(struct etcd *etcd, const struct etcd_
     question->etcd = etcd;
     question->ask = *ask;
     buf_init(&question->id, WITNESS_BYTES_MAX);
-    question->call = etcd_watch_range(etcd, &range, false, on_key, question);
+    question->call = etcd_watch_range(etcd, &range, false, etcd_store_id_on_key, question);
     return question;
 }
 

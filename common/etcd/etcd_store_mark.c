@@ -18,7 +18,7 @@ struct etcd_store_mark {
     struct backoff backoff;
 };
 
-static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
+static void etcd_store_mark_on_retry(struct ev_loop *loop, ev_timer *w, int events)
 {
     (void)loop;
     (void)w;
@@ -33,7 +33,7 @@ struct etcd_store_mark *etcd_store_mark_new(struct etcd *etcd, struct slice stor
     mark->store_key = store_key;
     mark->cb = cb;
     mark->data = data;
-    ev_timer_init(&mark->retry, on_retry, 0.0, 0.0);
+    ev_timer_init(&mark->retry, etcd_store_mark_on_retry, 0.0, 0.0);
     backoff_init(&mark->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
     return mark;
 }
@@ -49,7 +49,8 @@ void etcd_store_mark_free(struct etcd_store_mark *mark)
     }
 }
 
-static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+static void etcd_store_mark_on_txn(void *data, const struct etcd_txn_reply *reply,
+                                   const struct err *err)
 {
     struct etcd_store_mark *mark = data;
     struct err unmet;
@@ -92,7 +93,7 @@ void etcd_store_mark_try(struct etcd_store_mark *mark, struct slice old,
     };
     const struct etcd_txn txn = {
         .compares = compares, .compare_count = condition ? 2 : 1, .ops = &put, .op_count = 1};
-    mark->call = etcd_watch_txn(mark->etcd, &txn, on_txn, mark);
+    mark->call = etcd_watch_txn(mark->etcd, &txn, etcd_store_mark_on_txn, mark);
 }
 
 bool etcd_store_mark_is_under_way(const struct etcd_store_mark *mark)

@@ -31,7 +31,7 @@ static void unary_release(void *data)
     free(u);
 }
 
-static struct slice shown(struct arena *arena, struct slice s)
+static struct slice etcd_unary_printable(struct arena *arena, struct slice s)
 {
     size_t len = s.len < KEY_SHOWN_MAX ? s.len : KEY_SHOWN_MAX;
     char *copy = arena_alloc(arena, len);
@@ -46,8 +46,8 @@ void etcd_unary_touches(struct etcd_unary *u, const char *verb, struct slice key
                         struct slice range_end)
 {
     u->verb = verb;
-    u->key = shown(&u->arena, key);
-    u->range_end = shown(&u->arena, range_end);
+    u->key = etcd_unary_printable(&u->arena, key);
+    u->range_end = etcd_unary_printable(&u->arena, range_end);
 }
 
 static void add_range(const struct etcd_unary *u, struct err *err)
@@ -74,7 +74,7 @@ static void add_range(const struct etcd_unary *u, struct err *err)
 }
 
 /* Refines err->code, and the message of a missing permission. */
-static void explain(const struct etcd_unary *u, int status, struct err *err)
+static void etcd_unary_explain(const struct etcd_unary *u, int status, struct err *err)
 {
     if (status == STATUS_OUT_OF_RANGE && strstr(err->msg, "compacted")) {
         err->code = ERR_COMPACTED;
@@ -85,7 +85,7 @@ static void explain(const struct etcd_unary *u, int status, struct err *err)
     }
 }
 
-static int on_message(void *data, struct slice message, struct err *err)
+static int etcd_unary_on_message(void *data, struct slice message, struct err *err)
 {
     struct etcd_unary *u = data;
     if (u->has_reply) {
@@ -95,13 +95,13 @@ static int on_message(void *data, struct slice message, struct err *err)
     return u->decode(message, u->into ? u->into : &u->arena, &u->reply, err);
 }
 
-static void on_end(void *data, int status, const struct err *err)
+static void etcd_unary_on_end(void *data, int status, const struct err *err)
 {
     const struct etcd_unary *u = data;
     struct err explained;
     if (err) {
         explained = *err;
-        explain(u, status, &explained);
+        etcd_unary_explain(u, status, &explained);
     }
     u->deliver(u, err ? &explained : NULL);
 }
@@ -112,8 +112,8 @@ struct etcd_call *etcd_unary_start(struct etcd_unary *u)
         .path = u->path,
         .timeout_ms = u->timeout_ms ? u->timeout_ms : etcd_call_timeout_ms(u->etcd),
         .only_now = u->only_now,
-        .on_message = on_message,
-        .on_end = on_end,
+        .on_message = etcd_unary_on_message,
+        .on_end = etcd_unary_on_end,
         .release = unary_release,
         .data = u,
     };

@@ -54,12 +54,12 @@ static void watch_free(struct etcd_watch *watch)
     free(watch);
 }
 
-static void enter(struct etcd_watch *watch)
+static void etcd_watch_open_stream(struct etcd_watch *watch)
 {
     watch->depth++;
 }
 
-static void leave(struct etcd_watch *watch)
+static void etcd_watch_close_stream(struct etcd_watch *watch)
 {
     watch->depth--;
     if (watch->is_stopped && watch->depth == 0) {
@@ -67,18 +67,18 @@ static void leave(struct etcd_watch *watch)
     }
 }
 
-static void log_end(const struct etcd_watch *watch, const struct err *err)
+static void etcd_watch_log_end(const struct etcd_watch *watch, const struct err *err)
 {
     log_debug("watch ended", LOG_SLICE("key", watch->config.key),
               LOG_INT("next_revision", watch->next_revision), LOG_STR("reason", err->msg));
 }
 
 /* The stream's messages show that it is of no more use. */
-static void give_up(struct etcd_watch *watch, const struct err *err)
+static void etcd_watch_give_up(struct etcd_watch *watch, const struct err *err)
 {
     etcd_call_cancel(watch->call);
     watch->call = NULL;
-    log_end(watch, err);
+    etcd_watch_log_end(watch, err);
     watch->config.on_end(watch->config.data, err);
 }
 
@@ -130,7 +130,8 @@ static size_t whole_count(const struct etcd_watch *watch, bool is_fragment)
     return n;
 }
 
-static void append(struct etcd_watch *watch, const struct etcd_event *events, size_t count)
+static void etcd_watch_append(struct etcd_watch *watch, const struct etcd_event *events,
+                              size_t count)
 {
     size_t total = watch->count + count;
     if (total > watch->capacity) {
@@ -158,8 +159,8 @@ static void count_revisions(struct etcd_watch *watch, const struct etcd_watch_re
 }
 
 /* revision: of the last event delivered with this response. */
-static void measure(struct etcd_watch *watch, const struct etcd_watch_response *response,
-                    int64_t revision)
+static void etcd_watch_measure(struct etcd_watch *watch, const struct etcd_watch_response *response,
+                               int64_t revision)
 {
     bool is_last = !response->fragment && watch->batch_revisions < BATCH_REVISIONS_MAX;
     int64_t ahead = response->store_revision > revision ? response->store_revision - revision : 0;
@@ -167,8 +168,8 @@ static void measure(struct etcd_watch *watch, const struct etcd_watch_response *
     watch->lag = is_last ? 0 : ahead;
 }
 
-static int take_events(struct etcd_watch *watch, const struct etcd_watch_response *response,
-                       struct err *err)
+static int etcd_watch_take_events(struct etcd_watch *watch,
+                                  const struct etcd_watch_response *response, struct err *err)
 {
     if (response->count == 0) { /* progress, or a confirmation */
         watch->reported = response->created ? watch->reported : response->store_revision;
@@ -179,13 +180,13 @@ static int take_events(struct etcd_watch *watch, const struct etcd_watch_respons
                        (long long)response->events[0].kv.mod_revision,
                        (long long)watch->next_revision - 1);
     }
-    append(watch, response->events, response->count);
+    etcd_watch_append(watch, response->events, response->count);
     count_revisions(watch, response);
     size_t whole = whole_count(watch, response->fragment);
     if (whole > 0) {
         int64_t revision = watch->events[whole - 1].kv.mod_revision;
         watch->next_revision = revision + 1;
-        measure(watch, response, revision);
+        etcd_watch_measure(watch, response, revision);
         watch->config.on_events(watch->config.data, watch->events, whole, revision);
         if (!watch->is_stopped) {
             keep_rest(watch, whole);
@@ -199,34 +200,35 @@ static int take_events(struct etcd_watch *watch, const struct etcd_watch_respons
 
 /* ---- The stream ---- */
 
-static void compacted(struct etcd_watch *watch, int64_t compact_revision)
+static void etcd_watch_on_compacted(struct etcd_watch *watch, int64_t compact_revision)
 {
     struct err err;
     err_set(&err, ERR_COMPACTED, "etcd: history before revision %lld is compacted",
             (long long)compact_revision);
-    give_up(watch, &err);
+    etcd_watch_give_up(watch, &err);
 }
 
-static void begin(struct etcd_watch *watch);
+static void etcd_watch_begin(struct etcd_watch *watch);
 
 static void on_probe(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
     struct etcd_watch *watch = data;
     watch->probe = NULL;
-    enter(watch);
+    etcd_watch_open_stream(watch);
     if (reply && !watch->was_probed) {
         watch->was_probed = true;
-        begin(watch); /* the token was at fault; the read has renewed it */
+        etcd_watch_begin(watch); /* the token was at fault; the read has renewed it */
     } else {
-        log_end(watch, err ? err : &watch->refusal);
+        etcd_watch_log_end(watch, err ? err : &watch->refusal);
         watch->config.on_end(watch->config.data, err ? err : &watch->refusal);
     }
-    leave(watch);
+    etcd_watch_close_stream(watch);
 }
 
 /* Without permission or with an old token, etcd creates the watch and cancels it at once, often
  * without a reason. It refuses a read of the same range with one. */
-static void refused(struct etcd_watch *watch, const struct etcd_watch_response *response)
+static void etcd_watch_on_refused(struct etcd_watch *watch,
+                                  const struct etcd_watch_response *response)
 {
     const struct etcd_range range = {
         .key = watch->config.key,
@@ -244,7 +246,7 @@ static void refused(struct etcd_watch *watch, const struct etcd_watch_response *
     watch->probe = etcd_watch_range(watch->etcd, &range, watch->config.only_now, on_probe, watch);
 }
 
-static int on_message(void *data, struct slice message, struct err *err)
+static int etcd_watch_on_message(void *data, struct slice message, struct err *err)
 {
     struct etcd_watch *watch = data;
     struct etcd_watch_response response;
@@ -252,28 +254,28 @@ static int on_message(void *data, struct slice message, struct err *err)
     if (rc != 0) {
         return rc;
     }
-    enter(watch);
+    etcd_watch_open_stream(watch);
     if (response.canceled && response.compact_revision > 0) {
-        compacted(watch, response.compact_revision);
+        etcd_watch_on_compacted(watch, response.compact_revision);
     } else if (response.canceled) {
         /* A watch without permission gets this, too, with created set as well. */
-        refused(watch, &response);
+        etcd_watch_on_refused(watch, &response);
     } else {
         if (response.created && !watch->is_up) {
             go_up(watch);
         }
         if (!watch->is_stopped) {
-            rc = take_events(watch, &response, err);
+            rc = etcd_watch_take_events(watch, &response, err);
         }
     }
     if (!watch->is_stopped && watch->count == 0) {
         arena_clear(&watch->arena);
     }
-    leave(watch);
+    etcd_watch_close_stream(watch);
     return rc;
 }
 
-static void on_end(void *data, int status, const struct err *err)
+static void etcd_watch_on_end(void *data, int status, const struct err *err)
 {
     struct etcd_watch *watch = data;
     struct err ended;
@@ -283,20 +285,20 @@ static void on_end(void *data, int status, const struct err *err)
         err = &ended;
     }
     watch->call = NULL;
-    log_end(watch, err);
-    enter(watch);
+    etcd_watch_log_end(watch, err);
+    etcd_watch_open_stream(watch);
     watch->config.on_end(watch->config.data, err);
-    leave(watch);
+    etcd_watch_close_stream(watch);
 }
 
-static void begin(struct etcd_watch *watch)
+static void etcd_watch_begin(struct etcd_watch *watch)
 {
     const struct etcd_call_config call = {
         .path = "/etcdserverpb.Watch/Watch",
         .timeout_ms = 0,
         .only_now = watch->config.only_now,
-        .on_message = on_message,
-        .on_end = on_end,
+        .on_message = etcd_watch_on_message,
+        .on_end = etcd_watch_on_end,
         .data = watch,
     };
     const struct etcd_watch_request create = {
@@ -323,7 +325,7 @@ struct etcd_watch *etcd_watch_start(struct etcd *etcd, const struct etcd_watch_c
     watch->next_revision = config->start_revision;
     arena_init(&watch->arena, ETCD_DECODED_MAX);
     arena_init(&watch->spare, ETCD_DECODED_MAX);
-    begin(watch);
+    etcd_watch_begin(watch);
     return watch;
 }
 

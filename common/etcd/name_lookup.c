@@ -50,14 +50,14 @@ static int name_lookup_libc(const char *host, uint16_t port, struct name_address
     return ret->count ? 0 : err_set(err, ERR_UNAVAILABLE, "look up `%s`: no IP address", host);
 }
 
-static void lookup_free(struct name_lookup *lookup)
+static void name_lookup_free(struct name_lookup *lookup)
 {
     (void)pthread_mutex_destroy(&lookup->mutex); /* nobody holds it now */
     free(lookup->host);
     free(lookup);
 }
 
-static void *run(void *data)
+static void *name_lookup_run(void *data)
 {
     struct name_lookup *lookup = data;
     privileges_drop_thread();
@@ -74,7 +74,7 @@ static void *run(void *data)
     }
     (void)pthread_mutex_unlock(&lookup->mutex);
     if (is_canceled) {
-        lookup_free(lookup);
+        name_lookup_free(lookup);
     }
     return NULL;
 }
@@ -90,11 +90,11 @@ static void on_done(struct ev_loop *loop, ev_async *w, int events)
     bool is_found = lookup->err.code == 0;
     lookup->config.on_done(lookup->config.data, is_found ? &lookup->addresses : NULL,
                            is_found ? NULL : &lookup->err);
-    lookup_free(lookup);
+    name_lookup_free(lookup);
 }
 
 /* The main thread handles all signals. */
-static int start_thread(struct name_lookup *lookup)
+static int name_lookup_start_thread(struct name_lookup *lookup)
 {
     pthread_t thread;
     pthread_attr_t attributes;
@@ -104,7 +104,7 @@ static int start_thread(struct name_lookup *lookup)
     (void)pthread_attr_init(&attributes);
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread, &attributes, run, lookup);
+    int error = pthread_create(&thread, &attributes, name_lookup_run, lookup);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     return error;
@@ -122,7 +122,7 @@ struct name_lookup *name_lookup_start(const struct name_lookup_config *config)
     ev_async_init(&lookup->done, on_done);
     lookup->done.data = lookup;
     ev_async_start(config->loop, &lookup->done);
-    int error = start_thread(lookup);
+    int error = name_lookup_start_thread(lookup);
     if (error) {
         err_set(&lookup->err, ERR_UNAVAILABLE, "look up `%s`: no thread: %s", lookup->host,
                 strerror(error));
@@ -143,6 +143,6 @@ void name_lookup_cancel(struct name_lookup *lookup)
     lookup->is_canceled = true;
     (void)pthread_mutex_unlock(&lookup->mutex);
     if (is_finished) {
-        lookup_free(lookup);
+        name_lookup_free(lookup);
     }
 }

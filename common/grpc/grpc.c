@@ -32,7 +32,7 @@ void grpc_want_flush(struct grpc *g)
     }
 }
 
-static void stop_watchers(struct grpc *g)
+static void grpc_stop_watchers(struct grpc *g)
 {
     struct ev_loop *loop = g->config.loop;
     ev_io_stop(loop, &g->readable);
@@ -53,7 +53,7 @@ static void connection_close(struct grpc *g, const struct err *reason)
     const struct err err = *reason; /* it may point into `g` and change below */
     g->is_closed = true;
     g->is_open = false;
-    stop_watchers(g);
+    grpc_stop_watchers(g);
     /* A callback may cancel other streams but never frees them: nghttp2 or grpc_free does. */
     struct grpc_stream *s;
     TAILQ_FOREACH (s, &g->streams, link) {
@@ -64,7 +64,7 @@ static void connection_close(struct grpc *g, const struct err *reason)
     }
 }
 
-static void destroy(struct grpc *g)
+static void grpc_destroy(struct grpc *g)
 {
     nghttp2_session_del(g->session);
     while (!TAILQ_EMPTY(&g->streams)) {
@@ -75,16 +75,16 @@ static void destroy(struct grpc *g)
     free(g);
 }
 
-static void enter(struct grpc *g)
+static void grpc_enter(struct grpc *g)
 {
     g->depth++;
 }
 
-static void leave(struct grpc *g)
+static void grpc_leave(struct grpc *g)
 {
     g->depth--;
     if (g->is_freed && g->depth == 0) {
-        destroy(g);
+        grpc_destroy(g);
     }
 }
 
@@ -115,13 +115,13 @@ void grpc_read_pending(struct grpc *g)
 {
     /* The window bounds what a peer can send while we do not read. */
     size_t reads = GRPC_CONNECTION_WINDOW / READ_SIZE;
-    enter(g);
+    grpc_enter(g);
     for (size_t i = 0; i < reads && g->is_connected && !is_finished(g) && read_once(g); i++) {
     }
-    leave(g);
+    grpc_leave(g);
 }
 
-static int gather(struct grpc *g, struct err *err)
+static int grpc_gather(struct grpc *g, struct err *err)
 {
     while (g->out.len < WRITE_SIZE) {
         const uint8_t *bytes;
@@ -141,7 +141,7 @@ static void write_output(struct grpc *g)
 {
     struct err err;
     for (;;) {
-        if (gather(g, &err) != 0) {
+        if (grpc_gather(g, &err) != 0) {
             connection_close(g, &err);
             return;
         }
@@ -164,7 +164,7 @@ static void write_output(struct grpc *g)
 }
 
 /* One step of connecting. */
-static void advance(struct grpc *g)
+static void grpc_advance(struct grpc *g)
 {
     struct ev_loop *loop = g->config.loop;
     enum tls_wait wait;
@@ -185,19 +185,19 @@ static void advance(struct grpc *g)
     }
 }
 
-static void on_readable(struct ev_loop *loop, ev_io *w, int events)
+static void grpc_on_readable(struct ev_loop *loop, ev_io *w, int events)
 {
     struct grpc *g = w->data;
     (void)loop;
     (void)events;
-    enter(g);
+    grpc_enter(g);
     if (g->is_connected) {
         for (unsigned i = 0; i < READS_PER_TURN && read_once(g); i++) {
         }
     } else {
-        advance(g);
+        grpc_advance(g);
     }
-    leave(g);
+    grpc_leave(g);
 }
 
 static void on_flush(struct ev_loop *loop, ev_prepare *w, int events)
@@ -205,7 +205,7 @@ static void on_flush(struct ev_loop *loop, ev_prepare *w, int events)
     struct grpc *g = w->data;
     (void)loop;
     (void)events;
-    enter(g);
+    grpc_enter(g);
     if (g->is_connected && !ev_is_active(&g->writable)) {
         write_output(g);
     }
@@ -221,7 +221,7 @@ static void on_flush(struct ev_loop *loop, ev_prepare *w, int events)
         err_set(&err, ERR_PROTOCOL, "the peer broke HTTP/2, or does not speak it");
         connection_close(g, &err);
     }
-    leave(g);
+    grpc_leave(g);
 }
 
 static void on_writable(struct ev_loop *loop, ev_io *w, int events)
@@ -229,13 +229,13 @@ static void on_writable(struct ev_loop *loop, ev_io *w, int events)
     struct grpc *g = w->data;
     (void)loop;
     (void)events;
-    enter(g);
+    grpc_enter(g);
     if (g->is_connected) {
         write_output(g);
     } else {
-        advance(g);
+        grpc_advance(g);
     }
-    leave(g);
+    grpc_leave(g);
 }
 
 /* ---- Time ---- */
@@ -245,7 +245,7 @@ static void on_open_limit(struct ev_loop *loop, ev_timer *w, int events)
     struct grpc *g = w->data;
     (void)loop;
     (void)events;
-    enter(g);
+    grpc_enter(g);
     grpc_read_pending(g);
     if (!g->is_open && !is_finished(g)) {
         if (!g->failure.code) {
@@ -255,7 +255,7 @@ static void on_open_limit(struct ev_loop *loop, ev_timer *w, int events)
         }
         connection_close(g, &g->failure);
     }
-    leave(g);
+    grpc_leave(g);
 }
 
 static void on_ping(struct ev_loop *loop, ev_timer *w, int events)
@@ -276,7 +276,7 @@ static void on_ping_limit(struct ev_loop *loop, ev_timer *w, int events)
     struct grpc *g = w->data;
     (void)loop;
     (void)events;
-    enter(g);
+    grpc_enter(g);
     /* The timer has stopped itself; restart it to see whether the reply was only unread. */
     ev_timer_set(w, ping_limit_s, 0.0);
     ev_timer_start(loop, w);
@@ -286,7 +286,7 @@ static void on_ping_limit(struct ev_loop *loop, ev_timer *w, int events)
         err_set(&err, ERR_UNAVAILABLE, "no answer to a PING within %.0f s", ping_limit_s);
         connection_close(g, &err);
     }
-    leave(g);
+    grpc_leave(g);
 }
 
 /* ---- Lifecycle ---- */
@@ -306,7 +306,7 @@ struct grpc *grpc_new(const struct grpc_config *config)
     const struct transport_config transport = {
         .address = config->address, .tls = config->tls, .server_name = config->server_name};
     int rc = transport_connect(&g->transport, &transport, &g->failure);
-    ev_io_init(&g->readable, on_readable, g->transport.fd, EV_READ);
+    ev_io_init(&g->readable, grpc_on_readable, g->transport.fd, EV_READ);
     ev_io_init(&g->writable, on_writable, g->transport.fd, EV_WRITE);
     ev_prepare_init(&g->flush, on_flush);
     ev_set_priority(&g->flush, FLUSH_PRIORITY);
@@ -342,9 +342,9 @@ void grpc_free(struct grpc *g)
     }
     g->is_freed = true;
     g->is_open = false;
-    stop_watchers(g);
+    grpc_stop_watchers(g);
     if (g->depth == 0) {
-        destroy(g);
+        grpc_destroy(g);
     }
 }
 

@@ -97,9 +97,9 @@ static struct grpc_stream *stream_get(nghttp2_session *session, int32_t id)
     return nghttp2_session_get_stream_user_data(session, id);
 }
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name_ptr,
-                     size_t name_len, const uint8_t *value_ptr, size_t value_len, uint8_t flags,
-                     void *user_data)
+static int grpc_stream_on_header(nghttp2_session *session, const nghttp2_frame *frame,
+                                 const uint8_t *name_ptr, size_t name_len, const uint8_t *value_ptr,
+                                 size_t value_len, uint8_t flags, void *user_data)
 {
     struct grpc_stream *s = stream_get(session, frame->hd.stream_id);
     struct slice name = slice_of(name_ptr, name_len);
@@ -177,7 +177,8 @@ static void on_goaway(struct grpc *g, const nghttp2_goaway *frame)
     }
 }
 
-static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user_data)
+static int grpc_stream_on_frame(nghttp2_session *session, const nghttp2_frame *frame,
+                                void *user_data)
 {
     struct grpc *g = user_data;
     struct grpc_stream *s = stream_get(session, frame->hd.stream_id);
@@ -242,25 +243,25 @@ static ssize_t on_want_data(nghttp2_session *session, int32_t id, uint8_t *out, 
 
 /* ---- The session ---- */
 
-static void *mem_malloc(size_t size, void *data)
+static void *grpc_stream_mem_malloc(size_t size, void *data)
 {
     (void)data;
     return xmalloc(size);
 }
 
-static void mem_free(void *ptr, void *data)
+static void grpc_stream_mem_free(void *ptr, void *data)
 {
     (void)data;
     free(ptr);
 }
 
-static void *mem_calloc(size_t count, size_t size, void *data)
+static void *grpc_stream_mem_calloc(size_t count, size_t size, void *data)
 {
     (void)data;
     return xcalloc(count, size);
 }
 
-static void *mem_realloc(void *ptr, size_t size, void *data)
+static void *grpc_stream_mem_realloc(void *ptr, size_t size, void *data)
 {
     (void)data;
     return xrealloc(ptr, size);
@@ -273,16 +274,17 @@ struct nghttp2_session *grpc_session_new(struct grpc *g)
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, GRPC_STREAM_WINDOW},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HEADER_BYTES_MAX},
     };
-    nghttp2_mem mem = {NULL, mem_malloc, mem_free, mem_calloc, mem_realloc};
+    nghttp2_mem mem = {NULL, grpc_stream_mem_malloc, grpc_stream_mem_free, grpc_stream_mem_calloc,
+                       grpc_stream_mem_realloc};
     nghttp2_session_callbacks *callbacks;
     nghttp2_session *session;
     int rc = nghttp2_session_callbacks_new(&callbacks);
     if (rc != 0) {
         xalloc_out_of_memory();
     }
-    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, grpc_stream_on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, grpc_stream_on_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
     rc = nghttp2_session_client_new3(&session, callbacks, g, NULL, &mem);
     nghttp2_session_callbacks_del(callbacks);
@@ -299,14 +301,16 @@ struct nghttp2_session *grpc_session_new(struct grpc *g)
 /* ---- Calls ---- */
 
 /* nghttp2 copies fields without a NO_COPY flag; its struct is not const. */
-static nghttp2_nv header(const char *name, size_t name_len, const char *value, uint8_t flags)
+static nghttp2_nv grpc_stream_header(const char *name, size_t name_len, const char *value,
+                                     uint8_t flags)
 {
     return (nghttp2_nv){(uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, name_len,
                         strlen(value), flags | NGHTTP2_NV_FLAG_NO_COPY_NAME};
 }
 
 /* With a literal name and a value that lives as long as the connection. */
-#define HEADER(name, value) header(name, sizeof(name) - 1, value, NGHTTP2_NV_FLAG_NO_COPY_VALUE)
+#define HEADER(name, value) \
+    grpc_stream_header(name, sizeof(name) - 1, value, NGHTTP2_NV_FLAG_NO_COPY_VALUE)
 
 struct grpc_stream *grpc_stream_open(struct grpc *g, const struct grpc_stream_config *config)
 {
@@ -330,8 +334,8 @@ struct grpc_stream *grpc_stream_open(struct grpc *g, const struct grpc_stream_co
     nghttp2_data_provider provider = {.source.ptr = s, .read_callback = on_want_data};
     for (size_t i = 0; i < config->metadata_count; i++) {
         const struct grpc_metadata *field = &config->metadata[i];
-        headers[6 + i] =
-            header(field->name, strlen(field->name), field->value, NGHTTP2_NV_FLAG_NONE);
+        headers[6 + i] = grpc_stream_header(field->name, strlen(field->name), field->value,
+                                            NGHTTP2_NV_FLAG_NONE);
     }
     s->id =
         nghttp2_submit_request(g->session, NULL, headers, 6 + config->metadata_count, &provider, s);

@@ -25,7 +25,7 @@ enum {
     SHOWN_MAX = 256, /* of its first line */
 };
 
-static int usage(const char *url, struct err *err)
+static int healthcheck_usage(const char *url, struct err *err)
 {
     return err_set(err, ERR_USAGE,
                    "flag -healthcheck: `%s`: expected http://IP:PORT/PATH or udp://IP:PORT", url);
@@ -54,7 +54,7 @@ static int check_http(const struct addr *server, const char *path, struct err *e
 static const uint8_t asked_name[] =
     "\7version\4bind"; /* in class CHAOS: no record, no other server */
 
-static size_t make_query(uint16_t id, uint8_t out[64])
+static size_t healthcheck_make_query(uint16_t id, uint8_t out[64])
 {
     struct writer w = writer_of(out, 64);
     writer_u16(&w, id);
@@ -68,7 +68,7 @@ static size_t make_query(uint16_t id, uint8_t out[64])
     return w.pos;
 }
 
-static bool is_reply(const uint8_t *message, ssize_t len, uint16_t id)
+static bool healthcheck_is_reply(const uint8_t *message, ssize_t len, uint16_t id)
 {
     return len >= DNS_HEADER_SIZE && message[0] == id >> 8 && message[1] == (id & 0xff) &&
            (message[2] & 0x80);
@@ -91,10 +91,10 @@ static int check_udp(const struct addr *server, struct err *err)
         connect(fd, &server->sa, server->len) != 0 || getrandom(&id, sizeof(id), 0) < 0) {
         return udp_failed(server, err);
     }
-    size_t len = make_query(id, query);
+    size_t len = healthcheck_make_query(id, query);
     for (int i = 0; i < DNS_TRIES; i++) {
         ssize_t n = send(fd, query, len, 0) < 0 ? -1 : recv(fd, reply, sizeof(reply), 0);
-        if (is_reply(reply, n, id)) {
+        if (healthcheck_is_reply(reply, n, id)) {
             return 0;
         }
         if (n < 0 && errno != EAGAIN) {
@@ -107,18 +107,18 @@ static int check_udp(const struct addr *server, struct err *err)
 
 /* ---- URLs ---- */
 
-static const char *behind(const char *url, const char *scheme)
+static const char *healthcheck_behind(const char *url, const char *scheme)
 {
     size_t len = strlen(scheme);
     return strncmp(url, scheme, len) == 0 ? url + len : NULL;
 }
 
-int healthcheck(const char *url, struct err *err)
+int healthcheck_run(const char *url, struct err *err)
 {
-    const char *http = behind(url, "http://"), *udp = behind(url, "udp://");
+    const char *http = healthcheck_behind(url, "http://"), *udp = healthcheck_behind(url, "udp://");
     const char *text = http ? http : udp;
     if (!text) {
-        return usage(url, err);
+        return healthcheck_usage(url, err);
     }
     const char *path = strchr(text, '/');
     char authority[ADDR_TEXT_MAX] = "";
@@ -129,7 +129,7 @@ int healthcheck(const char *url, struct err *err)
     }
     if (addr_parse(authority, &server, NULL) < 0 || (udp && path) ||
         (http && (!path || strpbrk(path, " \t\r\n")))) {
-        return usage(url, err);
+        return healthcheck_usage(url, err);
     }
     return http ? check_http(&server, path, err) : check_udp(&server, err);
 }
@@ -137,7 +137,7 @@ int healthcheck(const char *url, struct err *err)
 int healthcheck_main(const char *program, const char *url)
 {
     struct err err = {0};
-    int r = healthcheck(url, &err);
+    int r = healthcheck_run(url, &err);
     if (r < 0) {
         fprintf(stderr, "%s: %s\n", program, err.msg);
     }

@@ -10,7 +10,7 @@
 /* http://IP:PORT/PATH: healthy when the status is 200. udp://IP:PORT: healthy when any reply to a
  * DNS query arrives. Returns 0 when healthy, ERR_USAGE for any other URL, and another code with the
  * reason when unhealthy. */
-int healthcheck(const char *url, struct err *err) MUST_CHECK;
+int healthcheck_run(const char *url, struct err *err) MUST_CHECK;
 
 /* The same for main(): returns the exit status, 0, 1 when unhealthy, 2 for a bad URL, and prints a
  * line on stderr that begins with the program's name. */

@@ -57,7 +57,7 @@ static int take_trailer(struct http_chunks *c, uint8_t byte)
 }
 
 /* The byte that must come; then the next phase. */
-static int expect(struct http_chunks *c, uint8_t byte, uint8_t want, unsigned next)
+static int http_chunks_expect(struct http_chunks *c, uint8_t byte, uint8_t want, unsigned next)
 {
     c->phase = next;
     return byte == want ? HTTP_CHUNKS_MORE : HTTP_BAD_REQUEST;
@@ -73,16 +73,17 @@ static int take_byte(struct http_chunks *c, uint8_t byte)
     case HTTP_CHUNK_EXTENSION:
         return take_extension(c, byte);
     case HTTP_CHUNK_SIZE_LF:
-        return expect(c, byte, '\n', c->left > 0 ? HTTP_CHUNK_DATA : HTTP_CHUNK_TRAILER);
+        return http_chunks_expect(c, byte, '\n',
+                                  c->left > 0 ? HTTP_CHUNK_DATA : HTTP_CHUNK_TRAILER);
     case HTTP_CHUNK_DATA_CR:
-        return expect(c, byte, '\r', HTTP_CHUNK_DATA_LF);
+        return http_chunks_expect(c, byte, '\r', HTTP_CHUNK_DATA_LF);
     case HTTP_CHUNK_DATA_LF:
         c->digits = 0;
-        return expect(c, byte, '\n', HTTP_CHUNK_SIZE);
+        return http_chunks_expect(c, byte, '\n', HTTP_CHUNK_SIZE);
     case HTTP_CHUNK_TRAILER:
         return take_trailer(c, byte);
     case HTTP_CHUNK_TRAILER_LF:
-        r = expect(c, byte, '\n', HTTP_CHUNK_TRAILER);
+        r = http_chunks_expect(c, byte, '\n', HTTP_CHUNK_TRAILER);
         if (r == HTTP_CHUNKS_MORE && c->left == 0) {
             return 0; /* an empty line */
         }

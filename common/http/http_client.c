@@ -68,7 +68,7 @@ static void free_call(struct http_call *call)
     free(call);
 }
 
-static void finish(struct http_call *call, const struct err *err)
+static void http_client_finish(struct http_call *call, const struct err *err)
 {
     if (!call->is_canceled) {
         struct http_result result = {.status = http_transfer_status(&call->transfer),
@@ -107,7 +107,7 @@ static void after_curl(struct http_client *client)
         (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner); /* set at start */
         struct http_call *call = (struct http_call *)(void *)owner;
         http_transfer_explain(&call->transfer, (int)message->data.result, call->body_max, &err);
-        finish(call, &err);
+        http_client_finish(call, &err);
     }
 }
 
@@ -169,7 +169,7 @@ static void on_socket_ready(struct ev_loop *loop, ev_io *w, int revents)
                  (revents & EV_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
-static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
+static void http_client_on_timer(struct ev_loop *loop, ev_timer *w, int revents)
 {
     (void)loop;
     (void)revents;
@@ -223,7 +223,7 @@ struct http_client *http_client_new(struct ev_loop *loop)
         xalloc_out_of_memory(); /* the only failure of either */
     }
     client->loop = loop;
-    ev_timer_init(&client->timer, on_timer, 0, 0);
+    ev_timer_init(&client->timer, http_client_on_timer, 0, 0);
     client->timer.data = client;
     ev_timer_init(&client->rest, on_rest, 0, 0);
     client->rest.data = client;
@@ -251,7 +251,7 @@ void http_client_free(struct http_client *client)
 
 /* ---- Replies ---- */
 
-static void hear(struct http_call *call)
+static void http_client_on_bytes(struct http_call *call)
 {
     if (call->silence_ms) {
         ev_timer_again(call->client->loop, &call->silence);
@@ -269,15 +269,15 @@ static void on_silence(struct ev_loop *loop, ev_timer *w, int revents)
     (void)revents;
     err_set(&err, ERR_TIMEOUT, "no data for %u s", (unsigned)(call->silence_ms / 1000));
     client->is_busy = true;
-    finish(call, &err);
+    http_client_finish(call, &err);
     end_busy(client);
 }
 
-static size_t on_header(char *line, size_t size, size_t count, void *user)
+static size_t http_client_on_header(char *line, size_t size, size_t count, void *user)
 {
     struct http_call *call = user;
     size_t len = size * count;
-    hear(call);
+    http_client_on_bytes(call);
     bool is_last = len <= 2 && (len == 0 || line[0] == '\r' || line[0] == '\n');
     if (is_last && call->on_open && !call->is_canceled &&
         http_transfer_status(&call->transfer) == 200) {
@@ -295,7 +295,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user)
     if (call->is_canceled) {
         return 0;
     }
-    hear(call);
+    http_client_on_bytes(call);
     if (call->wants_http2 && http_transfer_has_http2(&call->transfer)) {
         ev_timer_set(&call->client->rest, 0, 0);
         ev_timer_start(call->client->loop, &call->client->rest);
@@ -314,7 +314,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user)
 struct http_call *http_call_start(struct http_client *client, const struct http_call_config *config)
 {
     struct http_call *call = xcalloc(1, sizeof(*call));
-    const struct http_transfer_callbacks callbacks = {on_header, on_body, call};
+    const struct http_transfer_callbacks callbacks = {http_client_on_header, on_body, call};
     call->client = client;
     call->silence_ms = config->silence_ms;
     call->body_max = config->body_max;
@@ -334,7 +334,7 @@ struct http_call *http_call_start(struct http_client *client, const struct http_
     ev_timer_init(&call->silence, on_silence, 0, (double)config->silence_ms / 1000);
     ev_set_priority(&call->silence, EV_MINPRI);
     call->silence.data = call;
-    hear(call);
+    http_client_on_bytes(call);
     if (!client->is_in_curl) {
         add_to_curl(call); /* else after_curl does */
     }

@@ -109,7 +109,7 @@ static void close_connection(struct http_connection *c)
     http_connection_free(c);
 }
 
-static void set_events(struct http_connection *c, int events)
+static void http_connection_set_events(struct http_connection *c, int events)
 {
     if (c->io.events != events) {
         ev_io_stop(c->config->loop, &c->io);
@@ -118,14 +118,14 @@ static void set_events(struct http_connection *c, int events)
     }
 }
 
-static void set_timer(struct http_connection *c, double after_s)
+static void http_connection_set_timer(struct http_connection *c, double after_s)
 {
     ev_timer_stop(c->config->loop, &c->timer);
     ev_timer_set(&c->timer, after_s, 0.);
     ev_timer_start(c->config->loop, &c->timer);
 }
 
-static void on_timer(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+static void http_connection_on_timer(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     close_connection(w->data);
 }
@@ -134,7 +134,7 @@ void http_connection_hurry(struct http_connection *connection)
 {
     struct http_connection *c = connection;
     if (c->is_new && ev_timer_remaining(c->config->loop, &c->timer) > first_soon_s) {
-        set_timer(c, first_soon_s);
+        http_connection_set_timer(c, first_soon_s);
     }
 }
 
@@ -194,8 +194,8 @@ static void begin_reply(struct http_connection *c, struct http_reply *reply, boo
     }
     c->phase = SENDING;
     c->reply_until_ms = clock_monotonic_ms() + REPLY_MS;
-    set_timer(c, unread_s);
-    set_events(c, EV_WRITE);
+    http_connection_set_timer(c, unread_s);
+    http_connection_set_events(c, EV_WRITE);
 }
 
 static struct http_reply new_reply(void)
@@ -216,7 +216,7 @@ static void fill_error(struct http_reply *reply, int status, const char *text)
 }
 
 /* Answers bytes that are not a valid request; where the next one begins is unknown. */
-static void refuse(struct http_connection *c, int status)
+static void http_connection_refuse(struct http_connection *c, int status)
 {
     struct http_reply reply = new_reply();
     fill_error(&reply, status, http_status_line((enum http_status)status) + 4); /* the words */
@@ -239,19 +239,20 @@ static void end_reply(struct http_connection *c)
     buf_consume(&c->in, c->head_len);
     c->head_len = 0;
     c->head = new_head();
-    set_events(c, EV_READ);
+    http_connection_set_events(c, EV_READ);
     if (c->is_last) {
         c->phase = LINGERING;
         c->skip_left = REQUEST_BODY_MAX;
         (void)shutdown(c->io.fd,
                        SHUT_WR); /* fails when the client is gone: the next read shows it */
-        set_timer(c, linger_s);
+        http_connection_set_timer(c, linger_s);
         return;
     }
     c->phase = READING;
-    set_timer(c, request_s);
+    http_connection_set_timer(c, request_s);
     if (c->in.len > 0) {
-        set_events(c, EV_WRITE); /* the next request may have arrived: handle it in the next turn */
+        http_connection_set_events(
+            c, EV_WRITE); /* the next request may have arrived: handle it in the next turn */
     } else {
         buf_fini(&c->in);
         buf_init(&c->in, HTTP_HEAD_MAX);
@@ -311,11 +312,11 @@ static bool send_parts(struct http_connection *c)
     }
     c->sent += (size_t)n;
     double left_s = (double)(c->reply_until_ms - clock_monotonic_ms()) / 1000;
-    set_timer(c, left_s < unread_s ? left_s : unread_s);
+    http_connection_set_timer(c, left_s < unread_s ? left_s : unread_s);
     return left_s > 0.;
 }
 
-static bool send_reply(struct http_connection *c)
+static bool http_connection_send_reply(struct http_connection *c)
 {
     if (!send_parts(c)) {
         return false;
@@ -377,7 +378,7 @@ static void give_to_events(struct http_connection *c, const struct http_reply *r
 }
 
 /* False: the connection has nothing more to do. */
-static bool answer(struct http_connection *c)
+static bool http_connection_answer(struct http_connection *c)
 {
     const struct http_request *request = &c->request;
     struct http_reply reply = new_reply();
@@ -408,7 +409,7 @@ static bool answer(struct http_connection *c)
     begin_reply(c, &reply, is_head_alone);
     /* At once, so that a burst of small requests does not look busy. Who sends several at a time
      * waits a turn for each reply: others come in between. */
-    return c->in.len > c->head_len || send_reply(c);
+    return c->in.len > c->head_len || http_connection_send_reply(c);
 }
 
 /* ---- Requests ---- */
@@ -437,11 +438,11 @@ static bool send_continue(const struct http_connection *c)
 }
 
 /* Checks for a complete request. False: close the connection, which may have been given away. */
-static bool take_request(struct http_connection *c)
+static bool http_connection_take_request(struct http_connection *c)
 {
     int status = http_head_parse(&c->head, c->in.data, c->in.len);
     if (status == HTTP_HEAD_MORE) {
-        set_events(c, EV_READ);
+        http_connection_set_events(c, EV_READ);
         return true;
     }
     c->head_len = c->head.at;
@@ -449,22 +450,22 @@ static bool take_request(struct http_connection *c)
         status = http_request_parse(c->in.data, &c->head, &c->request);
     }
     if (status != 0) {
-        refuse(c, status);
+        http_connection_refuse(c, status);
         return true;
     }
     if (!begin_body(c)) {
         return false;
     }
     if (c->skip_left == 0) {
-        return answer(c);
+        return http_connection_answer(c);
     }
     c->phase = SKIPPING;
-    set_events(c, EV_READ);
+    http_connection_set_events(c, EV_READ);
     return !c->head.wants_continue || send_continue(c);
 }
 
 /* False: end of input, or an error. */
-static bool read_request(struct http_connection *c)
+static bool http_connection_read_request(struct http_connection *c)
 {
     size_t room = HTTP_HEAD_MAX - c->in.len;
     room = room < READ_SIZE ? room : READ_SIZE;
@@ -473,11 +474,11 @@ static bool read_request(struct http_connection *c)
         return n < 0 && (errno == EAGAIN || errno == EINTR);
     }
     c->in.len += (size_t)n;
-    return take_request(c);
+    return http_connection_take_request(c);
 }
 
 /* Discards up to skip_left bytes. False: end of input, or an error. */
-static bool skip(struct http_connection *c)
+static bool http_connection_skip(struct http_connection *c)
 {
     uint8_t bytes[READ_SIZE];
     ssize_t n =
@@ -491,25 +492,26 @@ static bool skip(struct http_connection *c)
 
 /* ---- Events ---- */
 
-static bool go_on(struct http_connection *c, int events)
+static bool http_connection_go_on(struct http_connection *c, int events)
 {
     switch (c->phase) {
     case READING:
-        return events & EV_WRITE ? take_request(c) : read_request(c);
+        return events & EV_WRITE ? http_connection_take_request(c)
+                                 : http_connection_read_request(c);
     case SKIPPING:
-        return skip(c) && (c->skip_left > 0 || answer(c));
+        return http_connection_skip(c) && (c->skip_left > 0 || http_connection_answer(c));
     case SENDING:
-        return send_reply(c);
+        return http_connection_send_reply(c);
     case LINGERING:
-        return skip(c) && c->skip_left > 0;
+        return http_connection_skip(c) && c->skip_left > 0;
     }
     return false;
 }
 
-static void on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
+static void http_connection_on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
 {
     struct http_connection *c = w->data;
-    if (!go_on(c, events)) {
+    if (!http_connection_go_on(c, events)) {
         close_connection(c);
     }
 }
@@ -526,13 +528,13 @@ struct http_connection *http_connection_new(const struct http_connection_config 
     buf_init(&c->in, HTTP_HEAD_MAX);
     buf_init(&c->out_head, REPLY_HEAD_MAX);
     buf_init(&c->out_body, 0);
-    ev_io_init(&c->io, on_io, fd, EV_READ);
+    ev_io_init(&c->io, http_connection_on_io, fd, EV_READ);
     c->io.data = c;
     ev_io_start(config->loop, &c->io);
-    ev_init(&c->timer, on_timer);
+    ev_init(&c->timer, http_connection_on_timer);
     c->timer.data = c;
     /* Runs after the sockets of the same turn: what arrived while the loop was busy counts. */
     ev_set_priority(&c->timer, EV_MINPRI);
-    set_timer(c, request_s);
+    http_connection_set_timer(c, request_s);
     return c;
 }

@@ -51,7 +51,7 @@ struct http_events {
 
 /* ---- Events ---- */
 
-static void release(struct event *event)
+static void http_events_release(struct event *event)
 {
     if (event && --event->holders == 0) {
         buf_fini(&event->bytes);
@@ -59,7 +59,7 @@ static void release(struct event *event)
     }
 }
 
-static struct event *build(const struct http_events *events)
+static struct event *http_events_build(const struct http_events *events)
 {
     struct event *event = xcalloc(1, sizeof(*event));
     struct buf line;
@@ -83,10 +83,10 @@ static struct event *build(const struct http_events *events)
 /* ---- Streams ---- */
 
 /* The last reader has gone: nothing runs until the next one comes. */
-static void stop(struct http_events *events)
+static void http_events_stop(struct http_events *events)
 {
     ev_timer_stop(events->config.loop, &events->timer);
-    release(events->newest);
+    http_events_release(events->newest);
     events->newest = NULL;
     if (events->config.watched) {
         events->config.watched(events->config.data, false);
@@ -109,15 +109,15 @@ static void close_stream(struct stream *s)
                          sizeof(at_once)); /* no matter */
     }
     (void)close(s->io.fd); /* unsent bytes are lost */
-    release(s->event);
+    http_events_release(s->event);
     buf_fini(&s->head);
     free(s);
     if (events->count == 0) {
-        stop(events);
+        http_events_stop(events);
     }
 }
 
-static void set_events(struct stream *s, int wanted)
+static void http_events_set_events(struct stream *s, int wanted)
 {
     if (s->io.events != wanted) {
         ev_io_stop(s->events->config.loop, &s->io);
@@ -142,7 +142,7 @@ static bool send_event(struct stream *s)
     }
     s->sent += (size_t)n;
     if (s->sent == s->head.len + s->event->bytes.len) {
-        release(s->event);
+        http_events_release(s->event);
         s->event = NULL;
         buf_fini(&s->head);
         buf_init(&s->head, 0);
@@ -151,7 +151,7 @@ static bool send_event(struct stream *s)
 }
 
 /* The newest event, unless the last one is not out yet: then that one goes on. */
-static void give(struct stream *s, int64_t now_ms)
+static void http_events_send(struct stream *s, int64_t now_ms)
 {
     if (!s->event) {
         s->event = s->events->newest;
@@ -163,11 +163,11 @@ static void give(struct stream *s, int64_t now_ms)
         close_stream(s);
         return;
     }
-    set_events(s, s->event ? EV_READ | EV_WRITE : EV_READ);
+    http_events_set_events(s, s->event ? EV_READ | EV_WRITE : EV_READ);
 }
 
 /* Discards input. False: its end, an error, or more than a reader has to say. */
-static bool discard(struct stream *s)
+static bool http_events_discard(struct stream *s)
 {
     uint8_t bytes[4096];
     ssize_t n = recv(s->io.fd, bytes, sizeof(bytes), 0);
@@ -178,24 +178,25 @@ static bool discard(struct stream *s)
     return s->input_len <= INPUT_MAX;
 }
 
-static void on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
+static void http_events_on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
 {
     struct stream *s = w->data;
-    if ((events & EV_READ && !discard(s)) || (events & EV_WRITE && s->event && !send_event(s))) {
+    if ((events & EV_READ && !http_events_discard(s)) ||
+        (events & EV_WRITE && s->event && !send_event(s))) {
         close_stream(s);
     } else if (!s->event) {
-        set_events(s, EV_READ);
+        http_events_set_events(s, EV_READ);
     }
 }
 
-static void on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
+static void http_events_on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
 {
     struct http_events *events = w->data;
     int64_t now_ms = clock_monotonic_ms();
-    release(events->newest);
-    events->newest = build(events);
+    http_events_release(events->newest);
+    events->newest = http_events_build(events);
     for (size_t i = events->count; i > 0; i--) { /* the last one takes the place of a closed one */
-        give(events->streams[i - 1], now_ms);
+        http_events_send(events->streams[i - 1], now_ms);
         if (!events->newest) {
             return; /* that was the last reader */
         }
@@ -208,7 +209,7 @@ struct http_events *http_events_new(const struct http_events_config *config)
 {
     struct http_events *events = xcalloc(1, sizeof(*events));
     events->config = *config;
-    ev_timer_init(&events->timer, on_tick, period_s, period_s);
+    ev_timer_init(&events->timer, http_events_on_tick, period_s, period_s);
     events->timer.data = events;
     /* After the sockets of the same turn: a probe that has arrived comes first. */
     ev_set_priority(&events->timer, EV_MINPRI);
@@ -243,7 +244,7 @@ void http_events_reply(struct http_events *events, const struct http_request *re
     }
 }
 
-static size_t count_of(const struct http_events *events, const struct client_net *net)
+static size_t http_events_count_of(const struct http_events *events, const struct client_net *net)
 {
     size_t count = 0;
     for (size_t i = 0; i < events->count; i++) {
@@ -259,7 +260,7 @@ static struct stream *find_hog(const struct http_events *events, const struct cl
     for (size_t i = 0; i < events->count && !found; i++) {
         struct stream *s = events->streams[i];
         bool is_hog = !client_net_equal(&s->client, net) &&
-                      count_of(events, &s->client) > HTTP_EVENTS_CLIENT_MAX;
+                      http_events_count_of(events, &s->client) > HTTP_EVENTS_CLIENT_MAX;
         found = is_hog ? s : NULL;
     }
     return found;
@@ -273,12 +274,12 @@ const char *http_events_refusal(const struct http_events *events, const struct i
                : "all 256 event streams are open; close a page, or try again later\n";
 }
 
-static void begin(struct http_events *events)
+static void http_events_begin(struct http_events *events)
 {
     if (events->config.watched) {
         events->config.watched(events->config.data, true);
     }
-    events->newest = build(events);
+    events->newest = http_events_build(events);
     ev_timer_set(&events->timer, period_s, period_s);
     ev_timer_start(events->config.loop, &events->timer);
 }
@@ -298,15 +299,15 @@ void http_events_add(struct http_events *events, int fd, const struct ip *client
     struct stream *s = xcalloc(1, sizeof(*s));
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)); /* never fails here */
     if (events->count == 0) {
-        begin(events);
+        http_events_begin(events);
     }
     s->events = events;
     s->client = net;
     buf_init(&s->head, HEAD_MAX);
     buf_append_slice(&s->head, head);
-    ev_io_init(&s->io, on_io, fd, EV_READ);
+    ev_io_init(&s->io, http_events_on_io, fd, EV_READ);
     s->io.data = s;
     ev_io_start(events->config.loop, &s->io);
     events->streams[events->count++] = s;
-    give(s, clock_monotonic_ms());
+    http_events_send(s, clock_monotonic_ms());
 }

@@ -16,7 +16,7 @@ enum { READ_SIZE = 65536, REQUEST_MAX = 16384 };
 enum { PRINT_TIMEOUT_MS = 5000, PRINTED_MAX = 16 * 1024 * 1024 };
 
 /* errno as text. A socket timeout is EAGAIN, or EINPROGRESS in connect(). */
-static int failed(const struct addr *server, struct err *err)
+static int http_fetch_failed(const struct addr *server, struct err *err)
 {
     char text[ADDR_TEXT_MAX];
     int code = errno == EAGAIN || errno == EINPROGRESS ? ERR_TIMEOUT : -errno;
@@ -36,7 +36,7 @@ static bool limit_time(int fd, int64_t deadline_ms)
            setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &left, sizeof(left)) == 0;
 }
 
-static bool send_all(int fd, const struct buf *request, int64_t deadline_ms)
+static bool http_fetch_send_all(int fd, const struct buf *request, int64_t deadline_ms)
 {
     size_t sent = 0;
     while (sent < request->len) {
@@ -59,7 +59,7 @@ static int receive_all(int fd, const struct http_fetch *fetch, int64_t deadline_
     while (response->part != HTTP_RESPONSE_DONE) {
         ssize_t n = limit_time(fd, deadline_ms) ? recv(fd, bytes, sizeof(bytes), 0) : -1;
         if (n < 0) {
-            return failed(&fetch->server, err);
+            return http_fetch_failed(&fetch->server, err);
         }
         int r = n > 0 ? http_response_add(response, slice_of(bytes, (size_t)n), err)
                       : http_response_end(response, err);
@@ -70,15 +70,15 @@ static int receive_all(int fd, const struct http_fetch *fetch, int64_t deadline_
     return 0;
 }
 
-static int exchange(const struct http_fetch *fetch, const struct buf *request,
-                    struct http_response *response, struct err *err)
+static int http_fetch_exchange(const struct http_fetch *fetch, const struct buf *request,
+                               struct http_response *response, struct err *err)
 {
     int64_t deadline_ms = clock_monotonic_ms() + fetch->timeout_ms;
     CLEANUP_CLOSE int fd = socket(fetch->server.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || !limit_time(fd, deadline_ms) ||
         connect(fd, &fetch->server.sa, fetch->server.len) != 0 ||
-        !send_all(fd, request, deadline_ms)) {
-        return failed(&fetch->server, err);
+        !http_fetch_send_all(fd, request, deadline_ms)) {
+        return http_fetch_failed(&fetch->server, err);
     }
     return receive_all(fd, fetch, deadline_ms, response, err);
 }
@@ -92,7 +92,7 @@ int http_fetch(const struct http_fetch *fetch, struct http_response *response, s
                addr_format(&fetch->server, host));
     int r = request.failed
                 ? err_set(err, ERR_TOO_LARGE, "request of more than %d bytes", REQUEST_MAX)
-                : exchange(fetch, &request, response, err);
+                : http_fetch_exchange(fetch, &request, response, err);
     buf_fini(&request);
     return r;
 }

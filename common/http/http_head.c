@@ -35,17 +35,17 @@ static bool is_text(struct slice s)
     return true;
 }
 
-static bool is_word(struct slice s, struct slice word)
+static bool http_head_is_word(struct slice s, struct slice word)
 {
     return s.len == word.len && strncasecmp(s.ptr, word.ptr, s.len) == 0;
 }
 
-static bool has_word(struct slice list, const char *word)
+static bool http_head_has_word(struct slice list, const char *word)
 {
     while (list.len > 0) {
         const char *comma = memchr(list.ptr, ',', list.len);
         size_t len = comma ? (size_t)(comma - list.ptr) : list.len;
-        if (is_word(slice_trim(slice_of(list.ptr, len)), slice_str(word))) {
+        if (http_head_is_word(slice_trim(slice_of(list.ptr, len)), slice_str(word))) {
             return true;
         }
         len += comma != NULL;
@@ -94,7 +94,7 @@ static int parse_request_line(struct slice line, const uint8_t *bytes, struct ht
 
 /* ---- Header fields ---- */
 
-static int take_length(struct slice value, struct http_head *head)
+static int http_head_take_length(struct slice value, struct http_head *head)
 {
     uint64_t length = 0;
     if (value.len == 0 || value.len > LENGTH_DIGITS_MAX) {
@@ -117,7 +117,7 @@ static int take_length(struct slice value, struct http_head *head)
 /* Another coding than chunked could end anywhere (RFC 9112 6.1). */
 static int take_coding(struct slice value, struct http_head *head)
 {
-    if (head->is_chunked || !is_word(value, slice_str("chunked"))) {
+    if (head->is_chunked || !http_head_is_word(value, slice_str("chunked"))) {
         return HTTP_UNKNOWN_CODING;
     }
     head->is_chunked = true;
@@ -134,13 +134,13 @@ static int take_host(struct slice value, const uint8_t *bytes, struct http_head 
 
 static void take_connection(struct slice value, struct http_head *head)
 {
-    head->wants_close = head->wants_close || has_word(value, "close");
-    head->wants_keep_alive = head->wants_keep_alive || has_word(value, "keep-alive");
+    head->wants_close = head->wants_close || http_head_has_word(value, "close");
+    head->wants_keep_alive = head->wants_keep_alive || http_head_has_word(value, "keep-alive");
 }
 
 static int take_expectation(struct slice value, struct http_head *head)
 {
-    head->wants_continue = is_word(value, slice_str("100-continue"));
+    head->wants_continue = http_head_is_word(value, slice_str("100-continue"));
     return head->wants_continue ? 0 : HTTP_EXPECTATION_FAILED;
 }
 
@@ -168,7 +168,7 @@ static int parse_field(struct slice line, const uint8_t *bytes, struct http_head
         return take_host(value, bytes, head);
     }
     if (IS_FIELD(name, "content-length")) {
-        return take_length(value, head);
+        return http_head_take_length(value, head);
     }
     if (IS_FIELD(name, "transfer-encoding")) {
         return take_coding(value, head);

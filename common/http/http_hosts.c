@@ -51,7 +51,7 @@ static struct slice without_last_dot(struct slice name)
 }
 
 /* Underscores are in names of pages that work. */
-static bool is_name(struct slice name)
+static bool http_hosts_is_name(struct slice name)
 {
     char before = '.';
     for (size_t i = 0; i < name.len; i++) {
@@ -77,7 +77,7 @@ static struct slice cut_name(struct slice *list)
     return without_last_dot(name);
 }
 
-static bool is_listed(const char *names, struct slice name)
+static bool http_hosts_is_listed(const char *names, struct slice name)
 {
     struct slice list = slice_str(names);
     while (list.len > 0) {
@@ -94,7 +94,7 @@ int http_hosts_check(const char *names, struct err *err)
     struct slice list = slice_str(names);
     bool ok = list.len == 0 || names[list.len - 1] != ',';
     while (ok && list.len > 0) {
-        ok = is_name(cut_name(&list));
+        ok = http_hosts_is_name(cut_name(&list));
     }
     return ok ? 0
               : err_set(err, ERR_USAGE,
@@ -112,9 +112,9 @@ bool http_hosts_allow(const struct http_hosts *hosts, struct slice host)
         return is_bracketed_ip(host);
     }
     struct slice name = without_last_dot(without_port(host));
-    if (!is_name(name)) {
+    if (!http_hosts_is_name(name)) {
         return false;
     }
-    return !memchr(name.ptr, '.', name.len) || is_ip(name) || is_listed(hosts->names, name) ||
-           hosts->is_ours(hosts->data, name);
+    return !memchr(name.ptr, '.', name.len) || is_ip(name) ||
+           http_hosts_is_listed(hosts->names, name) || hosts->is_ours(hosts->data, name);
 }

@@ -6,7 +6,7 @@
 #include "common/http/http_chunks.h"
 
 /* Decodes %-escapes, and + where it means a space, in place. */
-static bool decode(char *text, bool plus_is_blank)
+static bool http_request_decode(char *text, bool plus_is_blank)
 {
     char *to = text;
     for (const char *from = text; *from; from++) {
@@ -38,7 +38,7 @@ static bool parse_arguments(char *query, struct http_request *request)
         } else {
             value = name + strlen(name);
         }
-        if (!decode(name, true) || !decode(value, true)) {
+        if (!http_request_decode(name, true) || !http_request_decode(value, true)) {
             return false;
         }
         request->arguments[request->argument_count++] = (struct http_argument){name, value};
@@ -58,10 +58,10 @@ static bool parse_target(char *target, struct http_request *request)
     }
     char *query = target;
     request->path = strsep(&query, "?");
-    return decode(target, false) && parse_arguments(query, request);
+    return http_request_decode(target, false) && parse_arguments(query, request);
 }
 
-static char *terminate(uint8_t *bytes, struct http_text text)
+static char *http_request_terminate(uint8_t *bytes, struct http_text text)
 {
     bytes[text.at + text.len] = '\0'; /* the blank or the line's end behind it */
     return (char *)bytes + text.at;
@@ -70,8 +70,9 @@ static char *terminate(uint8_t *bytes, struct http_text text)
 int http_request_parse(uint8_t *bytes, const struct http_head *head,
                        struct http_request *ret_request)
 {
-    struct http_request request = {.method = terminate(bytes, head->method), .path = ""};
-    const bool is_understood = parse_target(terminate(bytes, head->target), &request);
+    struct http_request request = {.method = http_request_terminate(bytes, head->method),
+                                   .path = ""};
+    const bool is_understood = parse_target(http_request_terminate(bytes, head->target), &request);
     *ret_request = request;
     return !is_understood ? HTTP_BAD_REQUEST : head->is_chunked ? HTTP_LENGTH_REQUIRED : 0;
 }

@@ -9,7 +9,7 @@
 /* ---- Lines ---- */
 
 /* A peer's text as one that can be shown; returns out. */
-static const char *shown(struct slice text, char out[HTTP_RESPONSE_SHOWN_MAX + 1])
+static const char *http_response_printable(struct slice text, char out[HTTP_RESPONSE_SHOWN_MAX + 1])
 {
     size_t len = text.len < HTTP_RESPONSE_SHOWN_MAX ? text.len : HTTP_RESPONSE_SHOWN_MAX;
     for (size_t i = 0; i < len; i++) {
@@ -19,12 +19,12 @@ static const char *shown(struct slice text, char out[HTTP_RESPONSE_SHOWN_MAX + 1
     return out;
 }
 
-static bool is_digit(char c)
+static bool http_response_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_word(struct slice s, const char *word)
+static bool http_response_is_word(struct slice s, const char *word)
 {
     return s.len == strlen(word) && strncasecmp(s.ptr, word, s.len) == 0;
 }
@@ -33,40 +33,43 @@ static bool is_word(struct slice s, const char *word)
 static int take_status(struct http_response *response, struct slice line, struct err *err)
 {
     const char *p = line.ptr;
-    if (line.len < 12 || memcmp(p, "HTTP/1.", 7) != 0 || !is_digit(p[7]) || p[8] != ' ' ||
-        !is_digit(p[9]) || !is_digit(p[10]) || !is_digit(p[11]) ||
-        (line.len > 12 && p[12] != ' ')) {
+    if (line.len < 12 || memcmp(p, "HTTP/1.", 7) != 0 || !http_response_is_digit(p[7]) ||
+        p[8] != ' ' || !http_response_is_digit(p[9]) || !http_response_is_digit(p[10]) ||
+        !http_response_is_digit(p[11]) || (line.len > 12 && p[12] != ' ')) {
         char text[HTTP_RESPONSE_SHOWN_MAX + 1];
-        return err_set(err, ERR_PROTOCOL, "it does not speak HTTP, but `%s`", shown(line, text));
+        return err_set(err, ERR_PROTOCOL, "it does not speak HTTP, but `%s`",
+                       http_response_printable(line, text));
     }
     unsigned status = (unsigned)(100 * (p[9] - '0') + 10 * (p[10] - '0') + (p[11] - '0'));
     response->is_interim = status < 200; /* RFC 9110 15.2 */
     if (!response->is_interim) {
         response->status = status;
-        (void)shown(slice_of(p + 9, line.len - 9), response->reason);
+        (void)http_response_printable(slice_of(p + 9, line.len - 9), response->reason);
     }
     response->part = HTTP_RESPONSE_HEADERS;
     return 0;
 }
 
-static int too_large(const struct http_response *response, struct err *err)
+static int http_response_too_large(const struct http_response *response, struct err *err)
 {
     return err_set(err, ERR_TOO_LARGE, "a reply of more than %zu bytes", response->body.limit);
 }
 
-static int take_length(struct http_response *response, struct slice value, struct err *err)
+static int http_response_take_length(struct http_response *response, struct slice value,
+                                     struct err *err)
 {
     char text[HTTP_RESPONSE_SHOWN_MAX + 1];
     size_t length = 0, i = 0;
-    for (; i < value.len && is_digit(value.ptr[i]) && length <= response->body.limit; i++) {
+    for (; i < value.len && http_response_is_digit(value.ptr[i]) && length <= response->body.limit;
+         i++) {
         length = length * 10 + (size_t)(value.ptr[i] - '0');
     }
     if (length > response->body.limit) {
-        return too_large(response, err);
+        return http_response_too_large(response, err);
     }
     if (value.len == 0 || i < value.len || (response->has_length && response->left != length)) {
         return err_set(err, ERR_PROTOCOL, "Content-Length `%s`: expected one number",
-                       shown(value, text));
+                       http_response_printable(value, text));
     }
     response->has_length = true;
     response->left = length;
@@ -79,23 +82,23 @@ static int take_header(struct http_response *response, struct slice line, struct
     const char *colon = memchr(line.ptr, ':', line.len);
     if (!colon || colon == line.ptr) {
         return err_set(err, ERR_PROTOCOL, "HTTP header `%s`: expected NAME: VALUE",
-                       shown(line, text));
+                       http_response_printable(line, text));
     }
     struct slice name = slice_of(line.ptr, (size_t)(colon - line.ptr));
     struct slice value = slice_trim(slice_of(colon + 1, line.len - name.len - 1));
     if (response->is_interim) {
         return 0;
     }
-    if (is_word(name, "content-length")) {
-        return take_length(response, value, err);
+    if (http_response_is_word(name, "content-length")) {
+        return http_response_take_length(response, value, err);
     }
-    if (is_word(name, "content-type")) {
+    if (http_response_is_word(name, "content-type")) {
         response->has_type = true;
-        (void)shown(value, response->type);
-    } else if (is_word(name, "transfer-encoding")) {
-        if (!is_word(value, "chunked")) {
+        (void)http_response_printable(value, response->type);
+    } else if (http_response_is_word(name, "transfer-encoding")) {
+        if (!http_response_is_word(value, "chunked")) {
             return err_set(err, ERR_PROTOCOL, "Transfer-Encoding `%s`: expected chunked",
-                           shown(value, text));
+                           http_response_printable(value, text));
         }
         response->is_chunked = true;
     }
@@ -116,7 +119,8 @@ static void end_headers(struct http_response *response)
     }
 }
 
-static int take_line(struct http_response *response, struct slice line, struct err *err)
+static int http_response_take_line(struct http_response *response, struct slice line,
+                                   struct err *err)
 {
     if (response->part == HTTP_RESPONSE_STATUS) {
         return take_status(response, line, err);
@@ -148,7 +152,7 @@ static int add_to_line(struct http_response *response, struct slice *bytes, stru
     if (line.len > 0 && line.ptr[line.len - 1] == '\r') {
         line.len--;
     }
-    int r = take_line(response, line, err);
+    int r = http_response_take_line(response, line, err);
     buf_clear(&response->line);
     return r;
 }
@@ -179,7 +183,7 @@ static int add_chunks(struct http_response *response, struct slice *bytes, struc
         return err_set(err, ERR_PROTOCOL, "a body in HTTP chunks that make no sense");
     }
     response->part = HTTP_RESPONSE_DONE;
-    return status == 0 ? 0 : too_large(response, err);
+    return status == 0 ? 0 : http_response_too_large(response, err);
 }
 
 int http_response_add(struct http_response *response, struct slice bytes, struct err *err)
@@ -196,7 +200,7 @@ int http_response_add(struct http_response *response, struct slice bytes, struct
         case HTTP_RESPONSE_BODY_UNTIL_END:
             buf_append_slice(&response->body, bytes);
             bytes.len = 0;
-            r = response->body.failed ? too_large(response, err) : 0;
+            r = response->body.failed ? http_response_too_large(response, err) : 0;
             break;
         default:
             r = add_to_line(response, &bytes, err);
@@ -220,7 +224,7 @@ int http_response_end(struct http_response *response, struct err *err)
 bool http_response_is_type(const struct http_response *response, const char *media_type)
 {
     struct slice type = slice_of(response->type, strcspn(response->type, ";"));
-    return response->has_type && is_word(slice_trim(type), media_type);
+    return response->has_type && http_response_is_word(slice_trim(type), media_type);
 }
 
 /* ---- Lifetime ---- */

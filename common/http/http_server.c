@@ -42,7 +42,7 @@ struct http_server {
 
 /* ---- Places ---- */
 
-static bool is_same_client(const struct ip *a, const struct ip *b)
+static bool http_server_is_same_client(const struct ip *a, const struct ip *b)
 {
     const struct client_net net_a = client_net_of_ip(a), net_b = client_net_of_ip(b);
     return client_net_equal(&net_a, &net_b);
@@ -57,7 +57,7 @@ struct group {
 static bool is_in_group(const struct group *group, const struct http_connection *c)
 {
     return (group->has_fresh || !http_connection_is_fresh(c)) &&
-           (!group->client || is_same_client(http_connection_client(c), group->client));
+           (!group->client || http_server_is_same_client(http_connection_client(c), group->client));
 }
 
 static size_t group_count(const struct http_server *s, const struct group *group)
@@ -98,7 +98,8 @@ void http_server_drop(struct http_server *server, const struct http_connection *
             (server->count - i) * sizeof(struct http_connection *));
 }
 
-static void evict(struct http_server *s, struct http_connection *connection, const char *line)
+static void http_server_evict(struct http_server *s, struct http_connection *connection,
+                              const char *line)
 {
     static struct log_limit limit = {.burst = 1};
     char text[INET6_ADDRSTRLEN];
@@ -113,14 +114,15 @@ static void evict(struct http_server *s, struct http_connection *connection, con
 static void evict_down_to(struct http_server *s, struct group group, size_t limit)
 {
     for (size_t count = group_count(s, &group); count >= limit; count--) {
-        evict(s, least_useful(s, &group),
-              group.client ? "many HTTP connections from one client, closing the longest idle"
-                           : "all HTTP connections taken, closing the longest idle");
+        http_server_evict(s, least_useful(s, &group),
+                          group.client
+                              ? "many HTTP connections from one client, closing the longest idle"
+                              : "all HTTP connections taken, closing the longest idle");
     }
 }
 
 /* For one more of the client. */
-static void make_room(struct http_server *s, const struct ip *client)
+static void http_server_make_room(struct http_server *s, const struct ip *client)
 {
     evict_down_to(s, (struct group){client, .has_fresh = false}, CLIENT_CONNECTIONS_MAX);
     evict_down_to(s, (struct group){NULL, .has_fresh = false}, CONNECTIONS_MAX);
@@ -128,9 +130,9 @@ static void make_room(struct http_server *s, const struct ip *client)
     evict_down_to(s, (struct group){NULL, .has_fresh = true}, OPEN_MAX);
 }
 
-static void add(struct http_server *s, int fd, const struct ip *client)
+static void http_server_add(struct http_server *s, int fd, const struct ip *client)
 {
-    make_room(s, client);
+    http_server_make_room(s, client);
     s->connections[s->count++] = http_connection_new(&s->config, fd, client);
     for (size_t i = 0; s->count >= CROWDED && i < s->count; i++) {
         http_connection_hurry(s->connections[i]);
@@ -140,14 +142,14 @@ static void add(struct http_server *s, int fd, const struct ip *client)
 void http_server_note_request(struct http_server *server, struct http_connection *connection)
 {
     http_server_drop(server, connection);
-    make_room(server, http_connection_client(connection));
+    http_server_make_room(server, http_connection_client(connection));
     server->connections[server->count++] = connection;
 }
 
 /* ---- Accepting ---- */
 
 /* Else the socket would be readable again at once, in a busy loop. */
-static void pause_accepting(struct http_server *s, int error)
+static void http_server_pause_accepting(struct http_server *s, int error)
 {
     static struct log_limit limit = {.burst = 1};
     if (log_limit_pass(&limit)) {
@@ -159,7 +161,7 @@ static void pause_accepting(struct http_server *s, int error)
     ev_timer_start(s->config.loop, &s->pause);
 }
 
-static void on_pause(struct ev_loop *loop, ev_timer *w, int events UNUSED)
+static void http_server_on_pause(struct ev_loop *loop, ev_timer *w, int events UNUSED)
 {
     struct http_server *s = w->data;
     ev_io_start(loop, &s->accepting);
@@ -173,9 +175,9 @@ static void on_acceptable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUS
         int fd = accept4(w->fd, &from.sa, &from.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             const struct ip client = addr_ip(&from);
-            add(s, fd, &client);
+            http_server_add(s, fd, &client);
         } else if (err_is_exhaustion(-errno)) {
-            pause_accepting(s, errno);
+            http_server_pause_accepting(s, errno);
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return; /* that was the last one */
@@ -220,7 +222,7 @@ int http_server_new(struct ev_loop *loop, const struct addr *address,
     ev_set_priority(&s->accepting, EV_MINPRI); /* requests that have arrived come first */
     s->accepting.data = s;
     ev_io_start(loop, &s->accepting);
-    ev_init(&s->pause, on_pause);
+    ev_init(&s->pause, http_server_on_pause);
     s->pause.data = s;
     *ret_server = s;
     return 0;

@@ -27,7 +27,7 @@ _Static_assert(HTTP_TRANSFER_MESSAGE_BYTES >= CURL_ERROR_SIZE, "libcurl fills in
 
 /* Setting an option fails only for lack of memory or for a string of 8 MB, which no caller passes.
  */
-static void require(CURLcode code)
+static void http_transfer_require(CURLcode code)
 {
     if (code != CURLE_OK) {
         xalloc_out_of_memory();
@@ -71,14 +71,16 @@ static void rename_host(struct http_transfer *transfer, const char *url, const c
     CLEANUP_FREE char *authority = http_url_authority(url);
     CLEANUP_FREE char *renamed = http_url_with_host(url, server_name);
     if (!authority || !renamed) {
-        require(curl_easy_setopt(transfer->easy, CURLOPT_URL, url)); /* fails when it runs */
+        http_transfer_require(
+            curl_easy_setopt(transfer->easy, CURLOPT_URL, url)); /* fails when it runs */
         return;
     }
     CLEANUP_FREE char *to = xasprintf("::%s", authority);
     transfer->connect_to = curl_slist_append(NULL, to);
     add_header(transfer, "Host", authority);
-    require(curl_easy_setopt(transfer->easy, CURLOPT_CONNECT_TO, transfer->connect_to));
-    require(curl_easy_setopt(transfer->easy, CURLOPT_URL, renamed));
+    http_transfer_require(
+        curl_easy_setopt(transfer->easy, CURLOPT_CONNECT_TO, transfer->connect_to));
+    http_transfer_require(curl_easy_setopt(transfer->easy, CURLOPT_URL, renamed));
 }
 
 static void set_url(struct http_transfer *transfer, const struct http_call_config *config)
@@ -87,7 +89,7 @@ static void set_url(struct http_transfer *transfer, const struct http_call_confi
     if (server_name && *server_name && http_url_is_https(config->url)) {
         rename_host(transfer, config->url, server_name);
     } else {
-        require(curl_easy_setopt(transfer->easy, CURLOPT_URL, config->url));
+        http_transfer_require(curl_easy_setopt(transfer->easy, CURLOPT_URL, config->url));
     }
 }
 
@@ -96,14 +98,15 @@ static void set_proxy(struct http_transfer *transfer, const struct http_call_con
     CURL *easy = transfer->easy;
     if (config->proxy_url) {
         transfer->proxy = http_url_shown(config->proxy_url);
-        require(curl_easy_setopt(easy, CURLOPT_PROXY, config->proxy_url));
-        require(curl_easy_setopt(easy, CURLOPT_NOPROXY, "")); /* else the environment's */
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_PROXY, config->proxy_url));
+        http_transfer_require(
+            curl_easy_setopt(easy, CURLOPT_NOPROXY, "")); /* else the environment's */
     } else if (http_url_is_loopback(config->url)) {
-        require(curl_easy_setopt(easy, CURLOPT_PROXY, ""));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_PROXY, ""));
     }
-    require(curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L));
     /* The server's headers are not for the proxy. */
-    require(curl_easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE));
 }
 
 /* ---- Credentials ---- */
@@ -112,7 +115,7 @@ static void set_blob(CURL *easy, CURLoption option, struct slice text)
 {
     CLEANUP_FREE char *bytes = xstrndup(text.ptr, text.len);
     struct curl_blob blob = {.data = bytes, .len = text.len, .flags = CURL_BLOB_COPY};
-    require(curl_easy_setopt(easy, option, &blob));
+    http_transfer_require(curl_easy_setopt(easy, option, &blob));
 }
 
 /* Verifies the server and, with the same CAs, a proxy reached over TLS. */
@@ -122,21 +125,23 @@ static void set_verification(CURL *easy, const struct http_tls *tls)
         set_blob(easy, CURLOPT_CAINFO_BLOB, tls->ca);
         set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, tls->ca);
         /* Else the system's CA directory is trusted as well. */
-        require(curl_easy_setopt(easy, CURLOPT_CAPATH, NULL));
-        require(curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_CAPATH, NULL));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL));
     }
     if (tls->is_unverified) {
-        require(curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L));
-        require(curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L));
-        require(curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, 0L));
-        require(curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, 0L));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, 0L));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, 0L));
     }
 }
 
 static void set_tls(CURL *easy, const struct http_tls *tls)
 {
-    require(curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2));
-    require(curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2));
+    http_transfer_require(
+        curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2));
+    http_transfer_require(
+        curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2));
     if (tls) {
         set_verification(easy, tls);
     }
@@ -144,7 +149,7 @@ static void set_tls(CURL *easy, const struct http_tls *tls)
         set_blob(easy, CURLOPT_SSLCERT_BLOB, tls->cert);
         set_blob(easy, CURLOPT_SSLKEY_BLOB, tls->key);
         /* An encrypted key fails instead of prompting on the terminal. */
-        require(curl_easy_setopt(easy, CURLOPT_KEYPASSWD, ""));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_KEYPASSWD, ""));
     }
 }
 
@@ -155,9 +160,10 @@ static void set_credentials(struct http_transfer *transfer, const struct http_ca
         CLEANUP_FREE char *value = xasprintf("Bearer %s", config->bearer_token);
         add_header(transfer, "Authorization", value);
     } else if (config->username) {
-        require(curl_easy_setopt(easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC));
-        require(curl_easy_setopt(easy, CURLOPT_USERNAME, config->username));
-        require(curl_easy_setopt(easy, CURLOPT_PASSWORD, config->password ? config->password : ""));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_USERNAME, config->username));
+        http_transfer_require(
+            curl_easy_setopt(easy, CURLOPT_PASSWORD, config->password ? config->password : ""));
     }
 }
 
@@ -165,26 +171,27 @@ static void set_transport(struct http_transfer *transfer,
                           const struct http_transfer_callbacks *callbacks)
 {
     CURL *easy = transfer->easy;
-    require(curl_easy_setopt(easy, CURLOPT_PRIVATE, callbacks->data));
-    require(curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->message));
-    require(curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https"));
-    require(curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER_BYTES));
-    require(curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_PRIVATE, callbacks->data));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->message));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https"));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER_BYTES));
+    http_transfer_require(
+        curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS));
     /* A hanging lookup is left to its thread when the call ends. */
-    require(curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L));
-    require(curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_new_socket));
-    require(curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, callbacks->on_header));
-    require(curl_easy_setopt(easy, CURLOPT_HEADERDATA, callbacks->data));
-    require(curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, callbacks->on_body));
-    require(curl_easy_setopt(easy, CURLOPT_WRITEDATA, callbacks->data));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_new_socket));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, callbacks->on_header));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_HEADERDATA, callbacks->data));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, callbacks->on_body));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_WRITEDATA, callbacks->data));
 }
 
 /* Waiting for a connection that may be shared costs nothing without one. */
-static void set_version(CURL *easy, bool wants_http2)
+static void http_transfer_set_version(CURL *easy, bool wants_http2)
 {
     long version = wants_http2 ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1;
-    require(curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version));
-    require(curl_easy_setopt(easy, CURLOPT_PIPEWAIT, wants_http2 ? 1L : 0L));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version));
+    http_transfer_require(curl_easy_setopt(easy, CURLOPT_PIPEWAIT, wants_http2 ? 1L : 0L));
 }
 
 void http_transfer_init(struct http_transfer *transfer, const struct http_call_config *config,
@@ -195,14 +202,14 @@ void http_transfer_init(struct http_transfer *transfer, const struct http_call_c
         xalloc_out_of_memory();
     }
     set_transport(transfer, callbacks);
-    set_version(transfer->easy, config->wants_http2);
+    http_transfer_set_version(transfer->easy, config->wants_http2);
     set_url(transfer, config);
     set_proxy(transfer, config);
     set_tls(transfer->easy, config->tls);
     set_credentials(transfer, config);
     add_header(transfer, "Accept", config->accept);
     add_header(transfer, "User-Agent", config->user_agent);
-    require(curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers));
+    http_transfer_require(curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers));
 }
 
 void http_transfer_fini(struct http_transfer *transfer)

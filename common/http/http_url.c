@@ -9,7 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 
-static CURLU *parse(const char *url)
+static CURLU *http_url_parse(const char *url)
 {
     CURLU *parsed = curl_url();
     if (!parsed) {
@@ -24,7 +24,7 @@ static CURLU *parse(const char *url)
 }
 
 /* Owned; NULL: absent. */
-static char *part_of(CURLU *parsed, CURLUPart part)
+static char *http_url_part_of(CURLU *parsed, CURLUPart part)
 {
     char *text = NULL;
     return parsed && curl_url_get(parsed, part, &text, CURLU_DEFAULT_PORT) == CURLUE_OK ? text
@@ -50,11 +50,11 @@ static bool has_host(const char *text, const char *host)
 
 int http_url_base(const char *text, char **ret_url, struct err *err)
 {
-    CURLU *parsed = parse(text);
-    CLEANUP_FREE char *scheme = part_of(parsed, CURLUPART_SCHEME);
-    CLEANUP_FREE char *host = part_of(parsed, CURLUPART_HOST);
-    CLEANUP_FREE char *user = part_of(parsed, CURLUPART_USER);
-    CLEANUP_FREE char *query = part_of(parsed, CURLUPART_QUERY);
+    CURLU *parsed = http_url_parse(text);
+    CLEANUP_FREE char *scheme = http_url_part_of(parsed, CURLUPART_SCHEME);
+    CLEANUP_FREE char *host = http_url_part_of(parsed, CURLUPART_HOST);
+    CLEANUP_FREE char *user = http_url_part_of(parsed, CURLUPART_USER);
+    CLEANUP_FREE char *query = http_url_part_of(parsed, CURLUPART_QUERY);
     curl_url_cleanup(parsed);
     if (!is_http(scheme) || !has_host(text, host) || user || query) {
         return err_set(err, ERR_USAGE,
@@ -77,10 +77,10 @@ static const char *default_proxy_port(const char *scheme)
 
 int http_url_proxy(const char *text, char **ret_url, struct err *err)
 {
-    CURLU *parsed = parse(text);
-    CLEANUP_FREE char *scheme = part_of(parsed, CURLUPART_SCHEME);
-    CLEANUP_FREE char *host = part_of(parsed, CURLUPART_HOST);
-    CLEANUP_FREE char *port = part_of(parsed, CURLUPART_PORT);
+    CURLU *parsed = http_url_parse(text);
+    CLEANUP_FREE char *scheme = http_url_part_of(parsed, CURLUPART_SCHEME);
+    CLEANUP_FREE char *host = http_url_part_of(parsed, CURLUPART_HOST);
+    CLEANUP_FREE char *port = http_url_part_of(parsed, CURLUPART_PORT);
     char *url = NULL;
     bool is_socks = is_scheme(scheme, "socks5");
     bool ok = (is_http(scheme) || is_socks) && has_host(text, host);
@@ -105,10 +105,10 @@ int http_url_proxy(const char *text, char **ret_url, struct err *err)
 
 char *http_url_shown(const char *url)
 {
-    CURLU *parsed = parse(url);
-    CLEANUP_FREE char *scheme = part_of(parsed, CURLUPART_SCHEME);
-    CLEANUP_FREE char *host = part_of(parsed, CURLUPART_HOST);
-    CLEANUP_FREE char *port = part_of(parsed, CURLUPART_PORT);
+    CURLU *parsed = http_url_parse(url);
+    CLEANUP_FREE char *scheme = http_url_part_of(parsed, CURLUPART_SCHEME);
+    CLEANUP_FREE char *host = http_url_part_of(parsed, CURLUPART_HOST);
+    CLEANUP_FREE char *port = http_url_part_of(parsed, CURLUPART_PORT);
     curl_url_cleanup(parsed);
     if (!scheme || !host) {
         const char *at = strrchr(url, '@'); /* the text before it may be a password */
@@ -120,16 +120,16 @@ char *http_url_shown(const char *url)
 
 bool http_url_is_https(const char *url)
 {
-    CURLU *parsed = parse(url);
-    CLEANUP_FREE char *scheme = part_of(parsed, CURLUPART_SCHEME);
+    CURLU *parsed = http_url_parse(url);
+    CLEANUP_FREE char *scheme = http_url_part_of(parsed, CURLUPART_SCHEME);
     curl_url_cleanup(parsed);
     return is_scheme(scheme, "https");
 }
 
 bool http_url_is_loopback(const char *url)
 {
-    CURLU *parsed = parse(url);
-    CLEANUP_FREE char *host = part_of(parsed, CURLUPART_HOST);
+    CURLU *parsed = http_url_parse(url);
+    CLEANUP_FREE char *host = http_url_part_of(parsed, CURLUPART_HOST);
     curl_url_cleanup(parsed);
     struct slice name = slice_str(host ? host : "");
     struct ip ip = {0};
@@ -145,16 +145,16 @@ bool http_url_is_loopback(const char *url)
 
 char *http_url_authority(const char *url)
 {
-    CURLU *parsed = parse(url);
-    CLEANUP_FREE char *host = part_of(parsed, CURLUPART_HOST);
-    CLEANUP_FREE char *port = part_of(parsed, CURLUPART_PORT);
+    CURLU *parsed = http_url_parse(url);
+    CLEANUP_FREE char *host = http_url_part_of(parsed, CURLUPART_HOST);
+    CLEANUP_FREE char *port = http_url_part_of(parsed, CURLUPART_PORT);
     curl_url_cleanup(parsed);
     return host && port ? xasprintf("%s:%s", host, port) : NULL;
 }
 
 char *http_url_with_host(const char *url, const char *host)
 {
-    CURLU *parsed = parse(url);
+    CURLU *parsed = http_url_parse(url);
     struct ip ip;
     bool is_v6 = ip_parse(slice_str(host), &ip) && strchr(host, ':');
     CLEANUP_FREE char *bracketed = is_v6 ? xasprintf("[%s]", host) : xstrdup(host);

@@ -20,38 +20,39 @@ struct http2_fields {
     size_t idle;     /* of that, with an empty table */
 };
 
-static void *counted(struct http2_fields *fields, void *ptr)
+static void *http2_fields_counted(struct http2_fields *fields, void *ptr)
 {
     fields->held += malloc_usable_size(ptr);
     return ptr;
 }
 
-static void *mem_malloc(size_t size, void *data)
+static void *http2_fields_mem_malloc(size_t size, void *data)
 {
-    return counted(data, xmalloc(size));
+    return http2_fields_counted(data, xmalloc(size));
 }
 
-static void mem_free(void *ptr, void *data)
+static void http2_fields_mem_free(void *ptr, void *data)
 {
     ((struct http2_fields *)data)->held -= malloc_usable_size(ptr);
     free(ptr);
 }
 
-static void *mem_calloc(size_t count, size_t size, void *data)
+static void *http2_fields_mem_calloc(size_t count, size_t size, void *data)
 {
-    return counted(data, xcalloc(count, size));
+    return http2_fields_counted(data, xcalloc(count, size));
 }
 
-static void *mem_realloc(void *ptr, size_t size, void *data)
+static void *http2_fields_mem_realloc(void *ptr, size_t size, void *data)
 {
     ((struct http2_fields *)data)->held -= malloc_usable_size(ptr);
-    return counted(data, xrealloc(ptr, size));
+    return http2_fields_counted(data, xrealloc(ptr, size));
 }
 
 struct http2_fields *http2_fields_new(void)
 {
     struct http2_fields *fields = xcalloc(1, sizeof(*fields));
-    fields->mem = (nghttp2_mem){fields, mem_malloc, mem_free, mem_calloc, mem_realloc};
+    fields->mem = (nghttp2_mem){fields, http2_fields_mem_malloc, http2_fields_mem_free,
+                                http2_fields_mem_calloc, http2_fields_mem_realloc};
     if (nghttp2_hd_inflate_new2(&fields->inflater, &fields->mem) != 0) {
         xalloc_out_of_memory();
     }
@@ -82,14 +83,14 @@ struct block {
     bool has_scheme, has_regular, is_malformed;
 };
 
-static bool is(struct slice name, const char *literal, size_t len)
+static bool http2_fields_is(struct slice name, const char *literal, size_t len)
 {
     return memcmp(name.ptr, literal, len) == 0;
 }
-#define IS(name, literal) is(name, literal, sizeof(literal) - 1)
+#define IS(name, literal) http2_fields_is(name, literal, sizeof(literal) - 1)
 
 /* The first of its name counts. */
-static void keep(struct block *b, struct slice *field, struct slice value)
+static void http2_fields_keep(struct block *b, struct slice *field, struct slice value)
 {
     if (!field->ptr) {
         *field = slice_of(b->text + b->text_len, value.len);
@@ -101,7 +102,7 @@ static void keep(struct block *b, struct slice *field, struct slice value)
 static void keep_once(struct block *b, struct slice *field, struct slice value)
 {
     b->is_malformed |= field->ptr != NULL || value.len == 0;
-    keep(b, field, value);
+    http2_fields_keep(b, field, value);
 }
 
 static void pseudo_field(struct block *b, struct slice name, struct slice value)
@@ -156,7 +157,7 @@ static void regular_field(struct block *b, struct slice name, struct slice value
     b->has_regular = true;
     if (name.len == 12 && IS(name, "content-type")) {
         if (b->head) {
-            keep(b, &b->head->content_type, value);
+            http2_fields_keep(b, &b->head->content_type, value);
         }
     } else if (name.len == 14 && IS(name, "content-length")) {
         if (b->head) {
@@ -179,7 +180,7 @@ static bool has_control(uint64_t word)
 }
 
 /* Most values: eight visible bytes or more, taken eight at a time, the last of them twice. */
-static bool is_plain(struct slice value)
+static bool http2_fields_is_plain(struct slice value)
 {
     uint64_t word;
     if (value.len < sizeof(word)) {
@@ -195,7 +196,7 @@ static bool is_plain(struct slice value)
     return !has_control(word) && value.ptr[0] != ' ' && value.ptr[value.len - 1] != ' ';
 }
 
-static void field(struct block *b, const nghttp2_nv *nv)
+static void http2_fields_field(struct block *b, const nghttp2_nv *nv)
 {
     struct slice name = slice_of(nv->name, nv->namelen);
     struct slice value = slice_of(nv->value, nv->valuelen);
@@ -203,8 +204,8 @@ static void field(struct block *b, const nghttp2_nv *nv)
     if (b->list_size > HTTP2_HEADERS_MAX) {
         return;
     }
-    if (name.len == 0 ||
-        (!is_plain(value) && !nghttp2_check_header_value_rfc9113(nv->value, value.len))) {
+    if (name.len == 0 || (!http2_fields_is_plain(value) &&
+                          !nghttp2_check_header_value_rfc9113(nv->value, value.len))) {
         b->is_malformed = true;
     } else if (name.ptr[0] == ':') {
         pseudo_field(b, name, value);
@@ -213,8 +214,8 @@ static void field(struct block *b, const nghttp2_nv *nv)
     }
 }
 
-static enum http2_head_result decompress(struct http2_fields *fields, struct slice block,
-                                         struct block *b)
+static enum http2_head_result http2_fields_decompress(struct http2_fields *fields,
+                                                      struct slice block, struct block *b)
 {
     const uint8_t *bytes = (const uint8_t *)block.ptr;
     size_t left = block.len;
@@ -228,7 +229,7 @@ static enum http2_head_result decompress(struct http2_fields *fields, struct sli
         bytes += n;
         left -= (size_t)n;
         if (flags & NGHTTP2_HD_INFLATE_EMIT) {
-            field(b, &nv);
+            http2_fields_field(b, &nv);
         }
         if (b->list_size > HTTP2_HEADERS_FLOOD) {
             return HTTP2_HEAD_FLOOD;
@@ -240,7 +241,7 @@ static enum http2_head_result decompress(struct http2_fields *fields, struct sli
     }
 }
 
-static bool is_complete(const struct http2_head *head, const struct block *b)
+static bool http2_fields_is_complete(const struct http2_head *head, const struct block *b)
 {
     if (head->method.len == 7 && IS(head->method, "CONNECT")) {
         return !head->path.ptr && !b->has_scheme;
@@ -253,12 +254,12 @@ enum http2_head_result http2_fields_request(struct http2_fields *fields, struct 
 {
     struct block b = {.head = ret, .text = text};
     *ret = (struct http2_head){.is_too_long = false};
-    enum http2_head_result result = decompress(fields, block, &b);
+    enum http2_head_result result = http2_fields_decompress(fields, block, &b);
     if (result != HTTP2_HEAD_FINE) {
         return result;
     }
     ret->is_too_long = b.list_size > HTTP2_HEADERS_MAX;
-    if (b.is_malformed || (!ret->is_too_long && !is_complete(ret, &b))) {
+    if (b.is_malformed || (!ret->is_too_long && !http2_fields_is_complete(ret, &b))) {
         return HTTP2_HEAD_MALFORMED;
     }
     return HTTP2_HEAD_FINE;
@@ -267,14 +268,14 @@ enum http2_head_result http2_fields_request(struct http2_fields *fields, struct 
 enum http2_head_result http2_fields_trailers(struct http2_fields *fields, struct slice block)
 {
     struct block b = {.head = NULL};
-    enum http2_head_result result = decompress(fields, block, &b);
+    enum http2_head_result result = http2_fields_decompress(fields, block, &b);
     return result == HTTP2_HEAD_FINE && b.is_malformed ? HTTP2_HEAD_MALFORMED : result;
 }
 
 enum http2_head_result http2_fields_skip(struct http2_fields *fields, struct slice block)
 {
     struct block b = {.head = NULL};
-    return decompress(fields, block, &b);
+    return http2_fields_decompress(fields, block, &b);
 }
 
 /* ---- Fields of replies ---- */

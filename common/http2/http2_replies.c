@@ -12,7 +12,7 @@ enum {
 
 /* ---- Frames ---- */
 
-static bool has_room(const struct http2_server *s)
+static bool http2_replies_has_room(const struct http2_server *s)
 {
     return s->out.len - s->out_at < OUT_FULL;
 }
@@ -31,7 +31,8 @@ static void put_block(struct http2_server *s, int32_t id, unsigned flags, struct
 }
 
 /* What both windows and a frame hold of a body. */
-static size_t sendable(const struct http2_server *s, const struct http2_stream *stream, size_t len)
+static size_t http2_replies_sendable(const struct http2_server *s,
+                                     const struct http2_stream *stream, size_t len)
 {
     int64_t window = s->window < stream->window ? s->window : stream->window;
     size_t n = len < FRAME_MAX ? len : FRAME_MAX;
@@ -39,15 +40,16 @@ static size_t sendable(const struct http2_server *s, const struct http2_stream *
 }
 
 /* False: something is left. */
-static bool move(struct http2_server *s, struct http2_stream *stream, struct reply_rest *rest)
+static bool http2_http2_replies_move(struct http2_server *s, struct http2_stream *stream,
+                                     struct reply_rest *rest)
 {
-    if (rest->head.len && has_room(s)) {
+    if (rest->head.len && http2_replies_has_room(s)) {
         unsigned flags = rest->body.len || rest->trailers.len ? 0 : FLAG_END_STREAM;
         put_block(s, stream->id, flags, rest->head);
         rest->head.len = 0;
     }
-    while (!rest->head.len && rest->body.len && has_room(s)) {
-        size_t n = sendable(s, stream, rest->body.len);
+    while (!rest->head.len && rest->body.len && http2_replies_has_room(s)) {
+        size_t n = http2_replies_sendable(s, stream, rest->body.len);
         if (n == 0) {
             return false;
         }
@@ -58,7 +60,7 @@ static bool move(struct http2_server *s, struct http2_stream *stream, struct rep
         s->window -= (int64_t)n;
         stream->window -= (int64_t)n;
     }
-    if (!rest->head.len && !rest->body.len && rest->trailers.len && has_room(s)) {
+    if (!rest->head.len && !rest->body.len && rest->trailers.len && http2_replies_has_room(s)) {
         put_block(s, stream->id, FLAG_END_STREAM, rest->trailers);
         rest->trailers.len = 0;
     }
@@ -68,7 +70,7 @@ static bool move(struct http2_server *s, struct http2_stream *stream, struct rep
 /* ---- Replies ---- */
 
 /* The whole reply is out. A client that has more to say need not (RFC 9113 8.1). */
-static void finish(struct http2_server *s, struct http2_stream *stream)
+static void http2_replies_finish(struct http2_server *s, struct http2_stream *stream)
 {
     if (++s->answered >= HTTP2_RESETS_REFILL) {
         s->answered = 0;
@@ -81,7 +83,7 @@ static void finish(struct http2_server *s, struct http2_stream *stream)
     }
 }
 
-static struct slice copy(uint8_t **at, struct slice from)
+static struct slice http2_replies_copy(uint8_t **at, struct slice from)
 {
     struct slice to = slice_of(*at, from.len);
     if (from.len) {
@@ -96,9 +98,9 @@ static void wait_for_room(struct http2_server *s, struct http2_stream *stream,
 {
     stream->reply_len = rest->head.len + rest->body.len + rest->trailers.len;
     uint8_t *at = stream->reply = xmalloc(stream->reply_len);
-    stream->rest.head = copy(&at, rest->head);
-    stream->rest.body = copy(&at, rest->body);
-    stream->rest.trailers = copy(&at, rest->trailers);
+    stream->rest.head = http2_replies_copy(&at, rest->head);
+    stream->rest.body = http2_replies_copy(&at, rest->body);
+    stream->rest.trailers = http2_replies_copy(&at, rest->trailers);
     s->held += stream->reply_len;
     TAILQ_INSERT_TAIL(&s->waiting, stream, waiting);
 }
@@ -120,8 +122,8 @@ void http2_server_reply(struct http2_server *s, int32_t id, const struct http2_r
         return;
     }
     struct reply_rest rest = {slice_of(head, h.pos), reply->body, slice_of(trailers, t.pos)};
-    if (move(s, stream, &rest)) {
-        finish(s, stream);
+    if (http2_http2_replies_move(s, stream, &rest)) {
+        http2_replies_finish(s, stream);
     } else {
         wait_for_room(s, stream, &rest);
     }
@@ -132,10 +134,10 @@ bool http2_replies_move(struct http2_server *s)
     size_t before = s->out.len;
     struct http2_stream *next;
     for (struct http2_stream *stream = TAILQ_FIRST(&s->waiting);
-         stream && has_room(s) && !s->is_over; stream = next) {
+         stream && http2_replies_has_room(s) && !s->is_over; stream = next) {
         next = TAILQ_NEXT(stream, waiting);
-        if (move(s, stream, &stream->rest)) {
-            finish(s, stream);
+        if (http2_http2_replies_move(s, stream, &stream->rest)) {
+            http2_replies_finish(s, stream);
         }
     }
     return s->out.len > before;

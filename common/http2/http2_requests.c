@@ -8,8 +8,8 @@
 /* ---- A request is whole ---- */
 
 /* The callback may answer, and so end the stream. */
-static void deliver(struct http2_server *s, struct http2_stream *stream, struct slice body,
-                    bool is_too_long)
+static void http2_requests_deliver(struct http2_server *s, struct http2_stream *stream,
+                                   struct slice body, bool is_too_long)
 {
     const struct http2_head *head = &stream->head;
     const struct http2_request request = {.stream = stream->id,
@@ -26,7 +26,7 @@ static void deliver(struct http2_server *s, struct http2_stream *stream, struct 
 }
 
 /* What the head borrows is the caller's from now on. */
-static char *take_head(struct http2_server *s, struct http2_stream *stream)
+static char *http2_requests_take_head(struct http2_server *s, struct http2_stream *stream)
 {
     char *text = stream->text;
     s->held -= stream->text_len;
@@ -39,10 +39,10 @@ static char *take_head(struct http2_server *s, struct http2_stream *stream)
 static void deliver_with_body(struct http2_server *s, struct http2_stream *stream, bool is_too_long)
 {
     struct buf body = stream->body; /* the stream may be gone after the call */
-    char *text = take_head(s, stream);
+    char *text = http2_requests_take_head(s, stream);
     s->held -= body.cap;
     buf_init(&stream->body, 0);
-    deliver(s, stream, buf_slice(&body), is_too_long);
+    http2_requests_deliver(s, stream, buf_slice(&body), is_too_long);
     buf_fini(&body);
     free(text);
 }
@@ -79,7 +79,8 @@ static void keep_head(struct http2_server *s, struct http2_stream *stream)
     (void)keep_slice(at, &head->content_type); /* the end is known */
 }
 
-static bool has_failed(struct http2_server *s, int32_t id, enum http2_head_result result)
+static bool http2_requests_has_failed(struct http2_server *s, int32_t id,
+                                      enum http2_head_result result)
 {
     switch (result) {
     case HTTP2_HEAD_FINE:
@@ -97,11 +98,12 @@ static bool has_failed(struct http2_server *s, int32_t id, enum http2_head_resul
     return true;
 }
 
-static void take_request(struct http2_server *s, int32_t id, struct slice block, bool ends_stream)
+static void http2_requests_take_request(struct http2_server *s, int32_t id, struct slice block,
+                                        bool ends_stream)
 {
     char text[HTTP2_HEADERS_MAX];
     struct http2_head head;
-    if (has_failed(s, id, http2_fields_request(s->fields, block, text, &head))) {
+    if (http2_requests_has_failed(s, id, http2_fields_request(s->fields, block, text, &head))) {
         return;
     }
     struct http2_stream *stream = http2_stream_open(s, id);
@@ -110,7 +112,7 @@ static void take_request(struct http2_server *s, int32_t id, struct slice block,
     if (is_length_wrong(stream)) {
         http2_stream_reset(s, id, HTTP2_PROTOCOL_ERROR);
     } else if (ends_stream || head.is_too_long) {
-        deliver(s, stream, slice_of(NULL, 0), false);
+        http2_requests_deliver(s, stream, slice_of(NULL, 0), false);
     } else {
         keep_head(s, stream);
     }
@@ -119,7 +121,7 @@ static void take_request(struct http2_server *s, int32_t id, struct slice block,
 static void take_trailers(struct http2_server *s, struct http2_stream *stream, struct slice block,
                           bool ends_stream)
 {
-    if (has_failed(s, stream->id, http2_fields_trailers(s->fields, block))) {
+    if (http2_requests_has_failed(s, stream->id, http2_fields_trailers(s->fields, block))) {
         return;
     }
     stream->is_ended = ends_stream;
@@ -134,12 +136,14 @@ static void take_trailers(struct http2_server *s, struct http2_stream *stream, s
 static void skip_block(struct http2_server *s, int32_t id, struct slice block,
                        enum http2_error error)
 {
-    if (!has_failed(s, id, http2_fields_skip(s->fields, block)) && error != HTTP2_NO_ERROR) {
+    if (!http2_requests_has_failed(s, id, http2_fields_skip(s->fields, block)) &&
+        error != HTTP2_NO_ERROR) {
         http2_stream_reset(s, id, error);
     }
 }
 
-static void take_block(struct http2_server *s, int32_t id, struct slice block, bool ends_stream)
+static void http2_requests_take_block(struct http2_server *s, int32_t id, struct slice block,
+                                      bool ends_stream)
 {
     struct http2_stream *stream = http2_stream_find(s, id);
     if (stream && stream->is_ended) {
@@ -155,13 +159,13 @@ static void take_block(struct http2_server *s, int32_t id, struct slice block, b
         if (s->stream_count >= HTTP2_STREAMS_MAX) {
             skip_block(s, id, block, HTTP2_REFUSED_STREAM);
         } else {
-            take_request(s, id, block, ends_stream);
+            http2_requests_take_request(s, id, block, ends_stream);
         }
     }
 }
 
 /* Takes padding, and the priority of HEADERS, off. False: they are longer than the frame. */
-static bool strip(const struct http2_frame *frame, struct slice *ret)
+static bool http2_requests_strip(const struct http2_frame *frame, struct slice *ret)
 {
     enum { PRIORITY_LEN = 5 };
     struct reader r = reader_of(frame->payload.ptr, frame->payload.len);
@@ -180,13 +184,13 @@ void http2_take_headers(struct http2_server *s, const struct http2_frame *frame)
 {
     struct slice block;
     bool is_known = frame->stream <= s->last_id;
-    if (frame->stream % 2 == 0 || !strip(frame, &block)) {
+    if (frame->stream % 2 == 0 || !http2_requests_strip(frame, &block)) {
         http2_fail(s, HTTP2_PROTOCOL_ERROR);
     } else if (is_known && !http2_stream_find(s, frame->stream) &&
                !http2_is_passed_over(s, frame->stream)) {
         http2_fail(s, HTTP2_PROTOCOL_ERROR);
     } else if (frame->flags & FLAG_END_HEADERS) {
-        take_block(s, frame->stream, block, frame->flags & FLAG_END_STREAM);
+        http2_requests_take_block(s, frame->stream, block, frame->flags & FLAG_END_STREAM);
     } else {
         s->block_stream = frame->stream;
         s->block_ends_stream = frame->flags & FLAG_END_STREAM;
@@ -202,7 +206,7 @@ void http2_take_continuation(struct http2_server *s, const struct http2_frame *f
         http2_fail(s, HTTP2_ENHANCE_YOUR_CALM);
     } else if (frame->flags & FLAG_END_HEADERS) {
         s->block_stream = 0;
-        take_block(s, frame->stream, buf_slice(&s->block), s->block_ends_stream);
+        http2_requests_take_block(s, frame->stream, buf_slice(&s->block), s->block_ends_stream);
         buf_fini(&s->block);
     }
 }
@@ -234,8 +238,8 @@ static void return_window(struct http2_server *s)
     }
 }
 
-static void take_body(struct http2_server *s, struct http2_stream *stream, struct slice data,
-                      bool ends_stream)
+static void http2_requests_take_body(struct http2_server *s, struct http2_stream *stream,
+                                     struct slice data, bool ends_stream)
 {
     stream->received += data.len;
     stream->is_ended = ends_stream;
@@ -244,8 +248,8 @@ static void take_body(struct http2_server *s, struct http2_stream *stream, struc
     } else if (stream->is_requested) {
         http2_stream_returns_credit(s, stream); /* of a request that was too long: not kept */
     } else if (ends_stream && stream->body.len == 0 && data.len <= HTTP2_BODY_MAX) {
-        char *text = take_head(s, stream);
-        deliver(s, stream, data, false); /* the usual case: nothing is copied */
+        char *text = http2_requests_take_head(s, stream);
+        http2_requests_deliver(s, stream, data, false); /* the usual case: nothing is copied */
         free(text);
     } else {
         size_t cap = stream->body.cap;
@@ -262,7 +266,8 @@ void http2_take_data(struct http2_server *s, const struct http2_frame *frame)
     struct slice data;
     size_t len = frame->payload.len;
     bool ends_stream = frame->flags & FLAG_END_STREAM;
-    if (frame->stream % 2 == 0 || frame->stream > s->last_id || !strip(frame, &data)) {
+    if (frame->stream % 2 == 0 || frame->stream > s->last_id ||
+        !http2_requests_strip(frame, &data)) {
         http2_fail(s, HTTP2_PROTOCOL_ERROR);
         return;
     }
@@ -287,7 +292,7 @@ void http2_take_data(struct http2_server *s, const struct http2_frame *frame)
     } else {
         stream->room -= len;
         stream->credit += len;
-        take_body(s, stream, data, ends_stream);
+        http2_requests_take_body(s, stream, data, ends_stream);
     }
     if (!s->is_over) {
         return_window(s);

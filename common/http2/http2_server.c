@@ -206,7 +206,7 @@ static void take_priority(struct http2_server *s, const struct http2_frame *fram
 
 /* ---- Frames ---- */
 
-static void take_control(struct http2_server *s, const struct http2_frame *frame)
+static void http2_server_take_control(struct http2_server *s, const struct http2_frame *frame)
 {
     http2_count_control(s);
     if (s->is_over) {
@@ -236,7 +236,7 @@ static void take_control(struct http2_server *s, const struct http2_frame *frame
     }
 }
 
-static void take_frame(struct http2_server *s, const struct http2_frame *frame)
+static void http2_server_take_frame(struct http2_server *s, const struct http2_frame *frame)
 {
     if (s->block_stream ? frame->type != FRAME_CONTINUATION || frame->stream != s->block_stream
                         : frame->type == FRAME_CONTINUATION) {
@@ -254,7 +254,7 @@ static void take_frame(struct http2_server *s, const struct http2_frame *frame)
         http2_take_data(s, frame);
         break;
     default:
-        take_control(s, frame);
+        http2_server_take_control(s, frame);
         break;
     }
 }
@@ -311,7 +311,7 @@ static const uint8_t *frame_header(const struct http2_server *s, const uint8_t *
 }
 
 /* All bytes of an unfinished frame: at most FRAME_HEADER + FRAME_MAX are kept. */
-static ssize_t keep(struct http2_server *s, const uint8_t *bytes, size_t len)
+static ssize_t http2_server_keep(struct http2_server *s, const uint8_t *bytes, size_t len)
 {
     buf_append(&s->in, bytes, len);
     return (ssize_t)len;
@@ -319,12 +319,12 @@ static ssize_t keep(struct http2_server *s, const uint8_t *bytes, size_t len)
 
 /* Takes the next frame, or the beginning of it that is there. 0: may_go_on has said no. -1: over.
  */
-static ssize_t take_some(struct http2_server *s, const uint8_t *bytes, size_t len)
+static ssize_t http2_server_take_some(struct http2_server *s, const uint8_t *bytes, size_t len)
 {
     uint8_t joined[FRAME_HEADER];
     size_t held = s->in.len;
     if (held + len < FRAME_HEADER) {
-        return keep(s, bytes, len);
+        return http2_server_keep(s, bytes, len);
     }
     const uint8_t *header = frame_header(s, bytes, joined);
     size_t payload_len = (size_t)header[0] << 16 | (size_t)header[1] << 8 | header[2];
@@ -333,7 +333,7 @@ static ssize_t take_some(struct http2_server *s, const uint8_t *bytes, size_t le
     }
     size_t n = FRAME_HEADER + payload_len - held;
     if (n > len) {
-        return keep(s, bytes, len);
+        return http2_server_keep(s, bytes, len);
     }
     if (is_of_request(header[3]) && !s->callbacks.may_go_on(s->callbacks.data)) {
         return 0;
@@ -347,7 +347,7 @@ static ssize_t take_some(struct http2_server *s, const uint8_t *bytes, size_t le
     }
     frame.payload = slice_of(bytes + FRAME_HEADER, payload_len);
     s->has_settings = true;
-    take_frame(s, &frame);
+    http2_server_take_frame(s, &frame);
     if (held) {
         buf_fini(&s->in);
     }
@@ -362,7 +362,7 @@ ssize_t http2_server_take(struct http2_server *s, const uint8_t *bytes, size_t l
             taken += take_preface(s, bytes + taken, len - taken);
             continue;
         }
-        ssize_t n = take_some(s, bytes + taken, len - taken);
+        ssize_t n = http2_server_take_some(s, bytes + taken, len - taken);
         if (n <= 0) {
             break;
         }

@@ -7,7 +7,7 @@
 enum { CAP_MIN = 4 };
 
 /* Where id is, or would be. */
-static size_t place_of(const struct http2_server *s, int32_t id)
+static size_t http2_streams_place_of(const struct http2_server *s, int32_t id)
 {
     size_t low = 0, high = s->stream_count;
     while (low < high) {
@@ -23,7 +23,7 @@ static size_t place_of(const struct http2_server *s, int32_t id)
 
 struct http2_stream *http2_stream_find(const struct http2_server *s, int32_t id)
 {
-    size_t place = place_of(s, id);
+    size_t place = http2_streams_place_of(s, id);
     return place < s->stream_count && s->streams[place]->id == id ? s->streams[place] : NULL;
 }
 
@@ -62,7 +62,7 @@ void http2_stream_close(struct http2_server *s, struct http2_stream *stream)
 {
     int32_t id = stream->id;
     bool is_due = stream->is_requested && !stream->is_replied;
-    size_t place = place_of(s, id);
+    size_t place = http2_streams_place_of(s, id);
     s->stream_count--;
     memmove(s->streams + place, s->streams + place + 1,
             (s->stream_count - place) * sizeof(s->streams[0]));

@@ -30,7 +30,7 @@ void event_stream_add(struct event_stream *stream, struct slice bytes)
 }
 
 /* Without its end, "\n" or "\r\n". */
-static bool next_line(struct event_stream *stream, struct slice *ret_line)
+static bool event_stream_next_line(struct event_stream *stream, struct slice *ret_line)
 {
     const struct buf *in = &stream->http.body;
     const char *bytes = (const char *)in->data;
@@ -48,7 +48,7 @@ static bool next_line(struct event_stream *stream, struct slice *ret_line)
     return true;
 }
 
-static int fail(struct event_stream *stream, struct err *err, const char *why)
+static int event_stream_fail(struct event_stream *stream, struct err *err, const char *why)
 {
     stream->has_failed = true;
     return err_set(err, ERR_PROTOCOL, "%s", why);
@@ -68,7 +68,7 @@ static int check_head(struct event_stream *stream, struct err *err)
     }
     return http_response_is_type(http, "text/event-stream")
                ? 0
-               : fail(stream, err, "its /live is no stream of events");
+               : event_stream_fail(stream, err, "its /live is no stream of events");
 }
 
 /* ---- Events ---- */
@@ -114,14 +114,14 @@ enum event_stream_result event_stream_next(struct event_stream *stream, struct s
         *err = stream->why;
         return EVENT_STREAM_FAILED;
     }
-    while (!stream->data.failed && next_line(stream, &line)) {
+    while (!stream->data.failed && event_stream_next_line(stream, &line)) {
         if (take_event_line(stream, line)) {
             *ret_data = buf_slice(&stream->data);
             return EVENT_STREAM_EVENT;
         }
     }
     if (stream->data.failed || stream->http.body.len - stream->pos > EVENT_STREAM_EVENT_MAX) {
-        (void)fail(stream, &stream->why, "an event of more than 1 MiB");
+        (void)event_stream_fail(stream, &stream->why, "an event of more than 1 MiB");
         *err = stream->why;
         return EVENT_STREAM_FAILED;
     }

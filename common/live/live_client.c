@@ -91,7 +91,7 @@ const char *live_client_why(const struct live_client *client)
 }
 
 /* Why is in client->why. */
-static void lose(struct live_client *client, int64_t now_ms)
+static void live_client_disconnect(struct live_client *client, int64_t now_ms)
 {
     hang_up(client);
     if (client->away_since_ms == 0) {
@@ -102,10 +102,10 @@ static void lose(struct live_client *client, int64_t now_ms)
 static void lose_by_errno(struct live_client *client, int64_t now_ms, int number)
 {
     err_set(&client->why, -number, "%s", err_code_text(-number));
-    lose(client, now_ms);
+    live_client_disconnect(client, now_ms);
 }
 
-static void dial(struct live_client *client, int64_t now_ms)
+static void live_client_connect(struct live_client *client, int64_t now_ms)
 {
     char host[ADDR_TEXT_MAX];
     client->tried_ms = now_ms;
@@ -127,7 +127,7 @@ static bool is_later(int number)
     return number == EAGAIN || number == EINTR || number == ENOTCONN;
 }
 
-static void ask(struct live_client *client, int64_t now_ms)
+static void live_client_ask(struct live_client *client, int64_t now_ms)
 {
     int number = 0;
     socklen_t len = sizeof(number);
@@ -144,7 +144,7 @@ static void ask(struct live_client *client, int64_t now_ms)
 }
 
 /* Whether there was anything. */
-static bool receive(struct live_client *client, int64_t now_ms)
+static bool live_client_receive(struct live_client *client, int64_t now_ms)
 {
     char bytes[EVENT_STREAM_CHUNK_MAX];
     ssize_t n = recv(client->fd, bytes, sizeof(bytes), 0);
@@ -155,21 +155,22 @@ static bool receive(struct live_client *client, int64_t now_ms)
     }
     if (n == 0) {
         err_set(&client->why, ERR_UNAVAILABLE, "it closed the connection");
-        lose(client, now_ms);
+        live_client_disconnect(client, now_ms);
     } else if (!is_later(errno)) {
         lose_by_errno(client, now_ms, errno);
     }
     return false;
 }
 
-static struct live_node *take(struct live_client *client, struct slice text, int64_t now_ms)
+static struct live_node *live_client_append_node(struct live_client *client, struct slice text,
+                                                 int64_t now_ms)
 {
     struct live_node *event = live_event_parse(text);
     if (event) {
         client->away_since_ms = 0;
     } else {
         err_set(&client->why, ERR_PROTOCOL, "an event that is no JSON object");
-        lose(client, now_ms);
+        live_client_disconnect(client, now_ms);
     }
     return event;
 }
@@ -178,25 +179,25 @@ struct live_node *live_client_step(struct live_client *client, int64_t now_ms)
 {
     struct slice text;
     if (client->fd < 0 && now_ms >= client->tried_ms + RETRY_MS) {
-        dial(client, now_ms);
+        live_client_connect(client, now_ms);
     }
     if (client->fd >= 0 && client->request.len > 0) {
-        ask(client, now_ms);
+        live_client_ask(client, now_ms);
     }
     for (int reads = 0; reads < READS_MAX && client->fd >= 0 && client->request.len == 0; reads++) {
         enum event_stream_result result = event_stream_next(&client->stream, &text, &client->why);
         if (result == EVENT_STREAM_EVENT) {
-            return take(client, text, now_ms);
+            return live_client_append_node(client, text, now_ms);
         }
         if (result == EVENT_STREAM_FAILED) {
-            lose(client, now_ms);
-        } else if (!receive(client, now_ms)) {
+            live_client_disconnect(client, now_ms);
+        } else if (!live_client_receive(client, now_ms)) {
             break;
         }
     }
     if (client->fd >= 0 && now_ms >= client->heard_ms + SILENCE_MAX_MS) {
         err_set(&client->why, ERR_TIMEOUT, "nothing came for %d s", SILENCE_MAX_MS / 1000);
-        lose(client, now_ms);
+        live_client_disconnect(client, now_ms);
     }
     return NULL;
 }

@@ -28,7 +28,7 @@ double live_model_total_rate(const struct live_model *model, const char *total)
     return live_model_rate_of(model, total_of(model->now, total), total_of(model->before, total));
 }
 
-static void remember(struct live_model *model, double rate)
+static void live_model_remember(struct live_model *model, double rate)
 {
     if (model->history_count == LIVE_HISTORY_MAX) {
         memmove(model->history, model->history + 1,
@@ -77,7 +77,7 @@ void live_model_take(struct live_model *model, struct live_node *event, const ch
     keep_past(model);
     double rate = live_model_total_rate(model, total);
     if (rate >= 0) {
-        remember(model, rate);
+        live_model_remember(model, rate);
     }
 }
 

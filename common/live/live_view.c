@@ -18,7 +18,7 @@ struct viewer {
     struct live_model model;
 };
 
-static bool draw(struct viewer *viewer, int64_t now_ms)
+static bool live_view_draw(struct viewer *viewer, int64_t now_ms)
 {
     struct screen screen;
     int64_t since_ms = live_client_away_since_ms(viewer->client);
@@ -39,7 +39,7 @@ static int timeout_ms(const struct viewer *viewer, int64_t now_ms)
 }
 
 /* True: there may be more. */
-static bool take_events(struct viewer *viewer, int64_t now_ms)
+static bool live_view_take_events(struct viewer *viewer, int64_t now_ms)
 {
     struct live_node *event = NULL;
     int taken = 0;
@@ -51,12 +51,12 @@ static bool take_events(struct viewer *viewer, int64_t now_ms)
 }
 
 /* False: somebody ends it. */
-static bool turn(struct viewer *viewer)
+static bool live_view_run_once(struct viewer *viewer)
 {
     short wanted;
     int64_t now_ms = clock_monotonic_ms();
-    bool has_more = take_events(viewer, now_ms);
-    if (!draw(viewer, now_ms)) {
+    bool has_more = live_view_take_events(viewer, now_ms);
+    if (!live_view_draw(viewer, now_ms)) {
         return false;
     }
     struct pollfd fds[] = {
@@ -85,7 +85,7 @@ int live_view_run(const struct live_view *view, struct err *err)
     }
     viewer.client = live_client_new(&view->server, clock_monotonic_ms());
     viewer.model.server = addr_format(live_client_server(viewer.client), server);
-    while (turn(&viewer)) {
+    while (live_view_run_once(&viewer)) {
     }
     live_client_free(viewer.client);
     live_model_fini(&viewer.model);

@@ -10,7 +10,8 @@ struct live_page {
     struct http_events *events;
 };
 
-static void on_page(void *data, const struct http_request *request, struct http_reply *reply)
+static void live_page_on_page(void *data, const struct http_request *request,
+                              struct http_reply *reply)
 {
     const struct live_page *live = data;
     page_reply(live->page, request, reply);
@@ -40,7 +41,7 @@ void live_page_free(struct live_page *live)
 
 void live_page_routes(struct live_page *live, struct http_route routes[LIVE_PAGE_ROUTES])
 {
-    routes[0] = (struct http_route){"/", on_page, live};
+    routes[0] = (struct http_route){"/", live_page_on_page, live};
     routes[1] = (struct http_route){"/live", on_live, live};
 }
 

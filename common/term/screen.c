@@ -43,7 +43,7 @@ static void put_cell(struct screen *screen, size_t row, size_t column, enum scre
 /* ---- Text ---- */
 
 /* The character at *text in UTF-8, which moves behind it; a byte that is none stands for itself. */
-static uint32_t next_character(const unsigned char **text, bool *ret_is_byte)
+static uint32_t screen_next_character(const unsigned char **text, bool *ret_is_byte)
 {
     const unsigned char *at = *text;
     unsigned more = *at < 0xc2 ? 0 : *at < 0xe0 ? 1 : *at < 0xf0 ? 2 : *at < 0xf5 ? 3 : 0;
@@ -62,13 +62,13 @@ static uint32_t next_character(const unsigned char **text, bool *ret_is_byte)
 }
 
 /* The cells of the text, at most TEXT_CELLS_MAX of them. */
-static size_t escape(const char *text, char cells[TEXT_CELLS_MAX + ESCAPE_MAX])
+static size_t screen_escape(const char *text, char cells[TEXT_CELLS_MAX + ESCAPE_MAX])
 {
     const unsigned char *at = (const unsigned char *)text;
     size_t len = 0;
     while (*at && len < TEXT_CELLS_MAX) {
         bool is_byte;
-        uint32_t value = next_character(&at, &is_byte);
+        uint32_t value = screen_next_character(&at, &is_byte);
         int n = value >= ' ' && value <= '~' ? snprintf(cells + len, ESCAPE_MAX, "%c", (int)value)
                 : is_byte ? snprintf(cells + len, ESCAPE_MAX, "\\x%02x", (unsigned)value)
                           : snprintf(cells + len, ESCAPE_MAX, "\\u{%x}", (unsigned)value);
@@ -80,14 +80,14 @@ static size_t escape(const char *text, char cells[TEXT_CELLS_MAX + ESCAPE_MAX])
 size_t screen_text_width(const char *text)
 {
     char cells[TEXT_CELLS_MAX + ESCAPE_MAX];
-    return escape(text, cells);
+    return screen_escape(text, cells);
 }
 
 size_t screen_put(struct screen *screen, size_t row, size_t column, size_t width,
                   enum screen_style style, const char *text)
 {
     char cells[TEXT_CELLS_MAX + ESCAPE_MAX];
-    size_t len = escape(text, cells);
+    size_t len = screen_escape(text, cells);
     size_t shown = len < width ? len : width;
     for (size_t i = 0; i < shown; i++) {
         put_cell(screen, row, column + i, style, (uint8_t)cells[i]);
@@ -107,7 +107,7 @@ void screen_fill(struct screen *screen, size_t row, enum screen_style style)
 
 /* ---- Bars ---- */
 
-static uint16_t bar(const struct screen *screen, double part)
+static uint16_t screen_bar(const struct screen *screen, double part)
 {
     static const char ascii[] = "._-=+*%#";
     int step = part >= 1 ? 7 : part > 0 ? (int)(part * 7 + 0.5) : 0;
@@ -121,7 +121,8 @@ void screen_put_bars(struct screen *screen, size_t row, size_t column, const dou
         peak = values[i] > peak ? values[i] : peak;
     }
     for (size_t i = 0; i < count; i++) {
-        uint16_t character = values[i] < 0 ? ' ' : bar(screen, peak > 0 ? values[i] / peak : 0);
+        uint16_t character =
+            values[i] < 0 ? ' ' : screen_bar(screen, peak > 0 ? values[i] / peak : 0);
         put_cell(screen, row, column + i, SCREEN_PLAIN, character);
     }
 }
@@ -150,7 +151,7 @@ static void append_style(struct buf *out, uint8_t style, bool has_colours)
     buf_append_str(out, colours[is_bold ? SCREEN_STRONG : is_plain ? SCREEN_PLAIN : style]);
 }
 
-static bool is_same(const struct screen_cell *a, const struct screen_cell *b)
+static bool screen_is_same(const struct screen_cell *a, const struct screen_cell *b)
 {
     return a->character == b->character && a->style == b->style;
 }
@@ -167,7 +168,7 @@ void screen_changes(const struct screen *before, const struct screen *now, bool 
     for (size_t i = 0; i < now->width * now->height; i++) {
         const struct screen_cell *cell = &now->cells[i];
         const struct screen_cell blank = {' ', SCREEN_PLAIN};
-        if (is_same(cell, is_known ? &before->cells[i] : &blank)) {
+        if (screen_is_same(cell, is_known ? &before->cells[i] : &blank)) {
             continue;
         }
         if (i != next || i % now->width == 0) {

@@ -53,7 +53,7 @@ static bool write_all(const char *bytes, size_t len)
 
 /* ---- Opening and closing ---- */
 
-static int check(struct err *err)
+static int terminal_check(struct err *err)
 {
     const char *name = getenv("TERM");
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
@@ -70,7 +70,7 @@ static int check(struct err *err)
 }
 
 /* Keys at once and without echo; Ctrl-C and Ctrl-Z stay signals. */
-static void take_over(struct terminal *terminal)
+static void terminal_take_over(struct terminal *terminal)
 {
     struct termios raw = terminal->before;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
@@ -84,7 +84,7 @@ static void take_over(struct terminal *terminal)
     terminal->is_shown = false;
 }
 
-static void give_back(const struct terminal *terminal)
+static void terminal_give_back(const struct terminal *terminal)
 {
     (void)write_all(leave, sizeof(leave) - 1); /* the terminal may be gone */
     (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal->before);
@@ -103,7 +103,7 @@ int terminal_open(struct terminal **ret_terminal, struct err *err)
 {
     struct terminal *terminal = xcalloc(1, sizeof(*terminal));
     sigset_t signals;
-    int r = check(err);
+    int r = terminal_check(err);
     view_signals(&signals);
     terminal->signal_fd = r == 0 ? signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
     if (r == 0 && (terminal->signal_fd < 0 || tcgetattr(STDIN_FILENO, &terminal->before) != 0 ||
@@ -120,7 +120,7 @@ int terminal_open(struct terminal **ret_terminal, struct err *err)
     const char *no_color = getenv("NO_COLOR");
     terminal->has_colours = !no_color || !*no_color; /* https://no-color.org */
     terminal->is_utf8 = setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    take_over(terminal);
+    terminal_take_over(terminal);
     *ret_terminal = terminal;
     return 0;
 }
@@ -128,7 +128,7 @@ int terminal_open(struct terminal **ret_terminal, struct err *err)
 void terminal_close(struct terminal *terminal)
 {
     if (terminal) {
-        give_back(terminal);
+        terminal_give_back(terminal);
         (void)close(terminal->signal_fd);
         if (terminal->is_shown) {
             screen_fini(&terminal->shown);
@@ -157,10 +157,10 @@ bool terminal_take_signal(struct terminal *terminal)
         return false;
     }
     if (info.ssi_signo == SIGTSTP) {
-        give_back(terminal);
+        terminal_give_back(terminal);
         (void)raise(SIGSTOP); /* returns when the shell lets it go on, with SIGCONT */
     } else if (info.ssi_signo == SIGCONT) {
-        take_over(terminal);
+        terminal_take_over(terminal);
     }
     return info.ssi_signo != SIGTSTP && info.ssi_signo != SIGCONT && info.ssi_signo != SIGWINCH;
 }

@@ -31,7 +31,7 @@ static int read_ca(SSL_CTX *context, const char *path, struct err *err)
 }
 
 /* Stamps first: a change during the read is picked up next time. */
-static int read_all(struct tls_client *client, struct err *err)
+static int tls_client_read_all(struct tls_client *client, struct err *err)
 {
     for (size_t i = 0; i < FILE_COUNT; i++) {
         client->stamps[i] = tls_file_stamp_of(client->paths[i]);
@@ -73,7 +73,7 @@ int tls_client_new(const struct tls_files *files, struct tls_client **ret, struc
     if (!client->paths[FILE_CERT][0] != !client->paths[FILE_KEY][0]) {
         rc = err_set(err, ERR_USAGE, "TLS: set both a certificate and its key, or neither");
     } else {
-        rc = read_all(client, err);
+        rc = tls_client_read_all(client, err);
     }
     if (rc != 0) {
         tls_client_free(client);
@@ -104,7 +104,7 @@ enum tls_refresh tls_client_refresh(struct tls_client *client, struct err *err)
     if (!is_changed) {
         return TLS_UNCHANGED;
     }
-    return read_all(client, err) == 0 ? TLS_READ_AGAIN : TLS_KEPT;
+    return tls_client_read_all(client, err) == 0 ? TLS_READ_AGAIN : TLS_READ_FAILED;
 }
 
 struct ssl_ctx_st *tls_client_context(const struct tls_client *client)

@@ -32,11 +32,11 @@ int tls_client_new(const struct tls_files *files, struct tls_client **ret,
                    struct err *err) MUST_CHECK;
 void tls_client_free(struct tls_client *client);
 
-enum tls_refresh { TLS_UNCHANGED, TLS_READ_AGAIN, TLS_KEPT };
+enum tls_refresh { TLS_UNCHANGED, TLS_READ_AGAIN, TLS_READ_FAILED };
 
-/* Rereads the files if one has changed; call it before each connection. TLS_KEPT: the new content
- * is unusable (err has the reason) and the old one stays in use; returned once per change of the
- * files. */
+/* Rereads the files if one has changed; call it before each connection. TLS_READ_FAILED: the new
+ * content is unusable (err has the reason) and the old one stays in use; returned once per change
+ * of the files. */
 enum tls_refresh tls_client_refresh(struct tls_client *client, struct err *err);
 
 /* For new connections; borrowed. Each connection keeps the one it started with. */

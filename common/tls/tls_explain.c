@@ -23,7 +23,7 @@ static void append_printable(struct buf *out, const void *bytes, int len)
     }
 }
 
-static void append_name(struct buf *out, const GENERAL_NAME *name)
+static void tls_explain_append_name(struct buf *out, const GENERAL_NAME *name)
 {
     int type;
     const ASN1_STRING *value = GENERAL_NAME_get0_value(name, &type);
@@ -49,7 +49,7 @@ static const char *names_of(X509 *certificate, struct buf *out)
 {
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
     for (int i = 0; i < sk_GENERAL_NAME_num(names) && out->len < NAMES_MAX; i++) {
-        append_name(out, sk_GENERAL_NAME_value(names, i));
+        tls_explain_append_name(out, sk_GENERAL_NAME_value(names, i));
     }
     GENERAL_NAMES_free(names);
     if (out->len == 0) {
@@ -59,7 +59,7 @@ static const char *names_of(X509 *certificate, struct buf *out)
 }
 
 /* "2026-01-02T03:04:05Z" */
-static const char *time_text(const ASN1_TIME *when, char out[64])
+static const char *tls_explain_time_text(const ASN1_TIME *when, char out[64])
 {
     struct tm tm;
     if (!ASN1_TIME_to_tm(when, &tm) || strftime(out, 64, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0) {
@@ -99,11 +99,11 @@ int tls_explain_certificate(struct x509_store_ctx_st *verification, const char *
         break;
     case X509_V_ERR_CERT_HAS_EXPIRED:
         err_set(err, ERR_REFUSED, "TLS: %s expired at %s", whose,
-                time_text(X509_get0_notAfter(certificate), when));
+                tls_explain_time_text(X509_get0_notAfter(certificate), when));
         break;
     case X509_V_ERR_CERT_NOT_YET_VALID:
         err_set(err, ERR_REFUSED, "TLS: %s is not valid before %s", whose,
-                time_text(X509_get0_notBefore(certificate), when));
+                tls_explain_time_text(X509_get0_notBefore(certificate), when));
         break;
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
@@ -126,11 +126,11 @@ int tls_explain_dates(const struct x509_st *certificate, struct err *err)
     char when[64];
     if (X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) { /* 0: no time */
         return err_set(err, ERR_REFUSED, "TLS: the server's certificate expired at %s",
-                       time_text(X509_get0_notAfter(certificate), when));
+                       tls_explain_time_text(X509_get0_notAfter(certificate), when));
     }
     if (X509_cmp_current_time(X509_get0_notBefore(certificate)) >= 0) {
         return err_set(err, ERR_REFUSED, "TLS: the server's certificate is not valid before %s",
-                       time_text(X509_get0_notBefore(certificate), when));
+                       tls_explain_time_text(X509_get0_notBefore(certificate), when));
     }
     return 0;
 }
@@ -151,7 +151,7 @@ static int explain_refused_client(const SSL *ssl, const struct tls_client *clien
     if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0) {
         return err_set(err, ERR_REFUSED,
                        "TLS: the server refuses our certificate `%s`, which expired at %s", file,
-                       time_text(X509_get0_notAfter(own), when));
+                       tls_explain_time_text(X509_get0_notAfter(own), when));
     }
     return err_set(err, ERR_REFUSED, "TLS: the server refuses our certificate `%s`: %s", file, why);
 }
@@ -169,7 +169,7 @@ int tls_explain_loss(const struct ssl_st *ssl, const struct tls_client *client, 
 }
 
 /* On the server. Clients that refuse us send an alert, which is an error with its name. */
-static int explain_client(int code, const char *why, struct err *err)
+static int tls_explain_client(int code, const char *why, struct err *err)
 {
     switch (code) {
     case SSL_R_WRONG_VERSION_NUMBER:
@@ -210,7 +210,7 @@ int tls_explain_failure(const struct ssl_st *ssl, const struct tls_client *clien
     int code = ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0;
     ERR_clear_error();
     if (!client) {
-        return explain_client(code, why, err);
+        return tls_explain_client(code, why, err);
     }
     switch (code) {
     case SSL_R_WRONG_VERSION_NUMBER:

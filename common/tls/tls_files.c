@@ -78,7 +78,7 @@ int tls_files_read_ca(struct ssl_ctx_st *context, const char *role, const char *
 }
 
 /* Instead of prompting on the terminal. */
-static int no_passphrase(char *out, int size, int is_writing, void *data)
+static int tls_files_no_passphrase(char *out, int size, int is_writing, void *data)
 {
     (void)out;
     (void)size;
@@ -87,10 +87,10 @@ static int no_passphrase(char *out, int size, int is_writing, void *data)
     return -1;
 }
 
-static int read_key(SSL_CTX *context, const char *path, struct err *err)
+static int tls_files_read_key(SSL_CTX *context, const char *path, struct err *err)
 {
     bool is_encrypted = false;
-    SSL_CTX_set_default_passwd_cb(context, no_passphrase);
+    SSL_CTX_set_default_passwd_cb(context, tls_files_no_passphrase);
     SSL_CTX_set_default_passwd_cb_userdata(context, &is_encrypted);
     int rc = check_readable("key", path, err);
     if (rc == 0 && SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) != 1) {
@@ -115,7 +115,7 @@ int tls_files_read_pair(struct ssl_ctx_st *context, const char *cert, const char
     }
     if (rc == 0) {
         /* A key that does not match is rejected here. */
-        rc = read_key(context, key, err);
+        rc = tls_files_read_key(context, key, err);
     }
     if (rc == 0 && SSL_CTX_check_private_key(context) != 1) {
         rc = tls_file_malformed("key", key, err);

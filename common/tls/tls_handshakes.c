@@ -33,14 +33,14 @@ struct tls_handshakes {
 };
 
 /* With the lock. The next client's first job; NULL: none waits. */
-static struct tls_handshake_job *dequeue(struct tls_handshakes *pool)
+static struct tls_handshake_job *tls_handshakes_dequeue(struct tls_handshakes *pool)
 {
     return (struct tls_handshake_job *)(void *)fair_queue_pop(&pool->queue); /* first member */
 }
 
 /* ---- The threads ---- */
 
-static void step(struct tls_handshake_job *job)
+static void tls_handshakes_step(struct tls_handshake_job *job)
 {
     job->err.code = 0;
     job->want = TLS_WANT_READ;
@@ -69,7 +69,7 @@ static bool must_tell(struct tls_handshakes *pool, int64_t now_us, int64_t step_
             now_us - pool->untold_at_us + step_us > TLS_TOGETHER_US);
 }
 
-static void tell(struct tls_handshakes *pool)
+static void tls_handshakes_wake_owner(struct tls_handshakes *pool)
 {
     pool->untold = 0;
     (void)pthread_mutex_unlock(&pool->lock); /* as below */
@@ -79,8 +79,9 @@ static void tell(struct tls_handshakes *pool)
 
 /* Gives back the last job (NULL: none), which took so long, and returns the next one; NULL: the
  * thread ends. */
-static struct tls_handshake_job *exchange(struct tls_handshakes *pool,
-                                          struct tls_handshake_job *last, int64_t begun_us)
+static struct tls_handshake_job *tls_handshakes_exchange(struct tls_handshakes *pool,
+                                                         struct tls_handshake_job *last,
+                                                         int64_t begun_us)
 {
     struct tls_handshake_job *next = NULL;
     int64_t now_us = clock_monotonic_us();
@@ -90,8 +91,9 @@ static struct tls_handshake_job *exchange(struct tls_handshakes *pool,
     }
     while (!pool->is_stopping && !next) {
         if (must_tell(pool, now_us, now_us - begun_us)) {
-            tell(pool); /* without the lock for a moment: all is looked at again */
-        } else if (!(next = dequeue(pool))) {
+            tls_handshakes_wake_owner(
+                pool); /* without the lock for a moment: all is looked at again */
+        } else if (!(next = tls_handshakes_dequeue(pool))) {
             (void)pthread_cond_wait(&pool->pushed, &pool->lock); /* cannot fail: it is held */
         }
     }
@@ -99,7 +101,7 @@ static struct tls_handshake_job *exchange(struct tls_handshakes *pool,
     return next;
 }
 
-static void *run(void *data)
+static void *tls_handshakes_run(void *data)
 {
     struct tls_handshakes *pool = data;
     struct tls_handshake_job *job = NULL;
@@ -107,9 +109,9 @@ static void *run(void *data)
     low_priority_thread(NICE);
     privileges_drop_thread();
     (void)pthread_setname_np(pthread_self(), "handshake"); /* for top and gdb only */
-    while ((job = exchange(pool, job, begun_us))) {
+    while ((job = tls_handshakes_exchange(pool, job, begun_us))) {
         begun_us = clock_monotonic_us();
-        step(job);
+        tls_handshakes_step(job);
     }
     return NULL;
 }
@@ -136,7 +138,7 @@ unsigned tls_handshakes_threads(const struct tls_handshakes *pool)
 int tls_handshakes_start(struct tls_handshakes *pool, struct err *err)
 {
     while (pool->started < pool->config.threads) {
-        int r = -pthread_create(&pool->threads[pool->started], NULL, run, pool);
+        int r = -pthread_create(&pool->threads[pool->started], NULL, tls_handshakes_run, pool);
         if (r < 0) {
             tls_handshakes_stop(pool);
             return err_set(err, r, "start the threads of TLS handshakes: %s", err_code_text(r));
@@ -157,7 +159,7 @@ void tls_handshakes_stop(struct tls_handshakes *pool)
         (void)pthread_join(pool->threads[--pool->started], NULL); /* cannot fail for ours */
     }
     (void)pthread_mutex_lock(&pool->lock);
-    while ((job = dequeue(pool))) {
+    while ((job = tls_handshakes_dequeue(pool))) {
         TAILQ_INSERT_TAIL(&pool->finished, job, entry);
     }
     (void)pthread_mutex_unlock(&pool->lock);

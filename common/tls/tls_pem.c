@@ -18,7 +18,7 @@ static BIO *open_text(const char *pem)
 }
 
 /* OpenSSL's reason; clears its queue for the next call. */
-static int malformed(struct err *err, const char *what)
+static int tls_pem_malformed(struct err *err, const char *what)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_error());
     err_set(err, ERR_SYNTAX, "expected %s as PEM text (%s)", what, reason ? reason : "none found");
@@ -36,16 +36,17 @@ static X509 *read_certificate(const char *pem)
 }
 
 /* Instead of prompting on the terminal. */
-static int no_passphrase(char *out UNUSED, int size UNUSED, int is_writing UNUSED, void *data)
+static int tls_pem_no_passphrase(char *out UNUSED, int size UNUSED, int is_writing UNUSED,
+                                 void *data)
 {
     *(bool *)data = true;
     return -1;
 }
 
-static EVP_PKEY *read_key(const char *pem, bool *ret_is_encrypted)
+static EVP_PKEY *tls_pem_read_key(const char *pem, bool *ret_is_encrypted)
 {
     BIO *bio = open_text(pem);
-    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, ret_is_encrypted);
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, tls_pem_no_passphrase, ret_is_encrypted);
     BIO_free(bio);
     return key;
 }
@@ -54,7 +55,7 @@ int tls_pem_check_certificates(const char *pem, struct err *err)
 {
     X509 *certificate = read_certificate(pem);
     if (!certificate) {
-        return malformed(err, "a certificate");
+        return tls_pem_malformed(err, "a certificate");
     }
     X509_free(certificate);
     return 0;
@@ -63,14 +64,14 @@ int tls_pem_check_certificates(const char *pem, struct err *err)
 int tls_pem_check_key(const char *pem, struct err *err)
 {
     bool is_encrypted = false;
-    EVP_PKEY *key = read_key(pem, &is_encrypted);
+    EVP_PKEY *key = tls_pem_read_key(pem, &is_encrypted);
     if (is_encrypted) {
         ERR_clear_error();
         EVP_PKEY_free(key);
         return err_set(err, ERR_SYNTAX, "encrypted; expected a private key without a passphrase");
     }
     if (!key) {
-        return malformed(err, "a private key");
+        return tls_pem_malformed(err, "a private key");
     }
     EVP_PKEY_free(key);
     return 0;
@@ -80,7 +81,7 @@ int tls_pem_check_pair(const char *certificates, const char *key_text, struct er
 {
     bool is_encrypted = false;
     X509 *certificate = read_certificate(certificates);
-    EVP_PKEY *key = read_key(key_text, &is_encrypted);
+    EVP_PKEY *key = tls_pem_read_key(key_text, &is_encrypted);
     bool fits = certificate && key && X509_check_private_key(certificate, key) == 1;
     ERR_clear_error();
     X509_free(certificate);

@@ -114,7 +114,7 @@ static SSL_CTX *context_new(struct tls_server *server)
     return context;
 }
 
-static int64_t end_of(X509 *certificate, int64_t earliest_s)
+static int64_t tls_server_end_of(X509 *certificate, int64_t earliest_s)
 {
     struct tm tm;
     if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &tm) != 1) {
@@ -127,16 +127,16 @@ static int64_t end_of(X509 *certificate, int64_t earliest_s)
 static int64_t chain_end_s(SSL_CTX *context)
 {
     STACK_OF(X509) *chain = NULL;
-    int64_t end_s = end_of(SSL_CTX_get0_certificate(context), INT64_MAX);
+    int64_t end_s = tls_server_end_of(SSL_CTX_get0_certificate(context), INT64_MAX);
     (void)SSL_CTX_get0_chain_certs(context, &chain); /* always 1 */
     for (int i = 0; i < sk_X509_num(chain); i++) {
-        end_s = end_of(sk_X509_value(chain, i), end_s);
+        end_s = tls_server_end_of(sk_X509_value(chain, i), end_s);
     }
     return end_s;
 }
 
 /* Takes the context over. */
-static void use(struct tls_server *server, SSL_CTX *context)
+static void tls_server_adopt_context(struct tls_server *server, SSL_CTX *context)
 {
     (void)pthread_mutex_lock(&server->lock); /* cannot fail: a plain mutex, not held */
     SSL_CTX *old = server->context;
@@ -147,7 +147,7 @@ static void use(struct tls_server *server, SSL_CTX *context)
 }
 
 /* Stamps first: a change during the read is picked up next time. */
-static int read_all(struct tls_server *server, struct err *err)
+static int tls_server_read_all(struct tls_server *server, struct err *err)
 {
     struct tls_ticket_keys keys = {.count = 0};
     for (size_t i = 0; i < FILE_COUNT; i++) {
@@ -170,7 +170,7 @@ static int read_all(struct tls_server *server, struct err *err)
         tls_tickets_set(server->tickets, &keys);
         tls_ticket_keys_wipe(&keys);
     }
-    use(server, context);
+    tls_server_adopt_context(server, context);
     return 0;
 }
 
@@ -191,7 +191,7 @@ int tls_server_new(const struct tls_server_files *files, struct tls_server **ret
     if (!server->paths[FILE_CERT][0] || !server->paths[FILE_KEY][0]) {
         rc = err_set(err, ERR_USAGE, "TLS: set both a certificate and its key");
     } else {
-        rc = read_all(server, err);
+        rc = tls_server_read_all(server, err);
     }
     if (rc != 0) {
         tls_server_free(server);
@@ -235,7 +235,7 @@ int tls_server_refresh(struct tls_server *server, struct err *err)
     if (!is_changed) {
         return TLS_UNCHANGED;
     }
-    return read_all(server, err) == 0 ? TLS_READ_AGAIN : TLS_KEPT;
+    return tls_server_read_all(server, err) == 0 ? TLS_READ_AGAIN : TLS_READ_FAILED;
 }
 
 struct ssl_ctx_st *tls_server_hold(struct tls_server *server)

@@ -43,8 +43,8 @@ int tls_server_new(const struct tls_server_files *files, struct tls_server **ret
 void tls_server_free(struct tls_server *server); /* NULL is fine */
 
 /* enum tls_refresh of tls_client.h: looks whether a file has changed, and reads all of them then.
- * TLS_KEPT: unusable, err has the reason, once per change; the old ones stay in force. Also renews
- * a ticket key that was made here. Every few seconds. */
+ * TLS_READ_FAILED: unusable, err has the reason, once per change; the old ones stay in force. Also
+ * renews a ticket key that was made here. Every few seconds. */
 int tls_server_refresh(struct tls_server *server, struct err *err);
 
 /* The context for new sessions; the caller gives it back (SSL_CTX_free counts). Any thread. */

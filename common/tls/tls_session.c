@@ -93,7 +93,7 @@ int tls_session_select_protocol(SSL *ssl, const unsigned char **ret_protocol,
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static bool is_in_list(struct slice protocol, const char *list)
+static bool tls_session_is_in_list(struct slice protocol, const char *list)
 {
     for (const char *at = list; *at; at += strspn(at, " ")) {
         struct slice one = slice_of(at, strcspn(at, " "));
@@ -111,7 +111,8 @@ static bool take_protocol(struct tls_session *session)
     const unsigned char *protocol;
     unsigned len;
     SSL_get0_alpn_selected(session->ssl, &protocol, &len);
-    if (len > 0 && !is_in_list(slice_of(protocol, len), session->handshake->protocols)) {
+    if (len > 0 &&
+        !tls_session_is_in_list(slice_of(protocol, len), session->handshake->protocols)) {
         return false;
     }
     if (len > 0) {
@@ -137,8 +138,8 @@ int tls_session_on_verify(int is_good, X509_STORE_CTX *verification)
 }
 
 /* Counts what is no data, once the handshake is over: see CONTROL_MESSAGES_MAX. */
-static void on_message(int is_ours, int version, int type, const void *bytes, size_t len, SSL *ssl,
-                       void *data)
+static void tls_session_on_message(int is_ours, int version, int type, const void *bytes,
+                                   size_t len, SSL *ssl, void *data)
 {
     struct tls_session *session = data;
     (void)is_ours;
@@ -166,7 +167,7 @@ static struct tls_session *session_new(SSL_CTX *context, int fd, const char *pro
         xalloc_out_of_memory();
     }
     SSL_set_app_data(session->ssl, session);
-    SSL_set_msg_callback(session->ssl, on_message);
+    SSL_set_msg_callback(session->ssl, tls_session_on_message);
     SSL_set_msg_callback_arg(session->ssl, session);
     return session;
 }
@@ -224,8 +225,8 @@ static void expect_name(SSL *ssl, char *name)
 
 /* A resumed session is not verified again: so it is good only for the trust and the name that it
  * was verified with. */
-static void resume(SSL *ssl, const struct tls_client *client, const char *name,
-                   SSL_SESSION *resumed)
+static void tls_session_resume(SSL *ssl, const struct tls_client *client, const char *name,
+                               SSL_SESSION *resumed)
 {
     unsigned char id[EVP_MAX_MD_SIZE];
     unsigned len;
@@ -269,14 +270,14 @@ struct tls_session *tls_session_connect(const struct tls_client *client, int fd,
     } else {
         SSL_set_verify(session->ssl, SSL_VERIFY_NONE, NULL); /* finish_handshake checks the dates */
     }
-    resume(session->ssl, client, name ? handshake->server_name : "", resumed);
+    tls_session_resume(session->ssl, client, name ? handshake->server_name : "", resumed);
     return session;
 }
 
 /* ---- Outcomes ---- */
 
 /* Keeps the first one. */
-static void fail(struct tls_session *session, int error, const struct err *err)
+static void tls_session_fail(struct tls_session *session, int error, const struct err *err)
 {
     if (!session->failure) {
         session->failure = xmalloc(sizeof(*session->failure));
@@ -286,7 +287,7 @@ static void fail(struct tls_session *session, int error, const struct err *err)
 }
 
 /* An SSL_ERROR_SSL. */
-static void explain(struct tls_session *session)
+static void tls_session_explain(struct tls_session *session)
 {
     const struct handshake *handshake = session->handshake;
     struct err err;
@@ -298,22 +299,22 @@ static void explain(struct tls_session *session)
     if (session->has_read) {
         err.code = ERR_UNAVAILABLE;
     }
-    fail(session, EPROTO, &err);
+    tls_session_fail(session, EPROTO, &err);
 }
 
 /* The peer has closed its side, or the connection is gone: error 0 or an errno. */
-static void lose(struct tls_session *session, int error)
+static void tls_session_drop(struct tls_session *session, int error)
 {
     struct err err;
     if (session->is_abused) {
         err_set(&err, ERR_REFUSED, "TLS: the peer sends more than %d messages that are no data",
                 CONTROL_MESSAGES_MAX);
-        fail(session, EPROTO, &err);
+        tls_session_fail(session, EPROTO, &err);
     } else if (error || session->handshake) {
         /* Or OpenSSL would no longer resume the session. */
         SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         tls_explain_loss(session->ssl, session->client, error, &err);
-        fail(session, error ? error : ECONNRESET, &err);
+        tls_session_fail(session, error ? error : ECONNRESET, &err);
     } else {
         session->is_ended = true;
     }
@@ -333,13 +334,13 @@ static enum tls_want take_outcome(struct tls_session *session, int rc)
         want = TLS_WANT_WRITE;
         break;
     case SSL_ERROR_ZERO_RETURN:
-        lose(session, 0);
+        tls_session_drop(session, 0);
         break;
     case SSL_ERROR_SYSCALL:
-        lose(session, error);
+        tls_session_drop(session, error);
         break;
     default:
-        explain(session);
+        tls_session_explain(session);
     }
     ERR_clear_error();
     return want;
@@ -353,12 +354,12 @@ static void finish_handshake(struct tls_session *session)
     bool has_name = session->handshake->server_name;
     if (session->client && !has_name &&
         tls_explain_dates(SSL_get0_peer_certificate(session->ssl), &err) < 0) {
-        fail(session, EPROTO, &err);
+        tls_session_fail(session, EPROTO, &err);
         return;
     }
     if (!take_protocol(session)) {
         err_set(&err, ERR_REFUSED, "TLS: the server selected a protocol that was not offered");
-        fail(session, EPROTO, &err);
+        tls_session_fail(session, EPROTO, &err);
         return;
     }
     handshake_free(STEAL(session->handshake));

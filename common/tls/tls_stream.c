@@ -28,7 +28,7 @@ void tls_stream_free(struct tls_stream *stream)
     }
 }
 
-static int ended(const struct tls_stream *stream, struct err *err)
+static int tls_stream_ended(const struct tls_stream *stream, struct err *err)
 {
     return err_set(err, stream->end.code, "%s", stream->end.msg);
 }
@@ -48,7 +48,7 @@ int tls_stream_handshake(struct tls_stream *stream, enum tls_wait *ret_wait, str
         err_set(&stream->end, ERR_REFUSED, "TLS: the server does not speak HTTP/2 (ALPN h2)");
     }
     *ret_wait = wait_of(want);
-    return stream->end.code ? ended(stream, err) : 0;
+    return stream->end.code ? tls_stream_ended(stream, err) : 0;
 }
 
 ssize_t tls_stream_read(struct tls_stream *stream, void *out, size_t size, struct err *err)
@@ -67,13 +67,13 @@ ssize_t tls_stream_read(struct tls_stream *stream, void *out, size_t size, struc
     } else if (!stream->end.code) {
         stream->end = *tls_session_failure(stream->session);
     }
-    return ended(stream, err);
+    return tls_stream_ended(stream, err);
 }
 
 ssize_t tls_stream_write(struct tls_stream *stream, struct slice bytes, struct err *err)
 {
     if (stream->end.code) {
-        return ended(stream, err);
+        return tls_stream_ended(stream, err);
     }
     ssize_t n = tls_session_send(stream->session, bytes.ptr, bytes.len);
     if (n >= 0) {

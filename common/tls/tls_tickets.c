@@ -31,7 +31,7 @@ struct tls_tickets {
 
 /* ---- The file ---- */
 
-static bool is_blank(char c)
+static bool tls_tickets_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
@@ -62,28 +62,28 @@ static bool parse_key(struct slice line, struct tls_ticket_key *ret_key)
 }
 
 /* The next line, without its end and the blanks around it; moves *at behind it. */
-static struct slice next_line(struct slice text, size_t *at)
+static struct slice tls_tickets_next_line(struct slice text, size_t *at)
 {
     const char *start = text.ptr + *at;
     const char *end = memchr(start, '\n', text.len - *at);
     size_t len = end ? (size_t)(end - start) : text.len - *at;
     *at += len + (end ? 1 : 0);
-    while (len > 0 && is_blank(start[len - 1])) {
+    while (len > 0 && tls_tickets_is_blank(start[len - 1])) {
         len--;
     }
-    while (len > 0 && is_blank(*start)) {
+    while (len > 0 && tls_tickets_is_blank(*start)) {
         start++;
         len--;
     }
     return slice_of(start, len);
 }
 
-static int parse_keys(struct slice text, const char *path, struct tls_ticket_keys *keys,
-                      struct err *err)
+static int tls_tickets_parse_keys(struct slice text, const char *path, struct tls_ticket_keys *keys,
+                                  struct err *err)
 {
     size_t at = 0;
     for (unsigned number = 1; at < text.len; number++) {
-        struct slice line = next_line(text, &at);
+        struct slice line = tls_tickets_next_line(text, &at);
         if (line.len == 0 || line.ptr[0] == '#') {
             continue;
         }
@@ -107,7 +107,7 @@ static int parse_keys(struct slice text, const char *path, struct tls_ticket_key
 }
 
 /* Without stdio, whose buffers would keep the keys. */
-static ssize_t read_text(const char *path, char *out, size_t size)
+static ssize_t tls_tickets_read_text(const char *path, char *out, size_t size)
 {
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t used = 0;
@@ -123,7 +123,7 @@ int tls_ticket_keys_read(const char *path, struct tls_ticket_keys *ret_keys, str
 {
     char text[FILE_MAX + 1];
     struct tls_ticket_keys keys = {.count = 0};
-    ssize_t len = read_text(path, text, sizeof(text));
+    ssize_t len = tls_tickets_read_text(path, text, sizeof(text));
     int rc;
     if (len < 0) {
         rc =
@@ -132,7 +132,7 @@ int tls_ticket_keys_read(const char *path, struct tls_ticket_keys *ret_keys, str
         rc =
             err_set(err, ERR_SYNTAX, "TLS: ticket keys `%s`: longer than %d bytes", path, FILE_MAX);
     } else {
-        rc = parse_keys(slice_of(text, (size_t)len), path, &keys, err);
+        rc = tls_tickets_parse_keys(slice_of(text, (size_t)len), path, &keys, err);
     }
     if (rc == 0) {
         *ret_keys = keys;
@@ -150,7 +150,7 @@ void tls_ticket_keys_wipe(struct tls_ticket_keys *keys)
 /* ---- The set ---- */
 
 /* Straight into its place: no copy stays on the stack. */
-static void make_key(struct tls_ticket_key *key)
+static void tls_tickets_make_key(struct tls_ticket_key *key)
 {
     if (RAND_bytes((unsigned char *)key, sizeof(*key)) != 1) {
         xalloc_out_of_memory(); /* the kernel has always some */
@@ -166,7 +166,7 @@ struct tls_tickets *tls_tickets_new(void)
         xalloc_out_of_memory(); /* every provider has it */
     }
     (void)pthread_mutex_init(&tickets->lock, NULL); /* cannot fail without attributes */
-    make_key(&tickets->keys.items[0]);
+    tls_tickets_make_key(&tickets->keys.items[0]);
     tickets->keys.count = 1;
     return tickets;
 }
@@ -193,14 +193,14 @@ void tls_tickets_renew(struct tls_tickets *tickets)
 {
     (void)pthread_mutex_lock(&tickets->lock); /* as above */
     tickets->keys.items[1] = tickets->keys.items[0];
-    make_key(&tickets->keys.items[0]);
+    tls_tickets_make_key(&tickets->keys.items[0]);
     tickets->keys.count = 2;
     (void)pthread_mutex_unlock(&tickets->lock);
 }
 
 /* Its index, or -1. name NULL: the one that makes tickets. */
-static int find_key(struct tls_tickets *tickets, const uint8_t *name,
-                    struct tls_ticket_key *ret_key)
+static int tls_tickets_find_key(struct tls_tickets *tickets, const uint8_t *name,
+                                struct tls_ticket_key *ret_key)
 {
     int found = -1;
     (void)pthread_mutex_lock(&tickets->lock); /* as above */
@@ -257,7 +257,7 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 {
     struct tls_tickets *tickets = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), context_index);
     struct tls_ticket_key key;
-    int index = find_key(tickets, is_new ? NULL : name, &key);
+    int index = tls_tickets_find_key(tickets, is_new ? NULL : name, &key);
     if (index < 0) {
         return 0;
     }

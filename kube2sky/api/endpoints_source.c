@@ -34,7 +34,7 @@ const struct kube_resource *endpoints_source_instead(enum endpoints_mode mode,
         return NULL;
     }
     if (mode == ENDPOINTS_AUTO) {
-        bool is_outage = refusal->listed == slices && refusal->lasts_ms < refusal->patience_ms;
+        bool is_outage = refusal->listed == slices && refusal->lasts_ms < refusal->timeout_ms;
         return is_outage ? NULL : kube_resource_of(KUBE_ENDPOINTS);
     }
     return mode == ENDPOINTS_SLICES && endpoints_source_is_absence(refusal->status)

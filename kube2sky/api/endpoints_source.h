@@ -45,7 +45,7 @@ struct endpoints_refusal {
     int status;                           /* HTTP */
     const struct kube_resource *listed;   /* the one last listed completely; NULL: none */
     int64_t lasts_ms;                     /* since the first such refusal in a row */
-    int64_t patience_ms;                  /* how long it counts as an outage */
+    int64_t timeout_ms;                   /* how long it counts as an outage */
 };
 
 /* Constants. The resource to list first, and the one to fall back to. NULL: no fallback, the status

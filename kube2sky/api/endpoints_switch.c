@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "kube2sky/api/endpoints_trial_internal.h"
+#include "kube2sky/api/endpoints_probe_internal.h"
 
 struct endpoints_switch {
     struct endpoints_switch_config config;
@@ -14,7 +14,7 @@ struct endpoints_switch {
     bool is_watching;                   /* its watches have not ended */
     bool is_settled;
 
-    struct endpoints_trial *trial; /* NULL: none runs */
+    struct endpoints_probe *probe; /* NULL: none runs */
     bool is_asked;                 /* the trial comes before a list */
     bool is_due;                   /* one begins when all is watched */
     ev_timer minute;               /* to the next trial, or until the source is settled */
@@ -35,7 +35,7 @@ static bool is_second_choice(const struct endpoints_switch *s)
     return endpoints_source_is_second_choice(mode_of(s), s->listed);
 }
 
-static void settle(struct endpoints_switch *s, bool is_settled)
+static void endpoints_switch_settle(struct endpoints_switch *s, bool is_settled)
 {
     s->is_settled = is_settled;
     s->config.reflector->settled(s->config.reflector->data, is_settled);
@@ -47,28 +47,28 @@ static void wait_a_minute(struct endpoints_switch *s)
 {
     struct ev_loop *loop = s->config.reflector->loop;
     ev_timer_stop(loop, &s->minute);
-    ev_timer_set(&s->minute, (double)s->config.timing->trial_ms / 1000, 0);
+    ev_timer_set(&s->minute, (double)s->config.timing->probe_ms / 1000, 0);
     ev_timer_start(loop, &s->minute);
 }
 
-static void stop_trial(struct endpoints_switch *s)
+static void stop_probe(struct endpoints_switch *s)
 {
-    endpoints_trial_stop(s->trial);
-    s->trial = NULL;
+    endpoints_probe_stop(s->probe);
+    s->probe = NULL;
     s->is_due = false;
 }
 
 /* Slices that the server does not have, or still refuses a minute after Endpoints were chosen:
  * these have to do. */
-static void on_tried(void *data, enum endpoints_trial_result result)
+static void on_tried(void *data, enum endpoints_probe_result result)
 {
     struct endpoints_switch *s = data;
-    stop_trial(s);
-    if (result == ENDPOINTS_TRIAL_ABSENT ||
-        (result == ENDPOINTS_TRIAL_FORBIDDEN && !ev_is_active(&s->minute))) {
-        settle(s, true);
+    stop_probe(s);
+    if (result == ENDPOINTS_PROBE_ABSENT ||
+        (result == ENDPOINTS_PROBE_FORBIDDEN && !ev_is_active(&s->minute))) {
+        endpoints_switch_settle(s, true);
     }
-    if (result == ENDPOINTS_TRIAL_PERMITTED) {
+    if (result == ENDPOINTS_PROBE_PERMITTED) {
         s->refused_status = 0;
         s->is_watching = false;
         s->config.list(s->config.data, kube_resource_of(KUBE_SLICE));
@@ -83,8 +83,8 @@ static void try_slices(struct endpoints_switch *s, bool is_asked)
 {
     s->is_asked = is_asked;
     s->is_due = false;
-    s->trial = endpoints_trial_start(
-        &(struct endpoints_trial_config){.client = s->config.reflector->client,
+    s->probe = endpoints_probe_start(
+        &(struct endpoints_probe_config){.client = s->config.reflector->client,
                                          .resource = kube_resource_of(KUBE_SLICE),
                                          .scopes = s->config.scopes,
                                          .scope_count = s->config.scope_count,
@@ -96,8 +96,8 @@ static void on_minute(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUS
 {
     struct endpoints_switch *s = w->data;
     if (!is_second_choice(s)) {
-        settle(s, true);
-    } else if (s->is_watching && !s->trial) {
+        endpoints_switch_settle(s, true);
+    } else if (s->is_watching && !s->probe) {
         try_slices(s, false);
     } /* else a trial runs, or the next list begins with one; then it waits again */
 }
@@ -106,7 +106,7 @@ static void on_minute(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUS
 
 const struct kube_resource *endpoints_switch_ask(struct endpoints_switch *s)
 {
-    stop_trial(s);
+    stop_probe(s);
     s->is_watching = false;
     if (!is_second_choice(s)) {
         return endpoints_source_first(mode_of(s));
@@ -122,7 +122,7 @@ const struct kube_resource *endpoints_switch_failed(struct endpoints_switch *s,
 {
     int64_t now_ms = clock_monotonic_ms();
     bool is_refusal = endpoints_source_is_refusal(failure->status);
-    stop_trial(s);
+    stop_probe(s);
     s->is_watching = false;
     if (is_refusal && !s->refused_status) {
         s->refused_ms = now_ms;
@@ -140,7 +140,7 @@ const struct kube_resource *endpoints_switch_failed(struct endpoints_switch *s,
                                                 .status = failure->status,
                                                 .listed = s->listed,
                                                 .lasts_ms = now_ms - s->refused_ms,
-                                                .patience_ms = s->config.timing->refused_ms});
+                                                .timeout_ms = s->config.timing->refused_ms});
 }
 
 struct endpoints_reason endpoints_switch_reason(const struct endpoints_switch *s,
@@ -183,8 +183,9 @@ void endpoints_switch_listed(struct endpoints_switch *s, const struct kube_resou
     bool is_news = before != resource && (before || is_second_choice(s));
     if (is_news) {
         tell_source(s, before);
-        settle(s, endpoints_source_is_settled(mode_of(s), s->is_settled ? before : NULL, resource,
-                                              s->refused_status));
+        endpoints_switch_settle(s, endpoints_source_is_settled(mode_of(s),
+                                                               s->is_settled ? before : NULL,
+                                                               resource, s->refused_status));
         s->is_due = !s->is_settled && is_second_choice(s);
     }
     if (is_news || (is_second_choice(s) && !ev_is_active(&s->minute))) {
@@ -218,6 +219,6 @@ void endpoints_switch_free(struct endpoints_switch *s)
         return;
     }
     ev_timer_stop(s->config.reflector->loop, &s->minute);
-    stop_trial(s);
+    stop_probe(s);
     free(s);
 }

@@ -69,8 +69,8 @@ int fields_get_array(const json_t *object, const char *key, json_t **ret_value, 
     return get_member(object, key, JSON_ARRAY, "an array", ret_value, err);
 }
 
-static int take_string(const json_t *string, const char *key, const char **ret_text,
-                       struct err *err)
+static int fields_json_take_string(const json_t *string, const char *key, const char **ret_text,
+                                   struct err *err)
 {
     const char *text = json_string_value(string);
     size_t len = json_string_length(string);
@@ -86,7 +86,7 @@ int fields_get_string(const json_t *object, const char *key, const char **ret_te
     json_t *value = NULL;
     int rc = get_member(object, key, JSON_STRING, "a string", &value, err);
     if (rc == 0 && value) {
-        rc = take_string(value, key, ret_text, err);
+        rc = fields_json_take_string(value, key, ret_text, err);
     } else if (rc == 0) {
         *ret_text = "";
     }
@@ -156,5 +156,5 @@ int fields_get_element_string(const json_t *array, const char *key, size_t i, co
         return err_set(err, ERR_SYNTAX, "%s[%zu]: expected a string, found %s", key, i,
                        fields_type_name(element));
     }
-    return take_string(element, key, ret_text, err);
+    return fields_json_take_string(element, key, ret_text, err);
 }

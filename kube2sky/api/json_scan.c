@@ -1,21 +1,21 @@
 #include "kube2sky/api/json_scan_internal.h"
 
-static bool is_blank(char c)
+static bool json_scan_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static void skip_blanks(struct json_scan *scan)
+static void json_scan_skip_blanks(struct json_scan *scan)
 {
-    while (scan->pos < scan->end && is_blank(*scan->pos)) {
+    while (scan->pos < scan->end && json_scan_is_blank(*scan->pos)) {
         scan->pos++;
     }
 }
 
 /* Skips blanks, and consumes the next byte if it is c. */
-static bool take(struct json_scan *scan, char c)
+static bool json_scan_accept(struct json_scan *scan, char c)
 {
-    skip_blanks(scan);
+    json_scan_skip_blanks(scan);
     if (scan->pos < scan->end && *scan->pos == c) {
         scan->pos++;
         return true;
@@ -61,16 +61,16 @@ static bool skip_nested(struct json_scan *scan)
 static bool skip_scalar(struct json_scan *scan)
 {
     const char *start = scan->pos;
-    while (scan->pos < scan->end && !is_blank(*scan->pos) && *scan->pos != ',' &&
+    while (scan->pos < scan->end && !json_scan_is_blank(*scan->pos) && *scan->pos != ',' &&
            *scan->pos != '}' && *scan->pos != ']') {
         scan->pos++;
     }
     return scan->pos > start;
 }
 
-static bool take_value(struct json_scan *scan, struct slice *ret_value)
+static bool json_scan_take_value(struct json_scan *scan, struct slice *ret_value)
 {
-    skip_blanks(scan);
+    json_scan_skip_blanks(scan);
     const char *start = scan->pos;
     bool ok = false;
     if (start == scan->end) {
@@ -94,7 +94,7 @@ struct json_scan json_scan_object(struct slice text)
     if (text.len > 0) {
         scan.pos = text.ptr;
         scan.end = text.ptr + text.len;
-        scan.failed = !take(&scan, '{');
+        scan.failed = !json_scan_accept(&scan, '{');
     }
     return scan;
 }
@@ -105,13 +105,13 @@ static bool has_next(struct json_scan *scan)
     if (scan->failed || scan->is_done) {
         return false;
     }
-    if (take(scan, '}')) {
+    if (json_scan_accept(scan, '}')) {
         scan->is_done = true;
-        skip_blanks(scan);
+        json_scan_skip_blanks(scan);
         scan->failed = scan->pos != scan->end;
         return false;
     }
-    if (!scan->is_first && !take(scan, ',')) {
+    if (!scan->is_first && !json_scan_accept(scan, ',')) {
         scan->failed = true;
         return false;
     }
@@ -124,7 +124,7 @@ bool json_scan_member(struct json_scan *scan, struct slice *ret_key, struct slic
     if (!has_next(scan)) {
         return false;
     }
-    if (!take(scan, '"')) {
+    if (!json_scan_accept(scan, '"')) {
         scan->failed = true;
         return false;
     }
@@ -134,6 +134,6 @@ bool json_scan_member(struct json_scan *scan, struct slice *ret_key, struct slic
         return false;
     }
     *ret_key = slice_of(key, (size_t)(scan->pos - key) - 1);
-    scan->failed = !take(scan, ':') || !take_value(scan, ret_value);
+    scan->failed = !json_scan_accept(scan, ':') || !json_scan_take_value(scan, ret_value);
     return !scan->failed;
 }

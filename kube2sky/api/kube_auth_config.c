@@ -72,7 +72,7 @@ static const char *node_kind(const yaml_node_t *node)
     return "nothing";
 }
 
-static struct slice scalar(const yaml_node_t *node)
+static struct slice kube_auth_config_scalar(const yaml_node_t *node)
 {
     return slice_of(node->data.scalar.value, node->data.scalar.length);
 }
@@ -83,20 +83,21 @@ static bool is_null(const yaml_node_t *node)
     if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE) {
         return false;
     }
-    struct slice text = scalar(node);
+    struct slice text = kube_auth_config_scalar(node);
     return text.len == 0 || slice_equal(text, slice_str("~")) ||
            slice_equal(text, slice_str("null"));
 }
 
 /* The value of a key; NULL when it is absent or null. */
-static yaml_node_t *find(yaml_document_t *document, const yaml_node_t *mapping, const char *key)
+static yaml_node_t *kube_auth_config_find(yaml_document_t *document, const yaml_node_t *mapping,
+                                          const char *key)
 {
     const yaml_node_pair_t *pair = mapping->data.mapping.pairs.start;
     for (; pair < mapping->data.mapping.pairs.top; pair++) {
         const yaml_node_t *name = yaml_document_get_node(document, pair->key);
         yaml_node_t *value = yaml_document_get_node(document, pair->value);
         if (name && value && name->type == YAML_SCALAR_NODE &&
-            slice_equal(scalar(name), slice_str(key))) {
+            slice_equal(kube_auth_config_scalar(name), slice_str(key))) {
             return is_null(value) ? NULL : value;
         }
     }
@@ -107,7 +108,7 @@ static yaml_node_t *find(yaml_document_t *document, const yaml_node_t *mapping, 
 static int find_typed(yaml_document_t *document, const yaml_node_t *mapping, const char *key,
                       yaml_node_type_t type, yaml_node_t **ret_value, struct err *err)
 {
-    yaml_node_t *value = find(document, mapping, key);
+    yaml_node_t *value = kube_auth_config_find(document, mapping, key);
     if (value && value->type != type) {
         const yaml_node_t wanted = {.type = type};
         return err_set(err, ERR_SYNTAX, "line %d: %s: expected %s, found %s", line_of(value), key,
@@ -126,7 +127,7 @@ static int find_text(yaml_document_t *document, const yaml_node_t *mapping, cons
     if (rc < 0 || !value || value->data.scalar.length == 0) {
         return rc;
     }
-    struct slice text = scalar(value);
+    struct slice text = kube_auth_config_scalar(value);
     if (memchr(text.ptr, '\0', text.len)) {
         return err_set(err, ERR_SYNTAX, "line %d: %s: contains a NUL", line_of(value), key);
     }
@@ -160,7 +161,7 @@ static char *decode_base64(const char *text)
     return (char *)out;
 }
 
-static bool parse_bool(const char *text, bool *ret_value)
+static bool kube_auth_config_parse_bool(const char *text, bool *ret_value)
 {
     static const char *const yes[] = {"true", "yes", "on"};
     static const char *const no[] = {"false", "no", "off"};
@@ -188,7 +189,7 @@ static int set_field(const struct field *field, char *text, int line,
         ok = *ret_text != NULL;
         break;
     case FIELD_BOOL:
-        ok = parse_bool(text, (bool *)(void *)base);
+        ok = kube_auth_config_parse_bool(text, (bool *)(void *)base);
         break;
     }
     free(text);
@@ -197,15 +198,15 @@ static int set_field(const struct field *field, char *text, int line,
                         field->kind == FIELD_BOOL ? "true or false" : "text in base64");
 }
 
-static int read_fields(yaml_document_t *document, const yaml_node_t *mapping,
-                       const struct field *fields, size_t count, struct kube_auth_config *config,
-                       struct err *err)
+static int kube_auth_config_read_fields(yaml_document_t *document, const yaml_node_t *mapping,
+                                        const struct field *fields, size_t count,
+                                        struct kube_auth_config *config, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         char *text = NULL;
         int rc = find_text(document, mapping, fields[i].key, &text, err);
         if (rc == 0 && text) {
-            int line = line_of(find(document, mapping, fields[i].key));
+            int line = line_of(kube_auth_config_find(document, mapping, fields[i].key));
             rc = set_field(&fields[i], text, line, config, err);
         }
         if (rc < 0) {
@@ -230,10 +231,11 @@ static int find_named(yaml_document_t *document, const yaml_node_t *root, const 
     const yaml_node_item_t *item = sequence ? sequence->data.sequence.items.start : NULL;
     for (; sequence && item < sequence->data.sequence.items.top; item++) {
         const yaml_node_t *element = yaml_document_get_node(document, *item);
-        const yaml_node_t *found =
-            element && element->type == YAML_MAPPING_NODE ? find(document, element, "name") : NULL;
+        const yaml_node_t *found = element && element->type == YAML_MAPPING_NODE
+                                       ? kube_auth_config_find(document, element, "name")
+                                       : NULL;
         if (!found || found->type != YAML_SCALAR_NODE ||
-            !slice_equal(scalar(found), slice_str(name))) {
+            !slice_equal(kube_auth_config_scalar(found), slice_str(name))) {
             continue;
         }
         rc = find_typed(document, element, member, YAML_MAPPING_NODE, ret_mapping, err);
@@ -260,7 +262,8 @@ static int read_cluster(yaml_document_t *document, const yaml_node_t *root,
         rc = find_named(document, root, "clusters", name, "cluster", &cluster, err);
     }
     if (rc == 0) {
-        rc = read_fields(document, cluster, cluster_fields, ARRAY_LEN(cluster_fields), config, err);
+        rc = kube_auth_config_read_fields(document, cluster, cluster_fields,
+                                          ARRAY_LEN(cluster_fields), config, err);
     }
     free(name);
     return rc;
@@ -278,7 +281,8 @@ static int read_user(yaml_document_t *document, const yaml_node_t *root, const y
     }
     rc = find_named(document, root, "users", name, "user", &user, err);
     for (size_t i = 0; rc == 0 && i < ARRAY_LEN(refused_user_fields); i++) {
-        const yaml_node_t *refused = find(document, user, refused_user_fields[i].key);
+        const yaml_node_t *refused =
+            kube_auth_config_find(document, user, refused_user_fields[i].key);
         if (refused) {
             rc = err_set(err, ERR_REFUSED,
                          "line %d: user `%s` has %s; use a token, a tokenFile or a client "
@@ -287,7 +291,8 @@ static int read_user(yaml_document_t *document, const yaml_node_t *root, const y
         }
     }
     if (rc == 0) {
-        rc = read_fields(document, user, user_fields, ARRAY_LEN(user_fields), config, err);
+        rc = kube_auth_config_read_fields(document, user, user_fields, ARRAY_LEN(user_fields),
+                                          config, err);
     }
     config->user = name;
     return rc;

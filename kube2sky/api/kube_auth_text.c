@@ -14,7 +14,7 @@
 
 /* ---- Files ---- */
 
-static int read_all(int fd, struct buf *out, struct err *err)
+static int kube_auth_text_read_all(int fd, struct buf *out, struct err *err)
 {
     for (;;) {
         uint8_t chunk[4096];
@@ -40,7 +40,7 @@ int kube_auth_read_file(const char *path, char **ret_text, struct stat *ret_stat
         return err_set(err, -errno, "%s", strerror(errno));
     }
     buf_init(&content, KUBE_AUTH_FILE_BYTES_MAX);
-    int rc = read_all(fd, &content, err);
+    int rc = kube_auth_text_read_all(fd, &content, err);
     if (rc == 0 && content.len > 0 && memchr(content.data, '\0', content.len)) {
         rc = err_set(err, ERR_SYNTAX, "not a text file");
     }

@@ -316,8 +316,8 @@ static struct kube_request *new_request(struct kube_client *client,
     return request;
 }
 
-static struct http_call *call(struct kube_request *request, const char *url,
-                              struct http_call_config *config)
+static struct http_call *kube_client_call(struct kube_request *request, const char *url,
+                                          struct http_call_config *config)
 {
     struct kube_client *client = request->client;
     struct kube_credentials credentials = kube_auth_credentials(client->auth);
@@ -334,10 +334,11 @@ static struct http_call *call(struct kube_request *request, const char *url,
 }
 
 /* Lists and watches differ only in the URL's query and the callbacks. */
-static void start(struct kube_request *request, const char *query, struct http_call_config *config)
+static void kube_client_start(struct kube_request *request, const char *query,
+                              struct http_call_config *config)
 {
     CLEANUP_FREE char *url = xasprintf("%s?%s", request->what + strlen("GET "), query);
-    request->call = call(request, url, config);
+    request->call = kube_client_call(request, url, config);
 }
 
 static bool has_protobuf(const struct kube_resource *resource)
@@ -364,8 +365,8 @@ static int find_encoding(const struct kube_request *request, enum kube_encoding 
     return 0;
 }
 
-static void end_list(struct kube_request *request, struct kube_list_meta *meta,
-                     const struct kube_failure *failure)
+static void kube_client_end_list(struct kube_request *request, struct kube_list_meta *meta,
+                                 const struct kube_failure *failure)
 {
     request->list.on_end(request->data, meta, failure);
     free_request(request);
@@ -398,14 +399,14 @@ static void on_list_bad_object(void *data, const struct err *err)
     }
 }
 
-static void on_list_open(void *data)
+static void kube_client_on_list_open(void *data)
 {
     struct kube_request *request = data;
     enum kube_encoding encoding;
     struct kube_failure failure = {.status = 200};
     if (find_encoding(request, &encoding, &failure.err) < 0) {
         http_call_cancel(request->call);
-        end_list(request, NULL, &failure);
+        kube_client_end_list(request, NULL, &failure);
         return;
     }
     request->objects = kube_list_new(encoding, request->resource->kind, on_list_object,
@@ -421,7 +422,7 @@ static void on_list_open(void *data)
 static void end_bad_list(struct kube_request *request, struct kube_failure *bad)
 {
     err_wrap(&bad->err, bad->err.code, "%s", request->resource->name);
-    end_list(request, NULL, bad);
+    kube_client_end_list(request, NULL, bad);
 }
 
 static void on_list_data(void *data, struct slice bytes)
@@ -439,7 +440,7 @@ static void on_list_data(void *data, struct slice bytes)
     }
 }
 
-static void on_list_end(void *data, const struct http_result *result)
+static void kube_client_on_list_end(void *data, const struct http_result *result)
 {
     struct kube_request *request = data;
     struct kube_failure failure = {0};
@@ -447,14 +448,14 @@ static void on_list_end(void *data, const struct http_result *result)
         kube_auth_refused(request->client->auth);
     }
     if (is_failure(request, result, &failure)) {
-        end_list(request, NULL, &failure);
+        kube_client_end_list(request, NULL, &failure);
         return;
     }
     struct kube_list_meta meta = {0};
     if (kube_list_end(request->objects, &meta, &failure.err) < 0) {
         end_bad_list(request, &failure);
     } else {
-        end_list(request, &meta, NULL);
+        kube_client_end_list(request, &meta, NULL);
         kube_list_meta_fini(&meta);
     }
 }
@@ -473,9 +474,9 @@ struct kube_request *kube_client_list(struct kube_client *client,
     struct kube_request *request = new_request(client, resource, scope, data);
     struct http_call_config config = {.accept = accepted_list(resource),
                                       .silence_ms = LIST_SILENCE_MS,
-                                      .on_open = on_list_open,
+                                      .on_open = kube_client_on_list_open,
                                       .on_data = on_list_data,
-                                      .on_end = on_list_end};
+                                      .on_end = kube_client_on_list_end};
     struct buf query;
     request->list = *callbacks;
     buf_init(&query, QUERY_BYTES_MAX);
@@ -485,7 +486,7 @@ struct kube_request *kube_client_list(struct kube_client *client,
         buf_append_str(&query, "&continue=");
         append_escaped(&query, continue_token);
     }
-    start(request, buf_cstr(&query), &config);
+    kube_client_start(request, buf_cstr(&query), &config);
     buf_fini(&query);
     return request;
 }
@@ -498,7 +499,7 @@ static void end_watch(struct kube_request *request, const struct kube_failure *f
     free_request(request);
 }
 
-static void on_watch_open(void *data)
+static void kube_client_on_watch_open(void *data)
 {
     struct kube_request *request = data;
     struct kube_failure failure = {.status = 200};
@@ -533,7 +534,7 @@ static void on_watch_data(void *data, struct slice bytes)
     }
 }
 
-static void on_watch_end(void *data, const struct http_result *result)
+static void kube_client_on_watch_end(void *data, const struct http_result *result)
 {
     struct kube_request *request = data;
     struct kube_failure failure = {0};
@@ -550,11 +551,11 @@ static void start_watch(struct kube_request *request, const char *query, uint32_
                                                     ";stream=watch, " JSON_TYPE
                                                                                 : JSON_TYPE,
                                       .silence_ms = silence_ms,
-                                      .on_open = on_watch_open,
+                                      .on_open = kube_client_on_watch_open,
                                       .on_data = on_watch_data,
-                                      .on_end = on_watch_end};
+                                      .on_end = kube_client_on_watch_end};
     request->watch = *callbacks;
-    start(request, query, &config);
+    kube_client_start(request, query, &config);
 }
 
 struct kube_request *kube_client_watch(struct kube_client *client,
@@ -605,7 +606,7 @@ void kube_client_lacks_event_lists(struct kube_client *client)
     client->event_lists_from_ms = clock_monotonic_ms() + EVENT_LISTS_AGAIN_MS;
 }
 
-static void on_answer(void *data, const struct http_result *result)
+static void kube_client_on_answer(void *data, const struct http_result *result)
 {
     struct kube_request *request = data;
     request->question = NULL;
@@ -614,14 +615,15 @@ static void on_answer(void *data, const struct http_result *result)
 
 bool kube_request_ask(struct kube_request *watch, void (*answered)(void *data, bool is_there))
 {
-    struct http_call_config config = {.body_max = ANSWER_BYTES_MAX, .on_end = on_answer};
+    struct http_call_config config = {.body_max = ANSWER_BYTES_MAX,
+                                      .on_end = kube_client_on_answer};
     if (!http_call_has_http2(watch->call)) {
         return false;
     }
     assert(!watch->question);
     CLEANUP_FREE char *url = xasprintf("%s" QUESTION, kube_client_server(watch->client));
     watch->answered = answered;
-    watch->question = call(watch, url, &config);
+    watch->question = kube_client_call(watch, url, &config);
     return true;
 }
 

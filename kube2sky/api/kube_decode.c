@@ -25,9 +25,9 @@ int kube_replace_text(char **text, struct slice value, const char *key, size_t m
 }
 
 /* Decodes an object, perhaps garbled; NULL if its name is unknown, with the reason in err. */
-static struct kube_object *decode(const struct kube_codec *codec, enum kube_kind kind,
-                                  enum kube_object_part part, struct slice text,
-                                  struct kube_draft *draft, struct err *err)
+static struct kube_object *api_kube_decode(const struct kube_codec *codec, enum kube_kind kind,
+                                           enum kube_object_part part, struct slice text,
+                                           struct kube_draft *draft, struct err *err)
 {
     struct kube_object *object = NULL;
     struct kube_full_name full;
@@ -67,7 +67,7 @@ static void on_item(void *data, struct slice item)
     struct kube_list *list = data;
     struct err err = {0};
     struct kube_object *object =
-        decode(list->codec, list->kind, KUBE_WHOLE, item, &list->draft, &err);
+        api_kube_decode(list->codec, list->kind, KUBE_WHOLE, item, &list->draft, &err);
     if (object) {
         list->fn(list->data, object);
     } else {
@@ -193,7 +193,7 @@ static void decode_change(const struct kube_codec *codec, enum kube_kind kind,
     struct kube_draft draft;
     enum kube_object_part part = event_kind == KUBE_EVENT_DELETE ? KUBE_METADATA_ONLY : KUBE_WHOLE;
     kube_draft_init(&draft);
-    event->object = decode(codec, kind, part, text, &draft, err);
+    event->object = api_kube_decode(codec, kind, part, text, &draft, err);
     event->kind = event->object ? event_kind : KUBE_EVENT_BAD;
     if (event->object && *event->object->resource_version) {
         event->resource_version = xstrdup(event->object->resource_version);

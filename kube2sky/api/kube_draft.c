@@ -144,7 +144,7 @@ void kube_draft_garble(struct kube_draft *draft, const struct err *err)
     }
 }
 
-static int too_large(struct err *err)
+static int kube_draft_too_large(struct err *err)
 {
     return err_set(err, ERR_TOO_LARGE, "decodes to more than %d bytes", DRAFT_BYTES_MAX);
 }
@@ -156,7 +156,7 @@ void *kube_draft_array(struct kube_draft *draft, size_t count, size_t size, stru
         array = arena_alloc(&draft->arena, count * size);
     }
     if (!array) {
-        too_large(err);
+        kube_draft_too_large(err);
         return NULL;
     }
     return memset(array, 0, count * size);
@@ -174,7 +174,7 @@ int kube_draft_text(struct kube_draft *draft, struct slice text, const char **re
     }
     char *copy = arena_alloc(&draft->arena, text.len + 1);
     if (!copy) {
-        return too_large(err);
+        return kube_draft_too_large(err);
     }
     memcpy(copy, text.ptr, text.len);
     copy[text.len] = '\0';
@@ -525,7 +525,7 @@ static size_t head_size(enum kube_kind kind)
 
 /* object: the draft on entry, the packed one on return (unusable after measuring).
  */
-static void pack(struct packing *p, struct kube_object *object)
+static void api_kube_draft_pack(struct packing *p, struct kube_object *object)
 {
     p->array_bytes = head_size(object->kind);
     object->ns = pack_string(p, object->ns);
@@ -536,7 +536,7 @@ static void pack(struct packing *p, struct kube_object *object)
 }
 
 /* Namespace, name and version alone. */
-static struct kube_object bare(const struct kube_object *object)
+static struct kube_object kube_draft_identity_only(const struct kube_object *object)
 {
     struct kube_draft draft;
     kube_draft_init(&draft);
@@ -551,18 +551,19 @@ static struct kube_object bare(const struct kube_object *object)
 
 struct kube_object *kube_draft_pack(struct kube_draft *draft, enum kube_object_part part)
 {
-    struct kube_object from = part == KUBE_METADATA_ONLY ? bare(&draft->object) : draft->object;
+    struct kube_object from =
+        part == KUBE_METADATA_ONLY ? kube_draft_identity_only(&draft->object) : draft->object;
     from.faults = part == KUBE_METADATA_ONLY ? "" : buf_cstr(&draft->faults);
     struct packing p = {.block = NULL};
     struct kube_object object = from;
-    pack(&p, &object);
+    api_kube_draft_pack(&p, &object);
 
     p = (struct packing){
         .block = xmalloc(p.array_bytes + p.string_bytes),
         .string_start = p.array_bytes,
     };
     object = from;
-    pack(&p, &object);
+    api_kube_draft_pack(&p, &object);
     memcpy(p.block, &object, head_size(object.kind));
     return (struct kube_object *)p.block;
 }

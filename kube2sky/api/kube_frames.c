@@ -23,7 +23,7 @@ void kube_frames_push(struct kube_frames *frames, struct slice bytes)
     frames->input = bytes;
 }
 
-static void skip(struct slice *s, size_t len)
+static void kube_frames_skip(struct slice *s, size_t len)
 {
     s->ptr += len;
     s->len -= len;
@@ -42,12 +42,12 @@ static void drop_handed_out(struct kube_frames *frames)
 }
 
 /* Up to a newline. */
-static bool take_line(struct kube_frames *frames, struct slice *ret_line)
+static bool kube_frames_take_line(struct kube_frames *frames, struct slice *ret_line)
 {
     const char *newline = memchr(frames->input.ptr, '\n', frames->input.len);
     size_t len = newline ? (size_t)(newline - frames->input.ptr) : frames->input.len;
     struct slice line = slice_of(frames->input.ptr, len);
-    skip(&frames->input, newline ? len + 1 : len);
+    kube_frames_skip(&frames->input, newline ? len + 1 : len);
     if (frames->partial.len > 0 || !newline) {
         buf_append_slice(&frames->partial, line);
         line = buf_slice(&frames->partial);
@@ -64,7 +64,7 @@ static bool complete_partial(struct kube_frames *frames, size_t want)
     size_t missing = frames->partial.len < want ? want - frames->partial.len : 0;
     size_t len = missing < frames->input.len ? missing : frames->input.len;
     buf_append(&frames->partial, frames->input.ptr, len);
-    skip(&frames->input, len);
+    kube_frames_skip(&frames->input, len);
     return len == missing;
 }
 
@@ -84,7 +84,7 @@ static bool take_message(struct kube_frames *frames, struct slice *ret_message)
         size_t len = length_of(frames, *input);
         if (len <= input->len - LENGTH_BYTES) {
             *ret_message = slice_of(input->ptr + LENGTH_BYTES, len);
-            skip(input, LENGTH_BYTES + len);
+            kube_frames_skip(input, LENGTH_BYTES + len);
             return true;
         }
     }
@@ -105,7 +105,7 @@ bool kube_frames_next(struct kube_frames *frames, struct slice *ret_frame)
     drop_handed_out(frames);
     while (!frames->failed && frames->input.len > 0) {
         struct slice frame = {0};
-        bool is_whole = frames->encoding == KUBE_JSON ? take_line(frames, &frame)
+        bool is_whole = frames->encoding == KUBE_JSON ? kube_frames_take_line(frames, &frame)
                                                       : take_message(frames, &frame);
         if (is_whole && frame.len > 0 && !frames->failed) {
             *ret_frame = frame;

@@ -25,7 +25,7 @@ static struct slice plain_string(struct slice value)
 }
 
 /* Checks that brackets match. */
-static struct kube_full_name find_name(struct slice text)
+static struct kube_full_name kube_list_json_find_name(struct slice text)
 {
     struct json_scan object = json_scan_object(text);
     struct slice key, value, metadata = {0};
@@ -72,7 +72,8 @@ static int no_array(struct err *err)
     return err_set(err, ERR_SYNTAX, "items: not a JSON array, or cut short");
 }
 
-static int decode_list_meta(struct slice text, struct kube_list_meta *meta, struct err *err)
+static int kube_list_json_decode_list_meta(struct slice text, struct kube_list_meta *meta,
+                                           struct err *err)
 {
     CLEANUP_JSON json_t *json = fields_parse(text, err);
     const char *version = NULL;
@@ -107,19 +108,21 @@ static bool ends_value(struct kube_list_cut *cut, char c)
     return false;
 }
 
-static bool is_blank(char c)
+static bool kube_list_json_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 /* The value at the start of the text; false: incomplete. An empty one is not a value. */
-static bool take_value(struct kube_list_cut *cut, struct slice text, struct slice *ret_value)
+static bool kube_list_json_take_value(struct kube_list_cut *cut, struct slice text,
+                                      struct slice *ret_value)
 {
     char first = text.ptr[0];
     bool is_scalar = first != '{' && first != '[' && first != '"';
     for (size_t i = cut->scanned; i < text.len; i++) {
         char c = text.ptr[i];
-        bool is_behind = is_scalar && (is_blank(c) || c == ',' || c == '}' || c == ']');
+        bool is_behind =
+            is_scalar && (kube_list_json_is_blank(c) || c == ',' || c == '}' || c == ']');
         if (is_behind || (!is_scalar && ends_value(cut, c))) {
             *ret_value = slice_of(text.ptr, is_scalar ? i : i + 1);
             cut->scanned = 0;
@@ -131,19 +134,20 @@ static bool take_value(struct kube_list_cut *cut, struct slice text, struct slic
 }
 
 /* A key with its colon. *ret_used is 0 if they are incomplete. */
-static int take_key(struct kube_list_cut *cut, struct slice text, size_t *ret_used, struct err *err)
+static int kube_list_json_take_key(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
+                                   struct err *err)
 {
     struct slice key;
     if (text.ptr[0] != '"') {
         return no_list(err);
     }
-    if (!take_value(cut, text, &key)) {
+    if (!kube_list_json_take_value(cut, text, &key)) {
         cut->scanned = 0; /* rescanned with the rest: keys are short */
         cut->is_in_string = cut->is_escaped = false;
         return 0;
     }
     size_t colon = key.len;
-    while (colon < text.len && is_blank(text.ptr[colon])) {
+    while (colon < text.len && kube_list_json_is_blank(text.ptr[colon])) {
         colon++;
     }
     if (colon == text.len) {
@@ -164,14 +168,14 @@ static int take_member(struct kube_list_cut *cut, struct slice text, size_t *ret
 {
     struct slice value;
     int rc = 0;
-    if (!take_value(cut, text, &value)) {
+    if (!kube_list_json_take_value(cut, text, &value)) {
         return 0;
     }
     if (value.len == 0) {
         return no_list(err);
     }
     if (cut->is_meta) {
-        rc = decode_list_meta(value, &cut->meta, err);
+        rc = kube_list_json_decode_list_meta(value, &cut->meta, err);
     }
     cut->step = AFTER_VALUE;
     *ret_used = value.len;
@@ -192,7 +196,7 @@ static int open_items(struct kube_list_cut *cut, struct slice text, size_t *ret_
     if (text.ptr[0] != 'n') {
         return no_array(err);
     }
-    if (!take_value(cut, text, &value)) {
+    if (!kube_list_json_take_value(cut, text, &value)) {
         return 0;
     }
     cut->step = AFTER_VALUE;
@@ -200,11 +204,11 @@ static int open_items(struct kube_list_cut *cut, struct slice text, size_t *ret_
     return slice_equal(value, slice_str("null")) ? 0 : no_array(err);
 }
 
-static int take_item(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
-                     struct err *err)
+static int kube_list_json_take_item(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
+                                    struct err *err)
 {
     struct slice item;
-    if (!take_value(cut, text, &item)) {
+    if (!kube_list_json_take_value(cut, text, &item)) {
         return 0;
     }
     if (item.len == 0) {
@@ -217,8 +221,8 @@ static int take_item(struct kube_list_cut *cut, struct slice text, size_t *ret_u
 }
 
 /* One bracket, comma, key or value; the text has no leading blank. */
-static int take_step(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
-                     struct err *err)
+static int kube_list_json_take_step(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
+                                    struct err *err)
 {
     char c = text.ptr[0];
     int next = -1;
@@ -228,12 +232,12 @@ static int take_step(struct kube_list_cut *cut, struct slice text, size_t *ret_u
         break;
     case AT_FIRST_KEY:
         if (c != '}') {
-            return take_key(cut, text, ret_used, err);
+            return kube_list_json_take_key(cut, text, ret_used, err);
         }
         next = AT_END;
         break;
     case AT_KEY:
-        return take_key(cut, text, ret_used, err);
+        return kube_list_json_take_key(cut, text, ret_used, err);
     case AT_ITEMS:
         return open_items(cut, text, ret_used, err);
     case AT_VALUE:
@@ -243,12 +247,12 @@ static int take_step(struct kube_list_cut *cut, struct slice text, size_t *ret_u
         break;
     case AT_FIRST_ITEM:
         if (c != ']') {
-            return take_item(cut, text, ret_used, err);
+            return kube_list_json_take_item(cut, text, ret_used, err);
         }
         next = AFTER_VALUE;
         break;
     case AT_ITEM:
-        return take_item(cut, text, ret_used, err);
+        return kube_list_json_take_item(cut, text, ret_used, err);
     case AFTER_ITEM:
         next = c == ',' ? AT_ITEM : c == ']' ? AFTER_VALUE : -1;
         break;
@@ -263,18 +267,18 @@ static int take_step(struct kube_list_cut *cut, struct slice text, size_t *ret_u
     return 0;
 }
 
-static int cut_list(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
-                    struct err *err)
+static int kube_list_json_cut_list(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
+                                   struct err *err)
 {
     size_t blanks = 0;
-    while (blanks < bytes.len && is_blank(bytes.ptr[blanks])) {
+    while (blanks < bytes.len && kube_list_json_is_blank(bytes.ptr[blanks])) {
         blanks++;
     }
     *ret_used = blanks;
-    return blanks > 0 ? 0 : take_step(cut, bytes, ret_used, err);
+    return blanks > 0 ? 0 : kube_list_json_take_step(cut, bytes, ret_used, err);
 }
 
-static int cut_list_end(const struct kube_list_cut *cut, struct err *err)
+static int kube_list_json_cut_list_end(const struct kube_list_cut *cut, struct err *err)
 {
     if (cut->step != AT_END) {
         return no_list(err);
@@ -284,7 +288,7 @@ static int cut_list_end(const struct kube_list_cut *cut, struct err *err)
 
 /* ---- Watch events ---- */
 
-static bool decode_status(struct slice body, struct kube_status *ret_status)
+static bool kube_list_json_decode_status(struct slice body, struct kube_status *ret_status)
 {
     CLEANUP_JSON json_t *json = fields_parse(body, NULL);
     const char *kind = json_string_value(json_object_get(json, "kind"));
@@ -298,15 +302,15 @@ static bool decode_status(struct slice body, struct kube_status *ret_status)
     return true;
 }
 
-static bool is_initial_end(const json_t *metadata)
+static bool kube_list_json_is_initial_end(const json_t *metadata)
 {
     const json_t *annotations = json_object_get(metadata, "annotations");
     const char *end = json_string_value(json_object_get(annotations, KUBE_INITIAL_END));
     return end && strcmp(end, "true") == 0;
 }
 
-static int decode_bookmark(struct slice text, char **ret_version, bool *ret_is_initial_end,
-                           struct err *err)
+static int kube_list_json_decode_bookmark(struct slice text, char **ret_version,
+                                          bool *ret_is_initial_end, struct err *err)
 {
     CLEANUP_JSON json_t *json = fields_parse(text, err);
     json_t *metadata = NULL;
@@ -320,13 +324,13 @@ static int decode_bookmark(struct slice text, char **ret_version, bool *ret_is_i
     }
     if (rc == 0) {
         *ret_version = xstrdup(version);
-        *ret_is_initial_end = is_initial_end(metadata);
+        *ret_is_initial_end = kube_list_json_is_initial_end(metadata);
     }
     return rc;
 }
 
-static int cut_event(struct slice line, struct slice *ret_type, struct slice *ret_object,
-                     struct err *err)
+static int kube_list_json_cut_event(struct slice line, struct slice *ret_type,
+                                    struct slice *ret_object, struct err *err)
 {
     struct json_scan scan = json_scan_object(line);
     struct slice key, value;
@@ -344,12 +348,12 @@ static int cut_event(struct slice line, struct slice *ret_type, struct slice *re
 }
 
 const struct kube_codec kube_codec_json = {
-    .cut = cut_list,
-    .cut_end = cut_list_end,
-    .event = cut_event,
+    .cut = kube_list_json_cut_list,
+    .cut_end = kube_list_json_cut_list_end,
+    .event = kube_list_json_cut_event,
     .object = kube_object_from_json,
-    .full_name = find_name,
-    .bookmark = decode_bookmark,
-    .status = decode_status,
-    .status_body = decode_status,
+    .full_name = kube_list_json_find_name,
+    .bookmark = kube_list_json_decode_bookmark,
+    .status = kube_list_json_decode_status,
+    .status_body = kube_list_json_decode_status,
 };

@@ -79,7 +79,7 @@ static bool find_in_metadata(struct slice object, uint32_t number, struct slice 
 }
 
 /* The metadata comes first: errors after it do not matter. */
-static struct kube_full_name find_name(struct slice object)
+static struct kube_full_name kube_list_proto_find_name(struct slice object)
 {
     struct kube_full_name full;
     struct slice metadata;
@@ -91,7 +91,8 @@ static struct kube_full_name find_name(struct slice object)
 
 /* ---- Lists ---- */
 
-static int decode_list_meta(struct slice message, struct kube_list_meta *meta, struct err *err)
+static int kube_list_proto_decode_list_meta(struct slice message, struct kube_list_meta *meta,
+                                            struct err *err)
 {
     struct slice version, token;
     if (!proto_scan_find(message, LIST_META_VERSION, &version) ||
@@ -115,7 +116,7 @@ static int no_message(struct err *err)
 }
 
 /* Reads a varint at pos and moves past it. 0: incomplete; negative: invalid. */
-static int take_varint(struct slice bytes, size_t *pos, uint64_t *ret_value)
+static int kube_list_proto_take_varint(struct slice bytes, size_t *pos, uint64_t *ret_value)
 {
     enum { VARINT_BYTES_MAX = 10 };
     struct reader reader = reader_of(bytes.ptr + *pos, bytes.len - *pos);
@@ -144,13 +145,13 @@ static int measure_field(struct slice bytes, uint32_t *ret_number, size_t *ret_h
     enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5 };
     uint64_t key, value = 0;
     size_t pos = 0;
-    int rc = take_varint(bytes, &pos, &key);
+    int rc = kube_list_proto_take_varint(bytes, &pos, &key);
     if (rc <= 0) {
         return rc == 0 ? 0 : no_message(err);
     }
     unsigned type = key & 7;
     if (type == VARINT || type == LENGTH_DELIMITED) {
-        rc = take_varint(bytes, &pos, &value);
+        rc = kube_list_proto_take_varint(bytes, &pos, &value);
     }
     if (rc <= 0) {
         return rc == 0 ? 0 : no_message(err);
@@ -214,7 +215,7 @@ static int take_list_field(struct kube_list_cut *cut, struct slice bytes, size_t
     }
     struct slice content = slice_of(bytes.ptr + head, (size_t)size - head);
     if (number == LIST_METADATA) {
-        rc = decode_list_meta(content, &cut->meta, err);
+        rc = kube_list_proto_decode_list_meta(content, &cut->meta, err);
     } else if (number == LIST_ITEMS) {
         cut->on_item(cut->data, content);
     }
@@ -237,8 +238,8 @@ static int take_magic(struct kube_list_cut *cut, struct slice bytes, size_t *ret
     return 0;
 }
 
-static int cut_list(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
-                    struct err *err)
+static int kube_list_proto_cut_list(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
+                                    struct err *err)
 {
     *ret_used = 0;
     if (cut->step == AT_MAGIC) {
@@ -251,7 +252,7 @@ static int cut_list(struct kube_list_cut *cut, struct slice bytes, size_t *ret_u
                                     : take_list_field(cut, bytes, ret_used, err);
 }
 
-static int cut_list_end(const struct kube_list_cut *cut, struct err *err)
+static int kube_list_proto_cut_list_end(const struct kube_list_cut *cut, struct err *err)
 {
     if (cut->step == AT_MAGIC) {
         return no_kubernetes(err);
@@ -261,7 +262,7 @@ static int cut_list_end(const struct kube_list_cut *cut, struct err *err)
 
 /* ---- Watch events ---- */
 
-static bool decode_status(struct slice object, struct kube_status *ret_status)
+static bool kube_list_proto_decode_status(struct slice object, struct kube_status *ret_status)
 {
     struct proto_scan scan = proto_scan_of(object);
     struct proto_field field;
@@ -287,10 +288,10 @@ static bool decode_status_body(struct slice body, struct kube_status *ret_status
     struct envelope envelope = {0};
     return open_envelope(body, &envelope, NULL) == 0 &&
            slice_equal(envelope.kind, slice_str("Status")) &&
-           decode_status(envelope.raw, ret_status);
+           kube_list_proto_decode_status(envelope.raw, ret_status);
 }
 
-static bool is_initial_end(struct slice metadata)
+static bool kube_list_proto_is_initial_end(struct slice metadata)
 {
     struct proto_scan scan = proto_scan_of(metadata);
     struct proto_field field;
@@ -306,21 +307,21 @@ static bool is_initial_end(struct slice metadata)
     return false;
 }
 
-static int decode_bookmark(struct slice object, char **ret_version, bool *ret_is_initial_end,
-                           struct err *err)
+static int kube_list_proto_decode_bookmark(struct slice object, char **ret_version,
+                                           bool *ret_is_initial_end, struct err *err)
 {
     struct slice version, metadata;
     if (!find_in_metadata(object, OBJECT_META_VERSION, &version) || version.len == 0) {
         return err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
     }
     (void)proto_scan_find(object, OBJECT_METADATA, &metadata); /* the version is in it */
-    *ret_is_initial_end = is_initial_end(metadata);
+    *ret_is_initial_end = kube_list_proto_is_initial_end(metadata);
     return kube_replace_text(ret_version, version, "metadata.resourceVersion", KUBE_VERSION_MAX,
                              err);
 }
 
-static int cut_event(struct slice message, struct slice *ret_type, struct slice *ret_object,
-                     struct err *err)
+static int kube_list_proto_cut_event(struct slice message, struct slice *ret_type,
+                                     struct slice *ret_object, struct err *err)
 {
     struct proto_scan scan = proto_scan_of(message);
     struct proto_field field;
@@ -342,12 +343,12 @@ static int cut_event(struct slice message, struct slice *ret_type, struct slice 
 }
 
 const struct kube_codec kube_codec_proto = {
-    .cut = cut_list,
-    .cut_end = cut_list_end,
-    .event = cut_event,
+    .cut = kube_list_proto_cut_list,
+    .cut_end = kube_list_proto_cut_list_end,
+    .event = kube_list_proto_cut_event,
     .object = kube_object_from_proto,
-    .full_name = find_name,
-    .bookmark = decode_bookmark,
-    .status = decode_status,
+    .full_name = kube_list_proto_find_name,
+    .bookmark = kube_list_proto_decode_bookmark,
+    .status = kube_list_proto_decode_status,
     .status_body = decode_status_body,
 };

@@ -20,12 +20,12 @@ struct decoder {
 
 /* ---- Parts of objects ---- */
 
-static int leave_out(struct decoder *d, int rc)
+static int kube_object_json_leave_out(struct decoder *d, int rc)
 {
     return kube_draft_leave_out(d->draft, rc, d->err);
 }
 
-static int decode_metadata(struct decoder *d, const json_t *json)
+static int kube_object_json_decode_metadata(struct decoder *d, const json_t *json)
 {
     struct kube_object *object = &d->draft->object;
     struct err *err = d->err;
@@ -42,10 +42,12 @@ static int decode_metadata(struct decoder *d, const json_t *json)
     }
     d->metadata = metadata;
     if (rc == 0 && kube_draft_keeps_aliases()) {
-        rc = leave_out(d, fields_get_string(metadata, "creationTimestamp", &d->created, err));
+        rc = kube_object_json_leave_out(
+            d, fields_get_string(metadata, "creationTimestamp", &d->created, err));
     }
     return rc < 0 ? rc
-                  : leave_out(d, fields_get_object(metadata, "annotations", &d->annotations, err));
+                  : kube_object_json_leave_out(
+                        d, fields_get_object(metadata, "annotations", &d->annotations, err));
 }
 
 /* The array `key` of parent, and room for its elements. *ret_array is NULL if absent. */
@@ -72,18 +74,19 @@ static int decode_port(struct decoder *d, const json_t *array, size_t i, struct 
     return rc;
 }
 
-static int decode_ports(struct decoder *d, const json_t *parent, const struct kube_port **ret_ports,
-                        size_t *ret_count)
+static int kube_object_json_decode_ports(struct decoder *d, const json_t *parent,
+                                         const struct kube_port **ret_ports, size_t *ret_count)
 {
     json_t *array = NULL;
     void *elements = NULL;
     size_t count = 0;
-    int rc = leave_out(d, begin_array(d, parent, "ports", sizeof(**ret_ports), &array, &elements));
+    int rc = kube_object_json_leave_out(
+        d, begin_array(d, parent, "ports", sizeof(**ret_ports), &array, &elements));
     struct kube_port *ports = elements;
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
         int r = decode_port(d, array, i, &ports[count]);
         count += r == 0;
-        rc = leave_out(d, r);
+        rc = kube_object_json_leave_out(d, r);
     }
     *ret_ports = ports;
     *ret_count = count;
@@ -102,7 +105,7 @@ static int decode_strings(struct decoder *d, const json_t *parent, const char *k
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
         int r = fields_get_element_string(array, key, i, &strings[count], d->err);
         count += r == 0;
-        rc = leave_out(d, r);
+        rc = kube_object_json_leave_out(d, r);
     }
     *ret_strings = strings;
     *ret_count = count;
@@ -123,7 +126,7 @@ static int decode_cluster_ips(struct decoder *d, const json_t *spec)
     return rc < 0 ? rc : kube_draft_cluster_ips(d->draft, addresses, count, address, d->err);
 }
 
-static int decode_aliases(struct decoder *d)
+static int kube_object_json_decode_aliases(struct decoder *d)
 {
     struct kube_service *service = &d->draft->object.service;
     const char *text = NULL;
@@ -132,10 +135,10 @@ static int decode_aliases(struct decoder *d)
     }
     int rc = fields_get_string(d->annotations, KUBE_ALIASES_ANNOTATION, &text, d->err);
     service->created_s = kube_time_parse(d->created);
-    return leave_out(d, rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err));
+    return kube_object_json_leave_out(d, rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err));
 }
 
-static int decode_service(struct decoder *d, const json_t *json)
+static int kube_object_json_decode_service(struct decoder *d, const json_t *json)
 {
     struct kube_service *service = &d->draft->object.service;
     json_t *spec = NULL;
@@ -144,9 +147,11 @@ static int decode_service(struct decoder *d, const json_t *json)
         ((rc = fields_get_string(spec, "type", &service->type, d->err)) < 0 ||
          (rc = decode_cluster_ips(d, spec)) < 0 ||
          (rc = fields_get_string(spec, "externalName", &service->external_name, d->err)) < 0 ||
-         (rc = leave_out(d, fields_get_bool(spec, "publishNotReadyAddresses",
-                                            &service->publish_not_ready, d->err))) < 0 ||
-         (rc = decode_ports(d, spec, &service->ports, &service->port_count)) < 0)) {
+         (rc = kube_object_json_leave_out(d, fields_get_bool(spec, "publishNotReadyAddresses",
+                                                             &service->publish_not_ready,
+                                                             d->err))) < 0 ||
+         (rc = kube_object_json_decode_ports(d, spec, &service->ports, &service->port_count)) <
+             0)) {
         return err_wrap(d->err, rc, "spec");
     }
     const char *tolerate =
@@ -154,16 +159,17 @@ static int decode_service(struct decoder *d, const json_t *json)
     if (tolerate && strcmp(tolerate, "true") == 0) {
         service->publish_not_ready = true;
     }
-    return rc < 0 ? rc : decode_aliases(d);
+    return rc < 0 ? rc : kube_object_json_decode_aliases(d);
 }
 
 /* ---- Endpoints ---- */
 
-static int decode_hostnames(struct decoder *d)
+static int kube_object_json_decode_hostnames(struct decoder *d)
 {
     const char *text = NULL;
     int rc = fields_get_string(d->annotations, KUBE_HOSTNAMES_ANNOTATION, &text, d->err);
-    return leave_out(d, rc < 0 ? rc : kube_hostnames_parse(slice_str(text), &d->hostnames, d->err));
+    return kube_object_json_leave_out(
+        d, rc < 0 ? rc : kube_hostnames_parse(slice_str(text), &d->hostnames, d->err));
 }
 
 /* The name of the pod behind an endpoint; "" if none is known or wanted. A reference that cannot be
@@ -180,7 +186,7 @@ static int decode_pod_name(struct decoder *d, const json_t *endpoint, const char
     if ((rc = fields_get_object(endpoint, "targetRef", &reference, d->err)) < 0 ||
         (rc = fields_get_string(reference, "kind", &kind, d->err)) < 0 ||
         (rc = fields_get_string(reference, "name", &name, d->err)) < 0) {
-        return leave_out(d, rc);
+        return kube_object_json_leave_out(d, rc);
     }
     *ret_pod = strcmp(kind, KUBE_POD_REFERENCE) == 0 ? name : "";
     return 0;
@@ -201,8 +207,9 @@ static int decode_address(struct decoder *d, const json_t *array, const char *ke
 }
 
 /* Appends to the subset's, which has room. */
-static int decode_addresses(struct decoder *d, const json_t *array, const char *key, bool is_ready,
-                            struct kube_address *addresses, size_t *count)
+static int kube_object_json_decode_addresses(struct decoder *d, const json_t *array,
+                                             const char *key, bool is_ready,
+                                             struct kube_address *addresses, size_t *count)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
@@ -213,12 +220,13 @@ static int decode_addresses(struct decoder *d, const json_t *array, const char *
             address->hostname = kube_hostnames_of(&d->hostnames, address->ip, address->hostname);
             ++*count;
         }
-        rc = leave_out(d, r);
+        rc = kube_object_json_leave_out(d, r);
     }
     return rc;
 }
 
-static int decode_subset(struct decoder *d, const json_t *json, struct kube_subset *subset)
+static int kube_object_json_decode_subset(struct decoder *d, const json_t *json,
+                                          struct kube_subset *subset)
 {
     json_t *ready = NULL;
     json_t *not_ready = NULL;
@@ -236,11 +244,13 @@ static int decode_subset(struct decoder *d, const json_t *json, struct kube_subs
         return ERR_TOO_LARGE;
     }
     subset->addresses = addresses;
-    if ((rc = decode_addresses(d, ready, "addresses", true, addresses, count)) < 0 ||
-        (rc = decode_addresses(d, not_ready, "notReadyAddresses", false, addresses, count)) < 0) {
+    if ((rc = kube_object_json_decode_addresses(d, ready, "addresses", true, addresses, count)) <
+            0 ||
+        (rc = kube_object_json_decode_addresses(d, not_ready, "notReadyAddresses", false, addresses,
+                                                count)) < 0) {
         return rc;
     }
-    return decode_ports(d, json, &subset->ports, &subset->port_count);
+    return kube_object_json_decode_ports(d, json, &subset->ports, &subset->port_count);
 }
 
 static int decode_nth_subset(struct decoder *d, const json_t *array, size_t i,
@@ -249,19 +259,19 @@ static int decode_nth_subset(struct decoder *d, const json_t *array, size_t i,
     json_t *json = NULL;
     int rc = fields_get_element_object(array, "subsets", i, &json, d->err);
     *subset = (struct kube_subset){.addresses = NULL};
-    if (rc == 0 && (rc = decode_subset(d, json, subset)) < 0) {
+    if (rc == 0 && (rc = kube_object_json_decode_subset(d, json, subset)) < 0) {
         return err_wrap(d->err, rc, "subsets[%zu]", i);
     }
     return rc;
 }
 
-static int decode_endpoints(struct decoder *d, const json_t *json)
+static int kube_object_json_decode_endpoints(struct decoder *d, const json_t *json)
 {
     struct kube_endpoints *endpoints = &d->draft->object.endpoints;
     json_t *array = NULL;
     void *elements = NULL;
     size_t count = 0;
-    int rc = decode_hostnames(d);
+    int rc = kube_object_json_decode_hostnames(d);
     if (rc == 0) {
         rc = begin_array(d, json, "subsets", sizeof(*endpoints->subsets), &array, &elements);
     }
@@ -269,7 +279,7 @@ static int decode_endpoints(struct decoder *d, const json_t *json)
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
         int r = decode_nth_subset(d, array, i, &subsets[count]);
         count += r == 0;
-        rc = leave_out(d, r);
+        rc = kube_object_json_leave_out(d, r);
     }
     endpoints->subsets = subsets;
     endpoints->subset_count = count;
@@ -294,8 +304,8 @@ static int decode_conditions(struct decoder *d, const json_t *json,
     return fields_get_bool(conditions, "terminating", &endpoint->is_terminating, d->err);
 }
 
-static int decode_slice_endpoint(struct decoder *d, const json_t *array, size_t i,
-                                 struct kube_slice_endpoint *endpoint)
+static int kube_object_json_decode_slice_endpoint(struct decoder *d, const json_t *array, size_t i,
+                                                  struct kube_slice_endpoint *endpoint)
 {
     json_t *json = NULL;
     size_t count = 0;
@@ -318,7 +328,8 @@ static int decode_slice_endpoint(struct decoder *d, const json_t *array, size_t 
     return 0;
 }
 
-static int decode_slice_endpoints(struct decoder *d, const json_t *json, struct kube_slice *slice)
+static int kube_object_json_decode_slice_endpoints(struct decoder *d, const json_t *json,
+                                                   struct kube_slice *slice)
 {
     json_t *array = NULL;
     void *elements = NULL;
@@ -326,24 +337,25 @@ static int decode_slice_endpoints(struct decoder *d, const json_t *json, struct 
     struct kube_slice_endpoint *endpoints = elements;
     size_t count = 0;
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
-        int r = decode_slice_endpoint(d, array, i, &endpoints[count]);
+        int r = kube_object_json_decode_slice_endpoint(d, array, i, &endpoints[count]);
         count += r == 0;
-        rc = leave_out(d, r);
+        rc = kube_object_json_leave_out(d, r);
     }
     slice->endpoints = endpoints;
     slice->endpoint_count = count;
     return rc;
 }
 
-static int decode_slice(struct decoder *d, const json_t *json)
+static int kube_object_json_decode_slice(struct decoder *d, const json_t *json)
 {
     struct kube_slice *slice = &d->draft->object.slice;
     const char *type = NULL;
     int rc = 0;
     if ((rc = fields_get_string(d->labels, KUBE_SERVICE_NAME_LABEL, &slice->service, d->err)) < 0 ||
         (rc = fields_get_string(json, "addressType", &type, d->err)) < 0 ||
-        (rc = decode_hostnames(d)) < 0 || (rc = decode_slice_endpoints(d, json, slice)) < 0 ||
-        (rc = decode_ports(d, json, &slice->ports, &slice->port_count)) < 0) {
+        (rc = kube_object_json_decode_hostnames(d)) < 0 ||
+        (rc = kube_object_json_decode_slice_endpoints(d, json, slice)) < 0 ||
+        (rc = kube_object_json_decode_ports(d, json, &slice->ports, &slice->port_count)) < 0) {
         return rc;
     }
     return kube_draft_address_type(d->draft, type);
@@ -372,7 +384,7 @@ static int decode_pod_ips(struct decoder *d, const json_t *status)
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
         int r = decode_pod_ip(d, array, i, &ips[count]);
         count += r == 0;
-        rc = leave_out(d, r);
+        rc = kube_object_json_leave_out(d, r);
     }
     if (rc == 0) {
         rc = fields_get_string(status, "podIP", &ip, d->err);
@@ -380,7 +392,7 @@ static int decode_pod_ips(struct decoder *d, const json_t *status)
     return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, count, ip, d->err);
 }
 
-static int decode_host_network(struct decoder *d, const json_t *json)
+static int kube_object_json_decode_host_network(struct decoder *d, const json_t *json)
 {
     json_t *spec = NULL;
     int rc = fields_get_object(json, "spec", &spec, d->err);
@@ -391,10 +403,10 @@ static int decode_host_network(struct decoder *d, const json_t *json)
     return rc;
 }
 
-static int decode_pod(struct decoder *d, const json_t *json)
+static int kube_object_json_decode_pod(struct decoder *d, const json_t *json)
 {
     json_t *status = NULL;
-    int rc = decode_host_network(d, json);
+    int rc = kube_object_json_decode_host_network(d, json);
     if (rc == 0) {
         rc = fields_get_object(json, "status", &status, d->err);
     }
@@ -409,7 +421,7 @@ static int decode_pod(struct decoder *d, const json_t *json)
 /* ---- ConfigMaps ---- */
 
 /* A value that is no string makes the whole unknown: half a configuration is none. */
-static int decode_config_map(struct decoder *d, const json_t *json)
+static int kube_object_json_decode_config_map(struct decoder *d, const json_t *json)
 {
     struct kube_config_map *map = &d->draft->object.config_map;
     json_t *data = NULL;
@@ -443,7 +455,7 @@ static int decode_node_address(struct decoder *d, const json_t *array, size_t i,
     return rc;
 }
 
-static int decode_node_addresses(struct decoder *d, const json_t *status)
+static int kube_object_json_decode_node_addresses(struct decoder *d, const json_t *status)
 {
     struct kube_node *node = &d->draft->object.node;
     json_t *array = NULL;
@@ -453,17 +465,17 @@ static int decode_node_addresses(struct decoder *d, const json_t *status)
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
         int r = decode_node_address(d, array, i, &ips[node->ip_count]);
         node->ip_count += r == 0 && *ips[node->ip_count];
-        rc = leave_out(d, r);
+        rc = kube_object_json_leave_out(d, r);
     }
     node->ips = ips;
     return rc;
 }
 
-static int decode_node(struct decoder *d, const json_t *json)
+static int kube_object_json_decode_node(struct decoder *d, const json_t *json)
 {
     json_t *status = NULL;
     int rc = fields_get_object(json, "status", &status, d->err);
-    if (rc == 0 && (rc = decode_node_addresses(d, status)) < 0) {
+    if (rc == 0 && (rc = kube_object_json_decode_node_addresses(d, status)) < 0) {
         return err_wrap(d->err, rc, "status");
     }
     return rc;
@@ -471,7 +483,7 @@ static int decode_node(struct decoder *d, const json_t *json)
 
 /* ---- Namespaces ---- */
 
-static int decode_namespace(struct decoder *d)
+static int kube_object_json_decode_namespace(struct decoder *d)
 {
     const json_t *annotation = json_object_get(d->annotations, KUBE_VISIBLE_TO_ANNOTATION);
     const char *text = NULL;
@@ -479,7 +491,7 @@ static int decode_namespace(struct decoder *d)
     if (rc == 0 && annotation && !json_is_null(annotation)) {
         rc = kube_draft_visible_to(d->draft, text, d->err);
     }
-    return leave_out(d, rc);
+    return kube_object_json_leave_out(d, rc);
 }
 
 /* ---- Ingresses ---- */
@@ -504,7 +516,7 @@ static int decode_rules(struct decoder *d, const json_t *spec)
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
         int r = decode_rule(d, array, i, &hosts[ingress->host_count]);
         ingress->host_count += r == 0 && *hosts[ingress->host_count];
-        rc = leave_out(d, r);
+        rc = kube_object_json_leave_out(d, r);
     }
     ingress->hosts = hosts;
     return rc;
@@ -515,7 +527,7 @@ static int decode_ingress(struct decoder *d, const json_t *json)
     struct kube_ingress *ingress = &d->draft->object.ingress;
     const char *class = "";
     json_t *spec = NULL;
-    int rc = leave_out(
+    int rc = kube_object_json_leave_out(
         d, fields_get_string(d->annotations, KUBE_INGRESS_CLASS_ANNOTATION, &class, d->err));
     ingress->created_s = kube_time_parse(d->created);
     if (rc == 0) {
@@ -559,7 +571,7 @@ static int decode_gateway(struct decoder *d, const json_t *json)
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
         int r = decode_listener(d, array, i, &listeners[gateway->listener_count]);
         gateway->listener_count += r == 0;
-        rc = leave_out(d, r);
+        rc = kube_object_json_leave_out(d, r);
     }
     gateway->listeners = listeners;
     return rc < 0 ? err_wrap(d->err, rc, "spec") : 0;
@@ -621,7 +633,7 @@ static int decode_parents(struct decoder *d, const json_t *status)
         bool is_taken = false;
         int r = decode_parent(d, array, i, &parents[route->parent_count], &is_taken);
         route->parent_count += is_taken;
-        rc = leave_out(d, r);
+        rc = kube_object_json_leave_out(d, r);
     }
     route->parents = parents;
     return rc;
@@ -651,25 +663,25 @@ static int decode_json(struct decoder *d, const json_t *json, enum kube_object_p
     if (!json_is_object(json)) {
         return err_set(d->err, ERR_SYNTAX, "expected an object, found %s", fields_type_name(json));
     }
-    int rc = decode_metadata(d, json);
+    int rc = kube_object_json_decode_metadata(d, json);
     if (rc < 0 || part == KUBE_METADATA_ONLY) {
         return rc;
     }
     switch (d->draft->object.kind) {
     case KUBE_SERVICE:
-        return decode_service(d, json);
+        return kube_object_json_decode_service(d, json);
     case KUBE_ENDPOINTS:
-        return decode_endpoints(d, json);
+        return kube_object_json_decode_endpoints(d, json);
     case KUBE_SLICE:
-        return decode_slice(d, json);
+        return kube_object_json_decode_slice(d, json);
     case KUBE_POD:
-        return decode_pod(d, json);
+        return kube_object_json_decode_pod(d, json);
     case KUBE_CONFIG_MAP:
-        return decode_config_map(d, json);
+        return kube_object_json_decode_config_map(d, json);
     case KUBE_NODE:
-        return decode_node(d, json);
+        return kube_object_json_decode_node(d, json);
     case KUBE_NAMESPACE:
-        return decode_namespace(d);
+        return kube_object_json_decode_namespace(d);
     case KUBE_INGRESS:
         return decode_ingress(d, json);
     case KUBE_GATEWAY:

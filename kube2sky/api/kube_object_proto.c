@@ -25,21 +25,21 @@ struct decoder {
 
 /* ---- Fields ---- */
 
-static void *allocate(void *data, size_t size)
+static void *kube_object_proto_allocate(void *data, size_t size)
 {
     struct kube_draft *draft = data;
     return arena_alloc(&draft->arena, size);
 }
 
 /* With the arena. */
-static void deallocate(void *data, void *pointer)
+static void kube_object_proto_deallocate(void *data, void *pointer)
 {
     (void)data;
     (void)pointer;
 }
 
-static void *unpack(struct decoder *d, const ProtobufCMessageDescriptor *type, struct slice message,
-                    const char *what)
+static void *kube_object_proto_unpack(struct decoder *d, const ProtobufCMessageDescriptor *type,
+                                      struct slice message, const char *what)
 {
     void *unpacked = protobuf_c_message_unpack(type, &d->allocator, message.len,
                                                (const uint8_t *)(message.ptr ? message.ptr : ""));
@@ -58,18 +58,18 @@ static void *unpack_field(struct decoder *d, const ProtobufCMessageDescriptor *t
         err_set(d->err, ERR_SYNTAX, "%s: not a protobuf message", what);
         return NULL;
     }
-    return unpack(d, type, message, what);
+    return kube_object_proto_unpack(d, type, message, what);
 }
 
 /* "" when absent. */
-static int take_text(struct decoder *d, ProtobufCBinaryData value, const char *key,
-                     const char **ret_text)
+static int kube_object_proto_take_text(struct decoder *d, ProtobufCBinaryData value,
+                                       const char *key, const char **ret_text)
 {
     int rc = kube_draft_text(d->draft, slice_of(value.data, value.len), ret_text, d->err);
     return rc < 0 ? err_wrap(d->err, rc, "%s", key) : 0;
 }
 
-static int leave_out(struct decoder *d, int rc)
+static int kube_object_proto_leave_out(struct decoder *d, int rc)
 {
     return kube_draft_leave_out(d->draft, rc, d->err);
 }
@@ -82,9 +82,9 @@ static int take_texts(struct decoder *d, const ProtobufCBinaryData *values, size
     size_t taken = 0;
     int rc = texts ? 0 : ERR_TOO_LARGE;
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        int r = take_text(d, values[i], key, &texts[taken]);
+        int r = kube_object_proto_take_text(d, values[i], key, &texts[taken]);
         taken += r == 0;
-        rc = leave_out(d, r);
+        rc = kube_object_proto_leave_out(d, r);
     }
     *ret_texts = texts;
     *ret_count = taken;
@@ -118,7 +118,7 @@ static struct slice annotation_of(const struct decoder *d, const char *key)
 
 /* ---- Parts of objects ---- */
 
-static int decode_metadata(struct decoder *d, struct slice object)
+static int kube_object_proto_decode_metadata(struct decoder *d, struct slice object)
 {
     struct kube_object *draft = &d->draft->object;
     const Kube__ObjectMeta *metadata =
@@ -128,15 +128,16 @@ static int decode_metadata(struct decoder *d, struct slice object)
         return ERR_SYNTAX;
     }
     d->metadata = metadata;
-    if ((rc = take_text(d, metadata->namespace_, "namespace", &draft->ns)) < 0 ||
-        (rc = take_text(d, metadata->name, "name", &draft->name)) < 0) {
+    if ((rc = kube_object_proto_take_text(d, metadata->namespace_, "namespace", &draft->ns)) < 0 ||
+        (rc = kube_object_proto_take_text(d, metadata->name, "name", &draft->name)) < 0) {
         return err_wrap(d->err, rc, "metadata");
     }
     if (metadata->resourceversion.len > KUBE_VERSION_MAX) {
         return err_set(d->err, ERR_TOO_LARGE, "metadata: resourceVersion: longer than %d bytes",
                        KUBE_VERSION_MAX);
     }
-    rc = take_text(d, metadata->resourceversion, "resourceVersion", &draft->resource_version);
+    rc = kube_object_proto_take_text(d, metadata->resourceversion, "resourceVersion",
+                                     &draft->resource_version);
     if (rc < 0) {
         return err_wrap(d->err, rc, "metadata");
     }
@@ -144,11 +145,12 @@ static int decode_metadata(struct decoder *d, struct slice object)
 }
 
 /* Two messages of the API describe ports, with their fields in different order. */
-static int take_port(struct decoder *d, size_t i, const Kube__Port *from, struct kube_port *to)
+static int kube_object_proto_take_port(struct decoder *d, size_t i, const Kube__Port *from,
+                                       struct kube_port *to)
 {
     int rc = 0;
-    if ((rc = take_text(d, from->name, "name", &to->name)) < 0 ||
-        (rc = take_text(d, from->protocol, "protocol", &to->protocol)) < 0) {
+    if ((rc = kube_object_proto_take_text(d, from->name, "name", &to->name)) < 0 ||
+        (rc = kube_object_proto_take_text(d, from->protocol, "protocol", &to->protocol)) < 0) {
         return err_wrap(d->err, rc, "ports[%zu]", i);
     }
     if (from->port < 0 || from->port > 65535) {
@@ -160,16 +162,16 @@ static int take_port(struct decoder *d, size_t i, const Kube__Port *from, struct
     return 0;
 }
 
-static int decode_ports(struct decoder *d, Kube__Port *const *from, size_t count,
-                        const struct kube_port **ret_ports, size_t *ret_count)
+static int kube_object_proto_decode_ports(struct decoder *d, Kube__Port *const *from, size_t count,
+                                          const struct kube_port **ret_ports, size_t *ret_count)
 {
     struct kube_port *ports = kube_draft_array(d->draft, count, sizeof(*ports), d->err);
     size_t taken = 0;
     int rc = ports ? 0 : ERR_TOO_LARGE;
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        int r = take_port(d, i, from[i], &ports[taken]);
+        int r = kube_object_proto_take_port(d, i, from[i], &ports[taken]);
         taken += r == 0;
-        rc = leave_out(d, r);
+        rc = kube_object_proto_leave_out(d, r);
     }
     *ret_ports = ports;
     *ret_count = taken;
@@ -185,19 +187,20 @@ static int decode_endpoint_ports(struct decoder *d, Kube__EndpointPort *const *f
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const Kube__Port port = {
             .name = from[i]->name, .protocol = from[i]->protocol, .port = from[i]->port};
-        int r = take_port(d, i, &port, &ports[taken]);
+        int r = kube_object_proto_take_port(d, i, &port, &ports[taken]);
         taken += r == 0;
-        rc = leave_out(d, r);
+        rc = kube_object_proto_leave_out(d, r);
     }
     *ret_ports = ports;
     *ret_count = taken;
     return rc;
 }
 
-static int decode_hostnames(struct decoder *d)
+static int kube_object_proto_decode_hostnames(struct decoder *d)
 {
-    return leave_out(d, kube_hostnames_parse(annotation_of(d, KUBE_HOSTNAMES_ANNOTATION),
-                                             &d->hostnames, d->err));
+    return kube_object_proto_leave_out(
+        d,
+        kube_hostnames_parse(annotation_of(d, KUBE_HOSTNAMES_ANNOTATION), &d->hostnames, d->err));
 }
 
 /* ---- Services ---- */
@@ -210,15 +213,17 @@ static int decode_spec(struct decoder *d, const Kube__ServiceSpec *spec)
     size_t count = 0;
     int rc = 0;
     service->publish_not_ready = spec->publishnotreadyaddresses;
-    if ((rc = take_text(d, spec->type, "type", &service->type)) < 0 ||
+    if ((rc = kube_object_proto_take_text(d, spec->type, "type", &service->type)) < 0 ||
         (rc = take_texts(d, spec->clusterips, spec->n_clusterips, "clusterIPs", &ips, &count)) <
             0 ||
-        (rc = take_text(d, spec->clusterip, "clusterIP", &ip)) < 0 ||
+        (rc = kube_object_proto_take_text(d, spec->clusterip, "clusterIP", &ip)) < 0 ||
         (rc = kube_draft_cluster_ips(d->draft, ips, count, ip, d->err)) < 0 ||
-        (rc = take_text(d, spec->externalname, "externalName", &service->external_name)) < 0) {
+        (rc = kube_object_proto_take_text(d, spec->externalname, "externalName",
+                                          &service->external_name)) < 0) {
         return rc;
     }
-    return decode_ports(d, spec->ports, spec->n_ports, &service->ports, &service->port_count);
+    return kube_object_proto_decode_ports(d, spec->ports, spec->n_ports, &service->ports,
+                                          &service->port_count);
 }
 
 /* Its time: a message of seconds, and nanoseconds. Absent, or none that makes sense: 0. */
@@ -232,7 +237,7 @@ static int64_t creation_time(const struct decoder *d)
     return is_found && s <= INT64_MAX ? (int64_t)s : 0;
 }
 
-static int decode_aliases(struct decoder *d)
+static int kube_object_proto_decode_aliases(struct decoder *d)
 {
     const char *text = "";
     if (!kube_draft_keeps_aliases()) {
@@ -240,12 +245,13 @@ static int decode_aliases(struct decoder *d)
     }
     const Kube__StringEntry *entry =
         find_entry(d->metadata->annotations, d->metadata->n_annotations, KUBE_ALIASES_ANNOTATION);
-    int rc = entry ? take_text(d, entry->value, KUBE_ALIASES_ANNOTATION, &text) : 0;
+    int rc =
+        entry ? kube_object_proto_take_text(d, entry->value, KUBE_ALIASES_ANNOTATION, &text) : 0;
     d->draft->object.service.created_s = creation_time(d);
-    return leave_out(d, rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err));
+    return kube_object_proto_leave_out(d, rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err));
 }
 
-static int decode_service(struct decoder *d, struct slice object)
+static int kube_object_proto_decode_service(struct decoder *d, struct slice object)
 {
     const Kube__ServiceSpec *spec =
         unpack_field(d, &kube__service_spec__descriptor, object, SERVICE_SPEC, "spec");
@@ -256,7 +262,7 @@ static int decode_service(struct decoder *d, struct slice object)
     if (slice_equal(annotation_of(d, KUBE_TOLERATE_UNREADY_ANNOTATION), slice_str("true"))) {
         d->draft->object.service.publish_not_ready = true;
     }
-    return rc < 0 ? rc : decode_aliases(d);
+    return rc < 0 ? rc : kube_object_proto_decode_aliases(d);
 }
 
 /* ---- Endpoints ---- */
@@ -271,19 +277,22 @@ static int take_pod_name(struct decoder *d, const Kube__ObjectReference *referen
                      slice_str(KUBE_POD_REFERENCE))) {
         return 0;
     }
-    return leave_out(d, take_text(d, reference->name, "targetRef", ret_pod));
+    return kube_object_proto_leave_out(
+        d, kube_object_proto_take_text(d, reference->name, "targetRef", ret_pod));
 }
 
-static int decode_addresses(struct decoder *d, Kube__EndpointAddress *const *from, size_t count,
-                            const char *key, bool is_ready, struct kube_subset *subset,
-                            struct kube_address *addresses)
+static int kube_object_proto_decode_addresses(struct decoder *d, Kube__EndpointAddress *const *from,
+                                              size_t count, const char *key, bool is_ready,
+                                              struct kube_subset *subset,
+                                              struct kube_address *addresses)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         struct kube_address *address = &addresses[subset->address_count];
         int r = 0;
-        if ((r = take_text(d, from[i]->ip, "ip", &address->ip)) < 0 ||
-            (r = take_text(d, from[i]->hostname, "hostname", &address->hostname)) < 0 ||
+        if ((r = kube_object_proto_take_text(d, from[i]->ip, "ip", &address->ip)) < 0 ||
+            (r = kube_object_proto_take_text(d, from[i]->hostname, "hostname",
+                                             &address->hostname)) < 0 ||
             (r = take_pod_name(d, from[i]->targetref, &address->pod)) < 0) {
             err_wrap(d->err, r, "%s[%zu]", key, i);
         } else {
@@ -291,13 +300,13 @@ static int decode_addresses(struct decoder *d, Kube__EndpointAddress *const *fro
             address->hostname = kube_hostnames_of(&d->hostnames, address->ip, address->hostname);
             subset->address_count++;
         }
-        rc = leave_out(d, r);
+        rc = kube_object_proto_leave_out(d, r);
     }
     return rc;
 }
 
-static int decode_subset(struct decoder *d, const Kube__EndpointSubset *from,
-                         struct kube_subset *subset)
+static int kube_object_proto_decode_subset(struct decoder *d, const Kube__EndpointSubset *from,
+                                           struct kube_subset *subset)
 {
     size_t count = from->n_addresses + from->n_notreadyaddresses;
     struct kube_address *addresses = kube_draft_array(d->draft, count, sizeof(*addresses), d->err);
@@ -306,24 +315,26 @@ static int decode_subset(struct decoder *d, const Kube__EndpointSubset *from,
         return ERR_TOO_LARGE;
     }
     subset->addresses = addresses;
-    if ((rc = decode_addresses(d, from->addresses, from->n_addresses, "addresses", true, subset,
-                               addresses)) < 0 ||
-        (rc = decode_addresses(d, from->notreadyaddresses, from->n_notreadyaddresses,
-                               "notReadyAddresses", false, subset, addresses)) < 0) {
+    if ((rc = kube_object_proto_decode_addresses(d, from->addresses, from->n_addresses, "addresses",
+                                                 true, subset, addresses)) < 0 ||
+        (rc = kube_object_proto_decode_addresses(d, from->notreadyaddresses,
+                                                 from->n_notreadyaddresses, "notReadyAddresses",
+                                                 false, subset, addresses)) < 0) {
         return rc;
     }
     return decode_endpoint_ports(d, from->ports, from->n_ports, &subset->ports,
                                  &subset->port_count);
 }
 
-static int decode_endpoints(struct decoder *d, struct slice object)
+static int kube_object_proto_decode_endpoints(struct decoder *d, struct slice object)
 {
     struct kube_endpoints *endpoints = &d->draft->object.endpoints;
-    int rc = decode_hostnames(d);
+    int rc = kube_object_proto_decode_hostnames(d);
     if (rc < 0) {
         return rc;
     }
-    const Kube__Endpoints *from = unpack(d, &kube__endpoints__descriptor, object, "subsets");
+    const Kube__Endpoints *from =
+        kube_object_proto_unpack(d, &kube__endpoints__descriptor, object, "subsets");
     if (!from) {
         return ERR_SYNTAX;
     }
@@ -335,15 +346,16 @@ static int decode_endpoints(struct decoder *d, struct slice object)
     endpoints->subsets = subsets;
     endpoints->subset_count = from->n_subsets;
     for (size_t i = 0; rc == 0 && i < from->n_subsets; i++) {
-        rc = decode_subset(d, from->subsets[i], &subsets[i]);
+        rc = kube_object_proto_decode_subset(d, from->subsets[i], &subsets[i]);
     }
     return rc;
 }
 
 /* ---- EndpointSlices ---- */
 
-static int decode_slice_endpoint(struct decoder *d, const Kube__SliceEndpoint *from,
-                                 struct kube_slice_endpoint *endpoint)
+static int kube_object_proto_decode_slice_endpoint(struct decoder *d,
+                                                   const Kube__SliceEndpoint *from,
+                                                   struct kube_slice_endpoint *endpoint)
 {
     const Kube__EndpointConditions none = KUBE__ENDPOINT_CONDITIONS__INIT;
     const Kube__EndpointConditions *conditions = from->conditions ? from->conditions : &none;
@@ -352,7 +364,8 @@ static int decode_slice_endpoint(struct decoder *d, const Kube__SliceEndpoint *f
     *endpoint = (struct kube_slice_endpoint){.addresses = NULL};
     if ((rc = take_texts(d, from->addresses, from->n_addresses, "addresses", &endpoint->addresses,
                          &count)) < 0 ||
-        (rc = take_text(d, from->hostname, "hostname", &endpoint->hostname)) < 0 ||
+        (rc = kube_object_proto_take_text(d, from->hostname, "hostname", &endpoint->hostname)) <
+            0 ||
         (rc = take_pod_name(d, from->targetref, &endpoint->pod)) < 0) {
         return rc;
     }
@@ -367,8 +380,9 @@ static int decode_slice_endpoint(struct decoder *d, const Kube__SliceEndpoint *f
     return 0;
 }
 
-static int decode_slice_endpoints(struct decoder *d, const Kube__EndpointSlice *from,
-                                  struct kube_slice *slice)
+static int kube_object_proto_decode_slice_endpoints(struct decoder *d,
+                                                    const Kube__EndpointSlice *from,
+                                                    struct kube_slice *slice)
 {
     struct kube_slice_endpoint *endpoints =
         kube_draft_array(d->draft, from->n_endpoints, sizeof(*endpoints), d->err);
@@ -378,17 +392,18 @@ static int decode_slice_endpoints(struct decoder *d, const Kube__EndpointSlice *
     slice->endpoints = endpoints;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < from->n_endpoints; i++) {
-        int r = decode_slice_endpoint(d, from->endpoints[i], &endpoints[slice->endpoint_count]);
+        int r = kube_object_proto_decode_slice_endpoint(d, from->endpoints[i],
+                                                        &endpoints[slice->endpoint_count]);
         if (r < 0) {
             err_wrap(d->err, r, "endpoints[%zu]", i);
         }
         slice->endpoint_count += r == 0;
-        rc = leave_out(d, r);
+        rc = kube_object_proto_leave_out(d, r);
     }
     return rc;
 }
 
-static int decode_slice(struct decoder *d, struct slice object)
+static int kube_object_proto_decode_slice(struct decoder *d, struct slice object)
 {
     struct kube_slice *slice = &d->draft->object.slice;
     struct slice service =
@@ -399,13 +414,15 @@ static int decode_slice(struct decoder *d, struct slice object)
         return err_wrap(d->err, rc, "label %s", KUBE_SERVICE_NAME_LABEL);
     }
     const Kube__EndpointSlice *from =
-        unpack(d, &kube__endpoint_slice__descriptor, object, "endpoints");
+        kube_object_proto_unpack(d, &kube__endpoint_slice__descriptor, object, "endpoints");
     if (!from) {
         return ERR_SYNTAX;
     }
-    if ((rc = take_text(d, from->addresstype, "addressType", &type)) < 0 ||
-        (rc = decode_hostnames(d)) < 0 || (rc = decode_slice_endpoints(d, from, slice)) < 0 ||
-        (rc = decode_ports(d, from->ports, from->n_ports, &slice->ports, &slice->port_count)) < 0) {
+    if ((rc = kube_object_proto_take_text(d, from->addresstype, "addressType", &type)) < 0 ||
+        (rc = kube_object_proto_decode_hostnames(d)) < 0 ||
+        (rc = kube_object_proto_decode_slice_endpoints(d, from, slice)) < 0 ||
+        (rc = kube_object_proto_decode_ports(d, from->ports, from->n_ports, &slice->ports,
+                                             &slice->port_count)) < 0) {
         return rc;
     }
     return kube_draft_address_type(d->draft, type);
@@ -413,26 +430,27 @@ static int decode_slice(struct decoder *d, struct slice object)
 
 /* ---- Pods ---- */
 
-static int decode_status(struct decoder *d, const Kube__PodStatus *status)
+static int kube_object_proto_decode_status(struct decoder *d, const Kube__PodStatus *status)
 {
     const char **ips = kube_draft_array(d->draft, status->n_podips, sizeof(*ips), d->err);
     const char *ip = NULL;
     size_t count = 0;
     int rc =
-        ips ? take_text(d, status->phase, "phase", &d->draft->object.pod.phase) : ERR_TOO_LARGE;
+        ips ? kube_object_proto_take_text(d, status->phase, "phase", &d->draft->object.pod.phase)
+            : ERR_TOO_LARGE;
     for (size_t i = 0; rc == 0 && i < status->n_podips; i++) {
-        int r = take_text(d, status->podips[i]->ip, "podIPs", &ips[count]);
+        int r = kube_object_proto_take_text(d, status->podips[i]->ip, "podIPs", &ips[count]);
         count += r == 0;
-        rc = leave_out(d, r);
+        rc = kube_object_proto_leave_out(d, r);
     }
     if (rc == 0) {
-        rc = take_text(d, status->podip, "podIP", &ip);
+        rc = kube_object_proto_take_text(d, status->podip, "podIP", &ip);
     }
     return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, count, ip, d->err);
 }
 
 /* Only skimmed: a spec is most of a pod, and there are many pods. */
-static int decode_host_network(struct decoder *d, struct slice object)
+static int kube_object_proto_decode_host_network(struct decoder *d, struct slice object)
 {
     struct slice spec;
     uint64_t value = 0;
@@ -444,25 +462,26 @@ static int decode_host_network(struct decoder *d, struct slice object)
     return 0;
 }
 
-static int decode_pod(struct decoder *d, struct slice object)
+static int kube_object_proto_decode_pod(struct decoder *d, struct slice object)
 {
-    int rc = decode_host_network(d, object);
+    int rc = kube_object_proto_decode_host_network(d, object);
     if (rc < 0) {
         return rc;
     }
     const Kube__PodStatus *status =
         unpack_field(d, &kube__pod_status__descriptor, object, POD_STATUS, "status");
-    rc = status ? decode_status(d, status) : ERR_SYNTAX;
+    rc = status ? kube_object_proto_decode_status(d, status) : ERR_SYNTAX;
     return status && rc < 0 ? err_wrap(d->err, rc, "status") : rc;
 }
 
 /* ---- ConfigMaps ---- */
 
 /* As in the JSON decoder: half a configuration is none. */
-static int decode_config_map(struct decoder *d, struct slice object)
+static int kube_object_proto_decode_config_map(struct decoder *d, struct slice object)
 {
     struct kube_config_map *map = &d->draft->object.config_map;
-    const Kube__ConfigMap *from = unpack(d, &kube__config_map__descriptor, object, "configmap");
+    const Kube__ConfigMap *from =
+        kube_object_proto_unpack(d, &kube__config_map__descriptor, object, "configmap");
     if (!from) {
         return ERR_SYNTAX;
     }
@@ -471,8 +490,10 @@ static int decode_config_map(struct decoder *d, struct slice object)
     int rc = settings ? 0 : ERR_TOO_LARGE;
     for (size_t i = 0; rc == 0 && i < from->n_data; i++) {
         struct kube_setting *setting = &settings[map->setting_count++];
-        rc = take_text(d, from->data[i]->key, "key", &setting->key);
-        rc = rc < 0 ? rc : take_text(d, from->data[i]->value, setting->key, &setting->value);
+        rc = kube_object_proto_take_text(d, from->data[i]->key, "key", &setting->key);
+        rc = rc < 0 ? rc
+                    : kube_object_proto_take_text(d, from->data[i]->value, setting->key,
+                                                  &setting->value);
     }
     map->settings = settings;
     return rc < 0 ? err_wrap(d->err, rc, "data") : 0;
@@ -486,42 +507,45 @@ static bool is_used(const Kube__NodeAddress *address)
                                                    slice_str(KUBE_NODE_ADDRESS_TYPE));
 }
 
-static int decode_node_addresses(struct decoder *d, const Kube__NodeStatus *status)
+static int kube_object_proto_decode_node_addresses(struct decoder *d,
+                                                   const Kube__NodeStatus *status)
 {
     struct kube_node *node = &d->draft->object.node;
     const char **ips = kube_draft_array(d->draft, status->n_addresses, sizeof(*ips), d->err);
     int rc = ips ? 0 : ERR_TOO_LARGE;
     for (size_t i = 0; rc == 0 && i < status->n_addresses; i++) {
         if (is_used(status->addresses[i])) {
-            int r = take_text(d, status->addresses[i]->address, "address", &ips[node->ip_count]);
+            int r = kube_object_proto_take_text(d, status->addresses[i]->address, "address",
+                                                &ips[node->ip_count]);
             node->ip_count += r == 0;
-            rc = leave_out(d, r);
+            rc = kube_object_proto_leave_out(d, r);
         }
     }
     node->ips = ips;
     return rc;
 }
 
-static int decode_node(struct decoder *d, struct slice object)
+static int kube_object_proto_decode_node(struct decoder *d, struct slice object)
 {
     const Kube__NodeStatus *status =
         unpack_field(d, &kube__node_status__descriptor, object, NODE_STATUS, "status");
-    int rc = status ? decode_node_addresses(d, status) : ERR_SYNTAX;
+    int rc = status ? kube_object_proto_decode_node_addresses(d, status) : ERR_SYNTAX;
     return status && rc < 0 ? err_wrap(d->err, rc, "status") : rc;
 }
 
 /* ---- Namespaces ---- */
 
-static int decode_namespace(struct decoder *d)
+static int kube_object_proto_decode_namespace(struct decoder *d)
 {
     const Kube__StringEntry *entry = find_entry(
         d->metadata->annotations, d->metadata->n_annotations, KUBE_VISIBLE_TO_ANNOTATION);
     const char *text = NULL;
-    int rc = entry ? take_text(d, entry->value, KUBE_VISIBLE_TO_ANNOTATION, &text) : 0;
+    int rc =
+        entry ? kube_object_proto_take_text(d, entry->value, KUBE_VISIBLE_TO_ANNOTATION, &text) : 0;
     if (rc == 0 && entry) {
         rc = kube_draft_visible_to(d->draft, text, d->err);
     }
-    return leave_out(d, rc);
+    return kube_object_proto_leave_out(d, rc);
 }
 
 /* ---- Objects ---- */
@@ -530,19 +554,19 @@ static int decode_content(struct decoder *d, struct slice object)
 {
     switch (d->draft->object.kind) {
     case KUBE_SERVICE:
-        return decode_service(d, object);
+        return kube_object_proto_decode_service(d, object);
     case KUBE_ENDPOINTS:
-        return decode_endpoints(d, object);
+        return kube_object_proto_decode_endpoints(d, object);
     case KUBE_SLICE:
-        return decode_slice(d, object);
+        return kube_object_proto_decode_slice(d, object);
     case KUBE_POD:
-        return decode_pod(d, object);
+        return kube_object_proto_decode_pod(d, object);
     case KUBE_CONFIG_MAP:
-        return decode_config_map(d, object);
+        return kube_object_proto_decode_config_map(d, object);
     case KUBE_NODE:
-        return decode_node(d, object);
+        return kube_object_proto_decode_node(d, object);
     case KUBE_NAMESPACE:
-        return decode_namespace(d);
+        return kube_object_proto_decode_namespace(d);
     case KUBE_INGRESS:
     case KUBE_GATEWAY:
     case KUBE_ROUTE:
@@ -557,12 +581,14 @@ int kube_object_from_proto(enum kube_kind kind, struct slice message, enum kube_
 {
     struct decoder d = {
         .draft = draft,
-        .allocator = {.alloc = allocate, .free = deallocate, .allocator_data = draft},
+        .allocator = {.alloc = kube_object_proto_allocate,
+                      .free = kube_object_proto_deallocate,
+                      .allocator_data = draft},
         .err = err,
     };
     kube_draft_begin(draft, kind);
     d.object = message;
-    int rc = decode_metadata(&d, message);
+    int rc = kube_object_proto_decode_metadata(&d, message);
     if (rc == 0 && part == KUBE_WHOLE) {
         rc = decode_content(&d, message);
     }

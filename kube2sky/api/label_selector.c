@@ -31,7 +31,7 @@ static bool is_word_char(char c)
 
 /* ---- Words ---- */
 
-static bool is_name(struct slice text)
+static bool label_selector_is_name(struct slice text)
 {
     if (text.len == 0 || text.len > NAME_MAX_BYTES || !is_alphanumeric(text.ptr[0]) ||
         !is_alphanumeric(text.ptr[text.len - 1])) {
@@ -41,7 +41,7 @@ static bool is_name(struct slice text)
 }
 
 /* Labels of lower-case letters, digits and inner hyphens. */
-static bool is_prefix(struct slice text)
+static bool label_selector_is_prefix(struct slice text)
 {
     bool is_first = true;
     for (size_t i = 0; i < text.len; i++) {
@@ -59,36 +59,37 @@ static bool is_key(struct slice text)
 {
     const char *slash = memchr(text.ptr, '/', text.len);
     if (!slash) {
-        return is_name(text);
+        return label_selector_is_name(text);
     }
     size_t prefix_len = (size_t)(slash - text.ptr);
-    return is_prefix(slice_of(text.ptr, prefix_len)) &&
-           is_name(slice_of(slash + 1, text.len - prefix_len - 1));
+    return label_selector_is_prefix(slice_of(text.ptr, prefix_len)) &&
+           label_selector_is_name(slice_of(slash + 1, text.len - prefix_len - 1));
 }
 
 static bool is_value(struct slice text)
 {
-    return text.len == 0 || is_name(text);
+    return text.len == 0 || label_selector_is_name(text);
 }
 
 /* ---- The grammar ---- */
 
-static int expected(const struct scanner *s, const char *at, const char *what, struct err *err)
+static int label_selector_expected(const struct scanner *s, const char *at, const char *what,
+                                   struct err *err)
 {
     return err_set(err, ERR_SYNTAX, "expected %s at byte %zu", what, (size_t)(at - s->start) + 1);
 }
 
-static void skip_blanks(struct scanner *s)
+static void label_selector_skip_blanks(struct scanner *s)
 {
     while (s->at < s->end && (*s->at == ' ' || *s->at == '\t')) {
         s->at++;
     }
 }
 
-static bool take(struct scanner *s, const char *token)
+static bool label_selector_accept(struct scanner *s, const char *token)
 {
     size_t len = strlen(token);
-    skip_blanks(s);
+    label_selector_skip_blanks(s);
     if ((size_t)(s->end - s->at) < len || memcmp(s->at, token, len) != 0) {
         return false;
     }
@@ -97,9 +98,9 @@ static bool take(struct scanner *s, const char *token)
 }
 
 /* May be empty. */
-static struct slice take_word(struct scanner *s)
+static struct slice label_selector_take_word(struct scanner *s)
 {
-    skip_blanks(s);
+    label_selector_skip_blanks(s);
     const char *start = s->at;
     while (s->at < s->end && is_word_char(*s->at)) {
         s->at++;
@@ -109,48 +110,49 @@ static struct slice take_word(struct scanner *s)
 
 static int check_value(struct scanner *s, struct err *err)
 {
-    struct slice value = take_word(s);
-    return is_value(value) ? 0 : expected(s, value.ptr, "a label's value", err);
+    struct slice value = label_selector_take_word(s);
+    return is_value(value) ? 0 : label_selector_expected(s, value.ptr, "a label's value", err);
 }
 
 static int check_values(struct scanner *s, struct err *err)
 {
-    if (!take(s, "(")) {
-        return expected(s, s->at, "`(`", err);
+    if (!label_selector_accept(s, "(")) {
+        return label_selector_expected(s, s->at, "`(`", err);
     }
-    skip_blanks(s);
+    label_selector_skip_blanks(s);
     if (s->at < s->end && *s->at == ')') {
-        return expected(s, s->at, "a label's value", err);
+        return label_selector_expected(s, s->at, "a label's value", err);
     }
     do {
         int rc = check_value(s, err);
         if (rc < 0) {
             return rc;
         }
-    } while (take(s, ","));
-    return take(s, ")") ? 0 : expected(s, s->at, "`,` or `)`", err);
+    } while (label_selector_accept(s, ","));
+    return label_selector_accept(s, ")") ? 0 : label_selector_expected(s, s->at, "`,` or `)`", err);
 }
 
 /* What follows a key. */
 static int check_operator(struct scanner *s, struct err *err)
 {
-    if (take(s, "==") || take(s, "!=") || take(s, "=")) {
+    if (label_selector_accept(s, "==") || label_selector_accept(s, "!=") ||
+        label_selector_accept(s, "=")) {
         return check_value(s, err);
     }
     const char *at = s->at;
-    struct slice word = take_word(s);
+    struct slice word = label_selector_take_word(s);
     if (slice_equal(word, slice_str("in")) || slice_equal(word, slice_str("notin"))) {
         return check_values(s, err);
     }
-    return word.len == 0 ? 0 : expected(s, at, "=, !=, in, notin or `,`", err);
+    return word.len == 0 ? 0 : label_selector_expected(s, at, "=, !=, in, notin or `,`", err);
 }
 
 static int check_requirement(struct scanner *s, struct err *err)
 {
-    bool is_absent = take(s, "!");
-    struct slice key = take_word(s);
+    bool is_absent = label_selector_accept(s, "!");
+    struct slice key = label_selector_take_word(s);
     if (!is_key(key)) {
-        return expected(s, key.ptr, "a label's name", err);
+        return label_selector_expected(s, key.ptr, "a label's name", err);
     }
     return is_absent ? 0 : check_operator(s, err);
 }
@@ -158,7 +160,7 @@ static int check_requirement(struct scanner *s, struct err *err)
 int label_selector_check(struct slice text, struct err *err)
 {
     struct scanner s = {.start = text.ptr, .at = text.ptr, .end = text.ptr + text.len};
-    skip_blanks(&s);
+    label_selector_skip_blanks(&s);
     if (s.at == s.end) {
         return 0;
     }
@@ -167,7 +169,7 @@ int label_selector_check(struct slice text, struct err *err)
         if (rc < 0) {
             return rc;
         }
-    } while (take(&s, ","));
-    skip_blanks(&s);
-    return s.at == s.end ? 0 : expected(&s, s.at, "`,` or the end", err);
+    } while (label_selector_accept(&s, ","));
+    label_selector_skip_blanks(&s);
+    return s.at == s.end ? 0 : label_selector_expected(&s, s.at, "`,` or the end", err);
 }

@@ -29,7 +29,7 @@ static const struct reflector_timing default_timing = {
     .calm_ms = 30 * 1000,
     .refused_ms = 3 * 60 * 1000,
     .cold_ms = 5 * 1000,
-    .trial_ms = 60 * 1000,
+    .probe_ms = 60 * 1000,
 };
 
 /* One namespace, or all of them. */
@@ -70,8 +70,8 @@ static void list_part(struct reflector *reflector);
 
 /* ---- Errors and retries ---- */
 
-static void report(struct reflector *reflector, const struct kube_resource *resource,
-                   const struct err *err)
+static void reflector_report(struct reflector *reflector, const struct kube_resource *resource,
+                             const struct err *err)
 {
     const struct err now = err ? *err : (struct err){0};
     if (reflector->has_state && now.code != ERR_REFUSED && now.code == reflector->state.code &&
@@ -94,7 +94,7 @@ static void forget_list(struct reflector *reflector)
     reflector->object_count = 0;
 }
 
-static void stop_watchers(struct reflector *reflector)
+static void reflector_stop_watchers(struct reflector *reflector)
 {
     for (size_t i = 0; i < reflector->part_count; i++) {
         struct part *part = &reflector->parts[i];
@@ -122,7 +122,7 @@ static void list_again(struct reflector *reflector)
     }
 }
 
-static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
+static void reflector_on_retry(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct reflector *reflector = w->data;
     (void)loop;
@@ -145,7 +145,7 @@ static bool was_calm(struct reflector *reflector)
 }
 
 /* The time of the wait is no calm. */
-static void retry_later(struct reflector *reflector, const struct kube_failure *failure)
+static void reflector_retry_later(struct reflector *reflector, const struct kube_failure *failure)
 {
     uint32_t delay_ms =
         watcher_retry_ms(&reflector->timing, &reflector->backoff, failure->err.code);
@@ -166,13 +166,13 @@ static void report_failure(struct reflector *reflector, const struct kube_failur
     if (reflector->endpoints) {
         reason = endpoints_switch_reason(reflector->endpoints, reflector->resource, failure);
     }
-    report(reflector, reason.resource, reason.err);
+    reflector_report(reflector, reason.resource, reason.err);
 }
 
 /* Lost history is normal after an absence: not reported, and listed again at once, unless something
  * has failed shortly before (a server could answer so each time). Neither is a refusal with a
  * fallback resource. */
-static void fail(struct reflector *reflector, const struct kube_failure *failure)
+static void reflector_fail(struct reflector *reflector, const struct kube_failure *failure)
 {
     const struct kube_resource *other =
         reflector->endpoints
@@ -197,13 +197,13 @@ static void fail(struct reflector *reflector, const struct kube_failure *failure
     if (!is_expired) {
         report_failure(reflector, failure);
     }
-    retry_later(reflector, failure);
+    reflector_retry_later(reflector, failure);
 }
 
 static void on_source(void *data, const struct kube_resource *resource)
 {
     struct reflector *reflector = data;
-    stop_watchers(reflector);
+    reflector_stop_watchers(reflector);
     begin_list(reflector, resource);
 }
 
@@ -223,7 +223,7 @@ static void log_event(const struct reflector *reflector, const struct kube_event
               LOG_STR("resource_version", event->resource_version));
 }
 
-static void on_event(void *data, struct kube_event *event, const struct err *err)
+static void reflector_on_event(void *data, struct kube_event *event, const struct err *err)
 {
     struct part *part = data;
     struct reflector *reflector = part->reflector;
@@ -264,11 +264,11 @@ static void on_watch_state(void *data, const struct err *err)
         endpoints_switch_watched(reflector->endpoints);
     }
     if (is_open || wrong) {
-        report(reflector, reflector->resource, wrong);
+        reflector_report(reflector, reflector->resource, wrong);
     }
 }
 
-static void on_went_back(void *data, const struct err *err)
+static void reflector_on_went_back(void *data, const struct err *err)
 {
     struct part *part = data;
     struct reflector *reflector = part->reflector;
@@ -279,8 +279,8 @@ static void on_watch_lost(void *data, const struct kube_failure *failure)
 {
     struct part *part = data;
     struct reflector *reflector = part->reflector;
-    stop_watchers(reflector);
-    fail(reflector, failure);
+    reflector_stop_watchers(reflector);
+    reflector_fail(reflector, failure);
 }
 
 /* Slices that are refused are listed again: another resource may take their place. */
@@ -291,7 +291,7 @@ static bool is_replaceable(const struct reflector *reflector)
            reflector->resource == kube_resource_of(KUBE_SLICE);
 }
 
-static void start_watchers(struct reflector *reflector)
+static void reflector_start_watchers(struct reflector *reflector)
 {
     for (size_t i = 0; i < reflector->part_count; i++) {
         struct part *part = &reflector->parts[i];
@@ -303,9 +303,9 @@ static void start_watchers(struct reflector *reflector)
             .timing = &reflector->timing,
             .opened = &reflector->config.counts->watches,
             .is_replaceable = is_replaceable(reflector),
-            .event = on_event,
+            .event = reflector_on_event,
             .state = on_watch_state,
-            .went_back = reflector->config.went_back ? on_went_back : NULL,
+            .went_back = reflector->config.went_back ? reflector_on_went_back : NULL,
             .lost = on_watch_lost,
             .data = part,
         };
@@ -315,7 +315,7 @@ static void start_watchers(struct reflector *reflector)
 
 /* ---- Listing ---- */
 
-static void on_list_open(void *data)
+static void reflector_on_list_open(void *data)
 {
     struct reflector *reflector = data;
     if (!reflector->has_begun) {
@@ -358,7 +358,7 @@ static void on_list_failed(void *data, const struct kube_failure *failure)
         reflector->expired_lists++;
     }
     forget_list(reflector);
-    fail(reflector, failure);
+    reflector_fail(reflector, failure);
 }
 
 static void on_relist(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
@@ -388,7 +388,7 @@ static void finish_list(struct reflector *reflector)
     counter_add(&reflector->config.counts->lists, 1);
     reflector->expired_lists = 0;
     reflector->config.list_end(reflector->config.data, reflector->resource->kind);
-    start_watchers(reflector);
+    reflector_start_watchers(reflector);
     forget_list(reflector);
     relist_later(reflector);
 }
@@ -412,7 +412,7 @@ static void list_part(struct reflector *reflector)
         .resource = reflector->resource,
         .scope = reflector->scopes[reflector->listing],
         .page_objects = reflector->expired_lists > 1 ? 0 : KUBE_PAGE_OBJECTS,
-        .open = on_list_open,
+        .open = reflector_on_list_open,
         .upsert = on_listed,
         .remove = on_listed_gone,
         .bad = on_listed_bad,
@@ -443,7 +443,7 @@ struct reflector *reflector_start(const struct reflector_config *config)
     }
     backoff_init(&reflector->backoff, reflector->timing.retry_first_ms,
                  reflector->timing.retry_max_ms);
-    ev_timer_init(&reflector->retry, on_retry, 0, 0);
+    ev_timer_init(&reflector->retry, reflector_on_retry, 0, 0);
     reflector->retry.data = reflector;
     ev_timer_init(&reflector->relist, on_relist, 0, 0);
     reflector->relist.data = reflector;
@@ -466,7 +466,7 @@ static void forget_request(struct reflector *reflector)
     forget_scope_list(reflector);
     ev_timer_stop(reflector->config.loop, &reflector->retry);
     ev_timer_stop(reflector->config.loop, &reflector->relist);
-    stop_watchers(reflector);
+    reflector_stop_watchers(reflector);
 }
 
 void reflector_relist(struct reflector *reflector)

@@ -75,7 +75,7 @@ struct reflector_timing {
      * it is asked again from the same version, instead of everything being listed. */
     uint32_t cold_ms;
     /* Between trials of slices, and from a change of source until it is settled. */
-    uint32_t trial_ms;
+    uint32_t probe_ms;
 };
 
 /* Its owner's, who may keep it when the reflector is gone. */

@@ -18,7 +18,7 @@ struct scope_list {
 
 static void request_page(struct scope_list *list);
 
-static void leave(struct scope_list *list)
+static void scope_list_close(struct scope_list *list)
 {
     if (list->request) {
         kube_request_cancel(list->request);
@@ -26,7 +26,7 @@ static void leave(struct scope_list *list)
     }
 }
 
-static void begin(void *data)
+static void scope_list_begin(void *data)
 {
     struct scope_list *list = data;
     if (!list->is_open) {
@@ -37,7 +37,7 @@ static void begin(void *data)
 
 /* ---- Pages ---- */
 
-static void on_object(void *data, struct kube_object *object)
+static void scope_list_on_object(void *data, struct kube_object *object)
 {
     struct scope_list *list = data;
     list->object_count++;
@@ -87,8 +87,10 @@ static void on_page_end(void *data, struct kube_list_meta *meta, const struct ku
 
 static void request_page(struct scope_list *list)
 {
-    static const struct kube_list_callbacks callbacks = {
-        .on_open = begin, .on_object = on_object, .on_bad = on_bad_object, .on_end = on_page_end};
+    static const struct kube_list_callbacks callbacks = {.on_open = scope_list_begin,
+                                                         .on_object = scope_list_on_object,
+                                                         .on_bad = on_bad_object,
+                                                         .on_end = on_page_end};
     const struct scope_list_config *config = &list->config;
     log_debug("list page requested", LOG_STR("kind", config->resource->name),
               LOG_STR("namespace", config->scope.ns), LOG_INT("limit", config->page_objects),
@@ -120,7 +122,7 @@ static void list_otherwise(struct scope_list *list, const struct kube_failure *f
 
 static void fail_events(struct scope_list *list, struct kube_failure *bad)
 {
-    leave(list);
+    scope_list_close(list);
     err_wrap(&bad->err, bad->err.code, "%s", list->config.resource->name);
     list->config.failed(list->config.data, bad);
 }
@@ -130,7 +132,7 @@ static void on_bookmark(struct scope_list *list, const struct kube_event *event)
 {
     struct kube_failure failure = {0};
     const char *kind = list->config.resource->name;
-    leave(list);
+    scope_list_close(list);
     if (event->is_initial_end) {
         log_debug("list received as events", LOG_STR("kind", kind),
                   LOG_STR("namespace", list->config.scope.ns),
@@ -149,7 +151,7 @@ static void take_event(struct scope_list *list, struct kube_event *event, struct
     const struct scope_list_config *config = &list->config;
     switch (event->kind) {
     case KUBE_EVENT_UPSERT:
-        on_object(list, STEAL(event->object));
+        scope_list_on_object(list, STEAL(event->object));
         break;
     case KUBE_EVENT_DELETE:
         config->remove(config->data, event->object);
@@ -166,7 +168,7 @@ static void take_event(struct scope_list *list, struct kube_event *event, struct
     }
 }
 
-static void on_frame(void *data, enum kube_encoding encoding, struct slice frame)
+static void scope_list_on_frame(void *data, enum kube_encoding encoding, struct slice frame)
 {
     struct scope_list *list = data;
     struct kube_event event = {0};
@@ -209,7 +211,7 @@ static void on_events_end(void *data, const struct kube_failure *failure)
 static void request_events(struct scope_list *list)
 {
     static const struct kube_watch_callbacks callbacks = {
-        .on_open = begin, .on_frame = on_frame, .on_end = on_events_end};
+        .on_open = scope_list_begin, .on_frame = scope_list_on_frame, .on_end = on_events_end};
     const struct scope_list_config *config = &list->config;
     log_debug("list requested as events", LOG_STR("kind", config->resource->name),
               LOG_STR("namespace", config->scope.ns));
@@ -234,7 +236,7 @@ struct scope_list *scope_list_start(const struct scope_list_config *config)
 void scope_list_stop(struct scope_list *list)
 {
     if (list) {
-        leave(list);
+        scope_list_close(list);
         free(list->version);
         free(list->continue_token);
         free(list);

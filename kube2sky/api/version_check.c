@@ -17,18 +17,18 @@ struct version_check {
     struct kube_request *request; /* NULL: waiting, or done */
 };
 
-static void ask(struct version_check *check);
+static void version_check_ask(struct version_check *check);
 
 /* ---- Versions ---- */
 
-static bool is_number(const char *version)
+static bool version_check_is_number(const char *version)
 {
     return *version && *version != '0' && !version[strspn(version, "0123456789")];
 }
 
 bool version_is_before(const char *version, const char *other)
 {
-    if (!is_number(version) || !is_number(other)) {
+    if (!version_check_is_number(version) || !version_check_is_number(other)) {
         return false;
     }
     size_t len = strlen(version), other_len = strlen(other);
@@ -45,13 +45,13 @@ static void ask_later(struct version_check *check, const struct kube_failure *fa
     ev_timer_start(check->config.loop, &check->retry);
 }
 
-static void on_retry(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
+static void version_check_on_retry(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
 {
-    ask(w->data);
+    version_check_ask(w->data);
 }
 
 /* May free the check. */
-static void compare(struct version_check *check, const char *now)
+static void version_check_compare(struct version_check *check, const char *now)
 {
     log_debug("versions compared", LOG_STR("kind", check->config.resource->name),
               LOG_STR("seen", check->seen), LOG_STR("now", now));
@@ -67,20 +67,21 @@ static bool is_lasting(const struct err *err)
            err->code == ERR_TOO_LARGE;
 }
 
-static void on_end(void *data, struct kube_list_meta *meta, const struct kube_failure *failure)
+static void version_check_on_end(void *data, struct kube_list_meta *meta,
+                                 const struct kube_failure *failure)
 {
     struct version_check *check = data;
     check->request = NULL;
     if (meta) {
-        compare(check, meta->resource_version);
+        version_check_compare(check, meta->resource_version);
     } else if (!is_lasting(&failure->err)) {
         ask_later(check, failure);
     }
 }
 
-static void ask(struct version_check *check)
+static void version_check_ask(struct version_check *check)
 {
-    static const struct kube_list_callbacks callbacks = {.on_end = on_end};
+    static const struct kube_list_callbacks callbacks = {.on_end = version_check_on_end};
     check->request = kube_client_list(check->config.client, check->config.resource, &check->scope,
                                       1, "", &callbacks, check);
 }
@@ -106,9 +107,9 @@ struct version_check *version_check_start(const struct version_check_config *con
     check->scope = scope_of_one(config);
     check->seen = xstrdup(seen);
     backoff_init(&check->backoff, config->timing->retry_first_ms, config->timing->retry_max_ms);
-    ev_timer_init(&check->retry, on_retry, 0, 0);
+    ev_timer_init(&check->retry, version_check_on_retry, 0, 0);
     check->retry.data = check;
-    ask(check);
+    version_check_ask(check);
     return check;
 }
 

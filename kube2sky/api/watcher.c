@@ -49,7 +49,7 @@ uint32_t watcher_retry_ms(const struct reflector_timing *timing, struct backoff 
 
 /* One event is no proof of health: the delay grows until a watch has lasted; not for long while the
  * server that refuses may have just started. failure NULL: it only ended early. */
-static void retry_later(struct watcher *watcher, const struct kube_failure *failure)
+static void watcher_retry_later(struct watcher *watcher, const struct kube_failure *failure)
 {
     uint32_t at_least_ms = failure ? failure->retry_after_ms : 0;
     if (clock_monotonic_ms() - watcher->start_ms >= (int64_t)watcher->config.timing->calm_ms) {
@@ -64,7 +64,7 @@ static void retry_later(struct watcher *watcher, const struct kube_failure *fail
     ev_timer_start(watcher->config.loop, &watcher->retry);
 }
 
-static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
+static void watcher_on_retry(struct ev_loop *loop, ev_timer *w, int revents)
 {
     (void)loop;
     (void)revents;
@@ -82,7 +82,7 @@ static void leave_watch(struct watcher *watcher)
 }
 
 /* May free the watcher. */
-static void lose(struct watcher *watcher, const struct kube_failure *failure)
+static void watcher_disconnect(struct watcher *watcher, const struct kube_failure *failure)
 {
     log_debug("watch lost, listing again", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", failure->err.msg));
@@ -91,7 +91,7 @@ static void lose(struct watcher *watcher, const struct kube_failure *failure)
 
 /* ---- Events ---- */
 
-static void set_version(struct watcher *watcher, const char *version)
+static void watcher_set_version(struct watcher *watcher, const char *version)
 {
     char *copy = xstrdup(version);
     free(watcher->version);
@@ -106,7 +106,7 @@ static void set_pulse(struct watcher *watcher, int64_t wait_ms)
 }
 
 /* Any sign of life. */
-static void hear(struct watcher *watcher)
+static void watcher_on_sign_of_life(struct watcher *watcher)
 {
     watcher->heard_ms = clock_monotonic_ms();
     if (watcher->is_doubted) {
@@ -116,7 +116,7 @@ static void hear(struct watcher *watcher)
 }
 
 /* What is known of other kinds may be wrong, too. */
-static void on_went_back(void *data, const char *seen, const char *now)
+static void watcher_on_went_back(void *data, const char *seen, const char *now)
 {
     struct watcher *watcher = data;
     struct kube_failure failure = {0};
@@ -126,7 +126,7 @@ static void on_went_back(void *data, const char *seen, const char *now)
     leave_watch(watcher);
     ev_timer_stop(watcher->config.loop, &watcher->retry);
     watcher->config.went_back(watcher->config.data, &failure.err);
-    lose(watcher, &failure);
+    watcher_disconnect(watcher, &failure);
 }
 
 /* After a reconnection: it may be to a server whose store was restored meanwhile. */
@@ -140,17 +140,17 @@ static void check_version(struct watcher *watcher)
                                                            .resource = config->resource,
                                                            .scope = &config->scope,
                                                            .timing = config->timing,
-                                                           .went_back = on_went_back,
+                                                           .went_back = watcher_on_went_back,
                                                            .data = watcher},
                             watcher->version);
 }
 
-static void on_open(void *data)
+static void watcher_on_open(void *data)
 {
     struct watcher *watcher = data;
     watcher->is_open = true;
     watcher->refused_ms = 0;
-    hear(watcher);
+    watcher_on_sign_of_life(watcher);
     set_pulse(watcher, watcher->config.timing->silent_ms);
     if (watcher->is_resumed && watcher->config.went_back) {
         check_version(watcher);
@@ -165,13 +165,13 @@ static void on_open(void *data)
 /* After an ERROR event or an invalid frame, events may have been missed. Within a watch versions
  * grow: a server that goes back repeats or reorders events, so that an object's last state is
  * unknown. */
-static void on_frame(void *data, enum kube_encoding encoding, struct slice frame)
+static void watcher_on_frame(void *data, enum kube_encoding encoding, struct slice frame)
 {
     struct watcher *watcher = data;
     struct kube_event event = {0};
     struct kube_failure failure = {0};
     struct err *err = &failure.err;
-    hear(watcher);
+    watcher_on_sign_of_life(watcher);
     int rc = kube_decode_event(encoding, watcher->config.resource->kind, frame, &event, err);
     if (rc == 0 && event.kind != KUBE_EVENT_ERROR && event.resource_version &&
         version_is_before(event.resource_version, watcher->version)) {
@@ -180,7 +180,7 @@ static void on_frame(void *data, enum kube_encoding encoding, struct slice frame
     }
     if (rc == 0 && event.kind != KUBE_EVENT_ERROR) {
         if (event.resource_version) {
-            set_version(watcher, event.resource_version);
+            watcher_set_version(watcher, event.resource_version);
         }
         watcher->config.event(watcher->config.data, &event, err);
         kube_event_fini(&event);
@@ -189,7 +189,7 @@ static void on_frame(void *data, enum kube_encoding encoding, struct slice frame
     kube_event_fini(&event);
     leave_watch(watcher);
     err_wrap(err, err->code, "watch of %s", kind_name(watcher));
-    lose(watcher, &failure);
+    watcher_disconnect(watcher, &failure);
 }
 
 /* ---- The end of a watch ---- */
@@ -201,7 +201,7 @@ static bool is_final(const struct err *err)
 }
 
 /* For good, as far as can be known. */
-static bool is_refused(struct watcher *watcher, int status)
+static bool watcher_is_refused(struct watcher *watcher, int status)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (!watcher->config.is_replaceable || (status != 403 && status != 404)) {
@@ -212,24 +212,24 @@ static bool is_refused(struct watcher *watcher, int status)
     return now_ms - watcher->refused_ms >= (int64_t)watcher->config.timing->cold_ms;
 }
 
-static void fail(struct watcher *watcher, const struct kube_failure *failure)
+static void watcher_fail(struct watcher *watcher, const struct kube_failure *failure)
 {
     log_debug("watch ended", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", failure->err.msg));
     watcher->config.state(watcher->config.data, &failure->err);
-    retry_later(watcher, failure);
+    watcher_retry_later(watcher, failure);
 }
 
-static void on_end(void *data, const struct kube_failure *failure)
+static void watcher_on_end(void *data, const struct kube_failure *failure)
 {
     struct watcher *watcher = data;
     int64_t lasted_ms = clock_monotonic_ms() - watcher->start_ms;
     watcher->request = NULL;
     ev_timer_stop(watcher->config.loop, &watcher->pulse);
-    if (failure && (is_refused(watcher, failure->status) || is_final(&failure->err))) {
-        lose(watcher, failure);
+    if (failure && (watcher_is_refused(watcher, failure->status) || is_final(&failure->err))) {
+        watcher_disconnect(watcher, failure);
     } else if (failure) {
-        fail(watcher, failure);
+        watcher_fail(watcher, failure);
     } else if (lasted_ms >= SHORT_WATCH_MS) {
         log_debug("watch ended at its timeout", LOG_STR("kind", kind_name(watcher)),
                   LOG_STR("namespace", watcher->config.scope.ns), LOG_INT("lasted_ms", lasted_ms));
@@ -238,21 +238,21 @@ static void on_end(void *data, const struct kube_failure *failure)
     } else {
         log_debug("watch ended early", LOG_STR("kind", kind_name(watcher)),
                   LOG_INT("lasted_ms", lasted_ms));
-        retry_later(watcher, NULL);
+        watcher_retry_later(watcher, NULL);
     }
 }
 
 /* ---- A server that hangs ---- */
 
-static void give_up(struct watcher *watcher, const char *why)
+static void watcher_give_up(struct watcher *watcher, const char *why)
 {
     struct kube_failure failure = {0};
     leave_watch(watcher);
     err_set(&failure.err, ERR_TIMEOUT, "watch of %s: %s", kind_name(watcher), why);
-    fail(watcher, &failure);
+    watcher_fail(watcher, &failure);
 }
 
-static void doubt(struct watcher *watcher)
+static void watcher_suspect(struct watcher *watcher)
 {
     struct err err = {0};
     watcher->is_doubted = true;
@@ -266,17 +266,17 @@ static void wait_for_answer(struct watcher *watcher, int64_t now_ms)
     int64_t heard_ms = watcher->heard_ms, asked_ms = watcher->asked_ms;
     int64_t waited_ms = now_ms - (asked_ms > heard_ms ? asked_ms : heard_ms);
     if (waited_ms >= (int64_t)timing->lost_ms) {
-        give_up(watcher, "the server does not answer");
+        watcher_give_up(watcher, "the server does not answer");
         return;
     }
     if (waited_ms >= (int64_t)timing->doubt_ms && !watcher->is_doubted) {
-        doubt(watcher);
+        watcher_suspect(watcher);
     }
     set_pulse(watcher, (watcher->is_doubted ? timing->lost_ms : timing->doubt_ms) - waited_ms);
 }
 
 /* Silence is no failure: the watch is asked again from the same version. */
-static void renew(struct watcher *watcher, const char *why)
+static void watcher_reopen(struct watcher *watcher, const char *why)
 {
     log_debug("watch asked again", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", why));
@@ -289,13 +289,13 @@ static void on_answered(void *data, bool is_there)
     struct watcher *watcher = data;
     watcher->asked_ms = 0;
     if (is_there) {
-        hear(watcher);
+        watcher_on_sign_of_life(watcher);
     } else {
-        renew(watcher, "the server takes no more requests on this connection");
+        watcher_reopen(watcher, "the server takes no more requests on this connection");
     }
 }
 
-static void ask(struct watcher *watcher, int64_t now_ms)
+static void watcher_ask(struct watcher *watcher, int64_t now_ms)
 {
     const struct reflector_timing *timing = watcher->config.timing;
     int64_t silent_ms = now_ms - watcher->heard_ms;
@@ -307,7 +307,7 @@ static void ask(struct watcher *watcher, int64_t now_ms)
     } else if (silent_ms < (int64_t)watcher->renew_ms) {
         set_pulse(watcher, watcher->renew_ms - silent_ms);
     } else {
-        renew(watcher, "silent");
+        watcher_reopen(watcher, "silent");
     }
 }
 
@@ -318,11 +318,11 @@ static void on_pulse(struct ev_loop *loop, ev_timer *w, int revents)
     (void)loop;
     (void)revents;
     if (!watcher->is_open) {
-        give_up(watcher, "no reply from the server");
+        watcher_give_up(watcher, "no reply from the server");
     } else if (watcher->asked_ms) {
         wait_for_answer(watcher, now_ms);
     } else {
-        ask(watcher, now_ms);
+        watcher_ask(watcher, now_ms);
     }
 }
 
@@ -331,7 +331,7 @@ static void on_pulse(struct ev_loop *loop, ev_timer *w, int revents)
 static void open_watch(struct watcher *watcher)
 {
     static const struct kube_watch_callbacks callbacks = {
-        .on_open = on_open, .on_frame = on_frame, .on_end = on_end};
+        .on_open = watcher_on_open, .on_frame = watcher_on_frame, .on_end = watcher_on_end};
     const struct watcher_config *config = &watcher->config;
     const struct reflector_timing *timing = config->timing;
     uint32_t spread_s = (uint32_t)(timing->watch_max_s - timing->watch_min_s);
@@ -356,7 +356,7 @@ struct watcher *watcher_start(const struct watcher_config *config, const char *v
     watcher->config = *config;
     watcher->version = xstrdup(version);
     backoff_init(&watcher->backoff, config->timing->retry_first_ms, config->timing->retry_max_ms);
-    ev_timer_init(&watcher->retry, on_retry, 0, 0);
+    ev_timer_init(&watcher->retry, watcher_on_retry, 0, 0);
     ev_timer_init(&watcher->pulse, on_pulse, 0, 0);
     /* Runs after the sockets of the same turn, so that data which arrived while the process was
      * stopped counts. */

@@ -66,7 +66,7 @@ void claims_add(struct claims *claims, const struct claim *claim)
     buf_append_slice(&claims->hosts, claim->host);
 }
 
-static struct claim claim_of(const struct claims *claims, const struct claims_item *item)
+static struct claim claims_claim_of(const struct claims *claims, const struct claims_item *item)
 {
     return (struct claim){
         .ip = item->ip,
@@ -75,9 +75,9 @@ static struct claim claim_of(const struct claims *claims, const struct claims_it
     };
 }
 
-static int compare_items(const void *a, const void *b, void *claims)
+static int claims_compare_items(const void *a, const void *b, void *claims)
 {
-    struct claim x = claim_of(claims, a), y = claim_of(claims, b);
+    struct claim x = claims_claim_of(claims, a), y = claims_claim_of(claims, b);
     int d = claim_compare_ips(&x.ip, &y.ip);
     return d ? d : claim_compare(&x, &y);
 }
@@ -85,7 +85,8 @@ static int compare_items(const void *a, const void *b, void *claims)
 void claims_seal(struct claims *claims)
 {
     size_t kept = 0;
-    run_sort(claims->items, claims->count, sizeof(struct claims_item), compare_items, claims);
+    run_sort(claims->items, claims->count, sizeof(struct claims_item), claims_compare_items,
+             claims);
     for (size_t i = 0; i < claims->count; i++) {
         if (kept == 0 ||
             claim_compare_ips(&claims->items[kept - 1].ip, &claims->items[i].ip) != 0) {
@@ -97,5 +98,5 @@ void claims_seal(struct claims *claims)
 
 struct claim claims_get(const struct claims *claims, size_t index)
 {
-    return claim_of(claims, &claims->items[index]);
+    return claims_claim_of(claims, &claims->items[index]);
 }

@@ -79,13 +79,13 @@ static const char *const folders[CLIENT_KEYS_PARTS] = {
     [CLIENT_KEYS_VISIBLE] = VISIBLE_PREFIX,
 };
 
-static struct slice key_of(const void *thing)
+static struct slice client_keys_key_of(const void *thing)
 {
     const struct client_key *key = thing;
     return slice_of(key->key, key->key_len);
 }
 
-static struct slice id_of(const void *thing)
+static struct slice client_keys_id_of(const void *thing)
 {
     const struct host_pod *pod = thing;
     return slice_of(pod->id, pod->id_len);
@@ -106,14 +106,14 @@ struct client_keys *client_keys_new(const struct client_keys_config *config)
     keys->config = *config;
     for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
         struct part *part = &keys->parts[i];
-        key_table_init(&part->table, key_of);
+        key_table_init(&part->table, client_keys_key_of);
         part->tree = etcd_writer_key(slice_str(config->domain), folders[i]);
         part->tree_len = strlen(part->tree);
         part->end_changed = &part->first_changed;
         init_listings(part, config->namespaces,
                       i == CLIENT_KEYS_NODE_ADDRESS ? config->namespace_count : 0);
     }
-    key_table_init(&keys->pods, id_of);
+    key_table_init(&keys->pods, client_keys_id_of);
     buf_init(&keys->key, KEY_MAX);
     buf_init(&keys->id, POD_ID_MAX);
     buf_init(&keys->taken, KEY_MAX);
@@ -172,7 +172,7 @@ static struct client_key *get_key(struct part *part, struct slice text)
     return key;
 }
 
-static void note_change(struct part *part, struct client_key *key)
+static void client_keys_note_change(struct part *part, struct client_key *key)
 {
     if (!key->is_changed) {
         key->is_changed = true;
@@ -183,7 +183,7 @@ static void note_change(struct part *part, struct client_key *key)
 }
 
 /* ptr NULL: it is not wanted any more. */
-static void set_value(struct part *part, struct client_key *key, struct slice value)
+static void client_keys_set_value(struct part *part, struct client_key *key, struct slice value)
 {
     bool is_same =
         key->value && value.ptr && slice_equal(slice_of(key->value, key->value_len), value);
@@ -198,7 +198,7 @@ static void set_value(struct part *part, struct client_key *key, struct slice va
     if (key->value) {
         memcpy(key->value, value.ptr, value.len);
     }
-    note_change(part, key);
+    client_keys_note_change(part, key);
 }
 
 static struct slice wanted_value(const struct part *part, const struct client_key *key)
@@ -208,7 +208,8 @@ static struct slice wanted_value(const struct part *part, const struct client_ke
 }
 
 /* Sets keys->key. */
-static struct slice make_key(struct client_keys *keys, const struct part *part, struct slice name)
+static struct slice client_keys_make_key(struct client_keys *keys, const struct part *part,
+                                         struct slice name)
 {
     buf_clear(&keys->key);
     buf_append(&keys->key, part->tree, part->tree_len);
@@ -226,16 +227,16 @@ static bool names_addresses(const struct kube_object *object)
            strcmp(phase, "Failed") != 0;
 }
 
-static struct client_key *count_address(struct client_keys *keys, const struct ip *ip)
+static struct client_key *client_keys_count_address(struct client_keys *keys, const struct ip *ip)
 {
     struct part *part = &keys->parts[CLIENT_KEYS_NODE_ADDRESS];
     char text[INET6_ADDRSTRLEN], value[INET6_ADDRSTRLEN + sizeof("{\"host\":\"\"}")];
-    make_key(keys, part, slice_of(NULL, 0));
+    client_keys_make_key(keys, part, slice_of(NULL, 0));
     naming_pod_label(ip, &keys->key);
     struct client_key *key = get_key(part, buf_slice(&keys->key));
     key->pods++;
     (void)snprintf(value, sizeof(value), "{\"host\":\"%s\"}", ip_format(ip, text));
-    set_value(part, key, slice_str(value));
+    client_keys_set_value(part, key, slice_str(value));
     return key;
 }
 
@@ -243,7 +244,7 @@ static void release_address(struct client_keys *keys, struct client_key *key)
 {
     key->pods--;
     if (!key->pods) {
-        set_value(&keys->parts[CLIENT_KEYS_NODE_ADDRESS], key, slice_of(NULL, 0));
+        client_keys_set_value(&keys->parts[CLIENT_KEYS_NODE_ADDRESS], key, slice_of(NULL, 0));
     }
 }
 
@@ -254,7 +255,7 @@ static void uncount_addresses(struct client_keys *keys, const struct host_pod *p
     }
 }
 
-static struct slice make_id(struct client_keys *keys, const char *ns, const char *name)
+static struct slice client_keys_make_id(struct client_keys *keys, const char *ns, const char *name)
 {
     buf_clear(&keys->id);
     buf_append(&keys->id, ns, strlen(ns) + 1);
@@ -265,7 +266,7 @@ static struct slice make_id(struct client_keys *keys, const char *ns, const char
 static void discard_pod(struct client_keys *keys, struct host_pod *pod)
 {
     uncount_addresses(keys, pod);
-    (void)key_table_take(&keys->pods, id_of(pod));
+    (void)key_table_take(&keys->pods, client_keys_id_of(pod));
     free_pod(pod);
 }
 
@@ -288,7 +289,7 @@ static void set_addresses(struct client_keys *keys, struct host_pod *pod,
     for (size_t i = 0; i < object->pod.ip_count; i++) {
         struct ip ip;
         if (ip_parse_sloppy(slice_str(object->pod.ips[i]), &ip) && !ip_equal(&ip, &every_ip)) {
-            pod->keys[pod->count++] = count_address(keys, &ip);
+            pod->keys[pod->count++] = client_keys_count_address(keys, &ip);
         }
     }
     uncount_addresses(keys, &old);
@@ -298,7 +299,7 @@ static void set_addresses(struct client_keys *keys, struct host_pod *pod,
 static void upsert_pod(struct client_keys *keys, const struct kube_object *object,
                        uint32_t generation)
 {
-    struct slice id = make_id(keys, object->ns, object->name);
+    struct slice id = client_keys_make_id(keys, object->ns, object->name);
     struct host_pod *pod = key_table_find(&keys->pods, id);
     bool is_wanted = !object->is_garbled && names_addresses(object) && object->pod.ip_count;
     if (is_wanted) {
@@ -315,7 +316,7 @@ static void upsert_pod(struct client_keys *keys, const struct kube_object *objec
 
 static void remove_pod(struct client_keys *keys, const char *ns, const char *name)
 {
-    struct host_pod *pod = key_table_find(&keys->pods, make_id(keys, ns, name));
+    struct host_pod *pod = key_table_find(&keys->pods, client_keys_make_id(keys, ns, name));
     if (pod) {
         discard_pod(keys, pod);
     }
@@ -337,13 +338,13 @@ static void sweep_pods(struct client_keys *keys, const struct listing *listing)
 /* ---- Namespaces ---- */
 
 /* The key with this name, in lower case; a name that can be none has an empty one. */
-static struct slice namespace_key(struct client_keys *keys, const char *name)
+static struct slice client_keys_namespace_key(struct client_keys *keys, const char *name)
 {
     struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
     if (!dname_is_host_label(slice_str(name))) {
         return slice_of(NULL, 0);
     }
-    make_key(keys, part, slice_str(name));
+    client_keys_make_key(keys, part, slice_str(name));
     for (size_t i = part->tree_len; i < keys->key.len; i++) {
         uint8_t c = keys->key.data[i];
         keys->key.data[i] = c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
@@ -351,12 +352,12 @@ static struct slice namespace_key(struct client_keys *keys, const char *name)
     return buf_slice(&keys->key);
 }
 
-static int compare_lists(const void *a, const void *b)
+static int client_keys_compare_lists(const void *a, const void *b)
 {
     const struct client_key *x = *(const struct client_key *const *)a;
     const struct client_key *y = *(const struct client_key *const *)b;
     int d = (x->value_len > y->value_len) - (x->value_len < y->value_len);
-    return d ? d : slice_compare(key_of(x), key_of(y));
+    return d ? d : slice_compare(client_keys_key_of(x), client_keys_key_of(y));
 }
 
 static bool is_listing(const struct part *part)
@@ -371,7 +372,7 @@ static bool is_listing(const struct part *part)
 
 /* Leaves the longest lists out if all of them do not fit, so that nobody's is left out for the sake
  * of longer ones. The same lists have the same result, in whatever order they came. */
-static void share_out(struct client_keys *keys)
+static void client_keys_share_out(struct client_keys *keys)
 {
     struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
     size_t count = 0, bytes = 0, at = 0;
@@ -384,7 +385,7 @@ static void share_out(struct client_keys *keys)
             lists[count++] = key;
         }
     }
-    qsort(lists, count, sizeof(*lists), compare_lists);
+    qsort(lists, count, sizeof(*lists), client_keys_compare_lists);
     part->left_out = 0;
     for (size_t i = 0; i < count; i++) {
         bytes += lists[i]->value_len;
@@ -392,7 +393,7 @@ static void share_out(struct client_keys *keys)
         part->left_out += is_left_out;
         if (is_left_out != lists[i]->is_left_out) {
             lists[i]->is_left_out = is_left_out;
-            note_change(part, lists[i]);
+            client_keys_note_change(part, lists[i]);
         }
     }
     free(lists);
@@ -402,7 +403,7 @@ static void upsert_namespace(struct client_keys *keys, const struct kube_object 
                              uint32_t generation)
 {
     struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
-    struct slice text = namespace_key(keys, object->name);
+    struct slice text = client_keys_namespace_key(keys, object->name);
     const char *visible_to = object->ns_object.visible_to;
     bool is_wanted =
         !object->is_garbled && visible_to && strlen(visible_to) <= CLIENT_KEYS_TEXT_MAX;
@@ -413,19 +414,19 @@ static void upsert_namespace(struct client_keys *keys, const struct kube_object 
         key->generation = generation;
     }
     if (key && !object->is_garbled) {
-        set_value(part, key, is_wanted ? slice_str(visible_to) : slice_of(NULL, 0));
-        share_out(keys);
+        client_keys_set_value(part, key, is_wanted ? slice_str(visible_to) : slice_of(NULL, 0));
+        client_keys_share_out(keys);
     }
 }
 
 static void remove_namespace(struct client_keys *keys, const char *name)
 {
     struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
-    struct slice text = namespace_key(keys, name);
+    struct slice text = client_keys_namespace_key(keys, name);
     struct client_key *key = text.len ? key_table_find(&part->table, text) : NULL;
     if (key) {
-        set_value(part, key, slice_of(NULL, 0));
-        share_out(keys);
+        client_keys_set_value(part, key, slice_of(NULL, 0));
+        client_keys_share_out(keys);
     }
 }
 
@@ -435,16 +436,16 @@ static void sweep_namespaces(struct client_keys *keys, uint32_t generation)
     size_t at = 0;
     for (struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
         if (key->generation != generation) {
-            set_value(part, key, slice_of(NULL, 0));
+            client_keys_set_value(part, key, slice_of(NULL, 0));
         }
     }
-    share_out(keys);
+    client_keys_share_out(keys);
 }
 
 /* ---- Lists ---- */
 
 /* NULL: nothing is wanted of the kind. */
-static struct part *part_of(struct client_keys *keys, enum kube_kind kind)
+static struct part *client_keys_part_of(struct client_keys *keys, enum kube_kind kind)
 {
     enum client_keys_part part = kind == KUBE_POD         ? CLIENT_KEYS_NODE_ADDRESS
                                  : kind == KUBE_NAMESPACE ? CLIENT_KEYS_VISIBLE
@@ -466,7 +467,7 @@ static struct listing *find_listing(struct part *part, const char *ns)
 
 void client_keys_list_begin(struct client_keys *keys, enum kube_kind kind, const char *ns)
 {
-    struct listing *listing = find_listing(part_of(keys, kind), ns);
+    struct listing *listing = find_listing(client_keys_part_of(keys, kind), ns);
     if (listing) {
         listing->generation++;
         listing->is_listing = true;
@@ -475,7 +476,8 @@ void client_keys_list_begin(struct client_keys *keys, enum kube_kind kind, const
 }
 
 /* The list is complete: objects it did not name are gone. */
-static void sweep(struct client_keys *keys, enum kube_kind kind, struct listing *listing)
+static void client_keys_sweep(struct client_keys *keys, enum kube_kind kind,
+                              struct listing *listing)
 {
     listing->is_listed = true;
     listing->wants_first = false;
@@ -488,23 +490,23 @@ static void sweep(struct client_keys *keys, enum kube_kind kind, struct listing 
 
 void client_keys_list_end(struct client_keys *keys, enum kube_kind kind, const char *ns)
 {
-    struct part *part = part_of(keys, kind);
+    struct part *part = client_keys_part_of(keys, kind);
     struct listing *listing = find_listing(part, ns);
     if (!listing) {
         return;
     }
     listing->is_listing = false;
     if (listing->has_any || keys->config.is_narrowed[part - keys->parts]) {
-        sweep(keys, kind, listing);
+        client_keys_sweep(keys, kind, listing);
     } else {
         listing->wants_first = true;
     }
-    share_out(keys);
+    client_keys_share_out(keys);
 }
 
 void client_keys_upsert(struct client_keys *keys, const struct kube_object *object)
 {
-    struct listing *listing = find_listing(part_of(keys, object->kind), object->ns);
+    struct listing *listing = find_listing(client_keys_part_of(keys, object->kind), object->ns);
     if (!listing) {
         return;
     }
@@ -515,16 +517,16 @@ void client_keys_upsert(struct client_keys *keys, const struct kube_object *obje
     }
     listing->has_any = true;
     if (listing->wants_first && !listing->is_listing) {
-        sweep(keys, object->kind, listing);
+        client_keys_sweep(keys, object->kind, listing);
     }
 }
 
 void client_keys_remove(struct client_keys *keys, enum kube_kind kind, const char *ns,
                         const char *name)
 {
-    if (part_of(keys, kind) && kind == KUBE_POD) {
+    if (client_keys_part_of(keys, kind) && kind == KUBE_POD) {
         remove_pod(keys, ns, name);
-    } else if (part_of(keys, kind)) {
+    } else if (client_keys_part_of(keys, kind)) {
         remove_namespace(keys, name);
     }
 }
@@ -538,14 +540,14 @@ static void lose_lists(struct client_keys *keys, bool are_lost)
     }
     part->is_lost = are_lost;
     for (struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
-        note_change(part, key);
+        client_keys_note_change(part, key);
     }
 }
 
 static void lose_pods(struct client_keys *keys, bool are_lost)
 {
     if (are_lost && !keys->every_address && keys->config.namespace_count == 0) {
-        keys->every_address = count_address(keys, &every_ip);
+        keys->every_address = client_keys_count_address(keys, &every_ip);
     } else if (!are_lost && keys->every_address) {
         release_address(keys, keys->every_address);
         keys->every_address = NULL;
@@ -556,7 +558,7 @@ void client_keys_lose(struct client_keys *keys, enum kube_kind kind, bool is_los
 {
     if (kind == KUBE_NAMESPACE) {
         lose_lists(keys, is_lost);
-    } else if (part_of(keys, kind)) {
+    } else if (client_keys_part_of(keys, kind)) {
         lose_pods(keys, is_lost);
     }
 }
@@ -598,9 +600,9 @@ struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_
     }
     key->is_changed = false;
     buf_clear(&keys->taken);
-    buf_append_slice(&keys->taken, key_of(key));
+    buf_append_slice(&keys->taken, client_keys_key_of(key));
     if (!key->value) {
-        (void)key_table_take(&part->table, key_of(key));
+        (void)key_table_take(&part->table, client_keys_key_of(key));
         free_key(key);
     }
     return buf_slice(&keys->taken);
@@ -614,7 +616,7 @@ void client_keys_each(const struct client_keys *keys,
         size_t at = 0;
         for (const struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
             if (wanted_value(part, key).ptr) {
-                fn(data, key_of(key), wanted_value(part, key));
+                fn(data, client_keys_key_of(key), wanted_value(part, key));
             }
         }
     }

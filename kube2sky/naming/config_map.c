@@ -85,7 +85,7 @@ enum config_map_setting config_map_setting_of(const char *key)
 
 /* ---- JSON ---- */
 
-static int refuse(struct reading *r, const char *text, const char *expected)
+static int config_map_refuse(struct reading *r, const char *text, const char *expected)
 {
     return err_set(r->err, ERR_SYNTAX, "`%.*s`: expected %s", SHOWN_MAX, text, expected);
 }
@@ -94,11 +94,11 @@ static int refuse(struct reading *r, const char *text, const char *expected)
 static int refuse_json(struct reading *r, const json_t *json, const char *expected)
 {
     CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
-    return refuse(r, text ? text : "", expected);
+    return config_map_refuse(r, text ? text : "", expected);
 }
 
 /* NULL: refused. The caller owns it. */
-static json_t *parse(struct reading *r, const char *text, const char *expected)
+static json_t *config_map_parse(struct reading *r, const char *text, const char *expected)
 {
     json_error_t why;
     size_t n = strlen(text);
@@ -117,7 +117,7 @@ static json_t *parse(struct reading *r, const char *text, const char *expected)
 /* ---- Keys ---- */
 
 /* The key of a name, with r->value. */
-static int add_key(struct reading *r, const struct dname *name)
+static int config_map_add_key(struct reading *r, const struct dname *name)
 {
     buf_clear(&r->key);
     record_key_of(slice_str(SKYDNS_TREE), name, &r->key);
@@ -144,7 +144,7 @@ static int add_hashed_key(struct reading *r, const struct dname *name)
                        "expected a shorter name: at most 255 bytes with the "
                        "label of a key");
     }
-    return add_key(r, &hashed);
+    return config_map_add_key(r, &hashed);
 }
 
 /* ---- Servers ---- */
@@ -175,7 +175,7 @@ static bool is_subdomain(const char *text, struct dname *ret_name)
 }
 
 /* The same, but "10.0.0.300" is a mistyped address. */
-static bool is_host(const char *text, struct dname *ret_name)
+static bool config_map_is_host(const char *text, struct dname *ret_name)
 {
     const char *dot = strrchr(text, '.');
     return is_subdomain(text, ret_name) && !is_all_digits(slice_str(dot ? dot + 1 : text));
@@ -214,10 +214,10 @@ static int add_stub_server(struct reading *r, const struct dname *zone, const js
     }
     if (take_server(text, &ip, &port)) {
         naming_value(&naming, slice_str(ip_format(&ip, address)), port, &r->value);
-    } else if (is_host(text, &name) && dname_is_within(&name, &r->domain)) {
+    } else if (config_map_is_host(text, &name) && dname_is_within(&name, &r->domain)) {
         naming_value(&naming, slice_str(dname_to_text(&name, host)), 0, &r->value);
     } else {
-        return refuse(r, text, expected);
+        return config_map_refuse(r, text, expected);
     }
     return add_hashed_key(r, zone);
 }
@@ -227,13 +227,15 @@ static int stub_name(struct reading *r, const char *zone, struct dname *ret_name
 {
     struct dname name;
     if (!is_subdomain(zone, &name)) {
-        return refuse(r, zone, "a domain like acme.local, in lower case");
+        return config_map_refuse(r, zone, "a domain like acme.local, in lower case");
     }
     if (dname_equal(&name, &r->domain)) {
-        return refuse(r, zone, "another domain than that of the cluster");
+        return config_map_refuse(r, zone, "another domain than that of the cluster");
     }
     CLEANUP_FREE char *text = xasprintf("%s.stub.dns.%s", zone, r->rules->domain);
-    return dname_from_text(slice_str(text), ret_name) ? 0 : refuse(r, zone, "a shorter domain");
+    return dname_from_text(slice_str(text), ret_name)
+               ? 0
+               : config_map_refuse(r, zone, "a shorter domain");
 }
 
 static int read_stub_zone(struct reading *r, const char *zone, const json_t *servers)
@@ -276,7 +278,7 @@ static int add_nameserver(struct reading *r, const json_t *json)
         return refuse_json(r, json, expected);
     }
     if (!addr_parse_remote(given, DNS_PORT, &addr, scope)) {
-        return refuse(r, given, expected);
+        return config_map_refuse(r, given, expected);
     }
     const struct ip ip = addr_ip(&addr);
     addr = addr_of_ip(&ip, addr_port(&addr));
@@ -402,20 +404,20 @@ static int take_record(struct reading *r, const json_t *json, enum record_place 
         return rc;
     }
     if (!has_data) {
-        return refuse(r, text, "a host or a text");
+        return config_map_refuse(r, text, "a host or a text");
     }
     buf_clear(&r->value);
     buf_append_str(&r->value, text);
     return 0;
 }
 
-static int read_record(struct reading *r, const struct dname *name, const json_t *json,
-                       bool is_external)
+static int config_map_read_record(struct reading *r, const struct dname *name, const json_t *json,
+                                  bool is_external)
 {
     int rc = 0;
     if (!json_is_array(json)) {
         rc = take_record(r, json, is_external ? PLACE_EXTERNAL : PLACE_IN_DOMAIN);
-        return rc < 0 ? rc : add_key(r, name);
+        return rc < 0 ? rc : config_map_add_key(r, name);
     }
     for (size_t i = 0; rc == 0 && i < json_array_size(json); i++) {
         rc = take_record(r, json_array_get(json, i),
@@ -453,7 +455,7 @@ static void note_external_name(struct reading *r, const struct dname *name)
     desired_add(&r->map->names, slice_str(dname_to_text(name, text)), slice_of("", 0));
 }
 
-static int read_name(struct reading *r, const char *text, const json_t *json)
+static int config_map_read_name(struct reading *r, const char *text, const json_t *json)
 {
     struct dname name;
     bool is_name = dname_from_text(slice_str(text), &name);
@@ -465,18 +467,18 @@ static int read_name(struct reading *r, const char *text, const json_t *json)
     if (is_external) {
         note_external_name(r, &name);
     }
-    int rc = read_record(r, &name, json, is_external);
+    int rc = config_map_read_record(r, &name, json, is_external);
     return rc < 0 ? err_wrap(r->err, rc, "%.*s", SHOWN_MAX, text) : 0;
 }
 
-static int read_records(struct reading *r, json_t *json)
+static int config_map_read_records(struct reading *r, json_t *json)
 {
     const char *name = NULL;
     json_t *value = NULL;
     int rc = 0;
     json_object_foreach(json, name, value)
     {
-        rc = rc < 0 ? rc : read_name(r, name, value);
+        rc = rc < 0 ? rc : config_map_read_name(r, name, value);
     }
     return rc;
 }
@@ -493,12 +495,12 @@ static const struct setting {
      read_stub_zones},
     {"upstreamNameservers", "a list like [\"10.0.0.1\"]", JSON_ARRAY, read_nameservers},
     {"records", "an object like {\"db.cluster.local\": {\"host\": \"10.1.2.3\"}}", JSON_OBJECT,
-     read_records},
+     config_map_read_records},
 };
 
 static int read_setting(struct reading *r, const struct setting *setting, const char *text)
 {
-    json_t *json = parse(r, text, setting->expected);
+    json_t *json = config_map_parse(r, text, setting->expected);
     if (!json) {
         return err_wrap(r->err, ERR_SYNTAX, "%s", setting->key);
     }
@@ -514,7 +516,7 @@ static int read_setting(struct reading *r, const struct setting *setting, const 
 
 /* The domain was checked as a flag; "svc." before it is no label too many for what kube2sky writes.
  */
-static int begin(struct reading *r)
+static int config_map_begin(struct reading *r)
 {
     static const char *const reserved[] = {SERVICE_LABEL, POD_LABEL, NODE_LABEL, "stub.dns"};
     bool is_name = dname_from_text(slice_str(r->rules->domain), &r->domain);
@@ -532,7 +534,7 @@ int config_map_read(const struct config_map_rules *rules, const struct kube_conf
                     struct config_map *map, struct err *err)
 {
     struct reading r = {.rules = rules, .map = map, .err = err};
-    int rc = begin(&r);
+    int rc = config_map_begin(&r);
     for (size_t i = 0; i < from->setting_count; i++) {
         for (size_t j = 0; j < ARRAY_LEN(settings) && rc == 0; j++) {
             if (strcmp(from->settings[i].key, settings[j].key) == 0) {

@@ -56,8 +56,8 @@ void desired_add(struct desired *desired, struct slice key, struct slice value)
     buf_append_slice(&desired->bytes, value);
 }
 
-static struct desired_record record_of(const struct desired *desired,
-                                       const struct desired_item *item)
+static struct desired_record desired_record_of(const struct desired *desired,
+                                               const struct desired_item *item)
 {
     const uint8_t *key = desired->bytes.data + item->key_at;
     return (struct desired_record){
@@ -67,9 +67,9 @@ static struct desired_record record_of(const struct desired *desired,
 }
 
 /* By value too, so that the survivor of duplicates does not depend on the order of addition. */
-static int compare_items(const void *a, const void *b, void *desired)
+static int desired_compare_items(const void *a, const void *b, void *desired)
 {
-    struct desired_record x = record_of(desired, a), y = record_of(desired, b);
+    struct desired_record x = desired_record_of(desired, a), y = desired_record_of(desired, b);
     int d = slice_compare(x.key, y.key);
     return d ? d : slice_compare(x.value, y.value);
 }
@@ -77,7 +77,8 @@ static int compare_items(const void *a, const void *b, void *desired)
 void desired_seal(struct desired *desired)
 {
     size_t kept = 0;
-    run_sort(desired->items, desired->count, sizeof(struct desired_item), compare_items, desired);
+    run_sort(desired->items, desired->count, sizeof(struct desired_item), desired_compare_items,
+             desired);
     for (size_t i = 0; i < desired->count; i++) {
         if (kept == 0 ||
             !slice_equal(desired_get(desired, kept - 1).key, desired_get(desired, i).key)) {
@@ -89,5 +90,5 @@ void desired_seal(struct desired *desired)
 
 struct desired_record desired_get(const struct desired *desired, size_t index)
 {
-    return record_of(desired, &desired->items[index]);
+    return desired_record_of(desired, &desired->items[index]);
 }

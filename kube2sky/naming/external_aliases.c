@@ -25,7 +25,7 @@ struct alias_name {
 
 /* One name of one claimant. */
 struct alias_claim {
-    struct alias_asker *asker;
+    struct alias_requester *requester;
     struct alias_name *name; /* NULL: not allowed */
     char *text;
     enum override_verdict verdict;
@@ -33,7 +33,7 @@ struct alias_claim {
 
 /* A Service that names lead to. */
 struct alias_target {
-    struct alias_asker *first;
+    struct alias_requester *first;
     char label[9];
     size_t id_len;
     char id[]; /* "alias/prod/web" */
@@ -41,7 +41,7 @@ struct alias_target {
 
 /* A namespace of claimants. */
 struct alias_space {
-    struct alias_asker *first;
+    struct alias_requester *first;
     size_t claims;  /* that count */
     size_t refused; /* too many */
     size_t won;     /* scratch: names for one target, that are still to come */
@@ -50,13 +50,13 @@ struct alias_space {
 };
 
 /* A claimant with what it asks for. */
-struct alias_asker {
+struct alias_requester {
     enum alias_rank rank;
     int64_t created_s;
     struct alias_target *target; /* NULL: the ConfigMap */
     struct alias_space *space;
-    struct alias_asker *next_of_target, *prev_of_target;
-    struct alias_asker *next_of_space, *prev_of_space;
+    struct alias_requester *next_of_target, *prev_of_target;
+    struct alias_requester *next_of_space, *prev_of_space;
     struct alias_claim *claims;
     size_t count;
     size_t id_len;
@@ -65,7 +65,7 @@ struct alias_asker {
 
 struct external_aliases {
     struct external_aliases_config config;
-    struct key_table names, askers, targets, spaces;
+    struct key_table names, requesters, targets, spaces;
     struct buf key;
     struct external_aliases_counts counts;
     char *held[EXTERNAL_ALIASES_HELD_MAX];
@@ -80,10 +80,10 @@ static struct slice alias_name_key(const void *thing)
     return slice_of(name->key, name->key_len);
 }
 
-static struct slice alias_asker_id(const void *thing)
+static struct slice alias_requester_id(const void *thing)
 {
-    const struct alias_asker *asker = thing;
-    return slice_of(asker->id, asker->id_len);
+    const struct alias_requester *requester = thing;
+    return slice_of(requester->id, requester->id_len);
 }
 
 static struct slice alias_target_id(const void *thing)
@@ -103,21 +103,21 @@ struct external_aliases *external_aliases_new(const struct external_aliases_conf
     struct external_aliases *aliases = xcalloc(1, sizeof(*aliases));
     aliases->config = *config;
     key_table_init(&aliases->names, alias_name_key);
-    key_table_init(&aliases->askers, alias_asker_id);
+    key_table_init(&aliases->requesters, alias_requester_id);
     key_table_init(&aliases->targets, alias_target_id);
     key_table_init(&aliases->spaces, alias_space_ns);
     buf_init(&aliases->key, ALIAS_KEY_MAX);
     return aliases;
 }
 
-static void free_alias_claims(struct alias_asker *asker)
+static void free_alias_claims(struct alias_requester *requester)
 {
-    for (size_t i = 0; i < asker->count; i++) {
-        free(asker->claims[i].text);
+    for (size_t i = 0; i < requester->count; i++) {
+        free(requester->claims[i].text);
     }
-    free(asker->claims);
-    asker->claims = NULL;
-    asker->count = 0;
+    free(requester->claims);
+    requester->claims = NULL;
+    requester->count = 0;
 }
 
 void external_aliases_free(struct external_aliases *aliases)
@@ -131,9 +131,10 @@ void external_aliases_free(struct external_aliases *aliases)
         free(name);
     }
     at = 0;
-    for (struct alias_asker *asker; (asker = key_table_next(&aliases->askers, &at)); at++) {
-        free_alias_claims(asker);
-        free(asker);
+    for (struct alias_requester *requester; (requester = key_table_next(&aliases->requesters, &at));
+         at++) {
+        free_alias_claims(requester);
+        free(requester);
     }
     at = 0;
     for (void *target; (target = key_table_next(&aliases->targets, &at)); at++) {
@@ -144,7 +145,7 @@ void external_aliases_free(struct external_aliases *aliases)
         free(space);
     }
     key_table_fini(&aliases->names);
-    key_table_fini(&aliases->askers);
+    key_table_fini(&aliases->requesters);
     key_table_fini(&aliases->targets);
     key_table_fini(&aliases->spaces);
     for (size_t i = 0; i < aliases->held_count; i++) {
@@ -187,30 +188,30 @@ static struct alias_space *get_alias_space(struct external_aliases *aliases, str
     return space;
 }
 
-static void join_alias_asker(struct alias_asker *asker)
+static void join_alias_requester(struct alias_requester *requester)
 {
-    asker->next_of_space = asker->space->first;
-    if (asker->next_of_space) {
-        asker->next_of_space->prev_of_space = asker;
+    requester->next_of_space = requester->space->first;
+    if (requester->next_of_space) {
+        requester->next_of_space->prev_of_space = requester;
     }
-    asker->space->first = asker;
-    if (!asker->target) {
+    requester->space->first = requester;
+    if (!requester->target) {
         return;
     }
-    asker->next_of_target = asker->target->first;
-    if (asker->next_of_target) {
-        asker->next_of_target->prev_of_target = asker;
+    requester->next_of_target = requester->target->first;
+    if (requester->next_of_target) {
+        requester->next_of_target->prev_of_target = requester;
     }
-    asker->target->first = asker;
+    requester->target->first = requester;
 }
 
-static void leave_alias_space(struct external_aliases *aliases, struct alias_asker *asker)
+static void leave_alias_space(struct external_aliases *aliases, struct alias_requester *requester)
 {
-    struct alias_space *space = asker->space;
-    *(asker->prev_of_space ? &asker->prev_of_space->next_of_space : &space->first) =
-        asker->next_of_space;
-    if (asker->next_of_space) {
-        asker->next_of_space->prev_of_space = asker->prev_of_space;
+    struct alias_space *space = requester->space;
+    *(requester->prev_of_space ? &requester->prev_of_space->next_of_space : &space->first) =
+        requester->next_of_space;
+    if (requester->next_of_space) {
+        requester->next_of_space->prev_of_space = requester->prev_of_space;
     }
     if (!space->first) {
         (void)key_table_take(&aliases->spaces, alias_space_ns(space));
@@ -218,16 +219,16 @@ static void leave_alias_space(struct external_aliases *aliases, struct alias_ask
     }
 }
 
-static void leave_alias_target(struct external_aliases *aliases, struct alias_asker *asker)
+static void leave_alias_target(struct external_aliases *aliases, struct alias_requester *requester)
 {
-    struct alias_target *target = asker->target;
+    struct alias_target *target = requester->target;
     if (!target) {
         return;
     }
-    *(asker->prev_of_target ? &asker->prev_of_target->next_of_target : &target->first) =
-        asker->next_of_target;
-    if (asker->next_of_target) {
-        asker->next_of_target->prev_of_target = asker->prev_of_target;
+    *(requester->prev_of_target ? &requester->prev_of_target->next_of_target : &target->first) =
+        requester->next_of_target;
+    if (requester->next_of_target) {
+        requester->next_of_target->prev_of_target = requester->prev_of_target;
     }
     if (!target->first) {
         (void)key_table_take(&aliases->targets, alias_target_id(target));
@@ -238,14 +239,15 @@ static void leave_alias_target(struct external_aliases *aliases, struct alias_as
 /* ---- Who has a name ---- */
 
 /* "prod/web" of "svc/prod/web". */
-static struct slice alias_object(const struct alias_asker *asker)
+static struct slice alias_object(const struct alias_requester *requester)
 {
-    const char *slash = memchr(asker->id, '/', asker->id_len);
-    size_t from = slash ? (size_t)(slash + 1 - asker->id) : 0;
-    return slice_of(asker->id + from, asker->id_len - from);
+    const char *slash = memchr(requester->id, '/', requester->id_len);
+    size_t from = slash ? (size_t)(slash + 1 - requester->id) : 0;
+    return slice_of(requester->id + from, requester->id_len - from);
 }
 
-static int compare_alias_askers(const struct alias_asker *a, const struct alias_asker *b)
+static int compare_alias_requesters(const struct alias_requester *a,
+                                    const struct alias_requester *b)
 {
     if (a->rank != b->rank) {
         return a->rank < b->rank ? -1 : 1;
@@ -254,32 +256,33 @@ static int compare_alias_askers(const struct alias_asker *a, const struct alias_
         return a->created_s < b->created_s ? -1 : 1;
     }
     int d = slice_compare(alias_object(a), alias_object(b));
-    return d ? d : slice_compare(alias_asker_id(a), alias_asker_id(b));
+    return d ? d : slice_compare(alias_requester_id(a), alias_requester_id(b));
 }
 
-static const struct alias_asker *alias_winner(const struct alias_name *name)
+static const struct alias_requester *alias_winner(const struct alias_name *name)
 {
-    return name->count ? name->claims[0]->asker : NULL;
+    return name->count ? name->claims[0]->requester : NULL;
 }
 
-static void tell_alias_target(struct external_aliases *aliases, const struct alias_asker *asker)
+static void tell_alias_target(struct external_aliases *aliases,
+                              const struct alias_requester *requester)
 {
-    if (asker && asker->target) {
-        aliases->config.changed(aliases->config.data, alias_target_id(asker->target));
+    if (requester && requester->target) {
+        aliases->config.changed(aliases->config.data, alias_target_id(requester->target));
     }
 }
 
 /* After a claim came, 1, or went, -1; only a new winner makes all others count again. */
 static void count_alias_taken(struct external_aliases *aliases, struct alias_name *name,
-                              const struct alias_asker *before, const struct alias_asker *asker,
-                              int change)
+                              const struct alias_requester *before,
+                              const struct alias_requester *requester, int change)
 {
-    const struct alias_asker *winner = alias_winner(name);
+    const struct alias_requester *winner = alias_winner(name);
     bool is_same = winner && before && before->target == winner->target;
-    bool is_taken = is_same && asker->target != winner->target;
+    bool is_taken = is_same && requester->target != winner->target;
     size_t taken = is_same ? name->taken + (size_t)(change * (int)is_taken) : 0;
     for (size_t i = 1; i < name->count && !is_same; i++) {
-        taken += name->claims[i]->asker->target != name->claims[0]->asker->target;
+        taken += name->claims[i]->requester->target != name->claims[0]->requester->target;
     }
     aliases->counts.taken += taken - name->taken;
     name->taken = taken;
@@ -299,12 +302,12 @@ static struct alias_name *get_alias_name(struct external_aliases *aliases, struc
 }
 
 /* The place of the asker's claim; one asker may claim a name twice. */
-static size_t alias_place(const struct alias_name *name, const struct alias_asker *asker)
+static size_t alias_place(const struct alias_name *name, const struct alias_requester *requester)
 {
     size_t from = 0, to = name->count;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        bool is_before = compare_alias_askers(name->claims[middle]->asker, asker) < 0;
+        bool is_before = compare_alias_requesters(name->claims[middle]->requester, requester) < 0;
         from = is_before ? middle + 1 : from;
         to = is_before ? to : middle;
     }
@@ -314,8 +317,8 @@ static size_t alias_place(const struct alias_name *name, const struct alias_aske
 static void insert_alias_claim(struct external_aliases *aliases, struct alias_name *name,
                                struct alias_claim *claim)
 {
-    const struct alias_asker *before = alias_winner(name);
-    size_t at = alias_place(name, claim->asker);
+    const struct alias_requester *before = alias_winner(name);
+    size_t at = alias_place(name, claim->requester);
     if (name->count == name->cap) {
         name->cap = name->cap ? 2 * name->cap : 1;
         name->claims = xrealloc_array(name->claims, name->cap, sizeof(struct alias_claim *));
@@ -325,7 +328,7 @@ static void insert_alias_claim(struct external_aliases *aliases, struct alias_na
     name->claims[at] = claim;
     name->count++;
     claim->name = name;
-    count_alias_taken(aliases, name, before, claim->asker, 1);
+    count_alias_taken(aliases, name, before, claim->requester, 1);
     if (before && before != alias_winner(name)) {
         tell_alias_target(aliases, before);
     }
@@ -334,8 +337,8 @@ static void insert_alias_claim(struct external_aliases *aliases, struct alias_na
 static void remove_alias_claim(struct external_aliases *aliases, struct alias_claim *claim)
 {
     struct alias_name *name = claim->name;
-    size_t at = alias_place(name, claim->asker);
-    const struct alias_asker *before = alias_winner(name);
+    size_t at = alias_place(name, claim->requester);
+    const struct alias_requester *before = alias_winner(name);
     while (name->claims[at] != claim) {
         at++;
         assert(at < name->count);
@@ -344,7 +347,7 @@ static void remove_alias_claim(struct external_aliases *aliases, struct alias_cl
             (name->count - at - 1) * sizeof(struct alias_claim *));
     name->count--;
     claim->name = NULL;
-    count_alias_taken(aliases, name, before, claim->asker, -1);
+    count_alias_taken(aliases, name, before, claim->requester, -1);
     if (before != alias_winner(name)) {
         tell_alias_target(aliases, alias_winner(name));
     }
@@ -362,14 +365,15 @@ static void remove_alias_claim(struct external_aliases *aliases, struct alias_cl
 static void place_alias_claim(struct external_aliases *aliases, struct alias_claim *claim,
                               size_t index)
 {
-    const struct alias_asker *asker = claim->asker;
-    struct alias_space *space = asker->space;
-    bool is_config = asker->rank == ALIAS_OF_CONFIG_MAP;
+    const struct alias_requester *requester = claim->requester;
+    struct alias_space *space = requester->space;
+    bool is_config = requester->rank == ALIAS_OF_CONFIG_MAP;
     struct dname name;
     bool is_name = override_name_parse(slice_str(claim->text), &name);
     bool is_beyond =
-        !is_config && (space->claims >= EXTERNAL_ALIASES_NAMESPACE_MAX ||
-                       (asker->rank == ALIAS_OF_SERVICE && index >= EXTERNAL_ALIASES_OBJECT_MAX));
+        !is_config &&
+        (space->claims >= EXTERNAL_ALIASES_NAMESPACE_MAX ||
+         (requester->rank == ALIAS_OF_SERVICE && index >= EXTERNAL_ALIASES_OBJECT_MAX));
     claim->verdict =
         !is_name ? OVERRIDE_NO_NAME
                  : override_zones_judge(aliases->config.zones, &name, alias_space_ns(space));
@@ -388,7 +392,7 @@ static void place_alias_claim(struct external_aliases *aliases, struct alias_cla
 
 static void displace_alias_claim(struct external_aliases *aliases, struct alias_claim *claim)
 {
-    struct alias_space *space = claim->asker->space;
+    struct alias_space *space = claim->requester->space;
     if (claim->name) {
         remove_alias_claim(aliases, claim);
     }
@@ -400,11 +404,11 @@ static void displace_alias_claim(struct external_aliases *aliases, struct alias_
 /* There is room in the namespace again. */
 static void place_refused(struct external_aliases *aliases, const struct alias_space *space)
 {
-    struct alias_asker *asker = space->first;
-    for (; asker && space->refused; asker = asker->next_of_space) {
+    struct alias_requester *requester = space->first;
+    for (; requester && space->refused; requester = requester->next_of_space) {
         bool has_more = false;
-        for (size_t i = 0; i < asker->count; i++) {
-            struct alias_claim *claim = &asker->claims[i];
+        for (size_t i = 0; i < requester->count; i++) {
+            struct alias_claim *claim = &requester->claims[i];
             if (claim->verdict == OVERRIDE_TOO_MANY &&
                 space->claims < EXTERNAL_ALIASES_NAMESPACE_MAX) {
                 displace_alias_claim(aliases, claim);
@@ -413,75 +417,81 @@ static void place_refused(struct external_aliases *aliases, const struct alias_s
             }
         }
         if (has_more) {
-            tell_alias_target(aliases, asker);
+            tell_alias_target(aliases, requester);
         }
     }
 }
 
-static void drop_alias_asker(struct external_aliases *aliases, struct alias_asker *asker)
+static void drop_alias_requester(struct external_aliases *aliases,
+                                 struct alias_requester *requester)
 {
-    for (size_t i = 0; i < asker->count; i++) {
-        displace_alias_claim(aliases, &asker->claims[i]);
+    for (size_t i = 0; i < requester->count; i++) {
+        displace_alias_claim(aliases, &requester->claims[i]);
     }
-    tell_alias_target(aliases, asker);
-    (void)key_table_take(&aliases->askers, alias_asker_id(asker));
-    free_alias_claims(asker);
-    leave_alias_target(aliases, asker);
-    leave_alias_space(aliases, asker);
-    free(asker);
+    tell_alias_target(aliases, requester);
+    (void)key_table_take(&aliases->requesters, alias_requester_id(requester));
+    free_alias_claims(requester);
+    leave_alias_target(aliases, requester);
+    leave_alias_space(aliases, requester);
+    free(requester);
 }
 
-static void add_alias_asker(struct external_aliases *aliases, const struct alias_claimant *claimant,
-                            const struct slice *names, size_t count)
+static void add_alias_requester(struct external_aliases *aliases,
+                                const struct alias_owner_object *owner_object,
+                                const struct slice *names, size_t count)
 {
-    struct alias_asker *asker = xcalloc(1, sizeof(*asker) + claimant->id.len);
-    memcpy(asker->id, claimant->id.ptr, claimant->id.len);
-    asker->id_len = claimant->id.len;
-    asker->rank = claimant->rank;
-    asker->created_s = claimant->created_s;
-    asker->target = claimant->target.len ? get_alias_target(aliases, claimant->target) : NULL;
-    asker->space = get_alias_space(aliases, claimant->ns);
-    asker->claims = xcalloc(count, sizeof(*asker->claims));
-    asker->count = count;
-    (void)key_table_put(&aliases->askers, asker);
-    join_alias_asker(asker);
+    struct alias_requester *requester = xcalloc(1, sizeof(*requester) + owner_object->id.len);
+    memcpy(requester->id, owner_object->id.ptr, owner_object->id.len);
+    requester->id_len = owner_object->id.len;
+    requester->rank = owner_object->rank;
+    requester->created_s = owner_object->created_s;
+    requester->target =
+        owner_object->target.len ? get_alias_target(aliases, owner_object->target) : NULL;
+    requester->space = get_alias_space(aliases, owner_object->ns);
+    requester->claims = xcalloc(count, sizeof(*requester->claims));
+    requester->count = count;
+    (void)key_table_put(&aliases->requesters, requester);
+    join_alias_requester(requester);
     for (size_t i = 0; i < count; i++) {
-        asker->claims[i] =
-            (struct alias_claim){.asker = asker, .text = xstrndup(names[i].ptr, names[i].len)};
-        place_alias_claim(aliases, &asker->claims[i], i);
+        requester->claims[i] = (struct alias_claim){.requester = requester,
+                                                    .text = xstrndup(names[i].ptr, names[i].len)};
+        place_alias_claim(aliases, &requester->claims[i], i);
     }
-    tell_alias_target(aliases, asker);
+    tell_alias_target(aliases, requester);
 }
 
-static bool asks_the_same(const struct alias_asker *asker, const struct alias_claimant *claimant,
-                          const struct slice *names, size_t count)
+static bool asks_the_same(const struct alias_requester *requester,
+                          const struct alias_owner_object *owner_object, const struct slice *names,
+                          size_t count)
 {
     enum { PREFIX_LEN = sizeof(ALIAS_PREFIX) - 1 };
-    struct slice target =
-        asker->target ? slice_of(asker->target->id + PREFIX_LEN, asker->target->id_len - PREFIX_LEN)
-                      : slice_of(NULL, 0);
-    bool is_same = asker->count == count && asker->rank == claimant->rank &&
-                   asker->created_s == claimant->created_s && slice_equal(target, claimant->target);
+    struct slice target = requester->target ? slice_of(requester->target->id + PREFIX_LEN,
+                                                       requester->target->id_len - PREFIX_LEN)
+                                            : slice_of(NULL, 0);
+    bool is_same = requester->count == count && requester->rank == owner_object->rank &&
+                   requester->created_s == owner_object->created_s &&
+                   slice_equal(target, owner_object->target);
     for (size_t i = 0; i < count && is_same; i++) {
-        is_same = slice_equal(slice_str(asker->claims[i].text), names[i]);
+        is_same = slice_equal(slice_str(requester->claims[i].text), names[i]);
     }
     return is_same;
 }
 
-void external_aliases_set(struct external_aliases *aliases, const struct alias_claimant *claimant,
-                          const struct slice *names, size_t count)
+void external_aliases_set(struct external_aliases *aliases,
+                          const struct alias_owner_object *owner_object, const struct slice *names,
+                          size_t count)
 {
-    struct alias_asker *asker = key_table_find(&aliases->askers, claimant->id);
-    if (asker ? asks_the_same(asker, claimant, names, count) : count == 0) {
+    struct alias_requester *requester = key_table_find(&aliases->requesters, owner_object->id);
+    if (requester ? asks_the_same(requester, owner_object, names, count) : count == 0) {
         return;
     }
-    if (asker) {
-        drop_alias_asker(aliases, asker);
+    if (requester) {
+        drop_alias_requester(aliases, requester);
     }
     if (count) {
-        add_alias_asker(aliases, claimant, names, count);
+        add_alias_requester(aliases, owner_object, names, count);
     }
-    const struct alias_space *space = key_table_find(&aliases->spaces, claimant->ns);
+    const struct alias_space *space = key_table_find(&aliases->spaces, owner_object->ns);
     if (space && space->refused) {
         place_refused(aliases, space);
     }
@@ -491,7 +501,7 @@ void external_aliases_set(struct external_aliases *aliases, const struct alias_c
 enum { ALIAS_TEXT_NAMES = EXTERNAL_ALIASES_OBJECT_MAX + 1 };
 
 void external_aliases_set_text(struct external_aliases *aliases,
-                               const struct alias_claimant *claimant, struct slice text)
+                               const struct alias_owner_object *owner_object, struct slice text)
 {
     struct slice names[ALIAS_TEXT_NAMES];
     size_t count = 0;
@@ -504,7 +514,7 @@ void external_aliases_set_text(struct external_aliases *aliases,
         len += comma != NULL;
         text = slice_of(text.ptr + len, text.len - len);
     }
-    external_aliases_set(aliases, claimant, names, count);
+    external_aliases_set(aliases, owner_object, names, count);
 }
 
 /* ---- What an owner wants ---- */
@@ -536,7 +546,7 @@ static void append_alias_value(const struct external_aliases *aliases, struct sl
 static bool is_alias_won(const struct alias_claim *claim)
 {
     const struct alias_name *name = claim->name;
-    return name && name->claims[0]->asker->target == claim->asker->target;
+    return name && name->claims[0]->requester->target == claim->requester->target;
 }
 
 /* Counts what each namespace wins for the target, and returns all. */
@@ -546,11 +556,11 @@ static size_t count_won(struct external_aliases *aliases, const struct alias_tar
     for (struct alias_space *space; (space = key_table_next(&aliases->spaces, &at)); at++) {
         space->won = 0;
     }
-    const struct alias_asker *asker = target ? target->first : NULL;
-    for (; asker; asker = asker->next_of_target) {
-        for (size_t i = 0; i < asker->count; i++) {
-            bool is_won = is_alias_won(&asker->claims[i]);
-            asker->space->won += is_won;
+    const struct alias_requester *requester = target ? target->first : NULL;
+    for (; requester; requester = requester->next_of_target) {
+        for (size_t i = 0; i < requester->count; i++) {
+            bool is_won = is_alias_won(&requester->claims[i]);
+            requester->space->won += is_won;
             count += is_won;
         }
     }
@@ -558,7 +568,7 @@ static size_t count_won(struct external_aliases *aliases, const struct alias_tar
 }
 
 /* What all namespaces have together if none has more than that. */
-static size_t count_shared(const struct external_aliases *aliases, size_t share)
+static size_t external_aliases_count_shared(const struct external_aliases *aliases, size_t share)
 {
     size_t at = 0, count = 0;
     for (const struct alias_space *space; (space = key_table_next(&aliases->spaces, &at)); at++) {
@@ -577,7 +587,7 @@ static size_t find_share(struct external_aliases *aliases, const struct alias_ta
     }
     while (from + 1 < to) {
         size_t middle = from + (to - from) / 2;
-        bool fits = count_shared(aliases, middle) <= names_max;
+        bool fits = external_aliases_count_shared(aliases, middle) <= names_max;
         from = fits ? middle : from;
         to = fits ? to : middle;
     }
@@ -598,10 +608,10 @@ void external_aliases_build(struct external_aliases *aliases, struct slice owner
     desired_clear(wanted);
     desired_clear(left);
     append_alias_value(aliases, owner, &host, &value);
-    const struct alias_asker *asker = target ? target->first : NULL;
-    for (; asker; asker = asker->next_of_target) {
-        for (size_t i = 0; i < asker->count; i++) {
-            const struct alias_name *name = asker->claims[i].name;
+    const struct alias_requester *requester = target ? target->first : NULL;
+    for (; requester; requester = requester->next_of_target) {
+        for (size_t i = 0; i < requester->count; i++) {
+            const struct alias_name *name = requester->claims[i].name;
             if (!name) {
                 continue;
             }
@@ -610,9 +620,9 @@ void external_aliases_build(struct external_aliases *aliases, struct slice owner
             buf_append_slice(&key, name_key);
             buf_append_char(&key, '/');
             buf_append_str(&key, target->label);
-            bool is_won = is_alias_won(&asker->claims[i]);
-            bool has_share = is_won && asker->space->won <= share;
-            asker->space->won -= is_won;
+            bool is_won = is_alias_won(&requester->claims[i]);
+            bool has_share = is_won && requester->space->won <= share;
+            requester->space->won -= is_won;
             bool is_mine = has_share && !is_taken(data, name_key, buf_slice(&key));
             desired_add(is_mine ? wanted : left, buf_slice(&key), buf_slice(&value));
         }
@@ -628,7 +638,7 @@ struct slice external_aliases_owner(const struct external_aliases *aliases, stru
                                     bool *ret_is_config)
 {
     const struct alias_name *name = key_table_find(&aliases->names, name_key);
-    const struct alias_asker *winner = name ? alias_winner(name) : NULL;
+    const struct alias_requester *winner = name ? alias_winner(name) : NULL;
     *ret_is_config = winner && !winner->target;
     return winner && winner->target ? alias_target_id(winner->target) : slice_of(NULL, 0);
 }
@@ -637,16 +647,16 @@ void external_aliases_each(const struct external_aliases *aliases, struct slice 
                            void (*fn)(void *data, const struct alias_view *view), void *data)
 {
     const struct alias_target *target = key_table_find(&aliases->targets, owner);
-    const struct alias_asker *asker = target ? target->first : NULL;
-    for (; asker; asker = asker->next_of_target) {
-        for (size_t i = 0; i < asker->count; i++) {
-            const struct alias_claim *claim = &asker->claims[i];
+    const struct alias_requester *requester = target ? target->first : NULL;
+    for (; requester; requester = requester->next_of_target) {
+        for (size_t i = 0; i < requester->count; i++) {
+            const struct alias_claim *claim = &requester->claims[i];
             const struct alias_name *name = claim->name;
             const struct alias_view view = {
                 .name = slice_str(claim->text),
                 .key = name ? alias_name_key(name) : slice_of(NULL, 0),
-                .claimant = alias_asker_id(asker),
-                .winner = name ? alias_asker_id(alias_winner(name)) : slice_of(NULL, 0),
+                .owner_object = alias_requester_id(requester),
+                .winner = name ? alias_requester_id(alias_winner(name)) : slice_of(NULL, 0),
                 .is_won = name && alias_winner(name)->target == target,
                 .label = target->label,
                 .verdict = claim->verdict,

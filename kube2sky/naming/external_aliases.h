@@ -55,7 +55,7 @@ void external_aliases_free(struct external_aliases *aliases); /* NULL is fine */
 /* The smaller one wins. */
 enum alias_rank { ALIAS_OF_CONFIG_MAP, ALIAS_OF_SERVICE, ALIAS_OF_ROUTE };
 
-struct alias_claimant {
+struct alias_owner_object {
     struct slice id;     /* "svc/prod/web", "ingress/prod/shop", "route/prod/shop" */
     struct slice ns;     /* of it; empty: the ConfigMap's, which may use every zone */
     struct slice target; /* "prod/web"; empty: the ConfigMap's */
@@ -64,12 +64,13 @@ struct alias_claimant {
 };
 
 /* Replaces what the claimant asks for; names as people write them, none: nothing. */
-void external_aliases_set(struct external_aliases *aliases, const struct alias_claimant *claimant,
-                          const struct slice *names, size_t count);
+void external_aliases_set(struct external_aliases *aliases,
+                          const struct alias_owner_object *owner_object, const struct slice *names,
+                          size_t count);
 
 /* The same, of the text of an annotation: names with commas between them. */
 void external_aliases_set_text(struct external_aliases *aliases,
-                               const struct alias_claimant *claimant, struct slice text);
+                               const struct alias_owner_object *owner_object, struct slice text);
 
 /* Fills both (cleared first, sealed after), the first with at most names_max names: of more, each
  * namespace that asks for them has as many as the others, or all of its own. With keys and values
@@ -90,7 +91,7 @@ struct slice external_aliases_owner(const struct external_aliases *aliases, stru
 struct alias_view {
     struct slice name; /* as given */
     struct slice key;  /* "/skydns/com/example/app"; empty: it is not allowed */
-    struct slice claimant;
+    struct slice owner_object;
     struct slice winner; /* the one that has it; empty: it is not allowed */
     bool is_won;         /* it leads here */
     const char *label;   /* of the key below */

@@ -36,7 +36,7 @@ static struct inventory *new_part(const struct inventory_config *config)
     return inventory;
 }
 
-static void split(struct inventory *inventory, const struct inventory_config *config)
+static void inventory_split(struct inventory *inventory, const struct inventory_config *config)
 {
     inventory->config.namespace_count = config->namespace_count;
     free(inventory->parts);
@@ -54,7 +54,7 @@ struct inventory *inventory_new(const struct inventory_config *config)
 {
     struct inventory *inventory = new_part(config);
     if (config->namespace_count) {
-        split(inventory, config);
+        inventory_split(inventory, config);
     }
     return inventory;
 }
@@ -135,7 +135,7 @@ static void discard_others(struct inventory *inventory, enum kube_kind kind, int
 
 /* ---- Which kinds ---- */
 
-static void unwant(struct inventory *inventory, enum kube_kind kind)
+static void inventory_stop_following(struct inventory *inventory, enum kube_kind kind)
 {
     struct kind_state *state = &inventory->kinds[kind];
     uint32_t generation = state->generation;
@@ -160,7 +160,7 @@ static void switch_source(struct inventory *inventory)
     enum kube_kind old = inventory->source;
     struct entry *entry;
     set_source(inventory, inventory->next_source);
-    unwant(inventory, old);
+    inventory_stop_following(inventory, old);
     forget_lost_parts(inventory);
     for (size_t at = 0; (entry = key_table_next(&inventory->index.kinds[inventory->source], &at));
          at++) {
@@ -179,7 +179,7 @@ void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind)
         return;
     }
     if (next != source) { /* a pending switch that is no longer wanted */
-        unwant(inventory, next);
+        inventory_stop_following(inventory, next);
     }
     inventory->next_source = kind;
     inventory->kinds[kind].is_wanted = true;
@@ -201,11 +201,11 @@ void inventory_settle_endpoints(struct inventory *inventory, bool is_settled)
     }
 }
 
-static void want(struct inventory *inventory, enum kube_kind kind, bool is_wanted)
+static void inventory_follow(struct inventory *inventory, enum kube_kind kind, bool is_wanted)
 {
     struct kind_state *state = &inventory->kinds[kind];
     if (!is_wanted && state->is_wanted) {
-        unwant(inventory, kind);
+        inventory_stop_following(inventory, kind);
     }
     state->is_wanted = is_wanted;
 }
@@ -213,11 +213,11 @@ static void want(struct inventory *inventory, enum kube_kind kind, bool is_wante
 void inventory_want(struct inventory *inventory, enum kube_kind kind, bool is_wanted)
 {
     if (!kube_kind_is_namespaced(kind)) {
-        want(inventory, kind, is_wanted);
+        inventory_follow(inventory, kind, is_wanted);
         return;
     }
     for (size_t i = 0; i < inventory->part_count; i++) {
-        want(inventory->parts[i], kind, is_wanted);
+        inventory_follow(inventory->parts[i], kind, is_wanted);
     }
 }
 
@@ -237,7 +237,7 @@ void inventory_list_begin(struct inventory *inventory, enum kube_kind kind)
 }
 
 /* The list is complete: objects it did not name are gone. */
-static void sweep(struct inventory *inventory, enum kube_kind kind)
+static void inventory_sweep(struct inventory *inventory, enum kube_kind kind)
 {
     struct kind_state *state = &inventory->kinds[kind];
     discard_others(inventory, kind, state->generation);
@@ -280,7 +280,7 @@ static void object_came(struct inventory *inventory, enum kube_kind kind)
     struct kind_state *state = &inventory->kinds[kind];
     state->has_any = true;
     if (state->wants_first && !state->is_listing && has_first(inventory, kind)) {
-        sweep(inventory, kind);
+        inventory_sweep(inventory, kind);
     }
 }
 
@@ -296,7 +296,7 @@ void inventory_list_end(struct inventory *inventory, enum kube_kind kind)
         state->is_listed |= kind != KUBE_SERVICE; /* a new cluster has no pods, and is ready */
         return;
     }
-    sweep(inventory, kind);
+    inventory_sweep(inventory, kind);
 }
 
 /* ---- Objects ---- */
@@ -337,8 +337,8 @@ static bool has_moved(const struct kube_object *old, const struct kube_object *s
 }
 
 /* Takes the object. The same again: listed again, or changed in fields that are not used. */
-static void replace(struct inventory *inventory, enum kube_kind kind, struct entry *entry,
-                    struct kube_object *object)
+static void inventory_replace(struct inventory *inventory, enum kube_kind kind, struct entry *entry,
+                              struct kube_object *object)
 {
     struct kube_object *old = entry->object;
     bool is_less = old && object->is_garbled && !old->is_garbled;
@@ -378,7 +378,7 @@ void inventory_upsert(struct inventory *inventory, struct kube_object *object)
         inventory_nodes_tell_below(&inventory->index, object->name);
     }
     entry->generation = state->generation;
-    replace(inventory, kind, entry, object);
+    inventory_replace(inventory, kind, entry, object);
     object_came(inventory, kind);
 }
 

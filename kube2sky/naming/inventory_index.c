@@ -45,14 +45,14 @@ static struct slice slices_key(const void *thing)
     return slice_of(slices->id, slices->id_len);
 }
 
-static struct slice address_key(const void *thing)
+static struct slice inventory_index_address_key(const void *thing)
 {
     const struct address *address = thing;
     return slice_of(address->id, address->id_len);
 }
 
 /* family_bytes, followed by that many bytes. */
-static struct slice place_of(const struct ip *ip)
+static struct slice inventory_index_place_of(const struct ip *ip)
 {
     return slice_of(ip, 1 + (size_t)ip->family_bytes);
 }
@@ -60,7 +60,7 @@ static struct slice place_of(const struct ip *ip)
 static struct slice place_key(const void *thing)
 {
     const struct address *address = thing;
-    return place_of(&address->ip);
+    return inventory_index_place_of(&address->ip);
 }
 
 void index_init(struct index *index, void (*changed)(void *data, struct slice owner), void *data)
@@ -70,12 +70,12 @@ void index_init(struct index *index, void (*changed)(void *data, struct slice ow
         key_table_init(&index->kinds[kind], entry_key);
     }
     key_table_init(&index->services, slices_key);
-    key_table_init(&index->addresses, address_key);
+    key_table_init(&index->addresses, inventory_index_address_key);
     key_table_init(&index->places, place_key);
     buf_init(&index->id, OWNER_ID_MAX);
 }
 
-static void free_things(struct key_table *table)
+static void inventory_index_free_things(struct key_table *table)
 {
     void *thing;
     for (size_t at = 0; (thing = key_table_next(table, &at)); at++) {
@@ -84,7 +84,7 @@ static void free_things(struct key_table *table)
     key_table_fini(table);
 }
 
-static void free_link(struct entry *entry)
+static void inventory_index_free_link(struct entry *entry)
 {
     if (entry->link) {
         free(entry->link->words);
@@ -99,19 +99,19 @@ void index_fini(struct index *index)
         struct entry *entry;
         for (size_t at = 0; (entry = key_table_next(&index->kinds[kind], &at)); at++) {
             kube_object_free(entry->object);
-            free_link(entry);
+            inventory_index_free_link(entry);
         }
-        free_things(&index->kinds[kind]);
+        inventory_index_free_things(&index->kinds[kind]);
     }
-    free_things(&index->services);
+    inventory_index_free_things(&index->services);
     key_table_fini(&index->places);
-    free_things(&index->addresses);
+    inventory_index_free_things(&index->addresses);
     buf_fini(&index->id);
 }
 
 /* ---- Ids ---- */
 
-static void append_lower(struct buf *out, struct slice text)
+static void inventory_index_append_lower(struct buf *out, struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
         buf_append_char(out, (char)ascii_lower((uint8_t)text.ptr[i]));
@@ -119,14 +119,14 @@ static void append_lower(struct buf *out, struct slice text)
 }
 
 /* "<prefix><namespace>/<name>" in index->id; borrowed until the next one. */
-static struct slice make_id(struct index *index, const char *prefix, struct slice ns,
-                            struct slice name)
+static struct slice inventory_index_make_id(struct index *index, const char *prefix,
+                                            struct slice ns, struct slice name)
 {
     buf_clear(&index->id);
     buf_append_str(&index->id, prefix);
-    append_lower(&index->id, ns);
+    inventory_index_append_lower(&index->id, ns);
     buf_append_char(&index->id, '/');
-    append_lower(&index->id, name);
+    inventory_index_append_lower(&index->id, name);
     return buf_slice(&index->id);
 }
 
@@ -144,7 +144,8 @@ static bool has_service(const struct kube_object *slice)
 
 static struct slice owner_of_slice(struct index *index, const struct kube_object *slice)
 {
-    return make_id(index, SERVICE_PREFIX, slice_str(slice->ns), slice_str(slice->slice.service));
+    return inventory_index_make_id(index, SERVICE_PREFIX, slice_str(slice->ns),
+                                   slice_str(slice->slice.service));
 }
 
 static void link_slice(struct index *index, struct entry *entry)
@@ -178,7 +179,7 @@ static void unlink_slice(struct index *index, struct entry *entry)
     } else {
         slices->first = link->next;
     }
-    free_link(entry);
+    inventory_index_free_link(entry);
     if (!slices->first) {
         (void)key_table_take(&index->services, id); /* this one */
         free(slices);
@@ -277,7 +278,7 @@ static struct slice owner_of_pod(struct index *index, const struct kube_object *
         buf_append_char(&name, NO_ADDRESS_MARK);
         buf_append_str(&name, text);
     }
-    owner = make_id(index, POD_PREFIX, slice_str(pod->ns), buf_slice(&name));
+    owner = inventory_index_make_id(index, POD_PREFIX, slice_str(pod->ns), buf_slice(&name));
     buf_fini(&name);
     return owner;
 }
@@ -308,7 +309,8 @@ static void unlink_place(struct index *index, struct address *address)
     }
 }
 
-static void count_address(struct index *index, const struct kube_object *pod, size_t i)
+static void inventory_index_count_address(struct index *index, const struct kube_object *pod,
+                                          size_t i)
 {
     struct ip ip;
     struct slice owner = owner_of_pod(index, pod, i, &ip), id = without_prefix(owner);
@@ -350,7 +352,7 @@ static void set_pod(struct index *index, struct entry *entry, struct kube_object
 {
     const struct kube_object *old = entry->object;
     for (size_t i = 0; i < address_count(object); i++) {
-        count_address(index, object, i);
+        inventory_index_count_address(index, object, i);
     }
     for (size_t i = 0; i < address_count(old); i++) {
         uncount_address(index, old, i);
@@ -368,7 +370,7 @@ struct entry *index_find(const struct index *index, enum kube_kind kind, struct 
 struct entry *index_lookup(struct index *index, enum kube_kind kind, struct slice ns,
                            struct slice name)
 {
-    return index_find(index, kind, make_id(index, "", ns, name));
+    return index_find(index, kind, inventory_index_make_id(index, "", ns, name));
 }
 
 struct entry *index_service_of(struct index *index, const struct kube_object *part)
@@ -383,7 +385,7 @@ struct entry *index_service_of(struct index *index, const struct kube_object *pa
 struct entry *index_get(struct index *index, enum kube_kind kind, struct slice ns,
                         struct slice name)
 {
-    struct slice id = make_id(index, "", ns, name);
+    struct slice id = inventory_index_make_id(index, "", ns, name);
     struct entry *entry = index_find(index, kind, id);
     if (!entry) {
         entry = xcalloc(1, sizeof(*entry) + id.len);
@@ -461,7 +463,7 @@ static struct entry *first_slice(const struct index *index, struct slice service
     return slices ? slices->first : NULL;
 }
 
-static void strip(struct entry *entry)
+static void inventory_index_strip(struct entry *entry)
 {
     if (entry && !entry->object->is_bare) {
         struct kube_object *whole = entry->object;
@@ -475,9 +477,9 @@ static void strip(struct entry *entry)
 
 void index_strip_parts(struct index *index, struct slice service)
 {
-    strip(index_find(index, KUBE_ENDPOINTS, service));
+    inventory_index_strip(index_find(index, KUBE_ENDPOINTS, service));
     for (struct entry *entry = first_slice(index, service); entry; entry = entry->link->next) {
-        strip(entry);
+        inventory_index_strip(entry);
     }
 }
 
@@ -553,12 +555,12 @@ void index_add_pod(const struct index *index, struct slice address, struct owner
 
 bool index_has_pod(const struct index *index, const struct ip *ip)
 {
-    return key_table_find(&index->places, place_of(ip)) != NULL;
+    return key_table_find(&index->places, inventory_index_place_of(ip)) != NULL;
 }
 
 bool index_has_pod_of(const struct index *index, const struct ip *ip, struct slice ns)
 {
-    const struct address *address = key_table_find(&index->places, place_of(ip));
+    const struct address *address = key_table_find(&index->places, inventory_index_place_of(ip));
     while (address && !(address->id_len > ns.len && address->id[ns.len] == '/' &&
                         memcmp(address->id, ns.ptr, ns.len) == 0)) {
         address = address->next_here;

@@ -8,12 +8,12 @@
 /* The id of an entry without a namespace: "/worker-1". */
 enum { ID_PREFIX_LEN = 1 };
 
-static struct slice name_of(const struct entry *entry)
+static struct slice inventory_nodes_name_of(const struct entry *entry)
 {
     return slice_of(entry->id + ID_PREFIX_LEN, (size_t)entry->id_len - ID_PREFIX_LEN);
 }
 
-static const struct entry *find(const struct index *index, struct slice name)
+static const struct entry *inventory_nodes_find(const struct index *index, struct slice name)
 {
     struct buf id;
     buf_init(&id, NODE_NAME_MAX + ID_PREFIX_LEN);
@@ -29,7 +29,7 @@ static const char *find_above(const struct index *index, struct slice name)
 {
     const struct entry *entry = NULL;
     for (name = node_names_above(name); name.len && !entry; name = node_names_above(name)) {
-        entry = find(index, name);
+        entry = inventory_nodes_find(index, name);
     }
     return entry ? entry->object->name : "";
 }
@@ -45,7 +45,7 @@ void inventory_nodes_get(const struct index *index, struct slice owner, bool are
     struct buf name;
     buf_init(&name, NODE_NAME_MAX);
     bool is_name = node_names_from_owner(owner, &name);
-    const struct entry *entry = is_name ? find(index, buf_slice(&name)) : NULL;
+    const struct entry *entry = is_name ? inventory_nodes_find(index, buf_slice(&name)) : NULL;
     bool has_dot = node_names_above(buf_slice(&name)).len > 0;
     if (entry && (entry->object->is_garbled || (has_dot && !are_known))) {
         objects->is_in_doubt = true;
@@ -60,7 +60,7 @@ void inventory_nodes_tell_below(struct index *index, const char *name)
 {
     const struct entry *entry;
     for (size_t at = 0; (entry = key_table_next(&index->kinds[KUBE_NODE], &at)); at++) {
-        if (node_names_is_below(name_of(entry), slice_str(name))) {
+        if (node_names_is_below(inventory_nodes_name_of(entry), slice_str(name))) {
             index_tell(index, KUBE_NODE, entry);
         }
     }

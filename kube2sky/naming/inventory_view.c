@@ -6,7 +6,8 @@
 #include "kube2sky/naming/inventory_nodes_internal.h"
 
 /* By an id that begins with the namespace, "default/web". */
-static const struct inventory *part_of(const struct inventory *inventory, struct slice id)
+static const struct inventory *inventory_view_part_of(const struct inventory *inventory,
+                                                      struct slice id)
 {
     const char *slash = id.len ? memchr(id.ptr, '/', id.len) : NULL;
     size_t n = slash ? (size_t)(slash - id.ptr) : id.len;
@@ -15,7 +16,7 @@ static const struct inventory *part_of(const struct inventory *inventory, struct
 
 /* ---- What is known ---- */
 
-static bool is_complete(const struct inventory *inventory, enum kube_kind kind)
+static bool inventory_view_is_complete(const struct inventory *inventory, enum kube_kind kind)
 {
     const struct kind_state *state = &inventory->kinds[kind];
     return state->is_listed && !state->wants_first;
@@ -69,7 +70,8 @@ static unsigned complete_kinds(const struct inventory *inventory)
     unsigned kinds = 0;
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         bool is_wanted = inventory->kinds[i].is_wanted;
-        kinds |= (unsigned)(!is_wanted || is_complete(inventory, (enum kube_kind)i)) << i;
+        kinds |= (unsigned)(!is_wanted || inventory_view_is_complete(inventory, (enum kube_kind)i))
+                 << i;
     }
     return kinds;
 }
@@ -95,7 +97,7 @@ uint64_t inventory_completions(const struct inventory *inventory)
 /* ---- An owner's objects ---- */
 
 /* "svc/default/web" with "svc/" gives "default/web"; ptr NULL: another prefix. */
-static struct slice behind(struct slice owner, const char *prefix)
+static struct slice inventory_view_after_prefix(struct slice owner, const char *prefix)
 {
     struct slice text = slice_str(prefix);
     return slice_has_prefix(owner, text) ? slice_of(owner.ptr + text.len, owner.len - text.len)
@@ -103,7 +105,7 @@ static struct slice behind(struct slice owner, const char *prefix)
 }
 
 /* Its endpoints have changed in the source in force. */
-static bool has_news(const struct inventory *inventory, const struct entry *service)
+static bool inventory_view_has_news(const struct inventory *inventory, const struct entry *service)
 {
     struct slice id = slice_of(service->id, service->id_len);
     if (service->is_news || inventory->source == KUBE_SLICE) {
@@ -130,7 +132,7 @@ static void get_service(const struct inventory *inventory, struct slice id,
     } else {
         index_add_endpoints(&inventory->index, id, ret_objects);
     }
-    if (!inventory->is_settled && !has_news(inventory, service)) {
+    if (!inventory->is_settled && !inventory_view_has_news(inventory, service)) {
         ret_objects->is_in_doubt = true;
     }
 }
@@ -138,8 +140,9 @@ static void get_service(const struct inventory *inventory, struct slice id,
 void inventory_get(const struct inventory *inventory, struct slice owner,
                    struct owner_objects *ret_objects)
 {
-    struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
-    const struct inventory *part = part_of(inventory, address.ptr ? address : id);
+    struct slice id = inventory_view_after_prefix(owner, SERVICE_PREFIX),
+                 address = inventory_view_after_prefix(owner, POD_PREFIX);
+    const struct inventory *part = inventory_view_part_of(inventory, address.ptr ? address : id);
     owner_objects_clear(ret_objects);
     if (inventory_nodes_is_owner(owner)) {
         inventory_nodes_get(&inventory->index, owner, inventory->kinds[KUBE_NODE].is_listed,
@@ -153,32 +156,33 @@ void inventory_get(const struct inventory *inventory, struct slice owner,
 
 static bool may_delete_of(const struct inventory *inventory, enum kube_kind kind)
 {
-    return !inventory->kinds[kind].is_wanted || is_complete(inventory, kind);
+    return !inventory->kinds[kind].is_wanted || inventory_view_is_complete(inventory, kind);
 }
 
 static bool may_delete_service(const struct inventory *inventory, struct slice id)
 {
     const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
     bool needs_endpoints = service && service->object->service.is_headless;
-    return is_complete(inventory, KUBE_SERVICE) &&
-           (!needs_endpoints || is_complete(inventory, inventory->source));
+    return inventory_view_is_complete(inventory, KUBE_SERVICE) &&
+           (!needs_endpoints || inventory_view_is_complete(inventory, inventory->source));
 }
 
 /* Only what leads to its own Service makes its names wanted; others can but take them. */
 static bool may_delete_alias(const struct inventory *inventory, struct slice id)
 {
-    const struct inventory *part = part_of(inventory, id);
-    return part && is_complete(part, KUBE_SERVICE);
+    const struct inventory *part = inventory_view_part_of(inventory, id);
+    return part && inventory_view_is_complete(part, KUBE_SERVICE);
 }
 
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
 {
-    struct slice alias = behind(owner, ALIAS_PREFIX);
+    struct slice alias = inventory_view_after_prefix(owner, ALIAS_PREFIX);
     if (alias.ptr) {
         return may_delete_alias(inventory, alias);
     }
-    struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
-    const struct inventory *part = part_of(inventory, address.ptr ? address : id);
+    struct slice id = inventory_view_after_prefix(owner, SERVICE_PREFIX),
+                 address = inventory_view_after_prefix(owner, POD_PREFIX);
+    const struct inventory *part = inventory_view_part_of(inventory, address.ptr ? address : id);
     if (inventory_nodes_is_owner(owner)) {
         return may_delete_of(inventory, KUBE_NODE);
     }
@@ -187,13 +191,16 @@ bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
 
 static bool knows_claims(const struct inventory *inventory)
 {
-    return is_complete(inventory, KUBE_SERVICE) && is_complete(inventory, inventory->source);
+    return inventory_view_is_complete(inventory, KUBE_SERVICE) &&
+           inventory_view_is_complete(inventory, inventory->source);
 }
 
 bool inventory_knows_claims(const struct inventory *inventory, struct slice owner)
 {
     const struct inventory *part =
-        owner.len ? part_of(inventory, behind(owner, SERVICE_PREFIX)) : NULL;
+        owner.len
+            ? inventory_view_part_of(inventory, inventory_view_after_prefix(owner, SERVICE_PREFIX))
+            : NULL;
     bool is_known = !owner.len || (part && knows_claims(part));
     for (size_t i = 0; i < inventory->part_count && is_known && !owner.len; i++) {
         is_known = knows_claims(inventory->parts[i]);
@@ -219,7 +226,9 @@ bool inventory_has_pod_of(const struct inventory *inventory, const struct ip *ip
 bool inventory_knows_pods(const struct inventory *inventory, struct slice owner)
 {
     const struct inventory *part =
-        owner.len ? part_of(inventory, behind(owner, SERVICE_PREFIX)) : NULL;
+        owner.len
+            ? inventory_view_part_of(inventory, inventory_view_after_prefix(owner, SERVICE_PREFIX))
+            : NULL;
     bool is_known = !owner.len || (part && may_delete_of(part, KUBE_POD));
     for (size_t i = 0; i < inventory->part_count && is_known && !owner.len; i++) {
         is_known = may_delete_of(inventory->parts[i], KUBE_POD);
@@ -229,7 +238,7 @@ bool inventory_knows_pods(const struct inventory *inventory, struct slice owner)
 
 static bool is_awaited(const struct inventory *inventory, enum kube_kind kind)
 {
-    return !is_complete(inventory, kind) && !inventory->kinds[kind].is_lacking;
+    return !inventory_view_is_complete(inventory, kind) && !inventory->kinds[kind].is_lacking;
 }
 
 bool inventory_awaits_claims(const struct inventory *inventory)
@@ -269,7 +278,7 @@ const struct kube_object *inventory_find(const struct inventory *inventory, enum
                                          struct slice id)
 {
     const struct inventory *part =
-        kube_kind_is_namespaced(kind) ? part_of(inventory, id) : inventory;
+        kube_kind_is_namespaced(kind) ? inventory_view_part_of(inventory, id) : inventory;
     const struct entry *entry = part ? index_find(&part->index, kind, id) : NULL;
     return entry ? entry->object : NULL;
 }

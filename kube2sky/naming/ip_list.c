@@ -25,7 +25,7 @@ void ip_list_add(struct ip_list *list, const struct ip *ip)
     list->ips[list->count++] = *ip;
 }
 
-static int compare(const void *a, const void *b)
+static int ip_list_compare(const void *a, const void *b)
 {
     return claim_compare_ips(a, b);
 }
@@ -34,7 +34,7 @@ void ip_list_seal(struct ip_list *list)
 {
     size_t kept = 0;
     if (list->count > 1) {
-        qsort(list->ips, list->count, sizeof(*list->ips), compare);
+        qsort(list->ips, list->count, sizeof(*list->ips), ip_list_compare);
     }
     for (size_t i = 0; i < list->count; i++) {
         if (kept == 0 || claim_compare_ips(&list->ips[kept - 1], &list->ips[i]) != 0) {

@@ -20,7 +20,7 @@ struct path {
     size_t count; /* 0: too many */
 };
 
-static struct path split(struct slice below)
+static struct path key_style_split(struct slice below)
 {
     struct path path = {.count = 0};
     const char *at = below.ptr, *end = below.ptr + below.len;
@@ -40,7 +40,7 @@ static struct path split(struct slice below)
 /* ---- Values ---- */
 
 /* Byte for byte as written by naming, with any ttl. */
-static bool parse(struct slice value, struct record *ret_record)
+static bool key_style_parse(struct slice value, struct record *ret_record)
 {
     struct buf again;
     struct record r;
@@ -107,7 +107,7 @@ static bool is_pod_label(struct slice label, const struct ip *ip)
 }
 
 /* Removes a host's first label: "web." of "web.default.svc.cluster.local.". */
-static bool take_label(struct slice *host, struct slice label)
+static bool key_style_take_label(struct slice *host, struct slice label)
 {
     if (host->len <= label.len || host->ptr[label.len] != '.' || !slice_has_prefix(*host, label)) {
         return false;
@@ -120,9 +120,10 @@ static bool take_label(struct slice *host, struct slice label)
 static bool is_host_of(struct slice domain, const struct path *path, struct slice label,
                        struct slice host)
 {
-    return (label.len == 0 || take_label(&host, label)) && take_label(&host, path->segments[2]) &&
-           take_label(&host, path->segments[1]) && take_label(&host, slice_str(SERVICE_LABEL)) &&
-           slice_equal(host, domain);
+    return (label.len == 0 || key_style_take_label(&host, label)) &&
+           key_style_take_label(&host, path->segments[2]) &&
+           key_style_take_label(&host, path->segments[1]) &&
+           key_style_take_label(&host, slice_str(SERVICE_LABEL)) && slice_equal(host, domain);
 }
 
 /* The first label of a host's name. */
@@ -200,7 +201,7 @@ static bool is_node_key(struct slice below, const struct record *r, struct slice
 static bool key_style_node(struct slice below, struct slice value)
 {
     struct record record;
-    if (!parse(value, &record)) {
+    if (!key_style_parse(value, &record)) {
         return false;
     }
     bool is_it = is_node_key(below, &record, value);
@@ -213,13 +214,13 @@ bool key_style_object(struct slice domain, struct slice below, struct slice valu
     if (slice_has_prefix(below, slice_str(NODE_PREFIX))) {
         return key_style_node(below, value);
     }
-    struct path path = split(below);
+    struct path path = key_style_split(below);
     struct record record;
     if (path.count < 3 || !dname_is_host_label(path.segments[1]) ||
         !dname_is_host_label(path.segments[2])) {
         return false;
     }
-    if (!parse(value, &record)) {
+    if (!key_style_parse(value, &record)) {
         return false;
     }
     bool is_it = slice_equal(path.segments[0], slice_str(POD_LABEL))
@@ -231,7 +232,7 @@ bool key_style_object(struct slice domain, struct slice below, struct slice valu
 
 bool key_style_is_named(struct slice below, struct slice value)
 {
-    struct path path = split(below);
+    struct path path = key_style_split(below);
     return path.count == 4 && slice_equal(path.segments[0], slice_str(SERVICE_LABEL)) &&
            !is_hash_of(path.segments[3], value) && !naming_is_address_label(path.segments[3]);
 }
@@ -240,7 +241,7 @@ bool key_style_reverse(struct slice key, struct slice value)
 {
     struct record record;
     struct ip ip;
-    if (!reverse_parse_key(key, &ip) || !parse(value, &record)) {
+    if (!reverse_parse_key(key, &ip) || !key_style_parse(value, &record)) {
         return false;
     }
     bool is_it = record.port == 0;

@@ -29,7 +29,7 @@ static size_t add_cluster_ips(struct build *b, const struct kube_service *servic
     for (size_t i = 0; i < service->cluster_ip_count; i++) {
         struct address address;
         struct label label;
-        if (take_address(b, service->cluster_ips[i], &address)) {
+        if (naming_records_take_address(b, service->cluster_ips[i], &address)) {
             add_hashed_address(b, &address, &label);
             add_claim(b, &address, CLAIM_CLUSTER_IP, NULL);
             *ret_first = count ? *ret_first : label;
@@ -65,7 +65,7 @@ static int build_cluster_ips(struct build *b, const struct kube_service *service
 /* ---- An ExternalName ---- */
 
 /* A host name as the API accepts it, RFC 1123, with or without a trailing dot. */
-static bool is_host_name(struct slice name)
+static bool naming_is_host_name(struct slice name)
 {
     struct dname wire;
     const char *at = name.ptr, *end = name.ptr + name.len;
@@ -83,7 +83,7 @@ static bool is_host_name(struct slice name)
 static void build_external_name(struct build *b, const char *external_name)
 {
     size_t n = strlen(external_name);
-    if (!is_host_name(slice_of(external_name, n))) {
+    if (!naming_is_host_name(slice_of(external_name, n))) {
         build_drop(b, "external name", external_name);
         return;
     }
@@ -91,7 +91,7 @@ static void build_external_name(struct build *b, const char *external_name)
     for (char *c = host; *c; c++) {
         *c = (char)ascii_lower((uint8_t)*c);
     }
-    add_host(b, host);
+    naming_records_add_host(b, host);
     free(host);
 }
 
@@ -151,8 +151,8 @@ static void build_pod(struct build *b, const struct ip *ip)
         build_drop(b, "address", b->object.name);
         return;
     }
-    if (!take_label(b, "namespace", b->object.ns, DNAME_LABEL_MAX, &ns) ||
-        !take_label(b, "address", b->object.name, DNAME_LABEL_MAX, &name)) {
+    if (!naming_records_take_label(b, "namespace", b->object.ns, DNAME_LABEL_MAX, &ns) ||
+        !naming_records_take_label(b, "address", b->object.name, DNAME_LABEL_MAX, &name)) {
         return;
     }
     build_set_name(b, &name, &ns, POD_LABEL);
@@ -196,7 +196,7 @@ static int build_node(struct build *b, const struct owner_objects *objects, stru
     }
     build_set_node_name(b, name);
     for (size_t i = 0; i < node->ip_count; i++) {
-        if (take_address(b, node->ips[i], &address)) {
+        if (naming_records_take_address(b, node->ips[i], &address)) {
             add_hashed_address(b, &address, &label);
         }
     }
@@ -221,8 +221,8 @@ static int build_service(struct build *b, const struct owner_objects *objects, s
     const struct kube_object *object = objects->service;
     const struct kube_service *service = &object->service;
     struct label ns, name;
-    if (!take_label(b, "namespace", object->ns, DNAME_LABEL_MAX, &ns) ||
-        !take_label(b, "service name", object->name, DNAME_LABEL_MAX, &name)) {
+    if (!naming_records_take_label(b, "namespace", object->ns, DNAME_LABEL_MAX, &ns) ||
+        !naming_records_take_label(b, "service name", object->name, DNAME_LABEL_MAX, &name)) {
         return 0;
     }
     build_set_name(b, &name, &ns, SERVICE_LABEL);

@@ -71,15 +71,16 @@ static void name_endpoint(struct build *b, const char *pod, const struct address
     dashed_label(address, ret_label);
 }
 
-static bool take_endpoint(struct build *b, const char *ip, const char *hostname, const char *pod,
-                          struct endpoint *ret_endpoint)
+static bool naming_headless_take_endpoint(struct build *b, const char *ip, const char *hostname,
+                                          const char *pod, struct endpoint *ret_endpoint)
 {
-    if (!take_address(b, ip, &ret_endpoint->address)) {
+    if (!naming_records_take_address(b, ip, &ret_endpoint->address)) {
         return false;
     }
     ret_endpoint->has_hostname = hostname[0] != '\0';
     if (ret_endpoint->has_hostname) {
-        return take_label(b, "hostname", hostname, DNAME_LABEL_MAX, &ret_endpoint->label);
+        return naming_records_take_label(b, "hostname", hostname, DNAME_LABEL_MAX,
+                                         &ret_endpoint->label);
     }
     name_endpoint(b, pod, &ret_endpoint->address, &ret_endpoint->label);
     return true;
@@ -125,7 +126,7 @@ static void take_subset(struct build *b, bool takes_all, const struct kube_subse
         struct endpoint *next = &group.endpoints[group.endpoint_count];
         group.endpoint_count +=
             (address->is_ready || takes_all) &&
-            take_endpoint(b, address->ip, address->hostname, address->pod, next);
+            naming_headless_take_endpoint(b, address->ip, address->hostname, address->pod, next);
     }
     add_group(b, groups, &group, subset->ports, subset->port_count);
 }
@@ -147,8 +148,8 @@ static void take_slice(struct build *b, bool takes_all, const struct kube_slice 
         const struct kube_slice_endpoint *from = &slice->endpoints[i];
         for (size_t j = 0; j < from->address_count && (from->is_ready || takes_all); j++) {
             struct endpoint *next = &group.endpoints[group.endpoint_count];
-            group.endpoint_count +=
-                take_endpoint(b, from->addresses[j], from->hostname, from->pod, next);
+            group.endpoint_count += naming_headless_take_endpoint(b, from->addresses[j],
+                                                                  from->hostname, from->pod, next);
         }
     }
     add_group(b, groups, &group, slice->ports, slice->port_count);
@@ -170,7 +171,8 @@ static bool are_too_many(const struct build *b, const struct groups *groups)
 }
 
 /* Up to the slice or object with which there are too many. */
-static void gather(struct build *b, const struct owner_objects *objects, struct groups *ret_groups)
+static void naming_headless_gather(struct build *b, const struct owner_objects *objects,
+                                   struct groups *ret_groups)
 {
     bool takes_all = objects->service->service.publish_not_ready;
     ret_groups->items = xcalloc(count_groups(objects), sizeof(struct group));
@@ -241,7 +243,8 @@ static void add_endpoints(struct build *b, const struct endpoint *const *endpoin
         if (is_shared) {
             address_label(b, &endpoint->address, &hash);
         }
-        add_address(b, endpoint->label.text, &endpoint->address, is_shared ? hash.text : NULL);
+        naming_records_add_address(b, endpoint->label.text, &endpoint->address,
+                                   is_shared ? hash.text : NULL);
     }
 }
 
@@ -285,7 +288,7 @@ int build_headless(struct build *b, const struct owner_objects *objects, struct 
 {
     struct groups groups = {.items = NULL};
     int r = 0;
-    gather(b, objects, &groups);
+    naming_headless_gather(b, objects, &groups);
     if (are_too_many(b, &groups)) {
         r = err_set(err, ERR_TOO_LARGE,
                     "%zu addresses and %zu address and port pairs, or more: expected at most %zu "

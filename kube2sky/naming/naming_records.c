@@ -83,8 +83,8 @@ void build_drop(const struct build *b, const char *what, const char *value)
 
 /* ---- Parts of keys ---- */
 
-bool take_label(const struct build *b, const char *what, const char *text, size_t max,
-                struct label *ret_label)
+bool naming_records_take_label(const struct build *b, const char *what, const char *text,
+                               size_t max, struct label *ret_label)
 {
     size_t n = strlen(text);
     if (n > max || !dname_is_host_label(slice_of(text, n))) {
@@ -97,7 +97,8 @@ bool take_label(const struct build *b, const char *what, const char *text, size_
     return true;
 }
 
-bool take_address(const struct build *b, const char *text, struct address *ret_address)
+bool naming_records_take_address(const struct build *b, const char *text,
+                                 struct address *ret_address)
 {
     if (!ip_parse_sloppy(slice_str(text), &ret_address->ip)) {
         build_drop(b, "address", text);
@@ -117,8 +118,10 @@ size_t take_ports(const struct build *b, const struct kube_port *ports, size_t c
             continue;
         }
         port->number = (uint16_t)ports[i].port;
-        n += take_label(b, "port name", ports[i].name, UNDERSCORED_MAX, &port->name) &&
-             take_label(b, "protocol", ports[i].protocol, UNDERSCORED_MAX, &port->protocol);
+        n += naming_records_take_label(b, "port name", ports[i].name, UNDERSCORED_MAX,
+                                       &port->name) &&
+             naming_records_take_label(b, "protocol", ports[i].protocol, UNDERSCORED_MAX,
+                                       &port->protocol);
     }
     return n;
 }
@@ -152,7 +155,7 @@ void address_label(struct build *b, const struct address *address, struct label 
 }
 
 /* Adds the last value under the key built in b->key, and resets the key. */
-static void add_record(struct build *b)
+static void naming_records_add_record(struct build *b)
 {
     struct dname name;
     if (record_key_to_name(slice_str(SKYDNS_TREE), buf_slice(&b->key), &name)) {
@@ -179,28 +182,28 @@ static void append_segment(struct build *b, const char *separator, const char *s
     buf_append_str(&b->key, segment);
 }
 
-void add_address(struct build *b, const char *label, const struct address *address,
-                 const char *label_below)
+void naming_records_add_address(struct build *b, const char *label, const struct address *address,
+                                const char *label_below)
 {
     make_value(b, address->text, 0);
     append_segment(b, "/", label);
     if (label_below) {
         append_segment(b, "/", label_below);
     }
-    add_record(b);
+    naming_records_add_record(b);
 }
 
 void add_hashed_address(struct build *b, const struct address *address, struct label *ret_label)
 {
     address_label(b, address, ret_label);
     append_segment(b, "/", ret_label->text);
-    add_record(b); /* the value that the label is the hash of */
+    naming_records_add_record(b); /* the value that the label is the hash of */
 }
 
-void add_host(struct build *b, const char *host)
+void naming_records_add_host(struct build *b, const char *host)
 {
     make_value(b, host, 0);
-    add_record(b);
+    naming_records_add_record(b);
 }
 
 void add_claim(struct build *b, const struct address *address, enum claim_rank rank,
@@ -261,7 +264,7 @@ static void add_srv(struct build *b, const struct srv *srv, const char *label, b
     append_segment(b, "/_", srv->port->protocol.text);
     append_segment(b, "/_", srv->port->name.text);
     append_segment(b, "/", label);
-    add_record(b);
+    naming_records_add_record(b);
 }
 
 /* A port whose key went to an equal one with a smaller number. If its label with the number is too

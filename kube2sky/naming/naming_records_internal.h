@@ -61,9 +61,10 @@ void build_drop(const struct build *b, const char *what, const char *value);
 /* ---- Parts of keys: false, and reported, if invalid ---- */
 
 /* Folded to lower case; at most max bytes. */
-bool take_label(const struct build *b, const char *what, const char *text, size_t max,
-                struct label *ret_label);
-bool take_address(const struct build *b, const char *text, struct address *ret_address);
+bool naming_records_take_label(const struct build *b, const char *what, const char *text,
+                               size_t max, struct label *ret_label);
+bool naming_records_take_address(const struct build *b, const char *text,
+                                 struct address *ret_address);
 
 /* The ports with a name, a protocol and a number; others have no SRV record. Returns how many;
  * ret_ports has room for count. */
@@ -76,11 +77,11 @@ size_t take_ports(const struct build *b, const struct kube_port *ports, size_t c
 void address_label(struct build *b, const struct address *address, struct label *ret_label);
 
 /* At or below <name>/<label>. */
-void add_address(struct build *b, const char *label, const struct address *address,
-                 const char *label_below);
+void naming_records_add_address(struct build *b, const char *label, const struct address *address,
+                                const char *label_below);
 /* At <name>/<the address's label>. */
 void add_hashed_address(struct build *b, const struct address *address, struct label *ret_label);
-void add_host(struct build *b, const char *host); /* at the name itself */
+void naming_records_add_host(struct build *b, const char *host); /* at the name itself */
 
 /* As add_srvs sorts those with one label. */
 int compare_named_ports(const void *a, const void *b);

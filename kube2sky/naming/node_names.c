@@ -8,7 +8,7 @@
 
 enum { INVALID_MARK = '!' };
 
-static struct slice tail(struct slice text, size_t from)
+static struct slice node_names_tail(struct slice text, size_t from)
 {
     return slice_of(text.ptr + from, text.len - from);
 }
@@ -17,7 +17,7 @@ static struct slice tail(struct slice text, size_t from)
 static struct slice take_last(struct slice *text, char separator, bool *ret_has_more)
 {
     const char *at = text->len ? memrchr(text->ptr, separator, text->len) : NULL;
-    struct slice last = at ? tail(*text, (size_t)(at + 1 - text->ptr)) : *text;
+    struct slice last = at ? node_names_tail(*text, (size_t)(at + 1 - text->ptr)) : *text;
     *text = slice_of(text->ptr, at ? (size_t)(at - text->ptr) : 0);
     *ret_has_more = at != NULL;
     return last;
@@ -57,10 +57,10 @@ void node_names_append_owner(struct slice name, struct buf *out)
     }
 }
 
-static void append_name(struct slice path, struct buf *out)
+static void node_names_append_name(struct slice path, struct buf *out)
 {
     if (path.len && path.ptr[0] == INVALID_MARK) {
-        buf_append_slice(out, tail(path, 1));
+        buf_append_slice(out, node_names_tail(path, 1));
     } else {
         append_reversed(path, '/', '.', out);
     }
@@ -74,7 +74,7 @@ bool node_names_from_owner(struct slice owner, struct buf *out)
     if (!slice_has_prefix(owner, slice_str(NODE_PREFIX))) {
         return false;
     }
-    append_name(tail(owner, prefix_len), out);
+    node_names_append_name(node_names_tail(owner, prefix_len), out);
     buf_init(&again, NODE_NAME_MAX);
     node_names_append_owner(buf_slice(out), &again);
     bool is_same = slice_equal(buf_slice(&again), owner);
@@ -88,7 +88,7 @@ bool node_names_from_owner(struct slice owner, struct buf *out)
 struct slice node_names_above(struct slice name)
 {
     const char *dot = name.len ? memchr(name.ptr, '.', name.len) : NULL;
-    return dot ? tail(name, (size_t)(dot + 1 - name.ptr)) : slice_of(NULL, 0);
+    return dot ? node_names_tail(name, (size_t)(dot + 1 - name.ptr)) : slice_of(NULL, 0);
 }
 
 bool node_names_is_below(struct slice name, struct slice above)
@@ -96,6 +96,6 @@ bool node_names_is_below(struct slice name, struct slice above)
     if (name.len <= above.len + 1 || above.len == 0) {
         return false;
     }
-    struct slice end = tail(name, name.len - above.len);
+    struct slice end = node_names_tail(name, name.len - above.len);
     return end.ptr[-1] == '.' && strncasecmp(end.ptr, above.ptr, above.len) == 0;
 }

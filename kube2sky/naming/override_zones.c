@@ -105,7 +105,8 @@ static int take_zone_namespaces(struct override_zone *zone, struct slice entry, 
                                  : expect_zone(entry, "namespaces like prod+shop after `@`", err);
 }
 
-static int take_zone(struct override_zones *zones, struct slice entry, struct err *err)
+static int override_zones_take_zone(struct override_zones *zones, struct slice entry,
+                                    struct err *err)
 {
     static const char example[] = "a zone like example.com, *.example.com or example.com@prod+shop";
     struct override_zone *zone = &zones->zones[zones->count];
@@ -158,7 +159,7 @@ int override_zones_parse(const char *text, const char *domain, struct override_z
     while (r == 0 && has_more) {
         has_more = rest.len && memchr(rest.ptr, ',', rest.len);
         struct slice entry = cut_part(&rest, ',');
-        r = zones->count < OVERRIDE_ZONES_MAX ? take_zone(zones, entry, err)
+        r = zones->count < OVERRIDE_ZONES_MAX ? override_zones_take_zone(zones, entry, err)
                                               : expect_zone(entry, "at most 100 zones", err);
     }
     if (r < 0) {

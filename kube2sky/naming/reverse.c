@@ -8,13 +8,13 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/naming/inventory.h"
 
-struct claimant;
+struct owner_object;
 
 /* One claim, in two lists: its address's, the winner first, and its claimant's. */
 struct held_claim {
     struct held_claim *next_here;
     struct held_claim *next_own; /* by address */
-    struct claimant *claimant;
+    struct owner_object *owner_object;
     struct ip ip;
     uint8_t rank;
     bool is_winner;
@@ -23,7 +23,7 @@ struct held_claim {
 };
 
 /* An owner that has claims. */
-struct claimant {
+struct owner_object {
     struct held_claim *first;
     uint32_t id_len;
     char id[];
@@ -42,40 +42,40 @@ static struct slice ip_bytes(const struct ip *ip)
     return slice_of(ip, 1 + (size_t)ip->family_bytes);
 }
 
-static struct slice address_key(const void *thing)
+static struct slice reverse_address_key(const void *thing)
 {
     const struct held_claim *held = thing;
     return ip_bytes(&held->ip);
 }
 
-static struct slice claimant_key(const void *thing)
+static struct slice owner_object_key(const void *thing)
 {
-    const struct claimant *claimant = thing;
-    return slice_of(claimant->id, claimant->id_len);
+    const struct owner_object *owner_object = thing;
+    return slice_of(owner_object->id, owner_object->id_len);
 }
 
 struct reverse *reverse_new(const struct reverse_config *config)
 {
     struct reverse *reverse = xcalloc(1, sizeof(*reverse));
     reverse->config = *config;
-    key_table_init(&reverse->addresses, address_key);
-    key_table_init(&reverse->claimants, claimant_key);
+    key_table_init(&reverse->addresses, reverse_address_key);
+    key_table_init(&reverse->claimants, owner_object_key);
     return reverse;
 }
 
 void reverse_free(struct reverse *reverse)
 {
-    struct claimant *claimant;
+    struct owner_object *owner_object;
     if (!reverse) {
         return;
     }
-    for (size_t at = 0; (claimant = key_table_next(&reverse->claimants, &at)); at++) {
-        while (claimant->first) {
-            struct held_claim *held = claimant->first;
-            claimant->first = held->next_own;
+    for (size_t at = 0; (owner_object = key_table_next(&reverse->claimants, &at)); at++) {
+        while (owner_object->first) {
+            struct held_claim *held = owner_object->first;
+            owner_object->first = held->next_own;
             free(held);
         }
-        free(claimant);
+        free(owner_object);
     }
     key_table_fini(&reverse->addresses);
     key_table_fini(&reverse->claimants);
@@ -84,7 +84,7 @@ void reverse_free(struct reverse *reverse)
 
 /* ---- One claim ---- */
 
-static struct claim view(const struct held_claim *held)
+static struct claim reverse_claim_view(const struct held_claim *held)
 {
     return (struct claim){
         .ip = held->ip,
@@ -93,10 +93,11 @@ static struct claim view(const struct held_claim *held)
     };
 }
 
-static struct held_claim *hold(struct claimant *claimant, const struct claim *claim)
+static struct held_claim *reverse_add_claim(struct owner_object *owner_object,
+                                            const struct claim *claim)
 {
     struct held_claim *held = xcalloc(1, sizeof(*held) + claim->host.len);
-    held->claimant = claimant;
+    held->owner_object = owner_object;
     held->ip = claim->ip;
     held->rank = (uint8_t)claim->rank;
     held->host_len = (uint16_t)claim->host.len;
@@ -160,7 +161,7 @@ static void unlink_here(struct reverse *reverse, struct held_claim *held)
 /* ---- Between claimants ---- */
 
 /* "default" of "svc/default/web". */
-static struct slice namespace_of(struct slice owner)
+static struct slice reverse_namespace_of(struct slice owner)
 {
     const char *end = owner.ptr + owner.len;
     const char *from = owner.len ? memchr(owner.ptr, '/', owner.len) : NULL;
@@ -170,12 +171,12 @@ static struct slice namespace_of(struct slice owner)
 
 bool reverse_is_same_namespace(struct slice owner, struct slice other)
 {
-    return slice_equal(namespace_of(owner), namespace_of(other));
+    return slice_equal(reverse_namespace_of(owner), reverse_namespace_of(other));
 }
 
 static struct slice namespace_of_claim(const struct held_claim *held)
 {
-    return namespace_of(claimant_key(held->claimant));
+    return reverse_namespace_of(owner_object_key(held->owner_object));
 }
 
 static bool has_pods(const struct reverse *reverse, const struct ip *ip)
@@ -191,7 +192,8 @@ static bool has_pods_of(const struct reverse *reverse, const struct ip *ip, stru
 static struct slice holding_namespace(const struct reverse *reverse, const struct ip *ip)
 {
     const struct reverse_config *config = &reverse->config;
-    return config->holder ? namespace_of(config->holder(config->data, ip)) : slice_of(NULL, 0);
+    return config->holder ? reverse_namespace_of(config->holder(config->data, ip))
+                          : slice_of(NULL, 0);
 }
 
 static bool is_same_namespace(const struct held_claim *held, struct slice ns)
@@ -204,8 +206,8 @@ enum precedence { BY_ALLOCATION, BY_HOLDING, BY_LAST_DECISION, BY_NAME };
 
 /* The claim that wins, of all on the first one's address; NULL: none may. last: the namespace that
  * won before; empty: none. */
-static struct held_claim *choose(const struct reverse *reverse, struct held_claim *first,
-                                 struct slice last)
+static struct held_claim *reverse_choose(const struct reverse *reverse, struct held_claim *first,
+                                         struct slice last)
 {
     const struct ip *ip = &first->ip;
     bool is_pods = has_pods(reverse, ip);
@@ -224,7 +226,8 @@ static struct held_claim *choose(const struct reverse *reverse, struct held_clai
             !has_pods_of(reverse, ip, namespace_of_claim(held))) {
             continue;
         }
-        struct claim claim = view(held), other = best ? view(best) : claim;
+        struct claim claim = reverse_claim_view(held),
+                     other = best ? reverse_claim_view(best) : claim;
         if (!best || precedence < best_precedence ||
             (precedence == best_precedence && claim_compare(&claim, &other) < 0)) {
             best = held;
@@ -235,14 +238,14 @@ static struct held_claim *choose(const struct reverse *reverse, struct held_clai
 }
 
 /* last: as choose. Returns the winner, or NULL. */
-static const struct held_claim *decide(struct reverse *reverse, const struct ip *ip,
-                                       struct slice last)
+static const struct held_claim *naming_reverse_decide(struct reverse *reverse, const struct ip *ip,
+                                                      struct slice last)
 {
     struct held_claim *first = first_at(reverse, ip);
     if (!first) {
         return NULL;
     }
-    struct held_claim *winner = choose(reverse, first, last);
+    struct held_claim *winner = reverse_choose(reverse, first, last);
     set_winner(reverse, first, false);
     if (winner && winner != first) {
         unlink_here(reverse, winner);
@@ -255,7 +258,7 @@ static const struct held_claim *decide(struct reverse *reverse, const struct ip 
     return winner;
 }
 
-static bool is_same_host(const struct held_claim *a, const struct held_claim *b)
+static bool reverse_is_same_host(const struct held_claim *a, const struct held_claim *b)
 {
     return slice_equal(slice_of(a->host, a->host_len), slice_of(b->host, b->host_len));
 }
@@ -264,8 +267,8 @@ bool reverse_decide(struct reverse *reverse, const struct ip *ip)
 {
     const struct held_claim *before = winner_at(reverse, ip);
     struct slice last = before ? namespace_of_claim(before) : slice_of(NULL, 0);
-    const struct held_claim *after = decide(reverse, ip, last);
-    return before != after && !(before && after && is_same_host(before, after));
+    const struct held_claim *after = naming_reverse_decide(reverse, ip, last);
+    return before != after && !(before && after && reverse_is_same_host(before, after));
 }
 
 bool reverse_may_win(const struct reverse *reverse, const struct ip *ip, struct slice owner)
@@ -273,14 +276,14 @@ bool reverse_may_win(const struct reverse *reverse, const struct ip *ip, struct 
     const struct held_claim *winner = winner_at(reverse, ip);
     bool is_allocated = winner && winner->rank == CLAIM_CLUSTER_IP;
     return !is_allocated &&
-           (!has_pods(reverse, ip) || has_pods_of(reverse, ip, namespace_of(owner)));
+           (!has_pods(reverse, ip) || has_pods_of(reverse, ip, reverse_namespace_of(owner)));
 }
 
 bool reverse_is_claimed_beside(const struct reverse *reverse, const struct ip *ip,
                                struct slice owner)
 {
     const struct held_claim *held = first_at(reverse, ip);
-    struct slice ns = namespace_of(owner);
+    struct slice ns = reverse_namespace_of(owner);
     while (held && !is_same_namespace(held, ns)) {
         held = held->next_here;
     }
@@ -291,8 +294,8 @@ bool reverse_is_claimed_beside(const struct reverse *reverse, const struct ip *i
 
 /* Replaces the claimant's old claim on one address (NULL: none) by the new one (NULL: none).
  * Reports a change of name. */
-static void replace(struct reverse *reverse, const struct ip *ip, struct held_claim *old,
-                    struct held_claim *new, reverse_changed_fn changed, void *data)
+static void reverse_replace(struct reverse *reverse, const struct ip *ip, struct held_claim *old,
+                            struct held_claim *new, reverse_changed_fn changed, void *data)
 {
     const struct held_claim *before = winner_at(reverse, ip);
     struct slice last = before ? namespace_of_claim(before) : slice_of(NULL, 0);
@@ -302,8 +305,8 @@ static void replace(struct reverse *reverse, const struct ip *ip, struct held_cl
     if (old) {
         unlink_here(reverse, old);
     }
-    const struct held_claim *after = decide(reverse, ip, last);
-    if (before != after && !(before && after && is_same_host(before, after))) {
+    const struct held_claim *after = naming_reverse_decide(reverse, ip, last);
+    if (before != after && !(before && after && reverse_is_same_host(before, after))) {
         changed(data, ip);
     }
     free(old);
@@ -311,7 +314,7 @@ static void replace(struct reverse *reverse, const struct ip *ip, struct held_cl
 
 static bool is_same_claim(const struct held_claim *held, const struct claim *claim)
 {
-    struct claim mine = view(held);
+    struct claim mine = reverse_claim_view(held);
     return claim_compare(&mine, claim) == 0;
 }
 
@@ -333,10 +336,11 @@ static bool has_claim_on(const struct claims *claims, const struct ip *ip)
 }
 
 /* Both lists are sorted by address. gone: of the claimant's others, those that go; NULL: all. */
-static void merge(struct reverse *reverse, struct claimant *claimant, const struct claims *gone,
-                  const struct claims *claims, reverse_changed_fn changed, void *data)
+static void reverse_merge(struct reverse *reverse, struct owner_object *owner_object,
+                          const struct claims *gone, const struct claims *claims,
+                          reverse_changed_fn changed, void *data)
 {
-    struct held_claim **link = &claimant->first;
+    struct held_claim **link = &owner_object->first;
     size_t at = 0;
     while (*link || at < claims->count) {
         struct held_claim *old = *link;
@@ -353,16 +357,16 @@ static void merge(struct reverse *reverse, struct claimant *claimant, const stru
         if (order < 0) {
             struct ip ip = old->ip;
             *link = old->next_own;
-            replace(reverse, &ip, old, NULL, changed, data);
+            reverse_replace(reverse, &ip, old, NULL, changed, data);
             continue;
         }
         at++;
         if (order > 0 || !is_same_claim(old, &claim)) {
-            struct held_claim *new = hold(claimant, &claim);
+            struct held_claim *new = reverse_add_claim(owner_object, &claim);
             struct held_claim *replaced = order == 0 ? old : NULL;
             new->next_own = replaced ? replaced->next_own : old;
             *link = new;
-            replace(reverse, &claim.ip, replaced, new, changed, data);
+            reverse_replace(reverse, &claim.ip, replaced, new, changed, data);
         }
         link = &(*link)->next_own;
     }
@@ -371,20 +375,20 @@ static void merge(struct reverse *reverse, struct claimant *claimant, const stru
 static void set_claims(struct reverse *reverse, struct slice owner, const struct claims *gone,
                        const struct claims *claims, reverse_changed_fn changed, void *data)
 {
-    struct claimant *claimant = key_table_find(&reverse->claimants, owner);
-    if (!claimant && claims->count == 0) {
+    struct owner_object *owner_object = key_table_find(&reverse->claimants, owner);
+    if (!owner_object && claims->count == 0) {
         return;
     }
-    if (!claimant) {
-        claimant = xcalloc(1, sizeof(*claimant) + owner.len);
-        claimant->id_len = (uint32_t)owner.len;
-        memcpy(claimant->id, owner.ptr, owner.len);
-        (void)key_table_put(&reverse->claimants, claimant); /* was not there */
+    if (!owner_object) {
+        owner_object = xcalloc(1, sizeof(*owner_object) + owner.len);
+        owner_object->id_len = (uint32_t)owner.len;
+        memcpy(owner_object->id, owner.ptr, owner.len);
+        (void)key_table_put(&reverse->claimants, owner_object); /* was not there */
     }
-    merge(reverse, claimant, gone, claims, changed, data);
-    if (!claimant->first) {
-        (void)key_table_take(&reverse->claimants, claimant_key(claimant)); /* this one */
-        free(claimant);
+    reverse_merge(reverse, owner_object, gone, claims, changed, data);
+    if (!owner_object->first) {
+        (void)key_table_take(&reverse->claimants, owner_object_key(owner_object)); /* this one */
+        free(owner_object);
     }
 }
 
@@ -408,7 +412,7 @@ bool reverse_winner(const struct reverse *reverse, const struct ip *ip,
     const struct held_claim *winner = winner_at(reverse, ip);
     if (winner) {
         ret_winner->host = slice_of(winner->host, winner->host_len);
-        ret_winner->owner = claimant_key(winner->claimant);
+        ret_winner->owner = owner_object_key(winner->owner_object);
         ret_winner->is_allocated = winner->rank == CLAIM_CLUSTER_IP;
     }
     return winner != NULL;
@@ -473,7 +477,7 @@ static bool parse_numbers(struct slice text, struct ip *ret_ip)
     return ip_parse(slice_of(dotted, text.len - 1), ret_ip) && ret_ip->family_bytes == 4;
 }
 
-static bool has_prefix(struct slice key, const char *prefix, struct slice *ret_rest)
+static bool reverse_has_prefix(struct slice key, const char *prefix, struct slice *ret_rest)
 {
     size_t len = strlen(prefix);
     if (!slice_has_prefix(key, slice_of(prefix, len))) {
@@ -486,8 +490,8 @@ static bool has_prefix(struct slice key, const char *prefix, struct slice *ret_r
 bool reverse_parse_key(struct slice key, struct ip *ret_ip)
 {
     struct slice rest;
-    if (has_prefix(key, REVERSE_V6_TREE, &rest)) {
+    if (reverse_has_prefix(key, REVERSE_V6_TREE, &rest)) {
         return parse_nibbles(rest, ret_ip);
     }
-    return has_prefix(key, REVERSE_V4_TREE, &rest) && parse_numbers(rest, ret_ip);
+    return reverse_has_prefix(key, REVERSE_V4_TREE, &rest) && parse_numbers(rest, ret_ip);
 }

@@ -155,7 +155,7 @@ bool route_rule_has_parent(const struct route_rule *rule, const struct kube_obje
     return has;
 }
 
-static bool is_same_host(struct slice a, struct slice b)
+static bool route_rules_is_same_host(struct slice a, struct slice b)
 {
     bool is = a.len == b.len;
     for (size_t i = 0; i < a.len && is; i++) {
@@ -169,9 +169,10 @@ static bool is_host_within(struct slice narrow, struct slice wide)
 {
     bool is_wildcard = slice_has_prefix(wide, slice_str("*."));
     size_t end = wide.len - 1; /* ".example.com" of "*.example.com" */
-    return is_same_host(narrow, wide) || (is_wildcard && narrow.len > end &&
-                                          is_same_host(slice_of(narrow.ptr + narrow.len - end, end),
-                                                       slice_of(wide.ptr + 1, end)));
+    return route_rules_is_same_host(narrow, wide) ||
+           (is_wildcard && narrow.len > end &&
+            route_rules_is_same_host(slice_of(narrow.ptr + narrow.len - end, end),
+                                     slice_of(wide.ptr + 1, end)));
 }
 
 /* Empty: they have no name in common. */

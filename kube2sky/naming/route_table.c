@@ -146,14 +146,14 @@ static void claim_route_names(struct route_table *table, const char *kind,
     bool is_route = object->kind == KUBE_ROUTE;
     char *id = xasprintf("%s/%s/%s%s%.*s", kind, object->ns, object->name, is_route ? " via " : "",
                          is_route ? (int)rule->from.len : 0, is_route ? rule->from.ptr : "");
-    const struct alias_claimant claimant = {
+    const struct alias_owner_object owner_object = {
         .id = slice_str(id),
         .ns = slice_str(object->ns),
         .target = rule ? rule->target : slice_of(NULL, 0),
         .created_s = created_s,
         .rank = ALIAS_OF_ROUTE,
     };
-    external_aliases_set(table->aliases, &claimant, names->items, names->count);
+    external_aliases_set(table->aliases, &owner_object, names->items, names->count);
     free(id);
 }
 
@@ -206,7 +206,8 @@ static void claim_at_gateway(struct route_table *table, const struct kube_object
     }
 }
 
-static void claim_of(struct route_table *table, const struct kube_object *object, bool is_gone)
+static void route_table_claim_of(struct route_table *table, const struct kube_object *object,
+                                 bool is_gone)
 {
     if (object->kind == KUBE_INGRESS) {
         claim_ingress(table, object, is_gone);
@@ -233,7 +234,7 @@ static void remove_route_entry(struct route_table *table, enum kube_kind kind,
                                struct route_entry *entry)
 {
     (void)key_table_take(&table->kinds[kind].objects, route_entry_id(entry));
-    claim_of(table, entry->object, true);
+    route_table_claim_of(table, entry->object, true);
     kube_object_free(entry->object);
     free(entry);
 }
@@ -290,7 +291,7 @@ void route_table_upsert(struct route_table *table, struct kube_object *object)
     }
     kube_object_free(entry->object);
     entry->object = object;
-    claim_of(table, object, false);
+    route_table_claim_of(table, object, false);
 }
 
 void route_table_remove(struct route_table *table, enum kube_kind kind, const char *ns,

@@ -3,7 +3,7 @@
  * external_aliases.h. Until everything of the kinds that may lead to a Service has been listed,
  * its names are held: none is removed. An object that cannot be understood keeps its last state.
  *
- * Pure data, no I/O; single-threaded, fed by feed.c, which owns none of it. */
+ * Pure data, no I/O; single-threaded, fed by kube_source.c, which owns none of it. */
 #ifndef KUBE2SKY_NAMING_ROUTE_TABLE_H
 #define KUBE2SKY_NAMING_ROUTE_TABLE_H
 

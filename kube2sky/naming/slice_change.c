@@ -41,7 +41,7 @@ static const struct kube_slice *any_of(const struct slice_change *change)
 /* ---- Words ---- */
 
 /* 0: it is none, and shares no key. */
-static size_t hash_name(const char *name, uint32_t *ret_hash)
+static size_t slice_change_hash_name(const char *name, uint32_t *ret_hash)
 {
     char lower[DNAME_LABEL_MAX];
     size_t len = strlen(name);
@@ -68,15 +68,15 @@ static size_t hash_address(const char *text, uint32_t *ret_hash)
 /* At most two more than it has addresses. Returns how many. */
 static size_t hash_endpoint(const struct kube_slice_endpoint *endpoint, uint32_t *ret_hashes)
 {
-    size_t count = hash_name(endpoint->hostname, ret_hashes);
-    count += hash_name(endpoint->pod, ret_hashes + count);
+    size_t count = slice_change_hash_name(endpoint->hostname, ret_hashes);
+    count += slice_change_hash_name(endpoint->pod, ret_hashes + count);
     for (size_t i = 0; i < endpoint->address_count; i++) {
         count += hash_address(endpoint->addresses[i], ret_hashes + count);
     }
     return count;
 }
 
-static int compare_hashes(const void *a, const void *b)
+static int slice_change_compare_hashes(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
@@ -94,7 +94,7 @@ struct slice_words *slice_words_new(const struct kube_slice *slice)
         words->could_take_a_label |= could_take_a_label(&slice->endpoints[i]);
         words->count += hash_endpoint(&slice->endpoints[i], words->hashes + words->count);
     }
-    qsort(words->hashes, words->count, sizeof(words->hashes[0]), compare_hashes);
+    qsort(words->hashes, words->count, sizeof(words->hashes[0]), slice_change_compare_hashes);
     return xrealloc(words, sizeof(*words) + words->count * sizeof(words->hashes[0]));
 }
 
@@ -158,8 +158,8 @@ static bool has_endpoint(const struct kube_object *object, size_t at,
 
 /* Adds the object's endpoints that the other one lacks. False: too many, or one with a name like
  * a label of those without. */
-static bool collect(struct slice_change *change, const struct kube_object *object,
-                    const struct kube_object *other, size_t *addresses)
+static bool slice_change_collect(struct slice_change *change, const struct kube_object *object,
+                                 const struct kube_object *other, size_t *addresses)
 {
     for (size_t i = 0; i < endpoint_count(object); i++) {
         const struct kube_slice_endpoint *endpoint = &object->slice.endpoints[i];
@@ -194,7 +194,8 @@ bool slice_change_init(struct slice_change *change, const struct kube_object *se
          !are_ports_equal(&before->slice, &after->slice))) {
         return false;
     }
-    return collect(change, before, after, &addresses) && collect(change, after, before, &addresses);
+    return slice_change_collect(change, before, after, &addresses) &&
+           slice_change_collect(change, after, before, &addresses);
 }
 
 bool slice_change_spares(const struct slice_change *change, const struct kube_object *other,
@@ -202,8 +203,9 @@ bool slice_change_spares(const struct slice_change *change, const struct kube_ob
 {
     bool is_spared = !words->could_take_a_label && are_ports_equal(any_of(change), &other->slice);
     for (size_t i = 0; i < change->word_count && is_spared; i++) {
-        is_spared = !words->count || !bsearch(&change->words[i], words->hashes, words->count,
-                                              sizeof(words->hashes[0]), compare_hashes);
+        is_spared =
+            !words->count || !bsearch(&change->words[i], words->hashes, words->count,
+                                      sizeof(words->hashes[0]), slice_change_compare_hashes);
     }
     return is_spared;
 }
@@ -211,7 +213,7 @@ bool slice_change_spares(const struct slice_change *change, const struct kube_ob
 /* ---- The difference ---- */
 
 /* Of the state before: reported when it came. */
-static void ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNUSED)
+static void slice_change_ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNUSED)
 {
 }
 
@@ -232,8 +234,8 @@ static int name_part(const struct naming_config *config, const struct kube_objec
 
 /* The records of `from` that are not in `other`; is_by_key: whatever their values. Both are sorted.
  */
-static void subtract(const struct desired *from, const struct desired *other, bool is_by_key,
-                     struct desired *ret)
+static void slice_change_subtract(const struct desired *from, const struct desired *other,
+                                  bool is_by_key, struct desired *ret)
 {
     size_t at = 0;
     for (size_t i = 0; i < from->count; i++) {
@@ -291,15 +293,15 @@ struct slice_difference *slice_difference_new(const struct naming_config *config
 {
     struct slice_difference *difference = NULL, whole;
     struct naming_config quiet = *config;
-    quiet.dropped = ignore_dropped;
+    quiet.dropped = slice_change_ignore_dropped;
     difference_init(&whole);
     if (name_part(&quiet, change->service, change->before, &whole.gone, &whole.claims_gone) == 0 &&
         name_part(config, change->service, change->after, &whole.come, &whole.claims_come) == 0) {
         difference = xcalloc(1, sizeof(*difference));
         difference_init(difference);
         difference->count_change = (int32_t)whole.come.count - (int32_t)whole.gone.count;
-        subtract(&whole.come, &whole.gone, false, &difference->come);
-        subtract(&whole.gone, &whole.come, true, &difference->gone);
+        slice_change_subtract(&whole.come, &whole.gone, false, &difference->come);
+        slice_change_subtract(&whole.gone, &whole.come, true, &difference->gone);
         subtract_claims(&whole.claims_come, &whole.claims_gone, &difference->claims_come);
         subtract_claims(&whole.claims_gone, &whole.claims_come, &difference->claims_gone);
     }

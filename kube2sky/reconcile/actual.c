@@ -23,7 +23,8 @@ uint64_t actual_value_hash(struct slice value)
 }
 
 /* Where the suffix is (deleted or not) or belongs. */
-static size_t position(const struct actual_keys *actual, struct slice suffix, bool *ret_found)
+static size_t actual_position(const struct actual_keys *actual, struct slice suffix,
+                              bool *ret_found)
 {
     size_t low = 0, high = actual->used;
     *ret_found = false;
@@ -55,7 +56,7 @@ static bool is_deleted(const struct actual_key *key)
 const struct actual_key *actual_find(const struct actual_keys *actual, struct slice suffix)
 {
     bool found;
-    size_t at = position(actual, suffix, &found);
+    size_t at = actual_position(actual, suffix, &found);
     return found && !is_deleted(actual->keys[at]) ? actual->keys[at] : NULL;
 }
 
@@ -67,8 +68,8 @@ const struct actual_key *actual_next(const struct actual_keys *actual, size_t *a
     return *at < actual->used ? actual->keys[*at] : NULL;
 }
 
-static void insert(struct actual_keys *actual, size_t at, struct slice suffix,
-                   const struct actual_value *value)
+static void actual_insert(struct actual_keys *actual, size_t at, struct slice suffix,
+                          const struct actual_value *value)
 {
     struct actual_key *key = xmalloc(sizeof(*key) + suffix.len);
     key->value = *value;
@@ -89,9 +90,9 @@ static void insert(struct actual_keys *actual, size_t at, struct slice suffix,
 bool actual_put(struct actual_keys *actual, struct slice suffix, const struct actual_value *value)
 {
     bool found;
-    size_t at = position(actual, suffix, &found);
+    size_t at = actual_position(actual, suffix, &found);
     if (!found) {
-        insert(actual, at, suffix, value);
+        actual_insert(actual, at, suffix, value);
         return true;
     }
     struct actual_key *key = actual->keys[at];
@@ -104,7 +105,7 @@ bool actual_put(struct actual_keys *actual, struct slice suffix, const struct ac
 }
 
 /* Keeps the keys of one generation; 0: all that are not deleted. */
-static void keep(struct actual_keys *actual, uint32_t generation)
+static void actual_keep(struct actual_keys *actual, uint32_t generation)
 {
     size_t kept = 0;
     actual->bytes = 0;
@@ -124,7 +125,7 @@ static void keep(struct actual_keys *actual, uint32_t generation)
 bool actual_delete(struct actual_keys *actual, struct slice suffix)
 {
     bool found;
-    size_t at = position(actual, suffix, &found);
+    size_t at = actual_position(actual, suffix, &found);
     if (!found || is_deleted(actual->keys[at])) {
         return false;
     }
@@ -137,7 +138,7 @@ bool actual_delete(struct actual_keys *actual, struct slice suffix)
     } else if (deleted > actual->count / 2) {
         /* In batches, so that an owner which loses 100,000 keys one by one does not move the rest
          * 100,000 times; few, since Services that change all the time must not grow. */
-        keep(actual, 0);
+        actual_keep(actual, 0);
     }
     return true;
 }
@@ -145,6 +146,6 @@ bool actual_delete(struct actual_keys *actual, struct slice suffix)
 size_t actual_sweep(struct actual_keys *actual, uint32_t generation)
 {
     size_t before = actual->count;
-    keep(actual, generation);
+    actual_keep(actual, generation);
     return before - actual->count;
 }

@@ -21,7 +21,7 @@ struct config_key {
     char key[];
 };
 
-static struct slice key_of(const void *thing)
+static struct slice config_keys_key_of(const void *thing)
 {
     const struct config_key *key = thing;
     return slice_of(key->key, key->key_len);
@@ -31,7 +31,7 @@ void config_keys_init(struct config_keys *keys, const struct ownership *ownershi
                       const char *domain)
 {
     *keys = (struct config_keys){.ownership = ownership};
-    key_table_init(&keys->table, key_of);
+    key_table_init(&keys->table, config_keys_key_of);
     config_map_init(&keys->wanted);
     keys->document_key = etcd_writer_key(slice_str(domain), CONFIG_DOCUMENT_NAME);
     buf_init(&keys->document, CONFIG_DOCUMENT_MAX);
@@ -63,7 +63,7 @@ bool config_keys_want(struct config_keys *keys, struct config_map *map)
 
 /* ---- etcd's content ---- */
 
-static struct config_key *get(struct config_keys *keys, struct slice text)
+static struct config_key *config_keys_get(struct config_keys *keys, struct slice text)
 {
     struct config_key *key = key_table_find(&keys->table, text);
     if (!key) {
@@ -78,7 +78,7 @@ static struct config_key *get(struct config_keys *keys, struct slice text)
 static void forget_if_empty(struct config_keys *keys, struct config_key *key)
 {
     if (!key->revision && !key->is_listed) {
-        (void)key_table_take(&keys->table, key_of(key));
+        (void)key_table_take(&keys->table, config_keys_key_of(key));
         free(key);
     }
 }
@@ -100,7 +100,7 @@ static bool find_wanted(const struct config_keys *keys, struct slice key,
     return false;
 }
 
-static bool is_wanted(const struct config_keys *keys, struct slice key)
+static bool config_keys_is_wanted(const struct config_keys *keys, struct slice key)
 {
     struct desired_record record;
     return find_wanted(keys, key, &record);
@@ -132,17 +132,17 @@ static bool is_to_stay(const struct config_keys *keys, struct slice key)
 
 bool config_keys_put(struct config_keys *keys, const struct etcd_kv *kv, uint32_t generation)
 {
-    struct config_key *key = get(keys, kv->key);
+    struct config_key *key = config_keys_get(keys, kv->key);
     key->revision = kv->mod_revision;
     key->hash = actual_value_hash(kv->value);
     key->generation = generation;
     key->is_gone = false;
-    return key->is_listed || is_wanted(keys, kv->key);
+    return key->is_listed || config_keys_is_wanted(keys, kv->key);
 }
 
-static bool drop(struct config_keys *keys, struct config_key *key)
+static bool config_keys_drop(struct config_keys *keys, struct config_key *key)
 {
-    bool is_concerned = key->is_listed || is_wanted(keys, key_of(key));
+    bool is_concerned = key->is_listed || config_keys_is_wanted(keys, config_keys_key_of(key));
     key->revision = 0;
     forget_if_empty(keys, key);
     return is_concerned;
@@ -151,7 +151,7 @@ static bool drop(struct config_keys *keys, struct config_key *key)
 bool config_keys_delete(struct config_keys *keys, struct slice text)
 {
     struct config_key *key = key_table_find(&keys->table, text);
-    return key && drop(keys, key);
+    return key && config_keys_drop(keys, key);
 }
 
 bool config_keys_sweep(struct config_keys *keys, uint32_t generation)
@@ -160,7 +160,7 @@ bool config_keys_sweep(struct config_keys *keys, uint32_t generation)
     size_t at = 0, count = keys->table.count;
     for (struct config_key *key; (key = key_table_next(&keys->table, &at));) {
         if (key->revision && key->generation != generation) {
-            is_concerned |= drop(keys, key);
+            is_concerned |= config_keys_drop(keys, key);
         }
         at += keys->table.count == count; /* else another one may have taken its place */
         count = keys->table.count;
@@ -189,7 +189,7 @@ static void list_key(void *data, struct slice text)
         }
         return;
     }
-    struct config_key *key = get(keys, text);
+    struct config_key *key = config_keys_get(keys, text);
     keys->listed += !key->is_listed;
     key->is_gone &= key->is_listed;
     key->is_listed = true;
@@ -277,10 +277,10 @@ static void plan_put(struct config_keys *keys, const struct desired_record *reco
     }
 }
 
-static int compare_keys(const void *a, const void *b)
+static int config_keys_compare_keys(const void *a, const void *b)
 {
-    return slice_compare(key_of(*(struct config_key *const *)a),
-                         key_of(*(struct config_key *const *)b));
+    return slice_compare(config_keys_key_of(*(struct config_key *const *)a),
+                         config_keys_key_of(*(struct config_key *const *)b));
 }
 
 /* Listed keys in byte order, so that plans read well. */
@@ -295,7 +295,7 @@ static struct config_key **sorted_list(const struct config_keys *keys, size_t *r
             }
         }
     }
-    qsort(list, count, sizeof(struct config_key *), compare_keys);
+    qsort(list, count, sizeof(struct config_key *), config_keys_compare_keys);
     *ret_count = count;
     return list;
 }
@@ -308,13 +308,13 @@ static bool may_be_there(const struct config_key *key)
     return key->revision || !key->is_gone;
 }
 
-static void plan_deletes(const struct config_keys *keys, struct plan *plan)
+static void config_keys_plan_deletes(const struct config_keys *keys, struct plan *plan)
 {
     size_t count = 0;
     struct config_key **list = sorted_list(keys, &count);
     for (size_t i = 0; i < count; i++) {
-        if (may_be_there(list[i]) && !is_to_stay(keys, key_of(list[i]))) {
-            struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = key_of(list[i])};
+        if (may_be_there(list[i]) && !is_to_stay(keys, config_keys_key_of(list[i]))) {
+            struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = config_keys_key_of(list[i])};
             plan_add(plan, &op, list[i]->revision);
         }
     }
@@ -344,7 +344,7 @@ void config_keys_plan(struct config_keys *keys, struct plan *plan, struct plan *
         struct desired_record record = desired_get(&keys->wanted.keys, i);
         plan_put(keys, &record, plan, left);
     }
-    plan_deletes(keys, plan);
+    config_keys_plan_deletes(keys, plan);
     if (document->len == empty_len && !keys->wanted.nameservers.len) {
         buf_clear(document);
     } else {
@@ -391,7 +391,7 @@ static struct config_key **present_list(const struct config_keys *keys, size_t *
 /* Makes the scratch the document that lists what may be there of what is listed and what the plan
  * puts, with the nameservers wanted: merges two sorted lists. False: it is too long, after several
  * large maps in a row. */
-static bool announce(struct config_keys *keys, const struct plan *plan)
+static bool config_keys_make_document(struct config_keys *keys, const struct plan *plan)
 {
     size_t count = 0, i = 0, j = 0;
     struct config_key **list = present_list(keys, &count);
@@ -399,7 +399,7 @@ static bool announce(struct config_keys *keys, const struct plan *plan)
     buf_clear(text);
     config_document_begin(buf_slice(&keys->wanted.nameservers), text);
     while (i < count || j < plan->put_count) {
-        struct slice listed = i < count ? key_of(list[i]) : slice_of(NULL, 0);
+        struct slice listed = i < count ? config_keys_key_of(list[i]) : slice_of(NULL, 0);
         struct slice put = j < plan->put_count ? plan_get(plan, j).key : slice_of(NULL, 0);
         int d = !listed.len ? 1 : !put.len ? -1 : slice_compare(listed, put);
         config_document_add(d <= 0 ? listed : put, text);
@@ -422,7 +422,7 @@ void config_keys_cut(struct config_keys *keys, struct plan *plan, size_t ops_max
     plan_truncate(plan, key_count);
     if (!has_unlisted(keys, plan)) {
         plan_truncate(plan, plan_count_fitting(plan, key_max));
-    } else if (announce(keys, plan)) {
+    } else if (config_keys_make_document(keys, plan)) {
         plan_build_nothing(plan);
         plan_document(keys, plan);
     } else { /* an earlier list is not worked off: its deletes first */

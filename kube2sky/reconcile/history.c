@@ -26,7 +26,7 @@ struct history {
     int64_t last_revision; /* that was charged */
 };
 
-static struct slice name_of(const void *thing)
+static struct slice history_name_of(const void *thing)
 {
     const struct spender *spender = thing;
     return spender->name;
@@ -36,7 +36,7 @@ struct history *history_new(uint64_t share_bytes)
 {
     struct history *history = xcalloc(1, sizeof(*history));
     history->share_bytes = share_bytes;
-    key_table_init(&history->table, name_of);
+    key_table_init(&history->table, history_name_of);
     return history;
 }
 
@@ -48,7 +48,7 @@ void history_forget(struct history *history)
         free(spender);
     }
     key_table_fini(&history->table);
-    key_table_init(&history->table, name_of);
+    key_table_init(&history->table, history_name_of);
     history->over_count = 0;
     history->most_bytes = 0;
     history->mark = 0;
@@ -83,7 +83,7 @@ static struct spender *get_spender(struct history *history, struct slice ns)
     return spender;
 }
 
-static bool is_over(const struct history *history, const struct spender *spender)
+static bool reconcile_history_is_over(const struct history *history, const struct spender *spender)
 {
     return spender->marked_bytes + spender->later_bytes >= history->share_bytes;
 }
@@ -91,10 +91,10 @@ static bool is_over(const struct history *history, const struct spender *spender
 bool history_charge(struct history *history, struct slice ns, uint64_t bytes, int64_t revision)
 {
     struct spender *spender = get_spender(history, ns);
-    bool was_over = is_over(history, spender);
+    bool was_over = reconcile_history_is_over(history, spender);
     spender->later_bytes += bytes;
     uint64_t all_bytes = spender->marked_bytes + spender->later_bytes;
-    bool is_new = is_over(history, spender) && !was_over;
+    bool is_new = reconcile_history_is_over(history, spender) && !was_over;
     history->most_bytes = all_bytes > history->most_bytes ? all_bytes : history->most_bytes;
     history->last_revision = revision;
     history->over_count += is_new;
@@ -104,7 +104,7 @@ bool history_charge(struct history *history, struct slice ns, uint64_t bytes, in
 bool history_is_over(const struct history *history, struct slice ns)
 {
     const struct spender *spender = key_table_find(&history->table, ns);
-    return spender && is_over(history, spender);
+    return spender && reconcile_history_is_over(history, spender);
 }
 
 size_t history_over_count(const struct history *history)
@@ -129,7 +129,7 @@ static void set_mark(struct history *history)
             history->most_bytes = spender->marked_bytes > history->most_bytes
                                       ? spender->marked_bytes
                                       : history->most_bytes;
-            history->over_count += is_over(history, spender);
+            history->over_count += reconcile_history_is_over(history, spender);
             at++;
         }
         spender = key_table_next(&history->table, &at);

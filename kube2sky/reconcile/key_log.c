@@ -79,30 +79,30 @@ static void log_op(const struct plan *plan, size_t at, const struct cause *cause
     }
 }
 
-void key_log(const struct flight *flight, const struct inventory *inventory)
+void key_log(const struct transaction *transaction, const struct inventory *inventory)
 {
-    const struct plan *plan = &flight->batch.plan;
+    const struct plan *plan = &transaction->batch.plan;
     size_t at = 0;
     if (!log_is_on(LOG_LEVEL_DEBUG)) {
         return;
     }
-    for (size_t i = 0; i < flight->passenger_count; i++) {
-        const struct passenger *passenger = &flight->passengers[i];
-        size_t end = flight_op_end(flight, i);
+    for (size_t i = 0; i < transaction->passenger_count; i++) {
+        const struct passenger *passenger = &transaction->passengers[i];
+        size_t end = transaction_op_end(transaction, i);
         struct cause cause = cause_of(passenger, inventory);
         for (; at < end; at++) {
-            log_op(plan, at, &cause, flight->revision);
+            log_op(plan, at, &cause, transaction->revision);
         }
     }
 }
 
 /* ---- What somebody else did ---- */
 
-void key_log_restored(const struct flight *flight, const struct passenger *passenger, size_t from,
-                      size_t end)
+void key_log_restored(const struct transaction *transaction, const struct passenger *passenger,
+                      size_t from, size_t end)
 {
     static struct log_limit limit = {.burst = 10};
-    const struct plan *plan = &flight->batch.plan;
+    const struct plan *plan = &transaction->batch.plan;
     int64_t changed = 0, deleted = 0, added = 0;
     for (size_t i = from; i < end; i++) {
         bool is_put = plan->ops[i].kind == ETCD_OP_PUT, was_there = plan->ops[i].revision != 0;

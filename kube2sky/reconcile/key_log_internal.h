@@ -5,8 +5,8 @@
 #define KUBE2SKY_RECONCILE_KEY_LOG_INTERNAL_H
 
 #include "kube2sky/naming/inventory.h"
-#include "kube2sky/reconcile/flights_internal.h"
 #include "kube2sky/reconcile/planner_internal.h"
+#include "kube2sky/reconcile/transactions_internal.h"
 
 /* The result of planner_plan for the owner. */
 void key_log_planned(const struct owner *owner, const struct plan *plan,
@@ -14,11 +14,11 @@ void key_log_planned(const struct owner *owner, const struct plan *plan,
 
 /* The flight's transaction happened, at its revision. The inventory tells whether the owner still
  * exists. Returns at once unless debug lines are on. */
-void key_log(const struct flight *flight, const struct inventory *inventory);
+void key_log(const struct transaction *transaction, const struct inventory *inventory);
 
 /* The passenger's transaction put right what somebody else had changed: ops from..end of the
  * flight's plan. At most ten lines a minute. */
-void key_log_restored(const struct flight *flight, const struct passenger *passenger, size_t from,
-                      size_t end);
+void key_log_restored(const struct transaction *transaction, const struct passenger *passenger,
+                      size_t from, size_t end);
 
 #endif

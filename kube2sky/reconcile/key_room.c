@@ -39,7 +39,7 @@ static struct key_amount amount_in_etcd(const struct owner *owner)
                                .bytes = actual->bytes + actual->count * fixed_bytes(owner)};
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t key_room_larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -47,8 +47,8 @@ static uint64_t larger(uint64_t a, uint64_t b)
 struct key_amount key_room_taken_by(const struct owner *owner)
 {
     struct key_amount there = amount_in_etcd(owner);
-    return (struct key_amount){.keys = larger(there.keys, owner->planned_keys),
-                               .bytes = larger(there.bytes, owner->planned_bytes)};
+    return (struct key_amount){.keys = key_room_larger(there.keys, owner->planned_keys),
+                               .bytes = key_room_larger(there.bytes, owner->planned_bytes)};
 }
 
 uint64_t key_room_text_bytes(const struct owner *owner, struct slice base)

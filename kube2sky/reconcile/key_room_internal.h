@@ -28,7 +28,7 @@ struct plan;
 enum { KEY_ROOM_SHARE_DIVISOR = 10 };
 
 /* Of that share: what one owner may have. Its keys and values are in memory several times while
- * they are planned and sent, four such owners at once (FLIGHTS_LARGE_MAX). */
+ * they are planned and sent, four such owners at once (TRANSACTIONS_LARGE_MAX). */
 enum { KEY_ROOM_OWNER_DIVISOR = 3 };
 
 /* Of a key, beside the part from its owner's id on and its value: the tree's prefix, and what etcd

@@ -52,9 +52,9 @@ struct leader {
     void *done_data;
 };
 
-static void look(struct leader *l);
+static void leader_read_key(struct leader *l);
 
-static void cancel(struct etcd_call **call)
+static void leader_cancel(struct etcd_call **call)
 {
     if (*call) {
         etcd_call_cancel(*call);
@@ -62,7 +62,7 @@ static void cancel(struct etcd_call **call)
     }
 }
 
-static void start_timer(struct leader *l, ev_timer *timer, int64_t ms)
+static void leader_start_timer(struct leader *l, ev_timer *timer, int64_t ms)
 {
     ev_now_update(l->config.loop);
     ev_timer_stop(l->config.loop, timer);
@@ -74,7 +74,7 @@ static void look_later(struct leader *l)
 {
     uint32_t delay_ms = backoff_next_ms(&l->backoff, backoff_random());
     log_debug("checking the leader again later", LOG_INT("retry_ms", delay_ms));
-    start_timer(l, &l->retry, delay_ms);
+    leader_start_timer(l, &l->retry, delay_ms);
 }
 
 static void set_holder(struct leader *l, struct slice holder)
@@ -100,9 +100,9 @@ static void on_revoked(void *data, const struct etcd_revoke_reply *reply UNUSED,
     }
 }
 
-static void give_back(struct leader *l)
+static void leader_release_lease(struct leader *l)
 {
-    cancel(&l->revoke);
+    leader_cancel(&l->revoke);
     if (l->lease) {
         log_debug("revoking the lease", LOG_INT("lease", l->lease));
         l->revoke = etcd_lease_revoke(l->config.etcd, l->lease, on_revoked, l);
@@ -112,15 +112,15 @@ static void give_back(struct leader *l)
 
 static void stop_keeping(struct leader *l)
 {
-    cancel(&l->keep);
+    leader_cancel(&l->keep);
     ev_timer_stop(l->config.loop, &l->keep_timer);
     ev_timer_stop(l->config.loop, &l->deadline);
 }
 
-static void lose(struct leader *l, const char *why)
+static void reconcile_leader_resign(struct leader *l, const char *why)
 {
     stop_keeping(l);
-    give_back(l);
+    leader_release_lease(l);
     if (l->is_leading) {
         l->is_leading = false;
         log_warn("no longer leading", LOG_STR("reason", why));
@@ -135,14 +135,14 @@ static void lose(struct leader *l, const char *why)
 static void live_until(struct leader *l, int64_t ttl_s)
 {
     l->deadline_ms = l->sent_ms + ttl_s * 1000;
-    start_timer(l, &l->deadline, l->deadline_ms - clock_monotonic_ms());
+    leader_start_timer(l, &l->deadline, l->deadline_ms - clock_monotonic_ms());
 }
 
-static void on_deadline(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+static void leader_on_deadline(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct leader *l = timer->data;
-    lose(l, "lease keepalive failed");
-    look(l);
+    reconcile_leader_resign(l, "lease keepalive failed");
+    leader_read_key(l);
 }
 
 static void on_kept(void *data, const struct etcd_lease_reply *reply, const struct err *err)
@@ -152,14 +152,14 @@ static void on_kept(void *data, const struct etcd_lease_reply *reply, const stru
     if (err) {
         log_debug("lease not renewed, retrying", LOG_INT("lease", l->lease),
                   LOG_STR("reason", err->msg));
-        start_timer(l, &l->keep_timer, backoff_next_ms(&l->backoff, backoff_random()));
+        leader_start_timer(l, &l->keep_timer, backoff_next_ms(&l->backoff, backoff_random()));
     } else if (reply->ttl_s <= 0) {
-        lose(l, "the lease is gone");
-        look(l);
+        reconcile_leader_resign(l, "the lease is gone");
+        leader_read_key(l);
     } else {
         log_debug("lease renewed", LOG_INT("lease", l->lease), LOG_INT("ttl_s", reply->ttl_s));
         live_until(l, reply->ttl_s);
-        start_timer(l, &l->keep_timer, l->lease_s * 1000 / KEEPS_PER_LEASE);
+        leader_start_timer(l, &l->keep_timer, l->lease_s * 1000 / KEEPS_PER_LEASE);
     }
 }
 
@@ -170,12 +170,12 @@ static void on_keep_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int reve
     l->keep = etcd_lease_keep_alive(l->config.etcd, l->lease, on_kept, l);
 }
 
-static void lead(struct leader *l)
+static void leader_become_leader(struct leader *l)
 {
     l->stray_revision = 0;
     l->is_leading = true;
     live_until(l, l->lease_s);
-    start_timer(l, &l->keep_timer, l->lease_s * 1000 / KEEPS_PER_LEASE);
+    leader_start_timer(l, &l->keep_timer, l->lease_s * 1000 / KEEPS_PER_LEASE);
     set_holder(l, slice_str(l->own_name));
     log_info("leading", LOG_STR("as", l->own_name), LOG_INT("lease_s", l->lease_s));
     if (l->config.changed) {
@@ -185,10 +185,10 @@ static void lead(struct leader *l)
 
 /* ---- Following ---- */
 
-static void on_events(void *data, const struct etcd_event *events UNUSED, size_t count UNUSED,
-                      int64_t revision UNUSED)
+static void leader_on_events(void *data, const struct etcd_event *events UNUSED,
+                             size_t count UNUSED, int64_t revision UNUSED)
 {
-    look(data);
+    leader_read_key(data);
 }
 
 static void on_watch_up(void *data UNUSED)
@@ -196,7 +196,7 @@ static void on_watch_up(void *data UNUSED)
     /* only events matter */
 }
 
-static void on_watch_end(void *data, const struct err *err UNUSED)
+static void leader_on_watch_end(void *data, const struct err *err UNUSED)
 {
     struct leader *l = data;
     etcd_watch_stop(l->watch);
@@ -205,14 +205,14 @@ static void on_watch_end(void *data, const struct err *err UNUSED)
 }
 
 /* Also while leading: somebody may delete the key. */
-static void watch(struct leader *l, int64_t from)
+static void leader_watch(struct leader *l, int64_t from)
 {
     l->watch = etcd_watch_start(l->config.etcd, &(struct etcd_watch_config){
                                                     .key = slice_str(l->key),
                                                     .start_revision = from,
-                                                    .on_events = on_events,
+                                                    .on_events = leader_on_events,
                                                     .on_up = on_watch_up,
-                                                    .on_end = on_watch_end,
+                                                    .on_end = leader_on_watch_end,
                                                     .data = l,
                                                 });
 }
@@ -226,10 +226,10 @@ static void on_claimed(void *data, const struct etcd_txn_reply *reply, const str
     if (err) {
         look_later(l); /* then see who holds it */
     } else if (reply->succeeded) {
-        lead(l);
-        watch(l, reply->revision + 1);
+        leader_become_leader(l);
+        leader_watch(l, reply->revision + 1);
     } else {
-        look(l);
+        leader_read_key(l);
     }
 }
 
@@ -275,9 +275,9 @@ static char *make_own_name(void)
     return xasprintf("%s-%08x", host, backoff_random());
 }
 
-static void claim(struct leader *l)
+static void leader_claim(struct leader *l)
 {
-    lose(l, l->stray_revision ? "the key has no lease" : "the key is gone");
+    reconcile_leader_resign(l, l->stray_revision ? "the key has no lease" : "the key is gone");
     set_holder(l, slice_of(NULL, 0));
     free(l->own_name);
     l->own_name = make_own_name();
@@ -289,7 +289,7 @@ static void claim(struct leader *l)
 
 static void on_stray(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
-    look(timer->data);
+    leader_read_key(timer->data);
 }
 
 static void forget_stray(struct leader *l)
@@ -315,7 +315,7 @@ static bool is_abandoned(struct leader *l, const struct etcd_kv *kv)
     if (now_ms >= l->stray_until_ms) {
         return true;
     }
-    start_timer(l, &l->stray, l->stray_until_ms - now_ms);
+    leader_start_timer(l, &l->stray, l->stray_until_ms - now_ms);
     return false;
 }
 
@@ -330,7 +330,8 @@ bool leader_explain(const struct leader *l, struct buf *out)
 
 /* ---- Reading the key ---- */
 
-static void on_look(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void leader_on_key_read(void *data, const struct etcd_range_reply *reply,
+                               const struct err *err)
 {
     struct leader *l = data;
     l->call = NULL;
@@ -341,7 +342,7 @@ static void on_look(void *data, const struct etcd_range_reply *reply, const stru
     backoff_reset(&l->backoff);
     if (reply->count == 0) {
         forget_stray(l);
-        claim(l);
+        leader_claim(l);
         return;
     }
     const struct etcd_kv *kv = &reply->kvs[0];
@@ -351,33 +352,33 @@ static void on_look(void *data, const struct etcd_range_reply *reply, const stru
     if (kv->lease) {
         forget_stray(l);
     } else if (is_abandoned(l, kv)) {
-        claim(l);
+        leader_claim(l);
         return;
     }
     if (!is_ours) {
-        lose(l, "another one holds the key");
+        reconcile_leader_resign(l, "another one holds the key");
         set_holder(l, kv->value);
     } else if (!l->is_leading) {
-        lead(l); /* the claim's reply was lost */
+        leader_become_leader(l); /* the claim's reply was lost */
     }
-    watch(l, reply->revision + 1);
+    leader_watch(l, reply->revision + 1);
 }
 
-static void look(struct leader *l)
+static void leader_read_key(struct leader *l)
 {
     ev_timer_stop(l->config.loop, &l->retry);
-    cancel(&l->call);
+    leader_cancel(&l->call);
     etcd_watch_stop(l->watch);
     l->watch = NULL;
     if (!l->is_resigned) {
         const struct etcd_range range = {.key = slice_str(l->key)};
-        l->call = etcd_range(l->config.etcd, &range, on_look, l);
+        l->call = etcd_range(l->config.etcd, &range, leader_on_key_read, l);
     }
 }
 
-static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+static void leader_on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
-    look(timer->data);
+    leader_read_key(timer->data);
 }
 
 /* ---- Lifetime ---- */
@@ -388,8 +389,8 @@ static void on_resigned(struct ev_loop *loop UNUSED, ev_timer *timer, int revent
     l->done(l->done_data);
 }
 
-static void init_timer(struct leader *l, ev_timer *timer,
-                       void (*fn)(struct ev_loop *loop, ev_timer *timer, int revents))
+static void leader_init_timer(struct leader *l, ev_timer *timer,
+                              void (*fn)(struct ev_loop *loop, ev_timer *timer, int revents))
 {
     ev_timer_init(timer, fn, 0.0, 0.0);
     timer->data = l;
@@ -403,19 +404,19 @@ struct leader *leader_start(const struct leader_config *config)
     l->own_name = xstrdup("");
     l->holder = xstrdup("");
     backoff_init(&l->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
-    init_timer(l, &l->retry, on_retry);
-    init_timer(l, &l->keep_timer, on_keep_timer);
-    init_timer(l, &l->deadline, on_deadline);
-    init_timer(l, &l->stray, on_stray);
-    init_timer(l, &l->resigned, on_resigned);
-    look(l);
+    leader_init_timer(l, &l->retry, leader_on_retry);
+    leader_init_timer(l, &l->keep_timer, on_keep_timer);
+    leader_init_timer(l, &l->deadline, leader_on_deadline);
+    leader_init_timer(l, &l->stray, on_stray);
+    leader_init_timer(l, &l->resigned, on_resigned);
+    leader_read_key(l);
     return l;
 }
 
-static void halt(struct leader *l)
+static void leader_stop_all(struct leader *l)
 {
     l->is_resigned = true;
-    look(l); /* which only stops pending calls */
+    leader_read_key(l); /* which only stops pending calls */
     stop_keeping(l);
     forget_stray(l);
 }
@@ -425,8 +426,8 @@ void leader_stop(struct leader *l)
     if (!l) {
         return;
     }
-    halt(l);
-    cancel(&l->revoke);
+    leader_stop_all(l);
+    leader_cancel(&l->revoke);
     ev_timer_stop(l->config.loop, &l->resigned);
     free(l->holder);
     free(l->own_name);
@@ -451,7 +452,7 @@ struct etcd_compare leader_condition(const struct leader *l)
 void leader_doubt(struct leader *l)
 {
     if (l->is_leading && !l->call) {
-        look(l);
+        leader_read_key(l);
     }
 }
 
@@ -459,11 +460,11 @@ void leader_resign(struct leader *l, void (*done)(void *data), void *data)
 {
     l->done = done;
     l->done_data = data;
-    halt(l);
+    leader_stop_all(l);
     l->is_leading = false;
-    give_back(l);
+    leader_release_lease(l);
     if (!l->revoke) {
-        start_timer(l, &l->resigned, 0);
+        leader_start_timer(l, &l->resigned, 0);
     }
 }
 

@@ -17,7 +17,7 @@ struct owner_groups {
     struct turns sending[];
 };
 
-static struct slice name_of(const void *thing)
+static struct slice owner_groups_name_of(const void *thing)
 {
     const struct owner_group *group = thing;
     return group->name;
@@ -27,7 +27,7 @@ struct owner_groups *owner_groups_new(size_t class_count)
 {
     struct owner_groups *groups =
         xcalloc(1, sizeof(*groups) + class_count * sizeof(groups->sending[0]));
-    key_table_init(&groups->table, name_of);
+    key_table_init(&groups->table, owner_groups_name_of);
     groups->class_count = class_count;
     groups->claiming.quantum = OWNER_GROUP_QUANTUM_RECORDS;
     groups->placing.quantum = 1;

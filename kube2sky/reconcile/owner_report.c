@@ -3,7 +3,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/etcd/etcd_mirror.h"
-#include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/conflict_internal.h"
 #include "kube2sky/reconcile/etcd_space_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
@@ -25,7 +25,7 @@ const char *owner_key_state_name(enum owner_key_state state)
     static const char *const names[OWNER_KEY_STATES] = {
         [OWNER_KEY_PRESENT] = "present", [OWNER_KEY_MISSING] = "missing",
         [OWNER_KEY_DIFFERS] = "differs", [OWNER_KEY_UNWANTED] = "unwanted",
-        [OWNER_KEY_FOREIGN] = "foreign", [OWNER_KEY_UNKNOWN] = "unknown",
+        [OWNER_KEY_OTHERS] = "foreign",  [OWNER_KEY_UNKNOWN] = "unknown",
         [OWNER_KEY_TAKEN] = "taken",
     };
     return names[state];
@@ -51,13 +51,14 @@ static void add_reason(struct owner_report *report, const char *text)
 
 /* ---- Its own keys ---- */
 
-static enum owner_key_state compare(const struct look *look, const struct actual_value *there,
-                                    struct slice value)
+static enum owner_key_state owner_report_compare(const struct look *look,
+                                                 const struct actual_value *there,
+                                                 struct slice value)
 {
-    return !look->r->feeds[KEY_FEED_RECORDS].is_mirrored ? OWNER_KEY_UNKNOWN
-           : !there                                      ? OWNER_KEY_MISSING
-           : there->hash == actual_value_hash(value)     ? OWNER_KEY_PRESENT
-                                                         : OWNER_KEY_DIFFERS;
+    return !look->r->feeds[KEY_SOURCE_RECORDS].is_mirrored ? OWNER_KEY_UNKNOWN
+           : !there                                        ? OWNER_KEY_MISSING
+           : there->hash == actual_value_hash(value)       ? OWNER_KEY_PRESENT
+                                                           : OWNER_KEY_DIFFERS;
 }
 
 static void tell_wanted(const struct look *look, const struct desired_record *record,
@@ -67,7 +68,7 @@ static void tell_wanted(const struct look *look, const struct desired_record *re
         .key = record->key,
         .value = record->value,
         .revision = there ? there->value.revision : 0,
-        .state = compare(look, there ? &there->value : NULL, record->value),
+        .state = owner_report_compare(look, there ? &there->value : NULL, record->value),
     };
     look->visitor->key(look->visitor->data, &key);
 }
@@ -80,7 +81,7 @@ static void tell_unwanted(struct look *look, struct slice base, const struct act
     const struct owner_key key = {
         .key = buf_slice(&look->text),
         .revision = there->value.revision,
-        .state = there->value.is_ours ? OWNER_KEY_UNWANTED : OWNER_KEY_FOREIGN,
+        .state = there->value.is_ours ? OWNER_KEY_UNWANTED : OWNER_KEY_OTHERS,
     };
     look->visitor->key(look->visitor->data, &key);
 }
@@ -121,10 +122,10 @@ static enum owner_key_state compare_reverse(struct look *look, const struct reve
 {
     struct planner *planner = &look->r->planner;
     if (there && !there->value.is_ours) {
-        return OWNER_KEY_FOREIGN;
+        return OWNER_KEY_OTHERS;
     }
     naming_value(&planner->naming, host, 0, &planner->value);
-    return compare(look, there ? &there->value : NULL, buf_slice(&planner->value));
+    return owner_report_compare(look, there ? &there->value : NULL, buf_slice(&planner->value));
 }
 
 static void tell_claim(struct look *look, const struct claim *claim)
@@ -207,7 +208,7 @@ static void explain_writing(struct look *look)
     struct reconciler *r = look->r;
     struct owner_report *report = look->report;
     bool has_work = report->puts + report->deletes > 0 || look->owner->state == OWNER_IN_FLIGHT;
-    if (!r->feeds[KEY_FEED_RECORDS].is_mirrored) {
+    if (!r->feeds[KEY_SOURCE_RECORDS].is_mirrored) {
         add_reason(report, "etcd has not been read yet");
         return;
     }
@@ -239,7 +240,7 @@ static void explain_writing(struct look *look)
                            "are gone");
     }
     if (report->rest_ms > 0) {
-        add_reason(report, contest_is_of_reverse(look->owner)
+        add_reason(report, conflict_is_of_reverse(look->owner)
                                ? "another writer keeps changing its reverse names: they are "
                                  "restored less often"
                                : "another writer keeps changing its keys: they are restored less "
@@ -250,7 +251,7 @@ static void explain_writing(struct look *look)
     }
 }
 
-static void plan(struct look *look)
+static void owner_report_plan(struct look *look)
 {
     struct planner *planner = &look->r->planner;
     struct planned planned = planner_plan(planner, look->owner, &look->r->plan);
@@ -266,14 +267,14 @@ static void plan(struct look *look)
     }
 }
 
-static void fill(struct look *look)
+static void owner_report_fill(struct look *look)
 {
     struct owner_report *report = look->report;
     const struct owner *owner = look->owner;
     report->state = state_name(owner->state);
     report->changed_ms = owner->changed_us ? (clock_monotonic_us() - owner->changed_us) / 1000 : 0;
-    report->is_contested = contest_of(owner, &report->restored, &report->rest_ms);
-    report->contested_key = contest_key(owner);
+    report->is_contested = conflict_of(owner, &report->restored, &report->rest_ms);
+    report->contested_key = conflict_key(owner);
     report->is_refused = owner->refusal != NULL;
     report->retry_ms = refusal_wait_ms(owner);
 }
@@ -297,9 +298,9 @@ void owner_report(struct reconciler *r, struct slice id, const struct owner_visi
     *report = (struct owner_report){.is_known = owner != NULL};
     buf_init(&look.text, KEY_MAX);
     fill_writer(r, report);
-    fill(&look);
-    if (r->feeds[KEY_FEED_RECORDS].is_mirrored) {
-        plan(&look);
+    owner_report_fill(&look);
+    if (r->feeds[KEY_SOURCE_RECORDS].is_mirrored) {
+        owner_report_plan(&look);
     }
     if (planner_look(&r->planner, look.owner, visitor->dropped, visitor->data, &err) == 0) {
         owners_base(r->owners, look.owner, &r->planner.base);

@@ -20,7 +20,7 @@ enum owner_key_state {
     OWNER_KEY_MISSING,
     OWNER_KEY_DIFFERS,  /* has another value */
     OWNER_KEY_UNWANTED, /* to be deleted */
-    OWNER_KEY_FOREIGN,  /* somebody else's, left alone */
+    OWNER_KEY_OTHERS,   /* somebody else's, left alone */
     OWNER_KEY_UNKNOWN,  /* etcd has not been read yet */
     OWNER_KEY_TAKEN,    /* a reverse key: the address is that of another namespace's pod */
 };

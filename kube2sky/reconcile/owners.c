@@ -32,7 +32,7 @@ struct owners {
     struct lacking lacking;
 };
 
-static struct slice id_of(const void *thing)
+static struct slice owners_id_of(const void *thing)
 {
     const struct owner *owner = thing;
     return owner->id;
@@ -75,7 +75,7 @@ struct slice owner_node_label(const struct owner *owner)
     return is_node ? slice_of(owner->id.ptr + skipped, owner->id.len - skipped) : slice_of(NULL, 0);
 }
 
-static struct slice label_of(const void *thing)
+static struct slice owners_label_of(const void *thing)
 {
     return owner_pod_label(thing);
 }
@@ -85,8 +85,8 @@ struct owners *owners_new(const struct ownership *ownership)
     struct owners *owners = xcalloc(1, sizeof(*owners));
     owners->ownership = ownership;
     owners->groups = owner_groups_new(OWNER_CLASSES);
-    key_table_init(&owners->table, id_of);
-    key_table_init(&owners->addresses, label_of);
+    key_table_init(&owners->table, owners_id_of);
+    key_table_init(&owners->addresses, owners_label_of);
     return owners;
 }
 
@@ -136,7 +136,7 @@ struct owner *owners_find(const struct owners *owners, struct slice id)
 
 /* ---- Pods' addresses ---- */
 
-static void add_address(struct owners *owners, struct owner *owner)
+static void owners_add_address(struct owners *owners, struct owner *owner)
 {
     struct slice label = owner_pod_label(owner);
     struct owner *first = label.len ? key_table_find(&owners->addresses, label) : NULL;
@@ -178,7 +178,7 @@ void owners_each_at(const struct owners *owners, struct slice label,
 
 /* ---- The table's owners ---- */
 
-static enum owner_class class_of(struct slice id)
+static enum owner_class owners_class_of(struct slice id)
 {
     return slice_has_prefix(id, slice_str(NODE_ADDRESS_PREFIX)) ? OWNER_NODE_ADDRESS
            : slice_has_prefix(id, slice_str(VISIBLE_PREFIX))    ? OWNER_VISIBLE
@@ -234,11 +234,11 @@ struct owner *owners_get(struct owners *owners, struct slice id)
     owner = xcalloc(1, sizeof(*owner) + id.len);
     memcpy(owner + 1, id.ptr, id.len);
     owner->id = slice_of(owner + 1, id.len);
-    owner->class = class_of(id);
+    owner->class = owners_class_of(id);
     owners->counts[owner->class][OWNER_SETTLED]++;
     (void)key_table_put(&owners->table, owner);
     owner_groups_join(owners->groups, owner);
-    add_address(owners, owner);
+    owners_add_address(owners, owner);
     return owner;
 }
 
@@ -422,8 +422,8 @@ size_t owners_key_count(const struct owners *owners, enum owner_class class)
 
 void owners_forget_if_empty(struct owners *owners, struct owner *owner)
 {
-    bool is_empty = owner->actual.count == 0 && owner->desired_count == 0 && !owner->foreign_count;
-    bool is_open = owner->is_claim_due || owner->is_in_doubt || owner->contest || owner->refusal;
+    bool is_empty = owner->actual.count == 0 && owner->desired_count == 0 && !owner->external_count;
+    bool is_open = owner->is_claim_due || owner->is_in_doubt || owner->conflict || owner->refusal;
     if (owner->state == OWNER_SETTLED && is_empty && !is_open) {
         (void)owners_note_room(owners, owner, &(struct key_amount){0}, false);
         (void)key_table_take(&owners->table, owner->id);
@@ -478,7 +478,7 @@ void owners_charge_claim(struct owner *owner, size_t records)
 
 bool owners_awaits_claims(const struct owners *owners, struct slice id)
 {
-    const struct owner sought = {.id = id, .class = class_of(id)};
+    const struct owner sought = {.id = id, .class = owners_class_of(id)};
     const struct owner_group *group = owner_groups_find(owners->groups, &sought);
     return group && owner_group_awaits_claims(group);
 }
@@ -498,10 +498,10 @@ void owners_enqueue(struct owners *owners, struct owner *owner)
     owner_group_append(owner);
 }
 
-void owners_enqueue_rest(struct owner *owner, struct flight *flight)
+void owners_enqueue_rest(struct owner *owner, struct transaction *transaction)
 {
     assert(owner->state == OWNER_IN_FLIGHT && !owner->unfinished);
-    owner->unfinished = flight;
+    owner->unfinished = transaction;
     owner_group_append(owner);
 }
 
@@ -563,7 +563,7 @@ bool owners_wants_place(const struct owners *owners)
 }
 
 /* A blocked one is queued. */
-static void unblock(struct owners *owners, struct owner *owner)
+static void owners_unblock(struct owners *owners, struct owner *owner)
 {
     set_state(owners, owner, OWNER_QUEUED);
     owner_group_append(owner);
@@ -573,7 +573,7 @@ void owners_release_place(struct owners *owners)
 {
     struct owner *owner = owner_groups_take_waiting(owners->groups);
     if (owner) {
-        unblock(owners, owner);
+        owners_unblock(owners, owner);
         owner->has_place = true;
         owners->promised_places++;
     }
@@ -634,7 +634,7 @@ void owners_blocked_release(struct owners *owners, struct owner *locker)
     while (locker->blocked) {
         struct owner *owner = locker->blocked;
         locker->blocked = owner->next;
-        unblock(owners, owner);
+        owners_unblock(owners, owner);
     }
 }
 

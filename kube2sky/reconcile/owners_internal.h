@@ -11,7 +11,7 @@
  *                       -> held (nothing of its plan may be written yet) -> queued
  *                       -> blocked (what is left of its plan is in flight with another's, or
  *                          its plan is large and too many such are) -> queued
- *                       -> contested (rests: contest_internal.h) -> queued
+ *                       -> contested (rests: conflict_internal.h) -> queued
  *              in flight -> refused (waits: refusal_internal.h) -> queued
  *                       -> settled, if there is nothing to do */
 #ifndef KUBE2SKY_RECONCILE_OWNERS_INTERNAL_H
@@ -26,7 +26,7 @@
 #include "kube2sky/reconcile/actual.h"
 
 struct etcd_kv;
-struct flight;
+struct transaction;
 struct ip_list;
 struct key_amount;
 struct owner_group;
@@ -57,18 +57,18 @@ enum owner_class {
 #define CONFIG_OWNER "ConfigMap"
 
 /* The mirror that shows a class's keys outside /skydns/. */
-enum key_feed_id {
-    KEY_FEED_RECORDS, /* /skydns/ */
-    KEY_FEED_CONFIG,  /* the ConfigMap's document */
-    KEY_FEED_BESIDE,  /* /kube2sky/<domain>/ */
+enum key_source_id {
+    KEY_SOURCE_RECORDS, /* /skydns/ */
+    KEY_SOURCE_CONFIG,  /* the ConfigMap's document */
+    KEY_SOURCE_BESIDE,  /* /kube2sky/<domain>/ */
     KEY_FEEDS,
 };
 
-static inline enum key_feed_id owner_class_feed(enum owner_class class)
+static inline enum key_source_id owner_class_source(enum owner_class class)
 {
-    return class == OWNER_RECORDS  ? KEY_FEED_RECORDS
-           : class == OWNER_CONFIG ? KEY_FEED_CONFIG
-                                   : KEY_FEED_BESIDE;
+    return class == OWNER_RECORDS  ? KEY_SOURCE_RECORDS
+           : class == OWNER_CONFIG ? KEY_SOURCE_CONFIG
+                                   : KEY_SOURCE_BESIDE;
 }
 
 struct owner {
@@ -79,7 +79,7 @@ struct owner {
     struct slice_difference *difference; /* all that changed since it was settled; NULL: unknown */
     struct reverse_lock *locks;          /* in flight only: of reverse_keys_internal.h */
     uint32_t desired_count;              /* of its own keys, when last planned */
-    uint32_t foreign_count;              /* desired reverse keys that others own, left alone */
+    uint32_t external_count;             /* desired reverse keys that others own, left alone */
     uint32_t planned_keys;               /* what etcd has once all that was planned has landed */
     uint32_t planned_bytes;              /* (key_room_internal.h) */
     uint32_t room_place;                 /* held for want of room: key_room_internal.h's; 0: not */
@@ -102,21 +102,21 @@ struct owner {
     bool has_claimed;     /* once at least */
     bool awaits_claims;   /* held only: by claims of another namespace that are due */
     bool has_place;       /* queued only: a place for a large plan is kept for it */
-    struct refusal *refusal; /* NULL for nearly all: refusal_internal.h */
-    struct contest *contest; /* NULL for nearly all: contest_internal.h */
+    struct refusal *refusal;   /* NULL for nearly all: refusal_internal.h */
+    struct conflict *conflict; /* NULL for nearly all: conflict_internal.h */
 
     /* In flight only: whether to plan again after landing */
     bool has_changed;    /* its objects changed */
     bool is_partial;     /* something was withheld when it boarded: it is looked at after landing */
     int64_t first_event; /* first and last revision of the changes seen in flight, 0 = none; */
     int64_t last_event;  /* both its own transaction's if nothing else changed it */
-    struct flight *unfinished; /* has the rest of its plan, larger than a transaction: it is in the
-                                  queue, too, until that is sent; else NULL */
-    struct owner *blocked;     /* the first one that waits for its reverse keys */
-    struct owner *next;        /* in the queue, or among the held or blocked ones */
-    struct owner *prev;        /* among the held ones */
-    struct owner *next_due;    /* among those whose claim is due */
-    struct owner *next_here;   /* of a pod's address: of the same address */
+    struct transaction *unfinished; /* has the rest of its plan, larger than a transaction: it is in
+                                  the queue, too, until that is sent; else NULL */
+    struct owner *blocked;          /* the first one that waits for its reverse keys */
+    struct owner *next;             /* in the queue, or among the held or blocked ones */
+    struct owner *prev;             /* among the held ones */
+    struct owner *next_due;         /* among those whose claim is due */
+    struct owner *next_here;        /* of a pod's address: of the same address */
 };
 
 struct owners;
@@ -207,7 +207,7 @@ bool owners_awaits_claims(const struct owners *owners, struct slice id);
 void owners_enqueue(struct owners *owners, struct owner *owner);
 
 /* Queues the owner, in flight, for the rest of its plan; and takes it out when it is first. */
-void owners_enqueue_rest(struct owner *owner, struct flight *flight);
+void owners_enqueue_rest(struct owner *owner, struct transaction *transaction);
 void owners_dequeue_rest(struct owner *owner);
 
 /* Whether the class has one to plan; and the next one. is_further: of a namespace that has a

@@ -46,7 +46,7 @@ static struct slice first_segment(struct slice path)
     return slash ? slice_of(path.ptr, (size_t)(slash - path.ptr)) : path;
 }
 
-static bool is_namespace(const struct ownership *o, struct slice ns)
+static bool ownership_is_namespace(const struct ownership *o, struct slice ns)
 {
     bool is_known = o->config.namespace_count == 0;
     for (size_t i = 0; i < o->config.namespace_count && !is_known; i++) {
@@ -73,7 +73,7 @@ static enum key_place place_beside(const struct ownership *o, struct slice below
                                         rest_of(below, sizeof(NODE_ADDRESS_PREFIX) - 1));
     } else if (slice_has_prefix(below, slice_str(VISIBLE_PREFIX))) {
         struct slice ns = rest_of(below, sizeof(VISIBLE_PREFIX) - 1);
-        is_client = client_keys_is_name(CLIENT_KEYS_VISIBLE, ns) && is_namespace(o, ns);
+        is_client = client_keys_is_name(CLIENT_KEYS_VISIBLE, ns) && ownership_is_namespace(o, ns);
     }
     return is_client ? KEY_CLIENT : KEY_ELSEWHERE;
 }
@@ -104,7 +104,7 @@ enum key_place ownership_place(const struct ownership *o, struct slice key)
                        slice_equal(below, slice_str(NODE_LABEL));
         return is_root || !below.len ? KEY_ELSEWHERE : KEY_BESIDE;
     }
-    bool is_here = is_namespace(o, first_segment(rest_of(below, OWNER_PREFIX_LEN)));
+    bool is_here = ownership_is_namespace(o, first_segment(rest_of(below, OWNER_PREFIX_LEN)));
     return is_here ? KEY_OBJECT : KEY_ELSEWHERE;
 }
 
@@ -183,7 +183,7 @@ static struct slice our_names(const struct ownership *o, struct slice host)
 static bool is_our_host(const struct ownership *o, struct slice host)
 {
     struct slice names = our_names(o, host);
-    return names.len && is_namespace(o, take_last_label(&names));
+    return names.len && ownership_is_namespace(o, take_last_label(&names));
 }
 
 static bool says_our_host(const struct ownership *o, struct slice value)
@@ -225,7 +225,7 @@ void ownership_alias(const struct ownership *o, struct slice key, struct slice v
     struct slice ns = take_last_label(&names), service = take_last_label(&names);
     const char *slash = memrchr(key.ptr, '/', key.len);
     char object[2 * DNAME_MAX], label[9];
-    if (!service.len || names.len || !slash || !is_namespace(o, ns) ||
+    if (!service.len || names.len || !slash || !ownership_is_namespace(o, ns) ||
         ns.len + service.len + 1 > sizeof(object)) {
         return;
     }
@@ -239,7 +239,7 @@ void ownership_alias(const struct ownership *o, struct slice key, struct slice v
     }
 }
 
-void ownership_claimant(const struct ownership *o, struct slice value, struct buf *out)
+void ownership_owner_object(const struct ownership *o, struct slice value, struct buf *out)
 {
     struct slice names = our_names(o, quick_host(value));
     struct slice ns = take_last_label(&names), service = take_last_label(&names);

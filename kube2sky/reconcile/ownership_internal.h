@@ -78,7 +78,7 @@ void ownership_base(const struct ownership *ownership, struct slice owner, struc
 
 /* Appends the id of the Service whose name a reverse key of ours has, "svc/default/web"; nothing if
  * the value is not such a key's. */
-void ownership_claimant(const struct ownership *ownership, struct slice value, struct buf *out);
+void ownership_owner_object(const struct ownership *ownership, struct slice value, struct buf *out);
 
 /* Appends the id of the owner of a KEY_EXTERNAL, "alias/default/web"; nothing if the key is not
  * ours. */

@@ -77,8 +77,8 @@ void plan_move(struct plan *plan, struct slice prefix, struct plan *to)
 }
 
 /* Moves *at to the first key that does not sort before the suffix. */
-static const struct actual_key *advance(const struct actual_keys *actual, size_t *at,
-                                        struct slice suffix)
+static const struct actual_key *plan_advance(const struct actual_keys *actual, size_t *at,
+                                             struct slice suffix)
 {
     const struct actual_key *key = actual_next(actual, at);
     int d = 1;
@@ -102,7 +102,7 @@ void plan_add_puts(const struct desired *desired, struct slice base,
     size_t at = 0;
     for (size_t i = 0; i < desired->count; i++) {
         struct desired_record record = desired_get(desired, i);
-        const struct actual_key *key = advance(actual, &at, suffix_of(&record, base));
+        const struct actual_key *key = plan_advance(actual, &at, suffix_of(&record, base));
         if (!key || key->value.hash != actual_value_hash(record.value)) {
             const struct etcd_op put = {
                 .kind = ETCD_OP_PUT,
@@ -122,7 +122,7 @@ struct value_set {
     bool is_made;
 };
 
-static int compare_hashes(const void *a, const void *b)
+static int plan_compare_hashes(const void *a, const void *b)
 {
     const uint64_t *x = a, *y = b;
     return (*x > *y) - (*x < *y);
@@ -138,10 +138,10 @@ static bool value_set_has(struct value_set *set, const struct desired *desired, 
         for (size_t i = 0; i < desired->count; i++) {
             set->hashes[i] = actual_value_hash(desired_get(desired, i).value);
         }
-        qsort(set->hashes, desired->count, sizeof(*set->hashes), compare_hashes);
+        qsort(set->hashes, desired->count, sizeof(*set->hashes), plan_compare_hashes);
         set->is_made = true;
     }
-    return bsearch(&hash, set->hashes, desired->count, sizeof(hash), compare_hashes) != NULL;
+    return bsearch(&hash, set->hashes, desired->count, sizeof(hash), plan_compare_hashes) != NULL;
 }
 
 /* ---- Deletes ---- */
@@ -227,7 +227,7 @@ void plan_batch_clear(struct plan_batch *batch)
     batch->size = 0;
 }
 
-/* With a condition on its key, which most have (flights_internal.h). */
+/* With a condition on its key, which most have (transactions_internal.h). */
 static size_t op_size(const struct plan_op *op)
 {
     return 2 * (size_t)op->key_len + op->value_len + OP_OVERHEAD + CONDITION_OVERHEAD;

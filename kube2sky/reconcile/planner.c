@@ -13,7 +13,7 @@
 #include "kube2sky/naming/external_keys.h"
 #include "kube2sky/reconcile/actual.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
-#include "kube2sky/reconcile/key_feed_internal.h"
+#include "kube2sky/reconcile/key_source_internal.h"
 #include "kube2sky/reconcile/planner_reverse_internal.h"
 
 /* Foreign keys can be as long as a request to etcd, 1.5 MiB by default. */
@@ -29,7 +29,7 @@ static void note_flaw(struct planner *planner, char *what, char *why)
     free(why);
 }
 
-static void on_dropped(void *data, const struct naming_drop *drop)
+static void planner_on_dropped(void *data, const struct naming_drop *drop)
 {
     static struct log_limit limit = {.burst = 10};
     struct planner *planner = data;
@@ -45,7 +45,7 @@ static void on_dropped(void *data, const struct naming_drop *drop)
 }
 
 /* They were reported when the owner claimed. */
-static void ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNUSED)
+static void planner_ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNUSED)
 {
 }
 
@@ -58,7 +58,7 @@ void planner_init(struct planner *planner, const struct planner_config *config)
                    .records_max = config->limits.owner_keys,
                    .bytes_max = config->limits.owner_bytes,
                    .endpoint_names = config->endpoint_names,
-                   .dropped = on_dropped},
+                   .dropped = planner_on_dropped},
     };
     planner->naming.data = planner;
     planner->reverse = reverse_new(&(struct reverse_config){
@@ -111,7 +111,7 @@ static void on_winner_changed(void *data, const struct ip *ip)
 }
 
 /* Adds planner->touched to the owner's, and keeps the addresses that it does not win. */
-static void touch(struct planner *planner, struct owner *owner)
+static void planner_note_touched(struct planner *planner, struct owner *owner)
 {
     struct ip_list *touched = &planner->touched;
     size_t kept = 0;
@@ -217,7 +217,7 @@ static size_t claim_difference(struct planner *planner, struct owner *owner)
         ip_list_clear(&planner->touched);
         reverse_change(planner->reverse, owner->id, &difference->claims_gone,
                        &difference->claims_come, on_winner_changed, planner);
-        touch(planner, owner);
+        planner_note_touched(planner, owner);
     }
     return 1 + difference->come.count + difference->gone.count;
 }
@@ -238,14 +238,14 @@ static void claim_aliases(struct planner *planner, const struct owner *owner)
         !slice_has_prefix(owner->id, slice_str(SERVICE_PREFIX))) {
         return;
     }
-    const struct alias_claimant claimant = {
+    const struct alias_owner_object owner_object = {
         .id = owner->id,
         .ns = owner_namespace(owner),
         .target = slice_of(owner->id.ptr + OWNER_PREFIX_LEN, owner->id.len - OWNER_PREFIX_LEN),
         .created_s = service ? service->service.created_s : 0,
         .rank = ALIAS_OF_SERVICE,
     };
-    external_aliases_set_text(planner->config.aliases, &claimant,
+    external_aliases_set_text(planner->config.aliases, &owner_object,
                               slice_str(service ? service->service.aliases : ""));
 }
 
@@ -272,7 +272,7 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
         ip_list_clear(&planner->touched);
         reverse_set(planner->reverse, owner->id, &planner->claims, on_winner_changed, planner);
         planner_reverse_decide_pod(planner, owner);
-        touch(planner, owner);
+        planner_note_touched(planner, owner);
     }
     claim_aliases(planner, owner);
     return 1 + work_done(planner);
@@ -304,7 +304,7 @@ static bool must_wait(struct planner *planner, const struct owner *owner)
                      client_keys_tree(config->client_keys, CLIENT_KEYS_NODE_ADDRESS));
     buf_append_slice(&planner->key, label);
     const struct owner *node = owners_find_node(config->owners, label);
-    bool is_there = key_feed_is_confirmed(&config->feeds[KEY_FEED_BESIDE]) && node &&
+    bool is_there = key_source_is_confirmed(&config->feeds[KEY_SOURCE_BESIDE]) && node &&
                     node->actual.count > 0 && node->state != OWNER_IN_FLIGHT;
     return client_keys_value(config->client_keys, buf_slice(&planner->key)).ptr && !is_there;
 }
@@ -319,7 +319,7 @@ static void look_whether_open(void *data, struct owner *owner)
 static bool is_node_address_free(const struct planner *planner, const struct owner *node)
 {
     const struct planner_config *config = &planner->config;
-    bool is_open = !key_feed_is_whole(&config->feeds[KEY_FEED_RECORDS]);
+    bool is_open = !key_source_is_whole(&config->feeds[KEY_SOURCE_RECORDS]);
     owners_each_at(config->owners, owner_node_label(node), look_whether_open, &is_open);
     return !is_open || config->is_dry;
 }
@@ -362,7 +362,7 @@ static void plan_config_keys(struct planner *planner, struct planned *planned, s
     struct config_keys *keys = planner->config.config_keys;
     config_keys_plan(keys, plan, &planner->left);
     planned->desired_count = (uint32_t)keys->wanted.keys.count;
-    planned->foreign_count = (uint32_t)planner->left.op_count;
+    planned->external_count = (uint32_t)planner->left.op_count;
     planned->work += keys->wanted.keys.count + keys->listed;
 }
 
@@ -406,7 +406,7 @@ static void leave_aliases(struct planner *planner, struct planned *planned)
         const struct etcd_op op = {.kind = ETCD_OP_PUT, .key = record.key, .value = record.value};
         plan_add(&planner->left, &op, 0);
     }
-    planned->foreign_count += (uint32_t)planner->others.count;
+    planned->external_count += (uint32_t)planner->others.count;
 }
 
 bool planner_may_delete_own(const struct planner *planner, const struct owner *owner)
@@ -417,8 +417,8 @@ bool planner_may_delete_own(const struct planner *planner, const struct owner *o
            inventory_may_delete(planner->config.inventory, owner->id);
 }
 
-static void plan_deletes(struct planner *planner, const struct owner *owner, struct plan *plan,
-                         struct planned *planned)
+static void planner_plan_deletes(struct planner *planner, const struct owner *owner,
+                                 struct plan *plan, struct planned *planned)
 {
     struct slice base = buf_slice(&planner->base);
     bool is_due = owner_is_alias(owner) && owners_awaits_claims(planner->config.owners, owner->id);
@@ -435,7 +435,7 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
 {
     struct naming_config naming = planner->naming;
     struct err ignored; /* it was reported when the owner claimed */
-    naming.dropped = ignore_dropped;
+    naming.dropped = planner_ignore_dropped;
     bool is_named = slice_equal(buf_slice(&planner->named), owner->id); /* it just claimed */
     if (!is_named && name_owner(planner, &naming, owner, &ignored) < 0) {
         claims_clear(&planner->claims);
@@ -452,7 +452,7 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
                   must_wait(planner, owner) || awaits_aliases(planner, owner) ? &planner->withheld
                                                                               : plan);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
-    plan_deletes(planner, owner, plan, planned);
+    planner_plan_deletes(planner, owner, plan, planned);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
     if (owner_is_alias(owner)) {
         leave_aliases(planner, planned);
@@ -505,7 +505,7 @@ static void plan_difference(struct planner *planner, const struct owner *owner,
     planned->is_withheld |= planner->withheld.op_count > 0;
     append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
     planned->desired_count = owner->desired_count + (uint32_t)owner->difference->count_change;
-    planned->foreign_count += owner->foreign_count;
+    planned->external_count += owner->external_count;
     planned->work += owner->difference->come.count + owner->difference->gone.count;
 }
 

@@ -54,7 +54,7 @@ struct client_keys;
 struct config_keys;
 struct external_aliases;
 struct external_keys;
-struct key_feed;
+struct key_source;
 
 struct planner_config {
     const struct inventory *inventory; /* all outlive the planner */
@@ -70,7 +70,7 @@ struct planner_config {
     struct config_keys *config_keys;           /* outlives it; NULL: there is no CONFIG_OWNER */
     struct external_aliases *aliases;          /* outlives it; NULL: none are wanted */
     const struct external_keys *external_keys; /* outlives it; needed with aliases */
-    const struct key_feed *feeds;              /* KEY_FEEDS of them, with client_keys */
+    const struct key_source *feeds;            /* KEY_FEEDS of them, with client_keys */
     bool is_dry;                               /* nothing waits for what will not be written */
 };
 
@@ -127,8 +127,8 @@ struct planned {
     size_t work;             /* its size in records */
     size_t reverse_ops;      /* operations on reverse keys */
     uint32_t desired_count;  /* keys of its own */
-    uint32_t foreign_count;  /* desired reverse keys, or external names, that others own:
-                                planner->left */
+    uint32_t external_count; /* desired reverse keys, or external names, that others own:
+                               planner->left */
     bool has_copies;         /* plan_add_deletes left some */
     bool is_withheld;        /* planner->withheld has operations */
     bool is_split;           /* planner_leave_reverse withheld some */

@@ -10,7 +10,7 @@ struct slice planner_reverse_holder(void *data, const struct ip *ip)
     reverse_key(ip, &planner->holder_key);
     const struct reverse_key *there =
         reverse_keys_find(planner->config.reverse_keys, buf_slice(&planner->holder_key));
-    return there && there->value.is_ours ? reverse_key_claimant(there) : slice_of(NULL, 0);
+    return there && there->value.is_ours ? reverse_key_owner_object(there) : slice_of(NULL, 0);
 }
 
 /* Whether etcd has the address's name for another owner than the winner, which may be held. */
@@ -52,8 +52,8 @@ void planner_withhold(struct planner *planner, const struct etcd_op *op, int64_t
 static bool awaits_claims(const struct planner *planner, struct slice named)
 {
     const struct owners *owners = planner->config.owners;
-    const struct owner *claimant = owners_find(owners, named);
-    bool is_new = claimant && claimant->is_claim_due && !claimant->has_claimed;
+    const struct owner *owner_object = owners_find(owners, named);
+    bool is_new = owner_object && owner_object->is_claim_due && !owner_object->has_claimed;
     return named.len && (is_new || owners_awaits_claims(owners, named));
 }
 
@@ -64,10 +64,10 @@ static bool may_change(const struct planner *planner, const struct reverse_key *
                        const struct ip *ip, const struct reverse_winner *winner,
                        struct planned *planned)
 {
-    struct slice named = reverse_key_claimant(there);
+    struct slice named = reverse_key_owner_object(there);
     const struct inventory *inventory = planner->config.inventory;
-    const struct owner *claimant = owners_find(planner->config.owners, named);
-    bool is_in_doubt = claimant && claimant->is_in_doubt;
+    const struct owner *owner_object = owners_find(planner->config.owners, named);
+    bool is_in_doubt = owner_object && owner_object->is_in_doubt;
     if (!inventory_knows_claims(inventory, named)) {
         return false;
     }
@@ -109,7 +109,7 @@ void planner_reverse_plan_key(struct planner *planner, const struct owner *owner
     }
     if (winner && there && !there->value.is_ours) {
         if (slice_equal(winner->owner, owner->id)) { /* counted once, and not for who goes */
-            planned->foreign_count++;
+            planned->external_count++;
             plan_add(&planner->left, &op, 0);
         }
         return;

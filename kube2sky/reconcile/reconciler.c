@@ -10,7 +10,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/naming/external_keys.h"
-#include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/conflict_internal.h"
 #include "kube2sky/reconcile/etcd_space_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
@@ -63,7 +63,7 @@ void reconciler_slice_changed(struct reconciler *r, struct slice id,
 {
     struct owner *owner = owners_get(r->owners, id);
     bool is_settled = owner->state == OWNER_SETTLED && !owner->is_claim_due &&
-                      !owner->is_in_doubt && !owner->touched && !owner->foreign_count &&
+                      !owner->is_in_doubt && !owner->touched && !owner->external_count &&
                       !owner->has_copies && owner->desired_count > 0;
     reconciler_owner_changed(r, id);
     if (is_settled) {
@@ -76,7 +76,7 @@ void reconciler_slice_changed(struct reconciler *r, struct slice id,
 static void on_leader_changed(void *data, bool is_leading)
 {
     struct reconciler *r = data;
-    flights_on_condition(r->flights);
+    transactions_on_condition(r->transactions);
     if (reconciler_has_config(r)) {
         reconciler_want_another_look(r, owners_get(r->owners, slice_str(CONFIG_OWNER)));
     }
@@ -105,11 +105,11 @@ size_t reconciler_queued(const struct reconciler *r)
 static bool is_in_sync(const struct reconciler *r)
 {
     bool are_orphans_due = r->are_orphans_due && !inventory_awaits_claims(r->config.inventory);
-    bool is_known = key_feed_is_whole(&r->feeds[KEY_FEED_RECORDS]) && r->was_complete &&
+    bool is_known = key_source_is_whole(&r->feeds[KEY_SOURCE_RECORDS]) && r->was_complete &&
                     !are_orphans_due && !owners_has_due(r->owners) && reconciler_queued(r) == 0 &&
                     !reconciler_config_is_pending(r) && !reconciler_clients_are_pending(r);
-    bool is_done =
-        flights_used(r->flights) == 0 && owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED) == 0;
+    bool is_done = transactions_used(r->transactions) == 0 &&
+                   owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED) == 0;
     return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }
 
@@ -134,9 +134,9 @@ static void check_completeness(struct reconciler *r)
 static void finish_drain(struct reconciler *r)
 {
     void (*done)(void *data) = r->drained;
-    if (!done || flights_busy(r->flights, ev_is_active(&r->retry)) ||
+    if (!done || transactions_busy(r->transactions, ev_is_active(&r->retry)) ||
         serial_key_is_busy(r->serial_key) || owners_has_due(r->owners) || reconciler_can_plan(r) ||
-        etcd_mirror_counts(r->feeds[KEY_FEED_RECORDS].mirror).is_marking) {
+        etcd_mirror_counts(r->feeds[KEY_SOURCE_RECORDS].mirror).is_marking) {
         return;
     }
     r->drained = NULL;
@@ -150,7 +150,7 @@ static void finish_drain(struct reconciler *r)
 /* A transaction planned as leader is not written after losing the lead. */
 static void mark_store(struct reconciler *r)
 {
-    struct etcd_mirror *mirror = r->feeds[KEY_FEED_RECORDS].mirror;
+    struct etcd_mirror *mirror = r->feeds[KEY_SOURCE_RECORDS].mirror;
     struct etcd_compare condition;
     if (r->leader) {
         condition = leader_condition(r->leader);
@@ -168,15 +168,15 @@ enum { TRIM_AFTER_DELETES = 4096 };
 static void trim_memory(struct reconciler *r)
 {
     if (r->report.keys_deleted - r->trimmed_at >= TRIM_AFTER_DELETES ||
-        r->feeds[KEY_FEED_RECORDS].reads != r->trimmed_reads) {
+        r->feeds[KEY_SOURCE_RECORDS].reads != r->trimmed_reads) {
         r->trimmed_at = r->report.keys_deleted;
-        r->trimmed_reads = r->feeds[KEY_FEED_RECORDS].reads;
+        r->trimmed_reads = r->feeds[KEY_SOURCE_RECORDS].reads;
         xalloc_trim();
     }
 }
 
 /* Before the loop sleeps: by then we know everything that has arrived. */
-static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
+static void reconciler_on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
 {
     struct reconciler *r = prepare->data;
     size_t claim_budget = WORK_PER_TURN, plan_budget = WORK_PER_TURN;
@@ -213,7 +213,8 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     finish_drain(r);
 }
 
-static void on_idle(struct ev_loop *loop UNUSED, ev_idle *idle UNUSED, int revents UNUSED)
+static void reconciler_on_idle(struct ev_loop *loop UNUSED, ev_idle *idle UNUSED,
+                               int revents UNUSED)
 {
     /* while active, the loop does not sleep */
 }
@@ -222,24 +223,24 @@ static void on_idle(struct ev_loop *loop UNUSED, ev_idle *idle UNUSED, int reven
 
 static void init_watchers(struct reconciler *r)
 {
-    ev_prepare_init(&r->turn, on_turn);
-    ev_idle_init(&r->stay_awake, on_idle);
+    ev_prepare_init(&r->turn, reconciler_on_turn);
+    ev_idle_init(&r->stay_awake, reconciler_on_idle);
     r->turn.data = r;
     /* Runs before the etcd client's, which sends what was written during the turn. */
     ev_set_priority(&r->turn, EV_MAXPRI);
     ev_prepare_start(r->config.loop, &r->turn);
 }
 
-static const char *current_endpoint(const void *etcd)
+static const char *reconciler_current_endpoint(const void *etcd)
 {
     return etcd_endpoint(etcd);
 }
 
-static void join_outage(struct reconciler *r)
+static void reconciler_join_outage(struct reconciler *r)
 {
     r->followed.away_line = "etcd cannot be followed, retrying";
     r->followed.back_line = "etcd is followed";
-    r->followed.endpoint = current_endpoint;
+    r->followed.endpoint = reconciler_current_endpoint;
     r->followed.data = r->config.etcd;
     outage_join(r->config.outage, &r->followed, true);
     r->written.away_line = "etcd transaction failed, retrying";
@@ -301,7 +302,7 @@ static void start_planner(struct reconciler *r)
     r->config_keys.is_known = !config->has_config_map;
     r->reverse_keys = reverse_keys_new();
     plan_init(&r->plan);
-    buf_init(&r->claimant, 2 * DNAME_MAX);
+    buf_init(&r->owner_object, 2 * DNAME_MAX);
     planner_init(&r->planner,
                  &(struct planner_config){
                      .inventory = config->inventory,
@@ -342,9 +343,9 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     struct reconciler *r = xcalloc(1, sizeof(*r));
     r->config = *config;
     start_planner(r);
-    join_outage(r);
+    reconciler_join_outage(r);
     sync_report_init(&r->report, config->loop);
-    reconciler_open_flights(r);
+    reconciler_open_transactions(r);
     reconciler_open_history(r);
     r->space = etcd_space_start(&(struct etcd_space_config){
         .loop = config->loop, .etcd = config->etcd, .quota_bytes = config->etcd_space_bytes});
@@ -372,11 +373,11 @@ void reconciler_stop(struct reconciler *r)
     sync_report_fini(&r->report);
     ev_prepare_stop(r->config.loop, &r->turn);
     ev_idle_stop(r->config.loop, &r->stay_awake);
-    flights_free(r->flights);
-    contests_free(r->contests);
+    transactions_free(r->transactions);
+    conflicts_free(r->conflicts);
     refusals_free(r->refusals);
     plan_fini(&r->plan);
-    buf_fini(&r->claimant);
+    buf_fini(&r->owner_object);
     planner_fini(&r->planner);
     reverse_keys_free(r->reverse_keys);
     external_aliases_free(r->aliases);

@@ -4,13 +4,13 @@
  *
  *     inventory changed ─┐                                      ┌─▶ nothing to do: settled
  *     mirror changed ────┴─▶ queue ─▶ desired ─ actual = plan ──┤
- *            ▲                                                  └─▶ transaction (flights.c)
+ *            ▲                                                  └─▶ transaction (transactions.c)
  *            └───────────────────────── its events ◀───────────────────────┘
  *
  * The mirror is the only source of truth: a transaction has landed when it is acknowledged and the
  * mirror has reached its revision; until then its owners are not planned again. Keys that somebody
  * else deletes or overwrites are restored the same way; less often if that other keeps doing it
- * (contest_internal.h). A failed transaction puts its owners back
+ * (conflict_internal.h). A failed transaction puts its owners back
  * into the queue; the owners of a refused one are sent one by one, and one which etcd refuses alone
  * waits by itself (refusal_internal.h), so that it does not hold up the others.
  *
@@ -156,41 +156,41 @@ struct reconciler_stats {
     uint64_t reads; /* full ones of the mirror */
     uint64_t keys_written;
     uint64_t keys_deleted;
-    uint64_t keys_restored; /* of both: somebody else had changed, deleted or added them */
-    uint64_t transactions;  /* acknowledged */
-    uint64_t failures;      /* transactions refused, or without a reply even to the check */
-    uint64_t conflicts;     /* transactions whose conditions failed */
-    uint64_t dropped;       /* parts of objects that cannot be in a key, each time one is found */
+    uint64_t keys_restored;     /* of both: somebody else had changed, deleted or added them */
+    uint64_t transaction_count; /* acknowledged */
+    uint64_t failures;          /* transactions refused, or without a reply even to the check */
+    uint64_t conflict_count;    /* transactions whose conditions failed */
+    uint64_t dropped; /* parts of objects that cannot be in a key, each time one is found */
     const struct histogram *transaction_time; /* from sending to acknowledgement; borrowed */
     const struct histogram *plan_time;        /* from an object's change to the sending */
     const struct histogram *change_time;      /* and to the acknowledgement */
     const struct change_ring *changes;        /* the latest ones; borrowed */
 
     /* Now */
-    int64_t revision;       /* the mirror's */
-    uint64_t desired;       /* keys */
-    uint64_t actual;        /* keys, including others' */
-    uint64_t foreign;       /* desired reverse keys that others own */
-    uint64_t alias_foreign; /* claimed external names that others have: objects, or writers */
-    size_t reverse_refused; /* addresses that pods of others than their claimants have */
-    size_t config_keys;     /* written because of the ConfigMap */
-    size_t config_foreign;  /* keys that it asks for and others own */
-    size_t node_addresses;  /* keys in etcd that say so (client_keys.h) */
-    size_t visible;         /* keys in etcd of namespaces that are visible to others */
-    bool is_leading;        /* may write; always true without leader_lease_s */
-    size_t over_share;      /* namespaces whose additions wait for a compaction of etcd */
+    int64_t revision;        /* the mirror's */
+    uint64_t desired;        /* keys */
+    uint64_t actual;         /* keys, including others' */
+    uint64_t others;         /* desired reverse keys that others own */
+    uint64_t alias_external; /* claimed external names that others have: objects, or writers */
+    size_t reverse_refused;  /* addresses that pods of others than their claimants have */
+    size_t config_keys;      /* written because of the ConfigMap */
+    size_t config_external;  /* keys that it asks for and others own */
+    size_t node_addresses;   /* keys in etcd that say so (client_keys.h) */
+    size_t visible;          /* keys in etcd of namespaces that are visible to others */
+    bool is_leading;         /* may write; always true without leader_lease_s */
+    size_t over_share;       /* namespaces whose additions wait for a compaction of etcd */
     struct etcd_space_figures space;
-    size_t contested;   /* owners whose keys another writer keeps changing: contest_internal.h */
-    uint64_t too_large; /* owners with more records than they may have: their keys are unchanged */
-    size_t lacking;     /* owners whose new keys wait, since their namespaces have no room */
-    size_t full;        /* such namespaces */
-    size_t waiting;     /* owners in the queue, held with deletes that wait, or resting */
-    size_t owners;      /* known ones */
-    size_t held;        /* of those waiting: with nothing that may be written yet */
-    size_t refused;     /* of those waiting: which etcd refuses alone */
-    const char *leader; /* who may write, with leader_lease_s; else, or nobody: "". Borrowed */
-    size_t in_flight;   /* owners in transactions */
-    size_t flights;     /* transactions */
+    size_t contested;    /* owners whose keys another writer keeps changing: conflict_internal.h */
+    uint64_t too_large;  /* owners with more records than they may have: their keys are unchanged */
+    size_t lacking;      /* owners whose new keys wait, since their namespaces have no room */
+    size_t full;         /* such namespaces */
+    size_t waiting;      /* owners in the queue, held with deletes that wait, or resting */
+    size_t owners;       /* known ones */
+    size_t held;         /* of those waiting: with nothing that may be written yet */
+    size_t refused;      /* of those waiting: which etcd refuses alone */
+    const char *leader;  /* who may write, with leader_lease_s; else, or nobody: "". Borrowed */
+    size_t in_flight;    /* owners in transactions */
+    size_t transactions; /* transactions */
     struct etcd_mirror_counts mirror;
 };
 struct reconciler_stats reconciler_get_stats(const struct reconciler *reconciler);

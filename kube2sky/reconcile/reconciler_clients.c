@@ -28,7 +28,7 @@ void reconciler_take_client_changes(struct reconciler *r)
     }
 }
 
-static void release(void *data, struct owner *owner)
+static void reconciler_clients_release(void *data, struct owner *owner)
 {
     if (owner->state == OWNER_HELD) {
         reconciler_want_look(data, owner);
@@ -40,9 +40,9 @@ void reconciler_tell_settled(struct reconciler *r, const struct owner *owner)
     struct slice pod = owner_pod_label(owner), node = owner_node_label(owner);
     struct owner *waiting = pod.len ? owners_find_node(r->owners, pod) : NULL;
     if (waiting) {
-        release(r, waiting);
+        reconciler_clients_release(r, waiting);
     } else if (node.len && !r->config.planned) { /* in a dry run nobody waited */
-        owners_each_at(r->owners, node, release, r);
+        owners_each_at(r->owners, node, reconciler_clients_release, r);
     }
 }
 
@@ -55,26 +55,27 @@ static bool is_trouble(const struct err *err)
 
 static bool is_pending(const struct reconciler *r, enum owner_class class)
 {
-    return owners_in(r->owners, class, OWNER_QUEUED) > 0 || flights_used_by(r->flights, class) > 0;
+    return owners_in(r->owners, class, OWNER_QUEUED) > 0 ||
+           transactions_used_by(r->transactions, class) > 0;
 }
 
 bool reconciler_clients_are_pending(const struct reconciler *r)
 {
-    const struct key_feed *feed = &r->feeds[KEY_FEED_BESIDE];
+    const struct key_source *source = &r->feeds[KEY_SOURCE_BESIDE];
     bool is_onlooker = !reconciler_may_write(r) && !r->config.planned;
-    if (!r->config.client_keys || is_onlooker || is_trouble(&feed->failure)) {
+    if (!r->config.client_keys || is_onlooker || is_trouble(&source->failure)) {
         return false;
     }
-    return !feed->is_mirrored || !feed->is_following || is_pending(r, OWNER_NODE_ADDRESS) ||
+    return !source->is_mirrored || !source->is_following || is_pending(r, OWNER_NODE_ADDRESS) ||
            is_pending(r, OWNER_VISIBLE);
 }
 
 bool reconciler_explain_clients(const struct reconciler *r, struct buf *out)
 {
-    const struct key_feed *feed = &r->feeds[KEY_FEED_BESIDE];
-    if (is_trouble(&feed->failure)) {
+    const struct key_source *source = &r->feeds[KEY_SOURCE_BESIDE];
+    if (is_trouble(&source->failure)) {
         buf_printf(out, "keys about clients cannot be read below %s: %s", r->ownership.beside,
-                   feed->failure.msg);
+                   source->failure.msg);
         return true;
     }
     for (int i = 0; i < CLIENT_KEYS_PARTS; i++) {

@@ -21,19 +21,20 @@ bool reconciler_is_over_share(const struct reconciler *r, const struct owner *ow
     return has_share(owner) && history_is_over(r->history, owner_namespace(owner));
 }
 
-void reconciler_charge_history(struct reconciler *r, const struct flight *flight)
+void reconciler_charge_history(struct reconciler *r, const struct transaction *transaction)
 {
-    const struct plan *plan = &flight->batch.plan;
+    const struct plan *plan = &transaction->batch.plan;
     size_t at = 0;
-    for (size_t i = 0; i < flight->passenger_count; i++) {
-        const struct owner *owner = flight->passengers[i].owner;
+    for (size_t i = 0; i < transaction->passenger_count; i++) {
+        const struct owner *owner = transaction->passengers[i].owner;
         struct slice ns = owner_namespace(owner);
         uint64_t bytes = 0;
-        for (size_t end = flight_op_end(flight, i); at < end; at++) {
+        for (size_t end = transaction_op_end(transaction, i); at < end; at++) {
             const struct etcd_op op = plan_get(plan, at);
             bytes += plan->ops[at].revision ? history_op_bytes(&op) : 0;
         }
-        if (bytes && has_share(owner) && history_charge(r->history, ns, bytes, flight->revision)) {
+        if (bytes && has_share(owner) &&
+            history_charge(r->history, ns, bytes, transaction->revision)) {
             log_warn("namespace has filled its share of etcd's space, its additions wait for the "
                      "next compaction",
                      LOG_SLICE("namespace", ns), LOG_SLICE("owner", owner->id));

@@ -1,8 +1,8 @@
 /* Shared by the reconciler's files: reconciler.c says what is to be done in each turn of the loop,
- * reconciler_send.c claims, plans and sends, reconciler_flights.c handles what becomes of
+ * reconciler_send.c claims, plans and sends, reconciler_transactions.c handles what becomes of
  * transactions, reconciler_mirror.c handles etcd's events, reconciler_history.c limits what fills
  * etcd's space, reconciler_clients.c brings pods' owners and the keys about clients together,
- * reconciler_config.c is about what the ConfigMap asks for, reconciler_tell.c serves pages and
+ * reconciler_config.c is about what the ConfigMap asks for, reconciler_report.c serves pages and
  * metrics. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
@@ -17,8 +17,7 @@
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
-#include "kube2sky/reconcile/flights_internal.h"
-#include "kube2sky/reconcile/key_feed_internal.h"
+#include "kube2sky/reconcile/key_source_internal.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/plan.h"
@@ -26,8 +25,9 @@
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/reconcile/reverse_keys_internal.h"
 #include "kube2sky/reconcile/sync_report_internal.h"
+#include "kube2sky/reconcile/transactions_internal.h"
 
-struct contests;
+struct conflicts;
 struct etcd_call;
 struct etcd_space;
 struct history;
@@ -38,13 +38,13 @@ struct serial_key;
 struct reconciler {
     struct reconciler_config config;
     struct leader *leader; /* NULL: the only writer */
-    struct flights *flights;
-    struct contests *contests;
+    struct transactions *transactions;
+    struct conflicts *conflicts;
     struct refusals *refusals;
     struct serial_key *serial_key;
 
     /* etcd's content, from the mirrors */
-    struct key_feed feeds[KEY_FEEDS];
+    struct key_source feeds[KEY_FEEDS];
     struct ownership ownership;
     struct owners *owners;
     struct config_keys config_keys;
@@ -52,7 +52,7 @@ struct reconciler {
     struct reverse_keys *reverse_keys;
     struct external_aliases *aliases; /* NULL: none are wanted */
     struct external_keys *external_keys;
-    struct buf claimant;           /* scratch */
+    struct buf owner_object;       /* scratch */
     bool are_orphans_due;          /* must look for unclaimed reverse keys */
     struct outage_source followed; /* away while the watch of records is down */
 
@@ -78,16 +78,16 @@ struct reconciler {
     int64_t claims_due_us; /* monotonic: since then some were due all the time; 0: none are */
     bool may_delete_clients[CLIENT_KEYS_PARTS]; /* likewise client_keys_may_delete */
     uint64_t desired;                           /* owners' own keys */
-    uint64_t foreign;                           /* desired reverse keys that others own */
-    uint64_t alias_foreign;                     /* external names, likewise */
+    uint64_t others;                            /* desired reverse keys that others own */
+    uint64_t alias_external;                    /* external names, likewise */
     uint64_t trimmed_at;                        /* keys deleted when memory was last given back */
     uint64_t trimmed_reads;                     /* and full reads */
 
     struct sync_report report;
-    uint64_t transactions; /* acknowledged */
+    uint64_t transaction_count; /* acknowledged */
     uint64_t keys_restored;
     uint64_t failures;
-    uint64_t conflicts;
+    uint64_t conflict_count;
     struct histogram transaction_time;
     struct histogram plan_time;
     struct histogram change_time;
@@ -112,10 +112,10 @@ void reconciler_claim_some(struct reconciler *r, size_t *budget);
 void reconciler_plan_some(struct reconciler *r, size_t *budget);
 bool reconciler_can_plan(struct reconciler *r);
 
-/* ---- reconciler_flights.c ---- */
+/* ---- reconciler_transactions.c ---- */
 
 /* Sets r's flights, contests and refusals up. */
-void reconciler_open_flights(struct reconciler *r);
+void reconciler_open_transactions(struct reconciler *r);
 
 /* The keys in a transaction other than its owner's own. */
 bool reconciler_is_reverse_key(struct slice key);
@@ -127,7 +127,7 @@ void reconciler_close_history(struct reconciler *r);
 void reconciler_forget_history(struct reconciler *r); /* it is another store */
 
 /* The transaction was acknowledged. */
-void reconciler_charge_history(struct reconciler *r, const struct flight *flight);
+void reconciler_charge_history(struct reconciler *r, const struct transaction *transaction);
 
 /* The owner's namespace may only delete until etcd has been compacted. */
 bool reconciler_is_over_share(const struct reconciler *r, const struct owner *owner);
@@ -153,15 +153,15 @@ bool reconciler_explain_clients(const struct reconciler *r, struct buf *out);
 bool reconciler_has_config(const struct reconciler *r);
 
 /* A key of KEY_BESIDE, or a KEY_EXTERNAL that is not ours. */
-void reconciler_config_put(struct key_feed *feed, const struct etcd_kv *kv);
-void reconciler_config_delete(struct key_feed *feed, struct slice key, int64_t revision);
+void reconciler_config_put(struct key_source *source, const struct etcd_kv *kv);
+void reconciler_config_delete(struct key_source *source, struct slice key, int64_t revision);
 
 /* The document's mirror. */
-void reconciler_config_on_put(void *feed, const struct etcd_kv *kv);
-void reconciler_config_on_del(void *feed, struct slice key, int64_t revision);
+void reconciler_config_on_put(void *source, const struct etcd_kv *kv);
+void reconciler_config_on_del(void *source, struct slice key, int64_t revision);
 
 /* The feed has been read. */
-void reconciler_config_end_read(struct key_feed *feed);
+void reconciler_config_end_read(struct key_source *source);
 
 /* What is wanted and what is there are known. */
 bool reconciler_knows_config(const struct reconciler *r);
@@ -173,7 +173,7 @@ bool reconciler_explain_config(const struct reconciler *r, struct buf *out);
 /* ---- reconciler_mirror.c ---- */
 
 /* The feed shows that a key of this owner changed; NULL: nobody's. */
-void reconciler_owner_touched(struct key_feed *feed, struct owner *owner, int64_t revision);
+void reconciler_owner_touched(struct key_source *source, struct owner *owner, int64_t revision);
 
 /* The revision that changed what it wants, or has, is unknown. */
 void reconciler_want_another_look(struct reconciler *r, struct owner *owner);

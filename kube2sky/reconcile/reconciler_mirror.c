@@ -9,13 +9,13 @@
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/external_keys.h"
-#include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/conflict_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 #include "kube2sky/reconcile/serial_key_internal.h"
 
-void reconciler_owner_touched(struct key_feed *feed, struct owner *owner, int64_t revision)
+void reconciler_owner_touched(struct key_source *source, struct owner *owner, int64_t revision)
 {
-    struct reconciler *r = feed->reconciler;
+    struct reconciler *r = source->reconciler;
     if (!owner) {
         return;
     }
@@ -23,18 +23,18 @@ void reconciler_owner_touched(struct key_feed *feed, struct owner *owner, int64_
         owner->first_event = owner->first_event ? owner->first_event : revision;
         owner->last_event = revision;
     } else {
-        owner->is_disturbed |= !feed->is_mid_read && reconciler_may_write(r);
+        owner->is_disturbed |= !source->is_mid_read && reconciler_may_write(r);
     }
     reconciler_want_look(r, owner);
 }
 
 /* A key that is no reverse key: it does not rest with those. */
-static void own_key_touched(struct key_feed *feed, struct owner *owner, int64_t revision)
+static void own_key_touched(struct key_source *source, struct owner *owner, int64_t revision)
 {
-    if (owner && owner->state == OWNER_CONTESTED && contest_is_of_reverse(owner)) {
-        owners_enqueue(feed->reconciler->owners, owner);
+    if (owner && owner->state == OWNER_CONTESTED && conflict_is_of_reverse(owner)) {
+        owners_enqueue(source->reconciler->owners, owner);
     }
-    reconciler_owner_touched(feed, owner, revision);
+    reconciler_owner_touched(source, owner, revision);
 }
 
 /* An unclaimed reverse key is its own owner. */
@@ -54,19 +54,19 @@ void reconciler_want_another_look(struct reconciler *r, struct owner *owner)
  * keys may look unclaimed: reconciler_find_orphans handles those. */
 static void reverse_touched(struct reconciler *r, struct slice key, int64_t revision, bool is_moved)
 {
-    struct key_feed *feed = &r->feeds[KEY_FEED_RECORDS];
+    struct key_source *source = &r->feeds[KEY_SOURCE_RECORDS];
     struct owner *owner = reverse_keys_locker(r->reverse_keys, key);
     struct slice id = planner_reverse_owner(&r->planner, key);
-    struct owner *claimant = id.len ? owners_find(r->owners, id) : NULL;
-    if (is_moved && claimant && owner && owner != claimant) {
-        reconciler_want_another_look(r, claimant);
+    struct owner *owner_object = id.len ? owners_find(r->owners, id) : NULL;
+    if (is_moved && owner_object && owner && owner != owner_object) {
+        reconciler_want_another_look(r, owner_object);
     }
-    owner = owner ? owner : claimant;
+    owner = owner ? owner : owner_object;
     const struct reverse_key *there = reverse_keys_find(r->reverse_keys, key);
     if (owner) {
-        reconciler_owner_touched(feed, owner, revision);
-    } else if (there && there->value.is_ours && !feed->is_mid_read) {
-        reconciler_owner_touched(feed, owners_get(r->owners, orphan_id(key)), revision);
+        reconciler_owner_touched(source, owner, revision);
+    } else if (there && there->value.is_ours && !source->is_mid_read) {
+        reconciler_owner_touched(source, owners_get(r->owners, orphan_id(key)), revision);
     }
     struct owner *orphan = owners_find(r->owners, orphan_id(key));
     if (orphan && orphan->state == OWNER_HELD) { /* nothing else says that it need not wait */
@@ -103,7 +103,7 @@ static void find_orphan(void *data, struct slice key)
  * refused stays (planner.c). */
 void reconciler_find_orphans(struct reconciler *r)
 {
-    if (r->are_orphans_due && key_feed_is_whole(&r->feeds[KEY_FEED_RECORDS]) &&
+    if (r->are_orphans_due && key_source_is_whole(&r->feeds[KEY_SOURCE_RECORDS]) &&
         (r->has_claimed || !owners_has_due(r->owners)) &&
         !inventory_awaits_claims(r->config.inventory)) {
         r->are_orphans_due = false;
@@ -121,22 +121,22 @@ static bool may_be_another_store(enum etcd_mirror_cause cause)
 
 static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
-    struct key_feed *feed = data;
-    struct reconciler *r = feed->reconciler;
-    if (read->cause == ETCD_MIRROR_OTHER_STORE && feed == &r->feeds[KEY_FEED_RECORDS]) {
+    struct key_source *source = data;
+    struct reconciler *r = source->reconciler;
+    if (read->cause == ETCD_MIRROR_OTHER_STORE && source == &r->feeds[KEY_SOURCE_RECORDS]) {
         log_warn("etcd holds another store, writing everything it lacks",
                  LOG_STR("reason", read->reason));
-        serial_key_other_store(r->serial_key, feed->revision);
+        serial_key_other_store(r->serial_key, source->revision);
         reconciler_forget_history(r);
         etcd_calls_elsewhere(r->config.etcd); /* they may still reach the old store */
     }
-    if (feed == &r->feeds[KEY_FEED_RECORDS] && may_be_another_store(read->cause)) {
+    if (source == &r->feeds[KEY_SOURCE_RECORDS] && may_be_another_store(read->cause)) {
         serial_key_rewrite(r->serial_key);
     }
-    feed->is_mid_publication = true;
-    feed->is_mid_read = true;
-    feed->is_other_store = read->cause == ETCD_MIRROR_OTHER_STORE;
-    feed->generation++;
+    source->is_mid_publication = true;
+    source->is_mid_read = true;
+    source->is_other_store = read->cause == ETCD_MIRROR_OTHER_STORE;
+    source->generation++;
 }
 
 static void put_reverse(struct reconciler *r, const struct etcd_kv *kv)
@@ -144,105 +144,107 @@ static void put_reverse(struct reconciler *r, const struct etcd_kv *kv)
     const struct actual_value value = {
         .hash = actual_value_hash(kv->value),
         .revision = kv->mod_revision,
-        .generation = r->feeds[KEY_FEED_RECORDS].generation,
+        .generation = r->feeds[KEY_SOURCE_RECORDS].generation,
         .is_ours = ownership_has(&r->ownership, KEY_REVERSE, kv->key, kv->value),
     };
-    buf_clear(&r->claimant);
-    ownership_claimant(&r->ownership, kv->value, &r->claimant);
-    bool has_changed = reverse_keys_put(r->reverse_keys, kv->key, &value, buf_slice(&r->claimant));
+    buf_clear(&r->owner_object);
+    ownership_owner_object(&r->ownership, kv->value, &r->owner_object);
+    bool has_changed =
+        reverse_keys_put(r->reverse_keys, kv->key, &value, buf_slice(&r->owner_object));
     bool is_moved = has_changed && planner_decide_reverse(&r->planner, kv->key);
-    if (has_changed && r->feeds[KEY_FEED_RECORDS]
+    if (has_changed && r->feeds[KEY_SOURCE_RECORDS]
                            .is_mirrored) { /* before, whoever claims it has not been planned yet */
         reverse_touched(r, kv->key, kv->mod_revision, is_moved);
     }
 }
 
 /* The key may have been another owner's: an owner of its own knows it no more. */
-static void leave_external(struct key_feed *feed, struct slice owner, struct slice key,
+static void leave_external(struct key_source *source, struct slice owner, struct slice key,
                            int64_t revision)
 {
-    struct reconciler *r = feed->reconciler;
-    own_key_touched(feed, owners_external_delete(r->owners, owner, key), revision);
+    struct reconciler *r = source->reconciler;
+    own_key_touched(source, owners_external_delete(r->owners, owner, key), revision);
 }
 
-static void put_external(struct key_feed *feed, const struct etcd_kv *kv)
+static void put_external(struct key_source *source, const struct etcd_kv *kv)
 {
-    struct reconciler *r = feed->reconciler;
+    struct reconciler *r = source->reconciler;
     struct slice before = external_keys_owner(r->external_keys, kv->key);
-    buf_clear(&r->claimant);
-    ownership_alias(&r->ownership, kv->key, kv->value, &r->claimant);
-    struct slice id = buf_slice(&r->claimant);
+    buf_clear(&r->owner_object);
+    ownership_alias(&r->ownership, kv->key, kv->value, &r->owner_object);
+    struct slice id = buf_slice(&r->owner_object);
     if (before.len && !slice_equal(before, id)) {
-        leave_external(feed, before, kv->key, kv->mod_revision);
+        leave_external(source, before, kv->key, kv->mod_revision);
     }
-    external_keys_put(r->external_keys, kv->key, kv->value, id, kv->mod_revision, feed->generation);
+    external_keys_put(r->external_keys, kv->key, kv->value, id, kv->mod_revision,
+                      source->generation);
     if (id.len) {
-        struct owner *owner = owners_external_put(r->owners, id, kv, feed->generation);
-        if (owner && owner->contest && owner->state != OWNER_IN_FLIGHT) {
-            contest_saw(owner, kv);
+        struct owner *owner = owners_external_put(r->owners, id, kv, source->generation);
+        if (owner && owner->conflict && owner->state != OWNER_IN_FLIGHT) {
+            conflict_saw(owner, kv);
         }
-        own_key_touched(feed, owner, kv->mod_revision);
-        reconciler_config_delete(feed, kv->key, kv->mod_revision);
+        own_key_touched(source, owner, kv->mod_revision);
+        reconciler_config_delete(source, kv->key, kv->mod_revision);
     } else if (r->config.zones) {
-        reconciler_config_put(feed, kv);
+        reconciler_config_put(source, kv);
     }
 }
 
-static void delete_external(struct key_feed *feed, struct slice key, int64_t revision)
+static void delete_external(struct key_source *source, struct slice key, int64_t revision)
 {
-    struct reconciler *r = feed->reconciler;
+    struct reconciler *r = source->reconciler;
     struct slice owner = external_keys_owner(r->external_keys, key);
     if (owner.len) {
-        leave_external(feed, owner, key, revision);
+        leave_external(source, owner, key, revision);
     }
     external_keys_delete(r->external_keys, key);
-    reconciler_config_delete(feed, key, revision);
+    reconciler_config_delete(source, key, revision);
 }
 
-static void on_put(void *data, const struct etcd_kv *kv)
+static void reconciler_mirror_on_put(void *data, const struct etcd_kv *kv)
 {
-    struct key_feed *feed = data;
-    struct reconciler *r = feed->reconciler;
+    struct key_source *source = data;
+    struct reconciler *r = source->reconciler;
     enum key_place place = ownership_place(&r->ownership, kv->key);
-    feed->is_mid_publication = true;
+    source->is_mid_publication = true;
     if (place == KEY_OBJECT || place == KEY_CLIENT) {
-        struct owner *owner = owners_key_put(r->owners, kv, feed->generation);
-        if (owner && owner->contest && owner->state != OWNER_IN_FLIGHT) {
-            contest_saw(owner, kv);
+        struct owner *owner = owners_key_put(r->owners, kv, source->generation);
+        if (owner && owner->conflict && owner->state != OWNER_IN_FLIGHT) {
+            conflict_saw(owner, kv);
         }
-        own_key_touched(feed, owner, kv->mod_revision);
+        own_key_touched(source, owner, kv->mod_revision);
     } else if (place == KEY_REVERSE) {
         put_reverse(r, kv);
     } else if (place == KEY_BESIDE) {
-        reconciler_config_put(feed, kv);
+        reconciler_config_put(source, kv);
     } else if (place == KEY_EXTERNAL) {
-        put_external(feed, kv);
+        put_external(source, kv);
     }
 }
 
-static void on_del(void *data, struct slice key, int64_t revision)
+static void reconciler_mirror_on_del(void *data, struct slice key, int64_t revision)
 {
-    struct key_feed *feed = data;
-    struct reconciler *r = feed->reconciler;
+    struct key_source *source = data;
+    struct reconciler *r = source->reconciler;
     enum key_place place = ownership_place(&r->ownership, key);
-    feed->is_mid_publication = true;
+    source->is_mid_publication = true;
     if (place == KEY_OBJECT || place == KEY_CLIENT) {
-        own_key_touched(feed, owners_key_delete(r->owners, key), revision);
+        own_key_touched(source, owners_key_delete(r->owners, key), revision);
     } else if (place == KEY_REVERSE && reverse_keys_delete(r->reverse_keys, key)) {
         reverse_touched(r, key, revision, false);
     } else if (place == KEY_BESIDE) {
-        reconciler_config_delete(feed, key, revision);
+        reconciler_config_delete(source, key, revision);
     } else if (place == KEY_EXTERNAL) {
-        delete_external(feed, key, revision);
+        delete_external(source, key, revision);
     }
 }
 
 static void sweep_owner(void *data, struct owner *owner)
 {
-    const struct key_feed *feed = data;
-    struct reconciler *r = feed->reconciler;
-    if (feed == &r->feeds[owner_class_feed(owner->class)] &&
-        owners_sweep(r->owners, owner, feed->generation)) {
+    const struct key_source *source = data;
+    struct reconciler *r = source->reconciler;
+    if (source == &r->feeds[owner_class_source(owner->class)] &&
+        owners_sweep(r->owners, owner, source->generation)) {
         reconciler_want_another_look(r, owner);
     }
 }
@@ -258,56 +260,57 @@ static void on_reverse_swept(void *data, struct slice key)
 }
 
 /* What waits for keys of the feed, or for their absence. */
-static void end_read(struct reconciler *r, struct key_feed *feed)
+static void end_read(struct reconciler *r, struct key_source *source)
 {
-    bool is_records = feed == &r->feeds[KEY_FEED_RECORDS];
-    if (feed->generation > 1) { /* else nothing is of an earlier read */
-        owners_each(r->owners, sweep_owner, feed);
+    bool is_records = source == &r->feeds[KEY_SOURCE_RECORDS];
+    if (source->generation > 1) { /* else nothing is of an earlier read */
+        owners_each(r->owners, sweep_owner, source);
     }
-    if (feed->generation > 1 && is_records) {
-        reverse_keys_sweep(r->reverse_keys, feed->generation, on_reverse_swept, r);
-        external_keys_sweep(r->external_keys, feed->generation);
+    if (source->generation > 1 && is_records) {
+        reverse_keys_sweep(r->reverse_keys, source->generation, on_reverse_swept, r);
+        external_keys_sweep(r->external_keys, source->generation);
     }
-    if (feed != &r->feeds[KEY_FEED_BESIDE]) {
-        reconciler_config_end_read(feed);
+    if (source != &r->feeds[KEY_SOURCE_BESIDE]) {
+        reconciler_config_end_read(source);
     }
-    feed->is_mirrored = true;
-    feed->is_mid_read = false;
-    feed->is_other_store = false;
-    feed->reads++;
+    source->is_mirrored = true;
+    source->is_mid_read = false;
+    source->is_other_store = false;
+    source->reads++;
     r->are_orphans_due |= is_records;
     owners_hold_release(r->owners);
 }
 
-static void on_commit(void *data, int64_t revision, bool full)
+static void reconciler_mirror_on_commit(void *data, int64_t revision, bool full)
 {
-    struct key_feed *feed = data;
-    struct reconciler *r = feed->reconciler;
-    feed->is_mid_publication = false;
-    feed->revision = revision;
+    struct key_source *source = data;
+    struct reconciler *r = source->reconciler;
+    source->is_mid_publication = false;
+    source->revision = revision;
     if (full) {
-        end_read(r, feed);
+        end_read(r, source);
     }
-    flights_on_mirror(r->flights, (enum key_feed_id)(feed - r->feeds), revision, full);
+    transactions_on_mirror(r->transactions, (enum key_source_id)(source - r->feeds), revision,
+                           full);
 }
 
-static void on_state(void *data, const struct err *err)
+static void reconciler_mirror_on_state(void *data, const struct err *err)
 {
-    struct key_feed *feed = data;
-    struct reconciler *r = feed->reconciler;
+    struct key_source *source = data;
+    struct reconciler *r = source->reconciler;
     if (err) {
         outage_away(&r->followed, err);
     } else {
         outage_back(&r->followed);
     }
-    feed->is_following = !err;
+    source->is_following = !err;
 }
 
 /* etcd's outages are told by the mirror of the records: here only what concerns these keys. */
-static void tell_denied(const struct key_feed *feed, const struct err *err)
+static void tell_denied(const struct key_source *source, const struct err *err)
 {
-    const struct reconciler *r = feed->reconciler;
-    if (feed == &r->feeds[KEY_FEED_BESIDE]) {
+    const struct reconciler *r = source->reconciler;
+    if (source == &r->feeds[KEY_SOURCE_BESIDE]) {
         log_warn("keys about clients cannot be read, retrying",
                  LOG_STR("below", r->ownership.beside), LOG_STR("reason", err->msg));
     } else if (r->config.has_config_map) {
@@ -318,17 +321,17 @@ static void tell_denied(const struct key_feed *feed, const struct err *err)
 
 static void on_state_beside(void *data, const struct err *err)
 {
-    struct key_feed *feed = data;
-    struct reconciler *r = feed->reconciler;
+    struct key_source *source = data;
+    struct reconciler *r = source->reconciler;
     bool is_denied = err && err_is_denial(err->code);
-    if (is_denied && !feed->failure.msg[0]) {
-        tell_denied(feed, err);
+    if (is_denied && !source->failure.msg[0]) {
+        tell_denied(source, err);
     }
-    if (!err && !feed->is_following) {
+    if (!err && !source->is_following) {
         owners_hold_release(r->owners);
     }
-    feed->is_following = !err;
-    feed->failure = err ? *err : (struct err){.code = 0};
+    source->is_following = !err;
+    source->failure = err ? *err : (struct err){.code = 0};
 }
 
 static void on_store_key_state(void *data UNUSED, const struct err *err)
@@ -347,20 +350,20 @@ void reconciler_follow(struct reconciler *r)
 {
     CLEANUP_FREE char *store_key = etcd_store_key(slice_str(r->config.domain));
     const char *const prefixes[KEY_FEEDS] = {
-        [KEY_FEED_RECORDS] = SKYDNS_TREE,
-        [KEY_FEED_CONFIG] = reconciler_has_config(r) ? r->config_keys.document_key : NULL,
-        [KEY_FEED_BESIDE] = r->config.client_keys ? r->ownership.beside : NULL,
+        [KEY_SOURCE_RECORDS] = SKYDNS_TREE,
+        [KEY_SOURCE_CONFIG] = reconciler_has_config(r) ? r->config_keys.document_key : NULL,
+        [KEY_SOURCE_BESIDE] = r->config.client_keys ? r->ownership.beside : NULL,
     };
     for (size_t i = 0; i < KEY_FEEDS; i++) {
-        bool is_document = i == KEY_FEED_CONFIG;
+        bool is_document = i == KEY_SOURCE_CONFIG;
         struct etcd_mirror_config mirror = {
             .store_key = slice_str(store_key),
             .full_begin = on_full_begin,
-            .put = is_document ? reconciler_config_on_put : on_put,
-            .del = is_document ? reconciler_config_on_del : on_del,
-            .commit = on_commit,
-            .state = i == KEY_FEED_RECORDS ? on_state : on_state_beside,
-            .store_key_state = i == KEY_FEED_RECORDS ? on_store_key_state : NULL,
+            .put = is_document ? reconciler_config_on_put : reconciler_mirror_on_put,
+            .del = is_document ? reconciler_config_on_del : reconciler_mirror_on_del,
+            .commit = reconciler_mirror_on_commit,
+            .state = i == KEY_SOURCE_RECORDS ? reconciler_mirror_on_state : on_state_beside,
+            .store_key_state = i == KEY_SOURCE_RECORDS ? on_store_key_state : NULL,
             .data = &r->feeds[i],
         };
         r->feeds[i].reconciler = r;

@@ -2,7 +2,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/conflict_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
@@ -84,11 +84,11 @@ static bool are_claims_done(const struct reconciler *r)
 /* ---- Planning ---- */
 
 /* Logged once, until it has none again. */
-static void tell_foreign(const struct reconciler *r, const struct owner *owner)
+static void tell_external(const struct reconciler *r, const struct owner *owner)
 {
     static struct log_limit limit = {.burst = 10};
     const struct plan *left = &r->planner.left;
-    if (owner->foreign_count || !left->op_count) {
+    if (owner->external_count || !left->op_count) {
         return;
     }
     const struct etcd_op op = plan_get(left, 0);
@@ -118,15 +118,15 @@ static void note_room(struct reconciler *r, struct owner *owner, const struct pl
 /* When the owner is about to leave the queue, and so is not planned again from the same change. */
 static void count_planned(struct reconciler *r, struct owner *owner, const struct planned *planned)
 {
-    tell_foreign(r, owner);
+    tell_external(r, owner);
     note_room(r, owner, planned);
     if (owner->class == OWNER_RECORDS) {
         r->desired += (uint64_t)planned->desired_count - owner->desired_count;
-        uint64_t *foreign = owner_is_alias(owner) ? &r->alias_foreign : &r->foreign;
-        *foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
+        uint64_t *others = owner_is_alias(owner) ? &r->alias_external : &r->others;
+        *others += (uint64_t)planned->external_count - owner->external_count;
     }
     owner->desired_count = planned->desired_count;
-    owner->foreign_count = planned->foreign_count;
+    owner->external_count = planned->external_count;
     owner->has_copies = planned->has_copies;
 }
 
@@ -157,12 +157,13 @@ static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const s
 
 /* It is written only if etcd still has the list that it was planned from; and what is left to do is
  * planned after it. */
-static void guard_config(const struct reconciler *r, struct owner *owner, struct flight *flight)
+static void guard_config(const struct reconciler *r, struct owner *owner,
+                         struct transaction *transaction)
 {
     const struct config_keys *keys = &r->config_keys;
     owner->is_partial = true;
     if (!config_keys_has_document(keys, &r->plan)) {
-        flight->guard = (struct etcd_compare){
+        transaction->guard = (struct etcd_compare){
             .target = ETCD_COMPARE_MOD_REVISION,
             .key = slice_str(keys->document_key),
             .revision = keys->document_revision,
@@ -171,15 +172,16 @@ static void guard_config(const struct reconciler *r, struct owner *owner, struct
 }
 
 /* Adds the owner to the flight. False: the flight takes no further owner. */
-static bool board(struct reconciler *r, struct owner *owner, struct flight *flight,
-                  const struct planned *planned)
+static bool reconciler_send_add_owner(struct reconciler *r, struct owner *owner,
+                                      struct transaction *transaction,
+                                      const struct planned *planned)
 {
     bool is_alone = owner->is_suspect || owner->is_overtaken || owner->is_split;
-    if (is_alone && flight->passenger_count) {
+    if (is_alone && transaction->passenger_count) {
         return false;
     }
-    enum plan_fit fit = flight_board(flight, r->owners, owner, &r->plan);
-    if (fit == PLAN_FITS_NOT && !flight->passenger_count) {
+    enum plan_fit fit = transaction_board(transaction, r->owners, owner, &r->plan);
+    if (fit == PLAN_FITS_NOT && !transaction->passenger_count) {
         owners_wait_for_place(r->owners, owner);
     }
     if (fit == PLAN_FITS_NOT) {
@@ -187,12 +189,12 @@ static bool board(struct reconciler *r, struct owner *owner, struct flight *flig
     }
     count_planned(r, owner, planned);
     if (planned->reverse_ops) {
-        lock_reverse_keys(r, owner, fit == PLAN_FITS_WHOLE ? &r->plan : &flight->rest);
+        lock_reverse_keys(r, owner, fit == PLAN_FITS_WHOLE ? &r->plan : &transaction->rest);
     }
     owner->is_partial = planned->is_withheld;
     owner->is_split = planned->is_split;
     if (owner->class == OWNER_CONFIG) {
-        guard_config(r, owner, flight);
+        guard_config(r, owner, transaction);
     }
     return fit == PLAN_FITS_WHOLE && !is_alone;
 }
@@ -217,7 +219,7 @@ static void pass_on(struct reconciler *r, struct owner *owner)
 
 /* Plans the owner, the first of its namespace, and moves it to its next state. flight NULL: nothing
  * may be written. False: as board. */
-static bool plan_owner(struct reconciler *r, struct owner *owner, struct flight *flight,
+static bool plan_owner(struct reconciler *r, struct owner *owner, struct transaction *transaction,
                        size_t *budget)
 {
     struct planned planned = planner_plan(&r->planner, owner, &r->plan);
@@ -225,18 +227,18 @@ static bool plan_owner(struct reconciler *r, struct owner *owner, struct flight 
     key_log_planned(owner, &r->plan, &planned);
     *budget -= planned.work < *budget ? planned.work : *budget;
     owners_charge(owner, 0, planned.work);
-    bool has_none = r->plan.op_count == 0, is_held = has_none || !flight;
+    bool has_none = r->plan.op_count == 0, is_held = has_none || !transaction;
     bool is_settled = has_none && !planned.is_withheld;
     bool must_rest = !is_held && owner->is_disturbed && !owner->changed_us &&
-                     contest_must_rest(r->contests, owner);
-    if (owner->is_overtaken || owner->is_suspect || (must_rest && contest_is_of_reverse(owner))) {
+                     conflict_must_rest(r->conflicts, owner);
+    if (owner->is_overtaken || owner->is_suspect || (must_rest && conflict_is_of_reverse(owner))) {
         planner_leave_reverse(&r->planner, &r->plan, &planned);
     }
     if (!is_held && owner->class == OWNER_CONFIG) {
         config_keys_cut(&r->config_keys, &r->plan, r->config.txn_ops_max - (r->leader != NULL));
     }
-    if (!is_held && (!must_rest || (planned.is_split && contest_is_of_reverse(owner)))) {
-        return board(r, owner, flight, &planned);
+    if (!is_held && (!must_rest || (planned.is_split && conflict_is_of_reverse(owner)))) {
+        return reconciler_send_add_owner(r, owner, transaction, &planned);
     }
     count_planned(r, owner, &planned);
     if (planned.other && is_held) {
@@ -258,7 +260,7 @@ static bool plan_owner(struct reconciler *r, struct owner *owner, struct flight 
 
 static bool can_send(struct reconciler *r, enum owner_class class, bool is_further)
 {
-    return !ev_is_active(&r->retry) && flights_has_free(r->flights, class, is_further) &&
+    return !ev_is_active(&r->retry) && transactions_has_free(r->transactions, class, is_further) &&
            owners_has_next(r->owners, class, is_further);
 }
 
@@ -269,37 +271,38 @@ static struct owner *next_to_send(struct reconciler *r, enum owner_class class)
     return can_send(r, class, is_further) ? owners_next(r->owners, class, is_further) : NULL;
 }
 
-static struct owner *next_aboard(struct reconciler *r, const struct flight *flight)
+static struct owner *next_aboard(struct reconciler *r, const struct transaction *transaction)
 {
-    size_t count = flight->passenger_count;
-    return count ? owners_next_aboard(r->owners, flight->passengers[count - 1].owner,
-                                      flight_has_room_for_others(flight))
-                 : next_to_send(r, flight->class);
+    size_t count = transaction->passenger_count;
+    return count ? owners_next_aboard(r->owners, transaction->passengers[count - 1].owner,
+                                      transaction_has_room_for_others(transaction))
+                 : next_to_send(r, transaction->class);
 }
 
 /* Fills one transaction with as many waiting owners of the class as fit, by turns, from this one
  * on. */
-static void fill_flight(struct reconciler *r, struct owner *owner, size_t *budget)
+static void fill_transaction(struct reconciler *r, struct owner *owner, size_t *budget)
 {
-    struct flight *flight = flights_open(r->flights, owner->class);
-    while (owner && !owner->unfinished && *budget && plan_owner(r, owner, flight, budget)) {
-        owner = next_aboard(r, flight);
+    struct transaction *transaction = transactions_open(r->transactions, owner->class);
+    while (owner && !owner->unfinished && *budget && plan_owner(r, owner, transaction, budget)) {
+        owner = next_aboard(r, transaction);
     }
-    if (flight->passenger_count) {
-        flight_send(flight);
+    if (transaction->passenger_count) {
+        transaction_send(transaction);
     } else {
-        flight_close(flight);
+        transaction_close(transaction);
     }
 }
 
-static void send_next(struct reconciler *r, enum owner_class class, size_t *budget)
+static void reconciler_send_next(struct reconciler *r, enum owner_class class, size_t *budget)
 {
     struct owner *owner = next_to_send(r, class);
     if (owner && owner->unfinished) {
         bool is_held = reconciler_is_over_share(r, owner);
-        flight_continue(owner->unfinished, !is_held || !flight_rest_has_puts(owner->unfinished));
+        transaction_continue(owner->unfinished,
+                             !is_held || !transaction_rest_has_puts(owner->unfinished));
     } else if (owner) {
-        fill_flight(r, owner, budget);
+        fill_transaction(r, owner, budget);
     }
 }
 
@@ -308,7 +311,7 @@ static void look_over(struct reconciler *r, enum owner_class class, size_t *budg
 {
     struct owner *owner = owners_next(r->owners, class, !owners_has_next(r->owners, class, false));
     if (owner->unfinished) {
-        flight_continue(owner->unfinished, false);
+        transaction_continue(owner->unfinished, false);
     } else {
         (void)plan_owner(r, owner, NULL, budget);
     }
@@ -325,8 +328,8 @@ static bool can_look_over(const struct reconciler *r, enum owner_class class)
 /* What one class wants may depend on the state of the others' owners. */
 static bool can_plan_class(struct reconciler *r, enum owner_class class)
 {
-    return key_feed_is_whole(&r->feeds[owner_class_feed(class)]) &&
-           !r->feeds[KEY_FEED_RECORDS].is_mid_publication &&
+    return key_source_is_whole(&r->feeds[owner_class_source(class)]) &&
+           !r->feeds[KEY_SOURCE_RECORDS].is_mid_publication &&
            (class != OWNER_RECORDS || are_claims_done(r)) &&
            (class != OWNER_CONFIG || reconciler_knows_config(r)) &&
            (reconciler_may_write(r) ? can_send(r, class, false) || can_send(r, class, true)
@@ -337,7 +340,7 @@ static bool can_plan_class(struct reconciler *r, enum owner_class class)
 static bool can_promise_place(const struct reconciler *r)
 {
     return owners_wants_place(r->owners) &&
-           flights_large_free(r->flights) > owners_promised_places(r->owners);
+           transactions_large_free(r->transactions) > owners_promised_places(r->owners);
 }
 
 bool reconciler_can_plan(struct reconciler *r)
@@ -364,7 +367,7 @@ void reconciler_plan_some(struct reconciler *r, size_t *budget)
         enum owner_class class = (enum owner_class)i;
         while (*budget && can_plan_class(r, class)) {
             if (reconciler_may_write(r)) {
-                send_next(r, class, budget);
+                reconciler_send_next(r, class, budget);
             } else {
                 look_over(r, class, budget);
             }

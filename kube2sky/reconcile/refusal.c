@@ -34,7 +34,7 @@ struct refusals *refusals_new(const struct refusals_config *config)
     return refusals;
 }
 
-static void forget(struct refusal *refusal)
+static void refusal_forget(struct refusal *refusal)
 {
     struct refusals *refusals = refusal->refusals;
     ev_timer_stop(refusals->config.loop, &refusal->timer);
@@ -53,19 +53,19 @@ void refusals_free(struct refusals *refusals)
         return;
     }
     while (refusals->first) {
-        forget(refusals->first);
+        refusal_forget(refusals->first);
     }
     free(refusals);
 }
 
-static void on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+static void refusal_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct refusal *refusal = timer->data;
     const struct refusals_config *config = &refusal->refusals->config;
     config->due(config->data, refusal->owner);
 }
 
-static struct refusal *begin(struct refusals *refusals, struct owner *owner)
+static struct refusal *refusal_begin(struct refusals *refusals, struct owner *owner)
 {
     struct refusal *refusal = xcalloc(1, sizeof(*refusal));
     refusal->refusals = refusals;
@@ -77,7 +77,7 @@ static struct refusal *begin(struct refusals *refusals, struct owner *owner)
     refusals->first = refusal;
     refusals->count++;
     backoff_init(&refusal->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REFUSED_MAX_MS);
-    ev_timer_init(&refusal->timer, on_timer, 0.0, 0.0);
+    ev_timer_init(&refusal->timer, refusal_on_timer, 0.0, 0.0);
     refusal->timer.data = refusal;
     owner->refusal = refusal;
     return refusal;
@@ -86,7 +86,7 @@ static struct refusal *begin(struct refusals *refusals, struct owner *owner)
 void refusal_wait(struct refusals *refusals, struct owner *owner)
 {
     struct ev_loop *loop = refusals->config.loop;
-    struct refusal *refusal = owner->refusal ? owner->refusal : begin(refusals, owner);
+    struct refusal *refusal = owner->refusal ? owner->refusal : refusal_begin(refusals, owner);
     size_t share_ms = REFUSAL_SHARE_MS * refusals->count;
     size_t wait_ms = backoff_next_ms(&refusal->backoff, backoff_random());
     wait_ms = wait_ms > share_ms ? wait_ms : share_ms;
@@ -117,7 +117,7 @@ void refusal_end(struct refusals *refusals, struct owner *owner)
 {
     refusals->in_a_row = 0;
     if (owner->refusal) {
-        forget(owner->refusal);
+        refusal_forget(owner->refusal);
     }
 }
 

@@ -20,7 +20,7 @@ struct reverse_keys {
     struct key_table locks; /* struct reverse_lock */
 };
 
-static struct slice key_of(const void *thing)
+static struct slice reverse_keys_key_of(const void *thing)
 {
     const struct reverse_key *key = thing;
     return slice_of(key->key, key->len);
@@ -35,7 +35,7 @@ static struct slice key_of_lock(const void *thing)
 struct reverse_keys *reverse_keys_new(void)
 {
     struct reverse_keys *keys = xcalloc(1, sizeof(*keys));
-    key_table_init(&keys->table, key_of);
+    key_table_init(&keys->table, reverse_keys_key_of);
     key_table_init(&keys->locks, key_of_lock);
     return keys;
 }
@@ -64,25 +64,25 @@ const struct reverse_key *reverse_keys_find(const struct reverse_keys *keys, str
     return key_table_find(&keys->table, key);
 }
 
-static struct reverse_key *new_key(struct slice key, struct slice claimant)
+static struct reverse_key *new_key(struct slice key, struct slice owner_object)
 {
-    struct reverse_key *made = xmalloc(sizeof(*made) + key.len + claimant.len);
+    struct reverse_key *made = xmalloc(sizeof(*made) + key.len + owner_object.len);
     made->len = (uint32_t)key.len;
-    made->claimant_len = (uint32_t)claimant.len;
+    made->owner_object_len = (uint32_t)owner_object.len;
     memcpy(made->key, key.ptr, key.len);
-    if (claimant.len) {
-        memcpy(made->key + key.len, claimant.ptr, claimant.len);
+    if (owner_object.len) {
+        memcpy(made->key + key.len, owner_object.ptr, owner_object.len);
     }
     return made;
 }
 
 bool reverse_keys_put(struct reverse_keys *keys, struct slice key, const struct actual_value *value,
-                      struct slice claimant)
+                      struct slice owner_object)
 {
     struct reverse_key *there = key_table_find(&keys->table, key);
     bool has_changed = !there || there->value.hash != value->hash;
-    if (!there || !slice_equal(reverse_key_claimant(there), claimant)) {
-        there = new_key(key, claimant);
+    if (!there || !slice_equal(reverse_key_owner_object(there), owner_object)) {
+        there = new_key(key, owner_object);
         free(key_table_put(&keys->table, there));
     }
     there->value = *value;
@@ -105,8 +105,8 @@ void reverse_keys_sweep(struct reverse_keys *keys, uint32_t generation, reverse_
         if (key->value.generation == generation) {
             at++;
         } else {
-            (void)key_table_take(&keys->table, key_of(key));
-            fn(data, key_of(key));
+            (void)key_table_take(&keys->table, reverse_keys_key_of(key));
+            fn(data, reverse_keys_key_of(key));
             free(key);
         }
         key = key_table_next(&keys->table, &at);
@@ -119,7 +119,7 @@ void reverse_keys_each_own(const struct reverse_keys *keys, reverse_key_fn fn, v
     for (const struct reverse_key *key = key_table_next(&keys->table, &at); key;
          at++, key = key_table_next(&keys->table, &at)) {
         if (key->value.is_ours) {
-            fn(data, key_of(key));
+            fn(data, reverse_keys_key_of(key));
         }
     }
 }

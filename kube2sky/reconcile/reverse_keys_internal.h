@@ -18,14 +18,14 @@ struct reverse_keys;
 struct reverse_key {
     struct actual_value value; /* is_ours: ownership_has */
     uint32_t len;
-    uint32_t claimant_len;
+    uint32_t owner_object_len;
     char key[]; /* "/skydns/arpa/in-addr/10/0/0/1", then the claimant's id */
 };
 
-/* The Service it names (ownership_claimant), perhaps empty. */
-static inline struct slice reverse_key_claimant(const struct reverse_key *key)
+/* The Service it names (ownership_owner_object), perhaps empty. */
+static inline struct slice reverse_key_owner_object(const struct reverse_key *key)
 {
-    return slice_of(key->key + key->len, key->claimant_len);
+    return slice_of(key->key + key->len, key->owner_object_len);
 }
 
 struct reverse_keys *reverse_keys_new(void);
@@ -36,7 +36,7 @@ const struct reverse_key *reverse_keys_find(const struct reverse_keys *keys, str
 
 /* True if the key is new or its value changed. */
 bool reverse_keys_put(struct reverse_keys *keys, struct slice key, const struct actual_value *value,
-                      struct slice claimant);
+                      struct slice owner_object);
 
 /* True if it existed. */
 bool reverse_keys_delete(struct reverse_keys *keys, struct slice key);

@@ -44,7 +44,7 @@ struct serial_key {
 
 /* ---- What etcd says ---- */
 
-static void fail(struct serial_key *k, const struct err *err)
+static void serial_key_fail(struct serial_key *k, const struct err *err)
 {
     if (err_is_denial(err->code)) {
         log_warn("the base of zones' serials cannot be read or written; they may go back with "
@@ -58,7 +58,7 @@ static void fail(struct serial_key *k, const struct err *err)
     ev_timer_start(k->config.loop, &k->retry);
 }
 
-static bool parse(struct slice value, uint32_t *ret)
+static bool serial_key_parse(struct slice value, uint32_t *ret)
 {
     uint64_t number = 0;
     for (size_t i = 0; i < value.len; i++) {
@@ -71,27 +71,29 @@ static bool parse(struct slice value, uint32_t *ret)
     return value.len > 0 && number <= UINT32_MAX;
 }
 
-static void on_read(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void serial_key_on_read(void *data, const struct etcd_range_reply *reply,
+                               const struct err *err)
 {
     struct serial_key *k = data;
     k->call = NULL;
     if (err) {
-        fail(k, err);
+        serial_key_fail(k, err);
         return;
     }
     backoff_reset(&k->backoff);
     k->mod_revision = reply->count ? reply->kvs[0].mod_revision : 0;
-    k->has_base = reply->count && parse(reply->kvs[0].value, &k->base);
+    k->has_base = reply->count && serial_key_parse(reply->kvs[0].value, &k->base);
     k->state = READ;
 }
 
 /* Another writer was first, or the lead is lost: what there is now is read. */
-static void on_written(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+static void serial_key_on_written(void *data, const struct etcd_txn_reply *reply,
+                                  const struct err *err)
 {
     struct serial_key *k = data;
     k->call = NULL;
     if (err) {
-        fail(k, err);
+        serial_key_fail(k, err);
         return;
     }
     k->state = reply->succeeded ? SETTLED : DUE;
@@ -107,10 +109,10 @@ static void on_written(void *data, const struct etcd_txn_reply *reply, const str
 
 /* ---- What to do ---- */
 
-static void read_key(struct serial_key *k)
+static void serial_key_read_key(struct serial_key *k)
 {
     const struct etcd_range range = {.key = slice_str(k->key)};
-    k->call = etcd_range(k->config.etcd, &range, on_read, k);
+    k->call = etcd_range(k->config.etcd, &range, serial_key_on_read, k);
 }
 
 /* In the store that was found complete, or not at all: readers trust a store because of it. */
@@ -130,7 +132,7 @@ static void write_key(struct serial_key *k, struct etcd_mirror *mirror, uint32_t
     const struct etcd_txn txn = {
         .compares = compares, .compare_count = condition ? 2 : 1, .ops = &put, .op_count = 1};
     k->wanted = base;
-    k->call = etcd_mirror_txn(mirror, &txn, on_written, k);
+    k->call = etcd_mirror_txn(mirror, &txn, serial_key_on_written, k);
 }
 
 /* What readers can have given in this store and those before. False: nothing is known. */
@@ -163,7 +165,7 @@ bool serial_key_turn(struct serial_key *k, struct etcd_mirror *mirror,
     }
     note_leader(k, condition);
     if (k->state == DUE) {
-        read_key(k);
+        serial_key_read_key(k);
     } else if (k->state == READ) {
         bool is_any = find_reached(k, revision, &reached);
         write_key(k, mirror, serial_base_next(clock_wall_s(), revision, is_any ? &reached : NULL),
@@ -198,7 +200,8 @@ bool serial_key_is_busy(const struct serial_key *k)
 
 /* ---- Life ---- */
 
-static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer UNUSED, int revents UNUSED)
+static void serial_key_on_retry(struct ev_loop *loop UNUSED, ev_timer *timer UNUSED,
+                                int revents UNUSED)
 {
     /* the turn that follows goes on */
 }
@@ -208,7 +211,7 @@ struct serial_key *serial_key_new(const struct serial_key_config *config)
     struct serial_key *k = xcalloc(1, sizeof(*k));
     k->config = *config;
     k->key = etcd_writer_key(slice_str(config->domain), "serial");
-    ev_timer_init(&k->retry, on_retry, 0., 0.);
+    ev_timer_init(&k->retry, serial_key_on_retry, 0., 0.);
     backoff_init(&k->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     buf_init(&k->leadership, LEADERSHIP_MAX);
     return k;

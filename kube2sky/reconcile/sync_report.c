@@ -6,13 +6,13 @@
 
 enum { BETWEEN_LINES_MS = 1000 };
 
-static bool has_news(const struct sync_report *report)
+static bool sync_report_has_news(const struct sync_report *report)
 {
     return !report->has_synced || report->told_written != report->keys_written ||
            report->told_deleted != report->keys_deleted;
 }
 
-static void tell(struct sync_report *report)
+static void reconcile_sync_report(struct sync_report *report)
 {
     log_info("in sync",
              LOG_INT("keys_written", (int64_t)(report->keys_written - report->told_written)),
@@ -24,25 +24,25 @@ static void tell(struct sync_report *report)
     report->has_synced = true;
 }
 
-static void on_due(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+static void sync_report_on_due(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct sync_report *report = timer->data;
-    if (report->is_in_sync && has_news(report)) {
-        tell(report);
+    if (report->is_in_sync && sync_report_has_news(report)) {
+        reconcile_sync_report(report);
     }
 }
 
 void sync_report_init(struct sync_report *report, struct ev_loop *loop)
 {
     *report = (struct sync_report){.loop = loop};
-    ev_timer_init(&report->timer, on_due, 0.0, 0.0);
+    ev_timer_init(&report->timer, sync_report_on_due, 0.0, 0.0);
     report->timer.data = report;
 }
 
 void sync_report_fini(struct sync_report *report)
 {
-    if (ev_is_active(&report->timer) && report->is_in_sync && has_news(report)) {
-        tell(report);
+    if (ev_is_active(&report->timer) && report->is_in_sync && sync_report_has_news(report)) {
+        reconcile_sync_report(report);
     }
     ev_timer_stop(report->loop, &report->timer);
 }
@@ -50,12 +50,12 @@ void sync_report_fini(struct sync_report *report)
 void sync_report_update(struct sync_report *report, bool is_in_sync)
 {
     report->is_in_sync = is_in_sync;
-    if (!is_in_sync || !has_news(report) || ev_is_active(&report->timer)) {
+    if (!is_in_sync || !sync_report_has_news(report) || ev_is_active(&report->timer)) {
         return;
     }
     int64_t wait_ms = report->told_ms + BETWEEN_LINES_MS - clock_monotonic_ms();
     if (!report->has_synced || wait_ms <= 0) {
-        tell(report);
+        reconcile_sync_report(report);
         return;
     }
     ev_timer_set(&report->timer, (double)wait_ms / 1000.0, 0.0);

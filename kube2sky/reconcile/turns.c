@@ -7,7 +7,7 @@ static bool is_in_rounds(const struct turn *turn)
     return turn->list == TURN_NEW || turn->list == TURN_OLD;
 }
 
-static void unlist(struct turns *turns, struct turn *turn)
+static void turns_unlist(struct turns *turns, struct turn *turn)
 {
     enum turn_list list = turn->list;
     if (list == TURN_UNLISTED) {
@@ -22,9 +22,9 @@ static void unlist(struct turns *turns, struct turn *turn)
 }
 
 /* At the end of the list. */
-static void move(struct turns *turns, struct turn *turn, enum turn_list list)
+static void turns_move(struct turns *turns, struct turn *turn, enum turn_list list)
 {
-    unlist(turns, turn);
+    turns_unlist(turns, turn);
     if (list == TURN_UNLISTED) {
         return;
     }
@@ -45,9 +45,9 @@ void turns_set_work(struct turns *turns, struct turn *turn, bool has_work)
     }
     turn->has_work = has_work;
     if (turn->in_flight) {
-        move(turns, turn, has_work ? TURN_FURTHER : TURN_UNLISTED);
+        turns_move(turns, turn, has_work ? TURN_FURTHER : TURN_UNLISTED);
     } else if (turn->list == TURN_UNLISTED) {
-        move(turns, turn, turn->is_cooling ? TURN_OLD : TURN_NEW);
+        turns_move(turns, turn, turn->is_cooling ? TURN_OLD : TURN_NEW);
     }
 }
 
@@ -56,7 +56,7 @@ void turns_begin(struct turns *turns, struct turn *turn)
     turn->in_flight++;
     turn->is_cooling = true;
     if (turn->list != TURN_FURTHER) {
-        move(turns, turn, turn->has_work ? TURN_FURTHER : TURN_UNLISTED);
+        turns_move(turns, turn, turn->has_work ? TURN_FURTHER : TURN_UNLISTED);
     }
 }
 
@@ -65,20 +65,20 @@ void turns_end(struct turns *turns, struct turn *turn)
     assert(turn->in_flight > 0);
     turn->in_flight--;
     if (turn->in_flight == 0) {
-        move(turns, turn, TURN_OLD);
+        turns_move(turns, turn, TURN_OLD);
     }
 }
 
 /* Its turn has come, and it is not served: a round is over for it. */
-static void end_round(struct turns *turns, struct turn *turn)
+static void turns_end_round(struct turns *turns, struct turn *turn)
 {
     if (!turns_has_credit(turns, turn)) {
         turn->debt -= turns->quantum;
-        move(turns, turn, TURN_OLD);
+        turns_move(turns, turn, TURN_OLD);
     } else {
         turn->debt = 0;
         turn->is_cooling = false;
-        move(turns, turn, TURN_UNLISTED);
+        turns_move(turns, turn, TURN_UNLISTED);
     }
 }
 
@@ -88,7 +88,7 @@ struct turn *turns_next(struct turns *turns)
     while (turns->ready_count > 0 && !turn) {
         turn = turns->first[TURN_NEW] ? turns->first[TURN_NEW] : turns->first[TURN_OLD];
         if (!turn->has_work || !turns_has_credit(turns, turn)) {
-            end_round(turns, turn);
+            turns_end_round(turns, turn);
             turn = NULL;
         }
     }
@@ -99,7 +99,7 @@ struct turn *turns_next_further(struct turns *turns)
 {
     struct turn *turn = turns->first[TURN_FURTHER];
     if (turn) {
-        move(turns, turn, TURN_FURTHER);
+        turns_move(turns, turn, TURN_FURTHER);
     }
     return turn;
 }
@@ -107,5 +107,5 @@ struct turn *turns_next_further(struct turns *turns)
 void turns_remove(struct turns *turns, struct turn *turn)
 {
     assert(turn->in_flight == 0);
-    unlist(turns, turn);
+    turns_unlist(turns, turn);
 }

@@ -24,7 +24,7 @@ struct picking {
 };
 
 /* Of the same family. Without calls of memcmp, which would be a tenth of a pick. */
-static bool is_same(const struct store_record *a, const struct store_record *b)
+static bool address_pick_is_same(const struct store_record *a, const struct store_record *b)
 {
     return a->host_len == 4 ? memcmp(a->bytes, b->bytes, 4) == 0
                             : memcmp(a->bytes, b->bytes, 16) == 0;
@@ -43,7 +43,7 @@ static bool pick_one(void *data, const struct store_record *record)
     pick->ttl_s = ttl_s < pick->ttl_s ? ttl_s : pick->ttl_s;
     size_t at = seeded_hash(slice_of(record->bytes, record->host_len)) & p->slot_mask;
     for (; pick->slots[at]; at = (at + 1) & p->slot_mask) {
-        if (is_same(pick->records[pick->slots[at] - 1], record)) {
+        if (address_pick_is_same(pick->records[pick->slots[at] - 1], record)) {
             return true;
         }
     }

@@ -57,9 +57,9 @@ struct answer_plan *answer_start_plan(struct answer *answer)
     return plan;
 }
 
-const struct foreign_zone *answer_get_foreign_zone(const struct answer *answer)
+const struct forward_zone *answer_get_external_zone(const struct answer *answer)
 {
-    return answer->foreign;
+    return answer->external;
 }
 
 const struct dname *answer_get_ipv4_reverse(const struct answer *answer)
@@ -119,7 +119,7 @@ void answer_unknown(struct answer *a)
 }
 
 /* NOERROR without data, or NXDOMAIN: RFC 2308. */
-static void deny(struct answer *a, enum dns_rcode rcode)
+static void answer_set_negative(struct answer *a, enum dns_rcode rcode)
 {
     if (a->is_incomplete) {
         answer_not_ready(a);
@@ -132,12 +132,12 @@ static void deny(struct answer *a, enum dns_rcode rcode)
 
 void answer_no_data(struct answer *a)
 {
-    deny(a, DNS_RCODE_NOERROR);
+    answer_set_negative(a, DNS_RCODE_NOERROR);
 }
 
 void answer_denied(struct answer *a)
 {
-    deny(a, DNS_RCODE_NXDOMAIN);
+    answer_set_negative(a, DNS_RCODE_NXDOMAIN);
 }
 
 bool answer_is_apex(const struct answer *a)
@@ -162,7 +162,7 @@ static bool always_exists(const struct answer *a)
 
 void answer_no_name(struct answer *a)
 {
-    deny(a, always_exists(a) ? DNS_RCODE_NOERROR : DNS_RCODE_NXDOMAIN);
+    answer_set_negative(a, always_exists(a) ? DNS_RCODE_NOERROR : DNS_RCODE_NXDOMAIN);
 }
 
 /* ---- Dispatch ---- */
@@ -212,15 +212,15 @@ void answer_start_denial(struct answer *answer, const struct engine_zone *zone,
     (void)answer_start_plan(answer);
     answer_set_zone(answer, zone);
     answer->in.now_s = now_s;
-    deny(answer, rcode);
+    answer_set_negative(answer, rcode);
 }
 
-static void start(struct answer *a, const struct answer_input *input)
+static void answer_start(struct answer *a, const struct answer_input *input)
 {
     a->in = *input;
     a->follow.view = view_of(a->config, input->store, &input->client, &a->trail);
     take_name(a, &input->question->name);
-    a->foreign = NULL;
+    a->external = NULL;
     a->ipv4_reverse.len = 0;
     a->rule = ANSWER_BY_SOURCE;
     (void)answer_start_plan(a);
@@ -228,7 +228,7 @@ static void start(struct answer *a, const struct answer_input *input)
 
 /* In SkyDNS's order. Before the first sync, names of ours are SERVFAIL: an NXDOMAIN would stay in
  * the clients' caches. A reverse name may be ours, too. */
-static void dispatch(struct answer *a)
+static void answer_dispatch(struct answer *a)
 {
     if (answer_meta(a)) {
         return;
@@ -240,7 +240,7 @@ static void dispatch(struct answer *a)
     } else if (reverse_zone_is_reverse(&a->name) && answer_reverse(a)) {
         return;
     } else if (!a->zone) {
-        answer_foreign(a);
+        answer_external(a);
     } else if (!a->follow.view.store) {
         answer_not_ready(a);
     } else {
@@ -274,11 +274,11 @@ static void begin_follow(struct follow *follow, const struct answer_input *input
                          struct engine_deferral *ret_deferral)
 {
     follow->externals = input->externals;
-    follow->kept_access = input->kept;
+    follow->cache_access = input->cached;
     follow->query = input->query;
     follow->reply_limit = input->reply_limit;
     follow->random = input->random;
-    follow->may_walk = input->may_walk;
+    follow->may_scan = input->may_scan;
     follow->may_cut = input->may_cut;
     follow->may_ask = input->question->recursion_desired;
     follow->is_from_stub = input->question->is_from_stub;
@@ -286,7 +286,7 @@ static void begin_follow(struct follow *follow, const struct answer_input *input
     follow->may_map = synthesis_may_map(follow->config, input->question);
     follow->deferral = ret_deferral;
     follow_start(follow);
-    if (input->may_walk) {
+    if (input->may_scan) {
         lookup_be_walker(follow->lookup, input->is_late, input->is_late_data);
     }
 }
@@ -294,16 +294,16 @@ static void begin_follow(struct follow *follow, const struct answer_input *input
 enum engine_verdict answer_build(struct answer *answer, const struct answer_input *input,
                                  struct engine_deferral *ret_deferral)
 {
-    start(answer, input);
+    answer_start(answer, input);
     begin_follow(&answer->follow, input, ret_deferral);
-    dispatch(answer);
+    answer_dispatch(answer);
     if (lookup_is_late(answer->follow.lookup)) {
         answer_late(answer);
     }
     if (answer->follow.is_some && !answer_cut(answer)) {
-        (void)follow_defer_walk(&answer->follow); /* some are only taken by those who may not */
+        (void)follow_defer_scan(&answer->follow); /* some are only taken by those who may not */
     }
-    if (input->kept && !follow_is_walk_deferred(&answer->follow)) {
+    if (input->cached && !follow_is_scan_deferred(&answer->follow)) {
         follow_end(&answer->follow);
     }
     if (answer->follow.is_deferred) {

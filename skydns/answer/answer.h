@@ -15,8 +15,8 @@
 #include "skydns/wire/query.h"
 #include "skydns/wire/question.h"
 
-struct foreign_zone;
-struct kept_access;
+struct forward_zone;
+struct cache_access;
 
 /* The types of a name that are not among RR_TYPES (rr_types.h): of its records' `rr`. */
 enum { ANSWER_OTHER_TYPES_MAX = 32 };
@@ -39,11 +39,11 @@ struct answer_input {
     uint32_t random;
     size_t reply_limit; /* bytes: no more records are collected than could fit */
     bool may_cut;       /* over UDP: a client asks again over TCP, and gets what fits there */
-    bool may_walk;
+    bool may_scan;
     bool (*is_late)(void *data);
     void *is_late_data;
     bool is_brief;
-    struct kept_access *kept;          /* what is kept of other domains (kept_access.h); NULL: none
+    struct cache_access *cached;       /* what is kept of other domains (cache_access.h); NULL: none
                                         * of it is used, and targets there are asked about */
     const struct engine_query *query;  /* with `kept`: the client's query */
     struct answer_other_types *others; /* NULL, or what lists them, of a question for
@@ -96,6 +96,6 @@ enum answer_rule answer_get_rule(const struct answer *answer);
 
 /* After ENGINE_DEFER for FORWARD: the zone whose nameservers are to be asked; NULL: the
  * configuration has no table of them. Borrowed from the configuration. */
-const struct foreign_zone *answer_get_foreign_zone(const struct answer *answer);
+const struct forward_zone *answer_get_external_zone(const struct answer *answer);
 
 #endif

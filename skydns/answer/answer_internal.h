@@ -6,7 +6,7 @@
  *     answer_kube.c     what -schema=kubernetes answers differently, and
  *                       a-b-c-d.<namespace>.pod.<domain> without records
  *     answer_reverse.c  PTR, and the networks that are ours (reverse_zone.h)
- *     answer_foreign.c  other domains: hosts files, stub zones, the general nameservers
+ *     answer_external.c  other domains: hosts files, stub zones, the general nameservers
  *     answer_override.c aliases and overrides of other domains' names
  *     answer_meta.c     class CHAOS, ANY, and what is no question about records */
 #ifndef SKYDNS_ANSWER_ANSWER_INTERNAL_H
@@ -25,12 +25,12 @@ struct answer {
 
     /* Of the answer being made. */
     struct answer_input in;
-    struct slice owner;                 /* the question's name as typed, or an alias's target */
-    struct dname asked;                 /* the question's name in lower case */
-    struct dname name;                  /* the same, or what it stands for */
-    const struct engine_zone *zone;     /* that the name is in, or NULL */
-    const struct foreign_zone *stub;    /* that the name asked for is in instead, or NULL */
-    const struct foreign_zone *foreign; /* whose nameservers are to be asked */
+    struct slice owner;                  /* the question's name as typed, or an alias's target */
+    struct dname asked;                  /* the question's name in lower case */
+    struct dname name;                   /* the same, or what it stands for */
+    const struct engine_zone *zone;      /* that the name is in, or NULL */
+    const struct forward_zone *stub;     /* that the name asked for is in instead, or NULL */
+    const struct forward_zone *external; /* whose nameservers are to be asked */
     enum answer_rule rule;
     struct dname ipv4_reverse; /* what the reverse name of an address of DNS64 stands for; or len 0
                                 */
@@ -97,7 +97,7 @@ bool answer_pod(struct answer *a);
 bool answer_reverse(struct answer *a);
 
 /* A name outside our domains, or in a stub zone. */
-void answer_foreign(struct answer *a);
+void answer_external(struct answer *a);
 /* Its alias of the settings; its override. OVERRIDE_OTHER_TYPE: the name is one, but what is asked
  * for is its upstream's, if there `is_asked` one. */
 enum override_outcome { OVERRIDE_NONE, OVERRIDE_ANSWERED, OVERRIDE_OTHER_TYPE };

@@ -137,7 +137,7 @@ static bool add_alias_texts(struct answer *a, const struct store_record *alias)
     } else if (alias->lens[RECORD_TEXT] > 0) {
         answer_add(a, rrsynth_txt(a->config, alias, a->owner));
     }
-    return a->plan.answers.count > before || follow_is_walk_deferred(&a->follow);
+    return a->plan.answers.count > before || follow_is_scan_deferred(&a->follow);
 }
 
 bool answer_alias(struct answer *a)
@@ -197,7 +197,7 @@ bool answer_kube(struct answer *a)
 /* ---- -pods=insecure and -pods=disabled: a-b-c-d.<namespace>.pod.<domain>, without records ---- */
 
 /* 10-0-0-1, or fd00--1: the dashes are dots when that makes an IPv4 address, else colons. */
-static bool parse_label(struct slice label, struct ip *ret_ip)
+static bool answer_kube_parse_label(struct slice label, struct ip *ret_ip)
 {
     static const char separators[] = {'.', ':'};
     char text[INET6_ADDRSTRLEN];
@@ -236,7 +236,7 @@ bool answer_pod(struct answer *a)
     unsigned labels = dname_label_count(&a->name) - a->zone->labels - 1;
     if (a->config->settings.pods == ENGINE_PODS_DISABLED || labels > 2) {
         answer_denied(a);
-    } else if (labels == 2 && !parse_label(dname_label(&a->name, 0), &a->pod)) {
+    } else if (labels == 2 && !answer_kube_parse_label(dname_label(&a->name, 0), &a->pod)) {
         answer_denied(a);
     } else if (labels == 2) {
         add_pod(a);

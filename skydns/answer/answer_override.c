@@ -167,7 +167,7 @@ static void answer_apex_address(struct answer *a)
     case LOOKUP_ABSENT:
         return;
     case LOOKUP_LIMIT:
-        if (!follow_defer_walk(f)) {
+        if (!follow_defer_scan(f)) {
             answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_OTHER);
         }
         return;

@@ -10,7 +10,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/reverse_zone.h"
 
-static bool has_record(const struct answer *a, struct view_node *ret_at)
+static bool answer_reverse_has_record(const struct answer *a, struct view_node *ret_at)
 {
     const struct view *view = &a->follow.view;
     return view_has_record(view, lookup_find_literal(view, &a->name, ret_at) ? ret_at : NULL);
@@ -22,11 +22,11 @@ static bool has_rrs(const struct answer *a)
 }
 
 /* PTR, and what the record's `rr` has. */
-static bool add_records(struct answer *a)
+static bool answer_reverse_add_records(struct answer *a)
 {
     struct view_node at;
     const uint16_t type = a->in.question->type;
-    if ((type != DNS_TYPE_PTR && !has_rrs(a)) || !has_record(a, &at)) {
+    if ((type != DNS_TYPE_PTR && !has_rrs(a)) || !answer_reverse_has_record(a, &at)) {
         return false;
     }
     const struct store_record *record = view_record(&a->follow.view, &at);
@@ -66,10 +66,10 @@ static bool exists_in_zone(struct answer *a, const struct reversed *r)
     case LOOKUP_FOUND:
         return true;
     case LOOKUP_ABSENT:
-        (void)has_record(a, &at); /* takes as long as what was found hidden */
+        (void)answer_reverse_has_record(a, &at); /* takes as long as what was found hidden */
         break;
     case LOOKUP_LIMIT:
-        (void)follow_defer_walk(f); /* else it is too much below an address: as absent */
+        (void)follow_defer_scan(f); /* else it is too much below an address: as absent */
         break;
     }
     return engine_config_is_above_stub(a->config, &a->name);
@@ -91,7 +91,7 @@ static void answer_zone(struct answer *a, const struct reversed *r, unsigned ape
         slice_of(a->name.wire + reversed_zone_at(r, apex), a->name.len - reversed_zone_at(r, apex));
     if (!a->follow.view.store) {
         answer_not_ready(a);
-    } else if (add_records(a)) {
+    } else if (answer_reverse_add_records(a)) {
         return;
     } else if (first == 0 && a->in.question->type == DNS_TYPE_SOA) {
         answer_own_soa(a);
@@ -107,7 +107,7 @@ static void answer_zone(struct answer *a, const struct reversed *r, unsigned ape
 }
 
 /* The longest zone counts, ours or a stub zone. */
-static bool is_ours(const struct answer *a, const struct reversed *r, int apex)
+static bool answer_reverse_is_ours(const struct answer *a, const struct reversed *r, int apex)
 {
     return apex >= 0 &&
            (!a->stub || a->stub->name.len <= a->name.len - reversed_zone_at(r, (unsigned)apex));
@@ -119,7 +119,7 @@ bool answer_reverse(struct answer *a)
     size_t index;
     reversed_read(&a->name, &r);
     int apex = reversed_find_zone(a->config, &r, &index);
-    if (is_ours(a, &r, apex)) {
+    if (answer_reverse_is_ours(a, &r, apex)) {
         a->serial = a->config->reverse_serials[index];
         answer_zone(a, &r, (unsigned)apex);
         return true;
@@ -129,7 +129,7 @@ bool answer_reverse(struct answer *a)
             answer_not_ready(a);
             return true;
         }
-        if (add_records(a)) {
+        if (answer_reverse_add_records(a)) {
             return true;
         }
     }

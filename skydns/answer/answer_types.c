@@ -12,7 +12,7 @@ static bool may_take_some(struct answer *a, const struct dname *name)
 {
     struct follow *f = &a->follow;
     const struct store_node *node = lookup_listed(&f->view, name, f->rule);
-    if (!a->in.may_cut || f->may_walk || !node || store_node_tally(node).groups > 0) {
+    if (!a->in.may_cut || f->may_scan || !node || store_node_tally(node).groups > 0) {
         return false;
     }
     f->is_some = true;
@@ -32,12 +32,12 @@ static bool take_found(struct answer *a, enum lookup_result result)
         answer_no_name(a);
         return false;
     case LOOKUP_LIMIT:
-        if (!follow_defer_walk(f)) {
+        if (!follow_defer_scan(f)) {
             answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_OTHER);
         }
         return false;
     }
-    if (f->may_walk) {
+    if (f->may_scan) {
         lookup_allow(f->lookup, FOLLOW_VISITS_MAX);
     }
     return true;
@@ -87,8 +87,8 @@ static bool find_records(struct answer *a, const struct dname *name, enum rr_typ
     return take_found(a, result);
 }
 
-static const struct store_record *nth(const struct answer *a, const struct lookup_span *span,
-                                      size_t i)
+static const struct store_record *answer_types_nth(const struct answer *a,
+                                                   const struct lookup_span *span, size_t i)
 {
     return lookup_record(a->follow.lookup, span, i);
 }
@@ -98,7 +98,7 @@ static bool may_add(struct answer *a)
 {
     struct rr_list *answers = &a->plan.answers;
     answers->is_cut = answers->is_cut || answers->least_bytes > a->in.reply_limit;
-    return !answers->is_cut && !follow_is_walk_deferred(&a->follow);
+    return !answers->is_cut && !follow_is_scan_deferred(&a->follow);
 }
 
 /* Bytes that the record takes in a message as this type, at least. */
@@ -123,7 +123,7 @@ static size_t begin_records(struct answer *a, const struct lookup_span *span, en
 {
     size_t bytes = 0;
     for (size_t i = 0; !a->in.may_cut && i < span->count && bytes <= a->in.reply_limit; i++) {
-        bytes += least_size(nth(a, span, i), type);
+        bytes += least_size(answer_types_nth(a, span, i), type);
     }
     if (bytes <= a->in.reply_limit) {
         return 0;
@@ -134,7 +134,8 @@ static size_t begin_records(struct answer *a, const struct lookup_span *span, en
 }
 
 /* Adds the addresses of what an SRV, MX or NS record points to, or an IP host itself. */
-static void add_target(struct answer *a, const struct store_record *record, struct slice owner)
+static void answer_types_add_target(struct answer *a, const struct store_record *record,
+                                    struct slice owner)
 {
     if (a->follow.is_some) {
         return; /* they go first when an answer does not fit */
@@ -160,24 +161,24 @@ static void add_packed(struct answer *a, const struct store_record *record)
 static void add_services(struct answer *a, const struct lookup_span *span)
 {
     for (size_t i = 0; i < span->count; i++) {
-        const struct store_record *record = nth(a, span, i);
+        const struct store_record *record = answer_types_nth(a, span, i);
         if (rrsynth_has_target(record)) {
             weights_add(&a->weights, a->config, record);
         }
     }
     size_t first = begin_records(a, span, RR_SRV);
     for (size_t i = 0; i < span->count && may_add(a); i++) {
-        const struct store_record *record = nth(a, span, (first + i) % span->count);
+        const struct store_record *record = answer_types_nth(a, span, (first + i) % span->count);
         if (rrsynth_has_target(record)) {
             uint16_t weight = weights_share(&a->weights, a->config, record);
             struct rr rr = rrsynth_srv(a->config, record, a->owner, weight);
             rr_list_add(&a->plan.answers, &rr);
-            add_target(a, record, rr.data);
+            answer_types_add_target(a, record, rr.data);
         }
         add_packed(a, record);
     }
     for (size_t i = 0; i < span->count; i++) {
-        weights_forget(&a->weights, a->config, nth(a, span, i));
+        weights_forget(&a->weights, a->config, answer_types_nth(a, span, i));
     }
 }
 
@@ -209,11 +210,11 @@ static void answer_mx(struct answer *a)
     }
     size_t first = begin_records(a, &span, RR_MX);
     for (size_t i = 0; i < span.count && may_add(a); i++) {
-        const struct store_record *record = nth(a, &span, (first + i) % span.count);
+        const struct store_record *record = answer_types_nth(a, &span, (first + i) % span.count);
         if (record->mail && rrsynth_has_target(record)) {
             struct rr rr = rrsynth_mx(a->config, record, a->owner);
             rr_list_add(&a->plan.answers, &rr);
-            add_target(a, record, store_record_name_wire(record));
+            answer_types_add_target(a, record, store_record_name_wire(record));
         }
         add_packed(a, record);
     }
@@ -311,7 +312,7 @@ void answer_nothing(struct answer *a)
 static bool all_hosts_are_addresses(const struct answer *a, const struct lookup_span *span)
 {
     for (size_t i = 0; i < span->count; i++) {
-        if (nth(a, span, i)->host != STORE_HOST_IP) {
+        if (answer_types_nth(a, span, i)->host != STORE_HOST_IP) {
             return false;
         }
     }
@@ -338,10 +339,10 @@ static void answer_ns(struct answer *a)
         return;
     }
     for (size_t i = 0; i < span.count; i++) {
-        const struct store_record *record = nth(a, &span, i);
+        const struct store_record *record = answer_types_nth(a, &span, i);
         struct rr rr = rrsynth_ns(a->config, record, a->owner);
         rr_list_add(&a->plan.answers, &rr);
-        add_target(a, record, rr.data);
+        answer_types_add_target(a, record, rr.data);
     }
 }
 
@@ -356,7 +357,7 @@ void answer_txt(struct answer *a)
     lookup_keep_group(a->follow.lookup, &span);
     size_t first = begin_records(a, &span, RR_TXT);
     for (size_t i = 0; i < span.count && may_add(a); i++) {
-        const struct store_record *record = nth(a, &span, (first + i) % span.count);
+        const struct store_record *record = answer_types_nth(a, &span, (first + i) % span.count);
         if (record->lens[RECORD_TEXT] > 0) {
             answer_add(a, rrsynth_txt(a->config, record, a->owner));
         }
@@ -411,9 +412,9 @@ static void answer_other(struct answer *a)
     lookup_keep_group(a->follow.lookup, &span);
     for (size_t i = 0; i < span.count && may_add(a); i++) {
         if (a->in.others) {
-            answer_list_others(a->in.others, nth(a, &span, i));
+            answer_list_others(a->in.others, answer_types_nth(a, &span, i));
         } else {
-            add_packed(a, nth(a, &span, i));
+            add_packed(a, answer_types_nth(a, &span, i));
         }
     }
 }

@@ -151,7 +151,7 @@ static struct dname ipv4_reverse_name(const uint8_t ipv4[IPV4_BYTES])
 }
 
 bool synthesis_reverse(const struct engine_config *config, const struct dname *name,
-                       const struct foreign_zone *zone, struct dname *ret_name)
+                       const struct forward_zone *zone, struct dname *ret_name)
 {
     const struct network *prefix = &config->settings.dns64.prefix;
     const size_t prefix_name_len = prefix->prefix_bits / 4 * 2u + reverse_zone_ip6_arpa.len;

@@ -1,8 +1,8 @@
 /* What settings change in upstreams' answers about IPv6: zones without AAAA (-no-aaaa), and DNS64
  * (RFC 6147), whose addresses lead to a NAT64 (RFC 6052). Says what an answer is worth and maps
- * addresses; follow.c and answer_foreign.c ask, and the resolver, which asks upstreams for the IPv4
- * addresses. The cache keeps what upstreams said. Names are external and lower-cased. Pure; any
- * thread. */
+ * addresses; follow.c and answer_external.c ask, and the resolver, which asks upstreams for the
+ * IPv4 addresses. The cache keeps what upstreams said. Names are external and lower-cased. Pure;
+ * any thread. */
 #ifndef SKYDNS_ANSWER_EXTERNAL_SYNTHESIS_H
 #define SKYDNS_ANSWER_EXTERNAL_SYNTHESIS_H
 
@@ -61,6 +61,6 @@ bool synthesis_maps_any(const struct dns64_settings *dns64, const struct externa
  * whose nameservers would be asked about the name, or NULL: a stub zone in the prefix has its own
  * names. False: it was not made here. */
 bool synthesis_reverse(const struct engine_config *config, const struct dname *name,
-                       const struct foreign_zone *zone, struct dname *ret_name) MUST_CHECK;
+                       const struct forward_zone *zone, struct dname *ret_name) MUST_CHECK;
 
 #endif

@@ -8,8 +8,8 @@
 #include "common/dns/dns.h"
 #include "skydns/answer/address_pick.h"
 #include "skydns/answer/answer_kube.h"
+#include "skydns/answer/cache_access.h"
 #include "skydns/answer/external_synthesis.h"
-#include "skydns/answer/kept_access.h"
 #include "skydns/answer/rrsynth_internal.h"
 #include "skydns/answer/special_names.h"
 #include "skydns/external/hosts_table.h"
@@ -23,20 +23,20 @@ enum { MAPPED_BYTES = 16, MAPPED_MAX = RR_LIST_MAX * MAPPED_BYTES };
 
 void follow_init(struct follow *follow)
 {
-    *follow = (struct follow){.lookup = lookup_new(ENGINE_WALK_MAX),
+    *follow = (struct follow){.lookup = lookup_new(ENGINE_SCAN_MAX),
                               .pick = xcalloc(1, sizeof(*follow->pick)),
-                              .kept = xcalloc(1, sizeof(*follow->kept))};
-    kept_targets_init(follow->kept);
+                              .cached = xcalloc(1, sizeof(*follow->cached))};
+    cached_targets_init(follow->cached);
     rr_list_init(&follow->targets);
     buf_init(&follow->mapped, MAPPED_MAX);
 }
 
 void follow_fini(struct follow *follow)
 {
-    lookup_free(follow->lookup);
+    skydns_lookup_free(follow->lookup);
     free(follow->pick);
-    kept_targets_fini(follow->kept);
-    free(follow->kept);
+    cached_targets_fini(follow->cached);
+    free(follow->cached);
     rr_list_fini(&follow->targets);
     buf_fini(&follow->mapped);
 }
@@ -53,10 +53,10 @@ void follow_start(struct follow *follow)
     follow->flat_ttl_s = UINT32_MAX;
     follow->unasked_count = 0;
     follow->missed = 0;
-    follow->added = follow->added_kept = 0;
-    follow->added_mapped = follow->added_kept_mapped = 0;
+    follow->added = follow->added_cached = 0;
+    follow->added_mapped = follow->added_cached_mapped = 0;
     buf_clear(&follow->mapped);
-    kept_targets_start(follow->kept);
+    cached_targets_start(follow->cached);
     follow->deferral->question_count = 0;
     follow->deferral->keeps_name = follow->deferral->needs_recursion = false;
     rr_list_clear(&follow->targets);
@@ -65,38 +65,38 @@ void follow_start(struct follow *follow)
 
 void follow_end(struct follow *follow)
 {
-    const struct kept_targets *kept = follow->kept;
+    const struct cached_targets *cached = follow->cached;
     if (!follow->is_deferred) {
-        kept_targets_count(kept, follow->kept_access);
+        cached_targets_count(cached, follow->cache_access);
     }
     for (unsigned i = 0; i < follow->missed; i++) {
-        kept_access_miss(follow->kept_access, follow->query);
+        cache_access_miss(follow->cache_access, follow->query);
     }
     if (follow->may_ask) {
-        kept_targets_refresh(kept, follow->deferral);
+        cached_targets_refresh(cached, follow->deferral);
     }
 }
 
 size_t follow_visits(const struct follow *follow)
 {
-    return follow->may_walk   ? LOOKUP_RECORDS_MAX
+    return follow->may_scan   ? LOOKUP_RECORDS_MAX
            : follow->is_brief ? ENGINE_BRIEF_MAX
-                              : ENGINE_WALK_MAX;
+                              : ENGINE_SCAN_MAX;
 }
 
-bool follow_defer_walk(struct follow *follow)
+bool follow_defer_scan(struct follow *follow)
 {
-    if (follow->may_walk) {
+    if (follow->may_scan) {
         return false;
     }
     follow->is_deferred = true;
-    follow->deferral->kind = ENGINE_DEFER_WALK;
+    follow->deferral->kind = ENGINE_DEFER_SCAN;
     return true;
 }
 
-bool follow_is_walk_deferred(const struct follow *follow)
+bool follow_is_scan_deferred(const struct follow *follow)
 {
-    return follow->is_deferred && follow->deferral->kind == ENGINE_DEFER_WALK;
+    return follow->is_deferred && follow->deferral->kind == ENGINE_DEFER_SCAN;
 }
 
 void follow_chain_show(struct follow_chain *chain)
@@ -291,19 +291,20 @@ static void use_external(struct follow *f, struct follow_chain *chain,
 }
 
 /* What an external name leads to is for those alone whose queries may be forwarded. */
-static bool may_use_kept(const struct follow *f)
+static bool may_use_cached(const struct follow *f)
 {
     return !f->is_flat || f->query->is_allowed ||
-           kept_access_allows(f->kept_access, f->query->client);
+           cache_access_allows(f->cache_access, f->query->client);
 }
 
 /* From the cache, if that may be used now. */
-static struct found_external find_kept(struct follow *f, const struct cache_key *key)
+static struct found_external find_cached(struct follow *f, const struct cache_key *key)
 {
-    struct found_external found = {.added = &f->added_kept, .mapped = &f->added_kept_mapped};
-    if (f->kept_access && f->config->cache && key->zone_serial > 0 && may_use_kept(f)) {
-        found.answer = kept_targets_find(f->kept, f->kept_access, f->query, key, f->reply_limit);
-        found.bit = found.answer ? UINT32_C(1) << (found.answer - f->kept->items) : 0;
+    struct found_external found = {.added = &f->added_cached, .mapped = &f->added_cached_mapped};
+    if (f->cache_access && f->config->cache && key->zone_serial > 0 && may_use_cached(f)) {
+        found.answer =
+            cached_targets_find(f->cached, f->cache_access, f->query, key, f->reply_limit);
+        found.bit = found.answer ? UINT32_C(1) << (found.answer - f->cached->items) : 0;
     }
     return found;
 }
@@ -327,7 +328,7 @@ static struct found_external find_external(struct follow *f, const struct follow
     if (asked || (f->may_ask && !list_question(f, key))) {
         return found;
     }
-    found = find_kept(f, key);
+    found = find_cached(f, key);
     if (!found.answer && !f->may_ask) {
         note_unasked_target(f, chain);
     } else if (!found.answer && !f->externals) {
@@ -397,7 +398,7 @@ static NOINLINE void follow_question_mapped(struct follow *f, struct follow_chai
     }
 }
 
-enum follow_mapped follow_mapped(struct follow *follow, const struct foreign_zone *zone,
+enum follow_mapped follow_mapped(struct follow *follow, const struct forward_zone *zone,
                                  const struct cache_key *key, struct slice name,
                                  struct rr_list *out)
 {
@@ -407,7 +408,7 @@ enum follow_mapped follow_mapped(struct follow *follow, const struct foreign_zon
                                        .type = DNS_TYPE_A,
                                        .qclass = DNS_CLASS_IN,
                                        .zone_serial = zone ? zone->serial : 0};
-    if (!find_asked(f, key) && !find_kept(f, key).answer) {
+    if (!find_asked(f, key) && !find_cached(f, key).answer) {
         return FOLLOW_AS_IS; /* upstream has to be asked for that first */
     }
     const struct found_external ipv6 = find_external(f, &chain, key);
@@ -459,7 +460,7 @@ bool follow_chain_hosts(struct follow *f, struct follow_chain *chain, const stru
 
 /* True: it is a special name, and no upstream counts. */
 static bool follow_special(struct follow_chain *chain, const struct dname *lower, struct slice name,
-                           const struct foreign_zone *zone)
+                           const struct forward_zone *zone)
 {
     const enum special_kind kind = special_name_find(lower, zone);
     if (kind == SPECIAL_LOCALHOST && chain->families & FOLLOW_A) {
@@ -488,7 +489,7 @@ static void follow_external(struct follow *f, struct follow_chain *chain, const 
         uint16_t type;
     } types[] = {{FOLLOW_A, DNS_TYPE_A}, {FOLLOW_AAAA, DNS_TYPE_AAAA}};
     const struct engine_config *config = f->config;
-    const struct foreign_zone *zone =
+    const struct forward_zone *zone =
         config->zones_of_others ? zone_table_find(config->zones_of_others, lower) : NULL;
     bool is_stub = zone && zone_is_stub(zone);
     const bool is_external = !engine_config_zone(config, lower);
@@ -560,8 +561,8 @@ bool follow_is_hidden(const struct view *view, const struct engine_zone *domain,
 /* ---- More addresses than are prepared ---- */
 
 /* Picks addresses of one family, at the cost of this answer's visits. False: too many visits. */
-static bool pick(struct follow *f, const struct store_node *node, const struct store_tally *tally,
-                 unsigned family_bytes)
+static bool follow_pick(struct follow *f, const struct store_node *node,
+                        const struct store_tally *tally, unsigned family_bytes)
 {
     size_t count = store_tally_of_family(tally, family_bytes);
     size_t enough = address_pick_enough(family_bytes, f->reply_limit);
@@ -588,7 +589,7 @@ static bool is_too_many(struct follow *f, const struct store_node *node,
 {
     return store_tally_of_family(tally, family_bytes) >=
                address_pick_enough(family_bytes, f->reply_limit) &&
-           pick(f, node, tally, family_bytes) && !f->pick->is_all;
+           follow_pick(f, node, tally, family_bytes) && !f->pick->is_all;
 }
 
 /* Of a target: the additional section has all of its addresses or none. */
@@ -614,7 +615,7 @@ static bool add_many(struct follow *f, struct follow_chain *chain, const struct 
     }
     if (!is_too_many(f, node, &tally, family_bytes) &&
         (tally.names > 0 || !f->config->settings.round_robin ||
-         !pick(f, node, &tally, family_bytes))) {
+         !follow_pick(f, node, &tally, family_bytes))) {
         return false;
     }
     for (size_t i = 0; i < f->pick->count; i++) {
@@ -636,8 +637,8 @@ bool follow_many(struct follow *follow, const struct store_node *node, struct sl
 
 static void follow_host(struct follow *f, struct follow_chain *chain,
                         const struct store_record *record, struct slice owner);
-static void add_addresses(struct follow *f, struct follow_chain *chain,
-                          const struct lookup_span *span, struct slice owner);
+static void follow_add_addresses(struct follow *f, struct follow_chain *chain,
+                                 const struct lookup_span *span, struct slice owner);
 
 /* Adds the addresses of a name inside or outside the domain. */
 void follow_chain_name(struct follow *f, struct follow_chain *chain, struct slice name)
@@ -669,13 +670,13 @@ void follow_chain_name(struct follow *f, struct follow_chain *chain, struct slic
     switch (lookup_find(f->lookup, &f->view, &lower, follow_rule(f->config, zone), &span)) {
     case LOOKUP_FOUND:
         lookup_keep_group(f->lookup, &span);
-        add_addresses(f, chain, &span, name);
+        follow_add_addresses(f, chain, &span, name);
         lookup_release(f->lookup, &span);
         break;
     case LOOKUP_ABSENT:
         break;
     case LOOKUP_LIMIT:
-        (void)follow_defer_walk(f); /* else this name gets no addresses */
+        (void)follow_defer_scan(f); /* else this name gets no addresses */
         break;
     }
 }
@@ -718,7 +719,7 @@ void follow_chain_link(struct follow *f, struct follow_chain *chain, const struc
     }
 }
 
-static bool is_wanted(const struct follow_chain *chain, const struct store_record *record)
+static bool follow_is_wanted(const struct follow_chain *chain, const struct store_record *record)
 {
     return record->host == STORE_HOST_IP &&
            (chain->families & (record->host_len == 4 ? FOLLOW_A : FOLLOW_AAAA)) != 0;
@@ -743,7 +744,7 @@ static void add_packed_addresses(struct follow *f, struct follow_chain *chain,
 void follow_chain_add_record(struct follow *f, struct follow_chain *chain,
                              const struct store_record *record, struct slice owner)
 {
-    if (is_wanted(chain, record)) {
+    if (follow_is_wanted(chain, record)) {
         struct rr rr = rrsynth_address(f->config, record, owner);
         add_found(chain, &rr);
     }
@@ -752,10 +753,10 @@ void follow_chain_add_record(struct follow *f, struct follow_chain *chain,
     }
 }
 
-static void add_addresses(struct follow *f, struct follow_chain *chain,
-                          const struct lookup_span *span, struct slice owner)
+static void follow_add_addresses(struct follow *f, struct follow_chain *chain,
+                                 const struct lookup_span *span, struct slice owner)
 {
-    for (size_t i = 0; i < span->count && !chain->out->is_cut && !follow_is_walk_deferred(f); i++) {
+    for (size_t i = 0; i < span->count && !chain->out->is_cut && !follow_is_scan_deferred(f); i++) {
         const struct store_record *record = lookup_record(f->lookup, span, i);
         if (record->host == STORE_HOST_NAME && !is_kubernetes(f) && !f->is_some) {
             follow_host(f, chain, record, owner);
@@ -769,7 +770,7 @@ void follow_records(struct follow *follow, const struct lookup_span *span, struc
                     enum follow_families families, struct rr_list *out)
 {
     struct follow_chain chain = {.out = out, .families = families, .start = owner};
-    add_addresses(follow, &chain, span, owner);
+    follow_add_addresses(follow, &chain, span, owner);
 }
 
 void follow_target(struct follow *follow, struct slice target, struct rr_list *out)

@@ -19,15 +19,15 @@
 
 struct address_pick;
 struct cache_key;
-struct kept_access;
-struct kept_targets;
+struct cache_access;
+struct cached_targets;
 struct override_match;
 
 enum follow_families { FOLLOW_NONE = 0, FOLLOW_A = 1, FOLLOW_AAAA = 2, FOLLOW_BOTH = 3 };
 
 /* How much following CNAMEs and targets may visit on a walker, in addition to the
  * records of the question's name: sixteen times the records a message holds. It bounds records that
- * point to many others, which point to many others. On a worker, both share ENGINE_WALK_MAX. */
+ * point to many others, which point to many others. On a worker, both share ENGINE_SCAN_MAX. */
 enum { FOLLOW_VISITS_MAX = 16 * RR_LIST_MAX };
 
 /* CNAMEs in one chain, as in SkyDNS. */
@@ -37,18 +37,18 @@ struct follow {
     const struct engine_config *config;
     struct lookup_rule rule; /* of the question's name: follow_rule */
     struct lookup *lookup;
-    struct rr_list targets;    /* names already followed: only owners are set */
-    struct address_pick *pick; /* scratch */
-    struct kept_targets *kept; /* targets that the cache has */
+    struct rr_list targets;        /* names already followed: only owners are set */
+    struct address_pick *pick;     /* scratch */
+    struct cached_targets *cached; /* targets that the cache has */
 
     /* Of the answer being made. */
     struct view view; /* of the records, as the client sees them */
     const struct external_answers *externals;
-    struct kept_access *kept_access;  /* NULL: the cache is not used, */
-    const struct engine_query *query; /* else the client's query */
+    struct cache_access *cache_access; /* NULL: the cache is not used, */
+    const struct engine_query *query;  /* else the client's query */
     size_t reply_limit;
     uint32_t random;
-    bool may_walk;
+    bool may_scan;
     bool may_ask;      /* RD is set: else upstreams are not asked, only the cache */
     bool may_cut;      /* over UDP */
     bool is_from_stub; /* another server of stub zones asks: it follows CNAMEs into those itself, or
@@ -66,10 +66,10 @@ struct follow {
     unsigned unasked_count; /* CNAMEs to the first external name that nobody was asked about, */
     struct rr unasked[FOLLOW_CHAIN_MAX]; /* and that are not in the answer yet */
     unsigned missed;                     /* questions to be asked, of those in the deferral */
-    uint32_t added;      /* externals, a bit for each, whose records are in the answer, */
-    uint32_t added_kept; /* and of those that the cache has; */
-    uint32_t added_mapped, added_kept_mapped; /* and the same of those mapped by DNS64 */
-    struct buf mapped;                        /* its addresses */
+    uint32_t added;        /* externals, a bit for each, whose records are in the answer, */
+    uint32_t added_cached; /* and of those that the cache has; */
+    uint32_t added_mapped, added_cached_mapped; /* and the same of those mapped by DNS64 */
+    struct buf mapped;                          /* its addresses */
     struct engine_deferral *deferral;
 };
 
@@ -102,8 +102,8 @@ size_t follow_visits(const struct follow *follow);
 
 /* To be called when a lookup exceeds what this thread may visit: defers the walk and returns true,
  * unless this already is a walker. */
-bool follow_defer_walk(struct follow *follow);
-bool follow_is_walk_deferred(const struct follow *follow);
+bool follow_defer_scan(struct follow *follow);
+bool follow_is_scan_deferred(const struct follow *follow);
 
 /* The record that makes a lower-cased name of the zone an alias, or NULL; always NULL with
  * -schema=skydns. Pure. */
@@ -118,7 +118,7 @@ enum follow_mapped {
 };
 /* `key`: the client's question, of the zone whose nameservers know the name, which is to be spelled
  * like `name`. */
-enum follow_mapped follow_mapped(struct follow *follow, const struct foreign_zone *zone,
+enum follow_mapped follow_mapped(struct follow *follow, const struct forward_zone *zone,
                                  const struct cache_key *key, struct slice name,
                                  struct rr_list *out);
 

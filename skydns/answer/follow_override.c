@@ -19,8 +19,8 @@ void follow_chain_add_flat(struct follow_chain *chain, const struct rr *rr)
     rr_list_add(chain->out, &flat);
 }
 
-static void add_alias(struct follow *f, struct follow_chain *chain, const struct dname *target,
-                      struct slice name)
+static void follow_override_add_alias(struct follow *f, struct follow_chain *chain,
+                                      const struct dname *target, struct slice name)
 {
     const struct rr cname = {
         .owner = name, .ttl_s = UINT32_MAX, .type = RR_CNAME, .data = rr_name(target)};
@@ -31,7 +31,7 @@ static void add_alias(struct follow *f, struct follow_chain *chain, const struct
 static void add_flat_records(struct follow *f, struct follow_chain *chain,
                              const struct lookup_span *span, struct slice name)
 {
-    for (size_t i = 0; i < span->count && !chain->out->is_cut && !follow_is_walk_deferred(f); i++) {
+    for (size_t i = 0; i < span->count && !chain->out->is_cut && !follow_is_scan_deferred(f); i++) {
         const struct store_record *record = lookup_record(f->lookup, span, i);
         if (!override_shows(f, record)) {
             continue;
@@ -55,15 +55,15 @@ static bool add_matched(struct follow *f, struct follow_chain *chain,
         return false;
     }
     if (match->is_alias) {
-        add_alias(f, chain, &match->target, name);
+        follow_override_add_alias(f, chain, &match->target, name);
     } else {
         add_flat_records(f, chain, &match->span, name);
     }
     return true;
 }
 
-static bool flatten(struct follow *f, struct follow_chain *chain,
-                    const struct override_match *match, struct slice name)
+static bool follow_override_flatten(struct follow *f, struct follow_chain *chain,
+                                    const struct override_match *match, struct slice name)
 {
     if (chain->is_flat) {
         return add_matched(f, chain, match, name);
@@ -91,7 +91,8 @@ bool follow_override(struct follow *f, struct follow_chain *chain, const struct 
     if (!override_may_match(f->config, f->view.store) || engine_config_zone(f->config, lower)) {
         return follow_chain_hosts(f, chain, lower, name); /* or in a stub zone below a domain */
     }
-    bool is_known = override_match_alias(f, lower, &match) && flatten(f, chain, &match, name);
+    bool is_known =
+        override_match_alias(f, lower, &match) && follow_override_flatten(f, chain, &match, name);
     if (is_known) {
         return true;
     }
@@ -99,7 +100,7 @@ bool follow_override(struct follow *f, struct follow_chain *chain, const struct 
         return true;
     }
     if (override_match_records(f, lower, &match)) {
-        is_known = flatten(f, chain, &match, name);
+        is_known = follow_override_flatten(f, chain, &match, name);
         override_match_end(f, &match);
     }
     return is_known;

@@ -23,7 +23,7 @@ struct lookup *lookup_new(size_t capacity)
     return l;
 }
 
-void lookup_free(struct lookup *lookup)
+void skydns_lookup_free(struct lookup *lookup)
 {
     if (!lookup) {
         return;
@@ -31,7 +31,7 @@ void lookup_free(struct lookup *lookup)
     free(lookup->records);
     free(lookup->nodes.items);
     free(lookup->slots);
-    walk_cache_free(lookup->kept);
+    scan_cache_free(lookup->cached);
     free(lookup);
 }
 
@@ -171,29 +171,29 @@ static void remove_duplicates(struct lookup *l, struct lookup_span *span)
     }
     clear_slots(l, size);
     const struct store_record **records = l->records + span->first;
-    size_t kept = 0;
+    size_t cached = 0;
     for (size_t i = 0; i < span->count; i++) {
         size_t slot = hash_data(records[i]) & (size - 1);
         while (l->slots[slot] && !store_record_same_data(records[l->slots[slot] - 1], records[i])) {
             slot = (slot + 1) & (size - 1);
         }
         if (!l->slots[slot]) {
-            records[kept++] = records[i];
-            l->slots[slot] = (uint32_t)kept;
+            records[cached++] = records[i];
+            l->slots[slot] = (uint32_t)cached;
         }
     }
-    span->count = kept;
-    l->count = span->first + kept;
+    span->count = cached;
+    l->count = span->first + cached;
 }
 
-static void begin(struct lookup *l, const struct view *view, struct lookup_span *ret_span)
+static void lookup_begin(struct lookup *l, const struct view *view, struct lookup_span *ret_span)
 {
     *ret_span = (struct lookup_span){.first = l->count};
     l->view = view;
     l->limit_hit = false;
 }
 
-static enum lookup_result end(struct lookup *l, struct lookup_span *span)
+static enum lookup_result lookup_end(struct lookup *l, struct lookup_span *span)
 {
     if (l->limit_hit && !l->is_some) {
         l->count = span->first;
@@ -207,10 +207,11 @@ static enum lookup_result end(struct lookup *l, struct lookup_span *span)
 /* ---- Walks that are kept ---- */
 
 /* What the client sees is part of it where something may be hidden. */
-static struct walk_key key_of(const struct view *view, const struct view_node *at,
-                              const struct dname *name, struct lookup_rule rule, bool is_ports)
+static struct scan_key lookup_key_of(const struct view *view, const struct view_node *at,
+                                     const struct dname *name, struct lookup_rule rule,
+                                     bool is_ports)
 {
-    struct walk_key key = {.serial = store_serial(view->store),
+    struct scan_key key = {.serial = store_serial(view->store),
                            .name = *name,
                            .domain_labels = rule.domain_labels,
                            .no_wildcards = rule.no_wildcards,
@@ -225,11 +226,12 @@ static struct walk_key key_of(const struct view *view, const struct view_node *a
 }
 
 /* Takes the records of a walk that was kept, each at the cost of a visit. */
-static bool take_kept(struct lookup *l, const struct walk_key *key, struct lookup_span *ret_span)
+static bool lookup_take_cached(struct lookup *l, const struct scan_key *key,
+                               struct lookup_span *ret_span)
 {
     size_t count;
     const struct store_record *const *records =
-        l->is_walker && l->kept ? walk_cache_find(l->kept, key, &count) : NULL;
+        l->is_walker && l->cached ? scan_cache_find(l->cached, key, &count) : NULL;
     if (!records || count > l->visits_left) {
         return false;
     }
@@ -242,20 +244,20 @@ static bool take_kept(struct lookup *l, const struct walk_key *key, struct looku
 }
 
 /* Ends a lookup that began with this many visits left. */
-static enum lookup_result end_kept(struct lookup *l, const struct walk_key *key,
-                                   size_t visits_before, struct lookup_span *span)
+static enum lookup_result end_cached(struct lookup *l, const struct scan_key *key,
+                                     size_t visits_before, struct lookup_span *span)
 {
-    enum lookup_result result = end(l, span);
+    enum lookup_result result = lookup_end(l, span);
     if (result == LOOKUP_FOUND && l->is_walker &&
-        visits_before - l->visits_left > ENGINE_WALK_MAX) {
-        l->kept = l->kept ? l->kept : walk_cache_new();
-        walk_cache_keep(l->kept, key, l->records + span->first, span->count);
+        visits_before - l->visits_left > ENGINE_SCAN_MAX) {
+        l->cached = l->cached ? l->cached : scan_cache_new();
+        scan_cache_keep(l->cached, key, l->records + span->first, span->count);
     }
     return result;
 }
 
 /* Of the ports of a name, or of the name itself. */
-static enum lookup_result find_or_walk(struct lookup *l, const struct view *view,
+static enum lookup_result find_or_scan(struct lookup *l, const struct view *view,
                                        const struct dname *name, struct lookup_rule rule,
                                        bool wants_ports, struct lookup_span *ret_span)
 {
@@ -263,7 +265,7 @@ static enum lookup_result find_or_walk(struct lookup *l, const struct view *view
     struct pattern p = pattern_of(name, rule);
     size_t visits_before = l->visits_left;
     struct view_node at;
-    begin(l, view, ret_span);
+    lookup_begin(l, view, ret_span);
     if (!lookup_visit(l)) {
         return LOOKUP_LIMIT;
     }
@@ -271,34 +273,34 @@ static enum lookup_result find_or_walk(struct lookup *l, const struct view *view
     if (result != LOOKUP_FOUND) {
         return result;
     }
-    const struct walk_key key = key_of(view, &at, name, rule, wants_ports);
-    if (take_kept(l, &key, ret_span)) {
+    const struct scan_key key = lookup_key_of(view, &at, name, rule, wants_ports);
+    if (lookup_take_cached(l, &key, ret_span)) {
         return LOOKUP_FOUND;
     }
     bool is_counted = at.part == VIEW_WHOLE && !l->is_some;
     if (wants_ports) {
-        lookup_walk_hidden(l, &at, PROTOCOL_AND_PORT);
+        lookup_scan_hidden(l, &at, PROTOCOL_AND_PORT);
     } else if (p.wildcard >= 0 && !lookup_is_leaf(l, &at)) {
-        lookup_walk_matching(l, &at, &p, p.wildcard);
+        lookup_scan_matching(l, &at, &p, p.wildcard);
     } else if (!is_counted || store_visible_count(at.node) <= l->visits_left) {
-        lookup_walk_all(l, &at);
+        lookup_scan_all(l, &at);
     } else {
         l->limit_hit = true;
     }
-    return end_kept(l, &key, visits_before, ret_span);
+    return end_cached(l, &key, visits_before, ret_span);
 }
 
 enum lookup_result lookup_find(struct lookup *lookup, const struct view *view,
                                const struct dname *name, struct lookup_rule rule,
                                struct lookup_span *ret_span)
 {
-    return find_or_walk(lookup, view, name, rule, false, ret_span);
+    return find_or_scan(lookup, view, name, rule, false, ret_span);
 }
 
 enum lookup_result lookup_find_ports(struct lookup *lookup, const struct view *view,
                                      const struct dname *name, struct lookup_span *ret_span)
 {
-    return find_or_walk(lookup, view, name, as_written, true, ret_span);
+    return find_or_scan(lookup, view, name, as_written, true, ret_span);
 }
 
 enum lookup_result lookup_exists(struct lookup *lookup, const struct view *view,
@@ -403,15 +405,15 @@ void lookup_keep_group(struct lookup *lookup, struct lookup_span *span)
     if (group.len == 0) {
         return;
     }
-    size_t kept = 0;
+    size_t cached = 0;
     for (size_t i = 0; i < span->count; i++) {
         if (records[i]->lens[RECORD_GROUP] == 0 ||
             slice_equal(store_record_string(records[i], RECORD_GROUP), group)) {
-            records[kept++] = records[i];
+            records[cached++] = records[i];
         }
     }
-    span->count = kept;
-    lookup->count = span->first + kept;
+    span->count = cached;
+    lookup->count = span->first + cached;
 }
 
 const struct store_record *lookup_record(const struct lookup *lookup,

@@ -50,14 +50,14 @@ struct lookup;
 
 /* Reserves room for `capacity` records, and more when needed. */
 struct lookup *lookup_new(size_t capacity);
-void lookup_free(struct lookup *lookup);
+void skydns_lookup_free(struct lookup *lookup);
 
 /* Starts an answer: releases all lookups. */
 void lookup_start(struct lookup *lookup);
 
 /* After lookup_start, on a walker: asks every thousand visits whether this takes too long, which
  * then ends in LOOKUP_LIMIT (is_late NULL: never), and keeps finished walks that a worker may not
- * make (walk_cache_internal.h). */
+ * make (scan_cache_internal.h). */
 void lookup_be_walker(struct lookup *lookup, bool (*is_late)(void *data), void *data);
 
 /* Whether this answer took too long: what it has is incomplete. */

@@ -26,7 +26,7 @@ struct listing {
     bool is_bare; /* nothing but host names */
 };
 
-static bool list(struct listing *l, const struct view_node *at);
+static bool lookup_alias_list(struct listing *l, const struct view_node *at);
 
 static bool list_child(void *data, const struct store_node *node)
 {
@@ -39,13 +39,13 @@ static bool list_child(void *data, const struct store_node *node)
     if (l->tried++ == TRIED_MAX) {
         return l->is_bare = false;
     }
-    bool is_bare = !view_below(l->view, at, node, &child) || list(l, &child);
+    bool is_bare = !view_below(l->view, at, node, &child) || lookup_alias_list(l, &child);
     l->at = at;
     return is_bare;
 }
 
 /* False: it is no alias. */
-static bool list(struct listing *l, const struct view_node *at)
+static bool lookup_alias_list(struct listing *l, const struct view_node *at)
 {
     const struct store_record *record = view_record(l->view, at);
     l->count += record != NULL;
@@ -63,7 +63,7 @@ struct first {
 static bool has_listed(const struct view *view, const struct view_node *at)
 {
     struct listing listing = {.view = view, .is_bare = true};
-    (void)list(&listing, at);
+    (void)lookup_alias_list(&listing, at);
     return listing.count > 0;
 }
 
@@ -110,5 +110,5 @@ const struct store_record *lookup_alias(const struct view *view, const struct dn
         return NULL;
     }
     struct listing listing = {.view = view, .is_bare = true};
-    return list(&listing, &at) && listing.count > 0 ? first_listed(view, at) : NULL;
+    return lookup_alias_list(&listing, &at) && listing.count > 0 ? first_listed(view, at) : NULL;
 }

@@ -1,5 +1,5 @@
 /* A lookup's state, and the walk that collects its records: lookup.c finds where a name's records
- * are listed and what becomes of them, lookup_walk.c goes there. For these two alone; on the
+ * are listed and what becomes of them, lookup_scan.c goes there. For these two alone; on the
  * engine's thread. */
 #ifndef SKYDNS_ANSWER_LOOKUP_INTERNAL_H
 #define SKYDNS_ANSWER_LOOKUP_INTERNAL_H
@@ -10,8 +10,8 @@
 
 #include "common/dns/dname.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/answer/scan_cache_internal.h"
 #include "skydns/answer/view.h"
-#include "skydns/answer/walk_cache_internal.h"
 #include "skydns/records/store.h"
 
 /* The walk's position: the siblings still to be visited on each level, on one stack. */
@@ -37,7 +37,7 @@ struct lookup {
     bool is_late;
     bool (*ask_late)(void *data); /* NULL: never */
     void *ask_data;
-    struct walk_cache *kept; /* NULL until the first walk */
+    struct scan_cache *cached; /* NULL until the first walk */
 };
 
 /* A name split into the part that is listed and the pattern that selects from the listing. */
@@ -54,14 +54,14 @@ bool lookup_visit(struct lookup *lookup);
 void lookup_push_record(struct lookup *lookup, const struct store_record *record);
 
 /* Collects the node's record and the visible ones below. A name's labels bound the recursion. */
-void lookup_walk_all(struct lookup *lookup, const struct view_node *at);
+void lookup_scan_all(struct lookup *lookup, const struct view_node *at);
 
 /* Collects what matches labels i, i - 1, ... 0 of the pattern below the node. */
-void lookup_walk_matching(struct lookup *lookup, const struct view_node *at,
+void lookup_scan_matching(struct lookup *lookup, const struct view_node *at,
                           const struct pattern *pattern, int i);
 
 /* Descends through hidden children for `levels` levels and lists what is at and below the last. */
-void lookup_walk_hidden(struct lookup *lookup, const struct view_node *at, int levels);
+void lookup_scan_hidden(struct lookup *lookup, const struct view_node *at, int levels);
 
 /* Whether there is a record at or below; is_listing: one that a listing shows. Ends at the first
  * one: a visit for each name tried until then. */

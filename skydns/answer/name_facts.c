@@ -62,7 +62,7 @@ void name_facts_begin(struct name_facts *facts, const struct answer_input *input
     facts->input.question = &facts->question;
     facts->input.externals = NULL;
     facts->input.others = NULL;
-    facts->input.kept = NULL;
+    facts->input.cached = NULL;
     facts->input.query = NULL;
     facts->input.reply_limit = DNS_UDP_SIZE; /* whether there is one record is all that counts */
     facts->input.may_cut = true;
@@ -84,7 +84,7 @@ static enum name_fact ask_answer(struct name_facts *f, const struct dname *name,
     case ENGINE_DROP:
         return NAME_FACT_UNKNOWN;
     case ENGINE_DEFER:
-        return f->deferral.kind == ENGINE_DEFER_WALK ? NAME_FACT_WALK : NAME_FACT_YES;
+        return f->deferral.kind == ENGINE_DEFER_SCAN ? NAME_FACT_SCAN : NAME_FACT_YES;
     }
     const struct answer_plan *plan = answer_get_plan(f->answer);
     *ret_plan = plan;
@@ -188,7 +188,7 @@ static enum name_fact ask_types(struct name_facts *f, const struct dname *name, 
             continue; /* without an alias, A and AAAA have what it leads to */
         }
         enum name_fact fact = ask_answer(f, name, types[i], &plan);
-        if (fact == NAME_FACT_WALK || fact == NAME_FACT_UNKNOWN) {
+        if (fact == NAME_FACT_SCAN || fact == NAME_FACT_UNKNOWN) {
             return fact;
         }
         bool has_it = fact == NAME_FACT_YES || (!plan_is_denied(plan) && plan_has_records(plan));
@@ -207,7 +207,7 @@ static enum name_fact append_others(struct name_facts *f, const struct dname *na
     enum name_fact fact = ask_answer(f, name, ANSWER_TYPE_OF_OTHERS, &plan);
     f->input.others = NULL;
     if (fact != NAME_FACT_NO || others.is_cut) {
-        return fact == NAME_FACT_WALK ? fact : NAME_FACT_UNKNOWN;
+        return fact == NAME_FACT_SCAN ? fact : NAME_FACT_UNKNOWN;
     }
     memcpy(types_out + *count, others.types, others.count * sizeof(others.types[0]));
     *count += others.count;

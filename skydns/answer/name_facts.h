@@ -18,7 +18,7 @@
 enum name_fact {
     NAME_FACT_NO,
     NAME_FACT_YES,
-    NAME_FACT_WALK,    /* too many records for this thread: ENGINE_DEFER_WALK */
+    NAME_FACT_SCAN,    /* too many records for this thread: ENGINE_DEFER_SCAN */
     NAME_FACT_UNKNOWN, /* SERVFAIL */
 };
 

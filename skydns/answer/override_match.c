@@ -44,10 +44,10 @@ static enum follow_families families_of_record(const struct store_record *record
 }
 
 /* The longest of wildcard and stub zone counts. */
-static bool is_stubs(const struct follow *f, const struct dname *name,
-                     const struct override_found *found)
+static bool override_match_is_stubs(const struct follow *f, const struct dname *name,
+                                    const struct override_found *found)
 {
-    const struct foreign_zone *stub =
+    const struct forward_zone *stub =
         found->is_wildcard ? engine_config_stub(f->config, name, DNS_TYPE_SOA, NULL) : NULL;
     return stub && dname_label_count(&stub->name) >= found->labels;
 }
@@ -59,7 +59,7 @@ static bool match_found(struct follow *f, const struct override_found *found,
     const struct lookup_rule rule = {.no_wildcards = true};
     bool is_any_shown = false;
     if (lookup_find(f->lookup, &view, &found->place, rule, &match->span) == LOOKUP_LIMIT) {
-        (void)follow_defer_walk(f); /* else the walker cannot either: no addresses */
+        (void)follow_defer_scan(f); /* else the walker cannot either: no addresses */
         match->is_deferred = true;
         return true;
     }
@@ -82,8 +82,8 @@ bool override_match_records(struct follow *f, const struct dname *name,
     struct override_found found;
     const struct store *overrides = f->view.store ? store_overrides(f->view.store) : NULL;
     *ret_match = (struct override_match){.is_alias = false};
-    return overrides && overrides_find(overrides, name, &found) && !is_stubs(f, name, &found) &&
-           match_found(f, &found, ret_match);
+    return overrides && overrides_find(overrides, name, &found) &&
+           !override_match_is_stubs(f, name, &found) && match_found(f, &found, ret_match);
 }
 
 void override_match_end(struct follow *f, const struct override_match *match)

@@ -4,7 +4,7 @@
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-#include "skydns/external/kept_writer.h"
+#include "skydns/external/cache_image_writer.h"
 #include "skydns/wire/edns.h"
 #include "skydns/wire/response.h"
 
@@ -64,7 +64,7 @@ bool relay_read(const struct question *question, const struct parsed_response *u
 /* A reply's records being written. */
 struct relay_records {
     const struct parsed_response *upstream;
-    struct kept_writer writer;
+    struct cache_image_writer writer;
     uint16_t counts[RESPONSE_SECTIONS];
     uint32_t ttl_s; /* of the search path's CNAME; UINT32_MAX: nothing says */
     bool is_sound;
@@ -91,7 +91,7 @@ static bool put_relayed(struct relay_records *r, const struct relay_parts *parts
         const struct dname owner = response_rr_owner(r->upstream, rr);
         bool is_sound = true;
         const size_t at =
-            kept_writer_put(&r->writer, r->upstream, rr, &owner, rr->ttl_s, &is_sound);
+            cache_image_writer_put(&r->writer, r->upstream, rr, &owner, rr->ttl_s, &is_sound);
         r->is_sound = r->is_sound && (is_sound || out->failed);
         if (out->failed) {
             out->failed = false;
@@ -183,7 +183,7 @@ bool relay_write(const struct question *question, const struct parsed_response *
     }
     struct dname name = question->name; /* in signed data, the client's capitals would not verify */
     dname_lower(&name);
-    kept_writer_init(&r.writer, &name, &start, response->bytes, limit - opt_len);
+    cache_image_writer_init(&r.writer, &name, &start, response->bytes, limit - opt_len);
     const bool is_cut = put_sections(&r, parts);
     write_relayed_question(question, &r, response);
     write_relayed_head(question, parts, &r, is_cut, response);

@@ -1,8 +1,9 @@
 /* Adapts a nameserver's reply to its client: the client's id, spelling of the name, RD, CD and
  * EDNS, no more bytes than it accepts; AA clear and RA set, whatever the nameserver says; its AD
  * only to those who understand it. Records are passed on, their names compressed anew
- * (kept_writer.h). Replies that can be kept are made otherwise (kept_access.h): these are errors,
- * those with a TTL of 0, those for one network, and all of them without a cache. Pure; any thread.
+ * (cache_image_writer.h). Replies that can be kept are made otherwise (cache_access.h): these are
+ * errors, those with a TTL of 0, those for one network, and all of them without a cache. Pure; any
+ * thread.
  */
 #ifndef SKYDNS_ANSWER_RELAY_H
 #define SKYDNS_ANSWER_RELAY_H

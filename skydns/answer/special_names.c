@@ -35,7 +35,7 @@ struct slice special_name_localhost(void)
     return slice_of(name->wire, name->len);
 }
 
-enum special_kind special_name_find(const struct dname *name, const struct foreign_zone *zone)
+enum special_kind special_name_find(const struct dname *name, const struct forward_zone *zone)
 {
     for (size_t i = 0; i < ARRAY_LEN(special_names); i++) {
         const struct dname *special = &special_names[i].name;

@@ -1,12 +1,12 @@
 /* Names that this server answers itself because every server should (RFC 6761, 7686, 9462): no
  * upstream is asked about them, unless the operator has made a stub zone at or below one. Called
- * for external names by answer_foreign.c, follow.c and /explain. Pure; any thread. */
+ * for external names by answer_external.c, follow.c and /explain. Pure; any thread. */
 #ifndef SKYDNS_ANSWER_SPECIAL_NAMES_H
 #define SKYDNS_ANSWER_SPECIAL_NAMES_H
 
 #include "common/dns/dname.h"
 
-struct foreign_zone;
+struct forward_zone;
 
 enum special_kind {
     SPECIAL_NONE,      /* an ordinary name */
@@ -25,7 +25,7 @@ extern const uint8_t special_ipv6[16];
 
 /* What a lower-cased external name is. `zone`: whose nameservers would be asked about it; may be
  * NULL. */
-enum special_kind special_name_find(const struct dname *name, const struct foreign_zone *zone);
+enum special_kind special_name_find(const struct dname *name, const struct forward_zone *zone);
 
 /* localhost. in wire form. */
 struct slice special_name_localhost(void);

@@ -79,8 +79,8 @@ static unsigned offset_from_end(const struct dname *name, const struct dname_lab
 }
 
 /* How many labels with nodes the name has in common with the trail, from their ends on. */
-static unsigned count_shared(const struct view_trail *t, const struct dname *name,
-                             const struct dname_labels *labels)
+static unsigned view_count_shared(const struct view_trail *t, const struct dname *name,
+                                  const struct dname_labels *labels)
 {
     const uint8_t *a = t->name.wire + t->name.len, *b = name->wire + name->len;
     unsigned shared = 0;
@@ -120,7 +120,7 @@ static const struct store_node *find_node(const struct view *view, const struct 
     if (labels.count > VIEW_TRAIL_LABELS) {
         return store_find(view->store, name, NULL);
     }
-    t->found = count_shared(t, name, &labels);
+    t->found = view_count_shared(t, name, &labels);
     assert(t->found <= labels.count);
     const struct store_node *node = t->nodes[t->found];
     while (t->found < labels.count && node) {

@@ -95,8 +95,9 @@ static void take_records(struct zone_answers *answers, const struct dname *name,
 }
 
 /* False: not known. `others` is asked for instead of records if it is not NULL. */
-static bool ask(struct zone_answers *answers, const struct store *store, const struct dname *name,
-                uint16_t type, struct answer_other_types *others, struct zone_rrs *out)
+static bool zone_answers_ask(struct zone_answers *answers, const struct store *store,
+                             const struct dname *name, uint16_t type,
+                             struct answer_other_types *others, struct zone_rrs *out)
 {
     const struct question question = {
         .name = *name, .type = type, .qclass = DNS_CLASS_IN, .recursion_desired = true};
@@ -105,7 +106,7 @@ static bool ask(struct zone_answers *answers, const struct store *store, const s
         .store = store,
         .local = own_address,
         .reply_limit = REPLY_LIMIT,
-        .may_walk = true,
+        .may_scan = true,
         .others = others,
     };
     struct engine_deferral deferral;
@@ -141,9 +142,9 @@ static bool add_others(struct zone_answers *answers, const struct store *store,
                        const struct dname *name, struct zone_rrs *out)
 {
     struct answer_other_types others = {.count = 0};
-    bool is_known = ask(answers, store, name, ANSWER_TYPE_OF_OTHERS, &others, out);
+    bool is_known = zone_answers_ask(answers, store, name, ANSWER_TYPE_OF_OTHERS, &others, out);
     for (size_t i = 0; i < others.count && is_known; i++) {
-        is_known = ask(answers, store, name, others.types[i], NULL, out);
+        is_known = zone_answers_ask(answers, store, name, others.types[i], NULL, out);
     }
     return is_known;
 }
@@ -160,13 +161,13 @@ bool zone_answers_of(struct zone_answers *answers, const struct store *store,
         reverse_zone_is_reverse(name) ? NULL : engine_config_zone(answers->config, name);
     zone_rrs_clear(out);
     /* Of an alias, this has the CNAME and nothing else: the others would repeat it. */
-    if (zone && !ask(answers, store, name, DNS_TYPE_CNAME, NULL, out)) {
+    if (zone && !zone_answers_ask(answers, store, name, DNS_TYPE_CNAME, NULL, out)) {
         return false;
     }
     bool is_alias = out->count > 0;
     for (size_t i = 0; !is_alias && i < ARRAY_LEN(types); i++) {
         if (can_have(answers, zone, name, types[i]) &&
-            !ask(answers, store, name, types[i], NULL, out)) {
+            !zone_answers_ask(answers, store, name, types[i], NULL, out)) {
             return false;
         }
     }

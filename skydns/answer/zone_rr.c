@@ -41,14 +41,14 @@ void zone_rrs_add(struct zone_rrs *rrs, const struct zone_rr *rr)
     buf_append_slice(&rrs->bytes, rr->data);
 }
 
-static struct slice at(const struct zone_rrs *rrs, size_t start)
+static struct slice zone_rr_at(const struct zone_rrs *rrs, size_t start)
 {
     struct reader r = reader_of(rrs->bytes.data + start, rrs->bytes.len - start);
     struct zone_rr rr;
     return slice_of(r.data, zone_rr_read(&r, &rr) ? r.pos : 0);
 }
 
-static int compare(struct slice a, struct slice b)
+static int zone_rr_compare(struct slice a, struct slice b)
 {
     size_t least = a.len < b.len ? a.len : b.len;
     int order = least > 0 && a.ptr && b.ptr ? memcmp(a.ptr, b.ptr, least) : 0;
@@ -58,28 +58,29 @@ static int compare(struct slice a, struct slice b)
 static int compare_starts(const void *a, const void *b, void *data)
 {
     const struct zone_rrs *rrs = data;
-    return compare(at(rrs, *(const size_t *)a), at(rrs, *(const size_t *)b));
+    return zone_rr_compare(zone_rr_at(rrs, *(const size_t *)a),
+                           zone_rr_at(rrs, *(const size_t *)b));
 }
 
 void zone_rrs_sort(struct zone_rrs *rrs)
 {
-    size_t kept = 0;
+    size_t cached = 0;
     if (rrs->count > 1) {
         qsort_r(rrs->starts, rrs->count, sizeof(*rrs->starts), compare_starts, rrs);
     }
     for (size_t i = 0; i < rrs->count; i++) {
-        bool is_again =
-            kept > 0 && compare(at(rrs, rrs->starts[kept - 1]), at(rrs, rrs->starts[i])) == 0;
+        bool is_again = cached > 0 && zone_rr_compare(zone_rr_at(rrs, rrs->starts[cached - 1]),
+                                                      zone_rr_at(rrs, rrs->starts[i])) == 0;
         if (!is_again) {
-            rrs->starts[kept++] = rrs->starts[i];
+            rrs->starts[cached++] = rrs->starts[i];
         }
     }
-    rrs->count = kept;
+    rrs->count = cached;
 }
 
 struct slice zone_rrs_get(const struct zone_rrs *rrs, size_t i)
 {
-    return at(rrs, rrs->starts[i]);
+    return zone_rr_at(rrs, rrs->starts[i]);
 }
 
 bool zone_rr_read(struct reader *r, struct zone_rr *ret_rr)
@@ -103,7 +104,7 @@ void zone_rrs_diff(const struct zone_rrs *before, const struct zone_rrs *after, 
     while (i < before->count || k < after->count) {
         struct slice old_rr = i < before->count ? zone_rrs_get(before, i) : slice_of(NULL, 0);
         struct slice new_rr = k < after->count ? zone_rrs_get(after, k) : slice_of(NULL, 0);
-        int order = old_rr.len == 0 ? 1 : new_rr.len == 0 ? -1 : compare(old_rr, new_rr);
+        int order = old_rr.len == 0 ? 1 : new_rr.len == 0 ? -1 : zone_rr_compare(old_rr, new_rr);
         if (order < 0) {
             fn(data, false, old_rr);
         } else if (order > 0) {

@@ -87,7 +87,7 @@ static void open_content(struct content *content)
     key_table_init(&content->claims, key_of_claim);
 }
 
-static void free_things(struct key_table *things)
+static void client_index_free_things(struct key_table *things)
 {
     void *thing;
     for (size_t at = 0; (thing = key_table_next(things, &at)); at++) {
@@ -99,8 +99,8 @@ static void free_things(struct key_table *things)
 /* Without its table. */
 static void close_content(struct content *content)
 {
-    free_things(&content->shared);
-    free_things(&content->claims);
+    client_index_free_things(&content->shared);
+    client_index_free_things(&content->claims);
 }
 
 struct client_index *client_index_new(const struct client_index_config *config)
@@ -137,7 +137,7 @@ void client_index_free(struct client_index *index)
             free_table(index->contents[i].table);
         }
     }
-    free_things(&index->spaces);
+    client_index_free_things(&index->spaces);
     free_gone(index->gone);
     free(index);
 }
@@ -154,7 +154,7 @@ static void drop_table(struct client_index *index, struct client_table *table, b
 
 /* ---- Namespaces ---- */
 
-static struct space *space_of(struct client_index *index, struct slice label)
+static struct space *client_index_space_of(struct client_index *index, struct slice label)
 {
     struct space *space = key_table_find(&index->spaces, label);
     if (!space) {
@@ -178,14 +178,15 @@ static void let_go_unused(struct client_index *index, struct space *space)
 
 /* ---- Words ---- */
 
-static struct content *built(struct client_index *index)
+static struct content *client_index_content_in_work(struct client_index *index)
 {
     return &index->contents[index->built];
 }
 
-static struct client_slot *slot_of(struct client_index *index, const struct client_address *address)
+static struct client_slot *client_index_slot_of(struct client_index *index,
+                                                const struct client_address *address)
 {
-    struct content *content = built(index);
+    struct content *content = client_index_content_in_work(index);
     if (client_table_is_full(content->table)) {
         bool is_shown = index->built == index->shown;
         struct client_table *old = content->table;
@@ -198,23 +199,24 @@ static struct client_slot *slot_of(struct client_index *index, const struct clie
     return client_table_slot(content->table, address);
 }
 
-static bool is_known(uintptr_t word)
+static bool client_index_is_known(uintptr_t word)
 {
     return word != CLIENT_WORD_FREE && word != CLIENT_WORD_GONE;
 }
 
 static void set_word(struct client_index *index, struct client_slot *slot, uintptr_t word)
 {
-    struct content *content = built(index);
-    bool was_known = is_known(client_slot_word(slot));
-    content->count += (size_t)is_known(word) - (size_t)was_known;
+    struct content *content = client_index_content_in_work(index);
+    bool was_known = client_index_is_known(client_slot_word(slot));
+    content->count += (size_t)client_index_is_known(word) - (size_t)was_known;
     client_table_set(content->table, slot, word);
 }
 
 /* ---- Shared addresses ---- */
 
-static struct claim *claim_of(struct content *content, const struct client_address *address,
-                              struct space *space)
+static struct claim *client_index_claim_of(struct content *content,
+                                           const struct client_address *address,
+                                           struct space *space)
 {
     const struct claim wanted = {.address = *address, .space = space};
     struct claim *claim = key_table_find(&content->claims, key_of_claim(&wanted));
@@ -228,7 +230,7 @@ static struct claim *claim_of(struct content *content, const struct client_addre
 
 static void share_with(struct content *content, struct shared *shared, struct space *space)
 {
-    struct claim *claim = claim_of(content, &shared->address, space);
+    struct claim *claim = client_index_claim_of(content, &shared->address, space);
     shared->pods++;
     if (claim->pods++ == 0) {
         shared->spaces++;
@@ -260,16 +262,17 @@ static struct shared *shared_of(struct content *content, const struct client_slo
     struct shared *shared = xcalloc(1, sizeof(*shared));
     shared->address = slot->address;
     (void)key_table_put(&content->shared, shared); /* is new */
-    if (is_known(word)) {
+    if (client_index_is_known(word)) {
         share_with(content, shared, (struct space *)word);
     }
     return shared;
 }
 
 /* The word follows; what is one pod's, or nobody's, is shared no more. */
-static void settle(struct client_index *index, struct client_slot *slot, struct shared *shared)
+static void client_index_settle(struct client_index *index, struct client_slot *slot,
+                                struct shared *shared)
 {
-    struct content *content = built(index);
+    struct content *content = client_index_content_in_work(index);
     bool is_one = shared->bars == 0 && shared->spaces == 1;
     if (shared->bars > 0 || shared->pods > 1) {
         set_word(index, slot, (is_one ? shared->mixed : 0) | SHARED);
@@ -287,28 +290,28 @@ static void settle(struct client_index *index, struct client_slot *slot, struct 
 void client_index_add(struct client_index *index, const struct ip *ip, struct slice label)
 {
     struct client_address address = client_address_of(ip);
-    struct client_slot *slot = slot_of(index, &address);
-    struct space *space = space_of(index, label);
+    struct client_slot *slot = client_index_slot_of(index, &address);
+    struct space *space = client_index_space_of(index, label);
     space->pods[index->built]++;
-    if (!is_known(client_slot_word(slot))) {
+    if (!client_index_is_known(client_slot_word(slot))) {
         set_word(index, slot, (uintptr_t)space);
     } else {
-        struct shared *shared = shared_of(built(index), slot);
-        share_with(built(index), shared, space);
-        settle(index, slot, shared);
+        struct shared *shared = shared_of(client_index_content_in_work(index), slot);
+        share_with(client_index_content_in_work(index), shared, space);
+        client_index_settle(index, slot, shared);
     }
 }
 
 void client_index_remove(struct client_index *index, const struct ip *ip, struct slice label)
 {
     struct client_address address = client_address_of(ip);
-    struct client_slot *slot = slot_of(index, &address);
+    struct client_slot *slot = client_index_slot_of(index, &address);
     struct space *space = key_table_find(&index->spaces, label);
     assert(space && space->pods[index->built] > 0); /* as often removed as added */
     if (client_slot_word(slot) & SHARED) {
-        struct shared *shared = shared_of(built(index), slot);
-        unshare_with(built(index), shared, space);
-        settle(index, slot, shared);
+        struct shared *shared = shared_of(client_index_content_in_work(index), slot);
+        unshare_with(client_index_content_in_work(index), shared, space);
+        client_index_settle(index, slot, shared);
     } else {
         assert(client_slot_word(slot) == (uintptr_t)space);
         set_word(index, slot, CLIENT_WORD_GONE);
@@ -320,21 +323,21 @@ void client_index_remove(struct client_index *index, const struct ip *ip, struct
 void client_index_bar(struct client_index *index, const struct ip *ip)
 {
     struct client_address address = client_address_of(ip);
-    struct client_slot *slot = slot_of(index, &address);
-    struct shared *shared = shared_of(built(index), slot);
+    struct client_slot *slot = client_index_slot_of(index, &address);
+    struct shared *shared = shared_of(client_index_content_in_work(index), slot);
     shared->bars++;
-    settle(index, slot, shared);
+    client_index_settle(index, slot, shared);
 }
 
 void client_index_unbar(struct client_index *index, const struct ip *ip)
 {
     struct client_address address = client_address_of(ip);
-    struct client_slot *slot = slot_of(index, &address);
+    struct client_slot *slot = client_index_slot_of(index, &address);
     assert(client_slot_word(slot) & SHARED); /* as often removed as added */
-    struct shared *shared = shared_of(built(index), slot);
+    struct shared *shared = shared_of(client_index_content_in_work(index), slot);
     assert(shared->bars > 0);
     shared->bars--;
-    settle(index, slot, shared);
+    client_index_settle(index, slot, shared);
 }
 
 /* What the content that is left out said of namespaces counts no more. */
@@ -349,12 +352,12 @@ static void forget_pods(struct client_index *index, unsigned which)
 void client_index_clear(struct client_index *index)
 {
     if (index->built != index->shown) {
-        close_content(built(index));
-        drop_table(index, built(index)->table, false);
+        close_content(client_index_content_in_work(index));
+        drop_table(index, client_index_content_in_work(index)->table, false);
         forget_pods(index, index->built);
     }
     index->built = 1 - index->shown;
-    open_content(built(index));
+    open_content(client_index_content_in_work(index));
 }
 
 /* Those of the earlier content only. */
@@ -373,7 +376,8 @@ static void show_built(struct client_index *index)
     struct content *old = &index->contents[index->shown];
     forget_pods(index, index->shown);
     index->shown = index->built;
-    atomic_store_explicit(&index->table, built(index)->table, memory_order_seq_cst);
+    atomic_store_explicit(&index->table, client_index_content_in_work(index)->table,
+                          memory_order_seq_cst);
     let_go_of_old(index);
     drop_table(index, old->table, true);
     close_content(old);
@@ -411,7 +415,7 @@ struct client_index_entry client_index_entry(const struct client_index *index, c
     struct client_address address = client_address_of(ip);
     uintptr_t word = ip->family_bytes > 0 ? client_table_find(shown->table, &address)
                                           : (uintptr_t)CLIENT_WORD_FREE;
-    if (!is_known(word)) {
+    if (!client_index_is_known(word)) {
         return (struct client_index_entry){0};
     }
     if (!(word & SHARED)) {

@@ -22,7 +22,7 @@ struct client_address client_address_of(const struct ip *ip)
     return address;
 }
 
-static bool is_same(const struct client_address *a, const struct client_address *b)
+static bool client_table_is_same(const struct client_address *a, const struct client_address *b)
 {
     return a->high == b->high && a->low == b->low;
 }
@@ -44,36 +44,38 @@ bool client_table_is_full(const struct client_table *table)
 }
 
 /* Any capacity: tables grow by half, where powers of two would double. */
-static size_t home_of(const struct client_table *table, const struct client_address *address)
+static size_t client_table_home_of(const struct client_table *table,
+                                   const struct client_address *address)
 {
     uint64_t hash = seeded_hash64(slice_of(address, sizeof(*address)));
     return (size_t)((unsigned __int128)hash * table->capacity >> 64);
 }
 
-static size_t after(const struct client_table *table, size_t at)
+static size_t client_table_after(const struct client_table *table, size_t at)
 {
     return at + 1 < table->capacity ? at + 1 : 0;
 }
 
 uintptr_t client_table_find(const struct client_table *table, const struct client_address *address)
 {
-    size_t at = home_of(table, address);
+    size_t at = client_table_home_of(table, address);
     for (;;) {
         uintptr_t word = client_slot_word(&table->slots[at]);
-        if (word == CLIENT_WORD_FREE || is_same(&table->slots[at].address, address)) {
+        if (word == CLIENT_WORD_FREE || client_table_is_same(&table->slots[at].address, address)) {
             return word;
         }
-        at = after(table, at);
+        at = client_table_after(table, at);
     }
 }
 
 struct client_slot *client_table_slot(struct client_table *table,
                                       const struct client_address *address)
 {
-    size_t at = home_of(table, address);
+    size_t at = client_table_home_of(table, address);
     struct client_slot *slot = &table->slots[at];
-    while (client_slot_word(slot) != CLIENT_WORD_FREE && !is_same(&slot->address, address)) {
-        at = after(table, at);
+    while (client_slot_word(slot) != CLIENT_WORD_FREE &&
+           !client_table_is_same(&slot->address, address)) {
+        at = client_table_after(table, at);
         slot = &table->slots[at];
     }
     if (client_slot_word(slot) == CLIENT_WORD_FREE) {

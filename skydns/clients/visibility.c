@@ -32,7 +32,7 @@ struct visibility {
     const struct space **shown; /* of all clients */
 };
 
-static struct slice label_of(const void *thing)
+static struct slice visibility_label_of(const void *thing)
 {
     const struct space *space = thing;
     return slice_of(space->label, space->label_len);
@@ -66,30 +66,30 @@ static void open_to_all(struct visibility *v, struct slice label)
     }
 }
 
-static bool is_blank(char c)
+static bool visibility_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 /* The next name of a list, without blanks around it; takes it off the list. */
-static struct slice next_name(struct slice *list)
+static struct slice visibility_next_name(struct slice *list)
 {
     const char *comma = memchr(list->ptr, ',', list->len);
     size_t len = comma ? (size_t)(comma - list->ptr) : list->len;
     struct slice name = slice_of(list->ptr, len);
     size_t taken = comma ? len + 1 : len;
     *list = slice_of(list->ptr + taken, list->len - taken);
-    while (name.len > 0 && is_blank(name.ptr[0])) {
+    while (name.len > 0 && visibility_is_blank(name.ptr[0])) {
         name = slice_of(name.ptr + 1, name.len - 1);
     }
-    while (name.len > 0 && is_blank(name.ptr[name.len - 1])) {
+    while (name.len > 0 && visibility_is_blank(name.ptr[name.len - 1])) {
         name.len--;
     }
     return name;
 }
 
 /* As Kubernetes names namespaces. */
-static bool is_namespace(struct slice name)
+static bool visibility_is_namespace(struct slice name)
 {
     for (size_t i = 0; i < name.len; i++) {
         if (name.ptr[i] >= 'A' && name.ptr[i] <= 'Z') {
@@ -116,12 +116,12 @@ static void add_listed(struct draft *d, const struct visible_namespace *listed)
         return;
     }
     while (left.len > 0 && names < VISIBILITY_NAMES_MAX && d->count < VISIBILITY_PAIRS_MAX) {
-        struct slice name = next_name(&left);
+        struct slice name = visibility_next_name(&left);
         if (slice_equal(name, slice_str("*"))) {
             open_to_all(d->v, listed->ns);
             return;
         }
-        if (is_namespace(name)) {
+        if (visibility_is_namespace(name)) {
             names++;
             add_pair(d, get_space(d->v, name), get_space(d->v, listed->ns));
         }
@@ -138,7 +138,7 @@ static int compare_pairs(const void *a, const void *b)
 }
 
 /* Gives each client its part of `shown`. */
-static void share_out(struct draft *d, struct space **by_number)
+static void visibility_share_out(struct draft *d, struct space **by_number)
 {
     struct visibility *v = d->v;
     qsort(d->pairs, d->count, sizeof(*d->pairs), compare_pairs);
@@ -155,7 +155,7 @@ static void share_out(struct draft *d, struct space **by_number)
     }
 }
 
-static void finish(struct draft *d)
+static void visibility_finish(struct draft *d)
 {
     struct visibility *v = d->v;
     struct space **by_number = xcalloc(v->by_label.count + 1, sizeof(struct space *));
@@ -168,7 +168,7 @@ static void finish(struct draft *d)
         }
     }
     if (d->count > 0) {
-        share_out(d, by_number);
+        visibility_share_out(d, by_number);
     }
     free(by_number);
     free(d->pairs);
@@ -203,12 +203,12 @@ struct visibility *visibility_new(enum visibility_unknown unknown, const struct 
     struct draft draft = {.v = v};
     v->references = 1;
     v->unknown = unknown;
-    key_table_init(&v->by_label, label_of);
+    key_table_init(&v->by_label, visibility_label_of);
     for (size_t i = 0; i < public_count && i < VISIBILITY_PUBLIC_MAX; i++) {
         open_to_all(v, public_names[i]);
     }
     add_all_listed(&draft, listed, listed_count);
-    finish(&draft);
+    visibility_finish(&draft);
     return v;
 }
 
@@ -250,8 +250,8 @@ static int compare_numbers(const void *key, const void *item)
 }
 
 /* Whether the namespace lists the client's. */
-static bool lists(const struct visibility *v, const struct space *space,
-                  const struct client_space *client)
+static bool visibility_lists(const struct visibility *v, const struct space *space,
+                             const struct client_space *client)
 {
     const struct space *asking = key_table_find(&v->by_label, client_space_label(client));
     return asking && asking->shown_count > 0 &&
@@ -269,13 +269,13 @@ bool visibility_shows(const struct visibility *visibility, struct slice ns,
         return true;
     }
     const struct space *space = key_table_find(&visibility->by_label, ns);
-    return space && (space->is_open || (client && lists(visibility, space, client)));
+    return space && (space->is_open || (client && visibility_lists(visibility, space, client)));
 }
 
-static bool tell(const struct space *space, struct slice own,
-                 bool (*fn)(void *data, struct slice ns), void *data)
+static bool visibility_publish(const struct space *space, struct slice own,
+                               bool (*fn)(void *data, struct slice ns), void *data)
 {
-    return slice_equal(label_of(space), own) || fn(data, label_of(space));
+    return slice_equal(visibility_label_of(space), own) || fn(data, visibility_label_of(space));
 }
 
 bool visibility_each(const struct visibility *visibility, const struct client_space *client,
@@ -288,12 +288,12 @@ bool visibility_each(const struct visibility *visibility, const struct client_sp
         return false;
     }
     for (size_t i = 0; i < v->open_count; i++) {
-        if (!tell(v->open[i], own, fn, data)) {
+        if (!visibility_publish(v->open[i], own, fn, data)) {
             return false;
         }
     }
     for (size_t i = 0; asking && i < asking->shown_count; i++) {
-        if (!asking->shown[i]->is_open && !tell(asking->shown[i], own, fn, data)) {
+        if (!asking->shown[i]->is_open && !visibility_publish(asking->shown[i], own, fn, data)) {
             return false;
         }
     }

@@ -21,7 +21,7 @@ struct certificate {
     ev_timer look;
 };
 
-static const char *time_text(int64_t unix_s, char out[64])
+static const char *certificate_time_text(int64_t unix_s, char out[64])
 {
     struct tm utc;
     time_t when = (time_t)unix_s;
@@ -31,7 +31,7 @@ static const char *time_text(int64_t unix_s, char out[64])
     return out;
 }
 
-static enum stage stage_of(const struct certificate *c)
+static enum stage certificate_stage_of(const struct certificate *c)
 {
     int64_t left_s = tls_server_not_after_s(c->server) - clock_wall_s();
     return left_s <= 0 ? OVER : left_s <= CERTIFICATE_SOON_S ? SOON : FINE;
@@ -41,13 +41,13 @@ static void tell_stage(struct certificate *c)
 {
     char ends[64];
     int64_t now_ms = clock_monotonic_ms();
-    enum stage stage = stage_of(c);
+    enum stage stage = certificate_stage_of(c);
     if (stage == c->told && now_ms - c->told_ms < (int64_t)CERTIFICATE_AGAIN_S * 1000) {
         return;
     }
     c->told = stage;
     c->told_ms = now_ms;
-    time_text(tls_server_not_after_s(c->server), ends);
+    certificate_time_text(tls_server_not_after_s(c->server), ends);
     if (stage == OVER) {
         log_error("the certificate has ended, clients refuse it", LOG_STR("file", c->file),
                   LOG_STR("ended", ends));
@@ -69,9 +69,9 @@ void certificate_reload(struct certificate *certificate)
         c->is_refused = false;
         c->told = FINE; /* of the new one, nothing is told yet */
         log_info("certificate read again", LOG_STR("file", c->file),
-                 LOG_STR("ends", time_text(tls_server_not_after_s(c->server), ends)));
+                 LOG_STR("ends", certificate_time_text(tls_server_not_after_s(c->server), ends)));
         break;
-    case TLS_KEPT:
+    case TLS_READ_FAILED:
         c->is_refused = true;
         log_error("cannot use the changed files for TLS, keeping what they said before",
                   LOG_STR("error", err.msg));
@@ -82,7 +82,7 @@ void certificate_reload(struct certificate *certificate)
     tell_stage(c);
 }
 
-static void on_look(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+static void certificate_on_check(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
     certificate_reload(timer->data);
 }
@@ -103,7 +103,7 @@ int certificate_new(struct ev_loop *loop, const struct options *flags,
     }
     struct certificate *c = xcalloc(1, sizeof(*c));
     *c = (struct certificate){.loop = loop, .file = flags->cert, .server = server};
-    ev_timer_init(&c->look, on_look, CERTIFICATE_LOOK_S, CERTIFICATE_LOOK_S);
+    ev_timer_init(&c->look, certificate_on_check, CERTIFICATE_LOOK_S, CERTIFICATE_LOOK_S);
     c->look.data = c;
     ev_timer_start(loop, &c->look);
     tell_stage(c);

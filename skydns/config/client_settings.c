@@ -21,7 +21,7 @@ struct client_settings {
 };
 
 /* Nothing is ever put into the index of nobody. */
-static void retire(void *data, void *block, void (*fn)(void *block))
+static void client_settings_retire(void *data, void *block, void (*fn)(void *block))
 {
     (void)data;
     fn(block);
@@ -30,7 +30,8 @@ static void retire(void *data, void *block, void (*fn)(void *block))
 struct client_settings *client_settings_new(void)
 {
     struct client_settings *settings = xcalloc(1, sizeof(*settings));
-    settings->nobody = client_index_new(&(struct client_index_config){.retire = retire});
+    settings->nobody =
+        client_index_new(&(struct client_index_config){.retire = client_settings_retire});
     settings->index = settings->nobody;
     cookie_secrets_draw(&settings->cookies);
     return settings;
@@ -66,7 +67,7 @@ void client_settings_set_cookies(struct client_settings *settings,
 
 /* ---- Visibility ---- */
 
-static struct slice copy(char **end, struct slice text)
+static struct slice client_settings_copy(char **end, struct slice text)
 {
     char *at = *end;
     if (text.len > 0) {
@@ -88,8 +89,8 @@ void client_settings_set_listed(struct client_settings *settings,
     settings->texts = xmalloc(bytes + 1);
     char *end = settings->texts;
     for (size_t i = 0; i < count; i++) {
-        settings->listed[i].ns = copy(&end, listed[i].ns);
-        settings->listed[i].text = copy(&end, listed[i].text);
+        settings->listed[i].ns = client_settings_copy(&end, listed[i].ns);
+        settings->listed[i].text = client_settings_copy(&end, listed[i].text);
     }
     settings->listed_count = count;
     visibility_unref(STEAL(settings->visibility));
@@ -105,8 +106,8 @@ static bool same_names(const struct client_options *a, const struct client_optio
     return same;
 }
 
-static struct visibility *make(const struct client_settings *settings,
-                               const struct client_options *options)
+static struct visibility *client_settings_make(const struct client_settings *settings,
+                                               const struct client_options *options)
 {
     struct slice names[VISIBILITY_PUBLIC_MAX];
     for (size_t i = 0; i < options->public_count; i++) {
@@ -121,7 +122,7 @@ static struct visibility *visibility_of(struct client_settings *settings,
 {
     if (!settings->visibility || !same_names(&settings->made_of, options)) {
         visibility_unref(settings->visibility);
-        settings->visibility = make(settings, options);
+        settings->visibility = client_settings_make(settings, options);
         settings->made_of = *options;
     }
     return visibility_ref(settings->visibility);

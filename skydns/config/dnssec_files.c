@@ -27,12 +27,13 @@ struct dnssec_files {
     struct dnssec *keys;    /* NULL: none */
     size_t signatures_max;  /* of `keys` */
     struct clock_watch *clock;
-    ev_timer settle, patience;
+    ev_timer settle, timeout;
 };
 
 /* ---- What the log says ---- */
 
-static void write_keys(const struct dnssec_zone *zone, bool sep, bool all, struct buf *out)
+static void dnssec_files_write_keys(const struct dnssec_zone *zone, bool sep, bool all,
+                                    struct buf *out)
 {
     for (size_t i = 0; i < zone->key_count; i++) {
         const struct signing_key *key = zone->keys[i];
@@ -49,8 +50,8 @@ static void tell_zone(const struct dnssec_zone *zone)
     struct buf keys, others;
     buf_init(&keys, KEYS_TEXT_MAX);
     buf_init(&others, KEYS_TEXT_MAX);
-    write_keys(zone, true, !zone->has_both, &keys);
-    write_keys(zone, false, false, &others);
+    dnssec_files_write_keys(zone, true, !zone->has_both, &keys);
+    dnssec_files_write_keys(zone, false, false, &others);
     (void)dname_to_text(&zone->name, name);
     if (zone->has_both) {
         log_info("signing answers", LOG_STR("zone", name),
@@ -63,7 +64,8 @@ static void tell_zone(const struct dnssec_zone *zone)
     buf_fini(&others);
 }
 
-static const struct dnssec_zone *find_zone(const struct dnssec *keys, const struct dname *name)
+static const struct dnssec_zone *dnssec_files_find_zone(const struct dnssec *keys,
+                                                        const struct dname *name)
 {
     for (size_t i = 0; keys && i < dnssec_zone_count(keys); i++) {
         const struct dnssec_zone *zone = dnssec_zone_at(keys, i);
@@ -82,7 +84,7 @@ static void tell_zones(const struct dnssec *before, const struct dnssec *now)
     }
     for (size_t i = 0; before && i < dnssec_zone_count(before); i++) {
         const struct dnssec_zone *zone = dnssec_zone_at(before, i);
-        if (!find_zone(now, &zone->name)) {
+        if (!dnssec_files_find_zone(now, &zone->name)) {
             log_warn("no longer signing answers",
                      LOG_STR("zone", dname_to_text(&zone->name, name)));
         }
@@ -90,7 +92,8 @@ static void tell_zones(const struct dnssec *before, const struct dnssec *now)
 }
 
 /* Once, until another reason comes. */
-static void refuse(struct dnssec_files *files, const char *message, const struct err *err)
+static void dnssec_files_refuse(struct dnssec_files *files, const char *message,
+                                const struct err *err)
 {
     if (files->refusal.code == 0 || strcmp(files->refusal.msg, err->msg) != 0) {
         log_error(message, LOG_STR("error", err->msg));
@@ -101,13 +104,14 @@ static void refuse(struct dnssec_files *files, const char *message, const struct
 /* ---- Keys in force ---- */
 
 /* False: those before stay. */
-static bool make(struct dnssec_files *files)
+static bool dnssec_files_make(struct dnssec_files *files)
 {
     struct dnssec *before = files->keys;
     struct err err;
     if (key_set_make(files->used, files->options.scache, false, &files->keys, &err) < 0) {
         files->keys = before;
-        refuse(files, "cannot use the changed keys together, keeping those in force", &err);
+        dnssec_files_refuse(files, "cannot use the changed keys together, keeping those in force",
+                            &err);
         return false;
     }
     files->signatures_max = files->options.scache;
@@ -141,7 +145,8 @@ static bool take_wanted(struct dnssec_files *files)
         return false;
     }
     if (try_set(files, files->wanted, &err) < 0) {
-        refuse(files, "cannot use the keys of the changed list, keeping those in force", &err);
+        dnssec_files_refuse(
+            files, "cannot use the keys of the changed list, keeping those in force", &err);
         return false;
     }
     key_set_free(files->used);
@@ -151,7 +156,7 @@ static bool take_wanted(struct dnssec_files *files)
 }
 
 /* True: there are other keys. */
-static bool refresh(struct dnssec_files *files, bool differs)
+static bool dnssec_files_refresh(struct dnssec_files *files, bool differs)
 {
     differs = take_wanted(files) || differs;
     differs = key_set_match(files->used, &files->options) || differs;
@@ -159,12 +164,12 @@ static bool refresh(struct dnssec_files *files, bool differs)
     if (differs && !files->wanted) {
         files->refusal.code = 0;
     }
-    return differs && make(files);
+    return differs && dnssec_files_make(files);
 }
 
 /* ---- Files that change ---- */
 
-static void start(struct dnssec_files *files, ev_timer *timer, int ms)
+static void dnssec_files_start(struct dnssec_files *files, ev_timer *timer, int ms)
 {
     if (!ev_is_active(timer)) {
         ev_timer_set(timer, ms / 1000.0, 0.);
@@ -172,44 +177,45 @@ static void start(struct dnssec_files *files, ev_timer *timer, int ms)
     }
 }
 
-static void on_file(void *data)
+static void dnssec_files_on_file(void *data)
 {
     struct dnssec_files *files = data;
-    start(files, &files->settle, DNSSEC_FILES_SETTLE_MS);
+    dnssec_files_start(files, &files->settle, DNSSEC_FILES_SETTLE_MS);
 }
 
 /* Files may change while etcd is asked for the settings, without which no zone is ours. */
-static void look(struct dnssec_files *files, bool is_final)
+static void dnssec_files_check(struct dnssec_files *files, bool is_final)
 {
     bool waits = false;
     if (!files->has_begun) {
-        start(files, &files->settle, DNSSEC_FILES_SETTLE_MS);
+        dnssec_files_start(files, &files->settle, DNSSEC_FILES_SETTLE_MS);
         return;
     }
     bool differs = key_set_read(files->used, false, is_final, &waits);
     if (waits) {
-        start(files, &files->patience, DNSSEC_FILES_PATIENCE_MS);
+        dnssec_files_start(files, &files->timeout, DNSSEC_FILES_TIMEOUT_MS);
     }
-    if (refresh(files, differs)) {
+    if (dnssec_files_refresh(files, differs)) {
         files->config.changed(files->config.data);
     }
 }
 
 static void on_settle(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
-    look(timer->data, false);
+    dnssec_files_check(timer->data, false);
 }
 
-static void on_patience(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+static void dnssec_files_on_report_due(struct ev_loop *loop UNUSED, ev_timer *timer,
+                                       int events UNUSED)
 {
-    look(timer->data, true);
+    dnssec_files_check(timer->data, true);
 }
 
 void dnssec_files_reload(struct dnssec_files *files)
 {
     bool waits = false;
     bool differs = key_set_read(files->used, true, true, &waits);
-    (void)refresh(files, differs); /* who reloads publishes */
+    (void)dnssec_files_refresh(files, differs); /* who reloads publishes */
 }
 
 /* ---- Settings ---- */
@@ -217,7 +223,7 @@ void dnssec_files_reload(struct dnssec_files *files)
 static struct key_set *new_set(struct dnssec_files *files, const char *list)
 {
     return key_set_new(&(struct key_set_config){
-        .loop = files->config.loop, .list = list, .changed = on_file, .data = files});
+        .loop = files->config.loop, .list = list, .changed = dnssec_files_on_file, .data = files});
 }
 
 static void take_options(struct dnssec_files *files, const struct options *options)
@@ -226,7 +232,7 @@ static void take_options(struct dnssec_files *files, const struct options *optio
     files->options.stubs = NULL; /* those are not needed here, and change */
 }
 
-static void set_list(struct dnssec_files *files, const char *list)
+static void dnssec_files_set_list(struct dnssec_files *files, const char *list)
 {
     const struct key_set *newest = files->wanted ? files->wanted : files->used;
     if (strcmp(list, key_set_list(newest)) == 0) {
@@ -242,8 +248,8 @@ static void set_list(struct dnssec_files *files, const char *list)
 void dnssec_files_set(struct dnssec_files *files, const struct options *options)
 {
     take_options(files, options);
-    set_list(files, options->dnssec);
-    (void)refresh(files, false); /* who sets publishes */
+    dnssec_files_set_list(files, options->dnssec);
+    (void)dnssec_files_refresh(files, false); /* who sets publishes */
 }
 
 /* ---- The start ---- */
@@ -255,8 +261,8 @@ struct dnssec_files *dnssec_files_new(const struct dnssec_files_config *config)
     files->used = new_set(files, "");
     files->clock = clock_watch_new(config->loop);
     ev_timer_init(&files->settle, on_settle, 0., 0.);
-    ev_timer_init(&files->patience, on_patience, 0., 0.);
-    files->settle.data = files->patience.data = files;
+    ev_timer_init(&files->timeout, dnssec_files_on_report_due, 0., 0.);
+    files->settle.data = files->timeout.data = files;
     return files;
 }
 
@@ -264,7 +270,7 @@ void dnssec_files_free(struct dnssec_files *files)
 {
     if (files) {
         ev_timer_stop(files->config.loop, &files->settle);
-        ev_timer_stop(files->config.loop, &files->patience);
+        ev_timer_stop(files->config.loop, &files->timeout);
         key_set_free(files->used);
         key_set_free(files->wanted);
         clock_watch_free(files->clock);
@@ -291,14 +297,14 @@ int dnssec_files_begin(struct dnssec_files *files, const struct options *options
 {
     files->has_begun = true;
     take_options(files, options);
-    set_list(files, options->dnssec);
+    dnssec_files_set_list(files, options->dnssec);
     if (is_certain && !files->wanted) {
         int r = key_set_check_owners(files->used, options, err);
         if (r < 0) {
             return err_wrap(err, r, "flag -dnssec");
         }
     }
-    (void)refresh(files, true); /* whatever is in force now is published */
+    (void)dnssec_files_refresh(files, true); /* whatever is in force now is published */
     return 0;
 }
 
@@ -311,7 +317,7 @@ struct dnssec *dnssec_files_keys(const struct dnssec_files *files)
 
 void dnssec_files_text(const struct dnssec_files *files, const struct dname *zone, struct buf *out)
 {
-    if (find_zone(files->keys, zone)) {
+    if (dnssec_files_find_zone(files->keys, zone)) {
         key_set_text(files->used, zone, out);
     }
 }
@@ -328,7 +334,8 @@ size_t dnssec_files_unusable(const struct dnssec_files *files)
     return count > 0 ? count : dnssec_files_is_refused(files);
 }
 
-static int print_ds(struct dnssec_files *files, const struct options *options, struct err *err)
+static int config_dnssec_files_print_ds(struct dnssec_files *files, const struct options *options,
+                                        struct err *err)
 {
     struct dnssec *keys;
     struct buf text;
@@ -355,7 +362,7 @@ int dnssec_files_print_ds(const struct options *options, struct err *err)
     struct dnssec_files *files = dnssec_files_new(&(struct dnssec_files_config){.loop = loop});
     int r = dnssec_files_open(files, options, err);
     if (r == 0) {
-        r = print_ds(files, options, err);
+        r = config_dnssec_files_print_ds(files, options, err);
     }
     dnssec_files_free(files);
     ev_loop_destroy(loop);
@@ -370,7 +377,7 @@ struct clock_watch {
     int64_t wall_ms, monotonic_ms; /* when it last looked */
 };
 
-static const char *time_text(int64_t unix_ms, char out[64])
+static const char *dnssec_files_time_text(int64_t unix_ms, char out[64])
 {
     struct tm utc;
     time_t when = (time_t)(unix_ms / 1000);
@@ -386,7 +393,7 @@ static void clock_watch_look(struct clock_watch *watch)
     watch->monotonic_ms = clock_monotonic_ms();
 }
 
-static void on_look(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+static void dnssec_files_on_check(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
     char from[64], to[64];
     struct clock_watch *watch = timer->data;
@@ -396,8 +403,9 @@ static void on_look(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNU
     int64_t jump_s = (watch->wall_ms - due_ms) / 1000;
     if (jump_s > CLOCK_WATCH_JUMP_S || jump_s < -CLOCK_WATCH_JUMP_S) {
         log_warn("the wall clock jumped, signatures that are not valid now are made again",
-                 LOG_STR("from", time_text(due_ms, from)),
-                 LOG_STR("to", time_text(watch->wall_ms, to)), LOG_INT("seconds", jump_s));
+                 LOG_STR("from", dnssec_files_time_text(due_ms, from)),
+                 LOG_STR("to", dnssec_files_time_text(watch->wall_ms, to)),
+                 LOG_INT("seconds", jump_s));
     }
 }
 
@@ -405,7 +413,7 @@ struct clock_watch *clock_watch_new(struct ev_loop *loop)
 {
     struct clock_watch *watch = xcalloc(1, sizeof(*watch));
     watch->loop = loop;
-    ev_timer_init(&watch->look, on_look, look_s, look_s);
+    ev_timer_init(&watch->look, dnssec_files_on_check, look_s, look_s);
     watch->look.data = watch;
     return watch;
 }

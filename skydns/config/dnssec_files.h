@@ -23,7 +23,7 @@ struct dnssec_files;
 
 /* Whoever writes files writes several: those of a key, and of the keys of a rollover. Wait for all,
  * and a little longer before what cannot be used is told. */
-enum { DNSSEC_FILES_SETTLE_MS = 200, DNSSEC_FILES_PATIENCE_MS = 500 };
+enum { DNSSEC_FILES_SETTLE_MS = 200, DNSSEC_FILES_TIMEOUT_MS = 500 };
 
 struct dnssec_files_config {
     struct ev_loop *loop;

@@ -61,7 +61,7 @@ static void make_table(struct hosts_files *files, const struct hosts_file *news)
              LOG_INT("left_out", (int64_t)hosts_table_left_out(table)));
 }
 
-static int read_file(struct hosts_file *file, struct err *err)
+static int hosts_files_read_file(struct hosts_file *file, struct err *err)
 {
     struct buf text;
     buf_init(&text, HOSTS_FILE_MAX);
@@ -78,7 +78,7 @@ static int read_file(struct hosts_file *file, struct err *err)
 static bool read_again(struct hosts_file *file)
 {
     struct err err;
-    file->is_refused = read_file(file, &err) < 0;
+    file->is_refused = hosts_files_read_file(file, &err) < 0;
     if (file->is_refused) {
         log_error("cannot use the changed hosts file, keeping what it said",
                   LOG_STR("error", err.msg));
@@ -86,7 +86,7 @@ static bool read_again(struct hosts_file *file)
     return !file->is_refused;
 }
 
-static void on_changed(void *data)
+static void hosts_files_on_changed(void *data)
 {
     struct hosts_file *file = data;
     struct hosts_files *files = file->files;
@@ -119,10 +119,10 @@ int hosts_files_new(const struct hosts_files_config *config, struct hosts_files 
             .loop = config->loop,
             .path = config->paths->items[i],
             .bytes_max = HOSTS_FILE_MAX,
-            .changed = on_changed,
+            .changed = hosts_files_on_changed,
             .data = file,
         });
-        r = read_file(file, err);
+        r = hosts_files_read_file(file, err);
     }
     if (r < 0) {
         hosts_files_free(files);

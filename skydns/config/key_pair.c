@@ -28,7 +28,7 @@ struct key_pair {
 
 /* ---- Secrets ---- */
 
-static void wipe(struct buf *text)
+static void key_pair_wipe(struct buf *text)
 {
     if (text->data) {
         explicit_bzero(text->data, text->cap);
@@ -36,9 +36,9 @@ static void wipe(struct buf *text)
     buf_clear(text);
 }
 
-static void drop(struct buf *text)
+static void key_pair_drop(struct buf *text)
 {
-    wipe(text);
+    key_pair_wipe(text);
     buf_fini(text);
 }
 
@@ -61,7 +61,7 @@ static void open_half(struct half *half, const struct key_pair_config *config, c
 static void close_half(struct half *half)
 {
     watched_file_free(half->file);
-    drop(&half->text);
+    key_pair_drop(&half->text);
     free(half->path);
 }
 
@@ -113,8 +113,8 @@ static int check_owner(const struct key_pair *pair, const struct signing_key *ke
 }
 
 /* Takes the texts if they are another key. */
-static enum key_pair_outcome take(struct key_pair *pair, struct buf *public_text,
-                                  struct buf *private_text, struct err *err)
+static enum key_pair_outcome key_pair_adopt(struct key_pair *pair, struct buf *public_text,
+                                            struct buf *private_text, struct err *err)
 {
     struct signing_key *key;
     if (pair->key && slice_equal(buf_slice(public_text), buf_slice(&pair->public_half.text)) &&
@@ -146,20 +146,20 @@ enum key_pair_outcome key_pair_read(struct key_pair *pair, struct err *err)
     (void)buf_reserve(&private_text, SIGNING_KEY_FILE_MAX); /* growing would leave copies behind */
     buf_clear(&private_text);
     if (read_both(pair, &public_text, &private_text, &is_gone, err) == 0) {
-        outcome = take(pair, &public_text, &private_text, err);
+        outcome = key_pair_adopt(pair, &public_text, &private_text, err);
     } else if (is_gone) {
         outcome = KEY_PAIR_GONE;
     }
-    drop(&public_text);
-    drop(&private_text);
+    key_pair_drop(&public_text);
+    key_pair_drop(&private_text);
     return outcome;
 }
 
 void key_pair_forget(struct key_pair *pair)
 {
     signing_key_free(STEAL(pair->key));
-    wipe(&pair->public_half.text);
-    wipe(&pair->private_half.text);
+    key_pair_wipe(&pair->public_half.text);
+    key_pair_wipe(&pair->private_half.text);
 }
 
 const struct signing_key *key_pair_key(const struct key_pair *pair)

@@ -27,7 +27,7 @@ struct key_set {
     struct entry entries[DNSSEC_KEYS_MAX];
 };
 
-static void on_changed(void *data)
+static void key_set_on_changed(void *data)
 {
     struct entry *entry = data;
     entry->is_changed = true;
@@ -45,7 +45,7 @@ struct key_set *key_set_new(const struct key_set_config *config)
         struct entry *entry = &set->entries[set->count++];
         entry->set = set;
         entry->pair = key_pair_new(&(struct key_pair_config){
-            .loop = config->loop, .base = item, .changed = on_changed, .data = entry});
+            .loop = config->loop, .base = item, .changed = key_set_on_changed, .data = entry});
     }
     return set;
 }
@@ -99,7 +99,7 @@ static void tell_broken(struct entry *entry, const struct err *err)
 }
 
 /* True: another key. */
-static bool read_entry(struct entry *entry, bool is_final, bool *ret_waits)
+static bool key_set_read_entry(struct entry *entry, bool is_final, bool *ret_waits)
 {
     struct err err = {0};
     enum key_pair_outcome outcome = key_pair_read(entry->pair, &err);
@@ -160,7 +160,7 @@ bool key_set_read(struct key_set *set, bool all, bool is_final, bool *ret_waits)
         struct entry *entry = &set->entries[i];
         if (entry->is_changed || all) {
             entry->is_changed = true;
-            differs = read_entry(entry, is_final, ret_waits) || differs;
+            differs = key_set_read_entry(entry, is_final, ret_waits) || differs;
         }
     }
     for (size_t i = 0; i < set->count; i++) {

@@ -11,7 +11,7 @@
 #include "common/etcd/etcd.h"
 #include "skydns/config/client_settings_internal.h"
 #include "skydns/config/dnssec_files.h"
-#include "skydns/config/foreign_settings_internal.h"
+#include "skydns/config/forward_settings_internal.h"
 #include "skydns/config/hosts_files_internal.h"
 #include "skydns/config/secret_file_internal.h"
 #include "skydns/config/watched_file_internal.h"
@@ -42,7 +42,7 @@ struct reading {
 struct live_config {
     struct live_config_config config;
     struct config_layers *layers;
-    struct foreign_settings *foreign;
+    struct forward_settings *external;
     struct client_settings *clients;
     struct watched_file *file; /* of -config; NULL: none */
     struct buf text;           /* its text */
@@ -71,7 +71,7 @@ struct live_config *live_config_new(const struct live_config_config *config)
     struct live_config *live = xcalloc(1, sizeof(*live));
     live->config = *config;
     live->layers = config_layers_new(config->flags);
-    live->foreign = foreign_settings_new(config->tally);
+    live->external = forward_settings_new(config->tally);
     live->clients = client_settings_new();
     live->dnssec = dnssec_files_new(
         &(struct dnssec_files_config){.loop = config->loop, .changed = on_keys, .data = live});
@@ -91,7 +91,7 @@ void live_config_free(struct live_config *live)
     secret_file_free(live->tsig);
     tsig_keys_unref(live->tsig_keys);
     dnssec_files_free(live->dnssec);
-    foreign_settings_free(live->foreign);
+    forward_settings_free(live->external);
     client_settings_free(live->clients);
     config_layers_free(live->layers);
     buf_fini(&live->text);
@@ -142,7 +142,8 @@ static void set_serials(const struct live_config *live, struct engine_config *co
     }
 }
 
-static bool knows_clients(const struct live_config *live, const struct engine_config *config)
+static bool live_config_knows_clients(const struct live_config *live,
+                                      const struct engine_config *config)
 {
     bool does_know = true;
     for (size_t i = 0; i < config->zone_count && does_know && live->config.knows_clients; i++) {
@@ -151,11 +152,11 @@ static bool knows_clients(const struct live_config *live, const struct engine_co
     return does_know;
 }
 
-static void publish(struct live_config *live, const struct options *options)
+static void live_config_publish(struct live_config *live, const struct options *options)
 {
     struct engine_config *config = options_engine_config(options);
-    foreign_settings_fill(live->foreign, options, config);
-    client_settings_fill(live->clients, options, knows_clients(live, config), config);
+    forward_settings_fill(live->external, options, config);
+    client_settings_fill(live->clients, options, live_config_knows_clients(live, config), config);
     config->dnssec =
         dnssec_files_keys(live->dnssec) ? dnssec_ref(dnssec_files_keys(live->dnssec)) : NULL;
     config->tsig = tsig_keys_ref(live->tsig_keys);
@@ -184,7 +185,7 @@ static bool is_being_written(const struct live_config *live, const struct option
     return true;
 }
 
-static void apply(struct live_config *live)
+static void live_config_apply(struct live_config *live)
 {
     struct options before = live->now, now = config_layers_settings(live->layers);
     struct err err;
@@ -196,7 +197,7 @@ static void apply(struct live_config *live)
     }
     live->now = now;
     dnssec_files_set(live->dnssec, &now);
-    publish(live, &now);
+    live_config_publish(live, &now);
     log_each(LOG_LEVEL_INFO, "configuration changed", false, &before, &now);
     log_each(LOG_LEVEL_WARN, "changed settings need a restart", true, &live->started, &now);
     if (live->config.changed) {
@@ -208,7 +209,7 @@ static void apply(struct live_config *live)
 void live_config_take(struct live_config *live, struct slice value)
 {
     if (config_layers_take(live->layers, CONFIG_DOCUMENT, NULL, value)) {
-        apply(live);
+        live_config_apply(live);
     }
 }
 
@@ -217,15 +218,15 @@ void live_config_take_writers(struct live_config *live, const struct dname *doma
 {
     bool is_new = config_layers_take(live->layers, CONFIG_WRITERS, domain, value);
     if (is_new && live->has_begun) { /* else _begin does */
-        apply(live);
+        live_config_apply(live);
     }
 }
 
-void live_config_take_stubs(struct live_config *live, const struct foreign_zone *zones,
+void live_config_take_stubs(struct live_config *live, const struct forward_zone *zones,
                             size_t count)
 {
-    foreign_settings_set_keys(live->foreign, zones, count);
-    publish(live, &live->now);
+    forward_settings_set_keys(live->external, zones, count);
+    live_config_publish(live, &live->now);
 }
 
 void live_config_set_clients(struct live_config *live, const struct client_index *index)
@@ -238,17 +239,17 @@ void live_config_take_visible(struct live_config *live, const struct visible_nam
 {
     client_settings_set_listed(live->clients, listed, count);
     if (live->has_begun && live->now.clients.is_own) {
-        publish(live, &live->now);
+        live_config_publish(live, &live->now);
     }
 }
 
 void live_config_republish(struct live_config *live)
 {
-    publish(live, &live->now);
+    live_config_publish(live, &live->now);
 }
 
 /* True: the file of -config says something else that can be used. */
-static bool read_file(struct live_config *live)
+static bool live_config_read_file(struct live_config *live)
 {
     struct err err;
     live->is_file_lost = watched_file_read(live->file, &live->text, &err) < 0;
@@ -264,11 +265,11 @@ static bool read_file(struct live_config *live)
 static void read_files(struct live_config *live)
 {
     if (live->file) {
-        (void)read_file(live); /* what is in force is applied in any case */
+        (void)live_config_read_file(live); /* what is in force is applied in any case */
     }
     if (live->hosts) {
         hosts_files_reload(live->hosts);
-        foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
+        forward_settings_set_hosts(live->external, hosts_files_table(live->hosts));
     }
     secret_file_reload(live->cookies);
     secret_file_reload(live->tsig);
@@ -280,8 +281,8 @@ void live_config_reload(struct live_config *live)
     log_info("configuration reloaded", LOG_STR("key", config_layers_key(live->layers)),
              LOG_STR("document", config_layers_has_document(live->layers) ? "present" : "none"));
     read_files(live);
-    foreign_settings_renew(live->foreign);
-    apply(live);
+    forward_settings_renew(live->external);
+    live_config_apply(live);
 }
 
 /* ---- Files that change ---- */
@@ -291,31 +292,31 @@ static void on_resolv_conf(struct ev_loop *loop, ev_stat *stat, int events UNUSE
     struct live_config *live = stat->data;
     (void)loop;
     if (live->wants_resolv_conf || live->config.flags->nameserver_count == 0) {
-        apply(live);
+        live_config_apply(live);
     }
 }
 
-static void on_file(void *data)
+static void live_config_on_file(void *data)
 {
     struct live_config *live = data;
-    if (read_file(live) && live->has_begun) { /* else _begin does */
-        apply(live);
+    if (live_config_read_file(live) && live->has_begun) { /* else _begin does */
+        live_config_apply(live);
     }
 }
 
 static void on_hosts(void *data)
 {
     struct live_config *live = data;
-    foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
+    forward_settings_set_hosts(live->external, hosts_files_table(live->hosts));
     if (live->has_begun) {
-        publish(live, &live->now);
+        live_config_publish(live, &live->now);
     }
 }
 
 static void take_effect(struct live_config *live)
 {
     if (live->has_begun) {
-        publish(live, &live->now);
+        live_config_publish(live, &live->now);
     }
 }
 
@@ -348,7 +349,7 @@ static int take_tsig_keys(void *data, struct slice text, struct err *err)
 static void on_keys(void *data)
 {
     struct live_config *live = data;
-    publish(live, &live->now);
+    live_config_publish(live, &live->now);
 }
 
 void live_config_signing(const struct live_config *live, const struct dname *zone, struct buf *out)
@@ -380,7 +381,7 @@ static int open_file(struct live_config *live, struct err *err)
         .loop = live->config.loop,
         .path = live->config.flags->config_file,
         .bytes_max = CONFIG_DOCUMENT_MAX,
-        .changed = on_file,
+        .changed = live_config_on_file,
         .data = live,
     });
     int r = watched_file_read(live->file, &live->text, err);
@@ -471,7 +472,7 @@ int live_config_open_files(struct live_config *live, struct err *err)
             &live->hosts, err);
     }
     if (r == 0) {
-        foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
+        forward_settings_set_hosts(live->external, hosts_files_table(live->hosts));
     }
     if (r == 0) {
         r = open_secrets(live, err);
@@ -488,12 +489,13 @@ static void finish_reading(struct live_config *live)
     }
 }
 
-static struct slice value_of(const struct etcd_range_reply *reply)
+static struct slice live_config_value_of(const struct etcd_range_reply *reply)
 {
     return reply->count ? reply->kvs[0].value : slice_of(NULL, 0);
 }
 
-static void on_document(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void live_config_on_document(void *data, const struct etcd_range_reply *reply,
+                                    const struct err *err)
 {
     struct reading *reading = data;
     struct live_config *live = reading->live;
@@ -501,25 +503,26 @@ static void on_document(void *data, const struct etcd_range_reply *reply, const 
     if (err) {
         live->unread = *err;
     } else {
-        (void)config_layers_take(live->layers, CONFIG_DOCUMENT, NULL, value_of(reply));
+        (void)config_layers_take(live->layers, CONFIG_DOCUMENT, NULL, live_config_value_of(reply));
     }
     finish_reading(live);
 }
 
 /* Without it, the mirror brings it. */
-static void on_writers_document(void *data, const struct etcd_range_reply *reply,
-                                const struct err *err)
+static void live_config_on_writers_document(void *data, const struct etcd_range_reply *reply,
+                                            const struct err *err)
 {
     struct reading *reading = data;
     struct live_config *live = reading->live;
     reading->call = NULL;
     if (!err) {
-        (void)config_layers_take(live->layers, CONFIG_WRITERS, &reading->domain, value_of(reply));
+        (void)config_layers_take(live->layers, CONFIG_WRITERS, &reading->domain,
+                                 live_config_value_of(reply));
     }
     finish_reading(live);
 }
 
-static void on_timeout(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
+static void live_config_on_timeout(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
 {
     struct live_config *live = timer->data;
     (void)err_set(&live->unread, ERR_TIMEOUT, "no answer within a second"); /* only kept */
@@ -527,8 +530,8 @@ static void on_timeout(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
 }
 
 /* Asks for a key; at most ENGINE_ZONES_MAX at once. */
-static void ask(struct live_config *live, struct etcd *etcd, const char *key,
-                const struct dname *domain)
+static void live_config_ask(struct live_config *live, struct etcd *etcd, const char *key,
+                            const struct dname *domain)
 {
     const struct etcd_range range = {.key = slice_str(key)};
     struct reading *reading = &live->readings[live->awaited++];
@@ -536,10 +539,11 @@ static void ask(struct live_config *live, struct etcd *etcd, const char *key,
     if (domain) {
         reading->domain = *domain;
     }
-    reading->call = etcd_range(etcd, &range, domain ? on_writers_document : on_document, reading);
+    reading->call = etcd_range(
+        etcd, &range, domain ? live_config_on_writers_document : live_config_on_document, reading);
 }
 
-static void await(struct live_config *live)
+static void live_config_wait_for_documents(struct live_config *live)
 {
     ev_run(live->config.loop, 0);
     for (size_t i = 0; i < ENGINE_ZONES_MAX; i++) {
@@ -556,20 +560,20 @@ static void ask_writers(struct live_config *live, struct etcd *etcd)
     stub_zones_unref(now.stubs);
     for (size_t i = 0; i < now.domain_count; i++) {
         CLEANUP_FREE char *key = writer_document_key(&now.domains[i], "config");
-        ask(live, etcd, key, &now.domains[i]);
+        live_config_ask(live, etcd, key, &now.domains[i]);
     }
 }
 
 void live_config_read(struct live_config *live, struct etcd *etcd)
 {
-    ask(live, etcd, config_layers_key(live->layers), NULL);
-    ev_timer_init(&live->timeout, on_timeout, read_timeout_s, 0.);
+    live_config_ask(live, etcd, config_layers_key(live->layers), NULL);
+    ev_timer_init(&live->timeout, live_config_on_timeout, read_timeout_s, 0.);
     live->timeout.data = live;
     ev_timer_start(live->config.loop, &live->timeout);
-    await(live);
+    live_config_wait_for_documents(live);
     if (live->unread.code == 0) { /* the document may name other domains */
         ask_writers(live, etcd);
-        await(live);
+        live_config_wait_for_documents(live);
         live->unread = (struct err){0}; /* what is late comes with the mirrors */
     }
     ev_timer_stop(live->config.loop, &live->timeout);
@@ -580,7 +584,7 @@ struct options live_config_preview(struct live_config *live, struct slice docume
     return config_layers_preview(live->layers, document);
 }
 
-static void settle(struct live_config *live)
+static void live_config_settle(struct live_config *live)
 {
     stub_zones_unref(live->now.stubs);
     live->now = config_layers_settings(live->layers);
@@ -589,12 +593,12 @@ static void settle(struct live_config *live)
 void live_config_seed(struct live_config *live, struct slice document)
 {
     (void)config_layers_take(live->layers, CONFIG_DOCUMENT, NULL, document); /* logs if not */
-    settle(live);
+    live_config_settle(live);
 }
 
 int live_config_begin(struct live_config *live, struct err *err)
 {
-    settle(live);
+    live_config_settle(live);
     live->has_begun = true;
     live->wants_resolv_conf = live->now.nameserver_count == 0;
     int r = add_resolv_conf(live, &live->now, err);
@@ -608,7 +612,7 @@ int live_config_begin(struct live_config *live, struct err *err)
     ev_stat_init(&live->resolv_conf, on_resolv_conf, live->config.resolv_conf, 0.);
     live->resolv_conf.data = live;
     ev_stat_start(live->config.loop, &live->resolv_conf); /* inotify, plus a stat() now and then */
-    publish(live, &live->now);
+    live_config_publish(live, &live->now);
     return 0;
 }
 

@@ -110,7 +110,7 @@ void live_config_take_writers(struct live_config *live, const struct dname *doma
                               struct slice value);
 
 /* Takes the stub zones that etcd's keys name, and publishes them. */
-void live_config_take_stubs(struct live_config *live, const struct foreign_zone *zones,
+void live_config_take_stubs(struct live_config *live, const struct forward_zone *zones,
                             size_t count);
 
 /* Whose client an address is; borrowed until live_config_free. Until then, and until the next

@@ -15,7 +15,7 @@ struct secret_file {
 };
 
 /* A secret does not stay in memory for longer than needed. */
-static int take(struct secret_file *file, struct err *err)
+static int secret_file_adopt(struct secret_file *file, struct err *err)
 {
     struct buf text;
     buf_init(&text, file->config.bytes_max);
@@ -35,13 +35,13 @@ static int take(struct secret_file *file, struct err *err)
 void secret_file_reload(struct secret_file *file)
 {
     struct err err;
-    if (file && take(file, &err) < 0) {
+    if (file && secret_file_adopt(file, &err) < 0) {
         log_error(file->config.refused, LOG_STR("file", file->config.path),
                   LOG_STR("error", err.msg));
     }
 }
 
-static void on_change(void *data)
+static void secret_file_on_change(void *data)
 {
     struct secret_file *file = data;
     secret_file_reload(file);
@@ -59,10 +59,10 @@ int secret_file_new(const struct secret_file_config *config, struct secret_file 
         .loop = config->loop,
         .path = config->path,
         .bytes_max = config->bytes_max,
-        .changed = on_change,
+        .changed = secret_file_on_change,
         .data = file,
     });
-    int r = take(file, err);
+    int r = secret_file_adopt(file, err);
     if (r < 0) {
         secret_file_free(file);
         return err_wrap(err, r, "flag %s", config->flag);

@@ -57,20 +57,20 @@ static bool same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-static bool same(const struct identity *a, const struct identity *b)
+static bool watched_file_is_same(const struct identity *a, const struct identity *b)
 {
     return a->device == b->device && a->inode == b->inode && a->size == b->size &&
            same_time(a->written, b->written) && same_time(a->changed, b->changed);
 }
 
 /* A new content counts when it has been seen twice. */
-static void look(struct watched_file *file)
+static void watched_file_check(struct watched_file *file)
 {
     struct identity now = look_at(file);
-    if (same(&now, &file->read)) {
+    if (watched_file_is_same(&now, &file->read)) {
         return;
     }
-    if (same(&now, &file->pending)) {
+    if (watched_file_is_same(&now, &file->pending)) {
         file->read = now;
         file->config.changed(file->config.data);
         return;
@@ -81,23 +81,23 @@ static void look(struct watched_file *file)
     ev_timer_start(file->config.loop, &file->settle);
 }
 
-static void on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+static void watched_file_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
-    look(timer->data);
+    watched_file_check(timer->data);
 }
 
-static void on_event(struct ev_loop *loop, ev_stat *stat, int events UNUSED)
+static void watched_file_on_event(struct ev_loop *loop, ev_stat *stat, int events UNUSED)
 {
     struct watched_file *file = stat->data;
     ev_timer_stop(loop, &file->again);
     ev_timer_set(&file->again, again_s, 0.);
     ev_timer_start(loop, &file->again);
-    look(file);
+    watched_file_check(file);
 }
 
-static void watch(struct watched_file *file, ev_stat *stat, const char *path)
+static void watched_file_watch(struct watched_file *file, ev_stat *stat, const char *path)
 {
-    ev_stat_init(stat, on_event, path, 0.);
+    ev_stat_init(stat, watched_file_on_event, path, 0.);
     stat->data = file;
     ev_stat_start(file->config.loop, stat);
 }
@@ -109,12 +109,12 @@ struct watched_file *watched_file_new(const struct watched_file_config *config)
     file->config = *config;
     file->folder = xstrdup(dirname(copy));
     file->read = file->pending = look_at(file);
-    watch(file, &file->on_file, config->path);
-    watch(file, &file->on_folder, file->folder);
-    ev_timer_init(&file->settle, on_timer, settle_s, 0.);
-    ev_timer_init(&file->again, on_timer, again_s, 0.);
+    watched_file_watch(file, &file->on_file, config->path);
+    watched_file_watch(file, &file->on_folder, file->folder);
+    ev_timer_init(&file->settle, watched_file_on_timer, settle_s, 0.);
+    ev_timer_init(&file->again, watched_file_on_timer, again_s, 0.);
     double look_s = config->look_s > 0 ? config->look_s : usual_look_s;
-    ev_timer_init(&file->look, on_timer, look_s, look_s);
+    ev_timer_init(&file->look, watched_file_on_timer, look_s, look_s);
     file->settle.data = file->again.data = file->look.data = file;
     ev_timer_start(config->loop, &file->look);
     return file;
@@ -162,7 +162,8 @@ static int read_chunks(const struct watched_file *file, int fd, char *chunk, siz
 }
 
 /* Some files are secrets: nothing of them stays on the stack. */
-static int read_all(const struct watched_file *file, int fd, struct buf *text, struct err *err)
+static int watched_file_read_all(const struct watched_file *file, int fd, struct buf *text,
+                                 struct err *err)
 {
     char chunk[16 * 1024];
     int r = read_chunks(file, fd, chunk, sizeof(chunk), text, err);
@@ -183,5 +184,5 @@ int watched_file_read(struct watched_file *file, struct buf *text, struct err *e
     if (!S_ISREG(st.st_mode)) {
         return err_set(err, -EINVAL, "read `%s`: expected a plain file", file->config.path);
     }
-    return read_all(file, fd, text, err);
+    return watched_file_read_all(file, fd, text, err);
 }

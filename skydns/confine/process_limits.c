@@ -37,7 +37,7 @@ static unsigned quota_v2(const char *folder)
     return round_up(quota_us, period_us);
 }
 
-static bool read_number(const char *folder, const char *name, long *ret)
+static bool process_limits_read_number(const char *folder, const char *name, long *ret)
 {
     char path[TEXT_MAX], line[TEXT_MAX];
     int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
@@ -47,32 +47,33 @@ static bool read_number(const char *folder, const char *name, long *ret)
 static unsigned quota_v1(const char *folder)
 {
     long quota_us, period_us;
-    return read_number(folder, "cpu.cfs_quota_us", &quota_us) &&
-                   read_number(folder, "cpu.cfs_period_us", &period_us)
+    return process_limits_read_number(folder, "cpu.cfs_quota_us", &quota_us) &&
+                   process_limits_read_number(folder, "cpu.cfs_period_us", &period_us)
                ? round_up(quota_us, period_us)
                : 0;
 }
 
-static unsigned smaller(unsigned a, unsigned b)
+static unsigned process_limits_smaller(unsigned a, unsigned b)
 {
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
 /* The smallest quota from a cgroup up to the root of the mount. In a container the path may lie
  * outside the mount; the root is then the container's own cgroup. */
-static unsigned smallest(const char *mount, char *path, unsigned (*quota)(const char *))
+static unsigned process_limits_smallest(const char *mount, char *path,
+                                        unsigned (*quota)(const char *))
 {
     char folder[2 * TEXT_MAX];
     unsigned least = quota(mount);
     for (char *slash; *path && (slash = strrchr(path, '/')); *slash = '\0') {
         if (snprintf(folder, sizeof(folder), "%s%s", mount, path) < TEXT_MAX) {
-            least = smaller(least, quota(folder));
+            least = process_limits_smaller(least, quota(folder));
         }
     }
     return least;
 }
 
-static bool has_word(const char *list, const char *end, const char *word)
+static bool process_limits_has_word(const char *list, const char *end, const char *word)
 {
     size_t len = strlen(word);
     for (const char *at = list; at < end; at += strcspn(at, ",:") + 1) {
@@ -96,15 +97,15 @@ static unsigned quota_of_line(char *line, const char *sys_root)
     controllers++;
     if (path == controllers) {
         return snprintf(mount, sizeof(mount), "%s", sys_root) < TEXT_MAX
-                   ? smallest(mount, path + 1, quota_v2)
+                   ? process_limits_smallest(mount, path + 1, quota_v2)
                    : 0;
     }
-    if (!has_word(controllers, path, "cpu")) {
+    if (!process_limits_has_word(controllers, path, "cpu")) {
         return 0;
     }
     int n =
         snprintf(mount, sizeof(mount), "%s/%.*s", sys_root, (int)(path - controllers), controllers);
-    return n < TEXT_MAX ? smallest(mount, path + 1, quota_v1) : 0;
+    return n < TEXT_MAX ? process_limits_smallest(mount, path + 1, quota_v1) : 0;
 }
 
 unsigned cpu_limit_quota(const char *proc_cgroup, const char *sys_root)
@@ -113,7 +114,7 @@ unsigned cpu_limit_quota(const char *proc_cgroup, const char *sys_root)
     unsigned least = 0;
     CLEANUP_FILE FILE *file = fopen(proc_cgroup, "re");
     while (file && fgets(line, sizeof(line), file)) {
-        least = smaller(least, quota_of_line(line, sys_root));
+        least = process_limits_smaller(least, quota_of_line(line, sys_root));
     }
     return least;
 }
@@ -124,7 +125,8 @@ unsigned cpu_limit(void)
     CPU_ZERO(&usable);
     unsigned cpus =
         sched_getaffinity(0, sizeof(usable), &usable) == 0 ? (unsigned)CPU_COUNT(&usable) : 1;
-    unsigned limit = smaller(cpu_limit_quota("/proc/self/cgroup", "/sys/fs/cgroup"), cpus);
+    unsigned limit =
+        process_limits_smaller(cpu_limit_quota("/proc/self/cgroup", "/sys/fs/cgroup"), cpus);
     return limit ? limit : 1;
 }
 
@@ -144,14 +146,14 @@ static size_t at_most(size_t n, size_t limit)
     return n < limit ? n : limit;
 }
 
-static size_t reserved(const struct descriptor_wants *wants)
+static size_t process_limits_reserved(const struct descriptor_wants *wants)
 {
     return RESERVED + (wants->most.streams > 0 ? STREAMS_RESERVED + wants->handshakes : 0);
 }
 
 struct descriptor_shares descriptor_limit_share(size_t limit, const struct descriptor_wants *wants)
 {
-    size_t left = limit - at_most(reserved(wants), limit / 2);
+    size_t left = limit - at_most(process_limits_reserved(wants), limit / 2);
     size_t part = left / (wants->most.streams > 0 ? 3 : 2), share = part ? part : 1;
     return (struct descriptor_shares){
         .connections = at_most(share, wants->most.connections),
@@ -178,7 +180,8 @@ static size_t raise_limit(size_t wanted)
 struct descriptor_shares descriptor_limit_raise(const struct descriptor_wants *wants)
 {
     const struct descriptor_shares *most = &wants->most;
-    size_t wanted = most->connections + most->streams + most->nameservers + reserved(wants);
+    size_t wanted =
+        most->connections + most->streams + most->nameservers + process_limits_reserved(wants);
     size_t limit = raise_limit(wanted);
     struct descriptor_shares shares = descriptor_limit_share(limit, wants);
     if (limit < wanted && most->streams > 0) {

@@ -192,7 +192,7 @@ static const char *const allowed[] = {
  * a Unix socket. */
 static const int families[] = {AF_INET, AF_INET6, AF_UNIX, AF_NETLINK};
 
-static bool allow(scmp_filter_ctx filter, const char *name)
+static bool sandbox_calls_allow(scmp_filter_ctx filter, const char *name)
 {
     int number = seccomp_syscall_resolve_name(name);
     int r = number == __NR_SCMP_ERROR ? 0 : seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
@@ -237,7 +237,7 @@ static bool add_rules(scmp_filter_ctx filter)
             is_right && allow_if(filter, SCMP_SYS(socket), UINT32_MAX, (scmp_datum_t)families[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
-        is_right = is_right && allow(filter, allowed[i]);
+        is_right = is_right && sandbox_calls_allow(filter, allowed[i]);
     }
     return is_right;
 }

@@ -55,7 +55,7 @@ static int64_t known_rights(void)
 }
 
 /* What does not exist needs no rule. */
-static void allow(int ruleset, const char *path, uint64_t rights)
+static void sandbox_files_allow(int ruleset, const char *path, uint64_t rights)
 {
     CLEANUP_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
     struct stat st;
@@ -75,9 +75,9 @@ static void allow_with_folder(int ruleset, const char *path)
 {
     CLEANUP_FREE char *copy = xstrdup(path);
     const char *folder = dirname(copy);
-    allow(ruleset, path, read_only);
+    sandbox_files_allow(ruleset, path, read_only);
     if (strcmp(folder, "/") != 0) {
-        allow(ruleset, folder, read_only);
+        sandbox_files_allow(ruleset, folder, read_only);
     }
 }
 
@@ -99,7 +99,7 @@ static void allow_written(int ruleset, const char *path, uint64_t known)
     CLEANUP_FREE char *copy = xstrdup(path);
     CLEANUP_FREE char *folder = *path ? realpath(dirname(copy), NULL) : NULL;
     if (folder && strcmp(folder, "/") != 0) {
-        allow(ruleset, folder, read_write & known);
+        sandbox_files_allow(ruleset, folder, read_write & known);
     }
 }
 
@@ -116,9 +116,9 @@ int sandbox_files(const char *const *paths, size_t count, const char *written)
         return -errno;
     }
     for (size_t i = 0; i < ARRAY_LEN(system_folders); i++) {
-        allow(ruleset, system_folders[i], read_only);
+        sandbox_files_allow(ruleset, system_folders[i], read_only);
     }
-    allow(ruleset, "/dev/null", read_only | LANDLOCK_ACCESS_FS_WRITE_FILE);
+    sandbox_files_allow(ruleset, "/dev/null", read_only | LANDLOCK_ACCESS_FS_WRITE_FILE);
     for (size_t i = 0; i < count; i++) {
         allow_given(ruleset, paths[i]);
     }

@@ -184,7 +184,7 @@ static bool skip_snippet(struct imports *x, struct import_part *part)
     return true;
 }
 
-static int walk_words(struct imports *x)
+static int scan_words(struct imports *x)
 {
     int r = 0;
     x->parts[0] = (struct import_part){0, x->source.count};
@@ -222,7 +222,7 @@ static int keep_words(struct imports *x, struct arena *arena)
         return err_set(x->err, ERR_TOO_LARGE, "has too many words");
     }
     list_snippets(x->source, x->snippets);
-    int r = walk_words(x);
+    int r = scan_words(x);
     if (r < 0) {
         return r;
     }
@@ -231,7 +231,7 @@ static int keep_words(struct imports *x, struct arena *arena)
     if (!x->words || !x->unread) {
         return err_set(x->err, ERR_TOO_LARGE, "has too many words");
     }
-    return walk_words(x);
+    return scan_words(x);
 }
 
 int imports_expand(struct tokens tokens, struct arena *arena, struct tokens *ret_tokens,

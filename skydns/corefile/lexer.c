@@ -51,7 +51,8 @@ static int read_quoted(struct lexer *l, struct err *err)
 }
 
 /* False: no more. The word is in l->word. */
-static int next_word(struct lexer *l, bool *ret_has_word, struct token *ret_token, struct err *err)
+static int lexer_next_word(struct lexer *l, bool *ret_has_word, struct token *ret_token,
+                           struct err *err)
 {
     buf_clear(&l->word);
     skip_blank(l);
@@ -133,8 +134,8 @@ static int keep_word(struct slice word, variable_fn variable, struct arena *aren
 
 /* ---- Everything ---- */
 
-static int split(struct slice text, variable_fn variable, struct arena *arena, struct token *items,
-                 size_t *ret_count, struct err *err)
+static int corefile_lexer_split(struct slice text, variable_fn variable, struct arena *arena,
+                                struct token *items, size_t *ret_count, struct err *err)
 {
     struct lexer l = {.at = text.ptr, .end = text.ptr + text.len, .line = 1, .has_newline = true};
     bool has_word = true;
@@ -143,7 +144,7 @@ static int split(struct slice text, variable_fn variable, struct arena *arena, s
     *ret_count = 0;
     while (r == 0 && has_word) {
         struct token token;
-        r = next_word(&l, &has_word, &token, err);
+        r = lexer_next_word(&l, &has_word, &token, err);
         if (r == 0 && has_word && items) {
             r = keep_word(buf_slice(&l.word), variable, arena, &token, err);
             items[*ret_count] = token;
@@ -168,7 +169,7 @@ int lexer_split(struct slice text, variable_fn variable, struct arena *arena,
         return err_set(err, ERR_SYNTAX, "contains a NUL");
     }
     size_t count;
-    int r = split(text, variable, arena, NULL, &count, err);
+    int r = corefile_lexer_split(text, variable, arena, NULL, &count, err);
     if (r < 0) {
         return r;
     }
@@ -176,7 +177,7 @@ int lexer_split(struct slice text, variable_fn variable, struct arena *arena,
     if (!items) {
         return err_set(err, ERR_TOO_LARGE, "has too many words");
     }
-    r = split(text, variable, arena, items, &count, err);
+    r = corefile_lexer_split(text, variable, arena, items, &count, err);
     *ret_tokens = (struct tokens){.items = items, .count = count};
     return r;
 }

@@ -19,7 +19,7 @@ static const char program_name[] = "corefile-to-skydns";
 enum { STATUS_NO_OUTPUT = 1, STATUS_BAD_FILE = 2, STATUS_INCOMPLETE = 3 };
 
 /* One byte more than a Corefile may have shows that it is too long. */
-static int read_file(const char *path, struct buf *text, struct err *err)
+static int corefile_read_file(const char *path, struct buf *text, struct err *err)
 {
     FILE *file = fopen(path, "re");
     if (!file) {
@@ -36,7 +36,7 @@ static int read_file(const char *path, struct buf *text, struct err *err)
     return r;
 }
 
-static const char *environment(const char *name)
+static const char *corefile_environment(const char *name)
 {
     return getenv(name);
 }
@@ -46,10 +46,10 @@ static int translate_text(const char *path, struct slice text, struct buf *out, 
 {
     struct corefile corefile;
     struct translation t;
-    int r = corefile_parse(text, environment, &corefile, err);
+    int r = corefile_parse(text, corefile_environment, &corefile, err);
     translation_init(&t, path);
     if (r == 0) {
-        r = translate(&corefile, &t, err);
+        r = corefile_translate(&corefile, &t, err);
     }
     if (r == 0) {
         translation_print(&t, out);
@@ -67,7 +67,7 @@ static int translate_file(const char *path)
     struct buf text, out;
     buf_init(&text, 2 * COREFILE_BYTES_MAX);
     buf_init(&out, OUTPUT_BYTES_MAX);
-    int r = read_file(path, &text, &err);
+    int r = corefile_read_file(path, &text, &err);
     if (r == 0) {
         r = translate_text(path, buf_slice(&text), &out, &err);
     }

@@ -19,7 +19,7 @@ struct parser {
     struct err *err;
 };
 
-static const struct token *peek(const struct parser *p)
+static const struct token *parser_peek(const struct parser *p)
 {
     return p->at < p->tokens.count ? &p->tokens.items[p->at] : NULL;
 }
@@ -61,7 +61,7 @@ static int parse_lines(struct parser *p, struct corefile_directive *directive)
     struct corefile_line *line = NULL;
     size_t depth = 0;
     do {
-        const struct token *token = peek(p);
+        const struct token *token = parser_peek(p);
         if (!token) {
             return missing_end(p);
         }
@@ -86,7 +86,7 @@ static int parse_lines(struct parser *p, struct corefile_directive *directive)
 
 static int parse_directive(struct parser *p)
 {
-    const struct token *first = peek(p);
+    const struct token *first = parser_peek(p);
     struct corefile_directive *directive = &p->directives[p->directive_count++];
     *directive = (struct corefile_directive){
         .head = begin_line(p, first->line),
@@ -94,7 +94,7 @@ static int parse_directive(struct parser *p)
     };
     for (const struct token *token = first;
          token && (token == first || !token->begins_line) && !is_brace(token, "{");
-         token = peek(p)) {
+         token = parser_peek(p)) {
         if (is_brace(token, "}")) {
             return err_set(p->err, ERR_SYNTAX, "%u: unexpected } after `%.64s`", token->line,
                            first->text);
@@ -103,7 +103,7 @@ static int parse_directive(struct parser *p)
         directive->lacks_variable |= token->lacks_variable;
         p->at++;
     }
-    const struct token *next = peek(p);
+    const struct token *next = parser_peek(p);
     if (is_brace(next, "{") && !next->begins_line) {
         return parse_lines(p, directive);
     }
@@ -115,7 +115,7 @@ static int parse_directives(struct parser *p, struct corefile_block *block, bool
 {
     const struct token *token;
     block->directives = p->directives + p->directive_count;
-    while ((token = peek(p)) && !is_brace(token, "}")) {
+    while ((token = parser_peek(p)) && !is_brace(token, "}")) {
         if (is_brace(token, "{")) {
             return err_set(p->err, ERR_SYNTAX, "%u: unexpected {: expected a plugin", token->line);
         }
@@ -137,8 +137,8 @@ static int parse_directives(struct parser *p, struct corefile_block *block, bool
 
 /* ---- Server blocks ---- */
 
-static int add_key(struct parser *p, struct corefile_block *block, const struct token *token,
-                   bool *ret_expects_more)
+static int parser_add_key(struct parser *p, struct corefile_block *block, const struct token *token,
+                          bool *ret_expects_more)
 {
     size_t n = strlen(token->text);
     *ret_expects_more = n > 0 && token->text[n - 1] == ',';
@@ -159,16 +159,16 @@ static int add_key(struct parser *p, struct corefile_block *block, const struct 
 }
 
 /* Zones, on further lines after a comma. */
-static int parse_keys(struct parser *p, struct corefile_block *block)
+static int parser_parse_keys(struct parser *p, struct corefile_block *block)
 {
     bool expects_more = false, is_first = true;
     const struct token *token;
-    while ((token = peek(p)) && !is_brace(token, "{") &&
+    while ((token = parser_peek(p)) && !is_brace(token, "{") &&
            (is_first || expects_more || !token->begins_line)) {
         if (is_brace(token, "}")) {
             return err_set(p->err, ERR_SYNTAX, "%u: unexpected }: expected a zone", token->line);
         }
-        int r = add_key(p, block, token, &expects_more);
+        int r = parser_add_key(p, block, token, &expects_more);
         if (r < 0) {
             return r;
         }
@@ -185,13 +185,13 @@ static int parse_keys(struct parser *p, struct corefile_block *block)
 
 static int parse_block(struct parser *p, struct corefile_block *block)
 {
-    const struct token *first = peek(p);
+    const struct token *first = parser_peek(p);
     *block = (struct corefile_block){.keys = begin_line(p, first->line)};
-    int r = parse_keys(p, block);
+    int r = parser_parse_keys(p, block);
     if (r < 0) {
         return r;
     }
-    const struct token *token = peek(p);
+    const struct token *token = parser_peek(p);
     bool has_braces = is_brace(token, "{");
     if (has_braces && block->keys.count == 0) {
         return err_set(p->err, ERR_SYNTAX, "%u: expected a zone before the {", token->line);
@@ -200,7 +200,7 @@ static int parse_block(struct parser *p, struct corefile_block *block)
     return parse_directives(p, block, has_braces);
 }
 
-static int parse(struct parser *p, struct corefile *corefile)
+static int parser_parse(struct parser *p, struct corefile *corefile)
 {
     size_t n = p->tokens.count + 1;
     p->words = arena_alloc(p->arena, n * sizeof(*p->words));
@@ -211,7 +211,7 @@ static int parse(struct parser *p, struct corefile *corefile)
         return err_set(p->err, ERR_TOO_LARGE, "has too many words");
     }
     int r = 0;
-    while (r == 0 && peek(p)) {
+    while (r == 0 && parser_peek(p)) {
         r = parse_block(p, &corefile->blocks[corefile->block_count]);
         corefile->block_count += r == 0;
     }
@@ -238,7 +238,7 @@ int corefile_parse(struct slice text, variable_fn variable, struct corefile *ret
     if (r == 0) {
         r = imports_expand(tokens, p.arena, &p.tokens, &ret_corefile->unread, err);
     }
-    return r < 0 ? r : parse(&p, ret_corefile);
+    return r < 0 ? r : parser_parse(&p, ret_corefile);
 }
 
 void corefile_fini(struct corefile *corefile)

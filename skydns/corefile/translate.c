@@ -434,8 +434,8 @@ static void take_plugin(const struct plugin_use *use)
 static const char unset_variable[] =
     "a variable here is not set, and read as empty: set it as where CoreDNS runs";
 
-static void take_block(const struct corefile_block *block, struct translation *t,
-                       const struct strings *zones)
+static void translate_take_block(const struct corefile_block *block, struct translation *t,
+                                 const struct strings *zones)
 {
     if (block->lacks_variable) {
         translation_close(t, &block->keys, unset_variable);
@@ -455,7 +455,7 @@ static void take_block(const struct corefile_block *block, struct translation *t
 
 /* ---- Everything ---- */
 
-static int count_lines(const struct corefile *corefile, struct err *err)
+static int translate_count_lines(const struct corefile *corefile, struct err *err)
 {
     size_t count = 0;
     for (size_t i = 0; i < corefile->block_count; i++) {
@@ -496,16 +496,16 @@ static void settle_everything(struct translation *t)
     translate_settle_any(t);
 }
 
-int translate(const struct corefile *corefile, struct translation *t, struct err *err)
+int corefile_translate(const struct corefile *corefile, struct translation *t, struct err *err)
 {
     struct block_zones zones = {.zones = NULL};
-    int r = count_lines(corefile, err);
+    int r = translate_count_lines(corefile, err);
     if (r == 0) {
         close_unread(corefile, t);
         r = translate_blocks(corefile, t, &zones, err);
     }
     for (size_t i = 0; i < zones.count && r == 0; i++) {
-        take_block(&corefile->blocks[i], t, &zones.zones[i]);
+        translate_take_block(&corefile->blocks[i], t, &zones.zones[i]);
     }
     block_zones_fini(&zones);
     settle_everything(t);

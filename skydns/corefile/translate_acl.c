@@ -88,7 +88,7 @@ struct rule {
     bool is_understood;
 };
 
-static bool is_word(const char *word, const char *want)
+static bool translate_acl_is_word(const char *word, const char *want)
 {
     return strcasecmp(word, want) == 0;
 }
@@ -109,27 +109,29 @@ static void take_type(struct rule *rule, const char *word)
 {
     rule->has_types = true;
     rule->has_all_types |= strcmp(word, "*") == 0;
-    rule->is_of_any &= is_word(word, "ANY");
-    rule->is_of_transfers &= is_word(word, "AXFR") || is_word(word, "IXFR");
+    rule->is_of_any &= translate_acl_is_word(word, "ANY");
+    rule->is_of_transfers &=
+        translate_acl_is_word(word, "AXFR") || translate_acl_is_word(word, "IXFR");
 }
 
 /* "block type A AAAA net 10.0.0.0/8"; without sources, everybody. */
 static struct rule read_rule(const struct corefile_line *line)
 {
     const char *action = line->words[0], *section = "";
-    struct rule rule = {.is_allow = is_word(action, "allow")};
+    struct rule rule = {.is_allow = translate_acl_is_word(action, "allow")};
     bool has_net = false;
-    rule.is_understood = rule.is_allow || is_word(action, "block") || is_word(action, "filter") ||
-                         is_word(action, "drop");
+    rule.is_understood = rule.is_allow || translate_acl_is_word(action, "block") ||
+                         translate_acl_is_word(action, "filter") ||
+                         translate_acl_is_word(action, "drop");
     rule.is_of_any = rule.is_of_transfers = true;
     for (size_t i = 1; i < line->count; i++) {
         const char *word = line->words[i];
-        if (is_word(word, "type") || is_word(word, "net")) {
+        if (translate_acl_is_word(word, "type") || translate_acl_is_word(word, "net")) {
             section = word;
-        } else if (is_word(section, "net")) {
+        } else if (translate_acl_is_word(section, "net")) {
             has_net = true;
             take_source(&rule, word);
-        } else if (is_word(section, "type")) {
+        } else if (translate_acl_is_word(section, "type")) {
             take_type(&rule, word);
         } else {
             rule.is_understood = false;
@@ -160,8 +162,8 @@ static void take_allow(const struct plugin_use *use, const struct corefile_line 
 }
 
 /* A client that may not ask for some type may not ask at all. */
-static void take_block(const struct plugin_use *use, const struct corefile_line *line,
-                       const struct rule *rule, struct acl *acl)
+static void translate_acl_take_block(const struct plugin_use *use, const struct corefile_line *line,
+                                     const struct rule *rule, struct acl *acl)
 {
     struct translation *t = use->t;
     if (rule->is_understood && rule->has_types && rule->is_of_any) {
@@ -218,7 +220,7 @@ void translate_acl(const struct plugin_use *use)
         if (rule.is_allow) {
             take_allow(use, line, &rule, &acl);
         } else {
-            take_block(use, line, &rule, &acl);
+            translate_acl_take_block(use, line, &rule, &acl);
         }
     }
     if (!acl.blocks) {

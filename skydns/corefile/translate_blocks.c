@@ -32,7 +32,7 @@ struct listeners {
 
 /* ---- Addresses of a block ---- */
 
-static bool is_wildcard(const struct ip *ip)
+static bool translate_blocks_is_wildcard(const struct ip *ip)
 {
     struct addr addr = addr_of_ip(ip, 53);
     return addr_is_wildcard(&addr);
@@ -41,7 +41,7 @@ static bool is_wildcard(const struct ip *ip)
 /* Whether the lines of a `bind` leave the address out. Those of interfaces are not known here. */
 static bool is_excepted(const struct corefile_directive *bind, const struct ip *ip)
 {
-    bool is_out = bind->line_count > 0 && is_wildcard(ip);
+    bool is_out = bind->line_count > 0 && translate_blocks_is_wildcard(ip);
     for (size_t i = 0; i < bind->line_count && !is_out; i++) {
         const struct corefile_line *line = &bind->lines[i];
         is_out = strcmp(line->words[0], "except") != 0;
@@ -90,7 +90,7 @@ static void block_ips(struct translation *t, const struct corefile_block *block,
 /* ---- Keys ---- */
 
 /* The port after the last colon, else that of the scheme. Cuts it off. False: no number. */
-static bool take_port(char *zone, struct place *place)
+static bool translate_blocks_take_port(char *zone, struct place *place)
 {
     char *colon = strrchr(zone, ':');
     if (!colon || strchr(colon, '/')) { /* "fd00::/64" */
@@ -127,8 +127,8 @@ static const char *take_scheme(const char *key, struct place *place)
 }
 
 /* "tls://a.org:8853" -> where, and "a.org". False, with a note: no such key. */
-static bool read_key(struct translation *t, const struct corefile_line *keys, const char *key,
-                     struct place *place, struct buf *zone)
+static bool translate_blocks_read_key(struct translation *t, const struct corefile_line *keys,
+                                      const char *key, struct place *place, struct buf *zone)
 {
     struct buf copy;
     key = take_scheme(key, place);
@@ -139,7 +139,8 @@ static bool read_key(struct translation *t, const struct corefile_line *keys, co
     buf_init(&copy, COREFILE_BYTES_MAX + 1);
     buf_append(&copy, key, strlen(key) + 1);
     char *text = (char *)copy.data;
-    bool is_key = take_port(text, place) && zone_or_network_text(*text ? text : ".", zone);
+    bool is_key =
+        translate_blocks_take_port(text, place) && zone_or_network_text(*text ? text : ".", zone);
     buf_fini(&copy);
     if (!is_key) {
         translation_missing(t, keys, "expected a zone and a port, like example.org:53");
@@ -263,7 +264,7 @@ static void list_block(struct listeners *x, struct translation *t,
     for (size_t i = 0; i < keys->count; i++) {
         struct place place;
         const char *ip = NULL;
-        if (read_key(t, keys, keys->words[i], &place, &zone)) {
+        if (translate_blocks_read_key(t, keys, keys->words[i], &place, &zone)) {
             served_text(class, buf_cstr(&zone), &served);
             while ((ip = strings_next(&ips, ip))) {
                 serve_zone(x, t, ip, &place, buf_cstr(&served), weight);
@@ -321,7 +322,7 @@ static void choose_zones(const struct corefile_block *block, size_t class,
     buf_init(&zone, COREFILE_BYTES_MAX);
     buf_init(&served, COREFILE_BYTES_MAX + 32);
     for (size_t i = 0; i < block->keys.count; i++) {
-        if (read_key(t, &block->keys, block->keys.words[i], &place, &zone)) {
+        if (translate_blocks_read_key(t, &block->keys, block->keys.words[i], &place, &zone)) {
             served_text(class, buf_cstr(&zone), &served);
             if (best && strings_has(&best->served, buf_cstr(&served))) {
                 strings_add_once(ret_zones, buf_cstr(&zone));

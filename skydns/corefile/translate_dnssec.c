@@ -23,7 +23,8 @@ static bool key_base(const char *file, struct buf *out)
     return n > 0 && memchr(file, ',', n) == NULL;
 }
 
-static void take_key(const struct plugin_use *use, const struct corefile_line *line)
+static void translate_dnssec_take_key(const struct plugin_use *use,
+                                      const struct corefile_line *line)
 {
     struct buf base;
     if (line->count < 3 || strcmp(line->words[1], "file") != 0) {
@@ -42,7 +43,8 @@ static void take_key(const struct plugin_use *use, const struct corefile_line *l
 }
 
 /* CoreDNS counts signatures, too. */
-static void take_capacity(const struct plugin_use *use, const struct corefile_line *line)
+static void translate_dnssec_take_capacity(const struct plugin_use *use,
+                                           const struct corefile_line *line)
 {
     char *end = NULL;
     long count = line->count == 2 ? strtol(line->words[1], &end, 10) : 0;
@@ -56,8 +58,8 @@ static void take_capacity(const struct plugin_use *use, const struct corefile_li
 void translate_dnssec(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
-        {"key", .take = take_key},
-        {"cache_capacity", .take = take_capacity},
+        {"key", .take = translate_dnssec_take_key},
+        {"cache_capacity", .take = translate_dnssec_take_capacity},
     };
     bool has_key = false;
     for (size_t i = 0; i < use->directive->line_count; i++) {
@@ -85,7 +87,7 @@ static bool key_owner(const char *base, struct buf *out)
     return is_zone;
 }
 
-static bool is_signed(const struct translation *t, const char *owner)
+static bool translate_dnssec_is_signed(const struct translation *t, const char *owner)
 {
     struct buf network;
     buf_init(&network, COREFILE_BYTES_MAX);
@@ -104,7 +106,7 @@ void translate_settle_keys(struct translation *t)
     strings_init(&settled);
     buf_init(&owner, COREFILE_BYTES_MAX);
     while ((base = strings_next(&t->keys, base))) {
-        if (!key_owner(base, &owner) || is_signed(t, buf_cstr(&owner))) {
+        if (!key_owner(base, &owner) || translate_dnssec_is_signed(t, buf_cstr(&owner))) {
             strings_add(&settled, base);
         } else {
             translation_missing_item(t, base,

@@ -4,7 +4,7 @@
  * and none less protected. Where no flag says a restriction, a flag says a stricter one.
  * Files: translate (the table, zones), translate_blocks (which of them are one server, and where),
  * translate_zones (domains: kubernetes, etcd), translate_forward (names that leave), translate_kept
- * (names that do not), translate_names (rewrite, template, dns64, nsid), translate_foreign (cache,
+ * (names that do not), translate_names (rewrite, template, dns64, nsid), translate_external (cache,
  * hosts), translate_acl, translate_clients
  * (autopath, tsig, transfer), translate_server (HTTP, logs, answers), translate_streams (TLS),
  * translate_dnssec. PURE. */
@@ -26,7 +26,8 @@
 enum { DIRECTIVES_MAX = 10000, ZONES_MAX = 1000 };
 
 /* ERR_TOO_LARGE: beyond these. */
-int translate(const struct corefile *corefile, struct translation *t, struct err *err) MUST_CHECK;
+int corefile_translate(const struct corefile *corefile, struct translation *t,
+                       struct err *err) MUST_CHECK;
 
 /* A plugin in its block. */
 struct plugin_use {
@@ -131,8 +132,8 @@ int translate_blocks(const struct corefile *corefile, struct translation *t,
                      struct block_zones *ret_zones, struct err *err) MUST_CHECK;
 void block_zones_fini(struct block_zones *zones);
 
-/* translate_kept.c: the zone is answered here, or not at all, whatever else is said of it; likewise
- * those of a plugin, from this word on. "local" and "rewrite" have their own. */
+/* translate_cache.c: the zone is answered here, or not at all, whatever else is said of it;
+ * likewise those of a plugin, from this word on. "local" and "rewrite" have their own. */
 void translate_keep_zone(struct translation *t, const char *zone);
 void translate_keep(const struct plugin_use *use, size_t first);
 void translate_local(const struct plugin_use *use);

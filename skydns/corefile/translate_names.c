@@ -44,8 +44,9 @@ static bool is_aliased(const struct translation *t, struct rewritten *r)
     return is_it;
 }
 
-static void add_alias(const struct plugin_use *use, const struct corefile_line *line,
-                      const char *prefix, struct rewritten *r)
+static void translate_names_add_alias(const struct plugin_use *use,
+                                      const struct corefile_line *line, const char *prefix,
+                                      struct rewritten *r)
 {
     struct buf text;
     buf_init(&text, COREFILE_BYTES_MAX * 2 + sizeof("*.=*."));
@@ -62,10 +63,10 @@ static void add_aliases(const struct plugin_use *use, const struct corefile_line
         return;
     }
     if (!r->has_dot) {
-        add_alias(use, line, "", r);
+        translate_names_add_alias(use, line, "", r);
     }
     if (r->is_suffix) {
-        add_alias(use, line, "*.", r);
+        translate_names_add_alias(use, line, "*.", r);
     }
     if (r->is_suffix && !r->has_dot) {
         translation_missing(use->t, line,
@@ -167,7 +168,7 @@ void translate_template(const struct plugin_use *use)
 /* ---- dns64 ---- */
 
 /* Of a length that RFC 6052 has. */
-static bool is_prefix(const char *text)
+static bool translate_names_is_prefix(const char *text)
 {
     static const char *const lengths[] = {"32", "40", "48", "56", "64", "96"};
     const char *slash = strchr(text, '/');
@@ -208,7 +209,7 @@ void translate_dns64(const struct plugin_use *use)
     (void)!use_options(use, options, ARRAY_LEN(options)); /* unknown ones restrict nothing */
     if (!strings_has(use->zones, ".")) {
         translation_missing(use->t, head, "none: one -dns64 for all zones");
-    } else if (!is_prefix(prefix)) {
+    } else if (!translate_names_is_prefix(prefix)) {
         translation_missing(use->t, head,
                             "expected a prefix of 32, 40, 48, 56, 64 or 96 bits, with zeros behind "
                             "it and in bits 64 to 71");

@@ -77,7 +77,7 @@ void translate_prometheus(const struct plugin_use *use)
               "/metrics on the port of -http-addr, with names of its own: see skydns(8), METRICS");
 }
 
-static bool is_wildcard(const char *address)
+static bool translate_server_is_wildcard(const char *address)
 {
     return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
 }
@@ -88,19 +88,20 @@ static bool is_loopback(const char *address)
 }
 
 /* "10.0.0.1:9153" and "tls://10.0.0.1:853" have one address. */
-static bool is_at(const char *listener, const char *address)
+static bool translate_server_is_at(const char *listener, const char *address)
 {
     const char *scheme_end = strstr(listener, "://");
     listener = scheme_end ? scheme_end + strlen("://") : listener;
     size_t n = (size_t)(strrchr(address, ':') - address);
-    return is_wildcard(listener) || (strncmp(listener, address, n) == 0 && listener[n] == ':');
+    return translate_server_is_wildcard(listener) ||
+           (strncmp(listener, address, n) == 0 && listener[n] == ':');
 }
 
 static bool is_answered_at(const struct translation *t, const char *address)
 {
     const char *listener = NULL;
     while ((listener = strings_next(&t->listen, listener))) {
-        if (is_at(listener, address)) {
+        if (translate_server_is_at(listener, address)) {
             return true;
         }
     }
@@ -258,7 +259,8 @@ void translate_chaos(const struct plugin_use *use)
     }
 }
 
-static void take_number(const struct plugin_use *use, const char *flag, long min, long max)
+static void translate_server_take_number(const struct plugin_use *use, const char *flag, long min,
+                                         long max)
 {
     const char *text = use_argument_count(use) == 1 ? use_argument(use, 0) : "";
     size_t digits = strspn(text, "0123456789");
@@ -275,7 +277,7 @@ void translate_bufsize(const struct plugin_use *use)
     if (use_argument_count(use) == 0) {
         translation_needless(use->t, &use->directive->head, "-max-udp-size is 1232 by default");
     } else {
-        take_number(use, "max-udp-size", UDP_SIZE_MIN, UDP_SIZE_MAX);
+        translate_server_take_number(use, "max-udp-size", UDP_SIZE_MIN, UDP_SIZE_MAX);
     }
 }
 
@@ -284,7 +286,7 @@ void translate_multisocket(const struct plugin_use *use)
     if (use_argument_count(use) == 0) {
         translation_needless(use->t, &use->directive->head, "-workers is one per CPU by default");
     } else {
-        take_number(use, "workers", 1, WORKERS_MAX);
+        translate_server_take_number(use, "workers", 1, WORKERS_MAX);
     }
 }
 

@@ -30,7 +30,7 @@ static void add_reverse_zone(const struct plugin_use *use, const char *zone, boo
 }
 
 /* kube2sky takes no other domain. */
-static bool is_host_name(const char *zone)
+static bool translate_zones_is_host_name(const char *zone)
 {
     bool is_it = true;
     for (size_t n; *zone && is_it; zone += n + (zone[n] == '.')) {
@@ -63,7 +63,7 @@ static void add_domain(const struct plugin_use *use, const char *zone, bool can_
     } else if (is_multicluster(use, zone)) {
         translation_narrower(t, use_option(use, "multicluster"),
                              "no imported Services: the zone is left out");
-    } else if (!is_host_name(zone)) {
+    } else if (!translate_zones_is_host_name(zone)) {
         translation_missing(t, head, "expected a domain of letters, digits and inner hyphens");
     } else {
         if (!strings_is_empty(&t->domains) && !strings_has(&t->domains, zone)) {
@@ -79,7 +79,8 @@ static void add_domain(const struct plugin_use *use, const char *zone, bool can_
     }
 }
 
-static void add_zone(const struct plugin_use *use, const char *zone, bool can_transfer)
+static void translate_zones_add_zone(const struct plugin_use *use, const char *zone,
+                                     bool can_transfer)
 {
     if (zone_is_reverse(zone)) {
         add_reverse_zone(use, zone, can_transfer);
@@ -98,15 +99,15 @@ static void add_zones(const struct plugin_use *use)
         translate_keep_zone(use->t, "."); /* there is no telling which */
     }
     while ((zone = strings_next(&zones, zone))) {
-        add_zone(use, zone, !zone_is_odd(zone));
+        translate_zones_add_zone(use, zone, !zone_is_odd(zone));
     }
     strings_fini(&zones);
 }
 
 /* ---- kubernetes ---- */
 
-static void take_text(const struct plugin_use *use, const struct corefile_line *line,
-                      const char *flag)
+static void translate_zones_take_text(const struct plugin_use *use,
+                                      const struct corefile_line *line, const char *flag)
 {
     if (line->count == 2) {
         translation_flag(&use->t->kube2sky, "--%s=%s", flag, line->words[1]);
@@ -116,9 +117,10 @@ static void take_text(const struct plugin_use *use, const struct corefile_line *
     }
 }
 
-static void take_endpoint(const struct plugin_use *use, const struct corefile_line *line)
+static void translate_zones_take_endpoint(const struct plugin_use *use,
+                                          const struct corefile_line *line)
 {
-    take_text(use, line, "kube-master-url");
+    translate_zones_take_text(use, line, "kube-master-url");
 }
 
 static void take_kubeconfig(const struct plugin_use *use, const struct corefile_line *line)
@@ -128,10 +130,11 @@ static void take_kubeconfig(const struct plugin_use *use, const struct corefile_
         translation_missing(use->t, line, "make the context the file's current-context");
         return;
     }
-    take_text(use, line, "kubecfg-file");
+    translate_zones_take_text(use, line, "kubecfg-file");
 }
 
-static void take_namespaces(const struct plugin_use *use, const struct corefile_line *line)
+static void translate_zones_take_namespaces(const struct plugin_use *use,
+                                            const struct corefile_line *line)
 {
     struct buf names;
     buf_init(&names, COREFILE_BYTES_MAX);
@@ -187,7 +190,7 @@ static void take_pods(const struct plugin_use *use, const struct corefile_line *
 }
 
 /* Takes the TTL of records and of denials. CoreDNS allows 0 to 3600; 0 is too small here. */
-static void take_ttl(const struct plugin_use *use, const struct corefile_line *line)
+static void translate_zones_take_ttl(const struct plugin_use *use, const struct corefile_line *line)
 {
     const char *text = line->count == 2 ? line->words[1] : "";
     long ttl_s = *text && strspn(text, "0123456789") == strlen(text) ? strtol(text, NULL, 10) : -1;
@@ -245,18 +248,18 @@ enum { COREDNS_TTL_S = 5 };
 void translate_kubernetes(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
-        {"endpoint", .take = take_endpoint},
+        {"endpoint", .take = translate_zones_take_endpoint},
         {"tls", .missing = "put the certificate and its key into a kubeconfig (--kubecfg-file)"},
         {"kubeconfig", .take = take_kubeconfig},
         {"apiserver_qps", .needless = "it lists once, and watches"},
         {"apiserver_burst", .needless = "it lists once, and watches"},
         {"apiserver_max_inflight", .needless = "it lists once, and watches"},
-        {"namespaces", .take = take_namespaces},
+        {"namespaces", .take = translate_zones_take_namespaces},
         {"namespace_labels", .closed = "name them in --namespaces: without, all are answered"},
         {"labels", .take = take_labels},
         {"pods", .take = take_pods},
         {"endpoint_pod_names", .needless = "--endpoint-names=pod"},
-        {"ttl", .take = take_ttl},
+        {"ttl", .take = translate_zones_take_ttl},
         {"noendpoints", .closed = "headless Services are answered with their endpoints"},
         {"fallthrough", .take = take_fallthrough},
         {"ignore", .missing = "none: a Service without endpoints has its cluster IP"},
@@ -405,7 +408,7 @@ static void add_etcd_zones(const struct plugin_use *use)
         if (!zone_is_reverse(zone) && (strcmp(zone, ".") == 0 || use_falls_through(use, zone))) {
             add_override_zone(use, zone);
         } else {
-            add_zone(use, zone, false);
+            translate_zones_add_zone(use, zone, false);
         }
     }
     strings_fini(&zones);

@@ -6,7 +6,7 @@
 #include "skydns/corefile/translation_internal.h"
 
 /* One word of a shell command. */
-static void append_quoted(const char *text, struct buf *out)
+static void translation_text_append_quoted(const char *text, struct buf *out)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=@%+";
@@ -31,7 +31,7 @@ static void print_command(const char *program, const struct strings *flags, stru
     buf_append_str(out, program);
     while ((flag = strings_next(flags, flag))) {
         buf_append_str(out, " \\\n  ");
-        append_quoted(flag, out);
+        translation_text_append_quoted(flag, out);
     }
     buf_append_char(out, '\n');
 }

@@ -18,7 +18,7 @@ struct dnsgrpc_stream {
 
 /* ---- Replies ---- */
 
-static void send_reply(struct dnsgrpc_stream *s, int32_t stream, struct slice body)
+static void dnsgrpc_send_reply(struct dnsgrpc_stream *s, int32_t stream, struct slice body)
 {
     static const struct http2_field fields[] = {{"content-type", "application/grpc"}};
     static const struct http2_field trailers[] = {{"grpc-status", "0"}};
@@ -50,8 +50,9 @@ static void dnsgrpc_reply(void *stream, uint64_t tag, const struct response *res
 {
     uint8_t body[DNSGRPC_PREFIX_MAX + ENGINE_REPLY_MAX];
     if (response->len > 0) {
-        send_reply(stream, (int32_t)tag,
-                   slice_of(body, dnsgrpc_call_reply(response->bytes, response->len, body)));
+        dnsgrpc_send_reply(
+            stream, (int32_t)tag,
+            slice_of(body, dnsgrpc_call_reply(response->bytes, response->len, body)));
     } else {
         const struct dnsgrpc_result none = {DNSGRPC_UNAVAILABLE, "this query gets no reply"};
         send_status(stream, (int32_t)tag, none);
@@ -69,7 +70,7 @@ static void count_refused(struct dnsgrpc_stream *s)
 }
 
 /* Something else than gRPC. */
-static void refuse(struct dnsgrpc_stream *s, int32_t stream, unsigned status)
+static void dnsgrpc_refuse(struct dnsgrpc_stream *s, int32_t stream, unsigned status)
 {
     static const struct http2_field fields[] = {{"content-length", "0"}, {"allow", "POST"}};
     const struct http2_reply reply = {.status = status,
@@ -98,25 +99,25 @@ static void take_call(struct dnsgrpc_stream *s, const struct http2_request *requ
     }
 }
 
-static void requested(void *data, const struct http2_request *request)
+static void dnsgrpc_requested(void *data, const struct http2_request *request)
 {
     struct dnsgrpc_stream *s = data;
     if (!request->is_head_too_long && !dnsgrpc_is_content_type(request->content_type)) {
-        refuse(s, request->stream, HTTP_WRONG_TYPE);
+        dnsgrpc_refuse(s, request->stream, HTTP_WRONG_TYPE);
     } else if (!request->is_head_too_long && !slice_equal(request->method, slice_str("POST"))) {
-        refuse(s, request->stream, HTTP_WRONG_METHOD);
+        dnsgrpc_refuse(s, request->stream, HTTP_WRONG_METHOD);
     } else {
         take_call(s, request);
     }
 }
 
-static bool may_go_on(void *data)
+static bool dnsgrpc_may_go_on(void *data)
 {
     const struct dnsgrpc_stream *s = data;
     return stream_host_may_go_on(s->host);
 }
 
-static void put(void *data, const void *bytes, size_t len)
+static void dnsgrpc_put(void *data, const void *bytes, size_t len)
 {
     const struct dnsgrpc_stream *s = data;
     stream_host_put(s->host, bytes, len);
@@ -139,10 +140,12 @@ static void dnsgrpc_close(void *stream)
     free(s);
 }
 
-static void begin(struct dnsgrpc_stream *s)
+static void dnsgrpc_begin(struct dnsgrpc_stream *s)
 {
-    const struct http2_server_callbacks callbacks = {
-        .requested = requested, .may_go_on = may_go_on, .put = put, .data = s};
+    const struct http2_server_callbacks callbacks = {.requested = dnsgrpc_requested,
+                                                     .may_go_on = dnsgrpc_may_go_on,
+                                                     .put = dnsgrpc_put,
+                                                     .data = s};
     s->server = http2_server_new(&callbacks);
     if (s->is_over) {
         http2_server_drain(s->server);
@@ -154,7 +157,7 @@ static enum stream_take dnsgrpc_take(void *stream, const uint8_t *bytes, size_t 
 {
     struct dnsgrpc_stream *s = stream;
     if (!s->server) {
-        begin(s);
+        dnsgrpc_begin(s);
     }
     ssize_t taken = http2_server_take(s->server, bytes, len);
     *ret_taken = taken < 0 ? len : (size_t)taken;

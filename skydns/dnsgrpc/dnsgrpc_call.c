@@ -29,31 +29,32 @@ bool dnsgrpc_is_content_type(struct slice content_type)
     return rest.len == 0 || *rest.ptr == ';' || *rest.ptr == ' ';
 }
 
-static struct dnsgrpc_result result(enum dnsgrpc_status status, const char *message)
+static struct dnsgrpc_result dnsgrpc_call_result(enum dnsgrpc_status status, const char *message)
 {
     return (struct dnsgrpc_result){status, message};
 }
 
 /* The message in the one frame. */
-static struct dnsgrpc_result take_frame(struct slice body, struct slice *ret_message)
+static struct dnsgrpc_result dnsgrpc_call_take_frame(struct slice body, struct slice *ret_message)
 {
     struct reader r = reader_of(body.ptr, body.len);
     uint8_t is_compressed = reader_u8(&r);
     uint32_t len = reader_u32(&r);
     if (r.failed) {
-        return result(DNSGRPC_INVALID_ARGUMENT, "expected one message");
+        return dnsgrpc_call_result(DNSGRPC_INVALID_ARGUMENT, "expected one message");
     }
     if (is_compressed) {
-        return result(DNSGRPC_UNIMPLEMENTED, "messages may not be compressed");
+        return dnsgrpc_call_result(DNSGRPC_UNIMPLEMENTED, "messages may not be compressed");
     }
     if (len > MESSAGE_MAX) {
-        return result(DNSGRPC_RESOURCE_EXHAUSTED, "a DNS query has at most 65535 bytes");
+        return dnsgrpc_call_result(DNSGRPC_RESOURCE_EXHAUSTED,
+                                   "a DNS query has at most 65535 bytes");
     }
     if (len != reader_left(&r)) {
-        return result(DNSGRPC_INVALID_ARGUMENT, "expected one whole message");
+        return dnsgrpc_call_result(DNSGRPC_INVALID_ARGUMENT, "expected one whole message");
     }
     *ret_message = slice_of(body.ptr + FRAME_HEAD, len);
-    return result(DNSGRPC_OK, "");
+    return dnsgrpc_call_result(DNSGRPC_OK, "");
 }
 
 struct dnsgrpc_result dnsgrpc_call_query(const struct dnsgrpc_request *request,
@@ -61,23 +62,24 @@ struct dnsgrpc_result dnsgrpc_call_query(const struct dnsgrpc_request *request,
 {
     struct slice message, query;
     if (request->is_cut_off) {
-        return result(DNSGRPC_RESOURCE_EXHAUSTED, "the request is too long");
+        return dnsgrpc_call_result(DNSGRPC_RESOURCE_EXHAUSTED, "the request is too long");
     }
     if (!slice_equal(request->path, slice_str("/coredns.dns.DnsService/Query"))) {
-        return result(DNSGRPC_UNIMPLEMENTED, "expected /coredns.dns.DnsService/Query");
+        return dnsgrpc_call_result(DNSGRPC_UNIMPLEMENTED, "expected /coredns.dns.DnsService/Query");
     }
-    struct dnsgrpc_result r = take_frame(request->body, &message);
+    struct dnsgrpc_result r = dnsgrpc_call_take_frame(request->body, &message);
     if (r.status != DNSGRPC_OK) {
         return r;
     }
     if (!proto_scan_find(message, MSG_NUMBER, &query)) {
-        return result(DNSGRPC_INVALID_ARGUMENT, "expected a DnsPacket");
+        return dnsgrpc_call_result(DNSGRPC_INVALID_ARGUMENT, "expected a DnsPacket");
     }
     if (query.len > DNS_MESSAGE_MAX) {
-        return result(DNSGRPC_RESOURCE_EXHAUSTED, "a DNS query has at most 65535 bytes");
+        return dnsgrpc_call_result(DNSGRPC_RESOURCE_EXHAUSTED,
+                                   "a DNS query has at most 65535 bytes");
     }
     if (!question_is_there((const uint8_t *)query.ptr, query.len)) {
-        return result(DNSGRPC_INVALID_ARGUMENT, "msg is not a DNS query");
+        return dnsgrpc_call_result(DNSGRPC_INVALID_ARGUMENT, "msg is not a DNS query");
     }
     *ret_query = query;
     return r;

@@ -33,7 +33,7 @@ static struct dnssec_room *add_room(struct dnssec *dnssec, const struct dname *o
     return room;
 }
 
-static int add_key(struct dnssec *dnssec, struct signing_key *key, struct err *err)
+static int dnssec_add_key(struct dnssec *dnssec, struct signing_key *key, struct err *err)
 {
     struct dnssec_room *room = room_of(dnssec, &key->owner);
     struct dnssec_zone *zone = room ? &room->zone : &add_room(dnssec, &key->owner)->zone;
@@ -55,8 +55,8 @@ static int add_key(struct dnssec *dnssec, struct signing_key *key, struct err *e
 
 /* ---- Records of the apex ---- */
 
-static void add_record(struct dnssec_apex_set *set, const struct signing_key *key,
-                       const void *rdata, size_t len)
+static void dnssec_add_record(struct dnssec_apex_set *set, const struct signing_key *key,
+                              const void *rdata, size_t len)
 {
     set->rdata[set->count++] = slice_of(rdata, len);
     if (key->ttl_s != 0 && (set->ttl_s == 0 || key->ttl_s < set->ttl_s)) {
@@ -64,20 +64,20 @@ static void add_record(struct dnssec_apex_set *set, const struct signing_key *ke
     }
 }
 
-static void add_records(struct dnssec_room *room, size_t i, bool is_entry)
+static void dnssec_add_records(struct dnssec_room *room, size_t i, bool is_entry)
 {
     struct dnssec_zone *zone = &room->zone;
     const struct signing_key *key = zone->keys[i];
-    add_record(&zone->dnskey, key, key->rdata, key->rdata_len);
+    dnssec_add_record(&zone->dnskey, key, key->rdata, key->rdata_len);
     if (is_entry) {
         signing_key_ds(key, room->ds[i]);
-        add_record(&zone->cdnskey, key, key->rdata, key->rdata_len);
-        add_record(&zone->ds, key, room->ds[i], SIGNING_KEY_DS_SIZE);
+        dnssec_add_record(&zone->cdnskey, key, key->rdata, key->rdata_len);
+        dnssec_add_record(&zone->ds, key, room->ds[i], SIGNING_KEY_DS_SIZE);
     }
 }
 
 /* Once the rooms are in their places: records point into them. */
-static void prepare(struct dnssec_room *room)
+static void dnssec_prepare(struct dnssec_room *room)
 {
     struct dnssec_zone *zone = &room->zone;
     size_t seps = 0;
@@ -86,7 +86,7 @@ static void prepare(struct dnssec_room *room)
     }
     zone->has_both = seps != 0 && seps != zone->key_count;
     for (size_t i = 0; i < zone->key_count; i++) {
-        add_records(room, i, seps == 0 || zone->keys[i]->is_sep);
+        dnssec_add_records(room, i, seps == 0 || zone->keys[i]->is_sep);
     }
     zone->dnskey.count = dnssec_sort(zone->dnskey.rdata, zone->dnskey.count);
     zone->cdnskey.count = dnssec_sort(zone->cdnskey.rdata, zone->cdnskey.count);
@@ -118,7 +118,7 @@ static int add_all(struct dnssec *dnssec, struct signing_key *const *keys, size_
 {
     size_t len_max = 1;
     for (size_t i = 0; i < count; i++) {
-        int r = add_key(dnssec, keys[i], err);
+        int r = dnssec_add_key(dnssec, keys[i], err);
         if (r < 0) {
             return r;
         }
@@ -126,7 +126,7 @@ static int add_all(struct dnssec *dnssec, struct signing_key *const *keys, size_
         len_max = len > len_max ? len : len_max;
     }
     for (size_t i = 0; i < dnssec->zone_count; i++) {
-        prepare(&dnssec->rooms[i]);
+        dnssec_prepare(&dnssec->rooms[i]);
     }
     return signature_cache_new(signatures_max, len_max, &dnssec->cache, err);
 }
@@ -199,7 +199,7 @@ const struct dnssec_zone *dnssec_zone_of(const struct dnssec *dnssec, const stru
 
 /* Shell sort with Sedgewick's gaps: a few records, mostly, but a long reply has thousands, in an
  * order that clients influence; n^(4/3) steps at most, nothing allocated. */
-static void sort(struct slice *items, size_t count)
+static void dnssec_dnssec_sort(struct slice *items, size_t count)
 {
     static const size_t gaps[] = {16577, 4193, 1073, 281, 77, 23, 8, 1};
     for (size_t g = 0; g < ARRAY_LEN(gaps); g++) {
@@ -217,14 +217,14 @@ static void sort(struct slice *items, size_t count)
 
 size_t dnssec_sort(struct slice *rdata, size_t count)
 {
-    size_t kept = 0;
-    sort(rdata, count);
+    size_t cached = 0;
+    dnssec_dnssec_sort(rdata, count);
     for (size_t i = 0; i < count; i++) {
-        if (kept == 0 || !slice_equal(rdata[i], rdata[kept - 1])) {
-            rdata[kept++] = rdata[i];
+        if (cached == 0 || !slice_equal(rdata[i], rdata[cached - 1])) {
+            rdata[cached++] = rdata[i];
         }
     }
-    return kept;
+    return cached;
 }
 
 static void append_record(const char *owner, uint32_t ttl_s, struct slice rdata, struct buf *out)

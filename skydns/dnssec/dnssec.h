@@ -115,7 +115,7 @@ enum dnssec_outcome dnssec_sign(struct dnssec *dnssec, const struct dnssec_zone 
 
 /* For metrics; any thread. The counters go on over all of a process's struct dnssec. */
 struct dnssec_figures {
-    uint64_t kept, kept_max;       /* signatures now */
+    uint64_t cached, cached_max;   /* signatures now */
     uint64_t made, reused, failed; /* since the process started; reused: found and given */
     uint64_t made_us;              /* CPU time of making */
     int64_t first_end_s; /* the earliest end of what a reply has had in this minute of the wall

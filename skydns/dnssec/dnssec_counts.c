@@ -70,8 +70,8 @@ static int64_t first_end(int64_t now_s)
 struct dnssec_figures dnssec_figures(const struct dnssec *dnssec)
 {
     struct dnssec_figures figures = {
-        .kept = dnssec ? signature_cache_kept(dnssec->cache) : 0,
-        .kept_max = dnssec ? signature_cache_max(dnssec->cache) : 0,
+        .cached = dnssec ? signature_cache_cached(dnssec->cache) : 0,
+        .cached_max = dnssec ? signature_cache_max(dnssec->cache) : 0,
         .made = atomic_load_explicit(&made, memory_order_relaxed),
         .failed = atomic_load_explicit(&failed, memory_order_relaxed),
         .made_us = atomic_load_explicit(&made_ns, memory_order_relaxed) / 1000,

@@ -27,7 +27,7 @@ struct wish {
 /* ---- The RRSIG's data ---- */
 
 /* Without the root and an asterisk in front: 3.1.3. */
-static uint8_t labels_of(struct slice owner)
+static uint8_t dnssec_sign_labels_of(struct slice owner)
 {
     unsigned labels = 0;
     for (size_t at = 0; at < owner.len && owner.ptr[at] != 0; at += 1 + (uint8_t)owner.ptr[at]) {
@@ -44,7 +44,7 @@ static size_t write_fields(const struct wish *wish, int64_t made_s, uint8_t *out
     struct writer w = writer_of(out, DNSSEC_RRSIG_MAX);
     writer_u16(&w, wish->rrset->type);
     writer_u8(&w, wish->key->algorithm);
-    writer_u8(&w, labels_of(wish->rrset->owner));
+    writer_u8(&w, dnssec_sign_labels_of(wish->rrset->owner));
     writer_u32(&w, wish->rrset->ttl_s);
     writer_u32(&w, (uint32_t)(uint64_t)(made_s + DNSSEC_ENDS_S));
     writer_u32(&w, (uint32_t)(uint64_t)(made_s - DNSSEC_BEGAN_S));
@@ -63,8 +63,8 @@ static bool is_valid(int64_t made_s, int64_t now_s)
 enum age { AGE_UNUSABLE, AGE_TO_RENEW, AGE_GOOD };
 
 /* Writes the kept one, if it can be used. */
-static enum age reuse(const struct wish *wish, struct dnssec_signature *signature,
-                      struct signature_found *ret_found)
+static enum age dnssec_sign_reuse(const struct wish *wish, struct dnssec_signature *signature,
+                                  struct signature_found *ret_found)
 {
     size_t fields_len = FIELDS_SIZE + wish->zone->name.len;
     uint8_t *out = signature->rdata + fields_len;
@@ -129,7 +129,7 @@ static void tell_failure(const struct wish *wish, const struct err *err)
     }
 }
 
-static bool make(const struct wish *wish, struct dnssec_signature *signature)
+static bool dnssec_sign_make(const struct wish *wish, struct dnssec_signature *signature)
 {
     struct err err = {0};
     struct buf data;
@@ -158,10 +158,10 @@ static struct given given_reused(const struct wish *wish, const struct signature
     return (struct given){DNSSEC_SIGNED, true, found->made_s};
 }
 
-static struct given find(const struct wish *wish, struct dnssec_signature *signature)
+static struct given dnssec_sign_find(const struct wish *wish, struct dnssec_signature *signature)
 {
     struct signature_found found;
-    enum age age = reuse(wish, signature, &found);
+    enum age age = dnssec_sign_reuse(wish, signature, &found);
     if (age == AGE_UNUSABLE ||
         (age == AGE_TO_RENEW && signature_cache_claim(wish->dnssec->cache, &found, wish->now_s))) {
         return (struct given){.outcome = DNSSEC_MISSING};
@@ -174,16 +174,16 @@ static struct given find(const struct wish *wish, struct dnssec_signature *signa
 static struct given find_or_make(const struct wish *wish, struct dnssec_signature *signature)
 {
     struct signature_found found;
-    if (reuse(wish, signature, &found) == AGE_GOOD) {
+    if (dnssec_sign_reuse(wish, signature, &found) == AGE_GOOD) {
         return given_reused(wish, &found);
     }
     struct given given = {DNSSEC_SIGNED, .made_s = wish->now_s};
     pthread_mutex_t *making = &wish->dnssec->making[wish->id.high % DNSSEC_MAKING];
     (void)pthread_mutex_lock(making);
-    if (reuse(wish, signature, &found) == AGE_GOOD) {
+    if (dnssec_sign_reuse(wish, signature, &found) == AGE_GOOD) {
         given = given_reused(wish, &found);
-    } else if (!make(wish, signature)) {
-        given = reuse(wish, signature, &found) != AGE_UNUSABLE
+    } else if (!dnssec_sign_make(wish, signature)) {
+        given = dnssec_sign_reuse(wish, signature, &found) != AGE_UNUSABLE
                     ? given_reused(wish, &found)
                     : (struct given){.outcome = DNSSEC_FAILED};
     }
@@ -221,8 +221,8 @@ enum dnssec_outcome dnssec_sign(struct dnssec *dnssec, const struct dnssec_zone 
             .id = id_with_key(dnssec, zone, i, rrset_id),
             .now_s = now_s,
         };
-        struct given given =
-            may_make ? find_or_make(&wish, &signatures[count]) : find(&wish, &signatures[count]);
+        struct given given = may_make ? find_or_make(&wish, &signatures[count])
+                                      : dnssec_sign_find(&wish, &signatures[count]);
         if (given.outcome != DNSSEC_SIGNED) {
             return given.outcome;
         }

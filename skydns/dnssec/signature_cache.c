@@ -59,7 +59,7 @@ struct signature_cache {
     atomic_word *words; /* in the block */
     size_t entry_words, len_max;
     uint32_t entries_max;
-    _Atomic uint32_t kept; /* entries that have been written; changed under the lock */
+    _Atomic uint32_t cached; /* entries that have been written; changed under the lock */
 
     pthread_mutex_t lock;       /* who adds */
     struct queue fresh, proven; /* of entries found never, or not yet seen to be found; found */
@@ -68,12 +68,12 @@ struct signature_cache {
 };
 
 /* Acquire and release, so that who reads a newer word sees the newer sequence afterwards. */
-static inline uint64_t get(const atomic_word *word)
+static inline uint64_t signature_cache_get(const atomic_word *word)
 {
     return atomic_load_explicit(word, memory_order_acquire);
 }
 
-static inline void set(atomic_word *word, uint64_t value)
+static inline void signature_cache_set(atomic_word *word, uint64_t value)
 {
     atomic_store_explicit(word, value, memory_order_release);
 }
@@ -86,7 +86,7 @@ static inline atomic_word *entry_at(const struct signature_cache *cache, uint32_
 /* ---- Life ---- */
 
 /* Not aligned by the allocator: it would have to zero the memory, and so touch all of it. */
-static void allocate(struct signature_cache *cache)
+static void signature_cache_allocate(struct signature_cache *cache)
 {
     size_t buckets = 8;
     while (buckets < cache->entries_max) {
@@ -117,7 +117,7 @@ int signature_cache_new(size_t entries_max, size_t len_max, struct signature_cac
     cache->entries_max = entries_max < 1                       ? 1
                          : entries_max > DNSSEC_SIGNATURES_MAX ? DNSSEC_SIGNATURES_MAX
                                                                : (uint32_t)entries_max;
-    allocate(cache);
+    signature_cache_allocate(cache);
     (void)pthread_mutex_init(&cache->lock, NULL); /* cannot fail without attributes */
     *ret_cache = cache;
     return 0;
@@ -143,7 +143,7 @@ struct hasher {
     uint8_t bytes[1024]; /* most RRsets whole */
 };
 
-static struct signature_id digest(const struct hasher *h)
+static struct signature_id signature_cache_digest(const struct hasher *h)
 {
     XXH128_hash_t hash = XXH3_128bits_withSecret(h->bytes, h->used, h->secret, SECRET_SIZE);
     return (struct signature_id){hash.low64, hash.high64};
@@ -156,7 +156,7 @@ static NOINLINE void absorb_long(struct hasher *h, const uint8_t *from, size_t l
         size_t part = sizeof(h->bytes) - h->used;
         memcpy(h->bytes + h->used, from, part);
         h->used = sizeof(h->bytes);
-        struct signature_id so_far = digest(h);
+        struct signature_id so_far = signature_cache_digest(h);
         memcpy(h->bytes, &so_far, sizeof(so_far));
         h->used = sizeof(so_far);
         from += part;
@@ -166,7 +166,7 @@ static NOINLINE void absorb_long(struct hasher *h, const uint8_t *from, size_t l
     h->used += len;
 }
 
-static inline void absorb(struct hasher *h, const void *bytes, size_t len)
+static inline void signature_cache_absorb(struct hasher *h, const void *bytes, size_t len)
 {
     if (len > sizeof(h->bytes) - h->used) {
         absorb_long(h, bytes, len);
@@ -185,14 +185,14 @@ struct signature_id signature_cache_id(const struct signature_cache *cache,
     h.used = 0;
     const uint32_t head[] = {rrset->type, rrset->ttl_s, (uint32_t)rrset->count,
                              (uint32_t)rrset->owner.len};
-    absorb(&h, head, sizeof(head));
-    absorb(&h, rrset->owner.ptr, rrset->owner.len);
+    signature_cache_absorb(&h, head, sizeof(head));
+    signature_cache_absorb(&h, rrset->owner.ptr, rrset->owner.len);
     for (size_t i = 0; i < rrset->count; i++) {
         uint16_t len = (uint16_t)rrset->rdata[i].len;
-        absorb(&h, &len, sizeof(len));
-        absorb(&h, rrset->rdata[i].ptr, len);
+        signature_cache_absorb(&h, &len, sizeof(len));
+        signature_cache_absorb(&h, rrset->rdata[i].ptr, len);
     }
-    return digest(&h);
+    return signature_cache_digest(&h);
 }
 
 /* ---- Looking up ---- */
@@ -204,11 +204,13 @@ static _Atomic uint32_t *bucket_of(const struct signature_cache *cache, struct s
 
 static inline bool has_id(const atomic_word *words, struct signature_id id)
 {
-    return get(&words[WORD_ID_LOW]) == id.low && get(&words[WORD_ID_HIGH]) == id.high;
+    return signature_cache_get(&words[WORD_ID_LOW]) == id.low &&
+           signature_cache_get(&words[WORD_ID_HIGH]) == id.high;
 }
 
 /* The entry with this id, or 0. Without the lock, what it is must be confirmed by its sequence. */
-static uint32_t look(const struct signature_cache *cache, struct signature_id id)
+static uint32_t dnssec_signature_cache_find(const struct signature_cache *cache,
+                                            struct signature_id id)
 {
     uint32_t entry = atomic_load_explicit(bucket_of(cache, id), memory_order_acquire);
     for (unsigned step = 0; entry != 0 && step < STEPS_MAX; step++) {
@@ -216,7 +218,7 @@ static uint32_t look(const struct signature_cache *cache, struct signature_id id
         if (has_id(words, id)) {
             return entry;
         }
-        entry = (uint32_t)get(&words[WORD_NEXT]);
+        entry = (uint32_t)signature_cache_get(&words[WORD_NEXT]);
     }
     return 0;
 }
@@ -225,11 +227,11 @@ static void copy_signature(const atomic_word *words, size_t len, uint8_t *out)
 {
     const atomic_word *from = words + WORD_SIGNATURE;
     for (; len >= 8; len -= 8, out += 8) {
-        uint64_t word = get(from++);
+        uint64_t word = signature_cache_get(from++);
         memcpy(out, &word, 8);
     }
     if (len > 0) {
-        uint64_t word = get(from);
+        uint64_t word = signature_cache_get(from);
         memcpy(out, &word, len);
     }
 }
@@ -237,20 +239,20 @@ static void copy_signature(const atomic_word *words, size_t len, uint8_t *out)
 bool signature_cache_find(const struct signature_cache *cache, struct signature_id id,
                           struct signature_found *ret_found, uint8_t *out)
 {
-    uint32_t entry = look(cache, id);
+    uint32_t entry = dnssec_signature_cache_find(cache, id);
     if (entry == 0) {
         return false;
     }
     const atomic_word *words = entry_at(cache, entry);
-    uint64_t sequence = get(&words[WORD_SEQUENCE]);
-    size_t len = get(&words[WORD_LEN]);
+    uint64_t sequence = signature_cache_get(&words[WORD_SEQUENCE]);
+    size_t len = signature_cache_get(&words[WORD_LEN]);
     if (sequence % 2 != 0 || !has_id(words, id) || len > cache->len_max) {
         return false;
     }
     *ret_found = (struct signature_found){
-        .made_s = (int64_t)get(&words[WORD_MADE]), .len = len, .entry = entry};
+        .made_s = (int64_t)signature_cache_get(&words[WORD_MADE]), .len = len, .entry = entry};
     copy_signature(words, len, out);
-    return get(&words[WORD_SEQUENCE]) == sequence;
+    return signature_cache_get(&words[WORD_SEQUENCE]) == sequence;
 }
 
 /* Writes only while there is something to change: otherwise processors would wait for each other.
@@ -259,9 +261,9 @@ bool signature_cache_find(const struct signature_cache *cache, struct signature_
 void signature_cache_use(struct signature_cache *cache, const struct signature_found *found)
 {
     atomic_word *use = &entry_at(cache, found->entry)[WORD_USE];
-    uint64_t now = get(use);
+    uint64_t now = signature_cache_get(use);
     if ((now & USES_MAX) < USES_MAX) {
-        set(use, now + 1);
+        signature_cache_set(use, now + 1);
     }
 }
 
@@ -269,7 +271,7 @@ bool signature_cache_claim(struct signature_cache *cache, const struct signature
                            int64_t now_s)
 {
     atomic_word *use = &entry_at(cache, found->entry)[WORD_USE];
-    uint64_t before = get(use);
+    uint64_t before = signature_cache_get(use);
     int64_t claimed_s = (int64_t)(before >> USES_BITS);
     if (claimed_s <= now_s && now_s - claimed_s < DNSSEC_RENEW_AGAIN_S) {
         return false;
@@ -284,9 +286,9 @@ bool signature_cache_claim(struct signature_cache *cache, const struct signature
 /* Queues are from old to new; entries leave at the old end only. */
 static void queue_add(struct signature_cache *cache, struct queue *queue, uint32_t entry)
 {
-    set(&entry_at(cache, entry)[WORD_NEWER], 0);
+    signature_cache_set(&entry_at(cache, entry)[WORD_NEWER], 0);
     if (queue->newest) {
-        set(&entry_at(cache, queue->newest)[WORD_NEWER], entry);
+        signature_cache_set(&entry_at(cache, queue->newest)[WORD_NEWER], entry);
     } else {
         queue->oldest = entry;
     }
@@ -297,7 +299,7 @@ static void queue_add(struct signature_cache *cache, struct queue *queue, uint32
 static uint32_t queue_take(struct signature_cache *cache, struct queue *queue)
 {
     uint32_t entry = queue->oldest;
-    queue->oldest = (uint32_t)get(&entry_at(cache, entry)[WORD_NEWER]);
+    queue->oldest = (uint32_t)signature_cache_get(&entry_at(cache, entry)[WORD_NEWER]);
     queue->newest = queue->oldest ? queue->newest : 0;
     queue->count--;
     return entry;
@@ -307,10 +309,10 @@ static uint32_t queue_take(struct signature_cache *cache, struct queue *queue)
 static unsigned take_uses(struct signature_cache *cache, uint32_t entry, bool takes_all)
 {
     atomic_word *use = &entry_at(cache, entry)[WORD_USE];
-    uint64_t now = get(use);
+    uint64_t now = signature_cache_get(use);
     unsigned uses = (unsigned)(now & USES_MAX);
     if (uses > 0) {
-        set(use, now - (takes_all ? uses : 1));
+        signature_cache_set(use, now - (takes_all ? uses : 1));
     }
     return uses;
 }
@@ -318,7 +320,7 @@ static unsigned take_uses(struct signature_cache *cache, uint32_t entry, bool ta
 /* Takes an entry out of its queue. New ones have an eighth of the memory when the others need the
  * rest; those of them that were found again move on, and those of the others that were not found
  * since they came, or came again, go first. */
-static uint32_t evict(struct signature_cache *cache)
+static uint32_t signature_cache_evict(struct signature_cache *cache)
 {
     for (unsigned spared = 0;; spared++) {
         bool is_new = cache->fresh.count > cache->fresh_max || cache->proven.count == 0;
@@ -331,51 +333,54 @@ static uint32_t evict(struct signature_cache *cache)
     }
 }
 
-static struct signature_id id_of(const struct signature_cache *cache, uint32_t entry)
+static struct signature_id signature_cache_id_of(const struct signature_cache *cache,
+                                                 uint32_t entry)
 {
     const atomic_word *words = entry_at(cache, entry);
-    return (struct signature_id){get(&words[WORD_ID_LOW]), get(&words[WORD_ID_HIGH])};
+    return (struct signature_id){signature_cache_get(&words[WORD_ID_LOW]),
+                                 signature_cache_get(&words[WORD_ID_HIGH])};
 }
 
 static void bucket_add(struct signature_cache *cache, uint32_t entry)
 {
-    _Atomic uint32_t *bucket = bucket_of(cache, id_of(cache, entry));
-    set(&entry_at(cache, entry)[WORD_NEXT], atomic_load_explicit(bucket, memory_order_relaxed));
+    _Atomic uint32_t *bucket = bucket_of(cache, signature_cache_id_of(cache, entry));
+    signature_cache_set(&entry_at(cache, entry)[WORD_NEXT],
+                        atomic_load_explicit(bucket, memory_order_relaxed));
     atomic_store_explicit(bucket, entry, memory_order_release);
 }
 
 static void bucket_remove(struct signature_cache *cache, uint32_t entry)
 {
-    _Atomic uint32_t *bucket = bucket_of(cache, id_of(cache, entry));
-    uint64_t next = get(&entry_at(cache, entry)[WORD_NEXT]);
+    _Atomic uint32_t *bucket = bucket_of(cache, signature_cache_id_of(cache, entry));
+    uint64_t next = signature_cache_get(&entry_at(cache, entry)[WORD_NEXT]);
     uint32_t at = atomic_load_explicit(bucket, memory_order_relaxed);
     if (at == entry) {
         atomic_store_explicit(bucket, (uint32_t)next, memory_order_release);
         return;
     }
-    while ((uint32_t)get(&entry_at(cache, at)[WORD_NEXT]) != entry) {
-        at = (uint32_t)get(&entry_at(cache, at)[WORD_NEXT]);
+    while ((uint32_t)signature_cache_get(&entry_at(cache, at)[WORD_NEXT]) != entry) {
+        at = (uint32_t)signature_cache_get(&entry_at(cache, at)[WORD_NEXT]);
     }
-    set(&entry_at(cache, at)[WORD_NEXT], next);
+    signature_cache_set(&entry_at(cache, at)[WORD_NEXT], next);
 }
 
 static void write_entry(struct signature_cache *cache, uint32_t entry, struct signature_id id,
                         int64_t made_s, struct slice signature)
 {
     atomic_word *words = entry_at(cache, entry);
-    uint64_t sequence = get(&words[WORD_SEQUENCE]);
-    set(&words[WORD_SEQUENCE], sequence + 1);
-    set(&words[WORD_ID_LOW], id.low);
-    set(&words[WORD_ID_HIGH], id.high);
-    set(&words[WORD_MADE], (uint64_t)made_s);
-    set(&words[WORD_LEN], signature.len);
+    uint64_t sequence = signature_cache_get(&words[WORD_SEQUENCE]);
+    signature_cache_set(&words[WORD_SEQUENCE], sequence + 1);
+    signature_cache_set(&words[WORD_ID_LOW], id.low);
+    signature_cache_set(&words[WORD_ID_HIGH], id.high);
+    signature_cache_set(&words[WORD_MADE], (uint64_t)made_s);
+    signature_cache_set(&words[WORD_LEN], signature.len);
     for (size_t at = 0; at < signature.len; at += 8) {
         size_t left = signature.len - at;
         uint64_t word = 0;
         memcpy(&word, signature.ptr + at, left < 8 ? left : 8);
-        set(&words[WORD_SIGNATURE + at / 8], word);
+        signature_cache_set(&words[WORD_SIGNATURE + at / 8], word);
     }
-    set(&words[WORD_SEQUENCE], sequence + 2);
+    signature_cache_set(&words[WORD_SEQUENCE], sequence + 2);
 }
 
 static uint32_t *gone_of(const struct signature_cache *cache, struct signature_id id)
@@ -391,13 +396,13 @@ static uint32_t gone_mark(struct signature_id id)
 /* A new entry, or the place of another. */
 static uint32_t take_entry(struct signature_cache *cache)
 {
-    uint32_t kept = atomic_load_explicit(&cache->kept, memory_order_relaxed);
-    if (kept < cache->entries_max) {
-        atomic_store_explicit(&cache->kept, kept + 1, memory_order_relaxed);
-        return kept + 1;
+    uint32_t cached = atomic_load_explicit(&cache->cached, memory_order_relaxed);
+    if (cached < cache->entries_max) {
+        atomic_store_explicit(&cache->cached, cached + 1, memory_order_relaxed);
+        return cached + 1;
     }
-    uint32_t entry = evict(cache);
-    struct signature_id id = id_of(cache, entry);
+    uint32_t entry = signature_cache_evict(cache);
+    struct signature_id id = signature_cache_id_of(cache, entry);
     bucket_remove(cache, entry);
     *gone_of(cache, id) = gone_mark(id);
     return entry;
@@ -410,7 +415,7 @@ void signature_cache_put(struct signature_cache *cache, struct signature_id id, 
         return;
     }
     (void)pthread_mutex_lock(&cache->lock);
-    uint32_t entry = look(cache, id);
+    uint32_t entry = dnssec_signature_cache_find(cache, id);
     if (entry != 0) {
         write_entry(cache, entry, id, made_s, signature);
         (void)pthread_mutex_unlock(&cache->lock);
@@ -419,15 +424,15 @@ void signature_cache_put(struct signature_cache *cache, struct signature_id id, 
     entry = take_entry(cache);
     bool is_back = *gone_of(cache, id) == gone_mark(id);
     write_entry(cache, entry, id, made_s, signature);
-    set(&entry_at(cache, entry)[WORD_USE], 0);
+    signature_cache_set(&entry_at(cache, entry)[WORD_USE], 0);
     bucket_add(cache, entry);
     queue_add(cache, is_back ? &cache->proven : &cache->fresh, entry);
     (void)pthread_mutex_unlock(&cache->lock);
 }
 
-size_t signature_cache_kept(const struct signature_cache *cache)
+size_t signature_cache_cached(const struct signature_cache *cache)
 {
-    return atomic_load_explicit(&cache->kept, memory_order_relaxed);
+    return atomic_load_explicit(&cache->cached, memory_order_relaxed);
 }
 
 size_t signature_cache_max(const struct signature_cache *cache)

@@ -63,7 +63,7 @@ bool signature_cache_claim(struct signature_cache *cache, const struct signature
 void signature_cache_put(struct signature_cache *cache, struct signature_id id, int64_t made_s,
                          struct slice signature);
 
-size_t signature_cache_kept(const struct signature_cache *cache);
+size_t signature_cache_cached(const struct signature_cache *cache);
 size_t signature_cache_max(const struct signature_cache *cache);
 
 #endif

@@ -87,7 +87,7 @@ static int check_private_len(const struct signing_algorithm *algorithm,
 
 /* ---- Joined ---- */
 
-static int mismatch(struct err *err)
+static int signing_key_pair_mismatch(struct err *err)
 {
     return err_set(err, ERR_SYNTAX,
                    "the private key does not match the record; expected the files of one pair");
@@ -100,7 +100,7 @@ static int make_keys(const struct signing_key *key, const struct signing_algorit
     int rc = 0;
     if (algorithm->kind == SIGNING_RSA) {
         if (!signing_rsa_matches(key, numbers)) {
-            return mismatch(err);
+            return signing_key_pair_mismatch(err);
         }
         signing_rsa_new(numbers, ret_private, ret_public);
     } else if ((rc = check_private_len(algorithm, numbers, err))) {
@@ -155,7 +155,7 @@ static int try_out(const struct signing_key *key, const struct signing_algorithm
     }
     bool matches = is_good(algorithm, public_key, signature, len);
     ERR_clear_error();
-    return matches ? 0 : mismatch(err);
+    return matches ? 0 : signing_key_pair_mismatch(err);
 }
 
 int signing_key_join(struct signing_key *key, const struct signing_algorithm *algorithm,
@@ -189,7 +189,8 @@ static const char *const param_names[] = {
 
 enum { RSA_NUMBERS = SIGNING_COEFFICIENT + 1 };
 
-static struct slice number(const struct signing_numbers *numbers, enum signing_number which)
+static struct slice signing_key_pair_number(const struct signing_numbers *numbers,
+                                            enum signing_number which)
 {
     return slice_of(numbers->bytes[which], numbers->len[which]);
 }
@@ -231,8 +232,8 @@ bool signing_rsa_matches(const struct signing_key *key, const struct signing_num
 {
     struct slice exponent, modulus;
     return signing_key_rsa_parts(key, &exponent, &modulus) &&
-           slice_equal(modulus, number(numbers, SIGNING_MODULUS)) &&
-           slice_equal(exponent, number(numbers, SIGNING_PUBLIC_EXPONENT)) &&
+           slice_equal(modulus, signing_key_pair_number(numbers, SIGNING_MODULUS)) &&
+           slice_equal(exponent, signing_key_pair_number(numbers, SIGNING_PUBLIC_EXPONENT)) &&
            are_consistent(numbers);
 }
 

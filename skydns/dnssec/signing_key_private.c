@@ -8,17 +8,17 @@ struct field {
     struct slice name, value;
 };
 
-static bool is_blank(char c)
+static bool signing_key_private_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static struct slice trim(const char *start, const char *end)
+static struct slice signing_key_private_trim(const char *start, const char *end)
 {
-    while (start < end && is_blank(*start)) {
+    while (start < end && signing_key_private_is_blank(*start)) {
         start++;
     }
-    while (start < end && is_blank(end[-1])) {
+    while (start < end && signing_key_private_is_blank(end[-1])) {
         end--;
     }
     return slice_of(start, (size_t)(end - start));
@@ -34,7 +34,7 @@ static int next_field(struct slice *text, struct field *field, struct err *err)
         size_t used = (size_t)(end - start) + (newline ? 1 : 0);
         *text = slice_of(start + used, text->len - used);
         field->line++;
-        struct slice line = trim(start, end);
+        struct slice line = signing_key_private_trim(start, end);
         if (line.len == 0) {
             continue;
         }
@@ -42,8 +42,8 @@ static int next_field(struct slice *text, struct field *field, struct err *err)
         if (!colon) {
             return err_set(err, ERR_SYNTAX, "line %u: expected `NAME: VALUE`", field->line);
         }
-        field->name = trim(line.ptr, colon);
-        field->value = trim(colon + 1, line.ptr + line.len);
+        field->name = signing_key_private_trim(line.ptr, colon);
+        field->value = signing_key_private_trim(colon + 1, line.ptr + line.len);
         return 1;
     }
     return 0;
@@ -85,7 +85,7 @@ static int check_algorithm(const struct field *field, const struct signing_algor
                            struct err *err)
 {
     size_t len = 0;
-    while (len < field->value.len && !is_blank(field->value.ptr[len])) {
+    while (len < field->value.len && !signing_key_private_is_blank(field->value.ptr[len])) {
         len++;
     }
     uint32_t number;
@@ -123,7 +123,8 @@ static int parse_number(const struct field *field, enum signing_number which,
 }
 
 /* Of others, such as Created, nothing is used. */
-static int take_field(const struct field *field, struct signing_numbers *numbers, struct err *err)
+static int signing_key_private_take_field(const struct field *field,
+                                          struct signing_numbers *numbers, struct err *err)
 {
     if (name_is(field, "Label") || name_is(field, "Engine")) {
         return err_set(err, ERR_SYNTAX,
@@ -161,7 +162,7 @@ int signing_key_parse_private(struct slice text, const struct signing_algorithm 
     int rc = check_format(&text, &field, err);
     while (rc == 0 && (rc = next_field(&text, &field, err)) > 0) {
         if (!name_is(&field, "Algorithm")) {
-            rc = take_field(&field, ret_numbers, err);
+            rc = signing_key_private_take_field(&field, ret_numbers, err);
         } else if (has_algorithm) {
             rc = err_set(err, ERR_SYNTAX, "line %u: a second Algorithm", field.line);
         } else {

@@ -98,17 +98,17 @@ struct words {
 
 enum word { WORD, WORD_LINE_END, WORD_FILE_END, WORD_BAD };
 
-static bool is_blank(char c)
+static bool signing_key_record_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
 static bool ends_word(char c)
 {
-    return is_blank(c) || c == '\n' || c == ';' || c == '(' || c == ')';
+    return signing_key_record_is_blank(c) || c == '\n' || c == ';' || c == '(' || c == ')';
 }
 
-static struct slice take_word(struct words *words)
+static struct slice signing_key_record_take_word(struct words *words)
 {
     size_t start = words->at;
     while (words->at < words->text.len && !ends_word(words->text.ptr[words->at])) {
@@ -127,12 +127,12 @@ static void skip_comment(struct words *words)
     }
 }
 
-static enum word next_word(struct words *words, struct slice *ret_word)
+static enum word signing_key_record_next_word(struct words *words, struct slice *ret_word)
 {
     while (words->at < words->text.len) {
         char c = words->text.ptr[words->at];
         if (!ends_word(c)) {
-            *ret_word = take_word(words);
+            *ret_word = signing_key_record_take_word(words);
             return WORD;
         }
         if (c == ';') {
@@ -156,7 +156,8 @@ static enum word next_word(struct words *words, struct slice *ret_word)
 
 /* ---- The record ---- */
 
-static int malformed(const struct words *words, const char *expected, struct err *err)
+static int signing_key_record_malformed(const struct words *words, const char *expected,
+                                        struct err *err)
 {
     return err_set(err, ERR_SYNTAX, "line %u: expected %s", words->line, expected);
 }
@@ -166,7 +167,7 @@ static int expect_word(struct words *words, const char *expected, struct slice *
                        struct err *err)
 {
     unsigned line = words->line;
-    return next_word(words, ret_word) == WORD
+    return signing_key_record_next_word(words, ret_word) == WORD
                ? 0
                : err_set(err, ERR_SYNTAX, "line %u: expected %s", line, expected);
 }
@@ -176,9 +177,10 @@ static int expect_number(struct words *words, uint32_t max, const char *expected
 {
     struct slice word;
     int rc = expect_word(words, expected, &word, err);
-    return rc                                           ? rc
-           : signing_text_number(word, max, ret_number) ? 0
-                                                        : malformed(words, expected, err);
+    return rc ? rc
+           : signing_text_number(word, max, ret_number)
+               ? 0
+               : signing_key_record_malformed(words, expected, err);
 }
 
 static int parse_owner(struct words *words, struct signing_key *key, struct err *err)
@@ -188,14 +190,15 @@ static int parse_owner(struct words *words, struct signing_key *key, struct err 
     size_t line_start;
     do {
         line_start = words->at;
-        kind = next_word(words, &word);
+        kind = signing_key_record_next_word(words, &word);
     } while (kind == WORD_LINE_END);
     if (kind != WORD) {
         return err_set(err, ERR_SYNTAX, "no record; expected `%s`", RECORD_TEXT);
     }
     if (word.ptr != words->text.ptr + line_start || word.ptr[0] == '$' ||
         !dname_from_text(word, &key->owner)) {
-        return malformed(words, "`" RECORD_TEXT "`, beginning with a domain name", err);
+        return signing_key_record_malformed(words,
+                                            "`" RECORD_TEXT "`, beginning with a domain name", err);
     }
     dname_lower(&key->owner);
     return 0;
@@ -225,7 +228,7 @@ static int parse_type(struct words *words, struct signing_key *key, struct err *
         } else if (!has_ttl && signing_text_number(word, TTL_MAX_S, &key->ttl_s)) {
             has_ttl = true;
         } else {
-            return malformed(words, expected, err);
+            return signing_key_record_malformed(words, expected, err);
         }
     }
 }
@@ -280,7 +283,7 @@ static int parse_public_key(struct words *words, struct writer *rdata, struct er
     struct slice word;
     enum word kind;
     unsigned line = words->line;
-    while ((kind = next_word(words, &word)) == WORD) {
+    while ((kind = signing_key_record_next_word(words, &word)) == WORD) {
         line = words->line;
         if (!signing_base64_add(&base64, word)) {
             return err_set(err, ERR_SYNTAX, "line %u: the key is not base64", line);
@@ -300,9 +303,11 @@ static int expect_end(struct words *words, struct err *err)
     struct slice word;
     enum word kind;
     do {
-        kind = next_word(words, &word);
+        kind = signing_key_record_next_word(words, &word);
     } while (kind == WORD_LINE_END);
-    return kind == WORD_FILE_END ? 0 : malformed(words, "one record, and nothing behind it", err);
+    return kind == WORD_FILE_END
+               ? 0
+               : signing_key_record_malformed(words, "one record, and nothing behind it", err);
 }
 
 /* ---- The public key ---- */

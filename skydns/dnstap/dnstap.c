@@ -100,7 +100,7 @@ static struct dnstap_queue *queue_of(const struct dnstap *d, unsigned i)
     return atomic_load_explicit(&d->queues[i], memory_order_acquire);
 }
 
-static void tell_away(struct dnstap *d, const struct err *err)
+static void dnstap_report_outage(struct dnstap *d, const struct err *err)
 {
     static struct log_limit limit = {.burst = 10};
     char text[DNSTAP_TARGET_TEXT_MAX];
@@ -129,7 +129,7 @@ static bool connect_once(struct dnstap *d)
 {
     struct err err;
     if (dnstap_link_open(&d->link, &err) < 0) {
-        tell_away(d, &err);
+        dnstap_report_outage(d, &err);
         return false;
     }
     tell_there(d);
@@ -137,7 +137,7 @@ static bool connect_once(struct dnstap *d)
 }
 
 /* The frames of one sendmsg of one queue. Returns how many; negative: the sink is away. */
-static int send_some(struct dnstap *d, struct dnstap_queue *queue)
+static int dnstap_send_some(struct dnstap *d, struct dnstap_queue *queue)
 {
     struct slice frames[DNSTAP_LINK_FRAMES_MAX];
     struct err err;
@@ -150,7 +150,7 @@ static int send_some(struct dnstap *d, struct dnstap_queue *queue)
     dnstap_queue_drop(queue, end);
     counter_add(r == 0 ? &d->written : &d->lost, count);
     if (r < 0) {
-        tell_away(d, &err);
+        dnstap_report_outage(d, &err);
         return r;
     }
     backoff_reset(&d->backoff);
@@ -158,14 +158,14 @@ static int send_some(struct dnstap *d, struct dnstap_queue *queue)
 }
 
 /* Of each queue in turn, until all are empty, or the sink is away. True: there was something. */
-static bool drain(struct dnstap *d)
+static bool dnstap_drain(struct dnstap *d)
 {
     bool had_any = false, has_more = true;
     while (has_more) {
         has_more = false;
         for (unsigned i = 0; i < DNSTAP_THREADS_MAX && dnstap_link_is_open(&d->link); i++) {
             struct dnstap_queue *queue = queue_of(d, i);
-            has_more |= queue && send_some(d, queue) > 0;
+            has_more |= queue && dnstap_send_some(d, queue) > 0;
         }
         had_any |= has_more;
     }
@@ -182,11 +182,11 @@ static bool is_empty(const struct dnstap *d)
     return result;
 }
 
-static void rest(struct dnstap *d, int timeout_ms)
+static void dnstap_wait_for_messages(struct dnstap *d, int timeout_ms)
 {
     struct err err;
     if (dnstap_link_rest(&d->link, timeout_ms, &err) < 0) {
-        tell_away(d, &err);
+        dnstap_report_outage(d, &err);
     }
 }
 
@@ -195,27 +195,27 @@ static void sleep_until_woken(struct dnstap *d)
 {
     atomic_store_explicit(&d->is_asleep, true, memory_order_seq_cst);
     if (is_empty(d)) {
-        rest(d, -1);
+        dnstap_wait_for_messages(d, -1);
     }
     atomic_store_explicit(&d->is_asleep, false, memory_order_seq_cst);
 }
 
-static void *run(void *arg)
+static void *dnstap_run(void *arg)
 {
     struct dnstap *d = arg;
     (void)pthread_setname_np(pthread_self(), "dnstap"); /* for top and gdb only */
     low_priority_thread(SENDER_NICE);
     while (!dnstap_link_is_stopping(&d->link)) {
         if (!dnstap_link_is_open(&d->link) && !connect_once(d)) {
-            rest(d, (int)backoff_next_ms(&d->backoff, backoff_random()));
-        } else if (drain(d)) {
-            rest(d, NAP_MS);
+            dnstap_wait_for_messages(d, (int)backoff_next_ms(&d->backoff, backoff_random()));
+        } else if (dnstap_drain(d)) {
+            dnstap_wait_for_messages(d, NAP_MS);
         } else if (dnstap_link_is_open(&d->link)) {
             sleep_until_woken(d);
         }
     }
     if (dnstap_link_is_open(&d->link) || (!is_empty(d) && connect_once(d))) {
-        (void)drain(d); /* what is left is counted */
+        (void)dnstap_drain(d); /* what is left is counted */
     }
     dnstap_link_close(&d->link);
     atomic_store_explicit(&d->is_connected, false, memory_order_relaxed);
@@ -257,7 +257,7 @@ void dnstap_free(struct dnstap *d)
 
 int dnstap_start(struct dnstap *d, struct err *err)
 {
-    int r = -pthread_create(&d->thread, NULL, run, d);
+    int r = -pthread_create(&d->thread, NULL, dnstap_run, d);
     if (r < 0) {
         return err_set(err, r, "start dnstap: %s", err_code_text(r));
     }
@@ -266,7 +266,7 @@ int dnstap_start(struct dnstap *d, struct err *err)
 }
 
 /* What will not be sent any more. */
-static void drop_rest(struct dnstap *d)
+static void dnstap_drop_rest(struct dnstap *d)
 {
     struct slice frames[DNSTAP_LINK_FRAMES_MAX];
     uint64_t end;
@@ -280,15 +280,15 @@ static void drop_rest(struct dnstap *d)
     }
 }
 
-void dnstap_stop(struct dnstap *d, int64_t patience_ms)
+void dnstap_stop(struct dnstap *d, int64_t timeout_ms)
 {
     if (!d->is_started) {
         return;
     }
-    dnstap_link_stop(&d->link, clock_monotonic_ms() + patience_ms);
+    dnstap_link_stop(&d->link, clock_monotonic_ms() + timeout_ms);
     (void)pthread_join(d->thread, NULL); /* cannot fail for a thread of ours */
     d->is_started = false;
-    drop_rest(d);
+    dnstap_drop_rest(d);
     const struct dnstap_counts counts = dnstap_counts(d);
     log_info("dnstap stopped", LOG_INT("written", (int64_t)counts.written),
              LOG_INT("dropped", (int64_t)counts.dropped));
@@ -314,7 +314,7 @@ struct dnstap_counts dnstap_counts(const struct dnstap *d)
 
 static const char unix_prefix[] = "unix:", tcp_prefix[] = "tcp://";
 
-static bool has_prefix(const char *text, const char *prefix)
+static bool dnstap_has_prefix(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
@@ -353,9 +353,9 @@ int dnstap_target_parse(const char *text, struct dnstap_target *ret_target, stru
 {
     struct dnstap_target target = {.is_set = *text != '\0'};
     int r = 0;
-    if (has_prefix(text, unix_prefix)) {
+    if (dnstap_has_prefix(text, unix_prefix)) {
         r = parse_unix(text, &target, err);
-    } else if (has_prefix(text, tcp_prefix)) {
+    } else if (dnstap_has_prefix(text, tcp_prefix)) {
         r = parse_tcp(text, &target, err);
     } else if (target.is_set) {
         r = err_set(err, ERR_USAGE, "`%s`: expected unix:PATH or tcp://IP:port", text);

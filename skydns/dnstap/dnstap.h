@@ -57,9 +57,9 @@ void dnstap_free(struct dnstap *dnstap); /* stopped; NULL is fine */
 /* Main thread; the thread that it starts has the caller's mask of signals. */
 int dnstap_start(struct dnstap *dnstap, struct err *err) MUST_CHECK;
 
-/* After the threads that answer: sends what is queued, and what is left after patience_ms is
+/* After the threads that answer: sends what is queued, and what is left after timeout_ms is
  * dropped. Without effect if not started. */
-void dnstap_stop(struct dnstap *dnstap, int64_t patience_ms);
+void dnstap_stop(struct dnstap *dnstap, int64_t timeout_ms);
 
 /* Any thread that answers, at most DNSTAP_THREADS_MAX of them. A thread's first message allocates
  * its queue. */

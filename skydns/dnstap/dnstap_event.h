@@ -25,7 +25,7 @@ enum dnstap_protocol {
 struct dnstap_event {
     enum dnstap_type type;
     enum dnstap_protocol protocol;
-    const struct addr *asker;    /* family AF_UNSPEC when not known */
+    const struct addr *querier;  /* family AF_UNSPEC when not known */
     const struct addr *answerer; /* the same */
     int64_t query_ns;            /* Unix time; 0: not known */
     int64_t response_ns;         /* the same; of a query: 0 */

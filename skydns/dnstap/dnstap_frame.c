@@ -44,7 +44,7 @@ static uint8_t *put_varint(uint8_t *out, uint64_t value)
     return out;
 }
 
-static uint8_t *put_number(uint8_t *out, unsigned field, uint64_t value)
+static uint8_t *dnstap_frame_put_number(uint8_t *out, unsigned field, uint64_t value)
 {
     *out++ = TAG(field, VARINT);
     return put_varint(out, value);
@@ -66,16 +66,16 @@ static uint8_t *put_address(uint8_t *out, unsigned address_field, unsigned port_
     const struct ip ip = addr_ip(addr);
     if (ip.family_bytes > 0) {
         out = put_bytes(out, address_field, ip.bytes, ip.family_bytes);
-        out = put_number(out, port_field, addr_port(addr));
+        out = dnstap_frame_put_number(out, port_field, addr_port(addr));
     }
     return out;
 }
 
-static uint8_t *put_time(uint8_t *out, unsigned s_field, unsigned ns_field, int64_t ns)
+static uint8_t *dnstap_frame_put_time(uint8_t *out, unsigned s_field, unsigned ns_field, int64_t ns)
 {
     if (ns > 0) {
         uint32_t rest = (uint32_t)(ns % NS_PER_S);
-        out = put_number(out, s_field, (uint64_t)(ns / NS_PER_S));
+        out = dnstap_frame_put_number(out, s_field, (uint64_t)(ns / NS_PER_S));
         *out++ = TAG(ns_field, FIXED32);
         for (int i = 0; i < 4; i++) {
             *out++ = (uint8_t)(rest >> 8 * i);
@@ -87,10 +87,11 @@ static uint8_t *put_time(uint8_t *out, unsigned s_field, unsigned ns_field, int6
 /* As its addresses are written: an IPv4-mapped one is IPv4. */
 static uint8_t *put_family(uint8_t *out, const struct dnstap_event *event)
 {
-    const struct ip asker = addr_ip(event->asker), answerer = addr_ip(event->answerer);
-    uint8_t bytes = asker.family_bytes > 0 ? asker.family_bytes : answerer.family_bytes;
+    const struct ip querier = addr_ip(event->querier), answerer = addr_ip(event->answerer);
+    uint8_t bytes = querier.family_bytes > 0 ? querier.family_bytes : answerer.family_bytes;
     return bytes == 0 ? out
-                      : put_number(out, SOCKET_FAMILY, bytes == 4 ? FAMILY_INET : FAMILY_INET6);
+                      : dnstap_frame_put_number(out, SOCKET_FAMILY,
+                                                bytes == 4 ? FAMILY_INET : FAMILY_INET6);
 }
 
 static bool is_response(const struct dnstap_event *event)
@@ -100,16 +101,16 @@ static bool is_response(const struct dnstap_event *event)
 
 static uint8_t *put_message(uint8_t *out, const struct dnstap_event *event)
 {
-    out = put_number(out, MESSAGE_TYPE, event->type);
+    out = dnstap_frame_put_number(out, MESSAGE_TYPE, event->type);
     out = put_family(out, event);
-    out = put_number(out, SOCKET_PROTOCOL, event->protocol);
-    out = put_address(out, QUERY_ADDRESS, QUERY_PORT, event->asker);
+    out = dnstap_frame_put_number(out, SOCKET_PROTOCOL, event->protocol);
+    out = put_address(out, QUERY_ADDRESS, QUERY_PORT, event->querier);
     out = put_address(out, RESPONSE_ADDRESS, RESPONSE_PORT, event->answerer);
-    out = put_time(out, QUERY_TIME_S, QUERY_TIME_NS, event->query_ns);
+    out = dnstap_frame_put_time(out, QUERY_TIME_S, QUERY_TIME_NS, event->query_ns);
     if (event->zone.len > 0) {
         out = put_bytes(out, QUERY_ZONE, event->zone.ptr, event->zone.len);
     }
-    out = put_time(out, RESPONSE_TIME_S, RESPONSE_TIME_NS, event->response_ns);
+    out = dnstap_frame_put_time(out, RESPONSE_TIME_S, RESPONSE_TIME_NS, event->response_ns);
     return put_bytes(out, is_response(event) ? RESPONSE_MESSAGE : QUERY_MESSAGE, event->message.ptr,
                      event->message.len);
 }
@@ -136,7 +137,7 @@ size_t dnstap_frame_write(const struct dnstap_head *head, const struct dnstap_ev
                           uint8_t *out)
 {
     memcpy(out, head->bytes, head->len);
-    uint8_t *end = put_number(out + head->len, DNSTAP_TYPE, TYPE_MESSAGE);
+    uint8_t *end = dnstap_frame_put_number(out + head->len, DNSTAP_TYPE, TYPE_MESSAGE);
     *end++ = TAG(DNSTAP_MESSAGE, BYTES);
     uint8_t *message = end + LENGTH_BYTES;
     uint8_t *message_end = put_message(message, event);

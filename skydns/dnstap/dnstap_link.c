@@ -33,7 +33,7 @@ static int time_left(int64_t until_ms)
 }
 
 /* Until the socket is ready, this time, or that of the stop, which may come meanwhile. */
-static int wait_for(const struct dnstap_link *link, short events, int64_t until_ms)
+static int dnstap_link_wait_for(const struct dnstap_link *link, short events, int64_t until_ms)
 {
     for (;;) {
         int64_t stop = stop_ms(link);
@@ -59,7 +59,7 @@ static int wait_for(const struct dnstap_link *link, short events, int64_t until_
 
 /* ---- The socket, as libfstrm calls it ---- */
 
-static fstrm_res result(struct dnstap_link *link, int code)
+static fstrm_res dnstap_link_result(struct dnstap_link *link, int code)
 {
     if (code < 0 && link->code == 0) {
         link->code = code;
@@ -79,7 +79,7 @@ static int connect_socket(struct dnstap_link *link, int fd)
     if (errno != EINPROGRESS) { /* EAGAIN of a Unix socket: too many wait for the sink */
         return -errno;
     }
-    int code = wait_for(link, POLLOUT, link->until_ms);
+    int code = dnstap_link_wait_for(link, POLLOUT, link->until_ms);
     int error = 0;
     socklen_t size = sizeof(error);
     if (code == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0) {
@@ -88,19 +88,19 @@ static int connect_socket(struct dnstap_link *link, int fd)
     return code < 0 ? code : -error;
 }
 
-static fstrm_res on_open(void *obj)
+static fstrm_res dnstap_link_on_open(void *obj)
 {
     struct dnstap_link *link = obj;
     int family = link->target.is_unix ? AF_UNIX : link->target.address.sa.sa_family;
     link->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (link->fd < 0) {
-        return result(link, -errno);
+        return dnstap_link_result(link, -errno);
     }
     if (!link->target.is_unix) { /* finds out about a host that is gone while nothing is sent */
         (void)setsockopt(link->fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
         (void)setsockopt(link->fd, IPPROTO_TCP, TCP_KEEPIDLE, &(int){30}, sizeof(int));
     }
-    return result(link, connect_socket(link, link->fd));
+    return dnstap_link_result(link, connect_socket(link, link->fd));
 }
 
 static fstrm_res on_close(void *obj)
@@ -118,7 +118,7 @@ static int64_t step_end(const struct dnstap_link *link)
     return link->until_ms ? link->until_ms : clock_monotonic_ms() + DNSTAP_LINK_STALL_MS;
 }
 
-static fstrm_res on_read(void *obj, void *data, size_t count)
+static fstrm_res dnstap_link_on_read(void *obj, void *data, size_t count)
 {
     struct dnstap_link *link = obj;
     uint8_t *at = data;
@@ -131,16 +131,16 @@ static fstrm_res on_read(void *obj, void *data, size_t count)
         } else if (n == 0) {
             code = -ECONNRESET;
         } else if (errno == EAGAIN) {
-            code = wait_for(link, POLLIN, step_end(link));
+            code = dnstap_link_wait_for(link, POLLIN, step_end(link));
         } else if (errno != EINTR) {
             code = -errno;
         }
     }
-    return result(link, code);
+    return dnstap_link_result(link, code);
 }
 
 /* Takes what was sent off the front. */
-static void advance(struct iovec **iov, int *count, size_t sent)
+static void dnstap_link_advance(struct iovec **iov, int *count, size_t sent)
 {
     while (*count > 0 && sent >= (*iov)->iov_len) {
         sent -= (*iov)->iov_len;
@@ -153,16 +153,16 @@ static void advance(struct iovec **iov, int *count, size_t sent)
     }
 }
 
-static int send_all(const struct dnstap_link *link, struct iovec *iov, int count)
+static int dnstap_link_send_all(const struct dnstap_link *link, struct iovec *iov, int count)
 {
     int code = 0;
     while (count > 0 && code == 0) {
         const struct msghdr message = {.msg_iov = iov, .msg_iovlen = (size_t)count};
         ssize_t n = sendmsg(link->fd, &message, MSG_NOSIGNAL);
         if (n >= 0) {
-            advance(&iov, &count, (size_t)n);
+            dnstap_link_advance(&iov, &count, (size_t)n);
         } else if (errno == EAGAIN) {
-            code = wait_for(link, POLLOUT, step_end(link));
+            code = dnstap_link_wait_for(link, POLLOUT, step_end(link));
         } else if (errno != EINTR) {
             code = -errno;
         }
@@ -178,11 +178,11 @@ static fstrm_res on_write(void *obj, const struct iovec *iov, int count)
     while (count > 0 && code == 0) {
         int n = count < (int)ARRAY_LEN(pieces) ? count : (int)ARRAY_LEN(pieces);
         memcpy(pieces, iov, (size_t)n * sizeof(*pieces));
-        code = send_all(link, pieces, n);
+        code = dnstap_link_send_all(link, pieces, n);
         iov += n;
         count -= n;
     }
-    return result(link, code);
+    return dnstap_link_result(link, code);
 }
 
 /* ---- Lifecycle ---- */
@@ -225,9 +225,9 @@ static struct fstrm_writer *new_writer(struct dnstap_link *link)
             fstrm_res_success) {
         xalloc_out_of_memory();
     }
-    fstrm_rdwr_set_open(socket, on_open);
+    fstrm_rdwr_set_open(socket, dnstap_link_on_open);
     fstrm_rdwr_set_close(socket, on_close);
-    fstrm_rdwr_set_read(socket, on_read);
+    fstrm_rdwr_set_read(socket, dnstap_link_on_read);
     fstrm_rdwr_set_write(socket, on_write);
     struct fstrm_writer *writer = fstrm_writer_init(options, &socket);
     fstrm_writer_options_destroy(&options);
@@ -237,7 +237,7 @@ static struct fstrm_writer *new_writer(struct dnstap_link *link)
     return writer;
 }
 
-static int broken(struct dnstap_link *link, int otherwise, struct err *err)
+static int dnstap_link_on_broken(struct dnstap_link *link, int otherwise, struct err *err)
 {
     int code = link->code = link->code ? link->code : otherwise;
     (void)err_set(err, code, "%s",
@@ -252,7 +252,8 @@ int dnstap_link_open(struct dnstap_link *link, struct err *err)
     link->until_ms = clock_monotonic_ms() + DNSTAP_LINK_OPEN_MS;
     link->writer = new_writer(link);
     if (fstrm_writer_open(link->writer) != fstrm_res_success) {
-        return broken(link, ERR_PROTOCOL, err); /* it does not want dnstap's messages */
+        return dnstap_link_on_broken(link, ERR_PROTOCOL,
+                                     err); /* it does not want dnstap's messages */
     }
     link->until_ms = 0;
     return 0;
@@ -285,7 +286,7 @@ int dnstap_link_send(struct dnstap_link *link, const struct slice *frames, size_
     }
     return fstrm_writer_writev(link->writer, iov, (int)count) == fstrm_res_success
                ? 0
-               : broken(link, ERR_PROTOCOL, err);
+               : dnstap_link_on_broken(link, ERR_PROTOCOL, err);
 }
 
 /* A sink sends nothing until the end: whatever it sends, or its absence, ends the connection. */
@@ -300,7 +301,7 @@ static int look_at_sink(struct dnstap_link *link, short revents, struct err *err
         return 0;
     }
     link->code = n > 0 ? ERR_PROTOCOL : n == 0 ? -ECONNRESET : -errno;
-    return broken(link, ERR_PROTOCOL, err);
+    return dnstap_link_on_broken(link, ERR_PROTOCOL, err);
 }
 
 int dnstap_link_rest(struct dnstap_link *link, int timeout_ms, struct err *err)

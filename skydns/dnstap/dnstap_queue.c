@@ -10,12 +10,12 @@
 enum { LENGTH_BYTES = 8 };
 static const uint64_t elsewhere = UINT64_MAX;
 
-static size_t rounded(size_t len)
+static size_t dnstap_queue_rounded(size_t len)
 {
     return (len + LENGTH_BYTES - 1) / LENGTH_BYTES * LENGTH_BYTES;
 }
 
-static uint8_t *at(const struct dnstap_queue *queue, uint64_t position)
+static uint8_t *dnstap_queue_at(const struct dnstap_queue *queue, uint64_t position)
 {
     return queue->bytes + position % DNSTAP_QUEUE_BYTES;
 }
@@ -35,7 +35,7 @@ void dnstap_queue_free(struct dnstap_queue *queue)
     }
 }
 
-static bool has_room(struct dnstap_queue *queue, uint64_t head, size_t needed)
+static bool dnstap_queue_has_room(struct dnstap_queue *queue, uint64_t head, size_t needed)
 {
     if (head + needed - queue->seen_tail <= DNSTAP_QUEUE_BYTES) {
         return true;
@@ -47,17 +47,17 @@ static bool has_room(struct dnstap_queue *queue, uint64_t head, size_t needed)
 uint8_t *dnstap_queue_begin(struct dnstap_queue *queue, size_t max)
 {
     uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
-    size_t needed = LENGTH_BYTES + rounded(max);
+    size_t needed = LENGTH_BYTES + dnstap_queue_rounded(max);
     size_t to_end = DNSTAP_QUEUE_BYTES - head % DNSTAP_QUEUE_BYTES;
     size_t skipped = needed > to_end ? to_end : 0;
-    if (!has_room(queue, head, skipped + needed)) {
+    if (!dnstap_queue_has_room(queue, head, skipped + needed)) {
         counter_add(&queue->dropped, 1);
         return NULL;
     }
     if (skipped > 0) {
-        memcpy(at(queue, head), &elsewhere, LENGTH_BYTES);
+        memcpy(dnstap_queue_at(queue, head), &elsewhere, LENGTH_BYTES);
     }
-    return at(queue, head + skipped) + LENGTH_BYTES;
+    return dnstap_queue_at(queue, head + skipped) + LENGTH_BYTES;
 }
 
 void dnstap_queue_commit(struct dnstap_queue *queue, uint8_t *frame, size_t len)
@@ -66,11 +66,12 @@ void dnstap_queue_commit(struct dnstap_queue *queue, uint8_t *frame, size_t len)
     uint64_t length = len;
     uint8_t *begin = frame - LENGTH_BYTES;
     memcpy(begin, &length, LENGTH_BYTES);
-    if (begin != at(queue, head)) {
+    if (begin != dnstap_queue_at(queue, head)) {
         head += DNSTAP_QUEUE_BYTES - head % DNSTAP_QUEUE_BYTES;
     }
     /* Ordered before the look at whether the reader sleeps (dnstap.c). */
-    atomic_store_explicit(&queue->head, head + LENGTH_BYTES + rounded(len), memory_order_seq_cst);
+    atomic_store_explicit(&queue->head, head + LENGTH_BYTES + dnstap_queue_rounded(len),
+                          memory_order_seq_cst);
 }
 
 size_t dnstap_queue_peek(const struct dnstap_queue *queue, struct slice *ret_frames, size_t max,
@@ -81,13 +82,13 @@ size_t dnstap_queue_peek(const struct dnstap_queue *queue, struct slice *ret_fra
     size_t count = 0;
     while (count < max && tail != head) {
         uint64_t length;
-        memcpy(&length, at(queue, tail), LENGTH_BYTES);
+        memcpy(&length, dnstap_queue_at(queue, tail), LENGTH_BYTES);
         if (length == elsewhere) {
             tail += DNSTAP_QUEUE_BYTES - tail % DNSTAP_QUEUE_BYTES;
             continue;
         }
-        ret_frames[count++] = slice_of(at(queue, tail) + LENGTH_BYTES, length);
-        tail += LENGTH_BYTES + rounded(length);
+        ret_frames[count++] = slice_of(dnstap_queue_at(queue, tail) + LENGTH_BYTES, length);
+        tail += LENGTH_BYTES + dnstap_queue_rounded(length);
     }
     *ret_end = tail;
     return count;

@@ -50,7 +50,7 @@ static void doh_drain(void *stream)
 }
 
 /* False: more bytes will tell. */
-static bool choose(struct doh_stream *s, const uint8_t *bytes, size_t len)
+static bool doh_choose(struct doh_stream *s, const uint8_t *bytes, size_t len)
 {
     size_t preface_len = sizeof(preface) - 1;
     if (memcmp(bytes, preface, len < preface_len ? len : preface_len) != 0) {
@@ -70,7 +70,7 @@ static enum stream_take doh_take(void *stream, const uint8_t *bytes, size_t len,
 {
     struct doh_stream *s = stream;
     *ret_taken = 0;
-    if (len == 0 || (!s->http1 && !s->http2 && !choose(s, bytes, len))) {
+    if (len == 0 || (!s->http1 && !s->http2 && !doh_choose(s, bytes, len))) {
         return STREAM_WAITS;
     }
     return s->http1 ? doh_http1_take(s->http1, bytes, len, ret_taken)

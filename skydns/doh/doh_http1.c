@@ -73,8 +73,8 @@ static bool put_now(struct doh_http1 *s, struct slice head, struct slice body)
 }
 
 /* The reply to the request in hand, or a late one to one that is held. */
-static void put_reply(struct doh_http1 *s, struct doh_held_reply *held, enum http_status status,
-                      struct slice body, uint32_t max_age_s)
+static void doh_http1_put_reply(struct doh_http1 *s, struct doh_held_reply *held,
+                                enum http_status status, struct slice body, uint32_t max_age_s)
 {
     uint8_t text[DOH_REPLY_HEAD_MAX];
     const struct doh_reply_head head = {.status = status,
@@ -102,10 +102,10 @@ void doh_http1_reply(struct doh_http1 *stream, uint64_t tag, const struct respon
     struct doh_held_reply *held = is_in_hand ? NULL : doh_held_find(&s->held, tag);
     s->has_answered = s->has_answered || is_in_hand;
     if ((is_in_hand || held) && response->len > 0) {
-        put_reply(s, held, HTTP_OK, slice_of(response->bytes, response->len),
-                  response_max_age_s(response));
+        doh_http1_put_reply(s, held, HTTP_OK, slice_of(response->bytes, response->len),
+                            response_max_age_s(response));
     } else if (is_in_hand || held) {
-        put_reply(s, held, HTTP_INTERNAL_ERROR, doh_reply_error(HTTP_INTERNAL_ERROR), 0);
+        doh_http1_put_reply(s, held, HTTP_INTERNAL_ERROR, doh_reply_error(HTTP_INTERNAL_ERROR), 0);
     }
     if (held) {
         (void)doh_held_flush(&s->held, s->host); /* the rest: flush */
@@ -119,7 +119,7 @@ bool doh_http1_flush(struct doh_http1 *stream)
 
 /* ---- Requests ---- */
 
-static void ask(struct doh_http1 *s, struct slice query)
+static void doh_http1_ask(struct doh_http1 *s, struct slice query)
 {
     s->refused -= s->refused > 0;
     s->is_asking = true;
@@ -134,18 +134,18 @@ static void ask(struct doh_http1 *s, struct slice query)
     }
 }
 
-static void refuse(struct doh_http1 *s, unsigned status)
+static void doh_http1_refuse(struct doh_http1 *s, unsigned status)
 {
     s->is_last = s->is_last || ++s->refused > DOH_REFUSED_MAX;
-    put_reply(s, NULL, status, doh_reply_error(status), 0);
+    doh_http1_put_reply(s, NULL, status, doh_reply_error(status), 0);
 }
 
 /* What follows on the connection cannot be understood. */
-static void give_up(struct doh_http1 *s, unsigned status)
+static void doh_http1_give_up(struct doh_http1 *s, unsigned status)
 {
     s->is_last = true;
     s->phase = ENDED;
-    refuse(s, status);
+    doh_http1_refuse(s, status);
 }
 
 /* The request is done with. */
@@ -155,13 +155,13 @@ static void end_request(struct doh_http1 *s)
 }
 
 /* A whole query, if it is one. */
-static void take_query(struct doh_http1 *s, struct slice query)
+static void doh_http1_take_query(struct doh_http1 *s, struct slice query)
 {
     unsigned status = doh_request_check(query);
     if (status == 0) {
-        ask(s, query);
+        doh_http1_ask(s, query);
     } else {
-        refuse(s, status);
+        doh_http1_refuse(s, status);
     }
 }
 
@@ -171,9 +171,9 @@ static void take_query_in_target(struct doh_http1 *s, struct slice text)
     size_t len;
     unsigned status = doh_request_decode(text, query, &len);
     if (status == 0) {
-        take_query(s, slice_of(query, len));
+        doh_http1_take_query(s, slice_of(query, len));
     } else {
-        refuse(s, status);
+        doh_http1_refuse(s, status);
     }
 }
 
@@ -218,7 +218,7 @@ static bool leaves_doubt(const struct http_head *head)
 }
 
 /* A complete head, in `bytes`; behind it, some of the body may have arrived. */
-static void take_request(struct doh_http1 *s, const uint8_t *bytes, bool has_more)
+static void doh_http1_take_request(struct doh_http1 *s, const uint8_t *bytes, bool has_more)
 {
     const struct http_head *head = &s->head;
     const struct doh_request request = {.method = http_head_text(bytes, head->method),
@@ -241,7 +241,7 @@ static void take_request(struct doh_http1 *s, const uint8_t *bytes, bool has_mor
         s->is_last = true;
     }
     if (status != 0 || route.is_in_body) {
-        refuse(s, status ? status : HTTP_BAD_REQUEST); /* an empty body */
+        doh_http1_refuse(s, status ? status : HTTP_BAD_REQUEST); /* an empty body */
     } else {
         take_query_in_target(s, route.text);
     }
@@ -254,7 +254,7 @@ static void take_request(struct doh_http1 *s, const uint8_t *bytes, bool has_mor
 
 /* ---- Bytes. Each returns how many are done with; fewer than all: it waits for more ---- */
 
-static size_t take_head(struct doh_http1 *s, const uint8_t *bytes, size_t len)
+static size_t doh_http1_take_head(struct doh_http1 *s, const uint8_t *bytes, size_t len)
 {
     int status = http_head_parse(&s->head, bytes, len);
     if (status == HTTP_HEAD_MORE) {
@@ -262,23 +262,23 @@ static size_t take_head(struct doh_http1 *s, const uint8_t *bytes, size_t len)
     }
     size_t head_len = s->head.at;
     if (status == 0) {
-        take_request(s, bytes, head_len < len);
+        doh_http1_take_request(s, bytes, head_len < len);
     } else {
         s->is_head = false;
-        give_up(s, (unsigned)status);
+        doh_http1_give_up(s, (unsigned)status);
     }
     s->head = (struct http_head){0};
     s->chunks = (struct http_chunks){0};
     return head_len;
 }
 
-static size_t take_body(struct doh_http1 *s, const uint8_t *bytes, size_t len)
+static size_t doh_http1_take_body(struct doh_http1 *s, const uint8_t *bytes, size_t len)
 {
     size_t body_len = s->left;
     if (len < body_len) {
         return 0;
     }
-    take_query(s, slice_of(bytes, body_len));
+    doh_http1_take_query(s, slice_of(bytes, body_len));
     end_request(s);
     return body_len;
 }
@@ -291,22 +291,22 @@ static size_t take_chunks(struct doh_http1 *s, const uint8_t *bytes, size_t len)
         return taken;
     }
     if (status == 0) {
-        take_query(s, buf_slice(&s->body));
+        doh_http1_take_query(s, buf_slice(&s->body));
         end_request(s);
     } else if (status == HTTP_TOO_LONG) {
         s->is_last = true; /* nobody knows how much follows: the reply could not say it later */
-        refuse(s, HTTP_TOO_LONG);
+        doh_http1_refuse(s, HTTP_TOO_LONG);
         s->left = DOH_SKIPPED_MAX;
         s->phase = SKIP_CHUNKS;
     } else {
-        give_up(s, (unsigned)status);
+        doh_http1_give_up(s, (unsigned)status);
     }
     buf_fini(&s->body);
     buf_init(&s->body, DOH_QUERY_MAX);
     return taken;
 }
 
-static size_t skip(struct doh_http1 *s, size_t len)
+static size_t doh_http1_skip(struct doh_http1 *s, size_t len)
 {
     size_t part = len < s->left ? len : s->left;
     s->left -= part;
@@ -330,17 +330,17 @@ static size_t skip_chunks(struct doh_http1 *s, const uint8_t *bytes, size_t len)
     return taken;
 }
 
-static size_t take_some(struct doh_http1 *s, const uint8_t *bytes, size_t len)
+static size_t doh_http1_take_some(struct doh_http1 *s, const uint8_t *bytes, size_t len)
 {
     switch (s->phase) {
     case HEAD:
-        return take_head(s, bytes, len);
+        return doh_http1_take_head(s, bytes, len);
     case BODY:
-        return take_body(s, bytes, len);
+        return doh_http1_take_body(s, bytes, len);
     case CHUNKS:
         return take_chunks(s, bytes, len);
     case SKIP:
-        return skip(s, len);
+        return doh_http1_skip(s, len);
     case SKIP_CHUNKS:
         return skip_chunks(s, bytes, len);
     case ENDED:
@@ -359,7 +359,7 @@ enum stream_take doh_http1_take(struct doh_http1 *stream, const uint8_t *bytes, 
             *ret_taken = at;
             return STREAM_PAUSED;
         }
-        taken = take_some(s, bytes + at, len - at);
+        taken = doh_http1_take_some(s, bytes + at, len - at);
         at += taken;
     }
     *ret_taken = s->phase == ENDED ? len : at;

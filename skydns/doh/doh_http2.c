@@ -25,8 +25,8 @@ struct doh_http2 {
 
 /* ---- Replies ---- */
 
-static void put_reply(struct doh_http2 *s, uint64_t tag, enum http_status status, struct slice body,
-                      uint32_t max_age_s)
+static void doh_http2_put_reply(struct doh_http2 *s, uint64_t tag, enum http_status status,
+                                struct slice body, uint32_t max_age_s)
 {
     char length[DOH_NUMBER_MAX], max_age[sizeof("max-age=") + DOH_NUMBER_MAX] = "max-age=";
     (void)doh_reply_number((uint32_t)body.len, length);                  /* NUL-terminated */
@@ -49,32 +49,33 @@ static void put_reply(struct doh_http2 *s, uint64_t tag, enum http_status status
 void doh_http2_reply(struct doh_http2 *stream, uint64_t tag, const struct response *response)
 {
     if (response->len > 0) {
-        put_reply(stream, tag, HTTP_OK, slice_of(response->bytes, response->len),
-                  response_max_age_s(response));
+        doh_http2_put_reply(stream, tag, HTTP_OK, slice_of(response->bytes, response->len),
+                            response_max_age_s(response));
     } else {
-        put_reply(stream, tag, HTTP_INTERNAL_ERROR, doh_reply_error(HTTP_INTERNAL_ERROR), 0);
+        doh_http2_put_reply(stream, tag, HTTP_INTERNAL_ERROR, doh_reply_error(HTTP_INTERNAL_ERROR),
+                            0);
     }
 }
 
 /* ---- Requests ---- */
 
-static void refuse(struct doh_http2 *s, uint64_t tag, unsigned status)
+static void doh_http2_refuse(struct doh_http2 *s, uint64_t tag, unsigned status)
 {
-    put_reply(s, tag, status, doh_reply_error(status), 0);
+    doh_http2_put_reply(s, tag, status, doh_reply_error(status), 0);
     if (++s->refused > DOH_REFUSED_MAX && !s->is_over) {
         s->is_over = true;
         http2_server_drain(s->server);
     }
 }
 
-static void take_query(struct doh_http2 *s, uint64_t tag, struct slice query)
+static void doh_http2_take_query(struct doh_http2 *s, uint64_t tag, struct slice query)
 {
     unsigned status = doh_request_check(query);
     if (status == 0) {
         s->refused -= s->refused > 0;
         stream_host_query(s->host, tag, (const uint8_t *)query.ptr, query.len);
     } else {
-        refuse(s, tag, status);
+        doh_http2_refuse(s, tag, status);
     }
 }
 
@@ -84,13 +85,13 @@ static void take_query_in_path(struct doh_http2 *s, uint64_t tag, struct slice t
     size_t len;
     unsigned status = doh_request_decode(text, query, &len);
     if (status == 0) {
-        take_query(s, tag, slice_of(query, len));
+        doh_http2_take_query(s, tag, slice_of(query, len));
     } else {
-        refuse(s, tag, status);
+        doh_http2_refuse(s, tag, status);
     }
 }
 
-static void requested(void *data, const struct http2_request *request)
+static void doh_http2_requested(void *data, const struct http2_request *request)
 {
     struct doh_http2 *s = data;
     const struct doh_request what = {
@@ -104,21 +105,21 @@ static void requested(void *data, const struct http2_request *request)
         status = HTTP_TOO_LONG;
     }
     if (status != 0) {
-        refuse(s, tag, status);
+        doh_http2_refuse(s, tag, status);
     } else if (route.is_in_body) {
-        take_query(s, tag, request->body);
+        doh_http2_take_query(s, tag, request->body);
     } else {
         take_query_in_path(s, tag, route.text);
     }
 }
 
-static bool may_go_on(void *data)
+static bool doh_http2_may_go_on(void *data)
 {
     const struct doh_http2 *s = data;
     return stream_host_may_go_on(s->host);
 }
 
-static void put(void *data, const void *bytes, size_t len)
+static void doh_http2_put(void *data, const void *bytes, size_t len)
 {
     const struct doh_http2 *s = data;
     stream_host_put(s->host, bytes, len);
@@ -129,8 +130,10 @@ static void put(void *data, const void *bytes, size_t len)
 struct doh_http2 *doh_http2_new(struct stream_host *host)
 {
     struct doh_http2 *s = xcalloc(1, sizeof(*s));
-    const struct http2_server_callbacks callbacks = {
-        .requested = requested, .may_go_on = may_go_on, .put = put, .data = s};
+    const struct http2_server_callbacks callbacks = {.requested = doh_http2_requested,
+                                                     .may_go_on = doh_http2_may_go_on,
+                                                     .put = doh_http2_put,
+                                                     .data = s};
     s->host = host;
     s->server = http2_server_new(&callbacks);
     return s;

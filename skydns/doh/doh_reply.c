@@ -52,7 +52,7 @@ size_t doh_reply_number(uint32_t number, char out[DOH_NUMBER_MAX])
 
 /* ---- The head ---- */
 
-static void write_text(struct writer *w, const char *text)
+static void doh_reply_write_text(struct writer *w, const char *text)
 {
     writer_bytes(w, text, strlen(text));
 }
@@ -67,26 +67,27 @@ size_t doh_reply_head(const struct doh_reply_head *head, uint8_t out[DOH_REPLY_H
 {
     struct writer w = writer_of(out, DOH_REPLY_HEAD_MAX);
     if (head->status == HTTP_OK) {
-        write_text(&w, "HTTP/1.1 200 OK\r\nContent-Type: " DOH_TYPE "\r\nContent-Length: ");
+        doh_reply_write_text(&w,
+                             "HTTP/1.1 200 OK\r\nContent-Type: " DOH_TYPE "\r\nContent-Length: ");
     } else {
-        write_text(&w, "HTTP/1.1 ");
-        write_text(&w, http_status_line(head->status));
-        write_text(&w, "\r\nContent-Type: " DOH_ERROR_TYPE "\r\nContent-Length: ");
+        doh_reply_write_text(&w, "HTTP/1.1 ");
+        doh_reply_write_text(&w, http_status_line(head->status));
+        doh_reply_write_text(&w, "\r\nContent-Type: " DOH_ERROR_TYPE "\r\nContent-Length: ");
     }
     write_number(&w, head->content_length);
-    write_text(&w, "\r\nCache-Control: max-age=");
+    doh_reply_write_text(&w, "\r\nCache-Control: max-age=");
     write_number(&w, head->max_age);
-    write_text(&w, "\r\nDate: ");
-    write_text(&w, head->date);
+    doh_reply_write_text(&w, "\r\nDate: ");
+    doh_reply_write_text(&w, head->date);
     if (head->status == HTTP_WRONG_METHOD) {
-        write_text(&w, "\r\nAllow: " DOH_ALLOWED);
+        doh_reply_write_text(&w, "\r\nAllow: " DOH_ALLOWED);
     }
     if (head->is_last) {
-        write_text(&w, "\r\nConnection: close");
+        doh_reply_write_text(&w, "\r\nConnection: close");
     } else if (head->keeps_alive) {
-        write_text(&w, "\r\nConnection: keep-alive");
+        doh_reply_write_text(&w, "\r\nConnection: keep-alive");
     }
-    write_text(&w, "\r\n\r\n");
+    doh_reply_write_text(&w, "\r\n\r\n");
     return w.pos;
 }
 

@@ -7,13 +7,13 @@
 #include "skydns/doh/doh_reply_internal.h"
 #include "skydns/wire/question.h"
 
-static bool is(struct slice s, const char *text)
+static bool doh_request_equals(struct slice s, const char *text)
 {
     return slice_equal(s, slice_str(text));
 }
 
 /* Cuts off and returns what comes before the delimiter; all of it if there is none. */
-static struct slice cut(struct slice *s, char delimiter)
+static struct slice doh_request_cut(struct slice *s, char delimiter)
 {
     if (s->len == 0) {
         return *s; /* a field that is absent has no pointer to add to */
@@ -46,7 +46,7 @@ static struct slice without_authority(struct slice target)
 static bool is_dns_message(struct slice content_type)
 {
     static const char want[] = "application/dns-message";
-    struct slice type = cut(&content_type, ';');
+    struct slice type = doh_request_cut(&content_type, ';');
     while (type.len && (type.ptr[type.len - 1] == ' ' || type.ptr[type.len - 1] == '\t')) {
         type.len--;
     }
@@ -59,9 +59,9 @@ static bool find_dns(struct slice arguments, struct slice *ret_value)
 {
     unsigned found = 0;
     while (arguments.len > 0) {
-        struct slice value = cut(&arguments, '&');
-        struct slice name = cut(&value, '=');
-        if (is(name, "dns")) {
+        struct slice value = doh_request_cut(&arguments, '&');
+        struct slice name = doh_request_cut(&value, '=');
+        if (doh_request_equals(name, "dns")) {
             *ret_value = value;
             found++;
         }
@@ -72,16 +72,16 @@ static bool find_dns(struct slice arguments, struct slice *ret_value)
 unsigned doh_request_route(const struct doh_request *request, struct doh_route *ret_route)
 {
     struct slice arguments = without_authority(request->target);
-    struct slice path = cut(&arguments, '?');
-    *ret_route = (struct doh_route){.is_head = is(request->method, "HEAD"),
-                                    .is_in_body = is(request->method, "POST")};
-    if (!is(path, "/dns-query")) {
+    struct slice path = doh_request_cut(&arguments, '?');
+    *ret_route = (struct doh_route){.is_head = doh_request_equals(request->method, "HEAD"),
+                                    .is_in_body = doh_request_equals(request->method, "POST")};
+    if (!doh_request_equals(path, "/dns-query")) {
         return HTTP_NOT_FOUND;
     }
     if (ret_route->is_in_body) {
         return is_dns_message(request->content_type) ? 0 : HTTP_WRONG_TYPE;
     }
-    if (!ret_route->is_head && !is(request->method, "GET")) {
+    if (!ret_route->is_head && !doh_request_equals(request->method, "GET")) {
         return HTTP_WRONG_METHOD;
     }
     return find_dns(arguments, &ret_route->text) ? 0 : HTTP_BAD_REQUEST;
@@ -102,7 +102,7 @@ static const uint8_t digits[256] = {
 };
 
 /* The character at *at, which moves past it; 0, which is no digit: a broken escape. */
-static uint8_t next_character(struct slice text, size_t *at)
+static uint8_t doh_request_next_character(struct slice text, size_t *at)
 {
     char c = text.ptr[(*at)++];
     if (c != '%') {
@@ -123,7 +123,7 @@ unsigned doh_request_decode(struct slice text, uint8_t out[DOH_TARGET_QUERY_MAX]
     uint32_t bits = 0;
     unsigned count = 0; /* of bits not written yet */
     while (at < text.len) {
-        uint8_t digit = digits[next_character(text, &at)];
+        uint8_t digit = digits[doh_request_next_character(text, &at)];
         if (digit == 0 || n == DOH_TARGET_QUERY_MAX) {
             return HTTP_BAD_REQUEST;
         }

@@ -10,8 +10,8 @@ _Static_assert((int)COOKIE_SECRET_SIZE == (int)SIPHASH_KEY_SIZE, "the secret is 
 enum { VERSION = 1, TIME_AT = 4, HASH_AT = 8, HASHED_MAX = COOKIE_CLIENT_SIZE + HASH_AT + 16 };
 
 /* The hash of the client's cookie, the server's up to its own hash, and the address. */
-static void hash(const uint8_t secret[COOKIE_SECRET_SIZE], const uint8_t *cookie,
-                 const struct ip *client, uint8_t out[8])
+static void cookie_hash(const uint8_t secret[COOKIE_SECRET_SIZE], const uint8_t *cookie,
+                        const struct ip *client, uint8_t out[8])
 {
     uint8_t text[HASHED_MAX];
     memcpy(text, cookie, COOKIE_CLIENT_SIZE + HASH_AT);
@@ -47,7 +47,7 @@ static int find_secret(const struct cookie_secrets *secrets, const struct cookie
 {
     for (size_t i = 0; i < secrets->count; i++) {
         uint8_t want[8];
-        hash(secrets->items[i], cookie->bytes, client, want);
+        cookie_hash(secrets->items[i], cookie->bytes, client, want);
         if (is_same_hash(want, cookie->bytes + COOKIE_CLIENT_SIZE + HASH_AT)) {
             return (int)i;
         }
@@ -56,8 +56,9 @@ static int find_secret(const struct cookie_secrets *secrets, const struct cookie
 }
 
 /* *ret_may_keep: the client may go on using it. */
-static enum cookie_verdict check(const struct cookie_secrets *secrets, const struct cookie *cookie,
-                                 const struct ip *client, uint32_t now_s, bool *ret_may_keep)
+static enum cookie_verdict engine_cookie_check(const struct cookie_secrets *secrets,
+                                               const struct cookie *cookie, const struct ip *client,
+                                               uint32_t now_s, bool *ret_may_keep)
 {
     *ret_may_keep = false;
     if (cookie->len <= COOKIE_CLIENT_SIZE) {
@@ -79,7 +80,7 @@ enum cookie_verdict cookie_check(const struct cookie_secrets *secrets, const str
                                  const struct ip *client, uint32_t now_s)
 {
     bool unused;
-    return check(secrets, cookie, client, now_s, &unused);
+    return engine_cookie_check(secrets, cookie, client, now_s, &unused);
 }
 
 enum cookie_verdict cookie_answer(const struct cookie_secrets *secrets, const struct cookie *cookie,
@@ -92,7 +93,7 @@ enum cookie_verdict cookie_answer(const struct cookie_secrets *secrets, const st
         [TIME_AT + 2] = (uint8_t)(now_s >> 8), [TIME_AT + 3] = (uint8_t)now_s};
     uint8_t *out = option + EDNS_OPTION_HEAD;
     bool may_keep;
-    enum cookie_verdict verdict = check(secrets, cookie, client, now_s, &may_keep);
+    enum cookie_verdict verdict = engine_cookie_check(secrets, cookie, client, now_s, &may_keep);
     memcpy(option, head, sizeof(head));
     if (may_keep) {
         memcpy(out, cookie->bytes, COOKIE_SIZE);
@@ -100,6 +101,6 @@ enum cookie_verdict cookie_answer(const struct cookie_secrets *secrets, const st
     }
     memcpy(out, cookie->bytes, COOKIE_CLIENT_SIZE);
     memcpy(out + COOKIE_CLIENT_SIZE, server, sizeof(server));
-    hash(secrets->items[0], out, client, out + COOKIE_CLIENT_SIZE + HASH_AT);
+    cookie_hash(secrets->items[0], out, client, out + COOKIE_CLIENT_SIZE + HASH_AT);
     return verdict;
 }

@@ -7,13 +7,13 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/answer.h"
+#include "skydns/answer/cache_access.h"
 #include "skydns/answer/external_synthesis.h"
-#include "skydns/answer/kept_access.h"
 #include "skydns/answer/relay.h"
-#include "skydns/engine/path_internal.h"
+#include "skydns/engine/search_list_internal.h"
 #include "skydns/external/cache_counts.h"
+#include "skydns/external/cache_image.h"
 #include "skydns/external/hosts_table.h"
-#include "skydns/external/kept_reply.h"
 #include "skydns/fast/fast.h"
 #include "skydns/sign/answer_signer.h"
 #include "skydns/wire/edns.h"
@@ -24,7 +24,7 @@
 
 struct direct {
     const struct engine_config *config;
-    struct kept_access kept;
+    struct cache_access cached;
     struct answer *answer;
     struct encoder *encoder;
     struct fast *fast;
@@ -43,10 +43,10 @@ struct direct *direct_new(const struct engine_config *config)
 {
     struct direct *direct = xcalloc(1, sizeof(*direct));
     direct->config = config;
-    kept_access_init(&direct->kept, config);
+    cache_access_init(&direct->cached, config);
     direct->answer = answer_new(config);
     direct->encoder = encoder_new(config->settings.max_udp_size);
-    direct->fast = fast_new(config, direct->encoder, &direct->kept);
+    direct->fast = fast_new(config, direct->encoder, &direct->cached);
     configure_signer(direct, config);
     return direct;
 }
@@ -66,7 +66,7 @@ void direct_free(struct direct *direct)
 void direct_configure(struct direct *direct, const struct engine_config *config)
 {
     direct->config = config;
-    kept_access_configure(&direct->kept, config);
+    cache_access_configure(&direct->cached, config);
     answer_configure(direct->answer, config);
     fast_configure(direct->fast, config, direct->encoder);
     configure_signer(direct, config);
@@ -97,10 +97,10 @@ static struct ip local_ip(const struct engine_query *query)
 /* ---- Other domains ---- */
 
 /* Valid until the next call. */
-static const struct cache_key *key_of(struct direct *direct, const struct question *question,
-                                      const struct foreign_zone *zone)
+static const struct cache_key *direct_key_of(struct direct *direct, const struct question *question,
+                                             const struct forward_zone *zone)
 {
-    struct cache_key *key = &direct->kept.key;
+    struct cache_key *key = &direct->cached.key;
     *key = (struct cache_key){.name = question->name,
                               .type = question->type,
                               .qclass = question->qclass,
@@ -126,8 +126,8 @@ static NOINLINE void keep_listed_name(const struct direct *direct, const struct 
 }
 
 /* The response about another domain is made. */
-static void end_foreign(const struct direct *direct, const struct question *question,
-                        bool keeps_name, struct response *response)
+static void end_external(const struct direct *direct, const struct question *question,
+                         bool keeps_name, struct response *response)
 {
     if (response_low_rcode(response) != DNS_RCODE_NXDOMAIN) {
         return;
@@ -142,22 +142,24 @@ static void end_foreign(const struct direct *direct, const struct question *ques
 
 /* A question that is to be forwarded: from the cache, if it is there. What a nameserver says to one
  * network is not for others. */
-static enum engine_verdict answer_kept(struct direct *direct, const struct engine_query *query,
-                                       const struct question *question, struct response *response,
-                                       struct engine_deferral *ret_deferral)
+static enum engine_verdict direct_answer_cached(struct direct *direct,
+                                                const struct engine_query *query,
+                                                const struct question *question,
+                                                struct response *response,
+                                                struct engine_deferral *ret_deferral)
 {
-    const struct foreign_zone *zone = answer_get_foreign_zone(direct->answer);
-    if (!query->is_allowed && !kept_access_allows(&direct->kept, query->client)) {
+    const struct forward_zone *zone = answer_get_external_zone(direct->answer);
+    if (!query->is_allowed && !cache_access_allows(&direct->cached, query->client)) {
         return ENGINE_DEFER; /* the resolver may know more */
     }
     if (zone && direct->config->cache && question->subnet_len == 0) {
-        if (kept_access_reply(&direct->kept, query, key_of(direct, question, zone), response,
-                              ret_deferral)) {
-            end_foreign(direct, question, ret_deferral->keeps_name, response);
+        if (cache_access_reply(&direct->cached, query, direct_key_of(direct, question, zone),
+                               response, ret_deferral)) {
+            end_external(direct, question, ret_deferral->keeps_name, response);
             return ENGINE_REPLY;
         }
     }
-    kept_access_miss(&direct->kept, query);
+    cache_access_miss(&direct->cached, query);
     return ENGINE_DEFER;
 }
 
@@ -240,10 +242,10 @@ static void count_rule(struct direct *direct)
 {
     switch (answer_get_rule(direct->answer)) {
     case ANSWER_BY_NO_AAAA:
-        counter_add(&direct->kept.counts->no_aaaa, 1);
+        counter_add(&direct->cached.counts->no_aaaa, 1);
         break;
     case ANSWER_BY_DNS64:
-        counter_add(&direct->kept.counts->dns64, 1);
+        counter_add(&direct->cached.counts->dns64, 1);
         break;
     case ANSWER_BY_SOURCE:
     case ANSWER_BY_ALIAS:
@@ -312,11 +314,11 @@ static enum engine_verdict answer_question(const struct direct_source *source,
         .random = query->random,
         .reply_limit = reply_limit(direct, query, question),
         .may_cut = query->transport == ENGINE_UDP,
-        .may_walk = query->may_walk,
+        .may_scan = query->may_scan,
         .is_late = query->is_late,
         .is_late_data = query->is_late_data,
         .is_brief = query->is_brief,
-        .kept = &direct->kept,
+        .cached = &direct->cached,
         .query = query,
     };
     enum engine_verdict verdict = build_answer(source, &input, ret_deferral);
@@ -335,7 +337,7 @@ static enum engine_verdict answer_question(const struct direct_source *source,
             return answer_reverse_query(direct, source->store, query, source->externals, response,
                                         ret_deferral);
         }
-        return answer_kept(direct, query, question, response, ret_deferral);
+        return direct_answer_cached(direct, query, question, response, ret_deferral);
     }
     return verdict;
 }
@@ -381,8 +383,8 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
     struct direct_source source = {.direct = direct, .store = store, .externals = externals};
     ret_deferral->wants_refresh = false;
     ret_deferral->forward.len = 0;
-    ret_deferral->path_at = 0;
-    ret_deferral->path_seen = 0;
+    ret_deferral->search_list_at = 0;
+    ret_deferral->search_list_seen = 0;
     if (store && !externals && query->parsed->is_ordinary) {
         bool is_answered = false;
         if (!direct->config->dnssec || !may_be_signed(&query->parsed->fast)) {
@@ -417,26 +419,26 @@ void direct_error(struct direct *direct, const struct engine_query *query, enum 
 }
 
 /* Makes the response that later hits will repeat. False: they will not. */
-static bool forwarded_as_kept(struct direct *direct, const struct engine_query *query,
-                              const struct question *question,
-                              const struct parsed_response *upstream, struct kept_image *image,
-                              struct response *response)
+static bool forwarded_as_cached(struct direct *direct, const struct engine_query *query,
+                                const struct question *question,
+                                const struct parsed_response *upstream, struct cache_image *image,
+                                struct response *response)
 {
-    static const struct foreign_zone any_zone; /* the reply is the same whoever sent it */
+    static const struct forward_zone any_zone; /* the reply is the same whoever sent it */
     if (!direct->config->cache || question->subnet_len > 0) {
         return false;
     }
-    const struct cache_key *key = key_of(direct, question, &any_zone);
-    if (kept_image_make(image, key, upstream, direct->config->cache_limits.ttl_max_s) !=
-        CACHE_KEPT) {
+    const struct cache_key *key = direct_key_of(direct, question, &any_zone);
+    if (cache_image_make(image, key, upstream, direct->config->cache_limits.ttl_max_s) !=
+        CACHE_HIT) {
         return false;
     }
-    kept_access_first(&direct->kept, query, key, image, response);
+    cache_access_first(&direct->cached, query, key, image, response);
     return true;
 }
 
 static bool relay_forwarded(struct direct *direct, const struct engine_query *query,
-                            const struct parsed_response *upstream, struct kept_image *image,
+                            const struct parsed_response *upstream, struct cache_image *image,
                             struct response *response)
 {
     const struct question *question = query_question(query->parsed);
@@ -447,18 +449,18 @@ static bool relay_forwarded(struct direct *direct, const struct engine_query *qu
     if (query->transport != ENGINE_UDP && (parts.flags & DNS_FLAG_TC)) {
         return false; /* already over TCP: part of an answer would pass for the whole */
     }
-    bool is_made = forwarded_as_kept(direct, query, question, upstream, image, response) ||
+    bool is_made = forwarded_as_cached(direct, query, question, upstream, image, response) ||
                    (relay_write(question, upstream, &parts, direct->config->settings.max_udp_size,
                                 reply_limit(direct, query, question), response) &&
                     !is_cut_over_tcp(query, response->bytes));
     if (is_made) {
-        end_foreign(direct, question, query->keeps_name, response);
+        end_external(direct, question, query->keeps_name, response);
     }
     return is_made;
 }
 
 bool direct_forwarded(struct direct *direct, const struct engine_query *query,
-                      const struct parsed_response *upstream, struct kept_image *image,
+                      const struct parsed_response *upstream, struct cache_image *image,
                       struct response *response)
 {
     struct dname name;

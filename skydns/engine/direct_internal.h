@@ -20,7 +20,7 @@
 
 struct direct;
 struct fast_query;
-struct kept_image;
+struct cache_image;
 struct parsed_response;
 
 struct direct *direct_new(const struct engine_config *config); /* config is borrowed */
@@ -45,7 +45,7 @@ void direct_error(struct direct *direct, const struct engine_query *query, enum 
 
 /* As engine_forwarded. */
 bool direct_forwarded(struct direct *direct, const struct engine_query *query,
-                      const struct parsed_response *upstream, struct kept_image *image,
+                      const struct parsed_response *upstream, struct cache_image *image,
                       struct response *response);
 
 #endif

@@ -11,7 +11,7 @@
 #include "skydns/clients/client_view.h"
 #include "skydns/engine/direct_internal.h"
 #include "skydns/engine/finish_internal.h"
-#include "skydns/engine/path_walk_internal.h"
+#include "skydns/engine/search_list_try_internal.h"
 #include "skydns/wire/owned_query.h"
 #include "skydns/wire/query_parse.h"
 #include "skydns/wire/response.h"
@@ -20,7 +20,7 @@ struct engine {
     const struct engine_config *config;
     uint64_t config_serial;
     struct direct *direct;
-    struct path_walk *path;
+    struct search_list_try *path;
     size_t admitted_last; /* the network of -allow that the last client admitted is in */
     size_t ahead_count;   /* queries looked ahead at */
     struct query ahead[ENGINE_AHEAD_MAX];
@@ -36,7 +36,7 @@ struct engine *engine_new(const struct engine_config *config)
     engine->config = config;
     engine->config_serial = config->serial;
     engine->direct = direct_new(config);
-    engine->path = path_walk_new(config, engine->direct, &engine->counts);
+    engine->path = search_list_try_new(config, engine->direct, &engine->counts);
     return engine;
 }
 
@@ -45,7 +45,7 @@ void engine_free(struct engine *engine)
     if (!engine) {
         return;
     }
-    path_walk_free(engine->path);
+    search_list_try_free(engine->path);
     direct_free(engine->direct);
     free(engine);
 }
@@ -58,7 +58,7 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
         engine->config_serial = config->serial;
         engine->ahead_count = 0;
         direct_configure(engine->direct, config);
-        path_walk_configure(engine->path, config);
+        search_list_try_configure(engine->path, config);
     }
 }
 
@@ -198,13 +198,13 @@ static void note_tsig(const struct engine *engine, struct engine_query *query)
 static NOINLINE bool open_whole(struct engine *engine, const struct engine_query *query,
                                 struct engine_query *ret_opened)
 {
-    const struct tsig_kept *kept = query->owned ? owned_query_tsig(query->owned) : NULL;
-    if (kept && !tsig_restore(engine->config->tsig, kept, &engine->tsig)) {
+    const struct tsig_state *cached = query->owned ? owned_query_tsig(query->owned) : NULL;
+    if (cached && !tsig_restore(engine->config->tsig, cached, &engine->tsig)) {
         return false;
     }
     *ret_opened = *query;
     ret_opened->parsed = parse_end(query, parse_begin(engine, query));
-    if (kept ||
+    if (cached ||
         (!query->owned && open_tsig(engine, ret_opened) && engine->tsig.verdict == TSIG_GOOD)) {
         note_tsig(engine, ret_opened);
     }
@@ -284,7 +284,7 @@ static NOINLINE enum engine_verdict answer_known(struct engine *engine, const st
 {
     struct engine_query known = *query;
     known.view = view_of(engine, query->client);
-    return path_walk_answer(engine->path, store, &known, externals, response, ret_deferral);
+    return search_list_try_answer(engine->path, store, &known, externals, response, ret_deferral);
 }
 
 /* The client asks for nothing but a cookie. */
@@ -300,9 +300,10 @@ static NOINLINE enum engine_verdict answer_cookie(struct engine *engine,
     return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
-static NOINLINE enum engine_verdict bar(struct engine *engine, struct engine_query *opened,
-                                        struct response *response,
-                                        struct engine_deferral *ret_deferral)
+static NOINLINE enum engine_verdict engine_refuse(struct engine *engine,
+                                                  struct engine_query *opened,
+                                                  struct response *response,
+                                                  struct engine_deferral *ret_deferral)
 {
     ret_deferral->is_barred = true;
     ret_deferral->wants_refresh = false;
@@ -357,7 +358,7 @@ static NOINLINE struct engine_query *check_tsig(struct engine *engine, struct en
     return &engine->opened;
 }
 
-static inline bool knows_clients(const struct engine *engine)
+static inline bool engine_knows_clients(const struct engine *engine)
 {
     return engine->config->clients || engine->config->visibility;
 }
@@ -372,7 +373,7 @@ static NOINLINE enum engine_verdict answer_and_finish(struct engine *engine,
     bool is_cookie = opened->parsed->verdict == QUESTION_NONE && opened->gets & EDNS_ASKS_COOKIE;
     enum engine_verdict verdict =
         is_cookie ? answer_cookie(engine, opened, response, ret_deferral)
-        : knows_clients(engine)
+        : engine_knows_clients(engine)
             ? answer_known(engine, store, opened, externals, response, ret_deferral)
             : direct_answer(engine->direct, store, opened, externals, response, ret_deferral);
     if (verdict == ENGINE_REPLY) {
@@ -405,13 +406,13 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
         }
     }
     if (!engine_admits(engine, query->client)) {
-        return bar(engine, opened, response, ret_deferral);
+        return engine_refuse(engine, opened, response, ret_deferral);
     }
     open_in_place(engine, opened);
     if (opened->gets || opened != query) {
         return answer_and_finish(engine, store, opened, externals, response, ret_deferral);
     }
-    return knows_clients(engine)
+    return engine_knows_clients(engine)
                ? answer_known(engine, store, query, externals, response, ret_deferral)
                : direct_answer(engine->direct, store, query, externals, response, ret_deferral);
 }
@@ -437,7 +438,7 @@ void engine_look_ahead(struct engine *engine, const struct store *store,
 }
 
 bool engine_forwarded(struct engine *engine, const struct engine_query *query,
-                      const struct parsed_response *upstream, struct kept_image *image,
+                      const struct parsed_response *upstream, struct cache_image *image,
                       struct response *response)
 {
     struct engine_query opened;
@@ -445,7 +446,7 @@ bool engine_forwarded(struct engine *engine, const struct engine_query *query,
         return false;
     }
     opened.view = view_of(engine, query->client);
-    if (!path_walk_forwarded(engine->path, &opened, upstream, image, response)) {
+    if (!search_list_try_forwarded(engine->path, &opened, upstream, image, response)) {
         return false;
     }
     finish_response(engine, &opened, response);

@@ -8,7 +8,7 @@
  * without waiting; the caller hands the query (owned_query.h) and the deferral to the resolver
  * thread, which fetches the externals and calls engine_answer again with them, on the store current
  * by then. A call with externals never defers for LOOKUP again (a target that was not asked about
- * has what the cache has), a call with may_walk never for WALK; a WALK retried with may_walk may
+ * has what the cache has), a call with may_scan never for WALK; a WALK retried with may_scan may
  * still defer for LOOKUP. A question that would be forwarded is REPLY if the cache has its answer
  * and the configuration says that the client may have it. A brief call defers for WALK what the
  * same call without is_brief may answer.
@@ -18,10 +18,10 @@
  * A client with a cookie (cookie.h) gets one with each reply, late ones included; callers notice
  * nothing of it.
  *
- * A query with a search path (path_internal.h) may be deferred several times, each time at a later
- * place, or at ENGINE_PATH_OVER; the caller passes the deferral's place on with the query.
+ * A query with a search path (search_list_internal.h) may be deferred several times, each time at a
+ * later place, or at ENGINE_PATH_OVER; the caller passes the deferral's place on with the query.
  * Externals are for that place alone: behind it, the call may defer again, for anything but a WALK
- * with may_walk.
+ * with may_scan.
  *
  * A signed query that has waited is signed with the key of that name; if there is none any more, it
  * is DROP, and has no response of the calls below either.
@@ -46,7 +46,7 @@
 #include "skydns/wire/response.h"
 
 struct engine;
-struct kept_image;
+struct cache_image;
 struct parsed_response;
 
 struct engine *engine_new(const struct engine_config *config); /* config is borrowed */
@@ -77,7 +77,7 @@ bool engine_outdates(enum engine_verdict verdict, const struct engine_deferral *
                      const struct external_answers *externals);
 
 /* Batched lookup: looks up the names of these queries, which will be answered next, all at once
- * (store_walk.h), so that they wait for memory together. Changes no answer. store as above; at most
+ * (store_scan.h), so that they wait for memory together. Changes no answer. store as above; at most
  * ENGINE_AHEAD_MAX queries, whose bytes must not change until answered, or until the next call. */
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count);
@@ -111,7 +111,7 @@ bool engine_refused(struct engine *engine, const struct engine_query *query,
  * and it is truncated or too long; or the query has a search path, which goes on at the next place.
  * `image`: the response's, for all who wait for it. */
 bool engine_forwarded(struct engine *engine, const struct engine_query *query,
-                      const struct parsed_response *upstream, struct kept_image *image,
+                      const struct parsed_response *upstream, struct cache_image *image,
                       struct response *response);
 
 /* What this engine has answered by search paths; any thread. Borrowed. */

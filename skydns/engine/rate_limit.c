@@ -76,7 +76,7 @@ void rate_limit_prepare(const struct rate_limit *limit, uint64_t client)
 
 /* An idle victim's time is as good as any other in the past. One that is ahead loses its debt; if
  * another thread is charging it meanwhile, that query is free. */
-static void forget(struct entry *entry, uint64_t now_ns)
+static void rate_limit_forget(struct entry *entry, uint64_t now_ns)
 {
     if (atomic_load_explicit(&entry->paid_ns, memory_order_relaxed) > now_ns) {
         atomic_store_explicit(&entry->paid_ns, now_ns, memory_order_relaxed);
@@ -84,7 +84,7 @@ static void forget(struct entry *entry, uint64_t now_ns)
 }
 
 /* The client's entry, or the one that becomes its own; NULL: too many others want one. */
-static struct entry *find(struct set *set, uint64_t client, uint64_t now_ns)
+static struct entry *rate_limit_find(struct set *set, uint64_t client, uint64_t now_ns)
 {
     for (unsigned tries = 0; tries < TRIES; tries++) {
         struct entry *victim = NULL;
@@ -104,7 +104,7 @@ static struct entry *find(struct set *set, uint64_t client, uint64_t now_ns)
         }
         if (atomic_compare_exchange_strong_explicit(&victim->client, &victims_client, client,
                                                     memory_order_relaxed, memory_order_relaxed)) {
-            forget(victim, now_ns);
+            rate_limit_forget(victim, now_ns);
             return victim;
         }
     }
@@ -116,7 +116,8 @@ static uint64_t cost_ns_of(const struct rate *rate)
     return UINT64_C(1000000000) / rate->per_s & ~IS_DROP_NEXT;
 }
 
-static enum rate_verdict charge(struct entry *entry, const struct rate *rate, uint64_t now_ns)
+static enum rate_verdict rate_limit_charge(struct entry *entry, const struct rate *rate,
+                                           uint64_t now_ns)
 {
     const uint64_t cost_ns = cost_ns_of(rate);
     const uint64_t ahead_max_ns = (uint64_t)rate->burst * cost_ns;
@@ -144,8 +145,8 @@ enum rate_verdict rate_limit_take(struct rate_limit *limit, uint64_t client,
                                   const struct rate *rate, int64_t now_us)
 {
     uint64_t now_ns = (uint64_t)now_us * 1000;
-    struct entry *entry = find(set_of(limit, client), client, now_ns);
-    return entry ? charge(entry, rate, now_ns) : RATE_PASS;
+    struct entry *entry = rate_limit_find(set_of(limit, client), client, now_ns);
+    return entry ? rate_limit_charge(entry, rate, now_ns) : RATE_PASS;
 }
 
 uint32_t rate_limit_left(const struct rate_limit *limit, uint64_t client, const struct rate *rate,

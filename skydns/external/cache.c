@@ -158,12 +158,12 @@ struct reading {
 struct view {
     bool has_reply, is_failing, may_refresh;
     enum cache_state state;
-    struct kept_reply kept;
+    struct cached_reply cached;
     int64_t age_ms, left_ms;
 };
 
 /* Whether the question is not to be asked now. */
-static bool is_failing(const struct reading *r, uint64_t failure)
+static bool external_cache_is_failing(const struct reading *r, uint64_t failure)
 {
     struct cache_zones *zones = &r->cache->zones;
     const uint32_t serial = (uint32_t)r->key->zone;
@@ -177,18 +177,19 @@ static bool is_failing(const struct reading *r, uint64_t failure)
            !cache_zones_try(zones, serial, r->key->hash, r->now_ms, r->use == CACHE_ANSWER);
 }
 
-static void view(const struct reading *r, _Atomic uint64_t *words, struct view *v)
+static void cache_view(const struct reading *r, _Atomic uint64_t *words, struct view *v)
 {
     enum { MS_PER_S = 1000, REFRESH_SHARE = 10, REFRESH_MIN_MS = 1000 };
-    int64_t kept_at_ms;
-    v->is_failing = is_failing(r, chunk_get(&words[ENTRY_FAILURE]));
+    int64_t cached_at_ms;
+    v->is_failing = external_cache_is_failing(r, chunk_get(&words[ENTRY_FAILURE]));
     v->state = v->is_failing ? CACHE_FAILED : CACHE_MISS;
-    if (!entry_read_reply(words, &v->kept, &kept_at_ms)) {
+    if (!entry_read_reply(words, &v->cached, &cached_at_ms)) {
         return;
     }
-    uint32_t ttl_s = v->kept.ttl_s < r->limits->ttl_max_s ? v->kept.ttl_s : r->limits->ttl_max_s;
+    uint32_t ttl_s =
+        v->cached.ttl_s < r->limits->ttl_max_s ? v->cached.ttl_s : r->limits->ttl_max_s;
     int64_t ttl_ms = (int64_t)ttl_s * MS_PER_S;
-    v->age_ms = r->now_ms > kept_at_ms ? r->now_ms - kept_at_ms : 0;
+    v->age_ms = r->now_ms > cached_at_ms ? r->now_ms - cached_at_ms : 0;
     v->left_ms = ttl_ms - v->age_ms;
     v->may_refresh =
         !v->is_failing && v->left_ms >= REFRESH_MIN_MS && v->left_ms * REFRESH_SHARE < ttl_ms;
@@ -200,29 +201,29 @@ static void view(const struct reading *r, _Atomic uint64_t *words, struct view *
     v->has_reply = v->state == CACHE_FRESH || v->state == CACHE_STALE;
 }
 
-static void describe(const struct view *v, struct cache_hit *hit)
+static void cache_describe(const struct view *v, struct cache_hit *hit)
 {
     enum { MS_PER_S = 1000 };
     hit->state = v->state;
     if (!v->has_reply) {
         return;
     }
-    entry_describe(&v->kept, hit);
+    entry_describe(&v->cached, hit);
     hit->is_failing = v->state == CACHE_STALE && v->is_failing;
-    hit->kept_s = (uint32_t)(v->age_ms / MS_PER_S);
+    hit->cached_s = (uint32_t)(v->age_ms / MS_PER_S);
     hit->left_s = v->state == CACHE_FRESH ? (uint32_t)((v->left_ms + MS_PER_S - 1) / MS_PER_S) : 0;
 }
 
 /* False: the entry was changed meanwhile, and what was read means nothing. */
-static bool read_entry(const struct reading *r, _Atomic uint64_t *words, uint64_t sequence,
-                       struct cache_hit *ret_hit)
+static bool cache_read_entry(const struct reading *r, _Atomic uint64_t *words, uint64_t sequence,
+                             struct cache_hit *ret_hit)
 {
     struct view v = {0};
     struct addr nameserver = {0};
     size_t len = 0;
-    view(r, words, &v);
+    cache_view(r, words, &v);
     if (v.has_reply) {
-        len = entry_copied(&v.kept, r->room);
+        len = entry_copied(&v.cached, r->room);
         entry_read_records(&r->cache->chunks, words, r->key, r->records, len);
     }
     if (v.has_reply && r->use == CACHE_PEEK) {
@@ -231,14 +232,14 @@ static bool read_entry(const struct reading *r, _Atomic uint64_t *words, uint64_
     if (entry_sequence(words) != sequence) {
         return false;
     }
-    describe(&v, ret_hit);
+    cache_describe(&v, ret_hit);
     if (v.has_reply) {
         const struct entry_age age = {
             .ttl_max_s = r->limits->ttl_max_s,
-            .kept_s = ret_hit->kept_s,
+            .cached_s = ret_hit->cached_s,
             .is_stale = v.state == CACHE_STALE,
         };
-        entry_show(&v.kept, &age, r->shuffle, r->records, len, ret_hit);
+        entry_show(&v.cached, &age, r->shuffle, r->records, len, ret_hit);
     }
     if (r->use == CACHE_PEEK) {
         ret_hit->nameserver = nameserver;
@@ -260,7 +261,7 @@ static bool try_read(const struct reading *r, struct cache_hit *ret_hit)
             return false;
         }
         if (entry_has_key(&r->cache->chunks, words, r->key)) {
-            return read_entry(r, words, sequence, ret_hit);
+            return cache_read_entry(r, words, sequence, ret_hit);
         }
     }
     return true;
@@ -307,7 +308,7 @@ void cache_look_ahead(const struct cache *cache, const struct cache_key *key)
 
 /* ---- Filling ---- */
 
-static uint32_t find(const struct cache *cache, const struct entry_key *key)
+static uint32_t cache_find(const struct cache *cache, const struct entry_key *key)
 {
     size_t step = 0;
     uint32_t entry;
@@ -324,32 +325,32 @@ static void count_memory(struct cache *cache)
 }
 
 /* ENTRY_PLACE: the queue, then the length of the chain. */
-static void enqueue(struct cache *cache, uint32_t entry, enum queue_kind kind, size_t chunks)
+static void cache_enqueue(struct cache *cache, uint32_t entry, enum queue_kind kind, size_t chunks)
 {
     chunk_set(&chunk_words(&cache->chunks, entry)[ENTRY_PLACE], (uint64_t)kind << 32 | chunks);
     cache_queue_add(&cache->queues[kind], &cache->chunks, entry, chunks);
 }
 
-static enum queue_kind kind_of(const struct cache *cache, uint32_t entry)
+static enum queue_kind cache_kind_of(const struct cache *cache, uint32_t entry)
 {
     return (enum queue_kind)(chunk_get(&chunk_words(&cache->chunks, entry)[ENTRY_PLACE]) >> 32);
 }
 
 /* An entry that nothing in the index points at any more. */
-static void release(struct cache *cache, uint32_t entry)
+static void cache_release(struct cache *cache, uint32_t entry)
 {
     uint32_t chunks = (uint32_t)chunk_get(&chunk_words(&cache->chunks, entry)[ENTRY_PLACE]);
-    cache_queue_remove(&cache->queues[kind_of(cache, entry)], &cache->chunks, entry, chunks);
+    cache_queue_remove(&cache->queues[cache_kind_of(cache, entry)], &cache->chunks, entry, chunks);
     entry_drop(&cache->chunks, entry);
     cache_chunks_return(&cache->chunks, entry);
 }
 
-static void evict(struct cache *cache, enum queue_kind kind)
+static void cache_evict(struct cache *cache, enum queue_kind kind)
 {
     uint32_t entry = cache_queue_victim(&cache->queues[kind], &cache->chunks, take_use);
     uint64_t zone = chunk_get(&chunk_words(&cache->chunks, entry)[ENTRY_ZONE]);
     cache_index_remove(&cache->index, (uint32_t)(zone >> 32), entry);
-    release(cache, entry);
+    cache_release(cache, entry);
     counter_add(&cache->evictions, kind == FAILED ? 0 : 1);
 }
 
@@ -360,22 +361,22 @@ static size_t reply_chunks_left(const struct cache *cache)
 
 /* Long replies have their share and push out others only within it; short ones may have all that is
  * left. So a client that asks for long ones cannot push out ten thousand short ones. */
-static void make_room(struct cache *cache, enum queue_kind kind, size_t chunks, bool is_new)
+static void cache_make_room(struct cache *cache, enum queue_kind kind, size_t chunks, bool is_new)
 {
     const size_t entries_max = is_new ? cache->entries_max - 1 : cache->entries_max;
     const struct cache_queue *small = &cache->queues[SMALL], *large = &cache->queues[LARGE];
     while (kind == LARGE && large->chunks + chunks > cache->reply_chunks / LARGE_SHARE) {
-        evict(cache, LARGE);
+        cache_evict(cache, LARGE);
     }
     while (small->entries + large->entries > entries_max || reply_chunks_left(cache) < chunks) {
-        evict(cache, small->entries > 0 ? SMALL : LARGE);
+        cache_evict(cache, small->entries > 0 ? SMALL : LARGE);
     }
 }
 
 /* Puts a new entry into the index, in place of an older one of the key. */
-static void publish(struct cache *cache, const struct entry_key *key, uint32_t entry)
+static void cache_publish(struct cache *cache, const struct entry_key *key, uint32_t entry)
 {
-    uint32_t old = find(cache, key);
+    uint32_t old = cache_find(cache, key);
     if (old == 0) {
         cache_index_add(&cache->index, key->hash, entry);
         return;
@@ -384,54 +385,55 @@ static void publish(struct cache *cache, const struct entry_key *key, uint32_t e
     atomic_fetch_or_explicit(&chunk_words(&cache->chunks, entry)[ENTRY_USE],
                              was_used ? (uint64_t)USE_RECENT : 0, memory_order_relaxed);
     cache_index_replace(&cache->index, key->hash, old, entry);
-    release(cache, old);
+    cache_release(cache, old);
 }
 
-static void insert(struct cache *cache, const struct entry_key *key, enum queue_kind kind,
-                   const struct entry_reply *reply)
+static void cache_insert(struct cache *cache, const struct entry_key *key, enum queue_kind kind,
+                         const struct entry_reply *reply)
 {
-    size_t chunks = entry_chunks(key->name->len, reply->kept ? reply->kept->len : 0);
+    size_t chunks = entry_chunks(key->name->len, reply->cached ? reply->cached->len : 0);
     uint32_t entry = cache_chunks_take(&cache->chunks, chunks);
     entry_write(&cache->chunks, entry, key, reply);
-    publish(cache, key, entry);
-    enqueue(cache, entry, kind, chunks);
+    cache_publish(cache, key, entry);
+    cache_enqueue(cache, entry, kind, chunks);
 }
 
 enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key,
-                             const struct kept_image *image, const struct addr *nameserver,
+                             const struct cache_image *image, const struct addr *nameserver,
                              int64_t now_ms)
 {
-    const struct kept_reply *kept = &image->kept;
+    const struct cached_reply *cached = &image->cached;
     const struct entry_key entry_key = entry_key_of(key);
-    if (image->verdict != CACHE_KEPT) {
+    if (image->verdict != CACHE_HIT) {
         return image->verdict;
     }
-    size_t chunks = entry_chunks(key->name.len, kept->len);
+    size_t chunks = entry_chunks(key->name.len, cached->len);
     enum queue_kind kind = chunks <= SMALL_CHUNKS ? SMALL : LARGE;
     if (kind == LARGE && chunks > cache->reply_chunks / LARGE_SHARE) {
         return CACHE_TOO_LARGE;
     }
-    uint32_t old = find(cache, &entry_key);
-    make_room(cache, kind, chunks, old == 0 || kind_of(cache, old) == FAILED);
-    insert(cache, &entry_key, kind,
-           &(struct entry_reply){kept, image->bytes + kept->records_at, nameserver, now_ms});
+    uint32_t old = cache_find(cache, &entry_key);
+    cache_make_room(cache, kind, chunks, old == 0 || cache_kind_of(cache, old) == FAILED);
+    cache_insert(
+        cache, &entry_key, kind,
+        &(struct entry_reply){cached, image->bytes + cached->records_at, nameserver, now_ms});
     counter_add(&cache->insertions, 1);
     count_memory(cache);
-    return CACHE_KEPT;
+    return CACHE_HIT;
 }
 
 void cache_fail(struct cache *cache, const struct cache_key *key, enum cache_asking asking,
                 int64_t now_ms)
 {
     const struct entry_key entry_key = entry_key_of_failure(key, asking);
-    uint32_t entry = find(cache, &entry_key);
+    uint32_t entry = cache_find(cache, &entry_key);
     if (entry == 0) {
         while (cache->queues[FAILED].entries >= cache->failed_max) {
-            evict(cache, FAILED);
+            cache_evict(cache, FAILED);
         }
-        insert(cache, &entry_key, FAILED, &(struct entry_reply){0});
+        cache_insert(cache, &entry_key, FAILED, &(struct entry_reply){0});
         count_memory(cache);
-        entry = find(cache, &entry_key);
+        entry = cache_find(cache, &entry_key);
     }
     _Atomic uint64_t *word = &chunk_words(&cache->chunks, entry)[ENTRY_FAILURE];
     const uint64_t failure = chunk_get(word);
@@ -443,21 +445,22 @@ void cache_fail(struct cache *cache, const struct cache_key *key, enum cache_ask
 }
 
 /* PEEK: no trial begins. */
-static bool has_failed(struct cache *cache, const struct entry_key *key, enum cache_use use,
-                       int64_t now_ms)
+static bool cache_has_failed(struct cache *cache, const struct entry_key *key, enum cache_use use,
+                             int64_t now_ms)
 {
     const struct reading reading = {.cache = cache, .key = key, .now_ms = now_ms, .use = use};
-    const uint32_t entry = find(cache, key);
+    const uint32_t entry = cache_find(cache, key);
     return entry != 0 &&
-           is_failing(&reading, chunk_get(&chunk_words(&cache->chunks, entry)[ENTRY_FAILURE]));
+           external_cache_is_failing(&reading,
+                                     chunk_get(&chunk_words(&cache->chunks, entry)[ENTRY_FAILURE]));
 }
 
 bool cache_is_failing(struct cache *cache, const struct cache_key *key, enum cache_asking asking,
                       int64_t now_ms)
 {
     const struct entry_key plain = entry_key_of(key), own = entry_key_of_failure(key, asking);
-    return has_failed(cache, &plain, CACHE_PEEK, now_ms) ||
-           has_failed(cache, &own, CACHE_ANSWER, now_ms);
+    return cache_has_failed(cache, &plain, CACHE_PEEK, now_ms) ||
+           cache_has_failed(cache, &own, CACHE_ANSWER, now_ms);
 }
 
 void cache_zone_answered(struct cache *cache, uint32_t zone_serial, int64_t now_ms)
@@ -473,7 +476,7 @@ void cache_zone_revived(struct cache *cache, uint32_t zone_serial, bool was_away
 void cache_refresh_over(struct cache *cache, const struct cache_key *key)
 {
     const struct entry_key entry_key = entry_key_of(key);
-    uint32_t entry = find(cache, &entry_key);
+    uint32_t entry = cache_find(cache, &entry_key);
     if (entry != 0) {
         atomic_fetch_and_explicit(&chunk_words(&cache->chunks, entry)[ENTRY_USE],
                                   ~(uint64_t)USE_REFRESHING, memory_order_relaxed);

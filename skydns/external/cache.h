@@ -2,7 +2,7 @@
  * ours change by events. One thread fills it (the resolver's); any thread reads it, without a lock,
  * an allocation or a system call, while it is being filled.
  *
- * A kept reply is what answers the question and nothing else (kept_reply.h): the CNAMEs from the
+ * A kept reply is what answers the question and nothing else (cache_image.h): the CNAMEs from the
  * name asked for, the records of the type at their end, or the SOA (and, with DO, the proof) of a
  * denial. Its names point into a question at offset 12 of the message, so that its bytes can follow
  * any client's spelling of the name.
@@ -46,7 +46,7 @@ enum {
 
 struct cache;
 struct cache_counts;
-struct kept_image;
+struct cache_image;
 
 /* `entries` replies at most, from 1 to CACHE_ENTRIES_MAX; of memory, 1,200 bytes for each and 80
  * KB, touched only as it is used. seeded_hash_init comes first. Starts with one reference. */
@@ -92,7 +92,7 @@ struct cache_hit {
     /* The part of them that fits the room: both sections, the answer section, or some of it. */
     uint16_t shown_answers, shown_authorities;
     uint32_t shown_len;
-    uint32_t kept_s;        /* how long ago the reply came */
+    uint32_t cached_s;      /* how long ago the reply came */
     uint32_t left_s;        /* until it expires; STALE: 0 */
     struct addr nameserver; /* that sent it; CACHE_PEEK only */
 };
@@ -116,7 +116,7 @@ void cache_prepare(const struct cache *cache, struct cache_key *key);
 void cache_look_ahead(const struct cache *cache, const struct cache_key *key);
 
 enum cache_verdict {
-    CACHE_KEPT,
+    CACHE_HIT,
     CACHE_NO_TIME,   /* a TTL is 0 */
     CACHE_NO_SOA,    /* a denial that does not say for how long */
     CACHE_TRUNCATED, /* part of an answer */
@@ -128,9 +128,9 @@ enum cache_verdict {
 /* ---- The filling thread ---- */
 
 /* Keeps what was made of the response to a question with this name, type and class
- * (kept_image_make), in place of an older one, and forgets failures. Evicts what it must. */
+ * (cache_image_make), in place of an older one, and forgets failures. Evicts what it must. */
 enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key,
-                             const struct kept_image *image, const struct addr *nameserver,
+                             const struct cache_image *image, const struct addr *nameserver,
                              int64_t now_ms);
 
 /* How a question was asked. Replies are kept of plain ones alone; failures of each kind for itself,

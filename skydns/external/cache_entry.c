@@ -20,7 +20,7 @@ static size_t words_of(size_t bytes)
 }
 
 /* A word of bytes of which there may be fewer: the rest is 0. */
-static uint64_t load_word(const uint8_t *bytes, size_t left)
+static uint64_t cache_entry_load_word(const uint8_t *bytes, size_t left)
 {
     uint64_t word = 0;
     memcpy(&word, bytes, left < WORD ? left : WORD);
@@ -34,7 +34,7 @@ static uint64_t name_word(const struct dname *name, size_t at)
     uint64_t word;
     const uint8_t *bytes = &name->wire[at];
     if (at + WORD > DNAME_MAX) {
-        return load_word(bytes, left);
+        return cache_entry_load_word(bytes, left);
     }
     memcpy(&word, bytes, WORD);
     return left < WORD ? le64toh(htole64(word) & ((UINT64_C(1) << 8 * left) - 1)) : word;
@@ -90,7 +90,7 @@ struct place {
 
 /* The place of the next word. What a reader finds may not be a chunk's number, if it is too late:
  * then it reads the same chunk again, for nothing. */
-static inline _Atomic uint64_t *step(struct place *place)
+static inline _Atomic uint64_t *cache_entry_step(struct place *place)
 {
     if (place->at == place->end) {
         uint64_t next = chunk_get(&place->words[CHUNK_NEXT]);
@@ -103,20 +103,20 @@ static inline _Atomic uint64_t *step(struct place *place)
     return &place->words[place->at++];
 }
 
-static void skip(struct place *place, size_t count)
+static void cache_entry_skip(struct place *place, size_t count)
 {
     size_t here = place->end - place->at;
     here = count < here ? count : here;
     place->at += here;
     for (count -= here; count > 0; count--) {
-        (void)step(place);
+        (void)cache_entry_step(place);
     }
 }
 
-static void write_bytes(struct place *place, const uint8_t *bytes, size_t len)
+static void cache_entry_write_bytes(struct place *place, const uint8_t *bytes, size_t len)
 {
     for (size_t at = 0; at < len; at += WORD) {
-        chunk_set(step(place), load_word(bytes + at, len - at));
+        chunk_set(cache_entry_step(place), cache_entry_load_word(bytes + at, len - at));
     }
 }
 
@@ -140,19 +140,20 @@ static void write_peer(_Atomic uint64_t *words, const struct addr *peer)
 static void write_reply(_Atomic uint64_t *words, const struct entry_reply *reply)
 {
     static const struct addr nobody;
-    static const struct kept_reply nothing;
-    const struct kept_reply *kept = reply->kept ? reply->kept : &nothing;
-    unsigned bits = (reply->kept ? IS_REPLY : 0) | (kept->is_negative ? IS_NEGATIVE : 0) |
-                    (kept->is_authentic ? IS_AUTHENTIC : 0);
-    chunk_set(&words[ENTRY_KEPT_AT], (uint64_t)reply->kept_at_ms);
-    chunk_set(&words[ENTRY_KIND], (uint64_t)kept->ttl_s << 32 | (unsigned)kept->rcode << 8 | bits);
-    chunk_set(&words[ENTRY_COUNTS], (uint64_t)kept->answers << 48 |
-                                        (uint64_t)kept->authorities << 32 |
-                                        (uint64_t)kept->run_at << 16 | kept->run_count);
-    chunk_set(&words[ENTRY_LENGTHS], (uint64_t)kept->records_at << 48 |
-                                         (uint64_t)kept->run_size << 32 |
-                                         (uint64_t)kept->answers_len << 16 | kept->len);
-    write_peer(words, reply->kept ? reply->nameserver : &nobody);
+    static const struct cached_reply nothing;
+    const struct cached_reply *cached = reply->cached ? reply->cached : &nothing;
+    unsigned bits = (reply->cached ? IS_REPLY : 0) | (cached->is_negative ? IS_NEGATIVE : 0) |
+                    (cached->is_authentic ? IS_AUTHENTIC : 0);
+    chunk_set(&words[ENTRY_CACHED_AT], (uint64_t)reply->cached_at_ms);
+    chunk_set(&words[ENTRY_KIND],
+              (uint64_t)cached->ttl_s << 32 | (unsigned)cached->rcode << 8 | bits);
+    chunk_set(&words[ENTRY_COUNTS], (uint64_t)cached->answers << 48 |
+                                        (uint64_t)cached->authorities << 32 |
+                                        (uint64_t)cached->run_at << 16 | cached->run_count);
+    chunk_set(&words[ENTRY_LENGTHS], (uint64_t)cached->records_at << 48 |
+                                         (uint64_t)cached->run_size << 32 |
+                                         (uint64_t)cached->answers_len << 16 | cached->len);
+    write_peer(words, reply->cached ? reply->nameserver : &nobody);
 }
 
 void entry_write(const struct cache_chunks *chunks, uint32_t chunk, const struct entry_key *key,
@@ -168,8 +169,8 @@ void entry_write(const struct cache_chunks *chunks, uint32_t chunk, const struct
     /* The sequence in it tells a late reader that this is another entry. */
     chunk_set(&words[ENTRY_USE], (writing + 1) << 32);
     struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
-    write_bytes(&place, key->name->wire, key->name->len);
-    write_bytes(&place, reply->records, reply->kept ? reply->kept->len : 0);
+    cache_entry_write_bytes(&place, key->name->wire, key->name->len);
+    cache_entry_write_bytes(&place, reply->records, reply->cached ? reply->cached->len : 0);
     chunk_set(&words[CHUNK_SEQUENCE], writing + 1);
 }
 
@@ -190,22 +191,23 @@ bool entry_has_key(const struct cache_chunks *chunks, _Atomic uint64_t *words,
     }
     struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
     for (size_t at = 0; at < key->name->len; at += WORD) {
-        if (chunk_get(step(&place)) != name_word(key->name, at)) {
+        if (chunk_get(cache_entry_step(&place)) != name_word(key->name, at)) {
             return false;
         }
     }
     return true;
 }
 
-bool entry_read_reply(_Atomic uint64_t *words, struct kept_reply *ret_kept, int64_t *ret_kept_at_ms)
+bool entry_read_reply(_Atomic uint64_t *words, struct cached_reply *ret_cached,
+                      int64_t *ret_cached_at_ms)
 {
     uint64_t kind = chunk_get(&words[ENTRY_KIND]);
     if (!(kind & IS_REPLY)) {
         return false;
     }
     uint64_t counts = chunk_get(&words[ENTRY_COUNTS]), lengths = chunk_get(&words[ENTRY_LENGTHS]);
-    *ret_kept_at_ms = (int64_t)chunk_get(&words[ENTRY_KEPT_AT]);
-    *ret_kept = (struct kept_reply){
+    *ret_cached_at_ms = (int64_t)chunk_get(&words[ENTRY_CACHED_AT]);
+    *ret_cached = (struct cached_reply){
         .is_negative = kind & IS_NEGATIVE,
         .is_authentic = kind & IS_AUTHENTIC,
         .rcode = (uint8_t)(kind >> 8),
@@ -240,27 +242,27 @@ void entry_read_records(const struct cache_chunks *chunks, _Atomic uint64_t *wor
                         const struct entry_key *key, uint8_t *records, size_t len)
 {
     struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
-    skip(&place, key->name_words);
+    cache_entry_skip(&place, key->name_words);
     size_t at = 0;
     for (; len - at >= WORD; at += WORD) {
-        uint64_t word = chunk_get(step(&place));
+        uint64_t word = chunk_get(cache_entry_step(&place));
         memcpy(records + at, &word, WORD);
     }
     if (at < len) {
-        uint64_t word = chunk_get(step(&place));
+        uint64_t word = chunk_get(cache_entry_step(&place));
         memcpy(records + at, &word, len - at);
     }
 }
 
 /* ---- Showing ---- */
 
-size_t entry_copied(const struct kept_reply *kept, size_t room)
+size_t entry_copied(const struct cached_reply *cached, size_t room)
 {
-    const size_t answers = kept->answers_len < room ? kept->answers_len : room;
-    return kept->len <= room ? kept->len : answers;
+    const size_t answers = cached->answers_len < room ? cached->answers_len : room;
+    return cached->len <= room ? cached->len : answers;
 }
 
-/* The hit path: trusts the records, which kept_writer has written. */
+/* The hit path: trusts the records, which cache_image_writer has written. */
 static size_t name_end(const uint8_t *records, size_t len, size_t at)
 {
     while (at < len && records[at] != 0) {
@@ -278,7 +280,7 @@ static uint32_t shown_ttl_s(uint32_t ttl_s, const struct entry_age *age)
         return CACHE_STALE_TTL_S;
     }
     ttl_s = ttl_s < age->ttl_max_s ? ttl_s : age->ttl_max_s;
-    return ttl_s > age->kept_s ? ttl_s - age->kept_s : 1;
+    return ttl_s > age->cached_s ? ttl_s - age->cached_s : 1;
 }
 
 /* Counts the records that are whole, all but perhaps the last, in *ret_count; returns where they
@@ -312,15 +314,15 @@ static size_t age_records(uint8_t *records, size_t len, const struct entry_age *
 }
 
 /* Fisher and Yates, with a xorshift32; record by record, TTLs and all. */
-static void shuffle_addresses(const struct kept_reply *kept, uint8_t *records, size_t len,
+static void shuffle_addresses(const struct cached_reply *cached, uint8_t *records, size_t len,
                               uint32_t random)
 {
     enum { OWNER_MAX = DNAME_MAX, REST = 10 + 16 };
     uint8_t held[OWNER_MAX + REST];
-    uint8_t *run = records + kept->run_at;
-    const size_t size = kept->run_size;
-    const size_t shown = size > 0 && len > kept->run_at ? (len - kept->run_at) / size : 0;
-    size_t left = shown < kept->run_count ? shown : kept->run_count;
+    uint8_t *run = records + cached->run_at;
+    const size_t size = cached->run_size;
+    const size_t shown = size > 0 && len > cached->run_at ? (len - cached->run_at) / size : 0;
+    size_t left = shown < cached->run_count ? shown : cached->run_count;
     for (; left > 1 && size <= sizeof(held); left--) {
         random ^= random << 13;
         random ^= random >> 17;
@@ -332,27 +334,27 @@ static void shuffle_addresses(const struct kept_reply *kept, uint8_t *records, s
     }
 }
 
-void entry_show(const struct kept_reply *kept, const struct entry_age *age, uint32_t shuffle,
+void entry_show(const struct cached_reply *cached, const struct entry_age *age, uint32_t shuffle,
                 uint8_t *records, size_t len, struct cache_hit *hit)
 {
     unsigned count;
     const size_t whole_len = age_records(records, len, age, &count);
-    const bool has_answers = len >= kept->answers_len;
+    const bool has_answers = len >= cached->answers_len;
     hit->shown_len = (uint32_t)whole_len;
-    hit->shown_answers = has_answers ? kept->answers : (uint16_t)count;
-    hit->shown_authorities = len == kept->len ? kept->authorities : 0;
+    hit->shown_answers = has_answers ? cached->answers : (uint16_t)count;
+    hit->shown_authorities = len == cached->len ? cached->authorities : 0;
     if (shuffle) {
-        shuffle_addresses(kept, records, whole_len, shuffle);
+        shuffle_addresses(cached, records, whole_len, shuffle);
     }
 }
 
-void entry_describe(const struct kept_reply *kept, struct cache_hit *hit)
+void entry_describe(const struct cached_reply *cached, struct cache_hit *hit)
 {
-    hit->is_negative = kept->is_negative;
-    hit->is_authentic = kept->is_authentic;
-    hit->rcode = kept->rcode;
-    hit->answers = kept->answers;
-    hit->authorities = kept->authorities;
-    hit->answers_len = kept->answers_len;
-    hit->len = kept->len;
+    hit->is_negative = cached->is_negative;
+    hit->is_authentic = cached->is_authentic;
+    hit->rcode = cached->rcode;
+    hit->answers = cached->answers;
+    hit->authorities = cached->authorities;
+    hit->answers_len = cached->answers_len;
+    hit->len = cached->len;
 }

@@ -1,5 +1,6 @@
 /* An entry of the cache in its chunks: what is known of it, its key's name, and the records as
- * kept_reply has made them, all in one piece, so that a hit waits for two or three lines of memory.
+ * cached_reply has made them, all in one piece, so that a hit waits for two or three lines of
+ * memory.
  *
  * One thread writes an entry once and never changes it, but for the words that say so; its sequence
  * is even from then on until it is dropped. Any thread may read it at any time: what it has read is
@@ -10,15 +11,15 @@
 #include <stdbool.h>
 
 #include "skydns/external/cache.h"
+#include "skydns/external/cache_image.h"
 #include "skydns/external/cache_memory_internal.h"
-#include "skydns/external/kept_reply.h"
 
 /* Words of an entry's first chunk: first what every hit needs, so that it and a short reply lie in
  * two lines of memory, which processors fetch together. */
 enum {
     ENTRY_QUESTION = CHUNK_REST, /* type, class, DO, CD, the name's length */
     ENTRY_ZONE,                  /* serial; hash of the key */
-    ENTRY_KEPT_AT,               /* ms */
+    ENTRY_CACHED_AT,             /* ms */
     ENTRY_KIND,                  /* TTL, rcode, bits */
     ENTRY_COUNTS,                /* records; run of addresses */
     ENTRY_LENGTHS,
@@ -50,10 +51,10 @@ size_t entry_chunks(size_t name_len, size_t records_len);
 /* The filling thread. `chunk` begins a chain of as many; afterwards the entry can be read. `kept`
  * NULL: an entry without a reply, for a failure. */
 struct entry_reply {
-    const struct kept_reply *kept;
+    const struct cached_reply *cached;
     const uint8_t *records;
     const struct addr *nameserver;
-    int64_t kept_at_ms;
+    int64_t cached_at_ms;
 };
 void entry_write(const struct cache_chunks *chunks, uint32_t chunk, const struct entry_key *key,
                  const struct entry_reply *reply);
@@ -76,8 +77,8 @@ bool entry_has_key(const struct cache_chunks *chunks, _Atomic uint64_t *words,
                    const struct entry_key *key);
 
 /* What is known of the reply; false: there is none. Any thread, as the next two. */
-bool entry_read_reply(_Atomic uint64_t *words, struct kept_reply *ret_kept,
-                      int64_t *ret_kept_at_ms);
+bool entry_read_reply(_Atomic uint64_t *words, struct cached_reply *ret_cached,
+                      int64_t *ret_cached_at_ms);
 struct addr entry_read_nameserver(_Atomic uint64_t *words);
 /* Copies the first `len` bytes of the records. */
 void entry_read_records(const struct cache_chunks *chunks, _Atomic uint64_t *words,
@@ -87,21 +88,21 @@ void entry_read_records(const struct cache_chunks *chunks, _Atomic uint64_t *wor
 
 /* How many bytes a reader with so much room copies: both sections, the answer section, or what
  * there is room for of that. */
-size_t entry_copied(const struct kept_reply *kept, size_t room);
+size_t entry_copied(const struct cached_reply *cached, size_t room);
 
 /* How old the records are to look. */
 struct entry_age {
     uint32_t ttl_max_s; /* no TTL is longer */
-    uint32_t kept_s;    /* subtracted from each, down to 1 */
+    uint32_t cached_s;  /* subtracted from each, down to 1 */
     bool is_stale;      /* all CACHE_STALE_TTL_S instead */
 };
 
 /* Gives records just copied the TTLs they are to have now and, with `shuffle` != 0, puts the
  * addresses in a random order. `len`: what entry_copied says. Sets the hit's shown_... fields. */
-void entry_show(const struct kept_reply *kept, const struct entry_age *age, uint32_t shuffle,
+void entry_show(const struct cached_reply *cached, const struct entry_age *age, uint32_t shuffle,
                 uint8_t *records, size_t len, struct cache_hit *hit);
 
 /* Sets those fields of a hit that are the same as long as the reply is kept. */
-void entry_describe(const struct kept_reply *kept, struct cache_hit *hit);
+void entry_describe(const struct cached_reply *cached, struct cache_hit *hit);
 
 #endif

@@ -74,27 +74,27 @@ void cache_index_fini(struct cache_index *index)
     free(index->slots);
 }
 
-static uint64_t get(const struct cache_index *index, size_t place)
+static uint64_t cache_memory_get(const struct cache_index *index, size_t place)
 {
     return atomic_load_explicit(&index->slots[place], memory_order_relaxed);
 }
 
 /* Release: who finds the chunk sees what was written to it. */
-static void set(struct cache_index *index, size_t place, uint64_t slot)
+static void cache_memory_set(struct cache_index *index, size_t place, uint64_t slot)
 {
     atomic_store_explicit(&index->slots[place], slot, memory_order_release);
 }
 
-static uint64_t slot_of(uint32_t hash, uint32_t chunk)
+static uint64_t cache_memory_slot_of(uint32_t hash, uint32_t chunk)
 {
     return (uint64_t)hash << 32 | chunk;
 }
 
 /* The place of this slot; 0 finds the next free one. */
-static size_t place_of(const struct cache_index *index, uint32_t hash, uint64_t slot)
+static size_t cache_memory_place_of(const struct cache_index *index, uint32_t hash, uint64_t slot)
 {
     size_t place = hash & index->mask;
-    while (get(index, place) != slot) {
+    while (cache_memory_get(index, place) != slot) {
         place = (place + 1) & index->mask;
     }
     return place;
@@ -102,13 +102,15 @@ static size_t place_of(const struct cache_index *index, uint32_t hash, uint64_t 
 
 void cache_index_add(struct cache_index *index, uint32_t hash, uint32_t chunk)
 {
-    set(index, place_of(index, hash, 0), slot_of(hash, chunk));
+    cache_memory_set(index, cache_memory_place_of(index, hash, 0),
+                     cache_memory_slot_of(hash, chunk));
 }
 
 void cache_index_replace(struct cache_index *index, uint32_t hash, uint32_t chunk,
                          uint32_t with_chunk)
 {
-    set(index, place_of(index, hash, slot_of(hash, chunk)), slot_of(hash, with_chunk));
+    cache_memory_set(index, cache_memory_place_of(index, hash, cache_memory_slot_of(hash, chunk)),
+                     cache_memory_slot_of(hash, with_chunk));
 }
 
 /* Whether the slot at `place`, whose search begins at `home`, may move to the gap before it. */
@@ -120,15 +122,15 @@ static bool may_move(size_t gap, size_t place, size_t home, size_t mask)
 /* Closes the gap with slots from behind it, so that no search ends there too early. */
 void cache_index_remove(struct cache_index *index, uint32_t hash, uint32_t chunk)
 {
-    size_t gap = place_of(index, hash, slot_of(hash, chunk)), place = gap;
+    size_t gap = cache_memory_place_of(index, hash, cache_memory_slot_of(hash, chunk)), place = gap;
     uint64_t slot;
-    while ((slot = get(index, place = (place + 1) & index->mask)) != 0) {
+    while ((slot = cache_memory_get(index, place = (place + 1) & index->mask)) != 0) {
         if (may_move(gap, place, (size_t)(slot >> 32) & index->mask, index->mask)) {
-            set(index, gap, slot);
+            cache_memory_set(index, gap, slot);
             gap = place;
         }
     }
-    set(index, gap, 0);
+    cache_memory_set(index, gap, 0);
 }
 
 /* ---- The queue ---- */

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-static struct cache_zone *place_of(struct cache_zones *zones, uint32_t serial)
+static struct cache_zone *cache_zones_place_of(struct cache_zones *zones, uint32_t serial)
 {
     return &zones->items[serial % CACHE_ZONES];
 }
@@ -14,7 +14,7 @@ static uint32_t names_failed(const struct cache_zone *zone, uint32_t serial)
     return failing >> 32 == serial ? (uint32_t)failing : 0;
 }
 
-static void set_failed(struct cache_zone *zone, uint32_t serial, uint32_t names)
+static void cache_zones_set_failed(struct cache_zone *zone, uint32_t serial, uint32_t names)
 {
     atomic_store_explicit(&zone->failing, (uint64_t)serial << 32 | names, memory_order_release);
 }
@@ -33,7 +33,7 @@ void cache_zones_init(struct cache_zones *zones)
 
 void cache_zones_fail(struct cache_zones *zones, uint32_t serial, uint32_t name_hash)
 {
-    struct cache_zone *zone = place_of(zones, serial);
+    struct cache_zone *zone = cache_zones_place_of(zones, serial);
     uint64_t failing = atomic_load_explicit(&zone->failing, memory_order_relaxed);
     uint32_t names = names_failed(zone, serial);
     if (failing >> 32 != serial) {
@@ -46,25 +46,25 @@ void cache_zones_fail(struct cache_zones *zones, uint32_t serial, uint32_t name_
     }
     if (names < ZONE_FAILING_NAMES) {
         zone->names[names] = name_hash;
-        set_failed(zone, serial, names + 1);
+        cache_zones_set_failed(zone, serial, names + 1);
     }
 }
 
 void cache_zones_answer(struct cache_zones *zones, uint32_t serial, int64_t now_ms)
 {
-    struct cache_zone *zone = place_of(zones, serial);
+    struct cache_zone *zone = cache_zones_place_of(zones, serial);
     uint32_t names = names_failed(zone, serial);
     if (names >= ZONE_TROUBLED_NAMES) {
         set_recovered(zone, now_ms);
     }
     if (names > 0) {
-        set_failed(zone, serial, 0);
+        cache_zones_set_failed(zone, serial, 0);
     }
 }
 
 void cache_zones_recover(struct cache_zones *zones, uint32_t serial, bool was_away, int64_t now_ms)
 {
-    struct cache_zone *zone = place_of(zones, serial);
+    struct cache_zone *zone = cache_zones_place_of(zones, serial);
     if (atomic_load_explicit(&zone->failing, memory_order_relaxed) >> 32 == serial &&
         (was_away || names_failed(zone, serial) >= ZONE_TROUBLED_NAMES)) {
         set_recovered(zone, now_ms);
@@ -81,17 +81,17 @@ bool cache_zones_recovered(const struct cache_zones *zones, uint32_t serial, int
 bool cache_zones_try(struct cache_zones *zones, uint32_t serial, uint32_t hash, int64_t now_ms,
                      bool may_begin)
 {
-    struct cache_zone *zone = place_of(zones, serial);
+    struct cache_zone *zone = cache_zones_place_of(zones, serial);
     if (names_failed(zone, serial) < ZONE_FAILING_NAMES) {
         return false;
     }
-    uint64_t trial = atomic_load_explicit(&zone->trial, memory_order_relaxed);
+    uint64_t probe = atomic_load_explicit(&zone->probe, memory_order_relaxed);
     /* Threads' times differ: one may begin after another's now. */
-    int32_t since_ms = (int32_t)((uint32_t)now_ms - (uint32_t)trial);
-    if (trial != 0 && since_ms < ZONE_TRIAL_MS && since_ms > -ZONE_TRIAL_MS) {
-        return (uint32_t)(trial >> 32) == hash;
+    int32_t since_ms = (int32_t)((uint32_t)now_ms - (uint32_t)probe);
+    if (probe != 0 && since_ms < ZONE_PROBE_MS && since_ms > -ZONE_PROBE_MS) {
+        return (uint32_t)(probe >> 32) == hash;
     }
     uint64_t next = (uint64_t)hash << 32 | (uint32_t)now_ms;
     return may_begin && atomic_compare_exchange_strong_explicit(
-                            &zone->trial, &trial, next, memory_order_relaxed, memory_order_relaxed);
+                            &zone->probe, &probe, next, memory_order_relaxed, memory_order_relaxed);
 }

@@ -26,13 +26,13 @@ enum {
      * has neither trials nor recoveries until its next failure: its questions wait as they would
      * without. */
     CACHE_ZONES = 256,
-    ZONE_TRIAL_MS = 1000, /* between trials */
+    ZONE_PROBE_MS = 1000, /* between trials */
 };
 
 struct cache_zone {
     _Atomic uint64_t failing; /* serial; how many names have failed */
     _Atomic int64_t recovered_at_ms;
-    _Atomic uint64_t trial; /* hash of the last one's key; when it began, in ms, its lower half */
+    _Atomic uint64_t probe; /* hash of the last one's key; when it began, in ms, its lower half */
     uint32_t names[ZONE_FAILING_NAMES]; /* the filling thread's: hashes of those that failed */
 };
 

@@ -13,19 +13,19 @@ static struct slice cut_at(struct slice *text, char separator)
     return part;
 }
 
-static bool is_blank(char c)
+static bool hosts_file_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
 /* The next word of a line; empty at its end. */
-static struct slice next_word(struct slice *line)
+static struct slice hosts_file_next_word(struct slice *line)
 {
     size_t start = 0, end;
-    while (start < line->len && is_blank(line->ptr[start])) {
+    while (start < line->len && hosts_file_is_blank(line->ptr[start])) {
         start++;
     }
-    for (end = start; end < line->len && !is_blank(line->ptr[end]);) {
+    for (end = start; end < line->len && !hosts_file_is_blank(line->ptr[end]);) {
         end++;
     }
     struct slice word = slice_of(line->ptr + start, end - start);
@@ -33,7 +33,7 @@ static struct slice next_word(struct slice *line)
     return word;
 }
 
-static bool parse_name(struct slice word, struct dname *ret_name)
+static bool hosts_file_parse_name(struct slice word, struct dname *ret_name)
 {
     for (size_t i = 0; i < word.len; i++) {
         char c = word.ptr[i];
@@ -51,7 +51,7 @@ static bool parse_name(struct slice word, struct dname *ret_name)
 /* Takes the line's address off it. What is wrong with the line; NULL: nothing, or it is empty. */
 static const char *check_line(struct slice *line, struct ip *ret_ip)
 {
-    struct slice word = next_word(line);
+    struct slice word = hosts_file_next_word(line);
     if (word.len == 0) {
         return NULL;
     }
@@ -59,13 +59,13 @@ static const char *check_line(struct slice *line, struct ip *ret_ip)
         return "expected an address first";
     }
     struct slice names = *line;
-    word = next_word(&names);
+    word = hosts_file_next_word(&names);
     if (word.len == 0) {
         return "expected a name after the address";
     }
-    for (; word.len > 0; word = next_word(&names)) {
+    for (; word.len > 0; word = hosts_file_next_word(&names)) {
         struct dname name;
-        if (!parse_name(word, &name)) {
+        if (!hosts_file_parse_name(word, &name)) {
             return "a name is not a DNS name";
         }
     }
@@ -84,10 +84,10 @@ static void note_bad(struct hosts_report *report, size_t line, const char *why)
 bool hosts_reader_next(struct hosts_reader *reader, struct hosts_entry *ret_entry)
 {
     for (;;) {
-        const struct slice word = next_word(&reader->names);
+        const struct slice word = hosts_file_next_word(&reader->names);
         if (word.len > 0) {
             ret_entry->ip = reader->ip;
-            (void)parse_name(word, &ret_entry->name); /* checked with its line */
+            (void)hosts_file_parse_name(word, &ret_entry->name); /* checked with its line */
             return true;
         }
         if (reader->text.len == 0) {

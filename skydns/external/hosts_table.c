@@ -32,13 +32,13 @@ struct hosts_table {
 
 _Static_assert((int)HOSTS_IPS_MAX <= UINT8_MAX, "a host's count");
 
-static struct slice name_of(const void *thing)
+static struct slice hosts_table_name_of(const void *thing)
 {
     const struct host *host = thing;
     return slice_of(host->name, host->len);
 }
 
-static struct slice bytes_of(const struct ip *ip)
+static struct slice hosts_table_bytes_of(const struct ip *ip)
 {
     return slice_of(ip->bytes, ip->family_bytes);
 }
@@ -46,10 +46,11 @@ static struct slice bytes_of(const struct ip *ip)
 static struct slice ip_of(const void *thing)
 {
     const struct reverse *reverse = thing;
-    return bytes_of(&reverse->ip);
+    return hosts_table_bytes_of(&reverse->ip);
 }
 
-static struct host *find(const struct hosts_table *table, const struct dname *name)
+static struct host *external_hosts_table_find(const struct hosts_table *table,
+                                              const struct dname *name)
 {
     return key_table_find(&table->by_name, slice_of(name->wire, name->len));
 }
@@ -62,7 +63,7 @@ struct hosts_table *hosts_table_new(size_t bytes_max)
     atomic_init(&table->references, 1);
     table->bytes_max = bytes_max;
     arena_init(&table->arena, bytes_max);
-    key_table_init(&table->by_name, name_of);
+    key_table_init(&table->by_name, hosts_table_name_of);
     key_table_init(&table->by_ip, ip_of);
     return table;
 }
@@ -96,7 +97,7 @@ static struct host *add_hosts_name(struct hosts_table *table, const struct hosts
 static bool add_hosts_ip(struct hosts_table *table, struct host *host, const struct ip *ip)
 {
     for (unsigned i = 0; i < host->count; i++) {
-        if (slice_equal(bytes_of(&host->ips[i]), bytes_of(ip))) {
+        if (slice_equal(hosts_table_bytes_of(&host->ips[i]), hosts_table_bytes_of(ip))) {
             return true;
         }
     }
@@ -120,7 +121,7 @@ static bool add_hosts_ip(struct hosts_table *table, struct host *host, const str
 static bool add_hosts_reverse(struct hosts_table *table, const struct host *host,
                               const struct ip *ip)
 {
-    if (key_table_find(&table->by_ip, bytes_of(ip))) {
+    if (key_table_find(&table->by_ip, hosts_table_bytes_of(ip))) {
         return true;
     }
     struct reverse *reverse = take_hosts_room(table, sizeof(*reverse));
@@ -133,7 +134,7 @@ static bool add_hosts_reverse(struct hosts_table *table, const struct host *host
 
 bool hosts_table_add(struct hosts_table *table, const struct hosts_entry *entry)
 {
-    struct host *host = table->arena.failed ? NULL : find(table, &entry->name);
+    struct host *host = table->arena.failed ? NULL : external_hosts_table_find(table, &entry->name);
     const bool is_new = !host && !table->arena.failed;
     if (is_new) {
         host = add_hosts_name(table, entry);
@@ -169,15 +170,15 @@ void hosts_table_unref(struct hosts_table *table)
 const struct ip *hosts_table_find(const struct hosts_table *table, const struct dname *name,
                                   size_t *ret_count)
 {
-    const struct host *host = find(table, name);
+    const struct host *host = external_hosts_table_find(table, name);
     *ret_count = host ? host->count : 0;
     return host ? host->ips : NULL;
 }
 
 struct slice hosts_table_name(const struct hosts_table *table, const struct ip *ip)
 {
-    const struct reverse *reverse = key_table_find(&table->by_ip, bytes_of(ip));
-    return reverse ? name_of(reverse->host) : slice_of(NULL, 0);
+    const struct reverse *reverse = key_table_find(&table->by_ip, hosts_table_bytes_of(ip));
+    return reverse ? hosts_table_name_of(reverse->host) : slice_of(NULL, 0);
 }
 
 size_t hosts_table_count(const struct hosts_table *table)

@@ -13,7 +13,7 @@ static const char tls_scheme[] = "tls://";
 
 /* ---- Names ---- */
 
-static struct slice key_of(const void *thing)
+static struct slice nameserver_key_of(const void *thing)
 {
     return slice_str(thing);
 }
@@ -23,11 +23,11 @@ static const char *keep_name(const char *name)
 {
     static struct key_table names;
     if (!names.key_of) {
-        key_table_init(&names, key_of);
+        key_table_init(&names, nameserver_key_of);
     }
-    const char *kept = key_table_find(&names, slice_str(name));
-    if (kept || names.count == NAMESERVER_NAMES_MAX) {
-        return kept;
+    const char *cached = key_table_find(&names, slice_str(name));
+    if (cached || names.count == NAMESERVER_NAMES_MAX) {
+        return cached;
     }
     char *copy = xstrdup(name);
     (void)key_table_put(&names, copy); /* there was none */
@@ -63,7 +63,7 @@ static bool tidy_name(const char *text, char out[NAMESERVER_NAME_MAX + 1])
 
 /* ---- Parsing ---- */
 
-static int refuse(const char *text, const char *expected, struct err *err)
+static int nameserver_refuse(const char *text, const char *expected, struct err *err)
 {
     if (strchr(text, '%')) {
         expected = "[IP%interface]:port, like [fe80::1%eth0]:53, with an interface of this machine";
@@ -71,7 +71,7 @@ static int refuse(const char *text, const char *expected, struct err *err)
     return err_set(err, ERR_USAGE, "`%s`: expected %s", text, expected);
 }
 
-static bool parse_address(struct slice text, unsigned default_port, struct addr *ret)
+static bool nameserver_parse_address(struct slice text, unsigned default_port, struct addr *ret)
 {
     char with_port[ADDR_TEXT_MAX + sizeof(":65535")];
     struct err reason;
@@ -96,12 +96,13 @@ static int parse_tls(const char *text, struct nameserver *ret, struct err *err)
     char name[NAMESERVER_NAME_MAX + 1] = "";
     struct nameserver server;
     size_t len = hash ? (size_t)(hash - address) : strlen(address);
-    if (!parse_address(slice_of(address, len), NAMESERVER_TLS_PORT, &server.address) ||
+    if (!nameserver_parse_address(slice_of(address, len), NAMESERVER_TLS_PORT, &server.address) ||
         (hash && !tidy_name(hash + 1, name))) {
-        return refuse(text,
-                      "tls://IP[:port]#name, like tls://192.0.2.1#dns.example or tls://[::1]:853, "
-                      "the name that of its certificate",
-                      err);
+        return nameserver_refuse(
+            text,
+            "tls://IP[:port]#name, like tls://192.0.2.1#dns.example or tls://[::1]:853, "
+            "the name that of its certificate",
+            err);
     }
     server.tls_name = keep_name(name);
     if (!server.tls_name) {
@@ -120,11 +121,12 @@ int nameserver_parse(const char *text, struct nameserver *ret, struct err *err)
     if (strncasecmp(text, tls_scheme, sizeof(tls_scheme) - 1) == 0) {
         return parse_tls(text, ret, err);
     }
-    if (!parse_address(slice_str(text), NAMESERVER_PORT, &address)) {
-        return refuse(text,
-                      "IP or IP:port, like 192.0.2.1, 192.0.2.1:53 or [::1]:53, port 1-65535, or "
-                      "tls://IP[:port]#name",
-                      err);
+    if (!nameserver_parse_address(slice_str(text), NAMESERVER_PORT, &address)) {
+        return nameserver_refuse(
+            text,
+            "IP or IP:port, like 192.0.2.1, 192.0.2.1:53 or [::1]:53, port 1-65535, or "
+            "tls://IP[:port]#name",
+            err);
     }
     *ret = nameserver_at(address);
     return 0;

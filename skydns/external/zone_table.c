@@ -12,30 +12,30 @@ struct zone_table {
     bool has_depth[DNAME_LABELS_MAX + 1]; /* some stub zone has so many labels */
     unsigned depth_max;
     size_t count;
-    struct foreign_zone zones[]; /* the root first */
+    struct forward_zone zones[]; /* the root first */
 };
 
-static struct slice name_of(const struct dname *name, size_t from)
+static struct slice zone_table_name_of(const struct dname *name, size_t from)
 {
     return slice_of(name->wire + from, name->len - from);
 }
 
-static struct slice key_of(const void *thing)
+static struct slice zone_table_key_of(const void *thing)
 {
-    const struct foreign_zone *zone = thing;
-    return name_of(&zone->name, 0);
+    const struct forward_zone *zone = thing;
+    return zone_table_name_of(&zone->name, 0);
 }
 
 /* ---- Building ---- */
 
 /* Main thread. */
-static uint32_t next_serial(void)
+static uint32_t zone_table_next_serial(void)
 {
     static uint32_t serial;
     return ++serial;
 }
 
-static bool same_servers(const struct foreign_zone *a, const struct foreign_zone *b)
+static bool same_servers(const struct forward_zone *a, const struct forward_zone *b)
 {
     if (a->server_count != b->server_count) {
         return false;
@@ -48,24 +48,24 @@ static bool same_servers(const struct foreign_zone *a, const struct foreign_zone
     return true;
 }
 
-static uint32_t serial_of(const struct foreign_zone *zone, const struct zone_table *previous)
+static uint32_t serial_of(const struct forward_zone *zone, const struct zone_table *previous)
 {
-    const struct foreign_zone *old = NULL;
+    const struct forward_zone *old = NULL;
     if (previous) {
-        old = zone_is_stub(zone) ? key_table_find(&previous->stubs, key_of(zone))
+        old = zone_is_stub(zone) ? key_table_find(&previous->stubs, zone_table_key_of(zone))
                                  : &previous->zones[0];
     }
-    return old && same_servers(old, zone) ? old->serial : next_serial();
+    return old && same_servers(old, zone) ? old->serial : zone_table_next_serial();
 }
 
 /* Of several zones with one name, one of the strongest origin stays. */
-static void add(struct zone_table *table, const struct foreign_zone *zone)
+static void zone_table_add(struct zone_table *table, const struct forward_zone *zone)
 {
-    struct foreign_zone *same = key_table_find(&table->stubs, key_of(zone));
+    struct forward_zone *same = key_table_find(&table->stubs, zone_table_key_of(zone));
     if (same) {
         *same = zone->origin > same->origin ? *zone : *same;
     } else if (table->count <= ZONE_TABLE_MAX) {
-        struct foreign_zone *added = &table->zones[table->count++];
+        struct forward_zone *added = &table->zones[table->count++];
         unsigned depth = dname_label_count(&zone->name);
         *added = *zone;
         (void)key_table_put(&table->stubs, added); /* there was none */
@@ -74,17 +74,17 @@ static void add(struct zone_table *table, const struct foreign_zone *zone)
     }
 }
 
-struct zone_table *zone_table_new(const struct foreign_zone *zones, size_t count,
+struct zone_table *zone_table_new(const struct forward_zone *zones, size_t count,
                                   const struct zone_table *previous)
 {
     struct zone_table *table = xcalloc(1, sizeof(*table) + (count + 1) * sizeof(table->zones[0]));
     atomic_init(&table->references, 1);
-    key_table_init(&table->stubs, key_of);
+    key_table_init(&table->stubs, zone_table_key_of);
     table->count = 1;
     table->zones[0].name.len = 1;
     for (size_t i = 0; i < count; i++) {
         if (zone_is_stub(&zones[i])) {
-            add(table, &zones[i]);
+            zone_table_add(table, &zones[i]);
         } else {
             table->zones[0] = zones[i];
         }
@@ -115,7 +115,7 @@ void zone_table_unref(struct zone_table *table)
 
 /* ---- Reading ---- */
 
-const struct foreign_zone *zone_table_find(const struct zone_table *table, const struct dname *name)
+const struct forward_zone *zone_table_find(const struct zone_table *table, const struct dname *name)
 {
     struct dname_labels labels;
     if (table->count == 1) {
@@ -125,8 +125,9 @@ const struct foreign_zone *zone_table_find(const struct zone_table *table, const
     unsigned depth = labels.count < table->depth_max ? labels.count : table->depth_max;
     for (; depth > 0; depth--) {
         size_t from = labels.offsets[labels.count - depth];
-        const struct foreign_zone *zone =
-            table->has_depth[depth] ? key_table_find(&table->stubs, name_of(name, from)) : NULL;
+        const struct forward_zone *zone =
+            table->has_depth[depth] ? key_table_find(&table->stubs, zone_table_name_of(name, from))
+                                    : NULL;
         if (zone) {
             return zone;
         }
@@ -134,7 +135,7 @@ const struct foreign_zone *zone_table_find(const struct zone_table *table, const
     return &table->zones[0];
 }
 
-const struct foreign_zone *zone_table_find_above(const struct zone_table *table,
+const struct forward_zone *zone_table_find_above(const struct zone_table *table,
                                                  const struct dname *name)
 {
     struct dname above = *name;
@@ -142,7 +143,7 @@ const struct foreign_zone *zone_table_find_above(const struct zone_table *table,
     return zone_table_find(table, &above);
 }
 
-const struct foreign_zone *zone_table_items(const struct zone_table *table, size_t *ret_count)
+const struct forward_zone *zone_table_items(const struct zone_table *table, size_t *ret_count)
 {
     *ret_count = table->count;
     return table->zones;

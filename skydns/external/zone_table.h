@@ -22,7 +22,7 @@ enum {
 /* Where a zone's nameservers come from; a later one wins. */
 enum zone_origin { ZONE_FROM_KEYS, ZONE_FROM_FLAG, ZONE_FROM_DOCUMENT };
 
-struct foreign_zone {
+struct forward_zone {
     struct dname name; /* lower case; the root: the general nameservers */
     enum zone_origin origin;
     size_t server_count; /* 0: there are none, or none is usable: SERVFAIL */
@@ -36,7 +36,7 @@ struct zone_table;
 /* Copies the zones, of which one at most is the root. Of several with one name, the first of the
  * last origin counts. Zones as in `previous` (NULL: none) keep their serial. Zones beyond
  * ZONE_TABLE_MAX are left out: the caller reports them. Starts with one reference. Main thread. */
-struct zone_table *zone_table_new(const struct foreign_zone *zones, size_t count,
+struct zone_table *zone_table_new(const struct forward_zone *zones, size_t count,
                                   const struct zone_table *previous);
 
 /* Any thread; the last unref frees. NULL is fine. */
@@ -46,28 +46,28 @@ void zone_table_unref(struct zone_table *table);
 /* The longest zone that contains a lower-cased name: the root if no other does. Never NULL. Any
  * thread. Looks in a hash table once for each number of labels that stub zones have, however many
  * zones there are and however long the name is; without stub zones it costs nothing. */
-const struct foreign_zone *zone_table_find(const struct zone_table *table,
+const struct forward_zone *zone_table_find(const struct zone_table *table,
                                            const struct dname *name);
 
 /* The longest zone that contains the name above a lower-cased name. Never NULL. Any thread. */
-const struct foreign_zone *zone_table_find_above(const struct zone_table *table,
+const struct forward_zone *zone_table_find_above(const struct zone_table *table,
                                                  const struct dname *name);
 
 /* The zone whose nameservers have the records of a lower-cased name: the longest that contains it.
  * A zone's DS is in its parent (RFC 4035 section 3.1.4.1). Never NULL. Any thread. */
-static inline const struct foreign_zone *zone_table_find_for(const struct zone_table *table,
+static inline const struct forward_zone *zone_table_find_for(const struct zone_table *table,
                                                              const struct dname *name,
                                                              uint16_t type)
 {
     return type == DNS_TYPE_DS ? zone_table_find_above(table, name) : zone_table_find(table, name);
 }
 
-static inline bool zone_is_stub(const struct foreign_zone *zone)
+static inline bool zone_is_stub(const struct forward_zone *zone)
 {
     return zone->name.len > 1;
 }
 
 /* All of them, the root first. */
-const struct foreign_zone *zone_table_items(const struct zone_table *table, size_t *ret_count);
+const struct forward_zone *zone_table_items(const struct zone_table *table, size_t *ret_count);
 
 #endif

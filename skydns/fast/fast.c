@@ -9,8 +9,8 @@
 #include "common/dns/dns.h"
 #include "skydns/answer/address_pick.h"
 #include "skydns/answer/answer.h"
+#include "skydns/answer/cache_access.h"
 #include "skydns/answer/external_synthesis.h"
-#include "skydns/answer/kept_access.h"
 #include "skydns/external/cache_counts.h"
 #include "skydns/fast/fast_names_internal.h"
 #include "skydns/fast/fast_target_internal.h"
@@ -24,7 +24,7 @@
 
 struct fast {
     const struct engine_config *config;
-    struct kept_access *kept;
+    struct cache_access *cached;
     struct fast_zones zones;
 
     struct response *response; /* being made, */
@@ -48,10 +48,10 @@ void fast_configure(struct fast *fast, const struct engine_config *config, struc
 }
 
 struct fast *fast_new(const struct engine_config *config, struct encoder *encoder,
-                      struct kept_access *kept)
+                      struct cache_access *cached)
 {
     struct fast *fast = xcalloc(1, sizeof(*fast));
-    fast->kept = kept;
+    fast->cached = cached;
     fast_configure(fast, config, encoder);
     return fast;
 }
@@ -66,9 +66,9 @@ void fast_free(struct fast *fast)
 void fast_look_ahead(struct fast *fast, const struct store *store,
                      const struct fast_query *const *queries, size_t count)
 {
-    struct store_walk *walks[ENGINE_AHEAD_MAX];
-    const struct fast_question *foreign[ENGINE_AHEAD_MAX];
-    size_t going = 0, foreign_count = 0;
+    struct store_scan *scans[ENGINE_AHEAD_MAX];
+    const struct fast_question *external[ENGINE_AHEAD_MAX];
+    size_t going = 0, external_count = 0;
     /* What a client may not see is not looked for: how long that takes would tell of it. */
     fast->ahead_count = fast->config->visibility   ? 0
                         : count < ENGINE_AHEAD_MAX ? count
@@ -82,23 +82,23 @@ void fast_look_ahead(struct fast *fast, const struct store *store,
         struct fast_question *question = &fast->questions[i];
         fast_question_begin(&fast->zones, queries[i], question);
         if (question->source == FAST_STORE) {
-            walks[going++] = &question->walk;
+            scans[going++] = &question->scan;
         } else if (question->source == FAST_CACHE) {
             cache_prepare(fast->config->cache, &question->key);
-            foreign[foreign_count++] = question;
+            external[external_count++] = question;
         }
     }
     while (going > 0) {
         for (size_t i = 0; i < going;) {
-            if (store_walk_step(walks[i])) {
+            if (store_scan_step(scans[i])) {
                 i++;
             } else {
-                walks[i] = walks[--going];
+                scans[i] = scans[--going];
             }
         }
     }
-    for (size_t i = 0; i < foreign_count; i++) {
-        cache_look_ahead(fast->config->cache, &foreign[i]->key);
+    for (size_t i = 0; i < external_count; i++) {
+        cache_look_ahead(fast->config->cache, &external[i]->key);
     }
 }
 
@@ -118,7 +118,7 @@ static NOINLINE const struct fast_question *find_alone(struct fast *f, const str
     fast_zones_use(&f->zones, store);
     fast_question_begin(&f->zones, &query->parsed->fast, q);
     if (q->source == FAST_STORE && !may_be_hidden(f, q, query)) {
-        store_walk_finish(&q->walk);
+        store_scan_finish(&q->scan);
     }
     return q;
 }
@@ -196,7 +196,7 @@ static unsigned put_addresses(struct fast *f, const struct addresses *a, unsigne
     return a->count;
 }
 
-static uint32_t level(const struct fast *f, unsigned count, uint32_t ttl_s)
+static uint32_t fast_level(const struct fast *f, unsigned count, uint32_t ttl_s)
 {
     return count > 1 && f->config->settings.ttl_s < ttl_s ? f->config->settings.ttl_s : ttl_s;
 }
@@ -204,7 +204,8 @@ static uint32_t level(const struct fast *f, unsigned count, uint32_t ttl_s)
 /* ---- Answers ---- */
 
 /* ttl_s is the answers', or the denial's. */
-static bool end(struct fast *f, const struct fast_query *q, enum dns_rcode rcode, uint32_t ttl_s)
+static bool fast_end(struct fast *f, const struct fast_query *q, enum dns_rcode rcode,
+                     uint32_t ttl_s)
 {
     fast_reply_end(&f->reply, q, f->config->settings.max_udp_size, rcode, ttl_s, f->response);
     return true;
@@ -245,8 +246,8 @@ static NOINLINE bool put_soa_behind_alias(struct fast *f, const struct fast_quer
 }
 
 /* No data, or no such name. */
-static bool deny(struct fast *f, const struct fast_question *question,
-                 const struct engine_query *query, enum dns_rcode rcode)
+static bool fast_answer_negative(struct fast *f, const struct fast_question *question,
+                                 const struct engine_query *query, enum dns_rcode rcode)
 {
     const struct fast_query *q = question->query;
     const struct soa_template *soa = q->is_lower ? &question->zone->soa : find_mixed_soa(question);
@@ -261,14 +262,14 @@ static bool deny(struct fast *f, const struct fast_question *question,
         return false;
     }
     f->reply.authorities = 1;
-    return end(f, q, rcode, f->config->settings.min_ttl_s);
+    return fast_end(f, q, rcode, f->config->settings.min_ttl_s);
 }
 
 /* Shuffles the picked addresses and writes as many as fit. */
 static bool put_picked(struct fast *f, const struct fast_question *question, unsigned family_bytes)
 {
     struct address_pick *pick = &f->pick;
-    uint32_t ttl_s = level(f, (unsigned)pick->count, pick->ttl_s);
+    uint32_t ttl_s = fast_level(f, (unsigned)pick->count, pick->ttl_s);
     unsigned owner_at = f->reply.name_at;
     unsigned type = question->query->type, count = 0;
     for (unsigned i = 1; i < pick->count && f->config->settings.round_robin; i++) {
@@ -286,14 +287,14 @@ static bool put_picked(struct fast *f, const struct fast_question *question, uns
     }
     f->reply.answers = (uint16_t)count;
     f->reply.is_cut = count < pick->count;
-    return end(f, question->query, DNS_RCODE_NOERROR, ttl_s);
+    return fast_end(f, question->query, DNS_RCODE_NOERROR, ttl_s);
 }
 
 /* More addresses than are prepared. False: the slow path decides. */
 static bool answer_many(struct fast *f, const struct fast_question *question,
                         const struct engine_query *query, unsigned family_bytes)
 {
-    const struct store_node *node = question->walk.node;
+    const struct store_node *node = question->scan.node;
     struct store_tally tally = store_node_tally(node);
     const struct address_wanted wanted = {
         .config = f->config,
@@ -320,19 +321,19 @@ static bool answer_addresses(struct fast *f, const struct fast_question *questio
 {
     struct addresses addresses;
     unsigned family = query_family(question);
-    if (!get_addresses(f, question->walk.node, family, &addresses)) {
-        return store_visible_count(question->walk.node) > STORE_READY_MAX
+    if (!get_addresses(f, question->scan.node, family, &addresses)) {
+        return store_visible_count(question->scan.node) > STORE_READY_MAX
                    ? answer_many(f, question, query, family == 0 ? 4 : 16)
                    : false;
     }
     if (addresses.count == 0) {
-        return deny(f, question, query, DNS_RCODE_NOERROR);
+        return fast_answer_negative(f, question, query, DNS_RCODE_NOERROR);
     }
-    addresses.ttl_s = level(f, addresses.count, addresses.ttl_s);
+    addresses.ttl_s = fast_level(f, addresses.count, addresses.ttl_s);
     unsigned count = put_addresses(f, &addresses, f->reply.name_at);
     f->reply.answers = (uint16_t)count;
     f->reply.is_cut = count < addresses.count;
-    return end(f, question->query, DNS_RCODE_NOERROR, addresses.ttl_s);
+    return fast_end(f, question->query, DNS_RCODE_NOERROR, addresses.ttl_s);
 }
 
 /* ---- Ports ---- */
@@ -367,8 +368,8 @@ static enum view_part target_part(const struct fast *f, const struct fast_questi
 
 /* Adds the addresses of a target, if all are of one family and have one TTL. False: fall back to
  * the slow path. */
-static bool add_target(struct fast *f, const struct fast_question *question, struct slice wire,
-                       unsigned written_at)
+static bool fast_add_target(struct fast *f, const struct fast_question *question, struct slice wire,
+                            unsigned written_at)
 {
     struct fast_target target;
     struct addresses v4, v6;
@@ -414,7 +415,7 @@ static bool get_targets(const struct fast *f, const struct store_node *node,
         return false;
     }
     unsigned count = ready->count[0];
-    *ret = (struct targets){count, level(f, count, ready->ttl_s[0]), ready->weight_sum,
+    *ret = (struct targets){count, fast_level(f, count, ready->ttl_s[0]), ready->weight_sum,
                             ready->records};
     return true;
 }
@@ -440,7 +441,7 @@ static bool answer_targets(struct fast *f, const struct fast_question *question)
     unsigned written_at[STORE_READY_MAX];
     const struct store_record *single;
     struct targets targets;
-    if (!question->query->is_lower || !get_targets(f, question->walk.node, &single, &targets)) {
+    if (!question->query->is_lower || !get_targets(f, question->scan.node, &single, &targets)) {
         return false;
     }
     for (unsigned i = 0; i < targets.count; i++) {
@@ -451,12 +452,12 @@ static bool answer_targets(struct fast *f, const struct fast_question *question)
     }
     for (unsigned i = 0; i < targets.count; i++) {
         struct slice target = store_record_host_wire(targets.records[i]);
-        if (!add_target(f, question, target, written_at[i])) {
+        if (!fast_add_target(f, question, target, written_at[i])) {
             return false;
         }
     }
     f->reply.answers = (uint16_t)targets.count;
-    return end(f, question->query, DNS_RCODE_NOERROR, targets.ttl_s);
+    return fast_end(f, question->query, DNS_RCODE_NOERROR, targets.ttl_s);
 }
 
 /* ---- Questions ---- */
@@ -465,7 +466,7 @@ static bool answer_targets(struct fast *f, const struct fast_question *question)
 static inline bool get_node(const struct fast *f, const struct fast_question *question,
                             const struct engine_query *query, const struct store_node **ret_node)
 {
-    *ret_node = question->walk.node;
+    *ret_node = question->scan.node;
     if (!f->view.visibility) {
         return true;
     }
@@ -513,7 +514,7 @@ static bool may_end_like_reverse(struct slice name)
 /* A reverse name that has a key. */
 static bool answer_pointer(struct fast *f, const struct fast_question *question)
 {
-    const struct store_node *node = f->view.visibility ? NULL : question->walk.node;
+    const struct store_node *node = f->view.visibility ? NULL : question->scan.node;
     const struct store_record *record = node ? store_node_record(node) : NULL;
     struct slice target = record ? store_record_host_wire(record) : slice_of(NULL, 0);
     if (target.len == 0 || record->lens[RECORD_RR] > 0 || may_end_like_reverse(target)) {
@@ -526,7 +527,7 @@ static bool answer_pointer(struct fast *f, const struct fast_question *question)
     }
     memcpy(data, target.ptr, target.len);
     f->reply.answers = 1;
-    return end(f, question->query, DNS_RCODE_NOERROR, ttl_s);
+    return fast_end(f, question->query, DNS_RCODE_NOERROR, ttl_s);
 }
 
 /* Whether a name of a stub zone is hidden from the client, since the zone is below a name that is.
@@ -537,12 +538,12 @@ static bool is_hidden_stub(const struct fast *f, const struct fast_question *que
 }
 
 /* A name of another domain, if the cache has it. */
-static NOINLINE bool answer_kept(struct fast *f, const struct fast_question *question,
-                                 const struct engine_query *query, struct response *response,
-                                 struct engine_deferral *ret_deferral)
+static NOINLINE bool fast_answer_cached(struct fast *f, const struct fast_question *question,
+                                        const struct engine_query *query, struct response *response,
+                                        struct engine_deferral *ret_deferral)
 {
-    return kept_access_allows(f->kept, query->client) &&
-           kept_access_reply(f->kept, query, &question->key, response, ret_deferral);
+    return cache_access_allows(f->cached, query->client) &&
+           cache_access_reply(f->cached, query, &question->key, response, ret_deferral);
 }
 
 /* -no-aaaa: as deny_external. */
@@ -563,10 +564,10 @@ static NOINLINE bool answer_no_aaaa(struct fast *f, const struct fast_question *
         return false;
     }
     f->reply.authorities = 1;
-    (void)end(f, q, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S); /* true */
+    (void)fast_end(f, q, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S); /* true */
     response->bytes[2] &= (uint8_t) ~(DNS_FLAG_AA >> 8);
     response->bytes[3] |= (uint8_t)(q->wire[3] & DNS_FLAG_CD);
-    counter_add(&f->kept->counts->no_aaaa, 1);
+    counter_add(&f->cached->counts->no_aaaa, 1);
     return true;
 }
 
@@ -577,7 +578,7 @@ static NOINLINE bool answer_override_addresses(struct fast *f, const struct fast
 {
     const struct fast_query *q = question->query;
     struct addresses a;
-    if (!get_addresses(f, question->walk.node, query_family(question), &a) || a.count == 0) {
+    if (!get_addresses(f, question->scan.node, query_family(question), &a) || a.count == 0) {
         return false;
     }
     fast_reply_begin(&f->reply, q, query, f->config->settings.max_udp_size, response);
@@ -586,7 +587,7 @@ static NOINLINE bool answer_override_addresses(struct fast *f, const struct fast
     const unsigned count = put_addresses(f, &a, f->reply.name_at);
     f->reply.answers = (uint16_t)count;
     f->reply.is_cut = count < a.count;
-    (void)end(f, q, DNS_RCODE_NOERROR, a.ttl_s);
+    (void)fast_end(f, q, DNS_RCODE_NOERROR, a.ttl_s);
     response->bytes[2] &= (uint8_t) ~(DNS_FLAG_AA >> 8);
     response->bytes[3] |= (uint8_t)(q->wire[3] & DNS_FLAG_CD);
     return true;
@@ -600,7 +601,7 @@ static void build_addresses(struct fast *f, const struct fast_question *question
     for (unsigned i = 0; i < a->count; i++) {
         const struct rr rr = {.owner = owner,
                               .type = (enum rr_type)question->query->type,
-                              .ttl_s = level(f, a->count, a->ttl_s),
+                              .ttl_s = fast_level(f, a->count, a->ttl_s),
                               .data = slice_of(a->bytes + (size_t)i * a->size, a->size)};
         rr_list_add(&plan->answers, &rr);
     }
@@ -630,7 +631,7 @@ static NOINLINE bool build_in_zone(struct fast *f, const struct fast_question *q
     case PLAIN_NO_DATA:
         break;
     case PLAIN_ADDRESSES:
-        if (!get_addresses(f, question->walk.node, query_family(question), &a)) {
+        if (!get_addresses(f, question->scan.node, query_family(question), &a)) {
             return false;
         }
         break;
@@ -654,7 +655,7 @@ enum fast_outcome fast_prepare(struct fast *fast, const struct store *store,
     f->random = query->random;
     if (question->source == FAST_CACHE) {
         return !is_hidden_stub(f, question) &&
-                       answer_kept(f, question, query, response, ret_deferral)
+                       fast_answer_cached(f, question, query, response, ret_deferral)
                    ? FAST_ANSWERED
                    : FAST_LEFT;
     }
@@ -674,7 +675,7 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
         switch (question->source) {
         case FAST_CACHE:
             return !is_hidden_stub(f, question) &&
-                   answer_kept(f, question, query, response, ret_deferral);
+                   fast_answer_cached(f, question, query, response, ret_deferral);
         case FAST_NO_AAAA:
             return answer_no_aaaa(f, question, query, response);
         case FAST_OVERRIDE:
@@ -692,9 +693,9 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
     case PLAIN_IF_ALIAS:
         return !question->zone && answer_pointer(f, question);
     case PLAIN_NO_NAME:
-        return deny(f, question, query, DNS_RCODE_NXDOMAIN);
+        return fast_answer_negative(f, question, query, DNS_RCODE_NXDOMAIN);
     case PLAIN_NO_DATA:
-        return deny(f, question, query, DNS_RCODE_NOERROR);
+        return fast_answer_negative(f, question, query, DNS_RCODE_NOERROR);
     case PLAIN_ADDRESSES:
         return answer_addresses(f, question, query);
     case PLAIN_TARGETS:

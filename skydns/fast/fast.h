@@ -21,13 +21,13 @@ struct encoder;
 struct engine_deferral;
 struct fast_query;
 struct fast;
-struct kept_access;
+struct cache_access;
 struct response;
 
 /* The encoder is borrowed for this call and for fast_configure; `kept`, which has the same
  * configuration, for good. */
 struct fast *fast_new(const struct engine_config *config, struct encoder *encoder,
-                      struct kept_access *kept);
+                      struct cache_access *cached);
 void fast_free(struct fast *fast); /* NULL is fine */
 
 /* Switches to another configuration, borrowed until the next one. */

@@ -57,7 +57,8 @@ static struct slice last_label(const struct dname *name)
                             : slice_of(NULL, 0);
 }
 
-/* What deny_external writes (answer_foreign.c), if the question shares no suffix with its names. */
+/* What deny_external writes (answer_external.c), if the question shares no suffix with its names.
+ */
 static void make_root_soa(struct fast_zones *zones, const struct engine_config *config,
                           struct encoder *encoder)
 {
@@ -75,8 +76,8 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
                           struct encoder *encoder)
 {
     zones->config = config;
-    zones->has_kept = config->cache && config->zones_of_others &&
-                      (config->allows_all || config->allowed_count > 0);
+    zones->has_cached = config->cache && config->zones_of_others &&
+                        (config->allows_all || config->allowed_count > 0);
     zones->slow_type = config->settings.no_aaaa_count > 0 || config->settings.dns64.is_on
                            ? DNS_TYPE_AAAA
                            : DNS_TYPE_ANY;
@@ -117,17 +118,17 @@ void fast_zones_use(struct fast_zones *zones, const struct store *store)
     }
 }
 
-static struct dname name_of(const struct fast_query *q)
+static struct dname fast_names_name_of(const struct fast_query *q)
 {
     struct dname name = {.len = q->name_len};
     memcpy(name.wire, q->name, q->name_len);
     return name;
 }
 
-static NOINLINE bool is_stubs(const struct fast_zones *zones, const struct fast_zone *zone,
-                              const struct fast_query *q)
+static NOINLINE bool fast_names_is_stubs(const struct fast_zones *zones,
+                                         const struct fast_zone *zone, const struct fast_query *q)
 {
-    struct dname name = name_of(q);
+    struct dname name = fast_names_name_of(q);
     return engine_config_stub(zones->config, &name, q->type, zone->zone) != NULL;
 }
 
@@ -142,7 +143,7 @@ const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
             memcmp(q->name + q->name_len - zone->domain.len, zone->domain.wire, zone->domain.len) ==
                 0) {
             const struct fast_zone *found = &zones->zones[i];
-            return found->has_stubs_below && is_stubs(zones, found, q) ? NULL : found;
+            return found->has_stubs_below && fast_names_is_stubs(zones, found, q) ? NULL : found;
         }
     }
     return NULL;
@@ -150,7 +151,7 @@ const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
 
 /* ---- Questions ---- */
 
-static bool is_label(struct slice label, const char *text, size_t len)
+static bool fast_names_is_label(struct slice label, const char *text, size_t len)
 {
     return label.len == len && memcmp(label.ptr, text, len) == 0;
 }
@@ -158,26 +159,27 @@ static bool is_label(struct slice label, const char *text, size_t len)
 /* Compares labels, not bytes: the bytes of one label may end like another. */
 static bool is_reverse(const struct fast_query *q)
 {
-    if (q->label_count < 2 || !is_label(fast_query_label(q, q->label_count - 1u), "arpa", 4)) {
+    if (q->label_count < 2 ||
+        !fast_names_is_label(fast_query_label(q, q->label_count - 1u), "arpa", 4)) {
         return false;
     }
     struct slice form = fast_query_label(q, q->label_count - 2u);
-    return is_label(form, "in-addr", 7) || is_label(form, "ip6", 3);
+    return fast_names_is_label(form, "in-addr", 7) || fast_names_is_label(form, "ip6", 3);
 }
 
-static void begin_walk(const struct store_node *from, unsigned labels, const struct fast_query *q,
-                       struct store_walk *walk)
+static void begin_scan(const struct store_node *from, unsigned labels, const struct fast_query *q,
+                       struct store_scan *scan)
 {
-    walk->name = q->name;
-    walk->offsets = q->offsets;
-    walk->count = labels;
-    store_walk_begin(walk, from);
+    scan->name = q->name;
+    scan->offsets = q->offsets;
+    scan->count = labels;
+    store_scan_begin(scan, from);
 }
 
-void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *query,
-                     struct store_walk *walk)
+void fast_scan_begin(const struct fast_zone *zone, const struct fast_query *query,
+                     struct store_scan *scan)
 {
-    begin_walk(zone->node, query->label_count - zone->zone->labels, query, walk);
+    begin_scan(zone->node, query->label_count - zone->zone->labels, query, scan);
 }
 
 static bool ends_like_root_soa(const struct fast_zones *zones, const struct fast_query *q)
@@ -192,17 +194,17 @@ static bool ends_like_root_soa(const struct fast_zones *zones, const struct fast
     return false;
 }
 
-/* By the rules of answer_foreign.c. */
+/* By the rules of answer_external.c. */
 static NOINLINE enum fast_source begin_ipv6(const struct fast_zones *zones,
                                             const struct fast_query *q)
 {
     const struct engine_config *config = zones->config;
-    const struct dname name = name_of(q);
+    const struct dname name = fast_names_name_of(q);
     size_t unused;
     if (!synthesis_denies_aaaa(config, &name)) {
         return config->settings.dns64.is_on ? FAST_NOWHERE : FAST_CACHE;
     }
-    const struct foreign_zone *zone =
+    const struct forward_zone *zone =
         config->zones_of_others ? zone_table_find(config->zones_of_others, &name) : NULL;
     return q->label_count == 0 || ends_like_root_soa(zones, q) || is_reverse(q) ||
                    engine_config_zone(config, &name) ||
@@ -217,7 +219,7 @@ static NOINLINE enum fast_source begin_override(const struct fast_zones *zones,
                                                 struct fast_question *question)
 {
     const struct engine_config *config = zones->config;
-    const struct dname name = name_of(question->query);
+    const struct dname name = fast_names_name_of(question->query);
     const uint16_t type = question->query->type;
     struct override_found found;
     size_t unused;
@@ -233,14 +235,14 @@ static NOINLINE enum fast_source begin_override(const struct fast_zones *zones,
         return FAST_NOWHERE;
     }
     question->zone = NULL;
-    question->walk.node = found.node;
+    question->scan.node = found.node;
     return FAST_OVERRIDE;
 }
 
-/* By the rules of answer_foreign.c. What is in hosts files, is not forwarded or may be a reverse
+/* By the rules of answer_external.c. What is in hosts files, is not forwarded or may be a reverse
  * name of ours takes the slow path. */
-static enum fast_source begin_foreign(const struct fast_zones *zones,
-                                      struct fast_question *question)
+static enum fast_source begin_external(const struct fast_zones *zones,
+                                       struct fast_question *question)
 {
     const struct engine_config *config = zones->config;
     const struct fast_query *q = question->query;
@@ -261,12 +263,12 @@ static enum fast_source begin_foreign(const struct fast_zones *zones,
             return source;
         }
     }
-    if (!zones->has_kept) {
+    if (!zones->has_cached) {
         return FAST_NOWHERE;
     }
     key->name.len = q->name_len;
     memcpy(key->name.wire, q->name, q->name_len);
-    const struct foreign_zone *zone =
+    const struct forward_zone *zone =
         zone_table_find_for(config->zones_of_others, &key->name, q->type);
     if (zone->server_count == 0 || (!zone_is_stub(zone) && config->settings.no_rec) ||
         engine_config_is_too_short(config, q->label_count, q->type, zone_is_stub(zone)) ||
@@ -287,12 +289,12 @@ static enum fast_source begin_in_zone(const struct fast_zones *zones,
 {
     question->zone = fast_zones_find(zones, question->query);
     if (!question->zone) {
-        return begin_foreign(zones, question);
+        return begin_external(zones, question);
     }
     if (!question->zone->node) {
         return FAST_NOWHERE;
     }
-    fast_walk_begin(question->zone, question->query, &question->walk);
+    fast_scan_begin(question->zone, question->query, &question->scan);
     return FAST_STORE;
 }
 
@@ -300,7 +302,7 @@ static enum fast_source begin_in_zone(const struct fast_zones *zones,
 static enum fast_source begin_elsewhere(const struct fast_zones *zones,
                                         struct fast_question *question)
 {
-    return fast_zones_find(zones, question->query) ? FAST_NOWHERE : begin_foreign(zones, question);
+    return fast_zones_find(zones, question->query) ? FAST_NOWHERE : begin_external(zones, question);
 }
 
 static enum fast_source begin_in_arpa(const struct fast_zones *zones,
@@ -311,7 +313,7 @@ static enum fast_source begin_in_arpa(const struct fast_zones *zones,
         return FAST_NOWHERE;
     }
     question->zone = NULL;
-    begin_walk(zones->arpa, q->label_count - 1, q, &question->walk);
+    begin_scan(zones->arpa, q->label_count - 1, q, &question->scan);
     return FAST_STORE;
 }
 
@@ -356,7 +358,7 @@ void fast_question_begin(const struct fast_zones *zones, const struct fast_query
 
 /* ---- How a name is answered ---- */
 
-static bool has_wildcard(const struct fast_query *q, unsigned labels)
+static bool fast_names_has_wildcard(const struct fast_query *q, unsigned labels)
 {
     for (unsigned i = 0; i < labels; i++) {
         if (lookup_is_wildcard(fast_query_label(q, i))) {
@@ -381,7 +383,7 @@ static bool is_above_a_domain(const struct fast_zones *zones, const struct fast_
 
 static bool is_above_a_stub(const struct fast_zones *zones, const struct fast_query *q)
 {
-    struct dname name = name_of(q);
+    struct dname name = fast_names_name_of(q);
     return engine_config_is_above_stub(zones->config, &name);
 }
 
@@ -416,7 +418,7 @@ enum plain_action fast_name_action(const struct fast_zones *zones, const struct 
                                    const struct store_node *node)
 {
     unsigned labels = (unsigned)query->label_count - zone->zone->labels;
-    if (labels == 0 || has_wildcard(query, labels)) {
+    if (labels == 0 || fast_names_has_wildcard(query, labels)) {
         return PLAIN_NOT;
     }
     const struct plain_class *class =

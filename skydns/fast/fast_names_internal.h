@@ -14,7 +14,7 @@
 #include "skydns/fast/plain_names.h"
 #include "skydns/fast/soa_template_internal.h"
 #include "skydns/publish/engine_config.h"
-#include "skydns/records/store_walk.h"
+#include "skydns/records/store_scan.h"
 #include "skydns/wire/query_parse.h"
 
 /* Labels of a domain for whose questions in mixed case the fast path has a SOA. */
@@ -34,7 +34,7 @@ struct fast_zone {
 
 struct fast_zones {
     const struct engine_config *config;
-    bool has_kept;      /* names of other domains may be in the cache, and some client have them */
+    bool has_cached;    /* names of other domains may be in the cache, and some client have them */
     uint16_t slow_type; /* of names of other domains: begin_ipv6; ANY is the slow path's anyway */
     struct soa_template root_soa;  /* of -no-aaaa, */
     struct slice root_soa_ends[2]; /* for names that do not end with these labels */
@@ -64,7 +64,7 @@ struct fast_question {
     enum plain_kind kind;           /* of names in a zone */
     const struct fast_query *query; /* not of FAST_NOWHERE */
     const struct fast_zone *zone;   /* NULL: a reverse name, or an override */
-    struct store_walk walk;         /* of an override, its node alone */
+    struct store_scan scan;         /* of an override, its node alone */
     struct cache_key key;           /* of names of other domains */
 };
 
@@ -85,8 +85,8 @@ void fast_question_begin(const struct fast_zones *zones, const struct fast_query
                          struct fast_question *question);
 
 /* Begins the walk to the name of `query`, which is in the zone. */
-void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *query,
-                     struct store_walk *walk);
+void fast_scan_begin(const struct fast_zone *zone, const struct fast_query *query,
+                     struct store_scan *scan);
 
 /* view_part_of's result, for a client from whom something is hidden. VIEW_SPACES and VIEW_SOME
  * leave the name to the slow path. */

@@ -59,8 +59,8 @@ static bool is_plain_label(struct slice label)
 }
 
 /* Descends from the last node that question and target share. *ret_node NULL: no such node. */
-static bool find_below(const struct store_node *node, const struct cut *cut,
-                       const struct store_node **ret_node)
+static bool fast_target_find_below(const struct store_node *node, const struct cut *cut,
+                                   const struct store_node **ret_node)
 {
     for (unsigned i = cut->own; i > 0; i--) {
         const char *at = cut->wire.ptr + cut->offsets[i - 1];
@@ -80,7 +80,7 @@ static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut
 {
     struct fast_query name = {.name_len = (uint8_t)cut->wire.len,
                               .label_count = (uint8_t)cut->count};
-    struct store_walk walk = {.node = NULL};
+    struct store_scan scan = {.node = NULL};
     for (size_t i = 0; i < cut->wire.len; i++) {
         name.name[i] = (uint8_t)cut->wire.ptr[i];
         if (!is_plain_byte(name.name[i])) {
@@ -90,12 +90,12 @@ static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut
     memcpy(name.offsets, cut->offsets, cut->count);
     const struct fast_zone *zone = fast_zones_find(zones, &name);
     if (zone && zone->node) {
-        fast_walk_begin(zone, &name, &walk);
-        store_walk_finish(&walk);
+        fast_scan_begin(zone, &name, &scan);
+        store_scan_finish(&scan);
     }
     enum plain_action action =
-        zone ? fast_name_action(zones, zone, &name, PLAIN_ADDRESS, walk.node) : PLAIN_NOT;
-    *ret_node = action == PLAIN_ADDRESSES ? walk.node : NULL;
+        zone ? fast_name_action(zones, zone, &name, PLAIN_ADDRESS, scan.node) : PLAIN_NOT;
+    *ret_node = action == PLAIN_ADDRESSES ? scan.node : NULL;
     return action != PLAIN_NOT;
 }
 
@@ -106,11 +106,11 @@ static const struct store_node *common_node(const struct fast_question *question
 {
     unsigned shared = question->query->label_count - cut->shared_at;
     unsigned above = question->zone->zone->labels;
-    if (cut->own == cut->count || shared <= above || shared - above > STORE_WALK_PASSED_MAX ||
+    if (cut->own == cut->count || shared <= above || shared - above > STORE_SCAN_PASSED_MAX ||
         (question->zone->has_zones_below && !question->zone->plain.is_uniform)) {
         return NULL;
     }
-    return question->walk.passed[shared - above - 1];
+    return question->scan.passed[shared - above - 1];
 }
 
 /* How a question for the target's address is answered, which has labels of the question's domain
@@ -133,7 +133,7 @@ static bool find_from_node(const struct fast_question *question, const struct cu
                            const struct store_node *common, const struct store_node **ret_node)
 {
     const struct store_node *node;
-    if (!find_below(common, cut, &node)) {
+    if (!fast_target_find_below(common, cut, &node)) {
         return false;
     }
     enum plain_action action = address_action(question, cut, node);

@@ -121,7 +121,7 @@ bool listen_wants_v6_only(const struct addr *addresses, size_t count, const stru
 /* ---- systemd ---- */
 
 /* Removes a whole number from the environment; -1: none. */
-static long take_number(const char *name)
+static long listen_socket_take_number(const char *name)
 {
     const char *text = getenv(name);
     char *end = NULL;
@@ -138,7 +138,7 @@ static int get_int_option(int fd, int option)
     return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 ? value : -1;
 }
 
-static int refuse(int fd, const char *what, struct err *err)
+static int listen_socket_refuse(int fd, const char *what, struct err *err)
 {
     return err_set(
         err, ERR_USAGE,
@@ -156,7 +156,7 @@ static int set_blocking(int fd, bool is_blocking)
 }
 
 /* The next name of LISTEN_FDNAMES, "a:b"; empty when there are no more. */
-static struct slice next_name(const char **names_left)
+static struct slice listen_socket_next_name(const char **names_left)
 {
     struct slice name = slice_of(*names_left, strcspn(*names_left, ":"));
     *names_left += name.len;
@@ -165,7 +165,8 @@ static struct slice next_name(const char **names_left)
 }
 
 /* The place for a further socket of its transport; NULL: there is none. */
-static struct listen_socket *add(struct listen_sockets *sockets, enum engine_transport transport)
+static struct listen_socket *listen_socket_add(struct listen_sockets *sockets,
+                                               enum engine_transport transport)
 {
     struct {
         struct listen_socket *items;
@@ -192,17 +193,17 @@ static int take_fd(int fd, struct slice name, struct listen_sockets *sockets, st
     struct listen_socket socket = {
         .fd = fd, .address.len = sizeof(socket.address.v6), .is_shared = true};
     if (getsockname(fd, &socket.address.sa, &socket.address.len) < 0) {
-        return refuse(fd, "no socket", err);
+        return listen_socket_refuse(fd, "no socket", err);
     }
     if (socket.address.sa.sa_family != AF_INET && socket.address.sa.sa_family != AF_INET6) {
-        return refuse(fd, "not an internet socket", err);
+        return listen_socket_refuse(fd, "not an internet socket", err);
     }
     bool is_udp = get_int_option(fd, SO_TYPE) == SOCK_DGRAM;
     if (!is_udp && get_int_option(fd, SO_ACCEPTCONN) != 1) {
-        return refuse(fd, "a TCP socket that does not listen", err);
+        return listen_socket_refuse(fd, "a TCP socket that does not listen", err);
     }
     socket.transport = is_udp ? ENGINE_UDP : tcp_transport(name);
-    struct listen_socket *place = add(sockets, socket.transport);
+    struct listen_socket *place = listen_socket_add(sockets, socket.transport);
     if (!place) {
         return err_set(err, ERR_USAGE, "flag -systemd: more than %d sockets of a kind",
                        LISTEN_SOCKETS_MAX);
@@ -222,7 +223,7 @@ static int take_all(int count, const char *fd_names, struct listen_sockets *sock
 {
     int r = 0;
     for (int i = 0; i < count && r == 0; i++) {
-        r = take_fd(FIRST_PASSED_FD + i, next_name(&fd_names), sockets, err);
+        r = take_fd(FIRST_PASSED_FD + i, listen_socket_next_name(&fd_names), sockets, err);
     }
     return r;
 }
@@ -230,7 +231,8 @@ static int take_all(int count, const char *fd_names, struct listen_sockets *sock
 int listen_from_systemd(struct listen_sockets *ret_sockets, struct err *err)
 {
     struct listen_sockets sockets = {0};
-    long pid = take_number("LISTEN_PID"), count = take_number("LISTEN_FDS");
+    long pid = listen_socket_take_number("LISTEN_PID"),
+         count = listen_socket_take_number("LISTEN_FDS");
     const char *value = getenv("LISTEN_FDNAMES");
     CLEANUP_FREE char *fd_names = xstrdup(value ? value : "");
     (void)unsetenv("LISTEN_FDNAMES"); /* the name is valid: it cannot fail */
@@ -267,7 +269,7 @@ void listen_sockets_close(struct listen_sockets *sockets)
     *sockets = (struct listen_sockets){0};
 }
 
-static const char *advice(int code)
+static const char *listen_socket_advice(int code)
 {
     switch (code) {
     case -EACCES:
@@ -287,5 +289,5 @@ int listen_error(const char *transport, const struct addr *address, int code, st
 {
     char text[ADDR_TEXT_MAX];
     return err_set(err, code, "listen on %s://%s: %s; %s", transport, addr_format(address, text),
-                   err_code_text(code), advice(code));
+                   err_code_text(code), listen_socket_advice(code));
 }

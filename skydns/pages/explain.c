@@ -14,7 +14,7 @@ struct explainer *explainer_new(const struct engine_config *config)
 {
     struct explainer *e = xcalloc(1, sizeof(*e));
     e->answer = answer_new(config);
-    e->trial = answer_new(config);
+    e->probe = answer_new(config);
     e->lookup = lookup_new(EXPLAIN_RECORDS_MAX);
     return e;
 }
@@ -41,8 +41,8 @@ void explainer_free(struct explainer *explainer)
         return;
     }
     answer_free(explainer->answer);
-    answer_free(explainer->trial);
-    lookup_free(explainer->lookup);
+    answer_free(explainer->probe);
+    skydns_lookup_free(explainer->lookup);
     free(explainer);
 }
 
@@ -55,10 +55,10 @@ static void explain_externals(struct explainer *e)
     for (size_t i = 0; i < e->deferral.question_count; i++) {
         const struct external_question *question = &e->deferral.questions[i];
         const struct zone_table *zones = e->config->zones_of_others;
-        (void)explain_foreign(e->config, question,
-                              zones ? zone_table_find(zones, &question->name) : NULL,
-                              clock_monotonic_ms(), e->scratch, &e->externals[i]);
-        explain_foreign_servers(e->resolver, &e->externals[i]);
+        (void)explain_external(e->config, question,
+                               zones ? zone_table_find(zones, &question->name) : NULL,
+                               clock_monotonic_ms(), e->scratch, &e->externals[i]);
+        explain_external_servers(e->resolver, &e->externals[i]);
     }
 }
 
@@ -66,30 +66,30 @@ static void explain_externals(struct explainer *e)
 static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
                               const struct dname *name)
 {
-    struct explain_foreign *x = &e->result.foreign;
+    struct explain_external *x = &e->result.external;
     const struct answer_plan *plan = e->result.plan;
     const struct external_question question = {*name, e->result.question.type};
     const struct engine_zone *domain = engine_config_zone(e->config, name);
     if (verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_FORWARD) {
         e->result.records_at =
-            explain_foreign(e->config, &question, answer_get_foreign_zone(e->answer),
-                            clock_monotonic_ms(), e->message, x);
-        e->result.message_len = e->result.records_at + x->kept.len;
-        if (e->deferral.keeps_name && x->kept.rcode == DNS_RCODE_NXDOMAIN) {
-            x->kept.rcode = DNS_RCODE_NOERROR; /* as the engine does */
+            explain_external(e->config, &question, answer_get_external_zone(e->answer),
+                             clock_monotonic_ms(), e->message, x);
+        e->result.message_len = e->result.records_at + x->cached.len;
+        if (e->deferral.keeps_name && x->cached.rcode == DNS_RCODE_NXDOMAIN) {
+            x->cached.rcode = DNS_RCODE_NOERROR; /* as the engine does */
         }
     } else if (plan && answer_get_rule(e->answer) == ANSWER_BY_HOSTS) {
-        *x = (struct explain_foreign){.source = EXPLAIN_FROM_HOSTS, .ttl_s = HOSTS_TTL_S};
+        *x = (struct explain_external){.source = EXPLAIN_FROM_HOSTS, .ttl_s = HOSTS_TTL_S};
     } else if (plan && !plan->is_authoritative && plan->rcode == DNS_RCODE_SERVFAIL) {
         x->zone = engine_config_stub(e->config, name, e->result.question.type,
                                      domain); /* without nameservers */
         x->source = x->zone ? EXPLAIN_FROM_STUB : EXPLAIN_FROM_HERE;
     }
-    explain_foreign_servers(e->resolver, x);
+    explain_external_servers(e->resolver, x);
 }
 
 /* Without asking nameservers, as a client's query would: what they would say stays open. */
-static enum engine_verdict build(struct explainer *e)
+static enum engine_verdict skydns_explain_build(struct explainer *e)
 {
     struct external_answer not_asked[ENGINE_EXTERNAL_MAX];
     struct answer_input input = {
@@ -163,9 +163,9 @@ static void explain_version(struct explainer *e)
 /* What the answer is to the name of e->result.question: the plan and what others know. */
 static enum engine_verdict explain_answer(struct explainer *e, struct dname *ret_meant)
 {
-    e->result.foreign = (struct explain_foreign){.source = EXPLAIN_FROM_HERE};
+    e->result.external = (struct explain_external){.source = EXPLAIN_FROM_HERE};
     e->result.external_count = 0;
-    enum engine_verdict verdict = build(e);
+    enum engine_verdict verdict = skydns_explain_build(e);
     *ret_meant = name_meant(e);
     e->result.plan = verdict == ENGINE_REPLY ? answer_get_plan(e->answer) : NULL;
     explain_elsewhere(e, verdict, ret_meant);
@@ -176,7 +176,7 @@ static enum engine_verdict explain_answer(struct explainer *e, struct dname *ret
 static void explain_signed(struct explainer *e)
 {
     struct explanation *x = &e->result;
-    bool is_ours = x->foreign.source == EXPLAIN_FROM_HERE && !x->who.is_refused;
+    bool is_ours = x->external.source == EXPLAIN_FROM_HERE && !x->who.is_refused;
     if (is_ours) {
         x->keys = signed_sets_of_keys(e->config, &x->question);
     }
@@ -188,7 +188,7 @@ static void explain_signed(struct explainer *e)
 /* ---- The search path ---- */
 
 /* Of the first SOA, which is the answer to a question about it. */
-static void explain_serial(struct explainer *e)
+static void pages_skydns_explain_serial(struct explainer *e)
 {
     const struct answer_plan *plan = e->result.plan;
     struct explain_serial *serial = &e->result.serial;
@@ -218,16 +218,16 @@ static enum explain_outcome outcome_of_rcode(unsigned rcode, bool is_empty)
 
 static enum explain_outcome outcome_of(const struct explainer *e, const struct dname *meant)
 {
-    const struct explain_foreign *x = &e->result.foreign;
+    const struct explain_external *x = &e->result.external;
     enum explain_outcome outcome = EXPLAIN_ASKED;
     const struct answer_plan *plan = e->result.plan;
     if (plan) {
         outcome = outcome_of_rcode(plan->rcode,
                                    plan->answers.count == 0 && e->result.external_count == 0);
     } else if (x->source == EXPLAIN_FROM_CACHE) {
-        outcome = x->kept.state == CACHE_FAILED
+        outcome = x->cached.state == CACHE_FAILED
                       ? EXPLAIN_FAILED
-                      : outcome_of_rcode(x->kept.rcode, x->kept.answers == 0);
+                      : outcome_of_rcode(x->cached.rcode, x->cached.answers == 0);
     }
     return outcome != EXPLAIN_ANSWERS && outcome != EXPLAIN_NO_DATA &&
                    engine_config_keeps_short_name(e->config, meant, e->result.question.type)
@@ -245,9 +245,9 @@ enum explain_outcome explain_try(struct explainer *e, const struct dname *name)
 
 /* Tries the names in their order; afterwards, the question is about the one that answers, or about
  * the first if none does. */
-static void walk(struct explainer *e)
+static void skydns_explain_scan(struct explainer *e)
 {
-    struct explain_who *who = &e->result.who;
+    struct explain_asking_client *who = &e->result.who;
     for (size_t i = 0; i < who->path.count && !who->has_answer; i++) {
         enum explain_outcome *outcome = &who->outcomes[who->tried++];
         *outcome = EXPLAIN_TOO_LONG;
@@ -255,7 +255,7 @@ static void walk(struct explainer *e)
             *outcome = explain_try(e, &who->path.names[i]);
         }
         const bool is_passed =
-            *outcome == EXPLAIN_NO_DATA && path_names_pass_no_data(i, who->path.count);
+            *outcome == EXPLAIN_NO_DATA && search_list_names_pass_no_data(i, who->path.count);
         who->has_answer = *outcome == EXPLAIN_ANSWERS || *outcome == EXPLAIN_ASKED ||
                           (*outcome == EXPLAIN_NO_DATA && !is_passed);
         who->has_no_data = who->has_no_data || is_passed;
@@ -268,50 +268,50 @@ static void walk(struct explainer *e)
 
 /* ---- Similar names ---- */
 
-struct trial {
+struct probe {
     struct explainer *e;
     uint16_t type;
 };
 
 /* Whether the client would get records: not if that is up to nameservers. */
-static bool resolves(void *data, const struct dname *name)
+static bool skydns_explain_resolves(void *data, const struct dname *name)
 {
-    const struct trial *trial = data;
-    struct explainer *e = trial->e;
+    const struct probe *probe = data;
+    struct explainer *e = probe->e;
     struct engine_deferral unused;
     const struct question question = {
-        .name = *name, .type = trial->type, .qclass = DNS_CLASS_IN, .recursion_desired = true};
+        .name = *name, .type = probe->type, .qclass = DNS_CLASS_IN, .recursion_desired = true};
     const struct answer_input input = {.question = &question,
                                        .store = e->store,
                                        .client = e->result.who.view,
                                        .now_s = clock_wall_s(),
                                        .reply_limit = ENGINE_REPLY_MAX};
-    if (e->result.who.is_refused || answer_build(e->trial, &input, &unused) != ENGINE_REPLY) {
+    if (e->result.who.is_refused || answer_build(e->probe, &input, &unused) != ENGINE_REPLY) {
         return false;
     }
-    const struct answer_plan *plan = answer_get_plan(e->trial);
+    const struct answer_plan *plan = answer_get_plan(e->probe);
     return plan->rcode == DNS_RCODE_NOERROR && plan->answers.count > 0;
 }
 
 size_t explain_similar(struct explainer *e, const struct dname *name, uint16_t type,
                        struct dname near[EXPLAIN_NEAR_MAX])
 {
-    struct trial trial = {e, type};
-    return explain_near(&(struct explain_near_case){.store = e->store,
-                                                    .config = e->config,
-                                                    .name = name,
-                                                    .resolves = resolves,
-                                                    .data = &trial},
-                        near);
+    struct probe probe = {e, type};
+    return skydns_explain_near(&(struct explain_near_case){.store = e->store,
+                                                           .config = e->config,
+                                                           .name = name,
+                                                           .resolves = skydns_explain_resolves,
+                                                           .data = &probe},
+                               near);
 }
 
 /* The domain may be mistyped, unless others know the name. */
 static void explain_domain(struct explainer *e, const struct dname *meant)
 {
-    const struct explain_foreign *x = &e->result.foreign;
+    const struct explain_external *x = &e->result.external;
     bool is_known = x->source == EXPLAIN_FROM_HOSTS ||
-                    (x->source == EXPLAIN_FROM_CACHE && x->kept.rcode == DNS_RCODE_NOERROR &&
-                     x->kept.answers > 0);
+                    (x->source == EXPLAIN_FROM_CACHE && x->cached.rcode == DNS_RCODE_NOERROR &&
+                     x->cached.answers > 0);
     bool is_answered = e->result.plan && (e->result.plan->is_authoritative ||
                                           answer_get_rule(e->answer) != ANSWER_BY_SOURCE);
     if (e->store && !e->result.zone && !is_known && !is_answered) {
@@ -319,13 +319,13 @@ static void explain_domain(struct explainer *e, const struct dname *meant)
     }
     if (x->source == EXPLAIN_FROM_CACHE || x->source == EXPLAIN_FROM_STUB ||
         x->source == EXPLAIN_FROM_NAMESERVER) {
-        explain_who_recursion(e->config, &e->result.who);
+        explain_asking_client_recursion(e->config, &e->result.who);
     }
 }
 
 /* ---- All of it ---- */
 
-static void explain_rate(const struct explainer *e, struct explain_who *who)
+static void explain_rate(const struct explainer *e, struct explain_asking_client *who)
 {
     who->has_left = e->rates && who->rate > 0;
     if (who->has_left) {
@@ -336,26 +336,28 @@ static void explain_rate(const struct explainer *e, struct explain_who *who)
     }
 }
 
-static int begin(struct explainer *e, const struct explain_query *query, struct err *err)
+static int skydns_explain_begin(struct explainer *e, const struct explain_query *query,
+                                struct err *err)
 {
-    struct explain_who *who = &e->result.who;
+    struct explain_asking_client *who = &e->result.who;
     int r = parse_question(&e->result.question, query->name, query->type, err);
     if (r == 0) {
-        r = explain_who(e->config, query->client, who, err);
+        r = explain_asking_client(e->config, query->client, who, err);
     }
     if (r == 0) {
         e->result.asked = e->result.question.name;
         explain_rate(e, who);
         e->view = view_of(e->config, e->store, &who->view, NULL);
-        path_names_find(e->config, who->view.space, &e->result.asked, e->result.question.type,
-                        &who->path);
+        search_list_names_find(e->config, who->view.space, &e->result.asked,
+                               e->result.question.type, &who->path);
     }
     return r;
 }
 
-int explain(struct explainer *explainer, const struct store_sync *sync,
-            const struct resolver *resolver, const struct engine_config *config,
-            const struct explain_query *query, const struct explanation **ret, struct err *err)
+int explain_page_write(struct explainer *explainer, const struct store_sync *sync,
+                       const struct resolver *resolver, const struct engine_config *config,
+                       const struct explain_query *query, const struct explanation **ret,
+                       struct err *err)
 {
     struct explainer *e = explainer;
     struct dname meant;
@@ -370,14 +372,14 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
     explain_version(e);
     e->result.recent = store_sync_recent(sync);
     e->result.etcd = explain_etcd(sync, e->outage);
-    int r = begin(e, query, err);
+    int r = skydns_explain_begin(e, query, err);
     if (r < 0) {
         return r;
     }
     answer_configure(e->answer, config);
-    answer_configure(e->trial, config);
+    answer_configure(e->probe, config);
     explain_search(e, query->name);
-    walk(e);
+    skydns_explain_scan(e);
     enum engine_verdict verdict = explain_answer(e, &meant);
     const struct engine_zone *zone = engine_config_zone(config, &meant);
     e->result.zone = zone;
@@ -385,9 +387,9 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
         e->result.level_count = explain_tree(e->store, &meant, e->result.levels);
     }
     explain_signed(e);
-    explain_serial(e);
+    pages_skydns_explain_serial(e);
     explain_domain(e, &meant);
-    explain_who_hidden(&e->view, &meant, &e->result.who);
+    explain_asking_client_hidden(&e->view, &meant, &e->result.who);
     e->result.why = explain_why(&(struct explain_case){
         .config = config,
         .store = e->store,
@@ -397,9 +399,9 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
         .plan = e->result.plan,
         .is_of_keys = e->result.keys.set != NULL,
         .rule = answer_get_rule(e->answer),
-        .foreign = &e->result.foreign,
+        .external = &e->result.external,
     });
-    if (e->store && e->result.foreign.source == EXPLAIN_FROM_HERE) {
+    if (e->store && e->result.external.source == EXPLAIN_FROM_HERE) {
         explain_keys(e, verdict, zone, &meant);
     }
     *ret = &e->result;

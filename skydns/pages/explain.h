@@ -8,8 +8,8 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "skydns/answer/answer.h"
-#include "skydns/pages/explain_foreign.h"
-#include "skydns/pages/explain_who.h"
+#include "skydns/pages/explain_asking_client.h"
+#include "skydns/pages/explain_external.h"
 #include "skydns/sign/signed_sets.h"
 #include "skydns/sync/broken.h"
 
@@ -104,8 +104,8 @@ struct explain_search {
     size_t count;       /* 0: the name is not short, in a domain, or ends with a dot */
     bool is_assumed;    /* the namespace is not that of the client */
     struct slice space; /* of the pod */
-    struct dname names[PATH_NAMES_MAX];
-    enum explain_outcome outcomes[PATH_NAMES_MAX];
+    struct dname names[SEARCH_LIST_NAMES_MAX];
+    enum explain_outcome outcomes[SEARCH_LIST_NAMES_MAX];
 };
 
 /* A name from the root down to the one that the explanation is about, as etcd has it, whoever asks:
@@ -125,18 +125,18 @@ typedef void (*explain_serial_fn)(const void *feed, const struct dname *apex,
 struct explanation {
     struct dname asked;       /* the client's question, */
     struct question question; /* and the name of its search path that this is about */
-    struct explain_who who;
+    struct explain_asking_client who;
     struct explain_etcd etcd;
     struct explain_search search;
-    const struct engine_zone *zone; /* the domain of the name; NULL: none of ours */
-    struct slice prefix;            /* of keys */
-    int64_t revision;               /* of the version; 0: none yet */
-    bool is_from_snapshot;          /* etcd has not confirmed it yet */
-    int64_t snapshot_age_s;         /* since etcd was heard from then */
-    const struct answer_plan *plan; /* NULL: none of its own, see `foreign` */
-    const char *why;                /* a sentence about what the names do not show */
-    struct explain_foreign foreign; /* a name that other servers know, or FROM_HERE */
-    const uint8_t *message;         /* header, question and records of foreign.kept */
+    const struct engine_zone *zone;   /* the domain of the name; NULL: none of ours */
+    struct slice prefix;              /* of keys */
+    int64_t revision;                 /* of the version; 0: none yet */
+    bool is_from_snapshot;            /* etcd has not confirmed it yet */
+    int64_t snapshot_age_s;           /* since etcd was heard from then */
+    const struct answer_plan *plan;   /* NULL: none of its own, see `foreign` */
+    const char *why;                  /* a sentence about what the names do not show */
+    struct explain_external external; /* a name that other servers know, or FROM_HERE */
+    const uint8_t *message;           /* header, question and records of foreign.kept */
     size_t message_len, records_at;
     struct signed_keys_shown keys; /* with a set: they are the answer, instead of the plan */
     /* RRsets that clients with DO get signed, but for NSEC: no client has asked for these yet. */
@@ -144,7 +144,7 @@ struct explanation {
     const struct signed_set_shown *signed_sets;
     struct explain_serial serial;
     size_t external_count; /* targets that nameservers know */
-    const struct explain_foreign *externals;
+    const struct explain_external *externals;
     size_t level_count; /* 0: nothing has been read */
     struct explain_level levels[EXPLAIN_LEVELS_MAX];
     const struct recent_changes *recent; /* of all records */
@@ -174,10 +174,10 @@ struct explain_query {
 };
 
 /* An invalid name, type or address is ERR_USAGE. Uses the configuration in force. */
-int explain(struct explainer *explainer, const struct store_sync *sync,
-            const struct resolver *resolver, const struct engine_config *config,
-            const struct explain_query *query, const struct explanation **ret,
-            struct err *err) MUST_CHECK;
+int explain_page_write(struct explainer *explainer, const struct store_sync *sync,
+                       const struct resolver *resolver, const struct engine_config *config,
+                       const struct explain_query *query, const struct explanation **ret,
+                       struct err *err) MUST_CHECK;
 
 /* How answers of a type use records (explain_type.c). */
 struct explain_manner {
@@ -201,7 +201,7 @@ struct explain_case {
     const struct answer_plan *plan; /* NULL: another server's name */
     bool is_of_keys;                /* the keys of -dnssec answer */
     enum answer_rule rule;          /* of the plan */
-    const struct explain_foreign *foreign;
+    const struct explain_external *external;
 };
 
 /* What the answer depends on other than the name's keys (explain_why.c): a constant, or NULL. */
@@ -214,7 +214,7 @@ struct explain_etcd explain_etcd(const struct store_sync *sync, const struct out
 size_t explain_tree(const struct store *store, const struct dname *name,
                     struct explain_level levels[EXPLAIN_LEVELS_MAX]);
 
-/* Input of explain_near. */
+/* Input of skydns_explain_near. */
 struct explain_near_case {
     const struct store *store;
     const struct engine_config *config;
@@ -225,6 +225,6 @@ struct explain_near_case {
 
 /* Names that may be meant and that resolve (explain_near.c), the likeliest first; returns how many.
  * Bounded: looks at 20,000 labels, asks about 32 names. */
-size_t explain_near(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX]);
+size_t skydns_explain_near(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX]);
 
 #endif

@@ -6,7 +6,8 @@
 
 enum { TARGET_MAX = 16384 };
 
-int explain_client(const struct addr *server, const struct explain_query *query, struct err *err)
+int pages_explain_client(const struct addr *server, const struct explain_query *query,
+                         struct err *err)
 {
     struct buf target;
     struct err why;

@@ -12,10 +12,10 @@ struct explainer {
     const struct outage *outage;    /* NULL: none */
     const struct rate_limit *rates; /* likewise */
     struct answer *answer;
-    struct answer *trial; /* of similar names; leaves the plan of `answer` as it is */
+    struct answer *probe; /* of similar names; leaves the plan of `answer` as it is */
     struct lookup *lookup;
     struct engine_deferral deferral;
-    struct explain_foreign externals[ENGINE_EXTERNAL_MAX];
+    struct explain_external externals[ENGINE_EXTERNAL_MAX];
     uint8_t message[DNS_MESSAGE_MAX]; /* of the question's kept records */
     uint8_t scratch[DNS_MESSAGE_MAX]; /* of the externals' */
     struct explain_name names[EXPLAIN_NAMES_MAX];

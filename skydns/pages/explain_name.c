@@ -22,8 +22,8 @@ struct found {
     size_t grouped_count;
 };
 
-static bool is_among(const struct store_record *const *records, size_t count,
-                     const struct store_record *record)
+static bool explain_name_is_among(const struct store_record *const *records, size_t count,
+                                  const struct store_record *record)
 {
     for (size_t i = 0; i < count; i++) {
         if (records[i] == record) {
@@ -77,8 +77,8 @@ static const struct store_record *find_same(const struct found *found,
 }
 
 /* Why the lookup skipped it. */
-static void explain_left_out(const struct found *found, unsigned listed_labels,
-                             struct explain_record *x)
+static void explain_name_explain_left_out(const struct found *found, unsigned listed_labels,
+                                          struct explain_record *x)
 {
     struct dname name;
     store_record_name(x->record, &name);
@@ -140,8 +140,8 @@ static bool is_veiled(const struct explainer *e, const struct store_record *reco
     return view_part_of(&e->view, &name) == VIEW_NONE || view_hides_record(&e->view, &name);
 }
 
-static void classify(const struct explainer *e, const struct found *found, unsigned listed_labels,
-                     struct explain_record *x)
+static void explain_name_classify(const struct explainer *e, const struct found *found,
+                                  unsigned listed_labels, struct explain_record *x)
 {
     const struct explain_name *name = found->name;
     if (gave_something(e, name, x->record)) {
@@ -150,9 +150,9 @@ static void classify(const struct explainer *e, const struct found *found, unsig
         x->rule = EXPLAIN_VEILED;
     } else if (is_in_stub_zone(e, &name->name)) {
         x->rule = EXPLAIN_STUB;
-    } else if (!is_among(found->all, found->all_count, x->record)) {
-        explain_left_out(found, listed_labels, x);
-    } else if (!is_among(found->grouped, found->grouped_count, x->record)) {
+    } else if (!explain_name_is_among(found->all, found->all_count, x->record)) {
+        explain_name_explain_left_out(found, listed_labels, x);
+    } else if (!explain_name_is_among(found->grouped, found->grouped_count, x->record)) {
         x->rule = EXPLAIN_GROUP;
     } else if (e->result.plan && e->result.plan->answers.is_cut) {
         x->rule = EXPLAIN_ROOM;
@@ -184,8 +184,8 @@ static struct dname listed_part(const struct explainer *e, const struct dname *n
 }
 
 /* Every record at or below the name, including hidden ones. */
-static void collect(struct explainer *e, const struct found *found, const struct dname *listed,
-                    struct explain_name *x)
+static void explain_name_collect(struct explainer *e, const struct found *found,
+                                 const struct dname *listed, struct explain_name *x)
 {
     unsigned labels = dname_label_count(listed), named = dname_label_count(&x->name);
     const struct store_node *node = store_find(e->store, listed, NULL);
@@ -203,7 +203,7 @@ static void collect(struct explainer *e, const struct found *found, const struct
         if (x->record_count < EXPLAIN_RECORDS_MAX) {
             struct explain_record *shown = &x->records[x->record_count++];
             *shown = (struct explain_record){.record = record};
-            classify(e, found, labels < named ? labels : named, shown);
+            explain_name_classify(e, found, labels < named ? labels : named, shown);
         }
     }
 }
@@ -254,8 +254,8 @@ static const struct store_record **copy_span(const struct explainer *e,
 }
 
 /* The records of a lookup, before and after groups. */
-static enum lookup_result look_up(struct explainer *e, const struct explain_name *x,
-                                  struct found *ret)
+static enum lookup_result explain_name_look_up(struct explainer *e, const struct explain_name *x,
+                                               struct found *ret)
 {
     const struct engine_zone *zone = engine_config_zone(e->config, &x->name);
     struct lookup_rule rule =
@@ -295,10 +295,10 @@ static void explain_name(struct explainer *e, struct explain_name *x)
     struct dname listed = listed_part(e, &x->name);
     x->alias = zone ? follow_alias(&view, zone, &x->name) : NULL;
     find_broken(e, x, &listed);
-    switch (look_up(e, x, &found)) {
+    switch (explain_name_look_up(e, x, &found)) {
     case LOOKUP_FOUND:
         x->exists = true;
-        collect(e, &found, &listed, x);
+        explain_name_collect(e, &found, &listed, x);
         break;
     case LOOKUP_LIMIT:
         x->exists = x->is_too_large = true;

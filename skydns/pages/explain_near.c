@@ -31,12 +31,12 @@ struct search {
 
 /* ---- Trying names ---- */
 
-static bool is_over(const struct search *s)
+static bool skydns_explain_near_is_over(const struct search *s)
 {
     return s->count >= s->limit || s->compared >= COMPARED_MAX || s->tried >= TRIED_MAX;
 }
 
-static bool is_known(const struct search *s, const struct dname *name)
+static bool skydns_explain_near_is_known(const struct search *s, const struct dname *name)
 {
     for (size_t i = 0; i < s->count; i++) {
         if (dname_equal(&s->near[i], name)) {
@@ -46,9 +46,9 @@ static bool is_known(const struct search *s, const struct dname *name)
     return dname_equal(s->c->name, name);
 }
 
-static void offer(struct search *s, const struct dname *name)
+static void skydns_explain_near_offer(struct search *s, const struct dname *name)
 {
-    if (is_over(s) || is_known(s, name)) {
+    if (skydns_explain_near_is_over(s) || skydns_explain_near_is_known(s, name)) {
         return;
     }
     s->tried++;
@@ -75,7 +75,7 @@ struct step {
     struct dname at;
 };
 
-static void walk(const struct step *step, const struct store_node *node);
+static void skydns_explain_near_scan(const struct step *step, const struct store_node *node);
 
 static void go_down(const struct step *step, const struct store_node *child, unsigned misspelled)
 {
@@ -83,7 +83,7 @@ static void go_down(const struct step *step, const struct store_node *child, uns
     next.left--;
     next.misspelled = misspelled;
     if (dname_prepend(&next.at, store_node_label(child))) {
-        walk(&next, child);
+        skydns_explain_near_scan(&next, child);
     }
 }
 
@@ -96,20 +96,20 @@ static bool see_similar(void *data, const struct store_node *child)
         is_similar(store_node_label(child), wanted, step->slips)) {
         go_down(step, child, step->misspelled - 1);
     }
-    return !is_over(step->s);
+    return !skydns_explain_near_is_over(step->s);
 }
 
-static void walk(const struct step *step, const struct store_node *node)
+static void skydns_explain_near_scan(const struct step *step, const struct store_node *node)
 {
     if (step->left == 0) {
-        offer(step->s, &step->at);
+        skydns_explain_near_offer(step->s, &step->at);
         return;
     }
     const struct store_node *same = store_child(node, step->own->labels[step->left - 1]);
     if (same) {
         go_down(step, same, step->misspelled);
     }
-    if (step->misspelled > 0 && !is_over(step->s)) {
+    if (step->misspelled > 0 && !skydns_explain_near_is_over(step->s)) {
         struct step here = *step;
         (void)store_each_child(node, see_similar, &here); /* stops when there is enough */
     }
@@ -121,8 +121,9 @@ static void try_spelled(struct search *s, const struct own *own, unsigned misspe
                         unsigned slips)
 {
     const struct store_node *node = store_find(s->c->store, &s->zone->domain, NULL);
-    for (unsigned i = 0; node && i <= misspelled && !is_over(s); i++) {
-        walk(&(struct step){s, own, own->count, i, slips, s->zone->domain}, node);
+    for (unsigned i = 0; node && i <= misspelled && !skydns_explain_near_is_over(s); i++) {
+        skydns_explain_near_scan(&(struct step){s, own, own->count, i, slips, s->zone->domain},
+                                 node);
     }
 }
 
@@ -173,7 +174,7 @@ static bool see_aunt(void *data, const struct store_node *aunt)
     const struct step *step = data;
     step->s->compared++;
     go_down(step, aunt, 0);
-    return !is_over(step->s);
+    return !skydns_explain_near_is_over(step->s);
 }
 
 static void try_cousins(struct search *s, const struct own *own)
@@ -194,7 +195,7 @@ static void try_cousins(struct search *s, const struct own *own)
         node = child;
         step.left--;
     }
-    if (above && step.left > 0 && !is_over(s)) {
+    if (above && step.left > 0 && !skydns_explain_near_is_over(s)) {
         step.left++;
         step.at = grandparent;
         (void)store_each_child(above, see_aunt, &step); /* stops when there is enough */
@@ -217,7 +218,8 @@ static void try_all(struct search *s, const struct own *own)
 }
 
 /* Splits the name's labels before the last `domain_labels`; false: too many. */
-static bool split(const struct dname *name, unsigned domain_labels, struct own *ret)
+static bool skydns_explain_near_split(const struct dname *name, unsigned domain_labels,
+                                      struct own *ret)
 {
     struct dname_labels labels;
     dname_labels(name, &labels);
@@ -248,20 +250,21 @@ static void try_domain(struct search *s)
 {
     struct own own;
     for (unsigned count = s->zone->labels; count > 0; count--) {
-        if (ends_like(s->c->name, s->zone, count) && split(s->c->name, count, &own)) {
+        if (ends_like(s->c->name, s->zone, count) &&
+            skydns_explain_near_split(s->c->name, count, &own)) {
             try_spelled(s, &own, 1, 2);
             try_service(s, &own, 0);
             try_swapped(s, &own);
             return;
         }
     }
-    if (split(s->c->name, 0, &own)) {
+    if (skydns_explain_near_split(s->c->name, 0, &own)) {
         try_spelled(s, &own, 0, 1);
         try_service(s, &own, 0);
     }
 }
 
-size_t explain_near(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX])
+size_t skydns_explain_near(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX])
 {
     struct search s = {.c = c,
                        .near = near,
@@ -269,7 +272,7 @@ size_t explain_near(const struct explain_near_case *c, struct dname near[EXPLAIN
                        .zone = engine_config_zone(c->config, c->name)};
     struct own own;
     if (s.zone) {
-        if (split(c->name, s.zone->labels, &own)) {
+        if (skydns_explain_near_split(c->name, s.zone->labels, &own)) {
             try_all(&s, &own);
         }
         return s.count;

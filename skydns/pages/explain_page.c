@@ -43,7 +43,7 @@ static const struct {
 
 static const char *explained_status(const struct explanation *x)
 {
-    const struct explain_foreign *foreign = &x->foreign;
+    const struct explain_external *external = &x->external;
     if (x->who.is_refused || x->who.recursion == EXPLAIN_RECURSION_REFUSED) {
         return dns_rcode_name(DNS_RCODE_REFUSED);
     }
@@ -53,9 +53,9 @@ static const char *explained_status(const struct explanation *x)
     if (x->who.has_no_data && !x->who.has_answer) {
         return dns_rcode_name(DNS_RCODE_NOERROR);
     }
-    if (foreign->source == EXPLAIN_FROM_CACHE) {
-        return dns_rcode_name(foreign->kept.state == CACHE_FAILED ? DNS_RCODE_SERVFAIL
-                                                                  : foreign->kept.rcode);
+    if (external->source == EXPLAIN_FROM_CACHE) {
+        return dns_rcode_name(external->cached.state == CACHE_FAILED ? DNS_RCODE_SERVFAIL
+                                                                     : external->cached.rcode);
     }
     if (x->keys.set) {
         return dns_rcode_name(DNS_RCODE_NOERROR);
@@ -148,8 +148,8 @@ static void explain_put_answer(const struct explain_page *p)
     } else if (x->plan && x->plan->rcode == DNS_RCODE_NOERROR) {
         json_text_number_field(p->out, "answers", x->plan->answers.count);
         json_text_flag_field(p->out, "elsewhere", x->external_count > 0);
-    } else if (x->foreign.source == EXPLAIN_FROM_CACHE && x->foreign.kept.answers > 0) {
-        json_text_number_field(p->out, "answers", x->foreign.kept.answers);
+    } else if (x->external.source == EXPLAIN_FROM_CACHE && x->external.cached.answers > 0) {
+        json_text_number_field(p->out, "answers", x->external.cached.answers);
     }
 }
 
@@ -389,7 +389,7 @@ void explain_page_put(const struct explain_page *p)
     explain_put_answer(p);
     explain_put_serial(p);
     explain_put_signed(x, out);
-    explain_page_put_foreign(p);
+    explain_page_put_external(p);
     explain_put_tree(x, out);
     buf_append_str(out, ",\n\"names\":[");
     for (size_t i = 0; i < x->name_count; i++) {

@@ -28,7 +28,7 @@ static const struct {
     const char *word;
     const char *text;
 } verdicts[] = {
-    [CACHE_KEPT] = {"kept", "it was kept, and gave way to others"},
+    [CACHE_HIT] = {"kept", "it was kept, and gave way to others"},
     [CACHE_NO_TIME] = {"no-time", "a TTL of it is 0"},
     [CACHE_NO_SOA] = {"no-soa", "a denial without an SOA, which would say for how long"},
     [CACHE_TRUNCATED] = {"truncated", "it is truncated"},
@@ -37,7 +37,7 @@ static const struct {
     [CACHE_TOO_LARGE] = {"too-large", "it is too large"},
 };
 
-static const char *nameserver_state(const struct explain_foreign *x, size_t server)
+static const char *nameserver_state(const struct explain_external *x, size_t server)
 {
     return x->states.looping >> server & 1 ? "looping"
            : x->states.dead >> server & 1  ? "dead"
@@ -52,82 +52,83 @@ static uint32_t passed_s(uint32_t then_s)
 }
 
 /* How long the server is still asked without EDNS. */
-static uint32_t plain_left_s(const struct explain_foreign *x, size_t server)
+static uint32_t plain_left_s(const struct explain_external *x, size_t server)
 {
     const uint32_t until_s = x->states.plain_until_s[server];
     const uint32_t now_s = upstreams_now_s();
     return until_s > now_s ? until_s - now_s : 0;
 }
 
-static bool has_records(const struct explain_foreign *x)
+static bool has_records(const struct explain_external *x)
 {
-    return x->kept.state == CACHE_FRESH || x->kept.state == CACHE_STALE;
+    return x->cached.state == CACHE_FRESH || x->cached.state == CACHE_STALE;
 }
 
-static void foreign_put_server(const char *field, const struct nameserver *server, struct buf *out)
+static void external_put_server(const char *field, const struct nameserver *server, struct buf *out)
 {
     char text[NAMESERVER_TEXT_MAX];
     json_text_string_field(out, field, nameserver_format(server, text));
 }
 
 /* The cache entry, for the text. */
-static void foreign_put_entry(const struct explain_foreign *x, struct buf *out)
+static void external_put_entry(const struct explain_external *x, struct buf *out)
 {
-    const struct cache_hit *kept = &x->kept;
-    const struct nameserver sender = explain_foreign_sender(x, &kept->nameserver);
+    const struct cache_hit *cached = &x->cached;
+    const struct nameserver sender = explain_external_sender(x, &cached->nameserver);
     json_text_open(out, "entry", '{');
-    if (kept->state == CACHE_FAILED) {
+    if (cached->state == CACHE_FAILED) {
         buf_append_str(out, "\"failed\":true}");
         return;
     }
-    json_text_flag_field(out, "negative", kept->is_negative);
-    json_text_number_field(out, "kept_s", kept->kept_s);
-    foreign_put_server("from", &sender, out);
-    if (kept->state == CACHE_FRESH) {
-        json_text_number_field(out, "left_s", kept->left_s);
+    json_text_flag_field(out, "negative", cached->is_negative);
+    json_text_number_field(out, "kept_s", cached->cached_s);
+    external_put_server("from", &sender, out);
+    if (cached->state == CACHE_FRESH) {
+        json_text_number_field(out, "left_s", cached->left_s);
     }
-    json_text_flag_field(out, "failing", kept->is_failing);
+    json_text_flag_field(out, "failing", cached->is_failing);
     buf_append_char(out, '}');
 }
 
-static void foreign_put_source(const struct explain_foreign *x, bool is_for_text, struct buf *out)
+static void external_put_source(const struct explain_external *x, bool is_for_text, struct buf *out)
 {
     struct nameserver nameserver;
     buf_append_str(out, ",\n");
     json_text_string_field(out, "source", sources[x->source]);
-    if (explain_foreign_nameserver(x, &nameserver)) {
-        foreign_put_server("nameserver", &nameserver, out);
+    if (explain_external_nameserver(x, &nameserver)) {
+        external_put_server("nameserver", &nameserver, out);
     }
     if (x->source == EXPLAIN_FROM_HOSTS || x->source == EXPLAIN_FROM_CACHE) {
         json_text_number_field(out, "ttl_s", x->ttl_s);
     }
     if (has_records(x)) {
-        json_text_number_field(out, "kept_s", x->kept.kept_s);
-        json_text_string_field(out, "kept", x->kept.state == CACHE_FRESH ? "fresh" : "stale");
+        json_text_number_field(out, "kept_s", x->cached.cached_s);
+        json_text_string_field(out, "kept", x->cached.state == CACHE_FRESH ? "fresh" : "stale");
     }
-    if (x->kept.state == CACHE_FAILED || x->kept.is_failing) {
+    if (x->cached.state == CACHE_FAILED || x->cached.is_failing) {
         json_text_flag_field(out, "failing", true);
     }
-    if (is_for_text && x->kept.state != CACHE_MISS) {
-        foreign_put_entry(x, out);
+    if (is_for_text && x->cached.state != CACHE_MISS) {
+        external_put_entry(x, out);
     }
 }
 
-static void foreign_put_unkept(const struct explain_foreign *x, bool is_for_text, struct buf *out)
+static void external_put_uncached(const struct explain_external *x, bool is_for_text,
+                                  struct buf *out)
 {
-    const struct nameserver sender = explain_foreign_sender(x, &x->unkept.nameserver);
+    const struct nameserver sender = explain_external_sender(x, &x->uncached.nameserver);
     json_text_open(out, "not_kept", '{');
-    json_text_string_field(out, "reason", verdicts[x->unkept.verdict].word);
+    json_text_string_field(out, "reason", verdicts[x->uncached.verdict].word);
     json_text_number_field(out, "ago_s",
-                           (uint32_t)((clock_monotonic_ms() - x->unkept.at_ms) / 1000));
-    foreign_put_server("nameserver", &sender, out);
+                           (uint32_t)((clock_monotonic_ms() - x->uncached.at_ms) / 1000));
+    external_put_server("nameserver", &sender, out);
     if (is_for_text) {
-        json_text_string_field(out, "reason_text", verdicts[x->unkept.verdict].text);
+        json_text_string_field(out, "reason_text", verdicts[x->uncached.verdict].text);
     }
     buf_append_char(out, '}');
 }
 
-static void foreign_put_state(const struct explain_foreign *x, size_t server, struct buf *out)
+static void external_put_state(const struct explain_external *x, size_t server, struct buf *out)
 {
     const struct upstream_states *states = &x->states;
     json_text_string_field(out, "state", nameserver_state(x, server));
@@ -144,9 +145,9 @@ static void foreign_put_state(const struct explain_foreign *x, size_t server, st
     buf_append_char(out, '}');
 }
 
-static void foreign_put_zone(const struct explain_foreign *x, struct buf *out)
+static void external_put_zone(const struct explain_external *x, struct buf *out)
 {
-    const struct foreign_zone *zone = x->zone;
+    const struct forward_zone *zone = x->zone;
     if (zone_is_stub(zone)) {
         explain_page_put_name("zone", &zone->name, out);
         json_text_string_field(out, "zone_from", origins[zone->origin]);
@@ -156,13 +157,13 @@ static void foreign_put_zone(const struct explain_foreign *x, struct buf *out)
             json_text_open(out, "nameservers", '[');
         }
         json_text_open(out, NULL, '{');
-        foreign_put_server("address", &zone->servers[i], out);
-        foreign_put_state(x, i, out);
+        external_put_server("address", &zone->servers[i], out);
+        external_put_state(x, i, out);
     }
     buf_append_str(out, zone->server_count ? "]" : "");
 }
 
-static void foreign_put_section(struct reader *r, const char *field, size_t count, struct buf *out)
+static void external_put_section(struct reader *r, const char *field, size_t count, struct buf *out)
 {
     struct buf text;
     bool ok = true;
@@ -180,20 +181,20 @@ static void foreign_put_section(struct reader *r, const char *field, size_t coun
     buf_fini(&text);
 }
 
-static void foreign_put_records(const struct explanation *x, struct buf *out)
+static void external_put_records(const struct explanation *x, struct buf *out)
 {
     struct reader r = reader_of(x->message, x->message_len);
     reader_seek(&r, x->records_at);
-    if (x->foreign.kept.answers) {
-        foreign_put_section(&r, "answer", x->foreign.kept.answers, out);
+    if (x->external.cached.answers) {
+        external_put_section(&r, "answer", x->external.cached.answers, out);
     }
-    if (x->foreign.kept.authorities) {
-        foreign_put_section(&r, "authority", x->foreign.kept.authorities, out);
+    if (x->external.cached.authorities) {
+        external_put_section(&r, "authority", x->external.cached.authorities, out);
     }
 }
 
 /* "db.example.com. A", and what is known of it. */
-static void foreign_put_targets(const struct explain_page *p)
+static void external_put_targets(const struct explain_page *p)
 {
     const struct explanation *x = p->x;
     struct buf *out = p->out;
@@ -211,7 +212,7 @@ static void foreign_put_targets(const struct explain_page *p)
         buf_append_str(out, i ? ",{" : "],\n\"targets\":[{");
         explain_page_put_name("name", &q->name, out);
         json_text_string_field(out, "type", dns_type_text(q->type, type));
-        foreign_put_source(&x->externals[i], p->is_for_text, out);
+        external_put_source(&x->externals[i], p->is_for_text, out);
         if (p->is_for_text) { /* other types do without the addresses if nameservers fail */
             json_text_flag_field(
                 out, "needed", x->question.type == DNS_TYPE_A || x->question.type == DNS_TYPE_AAAA);
@@ -221,20 +222,20 @@ static void foreign_put_targets(const struct explain_page *p)
     buf_append_str(out, x->external_count ? "]" : "");
 }
 
-void explain_page_put_foreign(const struct explain_page *p)
+void explain_page_put_external(const struct explain_page *p)
 {
-    const struct explain_foreign *foreign = &p->x->foreign;
-    if (foreign->source != EXPLAIN_FROM_HERE) {
-        foreign_put_source(foreign, p->is_for_text, p->out);
+    const struct explain_external *external = &p->x->external;
+    if (external->source != EXPLAIN_FROM_HERE) {
+        external_put_source(external, p->is_for_text, p->out);
     }
-    if (foreign->has_unkept) {
-        foreign_put_unkept(foreign, p->is_for_text, p->out);
+    if (external->has_uncached) {
+        external_put_uncached(external, p->is_for_text, p->out);
     }
-    if (foreign->zone) {
-        foreign_put_zone(foreign, p->out);
+    if (external->zone) {
+        external_put_zone(external, p->out);
     }
-    if (has_records(foreign)) {
-        foreign_put_records(p->x, p->out);
+    if (has_records(external)) {
+        external_put_records(p->x, p->out);
     }
-    foreign_put_targets(p);
+    external_put_targets(p);
 }

@@ -27,9 +27,9 @@ struct explain_page {
 /* Appends the page. */
 void explain_page_put(const struct explain_page *p);
 
-/* explain_page_foreign.c: the parts about other domains; explain_page_who.c: about the client, and
+/* explain_page_external.c: the parts about other domains; explain_page_who.c: about the client, and
  * the search list of a short name. */
-void explain_page_put_foreign(const struct explain_page *p);
+void explain_page_put_external(const struct explain_page *p);
 void explain_page_put_who(const struct explain_page *p);
 void explain_page_put_search(const struct explain_page *p);
 

@@ -62,7 +62,7 @@ static void who_put_outcome(const struct explain_page *p, enum explain_outcome o
 
 static void who_put_path(const struct explain_page *p)
 {
-    const struct explain_who *who = &p->x->who;
+    const struct explain_asking_client *who = &p->x->who;
     for (size_t i = 0; i < who->tried; i++) {
         char name[DNAME_TEXT_MAX];
         bool has_name = who->path.names[i].len > 0;
@@ -106,7 +106,7 @@ void explain_page_put_search(const struct explain_page *p)
 
 void explain_page_put_who(const struct explain_page *p)
 {
-    const struct explain_who *who = &p->x->who;
+    const struct explain_asking_client *who = &p->x->who;
     struct buf *out = p->out;
     char address[INET6_ADDRSTRLEN];
     if (who->identity == EXPLAIN_ANYBODY) {

@@ -20,7 +20,7 @@ static const char *why_not_ours(const struct explain_case *c)
     return "in no domain of this server, and fewer labels than -ndots";
 }
 
-static const char *why_from_elsewhere(const struct explain_foreign *x)
+static const char *why_from_elsewhere(const struct explain_external *x)
 {
     if (x->source == EXPLAIN_FROM_HOSTS) {
         return "in a file of -hosts, which comes before all nameservers";
@@ -37,7 +37,7 @@ static const char *why_from_elsewhere(const struct explain_foreign *x)
     if (x->source != EXPLAIN_FROM_CACHE) {
         return "in no domain of this server: a nameserver is asked";
     }
-    return x->kept.state == CACHE_FAILED
+    return x->cached.state == CACHE_FAILED
                ? "in no domain of this server; nameservers have just failed, so none is asked"
                : "in no domain of this server; a nameserver's reply is kept";
 }
@@ -119,12 +119,12 @@ const char *explain_why(const struct explain_case *c)
     if (by_rule) {
         return by_rule;
     }
-    if (c->foreign->source != EXPLAIN_FROM_HERE) {
+    if (c->external->source != EXPLAIN_FROM_HERE) {
         return c->type == DNS_TYPE_AAAA && c->config->settings.dns64.is_on && !c->zone &&
-                       c->foreign->source != EXPLAIN_FROM_HOSTS
+                       c->external->source != EXPLAIN_FROM_HOSTS
                    ? "in no domain of this server: nameservers say what it has; without AAAA, "
                      "-dns64 makes them of its IPv4 addresses, for which they are asked, too"
-                   : why_from_elsewhere(c->foreign);
+                   : why_from_elsewhere(c->external);
     }
     if (c->is_of_keys) {
         return "the domain's own records: the keys of -dnssec";

@@ -41,11 +41,11 @@ static void take_samples(struct live *live)
     }
 }
 
-static void build(void *data, struct buf *line)
+static void skydns_live_build(void *data, struct buf *line)
 {
     struct live *live = data;
     take_samples(live);
-    live_figures_write(live->sources, &live->top, line);
+    skydns_live_figures_write(live->sources, &live->top, line);
 }
 
 static void on_watched(void *data, bool is_watched)
@@ -63,8 +63,9 @@ struct live *live_new(struct ev_loop *loop, const struct metrics_sources *source
     struct live *live = xcalloc(1, sizeof(*live));
     live->sources = sources;
     live->page = live_page_new(
-        &skydns_page, &(struct http_events_config){
-                          .loop = loop, .build = build, .watched = on_watched, .data = live});
+        &skydns_page,
+        &(struct http_events_config){
+            .loop = loop, .build = skydns_live_build, .watched = on_watched, .data = live});
     return live;
 }
 
@@ -98,7 +99,7 @@ static void write_domains(const struct metrics_sources *all, struct buf *out)
     buf_append_char(out, ']');
 }
 
-static void write_program(const struct metrics_sources *all, struct buf *out)
+static void skydns_live_write_program(const struct metrics_sources *all, struct buf *out)
 {
     struct buf reason;
     buf_init(&reason, REASON_MAX);
@@ -137,7 +138,7 @@ static void write_queries(const struct transport_sums *transports, struct buf *o
     json_text_number_field(out, "dropped", dropped);
 }
 
-static void write_types(const struct transport_sums *transports, struct buf *out)
+static void skydns_live_write_types(const struct transport_sums *transports, struct buf *out)
 {
     buf_append_str(out, ",\"types\":{");
     for (size_t type = 0; type < QUERY_TYPES; type++) {
@@ -151,7 +152,7 @@ static void write_types(const struct transport_sums *transports, struct buf *out
     buf_append_char(out, '}');
 }
 
-static void write_rcodes(const struct transport_sums *transports, struct buf *out)
+static void skydns_live_write_rcodes(const struct transport_sums *transports, struct buf *out)
 {
     bool is_first = true;
     buf_append_str(out, ",\"rcodes\":{");
@@ -199,7 +200,7 @@ static void write_latency(const struct transport_sums *transports, struct buf *o
 
 /* ---- Other domains ---- */
 
-static void write_cache(const struct engine_config *config, struct buf *out)
+static void skydns_live_write_cache(const struct engine_config *config, struct buf *out)
 {
     struct cache_counts counts = {0};
     if (!config->cache) {
@@ -225,7 +226,7 @@ static void write_cache(const struct engine_config *config, struct buf *out)
 /* What it was asked since the start; NULL: nothing yet, or it found no place (upstream_figures.h).
  */
 static const struct upstream_figure *find_figure(const struct upstream_figures *figures,
-                                                 const struct foreign_zone *zone, size_t server)
+                                                 const struct forward_zone *zone, size_t server)
 {
     for (size_t i = 0; i < upstream_figures_count(figures); i++) {
         const struct upstream_figure *figure = &figures->items[i];
@@ -244,7 +245,7 @@ static void write_figure(const struct upstream_figure *figure, struct buf *out)
     buf_printf(out, ",\"seconds\":%.6f", (double)counter_get(&figure->took.sum) / 1e6);
 }
 
-static void write_nameserver(const struct metrics_sources *all, const struct foreign_zone *zone,
+static void write_nameserver(const struct metrics_sources *all, const struct forward_zone *zone,
                              size_t server, const char *state, struct buf *out)
 {
     const struct upstream_figures *figures = resolver_counts(all->resolver)->upstreams;
@@ -275,7 +276,7 @@ static void write_nameservers(const struct metrics_sources *all, const struct en
                               struct buf *out)
 {
     size_t zone_count = 0, shown = 0, total = 0;
-    const struct foreign_zone *zones =
+    const struct forward_zone *zones =
         config->zones_of_others ? zone_table_items(config->zones_of_others, &zone_count) : NULL;
     buf_append_str(out, ",\"nameservers\":[");
     for (size_t i = 0; zones && i < zone_count; i++) {
@@ -295,8 +296,8 @@ static void write_nameservers(const struct metrics_sources *all, const struct en
 
 /* ---- Records ---- */
 
-static void write_etcd(const struct metrics_sources *all, const struct store_sync_counts *store,
-                       struct buf *out)
+static void skydns_live_write_etcd(const struct metrics_sources *all,
+                                   const struct store_sync_counts *store, struct buf *out)
 {
     const struct outage_source *followed = all->followed;
     int64_t away_ms = followed->is_away ? clock_monotonic_ms() - followed->since_ms : 0;
@@ -313,22 +314,22 @@ static void write_etcd(const struct metrics_sources *all, const struct store_syn
     json_text_number_field(out, "unusable", store->broken);
 }
 
-void live_figures_write(const struct metrics_sources *sources, const struct top_names *top,
-                        struct buf *out)
+void skydns_live_figures_write(const struct metrics_sources *sources, const struct top_names *top,
+                               struct buf *out)
 {
     struct transport_sums transports[ENGINE_TRANSPORTS];
     const struct engine_config *config = publisher_newest_config(sources->publisher);
     const struct store_sync_counts store = store_sync_counts(sources->sync);
     metrics_sum_transports(sources, transports);
     buf_append_char(out, '{');
-    write_program(sources, out);
+    skydns_live_write_program(sources, out);
     write_queries(transports, out);
-    write_types(transports, out);
-    write_rcodes(transports, out);
+    skydns_live_write_types(transports, out);
+    skydns_live_write_rcodes(transports, out);
     write_latency(transports, out);
-    write_cache(config, out);
+    skydns_live_write_cache(config, out);
     write_nameservers(sources, config, out);
-    write_etcd(sources, &store, out);
+    skydns_live_write_etcd(sources, &store, out);
     buf_append_str(out, ",\"top\":");
     top_names_write(top, out);
     buf_append_str(out, ",\"changes\":");

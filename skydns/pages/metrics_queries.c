@@ -54,7 +54,8 @@ static void write_verdicts(struct metrics_page *page, const struct transport_sum
     }
 }
 
-static void write_rcodes(struct metrics_page *page, const struct transport_sums *transport)
+static void metrics_queries_write_rcodes(struct metrics_page *page,
+                                         const struct transport_sums *transport)
 {
     for (size_t i = 0; i < QUERY_RCODES; i++) {
         if (i <= DNS_RCODE_BADVERS || i == DNS_RCODE_BADCOOKIE) {
@@ -87,7 +88,8 @@ static void write_seconds(struct metrics_page *page, const struct transport_sums
 }
 
 /* Of all transports: what clients ask for does not depend on how. */
-static void write_types(struct metrics_page *page, const struct transport_sums *transports)
+static void metrics_queries_write_types(struct metrics_page *page,
+                                        const struct transport_sums *transports)
 {
     metrics_family(page, METRIC_COUNTER, "query_types_total",
                    "Queries that got a reply, by the type they asked for.");
@@ -120,8 +122,8 @@ void metrics_queries_write(struct metrics_page *page,
     write_each(page, transports, write_verdicts);
     metrics_family(page, METRIC_COUNTER, "replies_total",
                    "Replies by RCODE, those to deferred queries included.");
-    write_each(page, transports, write_rcodes);
-    write_types(page, transports);
+    write_each(page, transports, metrics_queries_write_rcodes);
+    metrics_queries_write_types(page, transports);
     metrics_family(page, METRIC_COUNTER, "truncated_total", "Replies with TC set.");
     write_each(page, transports, write_truncated);
     metrics_family(
@@ -155,7 +157,8 @@ void metrics_limits_write(struct metrics_page *page,
     metrics_counter(page, "not_allowed_total", "Queries from clients outside -allow.", not_allowed);
 }
 
-static void write_connections(struct metrics_page *page, const struct metrics_sources *sources)
+static void metrics_queries_write_connections(struct metrics_page *page,
+                                              const struct metrics_sources *sources)
 {
     const struct metrics_streams *streams = &sources->streams;
     metrics_family(page, METRIC_GAUGE, "connections",
@@ -193,7 +196,7 @@ static void write_handshakes(struct metrics_page *page, const struct streams_cou
 void metrics_streams_write(struct metrics_page *page, const struct metrics_sources *sources)
 {
     const struct streams_counts *counts = sources->streams.counts;
-    write_connections(page, sources);
+    metrics_queries_write_connections(page, sources);
     if (counts) {
         metrics_counter(
             page, "stream_evictions_total",

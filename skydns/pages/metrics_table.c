@@ -5,7 +5,7 @@
 #include "common/etcd/etcd_metrics.h"
 #include "skydns/dnstap/dnstap.h"
 #include "skydns/engine/engine.h"
-#include "skydns/pages/metrics_foreign_internal.h"
+#include "skydns/pages/metrics_external_internal.h"
 #include "skydns/pages/metrics_queries_internal.h"
 #include "skydns/pages/metrics_zones_internal.h"
 #include "skydns/publish/publisher.h"
@@ -224,7 +224,7 @@ static void write_store(struct metrics_page *page, const struct store_sync_count
                     counts->leases.failures);
 }
 
-void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
+void skydns_metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "skydns_");
     struct transport_sums transports[ENGINE_TRANSPORTS];
@@ -259,8 +259,8 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_resolver(&page, resolver);
     metrics_streams_write(&page, sources);
     metrics_transfers_write(&page, sources);
-    uint64_t misses = metrics_foreign_write(&page, publisher_newest_config(sources->publisher),
-                                            sources->resolver);
+    uint64_t misses = metrics_external_write(&page, publisher_newest_config(sources->publisher),
+                                             sources->resolver);
     uint64_t unsigned_yet = metrics_dnssec_write(&page, sources);
     if (sources->skydns_prefix) {
         struct skydns_sums *skydns = &transports[0].sums.skydns;

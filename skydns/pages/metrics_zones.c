@@ -18,9 +18,9 @@ static void write_signatures(struct metrics_page *page, const struct dnssec_figu
     metrics_sample(page, METRIC_LABELS({"result", "made"}), figures->made);
     metrics_sample(page, METRIC_LABELS({"result", "reused"}), figures->reused);
     metrics_sample(page, METRIC_LABELS({"result", "failed"}), figures->failed);
-    metrics_gauge(page, "dnssec_signatures", "Signatures kept.", (double)figures->kept);
+    metrics_gauge(page, "dnssec_signatures", "Signatures kept.", (double)figures->cached);
     metrics_gauge(page, "dnssec_signatures_max", "How many of them there may be: -scache.",
-                  (double)figures->kept_max);
+                  (double)figures->cached_max);
     metrics_seconds(page, "dnssec_signing_seconds_total", "CPU time in which signatures were made.",
                     figures->made_us);
     metrics_gauge(page, "dnssec_first_end_seconds",
@@ -39,7 +39,7 @@ static void write_waits(struct metrics_page *page, const struct resolver_counts 
                     counter_get(&counts->signing_refused));
 }
 
-static void write_keys(struct metrics_page *page, const struct dnssec *dnssec)
+static void metrics_zones_write_keys(struct metrics_page *page, const struct dnssec *dnssec)
 {
     metrics_family(page, METRIC_GAUGE, "dnssec_keys",
                    "1 for each key in use, by its owner, key tag and algorithm.");
@@ -67,7 +67,7 @@ uint64_t metrics_dnssec_write(struct metrics_page *page, const struct metrics_so
     if (dnssec) {
         write_signatures(page, &figures);
         write_waits(page, resolver_counts(sources->resolver));
-        write_keys(page, dnssec);
+        metrics_zones_write_keys(page, dnssec);
     }
     if (dnssec || unusable > 0) { /* also before the first keys that can be used */
         metrics_gauge(page, "dnssec_key_files_unusable",

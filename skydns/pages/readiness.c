@@ -26,7 +26,7 @@ static bool explain_holding(const struct store_sync *sync, struct buf *out)
 }
 
 /* The same, while etcd is there and its watch is behind. */
-static bool explain_behind(const struct metrics_sources *sources, struct buf *out)
+static bool readiness_explain_behind(const struct metrics_sources *sources, struct buf *out)
 {
     const struct etcd_mirror_counts mirror = store_sync_counts(sources->sync).mirror;
     return etcd_metrics_explain_behind(sources->outage, &mirror, out);
@@ -131,7 +131,7 @@ bool readiness_explain(const struct metrics_sources *sources, bool is_strict, st
     }
     return is_strict &&
            (explain_snapshot(sources->sync, out) || outage_explain_overdue(sources->outage, out) ||
-            explain_behind(sources, out) || explain_holding(sources->sync, out) ||
+            readiness_explain_behind(sources, out) || explain_holding(sources->sync, out) ||
             explain_incomplete(sources->sync, out) || explain_denied_documents(sources, out) ||
             explain_hosts(sources, out));
 }

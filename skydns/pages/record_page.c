@@ -108,14 +108,14 @@ static bool add_broken(void *data, const struct broken_key *key)
     return !out->failed;
 }
 
-static void begin_page(const struct page *page, struct buf *piece)
+static void record_page_begin_page(const struct page *page, struct buf *piece)
 {
     buf_printf(piece, "{\"revision\":%" PRId64 ",\"records\":[",
                store_sync_counts(page->sync).revision);
 }
 
 /* Adds records until the piece is full; true: no more. */
-static bool add_records(struct page *page, struct buf *piece)
+static bool record_page_add_records(struct page *page, struct buf *piece)
 {
     const struct store *store = store_sync_store(page->sync);
     while (piece->len < PIECE_FULL) {
@@ -132,15 +132,15 @@ static bool add_records(struct page *page, struct buf *piece)
     return false;
 }
 
-static bool more(void *data, struct buf *piece)
+static bool record_page_more(void *data, struct buf *piece)
 {
     struct page *page = data;
     if (!page->has_begun) {
         page->has_begun = true;
-        begin_page(page, piece);
+        record_page_begin_page(page, piece);
     }
     if (!page->has_records) {
-        page->has_records = add_records(page, piece);
+        page->has_records = record_page_add_records(page, piece);
         if (page->has_records) {
             buf_append_str(piece, "],\n\"broken\":[");
         }
@@ -156,7 +156,7 @@ static bool more(void *data, struct buf *piece)
     return false;
 }
 
-static void end(void *data)
+static void record_page_end(void *data)
 {
     struct page *page = data;
     buf_fini(&page->broken);
@@ -170,7 +170,8 @@ void record_page_stream(const struct store_sync *sync, struct http_reply *reply)
     buf_init(&page->broken, BROKEN_TEXT_MAX);
     broken_each(store_sync_broken(sync), add_broken, &page->broken);
     reply->content_type = "application/json";
-    reply->stream = (struct http_stream){.more = more, .end = end, .data = page};
+    reply->stream =
+        (struct http_stream){.more = record_page_more, .end = record_page_end, .data = page};
 }
 
 void change_page_one(const struct recent_change *change, struct slice prefix, struct buf *out)

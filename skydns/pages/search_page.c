@@ -59,7 +59,7 @@ static void lower_into(struct slice text, struct buf *out)
     }
 }
 
-static bool contains(const struct search *s, const char *hay, size_t len)
+static bool search_page_contains(const struct search *s, const char *hay, size_t len)
 {
     return memmem(hay, len, s->text, s->len) != NULL;
 }
@@ -99,7 +99,7 @@ static enum match match_value(struct search *s, const struct store_record *recor
     lower_into(store_record_host_text(record, host), &s->lower);
     buf_append_char(&s->lower, '\n'); /* no part of both */
     lower_into(store_record_string(record, RECORD_TEXT), &s->lower);
-    return contains(s, buf_cstr(&s->lower), s->lower.len) ? MATCH_VALUE : MATCH_NONE;
+    return search_page_contains(s, buf_cstr(&s->lower), s->lower.len) ? MATCH_VALUE : MATCH_NONE;
 }
 
 /* Names in the store are in lower case. */
@@ -124,7 +124,7 @@ static bool is_better(const struct result *a, const struct result *b)
     return a->match != b->match ? a->match < b->match : a->name.len < b->name.len;
 }
 
-static void keep(struct search *s, const struct result *result)
+static void search_page_keep(struct search *s, const struct result *result)
 {
     if (s->count == SEARCH_RESULTS_MAX && !is_better(result, &s->results[s->count - 1])) {
         return;
@@ -138,7 +138,7 @@ static void keep(struct search *s, const struct result *result)
 
 /* ---- The page ---- */
 
-static void begin_page(const struct search *s, struct buf *piece)
+static void search_page_begin_page(const struct search *s, struct buf *piece)
 {
     buf_append_str(piece, "{\"q\":");
     json_text_string(piece, slice_of(s->text, s->len));
@@ -146,7 +146,7 @@ static void begin_page(const struct search *s, struct buf *piece)
 }
 
 /* False: all records have been looked at. */
-static bool scan(struct search *s)
+static bool search_page_scan(struct search *s)
 {
     const struct store *store = store_sync_store(s->sync);
     size_t bytes = 0;
@@ -162,14 +162,14 @@ static bool scan(struct search *s)
         const struct result result = {match_of(s, record, &s->last), s->last};
         if (result.match != MATCH_NONE) {
             s->matches++;
-            keep(s, &result);
+            search_page_keep(s, &result);
         }
     }
     return true;
 }
 
 /* One that is gone meanwhile is left out. */
-static void show(struct search *s, const struct result *result, struct buf *piece)
+static void search_page_show(struct search *s, const struct result *result, struct buf *piece)
 {
     const struct store *store = store_sync_store(s->sync);
     const struct store_node *node = store ? store_find(store, &result->name, NULL) : NULL;
@@ -190,7 +190,7 @@ static void show(struct search *s, const struct result *result, struct buf *piec
 static bool add_results(struct search *s, struct buf *piece)
 {
     while (s->next < s->count && piece->len < PIECE_FULL) {
-        show(s, &s->results[s->next++], piece);
+        search_page_show(s, &s->results[s->next++], piece);
     }
     if (s->next == s->count) {
         buf_append_str(piece, "]}\n");
@@ -198,16 +198,16 @@ static bool add_results(struct search *s, struct buf *piece)
     return s->next < s->count;
 }
 
-static bool more(void *data, struct buf *piece)
+static bool search_page_more(void *data, struct buf *piece)
 {
     struct search *s = data;
     if (!s->has_begun) {
         s->has_begun = true;
-        begin_page(s, piece);
+        search_page_begin_page(s, piece);
         return true;
     }
     if (!s->is_done) {
-        s->is_done = !scan(s);
+        s->is_done = !search_page_scan(s);
         buf_append_char(piece, '\n'); /* else the next step came in this turn */
         if (s->is_done) {
             buf_printf(piece, "\"scanned\":%" PRIu64 ",\"matches\":%" PRIu64 ",\"records\":[",
@@ -218,7 +218,7 @@ static bool more(void *data, struct buf *piece)
     return add_results(s, piece);
 }
 
-static void end(void *data)
+static void search_page_end(void *data)
 {
     struct search *s = data;
     buf_fini(&s->lower);
@@ -226,7 +226,8 @@ static void end(void *data)
     running--;
 }
 
-static void begin(const struct store_sync *sync, const char *text, struct http_reply *reply)
+static void search_page_begin(const struct store_sync *sync, const char *text,
+                              struct http_reply *reply)
 {
     struct search *s = xcalloc(1, sizeof(*s));
     s->sync = sync;
@@ -239,7 +240,8 @@ static void begin(const struct store_sync *sync, const char *text, struct http_r
     buf_init(&s->lower, VALUE_MAX);
     running++;
     reply->content_type = "application/json";
-    reply->stream = (struct http_stream){.more = more, .end = end, .data = s};
+    reply->stream =
+        (struct http_stream){.more = search_page_more, .end = search_page_end, .data = s};
 }
 
 void search_page(const struct store_sync *sync, const char *text, struct http_reply *reply)
@@ -253,6 +255,6 @@ void search_page(const struct store_sync *sync, const char *text, struct http_re
         buf_printf(&reply->body, "%d searches are running already: try again\n",
                    SEARCH_RUNNING_MAX);
     } else {
-        begin(sync, text, reply);
+        search_page_begin(sync, text, reply);
     }
 }

@@ -9,13 +9,14 @@
 #include "skydns/publish/publisher.h"
 #include "skydns/sync/store_sync.h"
 
-static void on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
-                       struct http_reply *reply)
+static void skydns_status_on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
+                                     struct http_reply *reply)
 {
     buf_append_str(&reply->body, "ok");
 }
 
-static void on_readiness(void *data, const struct http_request *request, struct http_reply *reply)
+static void skydns_status_on_readiness(void *data, const struct http_request *request,
+                                       struct http_reply *reply)
 {
     if (readiness_explain(data, http_request_arg(request, "strict") != NULL, &reply->body)) {
         reply->status = 503;
@@ -25,11 +26,11 @@ static void on_readiness(void *data, const struct http_request *request, struct 
     }
 }
 
-static void on_metrics(void *data, const struct http_request *request UNUSED,
-                       struct http_reply *reply)
+static void skydns_status_on_metrics(void *data, const struct http_request *request UNUSED,
+                                     struct http_reply *reply)
 {
     reply->content_type = metrics_content_type;
-    metrics_table_write(data, &reply->body);
+    skydns_metrics_table_write(data, &reply->body);
 }
 
 static void on_cache(void *data, const struct http_request *request UNUSED,
@@ -55,8 +56,9 @@ static void on_explain(void *data, const struct http_request *request, struct ht
         .type = http_request_arg(request, "type"),
         .client = http_request_arg(request, "client"),
     };
-    int r = explain(sources->explainer, sources->sync, sources->resolver,
-                    publisher_newest_config(sources->publisher), &query, &explanation, &err);
+    int r =
+        explain_page_write(sources->explainer, sources->sync, sources->resolver,
+                           publisher_newest_config(sources->publisher), &query, &explanation, &err);
     if (r < 0) {
         reply->status = 400;
         buf_printf(&reply->body, "%s\n", err.msg);
@@ -70,9 +72,9 @@ static void on_explain(void *data, const struct http_request *request, struct ht
 
 void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES])
 {
-    routes[0] = (struct http_route){"/healthz", on_healthz, sources};
-    routes[1] = (struct http_route){"/readiness", on_readiness, sources};
-    routes[2] = (struct http_route){"/metrics", on_metrics, sources};
+    routes[0] = (struct http_route){"/healthz", skydns_status_on_healthz, sources};
+    routes[1] = (struct http_route){"/readiness", skydns_status_on_readiness, sources};
+    routes[2] = (struct http_route){"/metrics", skydns_status_on_metrics, sources};
     routes[3] = (struct http_route){"/cache", on_cache, sources};
     routes[4] = (struct http_route){"/explain", on_explain, sources};
     routes[5] = (struct http_route){"/search", on_search, sources};
@@ -80,5 +82,5 @@ void status_routes(struct metrics_sources *sources, struct http_route routes[STA
 
 struct http_route status_metrics_route(struct metrics_sources *sources, const char *path)
 {
-    return (struct http_route){path, on_metrics, sources};
+    return (struct http_route){path, skydns_status_on_metrics, sources};
 }

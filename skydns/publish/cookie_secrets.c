@@ -4,17 +4,17 @@
 #include <string.h>
 #include <sys/random.h>
 
-static bool is_blank(char c)
+static bool cookie_secrets_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static struct slice trim(const char *line, size_t len)
+static struct slice cookie_secrets_trim(const char *line, size_t len)
 {
-    while (len > 0 && is_blank(line[len - 1])) {
+    while (len > 0 && cookie_secrets_is_blank(line[len - 1])) {
         len--;
     }
-    while (len > 0 && is_blank(*line)) {
+    while (len > 0 && cookie_secrets_is_blank(*line)) {
         line++;
         len--;
     }
@@ -22,7 +22,7 @@ static struct slice trim(const char *line, size_t len)
 }
 
 /* -1: no digit. */
-static int digit(char c)
+static int cookie_secrets_digit(char c)
 {
     const char lower = (char)(c | 0x20);
     if (c >= '0' && c <= '9') {
@@ -31,13 +31,14 @@ static int digit(char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-static bool read_secret(struct slice text, uint8_t secret[COOKIE_SECRET_SIZE])
+static bool cookie_secrets_read_secret(struct slice text, uint8_t secret[COOKIE_SECRET_SIZE])
 {
     if (text.len != 2 * COOKIE_SECRET_SIZE) {
         return false;
     }
     for (size_t i = 0; i < COOKIE_SECRET_SIZE; i++) {
-        int high = digit(text.ptr[2 * i]), low = digit(text.ptr[2 * i + 1]);
+        int high = cookie_secrets_digit(text.ptr[2 * i]),
+            low = cookie_secrets_digit(text.ptr[2 * i + 1]);
         if (high < 0 || low < 0) {
             return false;
         }
@@ -53,7 +54,7 @@ int cookie_secrets_parse(struct slice text, struct cookie_secrets *ret_secrets, 
     for (unsigned number = 1; at < text.len; number++) {
         const char *line = text.ptr + at, *end = memchr(line, '\n', text.len - at);
         size_t len = end ? (size_t)(end - line) : text.len - at;
-        struct slice item = trim(line, len);
+        struct slice item = cookie_secrets_trim(line, len);
         at += len + 1;
         if (item.len == 0) {
             continue;
@@ -62,7 +63,7 @@ int cookie_secrets_parse(struct slice text, struct cookie_secrets *ret_secrets, 
             return err_set(err, ERR_SYNTAX, "line %u: expected at most %d secrets", number,
                            COOKIE_SECRETS_MAX);
         }
-        if (!read_secret(item, secrets.items[secrets.count++])) {
+        if (!cookie_secrets_read_secret(item, secrets.items[secrets.count++])) {
             return err_set(err, ERR_SYNTAX, "line %u: expected a secret of 32 hex digits", number);
         }
     }

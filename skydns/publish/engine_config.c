@@ -12,7 +12,8 @@
 #include "skydns/tsig/tsig_keys.h"
 
 /* The labels, leftmost first, in front of the domain; empty when they do not fit. */
-static struct dname below(const struct dname *domain, const char *first, const char *second)
+static struct dname engine_config_below(const struct dname *domain, const char *first,
+                                        const char *second)
 {
     struct dname name = *domain;
     bool fits = (!second || dname_prepend(&name, slice_str(second))) &&
@@ -21,7 +22,7 @@ static struct dname below(const struct dname *domain, const char *first, const c
 }
 
 /* The first index whose domain has fewer labels: no domain comes after one that contains it. */
-static size_t place_of(const struct engine_config *config, unsigned labels)
+static size_t engine_config_place_of(const struct engine_config *config, unsigned labels)
 {
     size_t at = 0;
     while (at < config->zone_count && config->zones[at].labels >= labels) {
@@ -42,19 +43,20 @@ bool engine_config_add_domain(struct engine_config *config, const struct dname *
         return false;
     }
     unsigned labels = dname_label_count(domain);
-    size_t at = place_of(config, labels);
+    size_t at = engine_config_place_of(config, labels);
     memmove(&config->zones[at + 1], &config->zones[at],
             (config->zone_count - at) * sizeof(config->zones[0]));
     struct engine_zone *zone = &config->zones[at];
     *zone = (struct engine_zone){
         .domain = *domain,
         .labels = labels,
-        .hostmaster = hostmaster ? *hostmaster : below(domain, "hostmaster", NULL),
-        .ns = below(domain, "ns", "dns"),
-        .local = below(domain, "local", "dns"),
-        .version = below(domain, "dns-version", NULL),
-        .pods = below(domain, "pod", NULL),
-        .apex = config->zone_count > 0 ? below(domain, "apex", "dns") : (struct dname){0},
+        .hostmaster = hostmaster ? *hostmaster : engine_config_below(domain, "hostmaster", NULL),
+        .ns = engine_config_below(domain, "ns", "dns"),
+        .local = engine_config_below(domain, "local", "dns"),
+        .version = engine_config_below(domain, "dns-version", NULL),
+        .pods = engine_config_below(domain, "pod", NULL),
+        .apex =
+            config->zone_count > 0 ? engine_config_below(domain, "apex", "dns") : (struct dname){0},
     };
     zone->ns = zone->ns.len ? zone->ns : *domain;
     zone->hostmaster = zone->hostmaster.len ? zone->hostmaster : *domain;
@@ -95,21 +97,21 @@ bool engine_config_alias_target(const struct engine_alias *alias, const struct d
     return true;
 }
 
-const struct foreign_zone *engine_config_stub(const struct engine_config *config,
+const struct forward_zone *engine_config_stub(const struct engine_config *config,
                                               const struct dname *name, uint16_t type,
                                               const struct engine_zone *domain)
 {
     if (!config->zones_of_others) {
         return NULL;
     }
-    const struct foreign_zone *zone = zone_table_find_for(config->zones_of_others, name, type);
+    const struct forward_zone *zone = zone_table_find_for(config->zones_of_others, name, type);
     return zone_is_stub(zone) && (!domain || zone->name.len > domain->domain.len) ? zone : NULL;
 }
 
 bool engine_config_is_above_stub(const struct engine_config *config, const struct dname *name)
 {
     size_t count = 0;
-    const struct foreign_zone *zones =
+    const struct forward_zone *zones =
         config->zones_of_others ? zone_table_items(config->zones_of_others, &count) : NULL;
     for (size_t i = 0; i < count; i++) {
         if (zone_is_stub(&zones[i]) && dname_is_within(&zones[i].name, name)) {

@@ -20,7 +20,7 @@
 struct cache_tally;
 struct client_index;
 struct dnssec;
-struct foreign_zone;
+struct forward_zone;
 struct hosts_table;
 struct tsig_keys;
 struct visibility;
@@ -238,7 +238,7 @@ static inline bool engine_config_lacks_names(const struct engine_config *config)
  * NULL: they are ours, or the general nameservers'. The longest zone counts, so that a stub zone
  * may lie below a domain, and a domain below a stub zone. DNS_TYPE_SOA finds the zone that the name
  * is in. `domain`: engine_config_zone's, or NULL. Any thread; borrowed. */
-const struct foreign_zone *engine_config_stub(const struct engine_config *config,
+const struct forward_zone *engine_config_stub(const struct engine_config *config,
                                               const struct dname *name, uint16_t type,
                                               const struct engine_zone *domain);
 

@@ -146,7 +146,7 @@ const struct engine_config *publisher_newest_config(const struct publisher *publ
 }
 
 /* Begins an epoch; only readers of earlier ones can see what the last publication replaced. */
-static void retire(struct publisher *publisher, const struct retired *what)
+static void publish_publisher_retire(struct publisher *publisher, const struct retired *what)
 {
     uint64_t epoch = 1 + atomic_fetch_add_explicit(&publisher->epoch, 1, memory_order_seq_cst);
     if (what->garbage || what->config || what->free_block) {
@@ -163,7 +163,7 @@ void publisher_publish(struct publisher *publisher, const struct store *store,
                        struct store_garbage *garbage)
 {
     atomic_store_explicit(&publisher->current, store, memory_order_seq_cst);
-    retire(publisher, &(struct retired){.garbage = garbage});
+    publish_publisher_retire(publisher, &(struct retired){.garbage = garbage});
 }
 
 void publisher_configure(struct publisher *publisher, struct engine_config *config)
@@ -171,12 +171,12 @@ void publisher_configure(struct publisher *publisher, struct engine_config *conf
     config->serial = ++publisher->config_serial;
     struct engine_config *old =
         atomic_exchange_explicit(&publisher->config, config, memory_order_seq_cst);
-    retire(publisher, &(struct retired){.config = old});
+    publish_publisher_retire(publisher, &(struct retired){.config = old});
 }
 
 void publisher_retire(struct publisher *publisher, void *block, void (*fn)(void *block))
 {
-    retire(publisher, &(struct retired){.block = block, .free_block = fn});
+    publish_publisher_retire(publisher, &(struct retired){.block = block, .free_block = fn});
 }
 
 /* The oldest epoch announced; UINT64_MAX when all readers are outside. */
@@ -235,7 +235,7 @@ const struct store *publisher_pin(struct publisher *publisher)
     return store;
 }
 
-static struct store_pin *find_pin(struct publisher *publisher, const struct store *store)
+static struct store_pin *publisher_find_pin(struct publisher *publisher, const struct store *store)
 {
     struct store_pin *pin = publisher->pins;
     while (pin->store != store) {
@@ -247,7 +247,7 @@ static struct store_pin *find_pin(struct publisher *publisher, const struct stor
 
 void publisher_unpin(struct publisher *publisher, const struct store *store)
 {
-    struct store_pin *pin = find_pin(publisher, store);
+    struct store_pin *pin = publisher_find_pin(publisher, store);
     if (--pin->count > 0) {
         return;
     }

@@ -6,7 +6,7 @@
 
 enum { REREAD_MS = 60 * 1000 };
 
-static void add(struct recursion *recursion, const struct network *network)
+static void recursion_add(struct recursion *recursion, const struct network *network)
 {
     if (recursion->count < RECURSION_NETWORKS_MAX) {
         recursion->networks[recursion->count++] = *network;
@@ -51,7 +51,7 @@ static void add_interfaces(struct recursion *recursion)
         uint8_t bits = mask_bits(i->ifa_netmask, ip.family_bytes);
         if (bits > 0) {
             struct network network = network_of(&ip, bits);
-            add(recursion, &network);
+            recursion_add(recursion, &network);
         }
     }
     freeifaddrs(list);
@@ -64,7 +64,7 @@ static void read_defaults(struct recursion *recursion)
         struct network network;
         struct err unused;
         if (network_parse(slice_str(private_ranges[i]), &network, &unused) == 0) {
-            add(recursion, &network);
+            recursion_add(recursion, &network);
         }
     }
     add_interfaces(recursion);
@@ -79,8 +79,8 @@ static int add_item(struct recursion *recursion, struct slice item, struct err *
         return 0;
     }
     if (slice_equal(item, slice_str("all"))) {
-        add(recursion, &everybody[0]);
-        add(recursion, &everybody[1]);
+        recursion_add(recursion, &everybody[0]);
+        recursion_add(recursion, &everybody[1]);
         return 0;
     }
     int r = network_parse(item, &network, err);
@@ -88,7 +88,7 @@ static int add_item(struct recursion *recursion, struct slice item, struct err *
         return err_set(err, ERR_USAGE, "more than %d networks", RECURSION_NETWORKS_MAX);
     }
     if (r == 0) {
-        add(recursion, &network);
+        recursion_add(recursion, &network);
     }
     return r;
 }
@@ -110,7 +110,7 @@ int recursion_init(struct recursion *recursion, const char *list, struct err *er
     return 0;
 }
 
-static bool is_in_list(const struct recursion *recursion, const struct ip *ip)
+static bool recursion_is_in_list(const struct recursion *recursion, const struct ip *ip)
 {
     for (size_t i = 0; i < recursion->count; i++) {
         if (network_contains(&recursion->networks[i], ip)) {
@@ -123,7 +123,7 @@ static bool is_in_list(const struct recursion *recursion, const struct ip *ip)
 bool recursion_allows(struct recursion *recursion, const struct addr *client, int64_t now_ms)
 {
     struct ip ip = addr_ip(client);
-    if (is_in_list(recursion, &ip)) {
+    if (recursion_is_in_list(recursion, &ip)) {
         return true;
     }
     if (recursion->has_list || now_ms - recursion->read_ms < REREAD_MS) {
@@ -131,5 +131,5 @@ bool recursion_allows(struct recursion *recursion, const struct addr *client, in
     }
     recursion->read_ms = now_ms;
     read_defaults(recursion);
-    return is_in_list(recursion, &ip);
+    return recursion_is_in_list(recursion, &ip);
 }

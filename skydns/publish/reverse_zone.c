@@ -30,7 +30,8 @@ bool reverse_zone_is_reverse(const struct dname *name)
 }
 
 /* 0 to 255, or one hexadecimal digit. */
-static bool parse_label(const struct reversed_form *form, struct slice label, unsigned *ret)
+static bool reverse_zone_parse_label(const struct reversed_form *form, struct slice label,
+                                     unsigned *ret)
 {
     unsigned value = 0, base = form->label_bits == 4 ? 16 : 10;
     size_t digits_max = form->label_bits == 4 ? 1 : 3;
@@ -60,7 +61,8 @@ void reversed_read(const struct dname *name, struct reversed *r)
     unsigned most = (unsigned)form->family_bytes * 8 / form->label_bits;
     unsigned value;
     while (r->said < left && r->said < most &&
-           parse_label(form, dname_label(name, r->labels.offsets[left - r->said - 1]), &value)) {
+           reverse_zone_parse_label(form, dname_label(name, r->labels.offsets[left - r->said - 1]),
+                                    &value)) {
         unsigned bit = r->said++ * form->label_bits;
         r->bytes[bit / 8] |= (uint8_t)(value << (8 - form->label_bits - bit % 8));
     }

@@ -297,8 +297,8 @@ static bool is_behind(const struct store_node *node, unsigned level, uint32_t ha
     return slice_compare(store_node_label_slice(node), label) > 0;
 }
 
-static struct store_node *next_below(uintptr_t slot, unsigned level, uint32_t hash,
-                                     struct slice label)
+static struct store_node *label_map_next_below(uintptr_t slot, unsigned level, uint32_t hash,
+                                               struct slice label)
 {
     if (!label_map_is_branch(slot)) {
         struct store_node *node = label_map_as_node(slot);
@@ -311,7 +311,7 @@ static struct store_node *next_below(uintptr_t slot, unsigned level, uint32_t ha
     uint64_t bit = label_map_bit(hash, level);
     unsigned at = label_map_index(branch, bit);
     if (branch->used & bit) {
-        struct store_node *node = next_below(branch->slots[at++], level + 1, hash, label);
+        struct store_node *node = label_map_next_below(branch->slots[at++], level + 1, hash, label);
         if (node) {
             return node;
         }
@@ -322,7 +322,7 @@ static struct store_node *next_below(uintptr_t slot, unsigned level, uint32_t ha
 
 struct store_node *label_map_next(struct label_map map, uint32_t hash, struct slice label)
 {
-    return next_below(map.slot, 0, hash, label);
+    return label_map_next_below(map.slot, 0, hash, label);
 }
 
 struct store_node *label_map_first(struct label_map map)

@@ -26,7 +26,7 @@ struct label_map {
 /* The node with this label, or NULL; `hash` is the label's seeded_hash. */
 struct store_node *label_map_find(struct label_map map, uint32_t hash, struct slice label);
 
-/* ---- A find, step by step (store_walk.h) ---- */
+/* ---- A find, step by step (store_scan.h) ---- */
 
 /* Six bits of a 32-bit hash per level; the sixth level has the two that remain. A branch below the
  * last level is a list of labels with equal hashes, which only label_map_find tells apart. */

@@ -1,11 +1,11 @@
 #include "skydns/records/overrides.h"
 
-static struct slice mark(void)
+static struct slice overrides_mark(void)
 {
     return slice_of(OVERRIDE_MARK, 1);
 }
 
-static bool is_mark(struct slice label)
+static bool overrides_is_mark(struct slice label)
 {
     return label.len == 1 && label.ptr[0] == OVERRIDE_MARK[0];
 }
@@ -14,7 +14,7 @@ static bool is_mark(struct slice label)
 static bool set_found(const struct store_node *owner, const struct dname *name, bool is_wildcard,
                       struct override_found *ret_found)
 {
-    const struct store_node *node = owner ? store_child(owner, mark()) : NULL;
+    const struct store_node *node = owner ? store_child(owner, overrides_mark()) : NULL;
     if (!node) {
         return false;
     }
@@ -22,7 +22,7 @@ static bool set_found(const struct store_node *owner, const struct dname *name, 
     ret_found->place = *name;
     ret_found->is_wildcard = is_wildcard;
     ret_found->labels = dname_label_count(name);
-    return dname_prepend(&ret_found->place, mark());
+    return dname_prepend(&ret_found->place, overrides_mark());
 }
 
 bool overrides_find(const struct store *overrides, const struct dname *name,
@@ -33,7 +33,7 @@ bool overrides_find(const struct store *overrides, const struct dname *name,
     dname_labels(name, &labels);
     for (unsigned i = labels.count; i > 0; i--) {
         const struct slice label = dname_label(name, labels.offsets[i - 1]);
-        const struct store_node *child = is_mark(label) ? NULL : store_child(node, label);
+        const struct store_node *child = overrides_is_mark(label) ? NULL : store_child(node, label);
         if (!child) {
             const struct slice star = slice_of("*", 1);
             struct dname wildcard = *name;

@@ -60,7 +60,7 @@ static bool data_is_name(enum rr_type type)
 }
 
 /* Whether the list may hold only one of the two. */
-static bool excludes(const struct rr *a, const struct rr *b)
+static bool rr_excludes(const struct rr *a, const struct rr *b)
 {
     if (a->type != b->type || !rr_same_name(a->owner, b->owner)) {
         return false;
@@ -73,7 +73,7 @@ static bool excludes(const struct rr *a, const struct rr *b)
            (data_is_name(a->type) ? rr_same_name(a->data, b->data) : slice_equal(a->data, b->data));
 }
 
-static uint32_t hash_name(uint32_t h, struct slice name)
+static uint32_t rr_hash_name(uint32_t h, struct slice name)
 {
     for (size_t i = 0; i < name.len; i++) {
         uint8_t c = ascii_lower((uint8_t)name.ptr[i]);
@@ -85,12 +85,12 @@ static uint32_t hash_name(uint32_t h, struct slice name)
 /* Equal for records that exclude each other. */
 static uint32_t hash_rr(const struct rr *rr)
 {
-    uint32_t h = hash_name(HASH_START ^ rr->type, rr->owner);
+    uint32_t h = rr_hash_name(HASH_START ^ rr->type, rr->owner);
     if (rr->type == RR_CNAME) {
         return h;
     }
     h ^= (uint32_t)rr->priority << 16 ^ (uint32_t)rr->weight << 8 ^ rr->port;
-    return data_is_name(rr->type) ? hash_name(h, rr->data)
+    return data_is_name(rr->type) ? rr_hash_name(h, rr->data)
                                   : hash_bytes(h, rr->data.ptr, rr->data.len);
 }
 
@@ -98,7 +98,7 @@ static uint32_t hash_rr(const struct rr *rr)
 static uint16_t *find_slot(struct rr_list *list, const struct rr *rr)
 {
     size_t at = hash_rr(rr) & (SLOTS - 1);
-    while (list->slots[at] && !excludes(&list->items[list->slots[at] - 1], rr)) {
+    while (list->slots[at] && !rr_excludes(&list->items[list->slots[at] - 1], rr)) {
         at = (at + 1) & (SLOTS - 1);
     }
     return &list->slots[at];
@@ -120,7 +120,7 @@ static struct rr *find_excluding(struct rr_list *list, const struct rr *rr)
         return slot ? &list->items[slot - 1] : NULL;
     }
     for (size_t i = 0; i < list->count; i++) {
-        if (excludes(&list->items[i], rr)) {
+        if (rr_excludes(&list->items[i], rr)) {
             return &list->items[i];
         }
     }

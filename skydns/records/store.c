@@ -114,9 +114,9 @@ static const struct store_record *first_record(const struct store_node *node)
 
 /* The first record below the node and after the name, of which the `left` leftmost labels are still
  * to be matched. A node's own record comes before its children's. */
-static const struct store_record *next_below(const struct store_node *node,
-                                             const struct dname *name,
-                                             const struct dname_labels *labels, unsigned left)
+static const struct store_record *store_next_below(const struct store_node *node,
+                                                   const struct dname *name,
+                                                   const struct dname_labels *labels, unsigned left)
 {
     const struct store_node *sibling;
     if (left == 0) {
@@ -126,7 +126,7 @@ static const struct store_record *next_below(const struct store_node *node,
         uint32_t hash = seeded_hash(label);
         const struct store_node *child = label_map_find(node->children, hash, label);
         const struct store_record *record =
-            child ? next_below(child, name, labels, left - 1) : NULL;
+            child ? store_next_below(child, name, labels, left - 1) : NULL;
         if (record) {
             return record;
         }
@@ -143,5 +143,5 @@ const struct store_record *store_next(const struct store *store, const struct dn
         return store_node_own_record(root) || root->children.slot ? first_record(root) : NULL;
     }
     dname_labels(after, &labels);
-    return next_below(store->root, after, &labels, labels.count);
+    return store_next_below(store->root, after, &labels, labels.count);
 }

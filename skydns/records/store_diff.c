@@ -8,8 +8,8 @@ struct diff {
     bool is_swapped; /* what is walked is the new version, what is looked up in, the old one */
 };
 
-static bool tell(const struct diff *diff, const struct store_record *walked,
-                 const struct store_record *other)
+static bool store_diff_report(const struct diff *diff, const struct store_record *walked,
+                              const struct store_record *other)
 {
     return diff->is_swapped ? diff->fn(diff->data, other, walked)
                             : diff->fn(diff->data, walked, other);
@@ -24,14 +24,15 @@ static bool tell_all(void *data, struct store_node *node)
 {
     const struct diff *diff = data;
     const struct store_record *record = store_node_own_record(node);
-    return (!record || tell(diff, record, NULL)) && label_map_each(node->children, tell_all, data);
+    return (!record || store_diff_report(diff, record, NULL)) &&
+           label_map_each(node->children, tell_all, data);
 }
 
 /* ---- Maps: slots of one level, for the same bits of the hash ---- */
 
 /* The node of `slot`, which is on this level, with the label of `like`; or NULL. */
-static const struct store_node *find_below(uintptr_t slot, unsigned level,
-                                           const struct store_node *like)
+static const struct store_node *store_diff_find_below(uintptr_t slot, unsigned level,
+                                                      const struct store_node *like)
 {
     while (label_map_is_branch(slot) && level < LABEL_MAP_LEVELS) {
         slot = label_map_below(slot, level++, like->hash);
@@ -61,7 +62,7 @@ struct side {
 static bool diff_one(void *data, struct store_node *node)
 {
     struct side *side = data;
-    const struct store_node *other = find_below(side->other, side->level, node);
+    const struct store_node *other = store_diff_find_below(side->other, side->level, node);
     if (!other) {
         return tell_all(&side->diff, node);
     }
@@ -105,7 +106,7 @@ static bool diff_records(const struct diff *diff, const struct store_record *a,
                          const struct store_record *b)
 {
     bool is_same = a == b || (a && b && store_record_same_content(a, b));
-    return is_same || tell(diff, a, b);
+    return is_same || store_diff_report(diff, a, b);
 }
 
 /* As deep as names have labels: 127. */

@@ -23,7 +23,7 @@ struct store_garbage {
 /* 16: the path of one change, its branches and the record. */
 enum { FIRST_CAP = 16 };
 
-static void add(struct store_garbage **garbage, struct dead dead)
+static void records_store_garbage_add(struct store_garbage **garbage, struct dead dead)
 {
     if (!*garbage) {
         *garbage = xcalloc(1, sizeof(**garbage));
@@ -38,12 +38,12 @@ static void add(struct store_garbage **garbage, struct dead dead)
 
 void store_garbage_add(struct store_garbage **garbage, uint64_t born, void *block)
 {
-    add(garbage, (struct dead){block, born});
+    records_store_garbage_add(garbage, (struct dead){block, born});
 }
 
 void store_garbage_add_record(struct store_garbage **garbage, struct store_record *record)
 {
-    add(garbage, (struct dead){record, RECORD});
+    records_store_garbage_add(garbage, (struct dead){record, RECORD});
 }
 
 void store_garbage_end(struct store_garbage *garbage, uint64_t serial)
@@ -68,7 +68,7 @@ void store_garbage_free(struct store_garbage *garbage)
 
 /* ---- Pins ---- */
 
-static bool has_record(const struct store *store, const struct store_record *record)
+static bool store_garbage_has_record(const struct store *store, const struct store_record *record)
 {
     struct dname name;
     store_record_name(record, &name);
@@ -78,17 +78,18 @@ static bool has_record(const struct store *store, const struct store_record *rec
 
 static bool has_block(const struct store *store, const struct dead *dead)
 {
-    return dead->born == RECORD ? has_record(store, dead->block) : dead->born <= store->serial;
+    return dead->born == RECORD ? store_garbage_has_record(store, dead->block)
+                                : dead->born <= store->serial;
 }
 
 /* To the newest part, or to a new one in front of it when that is full. */
-static void keep(struct store_pin *pin, struct dead dead)
+static void records_store_garbage_keep(struct store_pin *pin, struct dead dead)
 {
     struct store_garbage *part = pin->kept;
     if (part && part->count == STORE_GARBAGE_PART) {
         pin->kept = NULL;
     }
-    add(&pin->kept, dead);
+    records_store_garbage_add(&pin->kept, dead);
     if (pin->kept != part) {
         pin->kept->next = part;
         pin->kept->ended = pin->store->serial; /* older pins may have it, newer ones do not */
@@ -96,8 +97,9 @@ static void keep(struct store_pin *pin, struct dead dead)
 }
 
 /* The newest pin that has the block, or NULL. */
-static struct store_pin *find_pin(const struct store_garbage *garbage, const struct dead *dead,
-                                  struct store_pin *pins, size_t count)
+static struct store_pin *store_garbage_find_pin(const struct store_garbage *garbage,
+                                                const struct dead *dead, struct store_pin *pins,
+                                                size_t count)
 {
     for (size_t i = count; i > 0; i--) {
         const struct store *store = pins[i - 1].store;
@@ -115,9 +117,9 @@ void store_garbage_keep(struct store_garbage *garbage, struct store_pin *pins, s
         return;
     }
     for (size_t i = 0; i < garbage->count; i++) {
-        struct store_pin *pin = find_pin(garbage, &garbage->dead[i], pins, count);
+        struct store_pin *pin = store_garbage_find_pin(garbage, &garbage->dead[i], pins, count);
         if (pin) {
-            keep(pin, garbage->dead[i]);
+            records_store_garbage_keep(pin, garbage->dead[i]);
         } else {
             garbage->dead[left++] = garbage->dead[i];
         }

@@ -82,7 +82,7 @@ void store_loader_free(struct store_loader *loader)
 
 /* ---- Nodes ---- */
 
-static struct label_child *push_child(struct store_loader *loader)
+static struct label_child *store_loader_push_child(struct store_loader *loader)
 {
     if (loader->child_count == loader->child_cap) {
         loader->child_cap *= 2;
@@ -138,7 +138,7 @@ static void close_level(struct store_loader *loader)
     struct slice label = slice_of(at + 1, at[0]);
     uint32_t hash = seeded_hash(label);
     struct store_node *node = close_node(loader, label, hash);
-    struct label_child *child = push_child(loader);
+    struct label_child *child = store_loader_push_child(loader);
     *child = (struct label_child){.node = node, .hash = hash};
     if (!store_node_is_hidden(node)) {
         child->tally = level->tally;
@@ -152,7 +152,7 @@ static void close_level(struct store_loader *loader)
 
 /* ---- Names ---- */
 
-static const uint8_t *end_of(const struct dname *name, size_t len)
+static const uint8_t *store_loader_end_of(const struct dname *name, size_t len)
 {
     return name->wire + name->len - len;
 }
@@ -164,7 +164,8 @@ static bool has_shared_end(const struct store_loader *loader, const struct dname
     bool is_first_root = name->len == 1 && loader->record_count == 0;
     return shared >= 1 && shared <= last->len &&
            (shared < name->len || (is_first_root && shared == 1)) &&
-           memcmp(end_of(name, shared), end_of(last, shared), shared) == 0;
+           memcmp(store_loader_end_of(name, shared), store_loader_end_of(last, shared), shared) ==
+               0;
 }
 
 /* Opens a level for each label before the shared end. */

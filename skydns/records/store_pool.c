@@ -110,7 +110,7 @@ struct store_pool {
     bool is_closed;
 };
 
-static unsigned class_of(size_t size)
+static unsigned store_pool_class_of(size_t size)
 {
     if (size <= FINE_MAX) {
         return (unsigned)((size + FINE_STEP - 1) / FINE_STEP - (size > 0));
@@ -138,7 +138,7 @@ static struct slab *slab_of(void *block)
 
 /* ---- Slabs ---- */
 
-static void push(struct slab_stack *stack, void *slab)
+static void store_pool_push(struct slab_stack *stack, void *slab)
 {
     if (stack->count == stack->cap) {
         stack->cap = stack->cap ? stack->cap * 2 : WARM_MAX;
@@ -200,10 +200,10 @@ static void slab_retire(struct slab *slab)
     LIST_REMOVE(slab, entry);
     pool->slab_count--;
     if (pool->warm.count < WARM_MAX) {
-        push(&pool->warm, slab);
+        store_pool_push(&pool->warm, slab);
     } else {
         (void)madvise(slab, SLAB_SIZE, MADV_DONTNEED); /* if it fails, the memory stays */
-        push(&pool->cold, slab);
+        store_pool_push(&pool->cold, slab);
     }
 }
 
@@ -223,7 +223,7 @@ void *store_pool_alloc(struct store_pool *pool, size_t size)
     if (size > BLOCK_MAX) {
         return large_alloc(pool, size);
     }
-    unsigned class = class_of(size);
+    unsigned class = store_pool_class_of(size);
     struct slab *slab = LIST_FIRST(&pool->with_room[class]);
     slab = slab ? slab : slab_new(pool, class);
     void *block = slab->freed;

@@ -27,14 +27,14 @@ static bool add_child(void *data, struct store_node *child)
     return true;
 }
 
-static int compare_labels(const void *a, const void *b)
+static int store_ready_compare_labels(const void *a, const void *b)
 {
     return slice_compare(store_node_label_slice(*(const struct store_node *const *)a),
                          store_node_label_slice(*(const struct store_node *const *)b));
 }
 
 /* Recurses as deep as a name has labels. The node's `visible` bounds what it finds. */
-static void collect(const struct store_node *node, struct collected *found)
+static void store_ready_collect(const struct store_node *node, struct collected *found)
 {
     struct children children = {.count = 0};
     struct store_record *record = store_node_own_record(node);
@@ -43,10 +43,11 @@ static void collect(const struct store_node *node, struct collected *found)
     }
     (void)label_map_each(node->children, add_child, &children); /* never stops early */
     if (children.count > 1) {
-        qsort(children.nodes, children.count, sizeof(const struct store_node *), compare_labels);
+        qsort(children.nodes, children.count, sizeof(const struct store_node *),
+              store_ready_compare_labels);
     }
     for (size_t i = 0; i < children.count; i++) {
-        collect(children.nodes[i], found);
+        store_ready_collect(children.nodes[i], found);
     }
 }
 
@@ -63,7 +64,7 @@ static bool is_plain_record(const struct store_record *record, enum store_host h
 }
 
 /* Every record is complete by itself, and no two have the same host. */
-static bool is_plain(const struct collected *found, enum store_host host)
+static bool store_ready_is_plain(const struct collected *found, enum store_host host)
 {
     for (size_t i = 0; i < found->count; i++) {
         const struct store_record *r = found->records[i];
@@ -108,7 +109,7 @@ static bool shares_end(const struct collected *found)
     return false;
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
+static uint32_t store_ready_smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -139,7 +140,7 @@ static struct store_ready *make_addresses(struct store_pool *pool, const struct 
                 memcpy(at, r->bytes, r->host_len);
                 at += r->host_len;
                 ready->count[family]++;
-                ready->ttl_s[family] = smaller(ready->ttl_s[family], r->ttl_s);
+                ready->ttl_s[family] = store_ready_smaller(ready->ttl_s[family], r->ttl_s);
             }
         }
     }
@@ -165,7 +166,7 @@ static struct store_ready *make_targets(struct store_pool *pool, const struct co
             return NULL;
         }
         weights += store_record_weight(r);
-        ttl_s = smaller(ttl_s, r->ttl_s);
+        ttl_s = store_ready_smaller(ttl_s, r->ttl_s);
     }
     struct store_ready *ready = ready_alloc(pool, found->count * sizeof(found->records[0]));
     ready->kind = STORE_READY_TARGETS;
@@ -187,10 +188,10 @@ void store_ready_make_single(struct store_node *node, struct store_record *only)
 
 static struct store_ready *make_of_several(struct store_pool *pool, const struct collected *found)
 {
-    if (is_plain(found, STORE_HOST_IP)) {
+    if (store_ready_is_plain(found, STORE_HOST_IP)) {
         return make_addresses(pool, found);
     }
-    return is_plain(found, STORE_HOST_NAME) ? make_targets(pool, found) : NULL;
+    return store_ready_is_plain(found, STORE_HOST_NAME) ? make_targets(pool, found) : NULL;
 }
 
 void store_ready_make(struct store_pool *pool, struct store_node *node)
@@ -200,7 +201,7 @@ void store_ready_make(struct store_pool *pool, struct store_node *node)
     if (node->visible == 0 || node->visible > STORE_READY_MAX) {
         return;
     }
-    collect(node, &found);
+    store_ready_collect(node, &found);
     if (found.count > 1 && (ready = make_of_several(pool, &found))) {
         node->ready = ready;
         node->has = STORE_NODE_READY;

@@ -75,7 +75,7 @@ static struct host host_of(struct slice written, struct ip *ip, struct dname *na
     return (struct host){.kind = STORE_HOST_BAD, .text = written};
 }
 
-static uint8_t *append(uint8_t *at, const void *bytes, size_t len)
+static uint8_t *store_record_append(uint8_t *at, const void *bytes, size_t len)
 {
     if (len > 0) {
         memcpy(at, bytes, len);
@@ -132,11 +132,11 @@ struct store_record *store_record_of(struct store_pool *pool, const struct dname
         .is_leased = record->is_leased,
         .has_escapes = has_escapes,
     };
-    uint8_t *at = append(r->bytes, host.ptr, host.len);
-    at = append(at, name->wire, name->len);
+    uint8_t *at = store_record_append(r->bytes, host.ptr, host.len);
+    at = store_record_append(at, name->wire, name->len);
     for (unsigned i = 0; i < RECORD_STRINGS; i++) {
         r->lens[i] = (uint16_t)record->strings[i].len;
-        at = append(at, record->strings[i].ptr, record->strings[i].len);
+        at = store_record_append(at, record->strings[i].ptr, record->strings[i].len);
     }
     if (has_escapes) {
         (void)txt_unescape(text, at);
@@ -236,7 +236,7 @@ struct slice store_record_name_wire(const struct store_record *record)
     return slice_of(record->bytes + record->host_len, record->name_len);
 }
 
-static void copy_name(struct slice wire, struct dname *ret_name)
+static void store_record_copy_name(struct slice wire, struct dname *ret_name)
 {
     ret_name->len = (uint8_t)wire.len;
     memcpy(ret_name->wire, wire.ptr, wire.len);
@@ -247,13 +247,13 @@ bool store_record_host_name(const struct store_record *record, struct dname *ret
     if (record->host != STORE_HOST_NAME) {
         return false;
     }
-    copy_name(store_record_host_wire(record), ret_name);
+    store_record_copy_name(store_record_host_wire(record), ret_name);
     return true;
 }
 
 void store_record_name(const struct store_record *record, struct dname *ret_name)
 {
-    copy_name(store_record_name_wire(record), ret_name);
+    store_record_copy_name(store_record_name_wire(record), ret_name);
 }
 
 struct slice store_record_host_text(const struct store_record *record, char out[DNAME_TEXT_MAX])

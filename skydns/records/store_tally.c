@@ -69,7 +69,7 @@ static bool pick_record(struct pick *p, const struct store_record *record)
 }
 
 /* Whether everything counted here was passed over. */
-static bool pass_over(struct pick *p, const struct store_tally *tally)
+static bool store_tally_pass_over(struct pick *p, const struct store_tally *tally)
 {
     uint32_t count = store_tally_of_family(tally, p->family_bytes);
     if (count <= p->skip) {
@@ -105,7 +105,7 @@ static bool pick_leaf(struct pick *p, const struct store_node *leaf)
 
 static bool pick_branch(struct pick *p, const struct label_branch *branch, unsigned level)
 {
-    if (pass_over(p, &branch->tally)) {
+    if (store_tally_pass_over(p, &branch->tally)) {
         return true;
     }
     unsigned count = label_map_slot_count(branch, level);
@@ -137,7 +137,7 @@ static bool pick_below(struct pick *p, uintptr_t slot, unsigned level)
     }
     if (p->skip > 0) {
         struct store_tally tally = store_node_tally(node);
-        if (pass_over(p, &tally)) {
+        if (store_tally_pass_over(p, &tally)) {
             return true;
         }
     }

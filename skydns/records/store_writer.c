@@ -184,8 +184,9 @@ static bool record_has_rrs(const struct store_record *record)
 
 /* Counts the change of the record at the path's end, NULL for none, up to and including the first
  * hidden node. */
-static void count_change(struct store_writer *writer, const struct path *path,
-                         const struct store_record *old, const struct store_record *new)
+static void store_writer_count_change(struct store_writer *writer, const struct path *path,
+                                      const struct store_record *old,
+                                      const struct store_record *new)
 {
     writer->rr_count += (size_t)record_has_rrs(new) - (size_t)record_has_rrs(old);
     struct store_tally change = {0};
@@ -208,13 +209,13 @@ static void count_change(struct store_writer *writer, const struct path *path,
     }
 }
 
-static void put_record(struct store_writer *writer, const struct dname *name,
-                       struct store_record *record)
+static void store_writer_put_record(struct store_writer *writer, const struct dname *name,
+                                    struct store_record *record)
 {
     struct path path;
     make_path(writer, name, &path);
     struct store_node *node = path.nodes[path.count - 1];
-    count_change(writer, &path, node->record, record);
+    store_writer_count_change(writer, &path, node->record, record);
     if (node->record) {
         store_garbage_add_record(&writer->build.garbage, node->record);
     } else {
@@ -251,7 +252,7 @@ enum store_host store_writer_put_view(struct store_writer *writer, const struct 
         old->generation = new->generation;
         store_pool_free(new);
     } else {
-        put_record(writer, name, new);
+        store_writer_put_record(writer, name, new);
     }
     return host;
 }
@@ -266,14 +267,14 @@ bool store_writer_set_ttl(struct store_writer *writer, const struct dname *name,
     if (old->ttl_s != ttl_s) {
         struct store_record *new = store_record_copy(writer->build.pool, old);
         new->ttl_s = ttl_s;
-        put_record(writer, name, new);
+        store_writer_put_record(writer, name, new);
         *is_changed = true;
     }
     return true;
 }
 
 /* Removes the nodes at the end of the path that are empty now. All belong to this build. */
-static void prune(struct store_writer *writer, const struct path *path)
+static void store_writer_prune(struct store_writer *writer, const struct path *path)
 {
     for (unsigned i = path->count - 1; i > 0; i--) {
         struct store_node *node = path->nodes[i];
@@ -297,10 +298,10 @@ void store_writer_del(struct store_writer *writer, const struct dname *name)
     make_path(writer, name, &path);
     path.nodes[path.count - 1]->record = NULL;
     store_garbage_add_record(&writer->build.garbage, record);
-    count_change(writer, &path, record, NULL);
+    store_writer_count_change(writer, &path, record, NULL);
     writer->record_count--;
     writer->is_changed = true;
-    prune(writer, &path);
+    store_writer_prune(writer, &path);
 }
 
 void store_writer_clear(struct store_writer *writer)

@@ -106,16 +106,16 @@ static bool pooled_is_outdated(struct pool_thread *t, const struct store *store,
  * place of a search path waits for. Else the name has left the domain meanwhile. */
 static bool goes_on(const struct pool_thread *t, const struct pooled_query *q)
 {
-    if (t->deferral.path_at > q->query.path_at) {
+    if (t->deferral.search_list_at > q->query.search_list_at) {
         return true;
     }
     return t->deferral.kind == ENGINE_DEFER_LOOKUP
                ? !q->externals
-               : t->deferral.kind == ENGINE_DEFER_WALK && !t->pool->config.may_walk;
+               : t->deferral.kind == ENGINE_DEFER_SCAN && !t->pool->config.may_scan;
 }
 
-static void answer(struct pool_thread *t, const struct store *store, struct engine_query *query,
-                   struct pooled_query *q)
+static void answer_pool_answer(struct pool_thread *t, const struct store *store,
+                               struct engine_query *query, struct pooled_query *q)
 {
     const struct external_answers externals = {.count = q->external_count, .items = q->externals};
     if (q->externals &&
@@ -141,7 +141,7 @@ static void answer(struct pool_thread *t, const struct store *store, struct engi
     }
 }
 
-static void take_query(struct pool_thread *t, struct pooled_query *q)
+static void answer_pool_take_query(struct pool_thread *t, struct pooled_query *q)
 {
     const struct answer_pool_config *config = &t->pool->config;
     int64_t now_ms = clock_monotonic_ms();
@@ -152,18 +152,18 @@ static void take_query(struct pool_thread *t, struct pooled_query *q)
     t->ends_ms = now_ms + config->answer_ms;
     struct engine_query query =
         owned_query_open(&q->query, clock_wall_s(), now_ms, rng_next(&t->rng));
-    query.may_walk = config->may_walk;
+    query.may_scan = config->may_scan;
     query.may_sign = true;
     query.is_late = is_late;
     query.is_late_data = t;
     const struct store *store = publisher_enter(t->lane.reader);
     engine_configure(t->lane.engine, publisher_config(t->lane.reader));
-    answer(t, store, &query, q);
+    answer_pool_answer(t, store, &query, q);
     publisher_leave(t->lane.reader);
 }
 
 /* With the lock. The next client's first one; NULL: none waits. */
-static struct pooled_query *dequeue(struct answer_pool *pool)
+static struct pooled_query *answer_pool_dequeue(struct answer_pool *pool)
 {
     return (struct pooled_query *)(void *)fair_queue_pop(&pool->queue); /* first member */
 }
@@ -174,7 +174,7 @@ static struct pooled_query *next_query(struct answer_pool *pool)
     struct pooled_query *query = NULL;
     (void)pthread_mutex_lock(&pool->lock); /* cannot fail: a plain mutex, not held */
     while (!atomic_load_explicit(&pool->is_stopping, memory_order_relaxed) &&
-           !(query = dequeue(pool))) {
+           !(query = answer_pool_dequeue(pool))) {
         (void)pthread_cond_wait(&pool->pushed, &pool->lock); /* cannot fail: the lock is held */
     }
     (void)pthread_mutex_unlock(&pool->lock);
@@ -182,7 +182,7 @@ static struct pooled_query *next_query(struct answer_pool *pool)
 }
 
 /* Whoever pops takes all: one wake is enough. */
-static void finish(struct answer_pool *pool, struct pooled_query *query)
+static void answer_pool_finish(struct answer_pool *pool, struct pooled_query *query)
 {
     (void)pthread_mutex_lock(&pool->lock); /* as above */
     bool is_first = TAILQ_EMPTY(&pool->finished);
@@ -193,7 +193,7 @@ static void finish(struct answer_pool *pool, struct pooled_query *query)
     }
 }
 
-static void *run(void *data)
+static void *answer_pool_run(void *data)
 {
     struct pool_thread *t = data;
     struct pooled_query *query;
@@ -203,8 +203,8 @@ static void *run(void *data)
     privileges_drop_thread();
     (void)pthread_setname_np(pthread_self(), t->pool->config.name); /* for top and gdb only */
     while ((query = next_query(t->pool))) {
-        take_query(t, query);
-        finish(t->pool, query);
+        answer_pool_take_query(t, query);
+        answer_pool_finish(t->pool, query);
     }
     return NULL;
 }
@@ -233,7 +233,7 @@ int answer_pool_start(struct answer_pool *pool, struct err *err)
 {
     while (pool->started < pool->config.lane_count) {
         struct pool_thread *next = &pool->threads[pool->started];
-        int r = -pthread_create(&next->thread, NULL, run, next);
+        int r = -pthread_create(&next->thread, NULL, answer_pool_run, next);
         if (r < 0) {
             answer_pool_stop(pool);
             return err_set(err, r, "start a %s: %s", pool->config.name, err_code_text(r));
@@ -260,7 +260,7 @@ void answer_pool_free(struct answer_pool *pool)
     if (!pool) {
         return;
     }
-    while ((query = dequeue(pool)) || (query = answer_pool_pop(pool))) {
+    while ((query = answer_pool_dequeue(pool)) || (query = answer_pool_pop(pool))) {
         pooled_query_free(query);
     }
     fair_queue_fini(&pool->queue);

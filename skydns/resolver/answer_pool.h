@@ -1,12 +1,12 @@
 /* Threads for answers that others must not wait for. There are two pools of them:
  *
- *     the walker    one thread, for answers that visit thousands of records (ENGINE_DEFER_WALK)
+ *     the walker    one thread, for answers that visit thousands of records (ENGINE_DEFER_SCAN)
  *     the signers   for those whose signatures are to be made (ENGINE_DEFER_SIGN), at a low
  *                   priority: a flood of them leaves the processors to what is answered at once
  *
  * Either makes what signatures it needs. Each thread has an engine and a reader of its own and
  * answers one query after another, from the version current when it begins; the walker's engine
- * keeps finished walks of that version (walk_cache_internal.h), so that asking again costs none.
+ * keeps finished walks of that version (scan_cache_internal.h), so that asking again costs none.
  *
  *     resolver's thread                         a pool's thread
  *     answer_pool_push(query) -- queue -->      engine_answer, with may_sign
@@ -85,7 +85,7 @@ struct answer_pool_config {
     const char *name; /* of the threads: at most 15 bytes */
     const struct answer_lane *lanes;
     unsigned lane_count;         /* 1 to POOL_THREADS_MAX threads */
-    bool may_walk;               /* the walker */
+    bool may_scan;               /* the walker */
     int nice;                    /* low_priority.h; 0: as others */
     uint32_t answer_ms, wait_ms; /* those above; tests have more patience */
     void (*wake)(void *data);    /* on a thread of the pool: pop until there is nothing */

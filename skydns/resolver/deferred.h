@@ -64,9 +64,9 @@ struct deferred {
     struct lookup *lookup;
     struct pooled_query *pooled; /* the walker or the signers have a copy of it: this; else NULL */
     struct forwarder_wait wait;  /* for the reply to FORWARD */
-    TAILQ_ENTRY(deferred) patience_entry; /* while is_patient */
-    bool is_patient;                      /* an expired reply will be the answer, in time */
-    bool is_walk;                         /* `pooled` is the walker's */
+    TAILQ_ENTRY(deferred) timeout_entry; /* while is_patient */
+    bool is_patient;                     /* an expired reply will be the answer, in time */
+    bool is_scan;                        /* `pooled` is the walker's */
     uint16_t mapped_at; /* the place of its search path, from 1, where IPv4 addresses have been
                          * asked for in place of IPv6 ones (DNS64); 0: none */
     enum engine_deferral_kind kind; /* why it could not be answered yet; changed by the resolver */

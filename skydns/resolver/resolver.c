@@ -33,7 +33,7 @@ static void begin_or_refuse(struct resolver *r, struct deferred *d)
     }
 }
 
-static void on_wake(struct ev_loop *loop, ev_async *wake, int revents)
+static void resolver_on_wake(struct ev_loop *loop, ev_async *wake, int revents)
 {
     struct resolver *r = wake->data;
     (void)revents;
@@ -80,8 +80,8 @@ bool resolver_defer_refresh(struct resolver *resolver, unsigned producer,
     return resolver_defer(resolver, producer, &refresh, ENGINE_DEFER_REFRESH, &origin);
 }
 
-static void on_refresh(void *data, const struct engine_query *query,
-                       const struct question *question)
+static void resolver_on_refresh(void *data, const struct engine_query *query,
+                                const struct question *question)
 {
     (void)query;
     resolver_refresh(data, question);
@@ -97,7 +97,7 @@ static void check_nameservers(struct resolver *r, const struct engine_config *co
     if (!config->zones_of_others) {
         return;
     }
-    const struct foreign_zone *root = zone_table_items(config->zones_of_others, &count);
+    const struct forward_zone *root = zone_table_items(config->zones_of_others, &count);
     if (root->serial != r->checked_serial || config->settings.ndots != r->checked_ndots) {
         r->checked_serial = root->serial;
         r->checked_ndots = config->settings.ndots;
@@ -107,7 +107,7 @@ static void check_nameservers(struct resolver *r, const struct engine_config *co
 }
 
 /* Runs first after the sleep, before any other callback. */
-static void on_check(struct ev_loop *loop, ev_check *check, int revents)
+static void resolver_on_check(struct ev_loop *loop, ev_check *check, int revents)
 {
     struct resolver *r = check->data;
     (void)loop;
@@ -119,7 +119,7 @@ static void on_check(struct ev_loop *loop, ev_check *check, int revents)
 }
 
 /* Runs last before the sleep: holds no version while asleep. */
-static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
+static void resolver_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
 {
     struct resolver *r = prepare->data;
     (void)revents;
@@ -130,16 +130,16 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
     }
 }
 
-static void on_patience(struct ev_loop *loop, ev_timer *timer, int revents)
+static void resolver_on_timeout(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     (void)loop;
     (void)revents;
-    resolver_lose_patience(timer->data);
+    resolver_time_out(timer->data);
 }
 
 /* Answers all waiting queries with SERVFAIL, so that their clients ask another server now. Gives up
  * the nameserver questions first, whose callbacks in this turn would find their queries freed. */
-static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
+static void resolver_on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct resolver *r = timer->data;
     (void)revents;
@@ -161,7 +161,7 @@ static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
 }
 
 /* No other thread fills its ring any more, only TCP connections theirs. */
-static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
+static void resolver_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
 {
     struct resolver *r = stop->data;
     (void)revents;
@@ -236,28 +236,28 @@ void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules 
 
 /* ---- Life ---- */
 
-static void start_watchers(struct resolver *r)
+static void resolver_start_watchers(struct resolver *r)
 {
     ev_async_init(&r->rules_changed, on_rules);
     ev_set_priority(&r->rules_changed, EV_MAXPRI); /* before the queries of the same turn */
     r->rules_changed.data = r;
     ev_async_start(r->loop, &r->rules_changed);
-    ev_async_init(&r->wake, on_wake);
+    ev_async_init(&r->wake, resolver_on_wake);
     r->wake.data = r;
     ev_async_start(r->loop, &r->wake);
-    ev_async_init(&r->stop, on_stop);
+    ev_async_init(&r->stop, resolver_on_stop);
     r->stop.data = r;
     ev_async_start(r->loop, &r->stop);
-    ev_init(&r->patience, on_patience);
-    ev_set_priority(&r->patience, EV_MINPRI); /* replies that have arrived count first */
-    r->patience.data = r;
-    ev_init(&r->drain_timer, on_drain_end);
+    ev_init(&r->timeout, resolver_on_timeout);
+    ev_set_priority(&r->timeout, EV_MINPRI); /* replies that have arrived count first */
+    r->timeout.data = r;
+    ev_init(&r->drain_timer, resolver_on_drain_end);
     r->drain_timer.data = r;
-    ev_check_init(&r->check, on_check);
+    ev_check_init(&r->check, resolver_on_check);
     ev_set_priority(&r->check, EV_MAXPRI);
     r->check.data = r;
     ev_check_start(r->loop, &r->check);
-    ev_prepare_init(&r->prepare, on_prepare);
+    ev_prepare_init(&r->prepare, resolver_on_prepare);
     r->prepare.data = r;
     ev_prepare_start(r->loop, &r->prepare);
 }
@@ -318,7 +318,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
         .reader = config->reader,
         .tap = config->tap,
         .counts = {[ENGINE_UDP] = &r->counts.udp, [ENGINE_TCP] = &r->counts.tcp},
-        .refresh = on_refresh,
+        .refresh = resolver_on_refresh,
         .data = r,
     };
     rng_seed(&r->turn.rng);
@@ -338,7 +338,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
     while (r->ring_count < config->workers) {
         (void)resolver_add_producer(r);
     }
-    start_watchers(r);
+    resolver_start_watchers(r);
     *ret_resolver = r;
     return 0;
 }
@@ -368,7 +368,7 @@ void resolver_note_connections(struct resolver *resolver, size_t count, bool are
     counter_set(&resolver->counts.evictions, evictions);
 }
 
-static void *run(void *data)
+static void *resolver_run(void *data)
 {
     struct resolver *r = data;
     privileges_drop_thread();
@@ -385,7 +385,7 @@ int resolver_start(struct resolver *resolver, struct err *err)
         resolver_stop_pools(resolver);
         return r;
     }
-    r = -pthread_create(&resolver->thread, NULL, run, resolver);
+    r = -pthread_create(&resolver->thread, NULL, resolver_run, resolver);
     if (r < 0) {
         resolver_stop_pools(resolver);
         return err_set(err, r, "start the resolver: %s", err_code_text(r));
@@ -440,8 +440,8 @@ bool resolver_zone_state(const struct resolver *resolver, uint32_t serial,
     return forwarder_zone_state(fetcher_forwarder(resolver->fetcher), serial, ret);
 }
 
-bool resolver_unkept(const struct resolver *resolver, const struct cache_key *key,
-                     struct fetcher_unkept *ret)
+bool resolver_uncached(const struct resolver *resolver, const struct cache_key *key,
+                       struct fetcher_uncached *ret)
 {
-    return fetcher_unkept(resolver->fetcher, key, ret);
+    return fetcher_uncached(resolver->fetcher, key, ret);
 }

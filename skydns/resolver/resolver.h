@@ -71,8 +71,8 @@ enum {
     RESOLVER_LOOKUPS_MAX = 1000,
     /* And queries at the walker, each with a reply of at most 64 KB; a client has no more than a
      * part of these. Beyond, SERVFAIL at once. */
-    RESOLVER_WALKS_MAX = 256,
-    RESOLVER_CLIENT_WALKS_MAX = 64,
+    RESOLVER_SCANS_MAX = 256,
+    RESOLVER_CLIENT_SCANS_MAX = 64,
     /* And queries at the signers, 1 KB each: with RSA, replies with three signatures take one
      * signer 3 s, about as long as clients wait. A client has no more than as many as are free. */
     RESOLVER_SIGNS_MAX = 1024,
@@ -179,8 +179,8 @@ bool resolver_zone_state(const struct resolver *resolver, uint32_t serial,
                          struct upstream_states *ret);
 
 /* Any thread: why the last reply to a question was not kept. False: nothing is known. */
-bool resolver_unkept(const struct resolver *resolver, const struct cache_key *key,
-                     struct fetcher_unkept *ret);
+bool resolver_uncached(const struct resolver *resolver, const struct cache_key *key,
+                       struct fetcher_uncached *ret);
 
 /* Any thread; borrowed. */
 const struct resolver_counts *resolver_counts(const struct resolver *resolver);

@@ -84,7 +84,7 @@ struct resolver {
     struct deferred_list in_hand;
     struct client_loads *loads;   /* of them, by client */
     struct deferred_list patient; /* of them, those that wait for nameservers; oldest first */
-    ev_timer patience;            /* until the first of these takes an expired reply */
+    ev_timer timeout;             /* until the first of these takes an expired reply */
     struct resolver_pool walker, signers;
     ev_async pooled; /* one of them has finished something */
     size_t lookup_count;
@@ -126,7 +126,7 @@ void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
 void resolver_refresh(struct resolver *resolver, const struct question *question);
 
 /* The first of those that wait have done so for long enough. */
-void resolver_lose_patience(struct resolver *resolver);
+void resolver_time_out(struct resolver *resolver);
 
 /* Frees it without an answer. */
 void resolver_release(struct resolver *resolver, struct deferred *deferred);
@@ -159,7 +159,7 @@ void resolver_free_pools(struct resolver *resolver);
 
 /* Passes it to the walker, or to the signers; with resolver->answers, `external_count` of them, to
  * the questions that records of this revision led to. */
-void resolver_walk(struct resolver *resolver, struct deferred *deferred, size_t external_count,
+void resolver_scan(struct resolver *resolver, struct deferred *deferred, size_t external_count,
                    int64_t revision);
 void resolver_sign(struct resolver *resolver, struct deferred *deferred, size_t external_count,
                    int64_t revision);

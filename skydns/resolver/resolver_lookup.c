@@ -45,7 +45,7 @@ static bool lookup_is_outdated(struct resolver *r, const struct deferred *d,
 
 void resolver_note_mapped(struct deferred *d)
 {
-    d->mapped_at = (uint16_t)(d->query.path_at + 1);
+    d->mapped_at = (uint16_t)(d->query.search_list_at + 1);
 }
 
 static bool is_for_ipv6(const struct resolver *r, const struct deferred *d)
@@ -63,7 +63,7 @@ static bool is_for_ipv6(const struct resolver *r, const struct deferred *d)
 
 bool resolver_may_map(const struct resolver *r, const struct deferred *d)
 {
-    return d->mapped_at != d->query.path_at + 1 && is_for_ipv6(r, d);
+    return d->mapped_at != d->query.search_list_at + 1 && is_for_ipv6(r, d);
 }
 
 /* Asks the engine again, on the store's current version, with r->answers to the questions that
@@ -72,18 +72,19 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
 {
     const struct external_answers externals = {.count = count, .items = r->answers};
     struct engine_query query = resolver_query(r, d);
-    if (d->kind == ENGINE_DEFER_WALK) {
-        resolver_walk(r, d, count, revision);
+    if (d->kind == ENGINE_DEFER_SCAN) {
+        resolver_scan(r, d, count, revision);
         return;
     }
     enum engine_verdict verdict = turn_answer(&r->turn, &query, &externals, &r->response);
-    if (verdict == ENGINE_DEFER && r->turn.deferral.kind == ENGINE_DEFER_WALK) {
-        resolver_walk(r, d, count, revision);
+    if (verdict == ENGINE_DEFER && r->turn.deferral.kind == ENGINE_DEFER_SCAN) {
+        resolver_scan(r, d, count, revision);
     } else if (verdict == ENGINE_DEFER && r->turn.deferral.kind == ENGINE_DEFER_SIGN) {
         resolver_sign(r, d, count, revision);
     } else if (verdict == ENGINE_DEFER) {
         const bool is_unmapped = r->turn.deferral.kind == ENGINE_DEFER_FORWARD &&
-                                 r->turn.deferral.path_at <= d->query.path_at && is_for_ipv6(r, d);
+                                 r->turn.deferral.search_list_at <= d->query.search_list_at &&
+                                 is_for_ipv6(r, d);
         if (is_unmapped) {
             resolver_answer_unmapped(r, d, r->answers[0].outcome == EXTERNAL_FAILED);
         } else if (!resolver_goes_on(r,
@@ -117,7 +118,7 @@ static void answer_with_externals(struct resolver *r, struct deferred *d)
         };
     }
     const struct external_answers externals = {.count = lookup->count, .items = r->answers};
-    if (d->kind != ENGINE_DEFER_WALK &&
+    if (d->kind != ENGINE_DEFER_SCAN &&
         lookup_is_outdated(r, d, &externals)) { /* ask again, please */
         resolver_refuse(r, d);
         return;
@@ -182,8 +183,9 @@ bool resolver_lead_home(struct resolver *r, struct deferred *d, const struct for
     return true;
 }
 
-static void take_reply(struct lookup_item *item, const struct parsed_response *response,
-                       struct reply_forms *forms)
+static void resolver_lookup_take_reply(struct lookup_item *item,
+                                       const struct parsed_response *response,
+                                       struct reply_forms *forms)
 {
     struct lookup *lookup = item->lookup;
     struct buf *packed = &lookup->packed;
@@ -212,12 +214,12 @@ static struct upstream_question question_of(const struct lookup_item *item)
     return question;
 }
 
-static void take_cached(struct lookup_item *item, struct slice message)
+static void resolver_lookup_take_cached(struct lookup_item *item, struct slice message)
 {
     struct parsed_response response;
     struct reply_forms forms = {0};
     response_parse((const uint8_t *)message.ptr, message.len, &response);
-    take_reply(item, &response, &forms);
+    resolver_lookup_take_reply(item, &response, &forms);
     reply_forms_fini(&forms);
     response_parse_fini(&response);
 }
@@ -231,12 +233,12 @@ static bool take_stale(struct lookup_item *item)
         FETCHER_REPLY) {
         return false;
     }
-    take_cached(item, message);
+    resolver_lookup_take_cached(item, message);
     return true;
 }
 
 /* No nameserver has a usable reply. */
-static void give_up(struct lookup_item *item)
+static void resolver_lookup_give_up(struct lookup_item *item)
 {
     if (!take_stale(item)) {
         item->outcome = EXTERNAL_FAILED;
@@ -249,9 +251,9 @@ static void on_external(void *data, const struct forwarder_reply *reply)
     struct lookup_item *item = data;
     struct lookup *lookup = item->lookup;
     if (reply->outcome == FORWARDER_REPLIED) {
-        take_reply(item, reply->response, reply->forms);
+        resolver_lookup_take_reply(item, reply->response, reply->forms);
     } else {
-        give_up(item);
+        resolver_lookup_give_up(item);
     }
     if (--lookup->waiting == 0) {
         answer_with_externals(lookup->deferred->resolver, lookup->deferred);
@@ -263,7 +265,7 @@ void resolver_look_up_stale(struct resolver *r, struct deferred *d)
     struct lookup *lookup = d->lookup;
     for (size_t i = 0; i < lookup->count; i++) {
         struct lookup_item *item = &lookup->items[i];
-        if (item->wait.flight && take_stale(item)) {
+        if (item->wait.upstream_query && take_stale(item)) {
             forwarder_forget(&item->wait);
             lookup->waiting--;
         }
@@ -276,7 +278,8 @@ void resolver_look_up_stale(struct resolver *r, struct deferred *d)
 /* ---- The questions ---- */
 
 /* At the limit nothing is asked: as if no nameserver replied. */
-static void do_without(struct resolver *r, struct deferred *d, int64_t revision)
+static void resolver_lookup_answer_without_upstream(struct resolver *r, struct deferred *d,
+                                                    int64_t revision)
 {
     size_t count = r->turn.deferral.question_count;
     for (size_t i = 0; i < count; i++) {
@@ -287,7 +290,7 @@ static void do_without(struct resolver *r, struct deferred *d, int64_t revision)
     answer_with(r, d, count, revision);
 }
 
-static void ask(struct resolver *r, struct lookup_item *item)
+static void resolver_lookup_ask(struct resolver *r, struct lookup_item *item)
 {
     const struct upstream_question question = question_of(item);
     struct slice message;
@@ -296,7 +299,7 @@ static void ask(struct resolver *r, struct lookup_item *item)
     item->wait.client = &item->lookup->deferred->query.client;
     switch (fetcher_find(r->fetcher, &question, false, &message)) {
     case FETCHER_REPLY:
-        take_cached(item, message);
+        resolver_lookup_take_cached(item, message);
         return;
     case FETCHER_FAILURE:
         counter_add(&r->counts.failures, 1);
@@ -309,7 +312,7 @@ static void ask(struct resolver *r, struct lookup_item *item)
         counter_add(&r->counts.lookups, 1);
         item->lookup->waiting++;
     } else {
-        give_up(item);
+        resolver_lookup_give_up(item);
     }
 }
 
@@ -324,7 +327,7 @@ static struct lookup *begin_lookup(struct resolver *r, struct deferred *d, int64
     }
     if (!client_loads_take(r->lookup_loads, &d->query.client,
                            RESOLVER_LOOKUPS_MAX - r->lookup_count)) {
-        do_without(r, d, revision);
+        resolver_lookup_answer_without_upstream(r, d, revision);
         return NULL;
     }
     struct lookup *lookup = xcalloc(1, sizeof(*lookup) + count * sizeof(lookup->items[0]));
@@ -358,7 +361,7 @@ void resolver_look_up(struct resolver *r, struct deferred *d, int64_t revision)
     struct lookup *lookup = begin_lookup(r, d, revision);
     if (lookup) {
         for (size_t i = 0; i < lookup->count; i++) {
-            ask(r, &lookup->items[i]);
+            resolver_lookup_ask(r, &lookup->items[i]);
         }
         end_lookup(r, d);
     }
@@ -400,9 +403,9 @@ bool resolver_look_up_ipv4(struct resolver *r, struct deferred *d, const struct 
     struct lookup *lookup = begin_lookup(r, d, r->turn.store ? store_revision(r->turn.store) : 0);
     if (lookup) {
         if (reply) {
-            take_reply(&lookup->items[0], reply->response, reply->forms);
+            resolver_lookup_take_reply(&lookup->items[0], reply->response, reply->forms);
         }
-        ask(r, &lookup->items[1]);
+        resolver_lookup_ask(r, &lookup->items[1]);
         end_lookup(r, d);
     }
     return true;

@@ -11,24 +11,25 @@
 static size_t client_places(const struct resolver *r, const struct resolver_pool *pool)
 {
     if (pool == &r->walker) {
-        return pool->count < RESOLVER_WALKS_MAX ? RESOLVER_CLIENT_WALKS_MAX : 0;
+        return pool->count < RESOLVER_SCANS_MAX ? RESOLVER_CLIENT_SCANS_MAX : 0;
     }
     return RESOLVER_SIGNS_MAX - pool->count;
 }
 
-static bool take_place(const struct resolver *r, struct resolver_pool *pool, struct deferred *d)
+static bool resolver_pools_take_place(const struct resolver *r, struct resolver_pool *pool,
+                                      struct deferred *d)
 {
     if (!client_loads_take(pool->loads, &d->query.client, client_places(r, pool))) {
         return false;
     }
     pool->count++;
-    d->is_walk = pool == &r->walker;
+    d->is_scan = pool == &r->walker;
     return true;
 }
 
 static struct resolver_pool *pool_of(struct resolver *r, const struct deferred *d)
 {
-    return d->is_walk ? &r->walker : &r->signers;
+    return d->is_scan ? &r->walker : &r->signers;
 }
 
 void resolver_leave_pool(struct resolver *r, struct deferred *d)
@@ -43,7 +44,7 @@ void resolver_leave_pool(struct resolver *r, struct deferred *d)
 }
 
 /* To the pool in which it has taken a place. */
-static void push(struct resolver *r, struct deferred *d, struct pooled_query *query)
+static void resolver_pools_push(struct resolver *r, struct deferred *d, struct pooled_query *query)
 {
     d->pooled = query;
     answer_pool_push(pool_of(r, d)->pool, query);
@@ -56,12 +57,12 @@ static void push_new(struct resolver *r, struct deferred *d, size_t external_cou
     if (external_count) {
         pooled_query_set_externals(pooled, r->answers, external_count, revision);
     }
-    push(r, d, pooled);
+    resolver_pools_push(r, d, pooled);
 }
 
-void resolver_walk(struct resolver *r, struct deferred *d, size_t external_count, int64_t revision)
+void resolver_scan(struct resolver *r, struct deferred *d, size_t external_count, int64_t revision)
 {
-    if (!take_place(r, &r->walker, d)) {
+    if (!resolver_pools_take_place(r, &r->walker, d)) {
         resolver_refuse(r, d);
         return;
     }
@@ -82,7 +83,7 @@ static void refuse_to_sign(struct resolver *r, struct deferred *d)
 void resolver_sign(struct resolver *r, struct deferred *d, size_t external_count, int64_t revision)
 {
     counter_add(&r->counts.signing, 1);
-    if (!take_place(r, &r->signers, d)) {
+    if (!resolver_pools_take_place(r, &r->signers, d)) {
         refuse_to_sign(r, d);
         return;
     }
@@ -94,21 +95,21 @@ void resolver_sign(struct resolver *r, struct deferred *d, size_t external_count
 /* From the signers, whose outcomes of questions it still has. Takes it over. */
 static void pass_to_walker(struct resolver *r, struct deferred *d, struct pooled_query *query)
 {
-    if (!take_place(r, &r->walker, d)) {
+    if (!resolver_pools_take_place(r, &r->walker, d)) {
         pooled_query_free(query);
         resolver_refuse(r, d);
         return;
     }
     query->data = d;
-    push(r, d, query);
+    resolver_pools_push(r, d, query);
 }
 
-static void go_on(struct resolver *r, struct deferred *d, const struct pooled_query *query,
-                  bool is_walk)
+static void resolver_pools_go_on(struct resolver *r, struct deferred *d,
+                                 const struct pooled_query *query, bool is_scan)
 {
     r->turn.deferral = *query->deferral;
     if (query->deferral->kind == ENGINE_DEFER_LOOKUP) {
-        d->kind = is_walk ? ENGINE_DEFER_WALK : d->kind; /* as its second answer will be */
+        d->kind = is_scan ? ENGINE_DEFER_SCAN : d->kind; /* as its second answer will be */
         resolver_free_lookup(r, d);                      /* of an earlier place */
         resolver_keep_place(r, d);
         resolver_look_up(r, d, query->revision);
@@ -117,15 +118,15 @@ static void go_on(struct resolver *r, struct deferred *d, const struct pooled_qu
     }
 }
 
-static void end(struct resolver *r, struct deferred *d, const struct pooled_query *query,
-                bool is_walk)
+static void resolver_pools_end(struct resolver *r, struct deferred *d,
+                               const struct pooled_query *query, bool is_scan)
 {
-    if (query->is_refused && !is_walk) {
+    if (query->is_refused && !is_scan) {
         refuse_to_sign(r, d);
     } else if (query->is_refused) {
         resolver_refuse(r, d);
     } else if (query->verdict == ENGINE_DEFER) {
-        go_on(r, d, query, is_walk);
+        resolver_pools_go_on(r, d, query, is_scan);
     } else if (query->verdict == ENGINE_DROP) {
         resolver_drop(r, d);
     } else {
@@ -136,9 +137,9 @@ static void end(struct resolver *r, struct deferred *d, const struct pooled_quer
     }
 }
 
-static void take_back(struct resolver *r, struct resolver_pool *pool)
+static void resolver_pools_take_back(struct resolver *r, struct resolver_pool *pool)
 {
-    const bool is_walk = pool == &r->walker;
+    const bool is_scan = pool == &r->walker;
     struct pooled_query *query;
     while ((query = answer_pool_pop(pool->pool))) {
         struct deferred *d = query->data;
@@ -148,10 +149,10 @@ static void take_back(struct resolver *r, struct resolver_pool *pool)
         }
         resolver_leave_pool(r, d);
         if (!query->is_refused && query->verdict == ENGINE_DEFER &&
-            query->deferral->kind == ENGINE_DEFER_WALK) {
+            query->deferral->kind == ENGINE_DEFER_SCAN) {
             pass_to_walker(r, d, query);
         } else {
-            end(r, d, query, is_walk);
+            resolver_pools_end(r, d, query, is_scan);
             pooled_query_free(query);
         }
     }
@@ -162,14 +163,14 @@ static void on_pooled(struct ev_loop *loop, ev_async *pooled, int revents)
     struct resolver *r = pooled->data;
     (void)loop;
     (void)revents;
-    take_back(r, &r->walker);
-    take_back(r, &r->signers);
+    resolver_pools_take_back(r, &r->walker);
+    resolver_pools_take_back(r, &r->signers);
 }
 
 /* ---- Life ---- */
 
 /* A thread of a pool. */
-static void wake(void *data)
+static void resolver_pools_wake(void *data)
 {
     struct resolver *r = data;
     ev_async_send(r->loop, &r->pooled);
@@ -187,17 +188,17 @@ void resolver_open_pools(struct resolver *r)
         .name = "walker",
         .lanes = &r->config.walker,
         .lane_count = 1,
-        .may_walk = true,
+        .may_scan = true,
         .answer_ms = r->config.pool_answer_ms,
         .wait_ms = r->config.pool_wait_ms,
-        .wake = wake,
+        .wake = resolver_pools_wake,
         .data = r,
     };
     open_pool(&r->walker, &config);
     config.name = "signer";
     config.lanes = r->config.signers;
     config.lane_count = r->config.signer_count;
-    config.may_walk = false;
+    config.may_scan = false;
     config.nice = RESOLVER_SIGNERS_NICE;
     open_pool(&r->signers, &config);
     ev_async_init(&r->pooled, on_pooled);

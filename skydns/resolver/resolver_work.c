@@ -21,7 +21,7 @@
 #include "skydns/wire/response_parse.h"
 
 /* What a deferral asks for; it may end with the query's reply. */
-static void wait_for(struct resolver *r, struct deferred *d);
+static void resolver_work_wait_for(struct resolver *r, struct deferred *d);
 /* The same, after asking the engine again. */
 static void answer_now(struct resolver *r, struct deferred *d);
 
@@ -29,7 +29,7 @@ static void answer_now(struct resolver *r, struct deferred *d);
 enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
 
 /* What the loop waits for at most while many lose patience together, beside one of them. */
-enum { PATIENCE_PORTION_US = 1000 };
+enum { TIMEOUT_PORTION_US = 1000 };
 
 struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
 {
@@ -84,7 +84,8 @@ static void send_to_connection(struct resolver *r, const struct deferred *d,
     (void)d->origin.to->send(d->origin.to->data, d, response); /* false: it is gone */
 }
 
-static void show(struct resolver *r, const struct deferred *d, const struct response *response)
+static void resolver_work_log(struct resolver *r, const struct deferred *d,
+                              const struct response *response)
 {
     if (query_tap_wants(r->config.tap, &r->counts.udp)) {
         struct engine_query query = resolver_query(r, d);
@@ -96,7 +97,7 @@ void resolver_finish(struct resolver *r, struct deferred *d, const struct respon
 {
     assert(response->bytes); /* also of none: its receivers may copy it */
     if (response->len > 0) {
-        show(r, d, response);
+        resolver_work_log(r, d, response);
     }
     if (d->query.transport == ENGINE_UDP) {
         send_datagram(r, d, response);
@@ -139,32 +140,33 @@ void resolver_refuse(struct resolver *r, struct deferred *d)
 
 void resolver_keep_place(struct resolver *r, struct deferred *d)
 {
-    d->query.path_at = r->turn.deferral.path_at;
-    d->query.path_seen = r->turn.deferral.path_seen;
-    d->query.path_serial = r->turn.deferral.path_serial;
+    d->query.search_list_at = r->turn.deferral.search_list_at;
+    d->query.search_list_seen = r->turn.deferral.search_list_seen;
+    d->query.search_list_serial = r->turn.deferral.search_list_serial;
     d->query.keeps_name = r->turn.deferral.keeps_name;
 }
 
 bool resolver_goes_on(struct resolver *r, struct deferred *d)
 {
     const struct engine_deferral *deferral = &r->turn.deferral;
-    if (deferral->path_at <= d->query.path_at && deferral->kind != ENGINE_DEFER_SIGN) {
+    if (deferral->search_list_at <= d->query.search_list_at &&
+        deferral->kind != ENGINE_DEFER_SIGN) {
         return false;
     }
     resolver_free_lookup(r, d);
     forwarder_forget(&d->wait);
-    wait_for(r, d);
+    resolver_work_wait_for(r, d);
     return true;
 }
 
 /* The place has no answer; the next ones may. False: the query has no search path. */
 static bool try_next_place(struct resolver *r, struct deferred *d, unsigned seen)
 {
-    if (d->query.path_at == 0 || d->query.path_at == ENGINE_PATH_OVER) {
+    if (d->query.search_list_at == 0 || d->query.search_list_at == ENGINE_PATH_OVER) {
         return false;
     }
-    d->query.path_at++;
-    d->query.path_seen = (uint8_t)(d->query.path_seen | seen);
+    d->query.search_list_at++;
+    d->query.search_list_seen = (uint8_t)(d->query.search_list_seen | seen);
     answer_now(r, d);
     return true;
 }
@@ -214,12 +216,12 @@ static bool map_failure(struct resolver *r, struct deferred *d)
         resolver_finish(r, d, &r->response);
         return true;
     }
-    if (verdict != ENGINE_DEFER || r->turn.deferral.path_at > d->query.path_at) {
+    if (verdict != ENGINE_DEFER || r->turn.deferral.search_list_at > d->query.search_list_at) {
         return false;
     }
     if (r->turn.deferral.kind == ENGINE_DEFER_LOOKUP) {
         resolver_note_mapped(d);
-        wait_for(r, d);
+        resolver_work_wait_for(r, d);
         return true;
     }
     struct query parsed;
@@ -236,14 +238,15 @@ void resolver_answer_unmapped(struct resolver *r, struct deferred *d, bool has_f
     resolver_free_lookup(r, d);
     resolver_note_mapped(d);
     if (!has_failed) {
-        wait_for(r, d);
+        resolver_work_wait_for(r, d);
     } else if (!try_next_place(r, d, ENGINE_PATH_SAW_FAILURE)) {
         finish_failed(r, d, EDNS_ERROR_NO_AUTHORITY);
     }
 }
 
 /* No nameserver has a usable reply, for this reason. */
-static void do_without(struct resolver *r, struct deferred *d, enum edns_error error)
+static void resolver_work_answer_without_upstream(struct resolver *r, struct deferred *d,
+                                                  enum edns_error error)
 {
     counter_add(&r->counts.failures, 1);
     if (!answer_stale(r, d) && !map_failure(r, d) &&
@@ -285,21 +288,22 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
                                        &reply->forms->image, &r->response);
         break;
     case FORWARDER_FAILED:
-        do_without(r, d, EDNS_ERROR_NO_AUTHORITY);
+        resolver_work_answer_without_upstream(r, d, EDNS_ERROR_NO_AUTHORITY);
         return;
     case FORWARDER_SILENT:
-        do_without(r, d, EDNS_ERROR_NETWORK);
+        resolver_work_answer_without_upstream(r, d, EDNS_ERROR_NETWORK);
         return;
     case FORWARDER_DROPPED:
-        do_without(r, d, EDNS_ERROR_OTHER);
+        resolver_work_answer_without_upstream(r, d, EDNS_ERROR_OTHER);
         return;
     }
     if (is_answered) {
         resolver_finish(r, d, &r->response);
     } else if (!is_forwarded_denial(reply, &seen) || !try_next_place(r, d, seen)) {
-        do_without(r, d,
-                   reply->response->head.flags & DNS_FLAG_TC ? EDNS_ERROR_NETWORK
-                                                             : EDNS_ERROR_NO_AUTHORITY);
+        resolver_work_answer_without_upstream(r, d,
+                                              reply->response->head.flags & DNS_FLAG_TC
+                                                  ? EDNS_ERROR_NETWORK
+                                                  : EDNS_ERROR_NO_AUTHORITY);
     }
 }
 
@@ -342,7 +346,7 @@ static bool answer_allowed(struct resolver *r, struct deferred *d)
     return true;
 }
 
-static int64_t patience_left_us(const struct resolver *r, const struct deferred *d)
+static int64_t timeout_left_us(const struct resolver *r, const struct deferred *d)
 {
     return r->config.stale_wait_ms * INT64_C(1000) - (clock_monotonic_us() - d->begun_us);
 }
@@ -350,7 +354,7 @@ static int64_t patience_left_us(const struct resolver *r, const struct deferred 
 /* What has lost patience at one place of a search path has none at the next. */
 static void wait_patiently(struct resolver *r, struct deferred *d)
 {
-    if (d->query.path_at > 0 && patience_left_us(r, d) <= 0) {
+    if (d->query.search_list_at > 0 && timeout_left_us(r, d) <= 0) {
         (void)answer_stale(r, d); /* false: it goes on waiting */
     } else {
         resolver_be_patient(r, d);
@@ -359,13 +363,14 @@ static void wait_patiently(struct resolver *r, struct deferred *d)
 
 /* Spreads the questions over the servers: SkyDNS took the client's id, but then clients choose the
  * server, and so whose reply is kept for all. */
-static void ask(struct resolver *r, struct deferred *d, const struct upstream_question *question)
+static void resolver_work_ask(struct resolver *r, struct deferred *d,
+                              const struct upstream_question *question)
 {
     d->wait.cb = on_forwarded;
     d->wait.data = d;
     d->wait.client = &d->query.client;
     if (fetcher_is_pausing(r->fetcher, question)) {
-        do_without(r, d, EDNS_ERROR_CACHED);
+        resolver_work_answer_without_upstream(r, d, EDNS_ERROR_CACHED);
         return;
     }
     switch (fetcher_ask(r->fetcher, question, rng_next(&r->turn.rng), &d->wait)) {
@@ -374,17 +379,17 @@ static void ask(struct resolver *r, struct deferred *d, const struct upstream_qu
         wait_patiently(r, d);
         break;
     case FORWARDER_NO_SERVER:
-        do_without(r, d, EDNS_ERROR_NETWORK);
+        resolver_work_answer_without_upstream(r, d, EDNS_ERROR_NETWORK);
         break;
     case FORWARDER_FULL:
-        do_without(r, d, EDNS_ERROR_OTHER);
+        resolver_work_answer_without_upstream(r, d, EDNS_ERROR_OTHER);
         break;
     }
 }
 
 /* A client that may not ask for the name at a place of its search path is told of the first name,
  * as if it had no search path, and is refused when it asks for the other one itself. */
-static void forward(struct resolver *r, struct deferred *d)
+static void resolver_work_forward(struct resolver *r, struct deferred *d)
 {
     struct query parsed;
     owned_query_read(&d->query, &parsed);
@@ -399,21 +404,21 @@ static void forward(struct resolver *r, struct deferred *d)
             resolver_refuse_recursion(r, d);
         }
     } else if (!answer_allowed(r, d)) {
-        ask(r, d, &question);
+        resolver_work_ask(r, d, &question);
     }
 }
 
 /* ---- Patience ---- */
 
 /* Until the oldest loses it; queries come nearly in the order of their age. */
-static void set_patience(struct resolver *r)
+static void set_timeout(struct resolver *r)
 {
     const struct deferred *oldest = TAILQ_FIRST(&r->patient);
-    ev_timer_stop(r->loop, &r->patience);
+    ev_timer_stop(r->loop, &r->timeout);
     if (oldest) {
-        int64_t left_us = patience_left_us(r, oldest);
-        ev_timer_set(&r->patience, left_us > 0 ? (double)left_us / 1e6 : 0, 0.);
-        ev_timer_start(r->loop, &r->patience);
+        int64_t left_us = timeout_left_us(r, oldest);
+        ev_timer_set(&r->timeout, left_us > 0 ? (double)left_us / 1e6 : 0, 0.);
+        ev_timer_start(r->loop, &r->timeout);
     }
 }
 
@@ -422,9 +427,9 @@ void resolver_be_patient(struct resolver *r, struct deferred *d)
     bool is_first = TAILQ_EMPTY(&r->patient);
     if (keeps_stale(r) && !d->is_patient) {
         d->is_patient = true;
-        TAILQ_INSERT_TAIL(&r->patient, d, patience_entry);
+        TAILQ_INSERT_TAIL(&r->patient, d, timeout_entry);
         if (is_first) {
-            set_patience(r);
+            set_timeout(r);
         }
     }
 }
@@ -434,27 +439,27 @@ void resolver_be_patient_no_more(struct resolver *r, struct deferred *d)
 {
     if (d->is_patient) {
         d->is_patient = false;
-        TAILQ_REMOVE(&r->patient, d, patience_entry);
+        TAILQ_REMOVE(&r->patient, d, timeout_entry);
     }
 }
 
 /* In portions, as those who share a response: the timer goes on with the rest. */
-void resolver_lose_patience(struct resolver *r)
+void resolver_time_out(struct resolver *r)
 {
     const int64_t begun_us = clock_monotonic_us();
     struct deferred *d;
-    while ((d = TAILQ_FIRST(&r->patient)) && patience_left_us(r, d) <= 0) {
+    while ((d = TAILQ_FIRST(&r->patient)) && timeout_left_us(r, d) <= 0) {
         resolver_be_patient_no_more(r, d);
         if (d->lookup) {
             resolver_look_up_stale(r, d);
         } else {
             (void)answer_stale(r, d); /* false: it goes on waiting */
         }
-        if (clock_monotonic_us() - begun_us >= PATIENCE_PORTION_US) {
+        if (clock_monotonic_us() - begun_us >= TIMEOUT_PORTION_US) {
             break;
         }
     }
-    set_patience(r);
+    set_timeout(r);
 }
 
 /* ---- REFRESH ---- */
@@ -467,7 +472,7 @@ void resolver_refresh(struct resolver *r, const struct question *question)
 
 /* ---- The begin ---- */
 
-static void wait_for(struct resolver *r, struct deferred *d)
+static void resolver_work_wait_for(struct resolver *r, struct deferred *d)
 {
     resolver_keep_place(r, d);
     switch (r->turn.deferral.kind) {
@@ -475,10 +480,10 @@ static void wait_for(struct resolver *r, struct deferred *d)
         resolver_look_up(r, d, r->turn.store ? store_revision(r->turn.store) : 0);
         break;
     case ENGINE_DEFER_FORWARD:
-        forward(r, d);
+        resolver_work_forward(r, d);
         break;
-    case ENGINE_DEFER_WALK:
-        resolver_walk(r, d, 0, 0);
+    case ENGINE_DEFER_SCAN:
+        resolver_scan(r, d, 0, 0);
         break;
     case ENGINE_DEFER_SIGN:
         resolver_sign(r, d, 0, 0);
@@ -503,15 +508,15 @@ static void answer_now(struct resolver *r, struct deferred *d)
         resolver_drop(r, d);
         return;
     case ENGINE_DEFER:
-        wait_for(r, d);
+        resolver_work_wait_for(r, d);
         return;
     }
 }
 
 void resolver_begin(struct resolver *r, struct deferred *d)
 {
-    if (d->kind == ENGINE_DEFER_WALK) {
-        resolver_walk(r, d, 0, 0);
+    if (d->kind == ENGINE_DEFER_SCAN) {
+        resolver_scan(r, d, 0, 0);
     } else if (d->kind == ENGINE_DEFER_SIGN) {
         resolver_sign(r, d, 0, 0);
     } else {

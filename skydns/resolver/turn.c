@@ -24,9 +24,9 @@ void turn_end(struct turn *turn)
     }
 }
 
-static enum engine_verdict answer(struct turn *turn, struct engine_query *query,
-                                  const struct external_answers *externals,
-                                  struct response *response)
+static enum engine_verdict resolver_turn_answer(struct turn *turn, struct engine_query *query,
+                                                const struct external_answers *externals,
+                                                struct response *response)
 {
     enum engine_verdict verdict =
         engine_answer(turn->engine, turn->store, query, externals, response, &turn->deferral);
@@ -44,14 +44,14 @@ enum engine_verdict turn_answer(struct turn *turn, struct engine_query *query,
                                 const struct external_answers *externals, struct response *response)
 {
     query->is_brief = true;
-    enum engine_verdict verdict = answer(turn, query, externals, response);
+    enum engine_verdict verdict = resolver_turn_answer(turn, query, externals, response);
     query->is_brief = false;
-    if (verdict != ENGINE_DEFER || turn->deferral.kind != ENGINE_DEFER_WALK ||
+    if (verdict != ENGINE_DEFER || turn->deferral.kind != ENGINE_DEFER_SCAN ||
         turn->expensive_left == 0) {
         return verdict;
     }
     turn->expensive_left--;
-    return answer(turn, query, externals, response);
+    return resolver_turn_answer(turn, query, externals, response);
 }
 
 void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query)

@@ -157,9 +157,10 @@ static int take_nameservers(struct overlay *x, const json_t *value, struct err *
     return 0;
 }
 
-static int take_zone(struct overlay *x, const char *name, const json_t *value, struct err *err)
+static int config_doc_take_zone(struct overlay *x, const char *name, const json_t *value,
+                                struct err *err)
 {
-    struct foreign_zone zone = {.origin = ZONE_FROM_DOCUMENT};
+    struct forward_zone zone = {.origin = ZONE_FROM_DOCUMENT};
     int r = option_zone(&zone.name, name, err);
     if (r == 0 && json_array_size(value) == 0) {
         r = config_wrong(value, "a list of strings like \"10.0.0.1:53\"", err);
@@ -186,7 +187,7 @@ static int take_zones(struct overlay *x, json_t *value, struct err *err)
     stub_zones_unref(x->stubs); /* of an earlier field with this name */
     x->stubs = stub_zones_copy(x->o->stubs);
     for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
-        int r = take_zone(x, json_object_iter_key(at), json_object_iter_value(at), err);
+        int r = config_doc_take_zone(x, json_object_iter_key(at), json_object_iter_value(at), err);
         if (r < 0) {
             return r;
         }
@@ -264,7 +265,7 @@ static int take_setting_field(struct overlay *x, const struct setting *setting, 
 
 /* ---- The document ---- */
 
-static void ignore(struct overlay *x, const char *field, const char *why)
+static void config_doc_ignore(struct overlay *x, const char *field, const char *why)
 {
     struct config_doc_report *report = x->report;
     if (report->ignored_count < CONFIG_DOC_IGNORED_MAX) {
@@ -295,12 +296,13 @@ static void note_other_field(struct overlay *x, const char *name, const json_t *
     for (size_t i = 0; i < ARRAY_LEN(without_effect); i++) {
         if (strcasecmp(without_effect[i].name, name) == 0) {
             if (without_effect[i].why && asks_for_something(value)) {
-                ignore(x, without_effect[i].name, without_effect[i].why);
+                config_doc_ignore(x, without_effect[i].name, without_effect[i].why);
             }
             return;
         }
     }
-    ignore(x, name, strcasecmp(name, "ndots") == 0 ? "unknown; the field is `ndot`" : "unknown");
+    config_doc_ignore(x, name,
+                      strcasecmp(name, "ndots") == 0 ? "unknown; the field is `ndot`" : "unknown");
 }
 
 static int take_document_field(struct overlay *x, const char *name, json_t *value, struct err *err)
@@ -320,7 +322,7 @@ static int take_document_field(struct overlay *x, const char *name, json_t *valu
     return 0;
 }
 
-static int take_fields(struct overlay *x, json_t *object, struct err *err)
+static int config_doc_take_fields(struct overlay *x, json_t *object, struct err *err)
 {
     const char *name;
     json_t *value;
@@ -335,7 +337,7 @@ static int take_fields(struct overlay *x, json_t *object, struct err *err)
 }
 
 /* The fields agree, so that the options may change. */
-static int settle(struct overlay *x, struct options *options, struct err *err)
+static int config_doc_settle(struct overlay *x, struct options *options, struct err *err)
 {
     struct stub_zones *before = options->stubs;
     x->o->stubs = x->stubs ? x->stubs : before;
@@ -356,8 +358,8 @@ static int settle(struct overlay *x, struct options *options, struct err *err)
     return 0;
 }
 
-static int apply(struct overlay *x, struct slice json, size_t bytes_max, struct options *options,
-                 struct err *err)
+static int settings_config_doc_apply(struct overlay *x, struct slice json, size_t bytes_max,
+                                     struct options *options, struct err *err)
 {
     json_error_t why;
     *x->report = (struct config_doc_report){0};
@@ -369,11 +371,11 @@ static int apply(struct overlay *x, struct slice json, size_t bytes_max, struct 
         return err_set(err, ERR_SYNTAX, "not JSON: %s at byte %d", why.text, why.position);
     }
     int r = json_is_object(root)
-                ? take_fields(x, root, err)
+                ? config_doc_take_fields(x, root, err)
                 : err_set(err, ERR_SYNTAX, "expected a JSON object like {\"ttl\":300}");
     json_decref(root);
     if (r == 0) {
-        r = settle(x, options, err);
+        r = config_doc_settle(x, options, err);
     }
     stub_zones_unref(x->stubs); /* of a refused document */
     return r;
@@ -384,7 +386,7 @@ int config_doc_apply(struct slice json, struct options *options, struct config_d
 {
     struct options changed = *options;
     struct overlay x = {.o = &changed, .report = report};
-    return apply(&x, json, CONFIG_DOCUMENT_MAX, options, err);
+    return settings_config_doc_apply(&x, json, CONFIG_DOCUMENT_MAX, options, err);
 }
 
 int config_doc_apply_writers(struct slice json, struct options *options,
@@ -392,5 +394,5 @@ int config_doc_apply_writers(struct slice json, struct options *options,
 {
     struct options changed = *options;
     struct overlay x = {.o = &changed, .report = report, .only_nameservers = true};
-    return apply(&x, json, WRITER_DOCUMENT_MAX, options, err);
+    return settings_config_doc_apply(&x, json, WRITER_DOCUMENT_MAX, options, err);
 }

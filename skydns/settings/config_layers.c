@@ -54,7 +54,8 @@ const char *config_layers_key(const struct config_layers *layers)
 /* ---- Laying one over the other ---- */
 
 /* The text that counts while the new one of `candidate` is tried. */
-static struct slice text_of(struct config_source *source, const struct config_source *candidate)
+static struct slice config_layers_text_of(struct config_source *source,
+                                          const struct config_source *candidate)
 {
     return source == candidate ? config_source_seen(source) : config_source_used(source);
 }
@@ -77,7 +78,8 @@ static int apply_writers(struct config_layers *layers, const struct config_sourc
     struct config_doc_report report = {0};
     for (size_t i = 0; i < options->domain_count && !report.has_nameservers; i++) {
         struct writer_source *writer = find_writer(layers, &options->domains[i]);
-        struct slice text = writer ? text_of(&writer->source, candidate) : slice_of(NULL, 0);
+        struct slice text =
+            writer ? config_layers_text_of(&writer->source, candidate) : slice_of(NULL, 0);
         int r = text.ptr ? config_doc_apply_writers(text, options, &report, err) : 0;
         if (r < 0) {
             return r;
@@ -103,7 +105,7 @@ static int apply_document(const struct config_layers *layers, struct config_sour
                           const struct config_source *candidate, struct options *options,
                           struct config_doc_report *report, struct err *err)
 {
-    struct slice text = text_of(source, candidate);
+    struct slice text = config_layers_text_of(source, candidate);
     int r = text.ptr ? config_doc_apply(text, options, report, err) : 0;
     if (r == 0 && source == candidate) {
         log_ignored(layers, source, report);
@@ -136,8 +138,8 @@ static int lay_over(struct config_layers *layers, const struct config_source *ca
 /* ---- Taking ---- */
 
 /* Whether the source's new text can be used, by itself and with the others. */
-static int try(struct config_layers *layers, struct config_source *source, bool is_writers,
-               struct err *err)
+static int config_layers_try(struct config_layers *layers, struct config_source *source,
+                             bool is_writers, struct err *err)
 {
     struct options options = *layers->flags;
     struct config_doc_report report;
@@ -185,11 +187,12 @@ static struct writer_source *claim_writer(struct config_layers *layers, const st
 }
 
 /* False: it was not refused, or still is. */
-static bool retry(struct config_layers *layers, struct config_source *source, bool is_writers)
+static bool config_layers_retry(struct config_layers *layers, struct config_source *source,
+                                bool is_writers)
 {
     struct err err;
-    if (!source->name || !config_source_is_refused(source) ||
-        try(layers, source, is_writers, &err) < 0) {
+    if (!source->name || !config_layers_is_source_refused(source) ||
+        config_layers_try(layers, source, is_writers, &err) < 0) {
         return false;
     }
     log_info("settings that were refused agree with the others now",
@@ -202,9 +205,10 @@ static void retry_refused(struct config_layers *layers)
 {
     bool is_other = true;
     while (is_other) { /* at most once for each source */
-        is_other = retry(layers, &layers->file, false) || retry(layers, &layers->document, false);
+        is_other = config_layers_retry(layers, &layers->file, false) ||
+                   config_layers_retry(layers, &layers->document, false);
         for (size_t i = 0; i < ENGINE_ZONES_MAX && !is_other; i++) {
-            is_other = retry(layers, &layers->writers[i].source, true);
+            is_other = config_layers_retry(layers, &layers->writers[i].source, true);
         }
     }
 }
@@ -221,7 +225,7 @@ bool config_layers_take(struct config_layers *layers, enum config_layer layer,
     if (!source || !config_source_see(source, text)) {
         return false; /* without a source: of no domain in force */
     }
-    if (try(layers, source, layer == CONFIG_WRITERS, &err) < 0) {
+    if (config_layers_try(layers, source, layer == CONFIG_WRITERS, &err) < 0) {
         log_error(layer == CONFIG_FILE
                       ? "cannot use the configuration file, keeping the settings in force"
                       : "cannot use the configuration in etcd, keeping the settings in force",
@@ -236,7 +240,7 @@ bool config_layers_take(struct config_layers *layers, enum config_layer layer,
 int config_layers_take_file(struct config_layers *layers, struct slice text, struct err *err)
 {
     (void)config_source_see(&layers->file, text); /* the first one */
-    int r = try(layers, &layers->file, false, err);
+    int r = config_layers_try(layers, &layers->file, false, err);
     return r < 0 ? err_wrap(err, r, "`%s`", layers->file.name) : 0;
 }
 
@@ -271,7 +275,7 @@ static bool is_writer_refused(struct config_layers *layers)
     bool is_refused = false;
     for (size_t i = 0; i < ENGINE_ZONES_MAX && !is_refused; i++) {
         const struct writer_source *writer = &layers->writers[i];
-        if (writer->source.name && config_source_is_refused(&writer->source)) {
+        if (writer->source.name && config_layers_is_source_refused(&writer->source)) {
             struct options now = config_layers_settings(layers);
             stub_zones_unref(now.stubs);
             is_refused = is_in_force(writer, &now);
@@ -284,9 +288,9 @@ bool config_layers_is_refused(struct config_layers *layers, enum config_layer la
 {
     switch (layer) {
     case CONFIG_FILE:
-        return config_source_is_refused(&layers->file);
+        return config_layers_is_source_refused(&layers->file);
     case CONFIG_DOCUMENT:
-        return config_source_is_refused(&layers->document);
+        return config_layers_is_source_refused(&layers->document);
     case CONFIG_WRITERS:
         break;
     }
@@ -330,7 +334,7 @@ void config_source_use(struct config_source *source)
     source->has_used = source->has_seen;
 }
 
-bool config_source_is_refused(const struct config_source *source)
+bool config_layers_is_source_refused(const struct config_source *source)
 {
     return source->has_seen != source->has_used ||
            !slice_equal(buf_slice(&source->seen), buf_slice(&source->used));

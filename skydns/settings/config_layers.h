@@ -69,7 +69,7 @@ bool config_source_see(struct config_source *source, struct slice text);
 void config_source_use(struct config_source *source);
 
 /* The text seen last cannot be used: an older one is in force. */
-bool config_source_is_refused(const struct config_source *source);
+bool config_layers_is_source_refused(const struct config_source *source);
 
 /* ptr NULL: none. Borrowed. */
 struct slice config_source_seen(struct config_source *source);

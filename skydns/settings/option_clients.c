@@ -39,7 +39,7 @@ int option_search(struct options *o, const char *list, struct err *err)
 }
 
 /* A namespace's name is a label of RFC 1123. */
-static bool read_namespace(const char *text, struct namespace_name *ret)
+static bool option_clients_read_namespace(const char *text, struct namespace_name *ret)
 {
     size_t len = strlen(text);
     if (len == 0 || len > NAMESPACE_TEXT_MAX || text[0] == '-' || text[len - 1] == '-') {
@@ -75,7 +75,7 @@ int option_public_namespaces(struct options *o, const char *list, struct err *er
     o->clients.public_count = 0;
     while (option_next_item(&rest, item)) {
         struct namespace_name name;
-        if (!read_namespace(item, &name)) {
+        if (!option_clients_read_namespace(item, &name)) {
             return err_set(err, ERR_USAGE, "`%s`: expected a namespace like kube-system", item);
         }
         if (has_namespace(o, &name)) {

@@ -41,8 +41,8 @@ static int parse_stream(const char *url, const char *host, enum engine_transport
 }
 
 /* Queries in the clear are never answered where TLS was asked for. */
-static int check_certificate(const struct options *o, const char *url,
-                             enum engine_transport transport, struct err *err)
+static int option_listeners_check_certificate(const struct options *o, const char *url,
+                                              enum engine_transport transport, struct err *err)
 {
     if ((transport == ENGINE_TLS || transport == ENGINE_HTTPS) && !*o->cert) {
         return err_set(err, ERR_USAGE, "`%s`: expected -cert and -key with it", url);
@@ -63,13 +63,13 @@ static int add_stream(struct options *o, const char *url, const char *scheme_end
     int r =
         parse_stream(url, scheme_end + strlen("://"), transport, &o->streams[o->stream_count], err);
     if (r == 0) {
-        r = check_certificate(o, url, transport, err);
+        r = option_listeners_check_certificate(o, url, transport, err);
     }
     o->stream_count += r == 0;
     return r;
 }
 
-static int add_address(struct options *o, const char *item, struct err *err)
+static int option_listeners_add_address(struct options *o, const char *item, struct err *err)
 {
     const char *scheme_end = strstr(item, "://");
     if (scheme_end) {
@@ -82,13 +82,14 @@ static int add_address(struct options *o, const char *item, struct err *err)
 
 /* ---- All of them ---- */
 
-static size_t count_of(const struct options *o)
+static size_t option_listeners_count_of(const struct options *o)
 {
     return o->address_count + o->stream_count;
 }
 
 /* The plain ones first, then those of streams; and as text. */
-static const struct addr *nth(const struct options *o, size_t i, char text[OPTION_LISTENER_MAX])
+static const struct addr *option_listeners_nth(const struct options *o, size_t i,
+                                               char text[OPTION_LISTENER_MAX])
 {
     if (i < o->address_count) {
         addr_format(&o->addresses[i], text);
@@ -103,10 +104,10 @@ static const struct addr *nth(const struct options *o, size_t i, char text[OPTIO
 static int check_doubles(const struct options *o, struct err *err)
 {
     char a[OPTION_LISTENER_MAX], b[OPTION_LISTENER_MAX];
-    for (size_t i = 0; i < count_of(o); i++) {
-        const struct addr *one = nth(o, i, a);
+    for (size_t i = 0; i < option_listeners_count_of(o); i++) {
+        const struct addr *one = option_listeners_nth(o, i, a);
         for (size_t k = 0; k < i; k++) {
-            if (addr_equal(nth(o, k, b), one)) {
+            if (addr_equal(option_listeners_nth(o, k, b), one)) {
                 return err_set(err, ERR_USAGE,
                                "`%s` and `%s` are the same TCP port, expected different ones", b,
                                a);
@@ -131,13 +132,13 @@ int option_addresses(struct options *o, const char *list, struct err *err)
     int r = 0;
     o->address_count = o->stream_count = 0;
     while (r == 0 && option_next_item(&rest, item)) {
-        if (count_of(o) == LISTEN_SOCKETS_MAX) {
+        if (option_listeners_count_of(o) == LISTEN_SOCKETS_MAX) {
             return err_set(err, ERR_USAGE, "`%s`: expected at most %d addresses", list,
                            LISTEN_SOCKETS_MAX);
         }
-        r = add_address(o, item, err);
+        r = option_listeners_add_address(o, item, err);
     }
-    if (r == 0 && count_of(o) == 0) {
+    if (r == 0 && option_listeners_count_of(o) == 0) {
         return err_set(err, ERR_USAGE, "`%s`: expected IP:port", list);
     }
     return r < 0 ? r : check_doubles(o, err);

@@ -19,7 +19,7 @@ static void write_separator(struct buf *out, const char *separator, size_t index
     buf_append_str(out, index ? separator : "");
 }
 
-static void write_name(const struct dname *name, struct buf *out)
+static void option_text_write_name(const struct dname *name, struct buf *out)
 {
     char text[DNAME_TEXT_MAX];
     buf_append_str(out, name->len ? dname_to_text(name, text) : "");
@@ -29,7 +29,7 @@ void option_text_domains(const struct options *o, struct buf *out)
 {
     for (size_t i = 0; i < o->domain_count; i++) {
         write_separator(out, " ", i);
-        write_name(&o->domains[i], out);
+        option_text_write_name(&o->domains[i], out);
     }
 }
 
@@ -45,10 +45,10 @@ void option_text_nameservers(const struct options *o, struct buf *out)
 void option_text_stubs(const struct options *o, struct buf *out)
 {
     size_t count;
-    const struct foreign_zone *zones = stub_zones_items(o->stubs, &count);
+    const struct forward_zone *zones = stub_zones_items(o->stubs, &count);
     for (size_t i = 0; i < count; i++) {
         write_separator(out, " ", i);
-        write_name(&zones[i].name, out);
+        option_text_write_name(&zones[i].name, out);
         buf_append_str(out, zones[i].server_count ? "" : "=none");
         for (size_t k = 0; k < zones[i].server_count; k++) {
             char text[NAMESERVER_TEXT_MAX];
@@ -74,12 +74,12 @@ void option_text_addresses(const struct options *o, struct buf *out)
 
 void option_text_hostmaster(const struct options *o, struct buf *out)
 {
-    write_name(&o->hostmaster, out);
+    option_text_write_name(&o->hostmaster, out);
 }
 
 void option_text_local(const struct options *o, struct buf *out)
 {
-    write_name(&o->engine.local, out);
+    option_text_write_name(&o->engine.local, out);
 }
 
 void option_text_dnssec(const struct options *o, struct buf *out)
@@ -91,7 +91,7 @@ void option_text_search(const struct options *o, struct buf *out)
 {
     for (size_t i = 0; i < o->engine.search_count; i++) {
         write_separator(out, ",", i);
-        write_name(&o->engine.search[i], out);
+        option_text_write_name(&o->engine.search[i], out);
     }
 }
 
@@ -116,7 +116,7 @@ void option_text_no_aaaa(const struct options *o, struct buf *out)
         if (o->engine.no_aaaa[i].len == 1) {
             buf_append_str(out, "all");
         } else {
-            write_name(&o->engine.no_aaaa[i], out);
+            option_text_write_name(&o->engine.no_aaaa[i], out);
         }
     }
 }

@@ -11,7 +11,7 @@ static const char expected[] =
     "the former with +key:NAME";
 static const char expected_scope[] = "expected an interface of this machine behind %";
 
-static bool read_key(const char *text, struct transfer_who *who)
+static bool option_transfer_read_key(const char *text, struct transfer_who *who)
 {
     static const char prefix[] = "key:";
     if (strncmp(text, prefix, sizeof(prefix) - 1) != 0) {
@@ -46,10 +46,10 @@ static bool read_who(char *text, struct transfer_who *who)
     char *plus = strchr(text, '+');
     *who = (struct transfer_who){.has_key = false};
     if (!plus) {
-        return read_key(text, who) || read_network(text, who);
+        return option_transfer_read_key(text, who) || read_network(text, who);
     }
     *plus = '\0';
-    return read_network(text, who) && read_key(plus + 1, who);
+    return read_network(text, who) && option_transfer_read_key(plus + 1, who);
 }
 
 int option_transfer_to(struct options *o, const char *list, struct err *err)
@@ -96,7 +96,7 @@ const struct transfer_who *option_transfer_lacks_key(const struct options *o,
 
 /* The list of -dnssec, and which owners its keys may have. */
 
-static bool is_listed(const char *list, const char *base)
+static bool option_transfer_is_listed(const char *list, const char *base)
 {
     char item[OPTION_ITEM_MAX];
     while (option_next_item(&list, item)) {
@@ -121,7 +121,7 @@ int option_dnssec(struct options *o, const char *list, struct err *err)
             return err_set(err, ERR_USAGE, "`%s`: expected %d bytes of names at most", item,
                            OPTIONS_DNSSEC_MAX - 1);
         }
-        if (is_listed(taken, item)) {
+        if (option_transfer_is_listed(taken, item)) {
             return err_set(err, ERR_USAGE, "`%s`: expected each key once", item);
         }
         if (len > 0) {

@@ -196,7 +196,7 @@ int option_zone(struct dname *ret, const char *text, struct err *err)
     return 0;
 }
 
-int option_add_server(struct foreign_zone *zone, const char *text, struct err *err)
+int option_add_server(struct forward_zone *zone, const char *text, struct err *err)
 {
     if (strcmp(text, no_server) == 0) {
         return 0;
@@ -210,12 +210,12 @@ int option_add_server(struct foreign_zone *zone, const char *text, struct err *e
 }
 
 /* Adds the servers to those that the zone has from the flag's earlier uses. */
-static int set_stub(struct options *o, struct foreign_zone *zone, const char *list, struct err *err)
+static int set_stub(struct options *o, struct forward_zone *zone, const char *list, struct err *err)
 {
     char item[OPTION_ITEM_MAX];
     const char *rest = list;
     int r = 0;
-    const struct foreign_zone *same = stub_zones_find(o->stubs, &zone->name);
+    const struct forward_zone *same = stub_zones_find(o->stubs, &zone->name);
     *zone = same ? *same : *zone;
     size_t before = zone->server_count;
     while (r == 0 && option_next_item(&rest, item)) {
@@ -233,7 +233,7 @@ static int set_stub(struct options *o, struct foreign_zone *zone, const char *li
 int option_stub(struct options *o, const char *text, struct err *err)
 {
     char name[OPTION_ITEM_MAX];
-    struct foreign_zone zone = {.origin = ZONE_FROM_FLAG};
+    struct forward_zone zone = {.origin = ZONE_FROM_FLAG};
     const char *equals = strchr(text, '=');
     size_t len = equals ? (size_t)(equals - text) : 0;
     if (!equals || len == 0 || len >= sizeof(name)) {

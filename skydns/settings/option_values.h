@@ -75,7 +75,7 @@ const char *option_stream_text(const struct stream_address *stream, char out[OPT
 
 /* The name of a stub zone, and a server more of a zone; "none" is no server. */
 int option_zone(struct dname *ret, const char *text, struct err *err) MUST_CHECK;
-int option_add_server(struct foreign_zone *zone, const char *text, struct err *err) MUST_CHECK;
+int option_add_server(struct forward_zone *zone, const char *text, struct err *err) MUST_CHECK;
 
 /* "off", "all", "errors", "denials" or "1/N"; "" is off. And the word of a mode but the last. */
 int option_query_log(struct options *o, const char *text, struct err *err) MUST_CHECK;

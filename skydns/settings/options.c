@@ -164,8 +164,8 @@ static int store_parsed(const struct setting *setting, const union typed *typed,
 /* ---- Settings that go together ---- */
 
 /* The only argument is the type after -explain NAME. */
-static int check_explain(const struct options *o, const struct flag_strings *arguments,
-                         struct err *err)
+static int skydns_options_check_explain(const struct options *o,
+                                        const struct flag_strings *arguments, struct err *err)
 {
     size_t allowed = *o->explain ? 1 : 0;
     struct ip ip;
@@ -188,7 +188,7 @@ static int check_explain(const struct options *o, const struct flag_strings *arg
     return 0;
 }
 
-static int check_top(const struct options *o, struct err *err)
+static int skydns_options_check_top(const struct options *o, struct err *err)
 {
     if (o->top && (*o->explain || o->print_ds || *o->healthcheck || *o->corefile)) {
         return err_set(err, ERR_USAGE, "flag -top: expected no -%s with it",
@@ -204,7 +204,7 @@ static int check_top(const struct options *o, struct err *err)
     return 0;
 }
 
-static int check_credentials(const struct options *o, struct err *err)
+static int skydns_options_check_credentials(const struct options *o, struct err *err)
 {
     if (*o->password_file && !*o->username) {
         return err_set(err, ERR_USAGE, "flag -password-file: expected -username with it");
@@ -225,12 +225,12 @@ static int check_credentials(const struct options *o, struct err *err)
 static int check_together(const struct options *o, const struct flag_strings *arguments,
                           struct err *err)
 {
-    int r = check_explain(o, arguments, err);
+    int r = skydns_options_check_explain(o, arguments, err);
     if (r == 0) {
-        r = check_top(o, err);
+        r = skydns_options_check_top(o, err);
     }
     if (r == 0) {
-        r = check_credentials(o, err);
+        r = skydns_options_check_credentials(o, err);
     }
     if (r == 0) {
         r = option_check_stubs(o, err);
@@ -287,7 +287,7 @@ static int store_settings(const struct command_line *line, struct options *o, st
     return r == 0 ? check_together(o, &line->arguments, err) : r;
 }
 
-int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
+int skydns_options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
 {
     struct options o = {
         .handshake_threads = half_of_cpus(OPTIONS_HANDSHAKE_THREADS_MAX),

@@ -148,8 +148,8 @@ struct options {
 /* 0; FLAGS_HELP after printing help; ERR_USAGE with a message that names the flag or variable.
  * Reads the environment, the user database (-user) and, for the default of -workers, the CPUs this
  * process may use. Borrows strings from argv and the environment. */
-int options_parse(int argc, char *const *argv, struct options *ret_options,
-                  struct err *err) MUST_CHECK;
+int skydns_options_parse(int argc, char *const *argv, struct options *ret_options,
+                         struct err *err) MUST_CHECK;
 
 /* Whether anything depends on the namespaces of clients. */
 static inline bool options_want_client_index(const struct options *o)

@@ -10,7 +10,7 @@ enum { CAP_MIN = 8 };
 struct stub_zones {
     unsigned references;
     size_t count, cap;
-    struct foreign_zone *items;
+    struct forward_zone *items;
 };
 
 struct stub_zones *stub_zones_copy(const struct stub_zones *zones)
@@ -41,7 +41,8 @@ void stub_zones_unref(struct stub_zones *zones)
     }
 }
 
-static struct foreign_zone *find(const struct stub_zones *zones, const struct dname *name)
+static struct forward_zone *settings_stub_zones_find(const struct stub_zones *zones,
+                                                     const struct dname *name)
 {
     for (size_t i = 0; i < zones->count; i++) {
         if (dname_equal(&zones->items[i].name, name)) {
@@ -51,14 +52,14 @@ static struct foreign_zone *find(const struct stub_zones *zones, const struct dn
     return NULL;
 }
 
-struct foreign_zone *stub_zones_find(const struct stub_zones *zones, const struct dname *name)
+struct forward_zone *stub_zones_find(const struct stub_zones *zones, const struct dname *name)
 {
-    return zones ? find(zones, name) : NULL;
+    return zones ? settings_stub_zones_find(zones, name) : NULL;
 }
 
-bool stub_zones_set(struct stub_zones *zones, const struct foreign_zone *zone)
+bool stub_zones_set(struct stub_zones *zones, const struct forward_zone *zone)
 {
-    struct foreign_zone *same = find(zones, &zone->name);
+    struct forward_zone *same = settings_stub_zones_find(zones, &zone->name);
     if (same) {
         *same = *zone;
         return true;
@@ -74,7 +75,7 @@ bool stub_zones_set(struct stub_zones *zones, const struct foreign_zone *zone)
     return true;
 }
 
-const struct foreign_zone *stub_zones_items(const struct stub_zones *zones, size_t *ret_count)
+const struct forward_zone *stub_zones_items(const struct stub_zones *zones, size_t *ret_count)
 {
     *ret_count = zones ? zones->count : 0;
     return zones ? zones->items : NULL;

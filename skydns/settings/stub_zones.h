@@ -17,12 +17,12 @@ struct stub_zones *stub_zones_ref(struct stub_zones *zones);
 void stub_zones_unref(struct stub_zones *zones); /* NULL is fine */
 
 /* Sets a zone, in place of one with its name. False: there is no room (ZONE_TABLE_MAX). */
-bool stub_zones_set(struct stub_zones *zones, const struct foreign_zone *zone) MUST_CHECK;
+bool stub_zones_set(struct stub_zones *zones, const struct forward_zone *zone) MUST_CHECK;
 
 /* The zone of this name, or NULL; borrowed until the next change. */
-struct foreign_zone *stub_zones_find(const struct stub_zones *zones, const struct dname *name);
+struct forward_zone *stub_zones_find(const struct stub_zones *zones, const struct dname *name);
 
 /* All of them; NULL has none. */
-const struct foreign_zone *stub_zones_items(const struct stub_zones *zones, size_t *ret_count);
+const struct forward_zone *stub_zones_items(const struct stub_zones *zones, size_t *ret_count);
 
 #endif

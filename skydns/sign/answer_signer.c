@@ -101,7 +101,7 @@ enum step {
     STEP_DONE,
     STEP_FULL,  /* it does not fit */
     STEP_SIGN,  /* a signature is missing */
-    STEP_WALK,  /* a question has too many records for this thread */
+    STEP_SCAN,  /* a question has too many records for this thread */
     STEP_FAILED /* nobody knows, or libcrypto failed */
 };
 
@@ -269,8 +269,8 @@ static enum step step_of(enum name_fact fact)
     switch (fact) {
     case NAME_FACT_YES:
         return STEP_DONE;
-    case NAME_FACT_WALK:
-        return STEP_WALK;
+    case NAME_FACT_SCAN:
+        return STEP_SCAN;
     case NAME_FACT_NO:
     case NAME_FACT_UNKNOWN:
         break;
@@ -542,8 +542,8 @@ static enum engine_verdict end_step(struct answer_plan *plan, enum step step,
         break;
     case STEP_SIGN:
         return defer_signing(ENGINE_DEFER_SIGN, ret_deferral);
-    case STEP_WALK:
-        return defer_signing(ENGINE_DEFER_WALK, ret_deferral);
+    case STEP_SCAN:
+        return defer_signing(ENGINE_DEFER_SCAN, ret_deferral);
     case STEP_FAILED:
         clear_records(plan);
         plan->rcode = DNS_RCODE_SERVFAIL;

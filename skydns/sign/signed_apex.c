@@ -45,7 +45,7 @@ static bool build_denial(struct answer *answer, const struct answer_input *input
     struct answer_input apex = *input;
     apex.question = &question;
     apex.externals = NULL;
-    apex.kept = NULL;
+    apex.cached = NULL;
     apex.query = NULL;
     return answer_build(answer, &apex, &deferral) == ENGINE_REPLY &&
            answer_get_plan(answer)->rcode == DNS_RCODE_NOERROR &&

@@ -106,20 +106,20 @@ static size_t count_fitting(const struct rrsets *sets, const struct rrset *set, 
 static void keep_records(struct rr_list *answers, const struct rrsets *sets,
                          const struct rrset *set, size_t first, size_t count)
 {
-    size_t kept = 0, number = 0;
+    size_t cached = 0, number = 0;
     uint16_t of_set = set->first;
     for (size_t i = 0; i < answers->count; i++) {
-        bool is_kept = true;
+        bool is_cached = true;
         if (i == of_set) {
-            is_kept = (number + set->count - first) % set->count < count;
+            is_cached = (number + set->count - first) % set->count < count;
             number++;
             of_set = sets->next[of_set];
         }
-        if (is_kept) {
-            answers->items[kept++] = answers->items[i];
+        if (is_cached) {
+            answers->items[cached++] = answers->items[i];
         }
     }
-    answers->count = kept;
+    answers->count = cached;
     answers->is_indexed = false;
 }
 

@@ -48,16 +48,16 @@ static enum name_fact find_types(struct signed_denial *d, const struct dname *na
 }
 
 /* Sets the data: the next name and the types, without the one that is being denied at this name. */
-static void finish(const struct signed_denial *d, struct signed_nsec *nsec,
-                   const struct dname *next, struct type_list *list)
+static void signed_denial_finish(const struct signed_denial *d, struct signed_nsec *nsec,
+                                 const struct dname *next, struct type_list *list)
 {
-    size_t kept = 0;
+    size_t cached = 0;
     for (size_t i = 0; i < list->count; i++) {
         if (list->types[i] != d->type || !dname_equal(&nsec->owner, &d->name)) {
-            list->types[kept++] = list->types[i];
+            list->types[cached++] = list->types[i];
         }
     }
-    list->count = kept;
+    list->count = cached;
     add_type(list, DNS_TYPE_RRSIG);
     add_type(list, DNS_TYPE_NSEC);
     memcpy(nsec->data, next->wire, next->len);
@@ -74,7 +74,7 @@ enum name_fact signed_denial_of_type(struct signed_denial *denial)
     if (fact == NAME_FACT_YES) {
         nsec->owner = denial->name;
         nsec_next(&denial->name, &denial->keys->name, &next);
-        finish(denial, nsec, &next, &list);
+        signed_denial_finish(denial, nsec, &next, &list);
         denial->count = 1;
     }
     return fact;
@@ -156,7 +156,7 @@ static enum name_fact find_gap(struct signed_denial *d, const struct dname *name
 }
 
 /* Both in the first, if they overlap. */
-static bool join(const struct signed_denial *d, struct gap gaps[SIGNED_NSECS_MAX])
+static bool signed_denial_join(const struct signed_denial *d, struct gap gaps[SIGNED_NSECS_MAX])
 {
     bool is_second_first = nsec_compare(&gaps[1].names.owner, &gaps[0].names.owner) < 0;
     if (!nsec_join(&gaps[0].names, &gaps[1].names, &d->keys->name)) {
@@ -167,7 +167,7 @@ static bool join(const struct signed_denial *d, struct gap gaps[SIGNED_NSECS_MAX
 }
 
 /* Adds the record that covers the gap. */
-static enum name_fact cover(struct signed_denial *d, const struct gap *gap)
+static enum name_fact signed_denial_add_covering(struct signed_denial *d, const struct gap *gap)
 {
     assert(d->count < SIGNED_NSECS_MAX);
     struct signed_nsec *nsec = &d->nsecs[d->count];
@@ -175,7 +175,7 @@ static enum name_fact cover(struct signed_denial *d, const struct gap *gap)
     nsec->owner = gap->names.owner;
     enum name_fact fact = gap->has_owner ? find_types(d, &nsec->owner, &list) : NAME_FACT_YES;
     if (fact == NAME_FACT_YES) {
-        finish(d, nsec, &gap->names.next, &list);
+        signed_denial_finish(d, nsec, &gap->names.next, &list);
         d->count++;
     }
     return fact;
@@ -196,11 +196,11 @@ enum name_fact signed_denial_of_name(struct signed_denial *denial)
     fact = find_gap(denial, &next_closer, &gaps[0]);
     if (fact == NAME_FACT_YES && dname_prepend(&wildcard, slice_of("*", 1))) {
         fact = find_gap(denial, &wildcard, &gaps[1]);
-        count = fact == NAME_FACT_YES && !join(denial, gaps) ? 2 : 1;
+        count = fact == NAME_FACT_YES && !signed_denial_join(denial, gaps) ? 2 : 1;
     }
     denial->count = 0;
     for (size_t i = 0; i < count && fact == NAME_FACT_YES; i++) {
-        fact = cover(denial, &gaps[i]);
+        fact = signed_denial_add_covering(denial, &gaps[i]);
     }
     return fact;
 }

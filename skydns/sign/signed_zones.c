@@ -50,7 +50,8 @@ static bool find_reverse(const struct engine_config *config, const struct dname 
     return true;
 }
 
-static struct signed_place find_domain(const struct signed_zones *zones, const struct dname *name)
+static struct signed_place signed_zones_find_domain(const struct signed_zones *zones,
+                                                    const struct dname *name)
 {
     const struct engine_config *config = zones->config;
     for (size_t i = 0; i < config->zone_count; i++) {
@@ -69,9 +70,9 @@ struct signed_place signed_zones_find(const struct signed_zones *zones, const st
 {
     struct signed_place place;
     if (!find_reverse(zones->config, name, &place)) {
-        place = find_domain(zones, name);
+        place = signed_zones_find_domain(zones, name);
     }
-    const struct foreign_zone *stub = engine_config_stub(zones->config, name, DNS_TYPE_SOA, NULL);
+    const struct forward_zone *stub = engine_config_stub(zones->config, name, DNS_TYPE_SOA, NULL);
     if (stub && name->len - stub->name.len < place.apex_at) { /* the longest has it */
         place = (struct signed_place){.apex_at = (uint8_t)(name->len - stub->name.len)};
     }

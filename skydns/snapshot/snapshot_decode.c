@@ -25,7 +25,7 @@ struct decoder {
     struct dname name; /* of the record before */
 };
 
-static int damaged(struct decoder *d, const char *what)
+static int snapshot_decode_fail_damaged(struct decoder *d, const char *what)
 {
     return err_set(d->err, ERR_SYNTAX, "damaged before byte %zu: %s", d->taken, what);
 }
@@ -33,7 +33,7 @@ static int damaged(struct decoder *d, const char *what)
 /* ---- Bytes ---- */
 
 /* The next bytes, all of them, into the checksum as well. */
-static int take(struct decoder *d, void *bytes, size_t len)
+static int snapshot_decode_read_bytes(struct decoder *d, void *bytes, size_t len)
 {
     uint8_t *to = bytes;
     for (size_t got = 0; got < len;) {
@@ -56,7 +56,7 @@ static int take(struct decoder *d, void *bytes, size_t len)
 static int take_u32(struct decoder *d, uint32_t *ret)
 {
     uint8_t bytes[sizeof(*ret)];
-    int r = take(d, bytes, sizeof(bytes));
+    int r = snapshot_decode_read_bytes(d, bytes, sizeof(bytes));
     if (r == 0) {
         struct reader reader = reader_of(bytes, sizeof(bytes));
         *ret = reader_u32(&reader);
@@ -67,7 +67,7 @@ static int take_u32(struct decoder *d, uint32_t *ret)
 static int take_u64(struct decoder *d, uint64_t *ret)
 {
     uint8_t bytes[sizeof(*ret)];
-    int r = take(d, bytes, sizeof(bytes));
+    int r = snapshot_decode_read_bytes(d, bytes, sizeof(bytes));
     if (r == 0) {
         struct reader reader = reader_of(bytes, sizeof(bytes));
         *ret = reader_u64(&reader);
@@ -81,7 +81,7 @@ static int read_format(struct decoder *d, size_t *ret_sections)
 {
     char magic[SNAPSHOT_MAGIC_LEN];
     uint32_t format = 0;
-    int r = take(d, magic, sizeof(magic));
+    int r = snapshot_decode_read_bytes(d, magic, sizeof(magic));
     if (r == 0 && memcmp(magic, SNAPSHOT_MAGIC, sizeof(magic)) != 0) {
         r = err_set(d->err, ERR_SYNTAX, "not a snapshot");
     }
@@ -94,7 +94,7 @@ static int read_format(struct decoder *d, size_t *ret_sections)
     return r;
 }
 
-static bool copy_text(struct slice text, char *out, size_t size)
+static bool snapshot_decode_copy_text(struct slice text, char *out, size_t size)
 {
     if (text.len >= size || (text.len > 0 && memchr(text.ptr, '\0', text.len))) {
         return false;
@@ -107,23 +107,23 @@ static bool copy_text(struct slice text, char *out, size_t size)
 }
 
 /* Uncompressed, and nothing behind it. */
-static bool copy_name(struct slice wire, struct dname *ret_name)
+static bool snapshot_decode_copy_name(struct slice wire, struct dname *ret_name)
 {
     struct reader r = reader_of(wire.ptr, wire.len);
     return wire.len > 0 && dname_read(&r, ret_name) && reader_left(&r) == 0 &&
            ret_name->len == wire.len;
 }
 
-static int read_header(struct decoder *d)
+static int snapshot_decode_read_header(struct decoder *d)
 {
     struct snapshot_header *header = &d->content.header;
     uint8_t bytes[SNAPSHOT_HEADER_MAX];
     uint32_t len;
     int r = take_u32(d, &len);
     if (r == 0 && len > sizeof(bytes)) {
-        return damaged(d, "its header is too long");
+        return snapshot_decode_fail_damaged(d, "its header is too long");
     }
-    r = r ? r : take(d, bytes, len);
+    r = r ? r : snapshot_decode_read_bytes(d, bytes, len);
     if (r != 0) {
         return r;
     }
@@ -137,10 +137,11 @@ static int read_header(struct decoder *d)
     header->revision = (int64_t)revision;
     header->heard_ms = (int64_t)heard_ms;
     if (reader.failed || reader_left(&reader) > 0 ||
-        !copy_text(version, header->version, sizeof(header->version)) ||
-        !copy_text(prefix, header->prefix, sizeof(header->prefix)) ||
-        !copy_name(domain, &header->domain) || revision > INT64_MAX || heard_ms > INT64_MAX) {
-        return damaged(d, "its header makes no sense");
+        !snapshot_decode_copy_text(version, header->version, sizeof(header->version)) ||
+        !snapshot_decode_copy_text(prefix, header->prefix, sizeof(header->prefix)) ||
+        !snapshot_decode_copy_name(domain, &header->domain) || revision > INT64_MAX ||
+        heard_ms > INT64_MAX) {
+        return snapshot_decode_fail_damaged(d, "its header makes no sense");
     }
     return 0;
 }
@@ -151,11 +152,11 @@ static int read_section(struct decoder *d, struct buf *section)
     uint32_t left;
     int r = take_u32(d, &left);
     if (r == 0 && left > SNAPSHOT_SECTION_MAX) {
-        return damaged(d, "a section is too long");
+        return snapshot_decode_fail_damaged(d, "a section is too long");
     }
     while (r == 0 && left > 0) {
         uint32_t len = left < SNAPSHOT_PIECE_MAX ? left : SNAPSHOT_PIECE_MAX;
-        r = take(d, buf_reserve(section, len), len);
+        r = snapshot_decode_read_bytes(d, buf_reserve(section, len), len);
         section->len += r == 0 ? len : 0;
         left -= len;
     }
@@ -174,7 +175,8 @@ static bool are_labels(const uint8_t *own, size_t len)
 }
 
 /* Whether the shared end begins with a label, is the loader's to say. */
-static const char *read_name(struct decoder *d, struct reader *r, uint8_t *ret_shared)
+static const char *snapshot_decode_read_name(struct decoder *d, struct reader *r,
+                                             uint8_t *ret_shared)
 {
     uint8_t shared = reader_u8(r);
     uint8_t own_len = reader_u8(r);
@@ -192,7 +194,7 @@ static const char *read_name(struct decoder *d, struct reader *r, uint8_t *ret_s
     return NULL;
 }
 
-static struct slice read_text(struct reader *r, bool is_there)
+static struct slice snapshot_decode_read_text(struct reader *r, bool is_there)
 {
     uint16_t len = is_there ? reader_u16(r) : 0;
     const uint8_t *bytes = reader_take(r, len);
@@ -213,7 +215,8 @@ static uint32_t known_s(const struct decoder *d, uint32_t age_s)
     return ago_s < d->now_s ? d->now_s - (uint32_t)ago_s : 0;
 }
 
-static const char *read_saved(const struct decoder *d, struct reader *r, struct store_saved *ret)
+static const char *snapshot_decode_read_saved(const struct decoder *d, struct reader *r,
+                                              struct store_saved *ret)
 {
     uint16_t fields = reader_u16(r);
     uint64_t revision = reader_u64(r);
@@ -231,7 +234,7 @@ static const char *read_saved(const struct decoder *d, struct reader *r, struct 
     record->targetstrip = fields & SNAPSHOT_TARGETSTRIP ? reader_u16(r) : 0;
     ret->host_bytes = read_host(r, ret->host);
     for (unsigned i = 0; i < RECORD_STRINGS; i++) {
-        record->strings[i] = read_text(r, fields & snapshot_string(i));
+        record->strings[i] = snapshot_decode_read_text(r, fields & snapshot_string(i));
     }
     if (r->failed) {
         return "a record goes on behind its block";
@@ -246,8 +249,8 @@ static const char *read_block(struct decoder *d, struct slice block)
     while (reader_left(&r) > 0) {
         struct store_saved saved;
         uint8_t shared;
-        const char *wrong = read_name(d, &r, &shared);
-        wrong = wrong ? wrong : read_saved(d, &r, &saved);
+        const char *wrong = snapshot_decode_read_name(d, &r, &shared);
+        wrong = wrong ? wrong : snapshot_decode_read_saved(d, &r, &saved);
         if (wrong) {
             return wrong;
         }
@@ -268,19 +271,19 @@ static void expect_records(const struct decoder *d)
     }
 }
 
-static int read_records(struct decoder *d)
+static int snapshot_decode_read_records(struct decoder *d)
 {
     CLEANUP_FREE uint8_t *block = xmalloc(SNAPSHOT_BLOCK_MAX);
     uint32_t len;
     int r = take_u32(d, &len);
     while (r == 0 && len > 0) {
         if (len > SNAPSHOT_BLOCK_MAX) {
-            return damaged(d, "a block is too long");
+            return snapshot_decode_fail_damaged(d, "a block is too long");
         }
-        r = take(d, block, len);
+        r = snapshot_decode_read_bytes(d, block, len);
         const char *wrong = r == 0 ? read_block(d, slice_of(block, len)) : NULL;
         if (wrong) {
-            return damaged(d, wrong);
+            return snapshot_decode_fail_damaged(d, wrong);
         }
         r = r ? r : take_u32(d, &len);
     }
@@ -300,16 +303,16 @@ static int read_end(struct decoder *d)
         return r;
     }
     if (checksum != computed) {
-        return damaged(d, "the checksum differs");
+        return snapshot_decode_fail_damaged(d, "the checksum differs");
     }
     if (records != d->content.records) {
-        return damaged(d, "its count of records differs");
+        return snapshot_decode_fail_damaged(d, "its count of records differs");
     }
     int64_t n = d->source->read(d->source->data, &behind, sizeof(behind));
     if (n < 0) {
         return err_set(d->err, (int)n, "%s", err_code_text((int)n));
     }
-    return n > 0 ? damaged(d, "there are bytes behind its end") : 0;
+    return n > 0 ? snapshot_decode_fail_damaged(d, "there are bytes behind its end") : 0;
 }
 
 static void start_clock(struct decoder *d, const struct snapshot_now *now)
@@ -319,11 +322,11 @@ static void start_clock(struct decoder *d, const struct snapshot_now *now)
     d->now_s = now->monotonic_s;
 }
 
-static int decode(struct decoder *d, const struct snapshot_now *now)
+static int snapshot_snapshot_decode(struct decoder *d, const struct snapshot_now *now)
 {
     size_t sections;
     int r = read_format(d, &sections);
-    r = r ? r : read_header(d);
+    r = r ? r : snapshot_decode_read_header(d);
     for (size_t i = 0; r == 0 && i < sections; i++) {
         r = read_section(d, &d->content.sections[i]);
     }
@@ -332,11 +335,11 @@ static int decode(struct decoder *d, const struct snapshot_now *now)
     }
     start_clock(d, now);
     expect_records(d);
-    r = read_records(d);
+    r = snapshot_decode_read_records(d);
     r = r ? r : read_end(d);
     if (r == 0) {
         d->content.writer = store_loader_end(STEAL(d->loader));
-        r = d->content.writer ? 0 : damaged(d, "its names are not in order");
+        r = d->content.writer ? 0 : snapshot_decode_fail_damaged(d, "its names are not in order");
     }
     d->content.bytes = d->taken;
     return r;
@@ -357,7 +360,7 @@ int snapshot_decode(const struct snapshot_source *source, const struct snapshot_
     for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
         buf_init(&d.content.sections[i], SNAPSHOT_SECTION_MAX);
     }
-    int r = decode(&d, now);
+    int r = snapshot_snapshot_decode(&d, now);
     (void)XXH3_freeState(d.checksum);
     store_loader_free(d.loader);
     if (r == 0) {

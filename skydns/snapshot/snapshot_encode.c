@@ -21,7 +21,7 @@ struct encoder {
     int result; /* not 0: the sink's */
 };
 
-static void emit(struct encoder *e, struct slice bytes)
+static void snapshot_encode_emit(struct encoder *e, struct slice bytes)
 {
     for (size_t done = 0; done < bytes.len && e->result == 0;) {
         size_t left = bytes.len - done;
@@ -36,7 +36,7 @@ static void emit(struct encoder *e, struct slice bytes)
 static void emit_piece(struct encoder *e)
 {
     assert(!e->piece.failed);
-    emit(e, buf_slice(&e->piece));
+    snapshot_encode_emit(e, buf_slice(&e->piece));
     buf_clear(&e->piece);
 }
 
@@ -64,7 +64,7 @@ static void put_section(struct encoder *e, const struct buf *section)
 {
     buf_append_u32(&e->piece, (uint32_t)section->len);
     emit_piece(e);
-    emit(e, buf_slice(section));
+    snapshot_encode_emit(e, buf_slice(section));
 }
 
 /* ---- Records ---- */
@@ -84,7 +84,7 @@ static uint8_t shared_len(const struct dname *a, const struct dname_labels *a_la
     return shared;
 }
 
-static void put_name(struct encoder *e, const struct store_record *record)
+static void snapshot_encode_put_name(struct encoder *e, const struct store_record *record)
 {
     struct dname name;
     struct dname_labels labels;
@@ -116,7 +116,7 @@ static uint16_t fields_of(const struct store_saved *saved)
     return (uint16_t)fields;
 }
 
-static void put_number(struct buf *out, uint16_t number)
+static void snapshot_encode_put_number(struct buf *out, uint16_t number)
 {
     if (number) {
         buf_append_u16(out, number);
@@ -133,21 +133,21 @@ static void put_saved(struct encoder *e, const struct store_saved *saved)
     if (record->ttl_s) {
         buf_append_u32(out, record->ttl_s);
     }
-    put_number(out, record->port);
-    put_number(out, record->priority);
-    put_number(out, record->weight);
-    put_number(out, record->targetstrip);
+    snapshot_encode_put_number(out, record->port);
+    snapshot_encode_put_number(out, record->priority);
+    snapshot_encode_put_number(out, record->weight);
+    snapshot_encode_put_number(out, record->targetstrip);
     if (saved->host_bytes.len > 0) {
         buf_append_u8(out, (uint8_t)saved->host_bytes.len);
         buf_append_slice(out, saved->host_bytes);
     }
     for (unsigned i = 0; i < RECORD_STRINGS; i++) {
-        put_number(out, (uint16_t)record->strings[i].len);
+        snapshot_encode_put_number(out, (uint16_t)record->strings[i].len);
         buf_append_slice(out, record->strings[i]);
     }
 }
 
-/* Its length comes first, where put_record has left room for it. */
+/* Its length comes first, where snapshot_encode_put_record has left room for it. */
 static void end_block(struct encoder *e)
 {
     if (e->piece.len > 0) {
@@ -167,7 +167,7 @@ static size_t record_max(const struct store_saved *saved)
 }
 
 /* Once the sink has refused a piece, neither the record nor the store may be there any more. */
-static bool put_record(void *data, const struct store_record *record)
+static bool snapshot_encode_put_record(void *data, const struct store_record *record)
 {
     struct encoder *e = data;
     struct store_saved saved = store_record_saved(record);
@@ -180,7 +180,7 @@ static bool put_record(void *data, const struct store_record *record)
     if (e->piece.len == 0) {
         buf_append_u32(&e->piece, 0);
     }
-    put_name(e, record);
+    snapshot_encode_put_name(e, record);
     put_saved(e, &saved);
     e->records++;
     return true;
@@ -197,7 +197,7 @@ static void put_end(struct encoder *e)
     emit_piece(e);
 }
 
-static void encode(struct encoder *e, const struct snapshot_image *image)
+static void snapshot_snapshot_encode(struct encoder *e, const struct snapshot_image *image)
 {
     bool is_old = image->sections[SNAPSHOT_CLIENTS].len == 0;
     size_t sections = is_old ? SNAPSHOT_SECTIONS_OLD : SNAPSHOT_SECTIONS;
@@ -205,7 +205,7 @@ static void encode(struct encoder *e, const struct snapshot_image *image)
     for (size_t i = 0; i < sections; i++) {
         put_section(e, &image->sections[i]);
     }
-    if (e->result == 0 && store_each_record(image->store, put_record, e)) {
+    if (e->result == 0 && store_each_record(image->store, snapshot_encode_put_record, e)) {
         end_block(e);
         put_end(e);
     }
@@ -221,7 +221,7 @@ int snapshot_encode(const struct snapshot_image *image, uint32_t now_s, snapshot
     }
     (void)XXH3_64bits_reset(e.checksum); /* fails on NULL alone */
     buf_init(&e.piece, SNAPSHOT_PIECE_MAX);
-    encode(&e, image);
+    snapshot_snapshot_encode(&e, image);
     buf_fini(&e.piece);
     (void)XXH3_freeState(e.checksum);
     return e.result;

@@ -21,7 +21,7 @@
 /* Neither becomes a terminal of ours nor waits for a FIFO's other end. */
 enum { OPEN_FLAGS = O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
-static int fail(struct err *err, int code)
+static int snapshot_file_fail(struct err *err, int code)
 {
     return err_set(err, code, "%s", err_code_text(code));
 }
@@ -42,7 +42,7 @@ static int read_open(int fd, struct snapshot_content *ret_content, struct err *e
 {
     struct stat st;
     if (fstat(fd, &st) != 0) {
-        return fail(err, -errno);
+        return snapshot_file_fail(err, -errno);
     }
     if (!S_ISREG(st.st_mode)) {
         return err_set(err, ERR_SYNTAX, "not a regular file");
@@ -63,7 +63,7 @@ int snapshot_file_read(const char *path, struct snapshot_content *ret_content, s
     if (fd < 0 && errno == ENOENT) {
         return 1;
     }
-    return fd < 0 ? fail(err, -errno) : read_open(fd, ret_content, err);
+    return fd < 0 ? snapshot_file_fail(err, -errno) : read_open(fd, ret_content, err);
 }
 
 /* ---- Where it is written ---- */
@@ -106,7 +106,7 @@ static bool is_in_place(const struct place *place, int fd)
 
 /* Locks FILE.tmp and empties it: 0, -errno, or -EAGAIN while another process has it, or has just
  * renamed the one that was opened here. */
-static int take_over(const struct place *place, int fd)
+static int snapshot_file_take_over(const struct place *place, int fd)
 {
     enum { PRIVATE = S_IRUSR | S_IWUSR };
     struct stat st;
@@ -132,9 +132,9 @@ static int try_open(const struct place *place, int *ret_fd)
 {
     CLEANUP_CLOSE int fd = openat(place->folder, place->temporary,
                                   O_WRONLY | O_CREAT | O_NOFOLLOW | OPEN_FLAGS, S_IRUSR | S_IWUSR);
-    int r = fd < 0 ? -errno : take_over(place, fd);
-    bool is_foreign = r == -ELOOP || r == -ENXIO || r == -EACCES || r == -EPERM;
-    if (is_foreign && unlinkat(place->folder, place->temporary, 0) == 0) {
+    int r = fd < 0 ? -errno : snapshot_file_take_over(place, fd);
+    bool is_external = r == -ELOOP || r == -ENXIO || r == -EACCES || r == -EPERM;
+    if (is_external && unlinkat(place->folder, place->temporary, 0) == 0) {
         return -EAGAIN;
     }
     *ret_fd = r == 0 ? STEAL_FD(fd) : -1;
@@ -160,10 +160,10 @@ static int open_temporary(const struct snapshot_file_write *write, const struct 
             return fd;
         }
         if (r != -EAGAIN && r != -EINTR) {
-            return fail(err, r);
+            return snapshot_file_fail(err, r);
         }
         if (is_cancelled(write)) {
-            return fail(err, ERR_CANCELED);
+            return snapshot_file_fail(err, ERR_CANCELED);
         }
         if (clock_monotonic_ms() >= until_ms) {
             return err_set(err, -EBUSY, "another process is writing it");
@@ -218,7 +218,7 @@ static int put_in_place(const struct place *place, int fd)
 }
 
 /* Emptied as well, in case that the folder does not let it go. */
-static void discard(const struct place *place, int fd)
+static void snapshot_file_discard(const struct place *place, int fd)
 {
     (void)!ftruncate(fd, 0); /* nothing is left to do if that fails too */
     if (is_in_place(place, fd)) {
@@ -244,7 +244,7 @@ static int write_temporary(struct output *output, const struct place *place)
     }
     r = r ? r : put_in_place(place, output->fd);
     if (r != 0) {
-        discard(place, output->fd);
+        snapshot_file_discard(place, output->fd);
     }
     return r;
 }
@@ -259,11 +259,11 @@ static int write_in(const struct snapshot_file_write *write, const struct place 
     }
     int r = write_temporary(&output, place);
     if (r != 0) {
-        return fail(err, r);
+        return snapshot_file_fail(err, r);
     }
     /* Some file systems sync no folders. */
     if (fsync(place->folder) != 0 && errno != EINVAL) {
-        r = fail(err, -errno);
+        r = snapshot_file_fail(err, -errno);
         return err_wrap(err, r, "its folder");
     }
     *ret_bytes = output.bytes;
@@ -275,7 +275,7 @@ int snapshot_file_write(const struct snapshot_file_write *write, size_t *ret_byt
     struct place place;
     int r = place_open(&place, write->path);
     if (r != 0) {
-        (void)fail(err, r);
+        (void)snapshot_file_fail(err, r);
         r = err_wrap(err, r, "its folder");
     } else if (would_replace_device(&place)) {
         r = err_set(err, -EEXIST, "it is a device");

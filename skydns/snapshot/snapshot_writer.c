@@ -65,7 +65,7 @@ static void job_free(struct job *job)
 /* ---- The thread ---- */
 
 /* Returns whether the job is still the writer's. */
-static bool reach(struct job *job, enum stage stage)
+static bool snapshot_writer_reach(struct job *job, enum stage stage)
 {
     (void)pthread_mutex_lock(&job->lock); /* cannot fail: a plain mutex, not held */
     bool is_awaited = job->progress != NULL;
@@ -80,10 +80,10 @@ static bool reach(struct job *job, enum stage stage)
 
 static void on_encoded(void *data)
 {
-    (void)reach(data, STAGE_DISK);
+    (void)snapshot_writer_reach(data, STAGE_DISK);
 }
 
-static void *run(void *data)
+static void *snapshot_writer_run(void *data)
 {
     struct job *job = data;
     const struct snapshot_file_write write = {.path = job->path,
@@ -96,19 +96,19 @@ static void *run(void *data)
     (void)pthread_setname_np(pthread_self(), "snapshot"); /* for top and gdb only */
     int r = job->write(&write, &job->bytes, &job->err);
     job->err.code = r; /* success leaves it untouched */
-    if (!reach(job, STAGE_ENDED)) {
+    if (!snapshot_writer_reach(job, STAGE_ENDED)) {
         job_free(job);
     }
     return NULL;
 }
 
 /* Signals go to the main thread. */
-static int start_thread(struct job *job)
+static int snapshot_writer_start_thread(struct job *job)
 {
     sigset_t all, before;
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* cannot fail with these arguments */
-    int r = -pthread_create(&job->thread, NULL, run, job);
+    int r = -pthread_create(&job->thread, NULL, snapshot_writer_run, job);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* the same */
     job->has_thread = r == 0;
     return r;
@@ -116,7 +116,7 @@ static int start_thread(struct job *job)
 
 /* ---- The main thread ---- */
 
-static enum stage stage_of(struct job *job)
+static enum stage snapshot_writer_stage_of(struct job *job)
 {
     (void)pthread_mutex_lock(&job->lock);
     enum stage stage = job->stage;
@@ -124,7 +124,7 @@ static enum stage stage_of(struct job *job)
     return stage;
 }
 
-static void unpin(struct snapshot_writer *w, struct job *job)
+static void snapshot_writer_unpin(struct snapshot_writer *w, struct job *job)
 {
     if (job->is_pinned) {
         job->is_pinned = false;
@@ -135,7 +135,7 @@ static void unpin(struct snapshot_writer *w, struct job *job)
     }
 }
 
-static void on_reclaim(struct ev_loop *loop, ev_timer *timer, int revents)
+static void snapshot_writer_on_reclaim(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     const struct snapshot_writer *w = timer->data;
     (void)revents;
@@ -157,11 +157,11 @@ static void end_job(struct snapshot_writer *w)
     job_free(job);
 }
 
-static void advance(struct snapshot_writer *w)
+static void snapshot_writer_advance(struct snapshot_writer *w)
 {
-    enum stage stage = w->job ? stage_of(w->job) : STAGE_ENCODING;
+    enum stage stage = w->job ? snapshot_writer_stage_of(w->job) : STAGE_ENCODING;
     if (stage != STAGE_ENCODING) {
-        unpin(w, w->job);
+        snapshot_writer_unpin(w, w->job);
     }
     if (stage == STAGE_ENDED) {
         end_job(w);
@@ -172,7 +172,7 @@ static void on_progress(struct ev_loop *loop, ev_async *progress, int revents)
 {
     (void)loop;
     (void)revents;
-    advance(progress->data);
+    snapshot_writer_advance(progress->data);
 }
 
 struct snapshot_writer *snapshot_writer_new_on(const struct snapshot_writer_config *config,
@@ -183,7 +183,7 @@ struct snapshot_writer *snapshot_writer_new_on(const struct snapshot_writer_conf
     w->write = write;
     w->path = xstrdup(config->path);
     ev_async_init(&w->progress, on_progress);
-    ev_init(&w->reclaim, on_reclaim);
+    ev_init(&w->reclaim, snapshot_writer_on_reclaim);
     w->reclaim.repeat = RECLAIM_MS / 1000.0;
     w->progress.data = w->reclaim.data = w;
     ev_async_start(config->loop, &w->progress);
@@ -223,10 +223,10 @@ bool snapshot_writer_write(struct snapshot_writer *writer, struct snapshot_image
     }
     struct job *job = writer->job = job_new(writer, image);
     writer->is_given_up = false;
-    int r = start_thread(job);
+    int r = snapshot_writer_start_thread(job);
     if (r < 0) {
         err_set(&job->err, r, "start a thread for `%s`: %s", job->path, err_code_text(r));
-        (void)reach(job, STAGE_ENDED); /* told from the loop, like any other end */
+        (void)snapshot_writer_reach(job, STAGE_ENDED); /* told from the loop, like any other end */
     }
     return true;
 }
@@ -237,7 +237,7 @@ bool snapshot_writer_is_busy(const struct snapshot_writer *writer)
 }
 
 /* Whether the job ends within this time. */
-static bool wait_for(struct job *job, int64_t timeout_ms)
+static bool snapshot_writer_wait_for(struct job *job, int64_t timeout_ms)
 {
     struct timespec end;
     int r = 0;
@@ -256,13 +256,13 @@ static bool wait_for(struct job *job, int64_t timeout_ms)
 
 bool snapshot_writer_wait(struct snapshot_writer *writer, int64_t timeout_ms)
 {
-    writer->is_given_up = writer->job && !wait_for(writer->job, timeout_ms);
-    advance(writer);
+    writer->is_given_up = writer->job && !snapshot_writer_wait_for(writer->job, timeout_ms);
+    snapshot_writer_advance(writer);
     return !writer->is_given_up;
 }
 
 /* Unless only the disk is awaited: then the snapshot will be good. Returns whether it was done. */
-static bool cancel(struct job *job)
+static bool snapshot_writer_cancel(struct job *job)
 {
     (void)pthread_mutex_lock(&job->lock);
     bool is_encoding = job->stage == STAGE_ENCODING;
@@ -289,15 +289,16 @@ static bool leave_to_thread(struct job *job)
 /* Without a thread left behind, the version is not needed any more. */
 static void end_quietly(struct snapshot_writer *w, struct job *job)
 {
-    bool ends_soon = cancel(job);
-    bool is_given_up = w->is_given_up && !(ends_soon && wait_for(job, LAST_WAIT_MS));
+    bool ends_soon = snapshot_writer_cancel(job);
+    bool is_given_up =
+        w->is_given_up && !(ends_soon && snapshot_writer_wait_for(job, LAST_WAIT_MS));
     if (is_given_up && leave_to_thread(job)) {
         return;
     }
     if (job->has_thread) {
         (void)pthread_join(job->thread, NULL); /* cannot fail for a thread of ours */
     }
-    unpin(w, job);
+    snapshot_writer_unpin(w, job);
     job_free(job);
 }
 

@@ -19,7 +19,8 @@ struct plain_tcp {
     ev_prepare prepare;
 };
 
-static bool send_late(void *data, const struct deferred *deferred, const struct response *response)
+static bool plain_tcp_send_late(void *data, const struct deferred *deferred,
+                                const struct response *response)
 {
     struct plain_tcp *tcp = data;
     return tcp_answers_late(&tcp->answers, &deferred->origin, response);
@@ -32,7 +33,7 @@ static bool has_client(void *data, const struct deferred *deferred)
 }
 
 /* Runs before the resolver ends its turn, and looks at what this notes. */
-static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
+static void plain_tcp_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
 {
     struct plain_tcp *tcp = prepare->data;
     (void)loop;
@@ -42,7 +43,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
                               tcp_server_evictions(tcp->server));
 }
 
-static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
+static void plain_tcp_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
 {
     struct plain_tcp *tcp = stop->data;
     (void)loop;
@@ -51,12 +52,12 @@ static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
     tcp_server_drain(tcp->server);
 }
 
-static void start_watchers(struct plain_tcp *tcp)
+static void plain_tcp_start_watchers(struct plain_tcp *tcp)
 {
-    ev_async_init(&tcp->stop, on_stop);
+    ev_async_init(&tcp->stop, plain_tcp_on_stop);
     tcp->stop.data = tcp;
     ev_async_start(tcp->loop, &tcp->stop);
-    ev_prepare_init(&tcp->prepare, on_prepare);
+    ev_prepare_init(&tcp->prepare, plain_tcp_on_prepare);
     ev_set_priority(&tcp->prepare, EV_MAXPRI);
     tcp->prepare.data = tcp;
     ev_prepare_start(tcp->loop, &tcp->prepare);
@@ -97,11 +98,11 @@ int plain_tcp_new(const struct plain_tcp_config *config, struct plain_tcp **ret_
         .transfers = &tcp->parts,
         .resolver = config->resolver,
         .producer = resolver_add_producer(config->resolver),
-        .reply_to = {send_late, tcp, has_client},
+        .reply_to = {plain_tcp_send_late, tcp, has_client},
         .late_max = SIZE_MAX, /* RESOLVER_IN_HAND_MAX */
     };
     transfer_inbox_init(&tcp->parts, tcp->loop, tcp->server, config->transfers);
-    start_watchers(tcp);
+    plain_tcp_start_watchers(tcp);
     *ret_tcp = tcp;
     return 0;
 }

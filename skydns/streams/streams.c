@@ -86,7 +86,7 @@ void streams_send_part(struct streams *streams, struct transfer_part *part)
     transfer_inbox_put(&streams->parts, part);
 }
 
-static void send_late(struct streams *s, const struct late *late)
+static void streams_send_late(struct streams *s, const struct late *late)
 {
     struct query_counts *counts = &s->counts.queries[late->transport];
     if (counts->skydns) {
@@ -97,7 +97,7 @@ static void send_late(struct streams *s, const struct late *late)
     (void)tcp_answers_late(&s->answers, &late->origin, &late->response); /* false: it is gone */
 }
 
-static void on_filled(struct ev_loop *loop, ev_async *filled, int revents)
+static void streams_on_filled(struct ev_loop *loop, ev_async *filled, int revents)
 {
     struct streams *s = filled->data;
     struct late *late;
@@ -107,7 +107,7 @@ static void on_filled(struct ev_loop *loop, ev_async *filled, int revents)
     (void)pthread_mutex_unlock(&s->lock); /* the same */
     for (unsigned i = 0; i < LATE_A_TURN && (late = TAILQ_FIRST(&s->late)); i++) {
         TAILQ_REMOVE(&s->late, late, entry);
-        send_late(s, late);
+        streams_send_late(s, late);
         free(late);
     }
     if (!TAILQ_EMPTY(&s->late)) {
@@ -125,8 +125,8 @@ static void free_late(struct late_list *list)
 }
 
 /* The reply is on its way: if the ring is full, what it is made of just expires. */
-static void on_refresh(void *data, const struct engine_query *query,
-                       const struct question *question)
+static void streams_on_refresh(void *data, const struct engine_query *query,
+                               const struct question *question)
 {
     struct streams *s = data;
     (void)!resolver_defer_refresh(s->config.resolver, s->answers.producer, query, question);
@@ -161,7 +161,7 @@ static void open_handshakes(struct streams *s)
 /* ---- The loop ---- */
 
 /* Runs first after the sleep, before any other callback. */
-static void on_check(struct ev_loop *loop, ev_check *check, int revents)
+static void streams_on_check(struct ev_loop *loop, ev_check *check, int revents)
 {
     struct streams *s = check->data;
     (void)loop;
@@ -183,7 +183,7 @@ static void count_connections(struct streams *s)
 }
 
 /* Runs last before the sleep. */
-static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
+static void streams_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
 {
     struct streams *s = prepare->data;
     (void)revents;
@@ -195,14 +195,14 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
     }
 }
 
-static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
+static void streams_on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     (void)timer;
     (void)revents;
     ev_break(loop, EVBREAK_ALL);
 }
 
-static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
+static void streams_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
 {
     struct streams *s = stop->data;
     (void)revents;
@@ -212,23 +212,23 @@ static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
     tcp_server_drain(s->tcp);
 }
 
-static void start_watchers(struct streams *s)
+static void streams_start_watchers(struct streams *s)
 {
-    ev_async_init(&s->filled, on_filled);
+    ev_async_init(&s->filled, streams_on_filled);
     s->filled.data = s;
     ev_async_start(s->loop, &s->filled);
     ev_async_init(&s->handshaken, on_handshaken);
     s->handshaken.data = s;
     ev_async_start(s->loop, &s->handshaken);
-    ev_async_init(&s->stop, on_stop);
+    ev_async_init(&s->stop, streams_on_stop);
     s->stop.data = s;
     ev_async_start(s->loop, &s->stop);
-    ev_init(&s->drain_timer, on_drain_end);
-    ev_check_init(&s->check, on_check);
+    ev_init(&s->drain_timer, streams_on_drain_end);
+    ev_check_init(&s->check, streams_on_check);
     ev_set_priority(&s->check, EV_MAXPRI);
     s->check.data = s;
     ev_check_start(s->loop, &s->check);
-    ev_prepare_init(&s->prepare, on_prepare);
+    ev_prepare_init(&s->prepare, streams_on_prepare);
     s->prepare.data = s;
     ev_prepare_start(s->loop, &s->prepare);
 }
@@ -262,7 +262,7 @@ static void init_turn(struct streams *s)
         .engine = config->engine,
         .reader = config->reader,
         .tap = config->tap,
-        .refresh = on_refresh,
+        .refresh = streams_on_refresh,
         .data = s,
     };
     for (unsigned i = ENGINE_TLS; i < ENGINE_TRANSPORTS; i++) {
@@ -313,12 +313,12 @@ int streams_new(const struct streams_config *config, struct streams **ret_stream
     TAILQ_INIT(&s->late);
     TAILQ_INIT(&s->inbox);
     (void)pthread_mutex_init(&s->lock, NULL); /* cannot fail without attributes */
-    start_watchers(s);
+    streams_start_watchers(s);
     *ret_streams = s;
     return 0;
 }
 
-static void *run(void *data)
+static void *streams_run(void *data)
 {
     struct streams *s = data;
     privileges_drop_thread();
@@ -342,7 +342,7 @@ int streams_start(struct streams *streams, struct err *err)
     if (r < 0) {
         return r;
     }
-    r = -pthread_create(&streams->thread, NULL, run, streams);
+    r = -pthread_create(&streams->thread, NULL, streams_run, streams);
     if (r < 0) {
         stop_handshakes(streams);
         return err_set(err, r, "start the streams: %s", err_code_text(r));

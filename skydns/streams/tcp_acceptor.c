@@ -36,7 +36,7 @@ static void start_all(struct tcp_acceptor *a)
     }
 }
 
-static void stop_all(struct tcp_acceptor *a)
+static void tcp_acceptor_stop_all(struct tcp_acceptor *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         ev_io_stop(a->loop, &a->listeners[i].io);
@@ -44,7 +44,7 @@ static void stop_all(struct tcp_acceptor *a)
 }
 
 /* Out of descriptors or memory: the sockets would stay ready, and the loop would spin. */
-static void pause_accepting(struct tcp_acceptor *a, int error)
+static void tcp_acceptor_pause_accepting(struct tcp_acceptor *a, int error)
 {
     static struct log_limit limit = {.burst = 1};
     if (log_limit_pass(&limit)) {
@@ -52,12 +52,12 @@ static void pause_accepting(struct tcp_acceptor *a, int error)
     }
     log_debug("accepting paused", LOG_STR("reason", err_code_text(-error)),
               LOG_INT("pause_ms", (int64_t)(pause_s * 1000)));
-    stop_all(a);
+    tcp_acceptor_stop_all(a);
     ev_timer_set(&a->pause, pause_s, 0.);
     ev_timer_start(a->loop, &a->pause);
 }
 
-static void on_pause(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tcp_acceptor_on_pause(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     (void)loop;
     (void)revents;
@@ -86,7 +86,7 @@ static void accept_some(const struct listener *l, unsigned limit)
         if (fd < 0) {
             int error = errno;
             if (err_is_exhaustion(-error) && !tcp_server_make_room(server)) {
-                pause_accepting(l->owner, error);
+                tcp_acceptor_pause_accepting(l->owner, error);
             }
             if (error == ECONNABORTED || error == EINTR) {
                 continue;
@@ -121,7 +121,7 @@ struct tcp_acceptor *tcp_acceptor_new(struct ev_loop *loop, struct tcp_server *s
         ev_io_init(&l->io, on_accept, sockets[i].fd, EV_READ);
         l->io.data = l;
     }
-    ev_init(&a->pause, on_pause);
+    ev_init(&a->pause, tcp_acceptor_on_pause);
     a->pause.data = a;
     start_all(a);
     return a;
@@ -141,7 +141,7 @@ void tcp_acceptor_free(struct tcp_acceptor *acceptor)
     if (!acceptor) {
         return;
     }
-    stop_all(acceptor);
+    tcp_acceptor_stop_all(acceptor);
     ev_timer_stop(acceptor->loop, &acceptor->pause);
     for (size_t i = 0; i < acceptor->count; i++) {
         (void)close(acceptor->listeners[i].io.fd); /* nothing buffered */

@@ -9,7 +9,8 @@
 
 /* ---- Messages of zone transfers ---- */
 
-static void send_part(const struct transfer_inbox *inbox, const struct transfer_part *part)
+static void tcp_answers_send_part(const struct transfer_inbox *inbox,
+                                  const struct transfer_part *part)
 {
     bool is_there =
         tcp_server_reply_part(inbox->tcp, tcp_ref_unpack(part->origin.connection), part->transfer,
@@ -19,7 +20,7 @@ static void send_part(const struct transfer_inbox *inbox, const struct transfer_
     }
 }
 
-static void on_filled(struct ev_loop *loop, ev_async *filled, int revents)
+static void tcp_answers_on_filled(struct ev_loop *loop, ev_async *filled, int revents)
 {
     struct transfer_inbox *inbox = filled->data;
     struct transfer_parts parts = TAILQ_HEAD_INITIALIZER(parts);
@@ -31,7 +32,7 @@ static void on_filled(struct ev_loop *loop, ev_async *filled, int revents)
     (void)pthread_mutex_unlock(&inbox->lock); /* the same */
     while ((part = TAILQ_FIRST(&parts))) {
         TAILQ_REMOVE(&parts, part, entry);
-        send_part(inbox, part);
+        tcp_answers_send_part(inbox, part);
         free(part);
     }
 }
@@ -42,7 +43,7 @@ void transfer_inbox_init(struct transfer_inbox *inbox, struct ev_loop *loop, str
     *inbox = (struct transfer_inbox){.loop = loop, .tcp = tcp, .transfers = transfers};
     TAILQ_INIT(&inbox->parts);
     (void)pthread_mutex_init(&inbox->lock, NULL); /* cannot fail without attributes */
-    ev_async_init(&inbox->filled, on_filled);
+    ev_async_init(&inbox->filled, tcp_answers_on_filled);
     inbox->filled.data = inbox;
     ev_async_start(loop, &inbox->filled);
 }
@@ -121,8 +122,8 @@ static void count_response(struct tcp_answers *a, const struct engine_query *que
 
 /* A client may have as many late answers due as places are left, so that its bursts leave the
  * others some. */
-static bool defer(struct tcp_answers *a, const struct tcp_query *tcp,
-                  const struct engine_query *query)
+static bool tcp_answers_defer(struct tcp_answers *a, const struct tcp_query *tcp,
+                              const struct engine_query *query)
 {
     const struct turn *turn = a->turn;
     const struct deferred_origin origin = {
@@ -165,7 +166,7 @@ enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp,
     query_counts_begin(counts);
     enum engine_verdict verdict = turn_answer(turn, &query, NULL, response);
     if (verdict == ENGINE_DEFER) {
-        if (defer(a, tcp, &query)) {
+        if (tcp_answers_defer(a, tcp, &query)) {
             counter_add(&counts->deferred, 1);
             return ENGINE_DEFER;
         }

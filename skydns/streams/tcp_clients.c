@@ -36,7 +36,7 @@ static unsigned level_of(size_t amount)
     return bits < LEVELS ? bits : LEVELS - 1;
 }
 
-static void rank(struct ranking *ranking, struct tcp_rank *place, size_t amount)
+static void tcp_clients_rank(struct ranking *ranking, struct tcp_rank *place, size_t amount)
 {
     unsigned level = level_of(amount);
     if (level == place->level) {
@@ -54,7 +54,7 @@ static void rank(struct ranking *ranking, struct tcp_rank *place, size_t amount)
     place->level = level;
 }
 
-static struct tcp_client *highest(const struct ranking *ranking)
+static struct tcp_client *tcp_clients_highest(const struct ranking *ranking)
 {
     if (!ranking->occupied) {
         return NULL;
@@ -65,7 +65,7 @@ static struct tcp_client *highest(const struct ranking *ranking)
 
 /* ---- Clients ---- */
 
-static struct slice key_of(const void *thing)
+static struct slice tcp_clients_key_of(const void *thing)
 {
     return client_net_key(&((const struct tcp_client *)thing)->net);
 }
@@ -73,7 +73,7 @@ static struct slice key_of(const void *thing)
 struct tcp_clients *tcp_clients_new(void)
 {
     struct tcp_clients *clients = xcalloc(1, sizeof(*clients));
-    key_table_init(&clients->table, key_of);
+    key_table_init(&clients->table, tcp_clients_key_of);
     ranking_init(&clients->by_connections);
     ranking_init(&clients->by_buffered);
     ranking_init(&clients->by_handshakes);
@@ -99,7 +99,7 @@ const struct tcp_client *tcp_clients_find(const struct tcp_clients *clients,
     return key_table_find(&clients->table, client_net_key(&net));
 }
 
-static struct tcp_client *add(struct tcp_clients *clients, const struct client_net *net)
+static struct tcp_client *tcp_clients_add(struct tcp_clients *clients, const struct client_net *net)
 {
     struct tcp_client *client = xcalloc(1, sizeof(*client));
     client->net = *net;
@@ -119,15 +119,15 @@ struct tcp_client *tcp_clients_enter(struct tcp_clients *clients, const struct a
     struct client_net net = client_net_of(addr);
     struct tcp_client *client = key_table_find(&clients->table, client_net_key(&net));
     if (!client) {
-        client = add(clients, &net);
+        client = tcp_clients_add(clients, &net);
     }
-    rank(&clients->by_connections, &client->by_connections, ++client->connections);
+    tcp_clients_rank(&clients->by_connections, &client->by_connections, ++client->connections);
     return client;
 }
 
 void tcp_clients_leave(struct tcp_clients *clients, struct tcp_client *client)
 {
-    rank(&clients->by_connections, &client->by_connections, --client->connections);
+    tcp_clients_rank(&clients->by_connections, &client->by_connections, --client->connections);
     if (client->connections == 0) {
         (void)key_table_take(&clients->table, client_net_key(&client->net)); /* this one */
         free(client);
@@ -138,26 +138,26 @@ void tcp_clients_hold(struct tcp_clients *clients, struct tcp_client *client, si
                       size_t now)
 {
     client->buffered = client->buffered - before + now;
-    rank(&clients->by_buffered, &client->by_buffered, client->buffered);
+    tcp_clients_rank(&clients->by_buffered, &client->by_buffered, client->buffered);
 }
 
 void tcp_clients_shake_hands(struct tcp_clients *clients, struct tcp_client *client, size_t now)
 {
     client->handshakes = now;
-    rank(&clients->by_handshakes, &client->by_handshakes, now);
+    tcp_clients_rank(&clients->by_handshakes, &client->by_handshakes, now);
 }
 
 struct tcp_client *tcp_clients_most_connections(const struct tcp_clients *clients)
 {
-    return highest(&clients->by_connections);
+    return tcp_clients_highest(&clients->by_connections);
 }
 
 struct tcp_client *tcp_clients_most_buffered(const struct tcp_clients *clients)
 {
-    return highest(&clients->by_buffered);
+    return tcp_clients_highest(&clients->by_buffered);
 }
 
 struct tcp_client *tcp_clients_most_handshakes(const struct tcp_clients *clients)
 {
-    return highest(&clients->by_handshakes);
+    return tcp_clients_highest(&clients->by_handshakes);
 }

@@ -7,7 +7,7 @@
 
 /* ---- Sending ---- */
 
-static ssize_t send_some(struct tcp_connection *c, const uint8_t *bytes, size_t len)
+static ssize_t tcp_connection_send_some(struct tcp_connection *c, const uint8_t *bytes, size_t len)
 {
     return c->tls ? tcp_tls_send(c, bytes, len) : socket_send(c->fd, bytes, len, MSG_NOSIGNAL);
 }
@@ -28,7 +28,7 @@ static bool send_bytes(struct tcp_connection *c, const uint8_t *bytes, size_t le
 {
     size_t sent = 0;
     if (c->out.len == 0) {
-        ssize_t n = send_some(c, bytes, len);
+        ssize_t n = tcp_connection_send_some(c, bytes, len);
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
             return false;
         }
@@ -50,10 +50,10 @@ bool tcp_connection_send_collected(struct tcp_connection *c)
 }
 
 /* Sends what is kept. False: broken. */
-static bool send_kept(struct tcp_connection *c)
+static bool send_cached(struct tcp_connection *c)
 {
     const size_t left = c->out.len - c->out_at;
-    ssize_t n = send_some(c, c->out.data + c->out_at, left);
+    ssize_t n = tcp_connection_send_some(c, c->out.data + c->out_at, left);
     if (n < 0) {
         return errno == EAGAIN || errno == EINTR;
     }
@@ -107,7 +107,7 @@ static size_t whole_frame(const uint8_t *bytes, size_t len)
 
 /* Announces the next queries, whose replies leave at the end of the turn; returns the position
  * after them. */
-static size_t look_ahead(const struct tcp_server *s, size_t pos, size_t len)
+static size_t tcp_connection_look_ahead(const struct tcp_server *s, size_t pos, size_t len)
 {
     struct slice queries[ENGINE_AHEAD_MAX];
     size_t count = 0, frame_len;
@@ -146,7 +146,7 @@ bool tcp_connection_answer_frames(struct tcp_connection *c, size_t len)
            s->out_len < TCP_OUTPUT_A_TURN && !tcp_connection_is_held(c) &&
            !tcp_connection_is_spent(c)) {
         if (pos == seen) {
-            seen = look_ahead(s, pos, len);
+            seen = tcp_connection_look_ahead(s, pos, len);
             ahead = 0;
         }
         struct slice wire = slice_of(s->in + pos + TCP_PREFIX, frame_len - TCP_PREFIX);
@@ -264,7 +264,7 @@ void tcp_connection_answer_singles(struct tcp_server *server)
 
 bool tcp_connection_go_on(struct tcp_connection *c)
 {
-    if (c->out.len && !send_kept(c)) {
+    if (c->out.len && !send_cached(c)) {
         return false;
     }
     if (c->out.len) {
@@ -316,7 +316,7 @@ static bool may_leave(struct tcp_connection *c, uint32_t events)
 }
 
 /* False: the kernel is out of memory for watches. */
-static bool set_events(struct tcp_connection *c, uint32_t events)
+static bool tcp_connection_set_events(struct tcp_connection *c, uint32_t events)
 {
     c->is_leaving = c->is_leaving ? false : may_leave(c, events);
     if (c->is_leaving) {
@@ -349,7 +349,7 @@ void tcp_connection_settle(struct tcp_connection *c, bool is_sound)
     } else if (!c->waiting && !why) {
         why = c->server->draining ? "drained" : "ended by the client";
     }
-    if (!why && !set_events(c, events)) {
+    if (!why && !tcp_connection_set_events(c, events)) {
         why = "no memory to wait for it";
     }
     if (why) {

@@ -20,7 +20,7 @@ struct tcp_leavers {
     struct leaver ring[TCP_LEAVERS_MAX];
 };
 
-static void start_timer(struct tcp_leavers *l, int64_t now_us)
+static void tcp_leavers_start_timer(struct tcp_leavers *l, int64_t now_us)
 {
     if (l->count > 0 && !ev_is_active(&l->timer)) {
         int64_t left_us = l->ring[l->first].due_us - now_us;
@@ -29,7 +29,7 @@ static void start_timer(struct tcp_leavers *l, int64_t now_us)
     }
 }
 
-static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tcp_leavers_on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct tcp_leavers *l = timer->data;
     int64_t now_us = clock_monotonic_us();
@@ -41,7 +41,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
         l->count--;
         l->fn(l->data, connection);
     }
-    start_timer(l, now_us);
+    tcp_leavers_start_timer(l, now_us);
 }
 
 struct tcp_leavers *tcp_leavers_new(struct ev_loop *loop, tcp_leaver_fn fn, void *data)
@@ -50,7 +50,7 @@ struct tcp_leavers *tcp_leavers_new(struct ev_loop *loop, tcp_leaver_fn fn, void
     l->loop = loop;
     l->fn = fn;
     l->data = data;
-    ev_init(&l->timer, on_timer);
+    ev_init(&l->timer, tcp_leavers_on_timer);
     l->timer.data = l;
     return l;
 }
@@ -72,7 +72,7 @@ bool tcp_leavers_take(struct tcp_leavers *leavers, struct tcp_ref connection)
     int64_t now_us = clock_monotonic_us();
     l->ring[(l->first + l->count++) % TCP_LEAVERS_MAX] =
         (struct leaver){connection, now_us + INT64_C(1000) * TCP_LEAVE_MS};
-    start_timer(l, now_us);
+    tcp_leavers_start_timer(l, now_us);
     return true;
 }
 

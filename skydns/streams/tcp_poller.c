@@ -16,7 +16,7 @@ struct tcp_poller {
     struct tcp_event events[TCP_EVENTS_A_TURN];
 };
 
-static void tell(struct tcp_poller *p)
+static void tcp_poller_report_ready(struct tcp_poller *p)
 {
     int n =
         epoll_wait(p->io.fd, p->ready, TCP_EVENTS_A_TURN, 0); /* on failure, the loop calls again */
@@ -28,11 +28,11 @@ static void tell(struct tcp_poller *p)
     }
 }
 
-static void on_ready(struct ev_loop *loop, ev_io *io, int revents)
+static void tcp_poller_on_ready(struct ev_loop *loop, ev_io *io, int revents)
 {
     (void)loop;
     (void)revents;
-    tell(io->data);
+    tcp_poller_report_ready(io->data);
 }
 
 int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
@@ -46,7 +46,7 @@ int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
     p->loop = loop;
     p->fn = fn;
     p->data = data;
-    ev_io_init(&p->io, on_ready, fd, EV_READ);
+    ev_io_init(&p->io, tcp_poller_on_ready, fd, EV_READ);
     p->io.data = p;
     ev_io_start(loop, &p->io);
     *ret_poller = p;
@@ -61,7 +61,7 @@ void tcp_poller_rest(struct tcp_poller *poller)
 
 void tcp_poller_take(struct tcp_poller *poller)
 {
-    tell(poller);
+    tcp_poller_report_ready(poller);
 }
 
 void tcp_poller_resume(struct tcp_poller *poller)

@@ -55,7 +55,7 @@ void tcp_connection_touch(struct tcp_connection *c)
 }
 
 /* Charges its client for so many bytes of buffers. */
-static void charge(struct tcp_connection *c, size_t bytes)
+static void tcp_server_charge(struct tcp_connection *c, size_t bytes)
 {
     struct tcp_server *s = c->server;
     if (bytes == c->buffered) {
@@ -89,7 +89,7 @@ void tcp_connection_close(struct tcp_connection *c, const char *why)
         tcp_leavers_learn(s->leavers, c->turns == 1);
     }
     remove_from_queues(c);
-    charge(c, 0);
+    tcp_server_charge(c, 0);
     c->who->waiting -= c->waiting;
     tcp_clients_leave(s->clients, c->who);
     s->slots[c->ref.slot] = NULL;
@@ -115,7 +115,7 @@ static void start_idle_timer(struct tcp_server *s)
 /* Apart: plain DNS has none. */
 static NOINLINE void charge_stream(struct tcp_connection *c)
 {
-    charge(c, c->in.cap + c->out.cap + tcp_stream_memory(c));
+    tcp_server_charge(c, c->in.cap + c->out.cap + tcp_stream_memory(c));
 }
 
 void tcp_connection_sort_in(struct tcp_connection *c)
@@ -130,11 +130,11 @@ void tcp_connection_sort_in(struct tcp_connection *c)
     if (c->stream) {
         charge_stream(c);
     } else {
-        charge(c, c->in.cap + c->out.cap);
+        tcp_server_charge(c, c->in.cap + c->out.cap);
     }
 }
 
-static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tcp_server_on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct tcp_server *s = timer->data;
     int64_t limit_ms = clock_monotonic_ms() - s->config.idle_ms;
@@ -194,7 +194,7 @@ static bool is_to_be_emptied(const struct tcp_connection *c, uint32_t events)
 }
 
 /* Nobody reads the answers of a reset connection. A spent client's events come again next turn. */
-static void on_event(struct tcp_connection *c, uint32_t events)
+static void tcp_server_on_event(struct tcp_connection *c, uint32_t events)
 {
     if ((events & (EPOLLHUP | EPOLLERR)) && !is_to_be_emptied(c, events)) {
         tcp_connection_close(c, "reset by the client");
@@ -207,13 +207,13 @@ static void on_event(struct tcp_connection *c, uint32_t events)
     }
 }
 
-static void on_events(void *data, const struct tcp_event *events, size_t count)
+static void tcp_server_on_events(void *data, const struct tcp_event *events, size_t count)
 {
     struct tcp_server *s = data;
     for (size_t i = 0; i < count; i++) {
         struct tcp_connection *c = tcp_server_find(s, events[i].connection);
         if (c) {
-            on_event(c, events[i].events);
+            tcp_server_on_event(c, events[i].events);
         }
         if (s->single_count == ENGINE_AHEAD_MAX) {
             tcp_connection_answer_singles(s);
@@ -302,8 +302,8 @@ static struct tcp_connection *longest_idle(const struct tcp_server *s)
 /* Who gives way to one more connection of this client (NULL: not known). A client over its share
  * first; else whoever lingers, is idle longest, or does not read; then the client with most, even
  * if it is owed answers, unless the newcomer's has as many. NULL: nobody. */
-static struct tcp_connection *choose_victim(const struct tcp_server *s,
-                                            const struct tcp_client *newcomer)
+static struct tcp_connection *tcp_server_choose_victim(const struct tcp_server *s,
+                                                       const struct tcp_client *newcomer)
 {
     const struct tcp_client *most = tcp_clients_most_connections(s->clients);
     if (!most) {
@@ -318,9 +318,9 @@ static struct tcp_connection *choose_victim(const struct tcp_server *s,
 }
 
 /* False: nobody gives way. */
-static bool make_room(struct tcp_server *s, const struct tcp_client *newcomer)
+static bool streams_tcp_server_make_room(struct tcp_server *s, const struct tcp_client *newcomer)
 {
-    struct tcp_connection *victim = choose_victim(s, newcomer);
+    struct tcp_connection *victim = tcp_server_choose_victim(s, newcomer);
     if (!victim) {
         return false;
     }
@@ -330,8 +330,8 @@ static bool make_room(struct tcp_server *s, const struct tcp_client *newcomer)
 
 /* ---- Accepting ---- */
 
-static const struct stream_kind *kind_of(const struct tcp_server *s,
-                                         enum engine_transport transport)
+static const struct stream_kind *tcp_server_kind_of(const struct tcp_server *s,
+                                                    enum engine_transport transport)
 {
     const struct stream_kind *kind = &s->config.kinds[transport];
     return kind->protocol || kind->tls ? kind : NULL;
@@ -357,7 +357,7 @@ static struct tcp_connection *add_connection(struct tcp_server *s, int fd,
     c->server = s;
     c->ref = (struct tcp_ref){.slot = slot, .generation = read_generation(s, slot)};
     c->transport = transport;
-    c->kind = kind_of(s, transport);
+    c->kind = tcp_server_kind_of(s, transport);
     c->client = *client;
     c->local = *local;
     buf_init(&c->in, TCP_INPUT_MAX);
@@ -374,7 +374,7 @@ static struct tcp_connection *add_connection(struct tcp_server *s, int fd,
 
 bool tcp_server_make_room(struct tcp_server *server)
 {
-    return make_room(server, NULL);
+    return streams_tcp_server_make_room(server, NULL);
 }
 
 void tcp_server_accept(struct tcp_server *server, int fd, enum engine_transport transport,
@@ -383,7 +383,7 @@ void tcp_server_accept(struct tcp_server *server, int fd, enum engine_transport 
     struct tcp_server *s = server;
     char text[ADDR_TEXT_MAX];
     if (s->count == s->config.connections_max &&
-        !make_room(s, tcp_clients_find(s->clients, client))) {
+        !streams_tcp_server_make_room(s, tcp_clients_find(s->clients, client))) {
         log_debug("connection refused, every other one is busy",
                   LOG_STR("client", addr_format(client, text)));
         (void)close(fd); /* nothing was sent */
@@ -408,7 +408,7 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
                    struct err *err)
 {
     struct tcp_server *s = xcalloc(1, sizeof(*s));
-    int r = tcp_poller_new(config->loop, on_events, s, &s->poller, err);
+    int r = tcp_poller_new(config->loop, tcp_server_on_events, s, &s->poller, err);
     if (r < 0) {
         free(s);
         return r;
@@ -433,7 +433,7 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
     for (size_t i = 0; i < ENGINE_TRANSPORTS && !s->reply; i++) {
         s->reply = config->kinds[i].protocol ? xmalloc(ENGINE_REPLY_MAX) : NULL;
     }
-    ev_init(&s->idle_timer, on_idle);
+    ev_init(&s->idle_timer, tcp_server_on_idle);
     s->idle_timer.data = s;
     ev_init(&s->linger_timer, on_linger);
     s->linger_timer.data = s;

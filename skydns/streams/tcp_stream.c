@@ -123,7 +123,7 @@ bool tcp_stream_turn(struct tcp_connection *c, size_t len)
 }
 
 /* In the clear: TLS has ended. */
-static void pass_over(struct tcp_connection *c)
+static void tcp_stream_pass_over(struct tcp_connection *c)
 {
     ssize_t n = socket_recv(c->fd, c->server->in, TCP_READ_MAX, 0);
     bool goes_on = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
@@ -148,7 +148,7 @@ bool tcp_stream_linger(struct tcp_connection *c)
 bool tcp_stream_read(struct tcp_connection *c)
 {
     if (c->place == TCP_LINGERS) {
-        pass_over(c);
+        tcp_stream_pass_over(c);
         return true;
     }
     const size_t held = c->in.len;

@@ -48,7 +48,7 @@ _Static_assert(TCP_HANDSHAKES_MAX *TLS_HANDSHAKE_BYTES == 40 << 20, "the budget 
 
 /* ---- Deadlines ---- */
 
-static void start_timer(struct tcp_server *s)
+static void tcp_tls_start_timer(struct tcp_server *s)
 {
     const struct tcp_handshake *first = TAILQ_FIRST(&s->handshakes);
     if (first && !ev_is_active(&s->handshake_timer)) {
@@ -63,7 +63,7 @@ static void set_deadline(struct tcp_handshake *h)
     struct tcp_server *s = h->c->server;
     h->due_ms = clock_monotonic_ms() + s->config.handshake_ms;
     TAILQ_INSERT_TAIL(&s->handshakes, h, entry); /* all have as long: the first is due first */
-    start_timer(s);
+    tcp_tls_start_timer(s);
 }
 
 static void forget_deadline(struct tcp_handshake *h)
@@ -75,7 +75,7 @@ static void forget_deadline(struct tcp_handshake *h)
 }
 
 /* One whose job is out ends when that comes back. */
-static void on_due(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tcp_tls_on_due(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct tcp_server *s = timer->data;
     int64_t now_ms = clock_monotonic_ms();
@@ -91,12 +91,12 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int revents)
             tcp_connection_close(h->c, "handshake too slow");
         }
     }
-    start_timer(s);
+    tcp_tls_start_timer(s);
 }
 
 /* ---- Beginning ---- */
 
-static void push(struct tcp_handshake *h)
+static void tcp_tls_push(struct tcp_handshake *h)
 {
     struct tcp_connection *c = h->c;
     h->stage = OUT;
@@ -107,7 +107,7 @@ static void push(struct tcp_handshake *h)
     tls_handshakes_push(c->server->config.handshakes, &h->job);
 }
 
-static void begin(struct tcp_handshake *h)
+static void streams_tcp_tls_begin(struct tcp_handshake *h)
 {
     struct tcp_connection *c = h->c;
     struct ssl_ctx_st *context = tls_server_hold(c->kind->tls);
@@ -120,18 +120,18 @@ static void begin(struct tcp_handshake *h)
     c->server->begun++;
     TAILQ_INSERT_TAIL(&c->server->open, h, in_open);
     tcp_clients_shake_hands(c->server->clients, c->who, c->who->handshakes + 1);
-    push(h);
+    tcp_tls_push(h);
 }
 
 /* Its connection has no part in it any more. */
-static void detach(struct tcp_handshake *h)
+static void tcp_tls_detach(struct tcp_handshake *h)
 {
     struct tcp_connection *c = h->c;
     TAILQ_REMOVE(&c->server->open, h, in_open);
     tcp_clients_shake_hands(c->server->clients, c->who, c->who->handshakes - 1);
 }
 
-static void hold(struct tcp_handshake *h)
+static void tcp_tls_take_slot(struct tcp_handshake *h)
 {
     struct tcp_client *who = h->c->who;
     if (TAILQ_EMPTY(&who->held)) {
@@ -142,7 +142,7 @@ static void hold(struct tcp_handshake *h)
     h->stage = HELD;
 }
 
-static void unhold(struct tcp_handshake *h)
+static void tcp_tls_return_slot(struct tcp_handshake *h)
 {
     struct tcp_client *who = h->c->who;
     TAILQ_REMOVE(&who->held, h, in_client);
@@ -152,7 +152,7 @@ static void unhold(struct tcp_handshake *h)
 }
 
 /* The client whose turn it is goes behind the others. */
-static void rotate(struct tcp_server *s)
+static void tcp_tls_rotate(struct tcp_server *s)
 {
     struct tcp_client *first = TAILQ_FIRST(&s->held);
     TAILQ_REMOVE(&s->held, first, in_turn);
@@ -160,21 +160,22 @@ static void rotate(struct tcp_server *s)
 }
 
 /* One that had begun has ended: the next begins. */
-static void leave(struct tcp_server *s)
+static void tcp_tls_leave(struct tcp_server *s)
 {
     s->begun--;
     if (!TAILQ_EMPTY(&s->held) && !s->draining) {
         struct tcp_handshake *next = TAILQ_FIRST(&TAILQ_FIRST(&s->held)->held);
-        rotate(s);
-        unhold(next);
-        begin(next);
+        tcp_tls_rotate(s);
+        tcp_tls_return_slot(next);
+        streams_tcp_tls_begin(next);
     }
 }
 
 /* Who gives way to a handshake of this client: another client that has more, or else the oldest, if
  * it takes its time and is another client's: a node that comes back with thousands waits for
  * itself. NULL: nobody, or another thread is at it. */
-static struct tcp_handshake *choose_victim(const struct tcp_server *s, const struct tcp_client *who)
+static struct tcp_handshake *tcp_tls_choose_victim(const struct tcp_server *s,
+                                                   const struct tcp_client *who)
 {
     const struct tcp_client *most = tcp_clients_most_handshakes(s->clients);
     struct tcp_handshake *victim = most ? TAILQ_FIRST(&most->slow) : NULL;
@@ -189,9 +190,9 @@ static struct tcp_handshake *choose_victim(const struct tcp_server *s, const str
 }
 
 /* The client holds some: one begins if another gives way. */
-static void claim(struct tcp_server *s, struct tcp_client *who)
+static void tcp_tls_claim(struct tcp_server *s, struct tcp_client *who)
 {
-    struct tcp_handshake *victim = choose_victim(s, who);
+    struct tcp_handshake *victim = tcp_tls_choose_victim(s, who);
     if (victim) {
         TAILQ_REMOVE(&s->held, who, in_turn);
         TAILQ_INSERT_HEAD(&s->held, who, in_turn);
@@ -200,7 +201,7 @@ static void claim(struct tcp_server *s, struct tcp_client *who)
 }
 
 /* Once: the poller says no more until it is told again. */
-static bool watch(struct tcp_connection *c, enum tls_want want)
+static bool tcp_tls_watch(struct tcp_connection *c, enum tls_want want)
 {
     bool was_polled = c->is_polled;
     c->is_polled = true;
@@ -219,24 +220,24 @@ void tcp_tls_begin(struct tcp_connection *c)
     set_deadline(h);
     if (s->draining) {
         tcp_connection_close(c, "drained");
-    } else if (!watch(c, TLS_WANT_READ)) {
+    } else if (!tcp_tls_watch(c, TLS_WANT_READ)) {
         tcp_connection_close(c, "no memory to wait for it");
     }
 }
 
 /* ---- Steps ---- */
 
-static void go_on(struct tcp_connection *c)
+static void tcp_tls_go_on(struct tcp_connection *c)
 {
     struct tcp_handshake *h = c->handshake;
     if (h->stage == SLOW) {
         TAILQ_REMOVE(&c->who->slow, h, in_client);
-        push(h);
+        tcp_tls_push(h);
     } else if (h->stage == SILENT && c->server->begun < TCP_HANDSHAKES_MAX) {
-        begin(h);
+        streams_tcp_tls_begin(h);
     } else if (h->stage == SILENT) {
-        hold(h);
-        claim(c->server, c->who);
+        tcp_tls_take_slot(h);
+        tcp_tls_claim(c->server, c->who);
     }
 }
 
@@ -248,7 +249,7 @@ static bool is_pool_busy(const struct tcp_server *s)
 
 /* Clients that say something while the pool is busy do not wake this thread, in whose favour a
  * step would be interrupted: the pool wakes it when a step is done, or a few. */
-static void on_events(void *data, const struct tcp_event *events, size_t count)
+static void tcp_tls_on_events(void *data, const struct tcp_event *events, size_t count)
 {
     struct tcp_server *s = data;
     if (count == TCP_EVENTS_A_TURN) {
@@ -261,7 +262,7 @@ static void on_events(void *data, const struct tcp_event *events, size_t count)
         if (c && (events[i].events & (EPOLLHUP | EPOLLERR))) {
             tcp_connection_close(c, "reset by the client");
         } else if (c) {
-            go_on(c);
+            tcp_tls_go_on(c);
         }
     }
 }
@@ -271,12 +272,12 @@ int tcp_tls_init(struct tcp_server *server, struct err *err)
     TAILQ_INIT(&server->handshakes);
     TAILQ_INIT(&server->held);
     TAILQ_INIT(&server->open);
-    ev_init(&server->handshake_timer, on_due);
+    ev_init(&server->handshake_timer, tcp_tls_on_due);
     server->handshake_timer.data = server;
     const struct tcp_server_config *config = &server->config;
-    return config->handshakes
-               ? tcp_poller_new(config->loop, on_events, server, &server->handshake_poller, err)
-               : 0;
+    return config->handshakes ? tcp_poller_new(config->loop, tcp_tls_on_events, server,
+                                               &server->handshake_poller, err)
+                              : 0;
 }
 
 void tcp_tls_drain(struct tcp_connection *c)
@@ -295,12 +296,12 @@ static void wait_for_client(struct tcp_handshake *h)
     tcp_connection_sort_in(h->c);
     if (!TAILQ_EMPTY(&s->held)) {
         struct tcp_client *next = TAILQ_FIRST(&s->held);
-        rotate(s);
-        claim(s, next);
+        tcp_tls_rotate(s);
+        tcp_tls_claim(s, next);
     }
 }
 
-static void finish(struct tcp_handshake *h)
+static void tcp_tls_finish(struct tcp_handshake *h)
 {
     struct tcp_connection *c = h->c;
     struct tcp_handshake_counts *counts = &c->server->handshake_counts;
@@ -308,10 +309,10 @@ static void finish(struct tcp_handshake *h)
     tcp_poller_remove(c->server->handshake_poller, c->fd);
     c->is_polled = false;
     forget_deadline(h);
-    detach(h);
+    tcp_tls_detach(h);
     free(h);
     c->handshake = NULL;
-    leave(c->server);
+    tcp_tls_leave(c->server);
     counts->resumed += is_resumed;
     counts->full += !is_resumed;
     tcp_connection_touch(c);
@@ -319,7 +320,7 @@ static void finish(struct tcp_handshake *h)
     tcp_connection_settle(c, tcp_connection_read(c));
 }
 
-static void take_step(struct tcp_handshake *h)
+static void tcp_tls_take_step(struct tcp_handshake *h)
 {
     struct tcp_connection *c = h->c;
     const char *why = NULL;
@@ -328,13 +329,13 @@ static void take_step(struct tcp_handshake *h)
         log_debug("handshake failed", LOG_STR("reason", h->job.err.msg));
         why = "handshake failed";
     } else if (h->job.want == TLS_WANT_NOTHING) {
-        finish(h);
+        tcp_tls_finish(h);
         return;
     } else if (h->is_late) {
         why = "handshake too slow";
     } else if (c->server->draining) {
         why = "drained";
-    } else if (!watch(c, h->job.want)) {
+    } else if (!tcp_tls_watch(c, h->job.want)) {
         why = "no memory to wait for it";
     }
     if (why) {
@@ -345,12 +346,12 @@ static void take_step(struct tcp_handshake *h)
 }
 
 /* Its connection is closed. */
-static void bury(struct tcp_server *s, struct tcp_handshake *h)
+static void tcp_tls_free_closed(struct tcp_server *s, struct tcp_handshake *h)
 {
     tls_session_free(h->job.session);
     (void)close(h->job.fd); /* nothing was sent but the handshake */
     free(h);
-    leave(s);
+    tcp_tls_leave(s);
 }
 
 static void take_steps(struct tcp_server *server)
@@ -361,9 +362,9 @@ static void take_steps(struct tcp_server *server)
         server->at_pool--;
         if (h->c) {
             h->stage = BACK;
-            take_step(h);
+            tcp_tls_take_step(h);
         } else {
-            bury(server, h);
+            tcp_tls_free_closed(server, h);
         }
     }
 }
@@ -395,9 +396,9 @@ static bool end_handshake(struct tcp_connection *c, struct tcp_handshake *h)
     c->handshake = NULL;
     c->waiting = 0;
     if (h->stage == HELD) {
-        unhold(h);
+        tcp_tls_return_slot(h);
     } else if (h->stage != SILENT) {
-        detach(h);
+        tcp_tls_detach(h);
     }
     if (h->stage == OUT) {
         h->c = NULL;
@@ -409,7 +410,7 @@ static bool end_handshake(struct tcp_connection *c, struct tcp_handshake *h)
         TAILQ_REMOVE(&c->who->slow, h, in_client);
     }
     if (h->stage == SLOW || h->stage == BACK) {
-        leave(s);
+        tcp_tls_leave(s);
     }
     free(h);
     return true;

@@ -25,7 +25,7 @@ struct broken_table {
     uint32_t read;
 };
 
-static struct slice key_of(const void *thing)
+static struct slice broken_key_of(const void *thing)
 {
     const struct entry *entry = thing;
     return slice_of(entry->key, entry->key_len);
@@ -34,14 +34,14 @@ static struct slice key_of(const void *thing)
 struct broken_table *broken_new(void)
 {
     struct broken_table *table = xcalloc(1, sizeof(*table));
-    key_table_init(&table->entries, key_of);
+    key_table_init(&table->entries, broken_key_of);
     TAILQ_INIT(&table->in_order);
     return table;
 }
 
 static void remove_entry(struct broken_table *table, struct entry *entry)
 {
-    (void)key_table_take(&table->entries, key_of(entry)); /* this one */
+    (void)key_table_take(&table->entries, broken_key_of(entry)); /* this one */
     TAILQ_REMOVE(&table->in_order, entry, in_order);
     free(entry->reason);
     free(entry);
@@ -60,7 +60,7 @@ void broken_free(struct broken_table *table)
     free(table);
 }
 
-static struct entry *find(const struct broken_table *table, struct slice key)
+static struct entry *broken_find(const struct broken_table *table, struct slice key)
 {
     return key_table_find(&table->entries, key);
 }
@@ -68,7 +68,7 @@ static struct entry *find(const struct broken_table *table, struct slice key)
 bool broken_put(struct broken_table *table, struct slice key, int64_t mod_revision,
                 const char *reason)
 {
-    struct entry *entry = find(table, key);
+    struct entry *entry = broken_find(table, key);
     if (entry && entry->mod_revision == mod_revision) {
         entry->read = table->read;
         return false;
@@ -91,7 +91,7 @@ bool broken_put(struct broken_table *table, struct slice key, int64_t mod_revisi
 
 void broken_del(struct broken_table *table, struct slice key)
 {
-    struct entry *entry = find(table, key);
+    struct entry *entry = broken_find(table, key);
     if (entry) {
         remove_entry(table, entry);
     }
@@ -117,10 +117,10 @@ size_t broken_count(const struct broken_table *table)
     return table->entries.count;
 }
 
-static struct broken_key view(const struct entry *entry)
+static struct broken_key broken_view(const struct entry *entry)
 {
     return (struct broken_key){
-        .key = key_of(entry), .reason = entry->reason, .mod_revision = entry->mod_revision};
+        .key = broken_key_of(entry), .reason = entry->reason, .mod_revision = entry->mod_revision};
 }
 
 void broken_each(const struct broken_table *table,
@@ -128,7 +128,7 @@ void broken_each(const struct broken_table *table,
 {
     const struct entry *entry;
     TAILQ_FOREACH (entry, &table->in_order, in_order) {
-        struct broken_key key = view(entry);
+        struct broken_key key = broken_view(entry);
         if (!fn(data, &key)) {
             return;
         }
@@ -142,7 +142,7 @@ void broken_save(const struct broken_table *table, struct buf *out)
     const struct entry *entry;
     buf_append_u32(out, (uint32_t)broken_count(table));
     TAILQ_FOREACH (entry, &table->in_order, in_order) {
-        buf_append_sized(out, key_of(entry));
+        buf_append_sized(out, broken_key_of(entry));
         buf_append_u64(out, (uint64_t)entry->mod_revision);
         buf_append_sized(out, slice_str(entry->reason));
     }
@@ -156,7 +156,7 @@ static bool load_entry(struct broken_table *table, struct reader *reader)
     int64_t mod_revision = (int64_t)reader_u64(reader);
     struct slice text = reader_sized(reader);
     if (reader->failed || !key.ptr || !text.ptr || key.len > BROKEN_KEY_MAX || mod_revision <= 0 ||
-        text.len >= sizeof(reason) || memchr(text.ptr, '\0', text.len) || find(table, key)) {
+        text.len >= sizeof(reason) || memchr(text.ptr, '\0', text.len) || broken_find(table, key)) {
         return false;
     }
     memcpy(reason, text.ptr, text.len);

@@ -126,7 +126,7 @@ static bool settle_lists(struct domain *domain)
     return is_change;
 }
 
-static void on_address(void *data, const struct ip *ip, bool is_there)
+static void client_marks_on_address(void *data, const struct ip *ip, bool is_there)
 {
     const struct range *range = data;
     const struct client_marks_config *config = &range->marks->config;
@@ -134,14 +134,15 @@ static void on_address(void *data, const struct ip *ip, bool is_there)
 }
 
 /* What the keys say is committed. */
-static void tell(struct range *range, bool full)
+static void client_marks_publish(struct range *range, bool full)
 {
     const struct client_marks_config *config = &range->marks->config;
     bool is_list = range->keys.kind == MARK_LIST;
     bool is_known_change = !is_list && settle_known(range->domain);
     bool is_told_each = !is_list && !is_known_change && range->domain->is_known;
     size_t left_out = range->keys.left_out;
-    bool is_change = mark_keys_commit(&range->keys, full, is_told_each ? on_address : NULL, range);
+    bool is_change =
+        mark_keys_commit(&range->keys, full, is_told_each ? client_marks_on_address : NULL, range);
     log_left_out(range, left_out);
     bool is_lists_change = is_list && settle_lists(range->domain);
     if (is_list && (is_change || is_lists_change)) {
@@ -160,7 +161,7 @@ static void tell(struct range *range, bool full)
 
 /* ---- Unusable keys ---- */
 
-static void refuse(struct range *range, const struct etcd_kv *kv, const char *reason)
+static void client_marks_refuse(struct range *range, const struct etcd_kv *kv, const char *reason)
 {
     static struct log_limit limit = {.burst = LINES_A_MINUTE};
     (void)broken_put(range->marks->config.broken, kv->key, kv->mod_revision, reason);
@@ -209,7 +210,7 @@ void client_marks_remember_broken(struct client_marks *marks)
 
 /* ---- The mirror ---- */
 
-static void on_begin(void *data, const struct etcd_mirror_read *read)
+static void client_marks_on_begin(void *data, const struct etcd_mirror_read *read)
 {
     struct range *range = data;
     mark_keys_begin(&range->keys, read->keeps_old);
@@ -218,31 +219,32 @@ static void on_begin(void *data, const struct etcd_mirror_read *read)
     }
 }
 
-static struct slice label_of(const struct range *range, struct slice key)
+static struct slice client_marks_label_of(const struct range *range, struct slice key)
 {
     size_t len = strlen(range->prefix);
     return slice_of(key.ptr + len, key.len - len);
 }
 
-static void on_put(void *data, const struct etcd_kv *kv)
+static void client_marks_on_put(void *data, const struct etcd_kv *kv)
 {
     struct range *range = data;
-    const char *reason = mark_keys_put(&range->keys, label_of(range, kv->key), kv->value);
+    const char *reason =
+        mark_keys_put(&range->keys, client_marks_label_of(range, kv->key), kv->value);
     if (reason) {
-        refuse(range, kv, reason);
+        client_marks_refuse(range, kv, reason);
     } else {
         take_as_usable(range, kv->key);
     }
 }
 
-static void on_del(void *data, struct slice key, int64_t revision UNUSED)
+static void client_marks_on_del(void *data, struct slice key, int64_t revision UNUSED)
 {
     struct range *range = data;
-    mark_keys_del(&range->keys, label_of(range, key));
+    mark_keys_del(&range->keys, client_marks_label_of(range, key));
     take_as_usable(range, key);
 }
 
-static void on_commit(void *data, int64_t revision UNUSED, bool full)
+static void client_marks_on_commit(void *data, int64_t revision UNUSED, bool full)
 {
     struct range *range = data;
     if (full) {
@@ -252,17 +254,17 @@ static void on_commit(void *data, int64_t revision UNUSED, bool full)
             end_read_of_broken(range);
         }
     }
-    tell(range, full);
+    client_marks_publish(range, full);
 }
 
 /* What a process before this one knew is what etcd says. */
-static void on_caught_up(void *data)
+static void client_marks_on_caught_up(void *data)
 {
     struct range *range = data;
     if (range->is_saved) {
         range->is_saved = false;
         range->has_read = true;
-        tell(range, false);
+        client_marks_publish(range, false);
     }
 }
 
@@ -271,11 +273,11 @@ static void forget_read(struct range *range)
 {
     range->has_read = range->is_saved = false;
     mark_keys_begin(&range->keys, false);
-    tell(range, true);
+    client_marks_publish(range, true);
 }
 
 /* Outages are those of the records' mirror. */
-static void on_state(void *data, const struct err *err)
+static void client_marks_on_state(void *data, const struct err *err)
 {
     struct range *range = data;
     if (!err && range->is_denied) {
@@ -333,7 +335,7 @@ bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *
 }
 
 /* saved: of etcd_mirror_save; empty: nothing is known. */
-static void start_mirror(struct range *range, struct slice saved)
+static void client_marks_start_mirror(struct range *range, struct slice saved)
 {
     const struct client_marks_config *config = &range->marks->config;
     char text[DNAME_TEXT_MAX];
@@ -345,19 +347,19 @@ static void start_mirror(struct range *range, struct slice saved)
                                                         .keeps_old = true,
                                                         .stale_max_ms = config->stale_max_ms,
                                                         .saved = saved,
-                                                        .full_begin = on_begin,
-                                                        .put = on_put,
-                                                        .del = on_del,
-                                                        .commit = on_commit,
-                                                        .state = on_state,
-                                                        .caught_up = on_caught_up,
+                                                        .full_begin = client_marks_on_begin,
+                                                        .put = client_marks_on_put,
+                                                        .del = client_marks_on_del,
+                                                        .commit = client_marks_on_commit,
+                                                        .state = client_marks_on_state,
+                                                        .caught_up = client_marks_on_caught_up,
                                                         .data = range,
                                                     });
 }
 
-static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+static void client_marks_on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
-    start_mirror(timer->data, slice_of(NULL, 0));
+    client_marks_start_mirror(timer->data, slice_of(NULL, 0));
 }
 
 /* ---- Across restarts: mark_saved_internal.h ---- */
@@ -406,7 +408,7 @@ static void range_open(struct client_marks *marks, struct domain *domain, enum m
     range->prefix = etcd_writer_key(slice_str(dname_to_text(&domain->name, text)), kinds[kind].key);
     range->told = broken_new();
     mark_keys_init(&range->keys, kind);
-    ev_timer_init(&range->retry, on_retry, denied_retry_s, 0.);
+    ev_timer_init(&range->retry, client_marks_on_retry, denied_retry_s, 0.);
     range->retry.data = range;
 }
 
@@ -420,7 +422,7 @@ static void range_close(struct range *range)
     free(range->prefix);
 }
 
-static struct domain *domain_new(struct client_marks *marks, const struct dname *name)
+static struct domain *client_marks_domain_new(struct client_marks *marks, const struct dname *name)
 {
     struct domain *domain = xcalloc(1, sizeof(*domain));
     domain->name = *name;
@@ -430,7 +432,7 @@ static struct domain *domain_new(struct client_marks *marks, const struct dname 
     return domain;
 }
 
-static void domain_free(struct domain *domain)
+static void client_marks_domain_free(struct domain *domain)
 {
     if (domain) {
         for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
@@ -442,7 +444,7 @@ static void domain_free(struct domain *domain)
 
 /* With what an earlier life knew, which etcd is to confirm: meanwhile an address may have passed to
  * another pod. */
-static void start(struct domain *domain, struct slice saved)
+static void client_marks_start(struct domain *domain, struct slice saved)
 {
     struct mark_saved before[MARK_KINDS];
     bool is_known = mark_saved_recall(saved, &domain->name, before);
@@ -454,7 +456,7 @@ static void start(struct domain *domain, struct slice saved)
             range->is_saved = before[kind].is_known;
             (void)mark_keys_commit(&range->keys, false, NULL, NULL); /* is told when it is known */
         }
-        start_mirror(range, is_known ? before[kind].mirror : slice_of(NULL, 0));
+        client_marks_start_mirror(range, is_known ? before[kind].mirror : slice_of(NULL, 0));
     }
 }
 
@@ -471,7 +473,7 @@ void client_marks_free(struct client_marks *marks)
 {
     if (marks) {
         for (size_t i = 0; i < marks->count; i++) {
-            domain_free(marks->domains[i]);
+            client_marks_domain_free(marks->domains[i]);
         }
         buf_fini(&marks->saved);
         free(marks);
@@ -479,7 +481,8 @@ void client_marks_free(struct client_marks *marks)
 }
 
 /* Takes the domain out of the list; NULL: it is not there. */
-static struct domain *take(struct client_marks *marks, const struct dname *name)
+static struct domain *client_marks_unlink_domain(struct client_marks *marks,
+                                                 const struct dname *name)
 {
     for (size_t i = 0; i < marks->count; i++) {
         struct domain *domain = marks->domains[i];
@@ -491,7 +494,8 @@ static struct domain *take(struct client_marks *marks, const struct dname *name)
     return NULL;
 }
 
-static bool is_among(const struct dname *name, struct domain *const *domains, size_t count)
+static bool client_marks_is_among(const struct dname *name, struct domain *const *domains,
+                                  size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (dname_equal(&domains[i]->name, name)) {
@@ -507,19 +511,19 @@ void client_marks_set_domains(struct client_marks *marks, const struct dname *na
     struct domain *next[ENGINE_ZONES_MAX];
     size_t next_count = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!is_among(&names[i], next, next_count)) {
-            struct domain *known = take(marks, &names[i]);
-            next[next_count++] = known ? known : domain_new(marks, &names[i]);
+        if (!client_marks_is_among(&names[i], next, next_count)) {
+            struct domain *known = client_marks_unlink_domain(marks, &names[i]);
+            next[next_count++] = known ? known : client_marks_domain_new(marks, &names[i]);
         }
     }
     for (size_t i = 0; i < marks->count; i++) {
-        domain_free(marks->domains[i]); /* no longer in force */
+        client_marks_domain_free(marks->domains[i]); /* no longer in force */
     }
     memcpy(marks->domains, next, next_count * sizeof(next[0]));
     marks->count = next_count;
     for (size_t i = 0; i < next_count; i++) {
         if (!next[i]->ranges[MARK_LIST].mirror && !next[i]->ranges[MARK_LIST].is_denied) {
-            start(next[i], buf_slice(&marks->saved));
+            client_marks_start(next[i], buf_slice(&marks->saved));
         }
     }
     buf_fini(&marks->saved);
@@ -531,7 +535,8 @@ void client_marks_set_domains(struct client_marks *marks, const struct dname *na
 
 /* ---- For others ---- */
 
-static const struct domain *find_domain(const struct client_marks *marks, const struct dname *name)
+static const struct domain *client_marks_find_domain(const struct client_marks *marks,
+                                                     const struct dname *name)
 {
     for (size_t i = 0; i < marks->count; i++) {
         if (dname_equal(&marks->domains[i]->name, name)) {
@@ -543,13 +548,13 @@ static const struct domain *find_domain(const struct client_marks *marks, const 
 
 bool client_marks_is_known(const struct client_marks *marks, const struct dname *domain)
 {
-    const struct domain *found = find_domain(marks, domain);
+    const struct domain *found = client_marks_find_domain(marks, domain);
     return found && found->is_known;
 }
 
 bool client_marks_are_lists_known(const struct client_marks *marks, const struct dname *domain)
 {
-    const struct domain *found = find_domain(marks, domain);
+    const struct domain *found = client_marks_find_domain(marks, domain);
     return found && found->are_lists_known;
 }
 

@@ -51,8 +51,9 @@ static bool is_below(const struct dname *name, const struct dname *zone)
 }
 
 /* The domain whose pod's key the name is; NULL: none. `ret_ns` is borrowed from the name. */
-static const struct client_pods_domain *domain_of(const struct client_pods *pods,
-                                                  const struct dname *name, struct slice *ret_ns)
+static const struct client_pods_domain *client_pods_domain_of(const struct client_pods *pods,
+                                                              const struct dname *name,
+                                                              struct slice *ret_ns)
 {
     for (size_t i = 0; i < pods->domain_count; i++) {
         const struct client_pods_domain *domain = &pods->domains[i];
@@ -81,8 +82,8 @@ static bool has_capitals(struct slice label)
     return false;
 }
 
-static struct claim claim_of(const struct client_pods_domain *domain,
-                             const struct store_record *record, struct slice ns)
+static struct claim client_pods_claim_of(const struct client_pods_domain *domain,
+                                         const struct store_record *record, struct slice ns)
 {
     struct claim claim = {.ns = domain->is_known && !has_capitals(ns) ? ns : slice_of("", 0)};
     if (record && record->host == STORE_HOST_IP) {
@@ -95,10 +96,10 @@ static struct claim claim_in(const struct client_pods_domain *domain, const stru
                              const struct dname *name, struct slice ns)
 {
     const struct store_node *node = store_find(store, name, NULL);
-    return claim_of(domain, node ? store_node_record(node) : NULL, ns);
+    return client_pods_claim_of(domain, node ? store_node_record(node) : NULL, ns);
 }
 
-static void add(struct client_pods *pods, const struct claim *claim)
+static void client_pods_add(struct client_pods *pods, const struct claim *claim)
 {
     if (claim->ip.family_bytes > 0 && claim->ns.len > 0) {
         client_index_add(pods->index, &claim->ip, claim->ns);
@@ -107,7 +108,7 @@ static void add(struct client_pods *pods, const struct claim *claim)
     }
 }
 
-static void take_back(struct client_pods *pods, const struct claim *claim)
+static void client_pods_take_back(struct client_pods *pods, const struct claim *claim)
 {
     if (claim->ip.family_bytes > 0 && claim->ns.len > 0) {
         client_index_remove(pods->index, &claim->ip, claim->ns);
@@ -133,7 +134,7 @@ bool client_pods_is_to_read(const struct client_pods *pods)
 void client_pods_note(struct client_pods *pods, const struct dname *name)
 {
     struct slice ns;
-    if (!pods->store || !domain_of(pods, name, &ns)) {
+    if (!pods->store || !client_pods_domain_of(pods, name, &ns)) {
         return;
     }
     if (pods->noted_count == CLIENT_PODS_NOTED_MAX) {
@@ -149,15 +150,15 @@ static void follow_name(struct client_pods *pods, const struct store *store, str
     struct dname name = {.len = (uint8_t)wire.len};
     struct slice ns;
     memcpy(name.wire, wire.ptr, wire.len);
-    const struct client_pods_domain *domain = domain_of(pods, &name, &ns);
+    const struct client_pods_domain *domain = client_pods_domain_of(pods, &name, &ns);
     if (!domain) {
         return;
     }
     struct claim before = claim_in(domain, pods->store, &name, ns);
     struct claim now = claim_in(domain, store, &name, ns);
     if (!ip_equal(&before.ip, &now.ip)) {
-        take_back(pods, &before);
-        add(pods, &now);
+        client_pods_take_back(pods, &before);
+        client_pods_add(pods, &now);
     }
 }
 
@@ -206,8 +207,9 @@ struct reading {
 
 static void read_node(const struct reading *reading, const struct store_node *node)
 {
-    struct claim claim = claim_of(reading->domain, store_node_record(node), reading->ns);
-    add(reading->pods, &claim);
+    struct claim claim =
+        client_pods_claim_of(reading->domain, store_node_record(node), reading->ns);
+    client_pods_add(reading->pods, &claim);
 }
 
 static bool read_leaf(void *data, const struct store_node *node)
@@ -222,7 +224,7 @@ static bool read_address(void *data, const struct store_node *node)
     return store_each_child(node, read_leaf, data);
 }
 
-static bool read_namespace(void *data, const struct store_node *node)
+static bool client_pods_read_namespace(void *data, const struct store_node *node)
 {
     struct reading *reading = data;
     reading->ns = store_node_label(node);
@@ -236,7 +238,7 @@ void client_pods_read(struct client_pods *pods, const struct store *store)
         const struct store_node *node = name->len > 0 ? store_find(store, name, NULL) : NULL;
         struct reading reading = {.pods = pods, .domain = &pods->domains[i]};
         if (node) {
-            (void)store_each_child(node, read_namespace, &reading); /* stops nowhere */
+            (void)store_each_child(node, client_pods_read_namespace, &reading); /* stops nowhere */
         }
     }
     pods->store = store;

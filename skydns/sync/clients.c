@@ -64,14 +64,14 @@ bool clients_explain_trouble(const struct clients *clients, struct buf *out)
 
 /* ---- The index ---- */
 
-static void bar(void *data, const struct ip *ip)
+static void clients_note_barred(void *data, const struct ip *ip)
 {
     struct clients *clients = data;
     client_index_bar(clients->index, ip);
 }
 
 /* From the version followed last. Readers see the old content until the new one is whole. */
-static void read_all(struct clients *clients)
+static void clients_read_all(struct clients *clients)
 {
     struct client_pods *pods = &clients->pods;
     client_index_clear(clients->index);
@@ -79,7 +79,7 @@ static void read_all(struct clients *clients)
         pods->domains[i].is_known =
             clients->is_confirmed && client_marks_is_known(clients->marks, &clients->domains[i]);
     }
-    client_marks_each_barred(clients->marks, bar, clients);
+    client_marks_each_barred(clients->marks, clients_note_barred, clients);
     if (clients->store) {
         client_pods_read(pods, clients->store);
     }
@@ -94,7 +94,7 @@ static void read_all(struct clients *clients)
 static void read_all_between(struct clients *clients)
 {
     bool is_noted = !client_pods_is_to_read(&clients->pods) || !clients->is_behind;
-    read_all(clients);
+    clients_read_all(clients);
     if (!is_noted) {
         client_pods_read_again(&clients->pods);
     }
@@ -125,7 +125,7 @@ void clients_follow(struct clients *clients, const struct store *store)
         return;
     }
     if (client_pods_is_to_read(&clients->pods)) {
-        read_all(clients);
+        clients_read_all(clients);
     } else if (!is_same) {
         client_pods_follow(&clients->pods, store);
         client_index_commit(clients->index);
@@ -153,7 +153,7 @@ static void on_barred(void *data, const struct ip *ip, bool is_barred)
     (is_barred ? client_index_bar : client_index_unbar)(clients->index, ip);
 }
 
-static void on_visible(void *data, const struct visible_namespace *listed, size_t count)
+static void clients_on_visible(void *data, const struct visible_namespace *listed, size_t count)
 {
     const struct clients *clients = data;
     if (clients->config.on_visible) {
@@ -161,7 +161,7 @@ static void on_visible(void *data, const struct visible_namespace *listed, size_
     }
 }
 
-static void on_ended(void *data)
+static void clients_on_ended(void *data)
 {
     struct clients *clients = data;
     client_index_commit(clients->index);
@@ -174,7 +174,7 @@ void clients_confirm(struct clients *clients)
     clients->is_confirmed = true;
     if (is_news && clients->marks) {
         on_known(clients);
-        on_ended(clients);
+        clients_on_ended(clients);
     }
 }
 
@@ -204,19 +204,19 @@ static void open_marks(struct clients *clients)
         .known = on_known,
         .lists_known = on_lists_known,
         .barred = on_barred,
-        .visible = on_visible,
-        .ended = on_ended,
+        .visible = clients_on_visible,
+        .ended = clients_on_ended,
         .data = clients,
     });
 }
 
-static void turn_off(struct clients *clients)
+static void clients_turn_off(struct clients *clients)
 {
     client_marks_free(clients->marks);
     clients->marks = NULL;
     client_index_clear(clients->index);
-    on_visible(clients, NULL, 0);
-    on_ended(clients);
+    clients_on_visible(clients, NULL, 0);
+    clients_on_ended(clients);
 }
 
 static bool is_same_set(const struct clients *clients, const struct dname *domains, size_t count)
@@ -235,7 +235,7 @@ void clients_set(struct clients *clients, bool is_on, const struct dname *domain
     clients->domain_count = count;
     memcpy(clients->domains, domains, count * sizeof(domains[0]));
     if (was_on && !is_on) {
-        turn_off(clients);
+        clients_turn_off(clients);
     } else if (is_on && (!was_on || !is_same)) {
         client_pods_set_domains(&clients->pods, domains, count);
         if (!was_on) {

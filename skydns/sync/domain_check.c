@@ -6,7 +6,7 @@
 
 /* ---- Which domain has keys ---- */
 
-static bool is_label(struct slice label, const char *text)
+static bool domain_check_is_label(struct slice label, const char *text)
 {
     return slice_equal(label, slice_str(text));
 }
@@ -19,7 +19,7 @@ struct dname domain_check_guess(const struct dname *name)
     unsigned strip = labels.count > 2 ? labels.count - 2u : 0;
     for (unsigned i = 0; i + 1 < labels.count; i++) {
         struct slice label = dname_label(name, labels.offsets[i]);
-        if (is_label(label, "svc") || is_label(label, "pod")) {
+        if (domain_check_is_label(label, "svc") || domain_check_is_label(label, "pod")) {
             strip = i + 1;
         }
     }
@@ -37,7 +37,7 @@ static bool take_child(void *data, const struct store_node *child)
 /* Reverse names belong to no domain. */
 static bool take_top(void *data, const struct store_node *child)
 {
-    return is_label(store_node_label(child), "arpa") || take_child(data, child);
+    return domain_check_is_label(store_node_label(child), "arpa") || take_child(data, child);
 }
 
 /* Any record but a reverse name's, or NULL: a node has one at or below it. */
@@ -52,7 +52,8 @@ static const struct store_record *any_record(const struct store *store)
 }
 
 /* The domain of the record: one in force, or a guess. */
-static struct dname domain_of(const struct store_record *record, const struct store_keys *keys)
+static struct dname domain_check_domain_of(const struct store_record *record,
+                                           const struct store_keys *keys)
 {
     struct dname name;
     store_record_name(record, &name);
@@ -75,7 +76,7 @@ static size_t find_told(const struct domain_check *check, const struct dname *do
     return i;
 }
 
-static void forget(struct domain_check *check, const struct dname *domain)
+static void domain_check_forget(struct domain_check *check, const struct dname *domain)
 {
     size_t i = find_told(check, domain);
     if (i < check->told_count) {
@@ -83,7 +84,8 @@ static void forget(struct domain_check *check, const struct dname *domain)
     }
 }
 
-static void tell(struct domain_check *check, const struct dname *domain, const struct dname *other)
+static void domain_check_report(struct domain_check *check, const struct dname *domain,
+                                const struct dname *other)
 {
     char text[DNAME_TEXT_MAX], other_text[DNAME_TEXT_MAX];
     if (find_told(check, domain) < check->told_count || check->told_count == ENGINE_ZONES_MAX) {
@@ -102,13 +104,13 @@ void domain_check(struct domain_check *check, const struct store *store,
     if (!record) {
         return;
     }
-    struct dname other = domain_of(record, keys);
+    struct dname other = domain_check_domain_of(record, keys);
     for (size_t i = 0; i < store_keys_count(keys); i++) {
         const struct dname *domain = store_keys_domain(keys, i);
         if (store_find(store, domain, NULL)) {
-            forget(check, domain);
+            domain_check_forget(check, domain);
         } else {
-            tell(check, domain, &other);
+            domain_check_report(check, domain, &other);
         }
     }
 }

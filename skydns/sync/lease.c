@@ -95,10 +95,10 @@ static int64_t third_ms(const struct lease *lease)
     return max_ms(lease->granted_ms / 3, RETRY_MIN_MS);
 }
 
-static void ask_next(struct lease_table *table);
+static void lease_ask_next(struct lease_table *table);
 
 /* Reports etcd away while the last question about any lease failed. */
-static void set_failed(struct lease *lease, const struct err *err)
+static void lease_set_failed(struct lease *lease, const struct err *err)
 {
     struct lease_table *table = lease->table;
     table->failed_count += !!err;
@@ -139,14 +139,14 @@ static void ask_those_failed(struct lease_table *table)
     }
 }
 
-static void on_reply(void *data, const struct etcd_lease_reply *reply, const struct err *err)
+static void lease_on_reply(void *data, const struct etcd_lease_reply *reply, const struct err *err)
 {
     struct lease *lease = data;
     struct lease_table *table = lease->table;
     lease->call = NULL;
     table->counts.asking--;
     table->counts.failures += !!err;
-    set_failed(lease, err);
+    lease_set_failed(lease, err);
     if (err) {
         ask_failed(lease);
     } else {
@@ -162,34 +162,34 @@ static void on_reply(void *data, const struct etcd_lease_reply *reply, const str
             ask_those_failed(table);
         }
     }
-    ask_next(table);
+    lease_ask_next(table);
 }
 
-static void ask_next(struct lease_table *table)
+static void lease_ask_next(struct lease_table *table)
 {
     struct lease *lease;
     while (table->counts.asking < ASKING_MAX && (lease = TAILQ_FIRST(&table->waiting))) {
         TAILQ_REMOVE(&table->waiting, lease, waiting_entry);
         lease->is_waiting = false;
         lease->asked_ms = clock_monotonic_ms();
-        lease->call = etcd_lease_time_to_live(table->etcd, lease->id, on_reply, lease);
+        lease->call = etcd_lease_time_to_live(table->etcd, lease->id, lease_on_reply, lease);
         table->counts.asking++;
         table->counts.questions++;
     }
 }
 
-static void ask(struct lease *lease)
+static void lease_ask(struct lease *lease)
 {
     if (!lease->call && !lease->is_waiting) {
         lease->is_waiting = true;
         TAILQ_INSERT_TAIL(&lease->table->waiting, lease, waiting_entry);
-        ask_next(lease->table);
+        lease_ask_next(lease->table);
     }
 }
 
 /* ---- Keys and leases ---- */
 
-static struct slice name_of(const void *thing)
+static struct slice lease_name_of(const void *thing)
 {
     const struct leased_key *key = thing;
     return slice_of(key->name, key->name_len);
@@ -200,7 +200,7 @@ static struct slice id_bytes(const int64_t *id)
     return slice_of(id, sizeof(*id));
 }
 
-static struct slice id_of(const void *thing)
+static struct slice lease_id_of(const void *thing)
 {
     const struct lease *lease = thing;
     return id_bytes(&lease->id);
@@ -227,7 +227,7 @@ struct lease *lease_add(struct lease_table *table, int64_t id)
 static void lease_free(struct lease *lease)
 {
     struct lease_table *table = lease->table;
-    (void)key_table_take(&table->leases, id_of(lease)); /* this one */
+    (void)key_table_take(&table->leases, lease_id_of(lease)); /* this one */
     if (lease->is_waiting) {
         TAILQ_REMOVE(&table->waiting, lease, waiting_entry);
     }
@@ -235,7 +235,7 @@ static void lease_free(struct lease *lease)
         etcd_call_cancel(lease->call);
         table->counts.asking--;
     }
-    set_failed(lease, NULL);
+    lease_set_failed(lease, NULL);
     table->counts.leases--;
     free(lease);
 }
@@ -243,7 +243,7 @@ static void lease_free(struct lease *lease)
 static void key_free(struct lease_table *table, struct leased_key *key)
 {
     lease_forget_withheld(key);
-    (void)key_table_take(&table->keys, name_of(key)); /* this one */
+    (void)key_table_take(&table->keys, lease_name_of(key)); /* this one */
     LIST_REMOVE(key, sibling);
     free(key);
 }
@@ -292,7 +292,7 @@ uint32_t lease_table_put(struct lease_table *table, const struct dname *name, in
     struct leased_key *key = lease_key_find(table, name);
     if (!lease) {
         lease = lease_add(table, id);
-        ask(lease);
+        lease_ask(lease);
     }
     if (!key) {
         key = lease_key_add(lease, name);
@@ -304,7 +304,7 @@ uint32_t lease_table_put(struct lease_table *table, const struct dname *name, in
     lease_key_set(key, mod_revision, ttl_s);
     int64_t now_ms = clock_monotonic_ms();
     if (lease->is_known && lease->expires_ms <= now_ms) {
-        ask(lease); /* etcd rejects keys with an expired lease: this is a new one */
+        lease_ask(lease); /* etcd rejects keys with an expired lease: this is a new one */
     }
     uint32_t ttl = lease_ttl_now(lease, ttl_s, now_ms);
     lease_wake_at(lease, min_ms(shrinks_ms(lease, ttl), ask_ms(lease)));
@@ -380,7 +380,7 @@ bool lease_update(struct lease *lease, int64_t now_ms, bool *is_changed)
         return false;
     }
     if (lease->is_known ? ask_ms(lease) <= now_ms : lease->ask_again_ms <= now_ms) {
-        ask(lease);
+        lease_ask(lease);
     }
     lease->wake_ms = min_ms(min_ms(shrink_ms, withholds_ms(lease, now_ms)), ask_ms(lease));
     return true;
@@ -465,8 +465,8 @@ struct lease_table *lease_table_new(const struct lease_table_config *config)
     table->asking = config->asking;
     table->changed = config->changed;
     table->data = config->data;
-    key_table_init(&table->keys, name_of);
-    key_table_init(&table->leases, id_of);
+    key_table_init(&table->keys, lease_name_of);
+    key_table_init(&table->leases, lease_id_of);
     TAILQ_INIT(&table->waiting);
     table->run_ms = INT64_MAX;
     ev_init(&table->run, on_run);

@@ -80,7 +80,7 @@ static bool read_ms(struct reader *reader, int64_t *ret_ms)
 }
 
 /* The name's bytes, which are those of a name and no more. */
-static bool read_name(struct reader *reader, uint8_t len, struct dname *ret_name)
+static bool lease_saved_read_name(struct reader *reader, uint8_t len, struct dname *ret_name)
 {
     const uint8_t *wire = reader_take(reader, len);
     struct reader of_name = reader_of(wire, wire ? len : 0);
@@ -88,10 +88,10 @@ static bool read_name(struct reader *reader, uint8_t len, struct dname *ret_name
 }
 
 /* lease NULL: only looks whether the bytes make sense. */
-static bool read_key(struct reader *reader, uint8_t name_len, struct lease *lease)
+static bool lease_saved_read_key(struct reader *reader, uint8_t name_len, struct lease *lease)
 {
     struct dname name;
-    bool is_name = read_name(reader, name_len, &name);
+    bool is_name = lease_saved_read_name(reader, name_len, &name);
     uint64_t mod_revision = reader_u64(reader);
     uint32_t ttl_s = reader_u32(reader);
     if (!is_name || reader->failed || mod_revision == 0 || mod_revision > INT64_MAX) {
@@ -109,12 +109,12 @@ static bool read_key(struct reader *reader, uint8_t name_len, struct lease *leas
     return true;
 }
 
-static bool read_keys(struct reader *reader, struct lease *lease)
+static bool lease_saved_read_keys(struct reader *reader, struct lease *lease)
 {
     size_t count = 0;
     uint8_t name_len;
     while ((name_len = reader_u8(reader)) > 0) {
-        if (!read_key(reader, name_len, lease)) {
+        if (!lease_saved_read_key(reader, name_len, lease)) {
             return false;
         }
         count++;
@@ -153,7 +153,7 @@ static bool read_lease(struct reader *reader, const struct loading *loading, int
         load_lease(lease, is_known, granted_ms,
                    loading->monotonic_ms + (left_ms > 0 ? left_ms : 0));
     }
-    return read_keys(reader, lease);
+    return lease_saved_read_keys(reader, lease);
 }
 
 static bool read_leases(struct lease_table *table, int64_t now_ms, int64_t monotonic_ms,

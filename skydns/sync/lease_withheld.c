@@ -80,7 +80,7 @@ void lease_forget_all_withheld(struct lease_table *table)
 }
 
 /* Of a lease that etcd has said to be gone, the next update forgets it. */
-static void confirm(struct leased_key *key, int64_t now_ms, bool *is_changed)
+static void lease_withheld_confirm(struct leased_key *key, int64_t now_ms, bool *is_changed)
 {
     key->is_saved = false;
     if (key->withheld && !key->lease->is_gone) {
@@ -94,7 +94,7 @@ void lease_table_confirm(struct lease_table *table)
     int64_t now_ms = clock_monotonic_ms();
     bool is_changed = false;
     for (size_t at = 0; (key = key_table_next(&table->keys, &at)); at++) {
-        confirm(key, now_ms, &is_changed);
+        lease_withheld_confirm(key, now_ms, &is_changed);
     }
     if (is_changed) {
         table->changed(table->data);

@@ -13,17 +13,17 @@
 #include "skydns/clients/visibility.h"
 #include "skydns/sync/client_marks_internal.h"
 
-static struct slice key_of(const void *thing)
+static struct slice mark_keys_key_of(const void *thing)
 {
     return mark_label(thing);
 }
 
-static struct mark *find(const struct mark_keys *keys, struct slice label)
+static struct mark *mark_keys_find(const struct mark_keys *keys, struct slice label)
 {
     return key_table_find(&keys->marks, label);
 }
 
-static void set_list(struct mark_keys *keys, struct mark *mark, struct slice text)
+static void mark_keys_set_list(struct mark_keys *keys, struct mark *mark, struct slice text)
 {
     keys->list_bytes -= mark->list_len;
     free(mark->list);
@@ -41,7 +41,7 @@ static void free_mark(struct mark *mark)
 void mark_keys_init(struct mark_keys *keys, enum mark_kind kind)
 {
     *keys = (struct mark_keys){.kind = kind};
-    key_table_init(&keys->marks, key_of);
+    key_table_init(&keys->marks, mark_keys_key_of);
 }
 
 void mark_keys_fini(struct mark_keys *keys)
@@ -68,18 +68,18 @@ bool client_marks_read_address(struct slice value, struct ip *ret_ip)
 }
 
 /* A namespace's name, or an address with dashes: IPv6 may begin or end with one. */
-static bool is_label(enum mark_kind kind, struct slice label)
+static bool mark_keys_is_label(enum mark_kind kind, struct slice label)
 {
     return kind == MARK_LIST ? dname_is_host_label(label)
                              : label.len > 0 && label.len <= DNAME_LABEL_MAX &&
                                    !memchr(label.ptr, '/', label.len);
 }
 
-static const char *refusal_of(const struct mark_keys *keys, const struct mark *known,
-                              struct slice label, struct slice value, struct ip *ret_ip)
+static const char *mark_keys_refusal_of(const struct mark_keys *keys, const struct mark *known,
+                                        struct slice label, struct slice value, struct ip *ret_ip)
 {
     *ret_ip = (struct ip){.family_bytes = 0};
-    if (!is_label(keys->kind, label)) {
+    if (!mark_keys_is_label(keys->kind, label)) {
         return "not one label behind its prefix";
     }
     if (keys->kind == MARK_ADDRESS) {
@@ -97,7 +97,7 @@ static const char *refusal_of(const struct mark_keys *keys, const struct mark *k
 
 /* ---- What the mirror tells ---- */
 
-static void note_change(struct mark_keys *keys, struct mark *mark)
+static void mark_keys_note_change(struct mark_keys *keys, struct mark *mark)
 {
     if (!mark->is_changed) {
         mark->is_changed = true;
@@ -127,9 +127,9 @@ static struct mark *add_mark(struct mark_keys *keys, struct slice label)
 
 const char *mark_keys_put(struct mark_keys *keys, struct slice label, struct slice value)
 {
-    struct mark *mark = find(keys, label);
+    struct mark *mark = mark_keys_find(keys, label);
     struct ip ip;
-    const char *refusal = refusal_of(keys, mark, label, value, &ip);
+    const char *refusal = mark_keys_refusal_of(keys, mark, label, value, &ip);
     if (refusal) {
         mark_keys_del(keys, label);
         return refusal;
@@ -145,15 +145,15 @@ const char *mark_keys_put(struct mark_keys *keys, struct slice label, struct sli
     mark->is_there = mark->is_read = true;
     mark->ip = ip;
     if (!is_same) {
-        set_list(keys, mark, list);
-        note_change(keys, mark);
+        mark_keys_set_list(keys, mark, list);
+        mark_keys_note_change(keys, mark);
     }
     return NULL;
 }
 
 bool mark_keys_bars_all(const struct mark_keys *keys)
 {
-    const struct mark *mark = find(keys, slice_str("0-0-0-0"));
+    const struct mark *mark = mark_keys_find(keys, slice_str("0-0-0-0"));
     const struct ip every_ip = {.family_bytes = 4};
     return mark && mark->is_there && ip_equal(&mark->ip, &every_ip);
 }
@@ -161,13 +161,13 @@ bool mark_keys_bars_all(const struct mark_keys *keys)
 static void remove_mark(struct mark_keys *keys, struct mark *mark)
 {
     mark->is_there = mark->is_read = false;
-    set_list(keys, mark, slice_of(NULL, 0));
-    note_change(keys, mark);
+    mark_keys_set_list(keys, mark, slice_of(NULL, 0));
+    mark_keys_note_change(keys, mark);
 }
 
 void mark_keys_del(struct mark_keys *keys, struct slice label)
 {
-    struct mark *mark = find(keys, label);
+    struct mark *mark = mark_keys_find(keys, label);
     if (mark) {
         remove_mark(keys, mark);
     }
@@ -204,7 +204,7 @@ static bool end_change(struct mark *mark,
     return true;
 }
 
-static int compare_lists(const void *a, const void *b)
+static int mark_keys_compare_lists(const void *a, const void *b)
 {
     const struct mark *x = *(const struct mark *const *)a, *y = *(const struct mark *const *)b;
     int d = (x->list_len > y->list_len) - (x->list_len < y->list_len);
@@ -213,7 +213,7 @@ static int compare_lists(const void *a, const void *b)
 
 /* The rule of kube2sky, which writes no more than have room (client_keys.h): of what it takes away
  * and what it adds instead, the latter may come first. */
-static void share_out(struct mark_keys *keys)
+static void mark_keys_share_out(struct mark_keys *keys)
 {
     size_t count = 0, bytes = 0;
     if (keys->list_bytes <= CLIENT_MARKS_LISTS_MAX && keys->left_out == 0) {
@@ -223,7 +223,7 @@ static void share_out(struct mark_keys *keys)
     for (size_t at = 0; (mark = key_table_next(&keys->marks, &at)); at++) {
         lists[count++] = mark;
     }
-    qsort(lists, count, sizeof(*lists), compare_lists);
+    qsort(lists, count, sizeof(*lists), mark_keys_compare_lists);
     keys->left_out = 0;
     for (size_t i = 0; i < count; i++) {
         bytes += lists[i]->list_len;
@@ -249,7 +249,7 @@ bool mark_keys_commit(struct mark_keys *keys, bool full,
     }
     keys->changed = NULL;
     if (is_change) {
-        share_out(keys);
+        mark_keys_share_out(keys);
     }
     return is_change;
 }
@@ -305,16 +305,16 @@ static bool load_address(struct mark_keys *keys, struct slice label, struct slic
     struct mark *mark = add_mark(keys, label);
     mark->ip = ip;
     mark->is_there = true;
-    note_change(keys, mark);
+    mark_keys_note_change(keys, mark);
     return true;
 }
 
 /* None twice, so none is missing. */
-static bool load(struct mark_keys *keys, struct reader *reader)
+static bool sync_mark_keys_load(struct mark_keys *keys, struct reader *reader)
 {
     struct slice label = reader_sized(reader);
     struct slice value = reader_sized(reader);
-    if (reader->failed || !is_label(keys->kind, label) || find(keys, label)) {
+    if (reader->failed || !mark_keys_is_label(keys->kind, label) || mark_keys_find(keys, label)) {
         return false;
     }
     return keys->kind == MARK_LIST ? !mark_keys_put(keys, label, value)
@@ -326,7 +326,7 @@ bool mark_keys_load(struct mark_keys *keys, struct reader *reader)
     uint32_t count = reader_u32(reader);
     bool is_good = !reader->failed;
     for (uint32_t i = 0; is_good && i < count; i++) {
-        is_good = load(keys, reader);
+        is_good = sync_mark_keys_load(keys, reader);
     }
     return is_good;
 }

@@ -17,7 +17,7 @@ void mark_saved_append(const struct mark_keys *keys, struct slice mirror, struct
     }
 }
 
-static bool read_keys(struct reader *reader, enum mark_kind kind, struct mark_saved *ret)
+static bool mark_saved_read_keys(struct reader *reader, enum mark_kind kind, struct mark_saved *ret)
 {
     mark_keys_init(&ret->keys, kind);
     ret->mirror = reader_sized(reader);
@@ -38,7 +38,7 @@ static bool read_domain(struct reader *reader, struct dname *ret_name,
     bool is_good = !reader->failed && dname_read(&name, ret_name) && ret_name->len == wire.len;
     for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
         if (is_good) {
-            is_good = read_keys(reader, (enum mark_kind)kind, &ret_saved[kind]);
+            is_good = mark_saved_read_keys(reader, (enum mark_kind)kind, &ret_saved[kind]);
         } else {
             mark_keys_init(&ret_saved[kind].keys, (enum mark_kind)kind);
         }

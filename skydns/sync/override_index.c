@@ -99,7 +99,7 @@ bool override_index_is_due(const struct override_index *index)
 /* ---- Records ---- */
 
 /* False: the name is too long, or there is no owner. */
-static bool place_of(const struct store_record *record, struct dname *ret_place)
+static bool override_index_place_of(const struct store_record *record, struct dname *ret_place)
 {
     struct dname name, place;
     struct dname_labels labels;
@@ -137,7 +137,7 @@ static void put_override(struct override_index *index, const struct store_record
     copy.text = has_host ? slice_of(NULL, 0) : store_record_string(record, RECORD_TEXT);
     copy.rrs = store_record_string(record, RECORD_RR);
     const bool has_any = has_host || copy.text.len > 0 || copy.rrs.len > 0;
-    if (has_any && is_external(index, &name) && place_of(record, &place)) {
+    if (has_any && is_external(index, &name) && override_index_place_of(record, &place)) {
         (void)store_writer_put_view(index->writer, &place, &copy, record->mod_revision);
         index->leased_count += record->is_leased;
     }
@@ -149,7 +149,8 @@ static bool put_each(void *data, const struct store_record *record)
     return true;
 }
 
-static const struct store_record *record_of(const struct store *store, const struct dname *name)
+static const struct store_record *override_index_record_of(const struct store *store,
+                                                           const struct dname *name)
 {
     const struct store_node *node = store ? store_find(store, name, NULL) : NULL;
     return node ? store_node_record(node) : NULL;
@@ -160,8 +161,9 @@ static void follow_noted(struct override_index *index, const struct store *befor
                          const struct store *now, const struct dname *name)
 {
     struct dname place;
-    const struct store_record *old = record_of(before, name), *new = record_of(now, name);
-    if (old && place_of(old, &place)) {
+    const struct store_record *old = override_index_record_of(before, name),
+                              *new = override_index_record_of(now, name);
+    if (old && override_index_place_of(old, &place)) {
         store_writer_del(index->writer, &place);
     }
     if (new) {
@@ -169,14 +171,15 @@ static void follow_noted(struct override_index *index, const struct store *befor
     }
 }
 
-static void read_all(struct override_index *index, const struct store *now)
+static void override_index_read_all(struct override_index *index, const struct store *now)
 {
     store_writer_clear(index->writer);
     index->leased_count = 0;
     (void)store_each_record(now, put_each, index); /* never stops */
 }
 
-static void turn_off(struct override_index *index, struct store_garbage **ret_garbage)
+static void override_index_turn_off(struct override_index *index,
+                                    struct store_garbage **ret_garbage)
 {
     (void)ret_garbage;
     free(STEAL(index->noted));
@@ -194,13 +197,13 @@ const struct store *override_index_follow(struct override_index *index, const st
     *ret_garbage = NULL;
     index->is_due = false;
     if (!index->is_on) {
-        turn_off(index, ret_garbage);
+        override_index_turn_off(index, ret_garbage);
         index->is_all = true;
         return NULL;
     }
     index->writer = index->writer ? index->writer : store_writer_new();
     if (index->is_all || index->is_leases) {
-        read_all(index, now);
+        override_index_read_all(index, now);
     }
     for (size_t i = 0; i < index->noted_count && !index->is_all && !index->is_leases; i++) {
         follow_noted(index, before, now, &index->noted[i]);

@@ -4,7 +4,7 @@
 
 #include "common/base/clock.h"
 
-static struct recent_change *at(struct recent_changes *recent, uint64_t number)
+static struct recent_change *recent_changes_at(struct recent_changes *recent, uint64_t number)
 {
     return &recent->items[number % RECENT_CHANGES_MAX];
 }
@@ -15,11 +15,11 @@ void recent_changes_note(struct recent_changes *recent, const struct dname *name
     if (recent->noted == recent->published) {
         recent->received_us = clock_monotonic_us();
     }
-    *at(recent, recent->noted++) = (struct recent_change){.is_delete = is_delete,
-                                                          .name = *name,
-                                                          .revision = revision,
-                                                          .time_ms = clock_wall_ms(),
-                                                          .took_us = -1};
+    *recent_changes_at(recent, recent->noted++) = (struct recent_change){.is_delete = is_delete,
+                                                                         .name = *name,
+                                                                         .revision = revision,
+                                                                         .time_ms = clock_wall_ms(),
+                                                                         .took_us = -1};
 }
 
 void recent_changes_publish(struct recent_changes *recent, uint64_t epoch)
@@ -34,13 +34,13 @@ void recent_changes_publish(struct recent_changes *recent, uint64_t epoch)
     recent->published = recent->noted;
 }
 
-static void finish(struct recent_changes *recent, const struct recent_version *version,
-                   int64_t now_us)
+static void recent_changes_finish(struct recent_changes *recent,
+                                  const struct recent_version *version, int64_t now_us)
 {
     uint64_t kept = recent->noted < RECENT_CHANGES_MAX ? 0 : recent->noted - RECENT_CHANGES_MAX;
     int64_t took_us = now_us - version->received_us;
     for (uint64_t i = version->from > kept ? version->from : kept; i < version->to; i++) {
-        at(recent, i)->took_us = took_us;
+        recent_changes_at(recent, i)->took_us = took_us;
     }
     histogram_observe_us(&recent->seconds, took_us);
 }
@@ -50,7 +50,7 @@ void recent_changes_see(struct recent_changes *recent, uint64_t epoch)
     size_t seen = 0;
     int64_t now_us = recent->waiting > 0 ? clock_monotonic_us() : 0;
     while (seen < recent->waiting && recent->versions[seen].epoch <= epoch) {
-        finish(recent, &recent->versions[seen++], now_us);
+        recent_changes_finish(recent, &recent->versions[seen++], now_us);
     }
     recent->waiting -= seen;
     memmove(recent->versions, recent->versions + seen,

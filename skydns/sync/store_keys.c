@@ -51,7 +51,7 @@ static bool is_expected(const struct domain *domain)
 
 /* ---- One domain ---- */
 
-static void on_seen(void *data, struct slice id, bool has_read UNUSED)
+static void store_keys_on_seen(void *data, struct slice id, bool has_read UNUSED)
 {
     struct domain *domain = data;
     struct store_keys *keys = domain->keys;
@@ -70,28 +70,29 @@ static void on_seen(void *data, struct slice id, bool has_read UNUSED)
     }
 }
 
-/* Its mirror is told of the key only by on_seen; outages are those of the records' mirror. */
-static void on_begin(void *data UNUSED, const struct etcd_mirror_read *read UNUSED)
+/* Its mirror is told of the key only by store_keys_on_seen; outages are those of the records'
+ * mirror. */
+static void store_keys_on_begin(void *data UNUSED, const struct etcd_mirror_read *read UNUSED)
 {
 }
 
-static void on_put(void *data UNUSED, const struct etcd_kv *kv UNUSED)
+static void store_keys_on_put(void *data UNUSED, const struct etcd_kv *kv UNUSED)
 {
 }
 
-static void on_del(void *data UNUSED, struct slice key UNUSED, int64_t revision UNUSED)
+static void store_keys_on_del(void *data UNUSED, struct slice key UNUSED, int64_t revision UNUSED)
 {
 }
 
-static void on_commit(void *data UNUSED, int64_t revision UNUSED, bool full UNUSED)
+static void store_keys_on_commit(void *data UNUSED, int64_t revision UNUSED, bool full UNUSED)
 {
 }
 
-static void on_state(void *data UNUSED, const struct err *err UNUSED)
+static void store_keys_on_state(void *data UNUSED, const struct err *err UNUSED)
 {
 }
 
-static void start_mirror(struct domain *domain)
+static void store_keys_start_mirror(struct domain *domain)
 {
     char text[DNAME_TEXT_MAX];
     CLEANUP_FREE char *key = etcd_store_key(slice_str(dname_to_text(&domain->name, text)));
@@ -100,12 +101,12 @@ static void start_mirror(struct domain *domain)
         .is_one_key = true,
         .store_key = slice_str(key),
         .check_ms = ETCD_MIRROR_CHECK_RARELY_MS,
-        .full_begin = on_begin,
-        .put = on_put,
-        .del = on_del,
-        .commit = on_commit,
-        .state = on_state,
-        .store_key_seen = on_seen,
+        .full_begin = store_keys_on_begin,
+        .put = store_keys_on_put,
+        .del = store_keys_on_del,
+        .commit = store_keys_on_commit,
+        .state = store_keys_on_state,
+        .store_key_seen = store_keys_on_seen,
         .data = domain,
     };
     domain->mirror = etcd_mirror_start(domain->keys->config.etcd, &mirror);
@@ -117,7 +118,7 @@ static bool is_main(const struct store_keys *keys, const struct dname *domain)
 }
 
 /* Takes it out. */
-static struct remembered recall(struct store_keys *keys, const struct dname *name)
+static struct remembered store_keys_restore(struct store_keys *keys, const struct dname *name)
 {
     for (size_t i = 0; i < keys->remembered_count; i++) {
         struct remembered found = keys->remembered[i];
@@ -130,25 +131,25 @@ static struct remembered recall(struct store_keys *keys, const struct dname *nam
     return (struct remembered){.is_there = false};
 }
 
-static struct domain *domain_new(struct store_keys *keys, const struct dname *name)
+static struct domain *store_keys_domain_new(struct store_keys *keys, const struct dname *name)
 {
     struct domain *domain = xcalloc(1, sizeof(*domain));
     domain->keys = keys;
     domain->name = *name;
     buf_init(&domain->id, VALUE_MAX);
-    struct remembered before = recall(keys, name);
+    struct remembered before = store_keys_restore(keys, name);
     domain->is_there = before.is_there;
     domain->was_there = before.was_there;
     if (is_main(keys, name)) {
         domain->is_there = keys->is_main_there;
         domain->was_there = domain->was_there || domain->is_there;
     } else {
-        start_mirror(domain);
+        store_keys_start_mirror(domain);
     }
     return domain;
 }
 
-static void domain_free(struct domain *domain)
+static void store_keys_domain_free(struct domain *domain)
 {
     if (domain) {
         etcd_mirror_stop(domain->mirror);
@@ -172,12 +173,12 @@ void store_keys_free(struct store_keys *keys)
         return;
     }
     for (size_t i = 0; i < keys->count; i++) {
-        domain_free(keys->domains[i]);
+        store_keys_domain_free(keys->domains[i]);
     }
     free(keys);
 }
 
-static struct domain *find(const struct store_keys *keys, const struct dname *name)
+static struct domain *store_keys_find(const struct store_keys *keys, const struct dname *name)
 {
     for (size_t i = 0; i < keys->count; i++) {
         if (keys->domains[i] && dname_equal(&keys->domains[i]->name, name)) {
@@ -187,7 +188,7 @@ static struct domain *find(const struct store_keys *keys, const struct dname *na
     return NULL;
 }
 
-static void forget(struct store_keys *keys, const struct domain *domain)
+static void store_keys_forget(struct store_keys *keys, const struct domain *domain)
 {
     for (size_t i = 0; i < keys->count; i++) {
         if (keys->domains[i] == domain) {
@@ -200,12 +201,12 @@ void store_keys_set_domains(struct store_keys *keys, const struct dname *domains
 {
     struct domain *next[ENGINE_ZONES_MAX];
     for (size_t i = 0; i < count; i++) {
-        struct domain *known = find(keys, &domains[i]);
-        next[i] = known ? known : domain_new(keys, &domains[i]);
-        forget(keys, known);
+        struct domain *known = store_keys_find(keys, &domains[i]);
+        next[i] = known ? known : store_keys_domain_new(keys, &domains[i]);
+        store_keys_forget(keys, known);
     }
     for (size_t i = 0; i < keys->count; i++) {
-        domain_free(keys->domains[i]); /* no longer in force */
+        store_keys_domain_free(keys->domains[i]); /* no longer in force */
     }
     memcpy(keys->domains, next, count * sizeof(next[0]));
     keys->count = count;
@@ -218,7 +219,7 @@ void store_keys_require(struct store_keys *keys, bool is_required)
 
 void store_keys_tell(struct store_keys *keys, bool is_there)
 {
-    struct domain *domain = find(keys, &keys->config.main);
+    struct domain *domain = store_keys_find(keys, &keys->config.main);
     keys->is_main_there = is_there;
     if (domain) {
         domain->is_there = is_there;
@@ -234,7 +235,7 @@ void store_keys_other_store(struct store_keys *keys)
             etcd_mirror_stop(domain->mirror);
             buf_clear(&domain->id);
             domain->is_there = domain->awaits_read = false;
-            start_mirror(domain);
+            store_keys_start_mirror(domain);
         }
     }
     for (size_t i = 0; i < keys->remembered_count; i++) {
@@ -251,7 +252,7 @@ void store_keys_have_read(struct store_keys *keys)
 
 bool store_keys_is_missing(const struct store_keys *keys, const struct dname *domain)
 {
-    const struct domain *known = find(keys, domain);
+    const struct domain *known = store_keys_find(keys, domain);
     if (!known) {
         return keys->config.is_required;
     }
@@ -297,7 +298,7 @@ bool store_keys_settle(struct store_keys *keys, bool is_holding_old, bool only_w
 
 bool store_keys_is_incomplete(const struct store_keys *keys, const struct dname *domain)
 {
-    const struct domain *known = find(keys, domain);
+    const struct domain *known = store_keys_find(keys, domain);
     return known ? known->is_incomplete : keys->config.is_required;
 }
 
@@ -318,7 +319,7 @@ struct slice store_keys_id(const struct store_keys *keys, size_t i)
 
 const char *store_keys_reason(const struct store_keys *keys, const struct dname *domain)
 {
-    const struct domain *known = find(keys, domain);
+    const struct domain *known = store_keys_find(keys, domain);
     return known && known->was_there ? "there was one before" : "-require-store-key";
 }
 
@@ -326,7 +327,8 @@ const char *store_keys_reason(const struct store_keys *keys, const struct dname 
 
 enum { WAS_THERE = 1, IS_THERE = 2 };
 
-static void save(struct buf *out, const struct dname *name, bool was_there, bool is_there)
+static void sync_store_keys_save(struct buf *out, const struct dname *name, bool was_there,
+                                 bool is_there)
 {
     buf_append_sized(out, slice_of(name->wire, name->len));
     buf_append_u8(out, (uint8_t)((was_there ? WAS_THERE : 0) | (is_there ? IS_THERE : 0)));
@@ -339,16 +341,17 @@ void store_keys_save(const struct store_keys *keys, struct buf *out)
     buf_append_u8(out, (uint8_t)(keys->count + remembered));
     for (size_t i = 0; i < keys->count; i++) {
         const struct domain *domain = keys->domains[i];
-        save(out, &domain->name, domain->was_there, domain->is_there && !domain->awaits_read);
+        sync_store_keys_save(out, &domain->name, domain->was_there,
+                             domain->is_there && !domain->awaits_read);
     }
     for (size_t i = 0; i < remembered; i++) {
         const struct remembered *domain = &keys->remembered[i];
-        save(out, &domain->name, domain->was_there, domain->is_there);
+        sync_store_keys_save(out, &domain->name, domain->was_there, domain->is_there);
     }
 }
 
 /* Not twice the same; and what is there was there. */
-static bool load(struct store_keys *keys, struct reader *reader)
+static bool sync_store_keys_load(struct store_keys *keys, struct reader *reader)
 {
     struct slice wire = reader_sized(reader);
     uint8_t flags = reader_u8(reader);
@@ -376,7 +379,7 @@ bool store_keys_load(struct store_keys *keys, struct slice saved)
     uint8_t count = reader_u8(&reader);
     bool is_good = !reader.failed && count <= ENGINE_ZONES_MAX;
     for (uint8_t i = 0; is_good && i < count; i++) {
-        is_good = load(keys, &reader);
+        is_good = sync_store_keys_load(keys, &reader);
     }
     return is_good && reader_left(&reader) == 0;
 }

@@ -18,7 +18,7 @@
  * the reader's batch has ended. */
 static const double reclaim_interval_s = 0.01;
 
-static void on_reclaim(struct ev_loop *loop, ev_timer *timer, int events)
+static void store_sync_on_reclaim(struct ev_loop *loop, ev_timer *timer, int events)
 {
     const struct store_sync *sync = timer->data;
     (void)events;
@@ -30,7 +30,7 @@ static void on_reclaim(struct ev_loop *loop, ev_timer *timer, int events)
 /* As precise as the loop's clock is. */
 static const double seen_interval_s = 0.001;
 
-static void on_seen(struct ev_loop *loop, ev_timer *timer, int events)
+static void store_sync_on_seen(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)loop;
     (void)events;
@@ -186,7 +186,7 @@ static bool open_saved_parts(struct store_sync *sync, const struct store_sync_co
 }
 
 /* Before anything else is set up: leases may fail to be queried at once. */
-static void join_outage(struct store_sync *sync)
+static void store_sync_join_outage(struct store_sync *sync)
 {
     if (sync->followed) {
         sync->leases_asked.away_line = "cannot query leases, their records' TTLs count down";
@@ -195,8 +195,8 @@ static void join_outage(struct store_sync *sync)
     }
 }
 
-static void start_mirror(struct store_sync *sync, const struct store_sync_config *config,
-                         struct slice saved)
+static void store_sync_start_mirror(struct store_sync *sync, const struct store_sync_config *config,
+                                    struct slice saved)
 {
     char domain[DNAME_TEXT_MAX];
     CLEANUP_FREE char *store_key =
@@ -238,9 +238,9 @@ static struct store_sync *sync_new(const struct store_sync_config *config)
     sync->main_domain = config->domains[0];
     sync->requires_store_key = config->requires_store_key;
     buf_init(&sync->seen_id, SEEN_ID_MAX);
-    ev_timer_init(&sync->reclaim, on_reclaim, 0., reclaim_interval_s);
+    ev_timer_init(&sync->reclaim, store_sync_on_reclaim, 0., reclaim_interval_s);
     sync->reclaim.data = sync;
-    ev_timer_init(&sync->seen, on_seen, 0., seen_interval_s);
+    ev_timer_init(&sync->seen, store_sync_on_seen, 0., seen_interval_s);
     sync->seen.data = sync;
     ev_timer_init(&sync->trim, on_trim, 0., reclaim_interval_s);
     return sync;
@@ -255,7 +255,7 @@ static struct slice saved_section(const struct store_sync_config *config, bool i
 struct store_sync *store_sync_start(const struct store_sync_config *config)
 {
     struct store_sync *sync = sync_new(config);
-    join_outage(sync);
+    store_sync_join_outage(sync);
     bool is_loaded = open_saved_parts(sync, config);
     if (!is_loaded) {
         open_parts(sync, config, store_writer_new());
@@ -264,7 +264,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     start_stubs(sync, config);
     start_overrides(sync, config);
     start_clients(sync, config, is_loaded, saved_section(config, is_loaded, SNAPSHOT_CLIENTS));
-    start_mirror(sync, config, saved_section(config, is_loaded, SNAPSHOT_MIRROR));
+    store_sync_start_mirror(sync, config, saved_section(config, is_loaded, SNAPSHOT_MIRROR));
     if (is_loaded) {
         store_sync_begin_loaded(sync, &config->start->header);
     }

@@ -69,7 +69,7 @@ struct store_sync_config {
     /* The stub zones that keys name (stub_keys_internal.h) differ from those told last; none at
      * first; borrowed for the call. NULL: nobody asks for them. */
     bool wants_stubs; /* store_sync_set_stubs changes it */
-    void (*on_stubs)(void *data, const struct foreign_zone *zones, size_t count);
+    void (*on_stubs)(void *data, const struct forward_zone *zones, size_t count);
 
     /* Records with external names answer for their owners (override_index_internal.h).
      * store_sync_set_overrides changes it. */

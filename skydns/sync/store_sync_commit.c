@@ -63,8 +63,8 @@ void store_sync_see(struct store_sync *sync)
     }
 }
 
-static void publish(struct store_sync *sync, const struct store *store,
-                    struct store_garbage *garbage)
+static void store_sync_commit_publish(struct store_sync *sync, const struct store *store,
+                                      struct store_garbage *garbage)
 {
     publisher_publish(sync->publisher, store, garbage);
     recent_changes_publish(&sync->recent, publisher_epoch(sync->publisher));
@@ -107,7 +107,7 @@ void store_sync_publish(struct store_sync *sync, int64_t revision)
         zone_changes_compare(&sync->zones, sync->published, store, revision);
     }
     if (store != sync->published) {
-        publish(sync, store, garbage);
+        store_sync_commit_publish(sync, store, garbage);
         if (of_overrides) {
             publisher_retire(sync->publisher, of_overrides, free_garbage);
         }

@@ -101,19 +101,20 @@ static void note_broken(struct store_sync *sync, const struct etcd_kv *kv, const
     }
 }
 
-static void skip(struct store_sync *sync, const struct etcd_kv *kv, const char *reason)
+static void store_sync_put_skip(struct store_sync *sync, const struct etcd_kv *kv,
+                                const char *reason)
 {
     note_broken(sync, kv, "key skipped", reason);
 }
 
-static bool is_config(const struct store_sync *sync, struct slice key)
+static bool store_sync_put_is_config(const struct store_sync *sync, struct slice key)
 {
     return slice_equal(key, slice_str(sync->config_key));
 }
 
 /* Of the last put or del; a full read is compared as a whole. */
-static void note_change(struct store_sync *sync, const struct dname *name, bool is_delete,
-                        int64_t revision)
+static void store_sync_put_note_change(struct store_sync *sync, const struct dname *name,
+                                       bool is_delete, int64_t revision)
 {
     if (!sync->is_reading && store_writer_has_changed(sync->writer)) {
         zone_changes_note(&sync->zones, name, revision);
@@ -121,8 +122,8 @@ static void note_change(struct store_sync *sync, const struct dname *name, bool 
     }
 }
 
-static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const struct dname *name,
-                       struct record *record)
+static void store_sync_put_record(struct store_sync *sync, const struct etcd_kv *kv,
+                                  const struct dname *name, struct record *record)
 {
     clients_note(sync->clients, name);
     record->is_leased = kv->lease != 0;
@@ -133,11 +134,11 @@ static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const 
     } else {
         broken_del(sync->broken, kv->key);
     }
-    note_change(sync, name, false, kv->mod_revision);
+    store_sync_put_note_change(sync, name, false, kv->mod_revision);
     override_index_note(sync->overrides, name);
 }
 
-static bool has_wildcard(struct slice key, const struct dname *name)
+static bool store_sync_put_has_wildcard(struct slice key, const struct dname *name)
 {
     struct dname_labels labels;
     if (!memchr(key.ptr, '*', key.len)) {
@@ -169,7 +170,7 @@ static bool is_of_ours(const struct store_sync *sync, const struct dname *name)
 static void del_record(struct store_sync *sync, const struct dname *name, int64_t revision)
 {
     store_writer_del(sync->writer, name);
-    note_change(sync, name, true, revision);
+    store_sync_put_note_change(sync, name, true, revision);
     override_index_note(sync->overrides, name);
     lease_table_del(sync->leases, name);
     clients_note(sync->clients, name);
@@ -184,24 +185,26 @@ void store_sync_on_put(void *data, const struct etcd_kv *kv)
     struct dname name;
     struct record record;
     struct err err;
-    if (is_config(sync, kv->key)) {
+    if (store_sync_put_is_config(sync, kv->key)) {
         config_value_put(&sync->document, kv->value);
         return;
     }
     if (!record_key_to_name(slice_str(sync->prefix), kv->key, &name)) {
-        skip(sync, kv,
-             "not a DNS name: an empty label, a label over 63 bytes, or over 255 bytes in all");
+        store_sync_put_skip(
+            sync, kv,
+            "not a DNS name: an empty label, a label over 63 bytes, or over 255 bytes in all");
         return;
     }
-    if (sync->skips_wildcards && has_wildcard(kv->key, &name) && is_of_ours(sync, &name)) {
-        skip(sync, kv, "a label is `*`, and -schema=kubernetes has no wildcards");
+    if (sync->skips_wildcards && store_sync_put_has_wildcard(kv->key, &name) &&
+        is_of_ours(sync, &name)) {
+        store_sync_put_skip(sync, kv, "a label is `*`, and -schema=kubernetes has no wildcards");
         return;
     }
     if (record_scan(kv->value, &record) || record_from_json(kv->value, &record, &err) == 0) {
-        put_record(sync, kv, &name, &record);
+        store_sync_put_record(sync, kv, &name, &record);
         record_fini(&record);
     } else {
-        skip(sync, kv, err.msg);
+        store_sync_put_skip(sync, kv, err.msg);
         del_record(sync, &name, kv->mod_revision);
     }
 }
@@ -211,7 +214,7 @@ void store_sync_on_del(void *data, struct slice key, int64_t revision)
     struct store_sync *sync = data;
     struct dname name;
     broken_del(sync->broken, key);
-    if (is_config(sync, key)) {
+    if (store_sync_put_is_config(sync, key)) {
         config_value_del(&sync->document);
     } else if (record_key_to_name(slice_str(sync->prefix), key, &name)) {
         del_record(sync, &name, revision);

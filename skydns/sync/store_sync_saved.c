@@ -114,7 +114,7 @@ bool store_sync_save(const struct store_sync *sync, struct snapshot_image *image
 
 /* ---- Starting ---- */
 
-static bool check(bool is_saved, const char *what, struct err *err)
+static bool store_sync_saved_check(bool is_saved, const char *what, struct err *err)
 {
     if (!is_saved) {
         err_set(err, ERR_SYNTAX, "its %s make no sense", what);
@@ -122,31 +122,43 @@ static bool check(bool is_saved, const char *what, struct err *err)
     return is_saved;
 }
 
-static struct slice section(const struct snapshot_content *content, enum snapshot_section which)
+static struct slice store_sync_saved_section(const struct snapshot_content *content,
+                                             enum snapshot_section which)
 {
     return buf_slice(&content->sections[which]);
 }
 
 bool store_sync_can_start(const struct snapshot_content *content, struct err *err)
 {
-    return check(content->header.revision > 0 && content->header.heard_ms > 0, "revision and time",
-                 err) &&
-           check(config_value_is_saved(section(content, SNAPSHOT_CONFIG)), "settings", err) &&
-           check(etcd_mirror_is_saved(section(content, SNAPSHOT_MIRROR)), "marks of etcd's store",
-                 err) &&
-           check(store_keys_is_saved(section(content, SNAPSHOT_STORE_KEYS)), "store keys", err) &&
-           check(lease_table_is_saved(section(content, SNAPSHOT_LEASES)), "leases", err) &&
-           check(broken_is_saved(section(content, SNAPSHOT_BROKEN)), "unusable keys", err) &&
-           check(client_marks_is_saved(section(content, SNAPSHOT_CLIENTS)),
-                 "addresses of nodes and visible namespaces", err);
+    return store_sync_saved_check(content->header.revision > 0 && content->header.heard_ms > 0,
+                                  "revision and time", err) &&
+           store_sync_saved_check(
+               config_value_is_saved(store_sync_saved_section(content, SNAPSHOT_CONFIG)),
+               "settings", err) &&
+           store_sync_saved_check(
+               etcd_mirror_is_saved(store_sync_saved_section(content, SNAPSHOT_MIRROR)),
+               "marks of etcd's store", err) &&
+           store_sync_saved_check(
+               store_keys_is_saved(store_sync_saved_section(content, SNAPSHOT_STORE_KEYS)),
+               "store keys", err) &&
+           store_sync_saved_check(
+               lease_table_is_saved(store_sync_saved_section(content, SNAPSHOT_LEASES)), "leases",
+               err) &&
+           store_sync_saved_check(
+               broken_is_saved(store_sync_saved_section(content, SNAPSHOT_BROKEN)), "unusable keys",
+               err) &&
+           store_sync_saved_check(
+               client_marks_is_saved(store_sync_saved_section(content, SNAPSHOT_CLIENTS)),
+               "addresses of nodes and visible namespaces", err);
 }
 
 bool store_sync_load(struct store_sync *sync, const struct snapshot_content *content)
 {
-    config_value_load(&sync->document, section(content, SNAPSHOT_CONFIG));
-    return broken_load(sync->broken, section(content, SNAPSHOT_BROKEN)) &&
-           store_keys_load(sync->keys, section(content, SNAPSHOT_STORE_KEYS)) &&
-           lease_table_load(sync->leases, clock_wall_ms(), section(content, SNAPSHOT_LEASES));
+    config_value_load(&sync->document, store_sync_saved_section(content, SNAPSHOT_CONFIG));
+    return broken_load(sync->broken, store_sync_saved_section(content, SNAPSHOT_BROKEN)) &&
+           store_keys_load(sync->keys, store_sync_saved_section(content, SNAPSHOT_STORE_KEYS)) &&
+           lease_table_load(sync->leases, clock_wall_ms(),
+                            store_sync_saved_section(content, SNAPSHOT_LEASES));
 }
 
 void store_sync_begin_loaded(struct store_sync *sync, const struct snapshot_header *header)

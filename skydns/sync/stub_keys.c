@@ -39,7 +39,7 @@ struct stub_keys {
 
     struct broken_table *told; /* unusable keys that the log has */
     size_t zone_count;
-    struct foreign_zone *zones; /* as told */
+    struct forward_zone *zones; /* as told */
 
     /* While reading. */
     size_t key_count;
@@ -68,13 +68,13 @@ static bool add_stub_key(struct stub_keys *keys, const struct store_record *reco
     return !keys->is_cut;
 }
 
-static bool visit(void *data, const struct store_node *node)
+static bool stub_keys_visit(void *data, const struct store_node *node)
 {
     struct stub_keys *keys = data;
     const struct store_record *record = store_node_record(node);
     return (!record ||
             add_stub_key(keys, record, store_record_name_wire(record), keys->suffix_len)) &&
-           store_each_child(node, visit, keys);
+           store_each_child(node, stub_keys_visit, keys);
 }
 
 /* The name dns/stub that a lower-cased name is below; NULL: none. */
@@ -97,15 +97,15 @@ struct broken_visit {
 /* Its zone is there all the same: else its names would go to the general nameservers. */
 static bool visit_broken(void *data, const struct broken_key *key)
 {
-    const struct broken_visit *visit = data;
-    struct stub_keys *keys = visit->keys;
+    const struct broken_visit *stub_keys_visit = data;
+    struct stub_keys *keys = stub_keys_visit->keys;
     struct dname *name = &keys->broken[keys->broken_count];
     if (!record_key_to_name(keys->config.prefix, key->key, name)) {
         return true;
     }
     dname_lower(name);
     const struct place *stub = stub_of(keys, name);
-    const struct store_node *node = stub ? store_find(visit->store, name, NULL) : NULL;
+    const struct store_node *node = stub ? store_find(stub_keys_visit->store, name, NULL) : NULL;
     if (!stub || (node && store_node_record(node))) {
         return true;
     }
@@ -120,14 +120,14 @@ static int compare_bytes(struct slice a, struct slice b)
 }
 
 /* Of a zone, the order of labels is that of the nameservers. */
-static int compare_keys(const void *a, const void *b)
+static int stub_keys_compare_keys(const void *a, const void *b)
 {
     const struct stub_key *x = a, *y = b;
     int order = compare_bytes(x->zone, y->zone);
     return order ? order : compare_bytes(x->label, y->label);
 }
 
-static void read_keys(struct stub_keys *keys, const struct store *store)
+static void stub_keys_read_keys(struct stub_keys *keys, const struct store *store)
 {
     struct broken_visit broken = {.keys = keys, .store = store};
     keys->key_count = keys->broken_count = 0;
@@ -137,7 +137,7 @@ static void read_keys(struct stub_keys *keys, const struct store *store)
         const struct place *stub = &keys->stubs[i];
         keys->suffix_len = stub->name.len;
         if (stub->node) {
-            (void)store_each_child(stub->node, visit, keys); /* false if cut */
+            (void)store_each_child(stub->node, stub_keys_visit, keys); /* false if cut */
         }
     }
     keys->broken = xcalloc(broken_count(keys->config.broken) + 1, sizeof(*keys->broken));
@@ -147,10 +147,11 @@ static void read_keys(struct stub_keys *keys, const struct store *store)
     if (keys->is_cut) {
         log_warn("more keys of stub zones than are read", LOG_INT("read", STUB_KEYS_MAX));
     }
-    qsort(keys->keys, keys->key_count, sizeof(*keys->keys), compare_keys);
+    qsort(keys->keys, keys->key_count, sizeof(*keys->keys), stub_keys_compare_keys);
 }
 
-static void refuse(struct stub_keys *keys, struct slice key, int64_t revision, const char *reason)
+static void stub_keys_refuse(struct stub_keys *keys, struct slice key, int64_t revision,
+                             const char *reason)
 {
     static struct log_limit limit = {.burst = LINES_A_MINUTE};
     (void)broken_put(keys->config.broken, key, revision, reason); /* known or not */
@@ -166,7 +167,7 @@ struct unmarking {
 };
 
 /* A record that there is may be unusable only here: otherwise it is none, or told by others. */
-static bool unmark(void *data, const struct broken_key *key)
+static bool stub_keys_unmark(void *data, const struct broken_key *key)
 {
     const struct unmarking *unmarking = data;
     struct stub_keys *keys = unmarking->keys;
@@ -182,7 +183,7 @@ static bool unmark(void *data, const struct broken_key *key)
 }
 
 /* reason NULL: the key can be used. */
-static void mark(struct stub_keys *keys, const struct stub_key *key, const char *reason)
+static void stub_keys_mark(struct stub_keys *keys, const struct stub_key *key, const char *reason)
 {
     struct dname name;
     struct buf text;
@@ -192,13 +193,13 @@ static void mark(struct stub_keys *keys, const struct stub_key *key, const char 
     store_record_name(key->record, &name);
     buf_init(&text, BROKEN_KEY_MAX);
     record_key_of(keys->config.prefix, &name, &text);
-    refuse(keys, buf_slice(&text), key->record->mod_revision, reason);
+    stub_keys_refuse(keys, buf_slice(&text), key->record->mod_revision, reason);
     buf_fini(&text);
 }
 
 /* ---- Nameservers ---- */
 
-static void add_server(struct foreign_zone *zone, const struct ip *ip, uint16_t port)
+static void add_server(struct forward_zone *zone, const struct ip *ip, uint16_t port)
 {
     struct nameserver server = nameserver_at(addr_of_ip(ip, port ? port : DNS_PORT));
     for (size_t i = 0; i < zone->server_count; i++) {
@@ -217,7 +218,7 @@ struct addresses {
 };
 
 /* As an answer for this name: not below labels that start with `_`. */
-static bool collect(void *data, const struct store_node *node)
+static bool stub_keys_collect(void *data, const struct store_node *node)
 {
     struct addresses *found = data;
     const struct store_record *record = store_node_record(node);
@@ -231,7 +232,7 @@ static bool collect(void *data, const struct store_node *node)
     if (record && record->host == STORE_HOST_IP) {
         found->items[found->count++] = store_record_ip(record);
     }
-    return store_each_child(node, collect, found);
+    return store_each_child(node, stub_keys_collect, found);
 }
 
 static int compare_ips(const void *a, const void *b)
@@ -242,8 +243,8 @@ static int compare_ips(const void *a, const void *b)
 }
 
 /* The place of a name, from now on followed. NULL: there are too many. */
-static struct place *place_of(struct stub_keys *keys, const struct store *store,
-                              const struct dname *name)
+static struct place *stub_keys_place_of(struct stub_keys *keys, const struct store *store,
+                                        const struct dname *name)
 {
     for (size_t i = 0; i < keys->host_count; i++) {
         if (dname_equal(&keys->hosts[i].name, name)) {
@@ -261,7 +262,7 @@ static struct place *place_of(struct stub_keys *keys, const struct store *store,
     return place;
 }
 
-static bool is_ours(const struct stub_keys *keys, const struct dname *name)
+static bool stub_keys_is_ours(const struct stub_keys *keys, const struct dname *name)
 {
     for (size_t i = 0; i < keys->domain_count; i++) {
         if (dname_is_within(name, &keys->domains[i])) {
@@ -272,8 +273,8 @@ static bool is_ours(const struct stub_keys *keys, const struct dname *name)
 }
 
 /* Adds the addresses of a name, in an order of their own. Returns why there are none, or NULL. */
-static const char *add_host(struct stub_keys *keys, const struct store *store,
-                            const struct stub_key *key, struct foreign_zone *zone)
+static const char *stub_keys_add_host(struct stub_keys *keys, const struct store *store,
+                                      const struct stub_key *key, struct forward_zone *zone)
 {
     struct dname name;
     struct addresses found = {0};
@@ -281,15 +282,15 @@ static const char *add_host(struct stub_keys *keys, const struct store *store,
         return "it has no host";
     }
     dname_lower(&name);
-    if (!is_ours(keys, &name)) {
+    if (!stub_keys_is_ours(keys, &name)) {
         return "its host is a name of another domain: expected an address, or a name of ours";
     }
-    const struct place *place = place_of(keys, store, &name);
+    const struct place *place = stub_keys_place_of(keys, store, &name);
     if (!place) {
         return "more than 1,024 names as hosts of stub zones";
     }
     if (place->node) {
-        (void)collect(&found, place->node); /* false at the limit */
+        (void)stub_keys_collect(&found, place->node); /* false at the limit */
     }
     qsort(found.items, found.count, sizeof(found.items[0]), compare_ips);
     for (size_t i = 0; i < found.count; i++) {
@@ -298,8 +299,8 @@ static const char *add_host(struct stub_keys *keys, const struct store *store,
     return found.count ? NULL : "its host has no address";
 }
 
-static const char *add_key(struct stub_keys *keys, const struct store *store,
-                           const struct stub_key *key, struct foreign_zone *zone)
+static const char *stub_keys_add_key(struct stub_keys *keys, const struct store *store,
+                                     const struct stub_key *key, struct forward_zone *zone)
 {
     if (!key->record) {
         return "its value is no record";
@@ -308,7 +309,7 @@ static const char *add_key(struct stub_keys *keys, const struct store *store,
         return "more than 16 servers of one stub zone";
     }
     if (key->record->host != STORE_HOST_IP) {
-        return add_host(keys, store, key, zone);
+        return stub_keys_add_host(keys, store, key, zone);
     }
     struct ip ip = store_record_ip(key->record);
     add_server(zone, &ip, key->record->port);
@@ -326,7 +327,8 @@ static struct dname zone_name(struct slice wire)
 }
 
 /* Why the name cannot be a stub zone, or NULL. */
-static const char *refusal_of(const struct stub_keys *keys, const struct dname *name, size_t count)
+static const char *stub_keys_refusal_of(const struct stub_keys *keys, const struct dname *name,
+                                        size_t count)
 {
     if (name->len == 1) {
         return "the root is not a stub zone: set -nameservers";
@@ -341,16 +343,17 @@ static const char *refusal_of(const struct stub_keys *keys, const struct dname *
 
 /* The zones of all keys, which are sorted; returns how many. */
 static size_t make_zones(struct stub_keys *keys, const struct store *store,
-                         struct foreign_zone *zones)
+                         struct forward_zone *zones)
 {
     size_t count = 0;
     for (size_t at = 0; at < keys->key_count;) {
         struct slice wire = keys->keys[at].zone;
-        struct foreign_zone zone = {.name = zone_name(wire), .origin = ZONE_FROM_KEYS};
-        const char *refusal = refusal_of(keys, &zone.name, count);
+        struct forward_zone zone = {.name = zone_name(wire), .origin = ZONE_FROM_KEYS};
+        const char *refusal = stub_keys_refusal_of(keys, &zone.name, count);
         for (; at < keys->key_count && slice_equal(keys->keys[at].zone, wire); at++) {
             const struct stub_key *key = &keys->keys[at];
-            mark(keys, key, refusal ? refusal : add_key(keys, store, key, &zone));
+            stub_keys_mark(keys, key,
+                           refusal ? refusal : stub_keys_add_key(keys, store, key, &zone));
         }
         if (!refusal) {
             zones[count++] = zone;
@@ -359,7 +362,7 @@ static size_t make_zones(struct stub_keys *keys, const struct store *store,
     return count;
 }
 
-static bool same_zone(const struct foreign_zone *a, const struct foreign_zone *b)
+static bool same_zone(const struct forward_zone *a, const struct forward_zone *b)
 {
     bool same = dname_equal(&a->name, &b->name) && a->server_count == b->server_count;
     for (size_t i = 0; same && i < a->server_count; i++) {
@@ -369,7 +372,7 @@ static bool same_zone(const struct foreign_zone *a, const struct foreign_zone *b
 }
 
 /* Takes the zones. */
-static void tell(struct stub_keys *keys, struct foreign_zone *zones, size_t count)
+static void stub_keys_publish(struct stub_keys *keys, struct forward_zone *zones, size_t count)
 {
     bool same = count == keys->zone_count;
     for (size_t i = 0; same && i < count; i++) {
@@ -383,15 +386,16 @@ static void tell(struct stub_keys *keys, struct foreign_zone *zones, size_t coun
     }
 }
 
-static void read_all(struct stub_keys *keys, const struct store *store)
+static void stub_keys_read_all(struct stub_keys *keys, const struct store *store)
 {
     size_t count = 0;
     keys->host_count = 0;
-    read_keys(keys, store);
+    stub_keys_read_keys(keys, store);
     struct unmarking unmarking = {.keys = keys, .store = store};
-    broken_each(keys->told, unmark, &unmarking); /* what is not read any more is not broken */
+    broken_each(keys->told, stub_keys_unmark,
+                &unmarking); /* what is not read any more is not broken */
     broken_begin_read(keys->told);
-    struct foreign_zone *zones = xcalloc(ZONE_TABLE_MAX, sizeof(*zones));
+    struct forward_zone *zones = xcalloc(ZONE_TABLE_MAX, sizeof(*zones));
     if (keys->is_on) {
         count = make_zones(keys, store, zones);
     }
@@ -400,7 +404,7 @@ static void read_all(struct stub_keys *keys, const struct store *store)
     free(keys->broken);
     keys->keys = NULL;
     keys->broken = NULL;
-    tell(keys, xrealloc_array(zones, count ? count : 1, sizeof(*zones)), count);
+    stub_keys_publish(keys, xrealloc_array(zones, count ? count : 1, sizeof(*zones)), count);
 }
 
 /* ---- Following ---- */
@@ -470,6 +474,6 @@ void stub_keys_follow(struct stub_keys *keys, const struct store *store)
     }
     if (is_change) {
         keys->is_set = false;
-        read_all(keys, store);
+        stub_keys_read_all(keys, store);
     }
 }

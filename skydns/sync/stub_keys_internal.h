@@ -32,7 +32,7 @@ struct stub_keys_config {
     struct broken_table *broken; /* borrowed */
     /* The zones differ from those told last (none at first): sorted by name, with their servers,
      * none if no key is usable; borrowed for the call. */
-    void (*changed)(void *data, const struct foreign_zone *zones, size_t count);
+    void (*changed)(void *data, const struct forward_zone *zones, size_t count);
     void *data;
 };
 

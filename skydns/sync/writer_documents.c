@@ -54,14 +54,14 @@ struct saved_document {
 
 /* ---- The mirror ---- */
 
-static void on_begin(void *data, const struct etcd_mirror_read *read)
+static void writer_documents_on_begin(void *data, const struct etcd_mirror_read *read)
 {
     struct document *document = data;
     document->is_read = false;
     document->keeps_old = read->keeps_old;
 }
 
-static void on_put(void *data, const struct etcd_kv *kv)
+static void writer_documents_on_put(void *data, const struct etcd_kv *kv)
 {
     struct document *document = data;
     size_t limit = WRITER_DOCUMENT_MAX + 1;
@@ -78,12 +78,12 @@ static void remove_document(struct document *document)
     document->revision = 0;
 }
 
-static void on_del(void *data, struct slice key UNUSED, int64_t revision UNUSED)
+static void writer_documents_on_del(void *data, struct slice key UNUSED, int64_t revision UNUSED)
 {
     remove_document(data);
 }
 
-static void tell(struct document *document)
+static void writer_documents_publish(struct document *document)
 {
     const struct writer_documents_config *config = &document->documents->config;
     document->is_changed = false;
@@ -94,19 +94,19 @@ static void tell(struct document *document)
                     document->revision);
 }
 
-static void on_commit(void *data, int64_t revision UNUSED, bool full)
+static void writer_documents_on_commit(void *data, int64_t revision UNUSED, bool full)
 {
     struct document *document = data;
     if (full && !document->is_read && !document->keeps_old) {
         remove_document(document);
     }
     if (document->is_changed) {
-        tell(document);
+        writer_documents_publish(document);
     }
 }
 
 /* Outages are those of the records' mirror. */
-static void on_state(void *data, const struct err *err)
+static void writer_documents_on_state(void *data, const struct err *err)
 {
     struct document *document = data;
     if (!err && document->is_denied) {
@@ -123,7 +123,7 @@ static void on_state(void *data, const struct err *err)
         ev_timer_start(document->documents->config.loop, &document->retry);
         etcd_mirror_stop(STEAL(document->mirror));
         if (!document->is_told) {
-            tell(document); /* that there is none, as far as anybody may know */
+            writer_documents_publish(document); /* that there is none, as far as anybody may know */
         }
     }
 }
@@ -161,7 +161,7 @@ bool writer_documents_explain_denied(const struct writer_documents *documents, s
 /* ---- Across restarts: how many, then name, whether there is one, text and mirror of each ---- */
 
 /* False: it is not known. */
-static bool save(const struct document *document, struct buf *out)
+static bool sync_writer_documents_save(const struct document *document, struct buf *out)
 {
     struct buf mirror;
     buf_init(&mirror, out->limit);
@@ -183,7 +183,7 @@ bool writer_documents_save(const struct writer_documents *documents, struct buf 
     bool is_known = true;
     buf_append_u8(out, (uint8_t)documents->count);
     for (size_t i = 0; is_known && i < documents->count; i++) {
-        is_known = save(documents->items[i], out);
+        is_known = sync_writer_documents_save(documents->items[i], out);
     }
     if (!is_known || out->failed) {
         out->len = before;
@@ -192,7 +192,7 @@ bool writer_documents_save(const struct writer_documents *documents, struct buf 
     return true;
 }
 
-static bool read_saved(struct reader *reader, struct saved_document *ret_saved)
+static bool writer_documents_read_saved(struct reader *reader, struct saved_document *ret_saved)
 {
     struct slice wire = reader_sized(reader);
     struct reader name = reader_of(wire.ptr, wire.len);
@@ -213,17 +213,18 @@ bool writer_documents_is_saved(struct slice saved)
     uint8_t count = reader_u8(&reader);
     bool is_good = !reader.failed && count <= ENGINE_ZONES_MAX;
     for (uint8_t i = 0; is_good && i < count; i++) {
-        is_good = read_saved(&reader, &document);
+        is_good = writer_documents_read_saved(&reader, &document);
     }
     return is_good && reader_left(&reader) == 0;
 }
 
 /* False: nothing is known of the domain. */
-static bool recall(struct slice saved, const struct dname *domain, struct saved_document *ret_saved)
+static bool writer_documents_restore(struct slice saved, const struct dname *domain,
+                                     struct saved_document *ret_saved)
 {
     struct reader reader = reader_of(saved.ptr, saved.len);
     uint8_t count = reader_u8(&reader);
-    for (uint8_t i = 0; i < count && read_saved(&reader, ret_saved); i++) {
+    for (uint8_t i = 0; i < count && writer_documents_read_saved(&reader, ret_saved); i++) {
         if (dname_equal(&ret_saved->domain, domain)) {
             return true;
         }
@@ -234,7 +235,7 @@ static bool recall(struct slice saved, const struct dname *domain, struct saved_
 /* ---- Life ---- */
 
 /* saved: of etcd_mirror_save; empty: nothing is known. */
-static void start_mirror(struct document *document, struct slice saved)
+static void writer_documents_start_mirror(struct document *document, struct slice saved)
 {
     const struct writer_documents *documents = document->documents;
     char text[DNAME_TEXT_MAX];
@@ -249,18 +250,19 @@ static void start_mirror(struct document *document, struct slice saved)
                                              .stale_max_ms = documents->config.stale_max_ms,
                                              .saved = saved,
                                              .check_ms = ETCD_MIRROR_CHECK_RARELY_MS,
-                                             .full_begin = on_begin,
-                                             .put = on_put,
-                                             .del = on_del,
-                                             .commit = on_commit,
-                                             .state = on_state,
+                                             .full_begin = writer_documents_on_begin,
+                                             .put = writer_documents_on_put,
+                                             .del = writer_documents_on_del,
+                                             .commit = writer_documents_on_commit,
+                                             .state = writer_documents_on_state,
                                              .data = document,
                                          });
 }
 
-static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+static void writer_documents_on_retry(struct ev_loop *loop UNUSED, ev_timer *timer,
+                                      int events UNUSED)
 {
-    start_mirror(timer->data, slice_of(NULL, 0));
+    writer_documents_start_mirror(timer->data, slice_of(NULL, 0));
 }
 
 static struct document *document_new(struct writer_documents *documents, const struct dname *domain)
@@ -271,23 +273,23 @@ static struct document *document_new(struct writer_documents *documents, const s
     document->key = writer_document_key(domain, documents->config.name);
     document->is_changed = true; /* the first full read reports it in any case */
     buf_init(&document->text, WRITER_DOCUMENT_MAX + 1);
-    ev_timer_init(&document->retry, on_retry, denied_retry_s, 0.);
+    ev_timer_init(&document->retry, writer_documents_on_retry, denied_retry_s, 0.);
     document->retry.data = document;
     return document;
 }
 
 /* Told when it is found in the list, as a document that etcd tells is. */
-static void start(struct document *document, struct slice saved)
+static void writer_documents_start(struct document *document, struct slice saved)
 {
     struct saved_document before;
-    if (!recall(saved, &document->domain, &before)) {
-        start_mirror(document, slice_of(NULL, 0));
+    if (!writer_documents_restore(saved, &document->domain, &before)) {
+        writer_documents_start_mirror(document, slice_of(NULL, 0));
         return;
     }
     buf_append_slice(&document->text, before.text);
     document->is_there = before.is_there;
-    start_mirror(document, before.mirror);
-    tell(document);
+    writer_documents_start_mirror(document, before.mirror);
+    writer_documents_publish(document);
 }
 
 static void document_free(struct document *document)
@@ -322,7 +324,8 @@ void writer_documents_free(struct writer_documents *documents)
 }
 
 /* Takes the domain's document out of the list; NULL: there is none. */
-static struct document *take(struct writer_documents *documents, const struct dname *domain)
+static struct document *writer_documents_unlink_document(struct writer_documents *documents,
+                                                         const struct dname *domain)
 {
     for (size_t i = 0; i < documents->count; i++) {
         struct document *document = documents->items[i];
@@ -334,7 +337,8 @@ static struct document *take(struct writer_documents *documents, const struct dn
     return NULL;
 }
 
-static bool is_among(const struct dname *domain, struct document *const *items, size_t count)
+static bool writer_documents_is_among(const struct dname *domain, struct document *const *items,
+                                      size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (dname_equal(&items[i]->domain, domain)) {
@@ -351,8 +355,8 @@ void writer_documents_set_domains(struct writer_documents *documents, const stru
     bool is_new[ENGINE_ZONES_MAX];
     size_t next_count = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!is_among(&domains[i], next, next_count)) {
-            struct document *known = take(documents, &domains[i]);
+        if (!writer_documents_is_among(&domains[i], next, next_count)) {
+            struct document *known = writer_documents_unlink_document(documents, &domains[i]);
             is_new[next_count] = !known;
             next[next_count++] = known ? known : document_new(documents, &domains[i]);
         }
@@ -366,7 +370,7 @@ void writer_documents_set_domains(struct writer_documents *documents, const stru
     buf_init(&documents->saved, 0);
     for (size_t i = 0; i < next_count; i++) {
         if (is_new[i]) {
-            start(next[i], buf_slice(&saved));
+            writer_documents_start(next[i], buf_slice(&saved));
         }
     }
     buf_fini(&saved);

@@ -2,8 +2,8 @@
 
 #include "skydns/records/store_diff.h"
 
-static const struct zone_change *find(const struct zone_change *items, size_t count,
-                                      const struct dname *apex)
+static const struct zone_change *zone_changes_find(const struct zone_change *items, size_t count,
+                                                   const struct dname *apex)
 {
     for (size_t i = 0; i < count; i++) {
         if (dname_equal(&items[i].apex, apex)) {
@@ -19,7 +19,7 @@ void zone_changes_set(struct zone_changes *changes, const struct dname *apexes, 
     const struct zone_changes before = *changes;
     changes->count = count < ZONE_CHANGES_MAX ? count : ZONE_CHANGES_MAX;
     for (size_t i = 0; i < changes->count; i++) {
-        const struct zone_change *known = find(before.items, before.count, &apexes[i]);
+        const struct zone_change *known = zone_changes_find(before.items, before.count, &apexes[i]);
         changes->items[i] =
             known
                 ? *known
@@ -27,7 +27,7 @@ void zone_changes_set(struct zone_changes *changes, const struct dname *apexes, 
     }
 }
 
-static void note(struct zone_change *item, int64_t revision, bool is_by_read)
+static void sync_zone_changes_note(struct zone_change *item, int64_t revision, bool is_by_read)
 {
     if (item->revision < revision) {
         item->revision = revision;
@@ -47,7 +47,7 @@ static void note_name(struct zone_changes *changes, const struct dname *name, in
         }
     }
     if (longest) {
-        note(longest, revision, is_by_read);
+        sync_zone_changes_note(longest, revision, is_by_read);
     }
 }
 
@@ -59,7 +59,7 @@ void zone_changes_note(struct zone_changes *changes, const struct dname *name, i
 void zone_changes_note_all(struct zone_changes *changes, int64_t revision)
 {
     for (size_t i = 0; i < changes->count; i++) {
-        note(&changes->items[i], revision, false);
+        sync_zone_changes_note(&changes->items[i], revision, false);
     }
 }
 
@@ -103,7 +103,7 @@ void zone_changes_compare(struct zone_changes *changes, const struct store *befo
 
 int64_t zone_changes_of(const struct zone_changes *changes, const struct dname *apex)
 {
-    const struct zone_change *found = find(changes->items, changes->count, apex);
+    const struct zone_change *found = zone_changes_find(changes->items, changes->count, apex);
     return found ? found->revision : 0;
 }
 

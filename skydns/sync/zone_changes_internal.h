@@ -1,9 +1,9 @@
 /* At which revision of etcd each zone that can be transferred last changed: what serials are made
- * of (transfer_feed.h). A record put, removed or with another value changes the zone that its name
- * is in, the longest one; a value rewritten as it was does not, and what a lease has left is none.
- * A full read does not say when what it found changed: zones that differ from what was known, all
- * zones in another store, and new zones count as changed when they were read, until etcd's history
- * (zone_history.h) says better. Main thread. */
+ * of (transfer_source.h). A record put, removed or with another value changes the zone that its
+ * name is in, the longest one; a value rewritten as it was does not, and what a lease has left is
+ * none. A full read does not say when what it found changed: zones that differ from what was known,
+ * all zones in another store, and new zones count as changed when they were read, until etcd's
+ * history (zone_history.h) says better. Main thread. */
 #ifndef SKYDNS_SYNC_ZONE_CHANGES_INTERNAL_H
 #define SKYDNS_SYNC_ZONE_CHANGES_INTERNAL_H
 

@@ -23,10 +23,10 @@ struct zone_history {
     int64_t span;  /* how many revisions back it looks */
     int64_t first; /* of them */
     struct etcd_watch *watch;
-    ev_timer patience;
+    ev_timer timeout;
 };
 
-static void finish(struct zone_history *h, bool is_known)
+static void zone_history_finish(struct zone_history *h, bool is_known)
 {
     struct dname apexes[ZONE_CHANGES_MAX];
     int64_t revisions[ZONE_CHANGES_MAX];
@@ -36,20 +36,20 @@ static void finish(struct zone_history *h, bool is_known)
     }
     etcd_watch_stop(h->watch);
     h->watch = NULL;
-    ev_timer_stop(h->config.loop, &h->patience);
+    ev_timer_stop(h->config.loop, &h->timeout);
     h->config.done(h->config.data, apexes, revisions, h->changes.count);
 }
 
 /* The document of settings, `/skydns/config`: all answers may depend on it. */
-static bool is_config(const struct zone_history *h, struct slice key)
+static bool zone_history_is_config(const struct zone_history *h, struct slice key)
 {
     const size_t len = strlen(h->prefix);
     return key.len > len &&
            slice_equal(slice_of(key.ptr + len, key.len - len), slice_str("config"));
 }
 
-static void on_events(void *data, const struct etcd_event *events, size_t count,
-                      int64_t revision UNUSED)
+static void zone_history_on_events(void *data, const struct etcd_event *events, size_t count,
+                                   int64_t revision UNUSED)
 {
     struct zone_history *h = data;
     struct dname name;
@@ -58,48 +58,48 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
         if (kv->mod_revision > h->config.revision) {
             break;
         }
-        if (is_config(h, kv->key)) {
+        if (zone_history_is_config(h, kv->key)) {
             zone_changes_note_all(&h->changes, kv->mod_revision);
         } else if (record_key_to_name(slice_str(h->prefix), kv->key, &name)) {
             zone_changes_note(&h->changes, &name, kv->mod_revision);
         }
     }
     if (etcd_watch_reached(h->watch) >= h->config.revision) {
-        finish(h, true);
+        zone_history_finish(h, true);
     }
 }
 
 static void be_patient(struct zone_history *h, unsigned ms)
 {
-    ev_timer_stop(h->config.loop, &h->patience);
-    ev_timer_set(&h->patience, ms / 1000.0, 0.);
-    ev_timer_start(h->config.loop, &h->patience);
+    ev_timer_stop(h->config.loop, &h->timeout);
+    ev_timer_set(&h->timeout, ms / 1000.0, 0.);
+    ev_timer_start(h->config.loop, &h->timeout);
 }
 
 /* Events follow at once, or none. */
-static void on_up(void *data)
+static void zone_history_on_up(void *data)
 {
     struct zone_history *h = data;
-    be_patient(h, h->config.patience_ms);
+    be_patient(h, h->config.timeout_ms);
 }
 
-static void start(struct zone_history *h);
+static void sync_zone_history_start(struct zone_history *h);
 
 /* Compacted: nearer. */
-static void on_end(void *data, const struct err *err)
+static void zone_history_on_end(void *data, const struct err *err)
 {
     struct zone_history *h = data;
     if (err->code != ERR_COMPACTED || h->span <= 1) {
         log_debug("history of zones is not known", LOG_STR("reason", err->msg));
-        finish(h, false);
+        zone_history_finish(h, false);
         return;
     }
     etcd_watch_stop(h->watch);
     h->span /= 8;
-    start(h);
+    sync_zone_history_start(h);
 }
 
-static void start(struct zone_history *h)
+static void sync_zone_history_start(struct zone_history *h)
 {
     h->first = h->config.revision > h->span ? h->config.revision - h->span : 1;
     for (size_t i = 0; i < h->changes.count; i++) {
@@ -109,9 +109,9 @@ static void start(struct zone_history *h)
         .key = slice_str(h->prefix),
         .range_end = slice_of(h->range_end, h->range_end_len),
         .start_revision = h->first,
-        .on_events = on_events,
-        .on_up = on_up,
-        .on_end = on_end,
+        .on_events = zone_history_on_events,
+        .on_up = zone_history_on_up,
+        .on_end = zone_history_on_end,
         .data = h,
     };
     h->watch = etcd_watch_start(h->config.etcd, &watch);
@@ -119,7 +119,7 @@ static void start(struct zone_history *h)
 
 static void on_impatience(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
-    finish(timer->data, false);
+    zone_history_finish(timer->data, false);
 }
 
 struct zone_history *zone_history_start(const struct zone_history_config *config)
@@ -133,10 +133,10 @@ struct zone_history *zone_history_start(const struct zone_history_config *config
     h->range_end_len = etcd_prefix_end(config->prefix, h->range_end).len;
     zone_changes_set(&h->changes, config->apexes, config->count, 0);
     h->span = HISTORY_REVISIONS;
-    ev_init(&h->patience, on_impatience);
-    h->patience.data = h;
-    be_patient(h, UP_PATIENCES * config->patience_ms);
-    start(h);
+    ev_init(&h->timeout, on_impatience);
+    h->timeout.data = h;
+    be_patient(h, UP_PATIENCES * config->timeout_ms);
+    sync_zone_history_start(h);
     return h;
 }
 
@@ -146,7 +146,7 @@ void zone_history_free(struct zone_history *h)
         return;
     }
     etcd_watch_stop(h->watch);
-    ev_timer_stop(h->config.loop, &h->patience);
+    ev_timer_stop(h->config.loop, &h->timeout);
     free(h->range_end);
     free(h->prefix);
     free(h);

@@ -28,7 +28,7 @@ struct zone_history_config {
     int64_t revision;           /* up to this one; what is later, others note */
     const struct dname *apexes; /* lower case; copied */
     size_t count;               /* at most ZONE_CHANGES_MAX */
-    uint32_t patience_ms; /* from the watch's begin on: then it ends as if nothing were known */
+    uint32_t timeout_ms; /* from the watch's begin on: then it ends as if nothing were known */
     /* Once, as the last call, from the loop: each zone's revision; 0: not known. Borrowed. The
      * history is to be freed, also from inside. */
     void (*done)(void *data, const struct dname *apexes, const int64_t *revisions, size_t count);

@@ -101,7 +101,7 @@ static void read_query(const struct engine_query *query, struct asked *ret)
              "do");
 }
 
-static struct slice namespace_of(const struct query_seen *seen)
+static struct slice query_log_namespace_of(const struct query_seen *seen)
 {
     const struct ip ip = addr_ip(seen->query->client);
     return client_space_label(seen->clients ? client_index_find(seen->clients, &ip) : NULL);
@@ -116,7 +116,7 @@ bool query_log_write(const struct query_seen *seen)
         return false;
     }
     read_query(seen->query, &asked);
-    const struct slice space = namespace_of(seen);
+    const struct slice space = query_log_namespace_of(seen);
     const struct log_field fields[] = {
         LOG_SLICE("namespace", space), /* only if it is known */
         LOG_STR("client", addr_format(seen->query->client, client)),

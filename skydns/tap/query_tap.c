@@ -36,8 +36,8 @@ void query_tap_set_sampling(struct query_tap *tap, bool is_sampling)
 }
 
 /* Of one in QUERY_TAP_SAMPLE_OF, whatever else is watched. */
-static void sample(const struct query_tap *tap, struct query_counts *counts,
-                   const struct query_seen *seen)
+static void query_tap_sample(const struct query_tap *tap, struct query_counts *counts,
+                             const struct query_seen *seen)
 {
     unsigned watched = atomic_load_explicit(&tap->watched, memory_order_relaxed);
     if (watched == QUERY_TAP_SAMPLES ||
@@ -54,7 +54,7 @@ static struct query_log_rule log_rule(const struct query_tap *tap)
 }
 
 /* As the query came: gRPC has no number of its own. */
-static enum dnstap_protocol protocol_of(enum engine_transport transport)
+static enum dnstap_protocol query_tap_protocol_of(enum engine_transport transport)
 {
     switch (transport) {
     case ENGINE_UDP:
@@ -76,8 +76,8 @@ static struct dnstap_event event_of(const struct engine_query *query, int64_t qu
 {
     return (struct dnstap_event){
         .type = DNSTAP_CLIENT_QUERY,
-        .protocol = protocol_of(query->transport),
-        .asker = query->client,
+        .protocol = query_tap_protocol_of(query->transport),
+        .querier = query->client,
         .answerer = query->local,
         .query_ns = query->received_ns > 0 ? query->received_ns : query_ns,
         .message = slice_of(query->wire, query->len),
@@ -108,7 +108,7 @@ static void show_dnstap(struct dnstap *dnstap, const struct query_seen *seen)
 void query_tap_show(const struct query_tap *tap, struct query_counts *counts,
                     const struct query_seen *seen)
 {
-    sample(tap, counts, seen);
+    query_tap_sample(tap, counts, seen);
     if (query_log_wants(log_rule(tap), seen) && !query_log_write(seen)) {
         counter_add(&counts->log_dropped, 1);
     }

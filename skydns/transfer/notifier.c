@@ -57,7 +57,7 @@ static unsigned family_of(const struct addr *addr)
 }
 
 /* False: no socket. Opened when it is needed first. */
-static bool open_socket(struct notifier *n, unsigned family)
+static bool notifier_open_socket(struct notifier *n, unsigned family)
 {
     const struct addr *from = &n->config.from[family];
     if (n->fds[family] >= 0) {
@@ -97,15 +97,15 @@ static void send_one(struct notifier *n, const struct pair *pair, uint16_t id, u
     uint8_t message[MESSAGE_MAX];
     unsigned family = family_of(&pair->target);
     size_t len = write_message(&pair->apex, id, flags, message);
-    if (open_socket(n, family) && sendto(n->fds[family], message, len, MSG_NOSIGNAL,
-                                         &pair->target.sa, pair->target.len) < 0) {
+    if (notifier_open_socket(n, family) && sendto(n->fds[family], message, len, MSG_NOSIGNAL,
+                                                  &pair->target.sa, pair->target.len) < 0) {
         char text[ADDR_TEXT_MAX];
         log_debug("cannot send to a secondary", LOG_STR("to", addr_format(&pair->target, text)),
                   LOG_STR("error", err_code_text(-errno)));
     }
 }
 
-static void give_up(struct notifier *n, struct pair *pair)
+static void notifier_give_up(struct notifier *n, struct pair *pair)
 {
     char zone[DNAME_TEXT_MAX], text[ADDR_TEXT_MAX];
     pair->is_awaited = false;
@@ -119,10 +119,10 @@ static void give_up(struct notifier *n, struct pair *pair)
              LOG_INT("serial", (int64_t)pair->serial));
 }
 
-static void go_on(struct notifier *n, struct pair *pair, int64_t now_ms)
+static void notifier_go_on(struct notifier *n, struct pair *pair, int64_t now_ms)
 {
     if (pair->tries == NOTIFY_TRIES) {
-        give_up(n, pair);
+        notifier_give_up(n, pair);
         return;
     }
     if (pair->tries == 0) {
@@ -143,7 +143,7 @@ static void go_on(struct notifier *n, struct pair *pair, int64_t now_ms)
     pair->tries++;
 }
 
-static void set_timer(struct notifier *n)
+static void notifier_set_timer(struct notifier *n)
 {
     int64_t first_ms = INT64_MAX;
     for (size_t i = 0; n->pairs && i < n->count; i++) {
@@ -159,7 +159,7 @@ static void set_timer(struct notifier *n)
     }
 }
 
-static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+static void notifier_on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct notifier *n = timer->data;
     int64_t now_ms = clock_monotonic_ms();
@@ -167,10 +167,10 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)revents;
     for (size_t i = 0; n->pairs && i < n->count; i++) {
         if (n->pairs[i].is_awaited && n->pairs[i].due_ms <= now_ms) {
-            go_on(n, &n->pairs[i], now_ms);
+            notifier_go_on(n, &n->pairs[i], now_ms);
         }
     }
-    set_timer(n);
+    notifier_set_timer(n);
 }
 
 /* ---- Replies ---- */
@@ -185,7 +185,7 @@ bool notifier_is_reply(const uint8_t *wire, size_t len, uint16_t id, const struc
 }
 
 /* The answer's first record is the SOA, or something else: then the secondary has none. */
-static bool read_serial(const uint8_t *wire, size_t len, size_t at, uint32_t *ret_serial)
+static bool notifier_read_serial(const uint8_t *wire, size_t len, size_t at, uint32_t *ret_serial)
 {
     struct reader r = reader_of(wire, len);
     r.pos = at;
@@ -210,11 +210,11 @@ bool notifier_is_answer(const uint8_t *wire, size_t len, uint16_t id, const stru
     }
     *ret_has_serial = (head.flags & RCODE_MASK) == DNS_RCODE_NOERROR &&
                       head.counts[RESPONSE_ANSWER] > 0 &&
-                      read_serial(wire, len, head.records_at, ret_serial);
+                      notifier_read_serial(wire, len, head.records_at, ret_serial);
     return true;
 }
 
-static void settle(struct pair *pair)
+static void notifier_settle(struct pair *pair)
 {
     pair->is_awaited = !pair->is_told || pair->is_asked;
 }
@@ -233,7 +233,7 @@ static bool take_answer(struct notifier *n, struct pair *pair, const uint8_t *wi
     const bool is_first = pair->is_silent;
     pair->is_silent = false;
     pair->is_asked = has_serial && serial != pair->serial;
-    settle(pair);
+    notifier_settle(pair);
     if (has_serial) {
         n->config.heard(n->config.data, &apex, serial, is_first); /* pairs may move */
     }
@@ -241,7 +241,8 @@ static bool take_answer(struct notifier *n, struct pair *pair, const uint8_t *wi
 }
 
 /* Whatever it says to NOTIFY: it knows. */
-static void take_reply(struct notifier *n, const struct addr *from, const uint8_t *wire, size_t len)
+static void notifier_take_reply(struct notifier *n, const struct addr *from, const uint8_t *wire,
+                                size_t len)
 {
     for (size_t i = 0; n->pairs && i < n->count; i++) {
         struct pair *pair = &n->pairs[i];
@@ -254,13 +255,13 @@ static void take_reply(struct notifier *n, const struct addr *from, const uint8_
         if (pair->is_awaited && !pair->is_told && pair->tries > 0 &&
             notifier_is_reply(wire, len, pair->id, &pair->apex)) {
             pair->is_told = true;
-            settle(pair);
+            notifier_settle(pair);
             counter_add(&n->config.counts->notify_answered, 1);
         }
     }
 }
 
-static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
+static void notifier_on_readable(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct notifier *n = io->data;
     uint8_t wire[DNS_UDP_SIZE];
@@ -272,9 +273,9 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
         if (got < 0) {
             break; /* nothing is left, or a secondary's port is closed: its timer goes on */
         }
-        take_reply(n, &from, wire, (size_t)got);
+        notifier_take_reply(n, &from, wire, (size_t)got);
     }
-    set_timer(n);
+    notifier_set_timer(n);
 }
 
 /* ---- What there is to tell ---- */
@@ -302,7 +303,7 @@ void notifier_set_targets(struct notifier *n, const struct addr *targets, size_t
         }
     }
     n->count = kept;
-    set_timer(n);
+    notifier_set_timer(n);
 }
 
 static struct pair *find_pair(struct notifier *n, const struct addr *target,
@@ -348,7 +349,7 @@ void notifier_tell(struct notifier *n, const struct dname *apex, uint32_t serial
         pair->is_awaited = true;
         pair->due_ms = earliest_ms > now_ms ? earliest_ms : now_ms;
     }
-    set_timer(n);
+    notifier_set_timer(n);
 }
 
 void notifier_ask_serials(struct notifier *n)
@@ -364,7 +365,7 @@ void notifier_ask_serials(struct notifier *n)
 void notifier_forget(struct notifier *n)
 {
     n->count = 0;
-    set_timer(n);
+    notifier_set_timer(n);
 }
 
 /* ---- Life ---- */
@@ -374,11 +375,11 @@ struct notifier *notifier_new(const struct notifier_config *config)
     struct notifier *n = xcalloc(1, sizeof(*n));
     n->config = *config;
     rng_seed(&n->rng);
-    ev_init(&n->timer, on_timer);
+    ev_init(&n->timer, notifier_on_timer);
     n->timer.data = n;
     for (unsigned i = 0; i < 2; i++) {
         n->fds[i] = -1;
-        ev_init(&n->readable[i], on_readable);
+        ev_init(&n->readable[i], notifier_on_readable);
         n->readable[i].data = n;
     }
     return n;

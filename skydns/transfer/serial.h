@@ -4,9 +4,9 @@
  *
  *     base + revision of the zone's last change + settings' part (+ whole turns)
  *
- * Base and revision are etcd's, the same for all readers (transfer_feed.h). The settings' part is a
- * multiple of SERIAL_STEP below SERIAL_TURN, by a hash of all settings that contents depend on: so
- * readers with the same settings agree, and others never give one serial for two contents, while
+ * Base and revision are etcd's, the same for all readers (transfer_source.h). The settings' part is
+ * a multiple of SERIAL_STEP below SERIAL_TURN, by a hash of all settings that contents depend on:
+ * so readers with the same settings agree, and others never give one serial for two contents, while
  * their revisions are less than SERIAL_STEP apart. What changes contents and yet does not lead to a
  * later serial (settings with a smaller part, records that came or went without etcd, a store whose
  * revisions went back below its base) takes it to a later turn.

@@ -14,8 +14,8 @@
 enum { COUNTS_AT = 6 }; /* of answers, authorities, additionals: behind that of the questions */
 
 /* The SOA in the authority section of an IXFR, of which only the serial matters. */
-static bool read_serial(const uint8_t *wire, size_t len, const struct dname *zone,
-                        uint32_t *ret_serial)
+static bool transfer_message_read_serial(const uint8_t *wire, size_t len, const struct dname *zone,
+                                         uint32_t *ret_serial)
 {
     struct reader r = reader_of(wire, len);
     struct dname name, part;
@@ -56,7 +56,8 @@ bool transfer_query_parse(const uint8_t *wire, size_t len, struct transfer_query
         .zone = question.name,
         .tsig = question.tsig,
     };
-    return !ret->is_incremental || read_serial(wire, len, &ret->zone, &ret->serial);
+    return !ret->is_incremental ||
+           transfer_message_read_serial(wire, len, &ret->zone, &ret->serial);
 }
 
 /* ---- Names ---- */
@@ -65,7 +66,7 @@ enum { POINTER = 0xc000, LABEL_TYPE = 0xc0 };
 
 /* FNV-1a over a suffix: messages are so small that collisions on purpose cost nothing. Case counts,
  * so that names come out as they are kept, whatever case the client typed the zone in. */
-static uint32_t hash_of(struct slice suffix)
+static uint32_t transfer_message_hash_of(struct slice suffix)
 {
     uint32_t hash = 2166136261U;
     for (size_t i = 0; i < suffix.len; i++) {
@@ -75,7 +76,7 @@ static uint32_t hash_of(struct slice suffix)
 }
 
 /* Whether the name that begins there is the suffix. Only what this message wrote is read. */
-static bool is_at(const struct writer *w, size_t at, struct slice suffix)
+static bool transfer_message_is_at(const struct writer *w, size_t at, struct slice suffix)
 {
     for (size_t i = 0; i < suffix.len;) {
         uint8_t label = w->data[at];
@@ -96,10 +97,10 @@ static bool is_at(const struct writer *w, size_t at, struct slice suffix)
 /* Where the suffix was written, or 0. If it was not, it is now, at `here`. */
 static size_t find_or_learn(struct transfer_message *m, struct slice suffix, size_t here)
 {
-    uint32_t hash = hash_of(suffix);
+    uint32_t hash = transfer_message_hash_of(suffix);
     size_t slot = hash % TRANSFER_NAMES;
     for (; m->names[slot] != 0; slot = (slot + 1) % TRANSFER_NAMES) {
-        if (m->hashes[slot] == hash && is_at(&m->w, m->names[slot], suffix)) {
+        if (m->hashes[slot] == hash && transfer_message_is_at(&m->w, m->names[slot], suffix)) {
             return m->names[slot];
         }
     }
@@ -111,7 +112,7 @@ static size_t find_or_learn(struct transfer_message *m, struct slice suffix, siz
     return 0;
 }
 
-static void write_name(struct transfer_message *m, struct slice name)
+static void transfer_message_write_name(struct transfer_message *m, struct slice name)
 {
     while (name.len > 1) {
         size_t len = 1u + (uint8_t)name.ptr[0];
@@ -140,7 +141,8 @@ static size_t name_len(struct slice data)
     return len + 1;
 }
 
-static void write_data(struct transfer_message *m, uint16_t type, struct slice data)
+static void transfer_message_write_data(struct transfer_message *m, uint16_t type,
+                                        struct slice data)
 {
     const struct rdata_layout *layout = rdata_layout_of(type);
     const size_t head = layout->is_compressible ? layout->head : 0;
@@ -148,21 +150,21 @@ static void write_data(struct transfer_message *m, uint16_t type, struct slice d
     data = slice_of(data.ptr + head, data.len - head);
     for (unsigned i = 0; layout->is_compressible && i < layout->names; i++) {
         size_t len = name_len(data);
-        write_name(m, slice_of(data.ptr, len));
+        transfer_message_write_name(m, slice_of(data.ptr, len));
         data = slice_of(data.ptr + len, data.len - len);
     }
     writer_bytes(&m->w, data.ptr, data.len);
 }
 
-static void write_rr(struct transfer_message *m, const struct zone_rr *rr)
+static void transfer_message_write_rr(struct transfer_message *m, const struct zone_rr *rr)
 {
-    write_name(m, rr->owner);
+    transfer_message_write_name(m, rr->owner);
     writer_u16(&m->w, rr->type);
     writer_u16(&m->w, DNS_CLASS_IN);
     writer_u32(&m->w, rr->ttl_s);
     size_t length_at = m->w.pos;
     writer_u16(&m->w, 0);
-    write_data(m, rr->type, rr->data);
+    transfer_message_write_data(m, rr->type, rr->data);
     if (!m->w.failed) {
         size_t len = m->w.pos - length_at - 2;
         m->w.data[length_at] = (uint8_t)(len >> 8);
@@ -172,7 +174,7 @@ static void write_rr(struct transfer_message *m, const struct zone_rr *rr)
 
 /* Names learnt in an attempt that failed point behind the end. The message is as good as full, so
  * all names are forgotten rather than those. */
-static void take_back(struct transfer_message *m, size_t pos)
+static void transfer_message_take_back(struct transfer_message *m, size_t pos)
 {
     m->w.pos = pos;
     m->w.failed = false;
@@ -192,10 +194,10 @@ bool transfer_message_add(struct transfer_message *m, const struct zone_rr *rr)
         own.data = slice_of(m->local.bytes, m->local.family_bytes);
     }
     if (m->answers < UINT16_MAX) {
-        write_rr(m, &own);
+        transfer_message_write_rr(m, &own);
     }
     if (m->w.failed || m->answers == UINT16_MAX) {
-        take_back(m, pos);
+        transfer_message_take_back(m, pos);
         return false;
     }
     m->answers++;
@@ -220,7 +222,7 @@ void transfer_message_begin(struct transfer_message *m, const struct transfer_qu
     writer_u16(&m->w, 0);
     writer_u16(&m->w, has_edns ? 1 : 0);
     if (is_first) {
-        write_name(m, slice_of(query->zone.wire, query->zone.len));
+        transfer_message_write_name(m, slice_of(query->zone.wire, query->zone.len));
         writer_u16(&m->w, query->is_incremental ? DNS_TYPE_IXFR : DNS_TYPE_AXFR);
         writer_u16(&m->w, DNS_CLASS_IN);
     }

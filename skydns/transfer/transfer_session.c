@@ -73,7 +73,7 @@ uint64_t transfer_session_records(const struct transfer_session *session)
 /* ---- Records ---- */
 
 /* As answers have it, but for the serial. Reverse zones have that of the first domain. */
-static struct zone_rr soa(struct transfer_session *s, uint32_t serial)
+static struct zone_rr transfer_session_soa(struct transfer_session *s, uint32_t serial)
 {
     const struct engine_config *config = s->ask.config;
     const struct engine_zone *zone = engine_config_zone(config, s->ask.apex);
@@ -120,7 +120,7 @@ static enum stage after_added(struct transfer_session *s)
 }
 
 /* False: the end. */
-static bool next_rr(struct transfer_session *s, struct zone_rr *ret_rr)
+static bool transfer_session_next_rr(struct transfer_session *s, struct zone_rr *ret_rr)
 {
     for (;;) {
         switch (s->stage) {
@@ -128,7 +128,7 @@ static bool next_rr(struct transfer_session *s, struct zone_rr *ret_rr)
             s->stage = s->ask.kind == TRANSFER_WHOLE   ? STAGE_NAMES
                        : s->ask.kind == TRANSFER_STEPS ? STAGE_OLD_SOA
                                                        : STAGE_END;
-            *ret_rr = soa(s, s->ask.serial);
+            *ret_rr = transfer_session_soa(s, s->ask.serial);
             return true;
         case STAGE_NAMES:
             if (next_of_zone(s, ret_rr)) {
@@ -139,7 +139,7 @@ static bool next_rr(struct transfer_session *s, struct zone_rr *ret_rr)
         case STAGE_OLD_SOA:
             s->packed = reader_of(s->step->removed.ptr, s->step->removed.len);
             s->stage = STAGE_REMOVED;
-            *ret_rr = soa(s, s->step->from);
+            *ret_rr = transfer_session_soa(s, s->step->from);
             return true;
         case STAGE_REMOVED:
             if (zone_rr_read(&s->packed, ret_rr)) {
@@ -150,7 +150,7 @@ static bool next_rr(struct transfer_session *s, struct zone_rr *ret_rr)
         case STAGE_NEW_SOA:
             s->packed = reader_of(s->step->added.ptr, s->step->added.len);
             s->stage = STAGE_ADDED;
-            *ret_rr = soa(s, s->step->to);
+            *ret_rr = transfer_session_soa(s, s->step->to);
             return true;
         case STAGE_ADDED:
             if (zone_rr_read(&s->packed, ret_rr)) {
@@ -160,7 +160,7 @@ static bool next_rr(struct transfer_session *s, struct zone_rr *ret_rr)
             break;
         case STAGE_LAST:
             s->stage = STAGE_END;
-            *ret_rr = soa(s, s->ask.serial);
+            *ret_rr = transfer_session_soa(s, s->ask.serial);
             return true;
         case STAGE_END:
             return false;
@@ -171,9 +171,9 @@ static bool next_rr(struct transfer_session *s, struct zone_rr *ret_rr)
 /* ---- Messages ---- */
 
 /* Adds as many as fit. False: no more are to come. */
-static bool fill(struct transfer_session *s)
+static bool transfer_session_fill(struct transfer_session *s)
 {
-    while (s->has_pending || next_rr(s, &s->pending)) {
+    while (s->has_pending || transfer_session_next_rr(s, &s->pending)) {
         s->has_pending = !transfer_message_add(&s->message, &s->pending);
         if (s->has_pending) {
             return true;
@@ -188,7 +188,7 @@ enum transfer_progress transfer_session_next(struct transfer_session *s, uint8_t
 {
     transfer_message_begin(&s->message, s->ask.query, !s->has_begun, out, cap);
     s->has_begun = true;
-    bool has_more = fill(s);
+    bool has_more = transfer_session_fill(s);
     if (s->is_unknown || (has_more && s->message.answers == 0)) {
         return TRANSFER_FAILED; /* the latter: a record too large for this cap */
     }

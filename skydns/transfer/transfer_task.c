@@ -31,7 +31,7 @@ void transfer_task_free(struct transfer_task *task)
 /* ---- The request ---- */
 
 /* The engine has found its signature good. */
-static void read_request(struct transfer_task *task, int64_t now_s)
+static void transfer_task_read_request(struct transfer_task *task, int64_t now_s)
 {
     const struct transfer_request *request = task->request;
     task->is_query = transfer_query_parse(request->wire, request->len, &task->query);
@@ -70,7 +70,7 @@ static void begin_session(struct transfer_task *task, enum transfer_kind kind, u
     task->session = transfer_session_new(&ask);
 }
 
-static void fail(struct transfer_task *task, enum edns_error error)
+static void transfer_task_fail(struct transfer_task *task, enum edns_error error)
 {
     task->rcode = DNS_RCODE_SERVFAIL;
     task->error = error;
@@ -96,7 +96,7 @@ static void begin_whole(struct transfer_task *task, struct transfer_zones *zones
     }
     task->version = transfer_zones_hold(zones, &task->apex);
     if (!task->version) {
-        fail(task, EDNS_ERROR_OTHER);
+        transfer_task_fail(task, EDNS_ERROR_OTHER);
         return;
     }
     transfer_setup_release(task->setup);
@@ -140,18 +140,18 @@ void transfer_task_begin(struct transfer_task *task, struct transfer_zones *zone
 {
     task->has_begun = true;
     task->begun_ms = now_ms;
-    read_request(task, clock_wall_s());
+    transfer_task_read_request(task, clock_wall_s());
     int i = task->is_query ? transfer_zones_find(zones, &task->apex) : -1;
     if (!task->is_query) {
         task->rcode = DNS_RCODE_FORMERR;
     } else if (is_refused) {
-        fail(task, EDNS_ERROR_OTHER);
+        transfer_task_fail(task, EDNS_ERROR_OTHER);
     } else if (!zones->newest) {
-        fail(task, EDNS_ERROR_NOT_READY);
+        transfer_task_fail(task, EDNS_ERROR_NOT_READY);
     } else if (i < 0) {
         task->rcode = DNS_RCODE_NOTAUTH; /* RFC 5936 2.2.1 */
     } else if (!zones->newest->of[i].is_whole) {
-        fail(task, EDNS_ERROR_NOT_READY);
+        transfer_task_fail(task, EDNS_ERROR_NOT_READY);
     } else {
         task->setup = transfer_setup_hold(zones->setup);
         if (task->query.is_incremental) {

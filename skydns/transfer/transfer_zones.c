@@ -160,7 +160,8 @@ static void on_record(void *data, bool is_added, struct slice bytes)
 }
 
 /* What has changed, or counts as changed later than before, goes on. */
-static uint32_t next_serial(const struct transfer_zone *zone, uint32_t target, bool has_changed)
+static uint32_t transfer_zones_next_serial(const struct transfer_zone *zone, uint32_t target,
+                                           bool has_changed)
 {
     uint32_t now = zone->journal.serial;
     if (!has_changed && !serial_is_after(target, zone->serial->plain)) {
@@ -171,8 +172,8 @@ static uint32_t next_serial(const struct transfer_zone *zone, uint32_t target, b
 }
 
 /* From the newest version to the step's. */
-static void compare(const struct transfer_zones *zones, struct transfer_zone *zone,
-                    const struct transfer_step *step, uint32_t target)
+static void transfer_zones_compare(const struct transfer_zones *zones, struct transfer_zone *zone,
+                                   const struct transfer_step *step, uint32_t target)
 {
     struct difference difference;
     buf_init(&difference.removed, JOURNAL_KEPT_MAX);
@@ -190,7 +191,7 @@ static void compare(const struct transfer_zones *zones, struct transfer_zone *zo
     bool is_too_much =
         result != ZONE_DIFF_DONE || difference.removed.failed || difference.added.failed;
     bool has_changed = is_too_much || difference.removed.len + difference.added.len > 0;
-    uint32_t serial = next_serial(zone, target, has_changed);
+    uint32_t serial = transfer_zones_next_serial(zone, target, has_changed);
     if (is_too_much) {
         journal_reset(&zone->journal, serial);
     } else if (serial != zone->journal.serial) {
@@ -210,9 +211,9 @@ static void step_zone(struct transfer_zones *zones, size_t i, const struct trans
         return;
     }
     if (zones->newest->of[i].is_whole) {
-        compare(zones, zone, step, to->target);
+        transfer_zones_compare(zones, zone, step, to->target);
     } else if (to->target != zone->serial->plain) {
-        journal_reset(&zone->journal, next_serial(zone, to->target, true));
+        journal_reset(&zone->journal, transfer_zones_next_serial(zone, to->target, true));
     }
 }
 

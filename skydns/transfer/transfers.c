@@ -66,12 +66,12 @@ struct transfers {
     uint8_t message[DNS_MESSAGE_MAX];
 };
 
-static void lock(struct transfers *t)
+static void transfers_lock(struct transfers *t)
 {
     (void)pthread_mutex_lock(&t->lock); /* cannot fail: a plain mutex, not held by this thread */
 }
 
-static void unlock(struct transfers *t)
+static void transfers_unlock(struct transfers *t)
 {
     (void)pthread_mutex_unlock(&t->lock); /* cannot fail: held */
 }
@@ -108,14 +108,14 @@ bool transfers_ask(struct transfers *t, const struct transfer_origin *origin,
                                                .udp_max = t->config.udp_max,
                                                .len = query->len};
     memcpy(asked->request.wire, query->wire, query->len);
-    lock(t);
+    transfers_lock(t);
     bool has_room = t->in_hand < TRANSFER_SESSIONS_MAX;
     if (has_room) {
         t->in_hand++;
         asked->request.keys = keys ? tsig_keys_ref(keys) : NULL;
         TAILQ_INSERT_TAIL(&t->asked, asked, entry);
     }
-    unlock(t);
+    transfers_unlock(t);
     if (!has_room) {
         free(asked);
         return false;
@@ -128,9 +128,9 @@ void transfers_left(struct transfers *t, uint64_t transfer, bool is_gone)
 {
     struct departure *departure = xmalloc(sizeof(*departure));
     *departure = (struct departure){.transfer = transfer, .is_gone = is_gone};
-    lock(t);
+    transfers_lock(t);
     TAILQ_INSERT_TAIL(&t->departures, departure, entry);
-    unlock(t);
+    transfers_unlock(t);
     ev_async_send(t->loop, &t->filled);
 }
 
@@ -142,20 +142,20 @@ bool transfers_is_idle(const struct transfers *transfers)
 void transfers_give(struct transfers *t, struct transfer_step *step)
 {
     atomic_store_explicit(&t->is_busy, true, memory_order_relaxed);
-    lock(t);
+    transfers_lock(t);
     t->step = step;
-    unlock(t);
+    transfers_unlock(t);
     ev_async_send(t->loop, &t->filled);
 }
 
 const struct store *transfers_take_released(struct transfers *t)
 {
-    lock(t);
+    transfers_lock(t);
     struct released *released = TAILQ_FIRST(&t->released);
     if (released) {
         TAILQ_REMOVE(&t->released, released, entry);
     }
-    unlock(t);
+    transfers_unlock(t);
     const struct store *store = released ? released->store : NULL;
     free(released);
     return store;
@@ -166,9 +166,9 @@ void transfers_release(struct transfers *transfers, const struct store *store)
     struct transfers *t = transfers;
     struct released *released = xmalloc(sizeof(*released));
     released->store = store;
-    lock(t);
+    transfers_lock(t);
     TAILQ_INSERT_TAIL(&t->released, released, entry);
-    unlock(t);
+    transfers_unlock(t);
     t->config.wake(t->config.data);
 }
 
@@ -180,9 +180,9 @@ static void end_task(struct transfers *t, struct transfer_task *task, enum trans
     TAILQ_REMOVE(&t->tasks, task, entry);
     counter_sub(&t->counts.running, 1);
     transfer_task_free(task);
-    lock(t);
+    transfers_lock(t);
     t->in_hand--;
-    unlock(t);
+    transfers_unlock(t);
 }
 
 static bool is_same_connection(const struct transfer_task *a, const struct transfer_task *b)
@@ -193,7 +193,7 @@ static bool is_same_connection(const struct transfer_task *a, const struct trans
 }
 
 /* Sends the next message; the task may be gone then. */
-static void send_next(struct transfers *t, struct transfer_task *task)
+static void transfers_send_next(struct transfers *t, struct transfer_task *task)
 {
     size_t len =
         transfer_task_next(task, &t->zones, clock_monotonic_ms(), clock_wall_s(), t->message);
@@ -236,10 +236,10 @@ static bool is_turn(struct transfers *t, const struct transfer_task *task)
     return other == task;
 }
 
-static void begin(struct transfers *t, struct transfer_task *task, bool is_refused)
+static void transfers_begin(struct transfers *t, struct transfer_task *task, bool is_refused)
 {
     transfer_task_begin(task, &t->zones, clock_monotonic_ms(), is_refused);
-    send_next(t, task);
+    transfers_send_next(t, task);
 }
 
 /* One may end at once, so that another one's turn comes: from the first again. */
@@ -251,7 +251,7 @@ static void begin_waiting(struct transfers *t)
             task = TAILQ_NEXT(task, entry);
             continue;
         }
-        begin(t, task, false);
+        transfers_begin(t, task, false);
         task = TAILQ_FIRST(&t->tasks);
     }
 }
@@ -269,7 +269,7 @@ static void take_asked(struct transfers *t, struct asked_list *list)
         TAILQ_INSERT_TAIL(&t->tasks, task, entry);
         counter_add(&t->counts.running, 1);
         if (has_too_many(t, task)) {
-            begin(t, task, true);
+            transfers_begin(t, task, true);
         }
     }
 }
@@ -306,7 +306,7 @@ static void take_departures(struct transfers *t, struct departures *list)
         if (task && departure->is_gone) {
             lose_connection(t, task);
         } else if (task) {
-            send_next(t, task);
+            transfers_send_next(t, task);
         }
         free(departure);
     }
@@ -342,7 +342,7 @@ static void on_heard(void *data, const struct dname *apex, uint32_t theirs, bool
     }
 }
 
-static void take_step(struct transfers *t, struct transfer_step *step)
+static void transfers_take_step(struct transfers *t, struct transfer_step *step)
 {
     notifier_set_targets(t->notifier, step->targets, step->target_count);
     if (step->config) {
@@ -367,35 +367,35 @@ static void take_step(struct transfers *t, struct transfer_step *step)
 
 /* ---- The loop ---- */
 
-static void on_filled(struct ev_loop *loop, ev_async *filled, int revents)
+static void transfers_on_filled(struct ev_loop *loop, ev_async *filled, int revents)
 {
     struct transfers *t = filled->data;
     struct asked_list asked = TAILQ_HEAD_INITIALIZER(asked);
     struct departures departures = TAILQ_HEAD_INITIALIZER(departures);
     (void)loop;
     (void)revents;
-    lock(t);
+    transfers_lock(t);
     TAILQ_CONCAT(&asked, &t->asked, entry);
     TAILQ_CONCAT(&departures, &t->departures, entry);
     struct transfer_step *step = t->step;
     t->step = NULL;
-    unlock(t);
+    transfers_unlock(t);
     if (step) {
-        take_step(t, step);
+        transfers_take_step(t, step);
     }
     take_departures(t, &departures); /* their places are free for what was asked after them */
     take_asked(t, &asked);
     begin_waiting(t);
 }
 
-static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
+static void transfers_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
 {
     (void)stop;
     (void)revents;
     ev_break(loop, EVBREAK_ALL);
 }
 
-static void *run(void *data)
+static void *transfers_run(void *data)
 {
     struct transfers *t = data;
     low_priority_thread(TRANSFER_NICE);
@@ -429,10 +429,10 @@ int transfers_new(const struct transfers_config *config, struct transfers **ret_
                                                          .pause_ms = NOTIFY_PAUSE_MS,
                                                          .heard = on_heard,
                                                          .data = t});
-    ev_async_init(&t->filled, on_filled);
+    ev_async_init(&t->filled, transfers_on_filled);
     t->filled.data = t;
     ev_async_start(t->loop, &t->filled);
-    ev_async_init(&t->stop, on_stop);
+    ev_async_init(&t->stop, transfers_on_stop);
     ev_async_start(t->loop, &t->stop);
     *ret_transfers = t;
     return 0;
@@ -440,7 +440,7 @@ int transfers_new(const struct transfers_config *config, struct transfers **ret_
 
 int transfers_start(struct transfers *t, struct err *err)
 {
-    int r = -pthread_create(&t->thread, NULL, run, t);
+    int r = -pthread_create(&t->thread, NULL, transfers_run, t);
     if (r < 0) {
         return err_set(err, r, "start the transfers: %s", err_code_text(r));
     }
@@ -476,7 +476,7 @@ static void free_inbox(struct transfers *t)
     }
 }
 
-static void ignore(void *data)
+static void transfers_ignore(void *data)
 {
     (void)data;
 }
@@ -487,7 +487,7 @@ void transfers_free(struct transfers *t)
     if (!t) {
         return;
     }
-    t->config.wake = ignore; /* nobody takes what is released now */
+    t->config.wake = transfers_ignore; /* nobody takes what is released now */
     while ((task = TAILQ_FIRST(&t->tasks))) {
         TAILQ_REMOVE(&t->tasks, task, entry);
         transfer_task_free(task);

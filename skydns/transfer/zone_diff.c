@@ -18,8 +18,8 @@ static void add_name(struct affected *affected, const struct dname *name)
 }
 
 /* The name and those above it, up to the apex. */
-static bool on_change(void *data, const struct store_record *before,
-                      const struct store_record *after)
+static bool zone_diff_on_change(void *data, const struct store_record *before,
+                                const struct store_record *after)
 {
     struct affected *affected = data;
     struct dname name;
@@ -51,7 +51,7 @@ struct comparison {
     struct zone_rrs before, after;
 };
 
-static bool compare(struct comparison *c, const struct dname *name)
+static bool zone_diff_compare(struct comparison *c, const struct dname *name)
 {
     const struct zone_diff_ask *ask = c->ask;
     if (!zone_answers_of(ask->answers, ask->before, name, &c->before) ||
@@ -79,7 +79,8 @@ static bool compare_all(const struct zone_diff_ask *ask, const struct affected *
         }
         name.len = (uint8_t)owner.owner.len;
         memcpy(name.wire, owner.owner.ptr, name.len);
-        is_known = !zone_answers_is_of_zone(ask->config, ask->apex, &name) || compare(&c, &name);
+        is_known =
+            !zone_answers_is_of_zone(ask->config, ask->apex, &name) || zone_diff_compare(&c, &name);
     }
     zone_rrs_fini(&c.before);
     zone_rrs_fini(&c.after);
@@ -91,7 +92,7 @@ enum zone_diff_result zone_diff(const struct zone_diff_ask *ask)
     struct affected affected = {.apex = ask->apex};
     enum zone_diff_result result = ZONE_DIFF_TOO_MUCH;
     zone_rrs_init(&affected.names);
-    if (store_diff(ask->before, ask->after, on_change, &affected)) {
+    if (store_diff(ask->before, ask->after, zone_diff_on_change, &affected)) {
         add_local(&affected, ask);
         zone_rrs_sort(&affected.names);
         result = compare_all(ask, &affected) ? ZONE_DIFF_DONE : ZONE_DIFF_UNKNOWN;

@@ -89,7 +89,8 @@ static bool next_record(struct zone_names *names, const struct store *store)
     return true;
 }
 
-static bool next_below(struct zone_names *names, const struct store *store, struct dname *ret_name)
+static bool zone_names_next_below(struct zone_names *names, const struct store *store,
+                                  struct dname *ret_name)
 {
     if (names->labels > names->record_labels && !next_record(names, store)) {
         return false;
@@ -108,7 +109,7 @@ bool zone_names_next(struct zone_names *names, const struct engine_config *confi
         *ret_name = *which[names->made_up++];
         return true;
     }
-    while (next_below(names, store, ret_name)) {
+    while (zone_names_next_below(names, store, ret_name)) {
         if (zone_answers_is_of_zone(config, &names->apex, ret_name) &&
             !is_made_up(names, config, ret_name)) {
             return true;

@@ -19,8 +19,8 @@ struct record {
 };
 
 /* RFC 8945 4.2. Borrows from the message. */
-static bool read_record(const uint8_t *wire, size_t len, size_t at, struct tsig_query *q,
-                        struct record *ret)
+static bool tsig_read_record(const uint8_t *wire, size_t len, size_t at, struct tsig_query *q,
+                             struct record *ret)
 {
     struct reader r = reader_of(wire, len);
     reader_seek(&r, at);
@@ -50,14 +50,16 @@ static bool read_record(const uint8_t *wire, size_t len, size_t at, struct tsig_
 
 /* ---- Is it right? ---- */
 
-static const struct tsig_key *find_key(const struct tsig_keys *keys, const struct tsig_query *q)
+static const struct tsig_key *tsig_find_key(const struct tsig_keys *keys,
+                                            const struct tsig_query *q)
 {
     const struct tsig_key *key = tsig_keys_find(keys, &q->key_name);
     return key && dname_equal(&key->algorithm_name, &q->algorithm) ? key : NULL;
 }
 
 /* Of the message as it was signed: without the record, with its first ID (4.3.2). */
-static bool is_signed(const struct tsig_query *q, const struct record *record, const uint8_t *wire)
+static bool tsig_is_signed(const struct tsig_query *q, const struct record *record,
+                           const uint8_t *wire)
 {
     uint8_t variables[TSIG_SIGNED_MAX], mac[TSIG_MAC_MAX], header[DNS_HEADER_SIZE];
     const struct tsig_variables v = {.name = &q->key_name,
@@ -93,17 +95,17 @@ static bool is_in_time(const struct tsig_query *q, int64_t now_s)
 }
 
 /* In the order of RFC 8945 5.2. */
-static enum tsig_verdict judge(const struct tsig_keys *keys, const struct record *record,
-                               int64_t now_s, struct tsig_query *q, const uint8_t *wire)
+static enum tsig_verdict tsig_verify(const struct tsig_keys *keys, const struct record *record,
+                                     int64_t now_s, struct tsig_query *q, const uint8_t *wire)
 {
-    q->key = find_key(keys, q);
+    q->key = tsig_find_key(keys, q);
     if (!q->key) {
         return TSIG_BAD_KEY;
     }
     if (!is_possible(q->mac_len, q->key->algorithm->mac_len)) {
         return TSIG_MALFORMED;
     }
-    if (!is_signed(q, record, wire)) {
+    if (!tsig_is_signed(q, record, wire)) {
         return TSIG_BAD_SIG;
     }
     if (!is_in_time(q, now_s)) {
@@ -112,21 +114,21 @@ static enum tsig_verdict judge(const struct tsig_keys *keys, const struct record
     return q->mac_len == q->key->algorithm->mac_len ? TSIG_GOOD : TSIG_BAD_TRUNC;
 }
 
-void tsig_keep(const struct tsig_query *query, struct tsig_kept *ret_kept)
+void tsig_keep(const struct tsig_query *query, struct tsig_state *ret_kept)
 {
-    struct tsig_kept *kept = ret_kept;
+    struct tsig_state *kept = ret_kept;
     assert(query->verdict == TSIG_GOOD && query->mac_len <= sizeof(kept->mac));
     assert(query->key_name.len <= sizeof(kept->name));
     assert(query->algorithm.len <= sizeof(kept->algorithm));
-    *kept = (struct tsig_kept){.mac_len = query->mac_len,
-                               .name_len = query->key_name.len,
-                               .algorithm_len = query->algorithm.len};
+    *kept = (struct tsig_state){.mac_len = query->mac_len,
+                                .name_len = query->key_name.len,
+                                .algorithm_len = query->algorithm.len};
     memcpy(kept->mac, query->mac, kept->mac_len);
     memcpy(kept->name, query->key_name.wire, kept->name_len);
     memcpy(kept->algorithm, query->algorithm.wire, kept->algorithm_len);
 }
 
-bool tsig_restore(const struct tsig_keys *keys, const struct tsig_kept *kept,
+bool tsig_restore(const struct tsig_keys *keys, const struct tsig_state *kept,
                   struct tsig_query *ret)
 {
     *ret = (struct tsig_query){.verdict = TSIG_GOOD,
@@ -136,7 +138,7 @@ bool tsig_restore(const struct tsig_keys *keys, const struct tsig_kept *kept,
     memcpy(ret->key_name.wire, kept->name, kept->name_len);
     memcpy(ret->algorithm.wire, kept->algorithm, kept->algorithm_len);
     memcpy(ret->mac, kept->mac, kept->mac_len);
-    ret->key = keys ? find_key(keys, ret) : NULL;
+    ret->key = keys ? tsig_find_key(keys, ret) : NULL;
     return ret->key != NULL;
 }
 
@@ -152,9 +154,9 @@ enum tsig_verdict tsig_open(const struct tsig_keys *keys, const uint8_t *wire, s
     }
     ret->verdict = TSIG_MALFORMED;
     if (!place->is_misplaced && len <= TSIG_QUERY_MAX &&
-        read_record(wire, len, place->at, ret, &record)) {
+        tsig_read_record(wire, len, place->at, ret, &record)) {
         ret->plain_len = place->at;
-        ret->verdict = judge(keys, &record, now_s, ret, wire);
+        ret->verdict = tsig_verify(keys, &record, now_s, ret, wire);
     }
     return ret->verdict;
 }

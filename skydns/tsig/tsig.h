@@ -70,16 +70,16 @@ enum tsig_verdict tsig_open(const struct tsig_keys *keys, const uint8_t *wire, s
                             const struct tsig_place *place, int64_t now_s, struct tsig_query *ret);
 
 /* What the late response to a query with a good record needs of it. */
-struct tsig_kept {
+struct tsig_state {
     uint8_t mac_len, mac[TSIG_MAC_MAX];
     uint8_t name_len, name[TSIG_NAME_MAX]; /* both as the query has them */
     uint8_t algorithm_len, algorithm[TSIG_ALGORITHM_MAX];
 };
 
-void tsig_keep(const struct tsig_query *query, struct tsig_kept *ret_kept);
+void tsig_keep(const struct tsig_query *query, struct tsig_state *ret_kept);
 
 /* The same query again, when these are the keys. False: its key is not among them any more. */
-bool tsig_restore(const struct tsig_keys *keys, const struct tsig_kept *kept,
+bool tsig_restore(const struct tsig_keys *keys, const struct tsig_state *kept,
                   struct tsig_query *ret) MUST_CHECK;
 
 /* How many bytes tsig_sign adds to a reply of this query. */

@@ -28,7 +28,7 @@ static bool at_is(const struct lexer *l, const char *what)
     return slice_has_prefix(slice_of(l->text.ptr + l->at, l->text.len - l->at), slice_str(what));
 }
 
-static void step(struct lexer *l)
+static void tsig_keys_step(struct lexer *l)
 {
     l->line += l->text.ptr[l->at] == '\n';
     l->at++;
@@ -37,16 +37,16 @@ static void step(struct lexer *l)
 static void skip_until(struct lexer *l, const char *end)
 {
     while (l->at < l->text.len && !at_is(l, end)) {
-        step(l);
+        tsig_keys_step(l);
     }
 }
 
 /* Comments as in BIND's files; one of C's that does not end goes to the end of the file. */
-static void skip_blanks(struct lexer *l)
+static void tsig_keys_skip_blanks(struct lexer *l)
 {
     while (l->at < l->text.len) {
         if (strchr(" \t\r\n", l->text.ptr[l->at])) {
-            step(l);
+            tsig_keys_step(l);
         } else if (at_is(l, "#") || at_is(l, "//")) {
             skip_until(l, "\n");
         } else if (at_is(l, "/*")) {
@@ -58,12 +58,12 @@ static void skip_blanks(struct lexer *l)
     }
 }
 
-static bool is_mark(char c)
+static bool tsig_keys_is_mark(char c)
 {
     return c == '{' || c == '}' || c == ';';
 }
 
-static struct slice quoted(struct lexer *l)
+static struct slice tsig_keys_quoted(struct lexer *l)
 {
     size_t begin = ++l->at;
     while (l->at < l->text.len && l->text.ptr[l->at] != '"' && l->text.ptr[l->at] != '\n') {
@@ -75,15 +75,15 @@ static struct slice quoted(struct lexer *l)
 }
 
 /* Empty at the end of the text. */
-static struct slice next_word(struct lexer *l)
+static struct slice tsig_keys_next_word(struct lexer *l)
 {
-    skip_blanks(l);
+    tsig_keys_skip_blanks(l);
     if (l->at < l->text.len && l->text.ptr[l->at] == '"') {
-        return quoted(l);
+        return tsig_keys_quoted(l);
     }
     size_t begin = l->at;
     while (l->at < l->text.len && !strchr(" \t\r\n\"", l->text.ptr[l->at])) {
-        if (is_mark(l->text.ptr[l->at])) {
+        if (tsig_keys_is_mark(l->text.ptr[l->at])) {
             l->at += l->at == begin;
             break;
         }
@@ -96,49 +96,49 @@ static struct slice next_word(struct lexer *l)
 
 enum { SHOWN_MAX = 64 };
 
-static int expected(const struct lexer *l, const char *what, struct slice found)
+static int tsig_keys_expected(const struct lexer *l, const char *what, struct slice found)
 {
     return err_set(l->err, ERR_USAGE, "line %u: expected %s, found `%.*s`", l->line, what,
                    (int)(found.len < SHOWN_MAX ? found.len : SHOWN_MAX), found.ptr);
 }
 
-static int expect(struct lexer *l, const char *word, const char *what)
+static int tsig_keys_expect(struct lexer *l, const char *word, const char *what)
 {
-    struct slice found = next_word(l);
-    return slice_equal(found, slice_str(word)) ? 0 : expected(l, what, found);
+    struct slice found = tsig_keys_next_word(l);
+    return slice_equal(found, slice_str(word)) ? 0 : tsig_keys_expected(l, what, found);
 }
 
 static int read_algorithm(struct lexer *l, struct tsig_key *key)
 {
-    struct slice word = next_word(l);
+    struct slice word = tsig_keys_next_word(l);
     word.len -= word.len > 0 && word.ptr[word.len - 1] == '.';
     key->algorithm = tsig_algorithm_find(word);
     if (!key->algorithm) {
         bool is_md5 = word.len >= 8 && strncasecmp(word.ptr, "hmac-md5", 8) == 0;
-        return expected(l,
-                        is_md5 ? "hmac-sha256 or another of SHA, since MD5 is too weak"
-                               : "hmac-sha1, -sha224, -sha256, -sha384 or -sha512",
-                        word);
+        return tsig_keys_expected(l,
+                                  is_md5 ? "hmac-sha256 or another of SHA, since MD5 is too weak"
+                                         : "hmac-sha1, -sha224, -sha256, -sha384 or -sha512",
+                                  word);
     }
     return dname_from_text(slice_str(key->algorithm->text), &key->algorithm_name)
                ? 0
-               : expected(l, "an algorithm", word);
+               : tsig_keys_expected(l, "an algorithm", word);
 }
 
 /* What is there instead is not shown: it may be most of a secret. */
-static int read_secret(struct lexer *l, struct tsig_key *key)
+static int tsig_keys_read_secret(struct lexer *l, struct tsig_key *key)
 {
-    struct slice word = next_word(l);
+    struct slice word = tsig_keys_next_word(l);
     return tsig_secret_decode(word, key->secret, &key->secret_len)
                ? 0
                : err_set(l->err, ERR_USAGE, "line %u: expected a secret of 1 to %d bytes in base64",
                          l->line, TSIG_SECRET_MAX);
 }
 
-static int read_fields(struct lexer *l, struct tsig_key *key)
+static int tsig_keys_read_fields(struct lexer *l, struct tsig_key *key)
 {
     for (;;) {
-        struct slice word = next_word(l);
+        struct slice word = tsig_keys_next_word(l);
         int r;
         if (slice_equal(word, slice_str("}"))) {
             break;
@@ -146,11 +146,11 @@ static int read_fields(struct lexer *l, struct tsig_key *key)
         if (slice_equal(word, slice_str("algorithm"))) {
             r = read_algorithm(l, key);
         } else if (slice_equal(word, slice_str("secret"))) {
-            r = read_secret(l, key);
+            r = tsig_keys_read_secret(l, key);
         } else {
-            r = expected(l, "`algorithm`, `secret` or `}`", word);
+            r = tsig_keys_expected(l, "`algorithm`, `secret` or `}`", word);
         }
-        r = r == 0 ? expect(l, ";", "`;`") : r;
+        r = r == 0 ? tsig_keys_expect(l, ";", "`;`") : r;
         if (r < 0) {
             return r;
         }
@@ -159,39 +159,39 @@ static int read_fields(struct lexer *l, struct tsig_key *key)
         return err_set(l->err, ERR_USAGE, "line %u: expected `%s` in the key", l->line,
                        key->algorithm ? "secret" : "algorithm");
     }
-    return expect(l, ";", "`;`");
+    return tsig_keys_expect(l, ";", "`;`");
 }
 
-static int read_key(struct lexer *l, struct tsig_keys *keys)
+static int tsig_keys_read_key(struct lexer *l, struct tsig_keys *keys)
 {
     struct tsig_key *key = &keys->items[keys->count];
-    struct slice name = next_word(l);
-    if (name.len == 0 || is_mark(name.ptr[0]) || !dname_from_text(name, &key->name) ||
+    struct slice name = tsig_keys_next_word(l);
+    if (name.len == 0 || tsig_keys_is_mark(name.ptr[0]) || !dname_from_text(name, &key->name) ||
         key->name.len > TSIG_NAME_MAX) {
-        return expected(l, "the name of a key, a DNS name of at most 80 bytes", name);
+        return tsig_keys_expected(l, "the name of a key, a DNS name of at most 80 bytes", name);
     }
     dname_lower(&key->name);
     if (tsig_keys_find(keys, &key->name)) {
-        return expected(l, "each name once", name);
+        return tsig_keys_expected(l, "each name once", name);
     }
-    int r = expect(l, "{", "`{`");
-    r = r == 0 ? read_fields(l, key) : r;
+    int r = tsig_keys_expect(l, "{", "`{`");
+    r = r == 0 ? tsig_keys_read_fields(l, key) : r;
     keys->count += r == 0;
     return r;
 }
 
-static int read_all(struct lexer *l, struct tsig_keys *keys)
+static int tsig_keys_read_all(struct lexer *l, struct tsig_keys *keys)
 {
-    for (struct slice word; (word = next_word(l)).len > 0;) {
+    for (struct slice word; (word = tsig_keys_next_word(l)).len > 0;) {
         int r;
         if (!slice_equal(word, slice_str("key"))) {
-            return expected(l, "`key`", word);
+            return tsig_keys_expected(l, "`key`", word);
         }
         if (keys->count == TSIG_KEYS_MAX) {
             return err_set(l->err, ERR_USAGE, "line %u: expected at most %d keys", l->line,
                            TSIG_KEYS_MAX);
         }
-        if ((r = read_key(l, keys)) < 0) {
+        if ((r = tsig_keys_read_key(l, keys)) < 0) {
             return r;
         }
     }
@@ -209,7 +209,7 @@ int tsig_keys_parse(struct slice text, struct tsig_keys **ret_keys, struct err *
     struct tsig_keys *keys = xcalloc(1, sizeof(*keys));
     struct lexer lexer = {.text = text, .line = 1, .err = err};
     atomic_init(&keys->refs, 1);
-    int r = read_all(&lexer, keys);
+    int r = tsig_keys_read_all(&lexer, keys);
     if (r < 0) {
         tsig_keys_unref(keys);
         return r;

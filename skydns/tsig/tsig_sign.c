@@ -8,7 +8,7 @@
 enum { ADDITIONAL_AT = 10, CLASS_ANY = 255, FUDGE_S = 300 }; /* RFC 8945 10 */
 
 /* RFC 8945 3, and IANA's list of rcodes. */
-static uint16_t error_of(enum tsig_verdict verdict)
+static uint16_t tsig_sign_error_of(enum tsig_verdict verdict)
 {
     switch (verdict) {
     case TSIG_BAD_SIG:
@@ -29,7 +29,7 @@ static uint16_t error_of(enum tsig_verdict verdict)
 }
 
 /* With an unknown key, or a MAC that is not known to be the client's, nothing can be signed. */
-static bool is_signed(const struct tsig_query *query)
+static bool tsig_sign_is_signed(const struct tsig_query *query)
 {
     return query->verdict != TSIG_BAD_KEY && query->verdict != TSIG_BAD_SIG;
 }
@@ -40,7 +40,7 @@ static void write_u48(struct writer *w, uint64_t value)
     writer_u32(w, (uint32_t)value);
 }
 
-static void write_name(struct writer *w, const struct dname *name)
+static void tsig_sign_write_name(struct writer *w, const struct dname *name)
 {
     struct dname lower = *name;
     dname_lower(&lower);
@@ -53,10 +53,10 @@ size_t tsig_variables_write(const struct tsig_variables *variables, bool only_ti
     const struct tsig_variables *v = variables;
     struct writer w = writer_of(out, TSIG_SIGNED_MAX);
     if (!only_timers) {
-        write_name(&w, v->name);
+        tsig_sign_write_name(&w, v->name);
         writer_u16(&w, CLASS_ANY);
         writer_u32(&w, 0);
-        write_name(&w, v->algorithm);
+        tsig_sign_write_name(&w, v->algorithm);
     }
     write_u48(&w, v->time_s);
     writer_u16(&w, v->fudge_s);
@@ -71,7 +71,7 @@ size_t tsig_variables_write(const struct tsig_variables *variables, bool only_ti
 size_t tsig_reply_size(const struct tsig_query *query)
 {
     enum { HEAD = 2 + 2 + 4 + 2, FIXED = TSIG_TIMERS_SIZE + 2 + 2 + 2 + 2 };
-    size_t mac_len = is_signed(query) ? query->key->algorithm->mac_len : 0;
+    size_t mac_len = tsig_sign_is_signed(query) ? query->key->algorithm->mac_len : 0;
     size_t other_len = query->verdict == TSIG_BAD_TIME ? TSIG_OTHER_SIZE : 0;
     return query->key_name.len + HEAD + query->algorithm.len + FIXED + mac_len + other_len;
 }
@@ -88,8 +88,8 @@ static bool make_mac(const struct tsig_query *query, const struct tsig_variables
     return tsig_hmac(query->key, pieces, 4, mac);
 }
 
-static size_t append(const struct tsig_query *query, const struct tsig_variables *v,
-                     struct slice mac, uint8_t *reply, size_t len)
+static size_t tsig_sign_append(const struct tsig_query *query, const struct tsig_variables *v,
+                               struct slice mac, uint8_t *reply, size_t len)
 {
     struct writer w = writer_of(reply, len + tsig_reply_size(query));
     w.pos = len;
@@ -127,18 +127,19 @@ size_t tsig_sign(const struct tsig_query *query, const uint8_t *previous, size_t
                                      .algorithm = &query->algorithm,
                                      .time_s = is_late ? query->time_s : (uint64_t)now_s,
                                      .fudge_s = FUDGE_S,
-                                     .error = error_of(query->verdict),
+                                     .error = tsig_sign_error_of(query->verdict),
                                      .other = slice_of(ours, is_late ? sizeof(ours) : 0)};
     bool is_first = previous_len == 0;
     struct slice before =
         is_first ? slice_of(query->mac, query->mac_len) : slice_of(previous, previous_len);
     size_t mac_len = 0;
-    if (is_signed(query) && make_mac(query, &v, is_first, before, slice_of(reply, len), mac)) {
+    if (tsig_sign_is_signed(query) &&
+        make_mac(query, &v, is_first, before, slice_of(reply, len), mac)) {
         mac_len = query->key->algorithm->mac_len;
     }
     if (ret_mac) {
         memcpy(ret_mac, mac, mac_len);
         *ret_mac_len = mac_len;
     }
-    return append(query, &v, slice_of(mac, mac_len), reply, len);
+    return tsig_sign_append(query, &v, slice_of(mac, mac_len), reply, len);
 }

@@ -125,7 +125,8 @@ static int set_options(struct udp_server *s)
     return 0;
 }
 
-static bool send_late(void *data, const struct deferred *deferred, const struct response *response)
+static bool udp_server_send_late(void *data, const struct deferred *deferred,
+                                 const struct response *response)
 {
     return udp_server_send_one(data, &deferred->query.client, &deferred->query.local,
                                response->bytes, response->len);
@@ -145,7 +146,7 @@ int udp_server_new(const struct udp_server_config *config, struct udp_server **r
         udp_server_free(s);
         return listen_error("udp", &config->socket->address, code, err);
     }
-    s->reply_to = (struct reply_to){.send = send_late, .data = s};
+    s->reply_to = (struct reply_to){.send = udp_server_send_late, .data = s};
     prepare_slots(s, config->reply_max);
     *ret_server = s;
     return 0;
@@ -168,8 +169,8 @@ size_t udp_server_receive_buffer(const struct udp_server *server)
 }
 
 /* The local address of a packet, and its time, from its control messages. */
-static void take_control(const struct udp_server *s, struct slot *slot, struct msghdr *in,
-                         int64_t *ret_received_ns)
+static void udp_server_take_control(const struct udp_server *s, struct slot *slot,
+                                    struct msghdr *in, int64_t *ret_received_ns)
 {
     slot->local = (struct addr){.len = 0};
     for (struct cmsghdr *c = CMSG_FIRSTHDR(in); c; c = CMSG_NXTHDR(in, c)) {
@@ -210,7 +211,7 @@ static void choose_timed(struct udp_server *s)
 }
 
 /* Makes the slots of the last batch ready for the next. */
-static void rearm(struct udp_server *s)
+static void udp_server_rearm(struct udp_server *s)
 {
     bool has_control = s->wildcard || s->is_timed;
     for (size_t i = 0; i < s->filled; i++) {
@@ -228,7 +229,7 @@ static bool is_stopping(struct udp_server *s)
 }
 
 /* 0: the server is stopped, and its shared socket is empty. */
-static size_t receive(struct udp_server *s)
+static size_t udp_udp_server_receive(struct udp_server *s)
 {
     for (;;) {
         int n = recvmmsg(s->fd, s->in, UDP_BATCH, MSG_WAITFORONE, NULL);
@@ -251,7 +252,7 @@ static size_t receive(struct udp_server *s)
 /* Counts the packets of a batch during the stop. A batch received wholly after the stop that is not
  * full has emptied the socket. A socket that was shut down then returns empty messages without a
  * sender. */
-static size_t drain(struct udp_server *s, size_t received, bool wholly_after)
+static size_t udp_server_drain(struct udp_server *s, size_t received, bool wholly_after)
 {
     if (wholly_after) {
         s->drain_batches = received < UDP_BATCH ? 0 : s->drain_batches - 1;
@@ -268,14 +269,14 @@ static size_t drain(struct udp_server *s, size_t received, bool wholly_after)
 size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_packets)
 {
     choose_timed(server);
-    rearm(server);
+    udp_server_rearm(server);
     if (server->drain_batches == 0) {
         return 0;
     }
     bool was_stopping = is_stopping(server);
-    size_t n = server->filled = receive(server);
+    size_t n = server->filled = udp_udp_server_receive(server);
     if (is_stopping(server)) {
-        n = drain(server, n, was_stopping);
+        n = udp_server_drain(server, n, was_stopping);
     }
     for (size_t i = 0; i < n; i++) {
         struct msghdr *in = &server->in[i].msg_hdr;
@@ -283,7 +284,7 @@ size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_pac
         slot->client.len = in->msg_namelen;
         server->packets[i].received_ns = 0;
         if (server->wildcard || server->is_timed) {
-            take_control(server, slot, in, &server->packets[i].received_ns);
+            udp_server_take_control(server, slot, in, &server->packets[i].received_ns);
         }
         server->packets[i].query_len = in->msg_flags & MSG_TRUNC ? 0 : server->in[i].msg_len;
         server->packets[i].response.len = 0;

@@ -78,16 +78,16 @@ static void set_packet(struct worker *w, struct engine_query *query,
     query->random = rng_next(&w->rng);
 }
 
-static struct engine_query query_of(struct worker *w, const struct udp_packet *packet,
-                                    struct worker_time now)
+static struct engine_query worker_query_of(struct worker *w, const struct udp_packet *packet,
+                                           struct worker_time now)
 {
     struct engine_query query = query_at(now);
     set_packet(w, &query, packet);
     return query;
 }
 
-static NOINLINE void show(struct worker *w, const struct engine_query *query,
-                          const struct udp_packet *packet)
+static NOINLINE void worker_log(struct worker *w, const struct engine_query *query,
+                                const struct udp_packet *packet)
 {
     const struct query_seen seen = {
         .query = query,
@@ -103,7 +103,7 @@ static void count_reply(struct worker *w, const struct engine_query *query,
 {
     query_counts_response(&w->counts, &packet->response);
     if (query_tap_wants(w->config.tap, &w->counts)) {
-        show(w, query, packet);
+        worker_log(w, query, packet);
     }
 }
 
@@ -115,8 +115,8 @@ static bool ask_transfer(const struct worker *w, const struct engine_query *quer
            transfers_ask(config->transfers, &origin, query, publisher_config(config->reader)->tsig);
 }
 
-static void defer(struct worker *w, const struct engine_query *query,
-                  enum engine_deferral_kind kind, struct udp_packet *packet)
+static void worker_defer(struct worker *w, const struct engine_query *query,
+                         enum engine_deferral_kind kind, struct udp_packet *packet)
 {
     const struct worker_config *config = &w->config;
     const struct deferred_origin origin = {.to = udp_server_reply_to(config->udp)};
@@ -141,8 +141,8 @@ static NOINLINE void note_barred(struct worker *w, const struct engine_query *qu
     query_log_not_allowed(query->client);
 }
 
-static void answer(struct worker *w, const struct store *store, struct engine_query *query,
-                   struct udp_packet *packet)
+static void worker_answer(struct worker *w, const struct store *store, struct engine_query *query,
+                          struct udp_packet *packet)
 {
     enum engine_verdict verdict =
         engine_answer(w->config.engine, store, query, NULL, &packet->response, &w->deferral);
@@ -163,11 +163,11 @@ static void answer(struct worker *w, const struct store *store, struct engine_qu
         packet->response.len = 0;
         break;
     case ENGINE_DEFER:
-        if (query->is_brief && w->deferral.kind == ENGINE_DEFER_WALK) {
+        if (query->is_brief && w->deferral.kind == ENGINE_DEFER_SCAN) {
             packet->response.len = 0;
             w->expensive[w->expensive_count++] = packet;
         } else {
-            defer(w, query, w->deferral.kind, packet);
+            worker_defer(w, query, w->deferral.kind, packet);
         }
         break;
     }
@@ -215,8 +215,8 @@ static size_t pick_admitted(struct worker *w, struct worker_time now, struct udp
 /* ---- Rates ---- */
 
 /* Every second one gets an empty reply, which a client in need follows to TCP. */
-static void limit(struct worker *w, const struct engine_query *query, enum cookie_verdict cookie,
-                  struct udp_packet *packet, bool wants_reply)
+static void worker_limit(struct worker *w, const struct engine_query *query,
+                         enum cookie_verdict cookie, struct udp_packet *packet, bool wants_reply)
 {
     packet->response.len = 0;
     query_counts_begin(&w->counts);
@@ -232,7 +232,7 @@ static void limit(struct worker *w, const struct engine_query *query, enum cooki
 static bool pass_rate(struct worker *w, const struct rate *rate, struct worker_time now,
                       uint64_t client, struct udp_packet *packet)
 {
-    struct engine_query query = query_of(w, packet, now);
+    struct engine_query query = worker_query_of(w, packet, now);
     enum cookie_verdict cookie = engine_check_cookie(w->config.engine, &query);
     if (cookie == COOKIE_VALID) {
         counter_add(&w->counts.limit_exempt, 1);
@@ -241,7 +241,7 @@ static bool pass_rate(struct worker *w, const struct rate *rate, struct worker_t
     enum rate_verdict verdict =
         rate_limit_take(w->config.rate_limit, client, rate, now.monotonic_us);
     if (verdict != RATE_PASS) {
-        limit(w, &query, cookie, packet, verdict == RATE_TRUNCATE);
+        worker_limit(w, &query, cookie, packet, verdict == RATE_TRUNCATE);
     }
     return verdict == RATE_PASS;
 }
@@ -296,8 +296,8 @@ static void pick_due(struct worker *w, struct worker_time now, struct udp_packet
 /* ---- Batches ---- */
 
 /* Announces the next packets to the engine. */
-static void look_ahead(struct worker *w, const struct store *store,
-                       struct udp_packet *const *packets, size_t left)
+static void worker_look_ahead(struct worker *w, const struct store *store,
+                              struct udp_packet *const *packets, size_t left)
 {
     struct slice queries[ENGINE_AHEAD_MAX];
     size_t count = left < ENGINE_AHEAD_MAX ? left : ENGINE_AHEAD_MAX;
@@ -308,7 +308,7 @@ static void look_ahead(struct worker *w, const struct store *store,
 }
 
 /* How long the batch's timed queries took: now that their replies have left. */
-static NOINLINE void observe(struct worker *w, const int64_t *received_ns, size_t count)
+static NOINLINE void worker_observe(struct worker *w, const int64_t *received_ns, size_t count)
 {
     int64_t now_ns = clock_wall_ns();
     for (size_t i = 0; i < count; i++) {
@@ -330,7 +330,7 @@ static void send_replies(struct worker *w)
         counter_add(&w->counts.unsent, unsent);
     }
     if (timed > 0) {
-        observe(w, received_ns, timed);
+        worker_observe(w, received_ns, timed);
     }
 }
 
@@ -343,12 +343,12 @@ static void answer_cheap(struct worker *w, const struct store *store, struct wor
     for (size_t i = 0; i < w->due_count; i++) {
         unsigned ahead = i % ENGINE_AHEAD_MAX;
         if (ahead == 0) {
-            look_ahead(w, store, w->due + i, w->due_count - i);
+            worker_look_ahead(w, store, w->due + i, w->due_count - i);
         }
         set_packet(w, &query, w->due[i]);
         query.ahead = ahead + 1;
         query_counts_begin(&w->counts);
-        answer(w, store, &query, w->due[i]);
+        worker_answer(w, store, &query, w->due[i]);
     }
 }
 
@@ -357,18 +357,18 @@ static void answer_expensive(struct worker *w, const struct store *store, struct
 {
     int64_t begun_us = clock_monotonic_us();
     for (size_t i = 0; i < w->expensive_count; i++) {
-        struct engine_query query = query_of(w, w->expensive[i], now);
+        struct engine_query query = worker_query_of(w, w->expensive[i], now);
         query_counts_begin(&w->counts);
         if (i > 0 && clock_monotonic_us() - begun_us >= EXPENSIVE_US) {
             engine_read(w->config.engine, &query);
-            defer(w, &query, ENGINE_DEFER_WALK, w->expensive[i]);
+            worker_defer(w, &query, ENGINE_DEFER_SCAN, w->expensive[i]);
         } else {
-            answer(w, store, &query, w->expensive[i]);
+            worker_answer(w, store, &query, w->expensive[i]);
         }
     }
 }
 
-static void *run(void *data)
+static void *worker_run(void *data)
 {
     struct worker *w = data;
     struct udp_packet *packets;
@@ -401,7 +401,7 @@ int worker_start(const struct worker_config *config, struct worker **ret_worker,
     w->config = *config;
     query_counts_init(&w->counts, config->want_skydns_metrics);
     rng_seed(&w->rng);
-    int r = -pthread_create(&w->thread, NULL, run, w);
+    int r = -pthread_create(&w->thread, NULL, worker_run, w);
     if (r < 0) {
         worker_free(w);
         return err_set(err, r, "start worker %u: %s", config->index, err_code_text(r));

@@ -36,14 +36,14 @@ struct exchange {
     uint8_t frame[FRAME_PREFIX + UPSTREAM_PADDED_MAX]; /* the length over TCP, the query */
 };
 
-static const uint8_t *query_of(const struct exchange *x)
+static const uint8_t *exchange_query_of(const struct exchange *x)
 {
     return x->frame + FRAME_PREFIX;
 }
 
 static struct slice query_slice(const struct exchange *x)
 {
-    return slice_of(query_of(x), x->query_len);
+    return slice_of(exchange_query_of(x), x->query_len);
 }
 
 /* ---- Asking ---- */
@@ -57,7 +57,7 @@ static void strip_edns(struct exchange *x)
 }
 
 /* Picks the id and the capitals, which nobody can guess. False: no random bytes from the kernel. */
-static bool make_query(struct exchange *x, const struct upstream_question *question)
+static bool exchange_make_query(struct exchange *x, const struct upstream_question *question)
 {
     struct {
         uint16_t id;
@@ -115,7 +115,8 @@ static void close_sockets(struct exchange *x)
     }
 }
 
-static void end(struct exchange *x, enum exchange_outcome outcome, struct parsed_response *reply)
+static void exchange_end(struct exchange *x, enum exchange_outcome outcome,
+                         struct parsed_response *reply)
 {
     close_sockets(x); /* the callback may need what they take, and free whose it is */
     x->config.done(x->config.data, outcome, reply);
@@ -129,7 +130,7 @@ static bool end_if_sound(struct exchange *x, const uint8_t *reply, size_t len)
     const bool is_sound = response_is_sound(&response);
     x->malformed += !is_sound;
     if (is_sound) {
-        end(x, EXCHANGE_REPLIED, &response);
+        exchange_end(x, EXCHANGE_REPLIED, &response);
     }
     response_parse_fini(&response);
     return is_sound;
@@ -139,14 +140,15 @@ static bool end_if_sound(struct exchange *x, const uint8_t *reply, size_t len)
 static void end_broken(struct exchange *x)
 {
     if (x->truncated.len == 0 || !end_if_sound(x, x->truncated.data, x->truncated.len)) {
-        end(x, exchange_has_heard(x) ? EXCHANGE_MALFORMED : EXCHANGE_UNREACHABLE, NULL);
+        exchange_end(x, exchange_has_heard(x) ? EXCHANGE_MALFORMED : EXCHANGE_UNREACHABLE, NULL);
     }
 }
 
-static bool is_reply(const struct exchange *x, const uint8_t *bytes, size_t len)
+static bool exchange_is_reply(const struct exchange *x, const uint8_t *bytes, size_t len)
 {
-    return upstream_is_reply(query_of(x), x->query_len, bytes, len, x->config.random_case) ||
-           upstream_is_bare_failure(query_of(x), bytes, len);
+    return upstream_is_reply(exchange_query_of(x), x->query_len, bytes, len,
+                             x->config.random_case) ||
+           upstream_is_bare_failure(exchange_query_of(x), bytes, len);
 }
 
 static bool may_use_tcp(struct exchange *x)
@@ -237,7 +239,7 @@ static void ask_without_edns(struct exchange *x)
 static bool rejects_edns(const struct exchange *x, const uint8_t *bytes, size_t len)
 {
     return !x->without_edns && !exchange_channel_is_open(&x->tcp) &&
-           upstream_is_edns_refusal(query_of(x), x->query_len, bytes, len);
+           upstream_is_edns_refusal(exchange_query_of(x), x->query_len, bytes, len);
 }
 
 /* Another server should be asked, but this one may be there: the socket goes on listening. Probes
@@ -273,17 +275,18 @@ static void receive_udp(struct exchange *x)
         exchange_channel_show_reply(&x->udp, slice_of(bytes, (size_t)n));
         ask_without_edns(x);
     } else if (n > 0 && x->refusals > 0 && !exchange_channel_is_open(&x->tcp) &&
-               upstream_is_edns_refusal(query_of(x), x->query_len, bytes, (size_t)n)) {
+               upstream_is_edns_refusal(exchange_query_of(x), x->query_len, bytes, (size_t)n)) {
         exchange_channel_show_reply(&x->udp, slice_of(bytes, (size_t)n));
         x->refusals--;
-    } else if (n > 0 && is_reply(x, bytes, (size_t)n)) {
+    } else if (n > 0 && exchange_is_reply(x, bytes, (size_t)n)) {
         exchange_channel_show_reply(&x->udp, slice_of(bytes, (size_t)n));
         if (bytes[2] & DNS_FLAG_TC >> 8) {
             take_truncated(x, bytes, (size_t)n);
         } else if (!end_if_sound(x, bytes, (size_t)n)) {
             take_malformed(x, (size_t)n);
         }
-    } else if (n > 0 && upstream_has_wrong_id(query_of(x), x->query_len, bytes, (size_t)n)) {
+    } else if (n > 0 &&
+               upstream_has_wrong_id(exchange_query_of(x), x->query_len, bytes, (size_t)n)) {
         take_wrong_id(x, (size_t)n);
     }
 }
@@ -308,7 +311,7 @@ static void send_tcp(struct exchange *x)
 /* Nobody forges a reply over TCP: what it says is what the server has to say. */
 static void take_tcp_reply(struct exchange *x, const uint8_t *reply, size_t len)
 {
-    if (!is_reply(x, reply, len)) {
+    if (!exchange_is_reply(x, reply, len)) {
         lose_tcp(x);
         return;
     }
@@ -376,15 +379,15 @@ static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
         x->tls.asked_ns = 0;
     }
     if (reply && !x->without_edns &&
-        upstream_is_edns_refusal(query_of(x), x->query_len, reply, len)) {
+        upstream_is_edns_refusal(exchange_query_of(x), x->query_len, reply, len)) {
         log_without_edns(x);
         strip_edns(x);
         const enum exchange_outcome outcome = ask_over_tls(x);
         if (outcome != EXCHANGE_REPLIED) {
-            end(x, outcome, NULL);
+            exchange_end(x, outcome, NULL);
         }
     } else if (!reply && x->ask.is_starved) {
-        end(x, EXCHANGE_STARVED, NULL);
+        exchange_end(x, EXCHANGE_STARVED, NULL);
     } else if (!reply || !end_if_sound(x, reply, len)) {
         end_broken(x);
     }
@@ -443,7 +446,7 @@ struct exchange *exchange_start(const struct exchange_config *config,
     buf_init(&x->received, FRAME_PREFIX + DNS_MESSAGE_MAX);
     buf_init(&x->truncated, DNS_MESSAGE_MAX);
     init_channels(x);
-    *ret_outcome = make_query(x, question) ? begin_asking(x) : EXCHANGE_STARVED;
+    *ret_outcome = exchange_make_query(x, question) ? begin_asking(x) : EXCHANGE_STARVED;
     if (*ret_outcome != EXCHANGE_REPLIED) {
         exchange_free(x);
         return NULL;

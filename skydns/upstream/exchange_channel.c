@@ -75,7 +75,7 @@ static void show_message(const struct exchange_channel *channel, enum dnstap_typ
                 &(struct dnstap_event){
                     .type = type,
                     .protocol = channel->protocol,
-                    .asker = &channel->local,
+                    .querier = &channel->local,
                     .answerer = config->server,
                     .query_ns = channel->asked_ns,
                     .response_ns = type == DNSTAP_FORWARDER_RESPONSE ? dnstap_now_ns() : 0,

@@ -22,8 +22,9 @@ static uint32_t packed_ttl_s(const struct chain *chain, const struct response_rr
 }
 
 /* To this question, with a whole answer section: the others are of no use here. */
-static bool is_readable(const struct external_question *question,
-                        const struct parsed_response *response, struct response_span answers)
+static bool external_is_readable(const struct external_question *question,
+                                 const struct parsed_response *response,
+                                 struct response_span answers)
 {
     const struct response_head *head = &response->head;
     return (head->flags & DNS_FLAG_QR) && !(head->flags & DNS_MASK_OPCODE) &&
@@ -68,7 +69,7 @@ static const struct cname *find_cname(const struct chain *chain, const struct dn
 
 /* Appends the CNAMEs that lead on from the name, which becomes the last one's target, to `packed`
  * (NULL: nowhere). They may come in any order. False: a loop. */
-static bool follow(const struct chain *chain, struct dname *name, struct buf *packed)
+static bool external_follow(const struct chain *chain, struct dname *name, struct buf *packed)
 {
     const struct cname *cname;
     for (size_t hops = 0; (cname = find_cname(chain, name)); hops++) {
@@ -105,7 +106,7 @@ static bool collect_addresses(const struct chain *chain, const struct dname *nam
     return true;
 }
 
-static enum external_outcome fail(struct buf *packed, size_t start)
+static enum external_outcome external_fail(struct buf *packed, size_t start)
 {
     packed->len = start;
     return EXTERNAL_FAILED;
@@ -122,19 +123,19 @@ enum external_outcome external_read(const struct external_question *question,
         .ttl_max_s = ttl_max_s,
     };
     const size_t start = packed->len;
-    if (!is_readable(question, response, chain.answers) || !collect_cnames(&chain)) {
+    if (!external_is_readable(question, response, chain.answers) || !collect_cnames(&chain)) {
         return EXTERNAL_FAILED;
     }
     unsigned rcode = response->head.flags & DNS_MASK_RCODE;
     if (rcode != DNS_RCODE_NOERROR) {
         return rcode == DNS_RCODE_NXDOMAIN ? EXTERNAL_DENIED : EXTERNAL_FAILED;
     }
-    if (!follow(&chain, &name, packed)) {
-        return fail(packed, start);
+    if (!external_follow(&chain, &name, packed)) {
+        return external_fail(packed, start);
     }
     const size_t addresses_at = packed->len;
     if (!collect_addresses(&chain, &name, question->type, packed)) {
-        return fail(packed, start);
+        return external_fail(packed, start);
     }
     if (packed->failed || (response->head.flags & DNS_FLAG_TC)) {
         return EXTERNAL_TRUNCATED;
@@ -147,7 +148,7 @@ bool external_chain_end(const struct parsed_response *response, struct dname *re
     struct chain chain = {.response = response,
                           .answers = response_section_span(response, RESPONSE_ANSWER)};
     *ret_end = response->head.name;
-    if (!collect_cnames(&chain) || chain.count == 0 || !follow(&chain, ret_end, NULL)) {
+    if (!collect_cnames(&chain) || chain.count == 0 || !external_follow(&chain, ret_end, NULL)) {
         return false;
     }
     dname_lower(ret_end);
@@ -173,7 +174,7 @@ static uint32_t denial_ttl_s(const struct parsed_response *response, uint32_t tt
 void reply_forms_fini(struct reply_forms *forms)
 {
     buf_fini(&forms->packed);
-    kept_image_fini(&forms->image);
+    cache_image_fini(&forms->image);
     *forms = (struct reply_forms){0};
 }
 

@@ -12,7 +12,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
-#include "skydns/external/kept_reply.h"
+#include "skydns/external/cache_image.h"
 #include "skydns/wire/external_answer.h"
 #include "skydns/wire/response_parse.h"
 
@@ -55,7 +55,7 @@ struct reply_forms {
     bool is_nxdomain; /* external_answer's, like the next */
     uint32_t denial_ttl_s;
     struct buf packed;
-    struct kept_image image; /* what is kept of it */
+    struct cache_image image; /* what is kept of it */
 };
 
 void reply_forms_fini(struct reply_forms *forms); /* they are all zero again */

@@ -11,7 +11,7 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/onward_internal.h"
-#include "skydns/upstream/unkept_internal.h"
+#include "skydns/upstream/uncached_internal.h"
 #include "skydns/wire/response_parse.h"
 
 struct fetcher {
@@ -19,7 +19,7 @@ struct fetcher {
     const struct engine_config *config; /* this turn's */
     uint64_t config_serial;             /* of the last one; 0: none */
     struct cache_counts *counts;
-    struct unkept *unkept;
+    struct uncached *uncached;
     uint8_t message[DNS_MESSAGE_MAX]; /* fetcher_find's */
 };
 
@@ -31,7 +31,7 @@ static enum cache_asking asking_of(const struct upstream_question *question)
            (question->subnet_len == 0 ? CACHE_PLAIN : CACHE_FOR_SUBNET);
 }
 
-static struct cache_key key_of(const struct upstream_question *question)
+static struct cache_key fetcher_key_of(const struct upstream_question *question)
 {
     return (struct cache_key){
         .name = question->name,
@@ -43,7 +43,7 @@ static struct cache_key key_of(const struct upstream_question *question)
     };
 }
 
-static void count_change(struct fetcher *f, const struct cache_figures *before)
+static void fetcher_count_change(struct fetcher *f, const struct cache_figures *before)
 {
     const struct cache_figures now = cache_figures(f->config->cache);
     counter_add(&f->counts->insertions, now.insertions - before->insertions);
@@ -68,30 +68,30 @@ bool fetcher_leads_home(const struct fetcher *fetcher, const struct parsed_respo
 /* ---- Keeping ---- */
 
 /* Whether it is kept from now on. */
-static bool keep(struct fetcher *f, const struct cache_key *key,
-                 const struct forwarder_reply *reply, int64_t now_ms)
+static bool fetcher_keep(struct fetcher *f, const struct cache_key *key,
+                         const struct forwarder_reply *reply, int64_t now_ms)
 {
     struct cache *cache = f->config->cache;
     const struct cache_figures before = cache_figures(cache);
     enum cache_verdict verdict = CACHE_NO_ANSWER;
     if (!fetcher_leads_home(f, reply->response, reply->forms)) {
-        struct kept_image *image = &reply->forms->image;
-        (void)kept_image_make(image, key, reply->response, f->config->cache_limits.ttl_max_s);
+        struct cache_image *image = &reply->forms->image;
+        (void)cache_image_make(image, key, reply->response, f->config->cache_limits.ttl_max_s);
         verdict = cache_put(cache, key, image, &reply->server->address, now_ms);
     }
-    count_change(f, &before);
-    if (verdict != CACHE_KEPT) {
-        const struct fetcher_unkept what = {
+    fetcher_count_change(f, &before);
+    if (verdict != CACHE_HIT) {
+        const struct fetcher_uncached what = {
             .verdict = verdict, .at_ms = now_ms, .nameserver = reply->server->address};
-        unkept_note(f->unkept, key, &what);
+        uncached_note(f->uncached, key, &what);
     }
-    return verdict == CACHE_KEPT;
+    return verdict == CACHE_HIT;
 }
 
-static void on_ended(void *data, const struct forwarder_end *end)
+static void fetcher_on_ended(void *data, const struct forwarder_end *end)
 {
     struct fetcher *f = data;
-    const struct cache_key key = key_of(end->question);
+    const struct cache_key key = fetcher_key_of(end->question);
     const enum cache_asking asking = asking_of(end->question);
     const int64_t now_ms = clock_monotonic_ms();
     enum forwarder_outcome outcome = end->reply->outcome;
@@ -102,7 +102,7 @@ static void on_ended(void *data, const struct forwarder_end *end)
         return;
     }
     if (asking == CACHE_PLAIN && outcome == FORWARDER_REPLIED &&
-        keep(f, &key, end->reply, now_ms)) {
+        fetcher_keep(f, &key, end->reply, now_ms)) {
         return;
     }
     if (asking == CACHE_PLAIN) {
@@ -111,11 +111,11 @@ static void on_ended(void *data, const struct forwarder_end *end)
     if ((outcome == FORWARDER_FAILED || outcome == FORWARDER_SILENT) && !end->is_background) {
         const struct cache_figures before = cache_figures(f->config->cache);
         cache_fail(f->config->cache, &key, asking, now_ms);
-        count_change(f, &before);
+        fetcher_count_change(f, &before);
     }
 }
 
-static void on_revived(void *data, uint32_t zone_serial, bool was_away)
+static void fetcher_on_revived(void *data, uint32_t zone_serial, bool was_away)
 {
     const struct fetcher *f = data;
     if (f->config->cache) {
@@ -125,7 +125,7 @@ static void on_revived(void *data, uint32_t zone_serial, bool was_away)
 
 /* ---- Asking ---- */
 
-static const struct foreign_zone *zone_of(const struct fetcher *f,
+static const struct forward_zone *zone_of(const struct fetcher *f,
                                           const struct upstream_question *question)
 {
     return zone_table_find_for(f->config->zones_of_others, &question->name, question->type);
@@ -148,7 +148,7 @@ void fetcher_refresh(struct fetcher *fetcher, const struct upstream_question *qu
     if (fetcher_ask(fetcher, &q, rotation, NULL) == FORWARDER_ASKED) {
         counter_add(&fetcher->counts->prefetches, 1);
     } else if (fetcher->config->zones_of_others && fetcher->config->cache) {
-        struct cache_key key = key_of(&q);
+        struct cache_key key = fetcher_key_of(&q);
         key.zone_serial = zone_of(fetcher, &q)->serial;
         cache_refresh_over(fetcher->config->cache, &key);
     }
@@ -157,7 +157,8 @@ void fetcher_refresh(struct fetcher *fetcher, const struct upstream_question *qu
 /* ---- Finding ---- */
 
 /* Where the records go: behind header and question. */
-static struct writer begin_message(struct fetcher *f, const struct upstream_question *question)
+static struct writer fetcher_begin_message(struct fetcher *f,
+                                           const struct upstream_question *question)
 {
     struct writer w = writer_of(f->message, sizeof(f->message));
     (void)writer_take(&w, DNS_HEADER_SIZE); /* end_message writes it */
@@ -190,12 +191,12 @@ enum fetcher_found fetcher_find(struct fetcher *fetcher, const struct upstream_q
 {
     const struct engine_config *config = fetcher->config;
     struct cache_hit hit;
-    struct cache_key key = key_of(question);
+    struct cache_key key = fetcher_key_of(question);
     if (!config->cache || !config->zones_of_others || question->subnet_len > 0) {
         return FETCHER_NOTHING;
     }
     key.zone_serial = zone_of(fetcher, question)->serial;
-    struct writer w = begin_message(fetcher, question);
+    struct writer w = fetcher_begin_message(fetcher, question);
     cache_read(config->cache, &key, &config->cache_limits, clock_monotonic_ms(), CACHE_ANSWER, 0,
                w.data + w.pos, w.cap - w.pos, &hit);
     if (hit.state == CACHE_FAILED) {
@@ -221,7 +222,7 @@ bool fetcher_is_pausing(struct fetcher *fetcher, const struct upstream_question 
     static const struct cache_hit failure = {.state = CACHE_FAILED};
     const struct engine_config *config = fetcher->config;
     const enum cache_asking asking = asking_of(question);
-    struct cache_key key = key_of(question);
+    struct cache_key key = fetcher_key_of(question);
     if (!config->cache || !config->zones_of_others || asking == CACHE_PLAIN) {
         return false;
     }
@@ -282,17 +283,17 @@ struct fetcher *fetcher_new(const struct fetcher_config *config)
         .sockets_max = config->sockets_max,
         .tls = config->tls,
         .dnstap = config->dnstap,
-        .ended = on_ended,
+        .ended = fetcher_on_ended,
         .arrived = on_arrived,
         .leads_on = on_leading,
-        .revived = on_revived,
+        .revived = fetcher_on_revived,
         .ended_data = f,
         .suspect_loop = config->suspect_loop,
         .data = config->data,
     };
     f->forwarder = forwarder_new(&forwarder);
     f->counts = cache_tally_join(config->tally);
-    f->unkept = unkept_new();
+    f->uncached = uncached_new();
     return f;
 }
 
@@ -300,7 +301,7 @@ void fetcher_free(struct fetcher *fetcher)
 {
     if (fetcher) {
         forwarder_free(fetcher->forwarder);
-        unkept_free(fetcher->unkept);
+        uncached_free(fetcher->uncached);
         free(fetcher);
     }
 }
@@ -323,8 +324,8 @@ struct forwarder *fetcher_forwarder(struct fetcher *fetcher)
     return fetcher->forwarder;
 }
 
-bool fetcher_unkept(const struct fetcher *fetcher, const struct cache_key *key,
-                    struct fetcher_unkept *ret)
+bool fetcher_uncached(const struct fetcher *fetcher, const struct cache_key *key,
+                      struct fetcher_uncached *ret)
 {
-    return unkept_find(fetcher->unkept, key, ret);
+    return uncached_find(fetcher->uncached, key, ret);
 }

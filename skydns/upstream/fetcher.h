@@ -90,16 +90,16 @@ struct forwarder *fetcher_forwarder(struct fetcher *fetcher);
 
 /* Of the last replies that were not kept, by question: a later one may take the place of another's.
  * A reply that was kept afterwards does not remove it: ask the cache first. */
-enum { FETCHER_UNKEPT_MAX = 1024 };
+enum { FETCHER_UNCACHED_MAX = 1024 };
 
-struct fetcher_unkept {
+struct fetcher_uncached {
     enum cache_verdict verdict;
     int64_t at_ms;          /* clock_monotonic_ms */
     struct addr nameserver; /* that sent it */
 };
 
 /* Any thread. False: nothing is known. */
-bool fetcher_unkept(const struct fetcher *fetcher, const struct cache_key *key,
-                    struct fetcher_unkept *ret);
+bool fetcher_uncached(const struct fetcher *fetcher, const struct cache_key *key,
+                      struct fetcher_uncached *ret);
 
 #endif

@@ -7,17 +7,17 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/external/zone_table.h"
-#include "skydns/upstream/flight_internal.h"
 #include "skydns/upstream/upstream_health_internal.h"
+#include "skydns/upstream/upstream_query_internal.h"
 
-static struct flight *find_flight(const struct forwarder *f, const struct upstream_question *q,
-                                  uint32_t hash)
+static struct upstream_query *find_upstream_query(const struct forwarder *f,
+                                                  const struct upstream_question *q, uint32_t hash)
 {
-    struct flight *flight;
-    LIST_FOREACH(flight, &f->table[hash % FORWARDER_TABLE_SIZE], entry)
+    struct upstream_query *upstream_query;
+    LIST_FOREACH(upstream_query, &f->table[hash % FORWARDER_TABLE_SIZE], entry)
     {
-        if (upstream_question_equal(&flight->question, q)) {
-            return flight;
+        if (upstream_question_equal(&upstream_query->question, q)) {
+            return upstream_query;
         }
     }
     return NULL;
@@ -32,14 +32,15 @@ static bool may_begin(struct forwarder *f, const struct upstream_zone *zone, boo
     if (!is_waited && counter_get(&f->counts.background) >= (background_max ? background_max : 1)) {
         return false;
     }
-    while (is_waited && f->sockets >= flight_sockets_max(f) && !TAILQ_EMPTY(&f->background)) {
-        flight_give_way(TAILQ_FIRST(&f->background));
+    while (is_waited && f->sockets >= upstream_query_sockets_max(f) &&
+           !TAILQ_EMPTY(&f->background)) {
+        upstream_query_give_way(TAILQ_FIRST(&f->background));
     }
-    if (!flight_has_room(f, zone) && is_waited && log_limit_pass(&limit)) {
+    if (!upstream_query_has_room(f, zone) && is_waited && log_limit_pass(&limit)) {
         log_warn("too many queries waiting for nameservers, refusing more",
                  LOG_INT("waiting", (int64_t)counter_get(&f->counts.questions)));
     }
-    return flight_has_room(f, zone);
+    return upstream_query_has_room(f, zone);
 }
 
 static void suspect_loop(struct forwarder *f)
@@ -49,17 +50,17 @@ static void suspect_loop(struct forwarder *f)
     }
 }
 
-static void join(struct flight *flight, struct forwarder_wait *wait)
+static void forwarder_join(struct upstream_query *upstream_query, struct forwarder_wait *wait)
 {
-    struct forwarder *f = flight->owner;
+    struct forwarder *f = upstream_query->owner;
     counter_add(&f->counts.shared, 1);
-    flight_wait(flight, wait);
-    if (!flight->question.is_stub) {
+    upstream_query_wait(upstream_query, wait);
+    if (!upstream_query->question.is_stub) {
         suspect_loop(f);
     }
 }
 
-enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct foreign_zone *zone,
+enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct forward_zone *zone,
                                    const struct upstream_question *question, unsigned rotation,
                                    struct forwarder_wait *wait)
 {
@@ -72,10 +73,10 @@ enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct for
     q.zone_serial = zone->serial;
     q.is_stub = zone_is_stub(zone);
     uint32_t hash = upstream_question_hash(&q, f->seed);
-    struct flight *flight = find_flight(f, &q, hash);
-    if (flight) {
+    struct upstream_query *upstream_query = find_upstream_query(f, &q, hash);
+    if (upstream_query) {
         if (wait) {
-            join(flight, wait);
+            forwarder_join(upstream_query, wait);
         }
         return FORWARDER_ASKED;
     }
@@ -86,19 +87,19 @@ enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct for
     if (!may_begin(f, asked, wait != NULL)) {
         return FORWARDER_FULL;
     }
-    flight = flight_new(f, asked, &q, rotation, wait ? wait->client : NULL);
-    LIST_INSERT_HEAD(&f->table[hash % FORWARDER_TABLE_SIZE], flight, entry);
+    upstream_query = upstream_query_new(f, asked, &q, rotation, wait ? wait->client : NULL);
+    LIST_INSERT_HEAD(&f->table[hash % FORWARDER_TABLE_SIZE], upstream_query, entry);
     counter_add(&f->counts.questions, 1);
     if (wait) {
-        flight_wait(flight, wait);
+        upstream_query_wait(upstream_query, wait);
     }
-    flight_begin(flight);
+    upstream_query_begin(upstream_query);
     return FORWARDER_ASKED;
 }
 
 /* ---- Life ---- */
 
-static void on_revived(void *data, const struct upstream_zone *zone, bool was_away)
+static void forwarder_on_revived(void *data, const struct upstream_zone *zone, bool was_away)
 {
     struct forwarder *f = data;
     if (zone->name.len == 1) {
@@ -117,7 +118,7 @@ struct forwarder *forwarder_new(const struct forwarder_config *config)
         .tls = config->tls,
         .dnstap = config->dnstap,
         .counts = &f->counts,
-        .revived = on_revived,
+        .revived = forwarder_on_revived,
         .data = f,
     };
     f->config = *config;
@@ -143,7 +144,7 @@ void forwarder_set_rules(struct forwarder *forwarder, const struct forwarder_rul
 void forwarder_set_zones(struct forwarder *forwarder, const struct zone_table *table)
 {
     size_t count;
-    const struct foreign_zone *root = zone_table_items(table, &count);
+    const struct forward_zone *root = zone_table_items(table, &count);
     upstream_zones_update(forwarder->zones, table);
     (void)upstream_zones_get(forwarder->zones, root);
     forwarder->has_stubs = forwarder->tcp.are_zones_many = count > 1;
@@ -162,9 +163,9 @@ void forwarder_drop_all(struct forwarder *forwarder)
 {
     reply_portions_drop_all(forwarder->portions);
     for (size_t i = 0; i < FORWARDER_TABLE_SIZE; i++) {
-        struct flight *flight;
-        while ((flight = LIST_FIRST(&forwarder->table[i]))) {
-            flight_drop(flight);
+        struct upstream_query *upstream_query;
+        while ((upstream_query = LIST_FIRST(&forwarder->table[i]))) {
+            upstream_query_drop(upstream_query);
         }
     }
 }

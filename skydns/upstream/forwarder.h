@@ -48,7 +48,7 @@ struct dnstap;
 struct forwarder;
 struct forwarder_counts;
 struct tls_pool;
-struct foreign_zone;
+struct forward_zone;
 struct parsed_response;
 struct reply_forms;
 struct zone_table;
@@ -103,7 +103,7 @@ enum forwarder_way {
 struct forwarder_on {
     struct slice known; /* a response to that question; empty: it is to be asked */
     struct upstream_question question;
-    const struct foreign_zone *zone; /* whose nameservers are asked */
+    const struct forward_zone *zone; /* whose nameservers are asked */
 };
 
 struct forwarder_config {
@@ -167,7 +167,7 @@ typedef void (*forwarder_cb)(void *data, const struct forwarder_reply *reply);
 struct forwarder_wait {
     struct fair_item turn; /* its net: the client's, set by forwarder_ask */
     TAILQ_ENTRY(forwarder_wait) entry;
-    struct flight *flight;       /* in flight: this question; NULL: none */
+    struct upstream_query *upstream_query; /* in flight: this question; NULL: none */
     struct shared_reply *shared; /* ended: with this, of which it has not had its part; NULL */
     const struct addr *client;   /* borrowed during forwarder_ask: whose question it is, and whose
                                   * shares it uses if it begins one; NULL: nobody's */
@@ -184,7 +184,7 @@ enum forwarder_start {
 /* Asks the servers of `zone`, which the question's zone_serial and is_stub come from. `rotation`
  * chooses the first server. `wait`, its client, cb and data set, gets one callback if the result is
  * ASKED; NULL: nobody waits. */
-enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct foreign_zone *zone,
+enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct forward_zone *zone,
                                    const struct upstream_question *question, unsigned rotation,
                                    struct forwarder_wait *wait) MUST_CHECK;
 

@@ -22,7 +22,7 @@ static size_t frame_len(const uint8_t *bytes)
 
 /* How many of the next bytes belong to what is held: up to the end of the prefix, then to that of
  * the message. */
-static size_t missing(const struct buf *held)
+static size_t frame_reader_missing(const struct buf *held)
 {
     if (held->len < PREFIX) {
         return PREFIX - held->len;
@@ -31,11 +31,12 @@ static size_t missing(const struct buf *held)
 }
 
 /* Completes what is held; returns how many bytes that took. */
-static size_t fill(struct buf *held, const uint8_t *bytes, size_t len)
+static size_t frame_reader_fill(struct buf *held, const uint8_t *bytes, size_t len)
 {
     size_t taken = 0;
-    while (taken < len && missing(held) > 0) {
-        size_t n = missing(held) < len - taken ? missing(held) : len - taken;
+    while (taken < len && frame_reader_missing(held) > 0) {
+        size_t n =
+            frame_reader_missing(held) < len - taken ? frame_reader_missing(held) : len - taken;
         buf_append(held, bytes + taken, n);
         taken += n;
     }
@@ -44,7 +45,7 @@ static size_t fill(struct buf *held, const uint8_t *bytes, size_t len)
 
 static bool is_whole(const struct buf *held)
 {
-    return held->len >= PREFIX && missing(held) == 0;
+    return held->len >= PREFIX && frame_reader_missing(held) == 0;
 }
 
 /* Passes the held message; an idle connection keeps no memory. */
@@ -60,7 +61,7 @@ bool frame_reader_take(struct frame_reader *reader, const uint8_t *bytes, size_t
                        frame_cb frame, void *data)
 {
     if (reader->held.len > 0) {
-        size_t taken = fill(&reader->held, bytes, len);
+        size_t taken = frame_reader_fill(&reader->held, bytes, len);
         bytes += taken;
         len -= taken;
         if (!is_whole(&reader->held)) {

@@ -58,7 +58,7 @@ static const char *verdict_text(enum upstream_verdict verdict)
     return "silent";
 }
 
-static void judge(struct suspect *s, enum upstream_verdict verdict)
+static void loop_check_conclude(struct suspect *s, enum upstream_verdict verdict)
 {
     const struct loop_check_config *config = &s->owner->config;
     char server[NAMESERVER_TEXT_MAX];
@@ -96,7 +96,7 @@ bool loop_check_came_back(struct loop_check *check, const struct dname *name)
     for (size_t i = 0; i < check->count; i++) {
         struct suspect *s = &check->suspects[i];
         if (dname_equal(&s->name, name) || dname_equal(&s->last, name)) {
-            judge(s, UPSTREAM_LOOPS);
+            loop_check_conclude(s, UPSTREAM_LOOPS);
             return true;
         }
     }
@@ -111,17 +111,18 @@ static void drop_exchange(struct suspect *s)
     s->exchange = NULL;
 }
 
-static void on_end(void *data, enum exchange_outcome outcome, struct parsed_response *reply)
+static void loop_check_on_end(void *data, enum exchange_outcome outcome,
+                              struct parsed_response *reply)
 {
     struct suspect *s = data;
     (void)reply; /* whatever it says */
     drop_exchange(s);
     if ((outcome == EXCHANGE_REPLIED || outcome == EXCHANGE_MALFORMED) && !s->is_judged) {
-        judge(s, UPSTREAM_REPLIES);
+        loop_check_conclude(s, UPSTREAM_REPLIES);
     }
 }
 
-static void ask(struct suspect *s)
+static void loop_check_ask(struct suspect *s)
 {
     const struct upstream_question question = {
         .name = s->name, .type = DNS_TYPE_HINFO, .qclass = DNS_CLASS_IN, .flags = DNS_FLAG_RD};
@@ -130,7 +131,7 @@ static void ask(struct suspect *s)
         .server = &s->server,
         .tls = s->owner->config.tls,
         .dnstap = s->owner->config.dnstap,
-        .done = on_end,
+        .done = loop_check_on_end,
         .data = s,
     };
     char server[NAMESERVER_TEXT_MAX];
@@ -144,7 +145,7 @@ static void ask(struct suspect *s)
 
 /* ---- Rounds ---- */
 
-static void wait(struct loop_check *check, double s)
+static void loop_check_wait(struct loop_check *check, double s)
 {
     ev_timer_stop(check->config.loop, &check->timer);
     ev_timer_set(&check->timer, s > 0 ? s : 0, 0.);
@@ -157,7 +158,7 @@ static double gap_left_s(const struct loop_check *check)
     return check->config.times.gap_s - (double)(clock_monotonic_ms() - check->begun_ms) / 1000;
 }
 
-static void end_round(struct loop_check *check)
+static void loop_check_end_round(struct loop_check *check)
 {
     const struct loop_check_times *times = &check->config.times;
     double pause_s = times->pause_min_s + (times->pause_max_s - times->pause_min_s) *
@@ -167,14 +168,14 @@ static void end_round(struct loop_check *check)
         struct suspect *s = &check->suspects[i];
         drop_exchange(s);
         if (!s->is_judged) {
-            judge(s, UPSTREAM_SILENT);
+            loop_check_conclude(s, UPSTREAM_SILENT);
         }
     }
-    wait(check, check->in_hurry ? gap_left_s(check) : pause_s);
+    loop_check_wait(check, check->in_hurry ? gap_left_s(check) : pause_s);
 }
 
 /* Asks those that have not been judged; once more than there are attempts, to wait for the last. */
-static void attempt(struct loop_check *check)
+static void loop_check_attempt(struct loop_check *check)
 {
     bool is_waiting = false;
     check->attempts++;
@@ -182,13 +183,13 @@ static void attempt(struct loop_check *check)
         struct suspect *s = &check->suspects[i];
         if (!s->is_judged && check->attempts <= LOOP_CHECK_ATTEMPTS) {
             is_waiting = true;
-            ask(s);
+            loop_check_ask(s);
         }
     }
     if (is_waiting) {
-        wait(check, check->config.times.retry_s);
+        loop_check_wait(check, check->config.times.retry_s);
     } else {
-        end_round(check);
+        loop_check_end_round(check);
     }
 }
 
@@ -203,16 +204,16 @@ static void begin_round(struct loop_check *check)
         s->last = s->name;
         s->is_judged = !make_name(check->labels, &s->name); /* no verdict without a name */
     }
-    attempt(check);
+    loop_check_attempt(check);
 }
 
-static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+static void loop_check_on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct loop_check *check = timer->data;
     (void)loop;
     (void)revents;
     if (check->in_round) {
-        attempt(check);
+        loop_check_attempt(check);
     } else {
         begin_round(check);
     }
@@ -223,14 +224,14 @@ void loop_check_hurry(struct loop_check *check)
     if (check->count > 0 && !check->in_hurry) {
         check->in_hurry = true;
         if (!check->in_round) {
-            wait(check, gap_left_s(check));
+            loop_check_wait(check, gap_left_s(check));
         }
     }
 }
 
 /* ---- Life ---- */
 
-static void stop(struct loop_check *check)
+static void loop_check_stop(struct loop_check *check)
 {
     ev_timer_stop(check->config.loop, &check->timer);
     for (size_t i = 0; i < check->count; i++) {
@@ -245,7 +246,7 @@ struct loop_check *loop_check_new(const struct loop_check_config *config)
     struct loop_check *check = xcalloc(1, sizeof(*check));
     check->config = *config;
     rng_seed(&check->rng);
-    ev_init(&check->timer, on_timer);
+    ev_init(&check->timer, loop_check_on_timer);
     check->timer.data = check;
     return check;
 }
@@ -253,7 +254,7 @@ struct loop_check *loop_check_new(const struct loop_check_config *config)
 void loop_check_free(struct loop_check *check)
 {
     if (check) {
-        stop(check);
+        loop_check_stop(check);
         free(check);
     }
 }
@@ -261,7 +262,7 @@ void loop_check_free(struct loop_check *check)
 void loop_check_set_servers(struct loop_check *check, const struct nameserver *servers,
                             size_t count, unsigned labels)
 {
-    stop(check);
+    loop_check_stop(check);
     check->labels = labels < LABELS_MIN ? LABELS_MIN : labels;
     if (count == 0 || check->labels > LABELS_MAX) {
         return;
@@ -269,5 +270,5 @@ void loop_check_set_servers(struct loop_check *check, const struct nameserver *s
     for (size_t i = 0; i < count && i < UPSTREAMS_MAX; i++) {
         check->suspects[check->count++] = (struct suspect){.owner = check, .server = servers[i]};
     }
-    wait(check, 0);
+    loop_check_wait(check, 0);
 }

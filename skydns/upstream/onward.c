@@ -1,8 +1,8 @@
 #include "skydns/upstream/onward_internal.h"
 
 #include "common/base/cursor.h"
+#include "skydns/external/cache_image_writer.h"
 #include "skydns/external/hosts_table.h"
-#include "skydns/external/kept_writer.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/upstream/external.h"
 #include "skydns/wire/response.h"
@@ -102,7 +102,7 @@ enum onward_way onward_find(const struct engine_config *config, const struct dna
 
 /* One that is being written; pure records, no OPT. */
 struct onward_message {
-    struct kept_writer writer;
+    struct cache_image_writer writer;
     uint16_t counts[RESPONSE_SECTIONS];
     bool is_sound;
 };
@@ -112,7 +112,7 @@ static void begin_onward(struct onward_message *m, const struct dname *name, uin
 {
     const struct response_start start = response_start_of(slice_of(NULL, 0), name->len);
     *m = (struct onward_message){.is_sound = true};
-    kept_writer_init(&m->writer, name, &start, out, size);
+    cache_image_writer_init(&m->writer, name, &start, out, size);
 }
 
 /* Returns the length; 0: it does not fit. */
@@ -144,7 +144,7 @@ static void put_onward(struct onward_message *m, const struct parsed_response *r
         if (wants(rr->type)) {
             const struct dname owner = response_rr_owner(response, rr);
             bool is_sound;
-            (void)kept_writer_put(&m->writer, response, rr, &owner, rr->ttl_s, &is_sound);
+            (void)cache_image_writer_put(&m->writer, response, rr, &owner, rr->ttl_s, &is_sound);
             m->is_sound = m->is_sound && is_sound;
             m->counts[section]++;
         }

@@ -58,7 +58,7 @@ enum onward_way {
 /* Where a question goes on. */
 struct onward {
     struct upstream_question question;
-    const struct foreign_zone *zone; /* borrowed from the configuration; hosts: NULL */
+    const struct forward_zone *zone; /* borrowed from the configuration; hosts: NULL */
 };
 
 /* Of a response to the question, from the nameservers of a stub zone, after both. *ret is set with

@@ -123,7 +123,7 @@ void reply_portions_add(struct reply_portions *portions, struct forwarder_waits 
     s->reply = (struct forwarder_reply){.outcome = reply->outcome, .forms = &s->forms};
     while ((wait = TAILQ_FIRST(waits))) {
         TAILQ_REMOVE(waits, wait, entry);
-        wait->flight = NULL;
+        wait->upstream_query = NULL;
         wait->shared = s;
         s->waiting++;
         fair_queue_push(&p->queue, &wait->turn);

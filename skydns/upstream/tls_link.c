@@ -14,7 +14,7 @@
 /* Reads of 16 KiB, a TLS record, in one turn of the loop: other connections have theirs, too. */
 enum { READ_SIZE = 16 * 1024, READS_MAX = 4 };
 
-static void watch(struct tls_link *link, int events)
+static void tls_link_watch(struct tls_link *link, int events)
 {
     if ((link->io.events & (EV_READ | EV_WRITE)) != events || !ev_is_active(&link->io)) {
         ev_io_stop(link->config.loop, &link->io);
@@ -42,14 +42,14 @@ static void end_with(struct tls_link *link, int code, const char *what)
 
 /* ---- The handshake ---- */
 
-static void set_timer(struct tls_link *link, double s)
+static void tls_link_set_timer(struct tls_link *link, double s)
 {
     ev_timer_stop(link->config.loop, &link->timer);
     ev_timer_set(&link->timer, s, 0.);
     ev_timer_start(link->config.loop, &link->timer);
 }
 
-static void step(struct tls_link *link)
+static void tls_link_step(struct tls_link *link)
 {
     ev_io_stop(link->config.loop, &link->io);
     link->state = TLS_LINK_SHAKING_OUT;
@@ -76,7 +76,7 @@ static void begin_handshake(struct tls_link *link)
         .session = link->session,
         .fd = link->io.fd,
     };
-    step(link);
+    tls_link_step(link);
 }
 
 void tls_link_shaken(struct tls_handshake_job *job)
@@ -89,11 +89,11 @@ void tls_link_shaken(struct tls_handshake_job *job)
     } else if (job->err.code != 0) {
         tls_link_end(link, &job->err);
     } else if (job->want != TLS_WANT_NOTHING) {
-        watch(link, job->want == TLS_WANT_WRITE ? EV_WRITE : EV_READ);
+        tls_link_watch(link, job->want == TLS_WANT_WRITE ? EV_WRITE : EV_READ);
     } else {
         ev_timer_stop(link->config.loop, &link->timer);
         link->state = TLS_LINK_OPEN;
-        watch(link, EV_READ);
+        tls_link_watch(link, EV_READ);
         link->config.opened(link->config.data);
     }
 }
@@ -113,7 +113,7 @@ void tls_link_send(struct tls_link *link, const uint8_t *message, size_t len)
     ev_feed_event(link->config.loop, &link->io, EV_WRITE);
 }
 
-static void send_some(struct tls_link *link)
+static void tls_link_send_some(struct tls_link *link)
 {
     ssize_t n = 1;
     while (link->unsent.len > 0 && n > 0) {
@@ -129,17 +129,17 @@ static void send_some(struct tls_link *link)
         buf_fini(&link->unsent);
         buf_init(&link->unsent, TLS_LINK_UNSENT_MAX + 2 + UINT16_MAX);
     }
-    watch(link, link->unsent.len > 0 ? EV_READ | EV_WRITE : EV_READ);
+    tls_link_watch(link, link->unsent.len > 0 ? EV_READ | EV_WRITE : EV_READ);
 }
 
-static bool on_message(void *data, const uint8_t *message, size_t len)
+static bool tls_link_on_message(void *data, const uint8_t *message, size_t len)
 {
     struct tls_link *link = data;
     link->config.message(link->config.data, message, len);
     return !link->is_ending;
 }
 
-static void receive(struct tls_link *link)
+static void tls_link_receive(struct tls_link *link)
 {
     uint8_t bytes[READ_SIZE];
     for (unsigned i = 0; i < READS_MAX && !link->is_ending; i++) {
@@ -154,7 +154,7 @@ static void receive(struct tls_link *link)
             (void)err_set(&err, ERR_UNAVAILABLE, "the nameserver closed the connection");
             tls_link_end(link, &err);
         } else {
-            (void)frame_reader_take(&link->reader, bytes, (size_t)n, on_message, link);
+            (void)frame_reader_take(&link->reader, bytes, (size_t)n, tls_link_on_message, link);
         }
     }
     if (!link->is_ending && tls_session_pending(link->session)) {
@@ -164,7 +164,7 @@ static void receive(struct tls_link *link)
 
 /* ---- Events ---- */
 
-static void on_io(struct ev_loop *loop, ev_io *io, int revents)
+static void tls_link_on_io(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct tls_link *link = io->data;
     (void)loop;
@@ -173,16 +173,16 @@ static void on_io(struct ev_loop *loop, ev_io *io, int revents)
         begin_handshake(link);
         break;
     case TLS_LINK_SHAKING:
-        step(link);
+        tls_link_step(link);
         break;
     case TLS_LINK_SHAKING_OUT:
         break;
     case TLS_LINK_OPEN:
         if (revents & EV_WRITE) {
-            send_some(link);
+            tls_link_send_some(link);
         }
         if ((revents & EV_READ) && !link->is_ending) {
-            receive(link);
+            tls_link_receive(link);
         }
         break;
     }
@@ -192,7 +192,7 @@ static void on_io(struct ev_loop *loop, ev_io *io, int revents)
     }
 }
 
-static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tls_link_on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct tls_link *link = timer->data;
     struct err err;
@@ -212,7 +212,7 @@ void tls_link_set_idle(struct tls_link *link, double idle_s)
     if (idle_s < 0 || link->is_ending) {
         ev_timer_stop(link->config.loop, &link->timer);
     } else {
-        set_timer(link, idle_s);
+        tls_link_set_timer(link, idle_s);
     }
 }
 
@@ -237,18 +237,18 @@ void tls_link_init(struct tls_link *link, const struct tls_link_config *config)
     *link = (struct tls_link){.config = *config};
     frame_reader_init(&link->reader);
     buf_init(&link->unsent, TLS_LINK_UNSENT_MAX + 2 + UINT16_MAX);
-    ev_init(&link->io, on_io);
+    ev_init(&link->io, tls_link_on_io);
     link->io.fd = -1;
     link->io.data = link;
-    ev_init(&link->timer, on_timer);
+    ev_init(&link->timer, tls_link_on_timer);
     link->timer.data = link;
     int r = begin_connect(link);
     if (r < 0) {
         end_with(link, r, "connect");
         return;
     }
-    watch(link, EV_WRITE);
-    set_timer(link, TLS_LINK_CONNECT_MS / 1000.0);
+    tls_link_watch(link, EV_WRITE);
+    tls_link_set_timer(link, TLS_LINK_CONNECT_MS / 1000.0);
 }
 
 void tls_link_fini(struct tls_link *link)

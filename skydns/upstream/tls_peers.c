@@ -22,7 +22,7 @@ void tls_peer_free(struct tls_peer *peer)
 }
 
 /* Forgets the one that was asked longest ago, if nothing goes on there. */
-static bool make_room(struct tls_pool *pool)
+static bool tls_peers_make_room(struct tls_pool *pool)
 {
     struct tls_peer *peer;
     TAILQ_FOREACH_REVERSE(peer, &pool->peers, peers, entry)
@@ -35,7 +35,7 @@ static bool make_room(struct tls_pool *pool)
     return false;
 }
 
-static void on_retry(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tls_peers_on_retry(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     (void)loop;
     (void)revents;
@@ -52,7 +52,7 @@ static struct tls_peer *add_peer(struct tls_pool *pool, const struct nameserver 
     TAILQ_INIT(&peer->waiting);
     TAILQ_INIT(&peer->lost);
     backoff_init(&peer->backoff, TLS_POOL_BACKOFF_FIRST_MS, TLS_POOL_BACKOFF_MAX_MS);
-    ev_init(&peer->retry, on_retry);
+    ev_init(&peer->retry, tls_peers_on_retry);
     peer->retry.data = peer;
     TAILQ_INSERT_HEAD(&pool->peers, peer, entry);
     pool->peer_count++;
@@ -70,7 +70,7 @@ struct tls_peer *tls_peer_get(struct tls_pool *pool, const struct nameserver *se
             return peer;
         }
     }
-    if (pool->peer_count == TLS_POOL_PEERS_MAX && !make_room(pool)) {
+    if (pool->peer_count == TLS_POOL_PEERS_MAX && !tls_peers_make_room(pool)) {
         return NULL;
     }
     return add_peer(pool, server);

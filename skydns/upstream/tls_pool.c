@@ -14,7 +14,7 @@
 
 /* ---- Connections ---- */
 
-static void on_message(void *data, const uint8_t *message, size_t len)
+static void tls_pool_on_message(void *data, const uint8_t *message, size_t len)
 {
     struct tls_link_user *user = data;
     struct tls_peer *peer = user->peer;
@@ -40,7 +40,7 @@ static void on_opened(void *data)
 }
 
 /* Those of an ended connection: ask again, or fail. */
-static void reclaim(struct tls_link_user *user)
+static void tls_pool_reclaim(struct tls_link_user *user)
 {
     struct tls_ask *ask;
     for (size_t i = 0; i < TLS_ID_CHAINS; i++) {
@@ -105,7 +105,7 @@ static bool has_open_link(const struct tls_peer *peer)
     return false;
 }
 
-static void free_link(struct tls_link_user *user)
+static void tls_pool_free_link(struct tls_link_user *user)
 {
     struct tls_peer *peer = user->peer;
     tls_link_release(user);
@@ -126,7 +126,7 @@ static void pump_all(struct tls_pool *pool)
     }
 }
 
-static void on_ended(void *data, const struct err *err)
+static void tls_pool_on_ended(void *data, const struct err *err)
 {
     struct tls_link_user *user = data;
     struct tls_peer *peer = user->peer;
@@ -138,8 +138,8 @@ static void on_ended(void *data, const struct err *err)
         peer->is_starved = err_is_shortage(err->code) && !was_open;
         tls_peer_failed(peer, err); /* which may be part of the link */
     }
-    reclaim(user);
-    free_link(user);
+    tls_pool_reclaim(user);
+    tls_pool_free_link(user);
     peer->is_calling = true;
     if (!was_open && !has_open_link(peer)) {
         fail_waiting(peer);
@@ -153,14 +153,14 @@ static void on_ended(void *data, const struct err *err)
 }
 
 /* The system's CAs take some milliseconds to read, and the thread some memory: only when needed. */
-static bool prepare(struct tls_pool *pool, struct err *err);
+static bool tls_pool_prepare(struct tls_pool *pool, struct err *err);
 
 /* `ask` is to hold it, if it waits; NULL: none is. */
 static bool open_link(struct tls_peer *peer, struct tls_ask *ask)
 {
     struct tls_pool *pool = peer->pool;
     struct err err;
-    if (!prepare(pool, &err)) {
+    if (!tls_pool_prepare(pool, &err)) {
         tls_peer_failed(peer, &err);
         return false;
     }
@@ -172,8 +172,8 @@ static bool open_link(struct tls_peer *peer, struct tls_ask *ask)
         .handshakes = pool->handshakes,
         .ticket = &peer->ticket,
         .opened = on_opened,
-        .message = on_message,
-        .ended = on_ended,
+        .message = tls_pool_on_message,
+        .ended = tls_pool_on_ended,
         .data = user,
     };
     user->peer = peer;
@@ -370,7 +370,7 @@ static void retire_all(struct tls_pool *pool)
     }
 }
 
-static void refresh(struct tls_pool *pool)
+static void tls_pool_refresh(struct tls_pool *pool)
 {
     struct err err;
     switch (tls_client_refresh(pool->client, &err)) {
@@ -378,7 +378,7 @@ static void refresh(struct tls_pool *pool)
         log_info("read the CAs of nameservers again", LOG_STR("file", pool->ca_file));
         retire_all(pool);
         break;
-    case TLS_KEPT:
+    case TLS_READ_FAILED:
         log_warn("keeping the CAs of nameservers", LOG_STR("error", err.msg));
         break;
     case TLS_UNCHANGED:
@@ -386,14 +386,14 @@ static void refresh(struct tls_pool *pool)
     }
 }
 
-static void on_refresh(struct ev_loop *loop, ev_timer *timer, int revents)
+static void tls_pool_on_refresh(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     (void)loop;
     (void)revents;
-    refresh(timer->data);
+    tls_pool_refresh(timer->data);
 }
 
-static void on_wake(struct ev_loop *loop, ev_async *wake, int revents)
+static void tls_pool_on_wake(struct ev_loop *loop, ev_async *wake, int revents)
 {
     struct tls_pool *pool = wake->data;
     struct tls_handshake_job *job;
@@ -417,7 +417,7 @@ static int read_cas(struct tls_pool *pool, struct err *err)
     return tls_client_new(&files, &pool->client, err);
 }
 
-static int start_thread(struct tls_pool *pool, struct err *err)
+static int tls_pool_start_thread(struct tls_pool *pool, struct err *err)
 {
     const struct tls_handshakes_config config = {.threads = 1, .wake = wake_loop, .data = pool};
     struct tls_handshakes *handshakes = tls_handshakes_new(&config);
@@ -434,10 +434,10 @@ static int start_thread(struct tls_pool *pool, struct err *err)
     return 0;
 }
 
-static bool prepare(struct tls_pool *pool, struct err *err)
+static bool tls_pool_prepare(struct tls_pool *pool, struct err *err)
 {
     return (pool->client || read_cas(pool, err) == 0) &&
-           (pool->handshakes || start_thread(pool, err) == 0);
+           (pool->handshakes || tls_pool_start_thread(pool, err) == 0);
 }
 
 /* ---- Life ---- */
@@ -449,9 +449,9 @@ int tls_pool_new(const struct tls_pool_config *config, struct tls_pool **ret, st
     pool->ca_file = xstrdup(config->ca_file ? config->ca_file : "");
     pool->loads = client_loads_new();
     TAILQ_INIT(&pool->peers);
-    ev_async_init(&pool->wake, on_wake);
+    ev_async_init(&pool->wake, tls_pool_on_wake);
     pool->wake.data = pool;
-    ev_timer_init(&pool->refresh, on_refresh, config->refresh_s, config->refresh_s);
+    ev_timer_init(&pool->refresh, tls_pool_on_refresh, config->refresh_s, config->refresh_s);
     pool->refresh.data = pool;
     int r = *pool->ca_file ? read_cas(pool, err) : 0;
     if (r < 0) {
@@ -472,7 +472,7 @@ static void drop_peer(struct tls_peer *peer)
                 tls_ask_take_off(ask);
             }
         }
-        free_link(user);
+        tls_pool_free_link(user);
     }
     while ((ask = TAILQ_FIRST(&peer->waiting))) {
         tls_ask_stop_waiting(ask);

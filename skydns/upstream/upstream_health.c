@@ -16,7 +16,7 @@ struct upstream_health {
     struct upstream_probes *probes;
 };
 
-static void tell(struct upstream_health *h)
+static void upstream_health_report(struct upstream_health *h)
 {
     h->config.changed(h->config.data);
 }
@@ -41,7 +41,7 @@ void upstream_health_failed(struct upstream_health *health, const struct nameser
               LOG_INT("failures", upstream ? (int64_t)upstream->failures : 0),
               LOG_INT("is_dead", upstream && upstream_is_dead(upstream)));
     if (upstream) {
-        tell(health);
+        upstream_health_report(health);
     }
     if (has_died) {
         log_death(server);
@@ -60,7 +60,7 @@ void upstream_health_answered(struct upstream_health *health, const struct names
     bool has_revived =
         upstream && upstream_note_answer(upstream, clock_monotonic_us(), upstreams_now_s());
     if (is_first || has_revived) {
-        tell(health);
+        upstream_health_report(health);
     }
     if (!has_revived) {
         return;
@@ -80,7 +80,7 @@ void upstream_health_edns(struct upstream_health *health, const struct nameserve
     if (!upstream || !upstream_note_edns(upstream, took_edns, was_plain, upstreams_now_s())) {
         return;
     }
-    tell(health);
+    upstream_health_report(health);
     if (!took_edns && log_limit_pass(&limit)) {
         log_warn(
             "nameserver answers only without EDNS, asking it so: no signatures, no long replies "
@@ -110,7 +110,7 @@ void upstream_health_judge(struct upstream_health *health, const struct nameserv
     if (!upstream || !upstream_note_verdict(upstream, verdict, upstreams_now_s())) {
         return;
     }
-    tell(health);
+    upstream_health_report(health);
     nameserver_format(server, text);
     if (verdict == UPSTREAM_SILENT) {
         upstream_probes_start(health->probes, server);
@@ -141,7 +141,7 @@ static void on_probe_silence(void *data, const struct nameserver *server)
     struct upstream_health *h = data;
     struct upstream *upstream = upstreams_find(&h->upstreams, server);
     if (upstream && upstream_note_probe_silence(upstream, upstreams_now_s())) {
-        tell(h);
+        upstream_health_report(h);
         log_death(server);
     }
 }
@@ -155,7 +155,7 @@ void upstream_health_set(struct upstream_health *health, const struct nameserver
                          size_t count)
 {
     upstreams_set(&health->upstreams, servers, count);
-    tell(health);
+    upstream_health_report(health);
 }
 
 const struct upstreams *upstream_health_servers(const struct upstream_health *health)

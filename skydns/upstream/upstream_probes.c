@@ -37,36 +37,37 @@ static void end_exchange(struct probe *p)
     }
 }
 
-static void stop(struct probe *p)
+static void upstream_probes_stop(struct probe *p)
 {
     ev_timer_stop(p->owner->config.loop, &p->timer);
     end_exchange(p);
     p->is_running = false;
 }
 
-static void log_end(const struct probe *p, bool is_answered)
+static void upstream_probes_log_end(const struct probe *p, bool is_answered)
 {
     char server[NAMESERVER_TEXT_MAX];
     log_debug("probe ended", LOG_STR("server", nameserver_format(&p->server, server)),
               LOG_INT("is_answered", is_answered));
 }
 
-static void on_end(void *data, enum exchange_outcome outcome, struct parsed_response *reply)
+static void upstream_probes_on_end(void *data, enum exchange_outcome outcome,
+                                   struct parsed_response *reply)
 {
     struct probe *p = data;
     const bool is_answered = outcome == EXCHANGE_REPLIED || outcome == EXCHANGE_MALFORMED;
     (void)reply; /* whatever it says */
-    log_end(p, is_answered);
+    upstream_probes_log_end(p, is_answered);
     end_exchange(p);
     if (is_answered) {
-        stop(p);
+        upstream_probes_stop(p);
         p->owner->config.answered(p->owner->config.data, &p->server);
     } else if (outcome == EXCHANGE_UNREACHABLE) {
         p->owner->config.unanswered(p->owner->config.data, &p->server);
     }
 }
 
-static void ask(struct probe *p)
+static void upstream_probes_ask(struct probe *p)
 {
     static const struct upstream_question root_ns = {
         .name = {.len = 1}, .type = DNS_TYPE_NS, .qclass = DNS_CLASS_IN};
@@ -76,7 +77,7 @@ static void ask(struct probe *p)
         .tls = p->owner->config.tls,
         .dnstap = p->owner->config.dnstap,
         .without_edns = true, /* some drop queries with it */
-        .done = on_end,
+        .done = upstream_probes_on_end,
         .data = p,
     };
     char server[NAMESERVER_TEXT_MAX];
@@ -91,7 +92,7 @@ static void ask(struct probe *p)
               LOG_INT("is_sent", p->exchange != NULL));
 }
 
-static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+static void upstream_probes_on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct probe *p = timer->data;
     const struct upstream_probes_config *config = &p->owner->config;
@@ -99,23 +100,24 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
     bool gives_way = p->exchange && counter_get(&config->counts->probing) >= config->under_way_max;
     (void)revents;
     if (p->exchange) {
-        log_end(p, false);
+        upstream_probes_log_end(p, false);
         config->unanswered(config->data, &p->server);
     }
     end_exchange(p);
     if (!config->is_wanted(config->data, &p->server)) {
-        stop(p);
+        upstream_probes_stop(p);
         return;
     }
     if (!gives_way) {
-        ask(p);
+        upstream_probes_ask(p);
     }
     p->sent++;
     ev_timer_set(&p->timer, p->sent < EARLY_PROBES ? pause_s : later_pause_s, 0.);
     ev_timer_start(loop, &p->timer);
 }
 
-static struct probe *find(struct upstream_probes *probes, const struct nameserver *server)
+static struct probe *upstream_probes_find(struct upstream_probes *probes,
+                                          const struct nameserver *server)
 {
     for (size_t i = 0; i < 2 * UPSTREAMS_MAX; i++) {
         struct probe *p = &probes->items[i];
@@ -128,7 +130,7 @@ static struct probe *find(struct upstream_probes *probes, const struct nameserve
 
 void upstream_probes_start(struct upstream_probes *probes, const struct nameserver *server)
 {
-    struct probe *p = find(probes, server);
+    struct probe *p = upstream_probes_find(probes, server);
     for (size_t i = 0; i < 2 * UPSTREAMS_MAX && !p; i++) {
         if (!probes->items[i].is_running) {
             p = &probes->items[i];
@@ -151,7 +153,7 @@ struct upstream_probes *upstream_probes_new(const struct upstream_probes_config 
     for (size_t i = 0; i < 2 * UPSTREAMS_MAX; i++) {
         struct probe *p = &probes->items[i];
         p->owner = probes;
-        ev_init(&p->timer, on_timer);
+        ev_init(&p->timer, upstream_probes_on_timer);
         p->timer.data = p;
     }
     return probes;
@@ -163,7 +165,7 @@ void upstream_probes_free(struct upstream_probes *probes)
         return;
     }
     for (size_t i = 0; i < 2 * UPSTREAMS_MAX; i++) {
-        stop(&probes->items[i]);
+        upstream_probes_stop(&probes->items[i]);
     }
     free(probes);
 }

@@ -31,7 +31,7 @@ struct upstream_zones {
     struct state_times times[PLACES];
 };
 
-static struct slice key_of(const void *thing)
+static struct slice upstream_zones_key_of(const void *thing)
 {
     const struct upstream_zone *zone = thing;
     return slice_of(zone->name.wire, zone->name.len);
@@ -39,7 +39,7 @@ static struct slice key_of(const void *thing)
 
 /* ---- States ---- */
 
-static size_t take_place(struct upstream_zones *zones)
+static size_t upstream_zones_take_place(struct upstream_zones *zones)
 {
     for (size_t i = 0; i < PLACES; i++) {
         if (!zones->is_place_used[i]) {
@@ -75,7 +75,7 @@ static void write_times(const struct upstream_zone *zone, const struct upstreams
     atomic_store_explicit(&times->asked, asked, memory_order_relaxed);
 }
 
-static void show(const struct upstream_zone *zone)
+static void upstream_zones_publish(const struct upstream_zone *zone)
 {
     const struct upstreams *servers = upstream_health_servers(zone->health);
     uint64_t word = (uint64_t)zone->serial << 32;
@@ -103,19 +103,19 @@ static bool is_general(const struct upstream_zone *zone)
     return zone->name.len == 1;
 }
 
-static void on_changed(void *data)
+static void upstream_zones_on_changed(void *data)
 {
     const struct upstream_zone *zone = data;
     if (zone->serial == 0) {
         return;
     }
-    show(zone);
+    upstream_zones_publish(zone);
     if (is_general(zone)) {
         count_general(zone);
     }
 }
 
-static void on_revived(void *data, bool was_away)
+static void upstream_zones_on_revived(void *data, bool was_away)
 {
     const struct upstream_zone *zone = data;
     zone->owner->config.revived(zone->owner->config.data, zone, was_away);
@@ -149,7 +149,8 @@ bool upstream_zones_state(const struct upstream_zones *zones, uint32_t serial,
 
 /* ---- Zones ---- */
 
-static struct upstream_zone *add(struct upstream_zones *zones, const struct dname *name)
+static struct upstream_zone *upstream_zones_add(struct upstream_zones *zones,
+                                                const struct dname *name)
 {
     struct upstream_zone *zone = xcalloc(1, sizeof(*zone));
     const struct upstream_health_config health = {
@@ -158,13 +159,13 @@ static struct upstream_zone *add(struct upstream_zones *zones, const struct dnam
         .dnstap = zones->config.dnstap,
         .counts = zones->config.counts,
         .is_stub = name->len > 1,
-        .changed = on_changed,
-        .revived = on_revived,
+        .changed = upstream_zones_on_changed,
+        .revived = upstream_zones_on_revived,
         .data = zone,
     };
     zone->owner = zones;
     zone->name = *name;
-    zone->place = take_place(zones);
+    zone->place = upstream_zones_take_place(zones);
     zone->health = upstream_health_new(&health);
     (void)key_table_put(&zones->items, zone); /* there was none */
     return zone;
@@ -180,20 +181,20 @@ static void free_zone(struct upstream_zone *zone)
     free(zone);
 }
 
-static void set(struct upstream_zone *zone, const struct foreign_zone *now)
+static void upstream_zones_set(struct upstream_zone *zone, const struct forward_zone *now)
 {
     zone->serial = now->serial;
     upstream_health_set(zone->health, now->servers, now->server_count);
 }
 
 struct upstream_zone *upstream_zones_get(struct upstream_zones *zones,
-                                         const struct foreign_zone *zone)
+                                         const struct forward_zone *zone)
 {
     struct slice key = slice_of(zone->name.wire, zone->name.len);
     struct upstream_zone *found = key_table_find(&zones->items, key);
-    found = found ? found : add(zones, &zone->name);
+    found = found ? found : upstream_zones_add(zones, &zone->name);
     if (found->serial != zone->serial) {
-        set(found, zone);
+        upstream_zones_set(found, zone);
     }
     return found;
 }
@@ -204,7 +205,7 @@ struct upstream_zone *upstream_zones_root(const struct upstream_zones *zones)
 }
 
 /* Nothing is known of its servers any more, so that nobody probes them. */
-static void drop(struct upstream_zone *zone)
+static void upstream_zones_drop(struct upstream_zone *zone)
 {
     zone->serial = 0;
     write_state(zone, 0);
@@ -219,9 +220,10 @@ void upstream_zones_update(struct upstream_zones *zones, const struct zone_table
     size_t at = 0;
     struct upstream_zone *zone;
     while ((zone = key_table_next(&zones->items, &at))) {
-        const struct foreign_zone *now = zone_table_find(table, &zone->name);
+        const struct forward_zone *now = zone_table_find(table, &zone->name);
         if (!dname_equal(&now->name, &zone->name)) {
-            drop(key_table_take(&zones->items, key_of(zone))); /* the next one is at this place */
+            upstream_zones_drop(key_table_take(
+                &zones->items, upstream_zones_key_of(zone))); /* the next one is at this place */
         } else {
             (void)upstream_zones_get(zones, now);
             at++;
@@ -247,7 +249,7 @@ struct upstream_zones *upstream_zones_new(const struct upstream_zones_config *co
 {
     struct upstream_zones *zones = xcalloc(1, sizeof(*zones));
     zones->config = *config;
-    key_table_init(&zones->items, key_of);
+    key_table_init(&zones->items, upstream_zones_key_of);
     return zones;
 }
 
@@ -257,7 +259,7 @@ void upstream_zones_free(struct upstream_zones *zones)
         size_t at = 0;
         struct upstream_zone *zone;
         while ((zone = key_table_next(&zones->items, &at))) {
-            free_zone(key_table_take(&zones->items, key_of(zone)));
+            free_zone(key_table_take(&zones->items, upstream_zones_key_of(zone)));
         }
         key_table_fini(&zones->items);
         free(zones);

@@ -50,7 +50,7 @@ void upstream_zones_free(struct upstream_zones *zones); /* no question in flight
 
 /* The zone with these nameservers from now on. */
 struct upstream_zone *upstream_zones_get(struct upstream_zones *zones,
-                                         const struct foreign_zone *zone);
+                                         const struct forward_zone *zone);
 
 /* That of the general nameservers; NULL: there is none yet. */
 struct upstream_zone *upstream_zones_root(const struct upstream_zones *zones);

@@ -28,8 +28,8 @@ bool upstream_is_dead(const struct upstream *upstream)
     return upstream->failures >= UPSTREAM_FAILURES_MAX;
 }
 
-static size_t take(const struct upstreams *upstreams, size_t first, bool dead,
-                   struct nameserver *ret_order)
+static size_t upstreams_collect(const struct upstreams *upstreams, size_t first, bool dead,
+                                struct nameserver *ret_order)
 {
     size_t n = 0;
     for (size_t i = 0; i < upstreams->count; i++) {
@@ -44,8 +44,8 @@ static size_t take(const struct upstreams *upstreams, size_t first, bool dead,
 size_t upstreams_order(const struct upstreams *upstreams, size_t first,
                        struct nameserver ret_order[UPSTREAMS_MAX])
 {
-    size_t n = take(upstreams, first, false, ret_order);
-    return n + take(upstreams, first, true, ret_order + n);
+    size_t n = upstreams_collect(upstreams, first, false, ret_order);
+    return n + upstreams_collect(upstreams, first, true, ret_order + n);
 }
 
 /* Afterwards `turned_s` is right, if this changed it. */

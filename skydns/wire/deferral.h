@@ -13,7 +13,7 @@
 
 /* The records one answer may visit on a thread that others wait for: a tenth of a millisecond at
  * most. Beyond that, the walk is deferred. */
-enum { ENGINE_WALK_MAX = 512 };
+enum { ENGINE_SCAN_MAX = 512 };
 
 /* The same while other queries of its batch are still to be answered: the addresses that fill a
  * reply of 1,232 bytes, some of them repeated. */
@@ -26,7 +26,7 @@ enum { ENGINE_EXTERNAL_MAX = 16 };
 enum engine_deferral_kind {
     ENGINE_DEFER_FORWARD,  /* not our name: forward the query, relay the reply */
     ENGINE_DEFER_LOOKUP,   /* the questions below must be asked upstream first */
-    ENGINE_DEFER_WALK,     /* too many records for a worker */
+    ENGINE_DEFER_SCAN,     /* too many records for a worker */
     ENGINE_DEFER_SIGN,     /* signatures are to be made: a millisecond each, at worst */
     ENGINE_DEFER_TRANSFER, /* of a zone, to a client that may have it: skydns/transfer/transfers.h
                             */
@@ -43,11 +43,12 @@ struct engine_deferral {
     enum engine_deferral_kind kind;
     /* The place of the client's search path that waits, the configuration that the path is of, and
      * what was seen at earlier places: for engine_query, when the query is answered
-     * again. At least the query's own path_at; 0: it has no search path, or its first place waits.
+     * again. At least the query's own search_list_at; 0: it has no search path, or its first place
+     * waits.
      */
-    uint8_t path_at;
-    uint64_t path_serial;
-    uint8_t path_seen;
+    uint8_t search_list_at;
+    uint64_t search_list_serial;
+    uint8_t search_list_seen;
     struct dname forward; /* FORWARD only: the name at this place; len 0: the client's */
 
     size_t question_count; /* LOOKUP only */

@@ -92,7 +92,7 @@ void encoder_free(struct encoder *encoder)
 
 /* ---- Names ---- */
 
-static void write_name(struct encoder *e, struct slice name, enum name_form form)
+static void encode_write_name(struct encoder *e, struct slice name, enum name_form form)
 {
     assert(!e->has_withdrawn);
     if (form == NAME_COMPRESSED && name.ptr == (const char *)e->question->name.wire) {
@@ -118,19 +118,19 @@ static void write_rr_data(struct encoder *e, const struct rr *rr, const struct a
         break;
     case RR_SHAPE_SERVICE_NAMED:
         write_data_numbers(rr, &e->w);
-        write_name(e, rr->data, NAME_WHOLE); /* RFC 2782, RFC 3597 section 4 */
+        encode_write_name(e, rr->data, NAME_WHOLE); /* RFC 2782, RFC 3597 section 4 */
         break;
     case RR_SHAPE_PREFERENCE_NAMED:
         write_data_numbers(rr, &e->w);
-        write_name(e, rr->data, NAME_COMPRESSED);
+        encode_write_name(e, rr->data, NAME_COMPRESSED);
         break;
     case RR_SHAPE_ZONE:
-        write_name(e, soa->mname, NAME_COMPRESSED);
-        write_name(e, soa->rname, NAME_COMPRESSED);
+        encode_write_name(e, soa->mname, NAME_COMPRESSED);
+        encode_write_name(e, soa->rname, NAME_COMPRESSED);
         write_data_soa_numbers(soa, &e->w);
         break;
     case RR_SHAPE_NAMED:
-        write_name(e, rr->data, NAME_COMPRESSED);
+        encode_write_name(e, rr->data, NAME_COMPRESSED);
         break;
     }
 }
@@ -148,10 +148,10 @@ static void put_rr_head(uint8_t head[DNS_RR_HEAD], const struct rr *rr, uint16_t
 }
 
 /* False, and nothing written, when it does not fit. */
-static bool write_rr(struct encoder *e, const struct answer_plan *plan, const struct rr *rr)
+static bool encode_write_rr(struct encoder *e, const struct answer_plan *plan, const struct rr *rr)
 {
     size_t start = e->w.pos;
-    write_name(e, rr->owner, NAME_COMPRESSED);
+    encode_write_name(e, rr->owner, NAME_COMPRESSED);
     uint8_t *head = writer_take(&e->w, DNS_RR_HEAD);
     size_t data = e->w.pos;
     write_rr_data(e, rr, &plan->soa);
@@ -202,7 +202,7 @@ static bool write_answers(struct encoder *e, const struct answer_plan *plan, uin
 {
     const struct rr_list *answers = &plan->answers;
     size_t n = 0;
-    while (n < answers->count && write_rr(e, plan, &answers->items[n])) {
+    while (n < answers->count && encode_write_rr(e, plan, &answers->items[n])) {
         n++;
     }
     *ret_count = (uint16_t)n;
@@ -215,7 +215,7 @@ static uint16_t write_section_whole(struct encoder *e, const struct answer_plan 
 {
     size_t start = e->w.pos;
     for (size_t i = 0; i < count; i++) {
-        if (!write_rr(e, plan, &rrs[i])) {
+        if (!encode_write_rr(e, plan, &rrs[i])) {
             e->w.pos = start;
             return 0;
         }

@@ -16,7 +16,7 @@ static size_t tsig_at(const struct owned_query *owned)
 size_t owned_query_size(const struct owned_query *owned)
 {
     return offsetof(struct owned_query, bytes) + tsig_at(owned) +
-           (owned->is_signed ? sizeof(struct tsig_kept) : 0);
+           (owned->is_signed ? sizeof(struct tsig_state) : 0);
 }
 
 size_t owned_query_take(struct owned_query *owned, const struct engine_query *query)
@@ -28,12 +28,12 @@ size_t owned_query_take(struct owned_query *owned, const struct engine_query *qu
         .client = *query->client,
         .local = *query->local,
         .received_ns = query->received_ns,
-        .path_serial = query->path_serial,
+        .search_list_serial = query->search_list_serial,
         .idle_ms = query->idle_ms,
         .udp_size = question->udp_size,
         .transport = (uint8_t)query->transport,
-        .path_at = query->path_at,
-        .path_seen = query->path_seen,
+        .search_list_at = query->search_list_at,
+        .search_list_seen = query->search_list_seen,
         .asks = question->asks,
         .name_len = question->name.len,
         .subnet_len = question->subnet_len,
@@ -50,14 +50,14 @@ size_t owned_query_take(struct owned_query *owned, const struct engine_query *qu
     memcpy(at, question->subnet, owned->subnet_len);
     memcpy(at + owned->subnet_len, question->cookie.bytes, owned->cookie_len);
     if (query->tsig) {
-        struct tsig_kept kept;
-        tsig_keep(query->tsig, &kept);
-        memcpy(owned->bytes + tsig_at(owned), &kept, sizeof(kept));
+        struct tsig_state cached;
+        tsig_keep(query->tsig, &cached);
+        memcpy(owned->bytes + tsig_at(owned), &cached, sizeof(cached));
     }
     return owned_query_size(owned);
 }
 
-const struct tsig_kept *owned_query_tsig(const struct owned_query *owned)
+const struct tsig_state *owned_query_tsig(const struct owned_query *owned)
 {
     return owned->is_signed ? (const void *)(owned->bytes + tsig_at(owned)) : NULL;
 }
@@ -79,9 +79,9 @@ struct engine_query owned_query_open(const struct owned_query *owned, int64_t no
         .random = random,
         .is_allowed = owned->is_allowed,
         .keeps_name = owned->keeps_name,
-        .path_at = owned->path_at,
-        .path_serial = owned->path_serial,
-        .path_seen = owned->path_seen,
+        .search_list_at = owned->search_list_at,
+        .search_list_serial = owned->search_list_serial,
+        .search_list_seen = owned->search_list_seen,
     };
 }
 

@@ -21,11 +21,11 @@
 struct owned_query {
     struct addr client, local;
     int64_t received_ns; /* engine_query's, like the next; place and is_allowed may change */
-    uint64_t path_serial;
+    uint64_t search_list_serial;
     uint32_t idle_ms;
     uint16_t udp_size; /* EDNS's, like has_edns, dnssec_ok, is_from_stub, asks */
     uint8_t transport; /* enum engine_transport */
-    uint8_t path_at, path_seen;
+    uint8_t search_list_at, search_list_seen;
     uint8_t asks;
     uint8_t name_len, subnet_len, cookie_len;
     bool is_allowed : 1;
@@ -33,7 +33,7 @@ struct owned_query {
     bool is_ordinary : 1, has_edns : 1, dnssec_ok : 1, is_from_stub : 1;
     bool is_signed : 1;
     /* A message of header, name as typed, type and class; the option client-subnet; the cookie, of
-     * one that cannot be ours the client's part; if it is signed, struct tsig_kept. */
+     * one that cannot be ours the client's part; if it is signed, struct tsig_state. */
     uint8_t bytes[];
 };
 
@@ -41,7 +41,7 @@ enum {
     /* Without a signature. */
     OWNED_QUERY_PLAIN_MAX =
         offsetof(struct owned_query, bytes) + QUESTION_WIRE_MAX + EDNS_SUBNET_MAX + COOKIE_SIZE,
-    OWNED_QUERY_MAX = OWNED_QUERY_PLAIN_MAX + sizeof(struct tsig_kept),
+    OWNED_QUERY_MAX = OWNED_QUERY_PLAIN_MAX + sizeof(struct tsig_state),
 };
 
 union owned_query_room { /* for any of them */
@@ -56,7 +56,7 @@ size_t owned_query_take(struct owned_query *owned, const struct engine_query *qu
 size_t owned_query_size(const struct owned_query *owned);
 
 /* NULL: it was not signed. */
-const struct tsig_kept *owned_query_tsig(const struct owned_query *owned);
+const struct tsig_state *owned_query_tsig(const struct owned_query *owned);
 
 /* The query as it is answered now; borrows from `owned`. */
 struct engine_query owned_query_open(const struct owned_query *owned, int64_t now_s, int64_t now_ms,

@@ -17,11 +17,11 @@ enum { ENGINE_REPLY_MAX = 65535 };
 /* Queries whose names one engine_look_ahead looks up together. */
 enum { ENGINE_AHEAD_MAX = 8 };
 
-/* As engine_query.path_at: behind every place of a search path. */
+/* As engine_query.search_list_at: behind every place of a search path. */
 enum { ENGINE_PATH_OVER = 255 };
 
-/* Bits of engine_query.path_seen. They decide if no place of a search path answers: an upstream
- * failed, or said NODATA. */
+/* Bits of engine_query.search_list_seen. They decide if no place of a search path answers: an
+ * upstream failed, or said NODATA. */
 enum { ENGINE_PATH_SAW_FAILURE = 1, ENGINE_PATH_SAW_NO_DATA = 2 };
 
 /* How a query came. To the answer, all that is not UDP is TCP: only limits of size differ. */
@@ -51,10 +51,10 @@ struct engine_query {
     int64_t now_ms;      /* monotonic clock: how old kept replies are */
     uint32_t random;     /* for rotation */
     unsigned ahead;      /* its position, from 1, in the last engine_look_ahead; 0: none */
-    bool may_walk; /* on the walker's thread, in every call: no ENGINE_WALK_MAX (deferral.h) */
+    bool may_scan; /* on the walker's thread, in every call: no ENGINE_SCAN_MAX (deferral.h) */
     bool may_sign; /* on a signer's or the walker's thread, in every call: signatures that are
                     * not kept are made; else they are ENGINE_DEFER_SIGN */
-    bool (*is_late)(void *data); /* with may_walk: ends a walk that has taken too long, SERVFAIL;
+    bool (*is_late)(void *data); /* with may_scan: ends a walk that has taken too long, SERVFAIL;
                                   * NULL: never */
     void *is_late_data;
     bool takes_stale; /* nameservers have failed, or not replied in time: an expired reply will do,
@@ -68,12 +68,12 @@ struct engine_query {
      * misses in the cache is counted already. NULL: it has just come. */
     const struct owned_query *owned;
 
-    /* Of a search path (path_internal.h), after a deferral for FORWARD: */
-    uint8_t path_at;      /* the first place still to be tried; 0: from the start;
-                           * ENGINE_PATH_OVER: none, the query is answered as it stands */
-    uint64_t path_serial; /* of the configuration whose path has that place: by another one, it is
-                           * as ENGINE_PATH_OVER */
-    uint8_t path_seen;    /* ENGINE_PATH_SAW_..., at earlier ones */
+    /* Of a search path (search_list_internal.h), after a deferral for FORWARD: */
+    uint8_t search_list_at;      /* the first place still to be tried; 0: from the start;
+                                  * ENGINE_PATH_OVER: none, the query is answered as it stands */
+    uint64_t search_list_serial; /* of the configuration whose path has that place: by another one,
+                                  * it is as ENGINE_PATH_OVER */
+    uint8_t search_list_seen;    /* ENGINE_PATH_SAW_..., at earlier ones */
 
     /* The engine's own; callers leave them alone. */
     struct query *parsed;          /* what the bytes say (query_parse.h), without TSIG */

@@ -91,7 +91,7 @@ static inline bool fold_long(const uint8_t *name, struct fast_query *q)
     return is_zero(&seen.dots);
 }
 
-static inline bool fold(const uint8_t *name, struct fast_query *q)
+static inline bool query_parse_fold(const uint8_t *name, struct fast_query *q)
 {
     q->is_lower = true;
     return q->name_len < BLOCK ? fold_short(name, q) : fold_long(name, q);
@@ -119,7 +119,7 @@ static NOINLINE bool read_ordinary_options(const uint8_t *options, size_t len, s
 }
 
 /* Version 0, nothing after it. */
-static bool read_opt(const uint8_t *opt, size_t left, struct fast_query *q)
+static bool query_parse_read_opt(const uint8_t *opt, size_t left, struct fast_query *q)
 {
     if (left < EDNS_OPT_SIZE || opt[0] != 0 || u16_at(opt + 1) != DNS_TYPE_OPT || opt[6] != 0 ||
         u16_at(opt + 9) != left - EDNS_OPT_SIZE) {
@@ -137,7 +137,7 @@ bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_que
     struct fast_query *q = ret_query;
     if (len < DNS_HEADER_SIZE || !is_ordinary(wire) ||
         !find_labels(wire + DNS_HEADER_SIZE, len - DNS_HEADER_SIZE, q) ||
-        !fold(wire + DNS_HEADER_SIZE, q)) {
+        !query_parse_fold(wire + DNS_HEADER_SIZE, q)) {
         return false;
     }
     const uint8_t *tail = wire + DNS_HEADER_SIZE + q->name_len;
@@ -151,14 +151,14 @@ bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_que
     q->udp_size = 0;
     q->asks = q->cookie_len = 0;
     left -= DNS_QUESTION_TAIL;
-    return wire[11] ? read_opt(tail + DNS_QUESTION_TAIL, left, q) : left == 0;
+    return wire[11] ? query_parse_read_opt(tail + DNS_QUESTION_TAIL, left, q) : left == 0;
 }
 
 bool fast_query_set_name(struct fast_query *query, const uint8_t *wire, uint8_t name_len)
 {
     const bool has_labels = find_labels(wire + DNS_HEADER_SIZE, name_len, query);
     query->wire = wire;
-    return fold(wire + DNS_HEADER_SIZE, query) && has_labels;
+    return query_parse_fold(wire + DNS_HEADER_SIZE, query) && has_labels;
 }
 
 bool fast_query_may_have_cookie(const uint8_t *wire, size_t len)

@@ -107,8 +107,8 @@ static bool read_options(const uint8_t *data, size_t len, struct question *q)
 }
 
 /* Only one, in the additional section and owned by the root. */
-static bool read_opt(const uint8_t *owner, const uint8_t *data, const struct rr_step *opt,
-                     struct question *q, uint8_t *ret_version)
+static bool question_read_opt(const uint8_t *owner, const uint8_t *data, const struct rr_step *opt,
+                              struct question *q, uint8_t *ret_version)
 {
     enum { VERSION_BEFORE = 5, FLAGS_BEFORE = 4 }; /* of the rdata */
     if (q->has_edns || owner[0] != 0 || !read_options(data, opt->data_len, q)) {
@@ -123,8 +123,8 @@ static bool read_opt(const uint8_t *owner, const uint8_t *data, const struct rr_
 
 /* What follows the question: OPT, and where TSIG is; any other record is skipped, whatever its
  * name. Of a message that made no sense before (is_sound), TSIG alone. */
-static bool read_records(struct reader *r, const struct counts *counts, bool is_sound,
-                         struct question *q, uint8_t *ret_version)
+static bool question_read_records(struct reader *r, const struct counts *counts, bool is_sound,
+                                  struct question *q, uint8_t *ret_version)
 {
     const unsigned before = (unsigned)counts->answers + counts->authorities;
     const unsigned total = before + counts->additionals;
@@ -140,8 +140,8 @@ static bool read_records(struct reader *r, const struct counts *counts, bool is_
             q->tsig.is_misplaced = q->tsig.at > 0 || i + 1 < total;
             q->tsig.at = (uint16_t)at;
         } else if (record.type == DNS_TYPE_OPT && is_sound) {
-            is_sound = i >= before &&
-                       read_opt(r->data + at, r->data + record.data_at, &record, q, ret_version);
+            is_sound = i >= before && question_read_opt(r->data + at, r->data + record.data_at,
+                                                        &record, q, ret_version);
         }
     }
     return is_sound && reader_left(r) == 0;
@@ -165,7 +165,7 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len, struct que
     uint8_t version = 0;
     const bool is_none = counts.questions == 0;
     bool is_sound = read_questions(&r, counts.questions, q);
-    is_sound = read_records(&r, &counts, is_sound, q, &version);
+    is_sound = question_read_records(&r, &counts, is_sound, q, &version);
     if (q->opcode != DNS_OPCODE_QUERY) {
         return QUESTION_NOTIMP;
     }

@@ -143,11 +143,11 @@ void response_copy(const struct parsed_response *response, const uint8_t *bytes,
 void response_drop(struct parsed_response *response, response_drops drops, const void *data)
 {
     struct parsed_response *p = response;
-    size_t kept = 0;
+    size_t cached = 0;
     uint16_t counts[RESPONSE_SECTIONS];
     for (unsigned section = 0; section < RESPONSE_SECTIONS; section++) {
         const struct response_span span = response_section_span(p, (enum response_section)section);
-        const size_t before = kept;
+        const size_t before = cached;
         bool is_dropped = false;
         struct response_rr last = {0};
         for (size_t i = span.from; i < span.to; i++) {
@@ -157,14 +157,14 @@ void response_drop(struct parsed_response *response, response_drops drops, const
                 is_dropped = drops(data, (enum response_section)section, rr.type, &owner);
             }
             last = rr;
-            p->rrs[kept] = rr;
-            kept += !is_dropped;
+            p->rrs[cached] = rr;
+            cached += !is_dropped;
         }
-        counts[section] = (uint16_t)(kept - before);
+        counts[section] = (uint16_t)(cached - before);
     }
-    if (kept < p->count) { /* each record that was counted was read: it is sound */
+    if (cached < p->count) { /* each record that was counted was read: it is sound */
         memcpy(p->head.counts, counts, sizeof(counts));
-        p->count = kept;
+        p->count = cached;
         p->opt = find_opt_rr(p);
     }
 }

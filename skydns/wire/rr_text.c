@@ -24,7 +24,7 @@ static const char *text_form(unsigned type)
 
 /* ---- Fields; false: the data are not so ---- */
 
-static bool append_name(struct reader *r, struct buf *out)
+static bool rr_text_append_name(struct reader *r, struct buf *out)
 {
     struct dname name;
     char text[DNAME_TEXT_MAX];
@@ -47,7 +47,7 @@ static bool append_address(struct reader *r, uint8_t bytes, struct buf *out)
     return data != NULL;
 }
 
-static bool append_quoted(struct reader *r, size_t len, struct buf *out)
+static bool rr_text_append_quoted(struct reader *r, size_t len, struct buf *out)
 {
     const uint8_t *text = reader_take(r, len);
     buf_append_char(out, '"');
@@ -100,7 +100,7 @@ static bool append_field(struct reader *r, char form, struct buf *out)
     case '6':
         return append_address(r, 16, out);
     case 'n':
-        return append_name(r, out);
+        return rr_text_append_name(r, out);
     case 'b':
         return append_number(r, reader_u8(r), out);
     case 'h':
@@ -109,11 +109,11 @@ static bool append_field(struct reader *r, char form, struct buf *out)
         return append_number(r, reader_u32(r), out);
     case 's':
     case 'S':
-        return append_quoted(r, reader_u8(r), out);
+        return rr_text_append_quoted(r, reader_u8(r), out);
     case 't':
         return append_word(r, out);
     case 'q':
-        return append_quoted(r, reader_left(r), out);
+        return rr_text_append_quoted(r, reader_left(r), out);
     default: /* x */
         return append_hex(r, out);
     }
@@ -133,7 +133,7 @@ static bool append_fields(struct reader *r, const char *form, struct buf *out)
 }
 
 /* The data go to the end of what the reader is over. */
-static void append_data(const struct reader *data, unsigned type, struct buf *out)
+static void rr_text_append_data(const struct reader *data, unsigned type, struct buf *out)
 {
     const size_t start = out->len;
     struct reader r = *data;
@@ -159,10 +159,10 @@ void rr_text(const struct rr *rr, const struct answer_soa *soa, struct buf *out)
     struct writer w = writer_of(bytes, DATA_MAX);
     struct reader owner = reader_of(rr->owner.ptr, rr->owner.len);
     rr_data_write(rr, soa, &w);
-    (void)append_name(&owner, out);
+    (void)rr_text_append_name(&owner, out);
     append_head(rr->ttl_s, (uint16_t)rr->type, out);
     const struct reader data = reader_of(bytes, w.pos);
-    append_data(&data, rr->type, out);
+    rr_text_append_data(&data, rr->type, out);
 }
 
 void rr_text_packed(uint16_t type, struct slice data, struct buf *out)
@@ -170,18 +170,18 @@ void rr_text_packed(uint16_t type, struct slice data, struct buf *out)
     char text[DNS_TYPE_TEXT_MAX];
     const struct reader r = reader_of(data.ptr, data.len);
     buf_printf(out, "%s ", dns_type_text(type, text));
-    append_data(&r, type, out);
+    rr_text_append_data(&r, type, out);
 }
 
 bool rr_text_read(struct reader *message, struct buf *out)
 {
     struct rr_step rr;
-    if (!append_name(message, out) || !rr_step_body(message, &rr)) {
+    if (!rr_text_append_name(message, out) || !rr_step_body(message, &rr)) {
         return false;
     }
     append_head(rr.ttl_s, rr.type, out);
     struct reader data = reader_of(message->data, message->pos);
     reader_seek(&data, rr.data_at);
-    append_data(&data, rr.type, out);
+    rr_text_append_data(&data, rr.type, out);
     return true;
 }

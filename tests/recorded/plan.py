@@ -144,7 +144,7 @@ class Clock:
 
 WIRE_CORPORA = (
     "query", "query_parse", "tsig", "transfer_query", "tcp_frames", "upstream_frames", "rr_text",
-    "relay", "kept_reply", "external", "signer", "nsec", "notify", "dns_reply", "dname", "dnsgrpc",
+    "relay", "cache_image", "external", "signer", "nsec", "notify", "dns_reply", "dname", "dnsgrpc",
     "http_response",
 )  # fmt: skip
 

@@ -306,7 +306,8 @@ static void worlds_fini(struct worlds *worlds)
 }
 
 /* The plan's next sequence, both ways. */
-static void answer_twice(struct recorder *recorder, const struct worlds *worlds, struct plan *plan)
+static void record_answers_answer_twice(struct recorder *recorder, const struct worlds *worlds,
+                                        struct plan *plan)
 {
     const size_t part = plan_u32(plan), version = plan_u32(plan), count = plan_u32(plan);
     struct plan_query *queries = recording_alloc(count, sizeof(*queries));
@@ -340,7 +341,7 @@ int main(int argc, char **argv)
     side_begin();
     struct worlds worlds = worlds_take(&plan);
     for (size_t left = plan_u32(&plan); left > 0; left--) {
-        answer_twice(&recorder, &worlds, &plan);
+        record_answers_answer_twice(&recorder, &worlds, &plan);
     }
     worlds_fini(&worlds);
     free(plan.bytes);

@@ -79,7 +79,7 @@ static bool side_try(struct side *side, struct engine *engine, struct side_asked
     case ENGINE_DEFER:
         break;
     }
-    if (asked->query.is_brief && side->deferral.kind == ENGINE_DEFER_WALK) {
+    if (asked->query.is_brief && side->deferral.kind == ENGINE_DEFER_SCAN) {
         return false;
     }
     side_go_on(side, asked);

@@ -14,7 +14,7 @@
 struct side_late {
     struct side *side;
     struct side_asked asked; /* its query: as the resolver's thread has it */
-    bool is_walk;            /* its answer visits many records */
+    bool is_scan;            /* its answer visits many records */
     size_t external_count;
     struct external_answer externals[ENGINE_EXTERNAL_MAX];
     struct buf packed;                     /* their records, */
@@ -23,7 +23,7 @@ struct side_late {
 };
 
 static void side_wait_for(struct side_late *late);
-static void side_pool_answer(struct side_late *late, bool may_walk);
+static void side_pool_answer(struct side_late *late, bool may_scan);
 
 /* ---- The end of a query ---- */
 
@@ -86,7 +86,7 @@ static enum engine_verdict side_turn(struct side_late *late,
     brief.is_brief = true;
     enum engine_verdict verdict =
         engine_answer(engine, side->store, &brief, externals, &side->response, &side->deferral);
-    if (verdict == ENGINE_DEFER && side->deferral.kind == ENGINE_DEFER_WALK) {
+    if (verdict == ENGINE_DEFER && side->deferral.kind == ENGINE_DEFER_SCAN) {
         verdict = engine_answer(engine, side->store, &late->asked.query, externals, &side->response,
                                 &side->deferral);
     }
@@ -102,15 +102,16 @@ static void side_forget_lookup(struct side_late *late)
 static void side_keep_place(struct side_late *late)
 {
     const struct engine_deferral *deferral = &late->side->deferral;
-    late->asked.query.path_at = deferral->path_at;
-    late->asked.query.path_seen = deferral->path_seen;
-    late->asked.query.path_serial = deferral->path_serial;
+    late->asked.query.search_list_at = deferral->search_list_at;
+    late->asked.query.search_list_seen = deferral->search_list_seen;
+    late->asked.query.search_list_serial = deferral->search_list_serial;
 }
 
 static bool side_is_later_place(struct side_late *late)
 {
     const struct engine_deferral *deferral = &late->side->deferral;
-    if (deferral->path_at <= late->asked.query.path_at && deferral->kind != ENGINE_DEFER_SIGN) {
+    if (deferral->search_list_at <= late->asked.query.search_list_at &&
+        deferral->kind != ENGINE_DEFER_SIGN) {
         return false;
     }
     side_forget_lookup(late);
@@ -134,11 +135,11 @@ static void side_answer_again(struct side_late *late)
 static bool side_try_next_place(struct side_late *late, unsigned seen)
 {
     struct engine_query *query = &late->asked.query;
-    if (query->path_at == 0 || query->path_at == ENGINE_PATH_OVER) {
+    if (query->search_list_at == 0 || query->search_list_at == ENGINE_PATH_OVER) {
         return false;
     }
-    query->path_at++;
-    query->path_seen = (uint8_t)(query->path_seen | seen);
+    query->search_list_at++;
+    query->search_list_seen = (uint8_t)(query->search_list_seen | seen);
     side_answer_again(late);
     return true;
 }
@@ -224,14 +225,14 @@ static void side_forward(struct side_late *late)
 static void side_answer_with_externals(struct side_late *late)
 {
     const struct external_answers externals = {late->external_count, late->externals};
-    if (late->is_walk) {
+    if (late->is_scan) {
         side_pool_answer(late, true);
         return;
     }
     enum engine_verdict verdict = side_turn(late, &externals);
     if (verdict != ENGINE_DEFER) {
         side_end_with(late, verdict);
-    } else if (late->side->deferral.kind == ENGINE_DEFER_WALK) {
+    } else if (late->side->deferral.kind == ENGINE_DEFER_SCAN) {
         side_pool_answer(late, true);
     } else if (late->side->deferral.kind == ENGINE_DEFER_SIGN) {
         side_pool_answer(late, false);
@@ -357,47 +358,47 @@ static void side_look_up(struct side_late *late)
 
 /* ---- WALK and SIGN ---- */
 
-static void side_refuse_in_pool(struct side_late *late, bool is_walk)
+static void side_refuse_in_pool(struct side_late *late, bool is_scan)
 {
-    if (!is_walk && late->asked.query.transport == ENGINE_UDP) {
+    if (!is_scan && late->asked.query.transport == ENGINE_UDP) {
         side_end_with(late, ENGINE_DROP);
     } else {
         side_refuse(late, EDNS_ERROR_OTHER);
     }
 }
 
-static bool side_pool_goes_on(const struct side_late *late, bool may_walk)
+static bool side_pool_goes_on(const struct side_late *late, bool may_scan)
 {
     const struct engine_deferral *deferral = &late->side->deferral;
-    if (deferral->path_at > late->asked.query.path_at) {
+    if (deferral->search_list_at > late->asked.query.search_list_at) {
         return true;
     }
     return deferral->kind == ENGINE_DEFER_LOOKUP ? late->external_count == 0
-                                                 : deferral->kind == ENGINE_DEFER_WALK && !may_walk;
+                                                 : deferral->kind == ENGINE_DEFER_SCAN && !may_scan;
 }
 
-static void side_pool_answer(struct side_late *late, bool may_walk)
+static void side_pool_answer(struct side_late *late, bool may_scan)
 {
     struct side *side = late->side;
     const struct external_answers externals = {late->external_count, late->externals};
     struct engine_query query = late->asked.query;
-    side_step(side, &late->asked, may_walk ? SIDE_SCAN : SIDE_SIGN);
-    query.may_walk = may_walk;
+    side_step(side, &late->asked, may_scan ? SIDE_SCAN : SIDE_SIGN);
+    query.may_scan = may_scan;
     query.may_sign = true;
     enum engine_verdict verdict = engine_answer(
-        side->engines[may_walk ? SIDE_ENGINE_WALKER : SIDE_ENGINE_SIGNER], side->store, &query,
+        side->engines[may_scan ? SIDE_ENGINE_WALKER : SIDE_ENGINE_SIGNER], side->store, &query,
         late->external_count > 0 ? &externals : NULL, &side->response, &side->deferral);
     if (verdict != ENGINE_DEFER) {
         if (verdict == ENGINE_REPLY) {
             side_refresh(side, &late->asked);
         }
         side_end_with(late, verdict);
-    } else if (!side_pool_goes_on(late, may_walk)) {
-        side_refuse_in_pool(late, may_walk);
-    } else if (side->deferral.kind == ENGINE_DEFER_WALK) {
+    } else if (!side_pool_goes_on(late, may_scan)) {
+        side_refuse_in_pool(late, may_scan);
+    } else if (side->deferral.kind == ENGINE_DEFER_SCAN) {
         side_pool_answer(late, true);
     } else if (side->deferral.kind == ENGINE_DEFER_LOOKUP) {
-        late->is_walk = late->is_walk || may_walk;
+        late->is_scan = late->is_scan || may_scan;
         side_keep_place(late);
         side_look_up(late);
     } else if (!side_is_later_place(late)) {
@@ -418,7 +419,7 @@ static void side_wait_for(struct side_late *late)
     case ENGINE_DEFER_LOOKUP:
         side_look_up(late);
         break;
-    case ENGINE_DEFER_WALK:
+    case ENGINE_DEFER_SCAN:
         side_pool_answer(late, true);
         break;
     case ENGINE_DEFER_SIGN:
@@ -450,7 +451,7 @@ void side_go_on(struct side *side, const struct side_asked *asked)
         return;
     }
     side_defer(&late, side, asked);
-    if (side->deferral.kind == ENGINE_DEFER_WALK || side->deferral.kind == ENGINE_DEFER_SIGN) {
+    if (side->deferral.kind == ENGINE_DEFER_SCAN || side->deferral.kind == ENGINE_DEFER_SIGN) {
         side_wait_for(&late);
     } else {
         side_answer_again(&late);
@@ -461,7 +462,7 @@ void side_go_on(struct side *side, const struct side_asked *asked)
 void side_answer_late(struct side *side, const struct side_asked *asked)
 {
     struct side_asked late = *asked;
-    late.query.may_walk = late.query.may_sign = true;
+    late.query.may_scan = late.query.may_sign = true;
     enum engine_verdict verdict =
         engine_answer(side->engines[SIDE_ENGINE_WALKER], side->store, &late.query, NULL,
                       &side->response, &side->deferral);

@@ -1,6 +1,6 @@
 /* The adapter's upstreams: implements forwarder.h, so that the archive's own is not linked. Every
  * query has its response at once, from the plan's script; the matching, the second try over TCP and
- * what counts as failure are flight.c's. */
+ * what counts as failure are upstream_query.c's. */
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
@@ -69,7 +69,7 @@ static struct forwarder_reply side_ask_upstream(const struct upstream_question *
 }
 
 /* The waiter has its reply before this returns: side_late.c knows. */
-enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct foreign_zone *zone,
+enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct forward_zone *zone,
                                    const struct upstream_question *question, unsigned rotation,
                                    struct forwarder_wait *wait)
 {

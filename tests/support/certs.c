@@ -16,7 +16,7 @@ struct certs_ca {
     X509 *certificate;
 };
 
-static void extend(X509 *certificate, X509 *issuer, int nid, const char *value)
+static void certs_extend(X509 *certificate, X509 *issuer, int nid, const char *value)
 {
     X509V3_CTX context;
     X509V3_set_ctx(&context, issuer, certificate, NULL, NULL, 0);
@@ -27,7 +27,7 @@ static void extend(X509 *certificate, X509 *issuer, int nid, const char *value)
 }
 
 /* Not signed yet. */
-static X509 *certificate_new(EVP_PKEY *key, const char *name, long from_s, long to_s)
+static X509 *certs_certificate_new(EVP_PKEY *key, const char *name, long from_s, long to_s)
 {
     static long serial = 1;
     X509 *certificate = X509_new();
@@ -43,8 +43,8 @@ static X509 *certificate_new(EVP_PKEY *key, const char *name, long from_s, long 
 }
 
 /* A reader sees the old file or the new one, never a partial one. */
-static void write_file(const char *folder, const char *name, const char *suffix, X509 *certificate,
-                       EVP_PKEY *key)
+static void certs_write_file(const char *folder, const char *name, const char *suffix,
+                             X509 *certificate, EVP_PKEY *key)
 {
     CLEANUP_FREE char *path = xasprintf("%s/%s.%s", folder, name, suffix);
     CLEANUP_FREE char *new_path = xasprintf("%s.new", path);
@@ -63,13 +63,13 @@ struct certs_ca *certs_ca_new(const char *folder, const char *name)
     struct certs_ca *ca = xcalloc(1, sizeof(*ca));
     ca->key = EVP_EC_gen("P-256");
     assert_non_null(ca->key);
-    ca->certificate = certificate_new(ca->key, name, -HOUR_S, DAY_S);
+    ca->certificate = certs_certificate_new(ca->key, name, -HOUR_S, DAY_S);
     assert_true(X509_set_issuer_name(ca->certificate, X509_get_subject_name(ca->certificate)));
-    extend(ca->certificate, ca->certificate, NID_basic_constraints, "critical,CA:TRUE");
-    extend(ca->certificate, ca->certificate, NID_key_usage, "critical,keyCertSign");
-    extend(ca->certificate, ca->certificate, NID_subject_key_identifier, "hash");
+    certs_extend(ca->certificate, ca->certificate, NID_basic_constraints, "critical,CA:TRUE");
+    certs_extend(ca->certificate, ca->certificate, NID_key_usage, "critical,keyCertSign");
+    certs_extend(ca->certificate, ca->certificate, NID_subject_key_identifier, "hash");
     assert_true(X509_sign(ca->certificate, ca->key, EVP_sha256()));
-    write_file(folder, name, "crt", ca->certificate, NULL);
+    certs_write_file(folder, name, "crt", ca->certificate, NULL);
     return ca;
 }
 
@@ -87,17 +87,17 @@ void certs_issue(const struct certs_ca *ca, const char *folder, const struct cer
     bool is_default = leaf->from_s == 0 && leaf->to_s == 0;
     EVP_PKEY *key = EVP_EC_gen("P-256");
     assert_non_null(key);
-    X509 *certificate = certificate_new(key, leaf->name, is_default ? -HOUR_S : leaf->from_s,
-                                        is_default ? DAY_S : leaf->to_s);
+    X509 *certificate = certs_certificate_new(key, leaf->name, is_default ? -HOUR_S : leaf->from_s,
+                                              is_default ? DAY_S : leaf->to_s);
     assert_true(X509_set_issuer_name(certificate, X509_get_subject_name(ca->certificate)));
-    extend(certificate, ca->certificate, NID_ext_key_usage, "serverAuth,clientAuth");
-    extend(certificate, ca->certificate, NID_authority_key_identifier, "keyid");
+    certs_extend(certificate, ca->certificate, NID_ext_key_usage, "serverAuth,clientAuth");
+    certs_extend(certificate, ca->certificate, NID_authority_key_identifier, "keyid");
     if (leaf->names) {
-        extend(certificate, ca->certificate, NID_subject_alt_name, leaf->names);
+        certs_extend(certificate, ca->certificate, NID_subject_alt_name, leaf->names);
     }
     assert_true(X509_sign(certificate, ca->key, EVP_sha256()));
-    write_file(folder, leaf->name, "key", NULL, key);
-    write_file(folder, leaf->name, "crt", certificate, NULL);
+    certs_write_file(folder, leaf->name, "key", NULL, key);
+    certs_write_file(folder, leaf->name, "crt", certificate, NULL);
     EVP_PKEY_free(key);
     X509_free(certificate);
 }

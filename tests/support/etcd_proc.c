@@ -45,7 +45,7 @@ struct etcd_proc {
     char *other_url; /* an additional listener: "", ",https://[::1]:PORT" */
 };
 
-static const char *program(void)
+static const char *etcd_proc_program(void)
 {
     const char *name = getenv("ETCD");
     return name && name[0] ? name : "etcd";
@@ -53,7 +53,7 @@ static const char *program(void)
 
 const char *etcd_proc_missing(void)
 {
-    const char *name = program();
+    const char *name = etcd_proc_program();
     const char *path = getenv("PATH");
     if (strchr(name, '/')) {
         return access(name, X_OK) == 0 ? NULL : "$ETCD names no program";
@@ -81,7 +81,7 @@ void etcd_proc_need(void)
 /* ---- Requests over HTTP/1.0 ---- */
 
 /* The reply as text, empty on failure. */
-static void ask(unsigned port, const char *request, char *reply, size_t size)
+static void etcd_proc_ask(unsigned port, const char *request, char *reply, size_t size)
 {
     const struct addr address = loopback_addr(port);
     CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -103,14 +103,14 @@ static void ask(unsigned port, const char *request, char *reply, size_t size)
     reply[used] = '\0';
 }
 
-static void post(const struct etcd_proc *proc, const char *token, const char *path,
-                 const char *body, char *reply, size_t size)
+static void support_etcd_proc_post(const struct etcd_proc *proc, const char *token,
+                                   const char *path, const char *body, char *reply, size_t size)
 {
     CLEANUP_FREE char *request = xasprintf("POST /v3/%s HTTP/1.0\r\n%s%s%s"
                                            "Content-Length: %zu\r\n\r\n%s",
                                            path, token[0] ? "Authorization: " : "", token,
                                            token[0] ? "\r\n" : "", strlen(body), body);
-    ask(proc->client_port, request, reply, size);
+    etcd_proc_ask(proc->client_port, request, reply, size);
     if (!strstr(reply, " 200 ")) {
         fail_msg("%s %s refused: %s", path, body, reply);
     }
@@ -121,8 +121,8 @@ static void root_token(const struct etcd_proc *proc, char *out, size_t size)
 {
     static const char field[] = "\"token\":\"";
     char reply[4096];
-    post(proc, "", "auth/authenticate", "{\"name\":\"root\",\"password\":\"root\"}", reply,
-         sizeof(reply));
+    support_etcd_proc_post(proc, "", "auth/authenticate",
+                           "{\"name\":\"root\",\"password\":\"root\"}", reply, sizeof(reply));
     const char *token = strstr(reply, field);
     assert_non_null(token);
     token += strlen(field);
@@ -136,7 +136,7 @@ void etcd_proc_post(struct etcd_proc *proc, const char *path, const char *body)
     if (proc->has_auth) {
         root_token(proc, token, sizeof(token));
     }
-    post(proc, token, path, body, reply, sizeof(reply));
+    support_etcd_proc_post(proc, token, path, body, reply, sizeof(reply));
 }
 
 void etcd_proc_enable_auth(struct etcd_proc *proc)
@@ -218,7 +218,7 @@ static bool is_serving(const struct etcd_proc *proc)
     if (!is_in_log(proc, "published")) { /* its address, half a second after it began to listen */
         return false;
     }
-    ask(proc->health_port, "GET /health HTTP/1.0\r\n\r\n", reply, sizeof(reply));
+    etcd_proc_ask(proc->health_port, "GET /health HTTP/1.0\r\n\r\n", reply, sizeof(reply));
     return strstr(reply, "\"health\":\"true\"") != NULL;
 }
 
@@ -261,11 +261,11 @@ static void run_child(const struct etcd_proc *proc)
     for (size_t i = 0; proc->arguments && i < ETCD_PROC_ARGUMENTS_MAX && proc->arguments[i]; i++) {
         argv[count++] = proc->arguments[i];
     }
-    execvp(program(), (char *const *)(uintptr_t)argv); /* only reads them */
+    execvp(etcd_proc_program(), (char *const *)(uintptr_t)argv); /* only reads them */
     _exit(127);
 }
 
-static void reap(struct etcd_proc *proc)
+static void etcd_proc_reap(struct etcd_proc *proc)
 {
     int status;
     while (waitpid(proc->pid, &status, 0) < 0 && errno == EINTR) {
@@ -276,7 +276,7 @@ static void reap(struct etcd_proc *proc)
 }
 
 /* False if it exited instead. */
-static bool run(struct etcd_proc *proc)
+static bool etcd_proc_run(struct etcd_proc *proc)
 {
     note_log_start(proc);
     proc->pid = fork();
@@ -291,7 +291,7 @@ static bool run(struct etcd_proc *proc)
     while (!is_serving(proc)) {
         struct pollfd ended = {.fd = proc->pidfd, .events = POLLIN};
         if (poll(&ended, 1, ASK_INTERVAL_MS) == 1) {
-            reap(proc);
+            etcd_proc_reap(proc);
             return false;
         }
         if (clock_monotonic_ms() > limit_ms) {
@@ -302,7 +302,8 @@ static bool run(struct etcd_proc *proc)
     return true;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static int etcd_proc_remove_entry(const char *path, const struct stat *st, int type,
+                                  struct FTW *ftw)
 {
     return remove(path);
 }
@@ -327,7 +328,8 @@ static void choose_ports(struct etcd_proc *proc)
                           : xstrdup("");
 }
 
-static struct etcd_proc *start(const char *const *arguments, const char *tls_folder)
+static struct etcd_proc *support_etcd_proc_start(const char *const *arguments,
+                                                 const char *tls_folder)
 {
     const char *tmp = getenv("TMPDIR");
     struct etcd_proc *proc = xcalloc(1, sizeof(*proc));
@@ -340,7 +342,7 @@ static struct etcd_proc *start(const char *const *arguments, const char *tls_fol
     }
     for (int attempt = 0; attempt < START_ATTEMPTS; attempt++) {
         choose_ports(proc);
-        if (run(proc)) {
+        if (etcd_proc_run(proc)) {
             return proc;
         }
     }
@@ -351,17 +353,17 @@ static struct etcd_proc *start(const char *const *arguments, const char *tls_fol
 
 struct etcd_proc *etcd_proc_start(void)
 {
-    return start(NULL, NULL);
+    return support_etcd_proc_start(NULL, NULL);
 }
 
 struct etcd_proc *etcd_proc_start_with(const char *const *arguments)
 {
-    return start(arguments, NULL);
+    return support_etcd_proc_start(arguments, NULL);
 }
 
 struct etcd_proc *etcd_proc_start_tls(const char *folder)
 {
-    return start(NULL, folder);
+    return support_etcd_proc_start(NULL, folder);
 }
 
 void etcd_proc_free(struct etcd_proc *proc)
@@ -370,7 +372,8 @@ void etcd_proc_free(struct etcd_proc *proc)
         return;
     }
     etcd_proc_kill(proc);
-    (void)nftw(proc->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* leftovers are in tmp */
+    (void)nftw(proc->folder, etcd_proc_remove_entry, 8,
+               FTW_DEPTH | FTW_PHYS); /* leftovers are in tmp */
     free(proc->folder);
     free(proc->url);
     free(proc->other_url);
@@ -387,22 +390,22 @@ unsigned etcd_proc_port(const struct etcd_proc *proc)
     return proc->client_port;
 }
 
-static void end_with(struct etcd_proc *proc, int signal)
+static void etcd_proc_end_with(struct etcd_proc *proc, int signal)
 {
     if (proc->pid > 0) {
         (void)kill(proc->pid, signal); /* our child, not reaped yet */
-        reap(proc);
+        etcd_proc_reap(proc);
     }
 }
 
 void etcd_proc_kill(struct etcd_proc *proc)
 {
-    end_with(proc, SIGKILL);
+    etcd_proc_end_with(proc, SIGKILL);
 }
 
 void etcd_proc_terminate(struct etcd_proc *proc)
 {
-    end_with(proc, SIGTERM);
+    etcd_proc_end_with(proc, SIGTERM);
 }
 
 void etcd_proc_pause(struct etcd_proc *proc)
@@ -421,7 +424,7 @@ void etcd_proc_resume(struct etcd_proc *proc)
 static void remove_folder(const struct etcd_proc *proc, const char *name)
 {
     CLEANUP_FREE char *path = xasprintf("%s/%s", proc->folder, name);
-    (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* may not exist */
+    (void)nftw(path, etcd_proc_remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* may not exist */
 }
 
 static void copy_folder(const struct etcd_proc *proc, const char *from, const char *to)
@@ -461,7 +464,7 @@ void etcd_proc_restore(struct etcd_proc *proc)
 void etcd_proc_restart(struct etcd_proc *proc)
 {
     assert_int_equal(proc->pid, 0);
-    if (!run(proc)) {
+    if (!etcd_proc_run(proc)) {
         print_log(proc);
         fail_msg("etcd did not restart");
     }

@@ -14,14 +14,14 @@ struct wait {
     bool is_late;
 };
 
-static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
+static void etcd_sync_on_limit(struct ev_loop *loop, ev_timer *w, int events)
 {
     ((struct wait *)w->data)->is_late = true;
     ev_break(loop, EVBREAK_ALL);
 }
 
 /* Before the loop sleeps, and after the client's own prepare watchers. */
-static void on_prepare(struct ev_loop *loop, ev_prepare *w, int events)
+static void etcd_sync_on_prepare(struct ev_loop *loop, ev_prepare *w, int events)
 {
     const struct wait *wait = w->data;
     if (wait->done(wait->data)) {
@@ -38,8 +38,8 @@ void loop_until(struct ev_loop *loop, bool (*done)(const void *data), const void
         return;
     }
     ev_now_update(loop);
-    ev_timer_init(&limit, on_limit, limit_s, 0.0);
-    ev_prepare_init(&prepare, on_prepare);
+    ev_timer_init(&limit, etcd_sync_on_limit, limit_s, 0.0);
+    ev_prepare_init(&prepare, etcd_sync_on_prepare);
     ev_set_priority(&prepare, EV_MINPRI);
     limit.data = prepare.data = &wait;
     ev_timer_start(loop, &limit);
@@ -70,7 +70,7 @@ struct txn_result {
     struct err err;
 };
 
-static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+static void etcd_sync_on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
 {
     struct txn_result *result = data;
     result->is_done = true;
@@ -90,7 +90,7 @@ int sync_txn(struct ev_loop *loop, struct etcd *etcd, const struct etcd_txn *txn
              struct etcd_txn_reply *ret_reply, struct err *err)
 {
     struct txn_result result = {.is_done = false};
-    etcd_txn(etcd, txn, on_txn, &result);
+    etcd_txn(etcd, txn, etcd_sync_on_txn, &result);
     assert_false(result.is_done); /* never from inside the call */
     loop_until(loop, is_txn_done, &result);
     if (err) {
@@ -102,7 +102,8 @@ int sync_txn(struct ev_loop *loop, struct etcd *etcd, const struct etcd_txn *txn
     return result.err.code;
 }
 
-static int64_t one(struct ev_loop *loop, struct etcd *etcd, const struct etcd_op *ops, size_t count)
+static int64_t etcd_sync_one(struct ev_loop *loop, struct etcd *etcd, const struct etcd_op *ops,
+                             size_t count)
 {
     const struct etcd_txn txn = {.ops = ops, .op_count = count};
     struct etcd_txn_reply reply;
@@ -120,13 +121,13 @@ static int64_t one(struct ev_loop *loop, struct etcd *etcd, const struct etcd_op
 int64_t sync_put(struct ev_loop *loop, struct etcd *etcd, const char *key, struct slice value)
 {
     const struct etcd_op op = {.kind = ETCD_OP_PUT, .key = slice_str(key), .value = value};
-    return one(loop, etcd, &op, 1);
+    return etcd_sync_one(loop, etcd, &op, 1);
 }
 
 int64_t sync_del(struct ev_loop *loop, struct etcd *etcd, const char *key)
 {
     const struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = slice_str(key)};
-    return one(loop, etcd, &op, 1);
+    return etcd_sync_one(loop, etcd, &op, 1);
 }
 
 struct got {
@@ -165,7 +166,8 @@ struct page {
     char keys[ETCD_TXN_OPS_MAX][256];
 };
 
-static void on_page(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_sync_on_page(void *data, const struct etcd_range_reply *reply,
+                              const struct err *err)
 {
     struct page *page = data;
     assert_null(err);
@@ -198,13 +200,13 @@ void sync_del_prefix(struct ev_loop *loop, struct etcd *etcd, const char *prefix
     do {
         struct etcd_op ops[ETCD_TXN_OPS_MAX];
         page.is_done = false;
-        etcd_range(etcd, &range, on_page, &page);
+        etcd_range(etcd, &range, etcd_sync_on_page, &page);
         loop_until(loop, is_page_done, &page);
         for (size_t i = 0; i < page.count; i++) {
             ops[i] = (struct etcd_op){.kind = ETCD_OP_DELETE, .key = slice_str(page.keys[i])};
         }
         if (page.count) {
-            (void)one(loop, etcd, ops, page.count);
+            (void)etcd_sync_one(loop, etcd, ops, page.count);
         }
     } while (page.count == ETCD_TXN_OPS_MAX);
 }
@@ -223,7 +225,7 @@ int64_t sync_put_many(struct ev_loop *loop, struct etcd *etcd, const char *prefi
             ops[n] =
                 (struct etcd_op){.kind = ETCD_OP_PUT, .key = slice_str(keys[n]), .value = value};
         }
-        revision = one(loop, etcd, ops, n);
+        revision = etcd_sync_one(loop, etcd, ops, n);
     }
     return revision;
 }

@@ -43,12 +43,13 @@ static void connection_end(struct connection *c)
 }
 
 /* A few hundred bytes always fit the socket buffer; if the client is gone, nobody misses them. */
-static void say(struct connection *c, const struct buf *out)
+static void grpc_peer_say(struct connection *c, const struct buf *out)
 {
     (void)send(c->readable.fd, out->data, out->len, MSG_NOSIGNAL);
 }
 
-static void take_frame(struct connection *c, const struct h2_frame_view *frame, struct buf *out)
+static void grpc_peer_take_frame(struct connection *c, const struct h2_frame_view *frame,
+                                 struct buf *out)
 {
     struct grpc_peer *peer = c->peer;
     bool is_ack = frame->flags & H2_ACK;
@@ -77,14 +78,14 @@ static void take_input(struct connection *c)
     }
     struct reader r = reader_of(c->in.data, c->in.len);
     while (c->is_greeted && h2_next_frame(&r, &frame)) {
-        take_frame(c, &frame, &out);
+        grpc_peer_take_frame(c, &frame, &out);
     }
     buf_consume(&c->in, r.pos);
-    say(c, &out);
+    grpc_peer_say(c, &out);
     buf_fini(&out);
 }
 
-static void on_readable(struct ev_loop *loop, ev_io *w, int events)
+static void grpc_peer_on_readable(struct ev_loop *loop, ev_io *w, int events)
 {
     struct connection *c = w->data;
     ssize_t n = recv(w->fd, buf_reserve(&c->in, READ_SIZE), READ_SIZE, MSG_DONTWAIT);
@@ -96,7 +97,7 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int events)
     take_input(c);
 }
 
-static void on_acceptable(struct ev_loop *loop, ev_io *w, int events)
+static void grpc_peer_on_acceptable(struct ev_loop *loop, ev_io *w, int events)
 {
     struct grpc_peer *peer = w->data;
     struct connection *c = xcalloc(1, sizeof(*c));
@@ -104,7 +105,7 @@ static void on_acceptable(struct ev_loop *loop, ev_io *w, int events)
     assert_true(fd >= 0);
     c->peer = peer;
     buf_init(&c->in, IN_MAX);
-    ev_io_init(&c->readable, on_readable, fd, EV_READ);
+    ev_io_init(&c->readable, grpc_peer_on_readable, fd, EV_READ);
     c->readable.data = c;
     ev_io_start(loop, &c->readable);
     LIST_INSERT_HEAD(&peer->connections, c, entry);
@@ -119,7 +120,7 @@ struct grpc_peer *grpc_peer_new(struct ev_loop *loop, grpc_peer_answer answer)
     peer->loop = loop;
     peer->answer = answer;
     LIST_INIT(&peer->connections);
-    ev_io_init(&peer->acceptable, on_acceptable, loopback_listen(&address), EV_READ);
+    ev_io_init(&peer->acceptable, grpc_peer_on_acceptable, loopback_listen(&address), EV_READ);
     peer->acceptable.data = peer;
     ev_io_start(loop, &peer->acceptable);
     (void)snprintf(peer->url, sizeof(peer->url), "http://127.0.0.1:%u", addr_port(&address));
@@ -172,7 +173,7 @@ void grpc_peer_go_away(struct grpc_peer *peer, uint32_t code, const char *text)
     buf_append_str(&payload, text);
     h2_frame(&out, H2_GOAWAY, 0, 0, buf_slice(&payload));
     while (!LIST_EMPTY(&peer->connections)) {
-        say(LIST_FIRST(&peer->connections), &out);
+        grpc_peer_say(LIST_FIRST(&peer->connections), &out);
         connection_end(LIST_FIRST(&peer->connections));
     }
     buf_fini(&payload);

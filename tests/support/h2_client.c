@@ -9,19 +9,19 @@ enum { BYTES_MAX = 32 << 20 };
 
 /* ---- Callbacks ---- */
 
-static void keep(struct h2_client *c, struct slice *slice)
+static void h2_client_keep(struct h2_client *c, struct slice *slice)
 {
     size_t at = c->texts.len;
     buf_append_slice(&c->texts, *slice);
     slice->ptr = (const char *)at; /* until the buffer stays where it is */
 }
 
-static void settle(const struct h2_client *c, struct slice *slice)
+static void h2_client_settle(const struct h2_client *c, struct slice *slice)
 {
     slice->ptr = (const char *)c->texts.data + (size_t)slice->ptr;
 }
 
-static void requested(void *data, const struct http2_request *request)
+static void h2_client_requested(void *data, const struct http2_request *request)
 {
     struct h2_client *c = data;
     buf_clear(&c->texts);
@@ -29,10 +29,10 @@ static void requested(void *data, const struct http2_request *request)
     buf_append_char(&c->texts, 0); /* so that there is a buffer */
     struct slice *slices[] = {&c->last.method, &c->last.path, &c->last.content_type, &c->last.body};
     for (size_t i = 0; i < ARRAY_LEN(slices); i++) {
-        keep(c, slices[i]);
+        h2_client_keep(c, slices[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(slices); i++) {
-        settle(c, slices[i]);
+        h2_client_settle(c, slices[i]);
     }
     c->request_count++;
     if (!c->is_late) {
@@ -40,20 +40,20 @@ static void requested(void *data, const struct http2_request *request)
     }
 }
 
-static void cancelled(void *data, int32_t stream)
+static void h2_client_cancelled(void *data, int32_t stream)
 {
     struct h2_client *c = data;
     c->cancel_count++;
     c->last_cancelled = stream;
 }
 
-static bool may_go_on(void *data)
+static bool h2_client_may_go_on(void *data)
 {
     const struct h2_client *c = data;
     return !c->must_stop;
 }
 
-static void put(void *data, const void *bytes, size_t len)
+static void h2_client_put(void *data, const void *bytes, size_t len)
 {
     struct h2_client *c = data;
     assert_true(len > 0);
@@ -66,10 +66,10 @@ static void put(void *data, const void *bytes, size_t len)
 void h2_client_open(struct h2_client *c)
 {
     memset(c, 0, sizeof(*c));
-    const struct http2_server_callbacks callbacks = {.requested = requested,
-                                                     .cancelled = cancelled,
-                                                     .may_go_on = may_go_on,
-                                                     .put = put,
+    const struct http2_server_callbacks callbacks = {.requested = h2_client_requested,
+                                                     .cancelled = h2_client_cancelled,
+                                                     .may_go_on = h2_client_may_go_on,
+                                                     .put = h2_client_put,
                                                      .data = c};
     buf_init(&c->bytes, BYTES_MAX);
     buf_init(&c->got, BYTES_MAX);

@@ -43,7 +43,7 @@ static struct h2_reply *reply_of(struct h2_replies *replies, uint32_t stream)
     return reply;
 }
 
-static void take_block(struct h2_replies *replies, struct slice block, struct buf *lines)
+static void h2_replies_take_block(struct h2_replies *replies, struct slice block, struct buf *lines)
 {
     const uint8_t *in = (const uint8_t *)block.ptr;
     size_t left = block.len;
@@ -64,7 +64,7 @@ static void take_block(struct h2_replies *replies, struct slice block, struct bu
     assert_int_equal(nghttp2_hd_inflate_end_headers(replies->inflater), 0);
 }
 
-static void take_frame(struct h2_replies *replies, const struct h2_frame_view *frame)
+static void h2_replies_take_frame(struct h2_replies *replies, const struct h2_frame_view *frame)
 {
     struct reader r = reader_of(frame->payload.ptr, frame->payload.len);
     if (frame->type == H2_GOAWAY) {
@@ -79,7 +79,8 @@ static void take_frame(struct h2_replies *replies, const struct h2_frame_view *f
     assert_false(reply->is_reset || (reply->is_ended && frame->type != H2_RST_STREAM));
     if (frame->type == H2_HEADERS) {
         assert_true(frame->flags & H2_END_HEADERS);
-        take_block(replies, frame->payload, reply->head.len ? &reply->trailers : &reply->head);
+        h2_replies_take_block(replies, frame->payload,
+                              reply->head.len ? &reply->trailers : &reply->head);
     } else if (frame->type == H2_DATA) {
         assert_true(reply->head.len > 0 && reply->trailers.len == 0);
         buf_append_slice(&reply->body, frame->payload);
@@ -97,7 +98,7 @@ void h2_replies_take(struct h2_replies *replies, struct buf *bytes)
     struct reader r = reader_of(bytes->data, bytes->len);
     struct h2_frame_view frame;
     while (h2_next_frame(&r, &frame)) {
-        take_frame(replies, &frame);
+        h2_replies_take_frame(replies, &frame);
     }
     buf_consume(bytes, r.pos);
 }

@@ -7,7 +7,7 @@
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 
-enum { ATTEMPTS = 100, PATIENCE_MS = 60000, REPLY_MAX = 32 * 1024 * 1024 };
+enum { ATTEMPTS = 100, TIMEOUT_MS = 60000, REPLY_MAX = 32 * 1024 * 1024 };
 
 struct asking {
     struct ev_loop *loop;
@@ -34,7 +34,7 @@ struct http_server *http_ask_serve(struct ev_loop *loop, const struct http_route
     return server;
 }
 
-static void *ask(void *data)
+static void *support_http_ask(void *data)
 {
     struct asking *a = data;
     a->result = http_fetch(&a->fetch, &a->asked->response, &a->err);
@@ -43,16 +43,16 @@ static void *ask(void *data)
 }
 
 /* Signals stay with the test's thread: they would interrupt this thread's calls. */
-static void start_thread(pthread_t *ret_thread, struct asking *a)
+static void http_ask_start_thread(pthread_t *ret_thread, struct asking *a)
 {
     sigset_t all, before;
     sigfillset(&all);
     assert_int_equal(pthread_sigmask(SIG_SETMASK, &all, &before), 0);
-    assert_int_equal(pthread_create(ret_thread, NULL, ask, a), 0);
+    assert_int_equal(pthread_create(ret_thread, NULL, support_http_ask, a), 0);
     assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
 }
 
-static void on_done(struct ev_loop *loop, ev_async *done, int events)
+static void http_ask_on_done(struct ev_loop *loop, ev_async *done, int events)
 {
     ev_break(loop, EVBREAK_ONE);
 }
@@ -62,14 +62,14 @@ struct asked_page http_ask(struct ev_loop *loop, const struct addr *server, cons
     struct asked_page asked = {0};
     struct asking a = {
         .loop = loop,
-        .fetch = {.server = *server, .target = target, .timeout_ms = PATIENCE_MS},
+        .fetch = {.server = *server, .target = target, .timeout_ms = TIMEOUT_MS},
         .asked = &asked,
     };
     pthread_t thread;
     http_response_init(&asked.response, REPLY_MAX);
-    ev_async_init(&a.done, on_done);
+    ev_async_init(&a.done, http_ask_on_done);
     ev_async_start(loop, &a.done);
-    start_thread(&thread, &a);
+    http_ask_start_thread(&thread, &a);
     ev_run(loop, 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     ev_async_stop(loop, &a.done);

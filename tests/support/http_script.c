@@ -40,7 +40,7 @@ struct http_script {
     struct connection *connections;
 };
 
-static void close_connection(struct connection *connection)
+static void http_script_close_connection(struct connection *connection)
 {
     if (connection->fd >= 0) {
         ev_io_stop(connection->script->loop, &connection->read);
@@ -69,7 +69,7 @@ static bool has_line(const char *head, const char *line)
 }
 
 /* A request that no step expects gets no reply: the test reports the problem. */
-static void take_request(struct connection *connection, const char *head)
+static void http_script_take_request(struct connection *connection, const char *head)
 {
     struct http_script *script = connection->script;
     free(script->head);
@@ -93,11 +93,11 @@ static void take_request(struct connection *connection, const char *head)
     if (step->reply) {
         ev_io_start(script->loop, &connection->write);
     } else if (step->is_closed) {
-        close_connection(connection);
+        http_script_close_connection(connection);
     }
 }
 
-static void on_write(struct ev_loop *loop, ev_io *w, int revents)
+static void http_script_on_write(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct connection *connection = w->data;
     const struct http_step *step = connection->step;
@@ -107,7 +107,7 @@ static void on_write(struct ev_loop *loop, ev_io *w, int revents)
     (void)revents;
     if (n < 0) {
         if (errno != EAGAIN) {
-            close_connection(connection);
+            http_script_close_connection(connection);
         }
         return;
     }
@@ -115,12 +115,12 @@ static void on_write(struct ev_loop *loop, ev_io *w, int revents)
     if (connection->sent == strlen(step->reply)) {
         ev_io_stop(loop, w);
         if (step->is_closed) {
-            close_connection(connection);
+            http_script_close_connection(connection);
         }
     }
 }
 
-static void on_read(struct ev_loop *loop, ev_io *w, int revents)
+static void http_script_on_read(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct connection *connection = w->data;
     char chunk[4096];
@@ -128,18 +128,18 @@ static void on_read(struct ev_loop *loop, ev_io *w, int revents)
     (void)loop;
     (void)revents;
     if (n <= 0) {
-        close_connection(connection);
+        http_script_close_connection(connection);
         return;
     }
     buf_append(&connection->request, chunk, (size_t)n);
     const char *text = buf_cstr(&connection->request);
     if (strstr(text, "\r\n\r\n")) {
-        take_request(connection, text);
+        http_script_take_request(connection, text);
         buf_clear(&connection->request);
     }
 }
 
-static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
+static void http_script_on_accept(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct http_script *script = w->data;
     int fd = accept4(script->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -157,8 +157,8 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
     connection->next = script->connections;
     script->connections = connection;
     buf_init(&connection->request, REQUEST_BYTES_MAX);
-    ev_io_init(&connection->read, on_read, fd, EV_READ);
-    ev_io_init(&connection->write, on_write, fd, EV_WRITE);
+    ev_io_init(&connection->read, http_script_on_read, fd, EV_READ);
+    ev_io_init(&connection->write, http_script_on_write, fd, EV_WRITE);
     connection->read.data = connection;
     connection->write.data = connection;
     ev_io_start(loop, &connection->read);
@@ -186,7 +186,7 @@ struct http_script *http_script_new(struct ev_loop *loop, const struct http_step
     }
     (void)snprintf(script->url, sizeof(script->url), "http://127.0.0.1:%u",
                    (unsigned)ntohs(address.sin_port)); /* fits 64 bytes */
-    ev_io_init(&script->accept, on_accept, script->fd, EV_READ);
+    ev_io_init(&script->accept, http_script_on_accept, script->fd, EV_READ);
     script->accept.data = script;
     ev_io_start(loop, &script->accept);
     return script;
@@ -197,7 +197,7 @@ void http_script_free(struct http_script *script)
     while (script->connections) {
         struct connection *connection = script->connections;
         script->connections = connection->next;
-        close_connection(connection);
+        http_script_close_connection(connection);
         buf_fini(&connection->request);
         free(connection);
     }

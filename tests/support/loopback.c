@@ -44,7 +44,7 @@ static const char *temporary_folder(void)
 /* Whether the port is this process's from now on until it ends: its owner locks its byte of a file
  * that all tests share, those in Python too (programs.py), so that a port is nobody else's while
  * its program is restarted. */
-static bool reserve(unsigned port)
+static bool loopback_reserve(unsigned port)
 {
     enum { HIGH = 200 }; /* low descriptors are those of sockets that systemd passes */
     static int locks = -1;
@@ -69,7 +69,7 @@ static int bind_some(struct addr *ret_addr)
         unsigned port = PORT_MIN + backoff_random() % (PORT_MAX - PORT_MIN + 1);
         *ret_addr = loopback_addr(port);
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && reserve(port) && bind(fd, &ret_addr->sa, ret_addr->len) == 0) {
+        if (fd >= 0 && loopback_reserve(port) && bind(fd, &ret_addr->sa, ret_addr->len) == 0) {
             return fd;
         }
         if (fd >= 0) {

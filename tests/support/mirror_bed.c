@@ -12,7 +12,7 @@
 struct mirror_bed bed;
 struct mirror_owner owner;
 
-static struct etcd *client(void)
+static struct etcd *mirror_bed_client(void)
 {
     return sync_client(bed.loop, etcd_proc_url(bed.proc), MIRROR_BED_TIMEOUT_MS);
 }
@@ -35,8 +35,8 @@ int mirror_bed_each(void **state)
 {
     memset(&owner, 0, sizeof(owner));
     if (bed.proc) {
-        bed.etcd = client();
-        bed.writer = client();
+        bed.etcd = mirror_bed_client();
+        bed.writer = mirror_bed_client();
     }
     return 0;
 }
@@ -71,7 +71,7 @@ size_t owner_find(size_t from, size_t to, struct slice key)
     return to;
 }
 
-static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+static void mirror_bed_on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
     owner.keeps_old = read->keeps_old;
     owner.cause = read->cause;
@@ -85,7 +85,7 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
     owner.full_begins++;
 }
 
-static void on_put(void *data, const struct etcd_kv *kv)
+static void mirror_bed_on_put(void *data, const struct etcd_kv *kv)
 {
     size_t from = owner.is_full_read ? owner.full_from : 0;
     owner.value_bytes += kv->value.len;
@@ -104,7 +104,7 @@ static void on_put(void *data, const struct etcd_kv *kv)
     owner.keys[owner.count++][kv->key.len] = '\0';
 }
 
-static void on_del(void *data, struct slice key, int64_t revision)
+static void mirror_bed_on_del(void *data, struct slice key, int64_t revision)
 {
     size_t i = owner_find(0, owner.count, key);
     assert_false(owner.is_full_read);
@@ -114,7 +114,7 @@ static void on_del(void *data, struct slice key, int64_t revision)
     owner.count--;
 }
 
-static void on_commit(void *data, int64_t revision, bool full)
+static void mirror_bed_on_commit(void *data, int64_t revision, bool full)
 {
     assert_true(full == owner.is_full_read);
     assert_true(full ? revision >= owner.revision || owner.cause == ETCD_MIRROR_OTHER_STORE
@@ -151,7 +151,7 @@ static void on_store_key_seen(void *data, struct slice id, bool has_read)
     owner.fulls_at_key = owner.fulls;
 }
 
-static void on_state(void *data, const struct err *err)
+static void mirror_bed_on_state(void *data, const struct err *err)
 {
     if (err) {
         owner.downs++;
@@ -161,7 +161,7 @@ static void on_state(void *data, const struct err *err)
     }
 }
 
-static void on_caught_up(void *data)
+static void mirror_bed_on_caught_up(void *data)
 {
     assert_false(owner.is_full_read);
     assert_true(owner.ups > owner.caught_ups); /* once a session, after it is up */
@@ -179,13 +179,13 @@ struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size)
         .saved = owner.saved,
         .check_ms = owner.check_ms,
         .page_size = page_size,
-        .full_begin = on_full_begin,
-        .put = on_put,
-        .del = on_del,
+        .full_begin = mirror_bed_on_full_begin,
+        .put = mirror_bed_on_put,
+        .del = mirror_bed_on_del,
         .store_key_seen = on_store_key_seen,
-        .commit = on_commit,
-        .state = on_state,
-        .caught_up = on_caught_up,
+        .commit = mirror_bed_on_commit,
+        .state = mirror_bed_on_state,
+        .caught_up = mirror_bed_on_caught_up,
     };
     struct etcd_mirror *mirror = etcd_mirror_start(bed.etcd, &config);
     bed.mirror = mirror;
@@ -194,7 +194,7 @@ struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size)
 
 /* ---- Waits and comparisons ---- */
 
-static bool has_revision(const void *data)
+static bool mirror_bed_has_revision(const void *data)
 {
     return owner.revision >= owner.want_revision;
 }
@@ -204,7 +204,7 @@ static bool has_fulls(const void *data)
     return owner.fulls >= owner.want_fulls;
 }
 
-static bool has_ups(const void *data)
+static bool mirror_bed_has_ups(const void *data)
 {
     return owner.ups >= owner.want_ups;
 }
@@ -217,7 +217,7 @@ bool bed_is_down(const void *data)
 void bed_wait_revision(int64_t revision)
 {
     owner.want_revision = revision;
-    loop_until(bed.loop, has_revision, NULL);
+    loop_until(bed.loop, mirror_bed_has_revision, NULL);
 }
 
 void bed_wait_fulls(unsigned fulls)
@@ -239,17 +239,17 @@ void bed_wait_store_key(const char *id)
 void bed_wait_ups(unsigned ups)
 {
     owner.want_ups = ups;
-    loop_until(bed.loop, has_ups, NULL);
+    loop_until(bed.loop, mirror_bed_has_ups, NULL);
 }
 
-static bool is_caught_up(const void *data)
+static bool mirror_bed_is_caught_up(const void *data)
 {
     return etcd_mirror_counts(bed.mirror).is_caught_up;
 }
 
 void bed_wait_caught_up(void)
 {
-    loop_until(bed.loop, is_caught_up, NULL);
+    loop_until(bed.loop, mirror_bed_is_caught_up, NULL);
 }
 
 /* ---- A new process ---- */
@@ -269,7 +269,7 @@ struct buf bed_end(struct etcd_mirror *mirror)
 
 struct etcd_mirror *bed_start_saved(const char *prefix, const struct buf *saved)
 {
-    bed.etcd = client();
+    bed.etcd = mirror_bed_client();
     owner.is_full_read = owner.has_read_key = false;
     owner.full_begins = owner.fulls = owner.commits = 0;
     owner.ups = owner.downs = owner.caught_ups = 0;

@@ -39,7 +39,7 @@ struct relay {
     size_t pair_count;
 };
 
-static void shut(struct relay *relay, ev_io *side)
+static void relay_shut(struct relay *relay, ev_io *side)
 {
     if (side->fd >= 0) {
         ev_io_stop(relay->loop, side);
@@ -49,7 +49,7 @@ static void shut(struct relay *relay, ev_io *side)
 }
 
 /* Small writes between two programs that keep reading: blocks only briefly. */
-static void write_all(int fd, const void *bytes, size_t len)
+static void relay_write_all(int fd, const void *bytes, size_t len)
 {
     const uint8_t *at = bytes;
     while (len) {
@@ -71,11 +71,11 @@ static void from_client(struct pair *pair, const uint8_t *bytes, size_t len)
         buf_append(&pair->held, bytes, len);
         assert_false(pair->held.failed);
     } else {
-        write_all(pair->server.fd, bytes, len);
+        relay_write_all(pair->server.fd, bytes, len);
     }
 }
 
-static void on_client(struct ev_loop *loop UNUSED, ev_io *w, int revents UNUSED)
+static void relay_on_client(struct ev_loop *loop UNUSED, ev_io *w, int revents UNUSED)
 {
     struct pair *pair = w->data;
     uint8_t bytes[PIECE];
@@ -83,8 +83,8 @@ static void on_client(struct ev_loop *loop UNUSED, ev_io *w, int revents UNUSED)
     if (n > 0) {
         from_client(pair, bytes, (size_t)n);
     } else {
-        shut(pair->relay, &pair->client);
-        shut(pair->relay, &pair->server);
+        relay_shut(pair->relay, &pair->client);
+        relay_shut(pair->relay, &pair->server);
     }
 }
 
@@ -94,16 +94,16 @@ static void on_server(struct ev_loop *loop UNUSED, ev_io *w, int revents UNUSED)
     uint8_t bytes[PIECE];
     ssize_t n = read(w->fd, bytes, sizeof(bytes));
     if (n <= 0) {
-        shut(pair->relay, &pair->client);
-        shut(pair->relay, &pair->server);
+        relay_shut(pair->relay, &pair->client);
+        relay_shut(pair->relay, &pair->server);
     } else if (pair->client.fd < 0) {
         pair->relay->unheard += (size_t)n;
     } else if (pair->relay->mode != RELAY_MUTE) {
-        write_all(pair->client.fd, bytes, (size_t)n);
+        relay_write_all(pair->client.fd, bytes, (size_t)n);
     }
 }
 
-static void on_connection(struct ev_loop *loop, ev_io *w, int revents UNUSED)
+static void relay_on_connection(struct ev_loop *loop, ev_io *w, int revents UNUSED)
 {
     struct relay *relay = w->data;
     struct addr target = loopback_addr(relay->port);
@@ -119,7 +119,7 @@ static void on_connection(struct ev_loop *loop, ev_io *w, int revents UNUSED)
     struct pair *pair = &relay->pairs[relay->pair_count++];
     pair->relay = relay;
     buf_init(&pair->held, HELD_MAX);
-    ev_io_init(&pair->client, on_client, client, EV_READ);
+    ev_io_init(&pair->client, relay_on_client, client, EV_READ);
     ev_io_init(&pair->server, on_server, server, EV_READ);
     pair->client.data = pair;
     pair->server.data = pair;
@@ -133,7 +133,7 @@ struct relay *relay_new(struct ev_loop *loop, unsigned port)
     struct addr own;
     relay->loop = loop;
     relay->port = port;
-    ev_io_init(&relay->listener, on_connection, loopback_listen(&own), EV_READ);
+    ev_io_init(&relay->listener, relay_on_connection, loopback_listen(&own), EV_READ);
     relay->listener.data = relay;
     ev_io_start(loop, &relay->listener);
     relay->url = xasprintf("http://127.0.0.1:%u", addr_port(&own));
@@ -145,10 +145,10 @@ void relay_free(struct relay *relay)
     if (!relay) {
         return;
     }
-    shut(relay, &relay->listener);
+    relay_shut(relay, &relay->listener);
     for (size_t i = 0; i < relay->pair_count; i++) {
-        shut(relay, &relay->pairs[i].client);
-        shut(relay, &relay->pairs[i].server);
+        relay_shut(relay, &relay->pairs[i].client);
+        relay_shut(relay, &relay->pairs[i].server);
         buf_fini(&relay->pairs[i].held);
     }
     free(relay->url);
@@ -183,9 +183,9 @@ void relay_cut(struct relay *relay)
 {
     for (size_t i = 0; i < relay->pair_count; i++) {
         struct pair *pair = &relay->pairs[i];
-        shut(relay, &pair->client);
+        relay_shut(relay, &pair->client);
         if (pair->held.len == 0) {
-            shut(relay, &pair->server);
+            relay_shut(relay, &pair->server);
         }
     }
 }
@@ -195,7 +195,7 @@ void relay_deliver(struct relay *relay)
     for (size_t i = 0; i < relay->pair_count; i++) {
         struct pair *pair = &relay->pairs[i];
         if (pair->server.fd >= 0) {
-            write_all(pair->server.fd, pair->held.data, pair->held.len);
+            relay_write_all(pair->server.fd, pair->held.data, pair->held.len);
         }
         buf_clear(&pair->held);
     }

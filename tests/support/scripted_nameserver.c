@@ -51,7 +51,7 @@ static void count_try(struct scripted_nameserver *ns)
     ns->tries++;
 }
 
-static void on_query(struct ev_loop *loop, ev_io *io, int revents)
+static void scripted_nameserver_on_query(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct scripted_nameserver *ns = io->data;
     ns->client.len = sizeof(ns->client.v6);
@@ -96,7 +96,7 @@ static void on_tcp_bytes(struct ev_loop *loop, ev_io *io, int revents)
     }
 }
 
-static void on_connection(struct ev_loop *loop, ev_io *io, int revents)
+static void scripted_nameserver_on_connection(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct scripted_nameserver *ns = io->data;
     scripted_nameserver_close_connection(ns);
@@ -115,10 +115,11 @@ void scripted_nameserver_start(struct scripted_nameserver *ns, struct ev_loop *l
 {
     int tcp;
     *ns = (struct scripted_nameserver){.loop = loop, .script = script, .connection.fd = -1};
-    ev_io_init(&ns->udp, on_query, scripted_nameserver_sockets(&ns->address, &tcp), EV_READ);
+    ev_io_init(&ns->udp, scripted_nameserver_on_query,
+               scripted_nameserver_sockets(&ns->address, &tcp), EV_READ);
     ns->udp.data = ns;
     ev_io_start(loop, &ns->udp);
-    ev_io_init(&ns->listener, on_connection, tcp, EV_READ);
+    ev_io_init(&ns->listener, scripted_nameserver_on_connection, tcp, EV_READ);
     ns->listener.data = ns;
     ev_io_start(loop, &ns->listener);
 }

@@ -111,7 +111,7 @@ void tls_pair_open(struct tls_pair *pair, const struct tls_pair_config *config)
 }
 
 /* True: it has ended, well or not. A side that has ended badly closes its direction. */
-static bool step(struct tls_session *session, int fd, struct err *err)
+static bool tls_pair_step(struct tls_session *session, int fd, struct err *err)
 {
     enum tls_want want;
     if (!err->code && tls_session_handshake(session, &want, err) != 0) {
@@ -124,8 +124,8 @@ bool tls_pair_handshake(struct tls_pair *pair)
 {
     /* Five flights at most. */
     for (unsigned i = 0; i < 8; i++) {
-        bool is_client_done = step(pair->client, pair->fds[1], &pair->client_err);
-        bool is_server_done = step(pair->server, pair->fds[0], &pair->server_err);
+        bool is_client_done = tls_pair_step(pair->client, pair->fds[1], &pair->client_err);
+        bool is_server_done = tls_pair_step(pair->server, pair->fds[0], &pair->server_err);
         if (is_client_done && is_server_done) {
             return !pair->client_err.code && !pair->server_err.code;
         }

@@ -2,12 +2,11 @@
  * its program defines, in the order of the source. Brings cmocka's assertions with what their
  * header wants before it.
  *
- *     UNIT_TEST(test_srv) { ... }                        a test, run under TEST_FILTER if that is
- * set UNIT_TEST_IN(test_srv, set_up, tear_down) { ... }  with a fixture of its own, each may be
- * NULL UNIT_TESTS_EACH(set_up, tear_down)                 the fixture of each test that names none
- *     UNIT_TESTS_ONCE(set_up, tear_down)                 before the first test and after the last
- *     UNIT_TESTS_NEED(etcd_proc_missing)                 or all are skipped, with the reason that
- * it returns
+ * UNIT_TEST(test_srv) { ... } is a test, run under TEST_FILTER if that is set.
+ * UNIT_TEST_IN(test_srv, set_up, tear_down) { ... } has a fixture of its own; each may be NULL.
+ * UNIT_TESTS_EACH(set_up, tear_down) is the fixture of each test that names none.
+ * UNIT_TESTS_ONCE(set_up, tear_down) runs before the first test and after the last.
+ * UNIT_TESTS_NEED(etcd_proc_missing) skips all, with the reason that it returns.
  *
  * `state` is the fixture's, as cmocka passes it; few tests look at it. A program with a main of its
  * own, such as one that runs its tests twice, calls unit_tests_run or lists its tests itself. */

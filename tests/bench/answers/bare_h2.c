@@ -24,7 +24,7 @@ struct bare_h2 {
     struct exchange exchanges[STREAMS], *free;
 };
 
-static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *data)
+static int bare_h2_on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *data)
 {
     struct bare_h2 *h2 = data;
     struct exchange *exchange = h2->free;
@@ -36,8 +36,8 @@ static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *
     return nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, exchange);
 }
 
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *bytes,
-                   size_t len, void *data)
+static int bare_h2_on_data(nghttp2_session *session, uint8_t flags, int32_t stream,
+                           const uint8_t *bytes, size_t len, void *data)
 {
     (void)flags;
     (void)data;
@@ -50,8 +50,9 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
     return 0;
 }
 
-static ssize_t read_answer(nghttp2_session *session, int32_t stream, uint8_t *out, size_t size,
-                           uint32_t *flags, nghttp2_data_source *source, void *data)
+static ssize_t bare_h2_read_answer(nghttp2_session *session, int32_t stream, uint8_t *out,
+                                   size_t size, uint32_t *flags, nghttp2_data_source *source,
+                                   void *data)
 {
     (void)session;
     (void)stream;
@@ -66,13 +67,13 @@ static ssize_t read_answer(nghttp2_session *session, int32_t stream, uint8_t *ou
     return (ssize_t)len;
 }
 
-static nghttp2_nv field(char *name, char *value)
+static nghttp2_nv bare_h2_field(char *name, char *value)
 {
     return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value),
                         NGHTTP2_NV_FLAG_NONE};
 }
 
-static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *data)
+static int bare_h2_on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *data)
 {
     (void)data;
     struct exchange *exchange = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
@@ -85,13 +86,14 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     exchange->len = bare_answer(exchange->message, exchange->len);
     char length[8];
     (void)snprintf(length, sizeof(length), "%u", (unsigned)exchange->len);
-    const nghttp2_nv fields[] = {field(names[0], status), field(names[1], type),
-                                 field(names[2], length), field(names[3], age)};
-    const nghttp2_data_provider body = {.source.ptr = exchange, .read_callback = read_answer};
+    const nghttp2_nv fields[] = {bare_h2_field(names[0], status), bare_h2_field(names[1], type),
+                                 bare_h2_field(names[2], length), bare_h2_field(names[3], age)};
+    const nghttp2_data_provider body = {.source.ptr = exchange,
+                                        .read_callback = bare_h2_read_answer};
     return nghttp2_submit_response(session, frame->hd.stream_id, fields, 4, &body);
 }
 
-static int on_closed(nghttp2_session *session, int32_t stream, uint32_t error, void *data)
+static int bare_h2_on_closed(nghttp2_session *session, int32_t stream, uint32_t error, void *data)
 {
     (void)error;
     struct bare_h2 *h2 = data;
@@ -115,10 +117,10 @@ struct bare_h2 *bare_h2_new(void)
     if (nghttp2_session_callbacks_new(&callbacks) != 0) {
         abort(); /* no memory, here and below */
     }
-    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_closed);
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, bare_h2_on_begin);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, bare_h2_on_data);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, bare_h2_on_frame);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, bare_h2_on_closed);
     if (nghttp2_session_server_new(&h2->session, callbacks, h2) != 0 ||
         nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, settings, 1) != 0) {
         abort();

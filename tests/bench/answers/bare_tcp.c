@@ -13,14 +13,14 @@
 static uint8_t input[BARE_READ];
 static uint8_t output[BARE_WRITE];
 
-static void watch(int epoll, int fd)
+static void bare_tcp_watch(int epoll, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     (void)epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
 /* False: the connection is closed. */
-static bool serve(int fd)
+static bool bare_tcp_serve(int fd)
 {
     ssize_t n = recv(fd, input, sizeof(input), 0);
     if (n <= 0) {
@@ -39,16 +39,16 @@ int main(int argc, char **argv)
         return 2;
     }
     int epoll = epoll_create1(EPOLL_CLOEXEC);
-    watch(epoll, listener);
+    bare_tcp_watch(epoll, listener);
     for (;;) {
         struct epoll_event events[BARE_EVENTS];
         int count = epoll_wait(epoll, events, BARE_EVENTS, -1);
         for (int i = 0; i < count; i++) {
             if (events[i].data.fd == listener) {
                 for (int fd; (fd = bare_accept(listener)) >= 0;) {
-                    watch(epoll, fd);
+                    bare_tcp_watch(epoll, fd);
                 }
-            } else if (!serve(events[i].data.fd)) {
+            } else if (!bare_tcp_serve(events[i].data.fd)) {
                 (void)close(events[i].data.fd);
             }
         }

@@ -55,7 +55,7 @@ static SSL_CTX *open_context(const char *certificate, const char *key)
     return context;
 }
 
-static void watch(int epoll, int fd, SSL *ssl)
+static void bare_tls_watch(int epoll, int fd, SSL *ssl)
 {
     struct connection *connection = xcalloc(1, sizeof(*connection));
     *connection = (struct connection){.fd = fd, .ssl = ssl};
@@ -71,11 +71,11 @@ static void accept_all(int epoll, int listener, SSL_CTX *context)
             abort(); /* no memory */
         }
         SSL_set_accept_state(ssl);
-        watch(epoll, fd, ssl);
+        bare_tls_watch(epoll, fd, ssl);
     }
 }
 
-static void end(struct connection *connection)
+static void bare_tls_end(struct connection *connection)
 {
     bare_h2_free(connection->h2);
     SSL_free(connection->ssl);
@@ -83,7 +83,7 @@ static void end(struct connection *connection)
     free(connection);
 }
 
-static size_t answer(struct connection *connection, size_t len)
+static size_t bare_tls_answer(struct connection *connection, size_t len)
 {
     const uint8_t *protocol;
     unsigned protocol_len;
@@ -98,7 +98,7 @@ static size_t answer(struct connection *connection, size_t len)
 
 /* False: the connection is closed. The first reads do the handshake, whose flights always fit into
  * the socket's buffer. */
-static bool serve(struct connection *connection)
+static bool bare_tls_serve(struct connection *connection)
 {
     SSL *ssl = connection->ssl;
     do {
@@ -107,7 +107,7 @@ static bool serve(struct connection *connection)
         if (n <= 0) {
             return SSL_get_error(ssl, n) == SSL_ERROR_WANT_READ;
         }
-        size_t len = answer(connection, (size_t)n);
+        size_t len = bare_tls_answer(connection, (size_t)n);
         if (len > 0 && (len > sizeof(output) || SSL_write(ssl, output, (int)len) != (int)len)) {
             return false;
         }
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     }
     (void)signal(SIGPIPE, SIG_IGN);
     int epoll = epoll_create1(EPOLL_CLOEXEC);
-    watch(epoll, listener, NULL);
+    bare_tls_watch(epoll, listener, NULL);
     for (;;) {
         struct epoll_event events[BARE_EVENTS];
         int count = epoll_wait(epoll, events, BARE_EVENTS, -1);
@@ -137,8 +137,8 @@ int main(int argc, char **argv)
             struct connection *connection = events[i].data.ptr;
             if (!connection->ssl) {
                 accept_all(epoll, listener, context);
-            } else if (!serve(connection)) {
-                end(connection);
+            } else if (!bare_tls_serve(connection)) {
+                bare_tls_end(connection);
             }
         }
     }

@@ -26,7 +26,7 @@ struct batch {
     uint8_t bytes[BATCH][MESSAGE_MAX + BARE_RECORD + MORE_MAX];
 };
 
-static int open_socket(const struct addr *address, struct err *err)
+static int bare_udp_open_socket(const struct addr *address, struct err *err)
 {
     int fd = udp_socket(address, 0, err);
     if (fd >= 0 && bind(fd, &address->sa, address->len) < 0) {
@@ -35,7 +35,7 @@ static int open_socket(const struct addr *address, struct err *err)
     return fd;
 }
 
-static void prepare(struct batch *b)
+static void bare_udp_prepare(struct batch *b)
 {
     for (size_t i = 0; i < BATCH; i++) {
         b->parts[i] = (struct iovec){b->bytes[i], MESSAGE_MAX};
@@ -47,7 +47,7 @@ static void prepare(struct batch *b)
 }
 
 /* Echoes messages too short to be queries. */
-static void answer(struct batch *b, size_t count, size_t more)
+static void bare_udp_answer(struct batch *b, size_t count, size_t more)
 {
     for (size_t i = 0; i < count; i++) {
         size_t len = b->messages[i].msg_len;
@@ -55,7 +55,7 @@ static void answer(struct batch *b, size_t count, size_t more)
     }
 }
 
-static void send_all(struct batch *b, int fd, size_t count)
+static void bare_udp_send_all(struct batch *b, int fd, size_t count)
 {
     for (size_t sent = 0; sent < count;) {
         int n = sendmmsg(fd, b->messages + sent, (unsigned)(count - sent), 0);
@@ -75,18 +75,18 @@ int main(int argc, char **argv)
     unsigned long more = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     bool is_usable = (argc == 2 || argc == 3) && more <= MORE_MAX;
     if (!is_usable || addr_parse(argv[1], &address, &err) < 0 ||
-        (fd = open_socket(&address, &err)) < 0) {
+        (fd = bare_udp_open_socket(&address, &err)) < 0) {
         (void)fprintf(stderr, "bare_udp ADDRESS:PORT [MORE]: %s\n",
                       is_usable ? err.msg : "wrong arguments");
         return 2;
     }
     struct batch *b = xcalloc(1, sizeof(*b));
-    prepare(b);
+    bare_udp_prepare(b);
     for (;;) {
         int n = recvmmsg(fd, b->messages, BATCH, MSG_WAITFORONE, NULL);
         if (n > 0) {
-            answer(b, (size_t)n, more);
-            send_all(b, fd, (size_t)n);
+            bare_udp_answer(b, (size_t)n, more);
+            bare_udp_send_all(b, fd, (size_t)n);
         }
     }
 }

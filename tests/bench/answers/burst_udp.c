@@ -31,7 +31,7 @@ struct burst {
     uint8_t received[BATCH][ANSWER_MAX];
 };
 
-static void prepare(struct burst *b)
+static void burst_udp_prepare(struct burst *b)
 {
     struct err err;
     for (size_t i = 0; i < SOCKETS; i++) {
@@ -51,7 +51,7 @@ static void prepare(struct burst *b)
 }
 
 /* A few from each socket in turn, as from many clients. */
-static void send_all(struct burst *b)
+static void burst_udp_send_all(struct burst *b)
 {
     uint16_t id = 0;
     for (size_t turn = 0; b->sent < (uint64_t)b->size; turn++) {
@@ -70,7 +70,7 @@ static void send_all(struct burst *b)
 }
 
 /* Spins, as the other generators do: it has a core. */
-static void receive_all(struct burst *b)
+static void burst_udp_receive_all(struct burst *b)
 {
     b->answered_ns = meter_now_ns();
     while (b->answers < b->sent && meter_now_ns() - b->answered_ns < QUIET_MS * UINT64_C(1000000)) {
@@ -96,10 +96,10 @@ int main(int argc, char **argv)
                                 .table = table,
                                 .count = ARRAY_LEN(table)};
     load_parse(argc, argv, &flags, &b->load);
-    prepare(b);
+    burst_udp_prepare(b);
     uint64_t begun_ns = meter_now_ns();
-    send_all(b);
-    receive_all(b);
+    burst_udp_send_all(b);
+    burst_udp_receive_all(b);
     printf("sent %llu\nanswers %llu\nsent_ms %.3f\nanswered_ms %.3f\n", (unsigned long long)b->sent,
            (unsigned long long)b->answers, (double)(b->sent_ns - begun_ns) / 1e6,
            (double)(b->answered_ns - begun_ns) / 1e6);

@@ -30,9 +30,9 @@ struct doh_asker {
 
 /* ---- nghttp2's callbacks ---- */
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
-                     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
-                     void *data)
+static int doh_asker_on_header(nghttp2_session *session, const nghttp2_frame *frame,
+                               const uint8_t *name, size_t name_len, const uint8_t *value,
+                               size_t value_len, uint8_t flags, void *data)
 {
     (void)flags;
     (void)data;
@@ -43,8 +43,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     return 0;
 }
 
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *bytes,
-                   size_t len, void *data)
+static int doh_asker_on_data(nghttp2_session *session, uint8_t flags, int32_t stream,
+                             const uint8_t *bytes, size_t len, void *data)
 {
     (void)flags;
     (void)data;
@@ -57,7 +57,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
     return 0;
 }
 
-static int on_closed(nghttp2_session *session, int32_t stream, uint32_t error, void *data)
+static int doh_asker_on_closed(nghttp2_session *session, int32_t stream, uint32_t error, void *data)
 {
     struct doh_asker *asker = data;
     struct request *request = nghttp2_session_get_stream_user_data(session, stream);
@@ -75,7 +75,7 @@ static int on_closed(nghttp2_session *session, int32_t stream, uint32_t error, v
     return 0;
 }
 
-static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *data)
+static int doh_asker_on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *data)
 {
     (void)session;
     struct doh_asker *asker = data;
@@ -115,10 +115,10 @@ struct doh_asker *doh_asker_new(struct meter *meter)
     if (nghttp2_session_callbacks_new(&callbacks) != 0) {
         abort(); /* no memory, here and below */
     }
-    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_closed);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, doh_asker_on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, doh_asker_on_data);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, doh_asker_on_closed);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, doh_asker_on_frame);
     if (nghttp2_session_client_new(&asker->session, callbacks, asker) != 0 ||
         nghttp2_submit_settings(asker->session, NGHTTP2_FLAG_NONE, settings, 1) != 0) {
         abort();
@@ -135,7 +135,7 @@ void doh_asker_free(struct doh_asker *asker)
     }
 }
 
-static nghttp2_nv field(const char *name, const char *value)
+static nghttp2_nv doh_asker_field(const char *name, const char *value)
 {
     /* nghttp2 copies both, its type alone has no const. */
     union {
@@ -157,13 +157,13 @@ void doh_asker_ask(struct doh_asker *asker, const struct query *query)
     char length[8];
     (void)snprintf(length, sizeof(length), "%u", (unsigned)query->len);
     const nghttp2_nv fields[] = {
-        field(":method", "POST"),
-        field(":scheme", "https"),
-        field(":authority", "127.0.0.1"),
-        field(":path", "/dns-query"),
-        field("accept", "application/dns-message"),
-        field("content-type", "application/dns-message"),
-        field("content-length", length),
+        doh_asker_field(":method", "POST"),
+        doh_asker_field(":scheme", "https"),
+        doh_asker_field(":authority", "127.0.0.1"),
+        doh_asker_field(":path", "/dns-query"),
+        doh_asker_field("accept", "application/dns-message"),
+        doh_asker_field("content-type", "application/dns-message"),
+        doh_asker_field("content-length", length),
     };
     const nghttp2_data_provider body = {.source.ptr = request, .read_callback = read_body};
     if (nghttp2_submit_request(asker->session, NULL, fields, sizeof(fields) / sizeof(fields[0]),

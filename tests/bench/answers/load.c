@@ -15,7 +15,7 @@ void load_fail(const char *what, const char *why)
     exit(2);
 }
 
-static void parse(int argc, char *const *argv, const struct flags *flags)
+static void answers_load_parse(int argc, char *const *argv, const struct flags *flags)
 {
     struct err err;
     int r = flags_parse(flags, argc, argv, &err);
@@ -48,7 +48,7 @@ void load_parse(int argc, char *const *argv, const struct flags *own, struct loa
     struct flags flags = *own;
     flags.table = table;
     flags.count = COMMON_FLAGS + own->count;
-    parse(argc, argv, &flags);
+    answers_load_parse(argc, argv, &flags);
 
     struct err err;
     enum queries_edns edns = wants_edns ? QUERIES_EDNS : QUERIES_PLAIN;

@@ -61,7 +61,7 @@ static void open_connection(struct generator *g, struct connection *c)
     (void)epoll_ctl(g->epoll, EPOLL_CTL_ADD, c->fd, &event);
 }
 
-static void open_another(struct generator *g, struct connection *c)
+static void load_tcp_open_another(struct generator *g, struct connection *c)
 {
     (void)close(c->fd);
     open_connection(g, c);
@@ -70,11 +70,11 @@ static void open_another(struct generator *g, struct connection *c)
 static void fail_connection(struct generator *g, struct connection *c)
 {
     g->meter.errors++;
-    open_another(g, c);
+    load_tcp_open_another(g, c);
 }
 
 /* Sends all in one call. */
-static bool ask(struct generator *g, struct connection *c, int64_t count)
+static bool load_tcp_ask(struct generator *g, struct connection *c, int64_t count)
 {
     uint8_t output[IN_FLIGHT_MAX * FRAME_MAX];
     struct writer w = writer_of(output, sizeof(output));
@@ -88,7 +88,8 @@ static bool ask(struct generator *g, struct connection *c, int64_t count)
 }
 
 /* How many more queries the connection allows, up to the number wanted. */
-static int64_t askable(const struct generator *g, const struct connection *c, int64_t wanted)
+static int64_t load_tcp_askable(const struct generator *g, const struct connection *c,
+                                int64_t wanted)
 {
     int64_t left = g->per_connection > 0 ? g->per_connection - c->asked : wanted;
     return left < wanted ? left : wanted;
@@ -106,7 +107,7 @@ static void on_connected(struct generator *g, struct connection *c)
     g->meter.connections++;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
     (void)epoll_ctl(g->epoll, EPOLL_CTL_MOD, c->fd, &event);
-    if (!ask(g, c, askable(g, c, g->in_flight))) {
+    if (!load_tcp_ask(g, c, load_tcp_askable(g, c, g->in_flight))) {
         fail_connection(g, c);
     }
 }
@@ -131,7 +132,7 @@ static int64_t take_answers(struct generator *g, struct connection *c)
     return count;
 }
 
-static void on_readable(struct generator *g, struct connection *c)
+static void load_tcp_on_readable(struct generator *g, struct connection *c)
 {
     ssize_t n = recv(c->fd, c->input + c->have, sizeof(c->input) - c->have, 0);
     if (n <= 0) {
@@ -144,16 +145,16 @@ static void on_readable(struct generator *g, struct connection *c)
     int64_t count = take_answers(g, c);
     c->answered += count;
     if (g->per_connection > 0 && c->answered >= g->per_connection) {
-        open_another(g, c);
+        load_tcp_open_another(g, c);
         return;
     }
-    int64_t more = askable(g, c, count);
-    if (more > 0 && !ask(g, c, more)) {
+    int64_t more = load_tcp_askable(g, c, count);
+    if (more > 0 && !load_tcp_ask(g, c, more)) {
         fail_connection(g, c);
     }
 }
 
-static void run_for(struct generator *g, uint64_t duration_ns)
+static void load_tcp_run_for(struct generator *g, uint64_t duration_ns)
 {
     uint64_t end_ns = meter_now_ns() + duration_ns;
     while (meter_now_ns() < end_ns) {
@@ -162,7 +163,7 @@ static void run_for(struct generator *g, uint64_t duration_ns)
         for (int i = 0; i < count; i++) {
             struct connection *c = events[i].data.ptr;
             if (c->is_open) {
-                on_readable(g, c);
+                load_tcp_on_readable(g, c);
             } else {
                 on_connected(g, c);
             }
@@ -194,9 +195,9 @@ int main(int argc, char **argv)
     for (int64_t i = 0; i < g->connections; i++) {
         open_connection(g, &g->all[i]);
     }
-    run_for(g, g->load.warm_up_ns);
+    load_tcp_run_for(g, g->load.warm_up_ns);
     meter_start(&g->meter);
-    run_for(g, g->load.run_ns);
+    load_tcp_run_for(g, g->load.run_ns);
     meter_print(&g->meter);
     queries_fini(&g->load.queries);
     free(g->all);

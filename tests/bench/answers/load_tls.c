@@ -44,14 +44,15 @@ struct generator {
 };
 
 /* How many more queries the connection allows, up to the number wanted. */
-static int64_t askable(const struct generator *g, const struct tls_asker *asker, int64_t wanted)
+static int64_t load_tls_askable(const struct generator *g, const struct tls_asker *asker,
+                                int64_t wanted)
 {
     int64_t left = g->per_connection > 0 ? g->per_connection - asker->asked : wanted;
     return left < wanted ? left : wanted;
 }
 
 /* With -rate, the next one opens when it is due. */
-static void open_another(struct generator *g, struct tls_asker *asker)
+static void load_tls_open_another(struct generator *g, struct tls_asker *asker)
 {
     tls_asker_close(asker);
     if (g->rate == 0) {
@@ -59,18 +60,18 @@ static void open_another(struct generator *g, struct tls_asker *asker)
     }
 }
 
-static void fail(struct generator *g, struct tls_asker *asker)
+static void load_tls_fail(struct generator *g, struct tls_asker *asker)
 {
     g->meter.errors++;
-    open_another(g, asker);
+    load_tls_open_another(g, asker);
 }
 
-static void on_event(struct generator *g, struct tls_asker *asker)
+static void load_tls_on_event(struct generator *g, struct tls_asker *asker)
 {
     bool was_open = asker->is_open;
     int64_t count = tls_asker_turn(asker);
     if (count < 0) {
-        fail(g, asker);
+        load_tls_fail(g, asker);
         return;
     }
     if (!was_open && asker->is_open) {
@@ -79,22 +80,22 @@ static void on_event(struct generator *g, struct tls_asker *asker)
         count = g->in_flight;
     }
     if (g->per_connection > 0 && asker->answered >= g->per_connection) {
-        open_another(g, asker);
+        load_tls_open_another(g, asker);
         return;
     }
-    int64_t more = askable(g, asker, count);
+    int64_t more = load_tls_askable(g, asker, count);
     if (asker->is_open && more > 0 && !tls_asker_ask(asker, more)) {
-        fail(g, asker);
+        load_tls_fail(g, asker);
     }
 }
 
-static void take_events(struct generator *g, uint64_t wait_ns)
+static void load_tls_take_events(struct generator *g, uint64_t wait_ns)
 {
     struct epoll_event events[EVENTS];
     const struct timespec wait = {.tv_nsec = (long)wait_ns};
     int count = epoll_pwait2(g->shared.epoll, events, EVENTS, &wait, NULL);
     for (int i = 0; i < count; i++) {
-        on_event(g, events[i].data.ptr);
+        load_tls_on_event(g, events[i].data.ptr);
     }
 }
 
@@ -126,25 +127,25 @@ static uint64_t open_due(struct generator *g)
     return g->due_ns - now_ns;
 }
 
-static void run_for(struct generator *g, uint64_t duration_ns)
+static void load_tls_run_for(struct generator *g, uint64_t duration_ns)
 {
     uint64_t end_ns = meter_now_ns() + duration_ns;
     while (meter_now_ns() < end_ns) {
-        take_events(g, g->rate > 0 ? open_due(g) : 0);
+        load_tls_take_events(g, g->rate > 0 ? open_due(g) : 0);
     }
 }
 
-static void measure(struct generator *g)
+static void load_tls_measure(struct generator *g)
 {
     for (int64_t i = 0; i < g->connections; i++) {
         g->all[i].fd = -1;
-        open_another(g, &g->all[i]);
+        load_tls_open_another(g, &g->all[i]);
     }
     g->due_ns = meter_now_ns();
-    run_for(g, g->load.warm_up_ns);
+    load_tls_run_for(g, g->load.warm_up_ns);
     meter_start(&g->meter);
     g->resumed = 0;
-    run_for(g, g->load.run_ns);
+    load_tls_run_for(g, g->load.run_ns);
     meter_print(&g->meter);
     printf("resumed %" PRIu64 "\n", g->resumed);
 }
@@ -178,7 +179,7 @@ static void idle_turn(struct generator *g, int wait_ms)
     }
 }
 
-static void idle(struct generator *g)
+static void load_tls_idle(struct generator *g)
 {
     meter_start(&g->meter);
     uint64_t end_ns = meter_now_ns() + IDLE_MAX_MS * UINT64_C(1000000);
@@ -233,7 +234,7 @@ int main(int argc, char **argv)
                                     .epoll = epoll_create1(EPOLL_CLOEXEC)};
     tls_askers_init(&g->shared);
     g->all = xcalloc((size_t)g->connections, sizeof(*g->all));
-    (g->wants_idle ? idle : measure)(g);
+    (g->wants_idle ? load_tls_idle : load_tls_measure)(g);
     for (int64_t i = 0; i < (g->wants_idle ? g->opened : g->connections); i++) {
         tls_asker_fini(&g->all[i]);
     }

@@ -66,7 +66,7 @@ struct generator {
     struct meter meter;
 };
 
-static void open_lane(struct lane *lane, const struct addr *server, bool wants_stamps)
+static void load_udp_open_lane(struct lane *lane, const struct addr *server, bool wants_stamps)
 {
     const int on = 1;
     struct err err;
@@ -82,11 +82,11 @@ static void open_lane(struct lane *lane, const struct addr *server, bool wants_s
     }
 }
 
-static void prepare(struct generator *g)
+static void load_udp_prepare(struct generator *g)
 {
     g->lanes = xcalloc((size_t)g->sockets, sizeof(*g->lanes));
     for (int64_t i = 0; i < g->sockets; i++) {
-        open_lane(&g->lanes[i], &g->load.server, g->wants_sleep);
+        load_udp_open_lane(&g->lanes[i], &g->load.server, g->wants_sleep);
     }
     for (size_t i = 0; i < BATCH_MAX; i++) {
         g->in_parts[i] = (struct iovec){g->answers[i], ANSWER_MAX};
@@ -110,7 +110,7 @@ static struct slot *take_slot(struct lane *lane)
 }
 
 /* How many the lane may send now. Waits for enough to make a system call worthwhile. */
-static size_t room_of(const struct generator *g, const struct lane *lane, uint64_t now_ns)
+static size_t load_udp_room_of(const struct generator *g, const struct lane *lane, uint64_t now_ns)
 {
     size_t window = (size_t)g->window;
     size_t batch = g->batch < g->window ? (size_t)g->batch : window;
@@ -139,22 +139,22 @@ static void send_from(struct generator *g, struct lane *lane, size_t count, uint
         g->out_parts[i] = (struct iovec){query->frame + QUERY_FRAME, query->len};
     }
     int sent = sendmmsg(lane->fd, g->out, (unsigned)count, 0);
-    size_t kept = sent > 0 ? (size_t)sent : 0;
-    for (size_t i = kept; i < count; i++) {
+    size_t cached = sent > 0 ? (size_t)sent : 0;
+    for (size_t i = cached; i < count; i++) {
         slots[i]->since_ns = 0;
         g->meter.errors++;
     }
-    lane->out += kept;
-    g->meter.sent += kept;
+    lane->out += cached;
+    g->meter.sent += cached;
 }
 
-static void ask(struct generator *g, struct lane *lane)
+static void load_udp_ask(struct generator *g, struct lane *lane)
 {
     uint64_t now_ns = meter_now_ns();
     if (g->rate > 0 && now_ns > g->due_ns + BEHIND_MAX_MS * UINT64_C(1000000)) {
         g->due_ns = now_ns;
     }
-    size_t room = room_of(g, lane, now_ns);
+    size_t room = load_udp_room_of(g, lane, now_ns);
     if (room > 0) {
         send_from(g, lane, room, now_ns);
     }
@@ -162,8 +162,8 @@ static void ask(struct generator *g, struct lane *lane)
 
 /* ---- Answers ---- */
 
-static void take_answer(struct generator *g, struct lane *lane, struct reader *message,
-                        uint64_t now_ns)
+static void load_udp_take_answer(struct generator *g, struct lane *lane, struct reader *message,
+                                 uint64_t now_ns)
 {
     const uint8_t *header = reader_take(message, DNS_HEADER_SIZE);
     if (!header) {
@@ -181,7 +181,7 @@ static void take_answer(struct generator *g, struct lane *lane, struct reader *m
     lane->out--;
 }
 
-static uint64_t ns_of(const struct timespec *time)
+static uint64_t load_udp_ns_of(const struct timespec *time)
 {
     return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
 }
@@ -196,10 +196,10 @@ static uint64_t arrived_ns(struct msghdr *message, uint64_t now_ns)
     }
     memcpy(&stamp, CMSG_DATA(header), sizeof(stamp));
     (void)clock_gettime(CLOCK_REALTIME, &wall); /* cannot fail for this clock */
-    return now_ns - (ns_of(&wall) - ns_of(&stamp));
+    return now_ns - (load_udp_ns_of(&wall) - load_udp_ns_of(&stamp));
 }
 
-static void receive(struct generator *g, struct lane *lane)
+static void load_udp_receive(struct generator *g, struct lane *lane)
 {
     int n = (int)g->batch;
     while (lane->out > 0 && n == (int)g->batch) {
@@ -212,13 +212,13 @@ static void receive(struct generator *g, struct lane *lane)
         uint64_t now_ns = n > 0 ? meter_now_ns() : 0;
         for (int i = 0; i < n; i++) {
             struct reader message = reader_of(g->answers[i], g->in[i].msg_len);
-            take_answer(g, lane, &message,
-                        g->wants_sleep ? arrived_ns(&g->in[i].msg_hdr, now_ns) : now_ns);
+            load_udp_take_answer(g, lane, &message,
+                                 g->wants_sleep ? arrived_ns(&g->in[i].msg_hdr, now_ns) : now_ns);
         }
     }
 }
 
-static void give_up(struct generator *g, uint64_t now_ns)
+static void load_udp_give_up(struct generator *g, uint64_t now_ns)
 {
     if (now_ns - g->looked_ns < LOOK_FOR_LOST_MS * UINT64_C(1000000)) {
         return;
@@ -249,17 +249,17 @@ static void sleep_until_due(const struct generator *g, uint64_t now_ns)
     }
 }
 
-static void run_for(struct generator *g, uint64_t duration_ns)
+static void load_udp_run_for(struct generator *g, uint64_t duration_ns)
 {
     uint64_t now_ns = meter_now_ns(), end_ns = now_ns + duration_ns;
     for (; now_ns < end_ns; now_ns = meter_now_ns()) {
         for (struct lane *lane = g->lanes; lane < g->lanes + g->sockets; lane++) {
-            ask(g, lane);
+            load_udp_ask(g, lane);
         }
         for (struct lane *lane = g->lanes; lane < g->lanes + g->sockets; lane++) {
-            receive(g, lane);
+            load_udp_receive(g, lane);
         }
-        give_up(g, now_ns);
+        load_udp_give_up(g, now_ns);
         if (g->wants_sleep) {
             sleep_until_due(g, meter_now_ns());
         }
@@ -289,11 +289,11 @@ int main(int argc, char **argv)
     if (g->wants_sleep && (g->rate == 0 || prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL) < 0)) {
         load_fail("load_udp", "-sleep needs -rate");
     }
-    prepare(g);
+    load_udp_prepare(g);
     g->due_ns = meter_now_ns();
-    run_for(g, g->load.warm_up_ns);
+    load_udp_run_for(g, g->load.warm_up_ns);
     meter_start(&g->meter);
-    run_for(g, g->load.run_ns);
+    load_udp_run_for(g, g->load.run_ns);
     meter_print(&g->meter);
     queries_fini(&g->load.queries);
     free(g->lanes);

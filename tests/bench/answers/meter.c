@@ -10,7 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/dns/dns.h"
 
-static uint64_t ns_of(clockid_t clock)
+static uint64_t meter_ns_of(clockid_t clock)
 {
     struct timespec now;
     (void)clock_gettime(clock, &now); /* cannot fail for these clocks */
@@ -19,13 +19,13 @@ static uint64_t ns_of(clockid_t clock)
 
 uint64_t meter_now_ns(void)
 {
-    return ns_of(CLOCK_MONOTONIC);
+    return meter_ns_of(CLOCK_MONOTONIC);
 }
 
 /* ---- CPU time ---- */
 
 /* The first number of a thread's schedstat: its nanoseconds on a CPU. */
-static double thread_cpu_ns(const char *pid, const char *thread)
+static double meter_thread_cpu_ns(const char *pid, const char *thread)
 {
     char path[600]; /* two directory entries of at most 255 bytes and the rest */
     (void)snprintf(path, sizeof(path), "/proc/%s/task/%s/schedstat", pid, thread);
@@ -42,7 +42,7 @@ static double process_cpu_ns(const char *pid)
     double ns = 0;
     for (const struct dirent *task; tasks && (task = readdir(tasks));) {
         if (task->d_name[0] != '.') {
-            ns += thread_cpu_ns(pid, task->d_name);
+            ns += meter_thread_cpu_ns(pid, task->d_name);
         }
     }
     if (tasks) {
@@ -70,7 +70,7 @@ void meter_start(struct meter *meter)
 {
     *meter = (struct meter){.server_pids = meter->server_pids};
     meter->server_cpu_ns = processes_cpu_ns(meter->server_pids);
-    meter->own_cpu_ns = (double)ns_of(CLOCK_PROCESS_CPUTIME_ID);
+    meter->own_cpu_ns = (double)meter_ns_of(CLOCK_PROCESS_CPUTIME_ID);
     meter->start_ns = meter_now_ns();
 }
 
@@ -92,7 +92,7 @@ void meter_answer(struct meter *meter, const uint8_t *header)
     }
 }
 
-static size_t bucket_of(uint64_t ns)
+static size_t meter_bucket_of(uint64_t ns)
 {
     if (ns >> LATENCY_SUB_BITS == 0) {
         return (size_t)ns;
@@ -113,7 +113,7 @@ static uint64_t bucket_ns(size_t bucket)
 
 void meter_latency(struct meter *meter, uint64_t ns)
 {
-    meter->latencies[bucket_of(ns)]++;
+    meter->latencies[meter_bucket_of(ns)]++;
 }
 
 static double percentile_us(const struct meter *meter, double part)
@@ -135,7 +135,7 @@ void meter_print(const struct meter *meter)
 {
     double seconds = (double)(meter_now_ns() - meter->start_ns) / 1e9;
     double server_us = (processes_cpu_ns(meter->server_pids) - meter->server_cpu_ns) / 1e3;
-    double own_us = ((double)ns_of(CLOCK_PROCESS_CPUTIME_ID) - meter->own_cpu_ns) / 1e3;
+    double own_us = ((double)meter_ns_of(CLOCK_PROCESS_CPUTIME_ID) - meter->own_cpu_ns) / 1e3;
     double answers = meter->answers ? (double)meter->answers : 1;
     printf("seconds %.4f\nqps %.1f\n", seconds, (double)meter->answers / seconds);
     printf("server_us %.4f\nserver_used %.4f\n", server_us / answers, server_us / 1e6 / seconds);

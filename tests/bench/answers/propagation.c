@@ -40,13 +40,13 @@ struct bench {
     size_t query_len;
 };
 
-static void fail(const char *what, const char *why)
+static void propagation_fail(const char *what, const char *why)
 {
     (void)fprintf(stderr, "propagation: %s: %s\n", what, why);
     exit(2);
 }
 
-static void next_record(struct bench *b);
+static void propagation_next_record(struct bench *b);
 
 static void finish_record(struct bench *b)
 {
@@ -58,23 +58,24 @@ static void finish_record(struct bench *b)
         ev_break(b->loop, EVBREAK_ALL);
         return;
     }
-    next_record(b);
+    propagation_next_record(b);
 }
 
 /* ---- etcd ---- */
 
-static void on_put(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+static void propagation_on_put(void *data, const struct etcd_txn_reply *reply,
+                               const struct err *err)
 {
     struct bench *b = data;
     (void)reply;
     if (err) {
-        fail("put", err->msg);
+        propagation_fail("put", err->msg);
     }
     b->acknowledged_us = clock_monotonic_us();
     finish_record(b);
 }
 
-static void put(struct bench *b)
+static void propagation_put(struct bench *b)
 {
     char key[80], value[96];
     int key_len = snprintf(key, sizeof(key), "/skydns/local/cluster/svc/new/svc-%lu/a", b->number);
@@ -87,18 +88,18 @@ static void put(struct bench *b)
                                .value = slice_of(value, (size_t)value_len)};
     const struct etcd_txn txn = {.ops = &op, .op_count = 1};
     b->sent_us = clock_monotonic_us();
-    (void)etcd_txn(b->etcd, &txn, on_put, b);
+    (void)etcd_txn(b->etcd, &txn, propagation_on_put, b);
 }
 
 /* ---- The server ---- */
 
-static void make_query(struct bench *b)
+static void propagation_make_query(struct bench *b)
 {
     char text[80];
     struct dname name;
     int len = snprintf(text, sizeof(text), "svc-%lu.new.svc.cluster.local", b->number);
     if (!dname_from_text(slice_of(text, (size_t)len), &name)) {
-        fail(text, "no name");
+        propagation_fail(text, "no name");
     }
     struct writer w = writer_of(b->query, sizeof(b->query));
     writer_u16(&w, (uint16_t)b->number);
@@ -111,16 +112,16 @@ static void make_query(struct bench *b)
     b->query_len = w.pos;
 }
 
-static void ask(struct bench *b)
+static void propagation_ask(struct bench *b)
 {
     if (send(b->fd, b->query, b->query_len, 0) < 0) {
-        fail("send", err_code_text(-errno));
+        propagation_fail("send", err_code_text(-errno));
     }
     ev_timer_again(b->loop, &b->again);
 }
 
 /* Whether it has one record, with the address as its last bytes. */
-static bool is_right(const struct bench *b, const uint8_t *answer, size_t len)
+static bool propagation_is_right(const struct bench *b, const uint8_t *answer, size_t len)
 {
     const uint8_t address[4] = {10, 255, b->number >> 8 & 255, b->number & 255};
     struct reader r = reader_of(answer, len);
@@ -131,7 +132,7 @@ static bool is_right(const struct bench *b, const uint8_t *answer, size_t len)
            answers == 1 && memcmp(answer + len - sizeof(address), address, sizeof(address)) == 0;
 }
 
-static void on_readable(struct ev_loop *loop, ev_io *w, int events)
+static void propagation_on_readable(struct ev_loop *loop, ev_io *w, int events)
 {
     struct bench *b = w->data;
     uint8_t answer[ANSWER_MAX];
@@ -140,12 +141,12 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int events)
     if (n < 0) {
         return; /* the timer asks again */
     }
-    if (b->right_us == 0 && is_right(b, answer, (size_t)n)) {
+    if (b->right_us == 0 && propagation_is_right(b, answer, (size_t)n)) {
         b->right_us = clock_monotonic_us();
         ev_timer_stop(loop, &b->again);
         finish_record(b);
     } else if (b->right_us == 0) {
-        ask(b);
+        propagation_ask(b);
     }
 }
 
@@ -153,28 +154,28 @@ static void on_again(struct ev_loop *loop, ev_timer *w, int events)
 {
     (void)loop;
     (void)events;
-    ask(w->data);
+    propagation_ask(w->data);
 }
 
-static void next_record(struct bench *b)
+static void propagation_next_record(struct bench *b)
 {
     b->acknowledged_us = b->right_us = 0;
-    make_query(b);
-    put(b);
-    ask(b);
+    propagation_make_query(b);
+    propagation_put(b);
+    propagation_ask(b);
 }
 
-static void connect_to(struct bench *b, const char *text)
+static void propagation_connect_to(struct bench *b, const char *text)
 {
     struct addr server;
     struct err err;
     if (addr_parse(text, &server, &err) < 0 || (b->fd = udp_socket(&server, 0, &err)) < 0) {
-        fail(text, err.msg);
+        propagation_fail(text, err.msg);
     }
     if (connect(b->fd, &server.sa, server.len) < 0) {
-        fail(text, err_code_text(-errno));
+        propagation_fail(text, err_code_text(-errno));
     }
-    ev_io_init(&b->readable, on_readable, b->fd, EV_READ);
+    ev_io_init(&b->readable, propagation_on_readable, b->fd, EV_READ);
     ev_timer_init(&b->again, on_again, 0.0, ASK_AGAIN_MS / 1e3);
     b->readable.data = b->again.data = b;
     ev_io_start(b->loop, &b->readable);
@@ -185,15 +186,15 @@ int main(int argc, char **argv)
     struct bench b = {.loop = ev_default_loop(0)};
     struct err err;
     if (argc != 4 || (b.count = strtoul(argv[3], NULL, 10)) == 0 || b.count > COUNT_MAX) {
-        fail("usage", "propagation ETCD_URL SERVER:PORT COUNT");
+        propagation_fail("usage", "propagation ETCD_URL SERVER:PORT COUNT");
     }
     const struct etcd_config config = {
         .loop = b.loop, .endpoints = argv[1], .call_timeout_ms = CALL_TIMEOUT_MS};
     if (etcd_new(&config, &b.etcd, &err) < 0) {
-        fail(argv[1], err.msg);
+        propagation_fail(argv[1], err.msg);
     }
-    connect_to(&b, argv[2]);
-    next_record(&b);
+    propagation_connect_to(&b, argv[2]);
+    propagation_next_record(&b);
     ev_run(b.loop, 0);
     ev_io_stop(b.loop, &b.readable);
     etcd_free(b.etcd);

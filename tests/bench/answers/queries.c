@@ -23,7 +23,7 @@ static const uint8_t opts[][OPT_SIZE] = {
 };
 
 /* The size of the frame; 0 if the line is not a question. */
-static size_t encode(struct slice line, enum queries_edns edns, uint8_t out[QUERY_MAX])
+static size_t queries_encode(struct slice line, enum queries_edns edns, uint8_t out[QUERY_MAX])
 {
     struct dname name;
     const char *blank = memchr(line.ptr, ' ', line.len);
@@ -53,7 +53,7 @@ static size_t encode(struct slice line, enum queries_edns edns, uint8_t out[QUER
 }
 
 /* The bytes move while the buffer grows, so the pointers are set last. */
-static void place(struct queries *q)
+static void queries_place(struct queries *q)
 {
     size_t pos = 0;
     for (size_t i = 0; i < q->count; i++) {
@@ -82,7 +82,7 @@ int queries_read(const char *path, enum queries_edns edns, struct queries *ret_q
             q.items = xrealloc_array(q.items, items_cap, sizeof(*q.items));
         }
         struct slice text = slice_of(line, (size_t)n - (line[n - 1] == '\n'));
-        size_t size = encode(text, edns, q.bytes + used);
+        size_t size = queries_encode(text, edns, q.bytes + used);
         if (size == 0) {
             size_t number = q.count + 1;
             queries_fini(&q);
@@ -95,7 +95,7 @@ int queries_read(const char *path, enum queries_edns edns, struct queries *ret_q
     if (q.count == 0) {
         return err_set(err, ERR_SYNTAX, "`%s`: contains no question", path);
     }
-    place(&q);
+    queries_place(&q);
     *ret_queries = q;
     return 0;
 }

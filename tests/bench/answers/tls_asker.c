@@ -57,7 +57,7 @@ void tls_askers_fini(struct tls_askers *askers)
 
 /* ---- Opening and closing ---- */
 
-static void watch(struct tls_asker *asker, uint32_t events)
+static void tls_asker_watch(struct tls_asker *asker, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.ptr = asker};
     if (asker->events != events) {
@@ -86,7 +86,7 @@ void tls_asker_open(struct tls_asker *asker, struct tls_askers *all)
         abort(); /* no memory */
     }
     SSL_set_connect_state(asker->ssl);
-    watch(asker, EPOLLOUT);
+    tls_asker_watch(asker, EPOLLOUT);
 }
 
 void tls_asker_close(struct tls_asker *asker)
@@ -122,7 +122,7 @@ static bool is_connected(struct tls_asker *asker)
 }
 
 /* 0: is_open, or goes on later. */
-static int64_t shake_hands(struct tls_asker *asker)
+static int64_t tls_asker_shake_hands(struct tls_asker *asker)
 {
     if (!is_connected(asker)) {
         return -1;
@@ -133,7 +133,7 @@ static int64_t shake_hands(struct tls_asker *asker)
     if (r != 1 && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
         return -1;
     }
-    watch(asker, r != 1 && error == SSL_ERROR_WANT_WRITE ? EPOLLOUT : EPOLLIN);
+    tls_asker_watch(asker, r != 1 && error == SSL_ERROR_WANT_WRITE ? EPOLLOUT : EPOLLIN);
     if (r == 1) {
         asker->is_open = true;
         asker->is_resumed = SSL_session_reused(asker->ssl);
@@ -196,7 +196,7 @@ int64_t tls_asker_turn(struct tls_asker *asker)
 {
     static uint8_t bytes[READ];
     if (!asker->is_open) {
-        return shake_hands(asker);
+        return tls_asker_shake_hands(asker);
     }
     size_t size = asker->doh ? sizeof(bytes) : sizeof(asker->input);
     int64_t count = 0;

@@ -40,7 +40,7 @@ static const struct cache_limits limits = {.ttl_max_s = TTL_S};
 
 static uint64_t random_state = 88172645463325252u;
 
-static uint64_t random_next(void)
+static uint64_t bench_cache_hits_random_next(void)
 {
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
@@ -64,7 +64,7 @@ static double *zipf_shares(void)
 
 static unsigned zipf_name(const double *shares)
 {
-    double share = (double)(random_next() >> 11) / (double)(1ull << 53);
+    double share = (double)(bench_cache_hits_random_next() >> 11) / (double)(1ull << 53);
     unsigned low = 0, high = NAMES - 1;
     while (low < high) {
         unsigned middle = (low + high) / 2;
@@ -78,7 +78,7 @@ static unsigned zipf_name(const double *shares)
 }
 
 /* "n01234567.example." */
-static void set_name(struct cache_key *key, unsigned number)
+static void bench_cache_hits_set_name(struct cache_key *key, unsigned number)
 {
     enum { LAST_DIGIT = 9, DIGITS = 8 };
     for (unsigned i = 0; i < DIGITS; i++, number /= 10) {
@@ -86,7 +86,7 @@ static void set_name(struct cache_key *key, unsigned number)
     }
 }
 
-static struct cache_key make_key(void)
+static struct cache_key bench_cache_hits_make_key(void)
 {
     struct cache_key key = {.type = DNS_TYPE_A, .qclass = DNS_CLASS_IN, .zone_serial = 1};
     static const char wire[] = "\11n00000000\7example";
@@ -97,7 +97,7 @@ static struct cache_key make_key(void)
 
 /* ---- The cache ---- */
 
-static void put(struct cache *cache, const struct cache_key *key)
+static void bench_cache_hits_put(struct cache *cache, const struct cache_key *key)
 {
     uint8_t wire[512];
     const struct addr nobody = {0};
@@ -116,7 +116,7 @@ static void put(struct cache *cache, const struct cache_key *key)
     writer_u32(&w, TTL_S);
     writer_u16(&w, 4);
     writer_u32(&w, 0x0a000001);
-    if (cache_put_bytes(cache, key, wire, w.pos, &nobody, &limits, 0) != CACHE_KEPT) {
+    if (cache_put_bytes(cache, key, wire, w.pos, &nobody, &limits, 0) != CACHE_HIT) {
         abort();
     }
 }
@@ -132,12 +132,12 @@ static bool is_hit(struct cache *cache, const struct cache_key *key)
 static bool ask_ours(void *data, unsigned name)
 {
     struct cache *cache = data;
-    struct cache_key key = make_key();
-    set_name(&key, name);
+    struct cache_key key = bench_cache_hits_make_key();
+    bench_cache_hits_set_name(&key, name);
     if (is_hit(cache, &key)) {
         return true;
     }
-    put(cache, &key);
+    bench_cache_hits_put(cache, &key);
     return false;
 }
 
@@ -147,7 +147,7 @@ struct lru {
     unsigned count;
     struct {
         unsigned newer, older; /* 0: the list's ends */
-        bool is_kept;
+        bool is_cached;
     } names[NAMES + (WARM + COUNTED) / SCAN_EVERY * SCAN_LEN + 2];
 };
 
@@ -161,12 +161,12 @@ static bool ask_lru(void *data, unsigned name)
 {
     struct lru *lru = data;
     name++; /* 0 is the list itself: its `older` is the newest name */
-    bool is_kept = lru->names[name].is_kept;
-    if (is_kept) {
+    bool is_cached = lru->names[name].is_cached;
+    if (is_cached) {
         lru_unlink(lru, name);
     } else if (lru->count == ENTRIES) {
         unsigned oldest = lru->names[0].newer;
-        lru->names[oldest].is_kept = false;
+        lru->names[oldest].is_cached = false;
         lru_unlink(lru, oldest);
     } else {
         lru->count++;
@@ -176,8 +176,8 @@ static bool ask_lru(void *data, unsigned name)
     lru->names[name].older = newest;
     lru->names[newest].newer = name;
     lru->names[0].older = name;
-    lru->names[name].is_kept = true;
-    return is_kept;
+    lru->names[name].is_cached = true;
+    return is_cached;
 }
 
 /* ---- The questions ---- */
@@ -198,7 +198,7 @@ static double hit_rate(ask_fn ask, void *data, const double *shares, bool has_sc
     return (double)hits / COUNTED;
 }
 
-static bool compare(const char *title, const double *shares, bool has_scans)
+static bool bench_cache_hits_compare(const char *title, const double *shares, bool has_scans)
 {
     struct cache *cache = cache_new(ENTRIES);
     struct lru *lru = xcalloc(1, sizeof(*lru));
@@ -221,16 +221,17 @@ static double cpu_ns(void)
 static void print_cost(unsigned names)
 {
     struct cache *cache = cache_new(names);
-    struct cache_key key = make_key();
+    struct cache_key key = bench_cache_hits_make_key();
     double best_ns = INFINITY;
     for (unsigned i = 0; i < names; i++) {
-        set_name(&key, i);
-        put(cache, &key);
+        bench_cache_hits_set_name(&key, i);
+        bench_cache_hits_put(cache, &key);
     }
     for (unsigned round = 0; round < COST_ROUNDS; round++) {
         double start_ns = cpu_ns();
         for (unsigned i = 0; i < COST_READS; i++) {
-            set_name(&key, (unsigned)(random_next() >> 32) % names);
+            bench_cache_hits_set_name(&key,
+                                      (unsigned)(bench_cache_hits_random_next() >> 32) % names);
             if (!is_hit(cache, &key)) {
                 abort();
             }
@@ -246,8 +247,8 @@ int main(void)
     seeded_hash_init();
     double *shares = zipf_shares();
     printf("%u names, Zipf %.1f, %u replies kept\n", NAMES, ZIPF_EXPONENT, ENTRIES);
-    bool is_better = compare("zipf", shares, false);
-    is_better &= compare("scans", shares, true);
+    bool is_better = bench_cache_hits_compare("zipf", shares, false);
+    is_better &= bench_cache_hits_compare("scans", shares, true);
     free(shares);
     print_cost(COST_FEW);
     print_cost(COST_MANY);

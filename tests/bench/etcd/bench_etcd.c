@@ -81,13 +81,13 @@ static int64_t cpu_us(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-static void fail(const char *what, const char *why)
+static void bench_etcd_fail(const char *what, const char *why)
 {
     (void)fprintf(stderr, "bench_etcd: %s: %s\n", what, why);
     exit(1);
 }
 
-static void start_clock(struct bench *b)
+static void bench_etcd_start_clock(struct bench *b)
 {
     b->start_us = clock_monotonic_us();
     b->start_cpu_us = cpu_us();
@@ -103,7 +103,7 @@ static double used_cpu_us(const struct bench *b)
     return (double)(cpu_us() - b->start_cpu_us);
 }
 
-static void make_pairs(struct bench *b, int count)
+static void bench_etcd_make_pairs(struct bench *b, int count)
 {
     b->pairs = xcalloc((size_t)count, sizeof(*b->pairs));
     for (int i = 0; i < count; i++) {
@@ -116,12 +116,12 @@ static void make_pairs(struct bench *b, int count)
     }
 }
 
-static struct slice key_of(const struct bench *b, int number)
+static struct slice bench_etcd_key_of(const struct bench *b, int number)
 {
     return slice_of(b->pairs[number].key, b->pairs[number].key_len);
 }
 
-static struct slice value_of(const struct bench *b, int number)
+static struct slice bench_etcd_value_of(const struct bench *b, int number)
 {
     return slice_of(b->pairs[number].value, b->pairs[number].value_len);
 }
@@ -130,12 +130,12 @@ static struct slice value_of(const struct bench *b, int number)
 
 static void send_puts(struct bench *b);
 
-static void on_put(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+static void bench_etcd_on_put(void *data, const struct etcd_txn_reply *reply, const struct err *err)
 {
     struct bench *b = data;
     (void)reply;
     if (err) {
-        fail("put", err->msg);
+        bench_etcd_fail("put", err->msg);
     }
     b->pending--;
     send_puts(b);
@@ -144,12 +144,13 @@ static void on_put(void *data, const struct etcd_txn_reply *reply, const struct 
 static void send_puts(struct bench *b)
 {
     while (b->next < PUTS && b->pending < PUTS_OUTSTANDING) {
-        const struct etcd_op put = {
-            .kind = ETCD_OP_PUT, .key = key_of(b, b->next), .value = value_of(b, b->next)};
+        const struct etcd_op put = {.kind = ETCD_OP_PUT,
+                                    .key = bench_etcd_key_of(b, b->next),
+                                    .value = bench_etcd_value_of(b, b->next)};
         const struct etcd_txn txn = {.ops = &put, .op_count = 1};
         b->next++;
         b->pending++;
-        (void)etcd_txn(b->etcd, &txn, on_put, b);
+        (void)etcd_txn(b->etcd, &txn, bench_etcd_on_put, b);
     }
     if (b->pending == 0) {
         ev_break(b->loop, EVBREAK_ALL);
@@ -158,8 +159,8 @@ static void send_puts(struct bench *b)
 
 static void bench_puts(struct bench *b)
 {
-    make_pairs(b, PUTS);
-    start_clock(b);
+    bench_etcd_make_pairs(b, PUTS);
+    bench_etcd_start_clock(b);
     send_puts(b);
     ev_run(b->loop, 0);
     printf("cpu_us_per_put %.3f\nputs_per_s %.0f\n", used_cpu_us(b) / PUTS, PUTS / elapsed_s(b));
@@ -167,12 +168,12 @@ static void bench_puts(struct bench *b)
 
 static void send_txns(struct bench *b);
 
-static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+static void bench_etcd_on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
 {
     struct bench *b = data;
     (void)reply;
     if (err) {
-        fail("transaction", err->msg);
+        bench_etcd_fail("transaction", err->msg);
     }
     b->pending--;
     send_txns(b);
@@ -184,11 +185,13 @@ static void send_txns(struct bench *b)
     while (b->next < KEYS && b->pending < TXNS_IN_FLIGHT) {
         size_t count = 0;
         for (; count < ETCD_TXN_OPS_MAX && b->next < KEYS; count++, b->next++) {
-            ops[count] = (struct etcd_op){
-                .kind = ETCD_OP_PUT, .key = key_of(b, b->next), .value = value_of(b, b->next)};
+            ops[count] = (struct etcd_op){.kind = ETCD_OP_PUT,
+                                          .key = bench_etcd_key_of(b, b->next),
+                                          .value = bench_etcd_value_of(b, b->next)};
         }
         b->pending++;
-        (void)etcd_txn(b->etcd, &(struct etcd_txn){.ops = ops, .op_count = count}, on_txn, b);
+        (void)etcd_txn(b->etcd, &(struct etcd_txn){.ops = ops, .op_count = count},
+                       bench_etcd_on_txn, b);
     }
     if (b->pending == 0) {
         ev_break(b->loop, EVBREAK_ALL);
@@ -197,8 +200,8 @@ static void send_txns(struct bench *b)
 
 static void bench_txns(struct bench *b)
 {
-    make_pairs(b, KEYS);
-    start_clock(b);
+    bench_etcd_make_pairs(b, KEYS);
+    bench_etcd_start_clock(b);
     send_txns(b);
     ev_run(b->loop, 0);
     printf("cpu_us_per_key %.3f\nkeys_per_s %.0f\n", used_cpu_us(b) / KEYS, KEYS / elapsed_s(b));
@@ -206,7 +209,7 @@ static void bench_txns(struct bench *b)
 
 /* ---- Reading ---- */
 
-static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+static void bench_etcd_on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
     (void)read;
     ((struct bench *)data)->keys = 0;
@@ -230,12 +233,12 @@ static void on_mirror_del(void *data, struct slice key, int64_t revision)
     (void)revision;
 }
 
-static void on_commit(void *data, int64_t revision, bool full)
+static void bench_etcd_on_commit(void *data, int64_t revision, bool full)
 {
     struct bench *b = data;
     (void)revision;
     if (full && b->is_following) {
-        fail("mirror", "read everything again");
+        bench_etcd_fail("mirror", "read everything again");
     }
     if (b->is_restarted) {
         return;
@@ -246,21 +249,21 @@ static void on_commit(void *data, int64_t revision, bool full)
 }
 
 /* Once the watch is up, the read is complete and what follows are events. */
-static void on_state(void *data, const struct err *err)
+static void bench_etcd_on_state(void *data, const struct err *err)
 {
     struct bench *b = data;
     if (err) {
-        fail("mirror", err->msg);
+        bench_etcd_fail("mirror", err->msg);
     }
     if (b->events_wanted > 0) {
         b->is_following = true;
-        start_clock(b);
+        bench_etcd_start_clock(b);
         printf("ready\n");
         (void)fflush(stdout);
     }
 }
 
-static void on_caught_up(void *data)
+static void bench_etcd_on_caught_up(void *data)
 {
     struct bench *b = data;
     if (b->is_restarted) {
@@ -268,67 +271,67 @@ static void on_caught_up(void *data)
     }
 }
 
-static void start_saved(struct bench *b, struct slice saved)
+static void bench_etcd_start_saved(struct bench *b, struct slice saved)
 {
     b->mirror = etcd_mirror_start(b->etcd, &(struct etcd_mirror_config){
                                                .prefix = slice_str(key_prefix),
                                                .saved = saved,
                                                .store_key = slice_str("/bench/store"),
-                                               .full_begin = on_full_begin,
+                                               .full_begin = bench_etcd_on_full_begin,
                                                .put = on_mirror_put,
                                                .del = on_mirror_del,
-                                               .commit = on_commit,
-                                               .state = on_state,
-                                               .caught_up = on_caught_up,
+                                               .commit = bench_etcd_on_commit,
+                                               .state = bench_etcd_on_state,
+                                               .caught_up = bench_etcd_on_caught_up,
                                                .data = b,
                                            });
 }
 
-static void start_mirror(struct bench *b)
+static void bench_etcd_start_mirror(struct bench *b)
 {
-    start_saved(b, slice_of(NULL, 0));
+    bench_etcd_start_saved(b, slice_of(NULL, 0));
 }
 
-static void check_keys(const struct bench *b)
+static void bench_etcd_check_keys(const struct bench *b)
 {
     if (b->keys != KEYS) {
-        fail("mirror", "not as many keys as were written");
+        bench_etcd_fail("mirror", "not as many keys as were written");
     }
 }
 
 static void bench_mirror(struct bench *b)
 {
-    start_clock(b);
-    start_mirror(b);
+    bench_etcd_start_clock(b);
+    bench_etcd_start_mirror(b);
     ev_run(b->loop, 0);
     printf("mirrored_s %.3f\ncpu_us_per_key_mirrored %.3f\nmirrored_mb_per_s %.1f\n", elapsed_s(b),
            used_cpu_us(b) / KEYS, (double)b->bytes / 1e6 / elapsed_s(b));
-    check_keys(b);
+    bench_etcd_check_keys(b);
 }
 
 static void bench_events(struct bench *b)
 {
     b->events_wanted = KEYS;
-    start_mirror(b);
+    bench_etcd_start_mirror(b);
     ev_run(b->loop, 0);
     printf("cpu_us_per_event %.3f\nevents_per_s %.0f\n", used_cpu_us(b) / b->events,
            b->events / elapsed_s(b));
-    check_keys(b);
+    bench_etcd_check_keys(b);
 }
 
 /* The driver measures etcd meanwhile. */
-static void tell(const char *what)
+static void bench_etcd_report(const char *what)
 {
     char line[8];
     printf("%s\n", what);
     (void)fflush(stdout);
     if (!fgets(line, sizeof(line), stdin)) {
-        fail("driver", "is gone");
+        bench_etcd_fail("driver", "is gone");
     }
 }
 
 /* New connections, as a new process has. */
-static void restart(struct bench *b, const char *url, struct slice saved)
+static void bench_etcd_restart(struct bench *b, const char *url, struct slice saved)
 {
     struct err err;
     etcd_mirror_stop(b->mirror);
@@ -336,13 +339,13 @@ static void restart(struct bench *b, const char *url, struct slice saved)
     const struct etcd_config config = {
         .loop = b->loop, .endpoints = url, .call_timeout_ms = CALL_TIMEOUT_MS};
     if (etcd_new(&config, &b->etcd, &err) < 0) {
-        fail(url, err.msg);
+        bench_etcd_fail(url, err.msg);
     }
-    start_saved(b, saved);
+    bench_etcd_start_saved(b, saved);
     ev_run(b->loop, 0);
     const struct etcd_mirror_counts counts = etcd_mirror_counts(b->mirror);
     if (!counts.is_caught_up || (counts.resumed == 1) != (saved.len > 0)) {
-        fail("restart", "not as wanted");
+        bench_etcd_fail("restart", "not as wanted");
     }
 }
 
@@ -353,24 +356,24 @@ static void bench_restarts(struct bench *b)
     buf_init(&saved, SAVED_MAX);
     (void)snprintf(url, sizeof(url), "%s", etcd_endpoint(b->etcd));
     b->is_restarted = true;
-    start_mirror(b);
+    bench_etcd_start_mirror(b);
     ev_run(b->loop, 0);
-    tell("ready");
+    bench_etcd_report("ready");
     for (int i = 0; i < READS; i++) {
-        restart(b, url, slice_of(NULL, 0));
+        bench_etcd_restart(b, url, slice_of(NULL, 0));
     }
-    tell("read");
+    bench_etcd_report("read");
     if (!etcd_mirror_save(b->mirror, &saved)) {
-        fail("mirror", "saves nothing");
+        bench_etcd_fail("mirror", "saves nothing");
     }
     for (int i = 0; i < RESUMES; i++) {
-        restart(b, url, buf_slice(&saved));
+        bench_etcd_restart(b, url, buf_slice(&saved));
     }
-    tell("resumed");
+    bench_etcd_report("resumed");
     buf_fini(&saved);
 }
 
-static void on_timer(struct ev_loop *loop, ev_timer *w, int events)
+static void bench_etcd_on_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
     (void)w;
     (void)events;
@@ -379,12 +382,12 @@ static void on_timer(struct ev_loop *loop, ev_timer *w, int events)
 
 static void bench_idle(struct bench *b)
 {
-    start_mirror(b);
+    bench_etcd_start_mirror(b);
     ev_run(b->loop, 0);
-    check_keys(b);
-    ev_timer_init(&b->timer, on_timer, IDLE_S, 0.0);
+    bench_etcd_check_keys(b);
+    ev_timer_init(&b->timer, bench_etcd_on_timer, IDLE_S, 0.0);
     ev_timer_start(b->loop, &b->timer);
-    start_clock(b);
+    bench_etcd_start_clock(b);
     ev_run(b->loop, 0);
     printf("idle_percent %.4f\n", used_cpu_us(b) / 1e4 / elapsed_s(b));
 }
@@ -392,7 +395,7 @@ static void bench_idle(struct bench *b)
 /* ---- Writing, as kube2sky does ---- */
 
 /* Two keys each: address and port. */
-static void add_service(struct bench *b, const char *name, int number)
+static void bench_etcd_add_service(struct bench *b, const char *name, int number)
 {
     struct kube_event event;
     struct err err;
@@ -405,19 +408,19 @@ static void add_service(struct bench *b, const char *name, int number)
                  "}}",
                  name, number >> 16 & 255, number >> 8 & 255, number & 255);
     if (kube_decode_event(KUBE_JSON, KUBE_SERVICE, slice_of(line, (size_t)len), &event, &err) < 0) {
-        fail("service", err.msg);
+        bench_etcd_fail("service", err.msg);
     }
     inventory_upsert(b->inventory, event.object);
     event.object = NULL;
     kube_event_fini(&event);
 }
 
-static void on_owner_changed(void *data, struct slice owner)
+static void bench_etcd_on_owner_changed(void *data, struct slice owner)
 {
     reconciler_owner_changed(((struct bench *)data)->reconciler, owner);
 }
 
-static void on_check(struct ev_loop *loop, ev_timer *w, int events)
+static void bench_etcd_on_check(struct ev_loop *loop, ev_timer *w, int events)
 {
     const struct bench *b = w->data;
     (void)events;
@@ -430,8 +433,8 @@ static void bench_reconciler(struct bench *b)
 {
     struct outage outage;
     outage_init(&outage, b->loop, "etcd", CALL_TIMEOUT_MS, "etcd is overdue");
-    b->inventory =
-        inventory_new(&(struct inventory_config){.changed = on_owner_changed, .data = b});
+    b->inventory = inventory_new(
+        &(struct inventory_config){.changed = bench_etcd_on_owner_changed, .data = b});
     b->reconciler = reconciler_start(&(struct reconciler_config){
         .loop = b->loop,
         .etcd = b->etcd,
@@ -446,22 +449,22 @@ static void bench_reconciler(struct bench *b)
     inventory_list_begin(b->inventory, KUBE_ENDPOINTS);
     inventory_list_end(b->inventory, KUBE_ENDPOINTS);
     inventory_list_begin(b->inventory, KUBE_SERVICE);
-    add_service(b, "kubernetes", 1);
+    bench_etcd_add_service(b, "kubernetes", 1);
     for (int number = 1; number < KEYS / 2; number++) {
         char name[32];
         (void)snprintf(name, sizeof(name), "svc-%06d", number);
-        add_service(b, name, number + 1);
+        bench_etcd_add_service(b, name, number + 1);
     }
     inventory_list_end(b->inventory, KUBE_SERVICE);
 
-    ev_timer_init(&b->timer, on_check, 0.001, 0.001);
+    ev_timer_init(&b->timer, bench_etcd_on_check, 0.001, 0.001);
     b->timer.data = b;
     ev_timer_start(b->loop, &b->timer);
-    start_clock(b);
+    bench_etcd_start_clock(b);
     ev_run(b->loop, 0);
     double seconds = elapsed_s(b);
     if (reconciler_get_stats(b->reconciler).keys_written != KEYS) {
-        fail("reconciler", "not as many keys written as wanted");
+        bench_etcd_fail("reconciler", "not as many keys written as wanted");
     }
     printf("reconciler_cpu_us_per_key %.3f\nreconciler_keys_per_s %.0f\n", used_cpu_us(b) / KEYS,
            KEYS / seconds);
@@ -470,7 +473,7 @@ static void bench_reconciler(struct bench *b)
     outage_fini(&outage);
 }
 
-static void run(struct bench *b, const char *mode)
+static void bench_etcd_run(struct bench *b, const char *mode)
 {
     static const struct {
         const char *name;
@@ -488,7 +491,7 @@ static void run(struct bench *b, const char *mode)
             return;
         }
     }
-    fail(mode, "no such mode");
+    bench_etcd_fail(mode, "no such mode");
 }
 
 int main(int argc, char **argv)
@@ -496,16 +499,17 @@ int main(int argc, char **argv)
     struct bench b = {.loop = ev_default_loop(0)};
     struct err err;
     if (argc != 3 && argc != 4) {
-        fail("usage", "bench_etcd URL puts|txns|mirror|events|idle|restarts|reconciler [CA]");
+        bench_etcd_fail("usage",
+                        "bench_etcd URL puts|txns|mirror|events|idle|restarts|reconciler [CA]");
     }
     const struct etcd_config config = {.loop = b.loop,
                                        .endpoints = argv[1],
                                        .call_timeout_ms = CALL_TIMEOUT_MS,
                                        .tls.ca = argv[3]}; /* NULL if there is none */
     if (etcd_new(&config, &b.etcd, &err) < 0) {
-        fail(argv[1], err.msg);
+        bench_etcd_fail(argv[1], err.msg);
     }
-    run(&b, argv[2]);
+    bench_etcd_run(&b, argv[2]);
     etcd_mirror_stop(b.mirror);
     etcd_free(b.etcd);
     free(b.pairs);

@@ -41,7 +41,7 @@ static int connect_from(const char *base, unsigned more)
 }
 
 /* In bursts, as many as are due. */
-static void *flood(void *data)
+static void *flood_bench_flood(void *data)
 {
     struct iovec part = {query, query_len};
     struct mmsghdr out[BATCH];
@@ -71,7 +71,7 @@ static struct pollfd sockets[CLIENTS];
 static uint64_t sent, answered, lost;
 static uint32_t *latencies_us;
 
-static void tick(struct client *client, struct pollfd *socket, int64_t now_us)
+static void bench_flood_tick(struct client *client, struct pollfd *socket, int64_t now_us)
 {
     uint8_t reply[1500];
     while (socket->revents && recv(socket->fd, reply, sizeof(reply), 0) > 0) {
@@ -92,7 +92,7 @@ static void tick(struct client *client, struct pollfd *socket, int64_t now_us)
     }
 }
 
-static void ask(int64_t seconds)
+static void bench_flood_ask(int64_t seconds)
 {
     int64_t begun_us = clock_monotonic_us(), now_us = begun_us;
     for (unsigned i = 0; i < CLIENTS; i++) {
@@ -103,7 +103,7 @@ static void ask(int64_t seconds)
         (void)poll(sockets, CLIENTS, 1);
         now_us = clock_monotonic_us();
         for (unsigned i = 0; i < CLIENTS; i++) {
-            tick(&clients[i], &sockets[i], now_us);
+            bench_flood_tick(&clients[i], &sockets[i], now_us);
         }
         if (now_us - begun_us >= seconds * 1000000) {
             atomic_store(&is_over, true);
@@ -114,13 +114,13 @@ static void ask(int64_t seconds)
     }
 }
 
-static int compare(const void *a, const void *b)
+static int bench_flood_compare(const void *a, const void *b)
 {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
 }
 
-static void write_query(const char *text)
+static void bench_flood_write_query(const char *text)
 {
     static const uint8_t head[DNS_HEADER_SIZE] = {0, 1, 1, 0, 0, 1};
     struct dname name;
@@ -147,16 +147,16 @@ int main(int argc, char **argv)
     server = (struct sockaddr_in){.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)strtoul(argv[1], NULL, 10)),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    write_query(argv[2]);
+    bench_flood_write_query(argv[2]);
     flood_rate = strtol(argv[3], NULL, 10);
     latencies_us = xcalloc((size_t)seconds * CLIENTS * 20 + CLIENTS + 1, sizeof(*latencies_us));
-    if (pthread_create(&thread, NULL, flood, NULL) != 0) {
+    if (pthread_create(&thread, NULL, flood_bench_flood, NULL) != 0) {
         return 2;
     }
-    ask(seconds);
+    bench_flood_ask(seconds);
     atomic_store(&is_over, true);
     (void)pthread_join(thread, NULL);
-    qsort(latencies_us, answered, sizeof(*latencies_us), compare);
+    qsort(latencies_us, answered, sizeof(*latencies_us), bench_flood_compare);
     printf("flood_qps %.0f\nsent %llu\nanswered %llu\nlost %llu\n",
            (double)flooded / (double)seconds, (unsigned long long)sent,
            (unsigned long long)answered, (unsigned long long)(sent - answered));

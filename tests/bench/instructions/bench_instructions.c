@@ -19,7 +19,7 @@
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
 #include "skydns/config/client_settings_internal.h"
-#include "skydns/config/foreign_settings_internal.h"
+#include "skydns/config/forward_settings_internal.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/engine/engine.h"
 #include "skydns/publish/publisher.h"
@@ -32,18 +32,18 @@
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/skydns/services.h"
 
-enum { FOREIGN_TTL_S = 3600, SIGNATURES = 10000 };
+enum { EXTERNAL_TTL_S = 3600, SIGNATURES = 10000 };
 
 struct bench {
     struct services services;
     struct publisher *publisher;
-    struct foreign_settings *foreign;
+    struct forward_settings *external;
     struct client_settings *clients;
     struct client_index *index;
     const struct store *store; /* the newest: the publisher's */
 };
 
-static void fail(const char *what)
+static void bench_instructions_fail(const char *what)
 {
     (void)fprintf(stderr, "bench_instructions: %s\n", what);
     exit(2);
@@ -52,7 +52,8 @@ static void fail(const char *what)
 /* ---- Records ---- */
 
 /* As kube2sky writes it: the key's last part is a hash of the value. */
-static void put_address(struct store_writer *writer, const char *key, uint32_t address)
+static void bench_instructions_put_address(struct store_writer *writer, const char *key,
+                                           uint32_t address)
 {
     char label[9], path[KIND_TEXT_MAX + sizeof(label)], value[KIND_TEXT_MAX];
     const uint8_t *a = (const uint8_t *)&address;
@@ -68,7 +69,7 @@ static void put_address(struct store_writer *writer, const char *key, uint32_t a
     (void)snprintf(path, sizeof(path), "/skydns/local/cluster/%s/%s", key, label);
     if (!record_key_to_name(slice_str("/skydns/"), slice_str(path), &name) ||
         record_from_json(text, &record, &err) < 0) {
-        fail(path);
+        bench_instructions_fail(path);
     }
     (void)records_put(writer, &name, &record, 1);
 }
@@ -79,7 +80,7 @@ static void put_headless(struct store_writer *writer)
     for (unsigned i = 0; i < HEADLESS; i++) {
         (void)snprintf(key, sizeof(key), "svc/default/headless-%03u", i);
         for (unsigned k = 0; k < ENDPOINTS; k++) {
-            put_address(writer, key, kinds_endpoint_address(i, k));
+            bench_instructions_put_address(writer, key, kinds_endpoint_address(i, k));
         }
     }
 }
@@ -93,7 +94,7 @@ static void put_pods(struct bench *b)
         const uint8_t *a = (const uint8_t *)&address;
         const struct ip ip = {.family_bytes = 4, .bytes = {a[0], a[1], a[2], a[3]}};
         (void)snprintf(key, sizeof(key), "pod/default/%u-%u-%u-%u", a[0], a[1], a[2], a[3]);
-        put_address(b->services.writer, key, address);
+        bench_instructions_put_address(b->services.writer, key, address);
         client_index_add(b->index, &ip, slice_str("default"));
     }
     client_index_commit(b->index);
@@ -114,7 +115,7 @@ static void publish_records(struct bench *b)
 
 /* ---- Settings ---- */
 
-static void retire(void *data, void *block, void (*fn)(void *block))
+static void bench_instructions_retire(void *data, void *block, void (*fn)(void *block))
 {
     publisher_retire(data, block, fn);
 }
@@ -123,13 +124,13 @@ static void retire(void *data, void *block, void (*fn)(void *block))
 enum setup { SETUP_PLAIN, SETUP_AUTOPATH, SETUP_SIGNED, SETUP_COOKIES, SETUP_FILTERED };
 
 /* A key for everything, as most zones have. */
-static struct dnssec *make_keys(void)
+static struct dnssec *bench_instructions_make_keys(void)
 {
     struct signing_key *key = sample_key_new(SAMPLE_ECDSAP256_ZSK);
     struct dnssec *dnssec;
     struct err err;
     if (dnssec_new(&key, 1, SIGNATURES, &dnssec, &err) != 0) {
-        fail(err.msg);
+        bench_instructions_fail(err.msg);
     }
     return dnssec;
 }
@@ -150,16 +151,16 @@ static struct engine_config *make_config(struct bench *b, enum setup setup)
     for (size_t i = 0; i < ARRAY_LEN(args); i++) {
         argv[i] = args[i];
     }
-    if (options_parse(ARRAY_LEN(args), argv, &options, &err) != 0) {
-        fail(err.msg);
+    if (exechealthz_options_parse(ARRAY_LEN(args), argv, &options, &err) != 0) {
+        bench_instructions_fail(err.msg);
     }
     options.engine.autopath = setup == SETUP_AUTOPATH;
     options.engine.no_aaaa_count = setup == SETUP_FILTERED;
     options.engine.no_aaaa[0] = (struct dname){.len = 1}; /* all */
     struct engine_config *config = options_engine_config(&options);
-    foreign_settings_fill(b->foreign, &options, config);
+    forward_settings_fill(b->external, &options, config);
     client_settings_fill(b->clients, &options, true, config);
-    config->dnssec = setup == SETUP_SIGNED ? make_keys() : NULL;
+    config->dnssec = setup == SETUP_SIGNED ? bench_instructions_make_keys() : NULL;
     config->cookies.count = setup == SETUP_COOKIES; /* any secret will do */
     return config;
 }
@@ -173,12 +174,12 @@ static void fill_cache(const struct engine_config *config)
                             .qclass = DNS_CLASS_IN,
                             .zone_serial =
                                 zone_table_items(config->zones_of_others, &count)->serial};
-    for (unsigned i = 0; i < FOREIGN; i++) {
+    for (unsigned i = 0; i < EXTERNAL; i++) {
         char text[KIND_TEXT_MAX];
         uint8_t wire[512];
-        uint32_t address = kinds_foreign_address(i);
+        uint32_t address = kinds_external_address(i);
         struct writer w = writer_of(wire, sizeof(wire));
-        kinds_foreign_name(i, text);
+        kinds_external_name(i, text);
         key.name = kinds_dname(text);
         writer_u16(&w, 1);
         writer_u16(&w, DNS_FLAG_QR | DNS_FLAG_RD | DNS_FLAG_RA);
@@ -191,12 +192,12 @@ static void fill_cache(const struct engine_config *config)
         writer_u16(&w, 0xc000 | DNS_HEADER_SIZE);
         writer_u16(&w, key.type);
         writer_u16(&w, key.qclass);
-        writer_u32(&w, FOREIGN_TTL_S);
+        writer_u32(&w, EXTERNAL_TTL_S);
         writer_u16(&w, sizeof(address));
         writer_bytes(&w, &address, sizeof(address));
         if (cache_put_bytes(config->cache, &key, wire, w.pos, &nameserver, &config->cache_limits,
-                            (int64_t)FEED_NOW_S * 1000) != CACHE_KEPT) {
-            fail("a reply is not kept");
+                            (int64_t)FEED_NOW_S * 1000) != CACHE_HIT) {
+            bench_instructions_fail("a reply is not kept");
         }
     }
 }
@@ -210,17 +211,17 @@ static struct udp_server *open_udp(const struct engine_config *config)
     struct err err;
     struct listen_socket listener = {.fd = socket(AF_INET, SOCK_DGRAM, 0), .transport = ENGINE_UDP};
     if (listener.fd < 0 || addr_parse("0.0.0.0:53", &listener.address, &err) < 0) {
-        fail("a socket");
+        bench_instructions_fail("a socket");
     }
     const struct udp_server_config udp_config = {&listener, config->settings.max_udp_size};
     if (udp_server_new(&udp_config, &udp, &err) < 0) {
-        fail(err.msg);
+        bench_instructions_fail(err.msg);
     }
     return udp;
 }
 
 /* No resolver: whatever is asked is answered at once. */
-static void ask_all(struct bench *b, const struct kind *kinds, size_t count)
+static void bench_instructions_ask_all(struct bench *b, const struct kind *kinds, size_t count)
 {
     static const struct query_tap untapped;
     struct worker *worker;
@@ -233,7 +234,7 @@ static void ask_all(struct bench *b, const struct kind *kinds, size_t count)
                                          .tap = &untapped};
     feed_begin(udp, kinds, count);
     if (worker_start(&config, &worker, &err) < 0) {
-        fail(err.msg);
+        bench_instructions_fail(err.msg);
     }
     worker_join(worker);
     worker_free(worker);
@@ -241,7 +242,7 @@ static void ask_all(struct bench *b, const struct kind *kinds, size_t count)
     udp_server_free(udp);
 }
 
-static void configure(struct bench *b, enum setup setup)
+static void bench_instructions_configure(struct bench *b, enum setup setup)
 {
     struct engine_config *config = make_config(b, setup);
     fill_cache(config); /* the same each time: they share it */
@@ -249,7 +250,7 @@ static void configure(struct bench *b, enum setup setup)
 }
 
 /* Makes the signatures of all that will be asked, as signers do. */
-static void sign_answers(struct bench *b, const struct kind *kind)
+static void bench_instructions_sign_answers(struct bench *b, const struct kind *kind)
 {
     static uint8_t reply[ENGINE_REPLY_MAX];
     static struct engine_deferral deferral;
@@ -260,7 +261,7 @@ static void sign_answers(struct bench *b, const struct kind *kind)
     struct err err;
     struct engine *engine = engine_new(publisher_newest_config(b->publisher));
     if (addr_parse("10.244.0.1:1024", &client, &err) < 0) {
-        fail(err.msg);
+        bench_instructions_fail(err.msg);
     }
     for (unsigned i = 0; i < (unsigned)kind->batch * (FEED_WARM + FEED_COUNTED); i++) {
         struct engine_query query = {.wire = wire,
@@ -270,7 +271,7 @@ static void sign_answers(struct bench *b, const struct kind *kind)
                                      .now_s = FEED_NOW_S,
                                      .may_sign = true};
         if (engine_answer(engine, b->store, &query, NULL, &response, &deferral) != ENGINE_REPLY) {
-            fail("an answer is not signed");
+            bench_instructions_fail("an answer is not signed");
         }
     }
     engine_free(engine);
@@ -278,34 +279,35 @@ static void sign_answers(struct bench *b, const struct kind *kind)
 
 int main(void)
 {
-    struct bench b = {.publisher = publisher_new(), .foreign = foreign_settings_new(NULL)};
-    const struct client_index_config index = {.retire = retire, .data = b.publisher};
+    struct bench b = {.publisher = publisher_new(), .external = forward_settings_new(NULL)};
+    const struct client_index_config index = {.retire = bench_instructions_retire,
+                                              .data = b.publisher};
     seeded_hash_init();
     (void)printf("compiler %s\n", __VERSION__);
     b.clients = client_settings_new();
     b.index = client_index_new(&index);
     client_settings_set_index(b.clients, b.index);
-    configure(&b, SETUP_PLAIN);
+    bench_instructions_configure(&b, SETUP_PLAIN);
     publish_records(&b);
     CALLGRIND_START_INSTRUMENTATION;
-    ask_all(&b, kinds_plain, kinds_plain_count);
-    configure(&b, SETUP_AUTOPATH);
-    ask_all(&b, kinds_autopath, kinds_autopath_count);
+    bench_instructions_ask_all(&b, kinds_plain, kinds_plain_count);
+    bench_instructions_configure(&b, SETUP_AUTOPATH);
+    bench_instructions_ask_all(&b, kinds_autopath, kinds_autopath_count);
     CALLGRIND_STOP_INSTRUMENTATION;
-    configure(&b, SETUP_SIGNED);
+    bench_instructions_configure(&b, SETUP_SIGNED);
     for (size_t i = 0; i < kinds_signed_count; i++) {
-        sign_answers(&b, &kinds_signed[i]);
+        bench_instructions_sign_answers(&b, &kinds_signed[i]);
     }
     CALLGRIND_START_INSTRUMENTATION;
-    ask_all(&b, kinds_signed, kinds_signed_count);
-    configure(&b, SETUP_COOKIES);
-    ask_all(&b, kinds_cookie, kinds_cookie_count);
-    configure(&b, SETUP_FILTERED);
-    ask_all(&b, kinds_filtered, kinds_filtered_count);
+    bench_instructions_ask_all(&b, kinds_signed, kinds_signed_count);
+    bench_instructions_configure(&b, SETUP_COOKIES);
+    bench_instructions_ask_all(&b, kinds_cookie, kinds_cookie_count);
+    bench_instructions_configure(&b, SETUP_FILTERED);
+    bench_instructions_ask_all(&b, kinds_filtered, kinds_filtered_count);
     publisher_free(b.publisher);
     services_fini(&b.services);
     client_index_free(b.index);
     client_settings_free(b.clients);
-    foreign_settings_free(b.foreign);
+    forward_settings_free(b.external);
     return 0;
 }

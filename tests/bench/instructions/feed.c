@@ -62,7 +62,7 @@ ssize_t __wrap_getrandom(void *bytes, size_t len, unsigned flags)
 
 /* Between worker and feed, when the batch counts: callgrind counts this thread's instructions, or
  * no longer. */
-static void toggle(void)
+static void feed_toggle(void)
 {
     if (feed.batches > FEED_WARM) {
         CALLGRIND_TOGGLE_COLLECT;
@@ -80,7 +80,7 @@ static void end_kind(void)
 
 /* ---- Batches ---- */
 
-static void *put_control(struct msghdr *in, size_t *used, int level, int type, size_t len)
+static void *feed_put_control(struct msghdr *in, size_t *used, int level, int type, size_t len)
 {
     struct cmsghdr *c = (void *)((uint8_t *)in->msg_control + *used);
     if (*used + CMSG_SPACE(len) > in->msg_controllen) {
@@ -101,9 +101,10 @@ static void write_control(struct msghdr *in, bool is_timed)
                                     .ipi_addr.s_addr = htonl(0x0a600000 | 10)};
     size_t used = 0;
     if (is_timed) {
-        memcpy(put_control(in, &used, SOL_SOCKET, SCM_TIMESTAMPNS, sizeof(at)), &at, sizeof(at));
+        memcpy(feed_put_control(in, &used, SOL_SOCKET, SCM_TIMESTAMPNS, sizeof(at)), &at,
+               sizeof(at));
     }
-    memcpy(put_control(in, &used, IPPROTO_IP, IP_PKTINFO, sizeof(info)), &info, sizeof(info));
+    memcpy(feed_put_control(in, &used, IPPROTO_IP, IP_PKTINFO, sizeof(info)), &info, sizeof(info));
     in->msg_controllen = used;
 }
 
@@ -121,7 +122,7 @@ static void write_packet(struct mmsghdr *message, unsigned number, bool is_timed
 }
 
 /* What a socket that was shut down returns. */
-static int stop(struct mmsghdr *messages)
+static int feed_stop(struct mmsghdr *messages)
 {
     udp_server_stop(feed.udp);
     messages[0].msg_hdr.msg_namelen = 0;
@@ -137,12 +138,12 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
     socklen_t len = sizeof(is_timed);
     (void)flags;
     (void)timeout;
-    toggle();
+    feed_toggle();
     if (feed.batches == FEED_WARM + FEED_COUNTED) {
         end_kind();
     }
     if (feed.left == 0) {
-        return stop(messages);
+        return feed_stop(messages);
     }
     (void)getsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &is_timed, &len); /* it is a socket */
     for (unsigned i = 0; i < feed.kinds->batch && i < count; i++) {
@@ -150,11 +151,11 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
         write_packet(&messages[i], feed.numbers[i], is_timed);
     }
     feed.batches++;
-    toggle();
+    feed_toggle();
     return feed.kinds->batch;
 }
 
-static _Noreturn void give_up(const char *why)
+static _Noreturn void feed_give_up(const char *why)
 {
     (void)fprintf(stderr, "bench_instructions: %s: %s\n", feed.kinds->name, why);
     exit(1);
@@ -169,15 +170,15 @@ bool __wrap_resolver_defer(struct resolver *resolver, unsigned worker,
     (void)query;
     (void)kind;
     (void)origin;
-    give_up("not answered at once");
+    feed_give_up("not answered at once");
 }
 
-static void check(unsigned i, const struct msghdr *out)
+static void feed_check(unsigned i, const struct msghdr *out)
 {
     const struct iovec *reply = out->msg_iov;
     const char *fault = kinds_fault(feed.kinds, feed.numbers[i], reply->iov_base, reply->iov_len);
     if (fault) {
-        give_up(fault);
+        feed_give_up(fault);
     }
 }
 
@@ -185,14 +186,14 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
     (void)fd;
     (void)flags;
-    toggle();
+    feed_toggle();
     if (count != feed.kinds->batch) {
-        give_up("not all are answered");
+        feed_give_up("not all are answered");
     }
     for (unsigned i = 0; i < count; i++) {
-        check(i, &messages[i].msg_hdr);
+        feed_check(i, &messages[i].msg_hdr);
         messages[i].msg_len = (unsigned)messages[i].msg_hdr.msg_iov->iov_len;
     }
-    toggle();
+    feed_toggle();
     return (int)count;
 }

@@ -16,7 +16,7 @@ enum { EDNS_SIZE = 1232, TAIL_SIZE = 4 };
 
 /* ---- Names and addresses ---- */
 
-static uint32_t address(unsigned a, unsigned b, unsigned c, unsigned d)
+static uint32_t kinds_address(unsigned a, unsigned b, unsigned c, unsigned d)
 {
     return htonl((uint32_t)(a << 24 | b << 16 | c << 8 | d));
 }
@@ -28,7 +28,7 @@ static uint32_t service_address(unsigned number)
 
 uint32_t kinds_endpoint_address(unsigned number, unsigned endpoint)
 {
-    return address(10, 245 + endpoint, number % HEADLESS, 1);
+    return kinds_address(10, 245 + endpoint, number % HEADLESS, 1);
 }
 
 static uint32_t first_endpoint(unsigned number)
@@ -39,12 +39,12 @@ static uint32_t first_endpoint(unsigned number)
 uint32_t kinds_pod_address(unsigned number)
 {
     unsigned pod = number % PODS;
-    return address(10, 244, pod / 250, 1 + pod % 250);
+    return kinds_address(10, 244, pod / 250, 1 + pod % 250);
 }
 
-uint32_t kinds_foreign_address(unsigned number)
+uint32_t kinds_external_address(unsigned number)
 {
-    return address(192, 0, 2 + number % FOREIGN / 250, 1 + number % 250);
+    return kinds_address(192, 0, 2 + number % EXTERNAL / 250, 1 + number % 250);
 }
 
 static void service_name(unsigned number, char *text)
@@ -78,22 +78,22 @@ static void reverse_name(unsigned number, char *text)
                    host >> 16 & 255, host >> 24);
 }
 
-void kinds_foreign_name(unsigned number, char *text)
+void kinds_external_name(unsigned number, char *text)
 {
-    (void)snprintf(text, KIND_TEXT_MAX, "www-%03u.example.com.", number % FOREIGN);
+    (void)snprintf(text, KIND_TEXT_MAX, "www-%03u.example.com.", number % EXTERNAL);
 }
 
 static void searched_name(unsigned number, char *text)
 {
     (void)snprintf(text, KIND_TEXT_MAX, "www-%03u.example.com.default.svc.cluster.local.",
-                   number % FOREIGN);
+                   number % EXTERNAL);
 }
 
 /* Each suffix of a pod's search path in turn. */
 static void missed_name(unsigned number, char *text)
 {
     static const char *const suffixes[] = {"default.svc.", "svc.", ""};
-    (void)snprintf(text, KIND_TEXT_MAX, "www-%03u.example.com.%scluster.local.", number % FOREIGN,
+    (void)snprintf(text, KIND_TEXT_MAX, "www-%03u.example.com.%scluster.local.", number % EXTERNAL,
                    suffixes[number % 3]);
 }
 
@@ -109,8 +109,8 @@ const struct kind kinds_plain[] = {
      0, FULL, 0},
     {"pod-a", pod_name, kinds_pod_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
     {"address-ptr", reverse_name, NULL, DNS_TYPE_PTR, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
-    {"foreign-a", kinds_foreign_name, kinds_foreign_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0,
-     FULL, 0},
+    {"foreign-a", kinds_external_name, kinds_external_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0,
+     0, FULL, 0},
     {"edns-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL,
      KIND_EDNS},
     {"alone-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, 1, 0},
@@ -120,7 +120,7 @@ const struct kind kinds_plain[] = {
 const size_t kinds_plain_count = sizeof(kinds_plain) / sizeof(kinds_plain[0]);
 
 const struct kind kinds_autopath[] = {
-    {"autopath-a", searched_name, kinds_foreign_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 2, 0, 0,
+    {"autopath-a", searched_name, kinds_external_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 2, 0, 0,
      FULL, 0},
 };
 const size_t kinds_autopath_count = sizeof(kinds_autopath) / sizeof(kinds_autopath[0]);
@@ -134,8 +134,8 @@ const struct kind kinds_signed[] = {
 const size_t kinds_signed_count = sizeof(kinds_signed) / sizeof(kinds_signed[0]);
 
 const struct kind kinds_filtered[] = {
-    {"no-aaaa", kinds_foreign_name, NULL, DNS_TYPE_AAAA, DNS_RCODE_NOERROR, 0, 1, 0, FULL, 0},
-    {"filtered-a", kinds_foreign_name, kinds_foreign_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0,
+    {"no-aaaa", kinds_external_name, NULL, DNS_TYPE_AAAA, DNS_RCODE_NOERROR, 0, 1, 0, FULL, 0},
+    {"filtered-a", kinds_external_name, kinds_external_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0,
      0, FULL, 0},
 };
 const size_t kinds_filtered_count = sizeof(kinds_filtered) / sizeof(kinds_filtered[0]);
@@ -158,7 +158,7 @@ struct dname kinds_dname(const char *text)
     return name;
 }
 
-static struct dname name_of(const struct kind *kind, unsigned number)
+static struct dname kinds_name_of(const struct kind *kind, unsigned number)
 {
     char text[KIND_TEXT_MAX];
     kind->write_name(number, text);
@@ -169,7 +169,7 @@ static struct dname name_of(const struct kind *kind, unsigned number)
 }
 
 /* A client's cookie as it first comes, without a server's: RFC 7873 5.2.3. */
-static void write_opt(const struct kind *kind, struct writer *w)
+static void kinds_write_opt(const struct kind *kind, struct writer *w)
 {
     enum { OPTION_COOKIE = 10, CLIENT_COOKIE = 8, HEAD = 4, DNSSEC_OK = 0x8000 };
     const bool has_cookie = (kind->flags & KIND_COOKIE) != 0;
@@ -187,7 +187,7 @@ static void write_opt(const struct kind *kind, struct writer *w)
 
 size_t kinds_query(const struct kind *kind, unsigned number, uint8_t *wire)
 {
-    struct dname name = name_of(kind, number);
+    struct dname name = kinds_name_of(kind, number);
     struct writer w = writer_of(wire, KIND_QUERY_MAX);
     writer_u16(&w, (uint16_t)number);
     writer_u16(&w, DNS_FLAG_RD);
@@ -198,30 +198,31 @@ size_t kinds_query(const struct kind *kind, unsigned number, uint8_t *wire)
     writer_u16(&w, kind->type);
     writer_u16(&w, DNS_CLASS_IN);
     if (kind->flags & KIND_EDNS) {
-        write_opt(kind, &w);
+        kinds_write_opt(kind, &w);
     }
     return w.pos;
 }
 
-static unsigned u16_at(const uint8_t *at)
+static unsigned kinds_u16_at(const uint8_t *at)
 {
     return (unsigned)at[0] << 8 | at[1];
 }
 
 const char *kinds_fault(const struct kind *kind, unsigned number, const uint8_t *reply, size_t len)
 {
-    struct dname name = name_of(kind, number);
+    struct dname name = kinds_name_of(kind, number);
     size_t records_at = DNS_HEADER_SIZE + (size_t)name.len + TAIL_SIZE;
-    if (len < records_at || u16_at(reply) != (number & 0xffff) || u16_at(reply + 4) != 1 ||
-        memcmp(reply + DNS_HEADER_SIZE, name.wire, name.len) != 0) {
+    if (len < records_at || kinds_u16_at(reply) != (number & 0xffff) ||
+        kinds_u16_at(reply + 4) != 1 || memcmp(reply + DNS_HEADER_SIZE, name.wire, name.len) != 0) {
         return "not a reply to the question";
     }
-    if ((u16_at(reply + 2) & DNS_FLAG_QR) == 0 || (u16_at(reply + 2) & DNS_FLAG_TC) != 0 ||
+    if ((kinds_u16_at(reply + 2) & DNS_FLAG_QR) == 0 ||
+        (kinds_u16_at(reply + 2) & DNS_FLAG_TC) != 0 ||
         (reply[3] & DNS_MASK_RCODE) != kind->rcode) {
         return "wrong flags or code";
     }
-    if (u16_at(reply + 6) != kind->answers || u16_at(reply + 8) != kind->authorities ||
-        u16_at(reply + 10) != kind->additionals + (kind->flags & KIND_EDNS ? 1u : 0u)) {
+    if (kinds_u16_at(reply + 6) != kind->answers || kinds_u16_at(reply + 8) != kind->authorities ||
+        kinds_u16_at(reply + 10) != kind->additionals + (kind->flags & KIND_EDNS ? 1u : 0u)) {
         return "wrong number of records";
     }
     if (kind->address) {

@@ -11,7 +11,7 @@
 #include "common/dns/dname.h"
 
 /* What there is to ask for. A headless Service has ENDPOINTS addresses. */
-enum { SERVICES = 10000, HEADLESS = 200, ENDPOINTS = 5, PODS = 2000, FOREIGN = 1000 };
+enum { SERVICES = 10000, HEADLESS = 200, ENDPOINTS = 5, PODS = 2000, EXTERNAL = 1000 };
 
 /* How its questions are asked; DO and a cookie come with EDNS. */
 enum kind_flag { KIND_EDNS = 1, KIND_MIXED_CASE = 2, KIND_DNSSEC_OK = 4, KIND_COOKIE = 8 };
@@ -39,10 +39,10 @@ extern const size_t kinds_plain_count, kinds_autopath_count, kinds_signed_count,
 
 /* Names of the records; KIND_TEXT_MAX bytes. Addresses are in network byte order. */
 void kinds_headless_name(unsigned number, char *text);
-void kinds_foreign_name(unsigned number, char *text);
+void kinds_external_name(unsigned number, char *text);
 uint32_t kinds_endpoint_address(unsigned number, unsigned endpoint);
 uint32_t kinds_pod_address(unsigned number); /* also of a client */
-uint32_t kinds_foreign_address(unsigned number);
+uint32_t kinds_external_address(unsigned number);
 
 struct dname kinds_dname(const char *text); /* aborts if it is no name */
 

@@ -56,7 +56,7 @@ struct bench {
     ev_io input;
 };
 
-static void fail(const char *what, const char *why)
+static void bench_store_fail(const char *what, const char *why)
 {
     (void)fprintf(stderr, "bench_store: %s: %s\n", what, why);
     exit(1);
@@ -79,11 +79,12 @@ struct dump {
 
 static void ask_page(struct dump *dump, struct slice from);
 
-static void on_page(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void bench_store_on_page(void *data, const struct etcd_range_reply *reply,
+                                const struct err *err)
 {
     struct dump *dump = data;
     if (err) {
-        fail("range", err->msg);
+        bench_store_fail("range", err->msg);
     }
     dump->revision = dump->revision ? dump->revision : reply->revision;
     for (size_t i = 0; i < reply->count; i++) {
@@ -110,7 +111,7 @@ static void ask_page(struct dump *dump, struct slice from)
         dump->bench->etcd,
         &(struct etcd_range){
             .key = from, .range_end = dump->end, .limit = DUMP_PAGE, .revision = dump->revision},
-        on_page, dump);
+        bench_store_on_page, dump);
 }
 
 static void run_dump(struct bench *b)
@@ -138,7 +139,7 @@ static void read_lines(struct bench *b)
         char *newline = memchr(p, '\n', (size_t)(end - p));
         char *tab = newline ? memchr(p, '\t', (size_t)(newline - p)) : NULL;
         if (!tab) {
-            fail("stdin", "expected lines of key, tab, value");
+            bench_store_fail("stdin", "expected lines of key, tab, value");
         }
         if (b->count == lines_cap) {
             lines_cap = lines_cap ? 2 * lines_cap : 1024;
@@ -158,7 +159,7 @@ static void on_lines_written(void *data, const struct etcd_txn_reply *reply, con
     struct bench *b = data;
     (void)reply;
     if (err) {
-        fail("transaction", err->msg);
+        bench_store_fail("transaction", err->msg);
     }
     b->pending--;
     send_lines(b);
@@ -186,7 +187,7 @@ static void run_loop(struct bench *b)
 {
     read_lines(b);
     if (b->count == 0) {
-        fail("stdin", "no lines");
+        bench_store_fail("stdin", "no lines");
     }
     b->start_us = clock_monotonic_us();
     send_lines(b);
@@ -207,7 +208,7 @@ static void on_paced(void *data, const struct etcd_txn_reply *reply, const struc
     struct bench *b = paced->bench;
     (void)reply;
     if (err) {
-        fail("transaction", err->msg);
+        bench_store_fail("transaction", err->msg);
     }
     b->sent_us[paced->number] = clock_monotonic_us() - b->sent_us[paced->number];
     free(paced);
@@ -262,7 +263,8 @@ static void run_pace(struct bench *b)
 
 /* ---- follow ---- */
 
-static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+static void bench_store_on_events(void *data, const struct etcd_event *events, size_t count,
+                                  int64_t revision)
 {
     struct timespec t;
     (void)data;
@@ -276,20 +278,20 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     (void)fflush(stdout);
 }
 
-static void on_up(void *data)
+static void bench_store_on_up(void *data)
 {
     (void)data;
     printf("ready\n");
     (void)fflush(stdout);
 }
 
-static void on_watch_end(void *data, const struct err *err)
+static void bench_store_on_watch_end(void *data, const struct err *err)
 {
     (void)data;
-    fail("watch", err->msg);
+    bench_store_fail("watch", err->msg);
 }
 
-static void on_input(struct ev_loop *loop, ev_io *w, int events)
+static void bench_store_on_input(struct ev_loop *loop, ev_io *w, int events)
 {
     char byte;
     (void)events;
@@ -302,15 +304,15 @@ static void on_revision(void *data, const struct etcd_range_reply *reply, const 
 {
     struct bench *b = data;
     if (err) {
-        fail("range", err->msg);
+        bench_store_fail("range", err->msg);
     }
     b->watch =
         etcd_watch_start(b->etcd, &(struct etcd_watch_config){.key = b->prefix,
                                                               .range_end = range_end(b),
                                                               .start_revision = reply->revision + 1,
-                                                              .on_events = on_events,
-                                                              .on_up = on_up,
-                                                              .on_end = on_watch_end,
+                                                              .on_events = bench_store_on_events,
+                                                              .on_up = bench_store_on_up,
+                                                              .on_end = bench_store_on_watch_end,
                                                               .data = b});
 }
 
@@ -318,7 +320,7 @@ static void run_follow(struct bench *b)
 {
     (void)etcd_range(b->etcd, &(struct etcd_range){.key = b->prefix, .keys_only = true},
                      on_revision, b);
-    ev_io_init(&b->input, on_input, STDIN_FILENO, EV_READ);
+    ev_io_init(&b->input, bench_store_on_input, STDIN_FILENO, EV_READ);
     ev_io_start(b->loop, &b->input);
     ev_run(b->loop, 0);
     etcd_watch_stop(b->watch);
@@ -326,38 +328,39 @@ static void run_follow(struct bench *b)
 
 /* ---- The command line ---- */
 
-static size_t number_of(const char *text)
+static size_t bench_store_number_of(const char *text)
 {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     if (*end || value == 0 || value > 10000000) {
-        fail(text, "expected a number from 1 to 10000000");
+        bench_store_fail(text, "expected a number from 1 to 10000000");
     }
     return value;
 }
 
-static void run(struct bench *b, int argc, char **argv)
+static void bench_store_run(struct bench *b, int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[0], "dump") == 0) {
         b->prefix = slice_str(argv[1]);
         run_dump(b);
     } else if (argc == 2 && strcmp(argv[0], "loop") == 0) {
-        b->in_flight_max = number_of(argv[1]);
+        b->in_flight_max = bench_store_number_of(argv[1]);
         run_loop(b);
     } else if (argc == 4 && strcmp(argv[0], "pace") == 0) {
-        b->rate = (double)number_of(argv[1]);
-        b->count = number_of(argv[2]);
-        b->ops = number_of(argv[3]);
+        b->rate = (double)bench_store_number_of(argv[1]);
+        b->count = bench_store_number_of(argv[2]);
+        b->ops = bench_store_number_of(argv[3]);
         if (b->ops > ETCD_TXN_OPS_MAX) {
-            fail(argv[3], "more operations than a transaction allows");
+            bench_store_fail(argv[3], "more operations than a transaction allows");
         }
         run_pace(b);
     } else if (argc == 2 && strcmp(argv[0], "follow") == 0) {
         b->prefix = slice_str(argv[1]);
         run_follow(b);
     } else {
-        fail("usage", "bench_store URL dump PREFIX | loop IN_FLIGHT | pace RATE COUNT OPS | "
-                      "follow PREFIX");
+        bench_store_fail("usage",
+                         "bench_store URL dump PREFIX | loop IN_FLIGHT | pace RATE COUNT OPS | "
+                         "follow PREFIX");
     }
 }
 
@@ -369,9 +372,9 @@ int main(int argc, char **argv)
                                        .endpoints = argc > 1 ? argv[1] : "http://127.0.0.1:2379",
                                        .call_timeout_ms = CALL_TIMEOUT_MS};
     if (etcd_new(&config, &b.etcd, &err) < 0) {
-        fail("etcd", err.msg);
+        bench_store_fail("etcd", err.msg);
     }
-    run(&b, argc - 2, argv + 2);
+    bench_store_run(&b, argc - 2, argv + 2);
     etcd_free(b.etcd);
     free(b.prefix_end);
     free(b.text);

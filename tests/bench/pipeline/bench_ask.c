@@ -55,13 +55,13 @@ struct asker {
     size_t text_len;
 };
 
-static void fail(const char *what, const char *why)
+static void bench_ask_fail(const char *what, const char *why)
 {
     (void)fprintf(stderr, "bench_ask: %s: %s\n", what, why);
     exit(2);
 }
 
-static uint64_t now_ns(void)
+static uint64_t bench_ask_now_ns(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
@@ -70,11 +70,11 @@ static uint64_t now_ns(void)
 
 /* ---- Names from stdin ---- */
 
-static void make_query(struct ask *ask, uint16_t id)
+static void bench_ask_make_query(struct ask *ask, uint16_t id)
 {
     struct dname name;
     if (!dname_from_text(slice_str(ask->name), &name)) {
-        fail(ask->name, "no name");
+        bench_ask_fail(ask->name, "no name");
     }
     struct writer w = writer_of(ask->query, sizeof(ask->query));
     writer_u16(&w, id);
@@ -88,7 +88,7 @@ static void make_query(struct ask *ask, uint16_t id)
     ask->len = w.pos;
 }
 
-static void take_line(struct asker *a, char *line)
+static void bench_ask_take_line(struct asker *a, char *line)
 {
     unsigned place = 0;
     char *address = strchr(line, ' ');
@@ -97,15 +97,15 @@ static void take_line(struct asker *a, char *line)
     }
     struct ask *ask = &a->asks[place];
     if (!address) {
-        fail(line, "expected a name and an address");
+        bench_ask_fail(line, "expected a name and an address");
     }
     *address++ = '\0';
     if (inet_pton(AF_INET, address, &ask->address) != 1) {
-        fail(address, "no address");
+        bench_ask_fail(address, "no address");
     }
     ask->name = xstrdup(line);
     ask->due_ns = 0;
-    make_query(ask, (uint16_t)place);
+    bench_ask_make_query(ask, (uint16_t)place);
     a->pending++;
 }
 
@@ -117,7 +117,7 @@ static void take_lines(struct asker *a)
            (end = memchr(a->text + a->text_at, '\n', a->text_len - a->text_at))) {
         char *line = a->text + a->text_at;
         *end = '\0';
-        take_line(a, line);
+        bench_ask_take_line(a, line);
         a->text_at = (size_t)(end - a->text) + 1;
     }
     if (a->text_at == a->text_len) {
@@ -125,20 +125,20 @@ static void take_lines(struct asker *a)
     }
 }
 
-static void read_text(struct asker *a)
+static void bench_ask_read_text(struct asker *a)
 {
     if (a->text_len == TEXT_MAX) {
-        fail("stdin", "too many names");
+        bench_ask_fail("stdin", "too many names");
     }
     ssize_t n = read(STDIN_FILENO, a->text + a->text_len, TEXT_MAX - a->text_len);
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        fail("stdin", strerror(errno));
+        bench_ask_fail("stdin", strerror(errno));
     }
     a->text_len += n > 0 ? (size_t)n : 0;
     if (n == 0) {
         a->is_at_end = true;
         if (a->text_len > 0 && a->text[a->text_len - 1] != '\n') {
-            fail("stdin", "last line has no newline");
+            bench_ask_fail("stdin", "last line has no newline");
         }
     }
 }
@@ -148,7 +148,7 @@ static void read_text(struct asker *a)
 /* Returns when the next question is due; UINT64_MAX: none. */
 static uint64_t send_due(struct asker *a)
 {
-    uint64_t now = now_ns(), next = UINT64_MAX;
+    uint64_t now = bench_ask_now_ns(), next = UINT64_MAX;
     for (unsigned i = 0; i < a->window; i++) {
         struct ask *ask = &a->asks[i];
         if (ask->name && ask->due_ns <= now) {
@@ -162,7 +162,7 @@ static uint64_t send_due(struct asker *a)
     return next;
 }
 
-static bool is_right(const struct ask *ask, const uint8_t *reply, size_t len)
+static bool bench_ask_is_right(const struct ask *ask, const uint8_t *reply, size_t len)
 {
     return len == ask->len + RECORD_HEAD + sizeof(ask->address) &&
            (reply[3] & DNS_MASK_RCODE) == DNS_RCODE_NOERROR && reply[6] == 0 && reply[7] == 1 &&
@@ -170,30 +170,30 @@ static bool is_right(const struct ask *ask, const uint8_t *reply, size_t len)
 }
 
 /* Rejects an answer to the previous name in this place. */
-static bool is_ours(const struct ask *ask, const uint8_t *reply, size_t len)
+static bool bench_ask_is_ours(const struct ask *ask, const uint8_t *reply, size_t len)
 {
     return ask->name && len >= ask->len &&
            memcmp(reply + DNS_HEADER_SIZE, ask->query + DNS_HEADER_SIZE,
                   ask->len - DNS_HEADER_SIZE) == 0;
 }
 
-static void receive_all(struct asker *a)
+static void bench_ask_receive_all(struct asker *a)
 {
     uint8_t reply[REPLY_MAX];
     ssize_t n;
     while ((n = recv(a->fd, reply, sizeof(reply), MSG_DONTWAIT)) >= 0) {
         unsigned place = n >= DNS_HEADER_SIZE ? (unsigned)(reply[0] << 8 | reply[1]) : WINDOW_MAX;
         struct ask *ask = place < a->window ? &a->asks[place] : NULL;
-        if (!ask || !is_ours(ask, reply, (size_t)n)) {
+        if (!ask || !bench_ask_is_ours(ask, reply, (size_t)n)) {
             continue;
         }
-        if (is_right(ask, reply, (size_t)n)) {
-            printf("%s %" PRIu64 "\n", ask->name, now_ns());
+        if (bench_ask_is_right(ask, reply, (size_t)n)) {
+            printf("%s %" PRIu64 "\n", ask->name, bench_ask_now_ns());
             free(ask->name);
             ask->name = NULL;
             a->pending--;
         } else {
-            ask->due_ns = now_ns() + a->retry_ns;
+            ask->due_ns = bench_ask_now_ns() + a->retry_ns;
         }
     }
 }
@@ -202,18 +202,18 @@ static void wait_for_more(const struct asker *a, uint64_t due_ns)
 {
     struct pollfd fds[] = {{.fd = a->fd, .events = POLLIN},
                            {.fd = a->is_at_end ? -1 : STDIN_FILENO, .events = POLLIN}};
-    uint64_t now = now_ns(), left_ns = due_ns > now ? due_ns - now : 0;
+    uint64_t now = bench_ask_now_ns(), left_ns = due_ns > now ? due_ns - now : 0;
     const struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000),
                                   .tv_nsec = (long)(left_ns % 1000000000)};
     (void)ppoll(fds, 2, due_ns == UINT64_MAX ? NULL : &left, NULL); /* tries all afterwards */
 }
 
-static void run(struct asker *a)
+static void bench_ask_run(struct asker *a)
 {
     a->text = xmalloc(TEXT_MAX); /* only the pages used are touched */
     while (!a->is_at_end || a->pending > 0) {
         if (!a->is_at_end) {
-            read_text(a);
+            bench_ask_read_text(a);
         }
         take_lines(a);
         uint64_t due_ns = send_due(a);
@@ -222,19 +222,19 @@ static void run(struct asker *a)
             break;
         }
         wait_for_more(a, due_ns);
-        receive_all(a);
+        bench_ask_receive_all(a);
         take_lines(a); /* before the check for the end */
     }
     (void)fflush(stdout);
     free(a->text);
 }
 
-static unsigned number_of(const char *text, unsigned limit)
+static unsigned bench_ask_number_of(const char *text, unsigned limit)
 {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     if (*end || value == 0 || value > limit) {
-        fail(text, "expected a number that is not too large");
+        bench_ask_fail(text, "expected a number that is not too large");
     }
     return (unsigned)value;
 }
@@ -243,23 +243,24 @@ int main(int argc, char **argv)
 {
     static struct asker a;
     if (argc != 4) {
-        fail("usage", "bench_ask PORT WINDOW RETRY_US");
+        bench_ask_fail("usage", "bench_ask PORT WINDOW RETRY_US");
     }
     const struct sockaddr_in server = {.sin_family = AF_INET,
-                                       .sin_port = htons((uint16_t)number_of(argv[1], 65535)),
+                                       .sin_port =
+                                           htons((uint16_t)bench_ask_number_of(argv[1], 65535)),
                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    a.window = number_of(argv[2], WINDOW_MAX);
-    a.retry_ns = number_of(argv[3], 1000000) * UINT64_C(1000);
+    a.window = bench_ask_number_of(argv[2], WINDOW_MAX);
+    a.retry_ns = bench_ask_number_of(argv[3], 1000000) * UINT64_C(1000);
     a.fd = socket(AF_INET, SOCK_DGRAM, 0);
     if (a.fd < 0 || connect(a.fd, (const struct sockaddr *)&server, sizeof(server)) < 0) {
-        fail("socket", strerror(errno));
+        bench_ask_fail("socket", strerror(errno));
     }
     int flags = fcntl(STDIN_FILENO, F_GETFL);
     if (flags < 0 || fcntl(STDIN_FILENO, F_SETFL, flags | O_NONBLOCK) < 0) {
-        fail("stdin", strerror(errno));
+        bench_ask_fail("stdin", strerror(errno));
     }
     (void)prctl(PR_SET_TIMERSLACK, 1); /* the pauses are shorter than the default 50 us */
-    run(&a);
+    bench_ask_run(&a);
     (void)close(a.fd);
     return 0;
 }

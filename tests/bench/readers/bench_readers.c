@@ -36,34 +36,34 @@ struct reader {
     struct etcd_mirror *mirror;
 };
 
-static void fail(const char *what, const char *why)
+static void bench_readers_fail(const char *what, const char *why)
 {
     (void)fprintf(stderr, "bench_readers: %s: %s\n", what, why);
     exit(1);
 }
 
-static struct etcd *connect_to(struct ev_loop *loop, const char *url)
+static struct etcd *bench_readers_connect_to(struct ev_loop *loop, const char *url)
 {
     const struct etcd_config config = {
         .loop = loop, .endpoints = url, .call_timeout_ms = CALL_TIMEOUT_MS};
     struct etcd *etcd = NULL;
     struct err err;
     if (etcd_new(&config, &etcd, &err) < 0) {
-        fail(url, err.msg);
+        bench_readers_fail(url, err.msg);
     }
     return etcd;
 }
 
 /* ---- Readers ---- */
 
-static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+static void bench_readers_on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
     (void)data;
     (void)read;
 }
 
 /* The first read's values are of earlier runs. */
-static void on_put(void *data, const struct etcd_kv *kv)
+static void bench_readers_on_put(void *data, const struct etcd_kv *kv)
 {
     struct reader *reader = data;
     struct readers *all = reader->all;
@@ -79,29 +79,29 @@ static void on_put(void *data, const struct etcd_kv *kv)
     }
 }
 
-static void on_del(void *data, struct slice key, int64_t revision)
+static void bench_readers_on_del(void *data, struct slice key, int64_t revision)
 {
     (void)data;
     (void)key;
     (void)revision;
 }
 
-static void on_commit(void *data, int64_t revision, bool full)
+static void bench_readers_on_commit(void *data, int64_t revision, bool full)
 {
     (void)data;
     (void)revision;
     (void)full;
 }
 
-static void on_state(void *data, const struct err *err)
+static void bench_readers_on_state(void *data, const struct err *err)
 {
     (void)data;
     if (err) {
-        fail("a reader", err->msg);
+        bench_readers_fail("a reader", err->msg);
     }
 }
 
-static void on_caught_up(void *data)
+static void bench_readers_on_caught_up(void *data)
 {
     struct readers *all = ((struct reader *)data)->all;
     all->following++;
@@ -111,40 +111,40 @@ static void on_caught_up(void *data)
     }
 }
 
-static void start(struct reader *reader, struct readers *all, const char *url)
+static void bench_readers_start(struct reader *reader, struct readers *all, const char *url)
 {
     reader->all = all;
-    reader->etcd = connect_to(all->loop, url);
+    reader->etcd = bench_readers_connect_to(all->loop, url);
     reader->mirror =
         etcd_mirror_start(reader->etcd, &(struct etcd_mirror_config){
                                             .prefix = slice_str("/skydns/"),
                                             .store_key = slice_str("/kube2sky/bench/store"),
-                                            .full_begin = on_full_begin,
-                                            .put = on_put,
-                                            .del = on_del,
-                                            .commit = on_commit,
-                                            .state = on_state,
-                                            .caught_up = on_caught_up,
+                                            .full_begin = bench_readers_on_full_begin,
+                                            .put = bench_readers_on_put,
+                                            .del = bench_readers_on_del,
+                                            .commit = bench_readers_on_commit,
+                                            .state = bench_readers_on_state,
+                                            .caught_up = bench_readers_on_caught_up,
                                             .data = reader,
                                         });
 }
 
-static int compare(const void *a, const void *b)
+static int bench_readers_compare(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
 }
 
-static void follow(struct ev_loop *loop, const char *url, size_t count, size_t events)
+static void bench_readers_follow(struct ev_loop *loop, const char *url, size_t count, size_t events)
 {
     struct readers all = {.loop = loop, .count = count, .wanted = count * events};
     struct reader *readers = xcalloc(count, sizeof(*readers));
     all.latencies_us = xcalloc(all.wanted, sizeof(*all.latencies_us));
     for (size_t i = 0; i < count; i++) {
-        start(&readers[i], &all, url);
+        bench_readers_start(&readers[i], &all, url);
     }
     ev_run(loop, 0);
-    qsort(all.latencies_us, all.seen, sizeof(*all.latencies_us), compare);
+    qsort(all.latencies_us, all.seen, sizeof(*all.latencies_us), bench_readers_compare);
     printf("p50_ms %.3f\np99_ms %.3f\n", all.latencies_us[all.seen / 2] / 1e3,
            all.latencies_us[all.seen * 99 / 100] / 1e3);
     for (size_t i = 0; i < count; i++) {
@@ -164,12 +164,13 @@ struct writer {
     size_t pending;
 };
 
-static void on_written(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+static void bench_readers_on_written(void *data, const struct etcd_txn_reply *reply,
+                                     const struct err *err)
 {
     struct writer *writer = data;
     (void)reply;
     if (err) {
-        fail("put", err->msg);
+        bench_readers_fail("put", err->msg);
     }
     writer->pending--;
     if (writer->left == 0 && writer->pending == 0) {
@@ -177,7 +178,7 @@ static void on_written(void *data, const struct etcd_txn_reply *reply, const str
     }
 }
 
-static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+static void bench_readers_on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct writer *writer = timer->data;
     char key[64], value[VALUE_SIZE];
@@ -189,17 +190,18 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
                                 .key = slice_of(key, (size_t)key_len),
                                 .value = slice_of(value, (size_t)value_len)};
     writer->pending++;
-    (void)etcd_txn(writer->etcd, &(struct etcd_txn){.ops = &put, .op_count = 1}, on_written,
-                   writer);
+    (void)etcd_txn(writer->etcd, &(struct etcd_txn){.ops = &put, .op_count = 1},
+                   bench_readers_on_written, writer);
     if (--writer->left == 0) {
         ev_timer_stop(loop, timer);
     }
 }
 
-static void write_all(struct ev_loop *loop, const char *url, size_t events, double per_s)
+static void bench_readers_write_all(struct ev_loop *loop, const char *url, size_t events,
+                                    double per_s)
 {
-    struct writer writer = {.etcd = connect_to(loop, url), .left = events};
-    ev_timer_init(&writer.timer, on_tick, 0.0, 1.0 / per_s);
+    struct writer writer = {.etcd = bench_readers_connect_to(loop, url), .left = events};
+    ev_timer_init(&writer.timer, bench_readers_on_tick, 0.0, 1.0 / per_s);
     writer.timer.data = &writer;
     ev_timer_start(loop, &writer.timer);
     ev_run(loop, 0);
@@ -207,12 +209,12 @@ static void write_all(struct ev_loop *loop, const char *url, size_t events, doub
 }
 
 /* A number from 1 to the limit. */
-static size_t number(const char *text, unsigned long limit)
+static size_t bench_readers_number(const char *text, unsigned long limit)
 {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     if (*end || value < 1 || value > limit) {
-        fail(text, "not a number that makes sense");
+        bench_readers_fail(text, "not a number that makes sense");
     }
     return value;
 }
@@ -221,15 +223,17 @@ int main(int argc, char **argv)
 {
     struct ev_loop *loop = ev_default_loop(0);
     if (argc != 5) {
-        fail("usage", "bench_readers URL follow READERS EVENTS | URL write EVENTS PER_S");
+        bench_readers_fail("usage",
+                           "bench_readers URL follow READERS EVENTS | URL write EVENTS PER_S");
     }
-    size_t first = number(argv[3], 1000000), second = number(argv[4], 1000000);
+    size_t first = bench_readers_number(argv[3], 1000000),
+           second = bench_readers_number(argv[4], 1000000);
     if (strcmp(argv[2], "follow") == 0) {
-        follow(loop, argv[1], first, second);
+        bench_readers_follow(loop, argv[1], first, second);
     } else if (strcmp(argv[2], "write") == 0) {
-        write_all(loop, argv[1], first, (double)second);
+        bench_readers_write_all(loop, argv[1], first, (double)second);
     } else {
-        fail(argv[2], "no such mode");
+        bench_readers_fail(argv[2], "no such mode");
     }
     return 0;
 }

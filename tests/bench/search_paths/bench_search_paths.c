@@ -44,7 +44,7 @@ static struct client_index *one_client(const struct addr *client)
     return index;
 }
 
-static void put_services(struct fixture *f)
+static void bench_search_paths_put_services(struct fixture *f)
 {
     char *keys[SERVICES];
     struct fixture_key pairs[SERVICES];
@@ -59,7 +59,7 @@ static void put_services(struct fixture *f)
 }
 
 /* An address of www.example.com. */
-static void keep(struct cache *cache, const struct foreign_zone *general)
+static void bench_search_paths_keep(struct cache *cache, const struct forward_zone *general)
 {
     static const struct addr nameserver;
     static const struct cache_limits limits = {.ttl_max_s = TTL_S};
@@ -78,30 +78,30 @@ static void keep(struct cache *cache, const struct foreign_zone *general)
     writer_u16(&w, DNS_TYPE_A);
     writer_u16(&w, DNS_CLASS_IN);
     writer_bytes(&w, "\xc0\x0c\0\1\0\1\0\0\x0e\x10\0\4\xc0\0\2\1", 16);
-    if (cache_put_bytes(cache, &key, wire, w.pos, &nameserver, &limits, NOW_MS) != CACHE_KEPT) {
+    if (cache_put_bytes(cache, &key, wire, w.pos, &nameserver, &limits, NOW_MS) != CACHE_HIT) {
         abort();
     }
 }
 
-static struct fixture *prepare(void)
+static struct fixture *bench_search_paths_prepare(void)
 {
-    struct foreign_zone root = {.name = fixture_name("."), .server_count = 1};
+    struct forward_zone root = {.name = fixture_name("."), .server_count = 1};
     struct fixture *f = fixture_new(NULL, 0);
     struct engine_config *config = &f->config;
     const struct ip client = {.family_bytes = 4, .bytes = {10, 9, 0, 1}};
     size_t count;
-    put_services(f);
+    bench_search_paths_put_services(f);
     f->client = addr_of_ip(&client, 4711);
     f->now_ms = NOW_MS;
     config->zones_of_others = zone_table_new(&root, 1, NULL);
     config->cache = cache_new(1000);
     config->cache_limits = (struct cache_limits){.ttl_max_s = TTL_S};
     config->allows_all = true;
-    keep(config->cache, zone_table_items(config->zones_of_others, &count));
+    bench_search_paths_keep(config->cache, zone_table_items(config->zones_of_others, &count));
     return f;
 }
 
-static void release(struct fixture *f, struct client_index *clients)
+static void bench_search_paths_release(struct fixture *f, struct client_index *clients)
 {
     cache_unref(f->config.cache);
     zone_table_unref(f->config.zones_of_others);
@@ -109,7 +109,7 @@ static void release(struct fixture *f, struct client_index *clients)
     client_index_free(clients);
 }
 
-static double now_ns(void)
+static double bench_search_paths_now_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -124,7 +124,8 @@ struct kind {
     double best_ns;
 };
 
-static void measure(struct fixture *f, const struct client_index *clients, struct kind *kind)
+static void bench_search_paths_measure(struct fixture *f, const struct client_index *clients,
+                                       struct kind *kind)
 {
     struct engine_query query = {.wire = f->query,
                                  .client = &f->client,
@@ -135,14 +136,14 @@ static void measure(struct fixture *f, const struct client_index *clients, struc
     f->config.settings.autopath = kind->is_path;
     (void)fixture_ask(f, kind->question);
     query.len = f->query_len;
-    double begun_ns = now_ns();
+    double begun_ns = bench_search_paths_now_ns();
     for (unsigned i = 0; i < ANSWERS; i++) {
         if (engine_answer(f->engine, f->store, &query, NULL, &f->response, &f->deferral) !=
             ENGINE_REPLY) {
             abort();
         }
     }
-    double took_ns = (now_ns() - begun_ns) / ANSWERS;
+    double took_ns = (bench_search_paths_now_ns() - begun_ns) / ANSWERS;
     if (kind->best_ns == 0 || took_ns < kind->best_ns) {
         kind->best_ns = took_ns;
     }
@@ -161,12 +162,12 @@ int main(int argc, char **argv)
     };
     enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
     seeded_hash_init();
-    struct fixture *f = prepare();
+    struct fixture *f = bench_search_paths_prepare();
     struct client_index *clients = one_client(&f->client);
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < KINDS; i++) {
             if (argc < 2 || strcmp(argv[1], kinds[i].name) == 0) {
-                measure(f, clients, &kinds[i]);
+                bench_search_paths_measure(f, clients, &kinds[i]);
             }
         }
     }
@@ -175,6 +176,6 @@ int main(int argc, char **argv)
     }
     double ratio = kinds[SEARCH].best_ns / kinds[BARE].best_ns;
     (void)printf("search/bare              %6.2f\n", ratio);
-    release(f, clients);
+    bench_search_paths_release(f, clients);
     return ratio > MOST;
 }

@@ -40,7 +40,7 @@ enum {
     SPREAD = 1000,
     ASK_US = 200,
     SILENT_MS = 1000, /* then the question or its answer counts as lost */
-    PATIENCE_S = 120,
+    TIMEOUT_S = 120,
 };
 
 struct name {
@@ -58,7 +58,7 @@ struct asker {
     uint64_t not_right;
 };
 
-static NORETURN void fail(const char *what, const char *why)
+static NORETURN void bench_start_fail(const char *what, const char *why)
 {
     (void)fprintf(stderr, "bench_start: %s: %s\n", what, why);
     exit(2);
@@ -73,11 +73,11 @@ static double now_s(void)
 
 /* ---- Names ---- */
 
-static void make_query(struct name *name, const char *text)
+static void bench_start_make_query(struct name *name, const char *text)
 {
     struct dname wire;
     if (!dname_from_text(slice_str(text), &wire)) {
-        fail(text, "no name");
+        bench_start_fail(text, "no name");
     }
     struct writer w = writer_of(name->query, sizeof(name->query));
     writer_u16(&w, 0);
@@ -97,7 +97,7 @@ static void read_names(struct asker *a, const char *path)
     size_t cap = 0;
     FILE *file = fopen(path, "re");
     if (!file) {
-        fail(path, strerror(errno));
+        bench_start_fail(path, strerror(errno));
     }
     while (fgets(line, sizeof(line), file)) {
         char *address = strchr(line, ' ');
@@ -108,23 +108,23 @@ static void read_names(struct asker *a, const char *path)
         struct name *name = &a->names[a->count++];
         line[strcspn(line, "\n")] = '\0';
         if (!address) {
-            fail(line, "expected a name and an address");
+            bench_start_fail(line, "expected a name and an address");
         }
         *address++ = '\0';
         if (inet_pton(AF_INET, address, &name->address) != 1) {
-            fail(address, "no address");
+            bench_start_fail(address, "no address");
         }
-        make_query(name, line);
+        bench_start_make_query(name, line);
     }
     (void)fclose(file); /* only read from */
     if (a->count == 0) {
-        fail(path, "no names");
+        bench_start_fail(path, "no names");
     }
 }
 
 /* ---- Questions and answers ---- */
 
-static void ask(const struct asker *a, struct name *name, uint16_t id)
+static void bench_start_ask(const struct asker *a, struct name *name, uint16_t id)
 {
     name->query[0] = (uint8_t)(id >> 8);
     name->query[1] = (uint8_t)id;
@@ -133,14 +133,14 @@ static void ask(const struct asker *a, struct name *name, uint16_t id)
 }
 
 /* Whether the reply is to this question. */
-static bool is_reply_to(const struct name *name, const uint8_t *reply, size_t len)
+static bool bench_start_is_reply_to(const struct name *name, const uint8_t *reply, size_t len)
 {
     return len >= name->len && reply[0] == name->query[0] && reply[1] == name->query[1] &&
            memcmp(reply + 12, name->query + 12, name->len - 12u) == 0;
 }
 
 /* NOERROR and one answer, which is the name's address. */
-static bool is_right(const struct name *name, const uint8_t *reply, size_t len)
+static bool bench_start_is_right(const struct name *name, const uint8_t *reply, size_t len)
 {
     static const uint8_t head[] = {0xc0, 12, 0, DNS_TYPE_A, 0, DNS_CLASS_IN};
     const uint8_t *answer = reply + name->len;
@@ -150,17 +150,18 @@ static bool is_right(const struct name *name, const uint8_t *reply, size_t len)
 }
 
 /* The next reply, at most this much later; 0: none. Nobody listening is none, too. */
-static size_t receive(const struct asker *a, uint8_t reply[REPLY_MAX], int64_t timeout_us)
+static size_t bench_start_receive(const struct asker *a, uint8_t reply[REPLY_MAX],
+                                  int64_t timeout_us)
 {
     struct pollfd ready = {.fd = a->fd, .events = POLLIN};
     struct timespec timeout = {.tv_sec = timeout_us / 1000000,
                                .tv_nsec = timeout_us % 1000000 * 1000};
-    if (now_s() - a->start_s > PATIENCE_S) {
+    if (now_s() - a->start_s > TIMEOUT_S) {
         (void)kill(a->program, SIGKILL); /* our child, not waited for yet */
-        fail("the program", "gives no right answer");
+        bench_start_fail("the program", "gives no right answer");
     }
     if (waitpid(a->program, NULL, WNOHANG) != 0) {
-        fail("the program", "has exited");
+        bench_start_fail("the program", "has exited");
     }
     if (ppoll(&ready, 1, &timeout, NULL) <= 0) {
         return 0;
@@ -177,9 +178,10 @@ static void ask_until_right(const struct asker *a, struct name *name)
 {
     uint8_t reply[REPLY_MAX];
     for (;;) {
-        ask(a, name, WINDOW);
-        size_t len = receive(a, reply, ASK_US);
-        if (len > 0 && is_reply_to(name, reply, len) && is_right(name, reply, len)) {
+        bench_start_ask(a, name, WINDOW);
+        size_t len = bench_start_receive(a, reply, ASK_US);
+        if (len > 0 && bench_start_is_reply_to(name, reply, len) &&
+            bench_start_is_right(name, reply, len)) {
             return;
         }
     }
@@ -190,11 +192,11 @@ struct flight {
     double sent_s;
 };
 
-static void ask_again(struct asker *a, struct flight *flight, uint16_t id)
+static void bench_start_ask_again(struct asker *a, struct flight *flight, uint16_t id)
 {
     a->not_right++;
     flight->sent_s = now_s();
-    ask(a, flight->name, id);
+    bench_start_ask(a, flight->name, id);
 }
 
 static void ask_silent_again(struct asker *a, struct flight *flights)
@@ -202,13 +204,13 @@ static void ask_silent_again(struct asker *a, struct flight *flights)
     double now = now_s();
     for (uint16_t id = 0; id < WINDOW; id++) {
         if (flights[id].name && now - flights[id].sent_s > SILENT_MS / 1e3) {
-            ask_again(a, &flights[id], id);
+            bench_start_ask_again(a, &flights[id], id);
         }
     }
 }
 
 /* Every `step`th name, WINDOW at a time, each until it is right. The place is the query's ID. */
-static void ask_all(struct asker *a, size_t step)
+static void bench_start_ask_all(struct asker *a, size_t step)
 {
     struct flight flights[WINDOW] = {0};
     uint8_t reply[REPLY_MAX];
@@ -217,7 +219,7 @@ static void ask_all(struct asker *a, size_t step)
         for (uint16_t id = 0; id < WINDOW && next < a->count; id++) {
             if (!flights[id].name) {
                 flights[id] = (struct flight){&a->names[next], now_s()};
-                ask(a, flights[id].name, id);
+                bench_start_ask(a, flights[id].name, id);
                 next += step;
                 in_flight++;
             }
@@ -225,14 +227,15 @@ static void ask_all(struct asker *a, size_t step)
         if (in_flight == 0) {
             return;
         }
-        size_t len = receive(a, reply, SILENT_MS * 1000);
+        size_t len = bench_start_receive(a, reply, SILENT_MS * 1000);
         unsigned id = len >= 2 ? (unsigned)reply[0] << 8 | reply[1] : WINDOW;
-        if (id < WINDOW && flights[id].name && is_reply_to(flights[id].name, reply, len)) {
-            if (is_right(flights[id].name, reply, len)) {
+        if (id < WINDOW && flights[id].name &&
+            bench_start_is_reply_to(flights[id].name, reply, len)) {
+            if (bench_start_is_right(flights[id].name, reply, len)) {
                 flights[id].name = NULL;
                 in_flight--;
             } else {
-                ask_again(a, &flights[id], (uint16_t)id);
+                bench_start_ask_again(a, &flights[id], (uint16_t)id);
             }
         }
         if (len == 0) {
@@ -241,14 +244,14 @@ static void ask_all(struct asker *a, size_t step)
     }
 }
 
-static void connect_to(struct asker *a, const char *port)
+static void bench_start_connect_to(struct asker *a, const char *port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                              .sin_port = htons((uint16_t)strtoul(port, NULL, 10))};
     a->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (a->fd < 0 || connect(a->fd, (const struct sockaddr *)&to, sizeof(to)) < 0) {
-        fail(port, strerror(errno));
+        bench_start_fail(port, strerror(errno));
     }
 }
 
@@ -257,20 +260,20 @@ int main(int argc, char **argv)
     extern char **environ;
     struct asker a = {0};
     if (argc < 4) {
-        fail("usage", "bench_start PORT NAMES PROGRAM [ARGUMENT...]");
+        bench_start_fail("usage", "bench_start PORT NAMES PROGRAM [ARGUMENT...]");
     }
     read_names(&a, argv[2]);
-    connect_to(&a, argv[1]);
+    bench_start_connect_to(&a, argv[1]);
     a.start_s = now_s();
     int failed = posix_spawnp(&a.program, argv[3], NULL, NULL, argv + 3, environ);
     if (failed) {
-        fail(argv[3], strerror(failed));
+        bench_start_fail(argv[3], strerror(failed));
     }
     ask_until_right(&a, &a.names[a.count - 1]);
     double first_s = now_s();
-    ask_all(&a, a.count > SPREAD ? a.count / SPREAD : 1);
+    bench_start_ask_all(&a, a.count > SPREAD ? a.count / SPREAD : 1);
     double spread_s = now_s();
-    ask_all(&a, 1);
+    bench_start_ask_all(&a, 1);
     double pass_s = now_s();
     printf("first_s %.4f\nspread_s %.4f\npass_s %.4f\nnot_right %llu\n", first_s - a.start_s,
            spread_s - a.start_s, pass_s - a.start_s, (unsigned long long)a.not_right);

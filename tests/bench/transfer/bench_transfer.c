@@ -34,7 +34,7 @@ static double thread_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-static void bench_init(struct bench *b, unsigned count)
+static void bench_init(struct bench *b, unsigned bench_transfer_count)
 {
     struct err err;
     b->fixture = fixture_new(NULL, 0);
@@ -44,7 +44,7 @@ static void bench_init(struct bench *b, unsigned count)
                       &err) != 0) {
         abort();
     }
-    services_init(&b->services, count);
+    services_init(&b->services, bench_transfer_count);
     b->store = services_fill(&b->services, &b->first);
     b->answers = zone_answers_new(&b->fixture->config);
 }
@@ -111,7 +111,7 @@ static double show_whole(const struct bench *b, const char *zone)
 
 /* ---- A difference ---- */
 
-static void count(void *data, bool is_added, struct slice bytes)
+static void bench_transfer_count(void *data, bool is_added, struct slice bytes)
 {
     size_t *counts = data;
     (void)bytes;
@@ -136,7 +136,7 @@ static double show_step(struct bench *b, unsigned changes)
                                           .before = b->store,
                                           .after = after,
                                           .apex = &apex,
-                                          .fn = count,
+                                          .fn = bench_transfer_count,
                                           .data = counts};
         counts[0] = counts[1] = 0;
         double begun_ms = thread_ms();

@@ -59,26 +59,26 @@ struct bench {
     struct lane lanes[WORKERS];
     struct load *load;
     struct snapshots *snapshots;
-    uint64_t writing_ns;  /* the time in which snapshots were written */
-    unsigned turn;        /* which Service is changed next */
-    uint64_t stale;       /* probes answered from an older version */
-    uint64_t lost_probes; /* not answered within PROBE_TIMEOUT_MS */
-    uint64_t changes;     /* of the feed */
-    uint64_t feed_ns;     /* the time it took */
-    uint64_t feed_cpu_ns;
+    uint64_t writing_ns;     /* the time in which snapshots were written */
+    unsigned turn;           /* which Service is changed next */
+    uint64_t stale;          /* probes answered from an older version */
+    uint64_t lost_probes;    /* not answered within PROBE_TIMEOUT_MS */
+    uint64_t changes;        /* of the feed */
+    uint64_t kube_source_ns; /* the time it took */
+    uint64_t kube_source_cpu_ns;
     uint64_t late_ns_max;              /* how far the feed fell behind schedule */
     uint64_t writer_sleeps;            /* while changing and publishing: it had to wait */
     uint64_t waiting_max;              /* versions not yet freed */
     struct fine_histogram change_wall; /* one change, from text to published */
 };
 
-static void fail(const char *what)
+static void bench_updates_fail(const char *what)
 {
     perror(what);
     exit(2);
 }
 
-static void say(const char *name, double value)
+static void bench_updates_say(const char *name, double value)
 {
     printf("%s %.6g\n", name, value);
     (void)fflush(stdout);
@@ -109,7 +109,7 @@ static void move_to(int cpu)
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
     if (sched_setaffinity(0, sizeof(set), &set) < 0) {
-        fail("bind to a processor");
+        bench_updates_fail("bind to a processor");
     }
 }
 
@@ -128,22 +128,22 @@ static void open_config(struct bench *b)
     };
     if (!dname_from_text(slice_str("cluster.local."), &domain) ||
         !engine_config_add_domain(config, &domain, NULL)) {
-        fail("the domain");
+        bench_updates_fail("the domain");
     }
     publisher_configure(b->publisher, config);
 }
 
-static struct addr address_of(int fd)
+static struct addr bench_updates_address_of(int fd)
 {
     struct addr address = {.len = sizeof(address.v6)};
     if (getsockname(fd, &address.sa, &address.len) < 0) {
-        fail("getsockname");
+        bench_updates_fail("getsockname");
     }
     return address;
 }
 
 /* No resolver: the engine answers every question of the load itself. */
-static void open_lane(struct bench *b, unsigned index)
+static void bench_updates_open_lane(struct bench *b, unsigned index)
 {
     struct lane *lane = &b->lanes[index];
     struct ip loopback;
@@ -151,16 +151,16 @@ static void open_lane(struct bench *b, unsigned index)
     struct err err;
     const struct timeval timeout = {.tv_usec = PROBE_TIMEOUT_MS * 1000};
     if (!ip_parse(slice_str("127.0.0.1"), &loopback)) {
-        fail("127.0.0.1");
+        bench_updates_fail("127.0.0.1");
     }
     struct addr any_port = addr_of_ip(&loopback, 0);
     if (listen_udp(&any_port, false, &socket_of_lane, &err) < 0) {
-        fail(err.msg);
+        bench_updates_fail(err.msg);
     }
-    lane->address = socket_of_lane.address = address_of(socket_of_lane.fd);
+    lane->address = socket_of_lane.address = bench_updates_address_of(socket_of_lane.fd);
     const struct udp_server_config udp = {&socket_of_lane, REPLY_MAX};
     if (udp_server_new(&udp, &lane->udp, &err) < 0) {
-        fail(err.msg);
+        bench_updates_fail(err.msg);
     }
     lane->engine = engine_new(publisher_newest_config(b->publisher));
     static const struct query_tap untapped;
@@ -172,12 +172,12 @@ static void open_lane(struct bench *b, unsigned index)
         .reader = publisher_reader_new(b->publisher),
     };
     if (worker_start(&config, &lane->worker, &err) < 0) {
-        fail(err.msg);
+        bench_updates_fail(err.msg);
     }
     lane->probe_fd = socket(AF_INET, SOCK_DGRAM, 0);
     if (lane->probe_fd < 0 || connect(lane->probe_fd, &lane->address.sa, lane->address.len) < 0 ||
         setsockopt(lane->probe_fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0) {
-        fail("a probe's socket");
+        bench_updates_fail("a probe's socket");
     }
 }
 
@@ -200,26 +200,27 @@ static unsigned next_service(struct bench *b)
     return (unsigned)((uint64_t)b->turn++ * STRIDE % b->services.count);
 }
 
-static void publish(struct bench *b, const struct store *store, struct store_garbage *garbage)
+static void bench_updates_publish(struct bench *b, const struct store *store,
+                                  struct store_garbage *garbage)
 {
     hooks_publishing(store, garbage);
     publisher_publish(b->publisher, store, garbage);
 }
 
-static void change(struct bench *b, unsigned number)
+static void bench_updates_change(struct bench *b, unsigned number)
 {
     struct store_garbage *garbage;
     const struct store *store = services_change(&b->services, number, &garbage);
-    publish(b, store, garbage);
+    bench_updates_publish(b, store, garbage);
 }
 
-static void fill(struct bench *b)
+static void bench_updates_fill(struct bench *b)
 {
     struct store_garbage *garbage;
     uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
     const struct store *store = services_fill(&b->services, &garbage);
-    publish(b, store, garbage);
-    say("fill_s", (double)(clock_ns(CLOCK_MONOTONIC) - start_ns) / 1e9);
+    bench_updates_publish(b, store, garbage);
+    bench_updates_say("fill_s", (double)(clock_ns(CLOCK_MONOTONIC) - start_ns) / 1e9);
 }
 
 static void measure_single_changes(struct bench *b)
@@ -231,31 +232,32 @@ static void measure_single_changes(struct bench *b)
     uint64_t parsed_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t bytes = hooks_allocated_bytes(), allocations = hooks_allocations();
     for (unsigned i = 0; i < SINGLE_CHANGES; i++) {
-        change(b, next_service(b));
+        bench_updates_change(b, next_service(b));
     }
     uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    say("parse_us", (double)(parsed_ns - start_ns) / 1e3 / SINGLE_CHANGES);
-    say("change_us", (double)(end_ns - parsed_ns) / 1e3 / SINGLE_CHANGES);
-    say("change_bytes", (double)(hooks_allocated_bytes() - bytes) / SINGLE_CHANGES);
-    say("change_allocations", (double)(hooks_allocations() - allocations) / SINGLE_CHANGES);
+    bench_updates_say("parse_us", (double)(parsed_ns - start_ns) / 1e3 / SINGLE_CHANGES);
+    bench_updates_say("change_us", (double)(end_ns - parsed_ns) / 1e3 / SINGLE_CHANGES);
+    bench_updates_say("change_bytes", (double)(hooks_allocated_bytes() - bytes) / SINGLE_CHANGES);
+    bench_updates_say("change_allocations",
+                      (double)(hooks_allocations() - allocations) / SINGLE_CHANGES);
 }
 
 /* How often this thread went to sleep. */
-static uint64_t sleeps(void)
+static uint64_t bench_updates_sleeps(void)
 {
     struct rusage usage;
     if (getrusage(RUSAGE_THREAD, &usage) < 0) {
-        fail("getrusage");
+        bench_updates_fail("getrusage");
     }
     return (uint64_t)usage.ru_nvcsw;
 }
 
-static void change_one(struct bench *b, unsigned number)
+static void bench_updates_change_one(struct bench *b, unsigned number)
 {
-    uint64_t start_sleeps = sleeps(), start_ns = clock_ns(CLOCK_MONOTONIC);
-    change(b, number);
+    uint64_t start_sleeps = bench_updates_sleeps(), start_ns = clock_ns(CLOCK_MONOTONIC);
+    bench_updates_change(b, number);
     histogram_add(&b->change_wall, clock_ns(CLOCK_MONOTONIC) - start_ns);
-    b->writer_sleeps += sleeps() - start_sleeps;
+    b->writer_sleeps += bench_updates_sleeps() - start_sleeps;
     uint64_t waiting = hooks_versions_waiting();
     b->waiting_max = waiting > b->waiting_max ? waiting : b->waiting_max;
 }
@@ -271,7 +273,8 @@ static ssize_t receive_probe(const struct lane *lane, uint16_t id, uint8_t answe
 }
 
 /* Asks until the answer is from the version just published. */
-static void probe(struct bench *b, struct lane *lane, unsigned number, uint64_t start_ns)
+static void bench_updates_probe(struct bench *b, struct lane *lane, unsigned number,
+                                uint64_t start_ns)
 {
     struct asked_question question;
     uint8_t answer[ANSWER_MAX];
@@ -279,7 +282,7 @@ static void probe(struct bench *b, struct lane *lane, unsigned number, uint64_t 
     for (;;) {
         question_make(&question, QUESTION_ADDRESS, number, ++lane->probe_id);
         if (send(lane->probe_fd, question.wire, question.len, 0) < 0) {
-            fail("send a probe");
+            bench_updates_fail("send a probe");
         }
         ssize_t n = receive_probe(lane, lane->probe_id, answer);
         if (n < 0) {
@@ -304,12 +307,12 @@ static void probe_all(struct bench *b)
     for (unsigned i = 0; i < WORKERS; i++) {
         unsigned number = next_service(b);
         uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
-        change_one(b, number);
-        probe(b, &b->lanes[i], number, start_ns);
+        bench_updates_change_one(b, number);
+        bench_updates_probe(b, &b->lanes[i], number, start_ns);
     }
 }
 
-static void wait_until_ns(uint64_t due_ns)
+static void bench_updates_wait_until_ns(uint64_t due_ns)
 {
     const struct timespec due = {.tv_sec = (time_t)(due_ns / 1000000000),
                                  .tv_nsec = (long)(due_ns % 1000000000)};
@@ -317,7 +320,7 @@ static void wait_until_ns(uint64_t due_ns)
 }
 
 /* One change at a time when due; catches up at once if late. */
-static void feed(struct bench *b, unsigned seconds, struct snapshots *snapshots)
+static void kube_source(struct bench *b, unsigned seconds, struct snapshots *snapshots)
 {
     uint64_t step_ns = SECOND_NS / b->changes_per_s, start_ns = clock_ns(CLOCK_MONOTONIC);
     uint64_t end_ns = start_ns + seconds * SECOND_NS, reclaimed_ns = start_ns;
@@ -325,14 +328,14 @@ static void feed(struct bench *b, unsigned seconds, struct snapshots *snapshots)
     for (uint64_t due_ns = start_ns; due_ns < end_ns; due_ns += step_ns) {
         uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
         if (now_ns < due_ns) {
-            wait_until_ns(due_ns);
+            bench_updates_wait_until_ns(due_ns);
         } else if (now_ns - due_ns > b->late_ns_max) {
             b->late_ns_max = now_ns - due_ns;
         }
         if (b->changes++ % probe_every == 0) {
             probe_all(b);
         } else {
-            change_one(b, next_service(b));
+            bench_updates_change_one(b, next_service(b));
         }
         if (now_ns - reclaimed_ns > RECLAIM_EVERY_NS) {
             (void)publisher_reclaim(b->publisher); /* the next call frees the rest */
@@ -353,7 +356,7 @@ static void set_phase(struct bench *b, enum hooks_phase phase)
 static void stay_idle(uint64_t end_ns, struct snapshots *snapshots)
 {
     while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
-        wait_until_ns(clock_ns(CLOCK_MONOTONIC) + RECLAIM_EVERY_NS);
+        bench_updates_wait_until_ns(clock_ns(CLOCK_MONOTONIC) + RECLAIM_EVERY_NS);
         if (snapshots) {
             snapshots_turn(snapshots);
         }
@@ -368,21 +371,21 @@ static void run_slice(struct bench *b, unsigned slice, struct snapshots *snapsho
     stay_idle(begun_ns + slice * SECOND_NS / 2, snapshots);
     uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     set_phase(b, snapshots ? PHASE_BOTH : PHASE_UPDATES);
-    feed(b, slice, snapshots);
-    b->feed_ns += clock_ns(CLOCK_MONOTONIC) - start_ns;
-    b->feed_cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+    kube_source(b, slice, snapshots);
+    b->kube_source_ns += clock_ns(CLOCK_MONOTONIC) - start_ns;
+    b->kube_source_cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
     set_phase(b, PHASE_NONE);
     if (snapshots) {
         snapshots_pause(snapshots);
         b->writing_ns += clock_ns(CLOCK_MONOTONIC) - begun_ns;
     }
     while (publisher_reclaim(b->publisher)) {
-        wait_until_ns(clock_ns(CLOCK_MONOTONIC) + RECLAIM_EVERY_NS);
+        bench_updates_wait_until_ns(clock_ns(CLOCK_MONOTONIC) + RECLAIM_EVERY_NS);
     }
 }
 
 /* The machine's speed varies: alternate idle and busy slices. */
-static void feed_in_turns(struct bench *b)
+static void kube_source_in_turns(struct bench *b)
 {
     for (unsigned left = b->seconds, slice; left > 0; left -= slice) {
         slice = left < FEED_SLICE_S ? left : FEED_SLICE_S;
@@ -391,7 +394,7 @@ static void feed_in_turns(struct bench *b)
 }
 
 /* Slices with and without snapshots in turns, half the time each. */
-static void feed_and_write_in_turns(struct bench *b)
+static void kube_source_and_write_in_turns(struct bench *b)
 {
     for (unsigned left = (b->seconds + 1) / 2, slice; left > 0; left -= slice) {
         slice = left < FEED_SLICE_S ? left : FEED_SLICE_S;
@@ -411,7 +414,7 @@ static void say_us(const char *phase, const char *name, const struct fine_histog
     } parts[] = {{"p50", 0.5}, {"p99", 0.99}, {"p999", 0.999}, {"max", 1.0}};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         (void)snprintf(text, sizeof(text), "%s%s_%s_us", phase, name, parts[i].name);
-        say(text, (double)histogram_percentile(h, parts[i].part) / 1e3);
+        bench_updates_say(text, (double)histogram_percentile(h, parts[i].part) / 1e3);
     }
 }
 
@@ -428,46 +431,47 @@ static void say_phase(const struct bench *b, enum hooks_phase phase, const char 
         say_us("", "old_answers", &t.old);
     }
     (void)snprintf(text, sizeof(text), "%sbatches", name);
-    say(text, (double)t.wall.count);
+    bench_updates_say(text, (double)t.wall.count);
     (void)snprintf(text, sizeof(text), "%spackets_per_batch", name);
-    say(text, t.wall.count ? (double)t.packets / (double)t.wall.count : 0);
+    bench_updates_say(text, t.wall.count ? (double)t.packets / (double)t.wall.count : 0);
     (void)snprintf(text, sizeof(text), "%scpu_us_per_query", name);
-    say(text, t.packets ? (double)t.cpu.sum_ns / 1e3 / (double)t.packets : 0);
+    bench_updates_say(text, t.packets ? (double)t.cpu.sum_ns / 1e3 / (double)t.packets : 0);
     (void)snprintf(text, sizeof(text), "%slost", name);
-    say(text, (double)(sums->sent - sums->answered));
+    bench_updates_say(text, (double)(sums->sent - sums->answered));
     (void)snprintf(text, sizeof(text), "%swrong", name);
-    say(text, (double)sums->wrong);
+    bench_updates_say(text, (double)sums->wrong);
 }
 
-static void say_feed(const struct bench *b)
+static void say_kube_source(const struct bench *b)
 {
-    say("changes_per_s", (double)b->changes / ((double)b->feed_ns / 1e9));
-    say("feed_cpu_percent", (double)b->feed_cpu_ns * 100 / (double)b->feed_ns);
-    say("feed_late_max_us", (double)b->late_ns_max / 1e3);
+    bench_updates_say("changes_per_s", (double)b->changes / ((double)b->kube_source_ns / 1e9));
+    bench_updates_say("feed_cpu_percent",
+                      (double)b->kube_source_cpu_ns * 100 / (double)b->kube_source_ns);
+    bench_updates_say("feed_late_max_us", (double)b->late_ns_max / 1e3);
     say_us("", "change_wall", &b->change_wall);
     say_us("", "probe_loaded", &b->lanes[0].probes);
     say_us("", "probe_asleep", &b->lanes[1].probes);
-    say("stale_probes", (double)b->stale);
-    say("lost_probes", (double)b->lost_probes);
-    say("writer_sleeps", (double)b->writer_sleeps);
-    say("versions_waiting_max", (double)b->waiting_max);
-    say_us("", "version_kept", hooks_versions_kept());
+    bench_updates_say("stale_probes", (double)b->stale);
+    bench_updates_say("lost_probes", (double)b->lost_probes);
+    bench_updates_say("writer_sleeps", (double)b->writer_sleeps);
+    bench_updates_say("versions_waiting_max", (double)b->waiting_max);
+    say_us("", "version_kept", hooks_versions_cached());
 }
 
 static void say_snapshots(const struct bench *b)
 {
     const struct snapshots_sums *sums = snapshots_sums(b->snapshots);
     double writes = (double)sums->writes;
-    say("snapshot_writes", writes);
-    say("snapshot_writes_per_s", writes / ((double)b->writing_ns / 1e9));
-    say("snapshot_mib", (double)sums->bytes / writes / (1 << 20));
-    say("snapshot_ms", (double)sums->write_ns / 1e6 / writes);
-    say("snapshot_disk_ratio", (double)sums->bytes_to_disk / (double)sums->bytes);
+    bench_updates_say("snapshot_writes", writes);
+    bench_updates_say("snapshot_writes_per_s", writes / ((double)b->writing_ns / 1e9));
+    bench_updates_say("snapshot_mib", (double)sums->bytes / writes / (1 << 20));
+    bench_updates_say("snapshot_ms", (double)sums->write_ns / 1e6 / writes);
+    bench_updates_say("snapshot_disk_ratio", (double)sums->bytes_to_disk / (double)sums->bytes);
 }
 
 /* ---- The command line ---- */
 
-static unsigned number_of(const char *text, unsigned least, unsigned limit)
+static unsigned bench_updates_number_of(const char *text, unsigned least, unsigned limit)
 {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
@@ -486,34 +490,34 @@ static void run_loaded(struct bench *b)
     if (pinned) {
         move_to(cpus[0]);
     }
-    open_lane(b, 0);
+    bench_updates_open_lane(b, 0);
     if (pinned) {
         move_to(cpus[1]);
     }
-    open_lane(b, 1);
+    bench_updates_open_lane(b, 1);
     b->load = load_start(&(struct load_config){.server = b->lanes[0].address,
                                                .services = b->services.count,
                                                .queries_per_s = b->queries_per_s,
                                                .burst = BURST});
-    wait_until_ns(clock_ns(CLOCK_MONOTONIC) + SECOND_NS); /* warm */
+    bench_updates_wait_until_ns(clock_ns(CLOCK_MONOTONIC) + SECOND_NS); /* warm */
     double rss_mib = resident_mib();
-    feed_in_turns(b);
+    kube_source_in_turns(b);
     double rss_after_mib = resident_mib();
-    feed_and_write_in_turns(b);
+    kube_source_and_write_in_turns(b);
     double rss_max_mib = snapshots_sums(b->snapshots)->resident_mib_max;
     load_stop(b->load);
     for (unsigned i = 0; i < WORKERS; i++) {
         close_lane(&b->lanes[i]);
     }
-    say("pinned", pinned);
+    bench_updates_say("pinned", pinned);
     say_phase(b, PHASE_IDLE, "idle_");
     say_phase(b, PHASE_UPDATES, "updates_");
     say_phase(b, PHASE_WRITING, "writing_");
     say_phase(b, PHASE_BOTH, "both_");
-    say_feed(b);
-    say("resident_mib", rss_mib);
-    say("resident_growth_percent", (rss_after_mib / rss_mib - 1) * 100);
-    say("snapshot_resident_percent", (rss_max_mib / rss_mib - 1) * 100);
+    say_kube_source(b);
+    bench_updates_say("resident_mib", rss_mib);
+    bench_updates_say("resident_growth_percent", (rss_after_mib / rss_mib - 1) * 100);
+    bench_updates_say("snapshot_resident_percent", (rss_max_mib / rss_mib - 1) * 100);
     say_snapshots(b);
     load_free(b->load);
 }
@@ -526,18 +530,18 @@ int main(int argc, char **argv)
                               "QUERIES_PER_S FILE INTERVAL_MS\n");
         return 2;
     }
-    unsigned count = number_of(argv[1], 1, SERVICES_MAX);
-    b.seconds = number_of(argv[2], 1, 3600);
-    b.changes_per_s = number_of(argv[3], 1, 1000000);
-    b.queries_per_s = number_of(argv[4], 1, 10000000);
+    unsigned count = bench_updates_number_of(argv[1], 1, SERVICES_MAX);
+    b.seconds = bench_updates_number_of(argv[2], 1, 3600);
+    b.changes_per_s = bench_updates_number_of(argv[3], 1, 1000000);
+    b.queries_per_s = bench_updates_number_of(argv[4], 1, 10000000);
     (void)prctl(PR_SET_TIMERSLACK, 1); /* the feed's pauses are shorter than the default 50 us */
     hooks_init();
     b.publisher = publisher_new();
     services_init(&b.services, count);
     open_config(&b);
-    fill(&b);
-    b.snapshots =
-        snapshots_new(b.publisher, argv[5], (uint64_t)number_of(argv[6], 0, 3600000) * 1000000);
+    bench_updates_fill(&b);
+    b.snapshots = snapshots_new(b.publisher, argv[5],
+                                (uint64_t)bench_updates_number_of(argv[6], 0, 3600000) * 1000000);
     measure_single_changes(&b);
     run_loaded(&b);
     snapshots_free(b.snapshots);

@@ -8,19 +8,19 @@
 
 /* Versions with a remembered time of publication: six seconds' worth at 10,000 a second, while a
  * batch takes milliseconds at worst. */
-enum { PUBLISHED_KEPT = 1 << 16 };
+enum { PUBLISHED_CACHED = 1 << 16 };
 
 static _Atomic int phase;
 static _Atomic unsigned worker_count;
 static struct batch_times times[HOOKS_WORKERS_MAX][PHASES];
 
 static _Atomic uint64_t newest_serial;
-static _Atomic uint64_t published_ns[PUBLISHED_KEPT];
+static _Atomic uint64_t published_ns[PUBLISHED_CACHED];
 
 /* The main thread's own. Garbage is freed in the order in which it was published. */
-static uint64_t retired_ns[PUBLISHED_KEPT];
+static uint64_t retired_ns[PUBLISHED_CACHED];
 static uint64_t retired, freed;
-static struct fine_histogram kept;
+static struct fine_histogram cached;
 
 static _Thread_local uint64_t allocated_bytes, allocations;
 
@@ -52,7 +52,7 @@ void *__wrap_realloc(void *block, size_t size);
 
 void hooks_init(void)
 {
-    for (size_t i = 0; i < PUBLISHED_KEPT; i++) {
+    for (size_t i = 0; i < PUBLISHED_CACHED; i++) {
         atomic_store_explicit(&published_ns[i], 1, memory_order_relaxed);
         retired_ns[i] = 1;
     }
@@ -60,7 +60,7 @@ void hooks_init(void)
 
 /* ---- A worker's batch ---- */
 
-static struct batch_times *take_place(void)
+static struct batch_times *hooks_take_place(void)
 {
     unsigned number = atomic_fetch_add(&worker_count, 1);
     if (number >= HOOKS_WORKERS_MAX) {
@@ -74,7 +74,7 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
                     struct timespec *timeout)
 {
     if (!mine) {
-        mine = take_place();
+        mine = hooks_take_place();
     }
     int n = __real_recvmmsg(fd, messages, count, flags, timeout);
     received = n > 0 ? (unsigned)n : 0;
@@ -101,8 +101,8 @@ static void note_batch(void)
     histogram_add(&t->cpu, cpu_ns - received_cpu_ns);
     t->packets += received;
     if (newest > seen_serial) {
-        uint64_t since_ns = atomic_load_explicit(&published_ns[(seen_serial + 1) % PUBLISHED_KEPT],
-                                                 memory_order_relaxed);
+        uint64_t since_ns = atomic_load_explicit(
+            &published_ns[(seen_serial + 1) % PUBLISHED_CACHED], memory_order_relaxed);
         histogram_add(&t->old, wall_ns > since_ns ? wall_ns - since_ns : 0);
     }
     received_wall_ns = 0;
@@ -159,17 +159,17 @@ void hooks_publishing(const struct store *store, const struct store_garbage *gar
 {
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     uint64_t serial = store_serial(store);
-    atomic_store_explicit(&published_ns[serial % PUBLISHED_KEPT], now_ns, memory_order_relaxed);
+    atomic_store_explicit(&published_ns[serial % PUBLISHED_CACHED], now_ns, memory_order_relaxed);
     atomic_store_explicit(&newest_serial, serial, memory_order_release);
     if (garbage) {
-        retired_ns[retired++ % PUBLISHED_KEPT] = now_ns;
+        retired_ns[retired++ % PUBLISHED_CACHED] = now_ns;
     }
 }
 
 void __wrap_store_garbage_free(struct store_garbage *garbage)
 {
     if (garbage) {
-        histogram_add(&kept, clock_ns(CLOCK_MONOTONIC) - retired_ns[freed++ % PUBLISHED_KEPT]);
+        histogram_add(&cached, clock_ns(CLOCK_MONOTONIC) - retired_ns[freed++ % PUBLISHED_CACHED]);
     }
     __real_store_garbage_free(garbage);
 }
@@ -179,9 +179,9 @@ uint64_t hooks_versions_waiting(void)
     return retired - freed;
 }
 
-const struct fine_histogram *hooks_versions_kept(void)
+const struct fine_histogram *hooks_versions_cached(void)
 {
-    return &kept;
+    return &cached;
 }
 
 /* ---- Memory ---- */

@@ -49,7 +49,7 @@ void hooks_publishing(const struct store *store, const struct store_garbage *gar
 /* Replaced versions, as the main thread saw them: how many are not freed yet, and how long each was
  * kept. */
 uint64_t hooks_versions_waiting(void);
-const struct fine_histogram *hooks_versions_kept(void);
+const struct fine_histogram *hooks_versions_cached(void);
 
 /* What this thread has allocated so far through xalloc and the store's pool. */
 uint64_t hooks_allocated_bytes(void);

@@ -44,7 +44,7 @@ struct load {
     uint8_t answers[BATCH][ANSWER_MAX];
 };
 
-static void fail(const char *what)
+static void updates_load_fail(const char *what)
 {
     perror(what);
     exit(2);
@@ -63,13 +63,13 @@ static void send_burst(struct load *l)
     }
     int n = hooks_sendmmsg(l->fd, l->messages, l->config.burst, 0);
     if (n < 0) {
-        fail("send queries");
+        updates_load_fail("send queries");
     }
     l->next = (l->next + (unsigned)n) % QUESTIONS;
     l->sums[phase].sent += (unsigned)n;
 }
 
-static void take_answer(struct load *l, const uint8_t *wire, size_t len, uint64_t now_ns)
+static void load_take_answer(struct load *l, const uint8_t *wire, size_t len, uint64_t now_ns)
 {
     unsigned slot = len >= 2 ? question_id(wire) : QUESTIONS;
     if (slot >= QUESTIONS || l->sent_ns[slot] == 0) {
@@ -82,7 +82,7 @@ static void take_answer(struct load *l, const uint8_t *wire, size_t len, uint64_
     l->sent_ns[slot] = 0;
 }
 
-static void receive_all(struct load *l)
+static void load_receive_all(struct load *l)
 {
     int n;
     do {
@@ -93,24 +93,24 @@ static void receive_all(struct load *l)
         n = hooks_recvmmsg(l->fd, l->messages, BATCH, MSG_DONTWAIT);
         uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
         for (int i = 0; i < n; i++) {
-            take_answer(l, l->answers[i], l->messages[i].msg_len, now_ns);
+            load_take_answer(l, l->answers[i], l->messages[i].msg_len, now_ns);
         }
     } while (n == BATCH);
 }
 
 /* Waits until then, or until answers arrive. */
-static void wait_until_ns(const struct load *l, uint64_t due_ns)
+static void load_wait_until_ns(const struct load *l, uint64_t due_ns)
 {
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     struct pollfd ready = {.fd = l->fd, .events = POLLIN};
     if (due_ns > now_ns) {
         const struct timespec left = {.tv_sec = (time_t)((due_ns - now_ns) / 1000000000),
                                       .tv_nsec = (long)((due_ns - now_ns) % 1000000000)};
-        (void)ppoll(&ready, 1, &left, NULL); /* receive_all() finds out */
+        (void)ppoll(&ready, 1, &left, NULL); /* load_receive_all() finds out */
     }
 }
 
-static void *run(void *data)
+static void *load_run(void *data)
 {
     struct load *l = data;
     uint64_t step_ns = UINT64_C(1000000000) * l->config.burst / l->config.queries_per_s;
@@ -121,13 +121,13 @@ static void *run(void *data)
             send_burst(l);
             due_ns += step_ns;
         }
-        receive_all(l);
-        wait_until_ns(l, due_ns);
+        load_receive_all(l);
+        load_wait_until_ns(l, due_ns);
     }
     uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + LAST_ANSWERS_MS * UINT64_C(1000000);
     while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
-        wait_until_ns(l, end_ns);
-        receive_all(l);
+        load_wait_until_ns(l, end_ns);
+        load_receive_all(l);
     }
     return NULL;
 }
@@ -144,12 +144,12 @@ struct load *load_start(const struct load_config *config)
     }
     l->fd = socket(config->server.sa.sa_family, SOCK_DGRAM, 0);
     if (l->fd < 0 || connect(l->fd, &config->server.sa, config->server.len) < 0) {
-        fail("connect to the worker");
+        updates_load_fail("connect to the worker");
     }
     (void)setsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &buffer,
                      sizeof(buffer)); /* the kernel caps it */
-    if (pthread_create(&l->thread, NULL, run, l) != 0) {
-        fail("start the load");
+    if (pthread_create(&l->thread, NULL, load_run, l) != 0) {
+        updates_load_fail("start the load");
     }
     return l;
 }

@@ -25,7 +25,7 @@ struct snapshots {
     struct snapshots_sums sums;
 };
 
-static void fail(const char *what)
+static void snapshots_fail(const char *what)
 {
     perror(what);
     exit(2);
@@ -49,7 +49,7 @@ double resident_mib(void)
     unsigned long size, resident = 0;
     FILE *statm = fopen("/proc/self/statm", "r");
     if (!statm || fscanf(statm, "%lu %lu", &size, &resident) != 2) {
-        fail("/proc/self/statm");
+        snapshots_fail("/proc/self/statm");
     }
     (void)fclose(statm);
     return (double)resident * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
@@ -62,7 +62,7 @@ static uint64_t bytes_to_disk(void)
     uint64_t bytes = 0;
     FILE *io = fopen("/proc/self/io", "r");
     if (!io) {
-        fail("/proc/self/io");
+        snapshots_fail("/proc/self/io");
     }
     while (fgets(line, sizeof(line), io)) {
         if (strncmp(line, "write_bytes: ", sizeof("write_bytes: ") - 1) == 0) {
@@ -73,8 +73,8 @@ static uint64_t bytes_to_disk(void)
     return bytes;
 }
 
-static void on_written(void *data, const struct snapshot_header *header, size_t bytes,
-                       const struct err *err)
+static void snapshots_on_written(void *data, const struct snapshot_header *header, size_t bytes,
+                                 const struct err *err)
 {
     struct snapshots *s = data;
     (void)header;
@@ -95,10 +95,14 @@ struct snapshots *snapshots_new(struct publisher *publisher, const char *path, u
     s->interval_ns = interval_ns;
     s->disk_before = bytes_to_disk();
     if (sched_getaffinity(0, sizeof(s->processors), &s->processors) < 0) {
-        fail("sched_getaffinity");
+        snapshots_fail("sched_getaffinity");
     }
-    s->writer = snapshot_writer_new(&(struct snapshot_writer_config){
-        .loop = s->loop, .publisher = publisher, .path = path, .written = on_written, .data = s});
+    s->writer =
+        snapshot_writer_new(&(struct snapshot_writer_config){.loop = s->loop,
+                                                             .publisher = publisher,
+                                                             .path = path,
+                                                             .written = snapshots_on_written,
+                                                             .data = s});
     return s;
 }
 
@@ -112,7 +116,7 @@ void snapshots_free(struct snapshots *snapshots)
 }
 
 /* The thread gets the processors of the one that starts it. */
-static void begin(struct snapshots *s)
+static void snapshots_begin(struct snapshots *s)
 {
     cpu_set_t mine;
     struct snapshot_image image;
@@ -126,7 +130,7 @@ static void begin(struct snapshots *s)
         sched_setaffinity(0, sizeof(s->processors), &s->processors) < 0 ||
         !snapshot_writer_write(s->writer, &image) ||
         sched_setaffinity(0, sizeof(mine), &mine) < 0) {
-        fail("begin a snapshot");
+        snapshots_fail("begin a snapshot");
     }
 }
 
@@ -138,7 +142,7 @@ void snapshots_turn(struct snapshots *snapshots)
     ev_run(s->loop, EVRUN_NOWAIT);
     if (!snapshot_writer_is_busy(s->writer) &&
         clock_ns(CLOCK_MONOTONIC) - s->begun_ns >= s->interval_ns) {
-        begin(s);
+        snapshots_begin(s);
     }
 }
 

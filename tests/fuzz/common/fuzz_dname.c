@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const struct dname *name)
+static void dname_check(const struct dname *name)
 {
     char text[DNAME_TEXT_MAX];
     struct dname back, copy = *name;
@@ -43,12 +43,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     reader_seek(&reader, data[0]);
     if (dname_read(&reader, &name)) {
         assert(reader.pos <= reader.len);
-        check(&name);
+        dname_check(&name);
     } else {
         assert(reader.failed);
     }
     if (dname_from_text(slice_of(data + 1, size - 1), &name)) {
-        check(&name);
+        dname_check(&name);
     }
     return 0;
 }

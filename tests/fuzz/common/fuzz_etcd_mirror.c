@@ -64,7 +64,7 @@ static struct ev_loop *loop;
 static const uint8_t *input;
 static size_t input_left;
 
-static unsigned below(unsigned n)
+static unsigned etcd_mirror_below(unsigned n)
 {
     if (input_left == 0) {
         return 0;
@@ -92,7 +92,7 @@ static struct store store, copy; /* a copy of revision 0: there is none */
 static bool is_down;
 static unsigned last_value;
 
-static const char *key_text(unsigned key)
+static const char *etcd_mirror_key_text(unsigned key)
 {
     static const char *const texts[KEYS + 1] = {"/s/a", "/s/b", "/s/c", "/s/d",
                                                 "/s/e", "/s/f", "/key"};
@@ -102,7 +102,7 @@ static const char *key_text(unsigned key)
 static unsigned key_number(struct slice key)
 {
     for (unsigned i = 0; i <= KEYS; i++) {
-        if (slice_equal(key, slice_str(key_text(i)))) {
+        if (slice_equal(key, slice_str(etcd_mirror_key_text(i)))) {
             return i;
         }
     }
@@ -111,9 +111,9 @@ static unsigned key_number(struct slice key)
 }
 
 /* The key as of this revision; value 0: it does not exist. */
-static struct etcd_kv look_up(unsigned key, int64_t revision, unsigned *ret_value)
+static struct etcd_kv etcd_mirror_look_up(unsigned key, int64_t revision, unsigned *ret_value)
 {
-    struct etcd_kv kv = {.key = slice_str(key_text(key))};
+    struct etcd_kv kv = {.key = slice_str(etcd_mirror_key_text(key))};
     *ret_value = 0;
     for (size_t i = 0; i < store.count && store.changes[i].revision <= revision; i++) {
         const struct change *change = &store.changes[i];
@@ -219,7 +219,7 @@ void etcd_call_cancel(struct etcd_call *call)
     call->is_used = false;
 }
 
-static void answer(struct etcd_call *call)
+static void etcd_mirror_answer(struct etcd_call *call)
 {
     const struct etcd_call c = *call;
     int64_t revision = c.revision ? c.revision : store.revision;
@@ -237,7 +237,7 @@ static void answer(struct etcd_call *call)
     }
     for (unsigned key = c.key; key < (c.is_range ? KEYS : c.key + 1); key++) {
         unsigned value;
-        kvs[reply.count] = look_up(key, revision, &value);
+        kvs[reply.count] = etcd_mirror_look_up(key, revision, &value);
         kvs[reply.count].value = value_text(value, texts[reply.count]);
         reply.count += value != 0;
     }
@@ -300,7 +300,7 @@ int64_t etcd_watch_lag(const struct etcd_watch *watch)
     return watch->lag;
 }
 
-static void end_watch(struct etcd_watch *watch, int code)
+static void etcd_mirror_end_watch(struct etcd_watch *watch, int code)
 {
     struct err err;
     err_set(&err, code, "ended");
@@ -308,7 +308,7 @@ static void end_watch(struct etcd_watch *watch, int code)
 }
 
 /* The next batch. Fewer revisions than fit are all; the mirror does not know more than that. */
-static void deliver(struct etcd_watch *watch)
+static void etcd_mirror_deliver(struct etcd_watch *watch)
 {
     struct etcd_event events[BATCH];
     char texts[BATCH][16];
@@ -324,7 +324,7 @@ static void deliver(struct etcd_watch *watch)
             break;
         }
         unsigned value;
-        struct etcd_kv kv = look_up(change->key, change->revision, &value);
+        struct etcd_kv kv = etcd_mirror_look_up(change->key, change->revision, &value);
         kv.value = value_text(value, texts[count]);
         events[count++] =
             (struct etcd_event){.kind = value ? ETCD_EVENT_PUT : ETCD_EVENT_DELETE, .kv = kv};
@@ -339,7 +339,7 @@ static void deliver(struct etcd_watch *watch)
     }
 }
 
-static void confirm(struct etcd_watch *watch)
+static void etcd_mirror_confirm(struct etcd_watch *watch)
 {
     watch->is_confirmed = true;
     watch->is_behind = watch->next <= store.revision;
@@ -357,12 +357,12 @@ static void for_watches(void (*fn)(struct etcd_watch *watch), bool confirmed, bo
     }
 }
 
-static void catch_up(struct etcd_watch *watch)
+static void etcd_mirror_catch_up(struct etcd_watch *watch)
 {
     if (watch->next < store.compacted) {
-        end_watch(watch, ERR_COMPACTED);
+        etcd_mirror_end_watch(watch, ERR_COMPACTED);
     } else {
-        deliver(watch);
+        etcd_mirror_deliver(watch);
     }
 }
 
@@ -378,7 +378,7 @@ static struct owner {
 
 static struct etcd_mirror *mirror;
 
-static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+static void etcd_mirror_on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
     (void)data;
     memcpy(owner.next, owner.values, sizeof(owner.next));
@@ -386,7 +386,7 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
     owner.keeps_old = read->keeps_old;
 }
 
-static void on_put(void *data, const struct etcd_kv *kv)
+static void etcd_mirror_on_put(void *data, const struct etcd_kv *kv)
 {
     unsigned key = key_number(kv->key);
     (void)data;
@@ -394,14 +394,14 @@ static void on_put(void *data, const struct etcd_kv *kv)
     owner.is_read[key] = true;
 }
 
-static void on_del(void *data, struct slice key, int64_t revision)
+static void etcd_mirror_on_del(void *data, struct slice key, int64_t revision)
 {
     (void)data;
     CHECK(revision > owner.revision);
     owner.next[key_number(key)] = 0;
 }
 
-static void on_commit(void *data, int64_t revision, bool full)
+static void etcd_mirror_on_commit(void *data, int64_t revision, bool full)
 {
     (void)data;
     CHECK(full || revision > owner.revision);
@@ -412,7 +412,7 @@ static void on_commit(void *data, int64_t revision, bool full)
     owner.revision = revision;
 }
 
-static void on_state(void *data, const struct err *err)
+static void etcd_mirror_on_state(void *data, const struct err *err)
 {
     (void)data;
     (void)err;
@@ -425,8 +425,8 @@ static void expect_content(void)
     bool is_holding = etcd_mirror_counts(mirror).is_holding_old;
     for (unsigned key = 0; key < KEYS; key++) {
         unsigned value, then;
-        (void)look_up(key, owner.revision, &value);
-        (void)look_up(key, asked_at, &then);
+        (void)etcd_mirror_look_up(key, owner.revision, &value);
+        (void)etcd_mirror_look_up(key, asked_at, &then);
         if (!is_holding || value) {
             CHECK(owner.values[key] == value);
         }
@@ -436,7 +436,7 @@ static void expect_content(void)
     }
 }
 
-static void on_caught_up(void *data)
+static void etcd_mirror_on_caught_up(void *data)
 {
     (void)data;
     expect_content();
@@ -450,7 +450,7 @@ static struct saved {
 } saved[SAVED_MAX];
 static size_t saved_count;
 
-static void start_reader(const struct saved *from)
+static void etcd_mirror_start_reader(const struct saved *from)
 {
     owner = from ? from->owner : (struct owner){.revision = 0};
     memcpy(owner.next, owner.values, sizeof(owner.next));
@@ -460,12 +460,12 @@ static void start_reader(const struct saved *from)
                                     .store_key = slice_str("/key"),
                                     .keeps_old = true,
                                     .saved = from ? buf_slice(&from->bytes) : slice_of(NULL, 0),
-                                    .full_begin = on_full_begin,
-                                    .put = on_put,
-                                    .del = on_del,
-                                    .commit = on_commit,
-                                    .state = on_state,
-                                    .caught_up = on_caught_up,
+                                    .full_begin = etcd_mirror_on_full_begin,
+                                    .put = etcd_mirror_on_put,
+                                    .del = etcd_mirror_on_del,
+                                    .commit = etcd_mirror_on_commit,
+                                    .state = etcd_mirror_on_state,
+                                    .caught_up = etcd_mirror_on_caught_up,
                                 });
     CHECK(etcd_mirror_counts(mirror).revision == owner.revision);
 }
@@ -478,13 +478,13 @@ static void stop_reader(void)
     }
 }
 
-static void forget(size_t i)
+static void etcd_mirror_forget(size_t i)
 {
     buf_fini(&saved[i].bytes);
     memmove(&saved[i], &saved[i + 1], (--saved_count - i) * sizeof(saved[0]));
 }
 
-static void save(void)
+static void common_etcd_mirror_save(void)
 {
     struct saved one = {.owner = owner};
     buf_init(&one.bytes, 4096);
@@ -493,7 +493,7 @@ static void save(void)
         return;
     }
     if (saved_count == SAVED_MAX) {
-        forget(0);
+        etcd_mirror_forget(0);
     }
     saved[saved_count++] = one;
 }
@@ -501,17 +501,17 @@ static void save(void)
 static void replace_reader(void)
 {
     stop_reader();
-    start_reader(saved_count ? &saved[below((unsigned)saved_count)] : NULL);
+    etcd_mirror_start_reader(saved_count ? &saved[etcd_mirror_below((unsigned)saved_count)] : NULL);
 }
 
 /* ---- What happens to the store ---- */
 
-static void change(unsigned key, unsigned value)
+static void etcd_mirror_change(unsigned key, unsigned value)
 {
     if (!is_down && store.count < CHANGES_MAX) {
         store.changes[store.count++] =
             (struct change){.revision = ++store.revision, .key = key, .value = value};
-        for_watches(deliver, true, false);
+        for_watches(etcd_mirror_deliver, true, false);
     }
 }
 
@@ -519,19 +519,19 @@ static void break_connection(void)
 {
     for (size_t i = 0; i < WATCHES_MAX; i++) {
         if (watches[i]) {
-            end_watch(watches[i], ERR_UNAVAILABLE); /* which stops the other, too */
+            etcd_mirror_end_watch(watches[i], ERR_UNAVAILABLE); /* which stops the other, too */
         }
     }
     is_down = true;
     for (size_t i = 0; i < CALLS_MAX; i++) {
         if (calls[i].is_used) {
-            answer(&calls[i]);
+            etcd_mirror_answer(&calls[i]);
         }
     }
     is_down = false;
 }
 
-static void lose_data(void)
+static void etcd_mirror_lose_data(void)
 {
     store = (struct store){.revision = 1};
     break_connection();
@@ -546,7 +546,7 @@ static bool can_tell(const struct buf *bytes)
     return state.revision <= copy.revision || state.put.mod_revision > copy.revision;
 }
 
-static void restore(void)
+static void etcd_mirror_restore(void)
 {
     struct buf now;
     buf_init(&now, 4096);
@@ -554,7 +554,7 @@ static void restore(void)
     if (copy.revision && is_known && can_tell(&now)) {
         for (size_t i = saved_count; i-- > 0;) {
             if (!can_tell(&saved[i].bytes)) {
-                forget(i);
+                etcd_mirror_forget(i);
             }
         }
         store = copy;
@@ -563,42 +563,42 @@ static void restore(void)
     buf_fini(&now);
 }
 
-static void tick(void)
+static void etcd_mirror_tick(void)
 {
     now_ms += TICK_MS;
-    for_watches(catch_up, true, true);
+    for_watches(etcd_mirror_catch_up, true, true);
 }
 
-static void work(void)
+static void etcd_mirror_work(void)
 {
     now_ms++;
     for (size_t i = 0; i < CALLS_MAX; i++) {
         if (calls[i].is_used) {
-            answer(&calls[i]);
+            etcd_mirror_answer(&calls[i]);
             break;
         }
     }
-    for_watches(confirm, false, false);
+    for_watches(etcd_mirror_confirm, false, false);
     ev_run(loop, EVRUN_NOWAIT);
 }
 
-static void step(void)
+static void etcd_mirror_step(void)
 {
-    unsigned dice = below(100), key, value;
+    unsigned dice = etcd_mirror_below(100), key, value;
     if (dice < 12) {
-        change(below(KEYS), ++last_value);
+        etcd_mirror_change(etcd_mirror_below(KEYS), ++last_value);
     } else if (dice < 17) {
-        key = below(KEYS);
-        (void)look_up(key, store.revision, &value);
+        key = etcd_mirror_below(KEYS);
+        (void)etcd_mirror_look_up(key, store.revision, &value);
         if (value) {
-            change(key, 0);
+            etcd_mirror_change(key, 0);
         }
     } else if (dice < 21) {
-        store.revision += is_down ? 0 : below(3) ? 1 : FAR;
+        store.revision += is_down ? 0 : etcd_mirror_below(3) ? 1 : FAR;
     } else if (dice < 22) {
-        change(KEYS, ++last_value);
+        etcd_mirror_change(KEYS, ++last_value);
     } else if (dice < 28) {
-        save();
+        common_etcd_mirror_save();
     } else if (dice < 31) {
         replace_reader();
     } else if (dice < 33) {
@@ -609,17 +609,17 @@ static void step(void)
     } else if (dice < 37) {
         is_down = false;
     } else if (dice < 38) {
-        store.compacted = store.revision - below(4);
+        store.compacted = store.revision - etcd_mirror_below(4);
     } else if (dice < 40) {
         copy = store;
     } else if (dice < 41) {
-        restore();
+        etcd_mirror_restore();
     } else if (dice < 42) {
-        lose_data();
+        etcd_mirror_lose_data();
     } else if (dice < 55) {
-        tick();
+        etcd_mirror_tick();
     } else {
-        work();
+        etcd_mirror_work();
     }
 }
 
@@ -628,18 +628,18 @@ static bool is_settled(void)
     return etcd_mirror_counts(mirror).is_caught_up;
 }
 
-static void settle(void)
+static void etcd_mirror_settle(void)
 {
     is_down = false;
     for (int i = 0; i < TICKS_MAX && !is_settled(); i++) {
-        tick();
+        etcd_mirror_tick();
         for (int j = 0; j < CALLS_MAX; j++) {
-            work();
+            etcd_mirror_work();
         }
     }
     CHECK(is_settled());
     for (int i = 0; i < TICKS_MAX / 10; i++) {
-        tick();
+        etcd_mirror_tick();
     }
 }
 
@@ -652,20 +652,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     copy = (struct store){.revision = 0};
     is_down = false;
     last_value = 0;
-    start_reader(NULL);
+    etcd_mirror_start_reader(NULL);
     for (int i = 0; i < STEPS_MAX && input_left; i++) {
-        step();
+        etcd_mirror_step();
     }
     replace_reader();
-    settle();
-    change(KEYS, ++last_value); /* the writer completes the store */
-    settle();
+    etcd_mirror_settle();
+    etcd_mirror_change(KEYS, ++last_value); /* the writer completes the store */
+    etcd_mirror_settle();
     CHECK(!etcd_mirror_counts(mirror).is_holding_old);
     asked_at = store.revision;
     expect_content();
     stop_reader();
     while (saved_count) {
-        forget(0);
+        etcd_mirror_forget(0);
     }
     return 0;
 }

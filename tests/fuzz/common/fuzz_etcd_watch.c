@@ -62,7 +62,7 @@ void etcd_call_cancel(struct etcd_call *call)
     }
 }
 
-static void end_stream(const struct err *err)
+static void etcd_watch_end_stream(const struct err *err)
 {
     if (!is_open || (err && !err->code)) {
         abort();
@@ -73,7 +73,8 @@ static void end_stream(const struct err *err)
 
 /* ---- The owner ---- */
 
-static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+static void etcd_watch_on_events(void *data, const struct etcd_event *events, size_t count,
+                                 int64_t revision)
 {
     int64_t last = delivered + 1;
     (void)data;
@@ -92,7 +93,7 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     delivered = revision;
 }
 
-static void on_up(void *data)
+static void etcd_watch_on_up(void *data)
 {
     if (is_over) {
         abort();
@@ -100,7 +101,7 @@ static void on_up(void *data)
     (void)data;
 }
 
-static void on_end(void *data, const struct err *err)
+static void common_etcd_watch_on_end(void *data, const struct err *err)
 {
     (void)data;
     if (is_over || !err->code) {
@@ -118,20 +119,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                                           .key = slice_str("/"),
                                                           .range_end = slice_str("0"),
                                                           .start_revision = FIRST_REVISION,
-                                                          .on_events = on_events,
-                                                          .on_up = on_up,
-                                                          .on_end = on_end,
+                                                          .on_events = etcd_watch_on_events,
+                                                          .on_up = etcd_watch_on_up,
+                                                          .on_end = common_etcd_watch_on_end,
                                                       });
     while (is_open && reader_left(&r) > 0) {
         struct err err;
         size_t len = reader_u16(&r);
         const uint8_t *message = reader_take(&r, len);
         if (message && stream.on_message(stream.data, slice_of(message, len), &err) != 0) {
-            end_stream(&err);
+            etcd_watch_end_stream(&err);
         }
     }
     if (is_open) {
-        end_stream(NULL);
+        etcd_watch_end_stream(NULL);
     }
     if (!is_over && !is_probed) {
         abort();

@@ -12,23 +12,23 @@ enum { DECODED_MAX = 1 << 20 };
 
 static volatile unsigned char sink; /* so that every byte is read */
 
-static void read_all(struct slice s)
+static void etcd_watch_response_read_all(struct slice s)
 {
     for (size_t i = 0; i < s.len; i++) {
         sink ^= (unsigned char)s.ptr[i];
     }
 }
 
-static void read_kv(const struct etcd_kv *kv)
+static void etcd_watch_response_read_kv(const struct etcd_kv *kv)
 {
     if (kv->key.len == 0) {
         abort();
     }
-    read_all(kv->key);
-    read_all(kv->value);
+    etcd_watch_response_read_all(kv->key);
+    etcd_watch_response_read_all(kv->value);
 }
 
-static void watch(struct slice message, struct arena *arena)
+static void etcd_watch_response_watch(struct slice message, struct arena *arena)
 {
     struct etcd_watch_response response;
     struct err err;
@@ -36,17 +36,17 @@ static void watch(struct slice message, struct arena *arena)
     if (etcd_decode_watch(message, arena, &response, &err) != 0) {
         return;
     }
-    read_all(slice_str(response.cancel_reason));
+    etcd_watch_response_read_all(slice_str(response.cancel_reason));
     for (size_t i = 0; i < response.count; i++) {
         if (response.events[i].kv.mod_revision < revision) {
             abort();
         }
         revision = response.events[i].kv.mod_revision;
-        read_kv(&response.events[i].kv);
+        etcd_watch_response_read_kv(&response.events[i].kv);
     }
 }
 
-static void range(struct slice message, struct arena *arena)
+static void etcd_watch_response_range(struct slice message, struct arena *arena)
 {
     struct etcd_range_reply reply;
     struct err err;
@@ -57,7 +57,7 @@ static void range(struct slice message, struct arena *arena)
         abort();
     }
     for (size_t i = 0; i < reply.count; i++) {
-        read_kv(&reply.kvs[i]);
+        etcd_watch_response_read_kv(&reply.kvs[i]);
     }
 }
 
@@ -78,7 +78,7 @@ static void small_replies(struct slice message, struct arena *arena)
         if (token[0] == '\0') {
             abort();
         }
-        read_all(slice_str(token));
+        etcd_watch_response_read_all(slice_str(token));
     }
 }
 
@@ -89,9 +89,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err;
     struct arena arena;
     arena_init(&arena, DECODED_MAX);
-    watch(message, &arena);
+    etcd_watch_response_watch(message, &arena);
     arena_clear(&arena);
-    range(message, &arena);
+    etcd_watch_response_range(message, &arena);
     arena_clear(&arena);
     if (etcd_decode_txn(message, &arena, &txn, &err) == 0 && txn.revision <= 0) {
         abort();

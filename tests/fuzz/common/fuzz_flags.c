@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { ARGS_MAX = 100 };
 
-static int split(char *text, char **argv)
+static int flags_split(char *text, char **argv)
 {
     int argc = 1;
     for (char *next = text; next && argc < ARGS_MAX; argc++) {
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *argv[ARGS_MAX] = {program};
     struct err err = {0};
     char *text = xstrndup((const char *)data, size);
-    int r = flags_parse(&flags, split(text, argv), argv, &err);
+    int r = flags_parse(&flags, flags_split(text, argv), argv, &err);
     assert(r == 0 || r == FLAGS_HELP || (r == ERR_USAGE && err.msg[0]));
     assert(string && list.count <= FLAG_STRINGS_MAX && ignored.count <= 1);
     assert(choice >= 0 && choice <= 2);

@@ -17,7 +17,7 @@ struct outcome {
     unsigned char sum; /* over every byte of every message, so that all are read */
 };
 
-static struct outcome feed(struct slice wire, size_t piece)
+static struct outcome grpc_frames_feed(struct slice wire, size_t piece)
 {
     struct outcome o = {.rc = 0};
     struct grpc_frames frames;
@@ -45,8 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     struct slice wire = slice_of(data + 1, size - 1);
-    struct outcome pieces = feed(wire, (size_t)data[0] + 1);
-    struct outcome whole = feed(wire, SIZE_MAX / 2);
+    struct outcome pieces = grpc_frames_feed(wire, (size_t)data[0] + 1);
+    struct outcome whole = grpc_frames_feed(wire, SIZE_MAX / 2);
     if (pieces.rc != whole.rc || pieces.messages != whole.messages || pieces.bytes != whole.bytes ||
         pieces.sum != whole.sum) {
         abort();

@@ -44,7 +44,7 @@ static void add_up(struct outcome *o, struct slice bytes)
     o->sum = o->sum * 31 + (uint32_t)bytes.len;
 }
 
-static void answer(struct outcome *o, int32_t stream)
+static void http2_server_answer(struct outcome *o, int32_t stream)
 {
     static const char body[LONG_BODY];
     static const struct http2_field fields[] = {{"content-type", "application/dns-message"}};
@@ -58,7 +58,7 @@ static void answer(struct outcome *o, int32_t stream)
     http2_server_reply(o->server, stream, &reply);
 }
 
-static void requested(void *data, const struct http2_request *request)
+static void http2_server_requested(void *data, const struct http2_request *request)
 {
     struct outcome *o = data;
     const struct slice texts[] = {request->method, request->path, request->content_type,
@@ -72,11 +72,11 @@ static void requested(void *data, const struct http2_request *request)
         assert(o->due_count < HTTP2_STREAMS_MAX);
         o->due[o->due_count++] = request->stream;
     } else {
-        answer(o, request->stream);
+        http2_server_answer(o, request->stream);
     }
 }
 
-static void cancelled(void *data, int32_t stream)
+static void http2_server_cancelled(void *data, int32_t stream)
 {
     struct outcome *o = data;
     size_t i = 0;
@@ -87,13 +87,13 @@ static void cancelled(void *data, int32_t stream)
     o->due[i] = o->due[--o->due_count];
 }
 
-static bool may_go_on(void *data)
+static bool http2_server_may_go_on(void *data)
 {
     (void)data;
     return true;
 }
 
-static void put(void *data, const void *bytes, size_t len)
+static void http2_server_put(void *data, const void *bytes, size_t len)
 {
     struct outcome *o = data;
     assert(len > 0 && len <= o->room);
@@ -101,7 +101,7 @@ static void put(void *data, const void *bytes, size_t len)
     buf_append(&o->out, bytes, len);
 }
 
-static void flush(struct outcome *o)
+static void common_http2_server_flush(struct outcome *o)
 {
     do {
         o->room = o->mode & IS_SLOW ? SMALL_ROOM : SIZE_MAX;
@@ -125,51 +125,52 @@ static void check_out(const struct outcome *o)
     assert(has_ended == (o->rc < 0));
 }
 
-static void answer_one(struct outcome *o)
+static void http2_server_answer_one(struct outcome *o)
 {
     int32_t stream = o->due[--o->due_count];
-    answer(o, stream);
-    answer(o, stream); /* passed over */
+    http2_server_answer(o, stream);
+    http2_server_answer(o, stream); /* passed over */
 }
 
-static void feed(struct outcome *o, const uint8_t *bytes, size_t len, size_t piece)
+static void http2_server_feed(struct outcome *o, const uint8_t *bytes, size_t len, size_t piece)
 {
     for (size_t at = 0; at < len && o->rc >= 0; at += piece) {
         size_t n = len - at < piece ? len - at : piece;
         o->rc = http2_server_take(o->server, bytes + at, n);
         assert(o->rc < 0 || (size_t)o->rc == n);
         if (o->is_prompt && o->due_count > 0) {
-            answer_one(o);
+            http2_server_answer_one(o);
         }
         if (o->is_prompt) {
-            flush(o);
+            common_http2_server_flush(o);
         }
         assert(http2_server_memory(o->server) <= MEMORY_MAX);
         assert(http2_server_streams(o->server) <= HTTP2_STREAMS_MAX);
     }
 }
 
-static void run(struct outcome *o, const uint8_t *bytes, size_t len, size_t piece)
+static void http2_server_run(struct outcome *o, const uint8_t *bytes, size_t len, size_t piece)
 {
     static const uint8_t beginning[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
-    const struct http2_server_callbacks callbacks = {.requested = requested,
-                                                     .cancelled = cancelled,
-                                                     .may_go_on = may_go_on,
-                                                     .put = put,
+    const struct http2_server_callbacks callbacks = {.requested = http2_server_requested,
+                                                     .cancelled = http2_server_cancelled,
+                                                     .may_go_on = http2_server_may_go_on,
+                                                     .put = http2_server_put,
                                                      .data = o};
     o->server = http2_server_new(&callbacks);
     buf_init(&o->out, SIZE_MAX / 2);
     if (o->mode & HAS_PREFACE) {
-        feed(o, beginning, sizeof(beginning), piece); /* with the NUL: the stream's last byte */
+        http2_server_feed(o, beginning, sizeof(beginning),
+                          piece); /* with the NUL: the stream's last byte */
     }
-    feed(o, bytes, len, piece);
-    for (flush(o); o->due_count > 0; flush(o)) {
-        answer_one(o);
+    http2_server_feed(o, bytes, len, piece);
+    for (common_http2_server_flush(o); o->due_count > 0; common_http2_server_flush(o)) {
+        http2_server_answer_one(o);
     }
     check_out(o);
     if (len % 2 && o->rc >= 0) {
         http2_server_drain(o->server);
-        flush(o);
+        common_http2_server_flush(o);
     }
     http2_server_free(o->server);
     buf_fini(&o->out);
@@ -182,11 +183,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct outcome whole = {.mode = data[0] & 0xf}, pieces = whole, prompt = whole;
     size_t piece = (size_t)(data[0] >> 4) * (data[0] >> 4) + 1;
-    run(&whole, data + 1, size - 1, INPUT_MAX);
-    run(&pieces, data + 1, size - 1, piece);
+    http2_server_run(&whole, data + 1, size - 1, INPUT_MAX);
+    http2_server_run(&pieces, data + 1, size - 1, piece);
     assert(whole.rc < 0 ? pieces.rc < 0 : pieces.rc >= 0);
     assert(whole.requests == pieces.requests && whole.sum == pieces.sum);
     prompt.is_prompt = true; /* when streams end depends on when a flush sees new windows */
-    run(&prompt, data + 1, size - 1, piece);
+    http2_server_run(&prompt, data + 1, size - 1, piece);
     return 0;
 }

@@ -18,7 +18,7 @@ static void check_string(const char *string, const uint8_t *bytes, size_t len)
 }
 
 /* Gets names of several labels alone. */
-static bool is_ours(const void *data, struct slice name)
+static bool http_request_is_ours(const void *data, struct slice name)
 {
     (void)data;
     assert(name.len > 2 && memchr(name.ptr, '.', name.len));
@@ -28,7 +28,8 @@ static bool is_ours(const void *data, struct slice name)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct http_hosts hosts = {.names = "a.example,b.example.", .is_ours = is_ours};
+    const struct http_hosts hosts = {.names = "a.example,b.example.",
+                                     .is_ours = http_request_is_ours};
     const struct http_head new = {.takes_bare_lf = size % 2};
     struct http_head head = new;
     if (http_head_parse(&head, data, size) != 0) {

@@ -19,7 +19,7 @@ static void check_scan(const struct record *scanned, const struct record *record
 }
 
 /* A text's bytes fit the room of the text; without escapes they are the text. */
-static void check_text(struct slice text)
+static void record_json_check_text(struct slice text)
 {
     static uint8_t bytes[RECORD_JSON_MAX];
     size_t len = txt_unescape(text, NULL);
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (is_scanned) {
         check_scan(&view, &first);
     }
-    check_text(first.text);
+    record_json_check_text(first.text);
     assert(record_rrs_are_packed(first.rrs) && first.rrs.len <= RECORD_RRS_MAX);
     struct buf json;
     buf_init(&json, 16 * (size_t)RECORD_JSON_MAX);

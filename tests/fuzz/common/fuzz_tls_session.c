@@ -30,7 +30,7 @@ enum mode { MODE_RAW, MODE_RAW_AFTER_HANDSHAKE, MODE_DATA };
 static struct tls_server *server;
 static struct tls_client *client;
 
-static void expect(bool is_true)
+static void tls_session_expect(bool is_true)
 {
     if (!is_true) {
         abort();
@@ -45,17 +45,18 @@ static void write_files(const char *cert, const char *key)
     X509 *x509 = X509_new();
     FILE *cert_file = fopen(cert, "we");
     FILE *key_file = fopen(key, "we");
-    expect(pair && x509 && cert_file && key_file && X509_set_version(x509, X509_VERSION_3) &&
-           X509_NAME_add_entry_by_txt(X509_get_subject_name(x509), "CN", MBSTRING_ASC,
-                                      (const unsigned char *)"fuzz", -1, -1, 0) &&
-           X509_set_issuer_name(x509, X509_get_subject_name(x509)) &&
-           X509_gmtime_adj(X509_getm_notBefore(x509), -3600) &&
-           X509_gmtime_adj(X509_getm_notAfter(x509), 86400) && X509_set_pubkey(x509, pair));
+    tls_session_expect(
+        pair && x509 && cert_file && key_file && X509_set_version(x509, X509_VERSION_3) &&
+        X509_NAME_add_entry_by_txt(X509_get_subject_name(x509), "CN", MBSTRING_ASC,
+                                   (const unsigned char *)"fuzz", -1, -1, 0) &&
+        X509_set_issuer_name(x509, X509_get_subject_name(x509)) &&
+        X509_gmtime_adj(X509_getm_notBefore(x509), -3600) &&
+        X509_gmtime_adj(X509_getm_notAfter(x509), 86400) && X509_set_pubkey(x509, pair));
     X509_EXTENSION *names = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, "DNS:localhost");
-    expect(names && X509_add_ext(x509, names, -1) && X509_sign(x509, pair, EVP_sha256()) &&
-           PEM_write_X509(cert_file, x509) &&
-           PEM_write_PrivateKey(key_file, pair, NULL, NULL, 0, NULL, NULL));
-    expect(fclose(cert_file) == 0 && fclose(key_file) == 0);
+    tls_session_expect(names && X509_add_ext(x509, names, -1) &&
+                       X509_sign(x509, pair, EVP_sha256()) && PEM_write_X509(cert_file, x509) &&
+                       PEM_write_PrivateKey(key_file, pair, NULL, NULL, 0, NULL, NULL));
+    tls_session_expect(fclose(cert_file) == 0 && fclose(key_file) == 0);
     X509_EXTENSION_free(names);
     X509_free(x509);
     EVP_PKEY_free(pair);
@@ -66,14 +67,14 @@ static void make_sides(void)
     char folder[] = "/tmp/fuzz_tls.XXXXXX";
     char cert[64], key[64];
     struct err err;
-    expect(mkdtemp(folder) != NULL);
+    tls_session_expect(mkdtemp(folder) != NULL);
     (void)snprintf(cert, sizeof(cert), "%s/crt", folder); /* fits, as the next */
     (void)snprintf(key, sizeof(key), "%s/key", folder);
     write_files(cert, key);
     const struct tls_server_files files = {.cert = cert, .key = key};
-    expect(tls_server_new(&files, &server, &err) == 0);
-    expect(tls_client_new(&(struct tls_files){.ca = cert}, &client, &err) == 0);
-    expect(unlink(cert) == 0 && unlink(key) == 0 && rmdir(folder) == 0);
+    tls_session_expect(tls_server_new(&files, &server, &err) == 0);
+    tls_session_expect(tls_client_new(&(struct tls_files){.ca = cert}, &client, &err) == 0);
+    tls_session_expect(unlink(cert) == 0 && unlink(key) == 0 && rmdir(folder) == 0);
     (void)signal(SIGPIPE, SIG_IGN); /* cannot fail */
 }
 
@@ -91,7 +92,7 @@ struct wire {
     size_t got_len;
 };
 
-static void look(struct wire *w)
+static void tls_session_check(struct wire *w)
 {
     struct err err;
     if (!w->is_over && w->want != TLS_WANT_NOTHING) {
@@ -108,52 +109,52 @@ static void look(struct wire *w)
 }
 
 /* To the server, in pieces. */
-static void deliver(struct wire *w, const uint8_t *bytes, size_t len)
+static void tls_session_deliver(struct wire *w, const uint8_t *bytes, size_t len)
 {
     for (size_t at = 0; at < len && !w->is_over;) {
         size_t part = len - at < w->piece ? len - at : w->piece;
         ssize_t n = send(w->server_fds[1], bytes + at, part, MSG_DONTWAIT);
         at += n > 0 ? (size_t)n : 0;
-        look(w);
+        tls_session_check(w);
         if (n <= 0) {
             break; /* it is full: the server has ended, or got_len is at its end */
         }
     }
 }
 
-static void relay(struct wire *w)
+static void tls_session_relay(struct wire *w)
 {
     uint8_t bytes[4096];
     ssize_t n;
     while ((n = recv(w->client_fds[1], bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
-        deliver(w, bytes, (size_t)n);
+        tls_session_deliver(w, bytes, (size_t)n);
     }
     while ((n = recv(w->server_fds[1], bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
-        expect(send(w->client_fds[1], bytes, (size_t)n, MSG_DONTWAIT) == n);
+        tls_session_expect(send(w->client_fds[1], bytes, (size_t)n, MSG_DONTWAIT) == n);
     }
 }
 
-static void handshake(struct wire *w)
+static void common_tls_session_handshake(struct wire *w)
 {
     enum tls_want want = TLS_WANT_READ;
     struct err err;
     w->client = tls_session_connect(client, w->client_fds[0], "localhost", "dot", NULL);
     for (unsigned i = 0; i < 4 && (want != TLS_WANT_NOTHING || w->want != TLS_WANT_NOTHING); i++) {
-        expect(tls_session_handshake(w->client, &want, &err) == 0);
-        relay(w);
+        tls_session_expect(tls_session_handshake(w->client, &want, &err) == 0);
+        tls_session_relay(w);
     }
-    expect(want == TLS_WANT_NOTHING && w->want == TLS_WANT_NOTHING && !w->is_over);
+    tls_session_expect(want == TLS_WANT_NOTHING && w->want == TLS_WANT_NOTHING && !w->is_over);
 }
 
 static void send_data(struct wire *w, const uint8_t *data, size_t size)
 {
     for (size_t sent = 0; sent < size;) {
         ssize_t n = tls_session_send(w->client, data + sent, size - sent);
-        expect(n > 0 || errno == EAGAIN);
+        tls_session_expect(n > 0 || errno == EAGAIN);
         sent += n > 0 ? (size_t)n : 0;
-        relay(w);
+        tls_session_relay(w);
     }
-    expect(!w->is_over && w->got_len == size && memcmp(w->got, data, size) == 0);
+    tls_session_expect(!w->is_over && w->got_len == size && memcmp(w->got, data, size) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -168,24 +169,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum mode mode = data[0] % MODES;
     w = (struct wire){.want = TLS_WANT_READ, .piece = (size_t)data[1] + 1};
     int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-    expect(socketpair(AF_UNIX, type, 0, w.server_fds) == 0 &&
-           socketpair(AF_UNIX, type, 0, w.client_fds) == 0);
+    tls_session_expect(socketpair(AF_UNIX, type, 0, w.server_fds) == 0 &&
+                       socketpair(AF_UNIX, type, 0, w.client_fds) == 0);
     struct ssl_ctx_st *context = tls_server_hold(server);
     w.server = tls_session_accept(context, w.server_fds[0], "dot");
     tls_server_release(context);
     if (mode != MODE_RAW) {
-        handshake(&w);
+        common_tls_session_handshake(&w);
     }
     if (mode == MODE_DATA) {
         send_data(&w, data + 2, size - 2);
     } else {
-        deliver(&w, data + 2, size - 2);
-        expect(w.got_len == 0); /* nobody forges data */
+        tls_session_deliver(&w, data + 2, size - 2);
+        tls_session_expect(w.got_len == 0); /* nobody forges data */
     }
     tls_session_free(w.client);
     tls_session_free(w.server);
     for (int i = 0; i < 2; i++) {
-        expect(close(w.server_fds[i]) == 0 && close(w.client_fds[i]) == 0);
+        tls_session_expect(close(w.server_fds[i]) == 0 && close(w.client_fds[i]) == 0);
     }
     return 0;
 }

@@ -9,8 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { RECORD_MIN = 1 + 2 + 2 + 4 + 2 }; /* the root's, without data */
 
-static void check(const struct dns_question *question, uint16_t id, const uint8_t *data,
-                  size_t size)
+static void dns_reply_check(const struct dns_question *question, uint16_t id, const uint8_t *data,
+                            size_t size)
 {
     struct dns_reply reply = {0};
     switch (dns_reply_read(question, id, data, size, &reply)) {
@@ -19,7 +19,7 @@ static void check(const struct dns_question *question, uint16_t id, const uint8_
         assert(reply.rcode <= DNS_MASK_RCODE);
         break;
     case DNS_REPLY_MALFORMED:
-    case DNS_REPLY_FOREIGN:
+    case DNS_REPLY_EXTERNAL:
         assert(reply.answers == 0); /* not written */
         break;
     }
@@ -31,17 +31,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t query[DNS_QUERY_MAX];
     struct reader r = reader_of(data, size);
     uint16_t id = reader_u16(&r);
-    check(&question, id, data, size);
+    dns_reply_check(&question, id, data, size);
     reader_seek(&r, DNS_HEADER_SIZE);
     if (r.failed || !dname_read(&r, &question.name)) {
         return 0;
     }
     question.type = reader_u16(&r);
-    check(&question, id, data, size);
-    check(&question, (uint16_t)(id + 1), data, size);
+    dns_reply_check(&question, id, data, size);
+    dns_reply_check(&question, (uint16_t)(id + 1), data, size);
     size_t len = dns_query_write(&question, id, query);
     assert(len <= sizeof(query));
     struct dns_reply reply;
-    assert(dns_reply_read(&question, id, query, len, &reply) == DNS_REPLY_FOREIGN);
+    assert(dns_reply_read(&question, id, query, len, &reply) == DNS_REPLY_EXTERNAL);
     return 0;
 }

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const names[] = {"stubDomains", "upstreamNameservers", "records"};
 
-static void check_key(struct desired_record at)
+static void config_map_check_key(struct desired_record at)
 {
     static const char tree[] = "/skydns/local/cluster/";
     struct dname name;
@@ -37,7 +37,7 @@ static void check_key(struct desired_record at)
     record_fini(&record);
 }
 
-static void on_key(void *data, struct slice key)
+static void config_map_on_key(void *data, struct slice key)
 {
     struct desired *list = data;
     desired_add(list, key, slice_str(""));
@@ -54,7 +54,7 @@ static void check_document(const struct config_map *map)
         config_document_add(desired_get(&map->keys, i).key, &text);
     }
     config_document_end(&text);
-    int rc = config_document_read(buf_slice(&text), on_key, &list, NULL);
+    int rc = config_document_read(buf_slice(&text), config_map_on_key, &list, NULL);
     assert(rc == 0 && !text.failed && list.count == map->keys.count);
     for (size_t i = 0; i < list.count; i++) {
         assert(slice_equal(desired_get(&list, i).key, desired_get(&map->keys, i).key));
@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         assert(config_map_equal(&map, &again) && map.keys.count <= CONFIG_KEYS_MAX);
         for (size_t i = 0; i < map.keys.count; i++) {
-            check_key(desired_get(&map.keys, i));
+            config_map_check_key(desired_get(&map.keys, i));
         }
         check_document(&map);
     }

@@ -21,16 +21,17 @@ struct run {
     struct external_keys *keys;
 };
 
-static void ignore_change(void *data UNUSED, struct slice what UNUSED)
+static void external_names_ignore_change(void *data UNUSED, struct slice what UNUSED)
 {
 }
 
-static bool is_taken(const void *data, struct slice name_key, struct slice key UNUSED)
+static bool external_names_is_taken(const void *data, struct slice name_key,
+                                    struct slice key UNUSED)
 {
     return external_keys_has_other(data, name_key, NULL, NULL);
 }
 
-static struct slice take_line(struct slice *rest)
+static struct slice external_names_take_line(struct slice *rest)
 {
     const char *end = rest->len ? memchr(rest->ptr, '\n', rest->len) : NULL;
     size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
@@ -56,10 +57,10 @@ static void check_wanted(const struct run *run, const struct desired_record *rec
     buf_fini(&owner);
 }
 
-static void put_keys(struct run *run, struct slice rest)
+static void external_names_put_keys(struct run *run, struct slice rest)
 {
     while (rest.len) {
-        struct slice key = take_line(&rest), value = take_line(&rest);
+        struct slice key = external_names_take_line(&rest), value = external_names_take_line(&rest);
         if (ownership_place(&run->ownership, key) == KEY_EXTERNAL) {
             external_keys_put(run->keys, key, value, slice_of(NULL, 0), 1, 1);
             assert(external_keys_name_len(key, value) <= key.len);
@@ -69,7 +70,7 @@ static void put_keys(struct run *run, struct slice rest)
 
 static void run_names(struct run *run, struct slice names, struct slice rest)
 {
-    const struct alias_claimant claimant = {
+    const struct alias_owner_object owner_object = {
         .id = slice_str("svc/default/web"),
         .ns = slice_str("default"),
         .target = slice_str("default/web"),
@@ -78,16 +79,16 @@ static void run_names(struct run *run, struct slice names, struct slice rest)
     struct desired wanted, left;
     desired_init(&wanted);
     desired_init(&left);
-    put_keys(run, rest);
-    external_aliases_set_text(run->aliases, &claimant, names);
-    external_aliases_build(run->aliases, slice_str("alias/default/web"), SIZE_MAX, is_taken,
-                           run->keys, &wanted, &left);
+    external_names_put_keys(run, rest);
+    external_aliases_set_text(run->aliases, &owner_object, names);
+    external_aliases_build(run->aliases, slice_str("alias/default/web"), SIZE_MAX,
+                           external_names_is_taken, run->keys, &wanted, &left);
     assert(wanted.count <= EXTERNAL_ALIASES_OBJECT_MAX);
     for (size_t i = 0; i < wanted.count; i++) {
         struct desired_record record = desired_get(&wanted, i);
         check_wanted(run, &record);
     }
-    external_aliases_set(run->aliases, &claimant, NULL, 0);
+    external_aliases_set(run->aliases, &owner_object, NULL, 0);
     const struct external_aliases_counts counts = external_aliases_count(run->aliases);
     assert(!counts.names && !counts.taken && !counts.refused);
     external_keys_sweep(run->keys, 2);
@@ -99,15 +100,18 @@ static void run_names(struct run *run, struct slice names, struct slice rest)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice rest = slice_of(data, size);
-    struct slice line = take_line(&rest), names = take_line(&rest);
+    struct slice line = external_names_take_line(&rest), names = external_names_take_line(&rest);
     char *text = xstrndup(line.ptr, line.len);
     struct override_zones *zones = NULL;
     struct err err;
     if (override_zones_parse(text, "cluster.local.", &zones, &err) == 0) {
         struct run run = {.keys = external_keys_new(&(struct external_keys_config){
-                              .zones = zones, .changed = ignore_change})};
-        run.aliases = external_aliases_new(&(struct external_aliases_config){
-            .zones = zones, .domain = "cluster.local.", .ttl_s = 30, .changed = ignore_change});
+                              .zones = zones, .changed = external_names_ignore_change})};
+        run.aliases = external_aliases_new(
+            &(struct external_aliases_config){.zones = zones,
+                                              .domain = "cluster.local.",
+                                              .ttl_s = 30,
+                                              .changed = external_names_ignore_change});
         ownership_init(&run.ownership, &(struct ownership_config){.domain = "cluster.local."});
         run_names(&run, names, rest);
         ownership_fini(&run.ownership);

@@ -7,7 +7,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* All frames concatenated, each followed by a mark. */
-static void cut(enum kube_encoding encoding, struct slice bytes, size_t piece, struct buf *out)
+static void kube_frames_cut(enum kube_encoding encoding, struct slice bytes, size_t piece,
+                            struct buf *out)
 {
     struct kube_frames frames;
     struct slice frame;
@@ -32,8 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct buf whole, pieces;
         buf_init(&whole, 2 * size + 1);
         buf_init(&pieces, 2 * size + 1);
-        cut(encodings[i], bytes, bytes.len + 1, &whole);
-        cut(encodings[i], bytes, piece, &pieces);
+        kube_frames_cut(encodings[i], bytes, bytes.len + 1, &whole);
+        kube_frames_cut(encodings[i], bytes, piece, &pieces);
         if (!slice_equal(buf_slice(&whole), buf_slice(&pieces)) || whole.failed) {
             abort();
         }

@@ -15,7 +15,7 @@ struct told {
     int rc;
 };
 
-static void on_object(void *data, struct kube_object *object)
+static void kube_list_on_object(void *data, struct kube_object *object)
 {
     struct told *told = data;
     if (!*object->ns != !kube_kind_is_namespaced(object->kind) || !*object->name) {
@@ -26,7 +26,7 @@ static void on_object(void *data, struct kube_object *object)
     kube_object_free(object);
 }
 
-static void on_bad(void *data, const struct err *err)
+static void kube_list_on_bad(void *data, const struct err *err)
 {
     struct told *told = data;
     if (err->code >= 0) {
@@ -35,13 +35,14 @@ static void on_bad(void *data, const struct err *err)
     told->bad++;
 }
 
-static struct told decode(enum kube_encoding encoding, enum kube_kind kind, struct slice body,
-                          size_t piece)
+static struct told kube_list_decode(enum kube_encoding encoding, enum kube_kind kind,
+                                    struct slice body, size_t piece)
 {
     struct told told = {0};
     struct kube_list_meta meta = {0};
     struct err err;
-    told.rc = decode_pieces(encoding, kind, body, piece, on_object, on_bad, &told, &meta, &err);
+    told.rc = decode_pieces(encoding, kind, body, piece, kube_list_on_object, kube_list_on_bad,
+                            &told, &meta, &err);
     if (told.rc == 0 && !*meta.resource_version) {
         abort();
     }
@@ -56,8 +57,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t piece = size && data[0] ? data[0] : 1;
     for (int kind = 0; kind < KUBE_KIND_COUNT; kind++) {
         for (size_t i = 0; i < ARRAY_LEN(encodings); i++) {
-            struct told whole = decode(encodings[i], (enum kube_kind)kind, body, body.len + 1);
-            struct told pieces = decode(encodings[i], (enum kube_kind)kind, body, piece);
+            struct told whole =
+                kube_list_decode(encodings[i], (enum kube_kind)kind, body, body.len + 1);
+            struct told pieces = kube_list_decode(encodings[i], (enum kube_kind)kind, body, piece);
             if (whole.objects != pieces.objects || whole.bad != pieces.bad ||
                 whole.name_bytes != pieces.name_bytes || (whole.rc == 0) != (pieces.rc == 0)) {
                 abort();

@@ -24,7 +24,7 @@ struct run {
     size_t owner_count;
 };
 
-static void note_owner(void *data, struct slice owner)
+static void naming_note_owner(void *data, struct slice owner)
 {
     struct run *run = data;
     if (run->owner_count < OWNERS_MAX) {
@@ -38,7 +38,7 @@ static void check_drop(void *data, const struct naming_drop *drop)
     assert(drop->kind && drop->ns && drop->name && drop->what && drop->value);
 }
 
-static void take_line(struct run *run, struct slice line)
+static void naming_take_line(struct run *run, struct slice line)
 {
     static const char letters[KUBE_NODE + 1] = "SELP-N";
     const char *letter = line.len ? memchr(letters, line.ptr[0], sizeof(letters)) : NULL;
@@ -59,7 +59,7 @@ static void take_line(struct run *run, struct slice line)
     free(text);
 }
 
-static void check_records(const struct desired *desired, const char *owner)
+static void naming_check_records(const struct desired *desired, const char *owner)
 {
     char *base = xasprintf("/skydns/local/cluster/%s", owner);
     for (size_t i = 0; i < desired->count; i++) {
@@ -90,7 +90,8 @@ static void check_claims(const struct claims *claims)
     }
 }
 
-static void name_owner(const struct run *run, const char *owner, enum endpoint_names endpoint_names)
+static void naming_name_owner(const struct run *run, const char *owner,
+                              enum endpoint_names endpoint_names)
 {
     struct naming_config config = {
         .domain = "cluster.local.",
@@ -107,7 +108,7 @@ static void name_owner(const struct run *run, const char *owner, enum endpoint_n
     claims_init(&claims);
     inventory_get(run->inventory, slice_str(owner), &objects);
     if (naming_build(&config, &objects, &desired, &claims, &err) == 0) {
-        check_records(&desired, owner);
+        naming_check_records(&desired, owner);
         check_claims(&claims);
     }
     (void)inventory_may_delete(run->inventory, slice_str(owner)); /* only that it returns */
@@ -119,7 +120,8 @@ static void name_owner(const struct run *run, const char *owner, enum endpoint_n
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct run run = {.owner_count = 0};
-    struct inventory_config config = {.is_narrowed = true, .changed = note_owner, .data = &run};
+    struct inventory_config config = {
+        .is_narrowed = true, .changed = naming_note_owner, .data = &run};
     const char *at = (const char *)data, *end = at + size;
     kube_object_keep_pods(true);
     run.inventory = inventory_new(&config);
@@ -129,14 +131,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *line_end = newline ? newline : end;
-        take_line(&run, slice_of(at, (size_t)(line_end - at)));
+        naming_take_line(&run, slice_of(at, (size_t)(line_end - at)));
         at = line_end + 1;
     }
     inventory_list_end(run.inventory, KUBE_NODE);
     for (size_t i = 0; i < run.owner_count; i++) {
-        name_owner(&run, run.owners[i], ENDPOINT_NAMES_HASH);
-        name_owner(&run, run.owners[i], ENDPOINT_NAMES_ADDRESS);
-        name_owner(&run, run.owners[i], ENDPOINT_NAMES_POD);
+        naming_name_owner(&run, run.owners[i], ENDPOINT_NAMES_HASH);
+        naming_name_owner(&run, run.owners[i], ENDPOINT_NAMES_ADDRESS);
+        naming_name_owner(&run, run.owners[i], ENDPOINT_NAMES_POD);
         free(run.owners[i]);
     }
     inventory_free(run.inventory);

@@ -16,7 +16,7 @@ struct sums {
     uint64_t bytes; /* of the addresses; wraps */
 };
 
-static void sum(struct sums *sums, const struct ip *ip, int sign)
+static void client_marks_sum(struct sums *sums, const struct ip *ip, int sign)
 {
     assert(ip->family_bytes == 4 || ip->family_bytes == 16);
     sums->count += (size_t)sign;
@@ -25,14 +25,14 @@ static void sum(struct sums *sums, const struct ip *ip, int sign)
     }
 }
 
-static void on_told(void *data, const struct ip *ip, bool is_there)
+static void client_marks_on_told(void *data, const struct ip *ip, bool is_there)
 {
-    sum(data, ip, is_there ? 1 : -1);
+    client_marks_sum(data, ip, is_there ? 1 : -1);
 }
 
 static void on_each(void *data, const struct ip *ip)
 {
-    sum(data, ip, 1);
+    client_marks_sum(data, ip, 1);
 }
 
 static void check_sums(const struct mark_keys *keys, const struct sums *told)
@@ -42,7 +42,7 @@ static void check_sums(const struct mark_keys *keys, const struct sums *told)
     assert(there.count == told->count && there.bytes == told->bytes);
 }
 
-static void check_limits(const struct mark_keys *keys)
+static void client_marks_check_limits(const struct mark_keys *keys)
 {
     size_t bytes = 0, at = 0;
     const struct mark *mark;
@@ -81,7 +81,7 @@ static struct slice read_short(struct reader *reader)
 }
 
 /* False: the end. */
-static bool step(struct mark_keys *keys, struct reader *reader, struct sums *told)
+static bool client_marks_step(struct mark_keys *keys, struct reader *reader, struct sums *told)
 {
     uint8_t what = reader_u8(reader);
     if (reader->failed) {
@@ -95,7 +95,7 @@ static bool step(struct mark_keys *keys, struct reader *reader, struct sums *tol
     } else if (what == 'f' || what == 'k') {
         mark_keys_begin(keys, what == 'k');
     } else {
-        (void)mark_keys_commit(keys, what == 'C', on_told, told);
+        (void)mark_keys_commit(keys, what == 'C', client_marks_on_told, told);
         check_sums(keys, told);
     }
     return true;
@@ -108,10 +108,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct sums told = {.count = 0};
     record_json_use_xalloc();
     mark_keys_init(&keys, reader_u8(&reader) % 2 ? MARK_LIST : MARK_ADDRESS);
-    while (step(&keys, &reader, &told)) {
-        check_limits(&keys);
+    while (client_marks_step(&keys, &reader, &told)) {
+        client_marks_check_limits(&keys);
     }
-    (void)mark_keys_commit(&keys, false, on_told, &told);
+    (void)mark_keys_commit(&keys, false, client_marks_on_told, &told);
     check_sums(&keys, &told);
     check_saved(&keys, &told);
     mark_keys_fini(&keys);

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const struct options *o)
+static void config_doc_check(const struct options *o)
 {
     struct engine_config *config = options_engine_config(o);
     if (o->domain_count == 0 || config->zone_count == 0 || o->rtimeout_ms == 0 ||
@@ -32,12 +32,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static char name[] = "skydns", *const argv[] = {name, NULL};
     struct config_doc_report report;
     struct err err;
-    if (flags.domain_count == 0 && options_parse(1, argv, &flags, &err) != 0) {
+    if (flags.domain_count == 0 && skydns_options_parse(1, argv, &flags, &err) != 0) {
         abort();
     }
     struct options o = flags;
     if (config_doc_apply_writers(slice_of(data, size), &o, &report, &err) == 0) {
-        check(&o);
+        config_doc_check(&o);
         o.nameserver_count = flags.nameserver_count;
         memcpy(o.nameservers, flags.nameservers, sizeof(o.nameservers));
     }
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         }
     }
-    check(&o);
+    config_doc_check(&o);
     stub_zones_unref(o.stubs);
     return 0;
 }

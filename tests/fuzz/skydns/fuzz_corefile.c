@@ -8,12 +8,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *variable(const char *name)
+static const char *skydns_corefile_variable(const char *name)
 {
     return *name == 'S' ? "a value" : NULL;
 }
 
-static bool starts(const char *line, const char *prefix)
+static bool corefile_starts(const char *line, const char *prefix)
 {
     return strncmp(line, prefix, strlen(prefix)) == 0;
 }
@@ -23,12 +23,13 @@ static void check_lines(const char *text)
 {
     bool is_quoted = false, is_hosts = false, begins = true;
     for (const char *c = text; *c; c++) {
-        bool is_known = starts(c, "# ") || starts(c, "skydns") || starts(c, "kube2sky") ||
-                        starts(c, "  -") || starts(c, "  '") || starts(c, "cat >") || *c == '\n';
+        bool is_known = corefile_starts(c, "# ") || corefile_starts(c, "skydns") ||
+                        corefile_starts(c, "kube2sky") || corefile_starts(c, "  -") ||
+                        corefile_starts(c, "  '") || corefile_starts(c, "cat >") || *c == '\n';
         assert(!begins || is_quoted || is_hosts || is_known);
         if (begins && !is_quoted) {
-            is_hosts = is_hosts ? !starts(c, "END\n") : starts(c, "cat >");
-            if (*c == '#' || is_hosts || starts(c, "END\n")) {
+            is_hosts = is_hosts ? !corefile_starts(c, "END\n") : corefile_starts(c, "cat >");
+            if (*c == '#' || is_hosts || corefile_starts(c, "END\n")) {
                 c += strcspn(c, "\n");
             }
         }
@@ -50,9 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err = {.code = 0};
     buf_init(&out, 256 * 1024 * 1024);
     translation_init(&t, "Corefile");
-    int r = corefile_parse(slice_of(data, size), variable, &corefile, &err);
+    int r = corefile_parse(slice_of(data, size), skydns_corefile_variable, &corefile, &err);
     if (r == 0) {
-        r = translate(&corefile, &t, &err);
+        r = corefile_translate(&corefile, &t, &err);
     }
     if (r == 0) {
         translation_print(&t, &out);

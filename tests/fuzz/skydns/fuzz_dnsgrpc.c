@@ -10,7 +10,7 @@ enum { INPUT_MAX = 8192, END_STREAM = 1, END_HEADERS = 4, DATA = 0, HEADERS = 1,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_round_trip(struct slice query)
+static void dnsgrpc_check_round_trip(struct slice query)
 {
     static uint8_t body[DNSGRPC_PREFIX_MAX + ENGINE_REPLY_MAX];
     struct slice again;
@@ -21,7 +21,7 @@ static void check_round_trip(struct slice query)
     assert(slice_equal(again, query));
 }
 
-static void append_frame(struct buf *b, unsigned type, unsigned flags, struct slice payload)
+static void dnsgrpc_append_frame(struct buf *b, unsigned type, unsigned flags, struct slice payload)
 {
     buf_append_u8(b, (uint8_t)(payload.len >> 16));
     buf_append_u16(b, (uint16_t)payload.len);
@@ -31,7 +31,7 @@ static void append_frame(struct buf *b, unsigned type, unsigned flags, struct sl
     buf_append_slice(b, payload);
 }
 
-static void append_field(struct buf *b, const char *name, const char *value)
+static void dnsgrpc_append_field(struct buf *b, const char *name, const char *value)
 {
     buf_append_u8(b, 0);
     buf_append_u8(b, (uint8_t)strlen(name));
@@ -44,15 +44,15 @@ static void append_call(struct buf *b, struct slice body, size_t split)
 {
     struct buf block;
     buf_init(&block, SIZE_MAX);
-    append_field(&block, ":method", "POST");
-    append_field(&block, ":scheme", "http");
-    append_field(&block, ":path", "/coredns.dns.DnsService/Query");
-    append_field(&block, "content-type", "application/grpc");
+    dnsgrpc_append_field(&block, ":method", "POST");
+    dnsgrpc_append_field(&block, ":scheme", "http");
+    dnsgrpc_append_field(&block, ":path", "/coredns.dns.DnsService/Query");
+    dnsgrpc_append_field(&block, "content-type", "application/grpc");
     buf_append_str(b, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    append_frame(b, SETTINGS, 0, slice_of(NULL, 0));
-    append_frame(b, HEADERS, END_HEADERS, buf_slice(&block));
-    append_frame(b, DATA, 0, slice_of(body.ptr, split));
-    append_frame(b, DATA, END_STREAM, slice_of(body.ptr + split, body.len - split));
+    dnsgrpc_append_frame(b, SETTINGS, 0, slice_of(NULL, 0));
+    dnsgrpc_append_frame(b, HEADERS, END_HEADERS, buf_slice(&block));
+    dnsgrpc_append_frame(b, DATA, 0, slice_of(body.ptr, split));
+    dnsgrpc_append_frame(b, DATA, END_STREAM, slice_of(body.ptr + split, body.len - split));
     buf_fini(&block);
 }
 
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (result.status == DNSGRPC_OK) {
         assert(query.ptr > body.ptr && query.ptr + query.len <= body.ptr + body.len);
         assert(question_is_there((const uint8_t *)query.ptr, query.len));
-        check_round_trip(query);
+        dnsgrpc_check_round_trip(query);
     }
     struct stream_host host;
     struct buf bytes;

@@ -43,15 +43,15 @@ static void cut_continues(struct buf *out)
 }
 
 /* The longest query's reply is echoed: each request may have caused one. */
-static void check_limits(const struct stream_host *host)
+static void doh_http1_check_limits(const struct stream_host *host)
 {
     size_t memory = host->protocol->memory(host->stream);
     assert(memory <= DOH_HELD_BYTES_MAX + 2 * 65536 + DOH_HELD_MAX * 128);
     assert(host->verdict == STREAM_ENDS || host->in.len <= STREAM_UNTAKEN_MAX);
 }
 
-static enum stream_take run(const uint8_t *bytes, size_t len, const uint8_t *cuts,
-                            enum fake_answers answers, struct buf *ret_out)
+static enum stream_take doh_http1_run(const uint8_t *bytes, size_t len, const uint8_t *cuts,
+                                      enum fake_answers answers, struct buf *ret_out)
 {
     struct stream_host host;
     fake_host_open(&host, &doh_protocol);
@@ -59,12 +59,12 @@ static enum stream_take run(const uint8_t *bytes, size_t len, const uint8_t *cut
     for (int i = 0; cuts && i < CUTS && len > 0; i++) {
         size_t part = cuts[i] < len ? cuts[i] : len;
         fake_host_arrive(&host, bytes, part);
-        check_limits(&host);
+        doh_http1_check_limits(&host);
         bytes += part;
         len -= part;
     }
     fake_host_arrive(&host, bytes, len);
-    check_limits(&host);
+    doh_http1_check_limits(&host);
     for (size_t i = host.late; i-- > 0;) { /* the last first */
         fake_host_reply(&host, i, "late", 4);
     }
@@ -90,10 +90,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     struct buf whole, split, late, late_split;
-    enum stream_take verdict = run(bytes, len, NULL, FAKE_ECHO, &whole);
-    assert(run(bytes, len, data, FAKE_ECHO, &split) == verdict);
-    assert(run(bytes, len, NULL, FAKE_LATE, &late) == verdict);
-    assert(run(bytes, len, data, FAKE_LATE, &late_split) == verdict);
+    enum stream_take verdict = doh_http1_run(bytes, len, NULL, FAKE_ECHO, &whole);
+    assert(doh_http1_run(bytes, len, data, FAKE_ECHO, &split) == verdict);
+    assert(doh_http1_run(bytes, len, NULL, FAKE_LATE, &late) == verdict);
+    assert(doh_http1_run(bytes, len, data, FAKE_LATE, &late_split) == verdict);
     assert(slice_equal(buf_slice(&whole), buf_slice(&split)));
     assert(slice_equal(buf_slice(&late), buf_slice(&late_split)));
     buf_fini(&whole);

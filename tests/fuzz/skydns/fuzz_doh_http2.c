@@ -54,7 +54,8 @@ static void ask_http1(const struct slice parts[4], struct reply *reply)
 
 /* ---- HTTP/2 ---- */
 
-static void append_frame(struct buf *b, unsigned type, unsigned flags, struct slice payload)
+static void doh_http2_append_frame(struct buf *b, unsigned type, unsigned flags,
+                                   struct slice payload)
 {
     buf_append_u8(b, (uint8_t)(payload.len >> 16));
     buf_append_u16(b, (uint16_t)payload.len);
@@ -65,7 +66,7 @@ static void append_frame(struct buf *b, unsigned type, unsigned flags, struct sl
 }
 
 /* A literal that enters no table; lengths of up to two further bytes. */
-static void append_field(struct buf *b, const char *name, struct slice value)
+static void doh_http2_append_field(struct buf *b, const char *name, struct slice value)
 {
     buf_append_u8(b, 0);
     buf_append_u8(b, (uint8_t)strlen(name));
@@ -127,17 +128,17 @@ static void ask_http2(const struct slice parts[4], struct reply *reply)
     fake_host_open(&host, &doh_protocol);
     buf_init(&b, SIZE_MAX);
     buf_init(&block, SIZE_MAX);
-    append_field(&block, ":method", parts[0]);
-    append_field(&block, ":scheme", slice_str("https"));
-    append_field(&block, ":authority", slice_str("x"));
-    append_field(&block, ":path", parts[1]);
+    doh_http2_append_field(&block, ":method", parts[0]);
+    doh_http2_append_field(&block, ":scheme", slice_str("https"));
+    doh_http2_append_field(&block, ":authority", slice_str("x"));
+    doh_http2_append_field(&block, ":path", parts[1]);
     if (parts[2].len > 0) {
-        append_field(&block, "content-type", parts[2]);
+        doh_http2_append_field(&block, "content-type", parts[2]);
     }
     buf_append_str(&b, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    append_frame(&b, 4, 0, slice_of(NULL, 0));
-    append_frame(&b, HEADERS, END_HEADERS, buf_slice(&block));
-    append_frame(&b, DATA, END_STREAM, parts[3]);
+    doh_http2_append_frame(&b, 4, 0, slice_of(NULL, 0));
+    doh_http2_append_frame(&b, HEADERS, END_HEADERS, buf_slice(&block));
+    doh_http2_append_frame(&b, DATA, END_STREAM, parts[3]);
     fake_host_arrive(&host, b.data, b.len);
     assert(host.verdict == STREAM_WAITS && host.in.len == 0);
     read_frames(&host.out, reply);

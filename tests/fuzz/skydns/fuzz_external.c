@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What is packed can be read back to its end, and only answers have addresses. */
-static void check(const struct external_answer *answer)
+static void external_check(const struct external_answer *answer)
 {
     struct external_reader reader = external_answer_read(answer, slice_of("", 1));
     struct external_rr rr;
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         answer.records = buf_slice(&packed);
         assert(!packed.failed || answer.outcome == EXTERNAL_TRUNCATED ||
                answer.outcome == EXTERNAL_FAILED);
-        check(&answer);
+        external_check(&answer);
         buf_fini(&packed);
     }
     return 0;

@@ -21,7 +21,7 @@ static void check_entry(const struct hosts_table *table, const struct hosts_entr
 }
 
 /* With room for all, or for some: what was added is found. */
-static void check_file(struct slice text, size_t bytes_max)
+static void hosts_file_check_file(struct slice text, size_t bytes_max)
 {
     struct hosts_reader reader = {.text = text};
     struct hosts_table *table = hosts_table_new(bytes_max);
@@ -41,7 +41,7 @@ static void check_file(struct slice text, size_t bytes_max)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    check_file(slice_of(data, size), 1 << 24);
-    check_file(slice_of(data, size), 1 << 14);
+    hosts_file_check_file(slice_of(data, size), 1 << 24);
+    hosts_file_check_file(slice_of(data, size), 1 << 14);
     return 0;
 }

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(bool holds)
+static void notify_check(bool holds)
 {
     if (!holds) {
         abort();
@@ -20,15 +20,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct dname apex = {.len = 15, .wire = "\7cluster\5local"};
     uint16_t id = size >= 2 ? (uint16_t)(data[0] << 8 | data[1]) : 0;
     if (notifier_is_reply(data, size, id, &apex)) {
-        check(size >= DNS_HEADER_SIZE + apex.len + 2U && (data[2] & 0x80) != 0);
-        check(!notifier_is_reply(data, size, id ^ 1, &apex));
-        check(!notifier_is_reply(data, DNS_HEADER_SIZE, id, &apex));
+        notify_check(size >= DNS_HEADER_SIZE + apex.len + 2U && (data[2] & 0x80) != 0);
+        notify_check(!notifier_is_reply(data, size, id ^ 1, &apex));
+        notify_check(!notifier_is_reply(data, DNS_HEADER_SIZE, id, &apex));
     }
     bool has_serial;
     uint32_t serial;
     if (notifier_is_answer(data, size, id, &apex, &has_serial, &serial)) {
-        check(!notifier_is_reply(data, size, id, &apex));
-        check(!has_serial || size >= DNS_HEADER_SIZE + apex.len + 4U + 17U);
+        notify_check(!notifier_is_reply(data, size, id, &apex));
+        notify_check(!has_serial || size >= DNS_HEADER_SIZE + apex.len + 4U + 17U);
     }
     return 0;
 }

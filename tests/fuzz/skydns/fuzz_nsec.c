@@ -12,8 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TYPES_MAX = 64, TYPES_END = 2048 };
 
-static void check_names(const struct dname *zone, const struct dname *name,
-                        const struct dname *other, const struct dname *probe)
+static void nsec_check_names(const struct dname *zone, const struct dname *name,
+                             const struct dname *other, const struct dname *probe)
 {
     const char *fault = nsec_gaps_fault(zone, name, probe);
     if (!fault && dname_is_within(other, zone) && other->len > zone->len) {
@@ -33,13 +33,13 @@ static void check_near(const struct dname *zone, const struct dname *name,
     nsec_next(name, zone, &near[3]);
     for (unsigned i = 0; i < sizeof(near) / sizeof(near[0]); i++) {
         struct dname below;
-        check_names(zone, name, other, &near[i]);
+        nsec_check_names(zone, name, other, &near[i]);
         if (nsec_last_below(&near[i], &below)) {
-            check_names(zone, name, other, &below);
+            nsec_check_names(zone, name, other, &below);
         }
         if (dname_is_within(&near[i], zone) && near[i].len > zone->len) {
-            check_names(zone, &near[i], other, name);
-            check_names(zone, name, &near[i], probe);
+            nsec_check_names(zone, &near[i], other, name);
+            nsec_check_names(zone, name, &near[i], probe);
         }
     }
 }

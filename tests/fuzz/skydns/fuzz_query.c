@@ -21,7 +21,7 @@ enum {
     CASE_NAMESERVERS = 0x04, /* with a stub zone below the domain, a hosts file and a cache */
     CASE_EXTERNALS = 0x08,
     CASE_ROTATE = 0x10,
-    CASE_MAY_WALK = 0x20,
+    CASE_MAY_SCAN = 0x20,
     CASE_UPSTREAM = 0x40,
     CASE_OTHER_FLAGS = 0x80,
 };
@@ -51,7 +51,7 @@ static struct zone_table *others;
 static struct hosts_table *hosts;
 static struct cache *cache;
 
-static void keep(const char *text, uint32_t zone_serial)
+static void query_keep(const char *text, uint32_t zone_serial)
 {
     uint8_t wire[200];
     static const struct addr nameserver;
@@ -64,14 +64,14 @@ static void keep(const char *text, uint32_t zone_serial)
     writer_bytes(&w, "\0\0\x81\x80\0\1\0\1\0\0\0\0", DNS_HEADER_SIZE);
     writer_bytes(&w, key.name.wire, key.name.len);
     writer_bytes(&w, "\0\1\0\1\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\xc0\0\2\1", 20);
-    if (cache_put_bytes(cache, &key, wire, w.pos, &nameserver, &limits, 0) != CACHE_KEPT) {
+    if (cache_put_bytes(cache, &key, wire, w.pos, &nameserver, &limits, 0) != CACHE_HIT) {
         abort();
     }
 }
 
 static void start_others(void)
 {
-    const struct foreign_zone zones[] = {
+    const struct forward_zone zones[] = {
         {.name = {.len = 1}, .server_count = 1},
         {.name = fixture_name("s.cluster.local."), .server_count = 1},
     };
@@ -80,10 +80,10 @@ static void start_others(void)
     others = zone_table_new(zones, 2, NULL);
     hosts = hosts_table_of(&entry, 1);
     cache = cache_new(16);
-    const struct foreign_zone *items = zone_table_items(others, &count);
-    keep("www.example.com.", items[0].serial);
-    keep("x.y.", items[0].serial);
-    keep("a.s.cluster.local.", items[1].serial);
+    const struct forward_zone *items = zone_table_items(others, &count);
+    query_keep("www.example.com.", items[0].serial);
+    query_keep("x.y.", items[0].serial);
+    query_keep("a.s.cluster.local.", items[1].serial);
 }
 
 static void set_others(bool has_others)
@@ -98,7 +98,7 @@ static void set_others(bool has_others)
 }
 
 /* Once per process: libFuzzer has no teardown hook. */
-static void start(void)
+static void query_start(void)
 {
     fixture = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
     store = fixture->store;
@@ -140,7 +140,7 @@ static void set_flags(bool is_other)
     config->settings.reverse_zones[0] = reverse_zone;
 }
 
-static void check(bool holds, const char *what)
+static void query_check(bool holds, const char *what)
 {
     if (!holds) {
         (void)fprintf(stderr, "%s: %s\n", what, fixture->text);
@@ -148,7 +148,7 @@ static void check(bool holds, const char *what)
     }
 }
 
-static void ask(enum engine_transport transport)
+static void query_ask(enum engine_transport transport)
 {
     static char alone[DNS_TEXT_MAX];
     const struct slice twice[] = {slice_of(fixture->query, fixture->query_len),
@@ -159,23 +159,23 @@ static void ask(enum engine_transport transport)
     fixture->ahead = 2;
     text = fixture_answer(fixture, transport);
     fixture->ahead = 0;
-    check(strcmp(text, alone) == 0, "answer of those looked up at once");
-    check(strncmp(text, "malformed", 9) != 0, "reply");
-    check(fixture->verdict != ENGINE_DEFER || fixture->deferral.kind != ENGINE_DEFER_LOOKUP ||
-              !fixture->has_externals,
-          "asks for externals twice");
-    check(fixture->verdict != ENGINE_DEFER || fixture->deferral.kind != ENGINE_DEFER_WALK ||
-              !fixture->may_walk,
-          "defers a walk twice");
+    query_check(strcmp(text, alone) == 0, "answer of those looked up at once");
+    query_check(strncmp(text, "malformed", 9) != 0, "reply");
+    query_check(fixture->verdict != ENGINE_DEFER || fixture->deferral.kind != ENGINE_DEFER_LOOKUP ||
+                    !fixture->has_externals,
+                "asks for externals twice");
+    query_check(fixture->verdict != ENGINE_DEFER || fixture->deferral.kind != ENGINE_DEFER_SCAN ||
+                    !fixture->may_scan,
+                "defers a walk twice");
     fixture->is_brief = true;
-    check(strncmp(fixture_answer(fixture, transport), "malformed", 9) != 0, "brief reply");
+    query_check(strncmp(fixture_answer(fixture, transport), "malformed", 9) != 0, "brief reply");
     fixture->is_brief = false;
     struct engine_query query = {
         .wire = fixture->query, .len = fixture->query_len, .transport = transport};
     if (engine_servfail(fixture->engine, &query, EDNS_ERROR_NONE, &fixture->response)) {
-        check(fixture->response.len <= DNS_UDP_SIZE, "SERVFAIL too long");
+        query_check(fixture->response.len <= DNS_UDP_SIZE, "SERVFAIL too long");
         dns_text(fixture->reply, fixture->response.len, fixture->text, sizeof(fixture->text));
-        check(strncmp(fixture->text, "SERVFAIL", 8) == 0, "SERVFAIL");
+        query_check(strncmp(fixture->text, "SERVFAIL", 8) == 0, "SERVFAIL");
     }
 }
 
@@ -191,12 +191,13 @@ static void ask_owned(enum engine_transport transport)
     const char *text = fixture_answer(fixture, transport);
     memcpy(whole, text, strlen(text) + 1);
     fixture->is_repeated = true;
-    check(strcmp(fixture_answer(fixture, transport), whole) == 0, "answer of one that waited");
+    query_check(strcmp(fixture_answer(fixture, transport), whole) == 0,
+                "answer of one that waited");
     fixture->is_repeated = false;
 }
 
 /* As over TCP, with what TLS adds behind OPT. */
-static void ask_over_tls(void)
+static void query_ask_over_tls(void)
 {
     enum { LENGTH_AT = 9, BLOCK = 468 };
     static uint8_t plain[ENGINE_REPLY_MAX];
@@ -206,38 +207,38 @@ static void ask_over_tls(void)
         return;
     }
     memcpy(plain, tcp.bytes, tcp.len);
-    check(strncmp(fixture_answer(fixture, ENGINE_TLS), "malformed", 9) != 0, "over TLS");
-    check(fixture->verdict == ENGINE_REPLY && tls->opt_at == tcp.opt_at, "OPT over TLS");
+    query_check(strncmp(fixture_answer(fixture, ENGINE_TLS), "malformed", 9) != 0, "over TLS");
+    query_check(fixture->verdict == ENGINE_REPLY && tls->opt_at == tcp.opt_at, "OPT over TLS");
     if (tcp.opt_at == 0) {
-        check(tls->len == tcp.len && memcmp(plain, tls->bytes, tcp.len) == 0, "without OPT");
+        query_check(tls->len == tcp.len && memcmp(plain, tls->bytes, tcp.len) == 0, "without OPT");
         return;
     }
     const size_t options_at = tcp.opt_at + EDNS_OPT_SIZE;
-    check(memcmp(plain, tls->bytes, tcp.opt_at + LENGTH_AT) == 0, "answer over TLS");
-    check(tls->len >= tcp.len &&
-              memcmp(plain + options_at, tls->bytes + options_at, tcp.len - options_at) == 0,
-          "options over TLS");
-    check(tls->len <= tcp.len + EDNS_OPTION_HEAD + 2 || tls->len % BLOCK == 0 ||
-              tls->len == ENGINE_REPLY_MAX,
-          "padded length");
+    query_check(memcmp(plain, tls->bytes, tcp.opt_at + LENGTH_AT) == 0, "answer over TLS");
+    query_check(tls->len >= tcp.len &&
+                    memcmp(plain + options_at, tls->bytes + options_at, tcp.len - options_at) == 0,
+                "options over TLS");
+    query_check(tls->len <= tcp.len + EDNS_OPTION_HEAD + 2 || tls->len % BLOCK == 0 ||
+                    tls->len == ENGINE_REPLY_MAX,
+                "padded length");
 }
 
-static void forward(enum engine_transport transport, const uint8_t *upstream, size_t size)
+static void query_forward(enum engine_transport transport, const uint8_t *upstream, size_t size)
 {
     struct engine_query query = {.wire = fixture->query, .transport = transport};
     (void)fixture_query(fixture, "www.example.com. A edns=512");
     query.len = fixture->query_len;
     if (engine_forwarded_bytes(fixture->engine, &query, upstream, size, &fixture->response)) {
-        check(fixture->response.len <= (transport == ENGINE_TCP ? ENGINE_REPLY_MAX : 512),
-              "forwarded too long");
-        check(memcmp(fixture->reply, fixture->query, 2) == 0, "forwarded with another id");
+        query_check(fixture->response.len <= (transport == ENGINE_TCP ? ENGINE_REPLY_MAX : 512),
+                    "forwarded too long");
+        query_check(memcmp(fixture->reply, fixture->query, 2) == 0, "forwarded with another id");
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!fixture) {
-        start();
+        query_start();
     }
     if (size < 1 || size - 1 > sizeof(fixture->query)) {
         return 0;
@@ -248,16 +249,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fixture->has_externals = (data[0] & CASE_EXTERNALS) != 0;
     fixture->config.settings.round_robin = (data[0] & CASE_ROTATE) != 0;
     set_flags((data[0] & CASE_OTHER_FLAGS) != 0);
-    fixture->may_walk = (data[0] & CASE_MAY_WALK) != 0;
+    fixture->may_scan = (data[0] & CASE_MAY_SCAN) != 0;
     if (data[0] & CASE_UPSTREAM) {
-        forward(transport, data + 1, size - 1);
+        query_forward(transport, data + 1, size - 1);
         return 0;
     }
     memcpy(fixture->query, data + 1, size - 1);
     fixture->query_len = size - 1;
-    ask(transport);
+    query_ask(transport);
     if (transport == ENGINE_TCP) {
-        ask_over_tls();
+        query_ask_over_tls();
         transport = ENGINE_TLS; /* a copy keeps what asks for that, too */
     }
     ask_owned(transport);

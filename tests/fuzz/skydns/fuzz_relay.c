@@ -19,7 +19,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool read_question(const uint8_t *data, size_t size, struct question *ret)
+static bool relay_read_question(const uint8_t *data, size_t size, struct question *ret)
 {
     struct reader r = reader_of(data, size);
     *ret = (struct question){.id = 0x1234};
@@ -32,7 +32,7 @@ static bool read_question(const uint8_t *data, size_t size, struct question *ret
     return !r.failed;
 }
 
-static void check(struct question *question, const uint8_t *data, size_t size, size_t limit)
+static void relay_check(struct question *question, const uint8_t *data, size_t size, size_t limit)
 {
     static uint8_t reply[DNS_MESSAGE_MAX], again[DNS_MESSAGE_MAX];
     struct relay_parts parts, reread;
@@ -66,12 +66,12 @@ static void check(struct question *question, const uint8_t *data, size_t size, s
 enum { NOW_MS = 1000, LATER_MS = 2000 };
 
 static struct fixture *fixture;
-static const struct foreign_zone *general;
+static const struct forward_zone *general;
 
 /* Once per process: libFuzzer has no teardown hook. */
-static void start(void)
+static void relay_start(void)
 {
-    const struct foreign_zone root = {.name = {.len = 1}, .server_count = 1};
+    const struct forward_zone root = {.name = {.len = 1}, .server_count = 1};
     fixture = fixture_new(NULL, 0);
     size_t count;
     fixture->config.zones_of_others = zone_table_new(&root, 1, NULL);
@@ -111,7 +111,7 @@ static void check_data(const struct reader *end, uint16_t type, size_t len)
     assert(r.pos + behind == end->pos);
 }
 
-static void check_records(const uint8_t *reply, size_t len)
+static void relay_check_records(const uint8_t *reply, size_t len)
 {
     struct reader r = reader_of(reply, len);
     struct dname name;
@@ -131,8 +131,8 @@ static void check_records(const uint8_t *reply, size_t len)
     assert(!r.failed && reader_left(&r) == 0);
 }
 
-static size_t write_query(const struct question *question, uint16_t flags, bool has_edns,
-                          uint16_t udp_size, bool dnssec_ok, uint8_t out[QUESTION_WIRE_MAX])
+static size_t relay_write_query(const struct question *question, uint16_t flags, bool has_edns,
+                                uint16_t udp_size, bool dnssec_ok, uint8_t out[QUESTION_WIRE_MAX])
 {
     struct writer w = writer_of(out, QUESTION_WIRE_MAX);
     writer_u16(&w, 0x1234);
@@ -150,7 +150,7 @@ static size_t write_query(const struct question *question, uint16_t flags, bool 
 }
 
 /* Given externals, the engine takes the slow path. */
-static void ask(struct engine_query *query, size_t limit)
+static void relay_ask(struct engine_query *query, size_t limit)
 {
     static uint8_t quick[DNS_MESSAGE_MAX], slow[DNS_MESSAGE_MAX];
     static const struct external_answers none = {0};
@@ -164,12 +164,13 @@ static void ask(struct engine_query *query, size_t limit)
         assert(fast.len == full.len && memcmp(quick, slow, fast.len) == 0 && fast.len <= limit);
         assert(fast.opt_at == full.opt_at && fast.name_len == full.name_len);
         assert(memcmp(quick, query->wire, 2) == 0);
-        check_records(quick, fast.len);
+        relay_check_records(quick, fast.len);
     }
 }
 
 /* Clients of every kind; `upstream` is also their first reply. */
-static void ask_all(const struct question *question, const uint8_t *upstream, size_t upstream_len)
+static void relay_ask_all(const struct question *question, const uint8_t *upstream,
+                          size_t upstream_len)
 {
     static const uint16_t sizes[] = {0, 512, 600, 4096};
     static const uint16_t flags[] = {0x0100, 0x0130, 0x0010, 0x0000};
@@ -189,9 +190,9 @@ static void ask_all(const struct question *question, const uint8_t *upstream, si
         };
         size_t limit = query.transport == ENGINE_TCP ? DNS_MESSAGE_MAX
                                                      : edns_udp_limit(udp_size > 0, udp_size, 1232);
-        query.len = write_query(question, flags[i / 16], udp_size > 0, udp_size, i & 2, wire);
+        query.len = relay_write_query(question, flags[i / 16], udp_size > 0, udp_size, i & 2, wire);
         fixture->config.settings.round_robin = i & 1;
-        ask(&query, limit);
+        relay_ask(&query, limit);
         struct response response = {.bytes = first};
         assert(
             !engine_forwarded_bytes(fixture->engine, &query, upstream, upstream_len, &response) ||
@@ -199,11 +200,11 @@ static void ask_all(const struct question *question, const uint8_t *upstream, si
     }
 }
 
-static void check_kept(const struct question *question, const uint8_t *data, size_t size)
+static void check_cached(const struct question *question, const uint8_t *data, size_t size)
 {
     static const struct addr nameserver;
     if (!fixture) {
-        start();
+        relay_start();
     }
     cache_unref(fixture->config.cache);
     fixture->config.cache = cache_new(16);
@@ -218,23 +219,23 @@ static void check_kept(const struct question *question, const uint8_t *data, siz
         (void)cache_put_bytes(fixture->config.cache, &key, data, size, &nameserver,
                               &fixture->config.cache_limits, NOW_MS);
     }
-    ask_all(question, data, size);
+    relay_ask_all(question, data, size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct question question;
     static const size_t limits[] = {DNS_UDP_SIZE, 1232, DNS_MESSAGE_MAX};
-    if (size > DNS_MESSAGE_MAX || !read_question(data, size, &question)) {
+    if (size > DNS_MESSAGE_MAX || !relay_read_question(data, size, &question)) {
         return 0;
     }
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         question.has_edns = false;
-        check(&question, data, size, limits[i]);
+        relay_check(&question, data, size, limits[i]);
         question.has_edns = true;
-        check(&question, data, size, limits[i]);
+        relay_check(&question, data, size, limits[i]);
     }
-    check_kept(&question, data, size);
+    check_cached(&question, data, size);
     struct external_question external = {question.name, question.type};
     struct buf packed;
     buf_init(&packed, EXTERNAL_PACKED_MAX);

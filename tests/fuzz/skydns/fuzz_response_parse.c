@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_order(const struct parsed_response *p)
+static void response_parse_check_order(const struct parsed_response *p)
 {
     size_t at = p->head.records_at;
     for (size_t i = 0; i < p->count; i++) {
@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(head.is_readable == p.head.is_readable && head.records_at == p.head.records_at);
     if (p.head.is_readable) {
         assert(p.head.records_at >= DNS_HEADER_SIZE && p.head.records_at <= size);
-        check_order(&p);
+        response_parse_check_order(&p);
         check_sections(&p);
         check_steps(&p);
         check_rdata_names(&p);

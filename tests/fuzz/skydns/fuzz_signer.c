@@ -11,9 +11,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { RECORDS_MAX = 64, SETS_MAX = 8, KEPT = 4096 };
+enum { RECORDS_MAX = 64, SETS_MAX = 8, CACHED = 4096 };
 
-static void check(bool holds)
+static void signer_check(bool holds)
 {
     if (!holds) {
         abort();
@@ -21,7 +21,7 @@ static void check(bool holds)
 }
 
 /* Two zones, one with keys of both kinds; made once. */
-static struct dnssec *signer(void)
+static struct dnssec *skydns_signer(void)
 {
     static struct dnssec *dnssec;
     struct signing_key *keys[] = {
@@ -29,7 +29,7 @@ static struct dnssec *signer(void)
         sample_key_new(SAMPLE_ED25519),        sample_key_new(SAMPLE_ECDSAP384),
         sample_key_new(SAMPLE_LDNS_RSASHA256), sample_key_new(SAMPLE_RSASHA512),
     };
-    check(dnssec_new(keys, sizeof(keys) / sizeof(keys[0]), KEPT, &dnssec, NULL) == 0);
+    signer_check(dnssec_new(keys, sizeof(keys) / sizeof(keys[0]), CACHED, &dnssec, NULL) == 0);
     return dnssec;
 }
 
@@ -68,14 +68,15 @@ static void read_set(struct reader *r, const struct dnssec_zone *zone, struct fu
     memcpy(set->sorted, set->given, sizeof(set->sorted));
 }
 
-static void check_order(const struct slice *sorted, size_t count)
+static void signer_check_order(const struct slice *sorted, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
-        check(slice_compare(sorted[i - 1], sorted[i]) < 0);
+        signer_check(slice_compare(sorted[i - 1], sorted[i]) < 0);
     }
 }
 
-static bool signs(const struct dnssec_zone *zone, const struct signing_key *key, uint16_t type)
+static bool signer_signs(const struct dnssec_zone *zone, const struct signing_key *key,
+                         uint16_t type)
 {
     bool is_of_keys = type == 48 || type == 59 || type == 60;
     return !zone->has_both || (is_of_keys ? key->is_sep : !key->is_sep);
@@ -90,15 +91,15 @@ static void check_signatures(const struct dnssec_zone *zone, const struct fuzz_s
     size_t at = 0;
     for (size_t k = 0; k < zone->key_count; k++) {
         const struct signing_key *key = zone->keys[k];
-        if (signs(zone, key, set->type)) {
-            check(at < count);
-            check(!rrsig_fault(slice_of(signatures[at].rdata, signatures[at].len),
-                               slice_of(key->rdata, key->rdata_len),
-                               slice_of(zone->name.wire, zone->name.len), &records, now_s));
+        if (signer_signs(zone, key, set->type)) {
+            signer_check(at < count);
+            signer_check(!rrsig_fault(slice_of(signatures[at].rdata, signatures[at].len),
+                                      slice_of(key->rdata, key->rdata_len),
+                                      slice_of(zone->name.wire, zone->name.len), &records, now_s));
             at++;
         }
     }
-    check(at == count);
+    signer_check(at == count);
 }
 
 /* Signed twice at the same time: the second are the kept ones, but for Ed25519 and RSA it could not
@@ -108,17 +109,17 @@ static void check_set(struct dnssec *dnssec, const struct dnssec_zone *zone, str
 {
     static struct dnssec_signature first[DNSSEC_ZONE_KEYS_MAX], again[DNSSEC_ZONE_KEYS_MAX];
     size_t count = dnssec_sort(set->sorted, set->count), firsts, agains;
-    check_order(set->sorted, count);
+    signer_check_order(set->sorted, count);
     const struct dnssec_rrset rrset = {
         slice_of(set->owner.wire, set->owner.len), set->type, set->ttl_s, count, set->sorted,
     };
-    check(dnssec_sign(dnssec, zone, &rrset, now_s, true, first, &firsts) == DNSSEC_SIGNED);
+    signer_check(dnssec_sign(dnssec, zone, &rrset, now_s, true, first, &firsts) == DNSSEC_SIGNED);
     check_signatures(zone, set, first, firsts, now_s);
-    check(dnssec_sign(dnssec, zone, &rrset, now_s, false, again, &agains) == DNSSEC_SIGNED);
-    check(agains == firsts);
+    signer_check(dnssec_sign(dnssec, zone, &rrset, now_s, false, again, &agains) == DNSSEC_SIGNED);
+    signer_check(agains == firsts);
     for (size_t i = 0; i < firsts; i++) {
-        check(first[i].len == again[i].len &&
-              memcmp(first[i].rdata, again[i].rdata, first[i].len) == 0);
+        signer_check(first[i].len == again[i].len &&
+                     memcmp(first[i].rdata, again[i].rdata, first[i].len) == 0);
     }
 }
 
@@ -126,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct dnssec *dnssec;
     static struct fuzz_set set;
-    dnssec = dnssec ? dnssec : signer();
+    dnssec = dnssec ? dnssec : skydns_signer();
     struct reader r = reader_of(data, size);
     int64_t now_s = (int64_t)(reader_u64(&r) >> 24); /* beyond 2106, too */
     for (unsigned sets = 0; sets < SETS_MAX && reader_left(&r) > 0; sets++) {

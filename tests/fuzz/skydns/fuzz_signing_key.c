@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool holds)
+static void signing_key_must(bool holds)
 {
     if (!holds) {
         abort();
@@ -19,9 +19,9 @@ static void must(bool holds)
 static void check_message(const char *msg)
 {
     size_t len = strlen(msg);
-    must(len > 0 && len < 300);
+    signing_key_must(len > 0 && len < 300);
     for (size_t i = 0; i < len; i++) {
-        must(msg[i] >= ' ' && msg[i] < 0x7f);
+        signing_key_must(msg[i] >= ' ' && msg[i] < 0x7f);
     }
 }
 
@@ -40,7 +40,7 @@ static void append_base64(char *out, const uint8_t *bytes, size_t len)
     out[at] = '\0';
 }
 
-static void check_record(const struct signing_key *key)
+static void signing_key_check_record(const struct signing_key *key)
 {
     char owner[DNAME_TEXT_MAX], base64[SIGNING_KEY_RDATA_MAX * 4 / 3 + 5];
     append_base64(base64, key->rdata + 4, key->rdata_len - 4u);
@@ -48,25 +48,25 @@ static void check_record(const struct signing_key *key)
         xasprintf("%s %u IN DNSKEY %u %u %u %s\n", dname_to_text(&key->owner, owner), key->ttl_s,
                   key->rdata[0] << 8 | key->rdata[1], key->rdata[2], key->rdata[3], base64);
     struct signing_key again = {.ttl_s = 0};
-    must(signing_key_parse_record(slice_str(text), &again, NULL) == 0);
-    must(dname_equal(&again.owner, &key->owner) && again.ttl_s == key->ttl_s);
-    must(again.rdata_len == key->rdata_len);
-    must(memcmp(again.rdata, key->rdata, key->rdata_len) == 0);
-    must(again.is_sep == key->is_sep && again.algorithm == key->algorithm);
+    signing_key_must(signing_key_parse_record(slice_str(text), &again, NULL) == 0);
+    signing_key_must(dname_equal(&again.owner, &key->owner) && again.ttl_s == key->ttl_s);
+    signing_key_must(again.rdata_len == key->rdata_len);
+    signing_key_must(memcmp(again.rdata, key->rdata, key->rdata_len) == 0);
+    signing_key_must(again.is_sep == key->is_sep && again.algorithm == key->algorithm);
     free(text);
 }
 
-static void check_key(const struct signing_key *key)
+static void signing_key_check_key(const struct signing_key *key)
 {
     uint8_t signature[SIGNING_KEY_SIGNATURE_MAX], ds[SIGNING_KEY_DS_SIZE];
     size_t len = 0;
     const struct signing_algorithm *algorithm = signing_algorithm_find(key->algorithm);
-    must(algorithm && key->is_old == algorithm->is_old);
-    must(signing_key_sign(key, slice_str("text"), signature, &len, NULL) == 0);
-    must(len >= 64 && len <= sizeof(signature));
-    must(algorithm->kind == SIGNING_RSA || len == 2 * (size_t)algorithm->private_len);
+    signing_key_must(algorithm && key->is_old == algorithm->is_old);
+    signing_key_must(signing_key_sign(key, slice_str("text"), signature, &len, NULL) == 0);
+    signing_key_must(len >= 64 && len <= sizeof(signature));
+    signing_key_must(algorithm->kind == SIGNING_RSA || len == 2 * (size_t)algorithm->private_len);
     signing_key_ds(key, ds);
-    must((ds[0] << 8 | ds[1]) == key->tag && ds[2] == key->algorithm);
+    signing_key_must((ds[0] << 8 | ds[1]) == key->tag && ds[2] == key->algorithm);
 }
 
 /* Any record by itself: most private halves do not fit. */
@@ -77,7 +77,7 @@ static void check_public(struct slice text)
     if (signing_key_parse_record(text, &key, &err)) {
         check_message(err.msg);
     } else {
-        check_record(&key);
+        signing_key_check_record(&key);
     }
 }
 
@@ -92,10 +92,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err = {.code = 0};
     check_public(public_text);
     if (signing_key_parse(public_text, private_text, &key, &err)) {
-        must(!key);
+        signing_key_must(!key);
         check_message(err.msg);
     } else {
-        check_key(key);
+        signing_key_check_key(key);
         signing_key_free(key);
     }
     return 0;

@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What they hold as text; empty: refused. */
-static void describe(struct slice bytes, struct buf *text, struct buf *again)
+static void snapshot_describe(struct slice bytes, struct buf *text, struct buf *again)
 {
     const struct snapshot_now start = {.monotonic_s = UINT32_MAX}; /* ages stay as they are */
     struct snapshot_content content;
@@ -29,16 +29,16 @@ static void describe(struct slice bytes, struct buf *text, struct buf *again)
     }
 }
 
-static void check(struct slice bytes)
+static void snapshot_check(struct slice bytes)
 {
     struct buf text, bytes2, text2, bytes3;
     buf_init(&text, SNAPSHOTS_MAX);
     buf_init(&bytes2, SNAPSHOTS_MAX);
     buf_init(&text2, SNAPSHOTS_MAX);
     buf_init(&bytes3, SNAPSHOTS_MAX);
-    describe(bytes, &text, &bytes2);
+    snapshot_describe(bytes, &text, &bytes2);
     if (text.len > 0) {
-        describe(buf_slice(&bytes2), &text2, &bytes3);
+        snapshot_describe(buf_slice(&bytes2), &text2, &bytes3);
         assert(slice_equal(buf_slice(&text), buf_slice(&text2)));
         assert(slice_equal(buf_slice(&bytes2), buf_slice(&bytes3)));
     }
@@ -52,11 +52,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buf sealed;
     seeded_hash_init();
-    check(slice_of(data, size));
+    snapshot_check(slice_of(data, size));
     buf_init(&sealed, SNAPSHOTS_MAX);
     buf_append(&sealed, data, size);
     snapshots_seal(&sealed);
-    check(buf_slice(&sealed));
+    snapshot_check(buf_slice(&sealed));
     buf_fini(&sealed);
     return 0;
 }

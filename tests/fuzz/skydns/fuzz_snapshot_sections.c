@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SAVED_MAX = 64 << 20 };
 
-static void check(bool is_loaded, bool is_saved, struct slice saved, struct buf *again)
+static void snapshot_sections_check(bool is_loaded, bool is_saved, struct slice saved,
+                                    struct buf *again)
 {
     if (is_loaded != is_saved || (is_loaded && !slice_equal(saved, buf_slice(again)))) {
         abort();
@@ -40,7 +41,7 @@ static void broken_keys(struct slice saved)
         abort();
     }
     broken_save(table, &again);
-    check(is_loaded, broken_is_saved(saved), saved, &again);
+    snapshot_sections_check(is_loaded, broken_is_saved(saved), saved, &again);
     broken_free(table);
 }
 
@@ -52,12 +53,12 @@ static void store_keys(struct slice saved)
     buf_init(&again, SAVED_MAX);
     bool is_loaded = store_keys_load(keys, saved);
     store_keys_save(keys, &again);
-    check(is_loaded, store_keys_is_saved(saved), saved, &again);
+    snapshot_sections_check(is_loaded, store_keys_is_saved(saved), saved, &again);
     store_keys_free(keys);
 }
 
 /* These cannot be loaded without etcd. */
-static void documents(struct slice saved)
+static void snapshot_sections_documents(struct slice saved)
 {
     if (writer_documents_is_saved(saved) && (saved.len == 0 || saved.ptr[0] > ENGINE_ZONES_MAX)) {
         abort();
@@ -65,7 +66,7 @@ static void documents(struct slice saved)
 }
 
 /* Likewise. */
-static void clients(struct slice saved)
+static void snapshot_sections_clients(struct slice saved)
 {
     if (client_marks_is_saved(saved) && saved.len > 0 && (uint8_t)saved.ptr[0] > ENGINE_ZONES_MAX) {
         abort();
@@ -74,8 +75,8 @@ static void clients(struct slice saved)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const sections[])(struct slice saved) = {broken_keys, store_keys, documents,
-                                                           clients};
+    static void (*const sections[])(struct slice saved) = {
+        broken_keys, store_keys, snapshot_sections_documents, snapshot_sections_clients};
     if (size > 0 && data[0] < sizeof(sections) / sizeof(sections[0])) {
         sections[data[0]](slice_of(data + 1, size - 1));
     }

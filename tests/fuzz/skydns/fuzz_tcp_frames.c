@@ -21,7 +21,8 @@ static struct addr address;
 static struct slice told[ENGINE_AHEAD_MAX]; /* expected next */
 static size_t told_count;
 
-static void look_ahead(void *data, const struct slice *queries, size_t count, bool are_together)
+static void tcp_frames_look_ahead(void *data, const struct slice *queries, size_t count,
+                                  bool are_together)
 {
     (void)data;
     (void)are_together;
@@ -31,8 +32,8 @@ static void look_ahead(void *data, const struct slice *queries, size_t count, bo
 }
 
 /* Echoes the query; ignores one that is too short. */
-static enum engine_verdict answer(void *data, const struct tcp_query *query,
-                                  struct response *response)
+static enum engine_verdict tcp_frames_answer(void *data, const struct tcp_query *query,
+                                             struct response *response)
 {
     (void)data;
     assert(query->ahead >= 1 && query->ahead <= told_count);
@@ -63,14 +64,14 @@ static void start_server(void)
                                              .connections_max = 4,
                                              .buffers_max = TCP_BUFFERS_MAX,
                                              .idle_ms = 60000,
-                                             .answer = answer,
-                                             .look_ahead = look_ahead};
+                                             .answer = tcp_frames_answer,
+                                             .look_ahead = tcp_frames_look_ahead};
     r = tcp_server_new(&config, &server, NULL);
     assert(r == 0);
 }
 
 /* The expected replies. */
-static size_t model(const uint8_t *bytes, size_t len, uint8_t *out)
+static size_t tcp_frames_model(const uint8_t *bytes, size_t len, uint8_t *out)
 {
     size_t n = 0;
     for (size_t at = 0; at + 2 <= len;) {
@@ -88,7 +89,7 @@ static size_t model(const uint8_t *bytes, size_t len, uint8_t *out)
 }
 
 /* Runs the server and collects its replies. False: it closed the connection. */
-static bool receive(int fd, uint8_t *got, size_t *len)
+static bool tcp_frames_receive(int fd, uint8_t *got, size_t *len)
 {
     ev_run(loop, EVRUN_NOWAIT);
     ssize_t n = recv(fd, got + *len, INPUT_MAX + 1 - *len, MSG_DONTWAIT);
@@ -123,17 +124,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const uint8_t *bytes = data + CUTS;
     size_t len = size - CUTS;
-    size_t want_len = model(bytes, len, want);
+    size_t want_len = tcp_frames_model(bytes, len, want);
     int fd = connect_client();
     for (int i = 0; i < CUTS && at < len; i++) {
         size_t piece = data[i] < len - at ? data[i] : len - at;
         assert(send(fd, bytes + at, piece, MSG_NOSIGNAL) == (ssize_t)piece);
         at += piece;
-        (void)receive(fd, got, &got_len); /* stays open: the input has not ended */
+        (void)tcp_frames_receive(fd, got, &got_len); /* stays open: the input has not ended */
     }
     assert(send(fd, bytes + at, len - at, MSG_NOSIGNAL) == (ssize_t)(len - at));
     assert(shutdown(fd, SHUT_WR) == 0);
-    while (receive(fd, got, &got_len)) {
+    while (tcp_frames_receive(fd, got, &got_len)) {
     }
     assert(got_len == want_len && memcmp(got, want, want_len) == 0);
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &no_wait, sizeof(no_wait)); /* no TIME_WAIT */

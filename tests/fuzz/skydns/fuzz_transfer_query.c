@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(bool holds)
+static void transfer_query_check(bool holds)
 {
     if (!holds) {
         abort();
@@ -24,18 +24,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!transfer_query_parse(data, size, &query)) {
         return 0;
     }
-    check(question_parse(data, size, &question) == QUESTION_OK);
-    check(question.type == (query.is_incremental ? DNS_TYPE_IXFR : DNS_TYPE_AXFR));
-    check(dname_equal(&question.name, &query.zone));
+    transfer_query_check(question_parse(data, size, &question) == QUESTION_OK);
+    transfer_query_check(question.type == (query.is_incremental ? DNS_TYPE_IXFR : DNS_TYPE_AXFR));
+    transfer_query_check(dname_equal(&question.name, &query.zone));
     transfer_message_begin(&message, &query, true, out, sizeof(out));
     const struct zone_rr rr = {.owner = slice_of(query.zone.wire, query.zone.len),
                                .type = DNS_TYPE_NS,
                                .data = slice_of(query.zone.wire, query.zone.len)};
-    check(transfer_message_add(&message, &rr));
+    transfer_query_check(transfer_message_add(&message, &rr));
     size_t len = transfer_message_end(&message, DNS_RCODE_NOERROR);
-    check(len <= sizeof(out) && out[5] == 1 && out[7] == 1);
+    transfer_query_check(len <= sizeof(out) && out[5] == 1 && out[7] == 1);
     out[2] &= 0x7f; /* as a query */
-    check(question_parse(out, len, &repeated) == QUESTION_OK);
-    check(dname_equal(&repeated.name, &query.zone) && repeated.type == question.type);
+    transfer_query_check(question_parse(out, len, &repeated) == QUESTION_OK);
+    transfer_query_check(dname_equal(&repeated.name, &query.zone) &&
+                         repeated.type == question.type);
     return 0;
 }

@@ -11,14 +11,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { NOW_S = 1700000000 };
 
-static void check(bool holds)
+static void tsig_check(bool holds)
 {
     if (!holds) {
         abort();
     }
 }
 
-static const struct tsig_keys *keys_of(void)
+static const struct tsig_keys *tsig_keys_of(void)
 {
     static struct tsig_keys *keys;
     static const char text[] =
@@ -26,7 +26,7 @@ static const struct tsig_keys *keys_of(void)
         "ESExQVFhcYGRobHB0eHyA=\"; };";
     struct err err;
     if (!keys) {
-        check(tsig_keys_parse(slice_str(text), &keys, &err) == 0);
+        tsig_check(tsig_keys_parse(slice_str(text), &keys, &err) == 0);
     }
     return keys;
 }
@@ -36,15 +36,15 @@ static void check_plain(const uint8_t *data, size_t size, size_t plain_len)
 {
     uint8_t plain[TSIG_QUERY_MAX];
     struct question before, after;
-    check(plain_len >= DNS_HEADER_SIZE && plain_len < size && size <= sizeof(plain));
+    tsig_check(plain_len >= DNS_HEADER_SIZE && plain_len < size && size <= sizeof(plain));
     memcpy(plain, data, plain_len);
     const unsigned additionals = (unsigned)(plain[10] << 8 | plain[11]) - 1;
     plain[10] = (uint8_t)(additionals >> 8);
     plain[11] = (uint8_t)additionals;
     if (question_parse(data, size, &before) == QUESTION_OK) {
-        check(question_parse(plain, plain_len, &after) == QUESTION_OK);
-        check(dname_equal(&before.name, &after.name) && before.type == after.type);
-        check(after.tsig.at == 0);
+        tsig_check(question_parse(plain, plain_len, &after) == QUESTION_OK);
+        tsig_check(dname_equal(&before.name, &after.name) && before.type == after.type);
+        tsig_check(after.tsig.at == 0);
     }
 }
 
@@ -55,17 +55,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct question question;
     uint8_t reply[DNS_UDP_SIZE + TSIG_RECORD_MAX] = {0};
     (void)!question_parse(data, size, &question);
-    enum tsig_verdict verdict = tsig_open(keys_of(), data, size, &question.tsig, NOW_S, &query);
-    check(verdict == query.verdict && verdict < TSIG_VERDICTS);
+    enum tsig_verdict verdict =
+        tsig_open(tsig_keys_of(), data, size, &question.tsig, NOW_S, &query);
+    tsig_check(verdict == query.verdict && verdict < TSIG_VERDICTS);
     if (verdict == TSIG_NONE || verdict == TSIG_MALFORMED) {
         return 0;
     }
-    check(!fast_query_read(data, size, &ordinary)); /* the engine does not look into these */
-    check((query.key != NULL) == (verdict != TSIG_BAD_KEY));
+    tsig_check(!fast_query_read(data, size, &ordinary)); /* the engine does not look into these */
+    tsig_check((query.key != NULL) == (verdict != TSIG_BAD_KEY));
     check_plain(data, size, query.plain_len);
     size_t added = tsig_reply_size(&query);
-    check(added <= (query.key ? (size_t)TSIG_KNOWN_MAX : (size_t)TSIG_RECORD_MAX));
+    tsig_check(added <= (query.key ? (size_t)TSIG_KNOWN_MAX : (size_t)TSIG_RECORD_MAX));
     size_t len = tsig_sign(&query, NULL, 0, NOW_S, reply, DNS_HEADER_SIZE, NULL, NULL);
-    check(len == DNS_HEADER_SIZE + added && reply[11] == 1);
+    tsig_check(len == DNS_HEADER_SIZE + added && reply[11] == 1);
     return 0;
 }

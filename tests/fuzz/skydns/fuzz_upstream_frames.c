@@ -14,7 +14,7 @@ struct expected {
     size_t len, at;
 };
 
-static bool see(void *data, const uint8_t *message, size_t len)
+static bool upstream_frames_see(void *data, const uint8_t *message, size_t len)
 {
     struct expected *x = data;
     uint16_t ds;
@@ -38,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     frame_reader_init(&reader);
     for (size_t at = 0; at < x.len; at += step) {
         size_t left = x.len - at;
-        if (!frame_reader_take(&reader, x.bytes + at, left < step ? left : step, see, &x)) {
+        if (!frame_reader_take(&reader, x.bytes + at, left < step ? left : step,
+                               upstream_frames_see, &x)) {
             abort();
         }
     }

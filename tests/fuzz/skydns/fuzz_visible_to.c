@@ -12,7 +12,7 @@ static bool is_name_byte(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
 }
 
-static bool is_name(struct slice part)
+static bool visible_to_is_name(struct slice part)
 {
     for (size_t i = 0; i < part.len; i++) {
         if (!is_name_byte(part.ptr[i])) {
@@ -22,7 +22,7 @@ static bool is_name(struct slice part)
     return part.len > 0 && part.len <= 63 && part.ptr[0] != '-' && part.ptr[part.len - 1] != '-';
 }
 
-static struct slice trim(struct slice part)
+static struct slice visible_to_trim(struct slice part)
 {
     while (part.len > 0 && memchr(" \t\r\n", part.ptr[0], 4)) {
         part = slice_of(part.ptr + 1, part.len - 1);
@@ -40,8 +40,8 @@ static bool find_star(struct slice text, unsigned *ret_names)
     for (size_t at = 0; at <= text.len;) {
         const char *comma = at < text.len ? memchr(text.ptr + at, ',', text.len - at) : NULL;
         size_t end = comma ? (size_t)(comma - text.ptr) : text.len;
-        struct slice part = trim(slice_of(text.ptr + at, end - at));
-        *ret_names += is_name(part);
+        struct slice part = visible_to_trim(slice_of(text.ptr + at, end - at));
+        *ret_names += visible_to_is_name(part);
         has_star = has_star || (part.len == 1 && part.ptr[0] == '*');
         at = end + 1;
     }
@@ -78,8 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t at = 0; at < size && names <= VISIBILITY_NAMES_MAX;) {
         const char *comma = memchr(text.ptr + at, ',', size - at);
         size_t end = comma ? (size_t)(comma - text.ptr) : size;
-        struct slice part = trim(slice_of(text.ptr + at, end - at));
-        check_client(v, part, has_star || is_name(part));
+        struct slice part = visible_to_trim(slice_of(text.ptr + at, end - at));
+        check_client(v, part, has_star || visible_to_is_name(part));
         at = end + 1;
     }
     if (names <= VISIBILITY_NAMES_MAX && visibility_shows(v, slice_str("shop"), NULL) != has_star) {

@@ -12,7 +12,7 @@ from query_load import Question, QueryLoad
 from watched import Watched
 
 PATIENCE_S = 60.0
-# kube2sky/reconcile/contest_internal.h: restorations without a rest, and the shortest rest, which its jitter halves.
+# kube2sky/reconcile/conflict_internal.h: restorations without a rest, and the shortest rest, which its jitter halves.
 FREE = 5
 REST_S = 0.5
 MEASURED_S = 3

@@ -20,7 +20,7 @@ const char *corefile_translated(const char *text, struct buf *out)
     translation_init(&t, "Corefile");
     int r = corefile_parse(slice_str(text), corefile_variable, &corefile, &err);
     if (r == 0) {
-        r = translate(&corefile, &t, &err);
+        r = corefile_translate(&corefile, &t, &err);
     }
     if (r == 0) {
         translation_print(&t, out);

@@ -11,7 +11,7 @@
 #include "tests/support/skydns/owned.h"
 #include "tests/support/skydns/records.h"
 
-static _Noreturn void die(const char *what, const char *which)
+static _Noreturn void fixture_die(const char *what, const char *which)
 {
     (void)fprintf(stderr, "fixture: %s: %s\n", what, which);
     abort();
@@ -21,12 +21,12 @@ struct dname fixture_name(const char *text)
 {
     struct dname name;
     if (!dname_from_text(slice_str(text), &name)) {
-        die("no name", text);
+        fixture_die("no name", text);
     }
     return name;
 }
 
-static void put_key(struct fixture *fixture, const struct fixture_key *key)
+static void fixture_put_key(struct fixture *fixture, const struct fixture_key *key)
 {
     struct dname name;
     struct record record;
@@ -36,10 +36,10 @@ static void put_key(struct fixture *fixture, const struct fixture_key *key)
         *p = *p == '\'' ? '"' : *p;
     }
     if (!record_key_to_name(slice_str(""), slice_str(key->key), &name)) {
-        die("no key", key->key);
+        fixture_die("no key", key->key);
     }
     if (record_from_json(slice_str(json), &record, &err) != 0) {
-        die(err.msg, key->value);
+        fixture_die(err.msg, key->value);
     }
     records_put(fixture->writer, &name, &record, 1);
     free(json);
@@ -49,7 +49,7 @@ void fixture_put(struct fixture *fixture, const struct fixture_key *keys, size_t
 {
     struct store_garbage *garbage;
     for (size_t i = 0; i < count; i++) {
-        put_key(fixture, &keys[i]);
+        fixture_put_key(fixture, &keys[i]);
     }
     fixture->store = store_writer_commit(fixture->writer, 1, &garbage);
     store_garbage_free(garbage);
@@ -59,7 +59,7 @@ void fixture_domain(struct fixture *fixture, const char *text)
 {
     struct dname domain = fixture_name(text);
     if (!engine_config_add_domain(&fixture->config, &domain, NULL)) {
-        die("too many domains", text);
+        fixture_die("too many domains", text);
     }
 }
 
@@ -94,7 +94,7 @@ struct options {
     bool dnssec_ok, has_subnet, is_from_stub;
 };
 
-static void write_opt(struct writer *w, unsigned udp_size, const struct options *options)
+static void fixture_write_opt(struct writer *w, unsigned udp_size, const struct options *options)
 {
     static const uint8_t subnet[] = {0, 8, 0, 7, 0, 1, 24, 0, 10, 1, 2};
     static const uint8_t from_stub[] = {0xfd, 0xf3, 0, 1, 1};
@@ -138,7 +138,7 @@ enum engine_transport fixture_query(struct fixture *fixture, const char *questio
         } else if (strcmp(word, "cd") == 0) {
             flags |= 0x0010;
         } else if (sscanf(word, "edns=%u", &udp_size) != 1) {
-            die("no option", word);
+            fixture_die("no option", word);
         }
     }
     struct writer w = writer_of(fixture->query, sizeof(fixture->query));
@@ -151,7 +151,7 @@ enum engine_transport fixture_query(struct fixture *fixture, const char *questio
     writer_u16(&w, type);
     writer_u16(&w, qclass);
     if (udp_size) {
-        write_opt(&w, udp_size, &options);
+        fixture_write_opt(&w, udp_size, &options);
     }
     fixture->query_len = w.pos;
     free(text);
@@ -177,7 +177,7 @@ static const char *deferral_text(struct fixture *fixture)
 }
 
 /* The engine copies the configuration, so apply changes before each question. */
-static void configure(struct fixture *fixture)
+static void fixture_configure(struct fixture *fixture)
 {
     if (memcmp(&fixture->known, &fixture->config, sizeof(fixture->config)) != 0) {
         fixture->config.serial++;
@@ -187,26 +187,26 @@ static void configure(struct fixture *fixture)
 }
 
 /* What is said of a response against its bytes. */
-static void check_response(const struct response *response)
+static void fixture_check_response(const struct response *response)
 {
     static const uint8_t opt[] = {0, 0, DNS_TYPE_OPT};
     struct reader r = reader_of(response->bytes, response->len);
     struct dname name = {.len = 0};
     reader_seek(&r, DNS_HEADER_SIZE);
     if (response->bytes[5] > 0 && !dname_read(&r, &name)) {
-        die("no question", "response");
+        fixture_die("no question", "response");
     }
     if (name.len != response->name_len) {
-        die("not the length of the question's name", "name_len");
+        fixture_die("not the length of the question's name", "name_len");
     }
     if (response->opt_at > 0 && memcmp(response->bytes + response->opt_at, opt, sizeof(opt)) != 0) {
-        die("not the place of OPT", "opt_at");
+        fixture_die("not the place of OPT", "opt_at");
     }
 }
 
 const char *fixture_answer(struct fixture *fixture, enum engine_transport transport)
 {
-    configure(fixture);
+    fixture_configure(fixture);
     struct engine_query query = {
         .wire = fixture->query,
         .len = fixture->query_len,
@@ -218,10 +218,10 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .random = fixture->random,
         .takes_stale = fixture->takes_stale,
         .ahead = fixture->ahead,
-        .path_at = fixture->path_at,
-        .path_serial = fixture->config.serial - fixture->path_age,
-        .path_seen = fixture->path_seen,
-        .may_walk = fixture->may_walk,
+        .search_list_at = fixture->search_list_at,
+        .search_list_serial = fixture->config.serial - fixture->path_age,
+        .search_list_seen = fixture->search_list_seen,
+        .may_scan = fixture->may_scan,
         .may_sign = fixture->may_sign,
         .is_brief = fixture->is_brief,
         .is_late = fixture->is_late,
@@ -230,7 +230,7 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
     union owned_query_room room;
     fixture->reply_len = 0;
     if (fixture->is_repeated && !own_query(fixture->engine, &query, &room)) {
-        die("never deferred", "query");
+        fixture_die("never deferred", "query");
     }
     fixture->verdict = engine_answer(fixture->engine, fixture->store, &query,
                                      fixture->has_externals ? &fixture->externals : NULL,
@@ -245,9 +245,9 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         break;
     }
     fixture->reply_len = fixture->response.len;
-    check_response(&fixture->response);
+    fixture_check_response(&fixture->response);
     if (transport == ENGINE_UDP && fixture->reply_len > fixture->config.settings.max_udp_size) {
-        die("reply too long", "UDP");
+        fixture_die("reply too long", "UDP");
     }
     return dns_text(fixture->reply, fixture->reply_len, fixture->text, sizeof(fixture->text));
 }

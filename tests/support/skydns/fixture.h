@@ -23,12 +23,12 @@ struct fixture {
     struct engine *engine;
     struct addr local;
     struct addr client;                /* family 0: `local` */
-    unsigned char path_at;             /* as engine_query's */
+    unsigned char search_list_at;      /* as engine_query's */
     unsigned path_age;                 /* of how many configurations ago that place is */
-    uint8_t path_seen;                 /* as engine_query's */
+    uint8_t search_list_seen;          /* as engine_query's */
     struct external_answers externals; /* passed on the second call if has_externals */
     bool has_externals;
-    bool may_walk, may_sign, is_brief;
+    bool may_scan, may_sign, is_brief;
     bool (*is_late)(void *data); /* as engine_query's, with the fixture as its data */
     unsigned ahead;              /* as engine_query's */
     uint32_t random;

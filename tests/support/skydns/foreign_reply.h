@@ -18,22 +18,22 @@
 #include "common/base/addr.h"
 #include "skydns/external/cache.h"
 
-struct foreign_reply {
+struct external_reply {
     size_t len;
     uint8_t wire[65535];
 };
 
-void foreign_reply_make(struct foreign_reply *reply, const char *text);
+void external_reply_make(struct external_reply *reply, const char *text);
 
 /* Class IN, zone serial 1: "www.test. A", perhaps followed by ` do` and ` cd`. */
-struct cache_key foreign_key(const char *text);
+struct cache_key others_key(const char *text);
 
 /* 192.0.2.53:53 */
-struct addr foreign_nameserver(void);
+struct addr external_nameserver(void);
 
 /* What a client that asks with this key's name gets, as dns_text. `records` are those of a hit.
  * Returns out. */
-const char *foreign_text(const struct cache_key *key, const struct cache_hit *hit,
-                         const uint8_t *records, char *out, size_t size);
+const char *external_text(const struct cache_key *key, const struct cache_hit *hit,
+                          const uint8_t *records, char *out, size_t size);
 
 #endif

@@ -23,7 +23,7 @@ const struct store *leases_commit(void)
     return store;
 }
 
-static void on_changed(void *data)
+static void lease_bed_on_changed(void *data)
 {
     leases_bed.changes++;
     leases_commit();
@@ -34,7 +34,8 @@ struct granted {
     int64_t id;
 };
 
-static void on_granted(void *data, const struct etcd_lease_reply *reply, const struct err *err)
+static void lease_bed_on_granted(void *data, const struct etcd_lease_reply *reply,
+                                 const struct err *err)
 {
     struct granted *granted = data;
     if (err) {
@@ -44,7 +45,7 @@ static void on_granted(void *data, const struct etcd_lease_reply *reply, const s
     granted->id = reply->id;
 }
 
-static bool is_granted(const void *data)
+static bool lease_bed_is_granted(const void *data)
 {
     return ((const struct granted *)data)->is_done;
 }
@@ -52,8 +53,8 @@ static bool is_granted(const void *data)
 int64_t leases_grant(int64_t ttl_s)
 {
     struct granted granted = {.is_done = false};
-    etcd_lease_grant(leases_bed.etcd, 0, ttl_s, on_granted, &granted);
-    loop_until(leases_bed.loop, is_granted, &granted);
+    etcd_lease_grant(leases_bed.etcd, 0, ttl_s, lease_bed_on_granted, &granted);
+    loop_until(leases_bed.loop, lease_bed_is_granted, &granted);
     return granted.id;
 }
 
@@ -139,7 +140,7 @@ void leases_new_table(void)
                                                      .writer = leases_bed.writer,
                                                      .default_ttl_s = LEASES_DEFAULT_TTL_S,
                                                      .asking = &leases_bed.asking,
-                                                     .changed = on_changed});
+                                                     .changed = lease_bed_on_changed});
 }
 
 int leases_each(void **state)

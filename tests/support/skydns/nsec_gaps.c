@@ -15,12 +15,12 @@ static bool is_between(const struct dname *name, const struct dname *before,
     return nsec_model_covers(&record, zone, name);
 }
 
-static bool is_below(const struct dname *name, const struct dname *above)
+static bool nsec_gaps_is_below(const struct dname *name, const struct dname *above)
 {
     return dname_is_within(name, above) && name->len > above->len;
 }
 
-static bool is_name(const struct dname *name)
+static bool nsec_gaps_is_name(const struct dname *name)
 {
     unsigned at = 0;
     while (at < name->len && name->wire[at] > 0 && name->wire[at] <= DNAME_LABEL_MAX) {
@@ -40,14 +40,14 @@ static const char *before_fault(const struct dname *zone, const struct dname *na
     dname_strip(&parent, 1);
     above = before;
     dname_strip(&above, kind == NSEC_BEFORE_PARENT ? 0 : kind == NSEC_BEFORE_BELOW ? 2 : 1);
-    if (!is_name(&before) || nsec_model_order(&before, name) >= 0) {
+    if (!nsec_gaps_is_name(&before) || nsec_model_order(&before, name) >= 0) {
         return "before is not before";
     }
     if (!dname_is_within(&before, zone) || nsec_model_order(&above, &parent) != 0) {
         return "before is of another kind";
     }
     return is_between(probe, &before, name, zone) &&
-                   (kind == NSEC_BEFORE_PARENT || !is_below(probe, &before))
+                   (kind == NSEC_BEFORE_PARENT || !nsec_gaps_is_below(probe, &before))
                ? "something is between before and the name"
                : NULL;
 }
@@ -58,7 +58,7 @@ static const char *behind_fault(const struct dname *zone, const struct dname *na
     struct dname after, next;
     nsec_after(name, zone, &after);
     nsec_next(name, zone, &next);
-    if (!is_name(&after) || !is_name(&next) || !dname_is_within(&after, zone) ||
+    if (!nsec_gaps_is_name(&after) || !nsec_gaps_is_name(&next) || !dname_is_within(&after, zone) ||
         !dname_is_within(&next, zone)) {
         return "after or next is no name of the zone";
     }
@@ -66,7 +66,7 @@ static const char *behind_fault(const struct dname *zone, const struct dname *na
         (nsec_model_order(&after, zone) != 0 && nsec_model_order(name, &after) >= 0)) {
         return "after is not behind";
     }
-    if (is_between(probe, name, &after, zone) && !is_below(probe, name)) {
+    if (is_between(probe, name, &after, zone) && !nsec_gaps_is_below(probe, name)) {
         return "something is between the name and after";
     }
     return is_between(probe, name, &next, zone) ? "something is between the name and next" : NULL;
@@ -76,19 +76,20 @@ static const char *below_fault(const struct dname *name, const struct dname *pro
 {
     struct dname last, above;
     if (!nsec_last_below(name, &last)) {
-        return is_below(probe, name) ? "there is something below after all" : NULL;
+        return nsec_gaps_is_below(probe, name) ? "there is something below after all" : NULL;
     }
     above = last;
     dname_strip(&above, 1);
-    if (!is_name(&last) || nsec_model_order(&above, name) != 0) {
+    if (!nsec_gaps_is_name(&last) || nsec_model_order(&above, name) != 0) {
         return "the last one below is not directly below";
     }
-    return is_below(probe, name) && nsec_model_order(&last, probe) < 0 && !is_below(probe, &last)
+    return nsec_gaps_is_below(probe, name) && nsec_model_order(&last, probe) < 0 &&
+                   !nsec_gaps_is_below(probe, &last)
                ? "the last one below is not the last"
                : NULL;
 }
 
-static int sign(int n)
+static int nsec_gaps_sign(int n)
 {
     return (n > 0) - (n < 0);
 }
@@ -99,13 +100,14 @@ const char *nsec_gaps_fault(const struct dname *zone, const struct dname *name,
     const char *fault = before_fault(zone, name, probe);
     fault = fault ? fault : behind_fault(zone, name, probe);
     fault = fault ? fault : below_fault(name, probe);
-    if (!fault && sign(nsec_compare(name, probe)) != sign(nsec_model_order(name, probe))) {
+    if (!fault && nsec_gaps_sign(nsec_compare(name, probe)) !=
+                      nsec_gaps_sign(nsec_model_order(name, probe))) {
         fault = "another order";
     }
     return fault;
 }
 
-static struct nsec_gap gap_around(const struct dname *zone, const struct dname *name)
+static struct nsec_gap nsec_gaps_gap_around(const struct dname *zone, const struct dname *name)
 {
     struct nsec_gap gap;
     (void)nsec_before(name, &gap.owner);
@@ -116,7 +118,8 @@ static struct nsec_gap gap_around(const struct dname *zone, const struct dname *
 const char *nsec_gaps_join_fault(const struct dname *zone, const struct dname *a,
                                  const struct dname *b, const struct dname *probe)
 {
-    struct nsec_gap first = gap_around(zone, a), second = gap_around(zone, b), joined = first;
+    struct nsec_gap first = nsec_gaps_gap_around(zone, a), second = nsec_gaps_gap_around(zone, b),
+                    joined = first;
     bool in_first = is_between(probe, &first.owner, &first.next, zone);
     bool in_second = is_between(probe, &second.owner, &second.next, zone);
     if (!nsec_join(&joined, &second, zone)) {

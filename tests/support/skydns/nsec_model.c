@@ -19,7 +19,7 @@ struct split {
     const uint8_t *labels[DNAME_LABELS_MAX]; /* the rightmost first; each with its length */
 };
 
-static struct split split(const struct dname *name)
+static struct split nsec_model_split(const struct dname *name)
 {
     struct split s;
     unsigned count = 0;
@@ -33,7 +33,7 @@ static struct split split(const struct dname *name)
     return s;
 }
 
-static int folded(uint8_t c)
+static int nsec_model_folded(uint8_t c)
 {
     return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
@@ -43,14 +43,15 @@ static int folded(uint8_t c)
 static int order_of_labels(const uint8_t *a, const uint8_t *b)
 {
     for (int i = 1;; i++) {
-        int of_a = i <= a[0] ? folded(a[i]) : -1, of_b = i <= b[0] ? folded(b[i]) : -1;
+        int of_a = i <= a[0] ? nsec_model_folded(a[i]) : -1,
+            of_b = i <= b[0] ? nsec_model_folded(b[i]) : -1;
         if (of_a != of_b || of_a < 0) {
             return of_a - of_b;
         }
     }
 }
 
-static unsigned common_labels(const struct split *a, const struct split *b)
+static unsigned nsec_model_common_labels(const struct split *a, const struct split *b)
 {
     unsigned n = 0;
     while (n < a->count && n < b->count && order_of_labels(a->labels[n], b->labels[n]) == 0) {
@@ -61,29 +62,29 @@ static unsigned common_labels(const struct split *a, const struct split *b)
 
 int nsec_model_order(const struct dname *a, const struct dname *b)
 {
-    struct split of_a = split(a), of_b = split(b);
-    unsigned n = common_labels(&of_a, &of_b);
+    struct split of_a = nsec_model_split(a), of_b = nsec_model_split(b);
+    unsigned n = nsec_model_common_labels(&of_a, &of_b);
     if (n == of_a.count || n == of_b.count) {
         return (int)of_a.count - (int)of_b.count;
     }
     return order_of_labels(of_a.labels[n], of_b.labels[n]);
 }
 
-static bool is_at_or_below(const struct dname *name, const struct dname *above)
+static bool nsec_model_is_at_or_below(const struct dname *name, const struct dname *above)
 {
-    struct split of_name = split(name), of_above = split(above);
-    return common_labels(&of_name, &of_above) == of_above.count;
+    struct split of_name = nsec_model_split(name), of_above = nsec_model_split(above);
+    return nsec_model_common_labels(&of_name, &of_above) == of_above.count;
 }
 
-static bool is_below(const struct dname *name, const struct dname *above)
+static bool nsec_model_is_below(const struct dname *name, const struct dname *above)
 {
-    return is_at_or_below(name, above) && nsec_model_order(name, above) != 0;
+    return nsec_model_is_at_or_below(name, above) && nsec_model_order(name, above) != 0;
 }
 
 /* The last `count` labels of a name. */
-static struct dname tail(const struct dname *name, unsigned count)
+static struct dname nsec_model_tail(const struct dname *name, unsigned count)
 {
-    struct split s = split(name);
+    struct split s = nsec_model_split(name);
     size_t from = count == 0 ? name->len - 1u : (size_t)(s.labels[count - 1] - name->wire);
     struct dname t = {.len = (uint8_t)(name->len - from)};
     memcpy(t.wire, name->wire + from, t.len);
@@ -95,7 +96,7 @@ static struct dname tail(const struct dname *name, unsigned count)
 bool nsec_model_covers(const struct nsec_model *record, const struct dname *zone,
                        const struct dname *name)
 {
-    return nsec_model_order(&record->owner, name) < 0 && is_at_or_below(name, zone) &&
+    return nsec_model_order(&record->owner, name) < 0 && nsec_model_is_at_or_below(name, zone) &&
            (nsec_model_order(name, &record->next) < 0 ||
             nsec_model_order(&record->next, zone) == 0);
 }
@@ -142,7 +143,8 @@ const char *nsec_model_fault(const struct nsec_model *record, const struct dname
     if (fault) {
         return fault;
     }
-    if (!is_at_or_below(&record->owner, zone) || !is_at_or_below(&record->next, zone)) {
+    if (!nsec_model_is_at_or_below(&record->owner, zone) ||
+        !nsec_model_is_at_or_below(&record->next, zone)) {
         return "a name out of the zone";
     }
     if (nsec_model_order(&record->next, zone) != 0 &&
@@ -165,12 +167,13 @@ static bool is_delegation(const struct nsec_model *record)
  * below it. */
 static bool may_deny(const struct nsec_model *record, const struct dname *name)
 {
-    return !is_below(name, &record->owner) ||
+    return !nsec_model_is_below(name, &record->owner) ||
            (!is_delegation(record) && !nsec_model_has_type(record, TYPE_DNAME));
 }
 
-static const struct nsec_model *covering(const struct nsec_model *records, size_t count,
-                                         const struct dname *zone, const struct dname *name)
+static const struct nsec_model *nsec_model_covering(const struct nsec_model *records, size_t count,
+                                                    const struct dname *zone,
+                                                    const struct dname *name)
 {
     for (size_t i = 0; i < count; i++) {
         if (nsec_model_covers(&records[i], zone, name) && may_deny(&records[i], name)) {
@@ -180,8 +183,8 @@ static const struct nsec_model *covering(const struct nsec_model *records, size_
     return NULL;
 }
 
-static const struct nsec_model *matching(const struct nsec_model *records, size_t count,
-                                         const struct dname *name)
+static const struct nsec_model *nsec_model_matching(const struct nsec_model *records, size_t count,
+                                                    const struct dname *name)
 {
     for (size_t i = 0; i < count; i++) {
         if (nsec_model_order(&records[i].owner, name) == 0) {
@@ -205,24 +208,28 @@ static const char *first_fault(const struct nsec_model *records, size_t count,
 
 /* The longest ancestor that the name shares with either end of the record that covers it: what is
  * there exists, and nothing lies between. */
-static struct dname encloser_of(const struct nsec_model *record, const struct dname *name)
+static struct dname nsec_model_encloser_of(const struct nsec_model *record,
+                                           const struct dname *name)
 {
-    struct split of_name = split(name), owner = split(&record->owner), next = split(&record->next);
-    unsigned by_owner = common_labels(&of_name, &owner), by_next = common_labels(&of_name, &next);
-    return tail(name, by_owner > by_next ? by_owner : by_next);
+    struct split of_name = nsec_model_split(name), owner = nsec_model_split(&record->owner),
+                 next = nsec_model_split(&record->next);
+    unsigned by_owner = nsec_model_common_labels(&of_name, &owner),
+             by_next = nsec_model_common_labels(&of_name, &next);
+    return nsec_model_tail(name, by_owner > by_next ? by_owner : by_next);
 }
 
 /* Stricter than a validator, which may not look at all records: none may say that the name is
  * there, or something below it, and whichever covers the name shows the same encloser. */
-static const char *contradiction(const struct nsec_model *records, size_t count,
-                                 const struct dname *zone, const struct dname *name,
-                                 const struct dname *encloser)
+static const char *nsec_model_contradiction(const struct nsec_model *records, size_t count,
+                                            const struct dname *zone, const struct dname *name,
+                                            const struct dname *encloser)
 {
     for (size_t i = 0; i < count; i++) {
-        if (is_at_or_below(&records[i].owner, name) || is_at_or_below(&records[i].next, name)) {
+        if (nsec_model_is_at_or_below(&records[i].owner, name) ||
+            nsec_model_is_at_or_below(&records[i].next, name)) {
             return "an NSEC has the name, or one below it";
         }
-        struct dname other = encloser_of(&records[i], name);
+        struct dname other = nsec_model_encloser_of(&records[i], name);
         if (nsec_model_covers(&records[i], zone, name) && nsec_model_order(&other, encloser) != 0) {
             return "two closest enclosers";
         }
@@ -238,12 +245,12 @@ const char *nsec_model_no_name(const struct nsec_model *records, size_t count,
     if (fault) {
         return fault;
     }
-    const struct nsec_model *record = covering(records, count, zone, name);
+    const struct nsec_model *record = nsec_model_covering(records, count, zone, name);
     if (!record) {
         return "the name is not covered";
     }
-    *ret_encloser = encloser_of(record, name);
-    fault = contradiction(records, count, zone, name, ret_encloser);
+    *ret_encloser = nsec_model_encloser_of(record, name);
+    fault = nsec_model_contradiction(records, count, zone, name, ret_encloser);
     if (fault) {
         return fault;
     }
@@ -251,10 +258,11 @@ const char *nsec_model_no_name(const struct nsec_model *records, size_t count,
     if (!dname_prepend(&wildcard, slice_str("*"))) {
         return NULL; /* no such name can be */
     }
-    if (matching(records, count, &wildcard)) {
+    if (nsec_model_matching(records, count, &wildcard)) {
         return "an NSEC at the wildcard";
     }
-    return covering(records, count, zone, &wildcard) ? NULL : "the wildcard is not covered";
+    return nsec_model_covering(records, count, zone, &wildcard) ? NULL
+                                                                : "the wildcard is not covered";
 }
 
 const char *nsec_model_no_type(const struct nsec_model *records, size_t count,
@@ -264,10 +272,10 @@ const char *nsec_model_no_type(const struct nsec_model *records, size_t count,
     if (fault) {
         return fault;
     }
-    const struct nsec_model *record = matching(records, count, name);
+    const struct nsec_model *record = nsec_model_matching(records, count, name);
     if (!record) {
-        record = covering(records, count, zone, name);
-        return record && is_below(&record->next, name) ? NULL : "no NSEC at the name";
+        record = nsec_model_covering(records, count, zone, name);
+        return record && nsec_model_is_below(&record->next, name) ? NULL : "no NSEC at the name";
     }
     if (nsec_model_has_type(record, type) || nsec_model_has_type(record, TYPE_CNAME)) {
         return "the bitmap has the type, or CNAME";

@@ -1,6 +1,6 @@
 #include "tests/support/skydns/records.h"
 
-static bool stop(void *data, const struct store_node *child)
+static bool records_stop(void *data, const struct store_node *child)
 {
     (void)data;
     (void)child;
@@ -9,7 +9,7 @@ static bool stop(void *data, const struct store_node *child)
 
 bool records_are_below(const struct store_node *node)
 {
-    return !store_each_child(node, stop, NULL);
+    return !store_each_child(node, records_stop, NULL);
 }
 
 struct visit {

@@ -7,22 +7,23 @@
 
 #include "skydns/engine/engine.h"
 #include "skydns/external/cache.h"
-#include "skydns/external/kept_reply.h"
+#include "skydns/external/cache_image.h"
 #include "skydns/wire/response_parse.h"
 
 /* What the first who asked gets; a miss if nothing is kept. */
-static inline enum cache_verdict kept_first(const struct cache_key *key,
-                                            const struct parsed_response *response,
-                                            uint32_t ttl_max_s, uint32_t shuffle, uint8_t *records,
-                                            size_t room, struct cache_hit *ret_hit)
+static inline enum cache_verdict cached_first(const struct cache_key *key,
+                                              const struct parsed_response *response,
+                                              uint32_t ttl_max_s, uint32_t shuffle,
+                                              uint8_t *records, size_t room,
+                                              struct cache_hit *ret_hit)
 {
-    struct kept_image image = {0};
-    enum cache_verdict verdict = kept_image_make(&image, key, response, ttl_max_s);
+    struct cache_image image = {0};
+    enum cache_verdict verdict = cache_image_make(&image, key, response, ttl_max_s);
     *ret_hit = (struct cache_hit){.state = CACHE_MISS};
-    if (verdict == CACHE_KEPT) {
-        kept_image_read(&image, shuffle, records, room, ret_hit);
+    if (verdict == CACHE_HIT) {
+        cache_image_read(&image, shuffle, records, room, ret_hit);
     }
-    kept_image_fini(&image);
+    cache_image_fini(&image);
     return verdict;
 }
 
@@ -33,10 +34,10 @@ static inline enum cache_verdict cache_put_bytes(struct cache *cache, const stru
 {
     struct parsed_response response;
     response_parse(bytes, len, &response);
-    struct kept_image image = {0};
-    (void)kept_image_make(&image, key, &response, limits->ttl_max_s);
+    struct cache_image image = {0};
+    (void)cache_image_make(&image, key, &response, limits->ttl_max_s);
     enum cache_verdict verdict = cache_put(cache, key, &image, nameserver, now_ms);
-    kept_image_fini(&image);
+    cache_image_fini(&image);
     response_parse_fini(&response);
     return verdict;
 }
@@ -47,9 +48,9 @@ static inline bool engine_forwarded_bytes(struct engine *engine, const struct en
 {
     struct parsed_response parsed;
     response_parse(bytes, len, &parsed);
-    struct kept_image image = {0};
+    struct cache_image image = {0};
     bool is_forwarded = engine_forwarded(engine, query, &parsed, &image, response);
-    kept_image_fini(&image);
+    cache_image_fini(&image);
     response_parse_fini(&parsed);
     return is_forwarded;
 }

@@ -11,7 +11,7 @@
 
 /* ---- Keys ---- */
 
-static EVP_PKEY *from_params(const char *type, OSSL_PARAM_BLD *build)
+static EVP_PKEY *rrsig_check_from_params(const char *type, OSSL_PARAM_BLD *build)
 {
     EVP_PKEY *pkey = NULL;
     OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(build);
@@ -36,7 +36,7 @@ static EVP_PKEY *rsa_key(const uint8_t *data, size_t len)
     OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
     OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_E, e);
     OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_N, n);
-    EVP_PKEY *pkey = from_params("RSA", build);
+    EVP_PKEY *pkey = rrsig_check_from_params("RSA", build);
     BN_free(e);
     BN_free(n);
     return pkey;
@@ -53,7 +53,7 @@ static EVP_PKEY *ec_key(const char *curve, const uint8_t *data, size_t len)
     OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
     OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, curve, 0);
     OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, point, 1 + len);
-    return from_params("EC", build);
+    return rrsig_check_from_params("EC", build);
 }
 
 struct algorithm {
@@ -136,7 +136,7 @@ struct text {
     size_t len;
 };
 
-static void add(struct text *text, const void *bytes, size_t len)
+static void rrsig_check_add(struct text *text, const void *bytes, size_t len)
 {
     text->bytes = xrealloc(text->bytes, text->len + len + 1);
     if (len > 0) {
@@ -149,12 +149,12 @@ static void add_number(struct text *text, uint32_t value, unsigned size)
 {
     for (unsigned i = size; i-- > 0;) {
         uint8_t byte = (uint8_t)(value >> 8 * i);
-        add(text, &byte, 1);
+        rrsig_check_add(text, &byte, 1);
     }
 }
 
 /* 6.3: as left-justified strings of unsigned bytes. */
-static int compare(const void *left, const void *right)
+static int rrsig_check_compare(const void *left, const void *right)
 {
     const struct slice *a = left, *b = right;
     for (size_t i = 0; i < a->len && i < b->len; i++) {
@@ -171,17 +171,18 @@ static void add_owner(struct text *text, struct slice owner)
     for (size_t i = 0; i < owner.len; i++) { /* a length is at most 63, which is no letter */
         uint8_t c = (uint8_t)owner.ptr[i];
         c = c >= 'A' && c <= 'Z' ? (uint8_t)(c - 'A' + 'a') : c;
-        add(text, &c, 1);
+        rrsig_check_add(text, &c, 1);
     }
 }
 
-static void add_records(struct text *text, const struct rrsig_records *records, uint32_t ttl_s)
+static void rrsig_check_add_records(struct text *text, const struct rrsig_records *records,
+                                    uint32_t ttl_s)
 {
     struct slice *sorted = xcalloc(records->count + 1, sizeof(*sorted));
     memcpy(sorted, records->rdata, records->count * sizeof(*sorted));
-    qsort(sorted, records->count, sizeof(*sorted), compare);
+    qsort(sorted, records->count, sizeof(*sorted), rrsig_check_compare);
     for (size_t i = 0; i < records->count; i++) {
-        if (i > 0 && compare(&sorted[i], &sorted[i - 1]) == 0) {
+        if (i > 0 && rrsig_check_compare(&sorted[i], &sorted[i - 1]) == 0) {
             continue;
         }
         add_owner(text, records->owner);
@@ -189,14 +190,14 @@ static void add_records(struct text *text, const struct rrsig_records *records, 
         add_number(text, 1, 2);
         add_number(text, ttl_s, 4);
         add_number(text, (uint32_t)sorted[i].len, 2);
-        add(text, sorted[i].ptr, sorted[i].len);
+        rrsig_check_add(text, sorted[i].ptr, sorted[i].len);
     }
     free(sorted);
 }
 
 /* ---- RFC 4035 5.3.1 ---- */
 
-static uint32_t number(const uint8_t *p, unsigned size)
+static uint32_t rrsig_check_number(const uint8_t *p, unsigned size)
 {
     uint32_t value = 0;
     for (unsigned i = 0; i < size; i++) {
@@ -216,7 +217,7 @@ static unsigned count_labels(struct slice owner)
     return has_asterisk ? count - 1 : count;
 }
 
-static bool is_below(struct slice name, struct slice zone)
+static bool rrsig_check_is_below(struct slice name, struct slice zone)
 {
     struct text lower = {0};
     add_owner(&lower, name);
@@ -239,16 +240,17 @@ static const char *fields_fault(const uint8_t *p, struct slice dnskey,
                                 const struct rrsig_records *records, int64_t now_s)
 {
     const uint8_t *key = (const uint8_t *)dnskey.ptr;
-    return number(p, 2) != records->type                             ? "another type"
-           : p[2] != key[3]                                          ? "another algorithm"
-           : p[3] != count_labels(records->owner)                    ? "another number of labels"
-           : number(p + 4, 4) < records->ttl_s                       ? "the TTL is too long"
-           : !is_not_after(number(p + 12, 4), (uint32_t)now_s)       ? "not valid yet"
-           : !is_not_after((uint32_t)now_s, number(p + 8, 4))        ? "expired"
-           : number(p + 16, 2) != rrsig_key_tag(dnskey)              ? "another key tag"
-           : !(number(key, 2) & 0x0100) || (number(key, 2) & 0x0080) ? "not a key of a zone"
-           : key[2] != 3                                             ? "another protocol"
-                                                                     : NULL;
+    return rrsig_check_number(p, 2) != records->type       ? "another type"
+           : p[2] != key[3]                                ? "another algorithm"
+           : p[3] != count_labels(records->owner)          ? "another number of labels"
+           : rrsig_check_number(p + 4, 4) < records->ttl_s ? "the TTL is too long"
+           : !is_not_after(rrsig_check_number(p + 12, 4), (uint32_t)now_s) ? "not valid yet"
+           : !is_not_after((uint32_t)now_s, rrsig_check_number(p + 8, 4))  ? "expired"
+           : rrsig_check_number(p + 16, 2) != rrsig_key_tag(dnskey)        ? "another key tag"
+           : !(rrsig_check_number(key, 2) & 0x0100) || (rrsig_check_number(key, 2) & 0x0080)
+               ? "not a key of a zone"
+           : key[2] != 3 ? "another protocol"
+                         : NULL;
 }
 
 const char *rrsig_fault(struct slice rrsig, struct slice dnskey, struct slice zone,
@@ -258,7 +260,7 @@ const char *rrsig_fault(struct slice rrsig, struct slice dnskey, struct slice zo
     if (rrsig.len <= 18 + zone.len || memcmp(p + 18, zone.ptr, zone.len) != 0) {
         return "another signer";
     }
-    if (!is_below(records->owner, zone)) {
+    if (!rrsig_check_is_below(records->owner, zone)) {
         return "not of the zone";
     }
     const char *fault = fields_fault(p, dnskey, records, now_s);
@@ -267,8 +269,8 @@ const char *rrsig_fault(struct slice rrsig, struct slice dnskey, struct slice zo
     }
     struct text text = {0};
     struct slice signature = slice_of(rrsig.ptr + 18 + zone.len, rrsig.len - 18 - zone.len);
-    add(&text, p, 18 + zone.len);
-    add_records(&text, records, number(p + 4, 4));
+    rrsig_check_add(&text, p, 18 + zone.len);
+    rrsig_check_add_records(&text, records, rrsig_check_number(p + 4, 4));
     bool holds = rrsig_key_verifies(dnskey, slice_of(text.bytes, text.len), signature);
     free(text.bytes);
     return holds ? NULL : "the signature does not match";

@@ -20,7 +20,7 @@ struct pair {
     char value[TEXT_MAX];
 };
 
-static void die(const char *what)
+static void services_die(const char *what)
 {
     (void)fprintf(stderr, "services: %s\n", what);
     abort();
@@ -40,13 +40,14 @@ struct dname services_name(unsigned number)
     struct dname name;
     int len = snprintf(text, sizeof(text), "svc-%05u.default.svc.cluster.local", number);
     if (!dname_from_text(slice_of(text, (size_t)len), &name)) {
-        die("bad service name");
+        services_die("bad service name");
     }
     return name;
 }
 
 /* What kube2sky writes for a Service in this state. */
-static void make_pairs(unsigned number, unsigned state, struct pair pairs[KEYS_PER_SERVICE])
+static void services_make_pairs(unsigned number, unsigned state,
+                                struct pair pairs[KEYS_PER_SERVICE])
 {
     uint32_t address = ntohl(services_address(number, state));
     unsigned a = address >> 24, b = address >> 16 & 255, c = address >> 8 & 255, d = address & 255;
@@ -66,11 +67,11 @@ static void make_pairs(unsigned number, unsigned state, struct pair pairs[KEYS_P
                    number, rest);
 }
 
-static struct dname parse_key(const struct pair *pair)
+static struct dname services_parse_key(const struct pair *pair)
 {
     struct dname name;
     if (!record_key_to_name(slice_str(PREFIX), slice_str(pair->key), &name)) {
-        die("a key is none");
+        services_die("a key is none");
     }
     return name;
 }
@@ -80,17 +81,17 @@ static struct record parse_value(const struct pair *pair)
     struct record record;
     struct err err;
     if (record_from_json(slice_str(pair->value), &record, &err) < 0) {
-        die(err.msg);
+        services_die(err.msg);
     }
     return record;
 }
 
-static void put_all(struct services *s, unsigned number, unsigned state)
+static void services_put_all(struct services *s, unsigned number, unsigned state)
 {
     struct pair pairs[KEYS_PER_SERVICE];
-    make_pairs(number, state, pairs);
+    services_make_pairs(number, state, pairs);
     for (size_t i = 0; i < KEYS_PER_SERVICE; i++) {
-        struct dname name = parse_key(&pairs[i]);
+        struct dname name = services_parse_key(&pairs[i]);
         struct record record = parse_value(&pairs[i]);
         (void)records_put(s->writer, &name, &record, s->revision);
     }
@@ -99,9 +100,9 @@ static void put_all(struct services *s, unsigned number, unsigned state)
 static void del_all(struct services *s, unsigned number, unsigned state)
 {
     struct pair pairs[KEYS_PER_SERVICE];
-    make_pairs(number, state, pairs);
+    services_make_pairs(number, state, pairs);
     for (size_t i = 0; i < KEYS_PER_SERVICE; i++) {
-        struct dname name = parse_key(&pairs[i]);
+        struct dname name = services_parse_key(&pairs[i]);
         store_writer_del(s->writer, &name);
     }
 }
@@ -110,7 +111,7 @@ const struct store *services_fill(struct services *services, struct store_garbag
 {
     services->revision++;
     for (unsigned i = 0; i < services->count; i++) {
-        put_all(services, i, services->states[i]);
+        services_put_all(services, i, services->states[i]);
     }
     return store_writer_commit(services->writer, services->revision, ret_garbage);
 }
@@ -121,7 +122,7 @@ const struct store *services_change(struct services *services, unsigned number,
     unsigned old = services->states[number], new = (old + 1) % SERVICE_STATES;
     services->revision++;
     del_all(services, number, old);
-    put_all(services, number, new);
+    services_put_all(services, number, new);
     services->states[number] = (uint8_t) new;
     return store_writer_commit(services->writer, services->revision, ret_garbage);
 }
@@ -130,9 +131,9 @@ void services_parse_only(const struct services *services, unsigned number)
 {
     struct pair pairs[KEYS_PER_SERVICE];
     for (unsigned state = 0; state < SERVICE_STATES; state++) {
-        make_pairs(number, state, pairs);
+        services_make_pairs(number, state, pairs);
         for (size_t i = 0; i < KEYS_PER_SERVICE; i++) {
-            (void)parse_key(&pairs[i]);
+            (void)services_parse_key(&pairs[i]);
             if (state != services->states[number]) {
                 struct record record = parse_value(&pairs[i]);
                 record_fini(&record);

@@ -32,7 +32,7 @@ static struct {
     char text[2 * DNAME_TEXT_MAX + 200];
 } m;
 
-static const char *wrong(const char *what, const struct dname *name, unsigned type)
+static const char *signed_check_wrong(const char *what, const struct dname *name, unsigned type)
 {
     char text[DNAME_TEXT_MAX] = "";
     if (name) {
@@ -44,7 +44,7 @@ static const char *wrong(const char *what, const struct dname *name, unsigned ty
 
 /* ---- Reading ---- */
 
-static void layout(uint16_t type, unsigned *before, unsigned *names)
+static void signed_check_layout(uint16_t type, unsigned *before, unsigned *names)
 {
     *before = type == 15 ? 2 : type == 33 ? 6 : 0;
     *names = type == 2 || type == 5 || type == 12 || type == 15 || type == 33 ? 1
@@ -57,7 +57,7 @@ static bool read_data(struct reader *r, struct record *record, unsigned len)
     unsigned before, names;
     size_t end = r->pos + len;
     uint8_t *out = m.bytes + m.used;
-    layout(record->type, &before, &names);
+    signed_check_layout(record->type, &before, &names);
     const uint8_t *p = reader_take(r, before);
     record->data = out;
     if (p) {
@@ -83,7 +83,7 @@ static bool read_data(struct reader *r, struct record *record, unsigned len)
     return true;
 }
 
-static bool read_record(struct reader *r, unsigned section)
+static bool signed_check_read_record(struct reader *r, unsigned section)
 {
     struct record *record = &m.records[m.count];
     if (m.count == RECORDS_MAX || !dname_read(r, &record->owner)) {
@@ -123,7 +123,7 @@ static bool read_message(const uint8_t *wire, size_t len)
     (void)reader_u16(&r);
     for (unsigned section = 0; section < 3; section++) {
         for (unsigned i = 0; i < counts[section]; i++) {
-            if (!read_record(&r, section)) {
+            if (!signed_check_read_record(&r, section)) {
                 return false;
             }
         }
@@ -134,7 +134,7 @@ static bool read_message(const uint8_t *wire, size_t len)
 /* ---- Zones ---- */
 
 /* The zone that has a type at a name: DS and a parent's NSEC are above a cut. Empty: unsigned. */
-static struct dname zone_of(const struct dname *name, bool is_above)
+static struct dname signed_check_zone_of(const struct dname *name, bool is_above)
 {
     struct dname best = {0};
     size_t best_len = 0;
@@ -160,7 +160,7 @@ static struct dname zone_of(const struct dname *name, bool is_above)
 
 /* ---- Signatures ---- */
 
-static int compare(const struct record *a, const struct record *b)
+static int signed_check_compare(const struct record *a, const struct record *b)
 {
     size_t n = a->len < b->len ? a->len : b->len;
     int d = n ? memcmp(a->data, b->data, n) : 0;
@@ -172,7 +172,7 @@ static bool is_of_set(const struct record *r, const struct record *rrsig, uint16
     return r->type == type && r->section == rrsig->section && dname_equal(&r->owner, &rrsig->owner);
 }
 
-static unsigned labels_of(const struct dname *name)
+static unsigned signed_check_labels_of(const struct dname *name)
 {
     unsigned labels = dname_label_count(name);
     return name->wire[0] == 1 && name->wire[1] == '*' ? labels - 1 : labels;
@@ -189,14 +189,16 @@ static const char *check_signature(const struct record *rrsig, const struct sign
     for (size_t i = 0; i < m.count; i++) {
         if (is_of_set(&m.records[i], rrsig, type)) {
             size_t at = count++;
-            for (; at > 0 && compare(set[at - 1], &m.records[i]) > 0; at--) {
+            for (; at > 0 && signed_check_compare(set[at - 1], &m.records[i]) > 0; at--) {
                 set[at] = set[at - 1];
             }
             set[at] = &m.records[i];
         }
     }
     if (count == 0) {
-        return m.type == TYPE_RRSIG ? NULL : wrong("signature of nothing", &rrsig->owner, type);
+        return m.type == TYPE_RRSIG
+                   ? NULL
+                   : signed_check_wrong("signature of nothing", &rrsig->owner, type);
     }
     memcpy(data, rrsig->data, fields_len);
     for (size_t i = 0; i < count; i++) {
@@ -209,13 +211,13 @@ static const char *check_signature(const struct record *rrsig, const struct sign
         writer_bytes(&w, set[i]->data, set[i]->len);
         len += w.pos;
         if (w.failed || set[i]->ttl_s != rrsig->ttl_s) {
-            return wrong("TTL", &rrsig->owner, type);
+            return signed_check_wrong("TTL", &rrsig->owner, type);
         }
     }
     const struct slice signature = slice_of(rrsig->data + fields_len, rrsig->len - fields_len);
     return rrsig_key_verifies(slice_of(key->rdata, key->rdata_len), slice_of(data, len), signature)
                ? NULL
-               : wrong("bad signature", &rrsig->owner, type);
+               : signed_check_wrong("bad signature", &rrsig->owner, type);
 }
 
 static const char *check_rrsig(const struct record *rrsig)
@@ -232,16 +234,16 @@ static const char *check_rrsig(const struct record *rrsig)
     }
     signer.len = (uint8_t)(at + 1 - r.pos);
     memcpy(signer.wire, rrsig->data + r.pos, signer.len);
-    struct dname zone = zone_of(&rrsig->owner, type == 43);
+    struct dname zone = signed_check_zone_of(&rrsig->owner, type == 43);
     if (type == TYPE_NSEC && !dname_equal(&zone, &signer)) {
-        zone = zone_of(&rrsig->owner, true);
+        zone = signed_check_zone_of(&rrsig->owner, true);
     }
     if (zone.len == 0 || !dname_equal(&zone, &signer)) {
-        return wrong("signer", &rrsig->owner, type);
+        return signed_check_wrong("signer", &rrsig->owner, type);
     }
-    if (labels != labels_of(&rrsig->owner) || ttl_s != rrsig->ttl_s || began_s > m.check->now_s ||
-        ends_s < m.check->now_s) {
-        return wrong("fields", &rrsig->owner, type);
+    if (labels != signed_check_labels_of(&rrsig->owner) || ttl_s != rrsig->ttl_s ||
+        began_s > m.check->now_s || ends_s < m.check->now_s) {
+        return signed_check_wrong("fields", &rrsig->owner, type);
     }
     for (size_t i = 0; i < m.check->key_count; i++) {
         const struct signing_key *key = m.check->keys[i];
@@ -249,7 +251,7 @@ static const char *check_rrsig(const struct record *rrsig)
             return check_signature(rrsig, key, at + 1);
         }
     }
-    return wrong("unknown key", &rrsig->owner, type);
+    return signed_check_wrong("unknown key", &rrsig->owner, type);
 }
 
 static bool has_signature(const struct record *record)
@@ -264,21 +266,23 @@ static bool has_signature(const struct record *record)
     return false;
 }
 
-static const char *check_record(const struct record *record)
+static const char *signed_check_record(const struct record *record)
 {
     if (record->type == TYPE_RRSIG) {
         return check_rrsig(record);
     }
-    bool is_signed = zone_of(&record->owner, record->type == 43).len > 0 ||
-                     (record->type == TYPE_NSEC && zone_of(&record->owner, true).len > 0);
-    return !is_signed || has_signature(record) ? NULL
-                                               : wrong("unsigned", &record->owner, record->type);
+    bool is_signed =
+        signed_check_zone_of(&record->owner, record->type == 43).len > 0 ||
+        (record->type == TYPE_NSEC && signed_check_zone_of(&record->owner, true).len > 0);
+    return !is_signed || has_signature(record)
+               ? NULL
+               : signed_check_wrong("unsigned", &record->owner, record->type);
 }
 
 /* ---- Denials ---- */
 
 /* Canonical order, written here once more: labels from the root. */
-static int order(const struct dname *a, const struct dname *b)
+static int signed_check_order(const struct dname *a, const struct dname *b)
 {
     struct dname_labels x, y;
     dname_labels(a, &x);
@@ -305,13 +309,14 @@ static void next_of(const struct record *nsec, struct dname *ret)
     memcpy(ret->wire, nsec->data, ret->len);
 }
 
-static bool covers(const struct record *nsec, const struct dname *name)
+static bool signed_check_covers(const struct record *nsec, const struct dname *name)
 {
     struct dname next;
     next_of(nsec, &next);
-    struct dname zone = zone_of(&nsec->owner, false);
+    struct dname zone = signed_check_zone_of(&nsec->owner, false);
     bool is_last = dname_equal(&next, &zone);
-    return order(&nsec->owner, name) < 0 && (is_last || order(name, &next) < 0);
+    return signed_check_order(&nsec->owner, name) < 0 &&
+           (is_last || signed_check_order(name, &next) < 0);
 }
 
 static bool has_type(const struct record *nsec, unsigned type)
@@ -327,10 +332,10 @@ static bool has_type(const struct record *nsec, unsigned type)
     return false;
 }
 
-static const struct record *covering(const struct dname *name)
+static const struct record *signed_check_covering(const struct dname *name)
 {
     for (size_t i = 0; i < m.count; i++) {
-        if (m.records[i].type == TYPE_NSEC && covers(&m.records[i], name)) {
+        if (m.records[i].type == TYPE_NSEC && signed_check_covers(&m.records[i], name)) {
             return &m.records[i];
         }
     }
@@ -347,28 +352,28 @@ static void take_shared(const struct dname *name, const struct dname *other, str
     *best = end.len > best->len ? end : *best;
 }
 
-static const char *check_no_name(const struct dname *name)
+static const char *signed_check_no_name(const struct dname *name)
 {
-    const struct record *nsec = covering(name);
+    const struct record *nsec = signed_check_covering(name);
     struct dname next, encloser = {0};
     if (!nsec) {
-        return wrong("name not covered", name, m.type);
+        return signed_check_wrong("name not covered", name, m.type);
     }
     for (size_t i = 0; i < m.count; i++) {
         if (m.records[i].type == TYPE_NSEC && dname_equal(&m.records[i].owner, name)) {
-            return wrong("an NSEC has the name that is denied", name, m.type);
+            return signed_check_wrong("an NSEC has the name that is denied", name, m.type);
         }
     }
     next_of(nsec, &next);
     take_shared(name, &nsec->owner, &encloser);
     take_shared(name, &next, &encloser);
-    if (dname_prepend(&encloser, slice_of("*", 1)) && !covering(&encloser)) {
-        return wrong("wildcard not covered", &encloser, m.type);
+    if (dname_prepend(&encloser, slice_of("*", 1)) && !signed_check_covering(&encloser)) {
+        return signed_check_wrong("wildcard not covered", &encloser, m.type);
     }
     return NULL;
 }
 
-static const char *check_no_type(const struct dname *name)
+static const char *signed_check_no_type(const struct dname *name)
 {
     for (size_t i = 0; i < m.count; i++) {
         const struct record *nsec = &m.records[i];
@@ -376,11 +381,11 @@ static const char *check_no_type(const struct dname *name)
             bool is_there = m.type != TYPE_NSEC && m.type != TYPE_RRSIG && has_type(nsec, m.type);
             return is_there || has_type(nsec, TYPE_CNAME) || !has_type(nsec, TYPE_NSEC) ||
                            !has_type(nsec, TYPE_RRSIG)
-                       ? wrong("bitmap", name, m.type)
+                       ? signed_check_wrong("bitmap", name, m.type)
                        : NULL;
         }
     }
-    return wrong("no NSEC at the name", name, m.type);
+    return signed_check_wrong("no NSEC at the name", name, m.type);
 }
 
 static bool find_next_name(struct dname *name, bool *ret_has_type)
@@ -421,11 +426,11 @@ static const char *check_denial(void)
             return NULL; /* a circle */
         }
     }
-    if (zone_of(&last, m.type == 43).len == 0) {
+    if (signed_check_zone_of(&last, m.type == 43).len == 0) {
         return NULL;
     }
     if (m.rcode == 3) {
-        return check_no_name(&last);
+        return signed_check_no_name(&last);
     }
     if (m.check->may_be_open && !dname_equal(&last, &m.name) && !has_authority()) {
         return NULL;
@@ -433,15 +438,15 @@ static const char *check_denial(void)
     if (has_type_there || (m.type == 255 && m.count > 0) || m.type == TYPE_RRSIG) {
         return NULL;
     }
-    return check_no_type(&last);
+    return signed_check_no_type(&last);
 }
 
 /* No NSEC record covers what exists. */
-static const char *check_names(void)
+static const char *signed_check_names(void)
 {
     for (size_t i = 0; i < m.check->name_count; i++) {
-        if (covering(&m.check->names[i])) {
-            return wrong("covers what exists", &m.check->names[i], m.type);
+        if (signed_check_covering(&m.check->names[i])) {
+            return signed_check_wrong("covers what exists", &m.check->names[i], m.type);
         }
     }
     return NULL;
@@ -455,11 +460,11 @@ const char *signed_check(const struct signed_check *check, const uint8_t *wire, 
         return "malformed";
     }
     if (m.is_cut || (m.rcode != 0 && m.rcode != 3)) {
-        return m.count > 0 ? wrong("records", &m.name, m.type) : NULL;
+        return m.count > 0 ? signed_check_wrong("records", &m.name, m.type) : NULL;
     }
     for (size_t i = 0; i < m.count && !error; i++) {
-        error = check_record(&m.records[i]);
+        error = signed_check_record(&m.records[i]);
     }
     error = error ? error : check_denial();
-    return error ? error : check_names();
+    return error ? error : signed_check_names();
 }

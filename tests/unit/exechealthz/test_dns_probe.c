@@ -12,16 +12,16 @@
 
 enum {
     LONG_MS = 3600 * 1000, /* never elapses in a test */
-    PATIENCE_S = 120,      /* only ends a test that hangs */
+    TIMEOUT_S = 120,       /* only ends a test that hangs */
     QUESTION_LEN = 9,      /* a.b, type, class */
 };
 
 /* How the server handles a query. */
-enum script { ANSWER, NXDOMAIN, EMPTY, TRUNCATED, MALFORMED, SILENT, FOREIGN_FIRST, SECOND_TIME };
+enum script { ANSWER, NXDOMAIN, EMPTY, TRUNCATED, MALFORMED, SILENT, EXTERNAL_FIRST, SECOND_TIME };
 
 struct fixture {
     struct ev_loop *loop;
-    ev_timer patience;
+    ev_timer timeout;
     ev_io server;
     enum script script;
     unsigned queries;
@@ -30,9 +30,9 @@ struct fixture {
     struct dns_probe *probe;
 };
 
-static void give_up(struct ev_loop *loop, ev_timer *w, int events)
+static void dns_probe_give_up(struct ev_loop *loop, ev_timer *w, int events)
 {
-    fail_msg("timed out after %d s", PATIENCE_S);
+    fail_msg("timed out after %d s", TIMEOUT_S);
 }
 
 static void reply_with(struct fixture *f, const struct addr *to, uint16_t id_change, uint16_t flags,
@@ -51,7 +51,7 @@ static void reply_with(struct fixture *f, const struct addr *to, uint16_t id_cha
     assert_int_equal(sendto(f->server.fd, out, w.pos, 0, &to->sa, to->len), w.pos);
 }
 
-static void on_query(struct ev_loop *loop, ev_io *w, int events)
+static void dns_probe_on_query(struct ev_loop *loop, ev_io *w, int events)
 {
     static const char record[] = "\xc0\x0c\0\1\0\1\0\0\0\x1e\0\4\x0a\0\0\1";
     struct fixture *f = w->data;
@@ -60,7 +60,7 @@ static void on_query(struct ev_loop *loop, ev_io *w, int events)
     assert_int_equal(n, DNS_HEADER_SIZE + QUESTION_LEN);
     f->queries++;
     switch (f->script) {
-    case FOREIGN_FIRST:
+    case EXTERNAL_FIRST:
         reply_with(f, &from, 1, DNS_RCODE_SERVFAIL, "", 0, 0);
         reply_with(f, &from, 0, 0, record, sizeof(record) - 1, 1);
         break;
@@ -90,25 +90,25 @@ static void on_query(struct ev_loop *loop, ev_io *w, int events)
     }
 }
 
-static int setup(void **state)
+static int dns_probe_setup(void **state)
 {
     static struct fixture f;
     f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
-    ev_timer_init(&f.patience, give_up, PATIENCE_S, 0.);
-    ev_timer_start(f.loop, &f.patience);
+    ev_timer_init(&f.timeout, dns_probe_give_up, TIMEOUT_S, 0.);
+    ev_timer_start(f.loop, &f.timeout);
     assert_int_equal(dns_target_parse("kube=a.b,A", &f.target, NULL), 0);
     f.target.server.v4.sin_port = 0;
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(fd, &f.target.server.sa, f.target.server.len), 0);
     assert_int_equal(getsockname(fd, &f.target.server.sa, &f.target.server.len), 0);
-    ev_io_init(&f.server, on_query, fd, EV_READ);
+    ev_io_init(&f.server, dns_probe_on_query, fd, EV_READ);
     f.server.data = &f;
     ev_io_start(f.loop, &f.server);
     *state = &f;
     return 0;
 }
 
-static int teardown(void **state)
+static int dns_probe_teardown(void **state)
 {
     struct fixture *f = *state;
     dns_probe_free(f->probe);
@@ -118,14 +118,14 @@ static int teardown(void **state)
     return 0;
 }
 
-static int before_tests(void **state)
+static int dns_probe_before_tests(void **state)
 {
     log_set_level(LOG_LEVEL_ERROR);
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
-UNIT_TESTS_ONCE(before_tests, NULL)
+UNIT_TESTS_EACH(dns_probe_setup, dns_probe_teardown)
+UNIT_TESTS_ONCE(dns_probe_before_tests, NULL)
 
 static struct dns_probe_config config_of(const struct fixture *f)
 {
@@ -135,7 +135,8 @@ static struct dns_probe_config config_of(const struct fixture *f)
             .period_ms = 1, .latency_ms = LONG_MS, .timeout_ms = LONG_MS, .is_quiet = true}};
 }
 
-static void start(struct fixture *f, const struct dns_probe_config *config, enum script script)
+static void exechealthz_dns_probe_start(struct fixture *f, const struct dns_probe_config *config,
+                                        enum script script)
 {
     dns_probe_free(f->probe);
     f->script = script;
@@ -144,14 +145,15 @@ static void start(struct fixture *f, const struct dns_probe_config *config, enum
     dns_probe_start(f->probe);
 }
 
-static void await_run(struct fixture *f, uint64_t run)
+static void dns_probe_await_run(struct fixture *f, uint64_t run)
 {
     while (dns_probe_counts(f->probe)->runs < run) {
         ev_run(f->loop, EVRUN_ONCE);
     }
 }
 
-static const char *text_of(struct fixture *f, bool wants_json, int64_t later_ms, bool *ret_ok)
+static const char *dns_probe_text_of(struct fixture *f, bool wants_json, int64_t later_ms,
+                                     bool *ret_ok)
 {
     static struct buf reply;
     buf_fini(&reply);
@@ -171,7 +173,7 @@ UNIT_TEST(test_results)
     } cases[] = {
         {ANSWER, true, ""},
         {TRUNCATED, true, ""},
-        {FOREIGN_FIRST, true, ""},
+        {EXTERNAL_FIRST, true, ""},
         {NXDOMAIN, false, "no RRs for domain \\\"a.b.\\\": NXDOMAIN"},
         {EMPTY, false, "no RRs for domain \\\"a.b.\\\": NOERROR"},
         {MALFORMED, false, "malformed reply"},
@@ -180,16 +182,16 @@ UNIT_TEST(test_results)
         const struct dns_probe_config config = config_of(f);
         char want[128];
         bool ok;
-        start(f, &config, cases[i].script);
-        await_run(f, 1);
-        const char *json = text_of(f, true, 0, &ok);
+        exechealthz_dns_probe_start(f, &config, cases[i].script);
+        dns_probe_await_run(f, 1);
+        const char *json = dns_probe_text_of(f, true, 0, &ok);
         (void)snprintf(want, sizeof(want), ",\"Err\":\"%s\"}", cases[i].error); /* fits */
         if (ok != cases[i].ok || !strstr(json, want) ||
             !strstr(json, ok ? "{\"IsOk\":true,\"LatencySeconds\":"
                              : "{\"IsOk\":false,\"LatencySeconds\":0,")) {
             fail_msg("%zu: %s", i, json);
         }
-        const char *report = text_of(f, false, 0, &ok);
+        const char *report = dns_probe_text_of(f, false, 0, &ok);
         assert_int_equal(ok, cases[i].ok);
         assert_int_equal(report[0] == '\0', ok);
         assert_int_equal(dns_probe_counts(f->probe)->failures, cases[i].ok ? 0 : 1);
@@ -205,9 +207,9 @@ UNIT_TEST(test_nobody_there)
     close(f->server.fd);
     f->server.fd = -1;
     config.settings.period_ms = LONG_MS;
-    start(f, &config, SILENT);
-    await_run(f, 1);
-    const char *report = text_of(f, false, 0, &ok);
+    exechealthz_dns_probe_start(f, &config, SILENT);
+    dns_probe_await_run(f, 1);
+    const char *report = dns_probe_text_of(f, false, 0, &ok);
     if (ok || !strstr(report, "DNS probe kube of 127.0.0.1:") ||
         !strstr(report, "onnection refused\n")) {
         fail_msg("%s", report);
@@ -220,9 +222,9 @@ UNIT_TEST(test_timeout)
     struct dns_probe_config config = config_of(f);
     bool ok;
     config.settings.timeout_ms = 5;
-    start(f, &config, SILENT);
-    await_run(f, 2);
-    const char *report = text_of(f, false, 0, &ok);
+    exechealthz_dns_probe_start(f, &config, SILENT);
+    dns_probe_await_run(f, 2);
+    const char *report = dns_probe_text_of(f, false, 0, &ok);
     if (ok || !strstr(report, "no reply from 127.0.0.1:")) {
         fail_msg("%s", report);
     }
@@ -233,9 +235,9 @@ UNIT_TEST(test_lost_query_is_sent_again)
     struct fixture *f = *state;
     const struct dns_probe_config config = config_of(f);
     bool ok;
-    start(f, &config, SECOND_TIME);
-    await_run(f, 1);
-    (void)text_of(f, true, 0, &ok);
+    exechealthz_dns_probe_start(f, &config, SECOND_TIME);
+    dns_probe_await_run(f, 1);
+    (void)dns_probe_text_of(f, true, 0, &ok);
     assert_true(ok);
     assert_int_equal(dns_probe_counts(f->probe)->failures, 0);
 }
@@ -245,19 +247,19 @@ UNIT_TEST(test_before_the_first_run)
     struct fixture *f = *state;
     struct dns_probe_config config = config_of(f);
     bool ok;
-    start(f, &config, ANSWER);
+    exechealthz_dns_probe_start(f, &config, ANSWER);
     assert_string_equal(
-        text_of(f, true, 0, &ok),
+        dns_probe_text_of(f, true, 0, &ok),
         "{\"IsOk\":false,\"LatencySeconds\":0,\"Err\":\"waiting for first probe\"}");
     assert_false(ok);
-    (void)text_of(f, false, 0, &ok);
+    (void)dns_probe_text_of(f, false, 0, &ok);
     assert_true(ok);
     config.settings.starts_unhealthy = true;
-    start(f, &config, ANSWER);
-    (void)text_of(f, false, 0, &ok);
+    exechealthz_dns_probe_start(f, &config, ANSWER);
+    (void)dns_probe_text_of(f, false, 0, &ok);
     assert_false(ok);
-    await_run(f, 1);
-    (void)text_of(f, false, 0, &ok);
+    dns_probe_await_run(f, 1);
+    (void)dns_probe_text_of(f, false, 0, &ok);
     assert_true(ok);
 }
 
@@ -266,9 +268,9 @@ UNIT_TEST(test_old_result_counts_no_more)
     struct fixture *f = *state;
     const struct dns_probe_config config = config_of(f);
     bool ok;
-    start(f, &config, ANSWER);
-    await_run(f, 1);
-    const char *report = text_of(f, false, LONG_MS + 1, &ok);
+    exechealthz_dns_probe_start(f, &config, ANSWER);
+    dns_probe_await_run(f, 1);
+    const char *report = dns_probe_text_of(f, false, LONG_MS + 1, &ok);
     assert_false(ok);
     assert_non_null(strstr(report, "too old to be useful"));
 }
@@ -281,10 +283,10 @@ UNIT_TEST(test_many_runs)
     unsigned changed = 0;
     int before = dup(0);
     close(before);
-    start(f, &config, ANSWER);
+    exechealthz_dns_probe_start(f, &config, ANSWER);
     for (uint64_t run = 1; run <= 200; run++) {
         uint8_t id[2] = {f->last_query[0], f->last_query[1]};
-        await_run(f, run);
+        dns_probe_await_run(f, run);
         changed += memcmp(id, f->last_query, sizeof(id)) != 0;
     }
     assert_true(changed > 150);

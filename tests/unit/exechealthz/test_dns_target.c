@@ -70,7 +70,7 @@ UNIT_TEST(test_names_of_certificates)
     }
 }
 
-static void assert_refused(const char *text, const char *expected)
+static void dns_target_assert_refused(const char *text, const char *expected)
 {
     struct dns_target target = {.label = "kept"};
     struct err err = {0};
@@ -90,14 +90,14 @@ UNIT_TEST(test_long_parts)
     (void)snprintf(text, sizeof(text), "a.b,https://::1/%.*s", fits, filler); /* fits */
     assert_int_equal(dns_target_parse(text, &target, NULL), 0);
     (void)snprintf(text, sizeof(text), "a.b,https://::1/%.*s", fits + 1, filler); /* fits */
-    assert_refused(text, "an IP address");
+    dns_target_assert_refused(text, "an IP address");
     for (size_t i = 50; i < sizeof(filler); i += 51) {
         filler[i] = '.';
     }
     (void)snprintf(text, sizeof(text), "a.b,tls://::1#%.*s", 253, filler); /* fits */
     assert_int_equal(dns_target_parse(text, &target, NULL), 0);
     (void)snprintf(text, sizeof(text), "a.b,tls://::1#%.*s", 256, filler); /* fits */
-    assert_refused(text, "an IP address");
+    dns_target_assert_refused(text, "an IP address");
 }
 
 UNIT_TEST(test_refused)
@@ -136,7 +136,7 @@ UNIT_TEST(test_refused)
         {"a.b,A,12345678901234567890123456789012345678901234567890123456789012345", "an IP"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        assert_refused(cases[i].text, cases[i].expected);
+        dns_target_assert_refused(cases[i].text, cases[i].expected);
     }
 }
 

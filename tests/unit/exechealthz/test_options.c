@@ -9,7 +9,7 @@
 
 enum { ARGS_MAX = 16 };
 
-static int parse(char *const *args, struct options *o, struct err *err)
+static int check_options_parse(char *const *args, struct options *o, struct err *err)
 {
     static char program[] = "exechealthz";
     char *argv[ARGS_MAX + 2] = {program};
@@ -17,7 +17,7 @@ static int parse(char *const *args, struct options *o, struct err *err)
     for (; argc <= ARGS_MAX && args[argc - 1]; argc++) {
         argv[argc] = args[argc - 1];
     }
-    return options_parse(argc, argv, o, err);
+    return exechealthz_options_parse(argc, argv, o, err);
 }
 
 static void assert_listens_on(const struct options *o, const char *want)
@@ -31,7 +31,7 @@ UNIT_TEST(test_defaults)
     char *const args[ARGS_MAX + 1] = {NULL};
     struct options o;
     struct err err;
-    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(check_options_parse(args, &o, &err), 0);
     assert_int_equal(o.command_count, 1);
     assert_string_equal(o.commands[0].command, "echo healthz");
     assert_string_equal(o.commands[0].url, "/healthz");
@@ -55,7 +55,7 @@ UNIT_TEST(test_manifest_arguments)
     char *const args[ARGS_MAX + 1] = {cmd, port};
     struct options o;
     struct err err;
-    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(check_options_parse(args, &o, &err), 0);
     assert_int_equal(o.command_count, 1);
     assert_string_equal(o.commands[0].command,
                         "nslookup kubernetes.default.svc.cluster.local 127.0.0.1 >/dev/null");
@@ -75,7 +75,7 @@ UNIT_TEST(test_every_flag)
                                       output, address, unhealthy, pages,  url,     dns,     level};
     struct options o;
     struct err err;
-    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(check_options_parse(args, &o, &err), 0);
     assert_string_equal(o.commands[0].command, "true");
     assert_string_equal(o.commands[0].url, "/one");
     assert_listens_on(&o, "[::1]:18080");
@@ -97,7 +97,7 @@ UNIT_TEST(test_timeout_follows_latency)
     char *const args[ARGS_MAX + 1] = {latency, timeout};
     struct options o;
     struct err err;
-    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(check_options_parse(args, &o, &err), 0);
     assert_int_equal(o.probes.timeout_ms, 4000);
     assert_int_equal(o.dns_timeout_ms, 4000);
 }
@@ -108,7 +108,7 @@ UNIT_TEST(test_several_commands)
     char *const args[ARGS_MAX + 1] = {url1, cmd1, cmd2, url2};
     struct options o;
     struct err err;
-    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(check_options_parse(args, &o, &err), 0);
     assert_int_equal(o.command_count, 2);
     assert_string_equal(o.commands[0].command, "one");
     assert_string_equal(o.commands[0].url, "/1");
@@ -122,7 +122,7 @@ UNIT_TEST(test_url_alone)
     char *const args[ARGS_MAX + 1] = {url};
     struct options o;
     struct err err;
-    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(check_options_parse(args, &o, &err), 0);
     assert_int_equal(o.command_count, 1);
     assert_string_equal(o.commands[0].command, "echo healthz");
     assert_string_equal(o.commands[0].url, "/health");
@@ -134,12 +134,12 @@ UNIT_TEST(test_dns_alone_has_the_path)
     char *const args[ARGS_MAX + 1] = {one, two}, *const with_url[ARGS_MAX + 1] = {one, url};
     struct options o;
     struct err err;
-    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(check_options_parse(args, &o, &err), 0);
     assert_int_equal(o.command_count, 0);
     assert_int_equal(o.dns_count, 2);
     assert_string_equal(o.dns_url, "/healthz");
     assert_string_equal(o.dns[1].label, "other");
-    assert_int_equal(parse(with_url, &o, &err), 0);
+    assert_int_equal(check_options_parse(with_url, &o, &err), 0);
     assert_string_equal(o.dns_url, "/dns");
 }
 
@@ -152,12 +152,12 @@ UNIT_TEST(test_dns_over_tls)
     char *const all[ARGS_MAX + 1] = {tls, https, ca, cert, key};
     struct options o;
     struct err err;
-    assert_int_equal(parse(none, &o, &err), 0);
+    assert_int_equal(check_options_parse(none, &o, &err), 0);
     assert_false(options_have_tls(&o));
     assert_false(tls_files_any(&o.dns_files));
-    assert_int_equal(parse(one, &o, &err), 0);
+    assert_int_equal(check_options_parse(one, &o, &err), 0);
     assert_true(options_have_tls(&o) && o.dns_files.without_ca);
-    assert_int_equal(parse(all, &o, &err), 0);
+    assert_int_equal(check_options_parse(all, &o, &err), 0);
     assert_false(o.dns_files.without_ca);
     assert_string_equal(o.dns_files.ca, "ca.crt");
     assert_string_equal(o.dns_files.cert, "tls.crt");
@@ -195,7 +195,8 @@ UNIT_TEST(test_refused_together)
             (void)snprintf(text[k], sizeof(text[k]), "%s", cases[i].args[k]); /* fits */
             args[k] = text[k];
         }
-        if (parse(args, &o, &err) != ERR_USAGE || !strstr(err.msg, cases[i].expected)) {
+        if (check_options_parse(args, &o, &err) != ERR_USAGE ||
+            !strstr(err.msg, cases[i].expected)) {
             fail_msg("%s ...: %d `%s`", cases[i].args[0], err.code, err.msg);
         }
     }
@@ -233,7 +234,7 @@ UNIT_TEST(test_refused)
         char *const args[ARGS_MAX + 1] = {arg};
         struct options o = {.probes = {.period_ms = 1}};
         struct err err = {0};
-        if (parse(args, &o, &err) != ERR_USAGE || !strstr(err.msg, cases[i].named) ||
+        if (check_options_parse(args, &o, &err) != ERR_USAGE || !strstr(err.msg, cases[i].named) ||
             !strstr(err.msg, cases[i].expected)) {
             fail_msg("%s: %d `%s`", cases[i].arg, err.code, err.msg);
         }

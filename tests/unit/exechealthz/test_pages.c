@@ -34,7 +34,7 @@ struct fixture {
 };
 
 /* Turns the query into its reply, with an address appended or an error. */
-static void on_query(struct ev_loop *loop, ev_io *w, int events)
+static void pages_on_query(struct ev_loop *loop, ev_io *w, int events)
 {
     static const uint8_t record[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, 0, 1};
     const struct fixture *f = w->data;
@@ -61,7 +61,7 @@ static void start_dns_server(struct fixture *f)
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(fd, &f->target.server.sa, f->target.server.len), 0);
     assert_int_equal(getsockname(fd, &f->target.server.sa, &f->target.server.len), 0);
-    ev_io_init(&f->dns_server, on_query, fd, EV_READ);
+    ev_io_init(&f->dns_server, pages_on_query, fd, EV_READ);
     f->dns_server.data = f;
     ev_io_start(f->loop, &f->dns_server);
 }
@@ -76,7 +76,7 @@ static struct probe *new_command(struct fixture *f, const char *path, const char
     return probe_new(f->loop, &f->reaper, &config);
 }
 
-static void serve(struct fixture *f, const struct pages_config *config)
+static void pages_serve(struct fixture *f, const struct pages_config *config)
 {
     size_t count;
     f->pages = pages_new(config);
@@ -84,7 +84,7 @@ static void serve(struct fixture *f, const struct pages_config *config)
     f->server = http_ask_serve(f->loop, routes, count, &f->address);
 }
 
-static int setup(void **state)
+static int pages_setup(void **state)
 {
     static struct fixture f;
     f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO), .dns_answers = true};
@@ -98,7 +98,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int pages_teardown(void **state)
 {
     struct fixture *f = *state;
     http_server_free(f->server);
@@ -114,7 +114,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(pages_setup, pages_teardown)
 UNIT_TESTS_HAVE_THREADS
 
 static struct pages_config config_of(struct fixture *f)
@@ -144,7 +144,7 @@ static void run_probes(struct fixture *f)
     }
 }
 
-static void start_probes(struct fixture *f)
+static void pages_start_probes(struct fixture *f)
 {
     for (size_t i = 0; i < COMMANDS; i++) {
         probe_start(f->probes[i]);
@@ -153,7 +153,7 @@ static void start_probes(struct fixture *f)
     run_probes(f);
 }
 
-static void expect(struct fixture *f, const char *target, unsigned status, const char *part)
+static void pages_expect(struct fixture *f, const char *target, unsigned status, const char *part)
 {
     struct asked_page asked = http_ask(f->loop, &f->address, target);
     if (asked.page.status != status || !strstr(asked.page.body, part)) {
@@ -166,19 +166,19 @@ UNIT_TEST(test_health)
 {
     struct fixture *f = *state;
     const struct pages_config config = config_of(f);
-    serve(f, &config);
-    expect(f, "/healthcheck/kube_dns", 503, "{\"IsOk\":false,"); /* nothing has run yet */
-    start_probes(f);
-    expect(f, "/healthz", 200, "ok");
-    expect(f, "/other", 503, "exit status 3");
-    expect(f, "/dns", 200, "ok");
-    expect(f, "/healthcheck/kube_dns", 200, "{\"IsOk\":true,");
-    expect(f, "/healthcheck/other", 404, "");
+    pages_serve(f, &config);
+    pages_expect(f, "/healthcheck/kube_dns", 503, "{\"IsOk\":false,"); /* nothing has run yet */
+    pages_start_probes(f);
+    pages_expect(f, "/healthz", 200, "ok");
+    pages_expect(f, "/other", 503, "exit status 3");
+    pages_expect(f, "/dns", 200, "ok");
+    pages_expect(f, "/healthcheck/kube_dns", 200, "{\"IsOk\":true,");
+    pages_expect(f, "/healthcheck/other", 404, "");
     f->dns_answers = false;
     run_probes(f);
-    expect(f, "/dns", 503, "NXDOMAIN");
-    expect(f, "/healthcheck/kube_dns", 503, "NXDOMAIN");
-    expect(f, "/healthz", 200, "ok");
+    pages_expect(f, "/dns", 503, "NXDOMAIN");
+    pages_expect(f, "/healthcheck/kube_dns", 503, "NXDOMAIN");
+    pages_expect(f, "/healthz", 200, "ok");
 }
 
 /* A disabled page does not exist. */
@@ -187,11 +187,11 @@ UNIT_TEST(test_pages_that_are_wanted)
     struct fixture *f = *state;
     struct pages_config config = config_of(f);
     config.dns_url = NULL;
-    serve(f, &config);
-    expect(f, "/dns", 404, "");
-    expect(f, "/quit", 404, "");
-    expect(f, "/", 404, "");
-    expect(f, "/metrics", 200, "exechealthz_");
+    pages_serve(f, &config);
+    pages_expect(f, "/dns", 404, "");
+    pages_expect(f, "/quit", 404, "");
+    pages_expect(f, "/", 404, "");
+    pages_expect(f, "/metrics", 200, "exechealthz_");
 }
 
 /* A user's path overrides ours, and everything else is the old program's index. */
@@ -203,10 +203,10 @@ UNIT_TEST(test_pages_of_the_old_program)
     f->probes[1] = new_command(f, "/metrics", "true");
     probe_start(f->probes[1]);
     config.has_legacy_pages = true;
-    serve(f, &config);
-    expect(f, "/", 200, "<a href=\"/healthz\">");
-    expect(f, "/anything/else", 200, "<a href=\"/quit\">");
-    expect(f, "/metrics", 200, "ok");
+    pages_serve(f, &config);
+    pages_expect(f, "/", 200, "<a href=\"/healthz\">");
+    pages_expect(f, "/anything/else", 200, "<a href=\"/quit\">");
+    pages_expect(f, "/metrics", 200, "ok");
 }
 
 static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
@@ -223,7 +223,7 @@ UNIT_TEST(test_quit)
     const char request[] = "GET /quit HTTP/1.0\r\n\r\n";
     ev_timer late;
     config.has_legacy_pages = true;
-    serve(f, &config);
+    pages_serve(f, &config);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(fd, &f->address.sa, f->address.len), 0);
     assert_int_equal(send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL), sizeof(request) - 1);
@@ -240,12 +240,12 @@ UNIT_TEST(test_log)
     struct pages_config config = config_of(f);
     struct log_capture capture;
     config.is_quiet = false;
-    serve(f, &config);
+    pages_serve(f, &config);
     probe_start(f->probes[0]);
     log_capture_begin(&capture);
-    expect(f, "/healthz", 200, "ok");
-    expect(f, "/healthcheck/kube_dns", 503, "");
-    expect(f, "/metrics", 200, "");
+    pages_expect(f, "/healthz", 200, "ok");
+    pages_expect(f, "/healthcheck/kube_dns", 503, "");
+    pages_expect(f, "/metrics", 200, "");
     const char *text = log_capture_end(&capture);
     assert_int_equal(log_occurrences(text, "path=/healthz status=200"), 1);
     assert_int_equal(log_occurrences(text, "path=/healthcheck/kube_dns status=503"), 1);
@@ -253,7 +253,7 @@ UNIT_TEST(test_log)
 }
 
 /* The sample's value; it must occur exactly once. */
-static double sample(const char *page, const char *name)
+static double pages_sample(const char *page, const char *name)
 {
     char line[128];
     double value;
@@ -270,29 +270,30 @@ UNIT_TEST(test_metrics)
 {
     struct fixture *f = *state;
     const struct pages_config config = config_of(f);
-    serve(f, &config);
-    start_probes(f);
+    pages_serve(f, &config);
+    pages_start_probes(f);
     f->dns_answers = false;
     run_probes(f);
     struct asked_page asked = http_ask(f->loop, &f->address, "/metrics");
     const char *page = asked.page.body;
-    double good = sample(page, "exechealthz_runs_total{path=\"/healthz\"}");
-    double bad = sample(page, "exechealthz_runs_total{path=\"/other\"}");
+    double good = pages_sample(page, "exechealthz_runs_total{path=\"/healthz\"}");
+    double bad = pages_sample(page, "exechealthz_runs_total{path=\"/other\"}");
     assert_true(good >= 4 && bad >= 4);
-    assert_true(sample(page, "exechealthz_run_failures_total{path=\"/healthz\"}") == 0);
-    assert_true(sample(page, "exechealthz_run_failures_total{path=\"/other\"}") == bad);
-    assert_true(sample(page, "exechealthz_run_timeouts_total{path=\"/other\"}") == 0);
-    assert_true(sample(page, "exechealthz_healthy{path=\"/healthz\"}") == 1);
-    assert_true(sample(page, "exechealthz_healthy{path=\"/other\"}") == 0);
+    assert_true(pages_sample(page, "exechealthz_run_failures_total{path=\"/healthz\"}") == 0);
+    assert_true(pages_sample(page, "exechealthz_run_failures_total{path=\"/other\"}") == bad);
+    assert_true(pages_sample(page, "exechealthz_run_timeouts_total{path=\"/other\"}") == 0);
+    assert_true(pages_sample(page, "exechealthz_healthy{path=\"/healthz\"}") == 1);
+    assert_true(pages_sample(page, "exechealthz_healthy{path=\"/other\"}") == 0);
     /* One histogram counts both commands, and its buckets add up. */
-    assert_true(sample(page, "exechealthz_run_seconds_count") == good + bad);
-    assert_true(sample(page, "exechealthz_run_seconds_bucket{le=\"+Inf\"}") == good + bad);
-    assert_true(sample(page, "exechealthz_run_seconds_sum") > 0);
+    assert_true(pages_sample(page, "exechealthz_run_seconds_count") == good + bad);
+    assert_true(pages_sample(page, "exechealthz_run_seconds_bucket{le=\"+Inf\"}") == good + bad);
+    assert_true(pages_sample(page, "exechealthz_run_seconds_sum") > 0);
     /* Runs without an answer count no latency. */
-    double answered = sample(page, "kubedns_probe_kube_dns_latency_ms_count");
+    double answered = pages_sample(page, "kubedns_probe_kube_dns_latency_ms_count");
     assert_true(answered >= 2);
-    assert_true(sample(page, "kubedns_probe_kube_dns_latency_ms_bucket{le=\"+Inf\"}") == answered);
-    assert_true(sample(page, "kubedns_probe_kube_dns_latency_ms_sum") > 0);
-    assert_true(sample(page, "kubedns_probe_kube_dns_errors") >= 1);
+    assert_true(pages_sample(page, "kubedns_probe_kube_dns_latency_ms_bucket{le=\"+Inf\"}") ==
+                answered);
+    assert_true(pages_sample(page, "kubedns_probe_kube_dns_latency_ms_sum") > 0);
+    assert_true(pages_sample(page, "kubedns_probe_kube_dns_errors") >= 1);
     asked_page_fini(&asked);
 }

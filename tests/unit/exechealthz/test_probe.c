@@ -20,34 +20,34 @@
 
 enum {
     LONG_MS = 3600 * 1000, /* never elapses in a test */
-    PATIENCE_S = 120,      /* only ends a test that hangs */
+    TIMEOUT_S = 120,       /* only ends a test that hangs */
     OUTPUT_MAX = 64 * 1024,
 };
 
 struct fixture {
     struct ev_loop *loop;
     struct reaper reaper;
-    ev_timer patience;
+    ev_timer timeout;
     struct probe *probe;
 };
 
-static void give_up(struct ev_loop *loop, ev_timer *w, int events)
+static void probe_give_up(struct ev_loop *loop, ev_timer *w, int events)
 {
-    fail_msg("timed out after %d s", PATIENCE_S);
+    fail_msg("timed out after %d s", TIMEOUT_S);
 }
 
-static int setup(void **state)
+static int probe_setup(void **state)
 {
     static struct fixture f;
     f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
     reaper_start(&f.reaper, f.loop);
-    ev_timer_init(&f.patience, give_up, PATIENCE_S, 0.);
-    ev_timer_start(f.loop, &f.patience);
+    ev_timer_init(&f.timeout, probe_give_up, TIMEOUT_S, 0.);
+    ev_timer_start(f.loop, &f.timeout);
     *state = &f;
     return 0;
 }
 
-static int teardown(void **state)
+static int probe_teardown(void **state)
 {
     struct fixture *f = *state;
     probe_free(f->probe);
@@ -56,7 +56,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static int before_tests(void **state)
+static int probe_before_tests(void **state)
 {
     log_set_level(LOG_LEVEL_ERROR);
     (void)signal(SIGPIPE, SIG_IGN); /* as main() does */
@@ -67,8 +67,8 @@ static int before_tests(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
-UNIT_TESTS_ONCE(before_tests, NULL)
+UNIT_TESTS_EACH(probe_setup, probe_teardown)
+UNIT_TESTS_ONCE(probe_before_tests, NULL)
 
 static struct probe_config config_of(const char *command)
 {
@@ -79,14 +79,14 @@ static struct probe_config config_of(const char *command)
             .period_ms = 1, .latency_ms = LONG_MS, .timeout_ms = LONG_MS, .is_quiet = true}};
 }
 
-static void start(struct fixture *f, const struct probe_config *config)
+static void exechealthz_probe_start(struct fixture *f, const struct probe_config *config)
 {
     probe_free(f->probe);
     f->probe = probe_new(f->loop, &f->reaper, config);
     probe_start(f->probe);
 }
 
-static void await_run(struct fixture *f, uint64_t run)
+static void probe_await_run(struct fixture *f, uint64_t run)
 {
     while (probe_last(f->probe).run < run) {
         ev_run(f->loop, EVRUN_ONCE);
@@ -94,7 +94,7 @@ static void await_run(struct fixture *f, uint64_t run)
 }
 
 /* The report as of later_ms from now, and whether it is healthy. */
-static const char *report(struct fixture *f, int64_t later_ms, bool *ret_healthy)
+static const char *exechealthz_probe_report(struct fixture *f, int64_t later_ms, bool *ret_healthy)
 {
     static struct buf reply;
     buf_fini(&reply);
@@ -103,7 +103,7 @@ static const char *report(struct fixture *f, int64_t later_ms, bool *ret_healthy
     return buf_cstr(&reply);
 }
 
-static void assert_matches(const char *name, const char *text, const char *pattern)
+static void probe_assert_matches(const char *name, const char *text, const char *pattern)
 {
     regex_t regex;
     assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
@@ -144,15 +144,16 @@ UNIT_TEST(test_results)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct probe_config config = config_of(cases[i].command);
         bool healthy;
-        start(f, &config);
-        await_run(f, 1);
+        exechealthz_probe_start(f, &config);
+        probe_await_run(f, 1);
         struct probe_result got = probe_last(f->probe);
         if (!slice_equal(got.output, slice_str(cases[i].output)) ||
             strcmp(got.error ? got.error : "", cases[i].error ? cases[i].error : "") != 0) {
             fail_msg("%s: got `%.*s`, `%s`", cases[i].name, (int)got.output.len, got.output.ptr,
                      got.error ? got.error : "(success)");
         }
-        assert_matches(cases[i].name, report(f, 0, &healthy), cases[i].report);
+        probe_assert_matches(cases[i].name, exechealthz_probe_report(f, 0, &healthy),
+                             cases[i].report);
         assert_int_equal(healthy, cases[i].error == NULL);
     }
 }
@@ -163,12 +164,12 @@ UNIT_TEST(test_healthy_until_the_first_result)
     struct probe_config config = config_of("false");
     bool healthy;
     config.settings.period_ms = config.settings.latency_ms = LONG_MS;
-    start(f, &config);
-    assert_string_equal(report(f, 0, &healthy), "ok");
+    exechealthz_probe_start(f, &config);
+    assert_string_equal(exechealthz_probe_report(f, 0, &healthy), "ok");
     assert_true(healthy);
-    assert_matches("old", report(f, LONG_MS + 1, &healthy),
-                   "^Latest result too old to be useful: Result of last exec: , at " TIME
-                   ", error None\\.\n$");
+    probe_assert_matches("old", exechealthz_probe_report(f, LONG_MS + 1, &healthy),
+                         "^Latest result too old to be useful: Result of last exec: , at " TIME
+                         ", error None\\.\n$");
     assert_false(healthy);
 }
 
@@ -179,21 +180,21 @@ UNIT_TEST(test_unhealthy_until_the_first_success)
     bool healthy;
     config.settings.period_ms = LONG_MS; /* the first run does not wait a period */
     config.settings.starts_unhealthy = true;
-    start(f, &config);
-    assert_matches("before", report(f, 0, &healthy),
-                   "^Healthz probe on /healthz error: Result of last exec: , at " TIME
-                   ", error waiting for first run\n$");
+    exechealthz_probe_start(f, &config);
+    probe_assert_matches("before", exechealthz_probe_report(f, 0, &healthy),
+                         "^Healthz probe on /healthz error: Result of last exec: , at " TIME
+                         ", error waiting for first run\n$");
     assert_false(healthy);
-    await_run(f, 1);
-    assert_string_equal(report(f, 0, &healthy), "ok");
+    probe_await_run(f, 1);
+    assert_string_equal(exechealthz_probe_report(f, 0, &healthy), "ok");
 }
 
 UNIT_TEST(test_counts)
 {
     struct fixture *f = *state;
     struct probe_config config = config_of("false");
-    start(f, &config);
-    await_run(f, 3);
+    exechealthz_probe_start(f, &config);
+    probe_await_run(f, 3);
     const struct probe_counts *counts = probe_counts(f->probe);
     assert_true(counts->runs >= 3);
     assert_int_equal(counts->failures, counts->runs);
@@ -203,8 +204,8 @@ UNIT_TEST(test_counts)
 
     config = config_of("sleep 1000");
     config.settings.timeout_ms = 1;
-    start(f, &config);
-    await_run(f, 2);
+    exechealthz_probe_start(f, &config);
+    probe_await_run(f, 2);
     counts = probe_counts(f->probe);
     assert_true(counts->timeouts >= 2);
     assert_int_equal(counts->timeouts, counts->failures);
@@ -215,12 +216,13 @@ UNIT_TEST(test_old_success_counts_no_more)
     struct fixture *f = *state;
     const struct probe_config config = config_of("echo fine");
     bool healthy;
-    start(f, &config);
-    await_run(f, 1);
-    assert_string_equal(report(f, 0, &healthy), "ok");
-    assert_matches("old", report(f, LONG_MS + 1, &healthy),
-                   "^Latest result too old to be useful: Result of last exec: fine\n, at " TIME
-                   ", error None\\.\n$");
+    exechealthz_probe_start(f, &config);
+    probe_await_run(f, 1);
+    assert_string_equal(exechealthz_probe_report(f, 0, &healthy), "ok");
+    probe_assert_matches(
+        "old", exechealthz_probe_report(f, LONG_MS + 1, &healthy),
+        "^Latest result too old to be useful: Result of last exec: fine\n, at " TIME
+        ", error None\\.\n$");
     assert_false(healthy);
 }
 
@@ -230,9 +232,9 @@ UNIT_TEST(test_output_is_the_reply)
     struct probe_config config = config_of("echo '100%s'");
     bool healthy;
     config.settings.want_output = true;
-    start(f, &config);
-    await_run(f, 1);
-    assert_string_equal(report(f, 0, &healthy), "100%s\n");
+    exechealthz_probe_start(f, &config);
+    probe_await_run(f, 1);
+    assert_string_equal(exechealthz_probe_report(f, 0, &healthy), "100%s\n");
     assert_true(healthy);
 }
 
@@ -240,8 +242,8 @@ UNIT_TEST(test_output_has_a_limit)
 {
     struct fixture *f = *state;
     const struct probe_config config = config_of("head -c 1000000 /dev/zero");
-    start(f, &config);
-    await_run(f, 1);
+    exechealthz_probe_start(f, &config);
+    probe_await_run(f, 1);
     assert_int_equal(probe_last(f->probe).output.len, OUTPUT_MAX);
     assert_null(probe_last(f->probe).error);
 }
@@ -250,8 +252,8 @@ static void await_health(struct fixture *f, bool want)
 {
     bool healthy = !want;
     while (healthy != want) {
-        await_run(f, probe_last(f->probe).run + 1);
-        (void)report(f, 0, &healthy);
+        probe_await_run(f, probe_last(f->probe).run + 1);
+        (void)exechealthz_probe_report(f, 0, &healthy);
     }
 }
 
@@ -263,7 +265,7 @@ UNIT_TEST(test_follows_the_command)
     assert_true(fd >= 0);
     (void)snprintf(command, sizeof(command), "test -e %s", path);
     const struct probe_config config = config_of(command);
-    start(f, &config);
+    exechealthz_probe_start(f, &config);
     await_health(f, true);
     assert_int_equal(unlink(path), 0);
     await_health(f, false);
@@ -280,9 +282,9 @@ UNIT_TEST(test_runs_do_not_overlap)
     assert_non_null(mkdtemp(folder));
     (void)snprintf(command, sizeof(command), "rmdir %s && sleep 0.01 && mkdir %s", folder, folder);
     const struct probe_config config = config_of(command);
-    start(f, &config);
+    exechealthz_probe_start(f, &config);
     for (uint64_t run = 1; run <= 20; run++) {
-        await_run(f, run);
+        probe_await_run(f, run);
         assert_null(probe_last(f->probe).error);
     }
     probe_free(f->probe);
@@ -296,8 +298,8 @@ UNIT_TEST(test_the_first_run_is_one_period_away)
     struct probe_config config = config_of("true");
     config.settings.period_ms = 200;
     int64_t begin_us = clock_monotonic_us();
-    start(f, &config);
-    await_run(f, 1);
+    exechealthz_probe_start(f, &config);
+    probe_await_run(f, 1);
     assert_true(clock_monotonic_us() - begin_us >= config.settings.period_ms * 1000);
 }
 
@@ -313,10 +315,10 @@ UNIT_TEST(test_missed_ticks_do_not_pile_up)
     (void)snprintf(command, sizeof(command), "test -e %s || exit 0; rm %s; sleep 0.5", path, path);
     struct probe_config config = config_of(command);
     config.settings.period_ms = PERIOD_MS;
-    start(f, &config);
-    await_run(f, 1);
+    exechealthz_probe_start(f, &config);
+    probe_await_run(f, 1);
     int64_t begin_us = clock_monotonic_us();
-    await_run(f, 1 + MORE_RUNS);
+    probe_await_run(f, 1 + MORE_RUNS);
     /* One for the missed ticks, one for a tick that may come at once. */
     assert_true(clock_monotonic_us() - begin_us >= (MORE_RUNS - 2) * PERIOD_MS * 1000);
     close(fd);
@@ -349,8 +351,8 @@ UNIT_TEST(test_hanging_command_is_killed_whole)
      * started. */
     for (config.settings.timeout_ms = 250; grandchild == 0; config.settings.timeout_ms *= 2) {
         config.settings.period_ms = 50;
-        start(f, &config);
-        await_run(f, 1);
+        exechealthz_probe_start(f, &config);
+        probe_await_run(f, 1);
         assert_string_equal(probe_last(f->probe).error, "signal: killed");
         grandchild = pid_written(f);
     }
@@ -362,8 +364,8 @@ UNIT_TEST(test_nothing_is_left_behind_by_a_success)
     struct fixture *f = *state;
     struct probe_config config = config_of("sleep 1000 & echo $!");
     config.settings.period_ms = 50;
-    start(f, &config);
-    await_run(f, 1);
+    exechealthz_probe_start(f, &config);
+    probe_await_run(f, 1);
     assert_null(probe_last(f->probe).error);
     pid_t background = pid_written(f);
     assert_true(background > 0);
@@ -377,8 +379,8 @@ UNIT_TEST(test_a_process_that_left_the_group_delays_nothing)
     struct probe_config config = config_of("setsid sleep 1000 & echo $!; "
                                            "until kill -0 -$! 2>/dev/null; do :; done");
     config.settings.period_ms = 50;
-    start(f, &config);
-    await_run(f, 1);
+    exechealthz_probe_start(f, &config);
+    probe_await_run(f, 1);
     assert_null(probe_last(f->probe).error);
     pid_t gone_away = pid_written(f);
     probe_free(f->probe); /* no second run starts */
@@ -396,7 +398,7 @@ UNIT_TEST(test_free_kills_the_running_command)
     (void)snprintf(command, sizeof(command), "echo $$ >%s; sleep 1000; :", path);
     const struct probe_config config = config_of(command);
     char text[32] = "";
-    start(f, &config);
+    exechealthz_probe_start(f, &config);
     while (strchr(text, '\n') == NULL) {
         ev_run(f->loop, EVRUN_NOWAIT);
         assert_true(pread(fd, text, sizeof(text) - 1, 0) >= 0);
@@ -425,11 +427,11 @@ UNIT_TEST(test_no_descriptor_leaks_either_way)
     struct fixture *f = *state;
     const struct probe_config config = config_of("ls /proc/self/fd; sleep 0 &");
     unsigned before = entries_of("/proc/self/fd");
-    start(f, &config);
-    await_run(f, 1);
+    exechealthz_probe_start(f, &config);
+    probe_await_run(f, 1);
     /* Standard input, output, error, and the descriptor that reads the folder. */
     assert_true(slice_equal(probe_last(f->probe).output, slice_str("0\n1\n2\n3\n")));
-    await_run(f, 200);
+    probe_await_run(f, 200);
     probe_free(f->probe);
     f->probe = NULL;
     assert_int_equal(entries_of("/proc/self/fd"), before);

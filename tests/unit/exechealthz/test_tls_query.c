@@ -23,7 +23,7 @@
 
 enum {
     LONG_MS = 3600 * 1000, /* never elapses in a test */
-    PATIENCE_S = 120,      /* only ends a test that hangs */
+    TIMEOUT_S = 120,       /* only ends a test that hangs */
     QUESTION_LEN = 9,      /* a.b, type, class */
     DAY_S = 24 * 3600,
 };
@@ -46,7 +46,7 @@ struct script {
 
 struct fixture {
     struct ev_loop *loop;
-    ev_timer patience;
+    ev_timer timeout;
     ev_io listener;
     uint16_t port;
     struct tls_server *server;
@@ -67,14 +67,14 @@ struct fixture {
 
 static char dir[] = "/tmp/test_tls_query.XXXXXX";
 
-static char *path_of(const char *name)
+static char *tls_query_path_of(const char *name)
 {
     return xasprintf("%s/%s", dir, name);
 }
 
 /* ---- The server ---- */
 
-static void close_connection(struct fixture *f)
+static void tls_query_close_connection(struct fixture *f)
 {
     if (f->io.fd >= 0) {
         ev_io_stop(f->loop, &f->io);
@@ -87,7 +87,7 @@ static void close_connection(struct fixture *f)
     }
 }
 
-static void send_all(struct fixture *f, const void *bytes, size_t len)
+static void tls_query_send_all(struct fixture *f, const void *bytes, size_t len)
 {
     size_t step = f->script.is_bytewise ? 1 : len;
     for (size_t at = 0; at < len; at += step) {
@@ -96,7 +96,7 @@ static void send_all(struct fixture *f, const void *bytes, size_t len)
     }
 }
 
-static void write_reply(const struct fixture *f, const uint8_t *query, struct buf *out)
+static void tls_query_write_reply(const struct fixture *f, const uint8_t *query, struct buf *out)
 {
     uint16_t id = (uint16_t)(query[0] << 8 | query[1]);
     buf_append_u16(out, (uint16_t)(id + f->script.add_id));
@@ -110,7 +110,7 @@ static void write_reply(const struct fixture *f, const uint8_t *query, struct bu
     }
 }
 
-static void reply(struct fixture *f, const uint8_t *query)
+static void tls_query_reply(struct fixture *f, const uint8_t *query)
 {
     struct buf body, out;
     buf_init(&body, 1 << 17);
@@ -118,7 +118,7 @@ static void reply(struct fixture *f, const uint8_t *query)
     if (f->script.body) {
         buf_append_str(&body, f->script.body);
     } else {
-        write_reply(f, query, &body);
+        tls_query_write_reply(f, query, &body);
     }
     if (f->target.protocol == DNS_OVER_TLS) {
         buf_append_u16(&out, (uint16_t)body.len);
@@ -129,7 +129,7 @@ static void reply(struct fixture *f, const uint8_t *query)
                    body.len);
     }
     buf_append_slice(&out, buf_slice(&body));
-    send_all(f, out.data, out.len);
+    tls_query_send_all(f, out.data, out.len);
     buf_fini(&body);
     buf_fini(&out);
 }
@@ -158,12 +158,12 @@ static const uint8_t *query_in(const struct fixture *f)
 }
 
 /* True: done, go on to read. */
-static bool shake_hands(struct fixture *f)
+static bool tls_query_shake_hands(struct fixture *f)
 {
     enum tls_want want;
     struct err err;
     if (tls_session_handshake(f->session, &want, &err) < 0) {
-        close_connection(f);
+        tls_query_close_connection(f);
         return false;
     }
     f->is_shaken = want == TLS_WANT_NOTHING;
@@ -179,23 +179,23 @@ static void on_request(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
     struct fixture *f = w->data;
     uint8_t bytes[4096];
     ssize_t n;
-    if (!f->is_shaken && !shake_hands(f)) {
+    if (!f->is_shaken && !tls_query_shake_hands(f)) {
         return;
     }
     if (f->script.ends) {
-        close_connection(f);
+        tls_query_close_connection(f);
         return;
     }
     while ((n = tls_session_recv(f->session, bytes, sizeof(bytes))) > 0) {
         buf_append(&f->request, bytes, (size_t)n);
         const uint8_t *query = query_in(f);
         if (query && !f->script.is_mute) {
-            reply(f, query);
+            tls_query_reply(f, query);
             buf_clear(&f->request);
         }
     }
     if (n == 0 || errno != EAGAIN) {
-        close_connection(f);
+        tls_query_close_connection(f);
     }
 }
 
@@ -210,10 +210,10 @@ static void on_bytes_without_tls(struct ev_loop *loop, ev_io *w, int events UNUS
     ev_io_stop(loop, w);
 }
 
-static void on_connection(struct ev_loop *loop, ev_io *w, int events UNUSED)
+static void tls_query_on_connection(struct ev_loop *loop, ev_io *w, int events UNUSED)
 {
     struct fixture *f = w->data;
-    close_connection(f);
+    tls_query_close_connection(f);
     int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     assert_true(fd >= 0);
     f->connections++;
@@ -230,9 +230,9 @@ static void on_connection(struct ev_loop *loop, ev_io *w, int events UNUSED)
 
 /* ---- Fixture ---- */
 
-static void give_up(struct ev_loop *loop UNUSED, ev_timer *w UNUSED, int events UNUSED)
+static void tls_query_give_up(struct ev_loop *loop UNUSED, ev_timer *w UNUSED, int events UNUSED)
 {
-    fail_msg("timed out after %d s", PATIENCE_S);
+    fail_msg("timed out after %d s", TIMEOUT_S);
 }
 
 static int make_certificates(void **state UNUSED)
@@ -258,7 +258,7 @@ static int remove_certificates(void **state UNUSED)
     static const char *const names[] = {"ca.crt",      "other.crt",   "good.crt",  "good.key",
                                         "expired.crt", "expired.key", "early.crt", "early.key"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        char *path = path_of(names[i]);
+        char *path = tls_query_path_of(names[i]);
         assert_int_equal(unlink(path), 0);
         free(path);
     }
@@ -266,10 +266,10 @@ static int remove_certificates(void **state UNUSED)
 }
 
 /* name: of the certificate; client_ca: NULL, or the file of what clients have to show. */
-static void serve(struct fixture *f, const char *name, const char *client_ca)
+static void tls_query_serve(struct fixture *f, const char *name, const char *client_ca)
 {
     char *crt = xasprintf("%s/%s.crt", dir, name), *key = xasprintf("%s/%s.key", dir, name);
-    char *ca = client_ca ? path_of(client_ca) : xstrdup("");
+    char *ca = client_ca ? tls_query_path_of(client_ca) : xstrdup("");
     struct err err;
     tls_server_free(f->server);
     f->server = NULL;
@@ -283,9 +283,9 @@ static void serve(struct fixture *f, const char *name, const char *client_ca)
 }
 
 /* ca, own: files, or NULL. */
-static void trust(struct fixture *f, const char *ca, const char *own)
+static void tls_query_trust(struct fixture *f, const char *ca, const char *own)
 {
-    char *ca_path = ca ? path_of(ca) : xstrdup("");
+    char *ca_path = ca ? tls_query_path_of(ca) : xstrdup("");
     char *crt = own ? xasprintf("%s/%s.crt", dir, own) : xstrdup("");
     char *key = own ? xasprintf("%s/%s.key", dir, own) : xstrdup("");
     const struct tls_files files = {
@@ -298,13 +298,13 @@ static void trust(struct fixture *f, const char *ca, const char *own)
     free(key);
 }
 
-static int setup(void **state)
+static int tls_query_setup(void **state)
 {
     static struct fixture f;
     struct addr here;
     f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO), .io.fd = -1};
-    ev_timer_init(&f.patience, give_up, PATIENCE_S, 0.);
-    ev_timer_start(f.loop, &f.patience);
+    ev_timer_init(&f.timeout, tls_query_give_up, TIMEOUT_S, 0.);
+    ev_timer_start(f.loop, &f.timeout);
     buf_init(&f.request, 1 << 16);
     assert_int_equal(addr_parse("127.0.0.1:1", &here, NULL), 0);
     here.v4.sin_port = 0;
@@ -313,20 +313,20 @@ static int setup(void **state)
     assert_int_equal(listen(fd, 16), 0);
     assert_int_equal(getsockname(fd, &here.sa, &here.len), 0);
     f.port = addr_port(&here);
-    ev_io_init(&f.listener, on_connection, fd, EV_READ);
+    ev_io_init(&f.listener, tls_query_on_connection, fd, EV_READ);
     f.listener.data = &f;
     ev_io_start(f.loop, &f.listener);
-    serve(&f, "good", NULL);
-    trust(&f, NULL, NULL);
+    tls_query_serve(&f, "good", NULL);
+    tls_query_trust(&f, NULL, NULL);
     *state = &f;
     return 0;
 }
 
-static int teardown(void **state)
+static int tls_query_teardown(void **state)
 {
     struct fixture *f = *state;
     dns_probe_free(f->probe);
-    close_connection(f);
+    tls_query_close_connection(f);
     if (f->listener.fd >= 0) {
         ev_io_stop(f->loop, &f->listener);
         close(f->listener.fd);
@@ -338,15 +338,15 @@ static int teardown(void **state)
     return 0;
 }
 
-static int before_tests(void **state)
+static int tls_query_before_tests(void **state)
 {
     (void)signal(SIGPIPE, SIG_IGN);
     log_set_level(LOG_LEVEL_ERROR);
     return make_certificates(state);
 }
 
-UNIT_TESTS_EACH(setup, teardown)
-UNIT_TESTS_ONCE(before_tests, remove_certificates)
+UNIT_TESTS_EACH(tls_query_setup, tls_query_teardown)
+UNIT_TESTS_ONCE(tls_query_before_tests, remove_certificates)
 
 /* ---- Runs ---- */
 
@@ -355,7 +355,7 @@ static void start(struct fixture *f, const char *url, const char *name, int64_t 
 {
     char text[256];
     dns_probe_free(f->probe);
-    close_connection(f);
+    tls_query_close_connection(f);
     (void)snprintf(text, sizeof(text), "kube=a.b,%s://127.0.0.1:%u%s%s", url, f->port,
                    name ? "#" : "", name ? name : ""); /* fits */
     assert_int_equal(dns_target_parse(text, &f->target, NULL), 0);
@@ -372,7 +372,8 @@ static void start(struct fixture *f, const char *url, const char *name, int64_t 
 }
 
 /* The outcome of one run: "" for success. */
-static const char *run_for(struct fixture *f, const char *url, const char *name, int64_t timeout_ms)
+static const char *tls_query_run_for(struct fixture *f, const char *url, const char *name,
+                                     int64_t timeout_ms)
 {
     static struct buf text;
     start(f, url, name, timeout_ms);
@@ -386,9 +387,9 @@ static const char *run_for(struct fixture *f, const char *url, const char *name,
     return buf_cstr(&text);
 }
 
-static const char *run(struct fixture *f, const char *url, const char *name)
+static const char *tls_query_run(struct fixture *f, const char *url, const char *name)
 {
-    return run_for(f, url, name, LONG_MS);
+    return tls_query_run_for(f, url, name, LONG_MS);
 }
 
 static void assert_part(const char *text, const char *part)
@@ -410,7 +411,7 @@ UNIT_TEST(test_answers)
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         for (size_t k = 0; k < ARRAY_LEN(scripts); k++) {
             f->script = scripts[k];
-            assert_string_equal(run(f, urls[i], NULL), "");
+            assert_string_equal(tls_query_run(f, urls[i], NULL), "");
             assert_string_equal(f->protocol, protocols[i]);
         }
     }
@@ -448,7 +449,7 @@ UNIT_TEST(test_replies_that_are_no_answers)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         f->script = cases[i].script;
-        assert_part(run(f, cases[i].url, NULL), cases[i].expected);
+        assert_part(tls_query_run(f, cases[i].url, NULL), cases[i].expected);
     }
 }
 
@@ -475,9 +476,9 @@ UNIT_TEST(test_what_the_certificate_must_be)
     };
     f->script = (struct script){.answers = 1};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        serve(f, cases[i].served, NULL);
-        trust(f, cases[i].ca, NULL);
-        const char *text = run(f, i % 2 ? "tls" : "https", cases[i].name);
+        tls_query_serve(f, cases[i].served, NULL);
+        tls_query_trust(f, cases[i].ca, NULL);
+        const char *text = tls_query_run(f, i % 2 ? "tls" : "https", cases[i].name);
         if (*cases[i].expected == '\0') {
             assert_string_equal(text, "");
         } else {
@@ -492,33 +493,33 @@ UNIT_TEST(test_servers_that_want_certificates)
 {
     struct fixture *f = *state;
     f->script = (struct script){.answers = 1};
-    serve(f, "good", "ca.crt");
-    assert_part(run(f, "tls", NULL), "requires a client certificate and none is set");
-    trust(f, NULL, "good");
-    assert_string_equal(run(f, "tls", NULL), "");
-    serve(f, "good", "other.crt");
-    assert_part(run(f, "https", NULL), "refuses our certificate");
+    tls_query_serve(f, "good", "ca.crt");
+    assert_part(tls_query_run(f, "tls", NULL), "requires a client certificate and none is set");
+    tls_query_trust(f, NULL, "good");
+    assert_string_equal(tls_query_run(f, "tls", NULL), "");
+    tls_query_serve(f, "good", "other.crt");
+    assert_part(tls_query_run(f, "https", NULL), "refuses our certificate");
 }
 
 UNIT_TEST(test_servers_without_tls)
 {
     struct fixture *f = *state;
     f->script = (struct script){.is_plain = true};
-    assert_part(run(f, "tls", NULL), ": handshake with tls://127.0.0.1:");
-    assert_part(run(f, "https", NULL), "the server does not speak TLS");
+    assert_part(tls_query_run(f, "tls", NULL), ": handshake with tls://127.0.0.1:");
+    assert_part(tls_query_run(f, "https", NULL), "the server does not speak TLS");
 }
 
 UNIT_TEST(test_timeouts_say_in_which_step)
 {
     struct fixture *f = *state;
     f->script = (struct script){.is_deaf = true};
-    assert_part(run_for(f, "tls", NULL, 50), ": handshake with tls://127.0.0.1:");
+    assert_part(tls_query_run_for(f, "tls", NULL, 50), ": handshake with tls://127.0.0.1:");
     f->script = (struct script){.is_mute = true};
     const char *text;
     int64_t timeout_ms = 50;
     do { /* until it is enough for the handshake */
         timeout_ms *= 2;
-        text = run_for(f, "https", NULL, timeout_ms);
+        text = tls_query_run_for(f, "https", NULL, timeout_ms);
     } while (strstr(text, ": handshake with https://127.0.0.1:"));
     assert_part(text, ": no reply from https://127.0.0.1:");
     assert_part(text, err_code_text(ERR_TIMEOUT));
@@ -530,7 +531,7 @@ UNIT_TEST(test_nobody_there)
     ev_io_stop(f->loop, &f->listener);
     close(f->listener.fd);
     f->listener.fd = -1;
-    const char *text = run(f, "tls", NULL);
+    const char *text = tls_query_run(f, "tls", NULL);
     assert_part(text, ": connect to tls://127.0.0.1:");
     assert_part(text, "onnection refused\n");
 }
@@ -550,7 +551,7 @@ UNIT_TEST(test_freed_within_a_run)
         dns_probe_free(f->probe);
         f->probe = NULL;
     }
-    close_connection(f);
+    tls_query_close_connection(f);
     int after = dup(0);
     close(after);
     assert_int_equal(after, before);

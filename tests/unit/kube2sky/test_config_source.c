@@ -45,7 +45,7 @@ struct bed {
     struct config_source *source;
 };
 
-static int set_up(void **state)
+static int config_source_set_up(void **state)
 {
     static struct bed bed;
     memset(&told, 0, sizeof(told));
@@ -56,7 +56,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int config_source_tear_down(void **state)
 {
     struct bed *bed = *state;
     config_source_free(bed->source);
@@ -64,7 +64,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(config_source_set_up, config_source_tear_down)
 
 /* What the source says of a map with this content of `data`; NULL: there is none. */
 static const char *take(struct bed *bed, const char *data, struct log_capture *capture)
@@ -86,11 +86,11 @@ static const char *take(struct bed *bed, const char *data, struct log_capture *c
 #define SERVERS "'upstreamNameservers':'[\\'8.8.8.8\\']'"
 #define BAD     "'upstreamNameservers':'no list'"
 
-static const char *explained(const struct bed *bed, struct buf *out)
+static const char *config_source_explained(const struct bed *bed, struct buf *out)
 {
     buf_clear(out);
     bool is_refused = config_source_explain(bed->source, out);
-    assert_int_equal(is_refused, config_source_is_refused(bed->source));
+    assert_int_equal(is_refused, kube2sky_config_source_is_refused(bed->source));
     assert_int_equal(is_refused, out->len > 0);
     return buf_cstr(out);
 }
@@ -106,7 +106,7 @@ UNIT_TEST(test_read)
     assert_int_equal(told.wanted, 1);
     assert_int_equal(told.keys, 1);
     assert_non_null(strstr(told.nameservers, "8.8.8.8:53"));
-    assert_false(config_source_is_refused(bed->source));
+    assert_false(kube2sky_config_source_is_refused(bed->source));
 
     assert_string_equal(take(bed, STUB "," SERVERS, &capture), ""); /* listed again */
     assert_int_equal(told.wanted, 1);
@@ -123,13 +123,14 @@ UNIT_TEST(test_refused)
     assert_int_equal(log_occurrences(text, "ConfigMap refused, its last good settings stay"), 1);
     assert_int_equal(told.wanted, 1);
     assert_int_equal(told.lacked, 1);
-    assert_non_null(strstr(explained(bed, &out), "refused, its last good settings stay: "));
-    assert_non_null(strstr(explained(bed, &out), "upstreamNameservers"));
+    assert_non_null(
+        strstr(config_source_explained(bed, &out), "refused, its last good settings stay: "));
+    assert_non_null(strstr(config_source_explained(bed, &out), "upstreamNameservers"));
 
     text = take(bed, SERVERS, &capture);
     assert_int_equal(log_occurrences(text, "ConfigMap read keys=0 "), 1);
     assert_int_equal(told.wanted, 2);
-    assert_string_equal(explained(bed, &out), "");
+    assert_string_equal(config_source_explained(bed, &out), "");
     buf_fini(&out);
 }
 
@@ -148,7 +149,7 @@ UNIT_TEST(test_garbled)
     config_source_take(bed->source, map);
     (void)log_capture_end(&capture);
     assert_int_equal(told.lacked, 1);
-    assert_non_null(strstr(explained(bed, &out), "data: b?: expected a string"));
+    assert_non_null(strstr(config_source_explained(bed, &out), "data: b?: expected a string"));
     map->faults = NULL; /* not the map's own */
     map->is_garbled = false;
     buf_fini(&out);
@@ -186,7 +187,7 @@ UNIT_TEST(test_settings_without_effect)
 }
 
 /* The reconciler does not wait for ever for an API server that says nothing. */
-UNIT_TEST(test_patience)
+UNIT_TEST(test_timeout)
 {
     struct bed *bed = *state;
     while (told.lacked == 0) {

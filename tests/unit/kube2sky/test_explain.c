@@ -51,7 +51,7 @@ UNIT_TEST(test_parse_lengths)
     assert_false(explain_parse(text, id));
 }
 
-static void ignore_change(void *data UNUSED, struct slice owner UNUSED)
+static void explain_ignore_change(void *data UNUSED, struct slice owner UNUSED)
 {
 }
 
@@ -73,14 +73,14 @@ UNIT_TEST(test_near)
     };
     static const char *const names[] = {"frontend", "web", "database"};
     struct inventory *inventory =
-        inventory_new(&(struct inventory_config){.changed = ignore_change});
+        inventory_new(&(struct inventory_config){.changed = explain_ignore_change});
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         inventory_upsert(inventory,
                          service_from("default", names[i], "\"clusterIP\":\"10.0.0.1\""));
     }
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1];
-        size_t count = explain_near(inventory, cases[i].id, near);
+        size_t count = kube2sky_explain_near(inventory, cases[i].id, near);
         for (size_t j = 0; j < count; j++) {
             assert_non_null(cases[i].near[j]);
             assert_string_equal(near[j], cases[i].near[j]);
@@ -95,14 +95,14 @@ UNIT_TEST(test_many_near)
 {
     char near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1], ns[] = "team-a";
     struct inventory *inventory =
-        inventory_new(&(struct inventory_config){.changed = ignore_change});
+        inventory_new(&(struct inventory_config){.changed = explain_ignore_change});
     for (char c = 'a'; c < 'a' + 2 * EXPLAIN_NEAR_MAX; c++) {
         ns[5] = c;
         inventory_upsert(inventory, service_from(ns, "web", "\"clusterIP\":\"10.0.0.1\""));
         inventory_upsert(inventory, service_from(ns, "wab", "\"clusterIP\":\"10.0.0.1\""));
     }
     inventory_upsert(inventory, service_from("other", "web", "\"clusterIP\":\"10.0.0.1\""));
-    assert_int_equal(explain_near(inventory, "team-z/web", near), EXPLAIN_NEAR_MAX);
+    assert_int_equal(kube2sky_explain_near(inventory, "team-z/web", near), EXPLAIN_NEAR_MAX);
     for (size_t i = 0; i < EXPLAIN_NEAR_MAX; i++) {
         assert_memory_equal(near[i], "team-", 5);
         assert_string_equal(near[i] + 6, "/web");

@@ -10,20 +10,21 @@
 
 enum { ARGS_MAX = 8 };
 
-static int parse(const char *const *args, struct options *ret_options, struct err *err)
+static int parse_kube2sky_options(const char *const *args, struct options *ret_options,
+                                  struct err *err)
 {
     char *argv[ARGS_MAX + 2] = {(char *)(uintptr_t) "kube2sky"};
     int argc = 1;
     for (; *args; args++) {
         argv[argc++] = (char *)(uintptr_t)*args;
     }
-    return options_parse(argc, argv, ret_options, err);
+    return kube2sky_options_parse(argc, argv, ret_options, err);
 }
 
 UNIT_TEST(test_defaults)
 {
     struct options o;
-    assert_int_equal(parse((const char *const[]){NULL}, &o, NULL), 0);
+    assert_int_equal(parse_kube2sky_options((const char *const[]){NULL}, &o, NULL), 0);
     assert_string_equal(o.domain, "cluster.local.");
     assert_string_equal(o.etcd_server, "http://127.0.0.1:2379,http://127.0.0.1:4001");
     assert_string_equal(o.kubecfg_file, "");
@@ -44,12 +45,12 @@ UNIT_TEST(test_defaults)
 UNIT_TEST(test_spellings)
 {
     struct options o;
-    assert_int_equal(
-        parse((const char *const[]){"-etcd_mutation_timeout=1m30s", "--kubecfg_file", "/a",
-                                    "-kube-master-url=http://b", "--healthz_port", "9000",
-                                    "--healthz_address=127.0.0.1", "-v=4", NULL},
-              &o, NULL),
-        0);
+    assert_int_equal(parse_kube2sky_options(
+                         (const char *const[]){"-etcd_mutation_timeout=1m30s", "--kubecfg_file",
+                                               "/a", "-kube-master-url=http://b", "--healthz_port",
+                                               "9000", "--healthz_address=127.0.0.1", "-v=4", NULL},
+                         &o, NULL),
+                     0);
     assert_int_equal(o.etcd_mutation_timeout_ms, 90000);
     assert_string_equal(o.kubecfg_file, "/a");
     assert_string_equal(o.kube_master_url, "http://b");
@@ -87,7 +88,7 @@ UNIT_TEST(test_old_command_lines)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct options o;
         struct err err = {.code = 0};
-        if (parse(cases[i].args, &o, &err) != 0) {
+        if (parse_kube2sky_options(cases[i].args, &o, &err) != 0) {
             fail_msg("case %zu: %s", i, err.msg);
         }
         assert_string_equal(o.domain, cases[i].domain);
@@ -106,17 +107,18 @@ UNIT_TEST(test_tls)
         {{"--etcd_keyfile=/k", NULL}, "flag -etcd-keyfile: expected -etcd-certfile with it"},
     };
     struct options o;
-    assert_int_equal(parse((const char *const[]){"--etcd_cafile=/ca", "--etcd-certfile=/c",
-                                                 "--etcd-keyfile=/k", NULL},
-                           &o, NULL),
-                     0);
+    assert_int_equal(
+        parse_kube2sky_options((const char *const[]){"--etcd_cafile=/ca", "--etcd-certfile=/c",
+                                                     "--etcd-keyfile=/k", NULL},
+                               &o, NULL),
+        0);
     assert_string_equal(o.etcd_cafile, "/ca");
     assert_string_equal(o.etcd_certfile, "/c");
     assert_string_equal(o.etcd_keyfile, "/k");
     options_fini(&o);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err;
-        assert_int_equal(parse(cases[i].args, &o, &err), ERR_USAGE);
+        assert_int_equal(parse_kube2sky_options(cases[i].args, &o, &err), ERR_USAGE);
         assert_string_equal(err.msg, cases[i].want);
     }
 }
@@ -141,11 +143,12 @@ UNIT_TEST(test_log)
     };
     struct options o;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        assert_int_equal(parse(cases[i].args, &o, NULL), 0);
+        assert_int_equal(parse_kube2sky_options(cases[i].args, &o, NULL), 0);
         assert_int_equal(o.log_level, cases[i].level);
         options_fini(&o);
     }
-    assert_int_equal(parse((const char *const[]){"--log_format=json", NULL}, &o, NULL), 0);
+    assert_int_equal(
+        parse_kube2sky_options((const char *const[]){"--log_format=json", NULL}, &o, NULL), 0);
     assert_int_equal(o.log_format, LOG_FORMAT_JSON);
     options_fini(&o);
 }
@@ -154,17 +157,19 @@ UNIT_TEST(test_log)
 UNIT_TEST(test_flags_of_glog)
 {
     struct options o;
-    assert_int_equal(parse((const char *const[]){"--logtostderr", "--alsologtostderr=false",
-                                                 "--log-flush-frequency=5s", NULL},
-                           &o, NULL),
-                     0);
+    assert_int_equal(
+        parse_kube2sky_options((const char *const[]){"--logtostderr", "--alsologtostderr=false",
+                                                     "--log-flush-frequency=5s", NULL},
+                               &o, NULL),
+        0);
     assert_int_equal(o.without_effect.count, 0);
     options_fini(&o);
-    assert_int_equal(
-        parse((const char *const[]){"--log_dir=/tmp", "--vmodule", "a=1", "--stderrthreshold=2",
-                                    "--log_backtrace_at=a:1", "--logtostderr=false", NULL},
-              &o, NULL),
-        0);
+    assert_int_equal(parse_kube2sky_options((const char *const[]){"--log_dir=/tmp", "--vmodule",
+                                                                  "a=1", "--stderrthreshold=2",
+                                                                  "--log_backtrace_at=a:1",
+                                                                  "--logtostderr=false", NULL},
+                                            &o, NULL),
+                     0);
     static const char *const want[] = {"log-dir", "vmodule", "stderrthreshold", "log-backtrace-at",
                                        "logtostderr"};
     assert_int_equal(o.without_effect.count, ARRAY_LEN(want));
@@ -193,7 +198,7 @@ UNIT_TEST(test_namespaces)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct options o = {.domain = NULL};
         struct err err = {.code = 0};
-        int r = parse((const char *const[]){cases[i].flag, NULL}, &o, &err);
+        int r = parse_kube2sky_options((const char *const[]){cases[i].flag, NULL}, &o, &err);
         assert_int_equal(r, cases[i].want[0] ? 0 : ERR_USAGE);
         if (r < 0) {
             assert_non_null(strstr(err.msg, "expected namespaces like default,kube-system"));
@@ -211,7 +216,7 @@ UNIT_TEST(test_namespaces)
 UNIT_TEST(test_what_is_followed)
 {
     struct options o;
-    assert_int_equal(parse((const char *const[]){NULL}, &o, NULL), 0);
+    assert_int_equal(parse_kube2sky_options((const char *const[]){NULL}, &o, NULL), 0);
     assert_true(o.wants_pods && o.wants_reverse);
     assert_false(o.own_only_written || o.wants_nodes || o.wants_visibility);
     assert_int_equal(o.leader_lease_s, 0);
@@ -222,10 +227,11 @@ UNIT_TEST(test_what_is_followed)
     assert_null(o.config_map);
     options_fini(&o);
     assert_int_equal(
-        parse((const char *const[]){"--pods=disabled", "--reverse=false", "--own_only_written",
-                                    "--leader-elect", "--endpoints=slices", "--endpoint_names=pod",
-                                    "--label_selector=a in (b, c)", NULL},
-              &o, NULL),
+        parse_kube2sky_options((const char *const[]){"--pods=disabled", "--reverse=false",
+                                                     "--own_only_written", "--leader-elect",
+                                                     "--endpoints=slices", "--endpoint_names=pod",
+                                                     "--label_selector=a in (b, c)", NULL},
+                               &o, NULL),
         0);
     assert_false(o.wants_pods || o.wants_reverse);
     assert_true(o.own_only_written);
@@ -235,7 +241,9 @@ UNIT_TEST(test_what_is_followed)
     assert_string_equal(o.label_selector, "a in (b, c)");
     options_fini(&o);
     assert_int_equal(
-        parse((const char *const[]){"--nodes", "--namespace_visibility=true", NULL}, &o, NULL), 0);
+        parse_kube2sky_options(
+            (const char *const[]){"--nodes", "--namespace_visibility=true", NULL}, &o, NULL),
+        0);
     assert_true(o.wants_nodes && o.wants_visibility);
     options_fini(&o);
 }
@@ -255,7 +263,7 @@ UNIT_TEST(test_config_maps)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct options o;
-        assert_int_equal(parse(cases[i].flags, &o, NULL), 0);
+        assert_int_equal(parse_kube2sky_options(cases[i].flags, &o, NULL), 0);
         assert_string_equal(o.config_map_namespace, cases[i].ns);
         assert_string_equal(o.config_map ? o.config_map : "", cases[i].name ? cases[i].name : "");
         assert_int_equal(o.config_map != NULL, cases[i].name != NULL);
@@ -288,7 +296,7 @@ UNIT_TEST(test_domains)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct options o = {.domain = NULL};
         struct err err = {.code = 0};
-        int r = parse((const char *const[]){cases[i].flag, NULL}, &o, &err);
+        int r = parse_kube2sky_options((const char *const[]){cases[i].flag, NULL}, &o, &err);
         if (!cases[i].want) {
             assert_int_equal(r, ERR_USAGE);
             assert_non_null(strstr(err.msg, "expected a domain name like cluster.local"));
@@ -353,7 +361,9 @@ UNIT_TEST(test_refused)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct options o;
         struct err err = {.code = 0};
-        assert_int_equal(parse((const char *const[]){cases[i].flag, NULL}, &o, &err), ERR_USAGE);
+        assert_int_equal(
+            parse_kube2sky_options((const char *const[]){cases[i].flag, NULL}, &o, &err),
+            ERR_USAGE);
         if (!strstr(err.msg, cases[i].want)) {
             fail_msg("%s: `%s` lacks `%s`", cases[i].flag, err.msg, cases[i].want);
         }

@@ -28,14 +28,14 @@ static const struct kube_resource *resource_of_bed(void *data, const char *ns)
     return kube_resource_of(bed->kind);
 }
 
-static void on_part(void *data, struct kube_object *object)
+static void parts_fetch_on_part(void *data, struct kube_object *object)
 {
     struct bed *bed = data;
     note(&bed->f, "part %s/%s", object->ns, object->name);
     kube_object_free(object);
 }
 
-static void begin(struct bed *bed, const struct http_step *steps, size_t count)
+static void parts_fetch_begin(struct bed *bed, const struct http_step *steps, size_t count)
 {
     struct fixture *f = &bed->f;
     struct err err = {0};
@@ -52,7 +52,7 @@ static void begin(struct bed *bed, const struct http_step *steps, size_t count)
     bed->fetch = parts_fetch_new(&(struct parts_fetch_config){.loop = f->loop,
                                                               .client = f->client,
                                                               .resource = resource_of_bed,
-                                                              .part = on_part,
+                                                              .part = parts_fetch_on_part,
                                                               .data = bed});
 }
 
@@ -69,7 +69,7 @@ static void run_to(struct bed *bed, const char *want)
     buf_clear(&f->log);
 }
 
-static void end(struct bed *bed)
+static void parts_fetch_end(struct bed *bed)
 {
     struct fixture *f = &bed->f;
     parts_fetch_free(bed->fetch);
@@ -90,7 +90,7 @@ UNIT_TEST(test_one_list_a_second)
                   SLICE("b-1", "b") "," SLICE("c-1", "c")),
     };
     struct bed bed = {.kind = KUBE_SLICE};
-    begin(&bed, steps, ARRAY_LEN(steps));
+    parts_fetch_begin(&bed, steps, ARRAY_LEN(steps));
     int64_t start_ms = clock_monotonic_ms();
     parts_fetch_want(bed.fetch, "d", "a");
     parts_fetch_want(bed.fetch, "d", "a");
@@ -99,7 +99,7 @@ UNIT_TEST(test_one_list_a_second)
     parts_fetch_want(bed.fetch, "d", "c");
     run_to(&bed, "ask d\npart d/b-1\npart d/c-1\n");
     assert_true(clock_monotonic_ms() - start_ms >= PARTS_FETCH_PAUSE_MS);
-    end(&bed);
+    parts_fetch_end(&bed);
 }
 
 /* One that is wanted again while its list runs has changed since: it waits for the next one. */
@@ -110,12 +110,12 @@ UNIT_TEST(test_wanted_again)
         list_step(NAMED("a"), "11", "", SLICE("a-2", "a")),
     };
     struct bed bed = {.kind = KUBE_SLICE};
-    begin(&bed, steps, ARRAY_LEN(steps));
+    parts_fetch_begin(&bed, steps, ARRAY_LEN(steps));
     parts_fetch_want(bed.fetch, "d", "a");
     run_to(&bed, "ask d\n");
     parts_fetch_want(bed.fetch, "d", "a");
     run_to(&bed, "ask d\npart d/a-2\n");
-    end(&bed);
+    parts_fetch_end(&bed);
 }
 
 /* What failed is asked again, however it failed. */
@@ -127,10 +127,10 @@ UNIT_TEST(test_failures)
         list_step(NAMED("a"), "12", "", SLICE("a-1", "a")),
     };
     struct bed bed = {.kind = KUBE_SLICE};
-    begin(&bed, steps, ARRAY_LEN(steps));
+    parts_fetch_begin(&bed, steps, ARRAY_LEN(steps));
     parts_fetch_want(bed.fetch, "d", "a");
     run_to(&bed, "ask d\nask d\nask d\npart d/a-1\n");
-    end(&bed);
+    parts_fetch_end(&bed);
 }
 
 /* More than a selector holds, a name that is none, or Endpoints of several: the whole namespace. */
@@ -145,26 +145,26 @@ UNIT_TEST(test_whole_namespaces)
                   OBJECT("b", "1") "," OBJECT("x", "1") "," OBJECT("c", "1")),
     };
     struct bed bed = {.kind = KUBE_SLICE};
-    begin(&bed, many, ARRAY_LEN(many));
+    parts_fetch_begin(&bed, many, ARRAY_LEN(many));
     for (int i = 0; i <= PARTS_FETCH_NAMED_MAX; i++) {
         char *name = xasprintf("s%d", i);
         parts_fetch_want(bed.fetch, "d", name);
         free(name);
     }
     run_to(&bed, "ask d\npart d/s-1\n");
-    end(&bed);
-    begin(&bed, odd, ARRAY_LEN(odd));
+    parts_fetch_end(&bed);
+    parts_fetch_begin(&bed, odd, ARRAY_LEN(odd));
     parts_fetch_want(bed.fetch, "d", "a)b");
     run_to(&bed, "ask d\npart d/s-1\n");
-    end(&bed);
-    begin(&bed, endpoints, ARRAY_LEN(endpoints));
+    parts_fetch_end(&bed);
+    parts_fetch_begin(&bed, endpoints, ARRAY_LEN(endpoints));
     bed.kind = KUBE_ENDPOINTS;
     parts_fetch_want(bed.fetch, "d", "a");
     run_to(&bed, "ask d\npart d/a\n");
     parts_fetch_want(bed.fetch, "d", "b");
     parts_fetch_want(bed.fetch, "d", "c");
     run_to(&bed, "ask d\npart d/b\npart d/c\n");
-    end(&bed);
+    parts_fetch_end(&bed);
 }
 
 /* Namespaces have turns: one that demands much holds up no other, nor do all of them together ask
@@ -178,7 +178,7 @@ UNIT_TEST(test_turns)
                        : error_step("GET /apis/", "500 Internal Server Error", "no");
     }
     struct bed bed = {.f = {.want = "~"}, .kind = KUBE_SLICE};
-    begin(&bed, steps, ARRAY_LEN(steps));
+    parts_fetch_begin(&bed, steps, ARRAY_LEN(steps));
     for (int i = 0; i < PARTS_FETCHES_MAX + 3; i++) {
         char *ns = xasprintf("n%d", i);
         parts_fetch_want(bed.fetch, ns, "a");
@@ -194,5 +194,5 @@ UNIT_TEST(test_turns)
         asked++;
     }
     assert_int_equal(asked, PARTS_FETCHES_MAX);
-    end(&bed);
+    parts_fetch_end(&bed);
 }

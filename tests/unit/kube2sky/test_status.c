@@ -13,7 +13,7 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/dry_run.h"
 #include "kube2sky/explain.h"
-#include "kube2sky/feed.h"
+#include "kube2sky/kube_source.h"
 #include "kube2sky/live_figures.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/reconcile/flaw_list.h"
@@ -39,7 +39,7 @@ struct bed {
     size_t namespace_count;
     struct http_server *api;
     struct kube_client *client;
-    struct feed *feed;
+    struct kube_source *kube_source;
     struct flaw_list flaws;
     struct metrics_sources sources;
     struct status *status;
@@ -91,7 +91,7 @@ static void serve_api(struct bed *b, char *services_list, struct addr *ret_addre
 
 /* ---- The bed ---- */
 
-static void start_feed(struct bed *b, const struct addr *api, int64_t patience_ms)
+static void start_kube_source(struct bed *b, const struct addr *api, int64_t timeout_ms)
 {
     struct err err;
     char url[ADDR_TEXT_MAX + sizeof("http://")], text[ADDR_TEXT_MAX];
@@ -101,7 +101,7 @@ static void start_feed(struct bed *b, const struct addr *api, int64_t patience_m
     if (kube_client_new(&client, &b->client, &err) < 0) {
         fail_msg("%s", err.msg);
     }
-    b->feed = feed_start(&(struct feed_config){
+    b->kube_source = kube_source_start(&(struct kube_source_config){
         .loop = b->f->loop,
         .client = b->client,
         .inventory = b->f->inventory,
@@ -114,7 +114,7 @@ static void start_feed(struct bed *b, const struct addr *api, int64_t patience_m
         .client_keys = b->client_keys,
         .flaws = &b->flaws,
         .is_dry_run = b->is_dry,
-        .patience_ms = patience_ms,
+        .timeout_ms = timeout_ms,
     });
 }
 
@@ -123,7 +123,7 @@ static void fill_sources(struct bed *b)
     b->sources = (struct metrics_sources){.start_s = 1760704496,
                                           .etcd = b->f->etcd,
                                           .etcd_outage = &b->f->outage,
-                                          .feed = b->feed,
+                                          .kube_source = b->kube_source,
                                           .flaws = &b->flaws,
                                           .inventory = b->f->inventory,
                                           .reconciler = b->f->reconciler};
@@ -145,15 +145,15 @@ static void start_status(struct bed *b)
     }
 }
 
-static void stop(struct bed *b)
+static void status_stop(struct bed *b)
 {
     status_free(b->status);
-    feed_free(b->feed);
+    kube_source_free(b->kube_source);
     kube_client_free(b->client);
     http_server_free(b->api);
 }
 
-static void expect(struct bed *b, const char *target, unsigned status, const char *part)
+static void status_expect(struct bed *b, const char *target, unsigned status, const char *part)
 {
     struct asked_page asked = http_ask(b->f->loop, &b->address, target);
     if (asked.page.status != status || !strstr(asked.page.body, part)) {
@@ -191,26 +191,26 @@ UNIT_TEST(test_from_nothing_to_ready)
     struct addr api;
     struct addr nowhere = loopback_addr(loopback_free_port());
     start_reconciler(f);
-    start_feed(&b, &nowhere, 3600 * 1000);
+    start_kube_source(&b, &nowhere, 3600 * 1000);
     start_status(&b);
-    expect(&b, "/healthz", 200, "ok");
-    expect(&b, "/readiness", 503, "services");
-    expect(&b, "/metrics", 200, "\nkube2sky_ready 0\n");
-    expect(&b, "/plan", 200, "# ");
-    expect(&b, "/plan", 200, "services");
-    stop(&b);
+    status_expect(&b, "/healthz", 200, "ok");
+    status_expect(&b, "/readiness", 503, "services");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_ready 0\n");
+    status_expect(&b, "/plan", 200, "# ");
+    status_expect(&b, "/plan", 200, "services");
+    status_stop(&b);
 
     serve_api(&b, services_and_a_bad_one, &api);
-    start_feed(&b, &api, 3600 * 1000);
+    start_kube_source(&b, &api, 3600 * 1000);
     start_status(&b);
     wait_synced(f);
     assert_tree(f, KUBERNETES);
-    expect(&b, "/readiness", 200, "ok");
-    expect(&b, "/readiness?strict", 200, "ok");
+    status_expect(&b, "/readiness", 200, "ok");
+    status_expect(&b, "/readiness?strict", 200, "ok");
     for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
-        expect(&b, "/metrics", 200, samples[i]);
+        status_expect(&b, "/metrics", 200, samples[i]);
     }
-    stop(&b);
+    status_stop(&b);
 }
 
 /* What etcd has not accepted yet; stays ready nevertheless. */
@@ -221,10 +221,10 @@ UNIT_TEST(test_plan)
     char line[256];
     struct addr nowhere = loopback_addr(loopback_free_port());
     synced_with_kubernetes(f);
-    start_feed(&b, &nowhere, 3600 * 1000);
+    start_kube_source(&b, &nowhere, 3600 * 1000);
     start_status(&b);
     wait_drained(f);
-    expect(&b, "/plan", 200, "# nothing to do\n");
+    status_expect(&b, "/plan", 200, "# nothing to do\n");
     etcd_proc_kill(proc);
     put_service(f, "web", "10.0.0.9");
     put_service(f, "kubernetes", "10.0.0.2");
@@ -232,11 +232,11 @@ UNIT_TEST(test_plan)
     loop_until(f->loop, has_failed, f);
     (void)snprintf(line, sizeof(line), "+ %ssvc/default/web/19ccb11 %s\n", f->tree,
                    IP("10.0.0.9")); /* fits */
-    expect(&b, "/plan", 200, line);
+    status_expect(&b, "/plan", 200, line);
     (void)snprintf(line, sizeof(line), "- %ssvc/default/kubernetes/c88f1059\n", f->tree); /* fits */
-    expect(&b, "/plan", 200, line);
-    expect(&b, "/readiness", 200, "ok");
-    stop(&b);
+    status_expect(&b, "/plan", 200, line);
+    status_expect(&b, "/readiness", 200, "ok");
+    status_stop(&b);
     etcd_proc_restart(proc);
 }
 
@@ -246,7 +246,7 @@ static void expect_figures(const struct bed *b, const char *part)
 {
     struct buf line;
     buf_init(&line, 1 << 20);
-    live_figures_write(&b->sources, &line);
+    kube2sky_live_figures_write(&b->sources, &line);
     if (!strstr(buf_cstr(&line), part)) {
         fail_msg("%s: without `%s`", buf_cstr(&line), part);
     }
@@ -259,9 +259,9 @@ static void expect_why(struct bed *b, const char *service, unsigned status, cons
 {
     char target[256];
     (void)snprintf(target, sizeof(target), "/explain?service=%s", service); /* fits */
-    expect(b, target, status, json);
+    status_expect(b, target, status, json);
     (void)snprintf(target, sizeof(target), "/explain?text&service=%s", service); /* fits */
-    expect(b, target, status, text);
+    status_expect(b, target, status, text);
 }
 
 struct asking {
@@ -275,12 +275,12 @@ struct asking {
 static void *run_asking(void *data)
 {
     struct asking *asking = data;
-    asking->result = explain_client(&asking->address, asking->id, &asking->err);
+    asking->result = kube2sky_explain_client(&asking->address, asking->id, &asking->err);
     atomic_store(&asking->is_over, true);
     return NULL;
 }
 
-static bool is_over(const void *data)
+static bool status_is_over(const void *data)
 {
     const struct asking *asking = data;
     return atomic_load(&asking->is_over);
@@ -292,7 +292,7 @@ static int ask_why(struct bed *b, const char *id, struct err *ret_err)
     struct asking asking = {.address = b->address, .id = id};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, run_asking, &asking), 0);
-    loop_until(b->f->loop, is_over, &asking);
+    loop_until(b->f->loop, status_is_over, &asking);
     assert_int_equal(pthread_join(thread, NULL), 0);
     *ret_err = asking.err;
     return asking.result;
@@ -307,11 +307,11 @@ UNIT_TEST(test_why)
     struct err err;
     log_set_level(LOG_LEVEL_DEBUG); /* each key, too */
     start_reconciler(f);
-    start_feed(&b, &nowhere, 3600 * 1000);
+    start_kube_source(&b, &nowhere, 3600 * 1000);
     start_status(&b);
-    expect(&b, "/explain", 400, "expected NAMESPACE/SERVICE");
-    expect(&b, "/explain?service=web", 400, "expected NAMESPACE/SERVICE");
-    expect(&b, "/explain?service=default/web", 503, "");
+    status_expect(&b, "/explain", 400, "expected NAMESPACE/SERVICE");
+    status_expect(&b, "/explain?service=web", 400, "expected NAMESPACE/SERVICE");
+    status_expect(&b, "/explain?service=default/web", 503, "");
     expect_figures(&b, "\"ready\":false");
     list_nothing_else(f);
     put_service_with_port(f, "web", "10.0.0.7", 80);
@@ -342,7 +342,7 @@ UNIT_TEST(test_why)
     b.sources.namespaces = followed;
     b.sources.namespace_count = 1;
     expect_why(&b, "other/web", 404, "other/web", "not followed");
-    expect(&b, "/", 200, "<title>kube2sky");
+    status_expect(&b, "/", 200, "<title>kube2sky");
     b.sources.namespace_count = 0;
 
     etcd_proc_kill(proc);
@@ -353,8 +353,8 @@ UNIT_TEST(test_why)
     expect_why(&b, "default/web", 200, "\"state\":\"missing\"", "missing");
     expect_why(&b, "default/new", 200, "10.0.0.9", "missing");
     expect_figures(&b, "\"connected\":false");
-    expect(&b, "/plan", 200, "10.0.0.9");
-    stop(&b);
+    status_expect(&b, "/plan", 200, "10.0.0.9");
+    status_stop(&b);
     b.address = loopback_addr(loopback_free_port());
     assert_true(ask_why(&b, "default/web", &err) < 0);
     assert_non_null(strstr(err.msg, "must be those of a running kube2sky"));
@@ -369,14 +369,14 @@ UNIT_TEST(test_why_of_reverse_names)
     struct addr nowhere = loopback_addr(loopback_free_port());
     f->has_reverse = true;
     synced_with_kubernetes(f);
-    start_feed(&b, &nowhere, 3600 * 1000);
+    start_kube_source(&b, &nowhere, 3600 * 1000);
     start_status(&b);
     put_service_with_port(f, "first", "10.0.0.7", 80);
     put_service_with_port(f, "second", "10.0.0.7", 80);
     wait_drained(f);
     expect_why(&b, "default/first", 200, "\"wins\":true", "10.0.0.7 is first.default.svc.");
     expect_why(&b, "default/second", 200, "\"wins\":false", "first.default.svc.");
-    stop(&b);
+    status_stop(&b);
 }
 
 static bool is_overdue(const void *data)
@@ -392,20 +392,21 @@ UNIT_TEST(test_api_is_overdue)
     struct bed b = {.f = f};
     struct addr nowhere = loopback_addr(loopback_free_port());
     synced_with_kubernetes(f);
-    start_feed(&b, &nowhere, 1);
+    start_kube_source(&b, &nowhere, 1);
     start_status(&b);
-    loop_until(f->loop, is_overdue, feed_outage(b.feed));
-    expect(&b, "/readiness", 200, "ok");
-    expect(&b, "/readiness?strict", 503, "API");
-    expect(&b, "/metrics", 200, "\nkube2sky_api_overdue 1\n");
-    expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"services\"} 0\n");
-    stop(&b);
+    loop_until(f->loop, is_overdue, kube_source_outage(b.kube_source));
+    status_expect(&b, "/readiness", 200, "ok");
+    status_expect(&b, "/readiness?strict", 503, "API");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_api_overdue 1\n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"services\"} 0\n");
+    status_stop(&b);
 }
 
 static bool has_listed_all(const void *data)
 {
     const struct bed *b = data;
-    return feed_count(b->feed, KUBE_NODE) == 3 && feed_count(b->feed, KUBE_NAMESPACE) == b->f->want;
+    return kube_source_count(b->kube_source, KUBE_NODE) == 3 &&
+           kube_source_count(b->kube_source, KUBE_NAMESPACE) == b->f->want;
 }
 
 /* Of Namespaces, those that are followed; a Node without a namespace is named without one. */
@@ -424,41 +425,42 @@ UNIT_TEST(test_nodes_and_namespaces)
     add_resource(&b, "/api/v1/nodes", nodes);
     add_resource(&b, "/api/v1/namespaces", namespaces);
     serve_api(&b, services, &api);
-    start_feed(&b, &api, 3600 * 1000);
+    start_kube_source(&b, &api, 3600 * 1000);
     start_status(&b);
     f->want = 2;
     loop_until(f->loop, has_listed_all, &b);
     assert_true(slice_equal(client_keys_value(keys, team_a), slice_str("team-b")));
     assert_true(client_keys_may_delete(keys, CLIENT_KEYS_VISIBLE));
-    expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"nodes\"} 3\n");
-    expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"namespaces\"} 2\n");
-    expect(&b, "/metrics", 200, "\nkube2sky_objects_skipped_total{kind=\"nodes\"} 1\n");
-    expect(&b, "/metrics", 200, "\nkube2sky_object_faults_total{kind=\"nodes\"} 1\n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"nodes\"} 3\n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"namespaces\"} 2\n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_objects_skipped_total{kind=\"nodes\"} 1\n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_object_faults_total{kind=\"nodes\"} 1\n");
     const char *log = log_capture_end(&capture);
     assert_non_null(strstr(log, "kind=nodes name=odd error"));
     assert_non_null(strstr(log, "kind=nodes name=odder parts=1"));
     status_free(b.status);
-    feed_free(b.feed);
+    kube_source_free(b.kube_source);
 
     b.namespaces = followed;
     b.namespace_count = ARRAY_LEN(followed);
     kube_client_free(b.client);
-    start_feed(&b, &api, 3600 * 1000);
+    start_kube_source(&b, &api, 3600 * 1000);
     start_status(&b);
     f->want = 1;
     loop_until(f->loop, has_listed_all, &b);
     assert_null(client_keys_value(keys, team_a).ptr); /* another writer's */
-    expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"nodes\"} 3\n");
-    expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"namespaces\"} 1\n");
-    stop(&b);
+    status_expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"nodes\"} 3\n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"namespaces\"} 1\n");
+    status_stop(&b);
     client_keys_free(keys);
 }
 
-static bool is_refused(const void *data)
+static bool status_is_refused(const void *data)
 {
-    const struct feed *feed = data;
-    return feed_followed(feed, KUBE_NODE)->is_away &&
-           feed_followed(feed, KUBE_NAMESPACE)->is_away && feed_outage(feed)->is_overdue;
+    const struct kube_source *kube_source = data;
+    return kube_source_followed(kube_source, KUBE_NODE)->is_away &&
+           kube_source_followed(kube_source, KUBE_NAMESPACE)->is_away &&
+           kube_source_outage(kube_source)->is_overdue;
 }
 
 /* As by an API whose ClusterRole does not know them yet: nothing waits for them. */
@@ -469,17 +471,17 @@ UNIT_TEST(test_nodes_and_namespaces_are_refused)
     struct addr api;
     start_reconciler(f);
     serve_api(&b, services, &api);
-    start_feed(&b, &api, 1);
+    start_kube_source(&b, &api, 1);
     start_status(&b);
     wait_synced(f);
     assert_tree(f, KUBERNETES);
-    loop_until(f->loop, is_refused, b.feed);
-    expect(&b, "/readiness", 200, "ok");
-    expect(&b, "/readiness?strict", 503, "/api/v1/n");
-    expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"services\"} 1\n");
-    expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"nodes\"} 0\n");
-    expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"namespaces\"} 0\n");
-    stop(&b);
+    loop_until(f->loop, status_is_refused, b.kube_source);
+    status_expect(&b, "/readiness", 200, "ok");
+    status_expect(&b, "/readiness?strict", 503, "/api/v1/n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"services\"} 1\n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"nodes\"} 0\n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"namespaces\"} 0\n");
+    status_stop(&b);
 }
 
 UNIT_TEST(test_port_in_use)
@@ -501,7 +503,7 @@ UNIT_TEST(test_port_in_use)
 /* ---- --dry-run ---- */
 
 /* Runs one over the listed objects; its lines in `output`. */
-static enum dry_run_status dry_run(struct bed *b, int64_t api_patience_ms, bool has_api,
+static enum dry_run_status dry_run(struct bed *b, int64_t api_timeout_ms, bool has_api,
                                    char output[OUTPUT_MAX])
 {
     struct fixture *f = b->f;
@@ -521,7 +523,7 @@ static enum dry_run_status dry_run(struct bed *b, int64_t api_patience_ms, bool 
         serve_api(b, services, &api);
     }
     b->is_dry = true;
-    start_feed(b, &api, api_patience_ms);
+    start_kube_source(b, &api, api_timeout_ms);
     fill_sources(b);
     (void)fflush(stdout);
     int copy = dup(STDOUT_FILENO), file = memfd_create("stdout", MFD_CLOEXEC);
@@ -537,7 +539,7 @@ static enum dry_run_status dry_run(struct bed *b, int64_t api_patience_ms, bool 
     close(copy);
     close(file);
     dry_run_free(run);
-    stop(b);
+    status_stop(b);
     return status;
 }
 

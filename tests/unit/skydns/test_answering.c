@@ -27,7 +27,7 @@
 #include "tests/support/skydns/services.h"
 #include "tests/support/unit_test.h"
 
-enum { SERVICES = 3, WORKERS = 2, PATIENCE_S = 60, ATTEMPTS = 100, MESSAGE_MAX = 4096 };
+enum { SERVICES = 3, WORKERS = 2, TIMEOUT_S = 60, ATTEMPTS = 100, MESSAGE_MAX = 4096 };
 
 struct fixture {
     struct options options;
@@ -44,7 +44,7 @@ struct message {
 
 /* ---- The servers ---- */
 
-static void parse_flags(struct options *options)
+static void answering_parse_flags(struct options *options)
 {
     static char flags[][40] = {"skydns", "-domain=cluster.local", "-workers=2",
                                "-nameservers=127.0.0.1:10253"};
@@ -53,7 +53,7 @@ static void parse_flags(struct options *options)
     for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
         argv[i] = flags[i];
     }
-    assert_int_equal(options_parse(ARRAY_LEN(flags), argv, options, &err), 0);
+    assert_int_equal(skydns_options_parse(ARRAY_LEN(flags), argv, options, &err), 0);
 }
 
 static size_t count_threads(void)
@@ -71,7 +71,7 @@ static size_t count_threads(void)
 /* A joined thread may still be listed for a moment. */
 static void expect_threads(size_t count)
 {
-    int64_t deadline_ms = clock_monotonic_ms() + PATIENCE_S * 1000;
+    int64_t deadline_ms = clock_monotonic_ms() + TIMEOUT_S * 1000;
     while (count_threads() != count) {
         if (clock_monotonic_ms() > deadline_ms) {
             fail_msg("%zu threads, expected %zu", count_threads(), count);
@@ -80,7 +80,7 @@ static void expect_threads(size_t count)
     }
 }
 
-static void fill(struct fixture *f)
+static void answering_fill(struct fixture *f)
 {
     struct store_garbage *garbage;
     const struct store *store = services_fill(&f->services, &garbage);
@@ -100,11 +100,11 @@ static int start_first_thread(void **state)
     return pthread_create(&thread, NULL, end_at_once, NULL) || pthread_join(thread, NULL);
 }
 
-static int setup(void **state)
+static int answering_setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
-    parse_flags(&f->options);
+    answering_parse_flags(&f->options);
     f->publisher = publisher_new();
     publisher_configure(f->publisher, options_engine_config(&f->options));
     services_init(&f->services, SERVICES);
@@ -113,7 +113,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int answering_teardown(void **state)
 {
     struct fixture *f = *state;
     if (f->answering) {
@@ -126,7 +126,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(answering_setup, answering_teardown)
 UNIT_TESTS_ONCE(start_first_thread, NULL)
 UNIT_TESTS_HAVE_THREADS
 
@@ -153,7 +153,7 @@ static void open_at(struct fixture *f, size_t address_count)
     }
 }
 
-static void start(struct fixture *f)
+static void skydns_answering_start(struct fixture *f)
 {
     struct err err;
     if (answering_start(f->answering, &err) < 0) {
@@ -161,7 +161,7 @@ static void start(struct fixture *f)
     }
 }
 
-static void stop(struct fixture *f)
+static void skydns_answering_stop(struct fixture *f)
 {
     answering_stop(f->answering);
     expect_threads(f->threads_before);
@@ -171,12 +171,12 @@ static void stop(struct fixture *f)
 
 /* ---- Asking ---- */
 
-static int client_at(const struct addr *address, int type)
+static int answering_client_at(const struct addr *address, int type)
 {
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    const struct timeval timeout = {.tv_sec = TIMEOUT_S};
     int fd = socket(address->sa.sa_family, type | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)), 0);
     assert_int_equal(connect(fd, &address->sa, address->len), 0);
     return fd;
 }
@@ -186,14 +186,14 @@ static void send_udp(int fd, const void *wire, size_t len)
     assert_int_equal(send(fd, wire, len, 0), len);
 }
 
-static void send_tcp(int fd, const void *wire, size_t len)
+static void answering_send_tcp(int fd, const void *wire, size_t len)
 {
     uint8_t frame[MESSAGE_MAX] = {(uint8_t)(len >> 8), (uint8_t)len};
     memcpy(frame + 2, wire, len);
     assert_int_equal(send(fd, frame, len + 2, MSG_NOSIGNAL), len + 2);
 }
 
-static struct message receive_udp(int fd)
+static struct message answering_receive_udp(int fd)
 {
     struct message m;
     ssize_t n = recv(fd, m.wire, sizeof(m.wire), 0);
@@ -202,7 +202,7 @@ static struct message receive_udp(int fd)
     return m;
 }
 
-static struct message receive_tcp(int fd)
+static struct message answering_receive_tcp(int fd)
 {
     struct message m;
     uint8_t prefix[2];
@@ -225,16 +225,16 @@ static void expect_answers_at(const struct addr *address)
 {
     struct asked_question question;
     struct message reply;
-    int tcp = client_at(address, SOCK_STREAM);
+    int tcp = answering_client_at(address, SOCK_STREAM);
     for (unsigned i = 0; i < SERVICES * QUESTION_KINDS; i++) {
         question_make(&question, i % QUESTION_KINDS, i % SERVICES, (uint16_t)(1000 + i));
-        int udp = client_at(address, SOCK_DGRAM);
+        int udp = answering_client_at(address, SOCK_DGRAM);
         send_udp(udp, question.wire, question.len);
-        reply = receive_udp(udp);
+        reply = answering_receive_udp(udp);
         expect_answer(&question, &reply);
         close(udp);
-        send_tcp(tcp, question.wire, question.len);
-        reply = receive_tcp(tcp);
+        answering_send_tcp(tcp, question.wire, question.len);
+        reply = answering_receive_tcp(tcp);
         expect_answer(&question, &reply);
     }
     close(tcp);
@@ -243,16 +243,16 @@ static void expect_answers_at(const struct addr *address)
 UNIT_TEST(test_answers_at_each_address)
 {
     struct fixture *f = *state;
-    fill(f);
+    answering_fill(f);
     open_at(f, 2);
     expect_threads(f->threads_before);
-    start(f);
+    skydns_answering_start(f);
     /* The resolver, its walker and signers, and the workers of each address. */
     expect_threads(f->threads_before + 2 + f->options.signers + 2 * WORKERS);
     for (size_t i = 0; i < 2; i++) {
         expect_answers_at(&f->options.addresses[i]);
     }
-    stop(f);
+    skydns_answering_stop(f);
 }
 
 /* SERVFAIL until there is content; then answers at once. */
@@ -262,23 +262,23 @@ UNIT_TEST(test_before_the_first_content)
     struct asked_question question;
     struct message reply;
     open_at(f, 1);
-    start(f);
-    int udp = client_at(&f->options.addresses[0], SOCK_DGRAM);
+    skydns_answering_start(f);
+    int udp = answering_client_at(&f->options.addresses[0], SOCK_DGRAM);
     question_make(&question, QUESTION_ADDRESS, 0, 7);
     send_udp(udp, question.wire, question.len);
-    reply = receive_udp(udp);
+    reply = answering_receive_udp(udp);
     assert_int_equal(reply.wire[3] & DNS_MASK_RCODE, DNS_RCODE_SERVFAIL);
-    fill(f);
+    answering_fill(f);
     send_udp(udp, question.wire, question.len);
-    reply = receive_udp(udp);
+    reply = answering_receive_udp(udp);
     expect_answer(&question, &reply);
     close(udp);
-    stop(f);
+    skydns_answering_stop(f);
 }
 
 /* ---- Nameservers ---- */
 
-static struct message foreign_question(uint16_t id, const char *name_text)
+static struct message external_question(uint16_t id, const char *name_text)
 {
     struct message m;
     struct dname name;
@@ -303,11 +303,11 @@ struct fake_nameserver {
 
 static struct fake_nameserver open_nameserver(void)
 {
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    const struct timeval timeout = {.tv_sec = TIMEOUT_S};
     struct fake_nameserver ns = {.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     int r = -1;
     assert_true(ns.fd >= 0);
-    assert_int_equal(setsockopt(ns.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    assert_int_equal(setsockopt(ns.fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)), 0);
     for (int i = 0; i < ATTEMPTS && r < 0; i++) {
         ns.address = loopback_addr(loopback_free_port());
         r = bind(ns.fd, &ns.address.sa, ns.address.len);
@@ -342,7 +342,7 @@ static void say_nxdomain(const struct fake_nameserver *ns, const char *name_text
 
 static void publish_nameserver(struct fixture *f, const struct addr *address)
 {
-    const struct foreign_zone root = {
+    const struct forward_zone root = {
         .name = {.len = 1}, .server_count = 1, .servers = {{.address = *address}}};
     struct engine_config *config = options_engine_config(&f->options);
     config->zones_of_others = zone_table_new(&root, 1, NULL);
@@ -357,22 +357,22 @@ UNIT_TEST(test_nameservers)
     struct fake_nameserver servers[2] = {open_nameserver(), open_nameserver()};
     static const char *const names[] = {"first.example.com", "second.example.com"};
     f->options.random_case = false;
-    fill(f);
+    answering_fill(f);
     open_at(f, 1);
-    start(f);
-    int udp = client_at(&f->options.addresses[0], SOCK_DGRAM);
+    skydns_answering_start(f);
+    int udp = answering_client_at(&f->options.addresses[0], SOCK_DGRAM);
     for (uint16_t i = 0; i < 2; i++) {
-        struct message question = foreign_question((uint16_t)(100 + i), names[i]), reply;
+        struct message question = external_question((uint16_t)(100 + i), names[i]), reply;
         publish_nameserver(f, &servers[i].address);
         send_udp(udp, question.wire, question.len);
         say_nxdomain(&servers[i], names[i]);
-        reply = receive_udp(udp);
+        reply = answering_receive_udp(udp);
         assert_int_equal(question_id(reply.wire), 100 + i);
         assert_int_equal(reply.wire[3] & DNS_MASK_RCODE, DNS_RCODE_NXDOMAIN);
         close(servers[i].fd);
     }
     close(udp);
-    stop(f);
+    skydns_answering_stop(f);
 }
 
 /* ---- Opening ---- */
@@ -414,7 +414,7 @@ UNIT_TEST(test_never_started)
     struct fixture *f = *state;
     open_at(f, 1);
     assert_non_null(answering_resolver(f->answering));
-    stop(f);
+    skydns_answering_stop(f);
 }
 
 UNIT_TEST(test_ready_lines)
@@ -498,8 +498,8 @@ UNIT_TEST(test_only_streams)
     assert_true(streams.is_heard[ENGINE_HTTP] && streams.is_heard[ENGINE_GRPC]);
     assert_false(streams.is_heard[ENGINE_TLS] || streams.is_heard[ENGINE_HTTPS]);
     assert_false(streams.is_heard[ENGINE_UDP] || streams.is_heard[ENGINE_TCP]);
-    start(f);
-    stop(f);
+    skydns_answering_start(f);
+    skydns_answering_stop(f);
 }
 
 UNIT_TEST(test_no_streams)
@@ -514,7 +514,7 @@ UNIT_TEST(test_no_streams)
 enum { FIRST_PASSED_FD = 3 };
 
 /* Moves the descriptor above those from 3 on. */
-static int high(int fd)
+static int answering_high(int fd)
 {
     int moved = fcntl(fd, F_DUPFD_CLOEXEC, 100);
     assert_true(moved >= 100);
@@ -523,7 +523,7 @@ static int high(int fd)
 }
 
 /* Duplicates them from 3 on and sets systemd's variables; the caller keeps its own. */
-static void pass(const int *fds, int count)
+static void answering_pass(const int *fds, int count)
 {
     char number[16];
     for (int i = 0; i < count; i++) {
@@ -543,33 +543,33 @@ UNIT_TEST(test_sockets_of_systemd)
     struct err err = {0};
     char byte;
     struct fake_nameserver udp = open_nameserver(); /* a bound UDP socket */
-    int fds[2] = {high(udp.fd), high(loopback_listen(&tcp_address))};
+    int fds[2] = {answering_high(udp.fd), answering_high(loopback_listen(&tcp_address))};
     f->options.systemd = true;
     f->options.workers = 3;
-    fill(f);
-    pass(fds, 2);
+    answering_fill(f);
+    answering_pass(fds, 2);
     if (answering_open(&f->options, f->publisher, NULL, NULL, &f->answering, &err) < 0) {
         fail_msg("%s", err.msg);
     }
-    start(f);
+    skydns_answering_start(f);
     expect_threads(f->threads_before + 2 + f->options.signers + 3);
     for (uint16_t i = 0; i < 2 * SERVICES; i++) {
         struct asked_question question;
         struct message reply;
-        int client =
-            client_at(i % 2 ? &tcp_address : &udp.address, i % 2 ? SOCK_STREAM : SOCK_DGRAM);
+        int client = answering_client_at(i % 2 ? &tcp_address : &udp.address,
+                                         i % 2 ? SOCK_STREAM : SOCK_DGRAM);
         question_make(&question, QUESTION_ADDRESS, i % SERVICES, i);
-        (i % 2 ? send_tcp : send_udp)(client, question.wire, question.len);
-        reply = i % 2 ? receive_tcp(client) : receive_udp(client);
+        (i % 2 ? answering_send_tcp : send_udp)(client, question.wire, question.len);
+        reply = i % 2 ? answering_receive_tcp(client) : answering_receive_udp(client);
         expect_answer(&question, &reply);
         close(client);
     }
-    stop(f);
-    int client = client_at(&udp.address, SOCK_DGRAM);
+    skydns_answering_stop(f);
+    int client = answering_client_at(&udp.address, SOCK_DGRAM);
     send_udp(client, "x", 1);
     assert_int_equal(recv(fds[0], &byte, 1, 0), 1);
     close(client);
-    client = client_at(&tcp_address, SOCK_STREAM);
+    client = answering_client_at(&tcp_address, SOCK_STREAM);
     close(client);
     close(fds[0]);
     close(fds[1]);
@@ -583,17 +583,17 @@ UNIT_TEST(test_what_has_arrived_is_answered)
     struct fixture *f = *state;
     struct asked_question questions[QUESTIONS];
     bool is_answered[QUESTIONS] = {false};
-    fill(f);
+    answering_fill(f);
     open_at(f, 1);
-    start(f);
-    int udp = client_at(&f->options.addresses[0], SOCK_DGRAM);
+    skydns_answering_start(f);
+    int udp = answering_client_at(&f->options.addresses[0], SOCK_DGRAM);
     for (unsigned i = 0; i < QUESTIONS; i++) {
         question_make(&questions[i], QUESTION_PORT, i % SERVICES, (uint16_t)i);
         send_udp(udp, questions[i].wire, questions[i].len);
     }
-    stop(f);
+    skydns_answering_stop(f);
     for (unsigned i = 0; i < QUESTIONS; i++) {
-        struct message reply = receive_udp(udp);
+        struct message reply = answering_receive_udp(udp);
         unsigned id = question_id(reply.wire);
         assert_in_range(id, 0, QUESTIONS - 1);
         assert_false(is_answered[id]);

@@ -178,13 +178,13 @@ struct bed {
     struct snapshot_keeper *keeper;
 };
 
-static void on_caught_up(void *data)
+static void snapshot_keeper_on_caught_up(void *data)
 {
     assert_non_null(data);
     world.caught_up++;
 }
 
-static void start(struct bed *bed, const struct snapshot_content *content)
+static void snapshot_keeper_start(struct bed *bed, const struct snapshot_content *content)
 {
     bed->loop = ev_loop_new(0);
     bed->keeper = snapshot_keeper_new(&(struct snapshot_keeper_config){
@@ -194,22 +194,22 @@ static void start(struct bed *bed, const struct snapshot_content *content)
         .interval_ms = INTERVAL_MS,
         .max_ms = MAX_MS,
         .start = content,
-        .caught_up = on_caught_up,
+        .caught_up = snapshot_keeper_on_caught_up,
         .data = bed,
     });
 }
 
-static int set_up(void **state)
+static int snapshot_keeper_set_up(void **state)
 {
     static struct bed bed;
     memset(&world, 0, sizeof(world));
     world.is_whole = world.has_documents = world.is_followed = world.can_pin = true;
-    start(&bed, NULL);
+    snapshot_keeper_start(&bed, NULL);
     *state = &bed;
     return 0;
 }
 
-static int tear_down(void **state)
+static int snapshot_keeper_tear_down(void **state)
 {
     struct bed *bed = *state;
     snapshot_keeper_free(bed->keeper);
@@ -219,14 +219,14 @@ static int tear_down(void **state)
 }
 
 /* Time passes, then the loop turns; returns how many writes have begun. */
-static unsigned after(struct bed *bed, int64_t ms)
+static unsigned snapshot_keeper_after(struct bed *bed, int64_t ms)
 {
     world.now_ms += ms;
     ev_run(bed->loop, EVRUN_NOWAIT);
     return world.begun;
 }
 
-static struct metrics_snapshot counts(const struct bed *bed)
+static struct metrics_snapshot skydns_snapshot_keeper_counts(const struct bed *bed)
 {
     return snapshot_keeper_counts(bed->keeper);
 }
@@ -234,38 +234,39 @@ static struct metrics_snapshot counts(const struct bed *bed)
 /* ---- When ---- */
 
 /* The first one at once, then with changes, an interval after the last one began. */
-UNIT_TEST_IN(test_changes, set_up, tear_down)
+UNIT_TEST_IN(test_changes, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
-    assert_int_equal(after(bed, 0), 1);
-    assert_int_equal(after(bed, 10 * INTERVAL_MS), 1); /* still being written */
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 10 * INTERVAL_MS), 1); /* still being written */
     end_write();
-    assert_int_equal(after(bed, 0), 1); /* nothing changed */
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1); /* nothing changed */
     world.changes++;
-    assert_int_equal(after(bed, 0), 2); /* the interval has long passed */
+    assert_int_equal(snapshot_keeper_after(bed, 0), 2); /* the interval has long passed */
     end_write();
     world.changes++;
-    assert_int_equal(after(bed, INTERVAL_MS - 1), 2);
+    assert_int_equal(snapshot_keeper_after(bed, INTERVAL_MS - 1), 2);
     world.changes++; /* during the interval: both in one */
-    assert_int_equal(after(bed, 1), 3);
+    assert_int_equal(snapshot_keeper_after(bed, 1), 3);
     world.changes++; /* while it is written: not in it */
     end_write();
-    assert_int_equal(after(bed, INTERVAL_MS - 1), 3);
-    assert_int_equal(after(bed, 1), 4);
+    assert_int_equal(snapshot_keeper_after(bed, INTERVAL_MS - 1), 3);
+    assert_int_equal(snapshot_keeper_after(bed, 1), 4);
     end_write();
-    assert_int_equal(after(bed, INTERVAL_MS), 4);
-    assert_int_equal(counts(bed).writes, 4);
-    assert_int_equal(counts(bed).bytes, 4000);
-    assert_int_equal(counts(bed).failures, 0);
+    assert_int_equal(snapshot_keeper_after(bed, INTERVAL_MS), 4);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).writes, 4);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).bytes, 4000);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).failures, 0);
 }
 
 /* However fast changes come. */
-UNIT_TEST_IN(test_no_more_often_than_the_interval, set_up, tear_down)
+UNIT_TEST_IN(test_no_more_often_than_the_interval, snapshot_keeper_set_up,
+             snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     for (int64_t ms = 0; ms < 10 * INTERVAL_MS; ms += 100) {
         world.changes++;
-        (void)after(bed, 100);
+        (void)snapshot_keeper_after(bed, 100);
         if (world.is_busy) {
             end_write();
         }
@@ -273,102 +274,102 @@ UNIT_TEST_IN(test_no_more_often_than_the_interval, set_up, tear_down)
     assert_int_equal(world.begun, 10);
 }
 
-UNIT_TEST_IN(test_documents_are_changes, set_up, tear_down)
+UNIT_TEST_IN(test_documents_are_changes, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
-    assert_int_equal(after(bed, 0), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1);
     end_write();
     snapshot_keeper_note(bed->keeper);
-    assert_int_equal(after(bed, INTERVAL_MS), 2);
+    assert_int_equal(snapshot_keeper_after(bed, INTERVAL_MS), 2);
     end_write();
-    assert_int_equal(after(bed, INTERVAL_MS), 2);
+    assert_int_equal(snapshot_keeper_after(bed, INTERVAL_MS), 2);
 }
 
 /* Nothing changes, but the file grows old. */
-UNIT_TEST_IN(test_refreshing, set_up, tear_down)
+UNIT_TEST_IN(test_refreshing, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
-    assert_int_equal(after(bed, 0), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1);
     end_write();
-    assert_int_equal(after(bed, QUARTER_MS - 1), 1);
-    assert_int_equal(after(bed, 1), 2);
+    assert_int_equal(snapshot_keeper_after(bed, QUARTER_MS - 1), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 1), 2);
     end_write();
     world.is_followed = false; /* nothing newer is known */
-    assert_int_equal(after(bed, 3 * (int64_t)QUARTER_MS), 2);
+    assert_int_equal(snapshot_keeper_after(bed, 3 * (int64_t)QUARTER_MS), 2);
     world.is_followed = true;
-    assert_int_equal(after(bed, 0), 3);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 3);
     end_write();
     snapshot_keeper_set(bed->keeper, INTERVAL_MS, 0); /* of any age */
-    assert_int_equal(after(bed, 100 * (int64_t)MAX_MS), 3);
+    assert_int_equal(snapshot_keeper_after(bed, 100 * (int64_t)MAX_MS), 3);
     snapshot_keeper_set(bed->keeper, INTERVAL_MS, 4 * 5000); /* shorter than the interval */
-    assert_int_equal(after(bed, 0), 4);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 4);
     end_write();
-    assert_int_equal(after(bed, 4999), 4);
-    assert_int_equal(after(bed, 1), 5);
+    assert_int_equal(snapshot_keeper_after(bed, 4999), 4);
+    assert_int_equal(snapshot_keeper_after(bed, 1), 5);
     end_write();
 }
 
-UNIT_TEST_IN(test_another_interval, set_up, tear_down)
+UNIT_TEST_IN(test_another_interval, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
-    assert_int_equal(after(bed, 0), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1);
     end_write();
     world.changes++;
-    assert_int_equal(after(bed, 500), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 500), 1);
     snapshot_keeper_set(bed->keeper, 500, MAX_MS);
-    assert_int_equal(after(bed, 0), 2);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 2);
     end_write();
 }
 
 /* Each of what an image needs, for itself. */
-UNIT_TEST_IN(test_nothing_whole_to_save, set_up, tear_down)
+UNIT_TEST_IN(test_nothing_whole_to_save, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     bool *const needs[] = {&world.is_whole, &world.has_documents, &world.can_pin};
     for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
         world.changes++;
         *needs[i] = false;
-        assert_int_equal(after(bed, INTERVAL_MS), i);
+        assert_int_equal(snapshot_keeper_after(bed, INTERVAL_MS), i);
         *needs[i] = true;
-        assert_int_equal(after(bed, 0), i); /* not at each turn */
-        assert_int_equal(after(bed, 1000), i + 1);
+        assert_int_equal(snapshot_keeper_after(bed, 0), i); /* not at each turn */
+        assert_int_equal(snapshot_keeper_after(bed, 1000), i + 1);
         end_write();
     }
-    assert_int_equal(counts(bed).failures, 0);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).failures, 0);
 }
 
 /* The loop wakes up by itself when a write is due, and not before. */
-static void on_wake(struct ev_loop *loop, ev_timer *timer, int events)
+static void skydns_snapshot_keeper_on_wake(struct ev_loop *loop, ev_timer *timer, int events)
 {
     ev_timer_stop(loop, timer);
     fail_msg("the loop slept for too long");
 }
 
-UNIT_TEST_IN(test_waking_up, set_up, tear_down)
+UNIT_TEST_IN(test_waking_up, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
-    ev_timer patience;
-    assert_int_equal(after(bed, 0), 1);
+    ev_timer timeout;
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1);
     end_write();
     snapshot_keeper_set(bed->keeper, 20, MAX_MS);
     world.changes++;
-    ev_timer_init(&patience, on_wake, 60., 0.);
-    ev_timer_start(bed->loop, &patience);
+    ev_timer_init(&timeout, skydns_snapshot_keeper_on_wake, 60., 0.);
+    ev_timer_start(bed->loop, &timeout);
     ev_run(bed->loop, EVRUN_ONCE); /* until a timer of 20 ms */
     world.now_ms += 20;
     ev_run(bed->loop, EVRUN_NOWAIT);
-    ev_timer_stop(bed->loop, &patience);
+    ev_timer_stop(bed->loop, &timeout);
     assert_int_equal(world.begun, 2);
     end_write();
 }
 
 /* ---- What is in it ---- */
 
-UNIT_TEST_IN(test_the_image, set_up, tear_down)
+UNIT_TEST_IN(test_the_image, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     world.changes = 42;
-    assert_int_equal(after(bed, 0), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1);
     const struct snapshot_header *header = &world.image.header;
     assert_string_equal(header->version, version_string);
     assert_int_equal(header->schema, ENGINE_SCHEMA_KUBERNETES);
@@ -376,64 +377,64 @@ UNIT_TEST_IN(test_the_image, set_up, tear_down)
     assert_string_equal(buf_cstr(&world.image.sections[SNAPSHOT_MIRROR]), "mirror");
     assert_string_equal(buf_cstr(&world.image.sections[SNAPSHOT_WRITERS]), "documents");
     end_write();
-    assert_int_equal(counts(bed).heard_ms, WALL_MS);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).heard_ms, WALL_MS);
     assert_string_equal(world.writer.path, "/var/lib/skydns/snapshot");
 }
 
 /* ---- Failures ---- */
 
 /* One warning per interval, one line when it works again. */
-UNIT_TEST_IN(test_failures, set_up, tear_down)
+UNIT_TEST_IN(test_failures, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
     world.failure = "no space left";
     log_capture_begin(&capture);
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(after(bed, i == 0 ? 0 : INTERVAL_MS - 1), i == 0 ? 1 : i);
-        assert_int_equal(after(bed, i == 0 ? 0 : 1), i + 1);
+        assert_int_equal(snapshot_keeper_after(bed, i == 0 ? 0 : INTERVAL_MS - 1), i == 0 ? 1 : i);
+        assert_int_equal(snapshot_keeper_after(bed, i == 0 ? 0 : 1), i + 1);
         end_write();
     }
     const char *text = log_capture_end(&capture);
     assert_int_equal(log_occurrences(text, "cannot write the snapshot"), 3);
     assert_int_equal(log_occurrences(text, "file=/var/lib/skydns/snapshot"), 3);
     assert_int_equal(log_occurrences(text, "no space left"), 3);
-    assert_int_equal(counts(bed).failures, 3);
-    assert_int_equal(counts(bed).bytes, 0);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).failures, 3);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).bytes, 0);
     world.failure = NULL;
     log_capture_begin(&capture);
     for (unsigned i = 0; i < 2; i++) {
         world.changes++;
-        assert_int_equal(after(bed, INTERVAL_MS), 4 + i);
+        assert_int_equal(snapshot_keeper_after(bed, INTERVAL_MS), 4 + i);
         end_write();
     }
     text = log_capture_end(&capture);
     assert_int_equal(log_occurrences(text, "the snapshot can be written again"), 1);
     assert_int_equal(log_occurrences(text, "warn "), 0);
-    assert_int_equal(counts(bed).writes, 2);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).writes, 2);
 }
 
 /* A refresh that fails is tried again after the interval, not after another quarter. */
-UNIT_TEST_IN(test_a_refresh_fails, set_up, tear_down)
+UNIT_TEST_IN(test_a_refresh_fails, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
-    assert_int_equal(after(bed, 0), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1);
     end_write();
     world.failure = "read-only";
-    assert_int_equal(after(bed, QUARTER_MS), 2);
+    assert_int_equal(snapshot_keeper_after(bed, QUARTER_MS), 2);
     log_capture_begin(&capture);
     end_write();
     (void)log_capture_end(&capture);
-    assert_int_equal(after(bed, INTERVAL_MS - 1), 2);
-    assert_int_equal(after(bed, 1), 3);
+    assert_int_equal(snapshot_keeper_after(bed, INTERVAL_MS - 1), 2);
+    assert_int_equal(snapshot_keeper_after(bed, 1), 3);
     world.failure = NULL;
     end_write();
-    assert_int_equal(counts(bed).bytes, 3000);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).bytes, 3000);
 }
 
 /* With a greatest age so short that files are tried more often than the interval. */
-UNIT_TEST_IN(test_warnings_are_no_more_often, set_up, tear_down)
+UNIT_TEST_IN(test_warnings_are_no_more_often, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -441,7 +442,7 @@ UNIT_TEST_IN(test_warnings_are_no_more_often, set_up, tear_down)
     snapshot_keeper_set(bed->keeper, INTERVAL_MS, 4 * INTERVAL_MS / 10);
     log_capture_begin(&capture);
     for (int64_t ms = 0; ms < 2 * INTERVAL_MS; ms += INTERVAL_MS / 100) {
-        (void)after(bed, INTERVAL_MS / 100);
+        (void)snapshot_keeper_after(bed, INTERVAL_MS / 100);
         if (world.is_busy) {
             end_write();
         }
@@ -452,7 +453,7 @@ UNIT_TEST_IN(test_warnings_are_no_more_often, set_up, tear_down)
 }
 
 /* Nor if every other one succeeds. */
-UNIT_TEST_IN(test_warnings_of_failures_in_turns, set_up, tear_down)
+UNIT_TEST_IN(test_warnings_of_failures_in_turns, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -460,46 +461,46 @@ UNIT_TEST_IN(test_warnings_of_failures_in_turns, set_up, tear_down)
     log_capture_begin(&capture);
     for (unsigned i = 0; i < 20; i++) {
         world.failure = i % 2 == 0 ? "no space left" : NULL;
-        assert_int_equal(after(bed, i == 0 ? 0 : INTERVAL_MS / 10), i + 1);
+        assert_int_equal(snapshot_keeper_after(bed, i == 0 ? 0 : INTERVAL_MS / 10), i + 1);
         end_write();
     }
     const char *text = log_capture_end(&capture);
     assert_int_equal(log_occurrences(text, "cannot write the snapshot"), 2);
-    assert_int_equal(counts(bed).failures, 10);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).failures, 10);
 }
 
 /* A disk that hangs: a warning an interval after the write began, again each interval, and a line
  * when the disk goes on. Nothing but the end is a write or a failure. */
-UNIT_TEST_IN(test_a_disk_that_hangs, set_up, tear_down)
+UNIT_TEST_IN(test_a_disk_that_hangs, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
-    assert_int_equal(after(bed, 0), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1);
     log_capture_begin(&capture);
-    (void)after(bed, INTERVAL_MS - 1);
+    (void)snapshot_keeper_after(bed, INTERVAL_MS - 1);
     const char *text = log_capture_end(&capture);
     assert_string_equal(text, "");
     log_capture_begin(&capture);
-    (void)after(bed, 1);
+    (void)snapshot_keeper_after(bed, 1);
     for (unsigned i = 0; i < 30; i++) {
         world.changes++;
-        (void)after(bed, INTERVAL_MS / 10);
+        (void)snapshot_keeper_after(bed, INTERVAL_MS / 10);
     }
     text = log_capture_end(&capture);
     assert_int_equal(log_occurrences(text, "cannot write the snapshot"), 4);
     assert_int_equal(log_occurrences(text, "the disk takes too long"), 4);
     assert_int_equal(world.begun, 1);
-    assert_int_equal(counts(bed).failures, 0);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).failures, 0);
     log_capture_begin(&capture);
     end_write();
     text = log_capture_end(&capture);
     assert_int_equal(log_occurrences(text, "the snapshot can be written again"), 1);
-    assert_int_equal(after(bed, 0), 2);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 2);
     end_write();
 }
 
 /* What does not fit into a snapshot: no work but once per interval, and told. */
-UNIT_TEST_IN(test_too_large, set_up, tear_down)
+UNIT_TEST_IN(test_too_large, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -507,34 +508,34 @@ UNIT_TEST_IN(test_too_large, set_up, tear_down)
     log_capture_begin(&capture);
     for (unsigned i = 0; i < 21; i++) {
         world.changes++;
-        assert_int_equal(after(bed, i == 0 ? 0 : INTERVAL_MS / 10), 0);
+        assert_int_equal(snapshot_keeper_after(bed, i == 0 ? 0 : INTERVAL_MS / 10), 0);
     }
     const char *text = log_capture_end(&capture);
     assert_int_equal(world.saves, 3);
     assert_int_equal(log_occurrences(text, "take more than 64 MB"), 3);
-    assert_int_equal(counts(bed).failures, 3);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).failures, 3);
     world.is_too_large = false;
-    assert_int_equal(after(bed, INTERVAL_MS), 1);
+    assert_int_equal(snapshot_keeper_after(bed, INTERVAL_MS), 1);
     log_capture_begin(&capture);
     end_write();
     (void)log_capture_end(&capture);
-    assert_int_equal(counts(bed).writes, 1);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).writes, 1);
 }
 
 /* However short the interval, a slow disk is none that hangs. */
-UNIT_TEST_IN(test_a_slow_disk, set_up, tear_down)
+UNIT_TEST_IN(test_a_slow_disk, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     enum { SHORT_MS = 1000, SLOW_MS = 15000 };
     struct bed *bed = *state;
     struct log_capture capture;
     snapshot_keeper_set(bed->keeper, SHORT_MS, MAX_MS);
-    assert_int_equal(after(bed, 0), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1);
     log_capture_begin(&capture);
-    (void)after(bed, SLOW_MS - 1);
+    (void)snapshot_keeper_after(bed, SLOW_MS - 1);
     const char *text = log_capture_end(&capture);
     assert_string_equal(text, "");
     log_capture_begin(&capture);
-    (void)after(bed, 1);
+    (void)snapshot_keeper_after(bed, 1);
     text = log_capture_end(&capture);
     assert_int_equal(log_occurrences(text, "the disk takes too long"), 1);
     end_write();
@@ -542,7 +543,7 @@ UNIT_TEST_IN(test_a_slow_disk, set_up, tear_down)
 
 /* ---- From a snapshot ---- */
 
-UNIT_TEST_IN(test_started_from_one, set_up, tear_down)
+UNIT_TEST_IN(test_started_from_one, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     const struct snapshot_content content = {.header.heard_ms = WALL_MS - 12000, .bytes = 77};
@@ -550,44 +551,44 @@ UNIT_TEST_IN(test_started_from_one, set_up, tear_down)
     ev_loop_destroy(bed->loop);
     world.is_from_snapshot = true;
     world.is_whole = false;
-    start(bed, &content);
-    assert_int_equal(counts(bed).bytes, 77);
-    assert_int_equal(counts(bed).heard_ms, WALL_MS - 12000);
-    assert_int_equal(after(bed, 5000), 0);
+    snapshot_keeper_start(bed, &content);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).bytes, 77);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).heard_ms, WALL_MS - 12000);
+    assert_int_equal(snapshot_keeper_after(bed, 5000), 0);
     assert_int_equal(world.caught_up, 0);
     world.is_from_snapshot = false;
     world.is_whole = true;
-    assert_int_equal(after(bed, 1000), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 1000), 1);
     assert_int_equal(world.caught_up, 1);
     end_write();
-    (void)after(bed, 0);
+    (void)snapshot_keeper_after(bed, 0);
     assert_int_equal(world.caught_up, 1);
-    assert_int_equal(counts(bed).heard_ms, WALL_MS + 6000);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).heard_ms, WALL_MS + 6000);
 }
 
 /* ---- The end ---- */
 
-UNIT_TEST_IN(test_the_last_one, set_up, tear_down)
+UNIT_TEST_IN(test_the_last_one, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
-    assert_int_equal(after(bed, 0), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1);
     end_write();
     snapshot_keeper_finish(bed->keeper, 5000); /* nothing changed, but it is newer */
-    assert_int_equal(counts(bed).writes, 2);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).writes, 2);
     world.changes++;
-    assert_int_equal(after(bed, INTERVAL_MS), 3);
+    assert_int_equal(snapshot_keeper_after(bed, INTERVAL_MS), 3);
     snapshot_keeper_finish(bed->keeper, 5000); /* one is under way */
-    assert_int_equal(counts(bed).writes, 4);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).writes, 4);
     assert_int_equal(world.image.header.revision, 1);
     assert_false(world.is_busy);
 }
 
-UNIT_TEST_IN(test_a_disk_that_hangs_at_the_end, set_up, tear_down)
+UNIT_TEST_IN(test_a_disk_that_hangs_at_the_end, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
     world.is_slow = true;
-    assert_int_equal(after(bed, 0), 1);
+    assert_int_equal(snapshot_keeper_after(bed, 0), 1);
     log_capture_begin(&capture);
     snapshot_keeper_finish(bed->keeper, 5000);
     const char *text = log_capture_end(&capture);
@@ -597,26 +598,27 @@ UNIT_TEST_IN(test_a_disk_that_hangs_at_the_end, set_up, tear_down)
     assert_int_equal(world.waited_ms, 5000);
 }
 
-static void on_told(struct ev_loop *loop, ev_timer *timer, int events)
+static void snapshot_keeper_on_told(struct ev_loop *loop, ev_timer *timer, int events)
 {
     world.has_documents = true;
 }
 
 /* A process that ends before etcd has told kube2sky's documents. */
-UNIT_TEST_IN(test_the_last_one_waits_for_documents, set_up, tear_down)
+UNIT_TEST_IN(test_the_last_one_waits_for_documents, snapshot_keeper_set_up,
+             snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     ev_timer told;
     world.has_documents = world.is_followed = false; /* the watch is being started */
     world.reads = 1;
-    ev_timer_init(&told, on_told, 0.001, 0.);
+    ev_timer_init(&told, snapshot_keeper_on_told, 0.001, 0.);
     ev_timer_start(bed->loop, &told);
     snapshot_keeper_finish(bed->keeper, 5000);
-    assert_int_equal(counts(bed).writes, 1);
+    assert_int_equal(skydns_snapshot_keeper_counts(bed).writes, 1);
     assert_int_equal(world.pins, 0);
 }
 
-UNIT_TEST_IN(test_nothing_to_save_at_the_end, set_up, tear_down)
+UNIT_TEST_IN(test_nothing_to_save_at_the_end, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;

@@ -20,7 +20,7 @@ enum { MINUTE_MS = 60 * 1000, HOUR_MS = 60 * MINUTE_MS };
 
 static const int64_t now_ms = 1800000000000;
 
-static struct options parse(const char *flag, const char *other)
+static struct options snapshot_start_parse(const char *flag, const char *other)
 {
     static char strings[3][64] = {"skydns"};
     char *argv[] = {strings[0], strings[1], strings[2], NULL};
@@ -28,7 +28,7 @@ static struct options parse(const char *flag, const char *other)
     struct err err;
     (void)snprintf(strings[1], sizeof(strings[1]), "%s", flag);
     (void)snprintf(strings[2], sizeof(strings[2]), "%s", other);
-    if (options_parse(3, argv, &o, &err) != 0) {
+    if (skydns_options_parse(3, argv, &o, &err) != 0) {
         fail_msg("%s", err.msg);
     }
     return o;
@@ -68,7 +68,7 @@ UNIT_TEST(test_what_must_agree)
         {"/skydns/", "a.test", -2 * HOUR_MS, "-snapshot-max=0", "from the future, 2h ahead"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct options o = parse("-domain=a.test", rows[i].flag);
+        const struct options o = snapshot_start_parse("-domain=a.test", rows[i].flag);
         const struct snapshot_header header =
             header_of(rows[i].prefix, rows[i].domain, rows[i].age_ms);
         struct err err = {.msg = ""};
@@ -140,13 +140,13 @@ struct fixture {
     struct live_config *live;
 };
 
-static int set_up(void **state)
+static int snapshot_start_set_up(void **state)
 {
     static struct fixture f;
     struct err err;
     f.loop = ev_loop_new(0);
     f.publisher = publisher_new();
-    f.flags = parse("-domain=flag.test", "-nameservers=192.0.2.1");
+    f.flags = snapshot_start_parse("-domain=flag.test", "-nameservers=192.0.2.1");
     f.live = live_config_new(&(struct live_config_config){
         .loop = f.loop, .flags = &f.flags, .publisher = f.publisher, .resolv_conf = "/nowhere"});
     assert_int_equal(live_config_open_files(f.live, &err), 0);
@@ -160,7 +160,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int snapshot_start_tear_down(void **state)
 {
     struct fixture *f = *state;
     live_config_free(f->live);
@@ -170,7 +170,8 @@ static int tear_down(void **state)
 }
 
 /* The lines logged; used: what is expected. */
-static const char *read_file(struct fixture *f, bool is_used, struct snapshot_content *ret_content)
+static const char *snapshot_start_read_file(struct fixture *f, bool is_used,
+                                            struct snapshot_content *ret_content)
 {
     static struct log_capture capture;
     log_capture_begin(&capture);
@@ -182,10 +183,10 @@ static const char *read_file(struct fixture *f, bool is_used, struct snapshot_co
     return lines;
 }
 
-static void assert_refused(struct fixture *f, const char *reason)
+static void snapshot_start_assert_refused(struct fixture *f, const char *reason)
 {
     struct snapshot_content content;
-    const char *lines = read_file(f, false, &content);
+    const char *lines = snapshot_start_read_file(f, false, &content);
     if (log_occurrences(lines, "\n") != 1 || log_occurrences(lines, "warn ") != 1 ||
         log_occurrences(lines, "the snapshot is not used") != 1 ||
         log_occurrences(lines, "file=/var/lib/skydns/snapshot") != 1 ||
@@ -194,10 +195,10 @@ static void assert_refused(struct fixture *f, const char *reason)
     }
 }
 
-UNIT_TEST_IN(test_used, set_up, tear_down)
+UNIT_TEST_IN(test_used, snapshot_start_set_up, snapshot_start_tear_down)
 {
     struct snapshot_content content;
-    const char *lines = read_file(*state, true, &content);
+    const char *lines = snapshot_start_read_file(*state, true, &content);
     assert_int_equal(log_occurrences(lines, "\n"), 1);
     assert_int_equal(log_occurrences(lines, "answering from a snapshot"), 1);
     assert_int_equal(log_occurrences(lines, "records=7"), 1);
@@ -205,44 +206,44 @@ UNIT_TEST_IN(test_used, set_up, tear_down)
     snapshot_content_fini(&content);
 }
 
-UNIT_TEST_IN(test_none_yet, set_up, tear_down)
+UNIT_TEST_IN(test_none_yet, snapshot_start_set_up, snapshot_start_tear_down)
 {
     struct snapshot_content content;
     file.result = 1;
-    const char *lines = read_file(*state, false, &content);
+    const char *lines = snapshot_start_read_file(*state, false, &content);
     assert_int_equal(log_occurrences(lines, "warn "), 0);
 }
 
 /* One line each. */
-UNIT_TEST_IN(test_refused, set_up, tear_down)
+UNIT_TEST_IN(test_refused, snapshot_start_set_up, snapshot_start_tear_down)
 {
     struct fixture *f = *state;
     file.result = ERR_SYNTAX;
-    assert_refused(f, "its checksum differs");
+    snapshot_start_assert_refused(f, "its checksum differs");
     file.result = 0;
     file.mirror = "bad";
-    assert_refused(f, "its marks make no sense");
+    snapshot_start_assert_refused(f, "its marks make no sense");
     file.mirror = "good";
     file.has_writers = false;
-    assert_refused(f, "documents of kube2sky make no sense");
+    snapshot_start_assert_refused(f, "documents of kube2sky make no sense");
     file.has_writers = true;
     file.header.heard_ms = 0;
-    assert_refused(f, "old, -snapshot-max is 24h");
+    snapshot_start_assert_refused(f, "old, -snapshot-max is 24h");
 }
 
 /* It is the snapshot's own document that says what must agree; its other faults are not told before
  * it is used. */
-UNIT_TEST_IN(test_settings_of_its_document, set_up, tear_down)
+UNIT_TEST_IN(test_settings_of_its_document, snapshot_start_set_up, snapshot_start_tear_down)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
     file.document = "{\"domain\":\"doc.test\",\"snapshot_max\":10,\"odd\":1}";
-    assert_refused(f, "the domain `flag.test.`, not `doc.test.`");
+    snapshot_start_assert_refused(f, "the domain `flag.test.`, not `doc.test.`");
     file.header = header_of("/skydns/", "doc.test", 0);
     file.header.heard_ms = clock_wall_ms() - 12000;
-    assert_refused(f, "-snapshot-max is 10s");
+    snapshot_start_assert_refused(f, "-snapshot-max is 10s");
     file.document = "{\"domain\":\"doc.test\"}";
-    (void)read_file(f, true, &content);
+    (void)snapshot_start_read_file(f, true, &content);
     assert_true(slice_equal(snapshot_start_document(&content), slice_str(file.document)));
     snapshot_content_fini(&content);
 }

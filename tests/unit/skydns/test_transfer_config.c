@@ -10,7 +10,7 @@
 
 static struct engine_config *config;
 
-static struct engine_config *make(void)
+static struct engine_config *transfer_config_make(void)
 {
     struct engine_config *made = xcalloc(1, sizeof(*made));
     const struct dname domain = fixture_name("cluster.local.");
@@ -22,29 +22,29 @@ static struct engine_config *make(void)
     return made;
 }
 
-static int setup(void **state)
+static int transfer_config_setup(void **state)
 {
-    config = make();
+    config = transfer_config_make();
     return 0;
 }
 
-static int teardown(void **state)
+static int transfer_config_teardown(void **state)
 {
     engine_config_free(config);
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(transfer_config_setup, transfer_config_teardown)
 
 /* Of the configuration with these stub zones, "" for none. */
 static uint64_t hash_with(const char *first, const char *second)
 {
     const char *const names[] = {first, second};
-    struct foreign_zone zones[3] = {{.name = {.len = 1}}};
+    struct forward_zone zones[3] = {{.name = {.len = 1}}};
     size_t count = 1;
     for (size_t i = 0; i < 2; i++) {
         if (names[i][0]) {
-            zones[count++] = (struct foreign_zone){.name = fixture_name(names[i])};
+            zones[count++] = (struct forward_zone){.name = fixture_name(names[i])};
         }
     }
     zone_table_unref(config->zones_of_others);
@@ -54,7 +54,7 @@ static uint64_t hash_with(const char *first, const char *second)
 
 UNIT_TEST(test_same)
 {
-    struct engine_config *other = make();
+    struct engine_config *other = transfer_config_make();
     assert_int_equal(transfer_config_hash(config), transfer_config_hash(other));
     other->settings.round_robin = true; /* of answers, not of zones */
     other->settings.rate = 7;

@@ -6,7 +6,7 @@
 
 enum { PLACES = 300 };
 
-static struct addr client_at(const char *ip)
+static struct addr client_loads_client_at(const char *ip)
 {
     struct addr addr;
     assert_true(addr_parse_ip(slice_str(ip), 1, &addr));
@@ -14,9 +14,9 @@ static struct addr client_at(const char *ip)
 }
 
 /* As many of PLACES as it gets. */
-static size_t take_all(struct client_loads *loads, const char *ip, size_t taken)
+static size_t client_loads_take_all(struct client_loads *loads, const char *ip, size_t taken)
 {
-    const struct addr client = client_at(ip);
+    const struct addr client = client_loads_client_at(ip);
     size_t count = 0;
     while (client_loads_take(loads, &client, PLACES - taken - count)) {
         count++;
@@ -27,15 +27,15 @@ static size_t take_all(struct client_loads *loads, const char *ip, size_t taken)
 UNIT_TEST(test_one_has_half_two_a_third_each)
 {
     struct client_loads *loads = client_loads_new();
-    size_t taken = take_all(loads, "192.0.2.1", 0);
+    size_t taken = client_loads_take_all(loads, "192.0.2.1", 0);
     assert_int_equal(taken, PLACES / 2);
-    size_t more = take_all(loads, "192.0.2.2", taken);
+    size_t more = client_loads_take_all(loads, "192.0.2.2", taken);
     assert_int_equal(more, PLACES / 4);
     for (unsigned i = 3; taken + more < PLACES - 1; i++) {
         char ip[] = "192.0.2.0";
         ip[8] = (char)('0' + i);
         taken += more;
-        more = take_all(loads, ip, taken);
+        more = client_loads_take_all(loads, ip, taken);
         assert_true(more > 0); /* there is always one for another */
     }
     client_loads_free(loads);
@@ -44,7 +44,8 @@ UNIT_TEST(test_one_has_half_two_a_third_each)
 UNIT_TEST(test_what_is_given_back_is_free)
 {
     struct client_loads *loads = client_loads_new();
-    const struct addr a = client_at("2001:db8::1"), neighbour = client_at("2001:db8::2");
+    const struct addr a = client_loads_client_at("2001:db8::1"),
+                      neighbour = client_loads_client_at("2001:db8::2");
     assert_false(client_loads_take(loads, &a, 0));
     assert_true(client_loads_take(loads, &a, 1));
     assert_false(client_loads_take(loads, &neighbour, 1)); /* of one /64 */

@@ -11,13 +11,14 @@ struct thing {
     unsigned number;
 };
 
-static void push(struct fair_queue *queue, struct thing *thing, uint8_t client, unsigned number)
+static void base_fair_queue_push(struct fair_queue *queue, struct thing *thing, uint8_t client,
+                                 unsigned number)
 {
     *thing = (struct thing){.item.net.bytes[15] = client, .number = number};
     fair_queue_push(queue, &thing->item);
 }
 
-static unsigned pop(struct fair_queue *queue)
+static unsigned base_fair_queue_pop(struct fair_queue *queue)
 {
     const struct thing *thing = (const struct thing *)(void *)fair_queue_pop(queue);
     assert_non_null(thing);
@@ -34,10 +35,10 @@ UNIT_TEST(test_clients_take_turns)
     fair_queue_init(&queue);
     assert_null(fair_queue_pop(&queue));
     for (unsigned i = 0; i < 7; i++) {
-        push(&queue, &things[i], clients[i], i);
+        base_fair_queue_push(&queue, &things[i], clients[i], i);
     }
     for (unsigned i = 0; i < 7; i++) {
-        assert_int_equal(pop(&queue), want[i]);
+        assert_int_equal(base_fair_queue_pop(&queue), want[i]);
     }
     assert_null(fair_queue_pop(&queue));
     fair_queue_fini(&queue);
@@ -52,15 +53,15 @@ UNIT_TEST(test_a_flood_delays_others_by_one)
     struct fair_queue queue;
     fair_queue_init(&queue);
     for (unsigned i = 0; i < MANY; i++) {
-        push(&queue, &flood[i], 1, i);
+        base_fair_queue_push(&queue, &flood[i], 1, i);
     }
     for (unsigned i = 0; i < MANY / 2; i++) {
-        push(&queue, &one, 2, MANY);
-        assert_int_equal(pop(&queue), i);
-        assert_int_equal(pop(&queue), MANY);
+        base_fair_queue_push(&queue, &one, 2, MANY);
+        assert_int_equal(base_fair_queue_pop(&queue), i);
+        assert_int_equal(base_fair_queue_pop(&queue), MANY);
     }
     for (unsigned i = MANY / 2; i < MANY; i++) {
-        assert_int_equal(pop(&queue), i);
+        assert_int_equal(base_fair_queue_pop(&queue), i);
     }
     assert_null(fair_queue_pop(&queue));
     fair_queue_fini(&queue);
@@ -73,14 +74,14 @@ UNIT_TEST(test_one_is_taken_out)
     struct thing things[4], alone;
     fair_queue_init(&queue);
     for (unsigned i = 0; i < 4; i++) {
-        push(&queue, &things[i], 1, i);
+        base_fair_queue_push(&queue, &things[i], 1, i);
     }
-    push(&queue, &alone, 2, MANY);
+    base_fair_queue_push(&queue, &alone, 2, MANY);
     fair_queue_remove(&queue, &things[0].item);
     fair_queue_remove(&queue, &things[2].item);
-    assert_int_equal(pop(&queue), 1);
+    assert_int_equal(base_fair_queue_pop(&queue), 1);
     fair_queue_remove(&queue, &alone.item);
-    assert_int_equal(pop(&queue), 3);
+    assert_int_equal(base_fair_queue_pop(&queue), 3);
     assert_null(fair_queue_pop(&queue));
     fair_queue_fini(&queue);
 }

@@ -23,7 +23,8 @@ enum { ARGS_MAX = 80 };
 
 #define VARIABLE "TEST_FLAGS_DOMAIN"
 
-static int parse(const char *const *args, struct values *v, bool underscores, struct err *err)
+static int base_flags_parse(const char *const *args, struct values *v, bool underscores,
+                            struct err *err)
 {
     const struct flag table[] = {
         {"verbose", FLAG_BOOL, &v->verbose, .help = "log each query"},
@@ -61,21 +62,21 @@ static int parse(const char *const *args, struct values *v, bool underscores, st
     return r;
 }
 
-static struct values defaults(void)
+static struct values flags_defaults(void)
 {
     return (struct values){.domain = "cluster.local", .ttl_s = 30, .period_ms = 2000};
 }
 
-static int teardown(void **state)
+static int flags_teardown(void **state)
 {
     unsetenv(VARIABLE);
     unsetenv("TEST_FLAGS_TTL");
     const char *const none[] = {NULL};
-    struct values v = defaults();
-    return parse(none, &v, false, NULL); /* frees what was kept */
+    struct values v = flags_defaults();
+    return base_flags_parse(none, &v, false, NULL); /* frees what was kept */
 }
 
-UNIT_TEST_IN(test_spellings, NULL, teardown)
+UNIT_TEST_IN(test_spellings, NULL, flags_teardown)
 {
     const char *const args[] = {"-verbose",
                                 "--ns-rotate=T",
@@ -98,9 +99,9 @@ UNIT_TEST_IN(test_spellings, NULL, teardown)
                                 "-v",
                                 "3",
                                 NULL};
-    struct values v = defaults();
+    struct values v = flags_defaults();
     struct err err;
-    assert_int_equal(parse(args, &v, false, &err), 0);
+    assert_int_equal(base_flags_parse(args, &v, false, &err), 0);
     assert_true(v.verbose && v.rotate);
     assert_string_equal(v.domain, "c=d");
     assert_int_equal(v.ttl_s, 60);
@@ -112,7 +113,7 @@ UNIT_TEST_IN(test_spellings, NULL, teardown)
     assert_string_equal(v.cmds.items[1], "-two");
 }
 
-UNIT_TEST_IN(test_booleans, NULL, teardown)
+UNIT_TEST_IN(test_booleans, NULL, flags_teardown)
 {
     static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
     static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
@@ -120,42 +121,42 @@ UNIT_TEST_IN(test_booleans, NULL, teardown)
         bool want = i < ARRAY_LEN(yes);
         char arg[32];
         const char *const args[] = {arg, NULL};
-        struct values v = defaults();
+        struct values v = flags_defaults();
         v.verbose = !want;
         (void)snprintf(arg, sizeof(arg), "-verbose=%s", want ? yes[i] : no[i - ARRAY_LEN(yes)]);
-        assert_int_equal(parse(args, &v, false, NULL), 0);
+        assert_int_equal(base_flags_parse(args, &v, false, NULL), 0);
         assert_int_equal(v.verbose, want);
     }
 }
 
-UNIT_TEST_IN(test_choices, NULL, teardown)
+UNIT_TEST_IN(test_choices, NULL, flags_teardown)
 {
     static const char *const spellings[] = {"-source=auto", "-source=slices", "--source=endpoints"};
     for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
         const char *const args[] = {spellings[i], NULL};
-        struct values v = defaults();
+        struct values v = flags_defaults();
         v.source = -1;
-        assert_int_equal(parse(args, &v, false, NULL), 0);
+        assert_int_equal(base_flags_parse(args, &v, false, NULL), 0);
         assert_int_equal(v.source, i);
         assert_true(v.has_source);
     }
-    struct values v = defaults();
-    assert_int_equal(parse((const char *const[]){"-any=1", NULL}, &v, false, NULL), 0);
+    struct values v = flags_defaults();
+    assert_int_equal(base_flags_parse((const char *const[]){"-any=1", NULL}, &v, false, NULL), 0);
     assert_false(v.has_source); /* an absent flag keeps its default, unmarked */
 }
 
 /* Callers that warn about ignored flags can tell which were given. */
-UNIT_TEST_IN(test_ignored, NULL, teardown)
+UNIT_TEST_IN(test_ignored, NULL, flags_teardown)
 {
     const char *const args[] = {"-log-dir=/a", "-v=3", "-log-dir", "/b", "-to-files", NULL};
-    struct values v = defaults();
-    assert_int_equal(parse(args, &v, false, NULL), 0);
+    struct values v = flags_defaults();
+    assert_int_equal(base_flags_parse(args, &v, false, NULL), 0);
     assert_int_equal(v.ignored.count, 2);
     assert_string_equal(v.ignored.items[0], "log-dir");
     assert_string_equal(v.ignored.items[1], "to-files");
 }
 
-UNIT_TEST_IN(test_refused, NULL, teardown)
+UNIT_TEST_IN(test_refused, NULL, flags_teardown)
 {
     static const struct {
         const char *args[3];
@@ -203,9 +204,9 @@ UNIT_TEST_IN(test_refused, NULL, teardown)
         {{"-to-files=maybe"}, "flag -to-files: `maybe`: expected true or false"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct values v = defaults();
+        struct values v = flags_defaults();
         struct err err = {0};
-        int r = parse(cases[i].args, &v, false, &err);
+        int r = base_flags_parse(cases[i].args, &v, false, &err);
         if (r != ERR_USAGE || strcmp(err.msg, cases[i].want) != 0) {
             fail_msg("%s: %d `%s`", cases[i].args[0], r, err.msg);
         }
@@ -225,69 +226,69 @@ UNIT_TEST(test_durations_in_seconds)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *const args[] = {cases[i].arg, NULL};
-        struct values v = defaults();
+        struct values v = flags_defaults();
         v.leave_ms = -1;
-        assert_int_equal(parse(args, &v, false, NULL), 0);
+        assert_int_equal(base_flags_parse(args, &v, false, NULL), 0);
         assert_int_equal(v.leave_ms, cases[i].want_ms);
     }
 }
 
-UNIT_TEST_IN(test_help_wins_over_what_follows, NULL, teardown)
+UNIT_TEST_IN(test_help_wins_over_what_follows, NULL, flags_teardown)
 {
     static const char *const spellings[] = {"-h", "--h", "-help", "--help"};
     for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
         const char *const args[] = {"-verbose", spellings[i], "-nope", NULL};
-        struct values v = defaults();
-        assert_int_equal(parse(args, &v, false, NULL), FLAGS_HELP);
+        struct values v = flags_defaults();
+        assert_int_equal(base_flags_parse(args, &v, false, NULL), FLAGS_HELP);
     }
 }
 
-UNIT_TEST_IN(test_underscores, NULL, teardown)
+UNIT_TEST_IN(test_underscores, NULL, flags_teardown)
 {
     const char *const args[] = {"--ns_rotate", NULL};
     const char *const dashes[] = {"--ns-rotate", NULL};
-    struct values v = defaults();
-    assert_int_equal(parse(args, &v, true, NULL), 0);
+    struct values v = flags_defaults();
+    assert_int_equal(base_flags_parse(args, &v, true, NULL), 0);
     assert_true(v.rotate);
-    v = defaults();
-    assert_int_equal(parse(dashes, &v, true, NULL), 0);
+    v = flags_defaults();
+    assert_int_equal(base_flags_parse(dashes, &v, true, NULL), 0);
     assert_true(v.rotate);
 }
 
-UNIT_TEST_IN(test_environment, NULL, teardown)
+UNIT_TEST_IN(test_environment, NULL, flags_teardown)
 {
     const char *const none[] = {NULL};
     const char *const given[] = {"-domain=flag", NULL};
-    struct values v = defaults();
+    struct values v = flags_defaults();
     struct err err = {0};
     setenv(VARIABLE, "variable", 1);
-    assert_int_equal(parse(none, &v, false, NULL), 0);
+    assert_int_equal(base_flags_parse(none, &v, false, NULL), 0);
     assert_string_equal(v.domain, "variable");
-    assert_int_equal(parse(given, &v, false, NULL), 0);
+    assert_int_equal(base_flags_parse(given, &v, false, NULL), 0);
     assert_string_equal(v.domain, "flag");
     setenv(VARIABLE, "", 1);
-    v = defaults();
-    assert_int_equal(parse(none, &v, false, NULL), 0);
+    v = flags_defaults();
+    assert_int_equal(base_flags_parse(none, &v, false, NULL), 0);
     assert_string_equal(v.domain, "cluster.local");
     setenv("TEST_FLAGS_TTL", "soon", 1);
-    assert_int_equal(parse(none, &v, false, &err), ERR_USAGE);
+    assert_int_equal(base_flags_parse(none, &v, false, &err), ERR_USAGE);
     assert_string_equal(
         err.msg, "environment variable TEST_FLAGS_TTL: `soon`: expected a number from 1 to 3600");
 }
 
-UNIT_TEST_IN(test_repeated_too_often, NULL, teardown)
+UNIT_TEST_IN(test_repeated_too_often, NULL, flags_teardown)
 {
     const char *args[FLAG_STRINGS_MAX + 2] = {NULL};
-    struct values v = defaults();
+    struct values v = flags_defaults();
     struct err err = {0};
     for (int i = 0; i < FLAG_STRINGS_MAX; i++) {
         args[i] = "-cmd=x";
     }
-    assert_int_equal(parse(args, &v, false, &err), 0);
+    assert_int_equal(base_flags_parse(args, &v, false, &err), 0);
     assert_int_equal(v.cmds.count, FLAG_STRINGS_MAX);
     args[FLAG_STRINGS_MAX] = "-cmd=x";
-    v = defaults();
-    assert_int_equal(parse(args, &v, false, &err), ERR_USAGE);
+    v = flags_defaults();
+    assert_int_equal(base_flags_parse(args, &v, false, &err), ERR_USAGE);
     assert_string_equal(err.msg, "flag -cmd: given more than 64 times");
 }
 

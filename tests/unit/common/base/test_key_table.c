@@ -21,13 +21,13 @@ static struct thing twins[THINGS];     /* the same keys */
 
 static unsigned touched; /* how often the memory of a thing was read */
 
-static struct slice key_of(const void *thing)
+static struct slice key_table_key_of(const void *thing)
 {
     touched++;
     return slice_str(((const struct thing *)thing)->key);
 }
 
-static uint32_t next_random(uint32_t *seed, uint32_t below)
+static uint32_t key_table_next_random(uint32_t *seed, uint32_t below)
 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 17;
@@ -54,7 +54,7 @@ static size_t count_expected(void)
     return count;
 }
 
-static void check(const struct key_table *table)
+static void key_table_check(const struct key_table *table)
 {
     struct thing *thing;
     size_t met = 0;
@@ -74,13 +74,13 @@ UNIT_TEST(test_random_sequences)
     struct key_table table;
     uint32_t seed = 77;
     set_up_things();
-    key_table_init(&table, key_of);
+    key_table_init(&table, key_table_key_of);
     assert_null(key_table_find(&table, slice_str("k1")));
     assert_null(key_table_take(&table, slice_str("k1")));
     for (unsigned step = 0; step < STEPS; step++) {
-        unsigned i = next_random(&seed, THINGS);
-        if (next_random(&seed, 2)) {
-            struct thing *thing = next_random(&seed, 2) ? &things[i] : &twins[i];
+        unsigned i = key_table_next_random(&seed, THINGS);
+        if (key_table_next_random(&seed, 2)) {
+            struct thing *thing = key_table_next_random(&seed, 2) ? &things[i] : &twins[i];
             assert_ptr_equal(key_table_put(&table, thing), expected[i]);
             expected[i] = thing;
         } else {
@@ -88,10 +88,10 @@ UNIT_TEST(test_random_sequences)
             expected[i] = NULL;
         }
         if (step % 16 == 0) {
-            check(&table);
+            key_table_check(&table);
         }
     }
-    check(&table);
+    key_table_check(&table);
     key_table_fini(&table);
 }
 
@@ -101,7 +101,7 @@ UNIT_TEST(test_taking_out_in_a_loop)
     struct key_table table;
     struct thing *thing;
     set_up_things();
-    key_table_init(&table, key_of);
+    key_table_init(&table, key_table_key_of);
     for (unsigned i = 0; i < THINGS; i++) {
         (void)key_table_put(&table, &things[i]);
         expected[i] = i % 3 ? &things[i] : NULL;
@@ -112,13 +112,13 @@ UNIT_TEST(test_taking_out_in_a_loop)
         if (expected[thing->number]) {
             at++;
         } else {
-            (void)key_table_take(&table, key_of(thing));
+            (void)key_table_take(&table, key_table_key_of(thing));
         }
     }
     for (unsigned i = 0; i < THINGS; i++) {
         assert_in_range(things[i].seen, 1, 2);
     }
-    check(&table);
+    key_table_check(&table);
     key_table_fini(&table);
 }
 
@@ -128,7 +128,7 @@ UNIT_TEST(test_a_search_touches_nothing_else)
 {
     struct key_table table;
     set_up_things();
-    key_table_init(&table, key_of);
+    key_table_init(&table, key_table_key_of);
     for (unsigned i = 0; i < THINGS / 2; i++) {
         touched = 0;
         assert_null(key_table_put(&table, &things[i]));

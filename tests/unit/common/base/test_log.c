@@ -11,7 +11,7 @@
 
 #define TIME "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z"
 
-static void assert_matches(const char *text, const char *pattern)
+static void log_assert_matches(const char *text, const char *pattern)
 {
     regex_t regex;
     assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
@@ -29,14 +29,14 @@ UNIT_TEST(test_line)
     log_warn("etcd away, retrying", LOG_STR("endpoint", "http://127.0.0.1:2379"),
              LOG_INT("delay_ms", -200), LOG_SLICE("key", slice_of("/skydns/x", 7)),
              LOG_STR("none", NULL));
-    assert_matches(log_capture_end(&c),
-                   "^warn " TIME " etcd away, retrying endpoint=http://127\\.0\\.0\\.1:"
-                   "2379 delay_ms=-200 key=/skydns none=\"\"\n$");
+    log_assert_matches(log_capture_end(&c),
+                       "^warn " TIME " etcd away, retrying endpoint=http://127\\.0\\.0\\.1:"
+                       "2379 delay_ms=-200 key=/skydns none=\"\"\n$");
     log_capture_begin(&c);
     log_error("no fields");
     log_info("a second line");
-    assert_matches(log_capture_end(&c),
-                   "^error " TIME " no fields\ninfo " TIME " a second line\n$");
+    log_assert_matches(log_capture_end(&c),
+                       "^error " TIME " no fields\ninfo " TIME " a second line\n$");
 }
 
 UNIT_TEST(test_bytes_from_outside_are_escaped)
@@ -87,7 +87,7 @@ static const char *json_rest(const char *line, const char *level)
 {
     char pattern[128];
     (void)snprintf(pattern, sizeof(pattern), "^\\{\"level\":\"%s\",\"time\":\"" TIME "\",", level);
-    assert_matches(line, pattern);
+    log_assert_matches(line, pattern);
     return strstr(line, "\"message\"");
 }
 
@@ -121,9 +121,9 @@ UNIT_TEST(test_long_json_lines_are_cut)
         const char *line = log_capture_end(&c);
         size_t n = strlen(line);
         assert_true(n <= 4096 && line[n - 1] == '\n' && line[n - 2] == '}');
-        assert_matches(line,
-                       "^\\{\"level\":\"info\",\"time\":\"[^\"]*\",\"message\":\"m\",\"v\":\"x*"
-                       "\"(,\"n\":7(,\"w\":\"(\\\\u0001)*\")?)?\\}\n$");
+        log_assert_matches(line,
+                           "^\\{\"level\":\"info\",\"time\":\"[^\"]*\",\"message\":\"m\",\"v\":\"x*"
+                           "\"(,\"n\":7(,\"w\":\"(\\\\u0001)*\")?)?\\}\n$");
     }
     log_set_format(LOG_FORMAT_TEXT);
 }
@@ -157,7 +157,7 @@ UNIT_TEST(test_fields_are_not_evaluated_below_the_level)
     assert_int_equal(evaluated, 0);
     log_info("m", LOG_INT("n", ++evaluated));
     assert_int_equal(evaluated, 1);
-    assert_matches(log_capture_end(&c), "^info [^ ]* m n=1\n$");
+    log_assert_matches(log_capture_end(&c), "^info [^ ]* m n=1\n$");
 }
 
 /* The test may span two minutes, each with its own burst. */

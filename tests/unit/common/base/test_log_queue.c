@@ -32,7 +32,7 @@ static void stderr_is(int fd)
     assert_true(real_stderr >= 0 && dup2(fd, STDERR_FILENO) >= 0);
 }
 
-static int restore(void **state)
+static int log_queue_restore(void **state)
 {
     log_stop(HANG_MS);
     if (real_stderr >= 0) {
@@ -43,14 +43,14 @@ static int restore(void **state)
     return 0;
 }
 
-static int before_tests(void **state)
+static int log_queue_before_tests(void **state)
 {
     (void)signal(SIGPIPE, SIG_IGN);
     return 0;
 }
 
-UNIT_TESTS_EACH(NULL, restore)
-UNIT_TESTS_ONCE(before_tests, NULL)
+UNIT_TESTS_EACH(NULL, log_queue_restore)
+UNIT_TESTS_ONCE(log_queue_before_tests, NULL)
 UNIT_TESTS_HAVE_THREADS
 
 /* What a reader has seen; read until the writing ends are closed or `until` is there. */
@@ -88,7 +88,7 @@ static size_t read_until(struct reader *r, size_t from, const char *what)
     }
 }
 
-static size_t occurrences(const char *text, const char *end, const char *part)
+static size_t log_queue_occurrences(const char *text, const char *end, const char *part)
 {
     size_t n = 0;
     for (const char *p = strstr(text, part); p && p < end; p = strstr(p + 1, part)) {
@@ -104,7 +104,7 @@ struct talker {
     pthread_t thread;
 };
 
-static void *talk(void *data)
+static void *log_queue_talk(void *data)
 {
     const struct talker *t = data;
     for (int i = 0; i < LINES_PER_THREAD; i++) {
@@ -125,12 +125,12 @@ UNIT_TEST(test_threads)
     log_start();
     for (int i = 0; i < THREADS; i++) {
         talkers[i].number = i;
-        assert_int_equal(pthread_create(&talkers[i].thread, NULL, talk, &talkers[i]), 0);
+        assert_int_equal(pthread_create(&talkers[i].thread, NULL, log_queue_talk, &talkers[i]), 0);
     }
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(talkers[i].thread, NULL), 0);
     }
-    restore(state);
+    log_queue_restore(state);
     FILE *lines = fdopen(file, "r");
     char line[256];
     rewind(lines);
@@ -152,7 +152,7 @@ UNIT_TEST(test_threads)
 }
 
 /* Nobody reads: no line waits, what does not fit is counted, and the gap is told where it is. */
-static void stall(bool is_nonblocking)
+static void log_queue_stall(bool is_nonblocking)
 {
     int ends[2];
     static const char gap_text[] = "log lines were lost count=";
@@ -178,11 +178,12 @@ static void stall(bool is_nonblocking)
         told += strtoull(r.text + at, NULL, 10);
         assert_true(told <= lost);
     }
-    assert_int_equal(occurrences(r.text, r.text + at, " flood line="), FLOOD - lost);
-    assert_int_equal(occurrences(r.text, r.text + r.len, "not pushed out by the flood"), 1);
+    assert_int_equal(log_queue_occurrences(r.text, r.text + at, " flood line="), FLOOD - lost);
+    assert_int_equal(log_queue_occurrences(r.text, r.text + r.len, "not pushed out by the flood"),
+                     1);
     log_info("flows again");
     size_t end = read_until(&r, at, "flows again\n");
-    assert_int_equal(occurrences(r.text + at, r.text + end, gap_text), 0);
+    assert_int_equal(log_queue_occurrences(r.text + at, r.text + end, gap_text), 0);
     assert_int_equal(log_lost() - before, lost);
     log_stop(HANG_MS);
     (void)close(ends[0]);
@@ -192,12 +193,12 @@ static void stall(bool is_nonblocking)
 
 UNIT_TEST(test_nobody_reads)
 {
-    stall(false);
+    log_queue_stall(false);
 }
 
 UNIT_TEST(test_nobody_reads_a_pipe_that_does_not_block)
 {
-    stall(true);
+    log_queue_stall(true);
 }
 
 /* While lines are being lost, those of the flood are not even made. */
@@ -335,7 +336,7 @@ UNIT_TEST(test_bulk_lines_wait)
         assert_true(log_bulk_write("second", 0, &none));
         log_warn("third");
         at = read_until(&r, at, " third\n");
-        assert_int_equal(occurrences(r.text, r.text + at, " second\n"), i + 1);
+        assert_int_equal(log_queue_occurrences(r.text, r.text + at, " second\n"), i + 1);
     }
     assert_true(log_bulk_write("first", 0, &none));
     at = read_until(&r, at, " first\n");

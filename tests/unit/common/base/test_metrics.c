@@ -12,13 +12,13 @@ struct fixture {
     struct metrics_page page;
 };
 
-static void begin(struct fixture *f)
+static void metrics_begin(struct fixture *f)
 {
     buf_init(&f->out, 65536);
     f->page = metrics_page_begin(&f->out, "test_");
 }
 
-static void end(struct fixture *f, const char *want)
+static void metrics_end(struct fixture *f, const char *want)
 {
     assert_string_equal(buf_cstr(&f->out), want);
     buf_fini(&f->out);
@@ -30,11 +30,11 @@ UNIT_TEST(test_counter)
     struct counter counter = {0};
     counter_add(&counter, 3);
     counter_add(&counter, UINT64_MAX - 4);
-    begin(&f);
+    metrics_begin(&f);
     metrics_counter(&f.page, "things_total", "Things, each.", counter_get(&counter));
-    end(&f, "# HELP test_things_total Things, each.\n"
-            "# TYPE test_things_total counter\n"
-            "test_things_total 18446744073709551614\n");
+    metrics_end(&f, "# HELP test_things_total Things, each.\n"
+                    "# TYPE test_things_total counter\n"
+                    "test_things_total 18446744073709551614\n");
 }
 
 UNIT_TEST(test_gauge)
@@ -54,7 +54,7 @@ UNIT_TEST(test_gauge)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct fixture f;
-        begin(&f);
+        metrics_begin(&f);
         metrics_gauge(&f.page, "x", "H.", rows[i].value);
         const char *text = buf_cstr(&f.out);
         assert_string_equal(text + strlen("# HELP test_x H.\n# TYPE test_x gauge\n"), rows[i].want);
@@ -65,14 +65,14 @@ UNIT_TEST(test_gauge)
 UNIT_TEST(test_labels_and_escapes)
 {
     struct fixture f;
-    begin(&f);
+    metrics_begin(&f);
     metrics_family(&f.page, METRIC_COUNTER, "y_total", "A \"quote\", a \\ and\na line.");
     metrics_sample(&f.page, METRIC_LABELS({"kind", "services"}), 1);
     metrics_sample(&f.page, METRIC_LABELS({"kind", "a\"b\\c\nd"}, {"reason", ""}), 2);
-    end(&f, "# HELP test_y_total A \"quote\", a \\\\ and\\na line.\n"
-            "# TYPE test_y_total counter\n"
-            "test_y_total{kind=\"services\"} 1\n"
-            "test_y_total{kind=\"a\\\"b\\\\c\\nd\",reason=\"\"} 2\n");
+    metrics_end(&f, "# HELP test_y_total A \"quote\", a \\\\ and\\na line.\n"
+                    "# TYPE test_y_total counter\n"
+                    "test_y_total{kind=\"services\"} 1\n"
+                    "test_y_total{kind=\"a\\\"b\\\\c\\nd\",reason=\"\"} 2\n");
 }
 
 UNIT_TEST(test_histogram)
@@ -83,29 +83,29 @@ UNIT_TEST(test_histogram)
     for (size_t i = 0; i < ARRAY_LEN(observed_us); i++) {
         histogram_observe_us(&histogram, observed_us[i]);
     }
-    begin(&f);
+    metrics_begin(&f);
     metrics_histogram(&f.page, "took_seconds", "How long.", &histogram_durations, &histogram);
-    end(&f, "# HELP test_took_seconds How long.\n"
-            "# TYPE test_took_seconds histogram\n"
-            "test_took_seconds_bucket{le=\"0.0001\"} 3\n"
-            "test_took_seconds_bucket{le=\"0.00025\"} 4\n"
-            "test_took_seconds_bucket{le=\"0.0005\"} 4\n"
-            "test_took_seconds_bucket{le=\"0.001\"} 5\n"
-            "test_took_seconds_bucket{le=\"0.0025\"} 5\n"
-            "test_took_seconds_bucket{le=\"0.005\"} 5\n"
-            "test_took_seconds_bucket{le=\"0.01\"} 5\n"
-            "test_took_seconds_bucket{le=\"0.025\"} 5\n"
-            "test_took_seconds_bucket{le=\"0.05\"} 5\n"
-            "test_took_seconds_bucket{le=\"0.1\"} 5\n"
-            "test_took_seconds_bucket{le=\"0.25\"} 5\n"
-            "test_took_seconds_bucket{le=\"0.5\"} 5\n"
-            "test_took_seconds_bucket{le=\"1\"} 6\n"
-            "test_took_seconds_bucket{le=\"2.5\"} 6\n"
-            "test_took_seconds_bucket{le=\"5\"} 6\n"
-            "test_took_seconds_bucket{le=\"10\"} 7\n"
-            "test_took_seconds_bucket{le=\"+Inf\"} 8\n"
-            "test_took_seconds_sum 21.001201\n"
-            "test_took_seconds_count 8\n");
+    metrics_end(&f, "# HELP test_took_seconds How long.\n"
+                    "# TYPE test_took_seconds histogram\n"
+                    "test_took_seconds_bucket{le=\"0.0001\"} 3\n"
+                    "test_took_seconds_bucket{le=\"0.00025\"} 4\n"
+                    "test_took_seconds_bucket{le=\"0.0005\"} 4\n"
+                    "test_took_seconds_bucket{le=\"0.001\"} 5\n"
+                    "test_took_seconds_bucket{le=\"0.0025\"} 5\n"
+                    "test_took_seconds_bucket{le=\"0.005\"} 5\n"
+                    "test_took_seconds_bucket{le=\"0.01\"} 5\n"
+                    "test_took_seconds_bucket{le=\"0.025\"} 5\n"
+                    "test_took_seconds_bucket{le=\"0.05\"} 5\n"
+                    "test_took_seconds_bucket{le=\"0.1\"} 5\n"
+                    "test_took_seconds_bucket{le=\"0.25\"} 5\n"
+                    "test_took_seconds_bucket{le=\"0.5\"} 5\n"
+                    "test_took_seconds_bucket{le=\"1\"} 6\n"
+                    "test_took_seconds_bucket{le=\"2.5\"} 6\n"
+                    "test_took_seconds_bucket{le=\"5\"} 6\n"
+                    "test_took_seconds_bucket{le=\"10\"} 7\n"
+                    "test_took_seconds_bucket{le=\"+Inf\"} 8\n"
+                    "test_took_seconds_sum 21.001201\n"
+                    "test_took_seconds_count 8\n");
 }
 
 /* Its own scale, labels before `le`, and a sum with the given number of decimals. */
@@ -121,23 +121,23 @@ UNIT_TEST(test_histograms_with_labels)
     histogram_observe(&small, &sizes, 512);
     histogram_observe(&small, &sizes, INT64_C(3000000000000000));
     histogram_observe(&large, &durations, 251);
-    begin(&f);
+    metrics_begin(&f);
     metrics_family(&f.page, METRIC_HISTOGRAM, "h", "H.");
     metrics_histogram_sample(&f.page, METRIC_LABELS({"a", "1"}, {"b", "\""}), &sizes, &small);
     metrics_histogram_sample(&f.page, METRIC_LABELS({"a", "2"}), &durations, &large);
-    end(&f, "# HELP test_h H.\n"
-            "# TYPE test_h histogram\n"
-            "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"0\"} 1\n"
-            "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"512\"} 2\n"
-            "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"65536\"} 2\n"
-            "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"+Inf\"} 3\n"
-            "test_h_sum{a=\"1\",b=\"\\\"\"} 3000000000000512\n"
-            "test_h_count{a=\"1\",b=\"\\\"\"} 3\n"
-            "test_h_bucket{a=\"2\",le=\"0.25\"} 0\n"
-            "test_h_bucket{a=\"2\",le=\"4096\"} 1\n"
-            "test_h_bucket{a=\"2\",le=\"+Inf\"} 1\n"
-            "test_h_sum{a=\"2\"} 0.251000\n"
-            "test_h_count{a=\"2\"} 1\n");
+    metrics_end(&f, "# HELP test_h H.\n"
+                    "# TYPE test_h histogram\n"
+                    "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"0\"} 1\n"
+                    "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"512\"} 2\n"
+                    "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"65536\"} 2\n"
+                    "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"+Inf\"} 3\n"
+                    "test_h_sum{a=\"1\",b=\"\\\"\"} 3000000000000512\n"
+                    "test_h_count{a=\"1\",b=\"\\\"\"} 3\n"
+                    "test_h_bucket{a=\"2\",le=\"0.25\"} 0\n"
+                    "test_h_bucket{a=\"2\",le=\"4096\"} 1\n"
+                    "test_h_bucket{a=\"2\",le=\"+Inf\"} 1\n"
+                    "test_h_sum{a=\"2\"} 0.251000\n"
+                    "test_h_count{a=\"2\"} 1\n");
 }
 
 UNIT_TEST(test_structs_of_counters_add_up)
@@ -177,8 +177,8 @@ UNIT_TEST(test_process)
         "# TYPE test_log_lines_lost_total counter\n"
         "test_log_lines_lost_total 0\n",
         version_string);
-    begin(&f);
+    metrics_begin(&f);
     metrics_process(&f.page, 1763665418);
-    end(&f, buf_cstr(&want));
+    metrics_end(&f, buf_cstr(&want));
     buf_fini(&want);
 }

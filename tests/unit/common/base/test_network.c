@@ -4,7 +4,7 @@
 #include "common/base/addr.h"
 #include "tests/support/unit_test.h"
 
-static void flip(struct ip *ip, unsigned bit)
+static void network_flip(struct ip *ip, unsigned bit)
 {
     ip->bytes[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
 }
@@ -19,7 +19,7 @@ static void check_family(const char *text)
         assert_true(network_contains(&network, &ip));
         for (unsigned bit = 0; bit < bits; bit++) {
             struct ip other = ip;
-            flip(&other, bit);
+            network_flip(&other, bit);
             assert_int_equal(network_contains(&network, &other), bit >= prefix);
         }
     }

@@ -10,7 +10,7 @@
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
 
-/* Captures stderr between set_up and tear_down. */
+/* Captures stderr between outage_set_up and outage_tear_down. */
 struct fixture {
     struct ev_loop *loop;
     struct outage outage;
@@ -19,30 +19,30 @@ struct fixture {
     struct log_capture log;
 };
 
-static const char *endpoint(const void *data)
+static const char *outage_endpoint(const void *data)
 {
     return data;
 }
 
 /* Both sources; the first is away. */
-static void set_up(struct fixture *f, int64_t patience_ms)
+static void outage_set_up(struct fixture *f, int64_t timeout_ms)
 {
     *f = (struct fixture){
         .loop = ev_loop_new(EVFLAG_AUTO),
         .followed = {.away_line = "cannot follow",
                      .back_line = "is followed",
-                     .endpoint = endpoint,
+                     .endpoint = outage_endpoint,
                      .data = "http://here:1"},
         .written = {.away_line = "cannot write", .back_line = "is written", .kind = "keys"},
     };
-    outage_init(&f->outage, f->loop, "etcd", patience_ms, "trying on");
+    outage_init(&f->outage, f->loop, "etcd", timeout_ms, "trying on");
     outage_join(&f->outage, &f->followed, true);
     outage_join(&f->outage, &f->written, false);
     log_capture_begin(&f->log);
 }
 
 /* How often the text occurs in the log. */
-static int tear_down(struct fixture *f, int want_lines)
+static int outage_tear_down(struct fixture *f, int want_lines)
 {
     log_capture_end(&f->log);
     assert_int_equal(log_occurrences(f->log.text, "\n"), want_lines);
@@ -62,7 +62,7 @@ UNIT_TEST(test_away_until_all_are_back)
 {
     struct fixture f;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost"), no = err_of(ERR_REFUSED, "no");
-    set_up(&f, 60000);
+    outage_set_up(&f, 60000);
     assert_true(outage_is_away(&f.outage));
     assert_string_equal(outage_why(&f.outage), "");
     outage_away(&f.followed, &lost);
@@ -76,7 +76,7 @@ UNIT_TEST(test_away_until_all_are_back)
     outage_back(&f.written);
     assert_false(outage_is_away(&f.outage));
     assert_string_equal(outage_why(&f.outage), "");
-    tear_down(&f, 4);
+    outage_tear_down(&f, 4);
     assert_int_equal(log_occurrences(f.log.text, " cannot follow reason=lost\n"), 1);
     assert_int_equal(log_occurrences(f.log.text, " cannot write kind=keys reason=no\n"), 1);
     assert_int_equal(log_occurrences(f.log.text, " is followed after_ms="), 1);
@@ -88,7 +88,7 @@ UNIT_TEST(test_returns_are_counted_by_the_first_reason)
 {
     struct fixture f;
     struct err lost = err_of(-ECONNREFUSED, "lost"), silent = err_of(ERR_TIMEOUT, "silent");
-    set_up(&f, 60000);
+    outage_set_up(&f, 60000);
     outage_away(&f.followed, &lost);
     outage_back(&f.followed); /* the first time: not a return */
     assert_int_equal(f.followed.returns[OUTAGE_UNAVAILABLE], 0);
@@ -99,26 +99,26 @@ UNIT_TEST(test_returns_are_counted_by_the_first_reason)
     outage_back(&f.followed);
     assert_int_equal(f.followed.returns[OUTAGE_UNAVAILABLE], 1);
     assert_int_equal(f.followed.returns[OUTAGE_TIMEOUT], 1);
-    tear_down(&f, 7);
+    outage_tear_down(&f, 7);
 }
 
 UNIT_TEST(test_nothing_is_said_twice)
 {
     struct fixture f;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost"), silent = err_of(ERR_TIMEOUT, "silent");
-    set_up(&f, 60000);
+    outage_set_up(&f, 60000);
     for (int i = 0; i < 1000; i++) {
         outage_away(&f.followed, &lost);
         outage_away(&f.followed, &silent);
     }
-    tear_down(&f, 2);
+    outage_tear_down(&f, 2);
 }
 
 UNIT_TEST(test_a_flapping_source_is_cut_off)
 {
     struct fixture f;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost");
-    set_up(&f, 60000);
+    outage_set_up(&f, 60000);
     outage_back(&f.followed);
     for (int i = 0; i < 1000; i++) {
         outage_away(&f.followed, &lost);
@@ -140,7 +140,7 @@ UNIT_TEST(test_overdue_once_an_outage)
     struct buf out;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost"), no = err_of(ERR_REFUSED, "no");
     buf_init(&out, 1024);
-    set_up(&f, 1);
+    outage_set_up(&f, 1);
     outage_away(&f.followed, &lost);
     assert_false(outage_explain_overdue(&f.outage, &out));
     ev_run(f.loop, 0); /* returns when no timer is left */
@@ -158,7 +158,7 @@ UNIT_TEST(test_overdue_once_an_outage)
     outage_away(&f.written, &no);
     ev_run(f.loop, 0);
     assert_true(f.outage.is_overdue);
-    tear_down(&f, 7);
+    outage_tear_down(&f, 7);
     assert_int_equal(log_occurrences(f.log.text, "error "), 2);
     assert_int_equal(log_occurrences(f.log.text, " trying on timeout_ms=1 reason=lost\n"), 1);
     buf_fini(&out);
@@ -172,7 +172,7 @@ UNIT_TEST(test_the_current_reason)
     struct err lost = err_of(ERR_UNAVAILABLE, "lost"), refused = err_of(ERR_UNAVAILABLE, "refused");
     buf_init(&out, 1024);
     test_clock_stop();
-    set_up(&f, 60000);
+    outage_set_up(&f, 60000);
     outage_explain(&f.outage, &out);
     assert_string_equal(buf_cstr(&out), ""); /* away, but nobody knows why */
     outage_back(&f.followed);
@@ -194,7 +194,7 @@ UNIT_TEST(test_the_current_reason)
     outage_explain(&f.outage, &out);
     assert_string_equal(buf_cstr(&out), ": lost (for 126 s)");
     outage_away(&f.followed, &refused); /* another one */
-    tear_down(&f, 6);
+    outage_tear_down(&f, 6);
     test_clock_run();
     assert_int_equal(log_occurrences(f.log.text, " cannot follow reason=lost\n"), 1);
     assert_int_equal(log_occurrences(f.log.text, " cannot follow reason=refused after_ms=2000\n"),
@@ -203,7 +203,7 @@ UNIT_TEST(test_the_current_reason)
     buf_fini(&out);
 }
 
-static void count(void *data)
+static void outage_count(void *data)
 {
     ++*(int *)data;
 }
@@ -213,8 +213,8 @@ UNIT_TEST(test_who_wants_to_know_is_told_once_an_outage)
     struct fixture f;
     int times = 0;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost");
-    set_up(&f, 1);
-    outage_when_overdue(&f.outage, count, &times);
+    outage_set_up(&f, 1);
+    outage_when_overdue(&f.outage, outage_count, &times);
     outage_away(&f.followed, &lost);
     assert_int_equal(times, 0);
     ev_run(f.loop, 0);
@@ -226,7 +226,7 @@ UNIT_TEST(test_who_wants_to_know_is_told_once_an_outage)
     outage_away(&f.written, &lost);
     ev_run(f.loop, 0);
     assert_int_equal(times, 2);
-    tear_down(&f, 7);
+    outage_tear_down(&f, 7);
 }
 
 /* A source that has not failed yet may just be slow. */
@@ -235,28 +235,28 @@ UNIT_TEST(test_overdue_without_a_reason)
     struct fixture f;
     int times = 0;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost");
-    set_up(&f, 1);
-    outage_when_overdue(&f.outage, count, &times);
+    outage_set_up(&f, 1);
+    outage_when_overdue(&f.outage, outage_count, &times);
     ev_run(f.loop, 0);
     assert_true(f.outage.is_overdue);
     assert_int_equal(times, 0);
     outage_away(&f.followed, &lost);
     outage_away(&f.followed, &lost);
     assert_int_equal(times, 1);
-    tear_down(&f, 2);
+    outage_tear_down(&f, 2);
     assert_int_equal(log_occurrences(f.log.text, " trying on timeout_ms=1 reason=lost\n"), 1);
 }
 
 UNIT_TEST(test_who_leaves_is_not_away)
 {
     struct fixture f;
-    set_up(&f, 60000);
+    outage_set_up(&f, 60000);
     outage_leave(&f.followed);
     assert_false(outage_is_away(&f.outage));
     ev_run(f.loop, 0); /* no timer is left */
     outage_leave(&f.written);
     assert_false(outage_is_away(&f.outage));
-    tear_down(&f, 0);
+    outage_tear_down(&f, 0);
 }
 
 UNIT_TEST(test_reason_classes)

@@ -14,7 +14,7 @@
 enum { PAGE_MAX = 16 * 1024 };
 
 /* -1: it is not there. */
-static double value_of(const char *name)
+static double process_metrics_value_of(const char *name)
 {
     struct buf page;
     char *line = xasprintf("\n%s ", name);
@@ -29,10 +29,10 @@ static double value_of(const char *name)
 
 UNIT_TEST(before_it_is_opened)
 {
-    assert_true(value_of("process_cpu_seconds_total") >= 0);
-    assert_true(value_of("process_start_time_seconds") == 1763665418);
-    assert_true(value_of("process_resident_memory_bytes") < 0);
-    assert_true(value_of("process_open_fds") < 0);
+    assert_true(process_metrics_value_of("process_cpu_seconds_total") >= 0);
+    assert_true(process_metrics_value_of("process_start_time_seconds") == 1763665418);
+    assert_true(process_metrics_value_of("process_resident_memory_bytes") < 0);
+    assert_true(process_metrics_value_of("process_open_fds") < 0);
 }
 
 /* A name with what separates the fields must not shift them. */
@@ -40,19 +40,20 @@ UNIT_TEST(all_figures)
 {
     process_metrics_open();
     assert_int_equal(prctl(PR_SET_NAME, "a) R 1 (b", 0, 0, 0), 0);
-    assert_true(value_of("process_threads") >= 1 && value_of("process_threads") < 10);
-    assert_true(value_of("process_resident_memory_bytes") > 100 * 1024);
-    assert_true(value_of("process_virtual_memory_bytes") >=
-                value_of("process_resident_memory_bytes"));
-    assert_true(value_of("process_max_fds") > 0);
+    assert_true(process_metrics_value_of("process_threads") >= 1 &&
+                process_metrics_value_of("process_threads") < 10);
+    assert_true(process_metrics_value_of("process_resident_memory_bytes") > 100 * 1024);
+    assert_true(process_metrics_value_of("process_virtual_memory_bytes") >=
+                process_metrics_value_of("process_resident_memory_bytes"));
+    assert_true(process_metrics_value_of("process_max_fds") > 0);
 }
 
 UNIT_TEST(descriptors_are_counted)
 {
-    double before = value_of("process_open_fds");
+    double before = process_metrics_value_of("process_open_fds");
     int fd = dup(STDERR_FILENO);
     assert_true(fd >= 0);
-    assert_true(value_of("process_open_fds") == before + 1);
+    assert_true(process_metrics_value_of("process_open_fds") == before + 1);
     assert_int_equal(close(fd), 0);
-    assert_true(value_of("process_open_fds") == before);
+    assert_true(process_metrics_value_of("process_open_fds") == before);
 }

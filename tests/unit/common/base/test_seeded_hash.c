@@ -7,7 +7,7 @@
 #include "common/base/seeded_hash.h"
 #include "tests/support/unit_test.h"
 
-static int compare_hashes(const void *a, const void *b)
+static int seeded_hash_compare_hashes(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
@@ -44,7 +44,7 @@ UNIT_TEST(test_numbered_names_differ)
         int len = snprintf(name, sizeof(name), "s%u", i);
         hashes[i] = seeded_hash(slice_of(name, (size_t)len));
     }
-    qsort(hashes, NAMES, sizeof(hashes[0]), compare_hashes);
+    qsort(hashes, NAMES, sizeof(hashes[0]), seeded_hash_compare_hashes);
     for (unsigned i = 1; i < NAMES; i++) {
         shared += hashes[i] == hashes[i - 1];
     }

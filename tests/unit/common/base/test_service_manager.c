@@ -20,7 +20,7 @@ struct fixture {
 };
 
 /* A socket in the abstract namespace, with a name chosen by the kernel. */
-static int set_up(void **state)
+static int service_manager_set_up(void **state)
 {
     static struct fixture f;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -39,7 +39,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int service_manager_tear_down(void **state)
 {
     struct fixture *f = *state;
     ev_loop_destroy(f->loop);
@@ -47,7 +47,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(service_manager_set_up, service_manager_tear_down)
 
 static void init_with(struct fixture *f, const char *where, const char *watchdog_us,
                       const char *watchdog_pid)
@@ -62,7 +62,7 @@ static void init_with(struct fixture *f, const char *where, const char *watchdog
 }
 
 /* The next message must be this; NULL: none. */
-static void assert_told(const struct fixture *f, const char *want)
+static void service_manager_assert_told(const struct fixture *f, const char *want)
 {
     char got[512];
     ssize_t len = recv(f->fd, got, sizeof(got) - 1, 0);
@@ -79,13 +79,13 @@ UNIT_TEST(test_a_life)
 {
     struct fixture *f = *state;
     init_with(f, f->where, "", "");
-    assert_told(f, NULL);
+    service_manager_assert_told(f, NULL);
     service_manager_ready(&f->manager, "waiting");
-    assert_told(f, "READY=1\nSTATUS=waiting");
+    service_manager_assert_told(f, "READY=1\nSTATUS=waiting");
     service_manager_status(&f->manager, "all there");
-    assert_told(f, "STATUS=all there");
+    service_manager_assert_told(f, "STATUS=all there");
     service_manager_stopping(&f->manager);
-    assert_told(f, "STOPPING=1");
+    service_manager_assert_told(f, "STOPPING=1");
     assert_false(ev_is_active(&f->manager.watchdog));
     service_manager_fini(&f->manager);
 }
@@ -101,7 +101,7 @@ UNIT_TEST(test_a_path)
     init_with(f, address.sun_path, "", "");
     service_manager_ready(&f->manager, "x");
     f->fd = fd;
-    assert_told(f, "READY=1\nSTATUS=x");
+    service_manager_assert_told(f, "READY=1\nSTATUS=x");
     f->fd = first_fd;
     (void)close(fd);
     (void)unlink(address.sun_path);
@@ -110,7 +110,7 @@ UNIT_TEST(test_a_path)
 }
 
 /* A slow machine may have sent more messages. */
-static void drain(const struct fixture *f)
+static void service_manager_drain(const struct fixture *f)
 {
     char message[64];
     while (recv(f->fd, message, sizeof(message), 0) >= 0) {
@@ -138,11 +138,11 @@ UNIT_TEST(test_watchdog)
             ev_io_start(f->loop, &f->arrival);
             ev_run(f->loop, 0);
             ev_io_stop(f->loop, &f->arrival);
-            assert_told(f, "WATCHDOG=1");
+            service_manager_assert_told(f, "WATCHDOG=1");
         }
         service_manager_fini(&f->manager);
         assert_false(ev_is_active(&f->manager.watchdog));
-        drain(f);
+        service_manager_drain(f);
     }
 }
 
@@ -169,7 +169,7 @@ UNIT_TEST(test_what_makes_no_sense)
         assert_false(ev_is_active(&f->manager.watchdog));
         service_manager_fini(&f->manager);
     }
-    assert_told(f, NULL);
+    service_manager_assert_told(f, NULL);
 }
 
 UNIT_TEST(test_a_long_text_is_cut)

@@ -7,7 +7,7 @@
 #include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
-static struct dname name_of(const char *text)
+static struct dname dname_name_of(const char *text)
 {
     struct dname name;
     if (!dname_from_text(slice_str(text), &name)) {
@@ -17,7 +17,7 @@ static struct dname name_of(const char *text)
 }
 
 /* count labels of len bytes each, dots between. */
-static const char *repeat(unsigned count, unsigned len)
+static const char *dname_repeat(unsigned count, unsigned len)
 {
     static char text[2048];
     size_t n = 0;
@@ -53,7 +53,7 @@ UNIT_TEST(test_text)
         {"\xc3\xa4.", "\2\xc3\xa4\0", 4, "\\195\\164."},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct dname name = name_of(cases[i].in);
+        struct dname name = dname_name_of(cases[i].in);
         char text[DNAME_TEXT_MAX];
         if (name.len != cases[i].len || memcmp(name.wire, cases[i].wire, name.len) != 0) {
             fail_msg("`%s`: other wire form of %u bytes", cases[i].in, name.len);
@@ -92,7 +92,7 @@ UNIT_TEST(test_text_lengths)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char text[2048];
         struct dname name = {0};
-        int n = snprintf(text, sizeof(text), "%s", repeat(cases[i].count, cases[i].len));
+        int n = snprintf(text, sizeof(text), "%s", dname_repeat(cases[i].count, cases[i].len));
         memset(text + n, 'b', cases[i].last);
         text[n + (int)cases[i].last] = '\0';
         bool ok = dname_from_text(slice_str(text), &name);
@@ -113,7 +113,7 @@ UNIT_TEST(test_worst_text_fits)
     name.wire[254] = 0;
     name.len = 255;
     assert_int_equal(strlen(dname_to_text(&name, text)), 250 * 4 + 4);
-    struct dname back = name_of(text);
+    struct dname back = dname_name_of(text);
     assert_int_equal(back.len, 255);
     assert_memory_equal(back.wire, name.wire, 255);
 }
@@ -238,7 +238,7 @@ UNIT_TEST(test_read_lengths)
 
 UNIT_TEST(test_labels)
 {
-    const struct dname name = name_of("web.default.svc."), root = name_of(".");
+    const struct dname name = dname_name_of("web.default.svc."), root = dname_name_of(".");
     struct dname_labels labels;
     dname_labels(&name, &labels);
     assert_int_equal(labels.count, 3);
@@ -249,7 +249,7 @@ UNIT_TEST(test_labels)
     dname_labels(&root, &labels);
     assert_int_equal(labels.count, 0);
     assert_int_equal(dname_label_count(&root), 0);
-    const struct dname longest = name_of(repeat(127, 1));
+    const struct dname longest = dname_name_of(dname_repeat(127, 1));
     dname_labels(&longest, &labels);
     assert_int_equal(labels.count, DNAME_LABELS_MAX);
     assert_int_equal(labels.offsets[126], 252);
@@ -275,7 +275,7 @@ UNIT_TEST(test_compare)
         {"a\\001b.", "b.", false, false}, /* contains the bytes 01 'b' 00, but not as a label */
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct dname a = name_of(cases[i].a), b = name_of(cases[i].b);
+        struct dname a = dname_name_of(cases[i].a), b = dname_name_of(cases[i].b);
         if (dname_equal(&a, &b) != cases[i].equal || dname_is_within(&a, &b) != cases[i].within) {
             fail_msg("%s %s", cases[i].a, cases[i].b);
         }
@@ -284,12 +284,12 @@ UNIT_TEST(test_compare)
 
 UNIT_TEST(test_lower)
 {
-    struct dname name = name_of("AZ[@`az.\\193\\218.");
-    const struct dname want = name_of("az[@`az.\\193\\218.");
+    struct dname name = dname_name_of("AZ[@`az.\\193\\218.");
+    const struct dname want = dname_name_of("az[@`az.\\193\\218.");
     dname_lower(&name);
     assert_int_equal(name.len, want.len);
     assert_memory_equal(name.wire, want.wire, want.len);
-    name = name_of(repeat(3, 63)); /* length bytes of 63 are not letters */
+    name = dname_name_of(dname_repeat(3, 63)); /* length bytes of 63 are not letters */
     dname_lower(&name);
     assert_int_equal(dname_label_count(&name), 3);
 }
@@ -324,14 +324,14 @@ UNIT_TEST(test_lower_every_byte)
 
 UNIT_TEST(test_prepend_and_strip)
 {
-    struct dname name = name_of(".");
+    struct dname name = dname_name_of(".");
     char text[DNAME_TEXT_MAX];
     assert_true(dname_prepend(&name, slice_str("local")));
     assert_true(dname_prepend(&name, slice_str("a.b")));
     assert_string_equal(dname_to_text(&name, text), "a\\.b.local.");
     assert_false(dname_prepend(&name, slice_str("")));
-    assert_false(dname_prepend(&name, slice_of(repeat(1, 64), 64)));
-    assert_true(dname_prepend(&name, slice_of(repeat(1, 63), 63)));
+    assert_false(dname_prepend(&name, slice_of(dname_repeat(1, 64), 64)));
+    assert_true(dname_prepend(&name, slice_of(dname_repeat(1, 63), 63)));
     assert_string_equal(dname_to_text(&name, text) + 63, ".a\\.b.local.");
     dname_strip(&name, 0);
     dname_strip(&name, 2);
@@ -339,7 +339,7 @@ UNIT_TEST(test_prepend_and_strip)
     dname_strip(&name, 9);
     assert_string_equal(dname_to_text(&name, text), ".");
 
-    name = name_of(repeat(126, 1)); /* 253 bytes */
+    name = dname_name_of(dname_repeat(126, 1)); /* 253 bytes */
     struct dname before = name;
     assert_false(dname_prepend(&name, slice_str("ab")));
     assert_memory_equal(&name, &before, sizeof(name));

@@ -12,13 +12,13 @@ struct labelled {
     const char *label;
 };
 
-static int before_tests(void **state)
+static int record_json_before_tests(void **state)
 {
     record_json_use_xalloc();
     return 0;
 }
 
-UNIT_TESTS_ONCE(before_tests, NULL)
+UNIT_TESTS_ONCE(record_json_before_tests, NULL)
 
 UNIT_TEST(test_labels_of_known_addresses)
 {
@@ -146,7 +146,7 @@ UNIT_TEST(test_accepted)
     }
 }
 
-static void assert_refused(struct slice json, int code, const char *want)
+static void record_json_assert_refused(struct slice json, int code, const char *want)
 {
     struct record r = {.ttl_s = 77};
     struct err err = {0};
@@ -191,13 +191,13 @@ UNIT_TEST(test_refused)
         {"{\"host\":\"a\",\"host\":1}", "field `host`: `1`"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        assert_refused(slice_str(cases[i].json), ERR_SYNTAX, cases[i].want);
+        record_json_assert_refused(slice_str(cases[i].json), ERR_SYNTAX, cases[i].want);
     }
     static const char with_nul[] = "{\"host\":\"a\0b\"}";
-    assert_refused(slice_of(with_nul, sizeof(with_nul) - 1), ERR_SYNTAX, "not JSON");
+    record_json_assert_refused(slice_of(with_nul, sizeof(with_nul) - 1), ERR_SYNTAX, "not JSON");
     static const char nul_behind[] = "{\"host\":\"a\"}";
-    assert_refused(slice_of(nul_behind, sizeof(nul_behind)), ERR_SYNTAX, "not JSON");
-    assert_refused(slice_of(NULL, 0), ERR_SYNTAX, "not JSON");
+    record_json_assert_refused(slice_of(nul_behind, sizeof(nul_behind)), ERR_SYNTAX, "not JSON");
+    record_json_assert_refused(slice_of(NULL, 0), ERR_SYNTAX, "not JSON");
 }
 
 UNIT_TEST(test_refused_by_size_and_depth)
@@ -205,11 +205,11 @@ UNIT_TEST(test_refused_by_size_and_depth)
     char *big = xmalloc(RECORD_JSON_MAX + 1);
     memset(big, ' ', RECORD_JSON_MAX + 1);
     memcpy(big, "{}", 2);
-    assert_refused(slice_of(big, RECORD_JSON_MAX + 1), ERR_TOO_LARGE, "65537 bytes");
+    record_json_assert_refused(slice_of(big, RECORD_JSON_MAX + 1), ERR_TOO_LARGE, "65537 bytes");
     struct record r;
     assert_int_equal(record_from_json(slice_of(big, RECORD_JSON_MAX), &r, NULL), 0);
     record_fini(&r);
     memset(big, '[', RECORD_JSON_MAX);
-    assert_refused(slice_of(big, RECORD_JSON_MAX), ERR_SYNTAX, "not JSON");
+    record_json_assert_refused(slice_of(big, RECORD_JSON_MAX), ERR_SYNTAX, "not JSON");
     free(big);
 }

@@ -66,7 +66,7 @@ UNIT_TEST(test_to_name)
 }
 
 /* Whether a key of `count` labels of `length` bytes below the prefix is a name. */
-static bool is_name(unsigned count, unsigned length, unsigned last_length)
+static bool record_key_is_name(unsigned count, unsigned length, unsigned last_length)
 {
     struct buf key;
     struct dname name, again;
@@ -91,10 +91,10 @@ static bool is_name(unsigned count, unsigned length, unsigned last_length)
 
 UNIT_TEST(test_limits)
 {
-    assert_true(is_name(1, 0, 63));
-    assert_false(is_name(1, 0, 64));
-    assert_true(is_name(4, 63, 61)); /* 3 * 64 + 62 + 1 = 255 */
-    assert_false(is_name(4, 63, 62));
-    assert_true(is_name(127, 1, 1));
-    assert_false(is_name(128, 1, 1));
+    assert_true(record_key_is_name(1, 0, 63));
+    assert_false(record_key_is_name(1, 0, 64));
+    assert_true(record_key_is_name(4, 63, 61)); /* 3 * 64 + 62 + 1 = 255 */
+    assert_false(record_key_is_name(4, 63, 62));
+    assert_true(record_key_is_name(127, 1, 1));
+    assert_false(record_key_is_name(128, 1, 1));
 }

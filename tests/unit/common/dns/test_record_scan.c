@@ -9,7 +9,8 @@
 #include "common/dns/record_scan.h"
 #include "tests/support/unit_test.h"
 
-static void assert_same(const char *json, const struct record *a, const struct record *b)
+static void record_scan_assert_same(const char *json, const struct record *a,
+                                    const struct record *b)
 {
     if (!slice_equal(a->host, b->host) || !slice_equal(a->text, b->text) ||
         !slice_equal(a->group, b->group) || a->ttl_s != b->ttl_s || a->port != b->port ||
@@ -21,7 +22,7 @@ static void assert_same(const char *json, const struct record *a, const struct r
 
 /* Whether the fast path accepts it; then the slow path must agree. The value has its exact size, so
  * that the sanitizer catches a read past it. */
-static bool scan(const char *json, size_t len)
+static bool dns_record_scan(const char *json, size_t len)
 {
     struct record view;
     struct record record;
@@ -32,7 +33,7 @@ static bool scan(const char *json, size_t len)
         if (record_from_json(slice_of(value, len), &record, NULL) < 0) {
             fail_msg("%.*s: accepted by the fast path only", (int)len, json);
         }
-        assert_same(json, &view, &record);
+        record_scan_assert_same(json, &view, &record);
         record_fini(&record);
     }
     free(value);
@@ -49,18 +50,18 @@ static const char *const written[] = {
     "{\"host\":\"a\",\"host\":\"b\",\"ttl\":1,\"ttl\":2}",
 };
 
-static int before_tests(void **state)
+static int record_scan_before_tests(void **state)
 {
     record_json_use_xalloc();
     return 0;
 }
 
-UNIT_TESTS_ONCE(before_tests, NULL)
+UNIT_TESTS_ONCE(record_scan_before_tests, NULL)
 
 UNIT_TEST(test_taken)
 {
     for (size_t i = 0; i < ARRAY_LEN(written); i++) {
-        if (!scan(written[i], strlen(written[i]))) {
+        if (!dns_record_scan(written[i], strlen(written[i]))) {
             fail_msg("%s: not accepted", written[i]);
         }
     }
@@ -80,7 +81,7 @@ UNIT_TEST(test_takes_what_is_written)
         buf_init(&json, RECORD_JSON_MAX);
         record_to_json(&record, &json);
         assert_true(record_scan(buf_slice(&json), &view));
-        assert_same(buf_cstr(&json), &view, &record);
+        record_scan_assert_same(buf_cstr(&json), &view, &record);
         buf_fini(&json);
     }
 }
@@ -134,7 +135,7 @@ UNIT_TEST(test_left_to_others)
         "{\"mail\":\"true\"}",
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        if (scan(cases[i], strlen(cases[i]))) {
+        if (dns_record_scan(cases[i], strlen(cases[i]))) {
             fail_msg("%s: accepted", cases[i]);
         }
     }
@@ -155,14 +156,14 @@ UNIT_TEST(test_agrees_on_neighbours)
         for (size_t at = 0; at < len; at++) {
             memcpy(json, written[i], len);
             memmove(json + at, json + at + 1, len - at - 1);
-            taken += scan(json, len - 1);
-            taken += scan(written[i], at);
+            taken += dns_record_scan(json, len - 1);
+            taken += dns_record_scan(written[i], at);
             for (unsigned c = 0; c < 256; c++) {
                 memcpy(json, written[i], len);
                 json[at] = (char)c;
-                taken += scan(json, len);
+                taken += dns_record_scan(json, len);
                 memcpy(json + at + 1, written[i] + at, len - at);
-                taken += scan(json, len + 1);
+                taken += dns_record_scan(json, len + 1);
             }
         }
     }

@@ -20,20 +20,20 @@ struct fixture {
 
 static struct fixture f;
 
-static void connect_to(const char *endpoints, uint32_t timeout_ms)
+static void etcd_connect_to(const char *endpoints, uint32_t timeout_ms)
 {
     etcd_free(f.etcd);
     f.etcd = sync_client(f.loop, endpoints, timeout_ms);
 }
 
-static int start(void **state)
+static int etcd_start(void **state)
 {
     f.loop = ev_loop_new(EVFLAG_AUTO);
     f.proc = etcd_proc_start();
     return 0;
 }
 
-static int stop(void **state)
+static int etcd_stop(void **state)
 {
     etcd_proc_free(f.proc);
     ev_loop_destroy(f.loop);
@@ -41,17 +41,17 @@ static int stop(void **state)
 }
 
 UNIT_TESTS_NEED(etcd_proc_missing)
-UNIT_TESTS_ONCE(start, stop)
+UNIT_TESTS_ONCE(etcd_start, etcd_stop)
 
 static int each(void **state)
 {
     if (f.proc) {
-        connect_to(etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
+        etcd_connect_to(etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
     }
     return 0;
 }
 
-static int each_end(void **state)
+static int etcd_each_end(void **state)
 {
     etcd_free(f.etcd);
     f.etcd = NULL;
@@ -72,7 +72,7 @@ struct range_result {
     int64_t mod_revision;
 };
 
-static void copy_text(char out[64], struct slice s)
+static void etcd_copy_text(char out[64], struct slice s)
 {
     size_t n = s.len < 63 ? s.len : 63;
     if (n) {
@@ -81,7 +81,7 @@ static void copy_text(char out[64], struct slice s)
     out[n] = '\0';
 }
 
-static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
     struct range_result *r = data;
     r->is_done = true;
@@ -94,9 +94,9 @@ static void on_range(void *data, const struct etcd_range_reply *reply, const str
     r->count = reply->count;
     r->more = reply->more;
     if (reply->count > 0) {
-        copy_text(r->first, reply->kvs[0].key);
-        copy_text(r->value, reply->kvs[0].value);
-        copy_text(r->last, reply->kvs[reply->count - 1].key);
+        etcd_copy_text(r->first, reply->kvs[0].key);
+        etcd_copy_text(r->value, reply->kvs[0].value);
+        etcd_copy_text(r->last, reply->kvs[reply->count - 1].key);
         r->mod_revision = reply->kvs[0].mod_revision;
     }
 }
@@ -106,18 +106,18 @@ static bool is_range_done(const void *data)
     return ((const struct range_result *)data)->is_done;
 }
 
-static struct range_result get(const struct etcd_range *range)
+static struct range_result etcd_get(const struct etcd_range *range)
 {
     struct range_result r = {.is_done = false};
-    etcd_range(f.etcd, range, on_range, &r);
+    etcd_range(f.etcd, range, etcd_on_range, &r);
     assert_false(r.is_done); /* never from inside the call */
     loop_until(f.loop, is_range_done, &r);
     return r;
 }
 
-static struct range_result get_ok(const struct etcd_range *range)
+static struct range_result etcd_get_ok(const struct etcd_range *range)
 {
-    struct range_result r = get(range);
+    struct range_result r = etcd_get(range);
     if (r.err.code) {
         fail_msg("range: %s", r.err.msg);
     }
@@ -126,13 +126,13 @@ static struct range_result get_ok(const struct etcd_range *range)
 
 /* ---- Tests ---- */
 
-UNIT_TEST_IN(test_range_pages, each, each_end)
+UNIT_TEST_IN(test_range_pages, each, etcd_each_end)
 {
     int64_t revision = sync_put_many(f.loop, f.etcd, "/pages/", 300, slice_str("v"));
     struct etcd_range range = {
         .key = slice_str("/pages/"), .range_end = slice_str("/pages0"), .limit = 128};
 
-    struct range_result r = get_ok(&range);
+    struct range_result r = etcd_get_ok(&range);
     assert_int_equal(r.count, 128);
     assert_true(r.more);
     assert_string_equal(r.first, "/pages/000000");
@@ -143,48 +143,48 @@ UNIT_TEST_IN(test_range_pages, each, each_end)
     sync_put(f.loop, f.etcd, "/pages/999999", slice_str("late"));
     range.key = slice_str("/pages/000256");
     range.revision = revision;
-    r = get_ok(&range);
+    r = etcd_get_ok(&range);
     assert_int_equal(r.count, 300 - 256);
     assert_false(r.more);
     assert_string_equal(r.last, "/pages/000299");
 }
 
-UNIT_TEST_IN(test_range_one_key_and_none, each, each_end)
+UNIT_TEST_IN(test_range_one_key_and_none, each, etcd_each_end)
 {
     int64_t revision = sync_put(f.loop, f.etcd, "/one", slice_str("first"));
-    struct range_result r = get_ok(&(struct etcd_range){.key = slice_str("/one")});
+    struct range_result r = etcd_get_ok(&(struct etcd_range){.key = slice_str("/one")});
     assert_int_equal(r.count, 1);
     assert_string_equal(r.value, "first");
     assert_int_equal(r.mod_revision, revision);
 
-    r = get_ok(&(struct etcd_range){.key = slice_str("/one"), .keys_only = true});
+    r = etcd_get_ok(&(struct etcd_range){.key = slice_str("/one"), .keys_only = true});
     assert_int_equal(r.count, 1);
     assert_string_equal(r.value, "");
 
-    r = get_ok(&(struct etcd_range){.key = slice_str("/nothing/here")});
+    r = etcd_get_ok(&(struct etcd_range){.key = slice_str("/nothing/here")});
     assert_int_equal(r.count, 0);
     assert_false(r.more);
     assert_int_equal(r.revision, revision);
 }
 
-UNIT_TEST_IN(test_range_of_lost_and_future_revisions, each, each_end)
+UNIT_TEST_IN(test_range_of_lost_and_future_revisions, each, etcd_each_end)
 {
     sync_put(f.loop, f.etcd, "/lost", slice_str("1"));
     int64_t revision = sync_put(f.loop, f.etcd, "/lost", slice_str("2"));
     etcd_proc_compact(f.proc, revision);
 
     struct range_result r =
-        get(&(struct etcd_range){.key = slice_str("/lost"), .revision = revision - 1});
+        etcd_get(&(struct etcd_range){.key = slice_str("/lost"), .revision = revision - 1});
     assert_int_equal(r.err.code, ERR_COMPACTED);
     assert_non_null(strstr(r.err.msg, etcd_proc_url(f.proc)));
     assert_non_null(strstr(r.err.msg, "required revision has been compacted"));
 
-    r = get(&(struct etcd_range){.key = slice_str("/lost"), .revision = revision + 1000});
+    r = etcd_get(&(struct etcd_range){.key = slice_str("/lost"), .revision = revision + 1000});
     assert_int_equal(r.err.code, ERR_FUTURE);
     assert_non_null(strstr(r.err.msg, "future revision"));
 }
 
-UNIT_TEST_IN(test_txn_with_compares, each, each_end)
+UNIT_TEST_IN(test_txn_with_compares, each, etcd_each_end)
 {
     const struct etcd_op put = {
         .kind = ETCD_OP_PUT, .key = slice_str("/txn/a"), .value = slice_str("1")};
@@ -212,13 +212,13 @@ UNIT_TEST_IN(test_txn_with_compares, each, each_end)
     assert_int_equal(sync_txn(f.loop, f.etcd, &txn, &reply, NULL), 0);
     assert_true(reply.succeeded);
     assert_int_equal(reply.revision, first.revision + 1); /* both in one revision */
-    struct range_result r =
-        get_ok(&(struct etcd_range){.key = slice_str("/txn/"), .range_end = slice_str("/txn0")});
+    struct range_result r = etcd_get_ok(
+        &(struct etcd_range){.key = slice_str("/txn/"), .range_end = slice_str("/txn0")});
     assert_int_equal(r.count, 1);
     assert_string_equal(r.first, "/txn/b");
 }
 
-UNIT_TEST_IN(test_txn_too_large, each, each_end)
+UNIT_TEST_IN(test_txn_too_large, each, etcd_each_end)
 {
     struct etcd_op ops[ETCD_TXN_OPS_MAX + 1];
     char keys[ARRAY_LEN(ops)][32];
@@ -248,7 +248,7 @@ UNIT_TEST_IN(test_txn_too_large, each, each_end)
     free(large);
 }
 
-UNIT_TEST_IN(test_large_values, each, each_end)
+UNIT_TEST_IN(test_large_values, each, etcd_each_end)
 {
     char *value = xmalloc(1400000);
     memset(value, 'x', 1400000);
@@ -257,13 +257,13 @@ UNIT_TEST_IN(test_large_values, each, each_end)
         snprintf(key, sizeof(key), "/large/%d", i);
         sync_put(f.loop, f.etcd, key, slice_of(value, 1400000));
     }
-    struct range_result r = get_ok(
+    struct range_result r = etcd_get_ok(
         &(struct etcd_range){.key = slice_str("/large/"), .range_end = slice_str("/large0")});
     assert_int_equal(r.count, 5);
     free(value);
 }
 
-UNIT_TEST_IN(test_pipelined_calls_and_cancel, each, each_end)
+UNIT_TEST_IN(test_pipelined_calls_and_cancel, each, etcd_each_end)
 {
     enum { CALLS = 200 };
     static struct range_result results[CALLS];
@@ -272,7 +272,7 @@ UNIT_TEST_IN(test_pipelined_calls_and_cancel, each, each_end)
     sync_put(f.loop, f.etcd, "/pipelined", slice_str("x"));
     for (int i = 0; i < CALLS; i++) {
         calls[i] = etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/pipelined")},
-                              on_range, &results[i]);
+                              etcd_on_range, &results[i]);
     }
     for (int i = 0; i < CALLS; i += 2) {
         etcd_call_cancel(calls[i]);
@@ -285,13 +285,14 @@ UNIT_TEST_IN(test_pipelined_calls_and_cancel, each, each_end)
     }
 }
 
-UNIT_TEST_IN(test_too_many_calls, each, each_end)
+UNIT_TEST_IN(test_too_many_calls, each, etcd_each_end)
 {
     enum { CALLS = 1025 };
     struct range_result *results = xcalloc(CALLS, sizeof(*results));
     unsigned refused = 0;
     for (int i = 0; i < CALLS; i++) {
-        etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/x")}, on_range, &results[i]);
+        etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/x")}, etcd_on_range,
+                   &results[i]);
     }
     for (int i = 0; i < CALLS; i++) {
         loop_until(f.loop, is_range_done, &results[i]);
@@ -302,87 +303,87 @@ UNIT_TEST_IN(test_too_many_calls, each, each_end)
     free(results);
 }
 
-UNIT_TEST_IN(test_nobody_listens, each, each_end)
+UNIT_TEST_IN(test_nobody_listens, each, etcd_each_end)
 {
     etcd_proc_kill(f.proc);
-    struct range_result r = get(&(struct etcd_range){.key = slice_str("/x")});
+    struct range_result r = etcd_get(&(struct etcd_range){.key = slice_str("/x")});
     assert_int_equal(r.err.code, ERR_UNAVAILABLE);
     assert_non_null(strstr(r.err.msg, etcd_proc_url(f.proc)));
     assert_non_null(strstr(r.err.msg, "Connection refused"));
 
     etcd_proc_restart(f.proc);
-    assert_int_equal(get(&(struct etcd_range){.key = slice_str("/x")}).err.code, 0);
+    assert_int_equal(etcd_get(&(struct etcd_range){.key = slice_str("/x")}).err.code, 0);
 }
 
-UNIT_TEST_IN(test_killed_in_between, each, each_end)
+UNIT_TEST_IN(test_killed_in_between, each, etcd_each_end)
 {
     sync_put(f.loop, f.etcd, "/kept", slice_str("x"));
     etcd_proc_kill(f.proc);
     etcd_proc_restart(f.proc);
     /* The old connection is dead and the client may not have noticed yet: one error at most. */
-    struct range_result r = get(&(struct etcd_range){.key = slice_str("/kept")});
+    struct range_result r = etcd_get(&(struct etcd_range){.key = slice_str("/kept")});
     if (r.err.code) {
         assert_int_equal(r.err.code, ERR_UNAVAILABLE);
-        r = get_ok(&(struct etcd_range){.key = slice_str("/kept")});
+        r = etcd_get_ok(&(struct etcd_range){.key = slice_str("/kept")});
     }
     assert_int_equal(r.count, 1);
 }
 
-UNIT_TEST_IN(test_next_endpoint, each, each_end)
+UNIT_TEST_IN(test_next_endpoint, each, etcd_each_end)
 {
     char endpoints[128];
     /* Nobody listens on port 1 of loopback. */
     snprintf(endpoints, sizeof(endpoints), "http://127.0.0.1:1,%s", etcd_proc_url(f.proc));
-    connect_to(endpoints, CALL_TIMEOUT_MS);
-    get_ok(&(struct etcd_range){.key = slice_str("/x")});
+    etcd_connect_to(endpoints, CALL_TIMEOUT_MS);
+    etcd_get_ok(&(struct etcd_range){.key = slice_str("/x")});
 }
 
-UNIT_TEST_IN(test_deadline, each, each_end)
+UNIT_TEST_IN(test_deadline, each, etcd_each_end)
 {
-    connect_to(etcd_proc_url(f.proc), 200);
+    etcd_connect_to(etcd_proc_url(f.proc), 200);
     /* A working call first, to connect. Slow machines: retry until one works. */
-    while (get(&(struct etcd_range){.key = slice_str("/x")}).err.code) {
+    while (etcd_get(&(struct etcd_range){.key = slice_str("/x")}).err.code) {
     }
     etcd_proc_pause(f.proc);
-    struct range_result r = get(&(struct etcd_range){.key = slice_str("/x")});
+    struct range_result r = etcd_get(&(struct etcd_range){.key = slice_str("/x")});
     etcd_proc_resume(f.proc);
     assert_int_equal(r.err.code, ERR_TIMEOUT);
     assert_non_null(strstr(r.err.msg, "no reply within 200 ms"));
 }
 
 /* Two independent etcds: the value tells which one answered. */
-UNIT_TEST_IN(test_hung_member_is_left, each, each_end)
+UNIT_TEST_IN(test_hung_member_is_left, each, etcd_each_end)
 {
     struct etcd_proc *other = etcd_proc_start();
     const struct etcd_range range = {.key = slice_str("/who")};
     char endpoints[128];
-    connect_to(etcd_proc_url(other), CALL_TIMEOUT_MS);
+    etcd_connect_to(etcd_proc_url(other), CALL_TIMEOUT_MS);
     sync_put(f.loop, f.etcd, "/who", slice_str("other"));
-    connect_to(etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
+    etcd_connect_to(etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
     sync_put(f.loop, f.etcd, "/who", slice_str("first"));
 
     snprintf(endpoints, sizeof(endpoints), "%s,%s", etcd_proc_url(f.proc), etcd_proc_url(other));
-    connect_to(endpoints, 200);
+    etcd_connect_to(endpoints, 200);
     struct range_result r;
     do { /* slow machines: until one answers in time */
-        r = get(&range);
+        r = etcd_get(&range);
     } while (r.err.code);
     bool is_other = strcmp(r.value, "other") == 0;
     struct etcd_proc *hung = is_other ? other : f.proc;
     etcd_proc_pause(hung);
-    assert_int_equal(get(&range).err.code, ERR_TIMEOUT);
+    assert_int_equal(etcd_get(&range).err.code, ERR_TIMEOUT);
     do {
-        r = get(&range);
+        r = etcd_get(&range);
     } while (r.err.code);
     assert_string_equal(r.value, is_other ? "first" : "other");
     etcd_proc_resume(hung);
     etcd_proc_free(other);
 }
 
-UNIT_TEST_IN(test_free_with_calls_under_way, each, each_end)
+UNIT_TEST_IN(test_free_with_calls_under_way, each, etcd_each_end)
 {
     struct range_result r = {.is_done = false};
-    etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/x")}, on_range, &r);
+    etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/x")}, etcd_on_range, &r);
     ev_run(f.loop, EVRUN_NOWAIT);
     etcd_free(f.etcd);
     f.etcd = NULL;

@@ -68,7 +68,7 @@ static void write_password_file(const char *text)
     assert_int_equal(rename(other, f.password_file), 0);
 }
 
-static int start(void **state)
+static int etcd_auth_start(void **state)
 {
     static const char *const arguments[] = {"--auth-token-ttl=1", "--logger=zap",
                                             "--log-outputs=stderr", NULL};
@@ -82,7 +82,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int etcd_auth_stop(void **state)
 {
     if (f.proc) {
         (void)unlink(f.password_file);
@@ -92,16 +92,16 @@ static int stop(void **state)
     return 0;
 }
 
-static int each_end(void **state)
+static int etcd_auth_each_end(void **state)
 {
     etcd_free(f.etcd);
     f.etcd = NULL;
     return 0;
 }
 
-UNIT_TESTS_EACH(NULL, each_end)
+UNIT_TESTS_EACH(NULL, etcd_auth_each_end)
 UNIT_TESTS_NEED(etcd_proc_missing)
-UNIT_TESTS_ONCE(start, stop)
+UNIT_TESTS_ONCE(etcd_auth_start, etcd_auth_stop)
 
 /* ---- Steps ---- */
 
@@ -110,12 +110,13 @@ struct result {
     struct err err;
 };
 
-static bool is_done(const void *data)
+static bool etcd_auth_is_done(const void *data)
 {
     return ((const struct result *)data)->is_done;
 }
 
-static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_auth_on_range(void *data, const struct etcd_range_reply *reply,
+                               const struct err *err)
 {
     struct result *r = data;
     r->is_done = true;
@@ -128,7 +129,7 @@ static void start_read(const char *key, const char *end, struct result *r)
 {
     *r = (struct result){.is_done = false};
     etcd_range(f.etcd, &(struct etcd_range){.key = slice_str(key), .range_end = slice_str(end)},
-               on_range, r);
+               etcd_auth_on_range, r);
     assert_false(r->is_done);
 }
 
@@ -139,7 +140,7 @@ static struct err read_range(const char *key, const char *end)
     int64_t limit_ms = clock_monotonic_ms() + CALL_TIMEOUT_MS;
     do {
         start_read(key, end, &r);
-        loop_until(f.loop, is_done, &r);
+        loop_until(f.loop, etcd_auth_is_done, &r);
     } while (r.err.code == ERR_UNAVAILABLE && clock_monotonic_ms() < limit_ms);
     return r.err;
 }
@@ -168,19 +169,20 @@ struct seen {
     size_t want_events;
 };
 
-static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+static void etcd_auth_on_events(void *data, const struct etcd_event *events, size_t count,
+                                int64_t revision)
 {
     struct seen *seen = data;
     seen->events += count;
 }
 
-static void on_up(void *data)
+static void etcd_auth_on_up(void *data)
 {
     struct seen *seen = data;
     seen->ups++;
 }
 
-static void on_end(void *data, const struct err *err)
+static void etcd_etcd_auth_on_end(void *data, const struct err *err)
 {
     struct seen *seen = data;
     seen->downs++;
@@ -200,9 +202,9 @@ static struct etcd_watch *watch_app(struct seen *seen)
                                         .key = slice_str("/app/"),
                                         .range_end = slice_str("/app0"),
                                         .start_revision = 1,
-                                        .on_events = on_events,
-                                        .on_up = on_up,
-                                        .on_end = on_end,
+                                        .on_events = etcd_auth_on_events,
+                                        .on_up = etcd_auth_on_up,
+                                        .on_end = etcd_etcd_auth_on_end,
                                         .data = seen,
                                     });
 }
@@ -269,7 +271,7 @@ UNIT_TEST(test_token_worthless)
         start_read("/app/x", "", &results[i]);
     }
     for (int i = 0; i < CALLS; i++) {
-        loop_until(f.loop, is_done, &results[i]);
+        loop_until(f.loop, etcd_auth_is_done, &results[i]);
         expect_ok(results[i].err);
     }
 }
@@ -343,29 +345,29 @@ struct mirrored {
     unsigned want_ups;
 };
 
-static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+static void etcd_auth_on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
     struct mirrored *seen = data;
     seen->keys = 0;
 }
 
-static void on_put(void *data, const struct etcd_kv *kv)
+static void etcd_auth_on_put(void *data, const struct etcd_kv *kv)
 {
     struct mirrored *seen = data;
     seen->keys++;
 }
 
-static void on_del(void *data, struct slice key, int64_t revision)
+static void etcd_auth_on_del(void *data, struct slice key, int64_t revision)
 {
 }
 
-static void on_commit(void *data, int64_t revision, bool full)
+static void etcd_auth_on_commit(void *data, int64_t revision, bool full)
 {
     struct mirrored *seen = data;
     seen->reads += full;
 }
 
-static void on_state(void *data, const struct err *err)
+static void etcd_auth_on_state(void *data, const struct err *err)
 {
     struct mirrored *seen = data;
     if (err) {
@@ -375,14 +377,14 @@ static void on_state(void *data, const struct err *err)
     }
 }
 
-static void on_store_key_state(void *data, const struct err *err)
+static void etcd_auth_on_store_key_state(void *data, const struct err *err)
 {
     struct mirrored *seen = data;
     seen->key_states++;
     seen->key_err = err ? *err : (struct err){.code = 0};
 }
 
-static void on_caught_up(void *data)
+static void etcd_auth_on_caught_up(void *data)
 {
     struct mirrored *seen = data;
     seen->caught_ups++;
@@ -397,13 +399,13 @@ static struct etcd_mirror *mirror_saved(const char *prefix, const char *store_ke
                                          .saved = saved,
                                          .prefix = slice_str(prefix),
                                          .store_key = slice_str(store_key),
-                                         .full_begin = on_full_begin,
-                                         .put = on_put,
-                                         .del = on_del,
-                                         .commit = on_commit,
-                                         .state = on_state,
-                                         .store_key_state = on_store_key_state,
-                                         .caught_up = on_caught_up,
+                                         .full_begin = etcd_auth_on_full_begin,
+                                         .put = etcd_auth_on_put,
+                                         .del = etcd_auth_on_del,
+                                         .commit = etcd_auth_on_commit,
+                                         .state = etcd_auth_on_state,
+                                         .store_key_state = etcd_auth_on_store_key_state,
+                                         .caught_up = etcd_auth_on_caught_up,
                                          .data = seen,
                                      });
 }
@@ -532,7 +534,7 @@ UNIT_TEST(test_mirror_loses_its_range)
     etcd_mirror_stop(mirror);
 }
 
-static bool was_silent(const void *data)
+static bool etcd_auth_was_silent(const void *data)
 {
     return etcd_mirror_counts(data).silences > 0 && etcd_mirror_counts(data).is_following;
 }
@@ -559,17 +561,17 @@ UNIT_TEST(test_one_key_may_be_read)
                                       .is_one_key = true,
                                       .store_key = slice_str("/key/of/store"),
                                       .check_ms = 20,
-                                      .full_begin = on_full_begin,
-                                      .put = on_put,
-                                      .del = on_del,
-                                      .commit = on_commit,
-                                      .state = on_state,
+                                      .full_begin = etcd_auth_on_full_begin,
+                                      .put = etcd_auth_on_put,
+                                      .del = etcd_auth_on_del,
+                                      .commit = etcd_auth_on_commit,
+                                      .state = etcd_auth_on_state,
                                       .data = &seen,
                                   });
     wait_mirrored(&seen, 1);
     assert_int_equal(seen.keys, 1);
     etcd_proc_post(f.proc, "kv/put", put_longer);
-    loop_until(f.loop, was_silent, mirror); /* begun anew, as the other range */
+    loop_until(f.loop, etcd_auth_was_silent, mirror); /* begun anew, as the other range */
     assert_int_equal(seen.keys, 1);
     etcd_proc_post(f.proc, "kv/put", put);
     loop_until(f.loop, has_two_puts, &seen);

@@ -8,7 +8,7 @@ static struct ev_loop *loop;
 static struct etcd_catch_up c;
 static unsigned done;
 
-static void on_done(void *data)
+static void etcd_catch_up_on_done(void *data)
 {
     done++;
 }
@@ -21,23 +21,23 @@ static unsigned done_after_ms(int64_t ms)
     return done;
 }
 
-static int setup(void **state)
+static int etcd_catch_up_setup(void **state)
 {
     test_clock_stop();
     loop = ev_loop_new(EVFLAG_AUTO);
     done = 0;
-    etcd_catch_up_init(&c, loop, on_done, NULL);
+    etcd_catch_up_init(&c, loop, etcd_catch_up_on_done, NULL);
     return 0;
 }
 
-static int teardown(void **state)
+static int etcd_catch_up_teardown(void **state)
 {
     etcd_catch_up_end(&c);
     ev_loop_destroy(loop);
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(etcd_catch_up_setup, etcd_catch_up_teardown)
 
 /* The store has nothing new: at once, but only when the watch is confirmed, and from the loop. */
 UNIT_TEST(test_nothing_new)
@@ -94,7 +94,7 @@ UNIT_TEST(test_each_session_anew)
 }
 
 /* This process was stopped for longer than the quiet time: what arrived meanwhile comes first. */
-static void on_input(struct ev_loop *l, ev_timer *timer, int events)
+static void etcd_catch_up_on_input(struct ev_loop *l, ev_timer *timer, int events)
 {
     etcd_catch_up_reached(&c, 50);
 }
@@ -104,7 +104,7 @@ UNIT_TEST(test_input_before_the_timer)
     ev_timer input;
     etcd_catch_up_begin(&c, 5, 100);
     etcd_catch_up_confirmed(&c);
-    ev_timer_init(&input, on_input, ETCD_CATCH_UP_QUIET_MS / 1000. + 1., 0.);
+    ev_timer_init(&input, etcd_catch_up_on_input, ETCD_CATCH_UP_QUIET_MS / 1000. + 1., 0.);
     ev_timer_start(loop, &input);
     assert_int_equal(done_after_ms(60000), 0);
     assert_int_equal(done_after_ms(ETCD_CATCH_UP_QUIET_MS + 1), 1);

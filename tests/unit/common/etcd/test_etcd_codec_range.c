@@ -11,7 +11,7 @@
 
 enum { KVS = 5, ARENA_MAX = 1 << 20 };
 
-static ProtobufCBinaryData bytes_of(char *text)
+static ProtobufCBinaryData etcd_codec_range_bytes_of(char *text)
 {
     return (ProtobufCBinaryData){.len = strlen(text), .data = (uint8_t *)text};
 }
@@ -29,8 +29,8 @@ static uint8_t *pack_reply(size_t *ret_len)
     header.revision = 70000;
     for (size_t i = 0; i < KVS; i++) {
         mvccpb__key_value__init(&kvs[i]);
-        kvs[i].key = bytes_of(key + i);
-        kvs[i].value = bytes_of(value + 4 * i); /* the last one is empty */
+        kvs[i].key = etcd_codec_range_bytes_of(key + i);
+        kvs[i].value = etcd_codec_range_bytes_of(value + 4 * i); /* the last one is empty */
         kvs[i].create_revision = numbers[i];
         kvs[i].mod_revision = numbers[(i + 1) % KVS];
         kvs[i].version = numbers[(i + 2) % KVS];
@@ -53,7 +53,8 @@ static bool same_bytes(struct slice got, ProtobufCBinaryData want)
     return slice_equal(got, slice_of(want.data, want.len));
 }
 
-static void assert_same(const struct etcd_range_reply *got, const Etcdserverpb__RangeResponse *want)
+static void etcd_codec_range_assert_same(const struct etcd_range_reply *got,
+                                         const Etcdserverpb__RangeResponse *want)
 {
     assert_int_equal(got->revision, want->header->revision);
     assert_int_equal(got->more, want->more);
@@ -70,7 +71,7 @@ static void assert_same(const struct etcd_range_reply *got, const Etcdserverpb__
     }
 }
 
-static bool is_usable(const Etcdserverpb__RangeResponse *reply)
+static bool etcd_codec_range_is_usable(const Etcdserverpb__RangeResponse *reply)
 {
     bool has_keys = true;
     for (size_t i = 0; i < reply->n_kvs; i++) {
@@ -83,7 +84,7 @@ enum taken { TAKEN_BY_NONE, TAKEN_BY_ONE, TAKEN_BY_BOTH, TAKEN_COUNT };
 
 /* Decodes the message with both: what both accept they read alike. It is on the heap at its exact
  * size. */
-static enum taken compare(const uint8_t *bytes, size_t len)
+static enum taken etcd_codec_range_compare(const uint8_t *bytes, size_t len)
 {
     struct etcd_range_reply reply;
     struct arena arena;
@@ -95,9 +96,9 @@ static enum taken compare(const uint8_t *bytes, size_t len)
     int rc = etcd_decode_range(slice_of(message, len), &arena, &reply, &err);
     memset(message, 0, len); /* both must have copied */
     free(message);
-    bool is_usual = want && is_usable(want);
+    bool is_usual = want && etcd_codec_range_is_usable(want);
     if (is_usual && rc == 0) {
-        assert_same(&reply, want);
+        etcd_codec_range_assert_same(&reply, want);
     }
     assert_true(rc == 0 || err.code == ERR_PROTOCOL);
     if (want) {
@@ -111,7 +112,7 @@ UNIT_TEST(test_reads_what_etcd_sends)
 {
     size_t len;
     uint8_t *message = pack_reply(&len);
-    assert_int_equal(compare(message, len), TAKEN_BY_BOTH);
+    assert_int_equal(etcd_codec_range_compare(message, len), TAKEN_BY_BOTH);
     free(message);
 }
 
@@ -125,10 +126,10 @@ UNIT_TEST(test_reads_broken_messages_like_protobuf)
     for (size_t at = 0; at < len; at++) {
         for (unsigned bit = 0; bit < 8; bit++) {
             message[at] ^= (uint8_t)(1u << bit);
-            counts[compare(message, len)]++;
+            counts[etcd_codec_range_compare(message, len)]++;
             message[at] ^= (uint8_t)(1u << bit);
         }
-        counts[compare(message, at)]++;
+        counts[etcd_codec_range_compare(message, at)]++;
     }
     assert_true(counts[TAKEN_BY_NONE] > 100 && counts[TAKEN_BY_BOTH] > 1000);
     assert_true(counts[TAKEN_BY_ONE] < 30);

@@ -14,14 +14,15 @@ static pthread_mutex_t names_mutex = PTHREAD_MUTEX_INITIALIZER;
 static const char *names_addresses; /* "10.0.0.1 10.0.0.2"; NULL = the lookup fails */
 static sem_t gate;                  /* lets one lookup pass per post */
 
-static void set_names(const char *addresses)
+static void etcd_dialer_set_names(const char *addresses)
 {
     assert_int_equal(pthread_mutex_lock(&names_mutex), 0);
     names_addresses = addresses;
     assert_int_equal(pthread_mutex_unlock(&names_mutex), 0);
 }
 
-static int look_up(const char *host, uint16_t port, struct name_addresses *ret, struct err *err)
+static int etcd_etcd_dialer_look_up(const char *host, uint16_t port, struct name_addresses *ret,
+                                    struct err *err)
 {
     while (sem_wait(&gate) != 0) {
     }
@@ -57,41 +58,43 @@ static struct etcd_endpoints endpoints;
 static struct etcd_dialer *dialer;
 static struct outcome last;
 
-static void on_address(void *data, const struct addr *address)
+static void etcd_dialer_on_address(void *data, const struct addr *address)
 {
     char text[ADDR_TEXT_MAX];
     last.count++;
     (void)snprintf(last.text, sizeof(last.text), "%s", addr_format(address, text)); /* fits */
 }
 
-static void on_no_address(void *data, const struct etcd_endpoint *endpoint, const struct err *err)
+static void etcd_dialer_on_no_address(void *data, const struct etcd_endpoint *endpoint,
+                                      const struct err *err)
 {
     last.count++;
     assert_non_null(strstr(err->msg, endpoint->host));
     (void)snprintf(last.text, sizeof(last.text), "%s", err->msg); /* fits */
 }
 
-static void begin(const char *urls)
+static void etcd_dialer_begin(const char *urls)
 {
     struct err err;
     if (etcd_endpoints_parse(urls, &endpoints, &err) != 0) {
         fail_msg("%s", err.msg);
     }
-    dialer = etcd_dialer_new(&(struct etcd_dialer_config){.loop = loop,
-                                                          .endpoints = &endpoints,
-                                                          .look_up = look_up,
-                                                          .on_address = on_address,
-                                                          .on_no_address = on_no_address});
+    dialer =
+        etcd_dialer_new(&(struct etcd_dialer_config){.loop = loop,
+                                                     .endpoints = &endpoints,
+                                                     .look_up = etcd_etcd_dialer_look_up,
+                                                     .on_address = etcd_dialer_on_address,
+                                                     .on_no_address = etcd_dialer_on_no_address});
 }
 
-static int each(void **state)
+static int etcd_dialer_each(void **state)
 {
     loop = ev_loop_new(EVFLAG_AUTO);
     (void)sem_init(&gate, 0, 0);
     return 0;
 }
 
-static int each_end(void **state)
+static int etcd_dialer_each_end(void **state)
 {
     etcd_dialer_free(dialer);
     etcd_endpoints_fini(&endpoints);
@@ -99,7 +102,7 @@ static int each_end(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(each, each_end)
+UNIT_TESTS_EACH(etcd_dialer_each, etcd_dialer_each_end)
 UNIT_TESTS_HAVE_THREADS
 
 static bool is_found(const void *data)
@@ -107,7 +110,7 @@ static bool is_found(const void *data)
     return last.count > *(const unsigned *)data;
 }
 
-static const char *find(void)
+static const char *etcd_etcd_dialer_find(void)
 {
     unsigned before = last.count;
     memset(last.text, 0, sizeof(last.text));
@@ -120,7 +123,7 @@ static const char *find(void)
 static const char *find_after_look_up(void)
 {
     assert_int_equal(sem_post(&gate), 0);
-    return find();
+    return etcd_etcd_dialer_find();
 }
 
 /* ---- Tests ---- */
@@ -129,97 +132,99 @@ UNIT_TEST(test_literals_in_turn)
 {
     static const char *const want[] = {"10.0.0.1:1", "[fd00::2]:2", "10.0.0.3:3"};
     size_t first = 0;
-    begin("http://10.0.0.1:1,http://[fd00::2]:2,http://10.0.0.3:3");
-    const char *text = find();
+    etcd_dialer_begin("http://10.0.0.1:1,http://[fd00::2]:2,http://10.0.0.3:3");
+    const char *text = etcd_etcd_dialer_find();
     while (first < 2 && strcmp(text, want[first]) != 0) {
         first++;
     }
     for (size_t i = 0; i < 6; i++) {
         assert_string_equal(last.text, want[(first + i) % 3]);
         assert_false(etcd_dialer_next_address(dialer)); /* each has only one */
-        find();
+        etcd_etcd_dialer_find();
     }
 }
 
 UNIT_TEST(test_random_start)
 {
     unsigned seen = 0;
-    begin("http://10.0.0.1:1,http://10.0.0.2:2");
+    etcd_dialer_begin("http://10.0.0.1:1,http://10.0.0.2:2");
     /* Fails without reason once in 2^63. */
     for (int i = 0; i < 64; i++) {
         seen |= strcmp(etcd_dialer_endpoint(dialer)->host, "10.0.0.1") == 0 ? 1 : 2;
         etcd_dialer_free(dialer);
         etcd_endpoints_fini(&endpoints);
-        begin("http://10.0.0.1:1,http://10.0.0.2:2");
+        etcd_dialer_begin("http://10.0.0.1:1,http://10.0.0.2:2");
     }
     assert_int_equal(seen, 3);
 }
 
 UNIT_TEST(test_all_addresses_of_a_name)
 {
-    begin("http://etcd:1");
-    set_names("10.0.0.1 10.0.0.2 10.0.0.3");
+    etcd_dialer_begin("http://etcd:1");
+    etcd_dialer_set_names("10.0.0.1 10.0.0.2 10.0.0.3");
     assert_string_equal(find_after_look_up(), "10.0.0.1:1");
     assert_true(etcd_dialer_next_address(dialer));
-    assert_string_equal(find(), "10.0.0.2:1"); /* from the same lookup: the gate is closed */
+    assert_string_equal(etcd_etcd_dialer_find(),
+                        "10.0.0.2:1"); /* from the same lookup: the gate is closed */
     assert_true(etcd_dialer_next_address(dialer));
-    assert_string_equal(find(), "10.0.0.3:1");
+    assert_string_equal(etcd_etcd_dialer_find(), "10.0.0.3:1");
     assert_false(etcd_dialer_next_address(dialer));
 
     /* Looked up again; the new result counts. */
-    set_names("10.0.0.4");
+    etcd_dialer_set_names("10.0.0.4");
     assert_string_equal(find_after_look_up(), "10.0.0.4:1");
     etcd_dialer_next_endpoint(dialer);
-    set_names("10.0.0.5 10.0.0.6");
+    etcd_dialer_set_names("10.0.0.5 10.0.0.6");
     assert_string_equal(find_after_look_up(), "10.0.0.5:1");
 
     /* An address that worked comes first again. */
     assert_true(etcd_dialer_next_address(dialer));
-    assert_string_equal(find(), "10.0.0.6:1");
+    assert_string_equal(etcd_etcd_dialer_find(), "10.0.0.6:1");
     etcd_dialer_next_endpoint(dialer);
     assert_string_equal(find_after_look_up(), "10.0.0.6:1");
 }
 
 UNIT_TEST(test_fails_then_succeeds_then_fails)
 {
-    begin("http://etcd:1");
-    set_names(NULL);
+    etcd_dialer_begin("http://etcd:1");
+    etcd_dialer_set_names(NULL);
     assert_string_equal(find_after_look_up(), "look up `etcd`: nobody knows it");
     assert_string_equal(find_after_look_up(), "look up `etcd`: nobody knows it");
-    set_names("10.0.0.1");
+    etcd_dialer_set_names("10.0.0.1");
     assert_string_equal(find_after_look_up(), "10.0.0.1:1");
     etcd_dialer_next_endpoint(dialer);
-    set_names(NULL); /* keeps the last known addresses */
+    etcd_dialer_set_names(NULL); /* keeps the last known addresses */
     assert_string_equal(find_after_look_up(), "10.0.0.1:1");
 }
 
 UNIT_TEST(test_late)
 {
-    begin("http://etcd:1");
-    set_names("10.0.0.1");
-    assert_string_equal(find(), "look up `etcd`: no answer within 2000 ms");
+    etcd_dialer_begin("http://etcd:1");
+    etcd_dialer_set_names("10.0.0.1");
+    assert_string_equal(etcd_etcd_dialer_find(), "look up `etcd`: no answer within 2000 ms");
     assert_int_equal(sem_post(&gate), 0); /* then it arrives */
-    assert_string_equal(find(), "10.0.0.1:1");
+    assert_string_equal(etcd_etcd_dialer_find(), "10.0.0.1:1");
     etcd_dialer_next_endpoint(dialer);
 
-    assert_string_equal(find(), "10.0.0.1:1"); /* the next lookup is late, too: the old address */
+    assert_string_equal(etcd_etcd_dialer_find(),
+                        "10.0.0.1:1"); /* the next lookup is late, too: the old address */
     etcd_dialer_next_endpoint(dialer);
     assert_int_equal(sem_post(&gate), 0); /* for the thread still waiting */
-    find();
+    etcd_etcd_dialer_find();
 }
 
 UNIT_TEST(test_cancel)
 {
-    begin("http://etcd:1");
-    set_names("10.0.0.1 10.0.0.2");
+    etcd_dialer_begin("http://etcd:1");
+    etcd_dialer_set_names("10.0.0.1 10.0.0.2");
     unsigned before = last.count;
     etcd_dialer_find(dialer);
     etcd_dialer_cancel(dialer);
     assert_int_equal(sem_post(&gate), 0);
-    assert_string_equal(find(), "10.0.0.1:1"); /* from the lookup in flight */
+    assert_string_equal(etcd_etcd_dialer_find(), "10.0.0.1:1"); /* from the lookup in flight */
     assert_int_equal(last.count, before + 1);
 
     etcd_dialer_cancel(dialer); /* starts over, with a lookup */
-    set_names("10.0.0.3");
+    etcd_dialer_set_names("10.0.0.3");
     assert_string_equal(find_after_look_up(), "10.0.0.3:1");
 }

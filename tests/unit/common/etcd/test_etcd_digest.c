@@ -5,7 +5,7 @@
 
 enum { LAST = 7, UPTO = 9 };
 
-static struct etcd_event put(const char *key, const char *value, int64_t revision)
+static struct etcd_event etcd_digest_put(const char *key, const char *value, int64_t revision)
 {
     return (struct etcd_event){.kind = ETCD_EVENT_PUT,
                                .kv = {.key = slice_str(key),
@@ -15,63 +15,73 @@ static struct etcd_event put(const char *key, const char *value, int64_t revisio
                                       .version = 2}};
 }
 
-static struct etcd_event del(const char *key, int64_t revision)
+static struct etcd_event etcd_digest_del(const char *key, int64_t revision)
 {
     return (struct etcd_event){.kind = ETCD_EVENT_DELETE,
                                .kv = {.key = slice_str(key), .mod_revision = revision}};
 }
 
-static struct etcd_digest known(void)
+static struct etcd_digest etcd_digest_known(void)
 {
-    const struct etcd_event events[] = {put("/s/before", "0", LAST - 1), put("/s/a", "1", LAST),
-                                        del("/s/b", LAST), put("/s/c", "2", LAST)};
+    const struct etcd_event events[] = {
+        etcd_digest_put("/s/before", "0", LAST - 1), etcd_digest_put("/s/a", "1", LAST),
+        etcd_digest_del("/s/b", LAST), etcd_digest_put("/s/c", "2", LAST)};
     return etcd_digest_of_last(events, 4);
 }
 
-static enum etcd_digest_verdict check(const struct etcd_event *events, size_t count)
+static enum etcd_digest_verdict etcd_etcd_digest_check(const struct etcd_event *events,
+                                                       size_t count)
 {
-    const struct etcd_digest digest = known();
+    const struct etcd_digest digest = etcd_digest_known();
     return etcd_digest_check(&digest, UPTO, events, count);
 }
 
 /* In another order, too; what follows is news. */
 UNIT_TEST(test_the_same_changes)
 {
-    const struct etcd_event events[] = {put("/s/c", "2", LAST), del("/s/b", LAST),
-                                        put("/s/a", "1", LAST), put("/s/x", "9", UPTO + 1)};
-    assert_int_equal(known().revision, LAST);
-    assert_int_equal(check(events, 4), ETCD_DIGEST_SAME);
-    assert_int_equal(check(events, 3), ETCD_DIGEST_SAME);
+    const struct etcd_event events[] = {
+        etcd_digest_put("/s/c", "2", LAST), etcd_digest_del("/s/b", LAST),
+        etcd_digest_put("/s/a", "1", LAST), etcd_digest_put("/s/x", "9", UPTO + 1)};
+    assert_int_equal(etcd_digest_known().revision, LAST);
+    assert_int_equal(etcd_etcd_digest_check(events, 4), ETCD_DIGEST_SAME);
+    assert_int_equal(etcd_etcd_digest_check(events, 3), ETCD_DIGEST_SAME);
 }
 
 UNIT_TEST(test_other_changes)
 {
-    const struct etcd_event more[] = {put("/s/a", "1", LAST), del("/s/b", LAST),
-                                      put("/s/c", "2", LAST), put("/s/d", "3", LAST)};
-    const struct etcd_event fewer[] = {del("/s/b", LAST), put("/s/c", "2", LAST)};
-    const struct etcd_event deleted[] = {put("/s/a", "1", LAST), put("/s/c", "2", LAST),
-                                         del("/s/b", LAST), del("/s/e", LAST)};
-    const struct etcd_event swapped[] = {put("/s/a", "2", LAST), del("/s/b", LAST),
-                                         put("/s/c", "1", LAST)};
-    const struct etcd_event later[] = {put("/s/a", "1", LAST), del("/s/b", LAST),
-                                       put("/s/c", "2", LAST), put("/s/d", "3", UPTO)};
-    const struct etcd_event none[] = {put("/s/x", "9", UPTO + 1)};
-    struct etcd_event recreated[] = {put("/s/a", "1", LAST), del("/s/b", LAST),
-                                     put("/s/c", "2", LAST)};
-    assert_int_equal(check(recreated, 3), ETCD_DIGEST_SAME);
+    const struct etcd_event more[] = {
+        etcd_digest_put("/s/a", "1", LAST), etcd_digest_del("/s/b", LAST),
+        etcd_digest_put("/s/c", "2", LAST), etcd_digest_put("/s/d", "3", LAST)};
+    const struct etcd_event fewer[] = {etcd_digest_del("/s/b", LAST),
+                                       etcd_digest_put("/s/c", "2", LAST)};
+    const struct etcd_event deleted[] = {
+        etcd_digest_put("/s/a", "1", LAST), etcd_digest_put("/s/c", "2", LAST),
+        etcd_digest_del("/s/b", LAST), etcd_digest_del("/s/e", LAST)};
+    const struct etcd_event swapped[] = {etcd_digest_put("/s/a", "2", LAST),
+                                         etcd_digest_del("/s/b", LAST),
+                                         etcd_digest_put("/s/c", "1", LAST)};
+    const struct etcd_event later[] = {
+        etcd_digest_put("/s/a", "1", LAST), etcd_digest_del("/s/b", LAST),
+        etcd_digest_put("/s/c", "2", LAST), etcd_digest_put("/s/d", "3", UPTO)};
+    const struct etcd_event none[] = {etcd_digest_put("/s/x", "9", UPTO + 1)};
+    struct etcd_event recreated[] = {etcd_digest_put("/s/a", "1", LAST),
+                                     etcd_digest_del("/s/b", LAST),
+                                     etcd_digest_put("/s/c", "2", LAST)};
+    assert_int_equal(etcd_etcd_digest_check(recreated, 3), ETCD_DIGEST_SAME);
     recreated[0].kv.create_revision++;
-    assert_int_equal(check(more, 4), ETCD_DIGEST_OTHER);
-    assert_int_equal(check(fewer, 2), ETCD_DIGEST_OTHER);
-    assert_int_equal(check(deleted, 4), ETCD_DIGEST_OTHER);
-    assert_int_equal(check(swapped, 3), ETCD_DIGEST_OTHER);
-    assert_int_equal(check(later, 4), ETCD_DIGEST_OTHER);
-    assert_int_equal(check(none, 1), ETCD_DIGEST_OTHER);
-    assert_int_equal(check(recreated, 3), ETCD_DIGEST_OTHER);
+    assert_int_equal(etcd_etcd_digest_check(more, 4), ETCD_DIGEST_OTHER);
+    assert_int_equal(etcd_etcd_digest_check(fewer, 2), ETCD_DIGEST_OTHER);
+    assert_int_equal(etcd_etcd_digest_check(deleted, 4), ETCD_DIGEST_OTHER);
+    assert_int_equal(etcd_etcd_digest_check(swapped, 3), ETCD_DIGEST_OTHER);
+    assert_int_equal(etcd_etcd_digest_check(later, 4), ETCD_DIGEST_OTHER);
+    assert_int_equal(etcd_etcd_digest_check(none, 1), ETCD_DIGEST_OTHER);
+    assert_int_equal(etcd_etcd_digest_check(recreated, 3), ETCD_DIGEST_OTHER);
 }
 
 /* A compaction at that revision keeps its puts and drops its deletes. */
 UNIT_TEST(test_deletes_are_gone)
 {
-    const struct etcd_event events[] = {put("/s/a", "1", LAST), put("/s/c", "2", LAST)};
-    assert_int_equal(check(events, 2), ETCD_DIGEST_UNCERTAIN);
+    const struct etcd_event events[] = {etcd_digest_put("/s/a", "1", LAST),
+                                        etcd_digest_put("/s/c", "2", LAST)};
+    assert_int_equal(etcd_etcd_digest_check(events, 2), ETCD_DIGEST_UNCERTAIN);
 }

@@ -15,7 +15,7 @@ static struct {
     struct etcd *etcd;
 } f;
 
-static int start(void **state)
+static int etcd_etcd_lease_start(void **state)
 {
     f.loop = ev_loop_new(EVFLAG_AUTO);
     f.proc = etcd_proc_start();
@@ -23,7 +23,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int etcd_lease_stop(void **state)
 {
     etcd_free(f.etcd);
     etcd_proc_free(f.proc);
@@ -32,7 +32,7 @@ static int stop(void **state)
 }
 
 UNIT_TESTS_NEED(etcd_proc_missing)
-UNIT_TESTS_ONCE(start, stop)
+UNIT_TESTS_ONCE(etcd_etcd_lease_start, etcd_lease_stop)
 
 /* The outcome of any call. */
 struct result {
@@ -43,12 +43,12 @@ struct result {
     int64_t key_lease;
 };
 
-static bool is_done(const void *data)
+static bool etcd_lease_is_done(const void *data)
 {
     return ((const struct result *)data)->is_done;
 }
 
-static void finish(struct result *r, const void *reply, const struct err *err)
+static void etcd_lease_finish(struct result *r, const void *reply, const struct err *err)
 {
     assert_false(r->is_done);
     assert_true(!reply == !!err); /* exactly one of them */
@@ -58,24 +58,26 @@ static void finish(struct result *r, const void *reply, const struct err *err)
     }
 }
 
-static void on_revoked(void *data, const struct etcd_revoke_reply *reply, const struct err *err)
+static void etcd_lease_on_revoked(void *data, const struct etcd_revoke_reply *reply,
+                                  const struct err *err)
 {
-    finish(data, reply, err);
+    etcd_lease_finish(data, reply, err);
 }
 
 static void on_lease(void *data, const struct etcd_lease_reply *reply, const struct err *err)
 {
     struct result *r = data;
-    finish(r, reply, err);
+    etcd_lease_finish(r, reply, err);
     if (reply) {
         r->lease = *reply;
     }
 }
 
-static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_lease_on_range(void *data, const struct etcd_range_reply *reply,
+                                const struct err *err)
 {
     struct result *r = data;
-    finish(r, reply, err);
+    etcd_lease_finish(r, reply, err);
     if (reply) {
         r->count = reply->count;
         r->key_lease = reply->count ? reply->kvs[0].lease : 0;
@@ -83,29 +85,29 @@ static void on_range(void *data, const struct etcd_range_reply *reply, const str
 }
 
 /* Waits for the call started with r. */
-static void wait_for(struct result *r)
+static void etcd_lease_wait_for(struct result *r)
 {
     assert_false(r->is_done); /* never from inside the call */
-    loop_until(f.loop, is_done, r);
+    loop_until(f.loop, etcd_lease_is_done, r);
 }
 
 static void wait_ok(struct result *r)
 {
-    wait_for(r);
+    etcd_lease_wait_for(r);
     if (r->err.code) {
         fail_msg("%s", r->err.msg);
     }
 }
 
-static struct result read_key(const char *key)
+static struct result etcd_lease_read_key(const char *key)
 {
     struct result r = {.is_done = false};
-    etcd_range(f.etcd, &(struct etcd_range){.key = slice_str(key)}, on_range, &r);
+    etcd_range(f.etcd, &(struct etcd_range){.key = slice_str(key)}, etcd_lease_on_range, &r);
     wait_ok(&r);
     return r;
 }
 
-static int put(const char *key, int64_t lease, struct err *err)
+static int etcd_lease_put(const char *key, int64_t lease, struct err *err)
 {
     const struct etcd_op op = {
         .kind = ETCD_OP_PUT, .key = slice_str(key), .value = slice_str("v"), .lease = lease};
@@ -122,8 +124,8 @@ UNIT_TEST(test_lease)
     assert_int_not_equal(id, 0);
     assert_int_equal(r.lease.granted_s, TTL_S);
 
-    assert_int_equal(put("/leased", id, NULL), 0);
-    assert_int_equal(read_key("/leased").key_lease, id);
+    assert_int_equal(etcd_lease_put("/leased", id, NULL), 0);
+    assert_int_equal(etcd_lease_read_key("/leased").key_lease, id);
 
     r = (struct result){.is_done = false};
     etcd_lease_time_to_live(f.etcd, id, on_lease, &r);
@@ -139,9 +141,9 @@ UNIT_TEST(test_lease)
     assert_int_equal(r.lease.ttl_s, TTL_S);
 
     r = (struct result){.is_done = false};
-    etcd_lease_revoke(f.etcd, id, on_revoked, &r);
+    etcd_lease_revoke(f.etcd, id, etcd_lease_on_revoked, &r);
     wait_ok(&r);
-    assert_int_equal(read_key("/leased").count, 0);
+    assert_int_equal(etcd_lease_read_key("/leased").count, 0);
 }
 
 UNIT_TEST(test_lease_that_is_gone)
@@ -158,12 +160,12 @@ UNIT_TEST(test_lease_that_is_gone)
     assert_int_equal(r.lease.ttl_s, 0);
 
     r = (struct result){.is_done = false};
-    etcd_lease_revoke(f.etcd, NO_LEASE, on_revoked, &r);
-    wait_for(&r);
+    etcd_lease_revoke(f.etcd, NO_LEASE, etcd_lease_on_revoked, &r);
+    etcd_lease_wait_for(&r);
     assert_int_equal(r.err.code, ERR_NOT_FOUND);
 
     struct err err;
-    assert_int_equal(put("/x", NO_LEASE, &err), ERR_NOT_FOUND);
+    assert_int_equal(etcd_lease_put("/x", NO_LEASE, &err), ERR_NOT_FOUND);
     assert_non_null(strstr(err.msg, "requested lease not found"));
 }
 
@@ -174,10 +176,10 @@ UNIT_TEST(test_lease_that_is_refused)
     wait_ok(&r);
     r = (struct result){.is_done = false};
     etcd_lease_grant(f.etcd, 815, 60, on_lease, &r);
-    wait_for(&r);
+    etcd_lease_wait_for(&r);
     assert_int_equal(r.err.code, ERR_REFUSED);
     r = (struct result){.is_done = false};
     etcd_lease_grant(f.etcd, 0, INT64_MAX, on_lease, &r);
-    wait_for(&r);
+    etcd_lease_wait_for(&r);
     assert_int_equal(r.err.code, ERR_REFUSED);
 }

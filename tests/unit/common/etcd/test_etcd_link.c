@@ -36,13 +36,13 @@ struct result {
     struct err err;
 };
 
-static int on_message(void *data, struct slice message, struct err *err)
+static int etcd_link_on_message(void *data, struct slice message, struct err *err)
 {
     ((struct result *)data)->messages++;
     return message.len == 0 ? 0 : err_set(err, ERR_PROTOCOL, "the only message is the empty one");
 }
 
-static void on_end(void *data, int status, const struct err *err)
+static void etcd_link_on_end(void *data, int status, const struct err *err)
 {
     struct result *result = data;
     result->is_ended = true;
@@ -52,7 +52,7 @@ static void on_end(void *data, int status, const struct err *err)
     }
 }
 
-static bool is_ended(const void *data)
+static bool etcd_link_is_ended(const void *data)
 {
     return ((const struct result *)data)->is_ended;
 }
@@ -62,12 +62,12 @@ static bool has_message(const void *data)
     return ((const struct result *)data)->messages > 0;
 }
 
-static void call(struct result *result, uint32_t timeout_ms)
+static void etcd_etcd_link_call(struct result *result, uint32_t timeout_ms)
 {
     const struct etcd_call_config config = {.path = "/test.Test/Call",
                                             .timeout_ms = timeout_ms,
-                                            .on_message = on_message,
-                                            .on_end = on_end,
+                                            .on_message = etcd_link_on_message,
+                                            .on_end = etcd_link_on_end,
                                             .data = result};
     struct buf request;
     buf_init(&request, 64);
@@ -79,27 +79,27 @@ static void call(struct result *result, uint32_t timeout_ms)
 static void call_ok(void)
 {
     struct result result;
-    call(&result, CALL_TIMEOUT_MS);
-    loop_until(f.loop, is_ended, &result);
+    etcd_etcd_link_call(&result, CALL_TIMEOUT_MS);
+    loop_until(f.loop, etcd_link_is_ended, &result);
     if (result.err.code) {
         fail_msg("%s", result.err.msg);
     }
 }
 
-static void watch(struct result *result)
+static void etcd_link_watch(struct result *result)
 {
-    call(result, 0);
+    etcd_etcd_link_call(result, 0);
     loop_until(f.loop, has_message, result);
 }
 
 /* ---- Peers ---- */
 
-static const struct grpc_peer_counts *seen(void)
+static const struct grpc_peer_counts *etcd_link_seen(void)
 {
     return grpc_peer_counts(f.peer);
 }
 
-static void start(grpc_peer_answer answer, grpc_peer_answer other)
+static void etcd_link_start(grpc_peer_answer answer, grpc_peer_answer other)
 {
     char urls[256];
     struct err err;
@@ -113,7 +113,7 @@ static void start(grpc_peer_answer answer, grpc_peer_answer other)
         &(struct etcd_link_config){.loop = f.loop, .endpoints = &f.endpoints, .counts = &f.counts});
 }
 
-static void stop(void)
+static void etcd_link_stop(void)
 {
     test_clock_run();
     etcd_link_free(f.link);
@@ -122,20 +122,20 @@ static void stop(void)
     etcd_endpoints_fini(&f.endpoints);
 }
 
-static int setup(void **state)
+static int etcd_link_setup(void **state)
 {
     f.loop = ev_loop_new(EVFLAG_AUTO);
     return 0;
 }
 
-static int teardown(void **state)
+static int etcd_link_teardown(void **state)
 {
-    stop();
+    etcd_link_stop();
     ev_loop_destroy(f.loop);
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(etcd_link_setup, etcd_link_teardown)
 
 /* Advances the clock: everything due happens. */
 static void pass(int64_t ms)
@@ -155,21 +155,21 @@ static bool nothing_is_open(const void *data)
 
 UNIT_TEST(test_closed_when_idle)
 {
-    start(grpc_peer_yes, NULL);
-    assert_int_equal(seen()->accepted, 0); /* on demand */
+    etcd_link_start(grpc_peer_yes, NULL);
+    assert_int_equal(etcd_link_seen()->accepted, 0); /* on demand */
     test_clock_stop();
     call_ok();
     pass(IDLE_LIMIT_MS - 1);
-    assert_int_equal(seen()->open, 1);
+    assert_int_equal(etcd_link_seen()->open, 1);
     call_ok(); /* restarts the idle time */
     pass(IDLE_LIMIT_MS - 1);
-    assert_int_equal(seen()->open, 1);
-    assert_int_equal(seen()->accepted, 1);
+    assert_int_equal(etcd_link_seen()->open, 1);
+    assert_int_equal(etcd_link_seen()->accepted, 1);
     pass(2);
-    loop_until(f.loop, nothing_is_open, seen());
-    assert_int_equal(seen()->pings, 0); /* etcd treats pings without a stream as abuse */
+    loop_until(f.loop, nothing_is_open, etcd_link_seen());
+    assert_int_equal(etcd_link_seen()->pings, 0); /* etcd treats pings without a stream as abuse */
     call_ok();
-    assert_int_equal(seen()->accepted, 2);
+    assert_int_equal(etcd_link_seen()->accepted, 2);
     assert_int_equal(counter_get(&f.counts.connections), 2);
     assert_int_equal(counter_get(&f.counts.tls_connections), 0);
     assert_int_equal(counter_get(&f.counts.failures), 0);
@@ -178,18 +178,18 @@ UNIT_TEST(test_closed_when_idle)
 UNIT_TEST(test_kept_while_a_watch_is_open)
 {
     struct result result;
-    start(grpc_peer_yes, NULL);
+    etcd_link_start(grpc_peer_yes, NULL);
     test_clock_stop();
-    watch(&result);
+    etcd_link_watch(&result);
     pass(1);
     for (int ms = 0; ms < 3 * IDLE_LIMIT_MS; ms += PING_INTERVAL_MS) {
-        unsigned pings = seen()->pings;
+        unsigned pings = etcd_link_seen()->pings;
         pass(PING_INTERVAL_MS - 2);
-        assert_int_equal(seen()->pings, pings);
+        assert_int_equal(etcd_link_seen()->pings, pings);
         pass(2);
-        assert_int_equal(seen()->pings, pings + 1);
+        assert_int_equal(etcd_link_seen()->pings, pings + 1);
     }
-    assert_int_equal(seen()->open, 1);
+    assert_int_equal(etcd_link_seen()->open, 1);
     assert_false(result.is_ended);
 }
 
@@ -197,18 +197,18 @@ UNIT_TEST(test_kept_while_a_watch_is_open)
 UNIT_TEST(test_too_many_pings)
 {
     enum { ENHANCE_YOUR_CALM = 11, HOUR_MS = 3600 * 1000 };
-    start(grpc_peer_yes, NULL);
+    etcd_link_start(grpc_peer_yes, NULL);
     test_clock_stop();
     for (int64_t interval_ms = PING_INTERVAL_MS, round = 0; round < 12; round++) {
         struct result result;
-        unsigned pings = seen()->pings;
-        watch(&result);
+        unsigned pings = etcd_link_seen()->pings;
+        etcd_link_watch(&result);
         pass(interval_ms - 1);
-        assert_int_equal(seen()->pings, pings);
+        assert_int_equal(etcd_link_seen()->pings, pings);
         pass(2);
-        assert_int_equal(seen()->pings, pings + 1);
+        assert_int_equal(etcd_link_seen()->pings, pings + 1);
         grpc_peer_go_away(f.peer, ENHANCE_YOUR_CALM, "too_many_pings");
-        loop_until(f.loop, is_ended, &result);
+        loop_until(f.loop, etcd_link_is_ended, &result);
         assert_non_null(strstr(result.err.msg, "too_many_pings"));
         pass(1000); /* the backoff */
         interval_ms = interval_ms > HOUR_MS / 2 ? HOUR_MS : interval_ms * 2;
@@ -218,17 +218,17 @@ UNIT_TEST(test_too_many_pings)
 UNIT_TEST(test_other_goaways_change_no_interval)
 {
     struct result result;
-    start(grpc_peer_yes, NULL);
+    etcd_link_start(grpc_peer_yes, NULL);
     test_clock_stop();
-    watch(&result);
+    etcd_link_watch(&result);
     grpc_peer_go_away(f.peer, 0, "maintenance");
-    loop_until(f.loop, is_ended, &result);
+    loop_until(f.loop, etcd_link_is_ended, &result);
     pass(1000);
-    watch(&result);
+    etcd_link_watch(&result);
     pass(PING_INTERVAL_MS - 1);
-    assert_int_equal(seen()->pings, 0);
+    assert_int_equal(etcd_link_seen()->pings, 0);
     pass(2);
-    assert_int_equal(seen()->pings, 1);
+    assert_int_equal(etcd_link_seen()->pings, 1);
 }
 
 /* ---- Bad members ---- */
@@ -246,12 +246,12 @@ static void page_of_a_proxy(struct buf *out, uint32_t stream, bool is_long)
     h2_headers(out, H2_END_STREAM, stream, ":status: 503\ncontent-type: text/html");
 }
 
-static void reset(struct buf *out, uint32_t stream, bool is_long)
+static void etcd_link_reset(struct buf *out, uint32_t stream, bool is_long)
 {
     h2_frame(out, H2_RST_STREAM, 0, stream, slice_of("\0\0\0\2", 4));
 }
 
-static void compressed(struct buf *out, uint32_t stream, bool is_long)
+static void etcd_link_compressed(struct buf *out, uint32_t stream, bool is_long)
 {
     h2_headers(out, 0, stream, ":status: 200\ncontent-type: application/grpc");
     h2_frame(out, H2_DATA, 0, stream, slice_of("\1\0\0\0\1x", 6));
@@ -263,7 +263,7 @@ static void endless_message(struct buf *out, uint32_t stream, bool is_long)
     h2_frame(out, H2_DATA, 0, stream, slice_of("\0\6\x40\0\0", 5)); /* 105 MB to come */
 }
 
-static void nonsense(struct buf *out, uint32_t stream, bool is_long)
+static void etcd_link_nonsense(struct buf *out, uint32_t stream, bool is_long)
 {
     h2_headers(out, 0, stream, ":status: 200\ncontent-type: application/grpc");
     h2_frame(out, H2_DATA, 0, stream, slice_of("\0\0\0\0\1x", 6));
@@ -287,10 +287,10 @@ static const struct {
 } bad_members[] = {
     {"no leader", no_leader},
     {"page of a proxy", page_of_a_proxy},
-    {"reset", reset},
-    {"compressed", compressed},
+    {"reset", etcd_link_reset},
+    {"compressed", etcd_link_compressed},
     {"endless", endless_message},
-    {"nonsense", nonsense},
+    {"nonsense", etcd_link_nonsense},
     {"success without reply", success_without_reply},
     {"no HTTP/2", no_http2},
     {"silence", grpc_peer_silence},
@@ -300,7 +300,7 @@ static const struct {
 static struct result call_to_the_end(void)
 {
     struct result result;
-    call(&result, CALL_TIMEOUT_MS);
+    etcd_etcd_link_call(&result, CALL_TIMEOUT_MS);
     for (int ms = 0; !result.is_ended; ms += 100) {
         assert_true(ms <= CALL_TIMEOUT_MS);
         pass(100);
@@ -310,17 +310,17 @@ static struct result call_to_the_end(void)
 
 /* Makes one call to the bad member; the link picks its first endpoint at random, so retry until it
  * is the one. */
-static void meet(size_t i)
+static void etcd_link_meet(size_t i)
 {
     for (;;) {
-        start(bad_members[i].answer, grpc_peer_yes);
+        etcd_link_start(bad_members[i].answer, grpc_peer_yes);
         test_clock_stop();
         if (call_to_the_end().err.code) {
             break;
         }
-        stop();
+        etcd_link_stop();
     }
-    assert_int_equal(seen()->calls, 1);
+    assert_int_equal(etcd_link_seen()->calls, 1);
 }
 
 /* The next call goes elsewhere, and so do all that follow. */
@@ -328,28 +328,28 @@ UNIT_TEST(test_bad_member_is_left)
 {
     for (size_t i = 0; i < ARRAY_LEN(bad_members); i++) {
         if (i > 0) {
-            stop();
+            etcd_link_stop();
         }
-        meet(i);
+        etcd_link_meet(i);
         for (int n = 0; n < 20; n++) {
             struct result result = call_to_the_end();
             if (result.err.code) {
                 fail_msg("%s: asked again: %s", bad_members[i].name, result.err.msg);
             }
         }
-        assert_int_equal(seen()->accepted, 1);
+        assert_int_equal(etcd_link_seen()->accepted, 1);
     }
 }
 
 UNIT_TEST(test_watch_leaves_a_member_without_leader)
 {
     struct result result;
-    meet(0);
-    call(&result, 0);
+    etcd_link_meet(0);
+    etcd_etcd_link_call(&result, 0);
     while (!has_message(&result)) {
         pass(100);
         assert_false(result.is_ended);
     }
     assert_int_equal(grpc_peer_counts(f.other)->open, 1);
-    assert_int_equal(seen()->open, 0);
+    assert_int_equal(etcd_link_seen()->open, 0);
 }

@@ -9,7 +9,7 @@
 
 enum { CHECK_MS = 20, CHECKS = 5 };
 
-static struct etcd_mirror *start(void)
+static struct etcd_mirror *etcd_mirror_check_start(void)
 {
     owner.check_ms = CHECK_MS;
     struct etcd_mirror *m = bed_mirror("/s/", 0);
@@ -22,7 +22,7 @@ static bool is_checked(const void *data)
     return etcd_mirror_counts(data).checks >= CHECKS;
 }
 
-static bool was_silent(const void *data)
+static bool etcd_mirror_check_was_silent(const void *data)
 {
     return etcd_mirror_counts(data).silences > 0 && etcd_mirror_counts(data).is_following;
 }
@@ -36,7 +36,7 @@ UNIT_TEST(test_nothing_wrong)
 {
     bed_put_store_key("first");
     bed_put("/s/a");
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_check_start();
     bed_wait_revision(bed_put("/s/b"));
     loop_until(bed.loop, is_checked, m);
     assert_int_equal(etcd_mirror_counts(m).silences, 0);
@@ -51,9 +51,9 @@ UNIT_TEST(test_other_keys_changed)
 {
     bed_put_store_key("first");
     bed_put("/s/a");
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_check_start();
     bed_put("/elsewhere");
-    loop_until(bed.loop, was_silent, m);
+    loop_until(bed.loop, etcd_mirror_check_was_silent, m);
     assert_int_equal(etcd_mirror_counts(m).resumed, 1);
     assert_int_equal(owner.fulls, 1);
     assert_int_equal(owner.commits, 0);
@@ -69,7 +69,7 @@ UNIT_TEST(test_watch_misses_a_key)
 {
     bed_put_store_key("first");
     bed_put("/s/a");
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_check_start();
     bed_wait_revision(bed_put("/s/b"));
     bed_wait_revision(bed_put("/s/b"));
     assert_int_equal(m->held_keys, 2);
@@ -87,7 +87,7 @@ UNIT_TEST(test_watch_misses_a_key)
 UNIT_TEST(test_behind)
 {
     bed_put_store_key("first");
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_check_start();
     assert_int_equal(etcd_mirror_counts(m).behind_ms, 0);
     test_clock_stop();
     etcd_mirror_reread(m);
@@ -104,7 +104,7 @@ UNIT_TEST(test_store_key_changed)
 {
     bed_put_store_key("first");
     bed_put("/s/a");
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_check_start();
     bed_put_store_key("second");
     bed_wait_fulls(2);
     assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);

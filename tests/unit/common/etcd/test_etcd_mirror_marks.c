@@ -20,7 +20,7 @@ static void put_serial(const char *base)
 }
 
 /* A store that is marked: its key, and a serial unless it is "". */
-static void mark(const char *id, const char *base)
+static void etcd_mirror_marks_mark(const char *id, const char *base)
 {
     if (base[0]) {
         put_serial(base);
@@ -36,7 +36,7 @@ static void back_up(void)
 }
 
 /* `meanwhile`, if not NULL, is put as the serial before the mirror sees the store. */
-static void restore(const char *meanwhile)
+static void etcd_mirror_marks_restore(const char *meanwhile)
 {
     bed_lose_etcd();
     etcd_proc_restore(bed.proc);
@@ -49,10 +49,10 @@ static void restore(const char *meanwhile)
 }
 
 /* A reader that has seen "late", which the backup lacks. */
-static struct etcd_mirror *start_reader(const char *base)
+static struct etcd_mirror *etcd_mirror_marks_start_reader(const char *base)
 {
     owner.want_old = true;
-    mark("first", base);
+    etcd_mirror_marks_mark("first", base);
     bed_put("/s/early");
     back_up();
     bed_put("/s/late");
@@ -82,8 +82,8 @@ static void test_serial_written_in_a_restored_store(void **state)
 {
     (void)state;
     etcd_proc_need();
-    struct etcd_mirror *m = start_reader("1000");
-    restore(NULL);
+    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
+    etcd_mirror_marks_restore(NULL);
     bed_wait_fulls(2);
     expect_held(m);
     bed_wait_ups(2);
@@ -103,8 +103,8 @@ static void test_serial_is_looked_at(void **state)
     (void)state;
     etcd_proc_need();
     owner.check_ms = 20;
-    struct etcd_mirror *m = start_reader("1000");
-    restore(NULL);
+    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
+    etcd_mirror_marks_restore(NULL);
     bed_wait_fulls(2);
     expect_held(m);
     bed_wait_ups(2);
@@ -120,8 +120,8 @@ static void test_serial_written_before_it_is_met(void **state)
 {
     (void)state;
     etcd_proc_need();
-    struct etcd_mirror *m = start_reader("1000");
-    restore("2000");
+    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
+    etcd_mirror_marks_restore("2000");
     bed_wait_fulls(2);
     assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
     expect_let_go(m);
@@ -133,8 +133,8 @@ static void test_an_earlier_serial_proves_nothing(void **state)
 {
     (void)state;
     etcd_proc_need();
-    struct etcd_mirror *m = start_reader("1000");
-    restore("900");
+    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
+    etcd_mirror_marks_restore("900");
     bed_wait_fulls(2);
     expect_held(m);
     etcd_mirror_stop(m);
@@ -145,8 +145,8 @@ static void test_serial_written_while_nobody_watched(void **state)
 {
     (void)state;
     etcd_proc_need();
-    struct etcd_mirror *m = start_reader("1000");
-    restore(NULL);
+    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
+    etcd_mirror_marks_restore(NULL);
     bed_wait_ups(2);
     expect_held(m);
     bed_lose_etcd();
@@ -165,7 +165,7 @@ static void test_serial_without_a_store_key(void **state)
 {
     (void)state;
     etcd_proc_need();
-    struct etcd_mirror *m = start_reader("1000");
+    struct etcd_mirror *m = etcd_mirror_marks_start_reader("1000");
     bed_lose_etcd();
     etcd_proc_wipe(bed.proc);
     etcd_proc_restart(bed.proc);
@@ -186,13 +186,13 @@ static void test_a_backup_older_than_the_reader(void **state)
     (void)state;
     etcd_proc_need();
     owner.want_old = true;
-    mark("older", "1000");
+    etcd_mirror_marks_mark("older", "1000");
     back_up();
-    mark("first", "2000");
+    etcd_mirror_marks_mark("first", "2000");
     bed_put("/s/late");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
-    restore(NULL);
+    etcd_mirror_marks_restore(NULL);
     bed_wait_fulls(2);
     expect_held(m);
     etcd_mirror_stop(m);
@@ -204,15 +204,15 @@ static void test_serial_outlives_the_reader(void **state)
     (void)state;
     etcd_proc_need();
     owner.want_old = true;
-    mark("older", "1000");
+    etcd_mirror_marks_mark("older", "1000");
     back_up();
-    mark("first", "2000");
+    etcd_mirror_marks_mark("first", "2000");
     bed_put("/s/late");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     m = bed_restart(m, "/s/");
     bed_wait_ups(1);
-    restore(NULL);
+    etcd_mirror_marks_restore(NULL);
     bed_wait_fulls(1);
     expect_held(m);
     etcd_mirror_stop(m);
@@ -220,16 +220,16 @@ static void test_serial_outlives_the_reader(void **state)
 
 /* ---- The writer ---- */
 
-static struct etcd_mirror *start_writer(void)
+static struct etcd_mirror *etcd_mirror_marks_start_writer(void)
 {
-    mark("first", "1000");
+    etcd_mirror_marks_mark("first", "1000");
     back_up();
     bed_put("/s/late");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     etcd_mirror_mark_store(m, NULL);
     assert_false(etcd_mirror_counts(m).is_marking); /* it has one */
-    restore(NULL);
+    etcd_mirror_marks_restore(NULL);
     bed_wait_ups(2);
     assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
     return m;
@@ -270,7 +270,7 @@ static void test_writer_replaces_the_key_of_a_backup(void **state)
 {
     (void)state;
     etcd_proc_need();
-    struct etcd_mirror *m = start_writer();
+    struct etcd_mirror *m = etcd_mirror_marks_start_writer();
     loop_until(bed.loop, mark_until_replaced, m);
     expect_replaced(m);
     etcd_mirror_stop(m);
@@ -281,7 +281,8 @@ struct outcome {
     bool has_succeeded;
 };
 
-static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+static void etcd_mirror_marks_on_txn(void *data, const struct etcd_txn_reply *reply,
+                                     const struct err *err)
 {
     struct outcome *outcome = data;
     assert_null(err);
@@ -289,12 +290,12 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
     outcome->has_succeeded = reply->succeeded;
 }
 
-static bool is_done(const void *data)
+static bool etcd_mirror_marks_is_done(const void *data)
 {
     return ((const struct outcome *)data)->is_done;
 }
 
-static bool write_serial(struct etcd_mirror *m, int64_t mod_revision)
+static bool etcd_mirror_marks_write_serial(struct etcd_mirror *m, int64_t mod_revision)
 {
     const struct etcd_compare compare = {.target = ETCD_COMPARE_MOD_REVISION,
                                          .key = slice_str(serial_key),
@@ -304,8 +305,8 @@ static bool write_serial(struct etcd_mirror *m, int64_t mod_revision)
     struct outcome outcome = {.is_done = false};
     assert_non_null(etcd_mirror_txn(
         m, &(struct etcd_txn){.compares = &compare, .compare_count = 1, .ops = &put, .op_count = 1},
-        on_txn, &outcome));
-    loop_until(bed.loop, is_done, &outcome);
+        etcd_mirror_marks_on_txn, &outcome));
+    loop_until(bed.loop, etcd_mirror_marks_is_done, &outcome);
     return outcome.has_succeeded;
 }
 
@@ -314,10 +315,10 @@ static void test_writer_replaces_it_with_the_serial(void **state)
 {
     (void)state;
     etcd_proc_need();
-    struct etcd_mirror *m = start_writer();
-    assert_false(write_serial(m, 77)); /* as little as the serial */
+    struct etcd_mirror *m = etcd_mirror_marks_start_writer();
+    assert_false(etcd_mirror_marks_write_serial(m, 77)); /* as little as the serial */
     expect_id(true);
-    assert_true(write_serial(m, 2));
+    assert_true(etcd_mirror_marks_write_serial(m, 2));
     loop_until(bed.loop, is_replaced, NULL);
     expect_replaced(m);
     etcd_mirror_stop(m);
@@ -329,7 +330,7 @@ static void test_no_transaction_without_a_store(void **state)
     etcd_proc_need();
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     const struct etcd_txn txn = {.op_count = 0};
-    assert_null(etcd_mirror_txn(m, &txn, on_txn, NULL));
+    assert_null(etcd_mirror_txn(m, &txn, etcd_mirror_marks_on_txn, NULL));
     etcd_mirror_stop(m);
 }
 
@@ -338,7 +339,7 @@ static void test_a_store_that_another_writer_completed(void **state)
 {
     (void)state;
     etcd_proc_need();
-    mark("first", "1000");
+    etcd_mirror_marks_mark("first", "1000");
     bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);

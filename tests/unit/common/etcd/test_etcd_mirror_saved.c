@@ -18,7 +18,7 @@ enum { TURNS = 20 };
 /* etcd's largest batch of revisions, and how far back a watch may start. */
 enum { BATCH = 1000 };
 
-static uint64_t reads(const struct etcd_mirror *m)
+static uint64_t etcd_mirror_saved_reads(const struct etcd_mirror *m)
 {
     const struct etcd_mirror_counts counts = etcd_mirror_counts(m);
     uint64_t sum = 0;
@@ -29,7 +29,7 @@ static uint64_t reads(const struct etcd_mirror *m)
 }
 
 /* A mirror of /s/ that has caught up. */
-static struct etcd_mirror *start(void)
+static struct etcd_mirror *etcd_mirror_saved_start(void)
 {
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_caught_up();
@@ -41,7 +41,7 @@ static void expect_resumed(const struct etcd_mirror *m)
 {
     bed_wait_caught_up();
     assert_int_equal(owner.full_begins, 0);
-    assert_int_equal(reads(m), 0);
+    assert_int_equal(etcd_mirror_saved_reads(m), 0);
     assert_int_equal(etcd_mirror_counts(m).resumed, 1);
     assert_true(etcd_mirror_counts(m).is_caught_up);
     assert_int_equal(owner.caught_ups, 1);
@@ -51,7 +51,7 @@ static void expect_resumed(const struct etcd_mirror *m)
 static void expect_read(const struct etcd_mirror *m, enum etcd_mirror_cause cause)
 {
     bed_wait_caught_up();
-    assert_int_equal(reads(m), 1);
+    assert_int_equal(etcd_mirror_saved_reads(m), 1);
     assert_int_equal(etcd_mirror_counts(m).reads[cause], 1);
     assert_int_equal(etcd_mirror_counts(m).resumed, 0);
     assert_int_equal(owner.caught_ups, 1);
@@ -120,7 +120,7 @@ UNIT_TEST(test_nonsense_is_read)
     bed_put("/s/a");
     owner.saved = slice_str("nonsense");
     assert_false(etcd_mirror_is_saved(owner.saved));
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_saved_start();
     owner.saved = slice_of(NULL, 0);
     expect_read(m, ETCD_MIRROR_FIRST);
     etcd_mirror_stop(m);
@@ -132,7 +132,7 @@ UNIT_TEST(test_nonsense_is_read)
 UNIT_TEST(test_nothing_happened)
 {
     bed_put("/s/a");
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_saved_start();
     int64_t saved = owner.revision;
     m = bed_restart(m, "/s/");
     assert_int_equal(etcd_mirror_counts(m).revision, saved); /* before etcd was asked */
@@ -155,7 +155,7 @@ UNIT_TEST(test_puts_and_deletes)
 {
     bed_put("/s/a");
     bed_put("/s/goes");
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_saved_start();
     struct buf saved = bed_end(m);
     bed_put("/s/b");
     int64_t last = sync_del(bed.loop, bed.writer, "/s/goes");
@@ -181,7 +181,7 @@ UNIT_TEST(test_puts_and_deletes)
 UNIT_TEST(test_other_keys_changed)
 {
     bed_put("/s/a");
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_saved_start();
     struct buf saved = bed_end(m);
     bed_put("/elsewhere");
     m = bed_start_saved("/s/", &saved);
@@ -193,7 +193,7 @@ UNIT_TEST(test_other_keys_changed)
     buf_fini(&saved);
 }
 
-static bool is_following(const void *data)
+static bool etcd_mirror_saved_is_following(const void *data)
 {
     return etcd_mirror_counts(data).is_following;
 }
@@ -204,12 +204,12 @@ UNIT_TEST(test_quiet_time)
     int64_t seen = bed_put("/s/a");
     struct aside a = aside_open();
     aside_write_up_to(&a, "/elsewhere", seen + BATCH);
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_saved_start();
     struct buf saved = bed_end(m);
     aside_write_up_to(&a, "/elsewhere", seen + BATCH + 1);
     aside_close(&a);
     m = bed_start_saved("/s/", &saved);
-    loop_until(bed.loop, is_following, m);
+    loop_until(bed.loop, etcd_mirror_saved_is_following, m);
     test_clock_stop();
     test_clock_advance_ms(ETCD_CATCH_UP_QUIET_MS / 2);
     ev_run(bed.loop, EVRUN_NOWAIT);
@@ -226,7 +226,7 @@ UNIT_TEST(test_quiet_time)
 static struct etcd_mirror *start_behind(int count)
 {
     int64_t seen = bed_put("/s/a");
-    struct buf saved = bed_end(start());
+    struct buf saved = bed_end(etcd_mirror_saved_start());
     struct aside a = aside_open();
     aside_write_up_to(&a, "/s/b", seen + count);
     aside_close(&a);
@@ -257,7 +257,7 @@ UNIT_TEST(test_compacted)
 {
     bed_put("/s/a");
     bed_put("/s/goes");
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_saved_start();
     struct buf saved = bed_end(m);
     sync_del(bed.loop, bed.writer, "/s/goes");
     etcd_proc_compact(bed.proc, bed_put("/s/b"));
@@ -275,15 +275,15 @@ UNIT_TEST(test_compacted_without_a_change)
 {
     bed_put("/s/a");
     bed_put("/s/b");
-    struct buf saved = bed_end(start());
+    struct buf saved = bed_end(etcd_mirror_saved_start());
     etcd_proc_compact(bed.proc, bed_put("/other/a"));
     struct etcd_mirror *m = bed_start_saved("/s/", &saved);
     bed_wait_caught_up();
-    assert_int_equal(reads(m), 0);
+    assert_int_equal(etcd_mirror_saved_reads(m), 0);
     assert_int_equal(etcd_mirror_counts(m).resumed, 1);
     bed_wait_revision(bed_put("/s/c"));
     bed_expect_same("/s/");
-    assert_int_equal(reads(m), 0);
+    assert_int_equal(etcd_mirror_saved_reads(m), 0);
     etcd_mirror_stop(m);
     buf_fini(&saved);
 }
@@ -293,7 +293,7 @@ UNIT_TEST(test_compacted_after_a_delete)
 {
     bed_put("/s/a");
     bed_put("/s/goes");
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_saved_start();
     sync_del(bed.loop, bed.writer, "/s/goes");
     bed_wait_revision(bed_put("/s/b"));
     sync_del(bed.loop, bed.writer, "/s/b");
@@ -312,7 +312,7 @@ UNIT_TEST(test_compacted_after_a_delete)
 /* No key of the range and no store key: nothing tells stores apart. */
 UNIT_TEST(test_nothing_was_seen)
 {
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_saved_start();
     m = bed_restart(m, "/s/");
     expect_read(m, ETCD_MIRROR_UNCERTAIN);
     etcd_mirror_stop(m);
@@ -322,7 +322,7 @@ UNIT_TEST(test_nothing_was_seen)
 UNIT_TEST(test_etcd_comes_later)
 {
     bed_put("/s/a");
-    struct buf saved = bed_end(start());
+    struct buf saved = bed_end(etcd_mirror_saved_start());
     etcd_proc_kill(bed.proc);
     struct etcd_mirror *m = bed_start_saved("/s/", &saved);
     loop_until(bed.loop, bed_is_down, NULL);
@@ -338,7 +338,7 @@ UNIT_TEST(test_etcd_comes_later)
 
 /* ---- Another store ---- */
 
-static void lose_data(void)
+static void etcd_mirror_saved_lose_data(void)
 {
     etcd_proc_kill(bed.proc);
     etcd_proc_wipe(bed.proc);
@@ -352,8 +352,8 @@ UNIT_TEST(test_emptied)
     owner.want_old = true;
     bed_put_store_key("first");
     bed_put("/s/old");
-    struct buf saved = bed_end(start());
-    lose_data();
+    struct buf saved = bed_end(etcd_mirror_saved_start());
+    etcd_mirror_saved_lose_data();
     bed_put("/s/new");
     struct etcd_mirror *m = bed_start_saved("/s/", &saved);
     expect_read(m, ETCD_MIRROR_OTHER_STORE);
@@ -363,7 +363,7 @@ UNIT_TEST(test_emptied)
     m = bed_restart(m, "/s/");
     assert_true(etcd_mirror_counts(m).is_holding_old);
     bed_wait_caught_up();
-    assert_int_equal(reads(m), 0); /* it is the same as at the last time */
+    assert_int_equal(etcd_mirror_saved_reads(m), 0); /* it is the same as at the last time */
     assert_true(owner_has("/s/old"));
     buf_fini(&saved);
     saved = bed_end(m);
@@ -383,8 +383,8 @@ UNIT_TEST(test_emptied_and_nobody_writes)
 {
     owner.want_old = true;
     bed_put("/s/old");
-    struct buf saved = bed_end(start());
-    lose_data();
+    struct buf saved = bed_end(etcd_mirror_saved_start());
+    etcd_mirror_saved_lose_data();
     struct etcd_mirror *m = bed_start_saved("/s/", &saved);
     expect_read(m, ETCD_MIRROR_OTHER_STORE);
     m = bed_restart(m, "/s/");
@@ -406,7 +406,7 @@ UNIT_TEST(test_older_copy)
     etcd_proc_restart(bed.proc);
     bed_put("/s/late");
     int64_t last = sync_del(bed.loop, bed.writer, "/s/deleted");
-    struct buf saved = bed_end(start());
+    struct buf saved = bed_end(etcd_mirror_saved_start());
     etcd_proc_kill(bed.proc);
     etcd_proc_restore(bed.proc);
     etcd_proc_restart(bed.proc);
@@ -429,7 +429,7 @@ UNIT_TEST(test_older_copy)
     buf_fini(&saved);
 }
 
-static void put_both(const struct aside *a, const char *first, const char *second)
+static void etcd_mirror_saved_put_both(const struct aside *a, const char *first, const char *second)
 {
     const struct etcd_op ops[] = {
         {.kind = ETCD_OP_PUT, .key = slice_str(first), .value = slice_str("v")},
@@ -449,9 +449,9 @@ static void other_changes_in_the_last_revision(int64_t further)
     etcd_proc_kill(bed.proc);
     etcd_proc_save(bed.proc);
     etcd_proc_restart(bed.proc);
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_saved_start();
     struct aside a = aside_open();
-    put_both(&a, "/elsewhere", "/s/b");
+    etcd_mirror_saved_put_both(&a, "/elsewhere", "/s/b");
     int64_t last = owner.revision + 1;
     bed_wait_revision(last);
     aside_close(&a);
@@ -460,7 +460,7 @@ static void other_changes_in_the_last_revision(int64_t further)
     etcd_proc_restore(bed.proc);
     etcd_proc_restart(bed.proc);
     a = aside_open();
-    put_both(&a, "/s/b", "/s/c");
+    etcd_mirror_saved_put_both(&a, "/s/b", "/s/c");
     if (further > 0) {
         aside_write_up_to(&a, "/elsewhere", last + further);
     }
@@ -490,9 +490,9 @@ UNIT_TEST(test_another_complete_store)
     bed_put_store_key("first");
     bed_put("/s/old");
     bed_put("/s/older");
-    struct buf saved = bed_end(start());
+    struct buf saved = bed_end(etcd_mirror_saved_start());
     int64_t last = owner.revision;
-    lose_data();
+    etcd_mirror_saved_lose_data();
     bed_put("/s/new");
     bed_put_store_key("second");
     struct aside a = aside_open();
@@ -512,7 +512,7 @@ UNIT_TEST(test_another_complete_store)
 UNIT_TEST(test_wanted_read_happens)
 {
     bed_put("/s/a");
-    struct etcd_mirror *m = start();
+    struct etcd_mirror *m = etcd_mirror_saved_start();
     bed_lose_etcd();
     etcd_mirror_reread(m);
     m = bed_restart(m, "/s/");
@@ -523,7 +523,7 @@ UNIT_TEST(test_wanted_read_happens)
     etcd_mirror_stop(m);
 }
 
-static void turn_often(void)
+static void etcd_mirror_saved_turn_often(void)
 {
     for (int i = 0; i < TURNS; i++) {
         ev_run(bed.loop, EVRUN_NOWAIT);
@@ -537,8 +537,8 @@ UNIT_TEST(test_stale_max_counts_on)
     owner.want_old = true;
     owner.stale_max_ms = 5 * MINUTE_MS;
     bed_put("/s/old");
-    struct buf saved = bed_end(start());
-    lose_data();
+    struct buf saved = bed_end(etcd_mirror_saved_start());
+    etcd_mirror_saved_lose_data();
     bed_put("/s/new");
     struct etcd_mirror *m = bed_start_saved("/s/", &saved);
     expect_read(m, ETCD_MIRROR_OTHER_STORE);
@@ -555,7 +555,7 @@ UNIT_TEST(test_stale_max_counts_on)
     assert_true(owner_has("/s/old"));
     test_clock_stop();
     test_clock_advance_ms(MINUTE_MS + 1);
-    turn_often();
+    etcd_mirror_saved_turn_often();
     test_clock_run();
     bed_wait_fulls(1);
     assert_int_equal(owner.cause, ETCD_MIRROR_STALE);
@@ -573,7 +573,7 @@ UNIT_TEST(test_stale_max_counts_on)
 }
 
 /* The store of the test before, emptied. */
-static int setup(void **state)
+static int etcd_mirror_saved_setup(void **state)
 {
     mirror_bed_each(state);
     if (bed.proc) {
@@ -583,6 +583,6 @@ static int setup(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, mirror_bed_each_end)
+UNIT_TESTS_EACH(etcd_mirror_saved_setup, mirror_bed_each_end)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(mirror_bed_start, mirror_bed_stop)

@@ -268,7 +268,7 @@ UNIT_TEST(test_old_keys_go_after_stale_max)
     etcd_mirror_stop(m);
 }
 
-static void turn_often(void)
+static void etcd_mirror_stores_turn_often(void)
 {
     for (int i = 0; i < TURNS; i++) {
         ev_run(bed.loop, EVRUN_NOWAIT);
@@ -299,12 +299,12 @@ UNIT_TEST(test_stale_max_of_five_minutes)
     test_clock_stop();
     int64_t held_ms = etcd_mirror_counts(m).holding_ms;
     test_clock_advance_ms(FIVE_MINUTES_MS - held_ms - 1000);
-    turn_often();
+    etcd_mirror_stores_turn_often();
     assert_true(etcd_mirror_counts(m).is_holding_old);
     assert_true(owner_has("/s/late"));
     assert_int_equal(owner.fulls, 2);
     test_clock_advance_ms(1001);
-    turn_often();
+    etcd_mirror_stores_turn_often();
     test_clock_run();
     bed_wait_fulls(3);
     assert_int_equal(owner.cause, ETCD_MIRROR_STALE);

@@ -56,7 +56,7 @@ static int bytes_on_the_way(void)
     return sum;
 }
 
-static void on_page(void *data, const struct etcd_range_reply *reply)
+static void etcd_etcd_pages_on_page(void *data, const struct etcd_range_reply *reply)
 {
     f.page_count++;
     assert_int_equal(reply->total, KEYS - f.key_count);
@@ -79,18 +79,18 @@ static void on_page(void *data, const struct etcd_range_reply *reply)
     f.is_over = !reply->more || f.page_count == f.cancel_at;
 }
 
-static void on_failed(void *data, const struct err *err)
+static void etcd_pages_on_failed(void *data, const struct err *err)
 {
     f.err = *err;
     f.is_over = true;
 }
 
-static bool is_over(const void *data)
+static bool etcd_pages_is_over(const void *data)
 {
     return f.is_over;
 }
 
-static int start(void **state)
+static int etcd_pages_start(void **state)
 {
     f.loop = ev_loop_new(EVFLAG_AUTO);
     if (!etcd_proc_missing()) {
@@ -102,7 +102,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int etcd_pages_stop(void **state)
 {
     etcd_pages_free(f.pages);
     etcd_free(f.etcd);
@@ -114,7 +114,7 @@ static int stop(void **state)
     return 0;
 }
 
-UNIT_TESTS_ONCE(start, stop)
+UNIT_TESTS_ONCE(etcd_pages_start, etcd_pages_stop)
 
 static void on_connected(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
@@ -135,7 +135,7 @@ static void connect_watch_line_or_fail(void)
     const struct etcd_range range = {.key = slice_str("/pages/000000")};
     f.is_over = false;
     etcd_watch_range(f.etcd, &range, false, on_connected_or_not, NULL);
-    loop_until(f.loop, is_over, NULL);
+    loop_until(f.loop, etcd_pages_is_over, NULL);
 }
 
 /* Pages are only requested on an open watch line. */
@@ -144,18 +144,18 @@ static void connect_watch_line(void)
     const struct etcd_range range = {.key = slice_str("/pages/000000")};
     f.is_over = false;
     etcd_watch_range(f.etcd, &range, false, on_connected, NULL);
-    loop_until(f.loop, is_over, NULL);
+    loop_until(f.loop, etcd_pages_is_over, NULL);
 }
 
-static void read_all(unsigned cancel_at)
+static void etcd_pages_read_all(unsigned cancel_at)
 {
     const struct etcd_pages_config config = {
         .etcd = f.etcd,
         .first_key = slice_str("/pages/"),
         .range_end = slice_str("/pages0"),
         .page_size = PAGE,
-        .page = on_page,
-        .failed = on_failed,
+        .page = etcd_etcd_pages_on_page,
+        .failed = etcd_pages_on_failed,
     };
     etcd_proc_need();
     connect_watch_line();
@@ -165,7 +165,7 @@ static void read_all(unsigned cancel_at)
     f.err = (struct err){.code = 0};
     f.pages = etcd_pages_new(&config);
     etcd_pages_read(f.pages, 0);
-    loop_until(f.loop, is_over, NULL);
+    loop_until(f.loop, etcd_pages_is_over, NULL);
 }
 
 static int end_reading(void **state)
@@ -175,32 +175,33 @@ static int end_reading(void **state)
     return 0;
 }
 
-/* on_page checks that each further page was requested before the previous one was delivered. */
+/* etcd_etcd_pages_on_page checks that each further page was requested before the previous one was
+ * delivered. */
 UNIT_TEST_IN(test_every_key_once_and_asked_ahead, NULL, end_reading)
 {
-    read_all(0);
+    etcd_pages_read_all(0);
     assert_int_equal(f.err.code, 0);
     assert_int_equal(f.page_count, PAGES);
     assert_int_equal(f.key_count, KEYS);
 }
 
-/* Cancelled from inside on_page, then read again from the first key. */
+/* Cancelled from inside etcd_etcd_pages_on_page, then read again from the first key. */
 UNIT_TEST_IN(test_cancelled_and_read_again, NULL, end_reading)
 {
-    read_all(2);
+    etcd_pages_read_all(2);
     assert_int_equal(f.page_count, 2);
     connect_watch_line(); /* by then everything in flight has arrived */
     assert_int_equal(f.page_count, 2);
     end_reading(NULL);
-    read_all(0);
+    etcd_pages_read_all(0);
     assert_int_equal(f.key_count, KEYS);
 }
 
-/* Freed from inside the last on_page, as by etcd_mirror_stop. */
+/* Freed from inside the last etcd_etcd_pages_on_page, as by etcd_mirror_stop. */
 UNIT_TEST_IN(test_freed_by_the_last_page, NULL, end_reading)
 {
     f.frees_at_end = true;
-    read_all(0);
+    etcd_pages_read_all(0);
     f.frees_at_end = false;
     assert_int_equal(f.key_count, KEYS);
     assert_null(f.pages);
@@ -209,7 +210,7 @@ UNIT_TEST_IN(test_freed_by_the_last_page, NULL, end_reading)
 /* The connection is lost with a page in flight: no page is delivered after the failure. */
 UNIT_TEST_IN(test_lost_connection, NULL, end_reading)
 {
-    read_all(1);
+    etcd_pages_read_all(1);
     f.cancel_at = 0;
     f.is_over = false;
     connect_watch_line();
@@ -218,7 +219,7 @@ UNIT_TEST_IN(test_lost_connection, NULL, end_reading)
     relay_set(f.relay, RELAY_HOLD);
     etcd_pages_read(f.pages, 0);
     relay_cut(f.relay);
-    loop_until(f.loop, is_over, NULL);
+    loop_until(f.loop, etcd_pages_is_over, NULL);
     assert_int_equal(f.err.code, ERR_UNAVAILABLE);
     assert_int_equal(f.page_count, 0);
     relay_set(f.relay, RELAY_OPEN);
@@ -335,8 +336,8 @@ UNIT_TEST_IN(test_a_slow_member_gets_more_time, NULL, end_reading)
     const struct etcd_pages_config config = {.etcd = f.etcd,
                                              .first_key = slice_str("/pages/"),
                                              .range_end = slice_str("/pages0"),
-                                             .page = on_page,
-                                             .failed = on_failed};
+                                             .page = etcd_etcd_pages_on_page,
+                                             .failed = etcd_pages_on_failed};
     f.pages = etcd_pages_new(&config);
     int64_t took_ms[TIMEOUTS];
     for (int i = 0; i < TIMEOUTS; i++) {
@@ -348,7 +349,7 @@ UNIT_TEST_IN(test_a_slow_member_gets_more_time, NULL, end_reading)
         f.is_over = false;
         int64_t began_ms = clock_monotonic_ms();
         etcd_pages_read(f.pages, 0);
-        loop_until(f.loop, is_over, NULL);
+        loop_until(f.loop, etcd_pages_is_over, NULL);
         took_ms[i] = clock_monotonic_ms() - began_ms;
         assert_int_equal(f.err.code, ERR_TIMEOUT);
         relay_set(f.relay, RELAY_OPEN);

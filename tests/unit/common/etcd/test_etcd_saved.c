@@ -7,7 +7,7 @@
 
 enum { BYTES_MAX = 3 << 20 };
 
-static struct etcd_saved full(void)
+static struct etcd_saved etcd_saved_full(void)
 {
     return (struct etcd_saved){
         .revision = 900,
@@ -41,7 +41,7 @@ static bool round_trip(const struct etcd_saved *saved, struct etcd_saved *ret)
 
 UNIT_TEST(test_all_comes_back)
 {
-    struct etcd_saved saved = full(), back;
+    struct etcd_saved saved = etcd_saved_full(), back;
     assert_true(round_trip(&saved, &back));
     assert_int_equal(back.revision, 900);
     assert_int_equal(back.written, 7);
@@ -73,7 +73,7 @@ UNIT_TEST(test_nonsense_is_refused)
     struct etcd_saved back, bad[13];
     size_t n = 0;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        bad[i] = full();
+        bad[i] = etcd_saved_full();
     }
     bad[n++].revision = 0;
     bad[n++].revision = 898; /* older than its witnesses */
@@ -96,7 +96,7 @@ UNIT_TEST(test_nonsense_is_refused)
 
 UNIT_TEST(test_cut_off_longer_or_of_another_format)
 {
-    struct etcd_saved saved = full(), back;
+    struct etcd_saved saved = etcd_saved_full(), back;
     struct buf bytes;
     buf_init(&bytes, BYTES_MAX);
     etcd_saved_append(&saved, &bytes);
@@ -119,23 +119,23 @@ UNIT_TEST(test_cut_off_longer_or_of_another_format)
 UNIT_TEST(test_too_long)
 {
     static char text[(2 << 20) + 1];
-    struct etcd_saved saved = full(), back;
+    struct etcd_saved saved = etcd_saved_full(), back;
     memset(text, 'x', sizeof(text));
     saved.put.value = slice_of(text, sizeof(text) - 1);
     assert_true(round_trip(&saved, &back));
     saved.put.value.len++;
     assert_false(round_trip(&saved, &back));
-    saved = full();
+    saved = etcd_saved_full();
     saved.id = slice_of(text, sizeof(text));
     assert_false(round_trip(&saved, &back));
-    saved = full();
+    saved = etcd_saved_full();
     saved.doubted_id = slice_of(text, sizeof(text));
     assert_false(round_trip(&saved, &back));
 }
 
 UNIT_TEST(test_holding_goes_on)
 {
-    const struct etcd_saved saved = full();
+    const struct etcd_saved saved = etcd_saved_full();
     assert_int_equal(etcd_saved_held_ms(&saved, saved.saved_s), 1500);
     assert_int_equal(etcd_saved_held_ms(&saved, saved.saved_s + 60), 61500);
     assert_int_equal(etcd_saved_held_ms(&saved, saved.saved_s - 60), 1500);
@@ -143,7 +143,7 @@ UNIT_TEST(test_holding_goes_on)
 
 UNIT_TEST(test_with_another_store_key)
 {
-    struct etcd_saved saved = full(), back;
+    struct etcd_saved saved = etcd_saved_full(), back;
     const struct slice id = slice_str("4567");
     struct buf bytes, other;
     buf_init(&bytes, BYTES_MAX);

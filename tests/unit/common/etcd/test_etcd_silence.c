@@ -7,21 +7,21 @@ enum { FIRST = ETCD_SILENCE_FIRST_MS };
 
 static struct etcd_silence s;
 
-static int setup(void **state)
+static int etcd_silence_setup(void **state)
 {
     etcd_silence_init(&s);
     etcd_silence_begin(&s);
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, NULL)
+UNIT_TESTS_EACH(etcd_silence_setup, NULL)
 
 /* Suspect at the second look: the first at `now_ms`, the second when the patience is over. */
 static void make_suspect(int64_t store, int64_t heard, int64_t now_ms)
 {
     assert_false(etcd_silence_is_suspect(&s, store, heard, now_ms));
-    assert_false(etcd_silence_is_suspect(&s, store, heard, now_ms + s.patience_ms - 1));
-    assert_true(etcd_silence_is_suspect(&s, store, heard, now_ms + s.patience_ms));
+    assert_false(etcd_silence_is_suspect(&s, store, heard, now_ms + s.timeout_ms - 1));
+    assert_true(etcd_silence_is_suspect(&s, store, heard, now_ms + s.timeout_ms));
 }
 
 UNIT_TEST(test_nothing_changed)
@@ -43,7 +43,7 @@ UNIT_TEST(test_late_but_alive)
         assert_false(etcd_silence_is_suspect(&s, 100 + 10 * i, 90 + 10 * i, i * 10 * FIRST));
     }
     assert_false(etcd_silence_is_suspect(&s, 190, 190, 100 * FIRST));
-    assert_int_equal(s.patience_ms, FIRST);
+    assert_int_equal(s.timeout_ms, FIRST);
 }
 
 /* A new watch has the whole patience again. */
@@ -55,17 +55,17 @@ UNIT_TEST(test_new_watch)
     assert_true(etcd_silence_is_suspect(&s, 8, 7, 2 * FIRST));
 }
 
-UNIT_TEST(test_patience_grows_up_to_a_limit)
+UNIT_TEST(test_timeout_grows_up_to_a_limit)
 {
     int64_t now_ms = 0;
-    for (int64_t patience_ms = FIRST; patience_ms < ETCD_SILENCE_MAX_MS; patience_ms *= 2) {
-        assert_int_equal(s.patience_ms, patience_ms);
+    for (int64_t timeout_ms = FIRST; timeout_ms < ETCD_SILENCE_MAX_MS; timeout_ms *= 2) {
+        assert_int_equal(s.timeout_ms, timeout_ms);
         make_suspect(8, 7, now_ms);
-        now_ms += 2 * patience_ms;
+        now_ms += 2 * timeout_ms;
     }
-    assert_int_equal(s.patience_ms, ETCD_SILENCE_MAX_MS);
+    assert_int_equal(s.timeout_ms, ETCD_SILENCE_MAX_MS);
     make_suspect(8, 7, now_ms);
-    assert_int_equal(s.patience_ms, ETCD_SILENCE_MAX_MS);
+    assert_int_equal(s.timeout_ms, ETCD_SILENCE_MAX_MS);
 }
 
 /* What comes after a suspicion judges it. */
@@ -73,12 +73,12 @@ UNIT_TEST(test_judged)
 {
     make_suspect(8, 7, 0);
     etcd_silence_delivered(&s, 9); /* a later change: nothing had been missed */
-    assert_int_equal(s.patience_ms, 2 * FIRST);
+    assert_int_equal(s.timeout_ms, 2 * FIRST);
     etcd_silence_delivered(&s, 8);
-    assert_int_equal(s.patience_ms, 2 * FIRST);
+    assert_int_equal(s.timeout_ms, 2 * FIRST);
     make_suspect(12, 9, 10 * FIRST);
     etcd_silence_delivered(&s, 12);
-    assert_int_equal(s.patience_ms, FIRST);
+    assert_int_equal(s.timeout_ms, FIRST);
 }
 
 /* Until something comes, be it only what was known. */
@@ -91,7 +91,7 @@ UNIT_TEST(test_hopeless)
     assert_true(etcd_silence_is_hopeless(&s));
     etcd_silence_repeated(&s);
     assert_false(etcd_silence_is_hopeless(&s));
-    assert_int_equal(s.patience_ms, 4 * FIRST);
+    assert_int_equal(s.timeout_ms, 4 * FIRST);
     make_suspect(8, 7, 20 * FIRST);
     assert_false(etcd_silence_is_hopeless(&s));
 }

@@ -43,7 +43,7 @@ struct fixture {
 
 static struct fixture f;
 
-static const char *file(const char *name)
+static const char *etcd_tls_file(const char *name)
 {
     static char paths[8][128];
     static unsigned next;
@@ -52,14 +52,14 @@ static const char *file(const char *name)
     return path;
 }
 
-static void issue(const struct certs_ca *ca, const char *name, const char *names)
+static void etcd_tls_issue(const struct certs_ca *ca, const char *name, const char *names)
 {
     certs_issue(ca, f.folder, &(struct certs_leaf){.name = name, .names = names});
 }
 
 /* ---- The client ---- */
 
-static void on_credentials(void *data, const struct err *err)
+static void etcd_tls_on_credentials(void *data, const struct err *err)
 {
     if (err) {
         f.credentials_kept++;
@@ -87,17 +87,18 @@ static int open_client(const char *endpoints, const char *ca, const char *cert, 
         .call_timeout_ms = CALL_TIMEOUT_MS,
         .look_up = look_up_here,
         .tls = {.ca = ca, .cert = cert, .key = key},
-        .on_credentials = on_credentials,
+        .on_credentials = etcd_tls_on_credentials,
     };
     etcd_free(f.etcd);
     f.etcd = NULL;
     return etcd_new(&config, &f.etcd, err);
 }
 
-static void connect_to(const char *endpoints)
+static void etcd_tls_connect_to(const char *endpoints)
 {
     struct err err;
-    if (open_client(endpoints, file("ca.crt"), file("client.crt"), file("client.key"), &err) != 0) {
+    if (open_client(endpoints, etcd_tls_file("ca.crt"), etcd_tls_file("client.crt"),
+                    etcd_tls_file("client.key"), &err) != 0) {
         fail_msg("%s", err.msg);
     }
 }
@@ -107,7 +108,8 @@ struct result {
     struct err err; /* code 0 = a reply */
 };
 
-static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_tls_on_range(void *data, const struct etcd_range_reply *reply,
+                              const struct err *err)
 {
     struct result *r = data;
     r->is_done = true;
@@ -116,22 +118,22 @@ static void on_range(void *data, const struct etcd_range_reply *reply, const str
     }
 }
 
-static bool is_done(const void *data)
+static bool etcd_tls_is_done(const void *data)
 {
     return ((const struct result *)data)->is_done;
 }
 
-static struct err get(void)
+static struct err etcd_tls_get(void)
 {
     struct result r = {.is_done = false};
-    etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/x")}, on_range, &r);
-    loop_until(f.loop, is_done, &r);
+    etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/x")}, etcd_tls_on_range, &r);
+    loop_until(f.loop, etcd_tls_is_done, &r);
     return r.err;
 }
 
-static void get_ok(void)
+static void etcd_tls_get_ok(void)
 {
-    struct err err = get();
+    struct err err = etcd_tls_get();
     if (err.code) {
         fail_msg("range: %s", err.msg);
     }
@@ -139,7 +141,7 @@ static void get_ok(void)
 
 static void get_fails(int code, const char *want)
 {
-    struct err err = get();
+    struct err err = etcd_tls_get();
     if (err.code != code || !strstr(err.msg, want)) {
         fail_msg("want %d, `%s`; got %d, `%s`", code, want, err.code,
                  err.code ? err.msg : "a reply");
@@ -153,7 +155,7 @@ static void get_refused(const char *want)
 
 /* ---- Fixture ---- */
 
-static int start(void **state)
+static int etcd_tls_start(void **state)
 {
     const char *tmp = getenv("TMPDIR");
     (void)signal(SIGPIPE, SIG_IGN); /* as the programs do */
@@ -164,52 +166,52 @@ static int start(void **state)
     f.loop = ev_loop_new(EVFLAG_AUTO);
     f.ca = certs_ca_new(f.folder, "ca");
     f.other = certs_ca_new(f.folder, "other");
-    issue(f.ca, "server", own_names);
-    issue(f.ca, "client", NULL);
+    etcd_tls_issue(f.ca, "server", own_names);
+    etcd_tls_issue(f.ca, "client", NULL);
     f.proc = etcd_proc_start_tls(f.folder);
     return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static int etcd_tls_remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     return remove(path);
 }
 
-static int stop(void **state)
+static int etcd_tls_stop(void **state)
 {
     etcd_proc_free(f.proc);
     certs_ca_free(f.ca);
     certs_ca_free(f.other);
     ev_loop_destroy(f.loop);
-    return nftw(f.folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    return nftw(f.folder, etcd_tls_remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static int each(void **state)
+static int etcd_tls_each(void **state)
 {
     f.credentials_read = f.credentials_kept = 0;
-    issue(f.ca, "server", own_names);
-    issue(f.ca, "client", NULL);
+    etcd_tls_issue(f.ca, "server", own_names);
+    etcd_tls_issue(f.ca, "client", NULL);
     return 0;
 }
 
-static int each_end(void **state)
+static int etcd_tls_each_end(void **state)
 {
     etcd_free(f.etcd);
     f.etcd = NULL;
     return 0;
 }
 
-UNIT_TESTS_EACH(each, each_end)
+UNIT_TESTS_EACH(etcd_tls_each, etcd_tls_each_end)
 UNIT_TESTS_NEED(etcd_proc_missing)
-UNIT_TESTS_ONCE(start, stop)
+UNIT_TESTS_ONCE(etcd_tls_start, etcd_tls_stop)
 UNIT_TESTS_HAVE_THREADS
 
 /* ---- Success ---- */
 
 UNIT_TEST(test_calls)
 {
-    connect_to(etcd_proc_url(f.proc));
-    get_ok();
+    etcd_tls_connect_to(etcd_proc_url(f.proc));
+    etcd_tls_get_ok();
     /* Values of many TLS records, in both directions. */
     char *value = xmalloc(1400000);
     memset(value, 'x', 1400000);
@@ -222,8 +224,8 @@ UNIT_TEST(test_calls)
     struct result r = {.is_done = false};
     etcd_range(f.etcd,
                &(struct etcd_range){.key = slice_str("/large/"), .range_end = slice_str("/large0")},
-               on_range, &r);
-    loop_until(f.loop, is_done, &r);
+               etcd_tls_on_range, &r);
+    loop_until(f.loop, etcd_tls_is_done, &r);
     assert_int_equal(r.err.code, 0);
     sync_put_many(f.loop, f.etcd, "/many/", 3000, slice_str("v"));
 }
@@ -233,13 +235,13 @@ UNIT_TEST(test_other_ways_to_say_localhost)
     CLEANUP_FREE char *name = xasprintf("https://localhost:%u", etcd_proc_port(f.proc));
     CLEANUP_FREE char *dotted = xasprintf("https://localhost.:%u", etcd_proc_port(f.proc));
     CLEANUP_FREE char *v6 = xasprintf("https://[::1]:%u", etcd_proc_port(f.proc));
-    connect_to(name);
-    get_ok();
-    connect_to(dotted);
-    get_ok();
+    etcd_tls_connect_to(name);
+    etcd_tls_get_ok();
+    etcd_tls_connect_to(dotted);
+    etcd_tls_get_ok();
     if (loopback_has_v6()) {
-        connect_to(v6);
-        get_ok();
+        etcd_tls_connect_to(v6);
+        etcd_tls_get_ok();
     } else {
         print_message("without [::1]: this machine has none\n");
     }
@@ -248,12 +250,12 @@ UNIT_TEST(test_other_ways_to_say_localhost)
 /* Each endpoint's certificate must name its own host. */
 UNIT_TEST(test_own_name_for_each_endpoint)
 {
-    issue(f.ca, "server", "DNS:localhost");
+    etcd_tls_issue(f.ca, "server", "DNS:localhost");
     CLEANUP_FREE char *both =
         xasprintf("%s,https://localhost:%u", etcd_proc_url(f.proc), etcd_proc_port(f.proc));
-    connect_to(both);
-    get_ok();
-    connect_to(etcd_proc_url(f.proc));
+    etcd_tls_connect_to(both);
+    etcd_tls_get_ok();
+    etcd_tls_connect_to(etcd_proc_url(f.proc));
     get_refused("the server's certificate is for localhost, not for `127.0.0.1`");
 }
 
@@ -290,14 +292,14 @@ UNIT_TEST(test_wrong_server_certificates)
         leaf.name = "server";
         print_message("%s\n", cases[i].name);
         certs_issue(cases[i].is_other_ca ? f.other : f.ca, f.folder, &leaf);
-        connect_to(etcd_proc_url(f.proc));
+        etcd_tls_connect_to(etcd_proc_url(f.proc));
         get_refused(cases[i].want);
         get_refused(etcd_proc_url(f.proc)); /* the message names the endpoint */
     }
     struct err err;
-    issue(f.ca, "server", own_names);
-    assert_int_equal(open_client(etcd_proc_url(f.proc), file("other.crt"), file("client.crt"),
-                                 file("client.key"), &err),
+    etcd_tls_issue(f.ca, "server", own_names);
+    assert_int_equal(open_client(etcd_proc_url(f.proc), etcd_tls_file("other.crt"),
+                                 etcd_tls_file("client.crt"), etcd_tls_file("client.key"), &err),
                      0);
     get_refused("other.crt`");
     /* The system does not know our CA either. */
@@ -308,17 +310,18 @@ UNIT_TEST(test_wrong_server_certificates)
 UNIT_TEST(test_wrong_client_certificates)
 {
     struct err err;
-    assert_int_equal(open_client(etcd_proc_url(f.proc), file("ca.crt"), NULL, NULL, &err), 0);
+    assert_int_equal(open_client(etcd_proc_url(f.proc), etcd_tls_file("ca.crt"), NULL, NULL, &err),
+                     0);
     get_refused("the server requires a client certificate and none is set");
 
-    issue(f.other, "client", NULL);
-    connect_to(etcd_proc_url(f.proc));
+    etcd_tls_issue(f.other, "client", NULL);
+    etcd_tls_connect_to(etcd_proc_url(f.proc));
     get_refused("the server refuses our certificate `");
     get_refused("client.crt`");
 
     certs_issue(f.ca, f.folder,
                 &(struct certs_leaf){.name = "client", .from_s = -7200, .to_s = -3600});
-    connect_to(etcd_proc_url(f.proc));
+    etcd_tls_connect_to(etcd_proc_url(f.proc));
     get_refused("client.crt`, which expired at 20");
 }
 
@@ -328,7 +331,7 @@ UNIT_TEST(test_plain_etcd_behind_https)
 {
     struct etcd_proc *plain = etcd_proc_start();
     CLEANUP_FREE char *url = xasprintf("https://127.0.0.1:%u", etcd_proc_port(plain));
-    connect_to(url);
+    etcd_tls_connect_to(url);
     get_fails(ERR_UNAVAILABLE, "http:// instead of https://");
     etcd_proc_free(plain);
 }
@@ -336,7 +339,7 @@ UNIT_TEST(test_plain_etcd_behind_https)
 UNIT_TEST(test_tls_etcd_behind_http)
 {
     CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%u", etcd_proc_port(f.proc));
-    connect_to(url);
+    etcd_tls_connect_to(url);
     get_fails(ERR_UNAVAILABLE, "is it https:// instead of http://?");
 }
 
@@ -350,8 +353,8 @@ static void serve_tls(int fd)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     char bytes[256];
-    if (SSL_CTX_use_certificate_chain_file(context, file("server.crt")) == 1 &&
-        SSL_CTX_use_PrivateKey_file(context, file("server.key"), SSL_FILETYPE_PEM) == 1) {
+    if (SSL_CTX_use_certificate_chain_file(context, etcd_tls_file("server.crt")) == 1 &&
+        SSL_CTX_use_PrivateKey_file(context, etcd_tls_file("server.key"), SSL_FILETYPE_PEM) == 1) {
         SSL *ssl = SSL_new(context);
         if (SSL_set_fd(ssl, fd) == 1 && SSL_accept(ssl) == 1) {
             (void)SSL_read(ssl, bytes, sizeof(bytes)); /* until the client gives up */
@@ -361,7 +364,7 @@ static void serve_tls(int fd)
     SSL_CTX_free(context);
 }
 
-static void *serve(void *data)
+static void *etcd_tls_serve(void *data)
 {
     const struct server *server = data;
     int fd;
@@ -402,8 +405,8 @@ UNIT_TEST(test_other_protocols)
                                 .plain_reply = cases[i].reply};
         CLEANUP_FREE char *url =
             xasprintf("%s://127.0.0.1:%u", cases[i].scheme, addr_port(&address));
-        assert_int_equal(pthread_create(&thread, NULL, serve, &server), 0);
-        connect_to(url);
+        assert_int_equal(pthread_create(&thread, NULL, etcd_tls_serve, &server), 0);
+        etcd_tls_connect_to(url);
         get_fails(cases[i].code, cases[i].want);
         etcd_free(f.etcd);
         f.etcd = NULL;
@@ -420,56 +423,56 @@ UNIT_TEST(test_hung_handshake)
     struct addr address;
     int listener = loopback_listen(&address);
     CLEANUP_FREE char *silent = xasprintf("https://127.0.0.1:%u", addr_port(&address));
-    connect_to(silent);
+    etcd_tls_connect_to(silent);
     get_fails(ERR_UNAVAILABLE, "no TLS handshake within 3000 ms");
 
     CLEANUP_FREE char *both = xasprintf("%s,%s", silent, etcd_proc_url(f.proc));
-    connect_to(both);
-    get_ok();
+    etcd_tls_connect_to(both);
+    etcd_tls_get_ok();
     close(listener);
 }
 
 /* ---- Files that change ---- */
 
 /* Ends all connections. */
-static void restart(void)
+static void etcd_tls_restart(void)
 {
     etcd_proc_kill(f.proc);
     etcd_proc_restart(f.proc);
-    while (get().code == ERR_UNAVAILABLE) { /* the old connection may end late */
+    while (etcd_tls_get().code == ERR_UNAVAILABLE) { /* the old connection may end late */
     }
 }
 
 UNIT_TEST(test_server_certificate_replaced)
 {
-    connect_to(etcd_proc_url(f.proc));
-    get_ok();
-    issue(f.ca, "server", own_names);
-    get_ok();
-    restart();
-    get_ok();
+    etcd_tls_connect_to(etcd_proc_url(f.proc));
+    etcd_tls_get_ok();
+    etcd_tls_issue(f.ca, "server", own_names);
+    etcd_tls_get_ok();
+    etcd_tls_restart();
+    etcd_tls_get_ok();
     assert_int_equal(f.credentials_read + f.credentials_kept, 0);
 }
 
 UNIT_TEST(test_client_certificate_rotated)
 {
-    issue(f.other, "client", NULL);
-    connect_to(etcd_proc_url(f.proc));
+    etcd_tls_issue(f.other, "client", NULL);
+    etcd_tls_connect_to(etcd_proc_url(f.proc));
     get_refused("the server refuses our certificate `");
-    issue(f.ca, "client", NULL); /* between two attempts, without a new client */
-    get_ok();
+    etcd_tls_issue(f.ca, "client", NULL); /* between two attempts, without a new client */
+    etcd_tls_get_ok();
     assert_int_equal(f.credentials_read, 1);
 
-    issue(f.ca, "client", NULL);
-    get_ok(); /* on the old connection */
+    etcd_tls_issue(f.ca, "client", NULL);
+    etcd_tls_get_ok(); /* on the old connection */
     assert_int_equal(f.credentials_read, 1);
-    restart();
-    get_ok();
+    etcd_tls_restart();
+    etcd_tls_get_ok();
     assert_int_equal(f.credentials_read, 2);
     assert_int_equal(f.credentials_kept, 0);
 }
 
-static void write_text(const char *path, const char *text)
+static void etcd_tls_write_text(const char *path, const char *text)
 {
     FILE *out = fopen(path, "we");
     assert_non_null(out);
@@ -479,22 +482,22 @@ static void write_text(const char *path, const char *text)
 
 UNIT_TEST(test_rotated_to_nonsense)
 {
-    connect_to(etcd_proc_url(f.proc));
-    get_ok();
-    write_text(file("client.crt"), "soon\n");
-    restart();
-    get_ok(); /* with the old files */
+    etcd_tls_connect_to(etcd_proc_url(f.proc));
+    etcd_tls_get_ok();
+    etcd_tls_write_text(etcd_tls_file("client.crt"), "soon\n");
+    etcd_tls_restart();
+    etcd_tls_get_ok(); /* with the old files */
     assert_int_equal(f.credentials_kept, 1);
     assert_non_null(strstr(f.credentials_err.msg, "client.crt`: not found as PEM"));
-    restart();
+    etcd_tls_restart();
     assert_int_equal(f.credentials_kept, 1); /* reported once */
 
-    assert_int_equal(unlink(file("client.key")), 0);
-    restart();
+    assert_int_equal(unlink(etcd_tls_file("client.key")), 0);
+    etcd_tls_restart();
     assert_int_equal(f.credentials_kept, 2); /* they changed again */
-    issue(f.ca, "client", NULL);
-    restart();
-    get_ok();
+    etcd_tls_issue(f.ca, "client", NULL);
+    etcd_tls_restart();
+    etcd_tls_get_ok();
     assert_int_equal(f.credentials_kept, 2);
     assert_int_equal(f.credentials_read, 1);
 }
@@ -531,13 +534,13 @@ UNIT_TEST(test_files_that_cannot_be_used)
         {"ca.crt", "client.crt", "encrypted", ERR_SYNTAX, "/encrypted`: encrypted"},
         {"ca.crt", "client.crt", NULL, ERR_USAGE, "or neither"},
     };
-    write_text(file("text"), "-----\nhello\n");
-    write_encrypted_key(file("encrypted"));
+    etcd_tls_write_text(etcd_tls_file("text"), "-----\nhello\n");
+    write_encrypted_key(etcd_tls_file("encrypted"));
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = {.code = 0};
-        int rc = open_client("http://127.0.0.1:1", file(cases[i].ca),
-                             cases[i].cert ? file(cases[i].cert) : NULL,
-                             cases[i].key ? file(cases[i].key) : NULL, &err);
+        int rc = open_client("http://127.0.0.1:1", etcd_tls_file(cases[i].ca),
+                             cases[i].cert ? etcd_tls_file(cases[i].cert) : NULL,
+                             cases[i].key ? etcd_tls_file(cases[i].key) : NULL, &err);
         if (rc != cases[i].code || !strstr(err.msg, cases[i].want)) {
             fail_msg("want %d `%s`, got %d `%s`", cases[i].code, cases[i].want, rc, err.msg);
         }
@@ -551,17 +554,18 @@ struct watched {
     struct err down; /* code 0 = not yet */
 };
 
-static void on_up(void *data)
+static void etcd_tls_on_up(void *data)
 {
     ((struct watched *)data)->ups++;
 }
 
-static void on_end(void *data, const struct err *err)
+static void etcd_tls_on_end(void *data, const struct err *err)
 {
     ((struct watched *)data)->down = *err;
 }
 
-static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+static void etcd_tls_on_events(void *data, const struct etcd_event *events, size_t count,
+                               int64_t revision)
 {
 }
 
@@ -575,21 +579,21 @@ static bool is_down(const void *data)
     return ((const struct watched *)data)->down.code != 0;
 }
 
-static struct etcd_watch *start_watch(struct watched *w)
+static struct etcd_watch *etcd_tls_start_watch(struct watched *w)
 {
     return etcd_watch_start(f.etcd, &(struct etcd_watch_config){.key = slice_str("/x"),
                                                                 .start_revision = 1,
-                                                                .on_events = on_events,
-                                                                .on_up = on_up,
-                                                                .on_end = on_end,
+                                                                .on_events = etcd_tls_on_events,
+                                                                .on_up = etcd_tls_on_up,
+                                                                .on_end = etcd_tls_on_end,
                                                                 .data = w});
 }
 
 UNIT_TEST(test_hung_server_is_noticed)
 {
     struct watched w = {.ups = 0}, again = {.ups = 0};
-    connect_to(etcd_proc_url(f.proc));
-    struct etcd_watch *watch = start_watch(&w);
+    etcd_tls_connect_to(etcd_proc_url(f.proc));
+    struct etcd_watch *watch = etcd_tls_start_watch(&w);
     loop_until(f.loop, is_up, &w);
     etcd_proc_pause(f.proc);
     loop_until(f.loop, is_down, &w);
@@ -597,7 +601,7 @@ UNIT_TEST(test_hung_server_is_noticed)
     assert_non_null(strstr(w.down.msg, "no answer to a PING within 3 s"));
     etcd_watch_stop(watch);
     etcd_proc_resume(f.proc);
-    watch = start_watch(&again);
+    watch = etcd_tls_start_watch(&again);
     loop_until(f.loop, is_up, &again);
     etcd_watch_stop(watch);
 }

@@ -43,35 +43,35 @@ struct fixture {
 
 static struct fixture f;
 
-static struct etcd *client(void)
+static struct etcd *etcd_watch_client(void)
 {
     return sync_client(f.loop, etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
 }
 
-static int start(void **state)
+static int etcd_etcd_watch_start(void **state)
 {
     f.loop = ev_loop_new(EVFLAG_AUTO);
     f.proc = etcd_proc_start();
     return 0;
 }
 
-static int stop(void **state)
+static int etcd_etcd_watch_stop(void **state)
 {
     etcd_proc_free(f.proc);
     ev_loop_destroy(f.loop);
     return 0;
 }
 
-static int each(void **state)
+static int etcd_watch_each(void **state)
 {
     if (f.proc) {
-        f.etcd = client();
-        f.writer = client();
+        f.etcd = etcd_watch_client();
+        f.writer = etcd_watch_client();
     }
     return 0;
 }
 
-static int each_end(void **state)
+static int etcd_watch_each_end(void **state)
 {
     etcd_free(f.etcd);
     etcd_free(f.writer);
@@ -79,9 +79,9 @@ static int each_end(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(each, each_end)
+UNIT_TESTS_EACH(etcd_watch_each, etcd_watch_each_end)
 UNIT_TESTS_NEED(etcd_proc_missing)
-UNIT_TESTS_ONCE(start, stop)
+UNIT_TESTS_ONCE(etcd_etcd_watch_start, etcd_etcd_watch_stop)
 
 static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
 {
@@ -110,41 +110,41 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     seen->stop_in_events = NULL;
 }
 
-static void on_up(void *data)
+static void etcd_etcd_watch_on_up(void *data)
 {
     ((struct seen *)data)->ups++;
 }
 
-static void on_end(void *data, const struct err *err)
+static void etcd_etcd_watch_on_end(void *data, const struct err *err)
 {
     struct seen *seen = data;
     seen->ends++;
     seen->end = *err;
 }
 
-static struct etcd_watch *watch(struct seen *seen, const char *key, const char *range_end,
-                                int64_t start_revision)
+static struct etcd_watch *etcd_etcd_watch(struct seen *seen, const char *key, const char *range_end,
+                                          int64_t start_revision)
 {
     const struct etcd_watch_config config = {
         .key = slice_str(key),
         .range_end = slice_str(range_end),
         .start_revision = start_revision,
         .on_events = on_events,
-        .on_up = on_up,
-        .on_end = on_end,
+        .on_up = etcd_etcd_watch_on_up,
+        .on_end = etcd_etcd_watch_on_end,
         .data = seen,
     };
     ev_now_update(f.loop); /* stale after the start of etcd */
     return etcd_watch_start(f.etcd, &config);
 }
 
-static bool has_revision(const void *data)
+static bool etcd_watch_has_revision(const void *data)
 {
     const struct seen *seen = data;
     return seen->revision >= seen->want_revision;
 }
 
-static bool has_ups(const void *data)
+static bool etcd_watch_has_ups(const void *data)
 {
     const struct seen *seen = data;
     return seen->ups >= seen->want_ups;
@@ -158,16 +158,16 @@ static bool has_ended(const void *data)
 static void wait_revision(struct seen *seen, int64_t revision)
 {
     seen->want_revision = revision;
-    loop_until(f.loop, has_revision, seen);
+    loop_until(f.loop, etcd_watch_has_revision, seen);
 }
 
 static void wait_ups(struct seen *seen, unsigned ups)
 {
     seen->want_ups = ups;
-    loop_until(f.loop, has_ups, seen);
+    loop_until(f.loop, etcd_watch_has_ups, seen);
 }
 
-static int64_t put(const char *key)
+static int64_t etcd_watch_put(const char *key)
 {
     return sync_put(f.loop, f.writer, key, slice_str("v"));
 }
@@ -177,15 +177,15 @@ static int64_t put(const char *key)
 UNIT_TEST(test_put_and_delete)
 {
     struct seen seen = {.ups = 0};
-    int64_t before = put("/other");
-    struct etcd_watch *w = watch(&seen, "/w1/", "/w10", before + 1);
+    int64_t before = etcd_watch_put("/other");
+    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w1/", "/w10", before + 1);
     wait_ups(&seen, 1);
     assert_int_equal(seen.batches, 0);
 
-    wait_revision(&seen, put("/w1/a"));
+    wait_revision(&seen, etcd_watch_put("/w1/a"));
     assert_string_equal(seen.last_key, "/w1/a");
     assert_int_equal(seen.last_value_len, 1);
-    put("/w2/not-ours");
+    etcd_watch_put("/w2/not-ours");
     wait_revision(&seen, sync_del(f.loop, f.writer, "/w1/a"));
     assert_string_equal(seen.last_key, "/w1/a");
     assert_int_equal(seen.last_value_len, 0);
@@ -201,8 +201,8 @@ UNIT_TEST(test_put_and_delete)
 UNIT_TEST(test_events_come_as_whole_revisions)
 {
     struct seen seen = {.ups = 0};
-    int64_t before = put("/other");
-    struct etcd_watch *w = watch(&seen, "/w3/", "/w30", before + 1);
+    int64_t before = etcd_watch_put("/other");
+    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w3/", "/w30", before + 1);
     wait_ups(&seen, 1);
     int64_t last = sync_put_many(f.loop, f.writer, "/w3/", 300, slice_str("v"));
     wait_revision(&seen, last);
@@ -232,9 +232,9 @@ static int64_t put_megabytes(const char *key, int revisions)
 UNIT_TEST(test_a_long_message_is_whole)
 {
     struct seen seen = {.ups = 0};
-    int64_t before = put("/other");
+    int64_t before = etcd_watch_put("/other");
     int64_t last = put_megabytes("/w4/large", 20);
-    struct etcd_watch *w = watch(&seen, "/w4/", "/w40", before + 1);
+    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w4/", "/w40", before + 1);
     wait_revision(&seen, last);
     assert_int_equal(seen.events, 20);
     assert_int_equal(seen.batches, 1);
@@ -247,9 +247,9 @@ UNIT_TEST(test_a_long_message_is_whole)
 UNIT_TEST(test_a_message_beyond_the_limit)
 {
     struct seen seen = {.ups = 0};
-    int64_t before = put("/other");
+    int64_t before = etcd_watch_put("/other");
     put_megabytes("/w5/large", GRPC_RECEIVE_MAX / 1000000 + 1);
-    struct etcd_watch *w = watch(&seen, "/w5/", "/w50", before + 1);
+    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w5/", "/w50", before + 1);
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_TOO_LARGE);
     assert_int_equal(seen.events, 0);
@@ -262,12 +262,12 @@ UNIT_TEST(test_killed_while_catching_up)
 {
     enum { REVISIONS = 2500 };
     struct seen seen = {.ups = 0};
-    int64_t before = put("/other");
+    int64_t before = etcd_watch_put("/other");
     int64_t last = 0;
     for (int i = 0; i < REVISIONS; i++) {
-        last = put("/w6/counter");
+        last = etcd_watch_put("/w6/counter");
     }
-    struct etcd_watch *w = watch(&seen, "/w6/", "/w60", before + 1);
+    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w6/", "/w60", before + 1);
     seen.kill_in_events = true;
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(etcd_watch_lag(w), last - seen.revision);
@@ -275,7 +275,7 @@ UNIT_TEST(test_killed_while_catching_up)
     assert_int_equal(etcd_watch_reached(w), seen.revision);
     etcd_watch_stop(w);
     etcd_proc_restart(f.proc);
-    w = watch(&seen, "/w6/", "/w60", seen.revision + 1);
+    w = etcd_etcd_watch(&seen, "/w6/", "/w60", seen.revision + 1);
     wait_revision(&seen, last);
     assert_int_equal(etcd_watch_lag(w), 0);
     assert_int_equal(seen.events, REVISIONS);
@@ -286,9 +286,9 @@ UNIT_TEST(test_killed_while_catching_up)
 UNIT_TEST(test_goes_on_after_kill)
 {
     struct seen seen = {.ups = 0};
-    int64_t before = put("/other");
-    struct etcd_watch *w = watch(&seen, "/w7/", "/w70", before + 1);
-    wait_revision(&seen, put("/w7/before"));
+    int64_t before = etcd_watch_put("/other");
+    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w7/", "/w70", before + 1);
+    wait_revision(&seen, etcd_watch_put("/w7/before"));
 
     etcd_proc_kill(f.proc);
     loop_until(f.loop, has_ended, &seen);
@@ -296,9 +296,9 @@ UNIT_TEST(test_goes_on_after_kill)
     assert_non_null(strstr(seen.end.msg, etcd_proc_url(f.proc)));
     etcd_watch_stop(w);
     etcd_proc_restart(f.proc);
-    w = watch(&seen, "/w7/", "/w70", seen.revision + 1);
+    w = etcd_etcd_watch(&seen, "/w7/", "/w70", seen.revision + 1);
     wait_ups(&seen, 2);
-    wait_revision(&seen, put("/w7/after"));
+    wait_revision(&seen, etcd_watch_put("/w7/after"));
     assert_string_equal(seen.last_key, "/w7/after");
     assert_int_equal(seen.events, 2); /* no duplicates */
     assert_int_equal(seen.ends, 1);
@@ -308,7 +308,7 @@ UNIT_TEST(test_goes_on_after_kill)
 UNIT_TEST(test_terminated_gracefully)
 {
     struct seen seen = {.ups = 0};
-    struct etcd_watch *w = watch(&seen, "/w8/", "/w80", put("/other") + 1);
+    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w8/", "/w80", etcd_watch_put("/other") + 1);
     wait_ups(&seen, 1);
     etcd_proc_terminate(f.proc);
     loop_until(f.loop, has_ended, &seen);
@@ -320,16 +320,16 @@ UNIT_TEST(test_terminated_gracefully)
 UNIT_TEST(test_compacted)
 {
     struct seen seen = {.ups = 0};
-    int64_t before = put("/other");
-    put("/w9/a");
-    int64_t last = put("/w9/b");
+    int64_t before = etcd_watch_put("/other");
+    etcd_watch_put("/w9/a");
+    int64_t last = etcd_watch_put("/w9/b");
     etcd_proc_compact(f.proc, last);
-    struct etcd_watch *w = watch(&seen, "/w9/", "/w90", before + 1);
+    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w9/", "/w90", before + 1);
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_COMPACTED);
     assert_int_equal(seen.events, 0);
     /* Stopped: later events are not reported. */
-    put("/w9/c");
+    etcd_watch_put("/w9/c");
     assert_int_equal(seen.events, 0);
     etcd_watch_stop(w);
 }
@@ -337,11 +337,11 @@ UNIT_TEST(test_compacted)
 UNIT_TEST(test_stop_inside_a_callback)
 {
     struct seen seen = {.ups = 0};
-    struct etcd_watch *w = watch(&seen, "/wa/", "/wa0", put("/other") + 1);
+    struct etcd_watch *w = etcd_etcd_watch(&seen, "/wa/", "/wa0", etcd_watch_put("/other") + 1);
     wait_ups(&seen, 1);
     seen.stop_in_events = w;
-    wait_revision(&seen, put("/wa/a"));
-    put("/wa/b");
+    wait_revision(&seen, etcd_watch_put("/wa/a"));
+    etcd_watch_put("/wa/b");
     assert_int_equal(seen.events, 1);
 }
 
@@ -350,7 +350,7 @@ UNIT_TEST(test_stop_inside_a_callback)
 UNIT_TEST(test_hung_server_is_noticed)
 {
     struct seen seen = {.ups = 0};
-    struct etcd_watch *w = watch(&seen, "/wb/", "/wb0", put("/other") + 1);
+    struct etcd_watch *w = etcd_etcd_watch(&seen, "/wb/", "/wb0", etcd_watch_put("/other") + 1);
     wait_ups(&seen, 1);
     etcd_proc_pause(f.proc);
     loop_until(f.loop, has_ended, &seen);
@@ -362,9 +362,9 @@ UNIT_TEST(test_hung_server_is_noticed)
 UNIT_TEST(test_nobody_there)
 {
     struct seen seen = {.ups = 0};
-    int64_t before = put("/wc/a");
+    int64_t before = etcd_watch_put("/wc/a");
     etcd_proc_kill(f.proc);
-    struct etcd_watch *w = watch(&seen, "/wc/", "/wc0", before);
+    struct etcd_watch *w = etcd_etcd_watch(&seen, "/wc/", "/wc0", before);
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
     assert_int_equal(seen.ups, 0);
@@ -381,8 +381,8 @@ UNIT_TEST(test_only_now)
         .start_revision = 1,
         .only_now = true,
         .on_events = on_events,
-        .on_up = on_up,
-        .on_end = on_end,
+        .on_up = etcd_etcd_watch_on_up,
+        .on_end = etcd_etcd_watch_on_end,
         .data = &seen,
     };
     struct etcd_watch *w = etcd_watch_start(f.etcd, &config);

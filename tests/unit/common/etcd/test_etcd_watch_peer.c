@@ -27,14 +27,14 @@ static struct {
 
 enum { VARINT = 0, BYTES = 2 };
 
-static void number(struct buf *out, unsigned field, unsigned value)
+static void etcd_watch_peer_number(struct buf *out, unsigned field, unsigned value)
 {
     assert_in_range(value, 0, 127);
     buf_append_char(out, (char)(field << 3 | VARINT));
     buf_append_char(out, (char)value);
 }
 
-static void bytes(struct buf *out, unsigned field, struct slice value)
+static void etcd_watch_peer_bytes(struct buf *out, unsigned field, struct slice value)
 {
     assert_in_range(value.len, 0, 127);
     buf_append_char(out, (char)(field << 3 | BYTES));
@@ -56,13 +56,13 @@ static void append_event(struct buf *out, unsigned revision)
     struct buf kv, event;
     buf_init(&kv, RESPONSE_MAX);
     buf_init(&event, RESPONSE_MAX);
-    bytes(&kv, 1, slice_str("/k"));
-    number(&kv, 2, 1); /* create_revision */
-    number(&kv, 3, revision);
-    number(&kv, 4, 1); /* version */
-    bytes(&kv, 5, slice_str("v"));
-    bytes(&event, 2, buf_slice(&kv)); /* a put: type 0 is left out */
-    bytes(out, 11, buf_slice(&event));
+    etcd_watch_peer_bytes(&kv, 1, slice_str("/k"));
+    etcd_watch_peer_number(&kv, 2, 1); /* create_revision */
+    etcd_watch_peer_number(&kv, 3, revision);
+    etcd_watch_peer_number(&kv, 4, 1); /* version */
+    etcd_watch_peer_bytes(&kv, 5, slice_str("v"));
+    etcd_watch_peer_bytes(&event, 2, buf_slice(&kv)); /* a put: type 0 is left out */
+    etcd_watch_peer_bytes(out, 11, buf_slice(&event));
     buf_fini(&kv);
     buf_fini(&event);
 }
@@ -71,12 +71,12 @@ static void append_response(struct buf *out, const struct response *response)
 {
     struct buf header;
     buf_init(&header, RESPONSE_MAX);
-    number(&header, 3, response->revision);
-    bytes(out, 1, buf_slice(&header));
-    number(out, 3, response->created);
-    number(out, 4, response->canceled);
-    number(out, 5, response->compact_revision);
-    number(out, 7, response->fragment);
+    etcd_watch_peer_number(&header, 3, response->revision);
+    etcd_watch_peer_bytes(out, 1, buf_slice(&header));
+    etcd_watch_peer_number(out, 3, response->created);
+    etcd_watch_peer_number(out, 4, response->canceled);
+    etcd_watch_peer_number(out, 5, response->compact_revision);
+    etcd_watch_peer_number(out, 7, response->fragment);
     for (size_t i = 0; i < ARRAY_LEN(response->events) && response->events[i]; i++) {
         append_event(out, response->events[i]);
     }
@@ -89,7 +89,7 @@ static const struct response *script; /* the replies to a watch */
 static size_t script_len;
 static bool ends; /* the stream ends after the script */
 
-static void say(struct buf *out, uint32_t stream, const struct response *response)
+static void etcd_watch_peer_say(struct buf *out, uint32_t stream, const struct response *response)
 {
     struct buf message, framed;
     buf_init(&message, RESPONSE_MAX);
@@ -104,19 +104,19 @@ static void say(struct buf *out, uint32_t stream, const struct response *respons
     buf_fini(&framed);
 }
 
-static void play(struct buf *out, uint32_t stream, bool is_long)
+static void etcd_watch_peer_play(struct buf *out, uint32_t stream, bool is_long)
 {
     assert_true(is_long);
     h2_headers(out, 0, stream, ":status: 200\ncontent-type: application/grpc");
     for (size_t i = 0; i < script_len; i++) {
-        say(out, stream, &script[i]);
+        etcd_watch_peer_say(out, stream, &script[i]);
     }
     if (ends) {
         h2_headers(out, H2_END_STREAM, stream, "grpc-status: 14");
     }
 }
 
-static void start(grpc_peer_answer answer, const char *username)
+static void etcd_watch_peer_start(grpc_peer_answer answer, const char *username)
 {
     struct err err;
     f.peer = grpc_peer_new(f.loop, answer);
@@ -132,13 +132,13 @@ static void start(grpc_peer_answer answer, const char *username)
     }
 }
 
-static int setup(void **state)
+static int etcd_watch_peer_setup(void **state)
 {
     f.loop = ev_loop_new(EVFLAG_AUTO);
     return 0;
 }
 
-static int teardown(void **state)
+static int etcd_watch_peer_teardown(void **state)
 {
     etcd_free(f.etcd);
     grpc_peer_free(f.peer);
@@ -146,7 +146,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(etcd_watch_peer_setup, etcd_watch_peer_teardown)
 
 /* ---- The watch ---- */
 
@@ -161,7 +161,8 @@ static struct {
     int64_t reached[4]; /* with each batch */
 } seen;
 
-static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+static void etcd_watch_peer_on_events(void *data, const struct etcd_event *events, size_t count,
+                                      int64_t revision)
 {
     assert_int_equal(events[count - 1].kv.mod_revision, revision);
     assert_true(revision > seen.revision);
@@ -171,12 +172,12 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     seen.revision = revision;
 }
 
-static void on_up(void *data)
+static void etcd_watch_peer_on_up(void *data)
 {
     seen.ups++;
 }
 
-static void on_end(void *data, const struct err *err)
+static void etcd_watch_peer_on_end(void *data, const struct err *err)
 {
     seen.end = *err;
 }
@@ -188,20 +189,21 @@ static bool is_as_wanted(const void *data)
 
 /* Plays these responses to a watch from revision 5 and waits for its end, or for this many events
  * if it does not end. */
-static struct etcd_watch *watch(const struct response *responses, size_t count, unsigned events)
+static struct etcd_watch *etcd_watch_peer_watch(const struct response *responses, size_t count,
+                                                unsigned events)
 {
     memset(&seen, 0, sizeof(seen));
     seen.want_events = events;
     script = responses;
     script_len = count;
-    start(play, NULL);
+    etcd_watch_peer_start(etcd_watch_peer_play, NULL);
     struct etcd_watch *watch = etcd_watch_start(f.etcd, &(struct etcd_watch_config){
                                                             .key = slice_str("/"),
                                                             .range_end = slice_str("0"),
                                                             .start_revision = 5,
-                                                            .on_events = on_events,
-                                                            .on_up = on_up,
-                                                            .on_end = on_end,
+                                                            .on_events = etcd_watch_peer_on_events,
+                                                            .on_up = etcd_watch_peer_on_up,
+                                                            .on_end = etcd_watch_peer_on_end,
                                                         });
     seen.watch = watch;
     loop_until(f.loop, is_as_wanted, NULL);
@@ -220,7 +222,7 @@ UNIT_TEST(test_progress_is_not_believed)
         {.revision = 90, .fragment = true, .events = {80, 81}},
     };
     ends = false;
-    struct etcd_watch *w = watch(responses, ARRAY_LEN(responses), 3);
+    struct etcd_watch *w = etcd_watch_peer_watch(responses, ARRAY_LEN(responses), 3);
     assert_int_equal(seen.end.code, 0);
     assert_int_equal(seen.ups, 1);
     assert_int_equal(seen.batches, 2);
@@ -243,7 +245,7 @@ UNIT_TEST(test_half_a_revision_is_dropped)
         {.revision = 7, .fragment = true, .events = {7}},
     };
     ends = true;
-    struct etcd_watch *w = watch(responses, ARRAY_LEN(responses), 0);
+    struct etcd_watch *w = etcd_watch_peer_watch(responses, ARRAY_LEN(responses), 0);
     assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
     assert_int_equal(seen.batches, 2);
     assert_int_equal(seen.events, 4); /* one of 5, three of 6 */
@@ -258,7 +260,7 @@ UNIT_TEST(test_compacted)
         {.revision = 0, .canceled = true, .compact_revision = 50},
     };
     ends = false;
-    struct etcd_watch *w = watch(responses, ARRAY_LEN(responses), 0);
+    struct etcd_watch *w = etcd_watch_peer_watch(responses, ARRAY_LEN(responses), 0);
     assert_int_equal(seen.end.code, ERR_COMPACTED);
     assert_non_null(strstr(seen.end.msg, "revision 50"));
     assert_int_equal(seen.batches, 0);
@@ -273,14 +275,14 @@ UNIT_TEST(test_events_out_of_order)
         {.revision = 9, .events = {7}},
     };
     ends = false;
-    struct etcd_watch *w = watch(old, ARRAY_LEN(old), 0);
+    struct etcd_watch *w = etcd_watch_peer_watch(old, ARRAY_LEN(old), 0);
     assert_int_equal(seen.end.code, ERR_PROTOCOL);
     assert_int_equal(seen.batches, 0);
     etcd_watch_stop(w);
     etcd_free(f.etcd);
     grpc_peer_free(f.peer);
 
-    w = watch(twice, ARRAY_LEN(twice), 0);
+    w = etcd_watch_peer_watch(twice, ARRAY_LEN(twice), 0);
     assert_int_equal(seen.end.code, ERR_PROTOCOL);
     assert_int_equal(seen.revision, 7);
     etcd_watch_stop(w);
@@ -293,7 +295,8 @@ struct result {
     struct err err;
 };
 
-static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_watch_peer_on_range(void *data, const struct etcd_range_reply *reply,
+                                     const struct err *err)
 {
     struct result *result = data;
     assert_null(reply);
@@ -301,7 +304,7 @@ static void on_range(void *data, const struct etcd_range_reply *reply, const str
     result->err = *err;
 }
 
-static bool is_ended(const void *data)
+static bool etcd_watch_peer_is_ended(const void *data)
 {
     return ((const struct result *)data)->is_ended;
 }
@@ -317,16 +320,17 @@ UNIT_TEST(test_only_now_while_waiting_for_a_token)
 {
     const struct etcd_range range = {.key = slice_str("/k")};
     struct result any = {.is_ended = false}, now = {.is_ended = false};
-    start(grpc_peer_silence, "user");
-    struct etcd_call *waiting = etcd_watch_range(f.etcd, &range, false, on_range, &any);
+    etcd_watch_peer_start(grpc_peer_silence, "user");
+    struct etcd_call *waiting =
+        etcd_watch_range(f.etcd, &range, false, etcd_watch_peer_on_range, &any);
     loop_until(f.loop, is_asked, NULL); /* asked for a token: so the watch line is open */
-    (void)etcd_watch_range(f.etcd, &range, true, on_range, &now);
+    (void)etcd_watch_range(f.etcd, &range, true, etcd_watch_peer_on_range, &now);
     for (int i = 0; i < TURNS; i++) {
         ev_run(f.loop, EVRUN_NOWAIT);
     }
     assert_false(now.is_ended);
     grpc_peer_hang_up(f.peer); /* closes the watch line; the token request stays open */
-    loop_until(f.loop, is_ended, &now);
+    loop_until(f.loop, etcd_watch_peer_is_ended, &now);
     assert_int_equal(now.err.code, ERR_UNAVAILABLE);
     assert_false(any.is_ended);
     etcd_call_cancel(waiting);

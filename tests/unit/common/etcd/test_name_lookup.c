@@ -15,19 +15,19 @@ struct outcome {
 
 static struct ev_loop *loop;
 
-static int start(void **state)
+static int etcd_name_lookup_start(void **state)
 {
     loop = ev_loop_new(EVFLAG_AUTO);
     return 0;
 }
 
-static int stop(void **state)
+static int name_lookup_stop(void **state)
 {
     ev_loop_destroy(loop);
     return 0;
 }
 
-UNIT_TESTS_ONCE(start, stop)
+UNIT_TESTS_ONCE(etcd_name_lookup_start, name_lookup_stop)
 UNIT_TESTS_HAVE_THREADS
 
 static void on_done(void *data, const struct name_addresses *addresses, const struct err *err)
@@ -42,12 +42,13 @@ static void on_done(void *data, const struct name_addresses *addresses, const st
     }
 }
 
-static bool is_done(const void *data)
+static bool name_lookup_is_done(const void *data)
 {
     return ((const struct outcome *)data)->calls > 0;
 }
 
-static struct name_lookup *begin(const char *host, name_lookup_fn look_up, struct outcome *o)
+static struct name_lookup *name_lookup_begin(const char *host, name_lookup_fn look_up,
+                                             struct outcome *o)
 {
     return name_lookup_start(&(struct name_lookup_config){.loop = loop,
                                                           .host = host,
@@ -60,9 +61,9 @@ static struct name_lookup *begin(const char *host, name_lookup_fn look_up, struc
 UNIT_TEST(test_localhost)
 {
     struct outcome o = {0};
-    begin("localhost", NULL, &o);
+    name_lookup_begin("localhost", NULL, &o);
     assert_int_equal(o.calls, 0); /* never from inside the call */
-    loop_until(loop, is_done, &o);
+    loop_until(loop, name_lookup_is_done, &o);
     if (o.err.code) {
         fail_msg("%s", o.err.msg);
     }
@@ -77,8 +78,8 @@ UNIT_TEST(test_localhost)
 UNIT_TEST(test_no_such_name)
 {
     struct outcome o = {0};
-    begin("a..b", NULL, &o); /* an empty label: rejected without a query */
-    loop_until(loop, is_done, &o);
+    name_lookup_begin("a..b", NULL, &o); /* an empty label: rejected without a query */
+    loop_until(loop, name_lookup_is_done, &o);
     assert_int_equal(o.err.code, ERR_UNAVAILABLE);
     assert_non_null(strstr(o.err.msg, "look up `a..b`: "));
 }
@@ -104,17 +105,17 @@ UNIT_TEST(test_cancel_while_it_waits)
     struct outcome other = {0};
     assert_int_equal(sem_init(&entered, 0, 0), 0);
     assert_int_equal(pthread_mutex_lock(&gate), 0);
-    struct name_lookup *lookup = begin("slow", look_up_slowly, &o);
+    struct name_lookup *lookup = name_lookup_begin("slow", look_up_slowly, &o);
     assert_int_equal(sem_wait(&entered), 0);
 
-    begin("localhost", NULL, &other); /* the loop is free meanwhile */
-    loop_until(loop, is_done, &other);
+    name_lookup_begin("localhost", NULL, &other); /* the loop is free meanwhile */
+    loop_until(loop, name_lookup_is_done, &other);
     name_lookup_cancel(lookup);
     assert_int_equal(pthread_mutex_unlock(&gate), 0);
 
     memset(&other, 0, sizeof(other));
-    begin("after", look_up_slowly, &other);
-    loop_until(loop, is_done, &other);
+    name_lookup_begin("after", look_up_slowly, &other);
+    loop_until(loop, name_lookup_is_done, &other);
     assert_non_null(strstr(other.err.msg, "`after`: closed"));
     assert_int_equal(o.calls, 0);
 }
@@ -123,7 +124,7 @@ UNIT_TEST(test_cancel_at_any_time)
 {
     struct outcome o = {0};
     for (int i = 0; i < 200; i++) {
-        struct name_lookup *lookup = begin("soon", look_up_slowly, &o);
+        struct name_lookup *lookup = name_lookup_begin("soon", look_up_slowly, &o);
         if (i % 2) {
             ev_run(loop, EVRUN_NOWAIT);
         }

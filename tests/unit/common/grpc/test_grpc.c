@@ -19,12 +19,12 @@
 
 /* ---- The peer's bytes ---- */
 
-static void headers(struct buf *out, unsigned flags, const char *lines)
+static void grpc_headers(struct buf *out, unsigned flags, const char *lines)
 {
     h2_headers(out, flags, 1, lines);
 }
 
-static void data(struct buf *out, unsigned flags, const char *bytes, size_t len)
+static void grpc_data(struct buf *out, unsigned flags, const char *bytes, size_t len)
 {
     h2_frame(out, H2_DATA, flags, 1, slice_of(bytes, len));
 }
@@ -49,25 +49,25 @@ struct session {
     struct err end_err; /* code 0 = success */
     unsigned messages;
     size_t message_bytes;
-    bool free_in_message; /* grpc_free from inside on_message */
+    bool free_in_message; /* grpc_free from inside grpc_on_message */
     bool cancel_in_message;
 };
 
 static struct session s;
 
-static void on_open(void *user)
+static void grpc_on_open(void *user)
 {
     s.is_open = true;
 }
 
-static void on_close(void *user, const struct err *err)
+static void grpc_on_close(void *user, const struct err *err)
 {
     assert_false(s.is_closed);
     s.is_closed = true;
     s.close_err = *err;
 }
 
-static void on_message(void *user, struct slice message)
+static void grpc_on_message(void *user, struct slice message)
 {
     assert_false(s.is_ended);
     s.messages++;
@@ -80,7 +80,7 @@ static void on_message(void *user, struct slice message)
     }
 }
 
-static void on_end(void *user, int status, const struct err *err)
+static void grpc_on_end(void *user, int status, const struct err *err)
 {
     assert_false(s.is_ended);
     assert_false(s.is_closed);
@@ -104,22 +104,22 @@ static void connect_to_peer(uint32_t open_timeout_ms, uint32_t ping_interval_ms)
         .authority = "peer",
         .open_timeout_ms = open_timeout_ms,
         .ping_interval_ms = ping_interval_ms,
-        .on_open = on_open,
-        .on_close = on_close,
+        .on_open = grpc_on_open,
+        .on_close = grpc_on_close,
     };
     s.grpc = grpc_new(&config);
     s.peer = accept(s.listener, NULL, NULL);
     assert_true(s.peer >= 0);
 }
 
-static int setup(void **state)
+static int grpc_setup(void **state)
 {
     s = (struct session){.loop = ev_loop_new(EVFLAG_AUTO), .peer = -1};
     s.listener = loopback_listen(&s.address);
     return 0;
 }
 
-static int teardown(void **state)
+static int grpc_teardown(void **state)
 {
     test_clock_run();
     grpc_free(s.grpc);
@@ -202,8 +202,10 @@ static void peer_receive(struct received *in)
 /* Opens the connection and a stream, with one message sent. */
 static void open_stream(bool is_long, struct slice message)
 {
-    const struct grpc_stream_config config = {
-        .path = "/test.Test/Call", .is_long = is_long, .on_message = on_message, .on_end = on_end};
+    const struct grpc_stream_config config = {.path = "/test.Test/Call",
+                                              .is_long = is_long,
+                                              .on_message = grpc_on_message,
+                                              .on_end = grpc_on_end};
     connect_to_peer(10000, 0);
     peer_settings();
     loop_until(s.loop, is_set, &s.is_open);
@@ -213,7 +215,7 @@ static void open_stream(bool is_long, struct slice message)
 
 /* ---- Before the stream ---- */
 
-UNIT_TEST_IN(test_peer_that_is_no_http2, setup, teardown)
+UNIT_TEST_IN(test_peer_that_is_no_http2, grpc_setup, grpc_teardown)
 {
     connect_to_peer(10000, 0);
     peer_send(slice_str("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"));
@@ -222,7 +224,7 @@ UNIT_TEST_IN(test_peer_that_is_no_http2, setup, teardown)
     assert_false(s.is_open);
 }
 
-UNIT_TEST_IN(test_peer_that_hangs_up_at_once, setup, teardown)
+UNIT_TEST_IN(test_peer_that_hangs_up_at_once, grpc_setup, grpc_teardown)
 {
     connect_to_peer(10000, 0);
     peer_hang_up();
@@ -230,7 +232,7 @@ UNIT_TEST_IN(test_peer_that_hangs_up_at_once, setup, teardown)
     assert_int_equal(s.close_err.code, ERR_UNAVAILABLE);
 }
 
-UNIT_TEST_IN(test_peer_that_says_nothing, setup, teardown)
+UNIT_TEST_IN(test_peer_that_says_nothing, grpc_setup, grpc_teardown)
 {
     connect_to_peer(20, 0);
     loop_until(s.loop, is_set, &s.is_closed);
@@ -240,7 +242,7 @@ UNIT_TEST_IN(test_peer_that_says_nothing, setup, teardown)
 
 /* The loop's time does not advance in a callback: time spent there is not deducted from the
  * limit. */
-UNIT_TEST_IN(test_time_limit_counts_from_the_call, setup, teardown)
+UNIT_TEST_IN(test_time_limit_counts_from_the_call, grpc_setup, grpc_teardown)
 {
     ev_now_update(s.loop);
     test_clock_stop();
@@ -256,15 +258,15 @@ UNIT_TEST_IN(test_time_limit_counts_from_the_call, setup, teardown)
     assert_false(s.is_closed);
 }
 
-UNIT_TEST_IN(test_nobody_listens, setup, teardown)
+UNIT_TEST_IN(test_nobody_listens, grpc_setup, grpc_teardown)
 {
     const struct grpc_config config = {
         .loop = s.loop,
         .address = loopback_addr(loopback_free_port()),
         .authority = "nobody",
         .open_timeout_ms = 10000,
-        .on_open = on_open,
-        .on_close = on_close,
+        .on_open = grpc_on_open,
+        .on_close = grpc_on_close,
     };
     s.grpc = grpc_new(&config);
     assert_false(s.is_closed); /* never from inside the call */
@@ -272,15 +274,15 @@ UNIT_TEST_IN(test_nobody_listens, setup, teardown)
     assert_string_equal(s.close_err.msg, "connect: Connection refused");
 }
 
-UNIT_TEST_IN(test_address_that_cannot_be, setup, teardown)
+UNIT_TEST_IN(test_address_that_cannot_be, grpc_setup, grpc_teardown)
 {
     struct addr no_family = {.len = sizeof(struct sockaddr_in)};
     const struct grpc_config config = {.loop = s.loop,
                                        .address = no_family,
                                        .authority = "none",
                                        .open_timeout_ms = 10000,
-                                       .on_open = on_open,
-                                       .on_close = on_close};
+                                       .on_open = grpc_on_open,
+                                       .on_close = grpc_on_close};
     s.grpc = grpc_new(&config);
     assert_false(s.is_closed);
     loop_until(s.loop, is_set, &s.is_closed);
@@ -291,71 +293,71 @@ UNIT_TEST_IN(test_address_that_cannot_be, setup, teardown)
 
 static void reply_good(struct buf *out)
 {
-    headers(out, 0, OK_HEADERS);
-    data(out, 0, BYTES("\0\0\0\0\3abc"));
-    headers(out, H2_END_STREAM, "grpc-status: 0\ngrpc-message: ");
+    grpc_headers(out, 0, OK_HEADERS);
+    grpc_data(out, 0, BYTES("\0\0\0\0\3abc"));
+    grpc_headers(out, H2_END_STREAM, "grpc-status: 0\ngrpc-message: ");
 }
 
 static void reply_trailers_only(struct buf *out)
 {
-    headers(out, H2_END_STREAM, OK_HEADERS "\ngrpc-status: 7\ngrpc-message: you%20may%20not");
+    grpc_headers(out, H2_END_STREAM, OK_HEADERS "\ngrpc-status: 7\ngrpc-message: you%20may%20not");
 }
 
 static void reply_status_without_text(struct buf *out)
 {
-    headers(out, H2_END_STREAM, OK_HEADERS "\ngrpc-status: 14");
+    grpc_headers(out, H2_END_STREAM, OK_HEADERS "\ngrpc-status: 14");
 }
 
 static void reply_without_trailers(struct buf *out)
 {
-    headers(out, 0, OK_HEADERS);
-    data(out, H2_END_STREAM, BYTES("\0\0\0\0\3abc"));
+    grpc_headers(out, 0, OK_HEADERS);
+    grpc_data(out, H2_END_STREAM, BYTES("\0\0\0\0\3abc"));
 }
 
 static void reply_half_a_message(struct buf *out)
 {
-    headers(out, 0, OK_HEADERS);
-    data(out, 0, BYTES("\0\0\0\0\3ab"));
-    headers(out, H2_END_STREAM, "grpc-status: 0");
+    grpc_headers(out, 0, OK_HEADERS);
+    grpc_data(out, 0, BYTES("\0\0\0\0\3ab"));
+    grpc_headers(out, H2_END_STREAM, "grpc-status: 0");
 }
 
 static void reply_compressed(struct buf *out)
 {
-    headers(out, 0, OK_HEADERS);
-    data(out, 0, BYTES("\1\0\0\0\3abc"));
+    grpc_headers(out, 0, OK_HEADERS);
+    grpc_data(out, 0, BYTES("\1\0\0\0\3abc"));
 }
 
 static void reply_too_large(struct buf *out)
 {
-    headers(out, 0, OK_HEADERS);
-    data(out, 0, BYTES("\0\6\0\0\0")); /* 100,663,296 bytes to come */
+    grpc_headers(out, 0, OK_HEADERS);
+    grpc_data(out, 0, BYTES("\0\6\0\0\0")); /* 100,663,296 bytes to come */
 }
 
 static void reply_http_error(struct buf *out)
 {
-    headers(out, 0, ":status: 503\ncontent-type: text/plain");
-    data(out, H2_END_STREAM, BYTES("try later"));
+    grpc_headers(out, 0, ":status: 503\ncontent-type: text/plain");
+    grpc_data(out, H2_END_STREAM, BYTES("try later"));
 }
 
 static void reply_not_found(struct buf *out)
 {
-    headers(out, H2_END_STREAM, ":status: 404\ncontent-type: text/plain");
+    grpc_headers(out, H2_END_STREAM, ":status: 404\ncontent-type: text/plain");
 }
 
 static void reply_no_grpc(struct buf *out)
 {
-    headers(out, 0, ":status: 200\ncontent-type: text/html");
-    data(out, H2_END_STREAM, BYTES("<html>"));
+    grpc_headers(out, 0, ":status: 200\ncontent-type: text/html");
+    grpc_data(out, H2_END_STREAM, BYTES("<html>"));
 }
 
 static void reply_bad_status(struct buf *out)
 {
-    headers(out, H2_END_STREAM, OK_HEADERS "\ngrpc-status: ok");
+    grpc_headers(out, H2_END_STREAM, OK_HEADERS "\ngrpc-status: ok");
 }
 
 static void reply_reset(struct buf *out)
 {
-    headers(out, 0, OK_HEADERS);
+    grpc_headers(out, 0, OK_HEADERS);
     h2_frame(out, H2_RST_STREAM, 0, 1, slice_of("\0\0\0\7", 4));
 }
 
@@ -366,13 +368,13 @@ static void reply_reset_at_once(struct buf *out)
 
 static void reply_data_before_headers(struct buf *out)
 {
-    data(out, 0, BYTES("\0\0\0\0\3abc"));
+    grpc_data(out, 0, BYTES("\0\0\0\0\3abc"));
 }
 
 static void reply_after_the_end(struct buf *out)
 {
     reply_good(out);
-    data(out, 0, BYTES("\0\0\0\0\3abc"));
+    grpc_data(out, 0, BYTES("\0\0\0\0\3abc"));
 }
 
 static void reply_many_headers(struct buf *out)
@@ -383,7 +385,7 @@ static void reply_many_headers(struct buf *out)
     for (int i = 0; i < 100; i++) {
         buf_printf(&lines, "\nx-%d: y", i);
     }
-    headers(out, 0, buf_cstr(&lines));
+    grpc_headers(out, 0, buf_cstr(&lines));
     buf_fini(&lines);
 }
 
@@ -437,13 +439,13 @@ static const struct {
 };
 
 /* Each reply at once and byte by byte, then with a hang-up in the middle. */
-static void play(size_t i, size_t piece, size_t len_max)
+static void grpc_play(size_t i, size_t piece, size_t len_max)
 {
     struct buf out;
     buf_init(&out, 4 << 20);
     replies[i].reply(&out);
     assert_false(out.failed);
-    setup(NULL);
+    grpc_setup(NULL);
     open_stream(false, slice_str("question"));
     size_t len = out.len < len_max ? out.len : len_max;
     for (size_t at = 0; at < len; at += piece) {
@@ -459,7 +461,7 @@ static void play(size_t i, size_t piece, size_t len_max)
     buf_fini(&out);
 }
 
-static void expect(size_t i)
+static void grpc_expect(size_t i)
 {
     if (s.messages != replies[i].messages || s.status != replies[i].status ||
         (replies[i].text && s.end_err.code != replies[i].code) ||
@@ -473,9 +475,9 @@ static void expect(size_t i)
 UNIT_TEST(test_replies)
 {
     for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
-        play(i, SIZE_MAX / 2, SIZE_MAX);
-        expect(i);
-        teardown(NULL);
+        grpc_play(i, SIZE_MAX / 2, SIZE_MAX);
+        grpc_expect(i);
+        grpc_teardown(NULL);
     }
 }
 
@@ -485,9 +487,9 @@ UNIT_TEST(test_replies_byte_by_byte)
         if (replies[i].reply == reply_endless_headers) {
             continue; /* half a million bytes, a loop iteration each */
         }
-        play(i, 1, SIZE_MAX);
-        expect(i);
-        teardown(NULL);
+        grpc_play(i, 1, SIZE_MAX);
+        grpc_expect(i);
+        grpc_teardown(NULL);
     }
 }
 
@@ -502,16 +504,16 @@ UNIT_TEST(test_replies_cut_anywhere)
         if (len == whole) {
             break;
         }
-        play(0, SIZE_MAX / 2, len);
+        grpc_play(0, SIZE_MAX / 2, len);
         assert_int_equal(s.status, -1);
         assert_int_equal(s.end_err.code, ERR_UNAVAILABLE);
-        teardown(NULL);
+        grpc_teardown(NULL);
     }
 }
 
 /* ---- Going away, callbacks that end things, pings ---- */
 
-UNIT_TEST_IN(test_goaway_ends_a_long_stream, setup, teardown)
+UNIT_TEST_IN(test_goaway_ends_a_long_stream, grpc_setup, grpc_teardown)
 {
     struct buf out;
     buf_init(&out, 1024);
@@ -526,7 +528,7 @@ UNIT_TEST_IN(test_goaway_ends_a_long_stream, setup, teardown)
     buf_fini(&out);
 }
 
-UNIT_TEST_IN(test_goaway_lets_a_call_finish, setup, teardown)
+UNIT_TEST_IN(test_goaway_lets_a_call_finish, grpc_setup, grpc_teardown)
 {
     struct buf out;
     buf_init(&out, 1024);
@@ -555,13 +557,13 @@ static bool is_freed(const void *unused)
 
 static void two_messages(struct buf *out)
 {
-    headers(out, 0, OK_HEADERS);
-    data(out, 0, BYTES("\0\0\0\0\1a\0\0\0\0\1b"));
-    data(out, 0, BYTES("\0\0\0\0\1c"));
-    headers(out, H2_END_STREAM, "grpc-status: 0");
+    grpc_headers(out, 0, OK_HEADERS);
+    grpc_data(out, 0, BYTES("\0\0\0\0\1a\0\0\0\0\1b"));
+    grpc_data(out, 0, BYTES("\0\0\0\0\1c"));
+    grpc_headers(out, H2_END_STREAM, "grpc-status: 0");
 }
 
-UNIT_TEST_IN(test_free_inside_a_message, setup, teardown)
+UNIT_TEST_IN(test_free_inside_a_message, grpc_setup, grpc_teardown)
 {
     struct buf out;
     buf_init(&out, 1024);
@@ -575,7 +577,7 @@ UNIT_TEST_IN(test_free_inside_a_message, setup, teardown)
     buf_fini(&out);
 }
 
-UNIT_TEST_IN(test_cancel_inside_a_message, setup, teardown)
+UNIT_TEST_IN(test_cancel_inside_a_message, grpc_setup, grpc_teardown)
 {
     struct buf out;
     struct received in = {.data = 0};
@@ -596,10 +598,12 @@ UNIT_TEST_IN(test_cancel_inside_a_message, setup, teardown)
     buf_fini(&in.bytes);
 }
 
-UNIT_TEST_IN(test_ping_unanswered, setup, teardown)
+UNIT_TEST_IN(test_ping_unanswered, grpc_setup, grpc_teardown)
 {
-    const struct grpc_stream_config config = {
-        .path = "/test.Test/Watch", .is_long = true, .on_message = on_message, .on_end = on_end};
+    const struct grpc_stream_config config = {.path = "/test.Test/Watch",
+                                              .is_long = true,
+                                              .on_message = grpc_on_message,
+                                              .on_end = grpc_on_end};
     connect_to_peer(10000, 6000);
     peer_settings();
     loop_until(s.loop, is_set, &s.is_open);
@@ -619,7 +623,7 @@ UNIT_TEST_IN(test_ping_unanswered, setup, teardown)
 /* ---- Windows ---- */
 
 /* Beyond the initial 65,535 bytes of HTTP/2, data must wait for WINDOW_UPDATE. */
-UNIT_TEST_IN(test_peer_window_is_respected, setup, teardown)
+UNIT_TEST_IN(test_peer_window_is_respected, grpc_setup, grpc_teardown)
 {
     enum { MESSAGE = 200000 };
     char *message = xcalloc(1, MESSAGE);
@@ -653,7 +657,7 @@ UNIT_TEST_IN(test_peer_window_is_respected, setup, teardown)
 }
 
 /* 20 MB in messages of 1 MB: more than both our windows, so they must be reopened on the way. */
-UNIT_TEST_IN(test_own_windows_are_opened_again, setup, teardown)
+UNIT_TEST_IN(test_own_windows_are_opened_again, grpc_setup, grpc_teardown)
 {
     enum { MESSAGES = 20, MESSAGE = 1 << 20, PIECE = 16384 };
     const size_t stream_window = 4 << 20;
@@ -665,13 +669,13 @@ UNIT_TEST_IN(test_own_windows_are_opened_again, setup, teardown)
     buf_init(&out, 1 << 20);
     buf_init(&in.bytes, 1 << 20);
     open_stream(false, slice_str("question"));
-    headers(&out, 0, OK_HEADERS);
+    grpc_headers(&out, 0, OK_HEADERS);
     for (int i = 0; i < MESSAGES * (MESSAGE / PIECE); i++) {
         if (i % (MESSAGE / PIECE) == 0) {
-            data(&out, 0, BYTES("\0\0\x10\0\0"));
+            grpc_data(&out, 0, BYTES("\0\0\x10\0\0"));
             sent += GRPC_FRAME_HEADER;
         }
-        data(&out, 0, zeros, PIECE);
+        grpc_data(&out, 0, zeros, PIECE);
         sent += PIECE;
         while (sent > stream_window + in.stream_window ||
                sent > connection_window + in.connection_window) {
@@ -681,7 +685,7 @@ UNIT_TEST_IN(test_own_windows_are_opened_again, setup, teardown)
         peer_send(buf_slice(&out));
         buf_clear(&out);
     }
-    headers(&out, H2_END_STREAM, "grpc-status: 0");
+    grpc_headers(&out, H2_END_STREAM, "grpc-status: 0");
     peer_send(buf_slice(&out));
     loop_until(s.loop, is_set, &s.is_ended);
     assert_int_equal(s.end_err.code, 0);

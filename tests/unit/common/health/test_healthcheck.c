@@ -30,7 +30,7 @@ struct server {
     pthread_t thread;
 };
 
-static const char *url_of(const struct server *s, const char *scheme, const char *path)
+static const char *healthcheck_url_of(const struct server *s, const char *scheme, const char *path)
 {
     static char url[URL_MAX];
     char text[ADDR_TEXT_MAX];
@@ -74,7 +74,7 @@ UNIT_TEST(test_http)
         struct err err = {0};
         s.fd = loopback_listen(&s.address);
         assert_int_equal(pthread_create(&s.thread, NULL, serve_http, &s), 0);
-        int r = healthcheck(url_of(&s, "http://", "/readiness?strict"), &err);
+        int r = healthcheck_run(healthcheck_url_of(&s, "http://", "/readiness?strict"), &err);
         assert_int_equal(pthread_join(s.thread, NULL), 0);
         close(s.fd);
         assert_int_equal(r, rows[i].code);
@@ -117,7 +117,7 @@ UNIT_TEST(test_dns)
             s.address = loopback_addr(loopback_free_port());
         } while (bind(s.fd, &s.address.sa, s.address.len) != 0);
         assert_int_equal(pthread_create(&s.thread, NULL, serve_dns, &s), 0);
-        assert_int_equal(healthcheck(url_of(&s, "udp://", ""), &err), 0);
+        assert_int_equal(healthcheck_run(healthcheck_url_of(&s, "udp://", ""), &err), 0);
         assert_int_equal(pthread_join(s.thread, NULL), 0);
         assert_int_equal(s.request_len, QUERY_LEN);
         assert_memory_equal(s.request + 12, question, sizeof(question) - 1);
@@ -134,7 +134,7 @@ UNIT_TEST(test_nobody_there)
     for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
         struct err err;
         char text[ADDR_TEXT_MAX];
-        int r = healthcheck(url_of(&s, schemes[i], i == 0 ? "/" : ""), &err);
+        int r = healthcheck_run(healthcheck_url_of(&s, schemes[i], i == 0 ? "/" : ""), &err);
         assert_true(r < 0 && r != ERR_USAGE);
         assert_non_null(strstr(err.msg, addr_format(&s.address, text)));
     }
@@ -157,7 +157,7 @@ UNIT_TEST(test_urls_that_are_none)
     };
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         struct err err;
-        if (healthcheck(urls[i], &err) != ERR_USAGE) {
+        if (healthcheck_run(urls[i], &err) != ERR_USAGE) {
             fail_msg("%s", urls[i]);
         }
         assert_non_null(strstr(err.msg, urls[i]));
@@ -172,13 +172,13 @@ UNIT_TEST(test_exit_status)
     assert_int_equal(healthcheck_main("tool", "nothing"), 2);
     assert_int_equal(strncmp(log_capture_end(&capture), "tool: ", 6), 0);
     log_capture_begin(&capture);
-    assert_int_equal(healthcheck_main("tool", url_of(&s, "http://", "/")), 1);
+    assert_int_equal(healthcheck_main("tool", healthcheck_url_of(&s, "http://", "/")), 1);
     assert_int_equal(strncmp(log_capture_end(&capture), "tool: ", 6), 0);
     s.reply = "HTTP/1.1 200 OK\r\n\r\n";
     s.fd = loopback_listen(&s.address);
     assert_int_equal(pthread_create(&s.thread, NULL, serve_http, &s), 0);
     log_capture_begin(&capture);
-    assert_int_equal(healthcheck_main("tool", url_of(&s, "http://", "/")), 0);
+    assert_int_equal(healthcheck_main("tool", healthcheck_url_of(&s, "http://", "/")), 0);
     assert_string_equal(log_capture_end(&capture), "");
     assert_int_equal(pthread_join(s.thread, NULL), 0);
     close(s.fd);

@@ -22,25 +22,25 @@ struct fixture {
     bool cancels_on_data;
     bool cancels_on_open;
     bool logs_type;
-    const char *next_url; /* started from inside the first on_data */
+    const char *next_url; /* started from inside the first http_client_on_data */
 };
 
-static void on_guard(struct ev_loop *loop, ev_timer *w, int revents)
+static void http_client_on_guard(struct ev_loop *loop, ev_timer *w, int revents)
 {
     fail_msg("timed out after %d s", GUARD_S);
 }
 
-static void start(struct fixture *f, const struct http_step *steps, size_t count)
+static void http_client_start(struct fixture *f, const struct http_step *steps, size_t count)
 {
     *f = (struct fixture){.loop = ev_loop_new(0)};
     f->client = http_client_new(f->loop);
     f->script = http_script_new(f->loop, steps, count);
     buf_init(&f->log, 1 << 20);
-    ev_timer_init(&f->guard, on_guard, GUARD_S, 0);
+    ev_timer_init(&f->guard, http_client_on_guard, GUARD_S, 0);
     ev_timer_start(f->loop, &f->guard);
 }
 
-static void finish(struct fixture *f)
+static void http_http_client_finish(struct fixture *f)
 {
     if (http_script_problem(f->script)) {
         fail_msg("%s", http_script_problem(f->script));
@@ -52,7 +52,7 @@ static void finish(struct fixture *f)
     buf_fini(&f->log);
 }
 
-static void on_end(void *data, const struct http_result *result)
+static void http_client_on_end(void *data, const struct http_result *result)
 {
     struct fixture *f = data;
     if (result->err.code) {
@@ -68,7 +68,8 @@ static void on_end(void *data, const struct http_result *result)
 
 static struct http_call_config call_config(struct fixture *f, const char *url)
 {
-    return (struct http_call_config){.url = url, .body_max = 1000, .on_end = on_end, .data = f};
+    return (struct http_call_config){
+        .url = url, .body_max = 1000, .on_end = http_client_on_end, .data = f};
 }
 
 static void call_and_run(struct fixture *f, const struct http_call_config *config)
@@ -79,7 +80,7 @@ static void call_and_run(struct fixture *f, const struct http_call_config *confi
     ev_run(f->loop, 0);
 }
 
-static char *url_of(const struct fixture *f, const char *path)
+static char *http_client_url_of(const struct fixture *f, const char *path)
 {
     return xasprintf("%s%s", http_script_url(f->script), path);
 }
@@ -88,15 +89,15 @@ static char *url_of(const struct fixture *f, const char *path)
 static void check_one(struct http_step step, struct http_call_config config, const char *want)
 {
     struct fixture f;
-    start(&f, &step, 1);
-    char *url = url_of(&f, "/x?y=1");
+    http_client_start(&f, &step, 1);
+    char *url = http_client_url_of(&f, "/x?y=1");
     config.url = url;
-    config.on_end = on_end;
+    config.on_end = http_client_on_end;
     config.data = &f;
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), want);
     free(url);
-    finish(&f);
+    http_http_client_finish(&f);
 }
 
 UNIT_TEST(test_body)
@@ -133,8 +134,8 @@ UNIT_TEST(test_server_name)
     struct fixture f;
     const struct http_tls tls = {.server_name = "other.example"};
     struct http_step step = {.request = "GET /x ", .reply = http_reply_body("200 OK", "found")};
-    start(&f, &step, 1);
-    char *url = url_of(&f, "/x");
+    http_client_start(&f, &step, 1);
+    char *url = http_client_url_of(&f, "/x");
     struct http_call_config config = call_config(&f, url);
     config.tls = &tls;
     call_and_run(&f, &config);
@@ -145,7 +146,7 @@ UNIT_TEST(test_server_name)
     }
     free(host);
     free(url);
-    finish(&f);
+    http_http_client_finish(&f);
 }
 
 /* A proxy gets the complete http:// URL; no_proxy of the environment does not apply to a configured
@@ -157,13 +158,13 @@ UNIT_TEST(test_proxy)
                              .header = "Host: server.invalid",
                              .reply = http_reply_body("200 OK", "found")};
     assert_int_equal(setenv("no_proxy", "*", 1), 0);
-    start(&f, &step, 1);
+    http_client_start(&f, &step, 1);
     struct http_call_config config = call_config(&f, "http://server.invalid/x");
     config.proxy_url = http_script_url(f.script);
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), "end 200 found\n");
     assert_int_equal(unsetenv("no_proxy"), 0);
-    finish(&f);
+    http_http_client_finish(&f);
 }
 
 UNIT_TEST(test_proxy_refuses)
@@ -171,7 +172,7 @@ UNIT_TEST(test_proxy_refuses)
     struct fixture f;
     struct http_step step = {.request = "CONNECT server.invalid:443 HTTP/1.1\r\n",
                              .reply = http_reply_body("403 Forbidden", "no")};
-    start(&f, &step, 1);
+    http_client_start(&f, &step, 1);
     struct http_call_config config = call_config(&f, "https://server.invalid/x");
     config.proxy_url = http_script_url(f.script);
     config.bearer_token = "t0k3n";
@@ -181,7 +182,7 @@ UNIT_TEST(test_proxy_refuses)
     assert_string_equal(buf_cstr(&f.log), want);
     assert_null(strstr(http_script_head(f.script), "t0k3n"));
     free(want);
-    finish(&f);
+    http_http_client_finish(&f);
 }
 
 UNIT_TEST(test_too_large)
@@ -202,13 +203,13 @@ UNIT_TEST(test_error_body)
     char *page = xcalloc(1, HTTP_ERROR_BODY_MAX + 2);
     memset(page, 'x', HTTP_ERROR_BODY_MAX + 1);
     struct http_step step = {.request = "GET ", .reply = http_reply_body("500 Oops", page)};
-    start(&f, &step, 1);
+    http_client_start(&f, &step, 1);
     struct http_call_config config = call_config(&f, http_script_url(f.script));
     call_and_run(&f, &config);
     assert_true(strncmp(buf_cstr(&f.log), "end 500 ", 8) == 0);
     assert_true(f.log.len <= HTTP_ERROR_BODY_MAX + sizeof("end 500 "));
     free(page);
-    finish(&f);
+    http_http_client_finish(&f);
 }
 
 UNIT_TEST(test_failures)
@@ -229,8 +230,8 @@ UNIT_TEST(test_failures)
 UNIT_TEST(test_refused)
 {
     struct fixture f;
-    start(&f, NULL, 0);
-    char *url = url_of(&f, "/");
+    http_client_start(&f, NULL, 0);
+    char *url = http_client_url_of(&f, "/");
     struct http_script *other = http_script_new(f.loop, NULL, 0);
     http_script_free(f.script); /* nobody listens there now */
     f.script = other;
@@ -238,22 +239,22 @@ UNIT_TEST(test_refused)
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), "end unavailable: cannot connect: Connection refused\n");
     free(url);
-    finish(&f);
+    http_http_client_finish(&f);
 }
 
 UNIT_TEST(test_no_url)
 {
     struct fixture f;
-    start(&f, NULL, 0);
+    http_client_start(&f, NULL, 0);
     struct http_call_config config = call_config(&f, "gopher://127.0.0.1/");
     call_and_run(&f, &config);
     assert_non_null(strstr(buf_cstr(&f.log), "end protocol error: "));
-    finish(&f);
+    http_http_client_finish(&f);
 }
 
 /* ---- Streams ---- */
 
-static void on_open(void *data)
+static void http_client_on_open(void *data)
 {
     struct fixture *f = data;
     buf_append_str(&f->log, "open\n");
@@ -266,7 +267,7 @@ static void on_open(void *data)
     }
 }
 
-static void on_data(void *data, struct slice bytes)
+static void http_client_on_data(void *data, struct slice bytes)
 {
     struct fixture *f = data;
     buf_append_slice(&f->log, bytes);
@@ -285,8 +286,8 @@ static void on_data(void *data, struct slice bytes)
 static struct http_call_config stream_config(struct fixture *f, const char *url)
 {
     struct http_call_config config = call_config(f, url);
-    config.on_open = on_open;
-    config.on_data = on_data;
+    config.on_open = http_client_on_open;
+    config.on_data = http_client_on_data;
     return config;
 }
 
@@ -299,11 +300,11 @@ UNIT_TEST(test_stream)
         struct http_step step = {.request = "GET / ",
                                  .reply = http_reply_stream(HTTP_STREAM_ENDS, two_lines),
                                  .piece_bytes = piece};
-        start(&f, &step, 1);
+        http_client_start(&f, &step, 1);
         struct http_call_config config = stream_config(&f, http_script_url(f.script));
         call_and_run(&f, &config);
         assert_string_equal(buf_cstr(&f.log), "open\none\ntwo\nend 200 \n");
-        finish(&f);
+        http_http_client_finish(&f);
     }
 }
 
@@ -319,12 +320,12 @@ UNIT_TEST(test_content_type)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct fixture f;
         struct http_step step = {.request = "GET / ", .reply = xstrdup(cases[i].reply)};
-        start(&f, &step, 1);
+        http_client_start(&f, &step, 1);
         f.logs_type = true;
         struct http_call_config config = stream_config(&f, http_script_url(f.script));
         call_and_run(&f, &config);
         assert_string_equal(buf_cstr(&f.log), cases[i].want);
-        finish(&f);
+        http_http_client_finish(&f);
     }
 }
 
@@ -334,13 +335,13 @@ UNIT_TEST(test_stream_cut)
     struct http_step step = {.request = "GET / ",
                              .reply = http_reply_stream(HTTP_STREAM_GOES_ON, two_lines),
                              .is_closed = true};
-    start(&f, &step, 1);
+    http_client_start(&f, &step, 1);
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log),
                         "open\none\ntwo\nend unavailable: connection closed in the middle of "
                         "the reply\n");
-    finish(&f);
+    http_http_client_finish(&f);
 }
 
 /* An error is not streamed: its body is in the result. */
@@ -348,11 +349,11 @@ UNIT_TEST(test_stream_refused)
 {
     struct fixture f;
     struct http_step step = {.request = "GET / ", .reply = http_reply_body("410 Gone", "old")};
-    start(&f, &step, 1);
+    http_client_start(&f, &step, 1);
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), "end 410 old\n");
-    finish(&f);
+    http_http_client_finish(&f);
 }
 
 UNIT_TEST(test_cancel_inside)
@@ -361,7 +362,7 @@ UNIT_TEST(test_cancel_inside)
         struct fixture f;
         struct http_step step = {.request = "GET / ",
                                  .reply = http_reply_stream(HTTP_STREAM_ENDS, two_lines)};
-        start(&f, &step, 1);
+        http_client_start(&f, &step, 1);
         f.cancels_on_open = on_first == 1;
         f.cancels_on_data = on_first == 0;
         struct http_call_config config = stream_config(&f, http_script_url(f.script));
@@ -373,7 +374,7 @@ UNIT_TEST(test_cancel_inside)
             assert_true(strncmp(buf_cstr(&f.log), "open\none\n", 9) == 0);
             assert_null(strstr(buf_cstr(&f.log), "end"));
         }
-        finish(&f);
+        http_http_client_finish(&f);
     }
 }
 
@@ -385,15 +386,15 @@ UNIT_TEST(test_start_inside)
         {.request = "GET / ", .reply = http_reply_stream(HTTP_STREAM_ENDS, two_lines)},
         {.request = "GET /next ", .reply = http_reply_body("200 OK", "next")},
     };
-    start(&f, steps, 2);
-    char *url = url_of(&f, "/next");
+    http_client_start(&f, steps, 2);
+    char *url = http_client_url_of(&f, "/next");
     f.next_url = url;
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     call_and_run(&f, &config);
     assert_non_null(strstr(buf_cstr(&f.log), "end 200 \n"));
     assert_non_null(strstr(buf_cstr(&f.log), "end 200 next\n"));
     free(url);
-    finish(&f);
+    http_http_client_finish(&f);
 }
 
 /* Calls in flight are freed with the client, without a callback. */
@@ -402,7 +403,7 @@ UNIT_TEST(test_free_in_flight)
     struct fixture f;
     struct http_step step = {.request = "GET / ",
                              .reply = http_reply_stream(HTTP_STREAM_GOES_ON, two_lines)};
-    start(&f, &step, 1);
+    http_client_start(&f, &step, 1);
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     f.call = http_call_start(f.client, &config);
     while (f.log.len < strlen("open\none\ntwo\n")) {
@@ -411,5 +412,5 @@ UNIT_TEST(test_free_in_flight)
     http_client_free(f.client);
     f.client = http_client_new(f.loop);
     assert_string_equal(buf_cstr(&f.log), "open\none\ntwo\n");
-    finish(&f);
+    http_http_client_finish(&f);
 }

@@ -42,7 +42,7 @@ struct reader {
     bool closed;
 };
 
-static void build(void *data, struct buf *line)
+static void http_http_events_build(void *data, struct buf *line)
 {
     struct fixture *f = data;
     assert_int_equal(line->len, 0);
@@ -52,7 +52,7 @@ static void build(void *data, struct buf *line)
     }
 }
 
-static void watched(void *data, bool is_watched)
+static void http_events_watched(void *data, bool is_watched)
 {
     struct fixture *f = data;
     assert_int_not_equal(f->is_watched, is_watched);
@@ -81,12 +81,14 @@ static void handle_page(void *data, const struct http_request *request, struct h
     }
 }
 
-static int setup(void **state)
+static int http_events_setup(void **state)
 {
     static struct fixture f;
     f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
-    const struct http_events_config config = {
-        .loop = f.loop, .build = build, .watched = watched, .data = &f};
+    const struct http_events_config config = {.loop = f.loop,
+                                              .build = http_http_events_build,
+                                              .watched = http_events_watched,
+                                              .data = &f};
     f.events = http_events_new(&config);
     f.routes[0] = (struct http_route){"/live", handle_live, &f};
     f.routes[1] = (struct http_route){"/readiness", handle_readiness, NULL};
@@ -97,7 +99,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int http_events_teardown(void **state)
 {
     struct fixture *f = *state;
     test_clock_run();
@@ -108,7 +110,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(http_events_setup, http_events_teardown)
 
 /* Runs what can run, without waiting. */
 static void settle(struct fixture *f)
@@ -127,7 +129,7 @@ static void pass_s(struct fixture *f, int seconds)
 }
 
 /* From 127.0.0.<host>, with a small window, so that few bytes fill it. */
-static struct reader ask(struct fixture *f, int host, const char *request)
+static struct reader http_events_ask(struct fixture *f, int host, const char *request)
 {
     const int window = 8 * 1024;
     struct sockaddr_in from = {.sin_family = AF_INET,
@@ -148,11 +150,11 @@ static struct reader ask(struct fixture *f, int host, const char *request)
 
 static struct reader open_live(struct fixture *f, int host)
 {
-    return ask(f, host, "GET /live" OF_HOST);
+    return http_events_ask(f, host, "GET /live" OF_HOST);
 }
 
 /* What has arrived so far. */
-static const char *drain(struct fixture *f, struct reader *r)
+static const char *http_events_drain(struct fixture *f, struct reader *r)
 {
     char bytes[4096];
     ssize_t n = 0;
@@ -172,9 +174,9 @@ static void close_reader(struct reader *r)
     buf_fini(&r->received);
 }
 
-static bool has(struct fixture *f, struct reader *r, const char *text)
+static bool http_events_has(struct fixture *f, struct reader *r, const char *text)
 {
-    return strstr(drain(f, r), text) != NULL;
+    return strstr(http_events_drain(f, r), text) != NULL;
 }
 
 /* ---- Readers that read ---- */
@@ -183,7 +185,7 @@ UNIT_TEST(test_the_first_event_comes_at_once)
 {
     struct fixture *f = *state;
     struct reader r = open_live(f, 1);
-    const char *text = drain(f, &r), *body = strstr(text, "\r\n\r\n");
+    const char *text = http_events_drain(f, &r), *body = strstr(text, "\r\n\r\n");
     assert_non_null(strstr(text, "HTTP/1.1 200 OK\r\n"));
     assert_non_null(strstr(text, "\r\nContent-Type: text/event-stream\r\n"));
     assert_non_null(strstr(text, "\r\nCache-Control: no-store\r\n"));
@@ -192,7 +194,7 @@ UNIT_TEST(test_the_first_event_comes_at_once)
     assert_null(strstr(text, "Content-Length"));
     assert_string_equal(body + 4, "data: {\"event\":1}\n\n");
     pass_s(f, 2);
-    assert_true(has(f, &r, "data: {\"event\":2}\n\ndata: {\"event\":3}\n\n"));
+    assert_true(http_events_has(f, &r, "data: {\"event\":2}\n\ndata: {\"event\":3}\n\n"));
     assert_false(r.closed);
     close_reader(&r);
 }
@@ -209,8 +211,9 @@ UNIT_TEST(test_an_event_is_built_once_for_all)
     pass_s(f, 3);
     assert_int_equal(f->built, 4);
     for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
-        assert_true(has(f, &readers[i], "data: {\"event\":1}\n\ndata: {\"event\":2}\n\n"));
-        assert_true(has(f, &readers[i], "data: {\"event\":4}\n\n"));
+        assert_true(
+            http_events_has(f, &readers[i], "data: {\"event\":1}\n\ndata: {\"event\":2}\n\n"));
+        assert_true(http_events_has(f, &readers[i], "data: {\"event\":4}\n\n"));
         close_reader(&readers[i]);
     }
     assert_int_equal(f->watchings, 1);
@@ -230,7 +233,7 @@ UNIT_TEST(test_nothing_runs_without_readers)
     pass_s(f, 3);
     assert_int_equal(f->built, 1);
     r = open_live(f, 1); /* a new event: the old one is of another time */
-    assert_true(has(f, &r, "{\"event\":2}"));
+    assert_true(http_events_has(f, &r, "{\"event\":2}"));
     assert_int_equal(f->watchings, 2);
     close_reader(&r);
 }
@@ -243,7 +246,7 @@ UNIT_TEST(test_an_event_over_its_limit_is_left_out)
     pass_s(f, 1);
     f->padding = 0;
     pass_s(f, 1);
-    assert_true(has(f, &r, "{\"event\":1}\n\n:\n\ndata: {\"event\":3}\n\n"));
+    assert_true(http_events_has(f, &r, "{\"event\":1}\n\n:\n\ndata: {\"event\":3}\n\n"));
     close_reader(&r);
 }
 
@@ -252,13 +255,14 @@ UNIT_TEST(test_an_event_over_its_limit_is_left_out)
 UNIT_TEST(test_head_and_other_methods)
 {
     struct fixture *f = *state;
-    struct reader head = ask(f, 1, "HEAD /live" OF_HOST), post = ask(f, 1, "POST /live" OF_HOST);
-    const char *text = drain(f, &head);
+    struct reader head = http_events_ask(f, 1, "HEAD /live" OF_HOST),
+                  post = http_events_ask(f, 1, "POST /live" OF_HOST);
+    const char *text = http_events_drain(f, &head);
     assert_non_null(strstr(text, "HTTP/1.1 200 OK\r\n"));
     assert_non_null(strstr(text, "\r\nContent-Type: text/event-stream\r\n"));
     assert_string_equal(strstr(text, "\r\n\r\n"), "\r\n\r\n");
     assert_int_equal(f->built, 0);
-    text = drain(f, &post);
+    text = http_events_drain(f, &post);
     assert_non_null(strstr(text, "HTTP/1.1 405 Method Not Allowed\r\n"));
     assert_non_null(strstr(text, "\r\nAllow: GET, HEAD\r\n"));
     assert_non_null(strstr(text, "expected: GET or HEAD\n"));
@@ -269,11 +273,12 @@ UNIT_TEST(test_head_and_other_methods)
 UNIT_TEST(test_a_reply_with_further_fields)
 {
     struct fixture *f = *state;
-    struct reader get = ask(f, 1, "GET /" OF_HOST), deletion = ask(f, 1, "DELETE /" OF_HOST);
-    assert_true(has(f, &get, "\r\nContent-Security-Policy: default-src 'none'\r\n"));
-    assert_true(has(f, &get, "\r\nReferrer-Policy: no-referrer\r\n"));
-    assert_true(has(f, &get, "\r\nContent-Length: 6\r\n"));
-    assert_true(has(f, &deletion, "405 Method Not Allowed"));
+    struct reader get = http_events_ask(f, 1, "GET /" OF_HOST),
+                  deletion = http_events_ask(f, 1, "DELETE /" OF_HOST);
+    assert_true(http_events_has(f, &get, "\r\nContent-Security-Policy: default-src 'none'\r\n"));
+    assert_true(http_events_has(f, &get, "\r\nReferrer-Policy: no-referrer\r\n"));
+    assert_true(http_events_has(f, &get, "\r\nContent-Length: 6\r\n"));
+    assert_true(http_events_has(f, &deletion, "405 Method Not Allowed"));
     close_reader(&get);
     close_reader(&deletion);
 }
@@ -284,7 +289,7 @@ static size_t count_closed(struct fixture *f, struct reader *readers, size_t cou
 {
     size_t closed = 0;
     for (size_t i = 0; i < count; i++) {
-        (void)drain(f, &readers[i]);
+        (void)http_events_drain(f, &readers[i]);
         closed += readers[i].closed;
     }
     return closed;
@@ -297,26 +302,26 @@ UNIT_TEST(test_many_readers)
     static struct reader readers[STREAMS_MAX], others[STREAMS_MAX - CLIENT_MAX];
     for (int i = 0; i < STREAMS_MAX; i++) {
         readers[i] = open_live(f, 1);
-        assert_true(has(f, &readers[i], "{\"event\":1}"));
+        assert_true(http_events_has(f, &readers[i], "{\"event\":1}"));
     }
-    struct reader late = open_live(f, 1), probe = ask(f, 1, "GET /readiness" OF_HOST);
-    assert_true(has(f, &late, "HTTP/1.1 503 Service Unavailable\r\n"));
-    assert_true(has(f, &late, "all 256 event streams are open"));
-    assert_true(has(f, &probe, "\r\n\r\nok"));
+    struct reader late = open_live(f, 1), probe = http_events_ask(f, 1, "GET /readiness" OF_HOST);
+    assert_true(http_events_has(f, &late, "HTTP/1.1 503 Service Unavailable\r\n"));
+    assert_true(http_events_has(f, &late, "all 256 event streams are open"));
+    assert_true(http_events_has(f, &probe, "\r\n\r\nok"));
     close_reader(&late);
     close_reader(&probe);
     for (int i = 0; i < STREAMS_MAX - CLIENT_MAX; i++) {
         others[i] = open_live(f, 2);
-        assert_true(has(f, &others[i], "{\"event\":1}"));
+        assert_true(http_events_has(f, &others[i], "{\"event\":1}"));
     }
     assert_int_equal(count_closed(f, readers, STREAMS_MAX), STREAMS_MAX - CLIENT_MAX);
     late = open_live(f, 3);
-    assert_true(has(f, &late, "all 256 event streams are open"));
+    assert_true(http_events_has(f, &late, "all 256 event streams are open"));
     close_reader(&late);
     close_reader(&others[7]); /* makes room */
     settle(f);
     late = open_live(f, 3);
-    assert_true(has(f, &late, "{\"event\":1}"));
+    assert_true(http_events_has(f, &late, "{\"event\":1}"));
     close_reader(&late);
     for (int i = 0; i < STREAMS_MAX; i++) {
         close_reader(&readers[i]);
@@ -334,10 +339,10 @@ UNIT_TEST(test_connections_leave_streams_alone)
     static struct reader idle[CONNECTIONS_MAX + 8];
     struct reader r = open_live(f, 1);
     for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
-        idle[i] = ask(f, 1 + (int)i / 16, "");
+        idle[i] = http_events_ask(f, 1 + (int)i / 16, "");
     }
     pass_s(f, 1);
-    assert_true(has(f, &r, "{\"event\":2}"));
+    assert_true(http_events_has(f, &r, "{\"event\":2}"));
     assert_false(r.closed);
     for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
         close_reader(&idle[i]);
@@ -354,14 +359,14 @@ UNIT_TEST(test_a_reader_that_stops_reading)
     int seconds = 0;
     for (; http_events_count(f->events) == 2; seconds++) {
         assert_true(seconds < UNREAD_S + 4); /* four events fill the sockets */
-        (void)drain(f, &good);
+        (void)http_events_drain(f, &good);
         pass_s(f, 1);
     }
     assert_true(seconds >= UNREAD_S);
     char last[32];
     (void)snprintf(last, sizeof(last), "{\"event\":%d}", f->built);
-    assert_true(has(f, &good, last));
-    (void)drain(f, &stuck);
+    assert_true(http_events_has(f, &good, last));
+    (void)http_events_drain(f, &stuck);
     assert_true(stuck.closed);
     close_reader(&stuck);
     close_reader(&good);
@@ -374,9 +379,9 @@ UNIT_TEST(test_a_slow_reader_gets_whole_events)
     f->padding = HTTP_EVENT_BYTES_MAX / 2;
     struct reader slow = open_live(f, 1);
     pass_s(f, 8);
-    (void)drain(f, &slow);
+    (void)http_events_drain(f, &slow);
     pass_s(f, 1);
-    const char *at = strstr(drain(f, &slow), "\r\n\r\n") + 4;
+    const char *at = strstr(http_events_drain(f, &slow), "\r\n\r\n") + 4;
     int events = 0, number = 0;
     while (*at) {
         int next = 0;
@@ -416,7 +421,7 @@ UNIT_TEST(test_free_closes_streams)
     http_events_free(f->events);
     f->server = NULL;
     f->events = NULL;
-    (void)drain(f, &r);
+    (void)http_events_drain(f, &r);
     assert_true(r.closed);
     close_reader(&r);
     http_events_free(NULL);

@@ -27,7 +27,7 @@ static int parse_slowly(const char *text, size_t len, struct http_head *head)
     return status;
 }
 
-static int parse(const char *text, struct http_head *head)
+static int http_http_head_parse(const char *text, struct http_head *head)
 {
     size_t len = strlen(text);
     struct http_head slow;
@@ -69,7 +69,7 @@ UNIT_TEST(test_heads)
         struct http_head h;
         const uint8_t *bytes = (const uint8_t *)cases[i].text;
         const char *flags = cases[i].flags;
-        int status = parse(cases[i].text, &h);
+        int status = http_http_head_parse(cases[i].text, &h);
         if (status != 0 || h.at != strlen(cases[i].text) || h.body_len != cases[i].body_len ||
             !slice_equal(http_head_text(bytes, h.method), slice_str(cases[i].method)) ||
             !slice_equal(http_head_text(bytes, h.target), slice_str(cases[i].target)) ||
@@ -131,7 +131,7 @@ UNIT_TEST(test_refused)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct http_head head;
-        int status = parse(cases[i].text, &head);
+        int status = http_http_head_parse(cases[i].text, &head);
         if (status != cases[i].status) {
             fail_msg("case %zu: %d", i, status);
         }
@@ -187,8 +187,8 @@ UNIT_TEST(test_limit)
 enum { BODY_MAX = 32 };
 
 /* One byte at a time, or all at once. */
-static int take_chunks(const char *text, size_t step, bool is_skipped, struct buf *body,
-                       size_t *ret_taken)
+static int http_head_take_chunks(const char *text, size_t step, bool is_skipped, struct buf *body,
+                                 size_t *ret_taken)
 {
     struct http_chunks chunks = {0};
     size_t len = strlen(text), at = 0, taken;
@@ -241,14 +241,14 @@ UNIT_TEST(test_chunks)
             struct buf body;
             size_t taken;
             buf_init(&body, BODY_MAX);
-            int status = take_chunks(cases[i].text, step, false, &body, &taken);
+            int status = http_head_take_chunks(cases[i].text, step, false, &body, &taken);
             if (status != cases[i].status ||
                 (status == 0 && (!slice_equal(buf_slice(&body), slice_str(cases[i].body)) ||
                                  strcmp(cases[i].text + taken, cases[i].rest) != 0))) {
                 fail_msg("case %zu by %zu: %d", i, step, status);
             }
             int want = cases[i].status == 413 ? 0 : cases[i].status; /* skipped: no limit */
-            assert_int_equal(take_chunks(cases[i].text, step, true, NULL, &taken), want);
+            assert_int_equal(http_head_take_chunks(cases[i].text, step, true, NULL, &taken), want);
             buf_fini(&body);
         }
     }

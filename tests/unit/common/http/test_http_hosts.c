@@ -5,18 +5,18 @@
 #include "common/http/http_hosts.h"
 #include "tests/support/unit_test.h"
 
-static bool is_ours(const void *data, struct slice name)
+static bool http_hosts_is_ours(const void *data, struct slice name)
 {
     return slice_equal(name, slice_str(data));
 }
 
 static const struct http_hosts hosts = {
     .names = "pages.example.com,Other.Example.Org.",
-    .is_ours = is_ours,
+    .is_ours = http_hosts_is_ours,
     .data = "kube-dns.kube-system.svc.cluster.local",
 };
 
-static void expect(const char *const *texts, size_t count, bool is_allowed)
+static void http_hosts_expect(const char *const *texts, size_t count, bool is_allowed)
 {
     for (size_t i = 0; i < count; i++) {
         if (http_hosts_allow(&hosts, slice_str(texts[i])) != is_allowed) {
@@ -48,7 +48,7 @@ UNIT_TEST(test_allowed)
         "other.example.org",
         "pages.example.com:",
     };
-    expect(texts, ARRAY_LEN(texts), true);
+    http_hosts_expect(texts, ARRAY_LEN(texts), true);
 }
 
 UNIT_TEST(test_refused)
@@ -76,7 +76,7 @@ UNIT_TEST(test_refused)
         "localhost/x",
         "\xc3\xa4",
     };
-    expect(texts, ARRAY_LEN(texts), false);
+    http_hosts_expect(texts, ARRAY_LEN(texts), false);
 }
 
 UNIT_TEST(test_flag)

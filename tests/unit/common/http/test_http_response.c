@@ -19,7 +19,8 @@ enum { BODY_MAX = 65535 };
 /* ---- Replies ---- */
 
 /* Adds the text in pieces of this size, each in memory of its own. */
-static int feed(struct http_response *reply, const char *text, size_t piece, struct err *err)
+static int http_response_feed(struct http_response *reply, const char *text, size_t piece,
+                              struct err *err)
 {
     size_t len = strlen(text);
     int r = 0;
@@ -40,7 +41,7 @@ static void assert_body(const char *text, const char *want)
         struct http_response reply;
         struct err err = {0};
         http_response_init(&reply, BODY_MAX);
-        if (feed(&reply, text, piece, &err) != 0) {
+        if (http_response_feed(&reply, text, piece, &err) != 0) {
             fail_msg("by %zu: %s: %s", piece, text, err.msg);
         }
         assert_int_equal(reply.part, HTTP_RESPONSE_DONE);
@@ -89,7 +90,7 @@ static void assert_error(const char *text, int code, const char *expected)
         struct http_response reply;
         struct err err = {0};
         http_response_init(&reply, BODY_MAX);
-        int r = feed(&reply, text, piece, &err);
+        int r = http_response_feed(&reply, text, piece, &err);
         if (r != code || err.code != code || !strstr(err.msg, expected)) {
             fail_msg("by %zu: %.200s: %d `%s`", piece, text, r, err.msg);
         }
@@ -116,7 +117,7 @@ UNIT_TEST(test_heads)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct http_response reply;
         http_response_init(&reply, BODY_MAX);
-        assert_int_equal(feed(&reply, cases[i].text, 1, NULL), 0);
+        assert_int_equal(http_response_feed(&reply, cases[i].text, 1, NULL), 0);
         assert_int_equal(reply.status, cases[i].status);
         assert_string_equal(reply.reason, cases[i].reason);
         assert_string_equal(reply.type, cases[i].type);
@@ -180,7 +181,7 @@ UNIT_TEST(test_limits)
     buf_append_str(&text, "\r\n");
     struct http_response reply;
     http_response_init(&reply, BODY_MAX);
-    assert_int_equal(feed(&reply, buf_cstr(&text), SIZE_MAX / 2, NULL), 0);
+    assert_int_equal(http_response_feed(&reply, buf_cstr(&text), SIZE_MAX / 2, NULL), 0);
     http_response_fini(&reply);
 
     buf_clear(&text);
@@ -207,7 +208,7 @@ UNIT_TEST(test_limits)
     buf_append_str(&text, OK TYPE "\r\n");
     append_times(&text, "x", BODY_MAX);
     http_response_init(&reply, BODY_MAX);
-    assert_int_equal(feed(&reply, buf_cstr(&text), 1000, NULL), 0);
+    assert_int_equal(http_response_feed(&reply, buf_cstr(&text), 1000, NULL), 0);
     assert_int_equal(reply.body.len, BODY_MAX);
     http_response_fini(&reply);
     buf_append_char(&text, 'x');

@@ -24,7 +24,7 @@ enum {
     REPLY_MS = 60000,
     UNREAD_MS = 10000,
     /* Only ends a test that hangs. */
-    PATIENCE_S = 60,
+    TIMEOUT_S = 60,
 };
 
 struct fixture {
@@ -112,7 +112,7 @@ static bool next_piece(void *data, struct buf *piece)
     return ++state->pieces < STREAM_PIECES;
 }
 
-static void end_stream(void *data)
+static void http_server_end_stream(void *data)
 {
     free(data);
     streams_open--;
@@ -124,7 +124,8 @@ static void handle_stream(void *data, const struct http_request *request, struct
     assert_non_null(state);
     state->fails = data != NULL;
     streams_open++;
-    reply->stream = (struct http_stream){.more = next_piece, .end = end_stream, .data = state};
+    reply->stream =
+        (struct http_stream){.more = next_piece, .end = http_server_end_stream, .data = state};
 }
 
 /* A stream without end, in pieces that fill sockets within a few turns. */
@@ -152,7 +153,7 @@ static const struct http_route routes[] = {
 };
 
 /* Serves on the first free port of this process's range. */
-static void serve(struct fixture *f, const struct http_route *table, size_t count)
+static void http_server_serve(struct fixture *f, const struct http_route *table, size_t count)
 {
     struct err err = {0};
     int r = -EADDRINUSE;
@@ -169,16 +170,16 @@ static void serve(struct fixture *f, const struct http_route *table, size_t coun
     }
 }
 
-static int setup(void **state)
+static int http_server_setup(void **state)
 {
     static struct fixture f;
     f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
-    serve(&f, routes, ARRAY_LEN(routes));
+    http_server_serve(&f, routes, ARRAY_LEN(routes));
     *state = &f;
     return 0;
 }
 
-static int teardown(void **state)
+static int http_server_teardown(void **state)
 {
     struct fixture *f = *state;
     http_server_free(f->server);
@@ -186,7 +187,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(http_server_setup, http_server_teardown)
 
 static void on_readable(struct ev_loop *loop, ev_io *w, int events)
 {
@@ -231,14 +232,14 @@ static void client_close(struct client *c)
     buf_fini(&c->received);
 }
 
-static void client_send(struct client *c, const char *text)
+static void http_server_client_send(struct client *c, const char *text)
 {
     assert_int_equal(write(c->fd, text, strlen(text)), strlen(text));
 }
 
-static void give_up(struct ev_loop *loop, ev_timer *w, int events)
+static void http_server_give_up(struct ev_loop *loop, ev_timer *w, int events)
 {
-    fail_msg("no answer in %d s", PATIENCE_S);
+    fail_msg("no answer in %d s", TIMEOUT_S);
 }
 
 static bool is_answered(struct client *c)
@@ -247,23 +248,23 @@ static bool is_answered(struct client *c)
 }
 
 /* Runs the loop until the reply's headers have arrived, or the connection is closed. */
-static void await(struct client *c, bool until_closed)
+static void http_server_await(struct client *c, bool until_closed)
 {
-    ev_timer patience;
-    ev_timer_init(&patience, give_up, PATIENCE_S, 0.);
-    ev_timer_start(c->fixture->loop, &patience);
+    ev_timer timeout;
+    ev_timer_init(&timeout, http_server_give_up, TIMEOUT_S, 0.);
+    ev_timer_start(c->fixture->loop, &timeout);
     while (!c->closed && (until_closed || !is_answered(c))) {
         ev_run(c->fixture->loop, 0);
     }
-    ev_timer_stop(c->fixture->loop, &patience);
+    ev_timer_stop(c->fixture->loop, &timeout);
 }
 
 /* The complete reply to one request on its own connection. */
-static const char *exchange(struct fixture *f, struct client *c, const char *request)
+static const char *http_server_exchange(struct fixture *f, struct client *c, const char *request)
 {
     client_open(c, f);
-    client_send(c, request);
-    await(c, true);
+    http_server_client_send(c, request);
+    http_server_await(c, true);
     return buf_cstr(&c->received);
 }
 
@@ -273,7 +274,8 @@ static const char *exchange(struct fixture *f, struct client *c, const char *req
 UNIT_TEST(test_stream)
 {
     struct client c;
-    const char *body = strstr(exchange(*state, &c, "GET /stream HTTP/1.0\r\n\r\n"), "\r\n\r\n");
+    const char *body =
+        strstr(http_server_exchange(*state, &c, "GET /stream HTTP/1.0\r\n\r\n"), "\r\n\r\n");
     assert_non_null(body);
     body += 4;
     for (int piece = 0; piece < STREAM_PIECES; piece++) {
@@ -292,16 +294,16 @@ UNIT_TEST(test_streams_that_end_early)
 {
     struct fixture *f = *state;
     struct client c;
-    const char *reply = exchange(f, &c, "GET /broken-stream HTTP/1.1\r\n" CLOSE);
+    const char *reply = http_server_exchange(f, &c, "GET /broken-stream HTTP/1.1\r\n" CLOSE);
     assert_null(strstr(reply, "\r\n0\r\n\r\n")); /* not a proper end of chunks */
     client_close(&c);
     assert_int_equal(streams_open, 0);
-    (void)exchange(f, &c, "HEAD /stream HTTP/1.1\r\n" CLOSE);
+    (void)http_server_exchange(f, &c, "HEAD /stream HTTP/1.1\r\n" CLOSE);
     client_close(&c);
     assert_int_equal(streams_open, 0);
     client_open(&c, f);
-    client_send(&c, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    await(&c, false);
+    http_server_client_send(&c, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    http_server_await(&c, false);
     client_close(&c);
     http_server_free(f->server);
     f->server = NULL;
@@ -345,7 +347,7 @@ UNIT_TEST(test_replies)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct client c;
-        const char *reply = exchange(*state, &c, cases[i].request);
+        const char *reply = http_server_exchange(*state, &c, cases[i].request);
         const char *body = strstr(reply, "\r\n\r\n");
         if (strncmp(reply, cases[i].status_line, strlen(cases[i].status_line)) != 0 ||
             !strstr(reply, cases[i].header) || !body || strcmp(body + 4, cases[i].body) != 0) {
@@ -361,13 +363,14 @@ UNIT_TEST(test_no_http)
                                            "GET /echo HTTP/9.9\r\n\r\n"};
     struct client c;
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-        const char *reply = exchange(*state, &c, requests[i]);
+        const char *reply = http_server_exchange(*state, &c, requests[i]);
         if (strstr(reply, " 200 ")) {
             fail_msg("request %zu: got\n%s", i, reply);
         }
         client_close(&c);
     }
-    assert_non_null(strstr(exchange(*state, &c, "GET /echo HTTP/1.1\r\n" CLOSE), "echo GET"));
+    assert_non_null(
+        strstr(http_server_exchange(*state, &c, "GET /echo HTTP/1.1\r\n" CLOSE), "echo GET"));
     client_close(&c);
 }
 
@@ -376,8 +379,8 @@ UNIT_TEST(test_requests_follow_on_one_connection)
     struct client c;
     client_open(&c, *state);
     for (int i = 0; i < 3; i++) {
-        client_send(&c, "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        await(&c, false);
+        http_server_client_send(&c, "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        http_server_await(&c, false);
         assert_false(c.closed);
         assert_non_null(strstr(buf_cstr(&c.received), "echo GET /echo"));
         buf_clear(&c.received);
@@ -392,10 +395,10 @@ UNIT_TEST(test_request_in_pieces)
     client_open(&c, *state);
     for (size_t i = 0; request[i]; i++) {
         char piece[2] = {request[i], '\0'};
-        client_send(&c, piece);
+        http_server_client_send(&c, piece);
         ev_run(c.fixture->loop, EVRUN_NOWAIT);
     }
-    await(&c, true);
+    http_server_await(&c, true);
     assert_non_null(strstr(buf_cstr(&c.received), "echo GET /echo"));
     client_close(&c);
 }
@@ -406,14 +409,15 @@ UNIT_TEST(test_body_over_the_limit_closes)
     struct client c;
     memset(piece, 'x', sizeof(piece));
     client_open(&c, *state);
-    client_send(&c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n");
+    http_server_client_send(
+        &c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n");
     for (size_t sent = 0; sent < 1000000 && !c.closed; sent += sizeof(piece)) {
         if (send(c.fd, piece, sizeof(piece), MSG_NOSIGNAL) < 0 && errno != EAGAIN) {
             break; /* the server has closed */
         }
         ev_run(c.fixture->loop, EVRUN_NOWAIT);
     }
-    await(&c, true);
+    http_server_await(&c, true);
     assert_false(is_answered(&c));
     client_close(&c);
 }
@@ -426,10 +430,12 @@ UNIT_TEST(test_star_route_matches_every_other_path)
     struct fixture *f = *state;
     struct client c;
     http_server_free(f->server);
-    serve(f, table, ARRAY_LEN(table));
-    assert_non_null(strstr(exchange(f, &c, "GET /known HTTP/1.1\r\n" CLOSE), "known GET /known"));
+    http_server_serve(f, table, ARRAY_LEN(table));
+    assert_non_null(
+        strstr(http_server_exchange(f, &c, "GET /known HTTP/1.1\r\n" CLOSE), "known GET /known"));
     client_close(&c);
-    assert_non_null(strstr(exchange(f, &c, "GET /a/b HTTP/1.1\r\n" CLOSE), "other GET /a/b"));
+    assert_non_null(
+        strstr(http_server_exchange(f, &c, "GET /a/b HTTP/1.1\r\n" CLOSE), "other GET /a/b"));
     client_close(&c);
 }
 
@@ -451,7 +457,7 @@ UNIT_TEST(test_port_in_use_is_named)
 /* ---- Clients that hold connections ---- */
 
 /* Runs what can run, without waiting. */
-static void settle(struct fixture *f)
+static void http_server_settle(struct fixture *f)
 {
     for (int i = 0; i < 100; i++) {
         ev_run(f->loop, EVRUN_NOWAIT);
@@ -462,7 +468,7 @@ static void settle(struct fixture *f)
 static void pass_ms(struct fixture *f, int64_t ms)
 {
     test_clock_advance_ms(ms);
-    settle(f);
+    http_server_settle(f);
 }
 
 /* Silent for so long, a connection counts. */
@@ -479,8 +485,8 @@ static struct client *hold_all(struct fixture *f, const char *text)
     static struct client held[CONNECTIONS_MAX];
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         client_open_from(&held[i], f, 2 + i / CLIENT_CONNECTIONS_MAX);
-        client_send(&held[i], text);
-        settle(f);
+        http_server_client_send(&held[i], text);
+        http_server_settle(f);
     }
     pass_fresh(f);
     return held;
@@ -495,7 +501,7 @@ static int open_count(const struct client *clients, int count)
     return open;
 }
 
-static void close_all(struct client *clients, int count)
+static void http_server_close_all(struct client *clients, int count)
 {
     for (int i = 0; i < count; i++) {
         client_close(&clients[i]);
@@ -514,15 +520,15 @@ UNIT_TEST(test_idle_connections_make_room)
     for (size_t i = 0; i < ARRAY_LEN(what); i++) {
         struct fixture *f = *state;
         struct client *held = hold_all(f, what[i]), late;
-        const char *reply = exchange(f, &late, "GET /echo HTTP/1.1\r\n" CLOSE);
+        const char *reply = http_server_exchange(f, &late, "GET /echo HTTP/1.1\r\n" CLOSE);
         assert_non_null(strstr(reply, "echo GET /echo"));
-        settle(f);
+        http_server_settle(f);
         assert_true(held[0].closed); /* the longest without a request */
         assert_int_equal(open_count(held + 1, CONNECTIONS_MAX - 1),
                          i < ARRAY_LEN(what) - 1 ? CONNECTIONS_MAX - 1 : 0);
         client_close(&late);
-        close_all(held, CONNECTIONS_MAX);
-        settle(f);
+        http_server_close_all(held, CONNECTIONS_MAX);
+        http_server_settle(f);
     }
 }
 
@@ -534,21 +540,21 @@ UNIT_TEST(test_unread_replies_make_room)
     struct client late;
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         client_open_from(&held[i], f, 2 + i / CLIENT_CONNECTIONS_MAX);
-        client_send(&held[i], "GET /endless HTTP/1.1\r\nHost: h\r\n\r\n");
-        await(&held[i], false);
+        http_server_client_send(&held[i], "GET /endless HTTP/1.1\r\nHost: h\r\n\r\n");
+        http_server_await(&held[i], false);
         ev_io_stop(f->loop, &held[i].readable);
     }
     for (int i = 0; i < 3; i++) {
-        const char *reply = exchange(f, &late, "GET /echo HTTP/1.1\r\n" CLOSE);
+        const char *reply = http_server_exchange(f, &late, "GET /echo HTTP/1.1\r\n" CLOSE);
         assert_non_null(strstr(reply, "echo GET /echo"));
         client_close(&late);
     }
     for (int i = 0; i < 3; i++) { /* the oldest was cut; the second probe found a free place */
         ev_io_start(f->loop, &held[i].readable);
     }
-    await(&held[0], true);
+    http_server_await(&held[0], true);
     assert_false(held[1].closed);
-    close_all(held, CONNECTIONS_MAX);
+    http_server_close_all(held, CONNECTIONS_MAX);
 }
 
 /* A client over its share loses its own longest idle connection, not another's that is idle for
@@ -559,35 +565,35 @@ UNIT_TEST(test_one_client_has_its_share)
     static struct client many[CLIENT_CONNECTIONS_MAX * 3];
     struct client other;
     client_open_from(&other, f, 1);
-    settle(f);
+    http_server_settle(f);
     for (int i = 0; i < CLIENT_CONNECTIONS_MAX; i++) {
         client_open_from(&many[i], f, 2);
-        settle(f);
+        http_server_settle(f);
     }
     pass_fresh(f);
-    client_send(&many[0], "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
-    settle(f);
+    http_server_client_send(&many[0], "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
+    http_server_settle(f);
     assert_true(is_answered(&many[0]));
     client_open_from(&many[CLIENT_CONNECTIONS_MAX], f, 2);
-    settle(f);
+    http_server_settle(f);
     assert_true(many[1].closed);
     assert_int_equal(open_count(many, CLIENT_CONNECTIONS_MAX + 1), CLIENT_CONNECTIONS_MAX);
     const int last = (int)ARRAY_LEN(many) - 1;
     for (int i = CLIENT_CONNECTIONS_MAX + 1; i < last; i++) {
         client_open_from(&many[i], f, 2);
-        settle(f);
+        http_server_settle(f);
     }
     assert_int_equal(open_count(many, last), last - 1); /* fresh ones */
     pass_fresh(f);
     client_open_from(&many[last], f, 2);
-    settle(f);
+    http_server_settle(f);
     assert_int_equal(open_count(many, last + 1), CLIENT_CONNECTIONS_MAX);
     assert_false(other.closed);
-    client_send(&other, "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
-    await(&other, false);
+    http_server_client_send(&other, "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
+    http_server_await(&other, false);
     assert_true(is_answered(&other));
     client_close(&other);
-    close_all(many, ARRAY_LEN(many));
+    http_server_close_all(many, ARRAY_LEN(many));
 }
 
 /* A burst from one address, all before the server's next turn: the probe among it is answered. */
@@ -600,20 +606,20 @@ UNIT_TEST(test_a_probe_within_a_burst)
         client_open(&burst[i], f);
         if (i == (int)ARRAY_LEN(burst) / 2) {
             client_open(&probe, f);
-            client_send(&probe, "GET /echo HTTP/1.1\r\n" CLOSE);
+            http_server_client_send(&probe, "GET /echo HTTP/1.1\r\n" CLOSE);
         }
     }
-    await(&probe, true);
+    http_server_await(&probe, true);
     assert_non_null(strstr(buf_cstr(&probe.received), "echo GET /echo"));
     client_close(&probe);
-    settle(f);
+    http_server_settle(f);
     assert_int_equal(open_count(burst, ARRAY_LEN(burst)), (int)ARRAY_LEN(burst));
     pass_fresh(f);
     client_open(&probe, f);
-    settle(f);
+    http_server_settle(f);
     assert_int_equal(open_count(burst, ARRAY_LEN(burst)), CLIENT_CONNECTIONS_MAX - 1);
     client_close(&probe);
-    close_all(burst, ARRAY_LEN(burst));
+    http_server_close_all(burst, ARRAY_LEN(burst));
 }
 
 /* 100 connections before the first request, from one address or from several: all are answered. */
@@ -625,19 +631,19 @@ UNIT_TEST(test_a_burst_is_answered)
         for (int i = 0; i < (int)ARRAY_LEN(burst); i++) {
             client_open_from(&burst[i], f, 2 + i % addresses);
         }
-        settle(f);
+        http_server_settle(f);
         for (int i = 0; i < (int)ARRAY_LEN(burst); i++) {
-            client_send(&burst[i], "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
+            http_server_client_send(&burst[i], "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
         }
         for (int i = 0; i < (int)ARRAY_LEN(burst); i++) {
-            await(&burst[i], false);
+            http_server_await(&burst[i], false);
             assert_true(is_answered(&burst[i]));
         }
-        settle(f);
+        http_server_settle(f);
         assert_int_equal(open_count(burst, ARRAY_LEN(burst)),
                          addresses == 1 ? CLIENT_CONNECTIONS_MAX : CONNECTIONS_MAX);
-        close_all(burst, ARRAY_LEN(burst));
-        settle(f);
+        http_server_close_all(burst, ARRAY_LEN(burst));
+        http_server_settle(f);
     }
 }
 
@@ -648,16 +654,16 @@ UNIT_TEST(test_fresh_connections_have_a_limit)
     static struct client many[CLIENT_OPEN_MAX + 10];
     struct client other;
     client_open_from(&other, f, 1);
-    settle(f);
+    http_server_settle(f);
     for (int i = 0; i < (int)ARRAY_LEN(many); i++) {
         client_open_from(&many[i], f, 2);
-        settle(f);
+        http_server_settle(f);
     }
     assert_int_equal(open_count(many, 10), 0);
     assert_int_equal(open_count(many + 10, CLIENT_OPEN_MAX), CLIENT_OPEN_MAX);
     assert_false(other.closed);
     client_close(&other);
-    close_all(many, ARRAY_LEN(many));
+    http_server_close_all(many, ARRAY_LEN(many));
 }
 
 /* Bytes that drip in, of the head or of the body, do not extend the time for a request. */
@@ -670,11 +676,11 @@ UNIT_TEST(test_a_dripping_request_is_closed)
         struct client c;
         client_open(&c, f);
         test_clock_stop();
-        settle(f);
-        client_send(&c, beginnings[i]);
+        http_server_settle(f);
+        http_server_client_send(&c, beginnings[i]);
         for (int ms = 0; ms < REQUEST_MS - 1000; ms += 1000) {
             if (*beginnings[i]) {
-                client_send(&c, "x");
+                http_server_client_send(&c, "x");
             }
             pass_ms(f, 1000);
             assert_false(c.closed);
@@ -696,24 +702,24 @@ UNIT_TEST(test_a_crowd_has_less_time)
     test_clock_stop();
     for (int i = 0; i < CROWDED - 1; i++) {
         client_open_from(&crowd[i], f, 2 + i / CLIENT_CONNECTIONS_MAX);
-        settle(f);
+        http_server_settle(f);
     }
-    client_send(&crowd[0], "GET /empty HTTP/1.1\r\nHost: h\r\n\r\n");
+    http_server_client_send(&crowd[0], "GET /empty HTTP/1.1\r\nHost: h\r\n\r\n");
     pass_ms(f, FIRST_SOON_MS + 1000);
     assert_int_equal(open_count(crowd, CROWDED - 1), CROWDED - 1);
     client_open(&crowd[CROWDED - 1], f);
-    settle(f);
+    http_server_settle(f);
     pass_ms(f, FIRST_SOON_MS - 500);
     assert_int_equal(open_count(crowd, CROWDED), CROWDED);
     pass_ms(f, 1000);
     assert_int_equal(open_count(crowd, CROWDED), 1);
     assert_false(crowd[0].closed);
     test_clock_run();
-    close_all(crowd, CROWDED);
+    http_server_close_all(crowd, CROWDED);
 }
 
 /* Reads at least that many bytes, whatever the kernel's buffers hold; false: closed. */
-static bool drain(struct client *c, size_t len)
+static bool http_server_drain(struct client *c, size_t len)
 {
     static char bytes[64 * 1024];
     for (size_t got = 0; got < len;) {
@@ -745,17 +751,17 @@ UNIT_TEST(test_a_reply_has_an_end)
         ev_io_stop(f->loop, &c.readable);
         assert_int_equal(
             setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer)), 0);
-        client_send(&c, "GET /endless HTTP/1.1\r\nHost: h\r\n\r\n");
-        settle(f);
+        http_server_client_send(&c, "GET /endless HTTP/1.1\r\nHost: h\r\n\r\n");
+        http_server_settle(f);
         for (int ms = 0; ms < limit_ms; ms += 4000) {
             if (reads) {
-                assert_true(drain(&c, SOCKETS_HOLD));
+                assert_true(http_server_drain(&c, SOCKETS_HOLD));
             }
-            settle(f);
+            http_server_settle(f);
             test_clock_advance_ms(4000);
         }
         pass_ms(f, 1000);
-        assert_false(drain(&c, SOCKETS_HOLD));
+        assert_false(http_server_drain(&c, SOCKETS_HOLD));
         client_close(&c);
     }
     test_clock_run();
@@ -766,39 +772,39 @@ UNIT_TEST(test_free_drops_connections)
     struct fixture *f = *state;
     struct client c;
     client_open(&c, f);
-    client_send(&c, "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    await(&c, false);
+    http_server_client_send(&c, "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    http_server_await(&c, false);
     http_server_free(f->server);
     f->server = NULL;
-    await(&c, true);
+    http_server_await(&c, true);
     assert_true(c.closed);
     client_close(&c);
     http_server_free(NULL);
 }
 
 /* Runs the loop until this many bytes have arrived, and takes them. */
-static void take(struct client *c, size_t len, char *out)
+static void http_server_take(struct client *c, size_t len, char *out)
 {
-    ev_timer patience;
-    ev_timer_init(&patience, give_up, PATIENCE_S, 0.);
-    ev_timer_start(c->fixture->loop, &patience);
+    ev_timer timeout;
+    ev_timer_init(&timeout, http_server_give_up, TIMEOUT_S, 0.);
+    ev_timer_start(c->fixture->loop, &timeout);
     while (c->received.len < len) {
         assert_false(c->closed);
         ev_run(c->fixture->loop, 0);
     }
-    ev_timer_stop(c->fixture->loop, &patience);
+    ev_timer_stop(c->fixture->loop, &timeout);
     memcpy(out, c->received.data, len);
     buf_consume(&c->received, len);
 }
 
 /* The next line, without its end. */
-static const char *take_line(struct client *c)
+static const char *http_server_take_line(struct client *c)
 {
     static char line[256];
     size_t len = 0;
     while (len < 2 || memcmp(line + len - 2, "\r\n", 2) != 0) {
         assert_true(len < sizeof(line) - 1);
-        take(c, 1, line + len);
+        http_server_take(c, 1, line + len);
         len++;
     }
     line[len - 2] = '\0';
@@ -806,12 +812,12 @@ static const char *take_line(struct client *c)
 }
 
 /* The next head must have this status line and contain this field. */
-static void take_head(struct client *c, const char *status_line, const char *field)
+static void http_server_take_head(struct client *c, const char *status_line, const char *field)
 {
-    const char *line = take_line(c);
+    const char *line = http_server_take_line(c);
     bool has_field = false;
     assert_string_equal(line, status_line);
-    while (*(line = take_line(c))) {
+    while (*(line = http_server_take_line(c))) {
         has_field = has_field || strcmp(line, field) == 0;
     }
     if (!has_field) {
@@ -819,11 +825,11 @@ static void take_head(struct client *c, const char *status_line, const char *fie
     }
 }
 
-static void take_body(struct client *c, const char *want)
+static void http_server_take_body(struct client *c, const char *want)
 {
     char body[256] = "";
     assert_true(strlen(want) < sizeof(body));
-    take(c, strlen(want), body);
+    http_server_take(c, strlen(want), body);
     assert_string_equal(body, want);
 }
 
@@ -832,21 +838,22 @@ UNIT_TEST(test_requests_that_do_not_wait)
 {
     struct client c;
     client_open(&c, *state);
-    client_send(&c, "POST /echo?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nGET "
-                    "HEAD /stream HTTP/1.1\r\nHost: h\r\n\r\n"
-                    "HEAD /unavailable HTTP/1.1\nHost: h\n\n"
-                    "\r\nGET /echo?x=2 HTTP/1.1\r\nHost: h\r\n\r\n"
-                    "GET /echo?x=3 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
-                    "GET /echo?x=4 HTTP/1.1\r\nHost: h\r\n\r\n");
-    take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 19");
-    take_body(&c, "echo POST /echo x=1");
-    take_head(&c, "HTTP/1.1 200 OK", "Transfer-Encoding: chunked");
-    take_head(&c, "HTTP/1.1 503 Service Unavailable", "Content-Length: 12");
-    take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 18");
-    take_body(&c, "echo GET /echo x=2");
-    take_head(&c, "HTTP/1.1 200 OK", "Connection: close");
-    take_body(&c, "echo GET /echo x=3");
-    await(&c, true);
+    http_server_client_send(&c,
+                            "POST /echo?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nGET "
+                            "HEAD /stream HTTP/1.1\r\nHost: h\r\n\r\n"
+                            "HEAD /unavailable HTTP/1.1\nHost: h\n\n"
+                            "\r\nGET /echo?x=2 HTTP/1.1\r\nHost: h\r\n\r\n"
+                            "GET /echo?x=3 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+                            "GET /echo?x=4 HTTP/1.1\r\nHost: h\r\n\r\n");
+    http_server_take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 19");
+    http_server_take_body(&c, "echo POST /echo x=1");
+    http_server_take_head(&c, "HTTP/1.1 200 OK", "Transfer-Encoding: chunked");
+    http_server_take_head(&c, "HTTP/1.1 503 Service Unavailable", "Content-Length: 12");
+    http_server_take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 18");
+    http_server_take_body(&c, "echo GET /echo x=2");
+    http_server_take_head(&c, "HTTP/1.1 200 OK", "Connection: close");
+    http_server_take_body(&c, "echo GET /echo x=3");
+    http_server_await(&c, true);
     assert_int_equal(c.received.len, 0); /* no requests after a close */
     assert_int_equal(streams_open, 0);
     client_close(&c);
@@ -858,22 +865,22 @@ UNIT_TEST(test_a_stream_in_chunks)
     static char piece[STREAM_PIECE * 3];
     client_open(&c, *state);
     for (int round = 0; round < 2; round++) {
-        client_send(&c, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
-        take_head(&c, "HTTP/1.1 200 OK", "Transfer-Encoding: chunked");
+        http_server_client_send(&c, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+        http_server_take_head(&c, "HTTP/1.1 200 OK", "Transfer-Encoding: chunked");
         for (int i = 0; i < STREAM_PIECES; i++) {
             size_t len = (size_t)(STREAM_PIECE * (i % 3));
             if (len == 0) {
                 continue; /* an empty chunk would be the end */
             }
-            assert_int_equal(strtoul(take_line(&c), NULL, 16), len);
-            take(&c, len, piece);
+            assert_int_equal(strtoul(http_server_take_line(&c), NULL, 16), len);
+            http_server_take(&c, len, piece);
             for (size_t k = 0; k < len; k++) {
                 assert_int_equal(piece[k], 'a' + i % 26);
             }
-            assert_string_equal(take_line(&c), "");
+            assert_string_equal(http_server_take_line(&c), "");
         }
-        assert_string_equal(take_line(&c), "0");
-        assert_string_equal(take_line(&c), "");
+        assert_string_equal(http_server_take_line(&c), "0");
+        assert_string_equal(http_server_take_line(&c), "");
     }
     client_close(&c);
 }
@@ -882,18 +889,18 @@ UNIT_TEST(test_a_body_that_waits_to_be_asked_for)
 {
     struct client c;
     client_open(&c, *state);
-    client_send(&c, "PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n"
-                    "Expect: 100-continue\r\n\r\n");
-    assert_string_equal(take_line(&c), "HTTP/1.1 100 Continue");
-    assert_string_equal(take_line(&c), "");
-    client_send(&c, "ab");
+    http_server_client_send(&c, "PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n"
+                                "Expect: 100-continue\r\n\r\n");
+    assert_string_equal(http_server_take_line(&c), "HTTP/1.1 100 Continue");
+    assert_string_equal(http_server_take_line(&c), "");
+    http_server_client_send(&c, "ab");
     for (int i = 0; i < 10; i++) {
         ev_run(c.fixture->loop, EVRUN_NOWAIT);
     }
     assert_int_equal(c.received.len, 0);
-    client_send(&c, "c");
-    take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 23");
-    take_body(&c, "echo PUT /echo x=(none)");
+    http_server_client_send(&c, "c");
+    http_server_take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 23");
+    http_server_take_body(&c, "echo PUT /echo x=(none)");
     client_close(&c);
 }
 
@@ -924,11 +931,11 @@ UNIT_TEST(test_refusals)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct client c;
         client_open(&c, *state);
-        client_send(&c, cases[i].request);
-        client_send(&c, "more of it");
-        take_head(&c, cases[i].status_line, "Connection: close");
-        take_body(&c, cases[i].body);
-        await(&c, true);
+        http_server_client_send(&c, cases[i].request);
+        http_server_client_send(&c, "more of it");
+        http_server_take_head(&c, cases[i].status_line, "Connection: close");
+        http_server_take_body(&c, cases[i].body);
+        http_server_await(&c, true);
         assert_int_equal(c.received.len, 0);
         client_close(&c);
     }
@@ -937,7 +944,8 @@ UNIT_TEST(test_refusals)
 UNIT_TEST(test_a_reply_larger_than_sockets_hold)
 {
     struct client c;
-    const char *body = strstr(exchange(*state, &c, "GET /big HTTP/1.1\r\n" CLOSE), "\r\n\r\n");
+    const char *body =
+        strstr(http_server_exchange(*state, &c, "GET /big HTTP/1.1\r\n" CLOSE), "\r\n\r\n");
     assert_non_null(body);
     body += 4;
     assert_int_equal(strlen(body), BIG);

@@ -11,7 +11,7 @@
 #define HEAD "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\n"
 
 /* The events, each with a `|` after it, then the error if there is one. */
-static void read_all(const char *bytes, size_t chunk, struct buf *out)
+static void event_stream_read_all(const char *bytes, size_t chunk, struct buf *out)
 {
     struct event_stream stream;
     struct slice data;
@@ -55,7 +55,7 @@ UNIT_TEST(test_streams)
         for (size_t chunk = 1; chunk < 200; chunk += 7) {
             struct buf out;
             buf_init(&out, 4096);
-            read_all(cases[i].in, chunk, &out);
+            event_stream_read_all(cases[i].in, chunk, &out);
             assert_string_equal(buf_cstr(&out), cases[i].want);
             buf_fini(&out);
         }
@@ -66,7 +66,7 @@ UNIT_TEST(test_reason_of_a_refusal)
 {
     struct buf out;
     buf_init(&out, 4096);
-    read_all("HTTP/1.0 503 Busy\r\n\r\nfull\nup\n", 1000, &out);
+    event_stream_read_all("HTTP/1.0 503 Busy\r\n\r\nfull\nup\n", 1000, &out);
     assert_string_equal(buf_cstr(&out), "HTTP status 503: full");
     buf_fini(&out);
 }
@@ -96,7 +96,7 @@ UNIT_TEST(test_limits)
             buf_append_char(&in, '\n');
         }
         buf_append_char(&in, '\n');
-        read_all(buf_cstr(&in), EVENT_STREAM_CHUNK_MAX, &out);
+        event_stream_read_all(buf_cstr(&in), EVENT_STREAM_CHUNK_MAX, &out);
         bool is_event = buf_cstr(&out)[0] == 'x';
         assert_int_equal(is_event, *cases[i].want == '\0');
         if (!is_event) {

@@ -16,14 +16,14 @@
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 
-enum { PATIENCE_MS = 20000 };
+enum { TIMEOUT_MS = 20000 };
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
 /* Steps until it has an event, or is away with this reason. */
 static struct live_node *step_until(struct live_client *client, const char *why)
 {
-    int64_t until_ms = clock_monotonic_ms() + PATIENCE_MS;
+    int64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS;
     struct live_node *event = NULL;
     while (clock_monotonic_ms() < until_ms) {
         short wanted = 0;
@@ -41,11 +41,11 @@ static struct live_node *step_until(struct live_client *client, const char *why)
 }
 
 /* The client's connection, once its request is there. */
-static int serve(struct live_client *client, int listener, const char *reply)
+static int live_client_serve(struct live_client *client, int listener, const char *reply)
 {
     char request[1024];
     struct pollfd there = {.fd = listener, .events = POLLIN};
-    int64_t until_ms = clock_monotonic_ms() + PATIENCE_MS;
+    int64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS;
     while (poll(&there, 1, 10) != 1) {
         assert_true(clock_monotonic_ms() < until_ms);
         assert_null(live_client_step(client, clock_monotonic_ms()));
@@ -71,7 +71,8 @@ UNIT_TEST(test_events_and_an_outage)
     int listener = loopback_listen(&address);
     struct live_client *client = live_client_new(&address, clock_monotonic_ms());
     assert_true(addr_equal(live_client_server(client), &address));
-    int connection = serve(client, listener, HEAD "data: {\"n\":1}\n\ndata: {\"n\":2}\n\n");
+    int connection =
+        live_client_serve(client, listener, HEAD "data: {\"n\":1}\n\ndata: {\"n\":2}\n\n");
     for (int i = 1; i <= 2; i++) {
         struct live_node *event = step_until(client, NULL);
         assert_int_equal((int)live_number(event, "n"), i);
@@ -98,7 +99,7 @@ UNIT_TEST(test_what_is_no_stream)
         struct addr address;
         int listener = loopback_listen(&address);
         struct live_client *client = live_client_new(&address, clock_monotonic_ms());
-        int connection = serve(client, listener, cases[i].reply);
+        int connection = live_client_serve(client, listener, cases[i].reply);
         assert_null(step_until(client, cases[i].why));
         live_client_free(client);
         close(connection);

@@ -14,7 +14,7 @@ static const struct page page = {
     .fields = "Content-Security-Policy: default-src 'none'\r\n" PAGE_FIELDS,
 };
 
-static void build(void *data, struct buf *line)
+static void live_page_build(void *data, struct buf *line)
 {
     buf_append_str(line, data);
 }
@@ -49,7 +49,8 @@ UNIT_TEST(test_page_and_events)
     struct http_route routes[LIVE_PAGE_ROUTES];
     struct addr address;
     static char figures[] = "{\"figures\":1}";
-    const struct http_events_config events = {.loop = loop, .build = build, .data = figures};
+    const struct http_events_config events = {
+        .loop = loop, .build = live_page_build, .data = figures};
     struct live_page *live = live_page_new(&page, &events);
     live_page_routes(live, routes);
     struct http_server *server = http_ask_serve(loop, routes, ARRAY_LEN(routes), &address);

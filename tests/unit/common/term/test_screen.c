@@ -7,7 +7,7 @@
 #include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
-static void check_line(const char *text, size_t width, bool is_utf8, const char *right)
+static void screen_check_line(const char *text, size_t width, bool is_utf8, const char *right)
 {
     struct screen screen;
     struct buf lines;
@@ -22,19 +22,19 @@ static void check_line(const char *text, size_t width, bool is_utf8, const char 
 
 UNIT_TEST(test_text_is_escaped)
 {
-    check_line("web.default", 40, true, "web.default\n");
-    check_line("\x1b[2J\x07\n\x7f", 40, true, "\\x1b[2J\\x07\\x0a\\x7f\n");
-    check_line("\u202egnp\u200b", 40, true, "\\u{202e}gnp\\u{200b}\n");
-    check_line("\u00e9\u4e2d\U0001f600", 40, true, "\\u{e9}\\u{4e2d}\\u{1f600}\n");
-    check_line("\x9b"
-               "2J\xc3",
-               40, true, "\\x9b2J\\xc3\n"); /* no UTF-8 */
-    check_line("\xe4\xb8x", 40, true, "\\xe4\\xb8x\n");
-    check_line("abcdef", 4, true, "abc…\n");
-    check_line("abcdef", 4, false, "abc~\n");
-    check_line("abcdef", 1, false, "~\n");
-    check_line("abcdef", 0, false, "\n");
-    check_line("\x1b", 3, false, "\\x~\n");
+    screen_check_line("web.default", 40, true, "web.default\n");
+    screen_check_line("\x1b[2J\x07\n\x7f", 40, true, "\\x1b[2J\\x07\\x0a\\x7f\n");
+    screen_check_line("\u202egnp\u200b", 40, true, "\\u{202e}gnp\\u{200b}\n");
+    screen_check_line("\u00e9\u4e2d\U0001f600", 40, true, "\\u{e9}\\u{4e2d}\\u{1f600}\n");
+    screen_check_line("\x9b"
+                      "2J\xc3",
+                      40, true, "\\x9b2J\\xc3\n"); /* no UTF-8 */
+    screen_check_line("\xe4\xb8x", 40, true, "\\xe4\\xb8x\n");
+    screen_check_line("abcdef", 4, true, "abc…\n");
+    screen_check_line("abcdef", 4, false, "abc~\n");
+    screen_check_line("abcdef", 1, false, "~\n");
+    screen_check_line("abcdef", 0, false, "\n");
+    screen_check_line("\x1b", 3, false, "\\x~\n");
     assert_int_equal(screen_text_width("a\x1b"), 5);
 }
 

@@ -29,7 +29,7 @@ struct fixture {
 
 static struct fixture f;
 
-static int set_up(void **state)
+static int tls_handshakes_set_up(void **state)
 {
     (void)signal(SIGPIPE, SIG_IGN);
     seeded_hash_init();
@@ -41,7 +41,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int tls_handshakes_tear_down(void **state)
 {
     tls_server_free(f.server);
     tls_client_free(f.client);
@@ -51,7 +51,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_ONCE(set_up, tear_down)
+UNIT_TESTS_ONCE(tls_handshakes_set_up, tls_handshakes_tear_down)
 UNIT_TESTS_HAVE_THREADS
 
 static void on_wake(void *data)
@@ -76,7 +76,7 @@ static void start_pool(void)
 }
 
 /* As a loop does: pops until there is nothing, then waits for a wake. */
-static struct tls_handshake_job *next(void)
+static struct tls_handshake_job *tls_handshakes_next(void)
 {
     struct tls_handshake_job *job;
     while (!(job = tls_handshakes_pop(f.pool))) {
@@ -146,7 +146,7 @@ UNIT_TEST(test_many_handshakes)
         (void)push_hello((uint8_t)(i % 3));
     }
     while (open > 0) {
-        struct side *side = side_of(next());
+        struct side *side = side_of(tls_handshakes_next());
         assert_int_equal(side->job.err.code, 0);
         if (side->job.want == TLS_WANT_NOTHING) {
             tls_pair_send(side->pair.client, side->pair.server, "question");
@@ -179,7 +179,7 @@ UNIT_TEST(test_clients_take_turns)
     (void)push_hello(3);
     start_pool();
     for (size_t i = 0; i < sizeof(order); i++) {
-        struct side *side = side_of(next());
+        struct side *side = side_of(tls_handshakes_next());
         order[i] = side->job.turn.net.bytes[15];
         side_free(side);
     }
@@ -198,7 +198,7 @@ UNIT_TEST(test_flood_beside_one)
         (void)push_hello(1);
     }
     start_pool();
-    struct side *first = side_of(next()); /* the flood is at work */
+    struct side *first = side_of(tls_handshakes_next()); /* the flood is at work */
     side_free(first);
     struct side *one = push_hello(2);
     /* Those that ended before it was pushed do not count: they are popped first. */
@@ -209,7 +209,7 @@ UNIT_TEST(test_flood_beside_one)
     }
     is_served = job == &one->job;
     while (!is_served) {
-        job = next();
+        job = tls_handshakes_next();
         is_served = job == &one->job;
         if (!is_served) {
             side_free(side_of(job));
@@ -233,7 +233,7 @@ UNIT_TEST(test_failure_is_the_jobs)
     struct side *side = side_new(1);
     assert_int_equal(send(side->pair.fds[1], "GET / HTTP/1.1\r\n\r\n", 18, 0), 18);
     tls_handshakes_push(f.pool, &side->job);
-    assert_ptr_equal(next(), &side->job);
+    assert_ptr_equal(tls_handshakes_next(), &side->job);
     assert_int_equal(side->job.want, TLS_WANT_NOTHING);
     assert_int_equal(side->job.err.code, ERR_REFUSED);
     assert_non_null(strstr(side->job.err.msg, "the client does not speak TLS"));
@@ -250,7 +250,7 @@ UNIT_TEST(test_an_unwanted_step_is_left_out)
     struct side *side = push_hello(1);
     side->job.is_unwanted = true;
     start_pool();
-    assert_ptr_equal(next(), &side->job);
+    assert_ptr_equal(tls_handshakes_next(), &side->job);
     assert_int_equal(side->job.want, TLS_WANT_READ);
     assert_int_equal(side->job.err.code, 0);
     char byte;

@@ -36,20 +36,20 @@ time_t time(time_t *ret)
     return now.tv_sec + ahead_s;
 }
 
-static int set_up(void **state)
+static int tls_server_set_up(void **state)
 {
     (void)signal(SIGPIPE, SIG_IGN);
     tls_folder_make(&folder);
     return 0;
 }
 
-static int tear_down(void **state)
+static int tls_server_tear_down(void **state)
 {
     tls_folder_remove(&folder);
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(tls_server_set_up, tls_server_tear_down)
 
 static void issue(const struct certs_ca *ca, const char *name, long from_s, long to_s)
 {
@@ -196,7 +196,7 @@ UNIT_TEST(test_refresh)
     tls_pair_send(old.client, old.server, "the old one lives on");
 
     tls_folder_write(&folder, "server.crt", "nonsense\n");
-    assert_int_equal(tls_server_refresh(server, &err), TLS_KEPT);
+    assert_int_equal(tls_server_refresh(server, &err), TLS_READ_FAILED);
     assert_non_null(strstr(err.msg, "server.crt"));
     assert_int_equal(tls_server_refresh(server, &err), TLS_UNCHANGED);
     tls_pair_open(&new, &config);
@@ -278,8 +278,8 @@ static bool resumes_as(struct tls_server *server, const struct tls_client *clien
     return is_resumed;
 }
 
-static bool resumes(struct tls_server *server, const struct tls_client *client,
-                    struct ssl_session_st *ticket)
+static bool tls_server_resumes(struct tls_server *server, const struct tls_client *client,
+                               struct ssl_session_st *ticket)
 {
     return resumes_as(server, client, NULL, ticket);
 }
@@ -290,10 +290,10 @@ UNIT_TEST(test_resumption)
     struct tls_server *other = tls_folder_server(&folder, NULL, NULL);
     struct tls_client *client = tls_folder_client(&folder, NULL);
     struct ssl_session_st *ticket = ticket_of(server, client);
-    assert_true(resumes(server, client, ticket));
-    assert_false(resumes(other, client, ticket)); /* a key of its own */
+    assert_true(tls_server_resumes(server, client, ticket));
+    assert_false(tls_server_resumes(other, client, ticket)); /* a key of its own */
     ahead_s = TLS_TICKET_S + 1;
-    assert_false(resumes(server, client, ticket)); /* too old */
+    assert_false(tls_server_resumes(server, client, ticket)); /* too old */
     ahead_s = 0;
     tls_session_ticket_free(ticket);
     tls_client_free(client);
@@ -314,7 +314,7 @@ UNIT_TEST(test_resumption_after_a_send_that_fails)
     assert_int_equal(tls_session_send(pair.client, "question", 8), -1);
     assert_int_equal(errno, EPIPE);
     tls_pair_close(&pair);
-    assert_true(resumes(server, client, ticket));
+    assert_true(tls_server_resumes(server, client, ticket));
     tls_session_ticket_free(ticket);
     tls_client_free(client);
     tls_server_free(server);
@@ -328,9 +328,9 @@ UNIT_TEST(test_client_resumes_only_what_it_verified)
     struct tls_client *client = tls_folder_client(&folder, NULL);
     struct tls_client *other = tls_folder_client(&folder, NULL);
     struct ssl_session_st *ticket = ticket_of(server, client);
-    assert_true(resumes(server, client, ticket));
+    assert_true(tls_server_resumes(server, client, ticket));
     assert_false(resumes_as(server, client, "127.0.0.1", ticket));
-    assert_false(resumes(server, other, ticket));
+    assert_false(tls_server_resumes(server, other, ticket));
     tls_client_free(other);
 
     assert_int_equal(unlink(tls_folder_file(&folder, "ca.crt")), 0);
@@ -356,20 +356,20 @@ UNIT_TEST(test_ticket_keys_of_a_file)
     struct tls_server *replica = tls_folder_server(&folder, NULL, "keys2");
     struct tls_client *client = tls_folder_client(&folder, NULL);
     struct ssl_session_st *ticket = ticket_of(server, client);
-    assert_true(resumes(server, client, ticket));
-    assert_true(resumes(replica, client, ticket)); /* its second key */
+    assert_true(tls_server_resumes(server, client, ticket));
+    assert_true(tls_server_resumes(replica, client, ticket)); /* its second key */
     struct ssl_session_st *newer = ticket_of(replica, client);
-    assert_false(resumes(server, client, newer)); /* which has not that key */
+    assert_false(tls_server_resumes(server, client, newer)); /* which has not that key */
 
     tls_folder_write(&folder, "keys", KEY("02") "\n");
     assert_int_equal(tls_server_refresh(server, &err), TLS_READ_AGAIN);
-    assert_false(resumes(server, client, ticket)); /* its key has left the file */
-    assert_true(resumes(server, client, newer));
+    assert_false(tls_server_resumes(server, client, ticket)); /* its key has left the file */
+    assert_true(tls_server_resumes(server, client, newer));
 
     tls_folder_write(&folder, "keys", KEY("0x") "\n");
-    assert_int_equal(tls_server_refresh(server, &err), TLS_KEPT);
+    assert_int_equal(tls_server_refresh(server, &err), TLS_READ_FAILED);
     assert_non_null(strstr(err.msg, "line 1"));
-    assert_true(resumes(server, client, newer));
+    assert_true(tls_server_resumes(server, client, newer));
     tls_session_ticket_free(ticket);
     tls_session_ticket_free(newer);
     tls_client_free(client);
@@ -390,14 +390,14 @@ UNIT_TEST(test_ticket_key_made_here)
     struct ssl_session_st *second = ticket_of(server, client);
     test_clock_advance_ms(1);
     assert_int_equal(tls_server_refresh(server, &err), TLS_UNCHANGED);
-    assert_true(resumes(server, client, first));
+    assert_true(tls_server_resumes(server, client, first));
     test_clock_advance_ms((int64_t)TLS_TICKET_S * 1000 - 1);
     assert_int_equal(tls_server_refresh(server, &err), TLS_UNCHANGED);
-    assert_true(resumes(server, client, second));
+    assert_true(tls_server_resumes(server, client, second));
     test_clock_advance_ms(1);
     assert_int_equal(tls_server_refresh(server, &err), TLS_UNCHANGED);
-    assert_false(resumes(server, client, first));
-    assert_false(resumes(server, client, second));
+    assert_false(tls_server_resumes(server, client, first));
+    assert_false(tls_server_resumes(server, client, second));
     test_clock_run();
     tls_session_ticket_free(first);
     tls_session_ticket_free(second);
@@ -419,11 +419,11 @@ UNIT_TEST(test_other_client_cas_end_resumption)
     struct tls_client *client = tls_folder_client(&folder, "client");
     struct tls_client *nobody = tls_folder_client(&folder, NULL);
     struct ssl_session_st *ticket = ticket_of(server, client);
-    assert_true(resumes(server, client, ticket));
+    assert_true(tls_server_resumes(server, client, ticket));
 
     /* One of a server that demands nothing gets nobody in. */
     struct ssl_session_st *of_nobody = ticket_of(open, nobody);
-    assert_true(resumes(open, nobody, of_nobody));
+    assert_true(tls_server_resumes(open, nobody, of_nobody));
     tls_pair_open(
         &pair, &(struct tls_pair_config){.server = server, .client = nobody, .resumed = of_nobody});
     assert_false(tls_pair_handshake(&pair));
@@ -455,7 +455,7 @@ UNIT_TEST(test_expired_client_certificate_ends_resumption)
     struct tls_client *client = tls_folder_client(&folder, "brief");
     struct ssl_session_st *ticket = ticket_of(server, client);
     ahead_s = 1700;
-    assert_true(resumes(server, client, ticket));
+    assert_true(tls_server_resumes(server, client, ticket));
     ahead_s = 1900; /* less than a ticket's life */
     tls_pair_open(&pair,
                   &(struct tls_pair_config){.server = server, .client = client, .resumed = ticket});

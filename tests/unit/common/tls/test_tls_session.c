@@ -64,7 +64,7 @@ static void *count_realloc(void *p, size_t size, const char *file, int line)
 
 /* ---- Fixture ---- */
 
-static int set_up(void **state)
+static int tls_session_set_up(void **state)
 {
     (void)signal(SIGPIPE, SIG_IGN);
     tls_folder_make(&folder);
@@ -73,7 +73,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int tls_session_tear_down(void **state)
 {
     tls_server_free(server);
     tls_client_free(client);
@@ -81,15 +81,15 @@ static int tear_down(void **state)
     return 0;
 }
 
-static int before_tests(void **state)
+static int tls_session_before_tests(void **state)
 {
     if (CRYPTO_set_mem_functions(count_malloc, count_realloc, count_free) != 1) {
         return 1; /* OpenSSL has allocated already */
     }
-    return set_up(state);
+    return tls_session_set_up(state);
 }
 
-UNIT_TESTS_ONCE(before_tests, tear_down)
+UNIT_TESTS_ONCE(tls_session_before_tests, tls_session_tear_down)
 
 static void begin(struct tls_pair *pair)
 {
@@ -302,7 +302,7 @@ struct cut_wire {
     size_t got_len;
 };
 
-static void look(struct cut_wire *w)
+static void tls_tls_session_check(struct cut_wire *w)
 {
     struct tls_pair *pair = &w->raw.pair;
     if (w->want != TLS_WANT_NOTHING) {
@@ -316,7 +316,7 @@ static void look(struct cut_wire *w)
     }
 }
 
-static void deliver(struct cut_wire *w)
+static void tls_tls_session_deliver(struct cut_wire *w)
 {
     uint8_t bytes[4096];
     int read = BIO_read(w->wire, bytes, sizeof(bytes));
@@ -327,7 +327,7 @@ static void deliver(struct cut_wire *w)
         assert_int_equal(send(w->raw.pair.fds[1], bytes + at, part, 0), part);
         at += part;
         w->sent += part;
-        look(w);
+        tls_tls_session_check(w);
     }
 }
 
@@ -338,11 +338,11 @@ static size_t talk_over_cut_wire(int version, size_t cut)
     raw_open(&w.raw, version);
     SSL_set0_wbio(w.raw.ssl, w.wire);
     for (unsigned i = 0; i < 8 && SSL_do_handshake(w.raw.ssl) != 1; i++) {
-        deliver(&w);
+        tls_tls_session_deliver(&w);
     }
     assert_int_equal(SSL_write(w.raw.ssl, "first", 5), 5);
     assert_int_equal(SSL_write(w.raw.ssl, "other", 5), 5);
-    deliver(&w);
+    tls_tls_session_deliver(&w);
     assert_int_equal(w.got_len, 10);
     assert_memory_equal(w.got, "firstother", 10);
     raw_close(&w.raw);

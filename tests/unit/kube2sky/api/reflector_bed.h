@@ -29,7 +29,7 @@ static const struct reflector_timing quick UNUSED = {
     .retry_max_ms = 4,
     .calm_ms = 60000,
     .refused_ms = 60000,
-    .trial_ms = 60000,
+    .probe_ms = 60000,
 };
 
 struct fixture {

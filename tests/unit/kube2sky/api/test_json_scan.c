@@ -8,7 +8,7 @@
 #include "tests/support/unit_test.h"
 
 /* Each member as "key=value|"; a final "!" = failed. */
-static char *members(const char *text)
+static char *json_scan_members(const char *text)
 {
     struct json_scan scan = json_scan_object(slice_str(text));
     struct slice key, value;
@@ -56,7 +56,7 @@ UNIT_TEST(test_objects)
         {"", "!"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char *got = members(cases[i].in);
+        char *got = json_scan_members(cases[i].in);
         if (strcmp(got, cases[i].want) != 0) {
             fail_msg("%s: got %s, want %s", cases[i].in, got, cases[i].want);
         }

@@ -153,15 +153,15 @@ UNIT_TEST(test_kubeconfig)
 
 static char dir[] = "/tmp/test_kube_auth.XXXXXX";
 
-static char *path_of(const char *name)
+static char *kube_auth_path_of(const char *name)
 {
     return xasprintf("%s/%s", dir, name);
 }
 
 /* Replaces the file by a new one, as rotation does. */
-static void put_file(const char *name, const char *content)
+static void kube_auth_put_file(const char *name, const char *content)
 {
-    char *path = path_of(name);
+    char *path = kube_auth_path_of(name);
     char *fresh = xasprintf("%s.new", path);
     FILE *f = fopen(fresh, "w");
     assert_non_null(f);
@@ -172,9 +172,9 @@ static void put_file(const char *name, const char *content)
     free(path);
 }
 
-static void remove_file(const char *name)
+static void kube_auth_remove_file(const char *name)
 {
-    char *path = path_of(name);
+    char *path = kube_auth_path_of(name);
     assert_int_equal(unlink(path), 0);
     free(path);
 }
@@ -197,7 +197,7 @@ static int remove_dir(void **state)
                                         "d.crt", "d.key",  "other.crt", "now.crt", "now.key"};
     certs_ca_free(authority);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        char *path = path_of(names[i]);
+        char *path = kube_auth_path_of(names[i]);
         (void)unlink(path); /* removes what the tests left behind */
         free(path);
     }
@@ -207,7 +207,7 @@ static int remove_dir(void **state)
 /* The caller frees it. */
 static char *content_of(const char *name)
 {
-    char *path = path_of(name);
+    char *path = kube_auth_path_of(name);
     FILE *f = fopen(path, "r");
     assert_non_null(f);
     char *text = xcalloc(1, 65536);
@@ -220,7 +220,7 @@ static char *content_of(const char *name)
 static void copy_file(const char *from, const char *to)
 {
     char *text = content_of(from);
-    put_file(to, text);
+    kube_auth_put_file(to, text);
     free(text);
 }
 
@@ -239,7 +239,7 @@ static int new_auth(const char *kubecfg_file, const char *url, struct kube_auth 
     return kube_auth_new(&source, ret_auth, err);
 }
 
-static void set_pod(const char *host, const char *port)
+static void kube_auth_set_pod(const char *host, const char *port)
 {
     assert_int_equal(
         host ? setenv("KUBERNETES_SERVICE_HOST", host, 1) : unsetenv("KUBERNETES_SERVICE_HOST"), 0);
@@ -256,11 +256,11 @@ UNIT_TEST(test_service_account)
         {"fd00::1", "6443", "https://[fd00::1]:6443"},
         {"api.example", "443", "https://api.example:443"},
     };
-    put_file("token", "abc.def\n");
+    kube_auth_put_file("token", "abc.def\n");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct kube_auth *auth = NULL;
         struct err err = {0};
-        set_pod(cases[i].host, cases[i].port);
+        kube_auth_set_pod(cases[i].host, cases[i].port);
         assert_int_equal(new_auth("", "", &auth, &err), 0);
         assert_string_equal(kube_auth_server(auth), cases[i].want);
         struct kube_credentials credentials = kube_auth_credentials(auth);
@@ -271,7 +271,8 @@ UNIT_TEST(test_service_account)
     }
 }
 
-static void expect_error(const char *kubecfg_file, const char *url, int code, const char *words)
+static void kube_auth_expect_error(const char *kubecfg_file, const char *url, int code,
+                                   const char *words)
 {
     struct kube_auth *auth = NULL;
     struct err err = {0};
@@ -283,26 +284,28 @@ static void expect_error(const char *kubecfg_file, const char *url, int code, co
 
 UNIT_TEST(test_service_account_errors)
 {
-    set_pod(NULL, "443");
-    expect_error("", "", ERR_USAGE, "KUBERNETES_SERVICE_HOST");
-    set_pod("10.0.0.1", NULL);
-    expect_error("", "", ERR_USAGE, "KUBERNETES_SERVICE_PORT");
-    set_pod("10.0.0.1", "https");
-    expect_error("", "", ERR_USAGE, "KUBERNETES_SERVICE_PORT");
-    set_pod("10.0.0.1", "443");
-    put_file("token", "abc");
+    kube_auth_set_pod(NULL, "443");
+    kube_auth_expect_error("", "", ERR_USAGE, "KUBERNETES_SERVICE_HOST");
+    kube_auth_set_pod("10.0.0.1", NULL);
+    kube_auth_expect_error("", "", ERR_USAGE, "KUBERNETES_SERVICE_PORT");
+    kube_auth_set_pod("10.0.0.1", "https");
+    kube_auth_expect_error("", "", ERR_USAGE, "KUBERNETES_SERVICE_PORT");
+    kube_auth_set_pod("10.0.0.1", "443");
+    kube_auth_put_file("token", "abc");
     copy_file("ca.crt", "other.crt");
-    put_file("ca.crt", "no certificate");
-    expect_error("", "", ERR_SYNTAX, "/ca.crt: expected a certificate as PEM text (no start line)");
-    remove_file("ca.crt");
-    expect_error("", "", -ENOENT, "/ca.crt: No such file or directory");
+    kube_auth_put_file("ca.crt", "no certificate");
+    kube_auth_expect_error("", "", ERR_SYNTAX,
+                           "/ca.crt: expected a certificate as PEM text (no start line)");
+    kube_auth_remove_file("ca.crt");
+    kube_auth_expect_error("", "", -ENOENT, "/ca.crt: No such file or directory");
     copy_file("other.crt", "ca.crt");
-    put_file("token", " \n");
-    expect_error("", "", ERR_SYNTAX, "/token: expected a token, found nothing");
-    put_file("token", "a\r\nHost: b");
-    expect_error("", "", ERR_SYNTAX, "/token: expected a token: one word of printable ASCII");
-    remove_file("token");
-    expect_error("", "", -ENOENT, "/token: No such file or directory");
+    kube_auth_put_file("token", " \n");
+    kube_auth_expect_error("", "", ERR_SYNTAX, "/token: expected a token, found nothing");
+    kube_auth_put_file("token", "a\r\nHost: b");
+    kube_auth_expect_error("", "", ERR_SYNTAX,
+                           "/token: expected a token: one word of printable ASCII");
+    kube_auth_remove_file("token");
+    kube_auth_expect_error("", "", -ENOENT, "/token: No such file or directory");
 }
 
 /* Reread when the file changes, at once after a 401; a bad file leaves the last good token. */
@@ -311,21 +314,21 @@ UNIT_TEST(test_token_rotation)
     struct kube_auth *auth = NULL;
     struct err err = {0};
     struct stat before;
-    set_pod("10.0.0.1", "443");
-    put_file("token", "one");
+    kube_auth_set_pod("10.0.0.1", "443");
+    kube_auth_put_file("token", "one");
     assert_int_equal(new_auth("", "", &auth, &err), 0);
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "one");
-    put_file("token", "two");
+    kube_auth_put_file("token", "two");
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "two");
-    put_file("token", "  ");
+    kube_auth_put_file("token", "  ");
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "two");
-    remove_file("token");
+    kube_auth_remove_file("token");
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "two");
-    put_file("token", "six");
+    kube_auth_put_file("token", "six");
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "six");
 
     /* Changed in place, with the same size and times: only a 401 reveals it. */
-    char *path = path_of("token");
+    char *path = kube_auth_path_of("token");
     assert_int_equal(stat(path, &before), 0);
     int fd = open(path, O_WRONLY);
     assert_int_equal(write(fd, "ten", 3), 3);
@@ -342,13 +345,14 @@ UNIT_TEST(test_token_rotation)
  * stay. */
 UNIT_TEST(test_certificate_rotation)
 {
-    char *config = path_of("config");
+    char *config = kube_auth_path_of("config");
     struct kube_auth *auth = NULL;
     struct err err = {0};
     copy_file("c.crt", "now.crt");
     copy_file("c.key", "now.key");
-    put_file("config", HEAD CONTEXT CLUSTER
-             "users: [{name: u, user: {client-certificate: now.crt, client-key: now.key}}]\n");
+    kube_auth_put_file(
+        "config", HEAD CONTEXT CLUSTER
+        "users: [{name: u, user: {client-certificate: now.crt, client-key: now.key}}]\n");
     assert_int_equal(new_auth(config, "", &auth, &err), 0);
     copy_file("d.crt", "now.crt");
     struct kube_credentials credentials = kube_auth_credentials(auth);
@@ -378,8 +382,8 @@ UNIT_TEST(test_words)
          "the client certificate in %s/c.crt, the system's CAs for api"},
         {"", "", "no credentials, the system's CAs"},
     };
-    char *config = path_of("config");
-    put_file("token", "t");
+    char *config = kube_auth_path_of("config");
+    kube_auth_put_file("token", "t");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *text =
             xasprintf(HEAD CONTEXT "clusters: [{name: k, cluster: {server: https://h, %s}}]\n"
@@ -388,7 +392,7 @@ UNIT_TEST(test_words)
         struct kube_auth *auth = NULL;
         struct err err = {0};
         struct buf got, want;
-        put_file("config", text);
+        kube_auth_put_file("config", text);
         assert_int_equal(new_auth(config, "", &auth, &err), 0);
         buf_init(&got, 4096);
         buf_init(&want, 4096);
@@ -428,7 +432,7 @@ UNIT_TEST(test_master_url)
         {"$NOT_SET_ANYWHERE", NULL},
         {"127.0.0.1:8080", NULL},
     };
-    set_pod("10.0.0.1", "443");
+    kube_auth_set_pod("10.0.0.1", "443");
     assert_int_equal(unsetenv("NOT_SET_ANYWHERE"), 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct kube_auth *auth = NULL;
@@ -448,14 +452,15 @@ UNIT_TEST(test_master_url)
 /* Paths are relative to the kubeconfig; the URL of the flag replaces the file's. */
 UNIT_TEST(test_kubeconfig_files)
 {
-    char *config = path_of("config");
+    char *config = kube_auth_path_of("config");
     struct kube_auth *auth = NULL;
     struct err err = {0};
-    put_file("token", "from-file");
-    put_file("config", HEAD CONTEXT
-             "clusters: [{name: k, cluster: {server: https://h/, certificate-authority: ca.crt}}]\n"
-             "users: [{name: u, user: {token: t, tokenFile: token, client-certificate: c.crt, "
-             "client-key: c.key}}]\n");
+    kube_auth_put_file("token", "from-file");
+    kube_auth_put_file(
+        "config", HEAD CONTEXT
+        "clusters: [{name: k, cluster: {server: https://h/, certificate-authority: ca.crt}}]\n"
+        "users: [{name: u, user: {token: t, tokenFile: token, client-certificate: c.crt, "
+        "client-key: c.key}}]\n");
     assert_int_equal(new_auth(config, "", &auth, &err), 0);
     assert_string_equal(kube_auth_server(auth), "https://h");
     struct kube_credentials credentials = kube_auth_credentials(auth);
@@ -502,17 +507,17 @@ UNIT_TEST(test_kubeconfig_errors)
         {HEAD CONTEXT CLUSTER "users: [{name: u, user: {tokenFile: gone}}]\n", -ENOENT,
          "tokenFile: "},
     };
-    char *config = path_of("config");
+    char *config = kube_auth_path_of("config");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *words = xasprintf("kubeconfig %s: %s", config, cases[i].words);
-        put_file("config", cases[i].config);
-        expect_error(config, "", cases[i].code, words);
+        kube_auth_put_file("config", cases[i].config);
+        kube_auth_expect_error(config, "", cases[i].code, words);
         free(words);
     }
-    remove_file("config");
-    expect_error(config, "", -ENOENT, "config: No such file or directory");
-    expect_error(dir, "", -EISDIR, "Is a directory");
-    expect_error("/dev/zero", "", ERR_TOO_LARGE, "longer than 1048576 bytes");
+    kube_auth_remove_file("config");
+    kube_auth_expect_error(config, "", -ENOENT, "config: No such file or directory");
+    kube_auth_expect_error(dir, "", -EISDIR, "Is a directory");
+    kube_auth_expect_error("/dev/zero", "", ERR_TOO_LARGE, "longer than 1048576 bytes");
     free(config);
 }
 

@@ -16,7 +16,7 @@ enum { OBJECTS = 4000 };
 
 static uint64_t random_state;
 
-static unsigned below(unsigned n)
+static unsigned kube_encodings_below(unsigned n)
 {
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
@@ -26,7 +26,7 @@ static unsigned below(unsigned n)
 
 static const char *one_of(const char *const *texts, size_t count)
 {
-    return texts[below((unsigned)count)];
+    return texts[kube_encodings_below((unsigned)count)];
 }
 
 static const char *random_text(void)
@@ -56,15 +56,15 @@ static const char *random_ip(void)
 /* An empty string is left out or encoded, at random. */
 static void maybe_string(struct both *both, const char *name, unsigned number, const char *text)
 {
-    if (*text || below(2)) {
+    if (*text || kube_encodings_below(2)) {
         both_string(both, name, number, text);
     }
 }
 
 static void maybe_bool(struct both *both, const char *name, unsigned number)
 {
-    if (below(3)) {
-        both_bool(both, name, number, below(2));
+    if (kube_encodings_below(3)) {
+        both_bool(both, name, number, kube_encodings_below(2));
     }
 }
 
@@ -72,7 +72,7 @@ static void maybe_bool(struct both *both, const char *name, unsigned number)
 static void add_unknown(struct both *both)
 {
     (void)json_object_set_new(both->json, "somethingElse", json_integer(7));
-    switch (below(5)) {
+    switch (kube_encodings_below(5)) {
     case 0:
         wire_int(&both->proto, 99, UINT64_MAX);
         break;
@@ -114,31 +114,31 @@ static void add_metadata(enum kube_kind kind, struct both *object)
         "{", ""};
     struct both metadata;
     both_init(&metadata);
-    both_string(&metadata, "name", 1, below(20) ? "web" : "");
-    if (kube_kind_is_namespaced(kind) == (below(40) > 0)) {
+    both_string(&metadata, "name", 1, kube_encodings_below(20) ? "web" : "");
+    if (kube_kind_is_namespaced(kind) == (kube_encodings_below(40) > 0)) {
         both_string(&metadata, "namespace", 3, "default");
     }
-    maybe_string(&metadata, "resourceVersion", 6, below(3) ? "4711" : "");
-    if (below(2)) {
+    maybe_string(&metadata, "resourceVersion", 6, kube_encodings_below(3) ? "4711" : "");
+    if (kube_encodings_below(2)) {
         both_map_entry(&metadata, "labels", 11, "app", "x");
         both_map_entry(&metadata, "labels", 11, "kubernetes.io/service-name", random_text());
     }
-    if (below(3) == 0) {
+    if (kube_encodings_below(3) == 0) {
         both_map_entry(&metadata, "annotations", 12, "endpoints.beta.kubernetes.io/hostnames-map",
                        one_of(maps, ARRAY_LEN(maps)));
     }
-    if (below(3) == 0) {
+    if (kube_encodings_below(3) == 0) {
         both_map_entry(&metadata, "annotations", 12,
                        "service.alpha.kubernetes.io/tolerate-unready-endpoints",
-                       below(2) ? "true" : "false");
+                       kube_encodings_below(2) ? "true" : "false");
     }
-    if (below(2)) {
+    if (kube_encodings_below(2)) {
         both_map_entry(&metadata, "annotations", 12, "dns.kube2sky/visible-to", random_text());
     }
-    if (below(2)) {
+    if (kube_encodings_below(2)) {
         both_map_entry(&metadata, "annotations", 12, "dns.kube2sky/aliases", random_text());
     }
-    if (below(2)) {
+    if (kube_encodings_below(2)) {
         add_creation(&metadata);
     }
     add_unknown(&metadata);
@@ -147,7 +147,8 @@ static void add_metadata(enum kube_kind kind, struct both *object)
 
 static int random_port(void)
 {
-    return below(10) ? (int)below(65536) : (int)below(200000) - 70000;
+    return kube_encodings_below(10) ? (int)kube_encodings_below(65536)
+                                    : (int)kube_encodings_below(200000) - 70000;
 }
 
 static void add_port(struct both *parent, unsigned number, bool is_of_endpoints)
@@ -155,26 +156,27 @@ static void add_port(struct both *parent, unsigned number, bool is_of_endpoints)
     struct both port;
     both_init(&port);
     maybe_string(&port, "name", 1, random_text());
-    maybe_string(&port, "protocol", is_of_endpoints ? 3 : 2, below(2) ? "TCP" : random_text());
-    if (below(4)) {
+    maybe_string(&port, "protocol", is_of_endpoints ? 3 : 2,
+                 kube_encodings_below(2) ? "TCP" : random_text());
+    if (kube_encodings_below(4)) {
         both_int(&port, "port", is_of_endpoints ? 2 : 3, random_port());
     }
     add_unknown(&port);
     both_add_message(parent, "ports", number, &port);
 }
 
-static void add_service(struct both *object)
+static void kube_encodings_add_service(struct both *object)
 {
     struct both spec;
     both_init(&spec);
-    for (unsigned i = below(4); i > 0; i--) {
+    for (unsigned i = kube_encodings_below(4); i > 0; i--) {
         add_port(&spec, 1, false);
     }
     maybe_string(&spec, "clusterIP", 3, random_ip());
-    maybe_string(&spec, "type", 4, below(2) ? "ClusterIP" : random_text());
+    maybe_string(&spec, "type", 4, kube_encodings_below(2) ? "ClusterIP" : random_text());
     maybe_string(&spec, "externalName", 10, random_text());
     maybe_bool(&spec, "publishNotReadyAddresses", 13);
-    for (unsigned i = below(3); i > 0; i--) {
+    for (unsigned i = kube_encodings_below(3); i > 0; i--) {
         both_add_string(&spec, "clusterIPs", 18, random_ip());
     }
     add_unknown(&spec);
@@ -185,7 +187,7 @@ static void maybe_target(struct both *endpoint, unsigned number)
 {
     static const char *const kinds[] = {"Pod", "Pod", "Pod", "Node", ""};
     struct both target;
-    if (below(2)) {
+    if (kube_encodings_below(2)) {
         both_init(&target);
         maybe_string(&target, "kind", 1, one_of(kinds, ARRAY_LEN(kinds)));
         maybe_string(&target, "name", 3, random_text());
@@ -194,9 +196,9 @@ static void maybe_target(struct both *endpoint, unsigned number)
     }
 }
 
-static void add_addresses(struct both *subset, const char *name, unsigned number)
+static void kube_encodings_add_addresses(struct both *subset, const char *name, unsigned number)
 {
-    for (unsigned i = below(4); i > 0; i--) {
+    for (unsigned i = kube_encodings_below(4); i > 0; i--) {
         struct both address;
         both_init(&address);
         maybe_string(&address, "ip", 1, random_ip());
@@ -207,14 +209,14 @@ static void add_addresses(struct both *subset, const char *name, unsigned number
     }
 }
 
-static void add_endpoints(struct both *object)
+static void kube_encodings_add_endpoints(struct both *object)
 {
-    for (unsigned i = below(4); i > 0; i--) {
+    for (unsigned i = kube_encodings_below(4); i > 0; i--) {
         struct both subset;
         both_init(&subset);
-        add_addresses(&subset, "addresses", 1);
-        add_addresses(&subset, "notReadyAddresses", 2);
-        for (unsigned j = below(3); j > 0; j--) {
+        kube_encodings_add_addresses(&subset, "addresses", 1);
+        kube_encodings_add_addresses(&subset, "notReadyAddresses", 2);
+        for (unsigned j = kube_encodings_below(3); j > 0; j--) {
             add_port(&subset, 3, true);
         }
         add_unknown(&subset);
@@ -225,13 +227,13 @@ static void add_endpoints(struct both *object)
 static void add_slice(struct both *object)
 {
     static const char *const types[] = {"IPv4", "IPv6", "FQDN", "IP", ""};
-    for (unsigned i = below(5); i > 0; i--) {
+    for (unsigned i = kube_encodings_below(5); i > 0; i--) {
         struct both endpoint, conditions;
         both_init(&endpoint);
-        for (unsigned j = below(3); j > 0; j--) {
+        for (unsigned j = kube_encodings_below(3); j > 0; j--) {
             both_add_string(&endpoint, "addresses", 1, random_ip());
         }
-        if (below(4)) {
+        if (kube_encodings_below(4)) {
             both_init(&conditions);
             maybe_bool(&conditions, "ready", 1);
             maybe_bool(&conditions, "serving", 2);
@@ -243,13 +245,13 @@ static void add_slice(struct both *object)
         add_unknown(&endpoint);
         both_add_message(object, "endpoints", 2, &endpoint);
     }
-    for (unsigned i = below(3); i > 0; i--) {
+    for (unsigned i = kube_encodings_below(3); i > 0; i--) {
         add_port(object, 3, false);
     }
     maybe_string(object, "addressType", 4, one_of(types, ARRAY_LEN(types)));
 }
 
-static void add_pod(struct both *object)
+static void kube_encodings_add_pod(struct both *object)
 {
     struct both spec, status;
     both_init(&spec);
@@ -259,9 +261,9 @@ static void add_pod(struct both *object)
     maybe_bool(&spec, "hostPID", 12);
     add_unknown(&spec);
     both_message(object, "spec", 2, &spec);
-    maybe_string(&status, "phase", 1, below(2) ? "Running" : random_text());
+    maybe_string(&status, "phase", 1, kube_encodings_below(2) ? "Running" : random_text());
     maybe_string(&status, "podIP", 6, random_ip());
-    for (unsigned i = below(3); i > 0; i--) {
+    for (unsigned i = kube_encodings_below(3); i > 0; i--) {
         struct both ip;
         both_init(&ip);
         maybe_string(&ip, "ip", 1, random_ip());
@@ -275,11 +277,11 @@ static void add_config_map(struct both *object)
 {
     static const char *const keys[] = {"stubDomains", "records", "a.b_c-d", "federations"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        if (below(2)) {
+        if (kube_encodings_below(2)) {
             both_map_entry(object, "data", 2, keys[i], random_text());
         }
     }
-    if (below(3) == 0) {
+    if (kube_encodings_below(3) == 0) {
         both_map_entry(object, "binaryData", 3, "more", "AAAA");
     }
 }
@@ -290,7 +292,7 @@ static void add_node(struct both *object)
     struct both status;
     both_init(&status);
     wire_bytes(&object->proto, 2, slice_str("a spec nobody looks at"));
-    for (unsigned i = below(4); i > 0; i--) {
+    for (unsigned i = kube_encodings_below(4); i > 0; i--) {
         struct both address;
         both_init(&address);
         maybe_string(&address, "type", 1, one_of(types, ARRAY_LEN(types)));
@@ -302,7 +304,7 @@ static void add_node(struct both *object)
     both_message(object, "status", 3, &status);
 }
 
-static void add_namespace(struct both *object)
+static void kube_encodings_add_namespace(struct both *object)
 {
     struct both status;
     both_init(&status);
@@ -313,10 +315,16 @@ static void add_namespace(struct both *object)
 static void make_object(enum kube_kind kind, struct both *object)
 {
     static void (*const contents[KUBE_PROTOBUF_KIND_COUNT])(struct both *) = {
-        add_service, add_endpoints, add_slice, add_pod, add_config_map, add_node, add_namespace};
+        kube_encodings_add_service,
+        kube_encodings_add_endpoints,
+        add_slice,
+        kube_encodings_add_pod,
+        add_config_map,
+        add_node,
+        kube_encodings_add_namespace};
     both_init(object);
     add_metadata(kind, object);
-    if (below(20)) {
+    if (kube_encodings_below(20)) {
         contents[kind](object);
     }
     add_unknown(object);
@@ -324,7 +332,7 @@ static void make_object(enum kube_kind kind, struct both *object)
 
 /* ---- Decoding ---- */
 
-static void on_object(void *data, struct kube_object *object)
+static void kube_encodings_on_object(void *data, struct kube_object *object)
 {
     struct buf *out = data;
     print_object(out, object);
@@ -332,7 +340,7 @@ static void on_object(void *data, struct kube_object *object)
     kube_object_free(object);
 }
 
-static void on_bad(void *data, const struct err *err)
+static void kube_encodings_on_bad(void *data, const struct err *err)
 {
     struct buf *out = data;
     buf_printf(out, "bad: %s\n", err->msg);
@@ -343,8 +351,9 @@ static void decode_list(enum kube_encoding encoding, enum kube_kind kind, struct
 {
     struct kube_list_meta meta = {0};
     struct err err = {0};
-    size_t piece = 1 + below((unsigned)body.len + 1);
-    if (decode_pieces(encoding, kind, body, piece, on_object, on_bad, out, &meta, &err) < 0) {
+    size_t piece = 1 + kube_encodings_below((unsigned)body.len + 1);
+    if (decode_pieces(encoding, kind, body, piece, kube_encodings_on_object, kube_encodings_on_bad,
+                      out, &meta, &err) < 0) {
         fail_msg("%s", err.msg);
     }
     buf_printf(out, "list rv=%s continue=%s\n", meta.resource_version, meta.continue_token);
@@ -364,13 +373,13 @@ static void decode_event(enum kube_encoding encoding, enum kube_kind kind, struc
                event.resource_version ? event.resource_version : "-", event.is_initial_end,
                event.status_code, has_failed ? err.msg : "");
     if (event.object) {
-        on_object(out, event.object);
+        kube_encodings_on_object(out, event.object);
         event.object = NULL;
     }
     kube_event_fini(&event);
 }
 
-static void compare(const struct buf *json, struct buf *proto, const char *text)
+static void kube_encodings_compare(const struct buf *json, struct buf *proto, const char *text)
 {
     if (!slice_equal(buf_slice(json), buf_slice(proto))) {
         struct buf copy = *json;
@@ -400,7 +409,7 @@ static void check_event(enum kube_kind kind, const char *type, struct both *obje
 
     decode_event(KUBE_JSON, kind, buf_slice(&line), &from_json);
     decode_event(KUBE_PROTOBUF, kind, buf_slice(&message), &from_proto);
-    compare(&from_json, &from_proto, text);
+    kube_encodings_compare(&from_json, &from_proto, text);
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         buf_fini(all[i]);
     }
@@ -414,8 +423,8 @@ UNIT_TEST(test_random_events)
     for (unsigned i = 0; i < OBJECTS; i++) {
         enum kube_kind kind = (enum kube_kind)(i % KUBE_PROTOBUF_KIND_COUNT);
         struct both object;
-        kube_object_keep_pods(below(2));
-        kube_object_keep_aliases(below(2));
+        kube_object_keep_pods(kube_encodings_below(2));
+        kube_object_keep_aliases(kube_encodings_below(2));
         make_object(kind, &object);
         check_event(kind, one_of(types, ARRAY_LEN(types)), &object);
         both_fini(&object);
@@ -508,8 +517,9 @@ UNIT_TEST(test_random_equality)
         uint64_t seed = random_state;
         for (size_t j = 0; j < 2; j++) {
             struct both message;
-            random_state =
-                j && below(2) ? seed : random_state; /* the same object again, or another */
+            random_state = j && kube_encodings_below(2)
+                               ? seed
+                               : random_state; /* the same object again, or another */
             make_object(kind, &message);
             buf_init(&texts[j], 1 << 16);
             objects[j] = decode_upsert(kind, &message, j ? "22" : "1");
@@ -545,9 +555,9 @@ UNIT_TEST(test_random_lists)
         both_init(&metadata);
         (void)array_called(&list, "items");
         both_string(&metadata, "resourceVersion", 2, "100");
-        maybe_string(&metadata, "continue", 3, below(2) ? "to/ken==" : "");
+        maybe_string(&metadata, "continue", 3, kube_encodings_below(2) ? "to/ken==" : "");
         both_message(&list, "metadata", 1, &metadata);
-        for (unsigned i = below(60); i > 0; i--) {
+        for (unsigned i = kube_encodings_below(60); i > 0; i--) {
             struct both object;
             make_object(kind, &object);
             both_add_message(&list, "items", 2, &object);
@@ -559,7 +569,7 @@ UNIT_TEST(test_random_lists)
         wire_envelope(&envelope, "ServiceList", buf_slice(&list.proto));
         decode_list(KUBE_JSON, kind, slice_str(text), &from_json);
         decode_list(KUBE_PROTOBUF, kind, buf_slice(&envelope), &from_proto);
-        compare(&from_json, &from_proto, text);
+        kube_encodings_compare(&from_json, &from_proto, text);
         free(text);
         buf_fini(&envelope);
         buf_fini(&from_json);
@@ -592,7 +602,8 @@ UNIT_TEST(test_bookmarks_and_errors)
 /* ---- A server's replies ---- */
 
 /* Appends a file of the folder; false if missing. */
-static bool read_answer(const char *folder, const char *kind, const char *suffix, struct buf *out)
+static bool kube_encodings_read_answer(const char *folder, const char *kind, const char *suffix,
+                                       struct buf *out)
 {
     char *path = xasprintf("%s/%s.%s", folder, kind, suffix);
     FILE *f = fopen(path, "rb");
@@ -622,11 +633,11 @@ static void test_answers_of_a_server(void **state)
         buf_init(&proto, 1 << 24);
         buf_init(&from_json, 1 << 24);
         buf_init(&from_proto, 1 << 24);
-        assert_true(read_answer(folder, kinds[i], "json", &json));
-        assert_true(read_answer(folder, kinds[i], "protobuf", &proto));
+        assert_true(kube_encodings_read_answer(folder, kinds[i], "json", &json));
+        assert_true(kube_encodings_read_answer(folder, kinds[i], "protobuf", &proto));
         decode_list(KUBE_JSON, (enum kube_kind)i, buf_slice(&json), &from_json);
         decode_list(KUBE_PROTOBUF, (enum kube_kind)i, buf_slice(&proto), &from_proto);
-        compare(&from_json, &from_proto, kinds[i]);
+        kube_encodings_compare(&from_json, &from_proto, kinds[i]);
         printf("%s", buf_cstr(&from_proto));
         buf_fini(&json);
         buf_fini(&proto);

@@ -8,7 +8,7 @@
 #include "tests/support/unit_test.h"
 
 /* Pushes a piece and writes the frames it completes, each followed by '|'. */
-static void feed(struct kube_frames *frames, struct slice piece, struct buf *out)
+static void kube_frames_feed(struct kube_frames *frames, struct slice piece, struct buf *out)
 {
     struct slice frame;
     kube_frames_push(frames, piece);
@@ -48,9 +48,9 @@ UNIT_TEST(test_every_cut)
                 struct buf out;
                 kube_frames_init(&frames, cases[i].encoding);
                 buf_init(&out, 1024);
-                feed(&frames, slice_of(text.ptr, a), &out);
-                feed(&frames, slice_of(text.ptr + a, b - a), &out);
-                feed(&frames, slice_of(text.ptr + b, text.len - b), &out);
+                kube_frames_feed(&frames, slice_of(text.ptr, a), &out);
+                kube_frames_feed(&frames, slice_of(text.ptr + a, b - a), &out);
+                kube_frames_feed(&frames, slice_of(text.ptr + b, text.len - b), &out);
                 assert_false(frames.failed);
                 if (!slice_equal(buf_slice(&out), slice_of(cases[i].want, want_len(i)))) {
                     fail_msg("%zu cut at %zu and %zu: got %s", i, a, b, buf_cstr(&out));
@@ -70,7 +70,7 @@ UNIT_TEST(test_byte_by_byte)
         kube_frames_init(&frames, cases[i].encoding);
         buf_init(&out, 1024);
         for (size_t j = 0; j < cases[i].text.len; j++) {
-            feed(&frames, slice_of(cases[i].text.ptr + j, 1), &out);
+            kube_frames_feed(&frames, slice_of(cases[i].text.ptr + j, 1), &out);
         }
         assert_true(slice_equal(buf_slice(&out), slice_of(cases[i].want, want_len(i))));
         buf_fini(&out);

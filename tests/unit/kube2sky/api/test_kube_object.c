@@ -10,7 +10,7 @@
 #include "tests/unit/kube2sky/api/print_object.h"
 #include "tests/unit/kube2sky/api/whole_list.h"
 
-static void on_object(void *data, struct kube_object *object)
+static void kube_object_on_object(void *data, struct kube_object *object)
 {
     struct buf *out = data;
     print_object(out, object);
@@ -18,7 +18,7 @@ static void on_object(void *data, struct kube_object *object)
     kube_object_free(object);
 }
 
-static void on_bad(void *data, const struct err *err)
+static void kube_object_on_bad(void *data, const struct err *err)
 {
     struct buf *out = data;
     buf_printf(out, "bad: %s\n", err->msg);
@@ -294,8 +294,8 @@ UNIT_TEST(test_objects)
         buf_init(&body, 65536);
         buf_init(&got, 65536);
         buf_printf(&body, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[%s]}", c->in);
-        assert_int_equal(decode_whole(KUBE_JSON, c->kind, buf_slice(&body), on_object, on_bad, &got,
-                                      &meta, &err),
+        assert_int_equal(decode_whole(KUBE_JSON, c->kind, buf_slice(&body), kube_object_on_object,
+                                      kube_object_on_bad, &got, &meta, &err),
                          0);
         size_t len = strlen(c->want);
         const char *text = buf_cstr(&got);
@@ -366,8 +366,8 @@ UNIT_TEST(test_lists)
             struct kube_list_meta meta = {0};
             struct err err = {0};
             buf_init(&got, 65536);
-            if (decode_pieces(KUBE_JSON, KUBE_ENDPOINTS, slice_str(c->in), piece, on_object, on_bad,
-                              &got, &meta, &err) == 0) {
+            if (decode_pieces(KUBE_JSON, KUBE_ENDPOINTS, slice_str(c->in), piece,
+                              kube_object_on_object, kube_object_on_bad, &got, &meta, &err) == 0) {
                 buf_printf(&got, "rv=%s continue=%s", meta.resource_version, meta.continue_token);
             } else {
                 buf_append_str(&got, err.msg);
@@ -393,8 +393,8 @@ UNIT_TEST(test_list_refuses_huge_continue)
         buf_append_char(&body, 'x');
     }
     buf_append_str(&body, "\"},\"items\":[]}");
-    assert_int_equal(decode_whole(KUBE_JSON, KUBE_SERVICE, buf_slice(&body), on_object, on_bad,
-                                  NULL, &meta, &err),
+    assert_int_equal(decode_whole(KUBE_JSON, KUBE_SERVICE, buf_slice(&body), kube_object_on_object,
+                                  kube_object_on_bad, NULL, &meta, &err),
                      ERR_TOO_LARGE);
     buf_fini(&body);
 }

@@ -49,7 +49,7 @@ static void put_list_metadata(struct buf *list)
 
 /* ---- Decoding ---- */
 
-static void on_object(void *data, struct kube_object *object)
+static void kube_proto_on_object(void *data, struct kube_object *object)
 {
     struct buf *out = data;
     print_object(out, object);
@@ -57,19 +57,20 @@ static void on_object(void *data, struct kube_object *object)
     kube_object_free(object);
 }
 
-static void on_bad(void *data, const struct err *err)
+static void kube_proto_on_bad(void *data, const struct err *err)
 {
     struct buf *out = data;
     buf_printf(out, "bad: %s\n", err->msg);
 }
 
 /* The objects, then the outcome. */
-static void decode(enum kube_kind kind, struct slice body, size_t piece, struct buf *out)
+static void kube_proto_decode(enum kube_kind kind, struct slice body, size_t piece, struct buf *out)
 {
     struct kube_list_meta meta = {0};
     struct err err = {0};
     buf_init(out, 1 << 20);
-    if (decode_pieces(KUBE_PROTOBUF, kind, body, piece, on_object, on_bad, out, &meta, &err) < 0) {
+    if (decode_pieces(KUBE_PROTOBUF, kind, body, piece, kube_proto_on_object, kube_proto_on_bad,
+                      out, &meta, &err) < 0) {
         buf_append_str(out, err.msg);
     } else {
         buf_printf(out, "rv=%s continue=%s", meta.resource_version, meta.continue_token);
@@ -84,7 +85,7 @@ static void check_list(enum kube_kind kind, const struct buf *list, const char *
     wire_envelope(&body, "List", buf_slice(list));
     for (size_t piece = body.len > 100000 ? 16384 : 1; piece <= 2 * body.len;
          piece = piece * 3 + 1) {
-        decode(kind, buf_slice(&body), piece, &got);
+        kube_proto_decode(kind, buf_slice(&body), piece, &got);
         if (strcmp(buf_cstr(&got), want) != 0) {
             fail_msg("in pieces of %zu:\n%s\nwant:\n%s", piece, buf_cstr(&got), want);
         }
@@ -151,7 +152,7 @@ UNIT_TEST(test_cut_anywhere)
         char *copy = xmalloc(len + 1);
         struct buf got;
         memcpy(copy, body.data, len);
-        decode(KUBE_SERVICE, slice_of(copy, len), len + 1, &got);
+        kube_proto_decode(KUBE_SERVICE, slice_of(copy, len), len + 1, &got);
         const char *text = buf_cstr(&got);
         /* Only an empty contentEncoding follows the raw message: two bytes. */
         bool is_whole = len == body.len - 2;
@@ -184,7 +185,7 @@ UNIT_TEST(test_odd_bodies)
 {
     for (size_t i = 0; i < ARRAY_LEN(odd_bodies); i++) {
         struct buf got;
-        decode(KUBE_SERVICE, odd_bodies[i].body, 1, &got);
+        kube_proto_decode(KUBE_SERVICE, odd_bodies[i].body, 1, &got);
         if (strcmp(buf_cstr(&got), odd_bodies[i].want) != 0) {
             fail_msg("%s: got %s", odd_bodies[i].name, buf_cstr(&got));
         }
@@ -258,7 +259,8 @@ UNIT_TEST(test_large_object)
 /* An item longer than any object, of which only the beginning arrives. */
 UNIT_TEST(test_endless_item)
 {
-    struct kube_list *list = kube_list_new(KUBE_PROTOBUF, KUBE_POD, on_object, on_bad, NULL);
+    struct kube_list *list =
+        kube_list_new(KUBE_PROTOBUF, KUBE_POD, kube_proto_on_object, kube_proto_on_bad, NULL);
     char *zeros = xcalloc(1, 1 << 20);
     struct err err = {0};
     int rc = kube_list_push(list, SLICE("k8s\0\x12\xff\xff\xff\x7f\x12\xf0\xff\xff\x7f"), &err);

@@ -163,7 +163,8 @@ static void on_unused(void *data)
     fail_msg("the list was opened");
 }
 
-static void on_refused(void *data, struct kube_list_meta *meta, const struct kube_failure *failure)
+static void reflector_on_refused(void *data, struct kube_list_meta *meta,
+                                 const struct kube_failure *failure)
 {
     assert_null(meta);
     *(struct kube_failure *)data = *failure;
@@ -172,7 +173,7 @@ static void on_refused(void *data, struct kube_list_meta *meta, const struct kub
 UNIT_TEST(test_retry_after)
 {
     static const struct kube_list_callbacks callbacks = {.on_open = on_unused,
-                                                         .on_end = on_refused};
+                                                         .on_end = reflector_on_refused};
     static const struct {
         const char *status;
         uint32_t want_ms;
@@ -493,7 +494,7 @@ UNIT_TEST(test_waits_of_the_refused)
     assert_in_range(watcher_retry_ms(&timing, &backoff, ERR_UNAVAILABLE), 2500, 5000);
 }
 
-static void ask_again(struct ev_loop *loop, ev_timer *w, int revents)
+static void reflector_ask_again(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct fixture *f = w->data;
     if (strstr(buf_cstr(&f->log), "403")) {
@@ -532,7 +533,7 @@ UNIT_TEST(test_what_is_refused_is_asked_at_once)
         struct fixture f = {.want = wanted[i]};
         ev_timer again;
         start(&f, i ? watch : list, 3, &timing);
-        ev_timer_init(&again, ask_again, 0.01, 0.01);
+        ev_timer_init(&again, reflector_ask_again, 0.01, 0.01);
         again.data = &f;
         ev_timer_start(f.loop, &again);
         while (f.log.len < strlen(f.want)) {

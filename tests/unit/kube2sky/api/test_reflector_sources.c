@@ -133,12 +133,12 @@ UNIT_TEST(test_slices_where_served)
 #define TRY_WATCH(v) \
     "GET " SLICES "?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=" v " "
 
-static struct http_step forbidden(const char *request)
+static struct http_step reflector_sources_forbidden(const char *request)
 {
     return error_step(request, "403 Forbidden", STATUS("403", "no"));
 }
 
-static struct http_step absent(const char *request)
+static struct http_step reflector_sources_absent(const char *request)
 {
     return error_step(request, "404 Not Found", "404 page not found\n");
 }
@@ -155,11 +155,11 @@ static void run_timed(const struct http_step *steps, size_t count,
 UNIT_TEST(test_endpoints_instead)
 {
     const struct http_step steps[] = {
-        absent(LIST_SLICES),
+        reflector_sources_absent(LIST_SLICES),
         list_step(LIST_ENDPOINTS, "10", "", OBJECT("a", "1")),
         watch_step(WATCH_OF(ENDPOINTS, "10"), HTTP_STREAM_GOES_ON,
                    LINES(EVENT("ERROR", STATUS("410", "gone")))),
-        forbidden(TRY_SLICES),
+        reflector_sources_forbidden(TRY_SLICES),
         list_step(LIST_ENDPOINTS, "20", "", OBJECT("a", "1")),
         watch_step(WATCH_OF(ENDPOINTS, "20"), HTTP_STREAM_ENDS, LINES(BOOKMARK("25"))),
         error_step(WATCH_OF(ENDPOINTS, "25"), "410 Gone", STATUS("410", "gone")),
@@ -179,15 +179,15 @@ UNIT_TEST(test_endpoints_instead)
 UNIT_TEST(test_slices_forbidden_for_a_moment)
 {
     const struct http_step without[] = {
-        forbidden(LIST_SLICES),
+        reflector_sources_forbidden(LIST_SLICES),
         list_step(LIST_ENDPOINTS, "10", "", ""),
         held_watch(WATCH_OF(ENDPOINTS, "10")),
-        absent(TRY_SLICES),
+        reflector_sources_absent(TRY_SLICES),
     };
     run_as(&of_auto, without, ARRAY_LEN(without),
            "begin endpoints\nunsettled\nend endpoints\nstate ok\nsettled\n");
     const struct http_step with[] = {
-        forbidden(LIST_SLICES),
+        reflector_sources_forbidden(LIST_SLICES),
         list_step(LIST_ENDPOINTS, "10", "", ""),
         held_watch(WATCH_OF(ENDPOINTS, "10")),
         list_step(TRY_SLICES, "11", "", ""),
@@ -205,16 +205,16 @@ UNIT_TEST(test_slices_forbidden_for_a_moment)
 UNIT_TEST(test_slices_turn_out_absent)
 {
     const struct http_step steps[] = {
-        forbidden(LIST_SLICES),
+        reflector_sources_forbidden(LIST_SLICES),
         list_step(LIST_ENDPOINTS, "10", "", ""),
         watch_step(WATCH_OF(ENDPOINTS, "10"), HTTP_STREAM_GOES_ON,
                    LINES(EVENT("ERROR", STATUS("410", "gone")))),
         list_step(TRY_SLICES, "11", "", ""),
-        absent(TRY_WATCH("11")),
+        reflector_sources_absent(TRY_WATCH("11")),
         list_step(LIST_ENDPOINTS, "20", "", ""),
         watch_step(WATCH_OF(ENDPOINTS, "20"), HTTP_STREAM_ENDS, LINES(BOOKMARK("25"))),
         error_step(WATCH_OF(ENDPOINTS, "25"), "410 Gone", STATUS("410", "gone")),
-        absent(TRY_SLICES),
+        reflector_sources_absent(TRY_SLICES),
         list_step(LIST_ENDPOINTS, "30", "", ""),
         held_watch(WATCH_OF(ENDPOINTS, "30")),
     };
@@ -231,16 +231,16 @@ UNIT_TEST(test_slices_turn_out_absent)
 UNIT_TEST(test_slices_are_tried_meanwhile)
 {
     struct reflector_timing often = quick;
-    often.trial_ms = 1;
+    often.probe_ms = 1;
     const struct http_step steps[] = {
-        forbidden(LIST_SLICES),
+        reflector_sources_forbidden(LIST_SLICES),
         list_step(LIST_ENDPOINTS, "10", "", ""),
         watch_step(WATCH_OF(ENDPOINTS, "10"), HTTP_STREAM_GOES_ON,
                    LINES(EVENT("ADDED", OBJECT("a", "11")))),
         error_step(TRY_SLICES, "500 Internal Server Error", "oops"),
         list_step(TRY_SLICES, "12", "", ""),
-        forbidden(TRY_WATCH("12")),
-        forbidden(TRY_SLICES),
+        reflector_sources_forbidden(TRY_WATCH("12")),
+        reflector_sources_forbidden(TRY_SLICES),
         list_step(TRY_SLICES, "13", "", ""),
         held_watch(TRY_WATCH("13")),
         list_step(LIST_SLICES, "14", "", ""),
@@ -257,21 +257,16 @@ UNIT_TEST(test_slices_are_tried_meanwhile)
 UNIT_TEST(test_both_are_forbidden)
 {
     const struct http_step slices[] = {
-        forbidden(LIST_SLICES),
-        forbidden(LIST_ENDPOINTS),
-        forbidden(LIST_SLICES),
-        list_step(LIST_ENDPOINTS, "10", "", ""),
-        held_watch(WATCH_OF(ENDPOINTS, "10")),
-        forbidden(TRY_SLICES),
+        reflector_sources_forbidden(LIST_SLICES), reflector_sources_forbidden(LIST_ENDPOINTS),
+        reflector_sources_forbidden(LIST_SLICES), list_step(LIST_ENDPOINTS, "10", "", ""),
+        held_watch(WATCH_OF(ENDPOINTS, "10")),    reflector_sources_forbidden(TRY_SLICES),
     };
     run_as(&of_auto, slices, ARRAY_LEN(slices),
            "state GET " SLICES ": 403 Forbidden: no\n"
            "begin endpoints\nunsettled\nend endpoints\nstate ok\n");
     const struct http_step none[] = {
-        absent(LIST_SLICES),
-        forbidden(LIST_ENDPOINTS),
-        absent(LIST_SLICES),
-        list_step(LIST_ENDPOINTS, "10", "", ""),
+        reflector_sources_absent(LIST_SLICES), reflector_sources_forbidden(LIST_ENDPOINTS),
+        reflector_sources_absent(LIST_SLICES), list_step(LIST_ENDPOINTS, "10", "", ""),
         held_watch(WATCH_OF(ENDPOINTS, "10")),
     };
     run_as(&of_auto, none, ARRAY_LEN(none),
@@ -286,12 +281,12 @@ UNIT_TEST(test_refused_slices_are_an_outage)
     const struct http_step steps[] = {
         list_step(LIST_SLICES, "10", "", ""),
         watch_step(WATCH_OF(SLICES, "10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("12"))),
-        forbidden(WATCH_OF(SLICES, "12")),
-        forbidden(LIST_SLICES),
-        absent(LIST_SLICES),
+        reflector_sources_forbidden(WATCH_OF(SLICES, "12")),
+        reflector_sources_forbidden(LIST_SLICES),
+        reflector_sources_absent(LIST_SLICES),
         list_step(LIST_SLICES, "20", "", ""),
-        forbidden(WATCH_OF(SLICES, "20")),
-        forbidden(LIST_SLICES),
+        reflector_sources_forbidden(WATCH_OF(SLICES, "20")),
+        reflector_sources_forbidden(LIST_SLICES),
         list_step(LIST_SLICES, "30", "", ""),
         held_watch(WATCH_OF(SLICES, "30")),
     };
@@ -315,8 +310,8 @@ UNIT_TEST(test_watch_refused_for_a_moment)
     const struct http_step steps[] = {
         list_step(LIST_SLICES, "10", "", ""),
         watch_step(WATCH_OF(SLICES, "10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("12"))),
-        forbidden(WATCH_OF(SLICES, "12")),
-        absent(WATCH_OF(SLICES, "12")),
+        reflector_sources_forbidden(WATCH_OF(SLICES, "12")),
+        reflector_sources_absent(WATCH_OF(SLICES, "12")),
         held_watch(WATCH_OF(SLICES, "12")),
     };
     run_timed(steps, ARRAY_LEN(steps), &patient,
@@ -335,9 +330,9 @@ static void refuse_for_long(struct http_step last, const char *want_end)
     hasty.refused_max_ms = 4;
     const struct http_step steps[] = {
         list_step(LIST_SLICES, "10", "", ""),
-        forbidden(WATCH_OF(SLICES, "10")),
+        reflector_sources_forbidden(WATCH_OF(SLICES, "10")),
         error_step(LIST_SLICES, "503 Service Unavailable", "later"),
-        forbidden(LIST_SLICES), /* the first in a row */
+        reflector_sources_forbidden(LIST_SLICES), /* the first in a row */
         last,
         list_step(LIST_ENDPOINTS, "20", "", ""),
         held_watch(WATCH_OF(ENDPOINTS, "20")),
@@ -355,8 +350,8 @@ static void refuse_for_long(struct http_step last, const char *want_end)
 
 UNIT_TEST(test_slices_refused_for_long)
 {
-    refuse_for_long(forbidden(LIST_SLICES), "unsettled");
-    refuse_for_long(absent(LIST_SLICES), "settled");
+    refuse_for_long(reflector_sources_forbidden(LIST_SLICES), "unsettled");
+    refuse_for_long(reflector_sources_absent(LIST_SLICES), "settled");
 }
 
 /* A watch that is accepted ends a row of refusals, a list alone does not. */
@@ -368,12 +363,12 @@ UNIT_TEST(test_what_ends_a_row_of_refusals)
     hasty.retry_first_ms = hasty.retry_max_ms = 10;
     const struct http_step steps[] = {
         list_step(LIST_SLICES, "10", "", ""),
-        forbidden(WATCH_OF(SLICES, "10")),
+        reflector_sources_forbidden(WATCH_OF(SLICES, "10")),
         list_step(LIST_SLICES, "20", "", ""),
         watch_step(WATCH_OF(SLICES, "20"), HTTP_STREAM_ENDS, LINES(BOOKMARK("25"))),
-        forbidden(WATCH_OF(SLICES, "25")),
+        reflector_sources_forbidden(WATCH_OF(SLICES, "25")),
         list_step(LIST_SLICES, "30", "", ""),
-        forbidden(WATCH_OF(SLICES, "30")),
+        reflector_sources_forbidden(WATCH_OF(SLICES, "30")),
         list_step(LIST_ENDPOINTS, "40", "", ""),
         held_watch(WATCH_OF(ENDPOINTS, "40")),
     };
@@ -402,7 +397,7 @@ UNIT_TEST(test_auto_waits_for_slices)
 UNIT_TEST(test_slices_of_v1beta1)
 {
     const struct http_step steps[] = {
-        absent(LIST_SLICES),
+        reflector_sources_absent(LIST_SLICES),
         list_step("GET " BETA_SLICES "?limit=500 ", "10", "", ""),
         held_watch(WATCH_OF(BETA_SLICES, "10")),
     };
@@ -414,7 +409,7 @@ UNIT_TEST(test_slices_of_v1beta1)
 UNIT_TEST(test_another_version_of_slices)
 {
     const struct http_step steps[] = {
-        absent(LIST_SLICES),
+        reflector_sources_absent(LIST_SLICES),
         list_step("GET " BETA_SLICES "?limit=500 ", "10", "", ""),
         watch_step(WATCH_OF(BETA_SLICES, "10"), HTTP_STREAM_GOES_ON,
                    LINES(EVENT("ERROR", STATUS("410", "gone")))),
@@ -430,9 +425,9 @@ UNIT_TEST(test_another_version_of_slices)
 UNIT_TEST(test_only_slices)
 {
     const struct http_step steps[] = {
-        forbidden(LIST_SLICES),
-        absent(LIST_SLICES),
-        absent("GET " BETA_SLICES "?limit=500 "),
+        reflector_sources_forbidden(LIST_SLICES),
+        reflector_sources_absent(LIST_SLICES),
+        reflector_sources_absent("GET " BETA_SLICES "?limit=500 "),
         list_step("GET " SLICES "?limit=500 ", "10", "", ""),
         held_watch(WATCH_OF(SLICES, "10")),
     };

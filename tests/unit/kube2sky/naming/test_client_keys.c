@@ -13,7 +13,7 @@
 
 enum { ADDRESSES_MAX = 4 };
 
-static struct client_keys *keys_of(bool is_narrowed)
+static struct client_keys *client_keys_of(bool is_narrowed)
 {
     return client_keys_new(&(struct client_keys_config){
         .domain = "cluster.local.",
@@ -24,8 +24,9 @@ static struct client_keys *keys_of(bool is_narrowed)
 
 /* ---- Objects: no copy is kept of them ---- */
 
-static void put_pod(struct client_keys *keys, const char *ns, const char *name, bool is_on_host,
-                    const char *phase, const char *ip, const char *other_ip)
+static void client_keys_put_pod(struct client_keys *keys, const char *ns, const char *name,
+                                bool is_on_host, const char *phase, const char *ip,
+                                const char *other_ip)
 {
     const char *const ips[] = {ip, other_ip};
     char ns_copy[32], name_copy[32];
@@ -46,10 +47,11 @@ static void put_pod(struct client_keys *keys, const char *ns, const char *name, 
 
 static void put_host_pod(struct client_keys *keys, const char *ns, const char *name, const char *ip)
 {
-    put_pod(keys, ns, name, true, "Running", ip, NULL);
+    client_keys_put_pod(keys, ns, name, true, "Running", ip, NULL);
 }
 
-static void put_namespace(struct client_keys *keys, const char *name, const char *visible_to)
+static void client_keys_put_namespace(struct client_keys *keys, const char *name,
+                                      const char *visible_to)
 {
     const struct kube_object object = {
         .kind = KUBE_NAMESPACE,
@@ -84,7 +86,7 @@ static void list_empty(struct client_keys *keys, enum kube_kind kind)
     client_keys_list_end(keys, kind, "");
 }
 
-static void remove_pod(struct client_keys *keys, const char *ns, const char *name)
+static void client_keys_remove_pod(struct client_keys *keys, const char *ns, const char *name)
 {
     client_keys_remove(keys, KUBE_POD, ns, name);
 }
@@ -118,20 +120,20 @@ static void assert_change(struct client_keys *keys, enum client_keys_part part, 
 
 UNIT_TEST(test_pods_share_a_key)
 {
-    struct client_keys *keys = keys_of(false);
-    put_pod(keys, "web", "a", false, "Running", "10.2.0.1", NULL);
+    struct client_keys *keys = client_keys_of(false);
+    client_keys_put_pod(keys, "web", "a", false, "Running", "10.2.0.1", NULL);
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL);
     put_host_pod(keys, "kube-system", "proxy", "10.1.0.1");
     put_host_pod(keys, "monitoring", "agent", "10.1.0.1");
     assert_value(keys, NODES "10-1-0-1", "{\"host\":\"10.1.0.1\"}");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "10-1-0-1");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL); /* once */
-    remove_pod(keys, "kube-system", "proxy");
-    remove_pod(keys, "kube-system", "proxy");
-    remove_pod(keys, "web", "a");
+    client_keys_remove_pod(keys, "kube-system", "proxy");
+    client_keys_remove_pod(keys, "kube-system", "proxy");
+    client_keys_remove_pod(keys, "web", "a");
     assert_value(keys, NODES "10-1-0-1", "{\"host\":\"10.1.0.1\"}");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL);
-    remove_pod(keys, "monitoring", "agent");
+    client_keys_remove_pod(keys, "monitoring", "agent");
     assert_value(keys, NODES "10-1-0-1", NULL);
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "10-1-0-1");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL);
@@ -140,27 +142,29 @@ UNIT_TEST(test_pods_share_a_key)
 
 UNIT_TEST(test_a_pod_changes)
 {
-    struct client_keys *keys = keys_of(false);
-    put_pod(keys, "a", "p", true, "Pending", NULL, NULL);
-    put_pod(keys, "a", "p", true, "Running", "10.1.0.1", "fd00::");
+    struct client_keys *keys = client_keys_of(false);
+    client_keys_put_pod(keys, "a", "p", true, "Pending", NULL, NULL);
+    client_keys_put_pod(keys, "a", "p", true, "Running", "10.1.0.1", "fd00::");
     assert_value(keys, NODES "10-1-0-1", "{\"host\":\"10.1.0.1\"}");
     assert_value(keys, NODES "fd00--0", "{\"host\":\"fd00::\"}");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "10-1-0-1");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "fd00--0");
-    put_pod(keys, "a", "p", true, "Running", "fd00::", "::ffff:10.1.0.2"); /* one stays */
+    client_keys_put_pod(keys, "a", "p", true, "Running",
+                        "fd00::", "::ffff:10.1.0.2"); /* one stays */
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "10-1-0-2");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "10-1-0-1");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL);
     put_garbled(keys, KUBE_POD, "a", "p");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL);
-    put_pod(keys, "a", "p", true, "Succeeded", "fd00::", NULL); /* its IP stays in the API */
+    client_keys_put_pod(keys, "a", "p", true, "Succeeded",
+                        "fd00::", NULL); /* its IP stays in the API */
     assert_value(keys, NODES "10-1-0-2", NULL);
     assert_value(keys, NODES "fd00--0", NULL);
-    put_pod(keys, "a", "p", true, "Running", "10.1.0.1", "10.1.0.1");
-    put_pod(keys, "a", "p", true, "Failed", "10.1.0.1", "10.1.0.1");
+    client_keys_put_pod(keys, "a", "p", true, "Running", "10.1.0.1", "10.1.0.1");
+    client_keys_put_pod(keys, "a", "p", true, "Failed", "10.1.0.1", "10.1.0.1");
     assert_value(keys, NODES "10-1-0-1", NULL);
-    put_pod(keys, "a", "p", true, "Running", "no address", "../../leader");
-    put_pod(keys, "a", "p", false, "Running", "10.1.0.1", NULL);
+    client_keys_put_pod(keys, "a", "p", true, "Running", "no address", "../../leader");
+    client_keys_put_pod(keys, "a", "p", false, "Running", "10.1.0.1", NULL);
     put_garbled(keys, KUBE_POD, "a", "q");
     assert_value(keys, NODES "10-1-0-1", NULL);
     client_keys_free(keys);
@@ -169,10 +173,10 @@ UNIT_TEST(test_a_pod_changes)
 /* "a" with "bc" is not "ab" with "c". */
 UNIT_TEST(test_names_of_pods_do_not_run_together)
 {
-    struct client_keys *keys = keys_of(false);
+    struct client_keys *keys = client_keys_of(false);
     put_host_pod(keys, "a", "bc", "10.1.0.1");
     put_host_pod(keys, "ab", "c", "10.1.0.2");
-    remove_pod(keys, "ab", "c");
+    client_keys_remove_pod(keys, "ab", "c");
     assert_value(keys, NODES "10-1-0-1", "{\"host\":\"10.1.0.1\"}");
     assert_value(keys, NODES "10-1-0-2", NULL);
     client_keys_free(keys);
@@ -180,22 +184,22 @@ UNIT_TEST(test_names_of_pods_do_not_run_together)
 
 UNIT_TEST(test_namespaces)
 {
-    struct client_keys *keys = keys_of(false);
+    struct client_keys *keys = client_keys_of(false);
     static const char odd[] = "team-b,\n\x01\x7f\xff\"\\,*";
-    put_namespace(keys, "plain", NULL);
+    client_keys_put_namespace(keys, "plain", NULL);
     assert_change(keys, CLIENT_KEYS_VISIBLE, NULL);
-    put_namespace(keys, "a", "team-b");
-    put_namespace(keys, "A1", odd); /* as it is */
-    put_namespace(keys, "none", "");
+    client_keys_put_namespace(keys, "a", "team-b");
+    client_keys_put_namespace(keys, "A1", odd); /* as it is */
+    client_keys_put_namespace(keys, "none", "");
     assert_value(keys, VISIBLE "a", "team-b");
     assert_value(keys, VISIBLE "a1", odd);
     assert_value(keys, VISIBLE "none", "");
     assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "a");
-    put_namespace(keys, "a", "team-b,team-c");
+    client_keys_put_namespace(keys, "a", "team-b,team-c");
     put_garbled(keys, KUBE_NAMESPACE, "", "a");
     put_garbled(keys, KUBE_NAMESPACE, "", "unknown");
     assert_value(keys, VISIBLE "a", "team-b,team-c");
-    put_namespace(keys, "a", NULL);
+    client_keys_put_namespace(keys, "a", NULL);
     assert_value(keys, VISIBLE "a", NULL);
     client_keys_remove(keys, KUBE_NAMESPACE, "", "A1");
     client_keys_remove(keys, KUBE_NAMESPACE, "", "A1");
@@ -208,22 +212,22 @@ UNIT_TEST(test_namespaces)
 UNIT_TEST(test_impossible_namespaces)
 {
     static const char *const names[] = {"", "a/b", "../leader", "a.b", "a\nb", "-a", "a-"};
-    struct client_keys *keys = keys_of(false);
+    struct client_keys *keys = client_keys_of(false);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        put_namespace(keys, names[i], "*");
+        client_keys_put_namespace(keys, names[i], "*");
         client_keys_remove(keys, KUBE_NAMESPACE, "", names[i]);
     }
     assert_change(keys, CLIENT_KEYS_VISIBLE, NULL);
     char *text = xmalloc(CLIENT_KEYS_TEXT_MAX + 2);
     memset(text, 'x', CLIENT_KEYS_TEXT_MAX + 1);
     text[CLIENT_KEYS_TEXT_MAX + 1] = '\0';
-    put_namespace(keys, "a", text);
+    client_keys_put_namespace(keys, "a", text);
     assert_value(keys, VISIBLE "a", NULL);
     text[CLIENT_KEYS_TEXT_MAX] = '\0';
-    put_namespace(keys, "a", text);
+    client_keys_put_namespace(keys, "a", text);
     assert_value(keys, VISIBLE "a", text);
     text[CLIENT_KEYS_TEXT_MAX] = 'x';
-    put_namespace(keys, "a", text); /* nobody sees it now */
+    client_keys_put_namespace(keys, "a", text); /* nobody sees it now */
     assert_value(keys, VISIBLE "a", NULL);
     free(text);
     client_keys_free(keys);
@@ -233,16 +237,16 @@ UNIT_TEST(test_impossible_namespaces)
 UNIT_TEST(test_long_lists_take_nothing_from_short_ones)
 {
     enum { FULL = CLIENT_KEYS_TEXTS_MAX / CLIENT_KEYS_TEXT_MAX };
-    struct client_keys *keys = keys_of(false);
+    struct client_keys *keys = client_keys_of(false);
     char *text = xmalloc(CLIENT_KEYS_TEXT_MAX + 1), name[16], key[100];
     memset(text, 'x', CLIENT_KEYS_TEXT_MAX);
     text[CLIENT_KEYS_TEXT_MAX] = '\0';
-    put_namespace(keys, "before", "a,b");
+    client_keys_put_namespace(keys, "before", "a,b");
     for (unsigned i = 0; i < 2 * FULL; i++) {
         (void)snprintf(name, sizeof(name), "long-%03u", i);
-        put_namespace(keys, name, text);
+        client_keys_put_namespace(keys, name, text);
     }
-    put_namespace(keys, "then", "*");
+    client_keys_put_namespace(keys, "then", "*");
     assert_value(keys, VISIBLE "before", "a,b");
     assert_value(keys, VISIBLE "then", "*");
     assert_int_equal(client_keys_left_out(keys), FULL + 1); /* the short ones take 4 bytes */
@@ -259,10 +263,10 @@ UNIT_TEST(test_long_lists_take_nothing_from_short_ones)
     assert_change(keys, CLIENT_KEYS_VISIBLE, key);
     assert_change(keys, CLIENT_KEYS_VISIBLE, NULL);
     client_keys_list_begin(keys, KUBE_NAMESPACE, ""); /* all long ones are gone */
-    put_namespace(keys, "before", "a,b");
+    client_keys_put_namespace(keys, "before", "a,b");
     client_keys_list_end(keys, KUBE_NAMESPACE, "");
     assert_int_equal(client_keys_left_out(keys), 0);
-    put_namespace(keys, "long-127", text); /* one that was left out before */
+    client_keys_put_namespace(keys, "long-127", text); /* one that was left out before */
     assert_value(keys, VISIBLE "long-127", text);
     free(text);
     client_keys_free(keys);
@@ -277,13 +281,13 @@ static void assert_deletes(const struct client_keys *keys, bool nodes, bool visi
 /* Before any list, too: what etcd has may go. */
 UNIT_TEST(test_lists_that_can_no_longer_be_known)
 {
-    struct client_keys *keys = keys_of(false);
+    struct client_keys *keys = client_keys_of(false);
     client_keys_lose(keys, KUBE_NAMESPACE, true);
     assert_deletes(keys, false, true);
     client_keys_lose(keys, KUBE_NAMESPACE, false);
     assert_deletes(keys, false, false);
     client_keys_list_begin(keys, KUBE_NAMESPACE, "");
-    put_namespace(keys, "team-a", "*");
+    client_keys_put_namespace(keys, "team-a", "*");
     client_keys_list_end(keys, KUBE_NAMESPACE, "");
     assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "team-a");
     client_keys_lose(keys, KUBE_NAMESPACE, true);
@@ -299,7 +303,7 @@ UNIT_TEST(test_lists_that_can_no_longer_be_known)
 /* Beside those of nodes. No pod can say so. */
 UNIT_TEST(test_pods_that_can_no_longer_be_known)
 {
-    struct client_keys *keys = keys_of(false);
+    struct client_keys *keys = client_keys_of(false);
     client_keys_lose(keys, KUBE_POD, true);
     assert_value(keys, NODES "0-0-0-0", "{\"host\":\"0.0.0.0\"}");
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "0-0-0-0");
@@ -322,7 +326,7 @@ UNIT_TEST(test_pods_that_can_no_longer_be_known)
 
 UNIT_TEST(test_lists)
 {
-    struct client_keys *keys = keys_of(false);
+    struct client_keys *keys = client_keys_of(false);
     assert_deletes(keys, false, false);
     client_keys_list_begin(keys, KUBE_POD, "");
     put_host_pod(keys, "a", "p", "10.1.0.1");
@@ -334,8 +338,8 @@ UNIT_TEST(test_lists)
     assert_deletes(keys, true, false);
 
     client_keys_list_begin(keys, KUBE_NAMESPACE, "");
-    put_namespace(keys, "a", "x");
-    put_namespace(keys, "b", "x");
+    client_keys_put_namespace(keys, "a", "x");
+    client_keys_put_namespace(keys, "b", "x");
     client_keys_list_end(keys, KUBE_NAMESPACE, "");
     assert_deletes(keys, true, true);
     client_keys_list_begin(keys, KUBE_NAMESPACE, "");
@@ -351,21 +355,21 @@ UNIT_TEST(test_lists)
 /* An API server that has lost everything lists nothing: not believed until there is something. */
 UNIT_TEST(test_empty_lists)
 {
-    struct client_keys *keys = keys_of(false);
+    struct client_keys *keys = client_keys_of(false);
     put_host_pod(keys, "a", "p", "10.1.0.1");
-    put_namespace(keys, "a", "x");
+    client_keys_put_namespace(keys, "a", "x");
     list_empty(keys, KUBE_POD);
     list_empty(keys, KUBE_NAMESPACE);
     assert_deletes(keys, false, false);
     assert_value(keys, NODES "10-1-0-1", "{\"host\":\"10.1.0.1\"}");
-    put_pod(keys, "b", "p", false, "Running", "10.2.0.1", NULL);
-    put_namespace(keys, "b", NULL);
+    client_keys_put_pod(keys, "b", "p", false, "Running", "10.2.0.1", NULL);
+    client_keys_put_namespace(keys, "b", NULL);
     assert_deletes(keys, true, true);
     assert_value(keys, NODES "10-1-0-1", NULL);
     assert_value(keys, VISIBLE "a", NULL);
     client_keys_free(keys);
 
-    keys = keys_of(true);
+    keys = client_keys_of(true);
     put_host_pod(keys, "a", "p", "10.1.0.1");
     list_empty(keys, KUBE_POD);
     assert_value(keys, NODES "10-1-0-1", NULL);
@@ -378,10 +382,10 @@ UNIT_TEST(test_unwanted_parts)
 {
     struct client_keys *keys = client_keys_new(&(struct client_keys_config){.domain = "t."});
     put_host_pod(keys, "a", "p", "10.1.0.1");
-    put_namespace(keys, "a", "x");
+    client_keys_put_namespace(keys, "a", "x");
     client_keys_list_begin(keys, KUBE_POD, "");
     client_keys_list_end(keys, KUBE_POD, "");
-    remove_pod(keys, "a", "p");
+    client_keys_remove_pod(keys, "a", "p");
     assert_deletes(keys, true, true);
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL);
     assert_change(keys, CLIENT_KEYS_VISIBLE, NULL);
@@ -421,13 +425,13 @@ struct world {
     uint64_t changes;
 };
 
-static unsigned draw(struct world *w, unsigned below)
+static unsigned client_keys_draw(struct world *w, unsigned below)
 {
     w->random = w->random * 1664525 + 1013904223;
     return (w->random >> 16) % below;
 }
 
-static void tell_pod(struct world *w, size_t i)
+static void client_keys_tell_pod(struct world *w, size_t i)
 {
     static const char *const addresses[] = {"10.1.0.1", "10.1.0.2", "fd00::1", "fd00::2"};
     const struct model_pod *pod = &w->pods[i];
@@ -440,8 +444,8 @@ static void tell_pod(struct world *w, size_t i)
         }
     }
     (void)snprintf(name, sizeof(name), "p%zu", i);
-    put_pod(w->keys, i % 2 ? "a" : "b", name, pod->is_on_host,
-            pod->has_ended ? "Failed" : "Running", ips[0], ips[1]);
+    client_keys_put_pod(w->keys, i % 2 ? "a" : "b", name, pod->is_on_host,
+                        pod->has_ended ? "Failed" : "Running", ips[0], ips[1]);
 }
 
 static void tell_namespace(struct world *w, size_t i)
@@ -449,40 +453,41 @@ static void tell_namespace(struct world *w, size_t i)
     char name[8], text[16];
     (void)snprintf(name, sizeof(name), "n%zu", i);
     (void)snprintf(text, sizeof(text), "text-%d", w->texts[i]);
-    put_namespace(w->keys, name, w->texts[i] > 1 ? text : NULL);
+    client_keys_put_namespace(w->keys, name, w->texts[i] > 1 ? text : NULL);
 }
 
 static void forget_pod(struct world *w, size_t i)
 {
     char name[8];
     (void)snprintf(name, sizeof(name), "p%zu", i);
-    remove_pod(w->keys, i % 2 ? "a" : "b", name);
+    client_keys_remove_pod(w->keys, i % 2 ? "a" : "b", name);
 }
 
-static void change_pod(struct world *w)
+static void client_keys_change_pod(struct world *w)
 {
-    size_t i = draw(w, PODS);
+    size_t i = client_keys_draw(w, PODS);
     struct model_pod *pod = &w->pods[i];
-    if (pod->exists && !draw(w, 3)) {
+    if (pod->exists && !client_keys_draw(w, 3)) {
         *pod = (struct model_pod){.exists = false};
         forget_pod(w, i);
         return;
     }
-    unsigned first = 1u << draw(w, ADDRESSES_MAX), second = 1u << draw(w, ADDRESSES_MAX);
+    unsigned first = 1u << client_keys_draw(w, ADDRESSES_MAX),
+             second = 1u << client_keys_draw(w, ADDRESSES_MAX);
     *pod = (struct model_pod){
         .exists = true,
-        .is_on_host = draw(w, 3) > 0,
-        .has_ended = !draw(w, 4),
-        .addresses = (uint8_t)(first | (draw(w, 2) ? second : 0)),
+        .is_on_host = client_keys_draw(w, 3) > 0,
+        .has_ended = !client_keys_draw(w, 4),
+        .addresses = (uint8_t)(first | (client_keys_draw(w, 2) ? second : 0)),
     };
-    tell_pod(w, i);
+    client_keys_tell_pod(w, i);
 }
 
 static void change_namespace(struct world *w)
 {
-    size_t i = draw(w, NAMESPACES);
+    size_t i = client_keys_draw(w, NAMESPACES);
     char name[8];
-    w->texts[i] = (int)draw(w, 5);
+    w->texts[i] = (int)client_keys_draw(w, 5);
     if (w->texts[i]) {
         tell_namespace(w, i);
         return;
@@ -492,29 +497,29 @@ static void change_namespace(struct world *w)
 }
 
 /* The watch missed some changes; the list has them, perhaps at a second attempt. */
-static void list_pods(struct world *w)
+static void client_keys_list_pods(struct world *w)
 {
-    for (int attempts = 0; attempts < 1 + (int)draw(w, 2); attempts++) {
+    for (int attempts = 0; attempts < 1 + (int)client_keys_draw(w, 2); attempts++) {
         client_keys_list_begin(w->keys, KUBE_POD, "");
         for (size_t i = 0; i < PODS; i++) {
-            if (draw(w, 4) == 0) {
+            if (client_keys_draw(w, 4) == 0) {
                 w->pods[i].exists = false;
             }
             if (w->pods[i].exists) {
-                tell_pod(w, i);
+                client_keys_tell_pod(w, i);
             }
         }
     }
     w->pods[0] = (struct model_pod){.exists = true, .addresses = 1}; /* never empty */
-    tell_pod(w, 0);
+    client_keys_tell_pod(w, 0);
     client_keys_list_end(w->keys, KUBE_POD, "");
 }
 
-static void list_namespaces(struct world *w)
+static void client_keys_list_namespaces(struct world *w)
 {
     client_keys_list_begin(w->keys, KUBE_NAMESPACE, "");
     for (size_t i = 0; i < NAMESPACES; i++) {
-        w->texts[i] = (int)draw(w, 5);
+        w->texts[i] = (int)client_keys_draw(w, 5);
         if (w->texts[i]) {
             tell_namespace(w, i);
         }
@@ -565,24 +570,24 @@ static void follow_changes(struct world *w, bool seen[ADDRESSES_MAX + NAMESPACES
 
 UNIT_TEST(test_random_events)
 {
-    struct world w = {.keys = keys_of(false), .random = 7};
+    struct world w = {.keys = client_keys_of(false), .random = 7};
     bool seen[ADDRESSES_MAX + NAMESPACES] = {false};
     for (int step = 0; step < STEPS; step++) {
-        switch (draw(&w, 40)) {
+        switch (client_keys_draw(&w, 40)) {
         case 0:
-            list_pods(&w);
+            client_keys_list_pods(&w);
             break;
         case 1:
-            list_namespaces(&w);
+            client_keys_list_namespaces(&w);
             break;
         default:
-            if (draw(&w, 3)) {
-                change_pod(&w);
+            if (client_keys_draw(&w, 3)) {
+                client_keys_change_pod(&w);
             } else {
                 change_namespace(&w);
             }
         }
-        if (draw(&w, 5)) { /* sometimes several changes at once */
+        if (client_keys_draw(&w, 5)) { /* sometimes several changes at once */
             continue;
         }
         follow_changes(&w, seen);

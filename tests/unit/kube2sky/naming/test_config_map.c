@@ -15,7 +15,7 @@
 static struct config_map_rules rules = {.domain = "cluster.local.", .ttl_s = 30};
 
 /* ' for ". */
-static char *quoted(const char *text)
+static char *config_map_quoted(const char *text)
 {
     char *copy = xasprintf("%s", text);
     for (char *c = copy; *c; c++) {
@@ -27,7 +27,7 @@ static char *quoted(const char *text)
 /* "key value\n" of each key, then the nameservers; or the error. */
 static void read_one(const char *key, const char *value, struct buf *out)
 {
-    char *text = quoted(value);
+    char *text = config_map_quoted(value);
     const struct kube_setting setting = {.key = key, .value = text};
     const struct kube_config_map from = {.settings = &setting, .setting_count = 1};
     struct config_map map;
@@ -178,9 +178,9 @@ static const struct one bad[] = {
      "records: db.cluster.local: field `port`: "},
 };
 
-static void check(const struct one *one, bool is_prefix)
+static void config_map_check(const struct one *one, bool is_prefix)
 {
-    char *want = quoted(one->want);
+    char *want = config_map_quoted(one->want);
     struct buf got;
     buf_init(&got, 1 << 20);
     read_one(one->key, one->value, &got);
@@ -195,14 +195,14 @@ static void check(const struct one *one, bool is_prefix)
 UNIT_TEST(test_good)
 {
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-        check(&good[i], false);
+        config_map_check(&good[i], false);
     }
 }
 
 UNIT_TEST(test_bad)
 {
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        check(&bad[i], true);
+        config_map_check(&bad[i], true);
     }
 }
 
@@ -236,7 +236,7 @@ UNIT_TEST(test_external_names)
     assert_int_equal(override_zones_parse("*.example.com", "cluster.local.", &zones, &err), 0);
     rules.zones = zones;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        check(&names[i], false);
+        config_map_check(&names[i], false);
     }
     rules.zones = NULL;
     override_zones_free(zones);
@@ -338,7 +338,7 @@ UNIT_TEST(test_settings)
 
 /* ---- The document ---- */
 
-static void on_key(void *data, struct slice key)
+static void naming_config_map_on_key(void *data, struct slice key)
 {
     struct buf *out = data;
     buf_append_slice(out, key);
@@ -364,7 +364,8 @@ UNIT_TEST(test_document)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = {0};
         buf_clear(&got);
-        if (config_document_read(slice_str(cases[i].text), on_key, &got, &err) < 0) {
+        if (config_document_read(slice_str(cases[i].text), naming_config_map_on_key, &got, &err) <
+            0) {
             assert_int_equal(got.len, 0);
             buf_append_str(&got, err.msg);
         }

@@ -25,14 +25,14 @@ struct bed {
     struct buf told; /* owners and names, each with a blank behind it */
 };
 
-static void on_told(void *data, struct slice what)
+static void external_aliases_on_told(void *data, struct slice what)
 {
     struct bed *bed = data;
     buf_append_slice(&bed->told, what);
     buf_append_char(&bed->told, ' ');
 }
 
-static void bed_open(struct bed *bed)
+static void external_aliases_bed_open(struct bed *bed)
 {
     struct err err = {0};
     assert_int_equal(override_zones_parse("*.example.com", "cluster.local.", &bed->zones, &err), 0);
@@ -41,14 +41,14 @@ static void bed_open(struct bed *bed)
         .zones = bed->zones,
         .domain = "cluster.local.",
         .ttl_s = 30,
-        .changed = on_told,
+        .changed = external_aliases_on_told,
         .data = bed,
     });
-    bed->keys = external_keys_new(
-        &(struct external_keys_config){.zones = bed->zones, .changed = on_told, .data = bed});
+    bed->keys = external_keys_new(&(struct external_keys_config){
+        .zones = bed->zones, .changed = external_aliases_on_told, .data = bed});
 }
 
-static void bed_close(struct bed *bed)
+static void external_aliases_bed_close(struct bed *bed)
 {
     external_aliases_free(bed->aliases);
     external_keys_free(bed->keys);
@@ -56,18 +56,18 @@ static void bed_close(struct bed *bed)
     buf_fini(&bed->told);
 }
 
-static void ask(struct bed *bed, enum alias_rank rank, const char *id, const char *target,
-                int64_t created_s, const char *names)
+static void external_aliases_ask(struct bed *bed, enum alias_rank rank, const char *id,
+                                 const char *target, int64_t created_s, const char *names)
 {
     const char *ns = strchr(id, '/');
-    const struct alias_claimant claimant = {
+    const struct alias_owner_object owner_object = {
         .id = slice_str(id),
         .ns = ns ? slice_of(ns + 1, strcspn(ns + 1, "/")) : slice_of(NULL, 0),
         .target = slice_str(target),
         .created_s = created_s,
         .rank = rank,
     };
-    external_aliases_set_text(bed->aliases, &claimant, slice_str(names));
+    external_aliases_set_text(bed->aliases, &owner_object, slice_str(names));
 }
 
 static bool is_never_taken(const void *data UNUSED, struct slice name UNUSED,
@@ -77,7 +77,7 @@ static bool is_never_taken(const void *data UNUSED, struct slice name UNUSED,
 }
 
 /* "+key" of what it gets, "=key" of what it does not. */
-static const char *wants(struct bed *bed, const char *owner, struct buf *out)
+static const char *external_aliases_wants(struct bed *bed, const char *owner, struct buf *out)
 {
     struct desired wanted, left;
     desired_init(&wanted);
@@ -102,11 +102,11 @@ static void test_record(void **state UNUSED)
 {
     struct bed bed;
     struct desired wanted, left;
-    bed_open(&bed);
+    external_aliases_bed_open(&bed);
     desired_init(&wanted);
     desired_init(&left);
-    ask(&bed, ALIAS_OF_SERVICE, "svc/default/web", "default/web", 1,
-        " App.Example.com.,*.example.com ,");
+    external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/default/web", "default/web", 1,
+                         " App.Example.com.,*.example.com ,");
     external_aliases_build(bed.aliases, slice_str("alias/default/web"), SIZE_MAX, is_never_taken,
                            NULL, &wanted, &left);
     assert_int_equal(wanted.count, 2);
@@ -120,7 +120,7 @@ static void test_record(void **state UNUSED)
                               "\"weight\":10,\"ttl\":30,\"targetstrip\":1}")));
     desired_fini(&wanted);
     desired_fini(&left);
-    bed_close(&bed);
+    external_aliases_bed_close(&bed);
 }
 
 static void test_order(void **state UNUSED)
@@ -128,50 +128,52 @@ static void test_order(void **state UNUSED)
     struct bed bed;
     struct buf out;
     const char *const mine = "+/skydns/com/example/x/41d689bb";
-    bed_open(&bed);
+    external_aliases_bed_open(&bed);
     buf_init(&out, 1 << 20);
-    ask(&bed, ALIAS_OF_ROUTE, "ingress/default/i", "default/web", 1, "x.example.com");
-    assert_string_equal(wants(&bed, "alias/default/web", &out), mine);
-    ask(&bed, ALIAS_OF_SERVICE, "svc/b/s", "b/s", 9, "x.example.com");
-    assert_int_equal(*wants(&bed, "alias/default/web", &out), '=');
-    ask(&bed, ALIAS_OF_SERVICE, "svc/a/s", "a/s", 9, "x.example.com");
-    assert_int_equal(*wants(&bed, "alias/a/s", &out), '+');
-    assert_int_equal(*wants(&bed, "alias/b/s", &out), '=');
-    ask(&bed, ALIAS_OF_SERVICE, "svc/c/s", "c/s", 8, "x.example.com");
-    assert_int_equal(*wants(&bed, "alias/c/s", &out), '+');
+    external_aliases_ask(&bed, ALIAS_OF_ROUTE, "ingress/default/i", "default/web", 1,
+                         "x.example.com");
+    assert_string_equal(external_aliases_wants(&bed, "alias/default/web", &out), mine);
+    external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/b/s", "b/s", 9, "x.example.com");
+    assert_int_equal(*external_aliases_wants(&bed, "alias/default/web", &out), '=');
+    external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/a/s", "a/s", 9, "x.example.com");
+    assert_int_equal(*external_aliases_wants(&bed, "alias/a/s", &out), '+');
+    assert_int_equal(*external_aliases_wants(&bed, "alias/b/s", &out), '=');
+    external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/c/s", "c/s", 8, "x.example.com");
+    assert_int_equal(*external_aliases_wants(&bed, "alias/c/s", &out), '+');
     assert_int_equal(external_aliases_count(bed.aliases).taken, 3);
-    ask(&bed, ALIAS_OF_CONFIG_MAP, "ConfigMap", "", 0, "x.example.com");
-    assert_int_equal(*wants(&bed, "alias/c/s", &out), '=');
+    external_aliases_ask(&bed, ALIAS_OF_CONFIG_MAP, "ConfigMap", "", 0, "x.example.com");
+    assert_int_equal(*external_aliases_wants(&bed, "alias/c/s", &out), '=');
     bool is_config = false;
     assert_int_equal(
         external_aliases_owner(bed.aliases, slice_str("/skydns/com/example/x"), &is_config).len, 0);
     assert_true(is_config);
     buf_clear(&bed.told);
-    ask(&bed, ALIAS_OF_CONFIG_MAP, "ConfigMap", "", 0, "");
+    external_aliases_ask(&bed, ALIAS_OF_CONFIG_MAP, "ConfigMap", "", 0, "");
     assert_string_equal(buf_cstr(&bed.told), "alias/c/s ");
     buf_clear(&bed.told);
-    ask(&bed, ALIAS_OF_SERVICE, "svc/b/s", "b/s", 9, "x.example.com"); /* the same */
+    external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/b/s", "b/s", 9,
+                         "x.example.com"); /* the same */
     assert_string_equal(buf_cstr(&bed.told), "");
-    ask(&bed, ALIAS_OF_SERVICE, "svc/c/s", "c/s", 8, "");
+    external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/c/s", "c/s", 8, "");
     assert_string_equal(buf_cstr(&bed.told), "alias/a/s alias/c/s ");
     buf_fini(&out);
-    bed_close(&bed);
+    external_aliases_bed_close(&bed);
 }
 
 static void test_limit_of_a_service(void **state UNUSED)
 {
     struct bed bed;
     struct buf names;
-    bed_open(&bed);
+    external_aliases_bed_open(&bed);
     buf_init(&names, 1 << 20);
     for (int i = 0; i < EXTERNAL_ALIASES_OBJECT_MAX + 6; i++) {
         buf_printf(&names, "n%d.example.com,", i);
     }
-    ask(&bed, ALIAS_OF_SERVICE, "svc/a/s", "a/s", 9, buf_cstr(&names));
+    external_aliases_ask(&bed, ALIAS_OF_SERVICE, "svc/a/s", "a/s", 9, buf_cstr(&names));
     assert_int_equal(external_aliases_count(bed.aliases).names, EXTERNAL_ALIASES_OBJECT_MAX);
     assert_int_equal(external_aliases_count(bed.aliases).refused, 1);
     buf_fini(&names);
-    bed_close(&bed);
+    external_aliases_bed_close(&bed);
 }
 
 /* What does not fit comes when there is room; other namespaces are not concerned. */
@@ -179,19 +181,19 @@ static void test_limit_of_a_namespace(void **state UNUSED)
 {
     struct bed bed;
     char id[40], name[40];
-    bed_open(&bed);
+    external_aliases_bed_open(&bed);
     for (int i = 0; i < EXTERNAL_ALIASES_NAMESPACE_MAX + 2; i++) {
         (void)snprintf(id, sizeof(id), "ingress/a/%d", i);
         (void)snprintf(name, sizeof(name), "n%d.example.com", i);
-        ask(&bed, ALIAS_OF_ROUTE, id, "infra/in", 9, name);
+        external_aliases_ask(&bed, ALIAS_OF_ROUTE, id, "infra/in", 9, name);
     }
-    ask(&bed, ALIAS_OF_ROUTE, "ingress/b/x", "infra/in", 9, "b.example.com");
+    external_aliases_ask(&bed, ALIAS_OF_ROUTE, "ingress/b/x", "infra/in", 9, "b.example.com");
     assert_int_equal(external_aliases_count(bed.aliases).names, EXTERNAL_ALIASES_NAMESPACE_MAX + 1);
     assert_int_equal(external_aliases_count(bed.aliases).refused, 2);
-    ask(&bed, ALIAS_OF_ROUTE, "ingress/a/7", "infra/in", 9, "");
+    external_aliases_ask(&bed, ALIAS_OF_ROUTE, "ingress/a/7", "infra/in", 9, "");
     assert_int_equal(external_aliases_count(bed.aliases).names, EXTERNAL_ALIASES_NAMESPACE_MAX + 1);
     assert_int_equal(external_aliases_count(bed.aliases).refused, 1);
-    bed_close(&bed);
+    external_aliases_bed_close(&bed);
 }
 
 /* How many keys the owner gets whose name begins so. */
@@ -219,12 +221,12 @@ static void test_shares(void **state UNUSED)
 {
     struct bed bed;
     char id[40], name[40];
-    bed_open(&bed);
+    external_aliases_bed_open(&bed);
     for (int i = 0; i < 111; i++) {
         const char *ns = i < 100 ? "many" : i < 110 ? "few" : "one";
         (void)snprintf(id, sizeof(id), "ingress/%s/%d", ns, i);
         (void)snprintf(name, sizeof(name), "%s%d.example.com", ns, i);
-        ask(&bed, ALIAS_OF_ROUTE, id, "infra/in", 9, name);
+        external_aliases_ask(&bed, ALIAS_OF_ROUTE, id, "infra/in", 9, name);
     }
     static const size_t rows[][4] = {
         {111, 100, 10, 1}, {1000, 100, 10, 1}, {110, 99, 10, 1}, {41, 30, 10, 1},
@@ -235,42 +237,42 @@ static void test_shares(void **state UNUSED)
         assert_int_equal(count_wanted(&bed, rows[i][0], "few"), rows[i][2]);
         assert_int_equal(count_wanted(&bed, rows[i][0], "one"), rows[i][3]);
     }
-    bed_close(&bed);
+    external_aliases_bed_close(&bed);
 }
 
 /* ---- Against a model ---- */
 
 enum { MODEL_ASKERS = 12, MODEL_NAMES = 5, MODEL_TARGETS = 4 };
 
-struct model_asker {
+struct model_requester {
     bool asks[MODEL_NAMES];
     int target;
     enum alias_rank rank;
     int64_t created_s;
 };
 
-static void model_ask(struct bed *bed, const struct model_asker *asker, int i)
+static void model_ask(struct bed *bed, const struct model_requester *requester, int i)
 {
     char names[200] = "", id[20], target[20];
     for (int n = 0; n < MODEL_NAMES; n++) {
         size_t at = strlen(names);
-        (void)snprintf(names + at, sizeof(names) - at, "%s", asker->asks[n] ? "n" : "");
+        (void)snprintf(names + at, sizeof(names) - at, "%s", requester->asks[n] ? "n" : "");
         at = strlen(names);
-        if (asker->asks[n]) {
+        if (requester->asks[n]) {
             (void)snprintf(names + at, sizeof(names) - at, "%d.example.com,", n);
         }
     }
     (void)snprintf(id, sizeof(id), "x/n/%02d", i);
-    (void)snprintf(target, sizeof(target), "t/%d", asker->target);
-    ask(bed, asker->rank, id, target, asker->created_s, names);
+    (void)snprintf(target, sizeof(target), "t/%d", requester->target);
+    external_aliases_ask(bed, requester->rank, id, target, requester->created_s, names);
 }
 
 /* Whose the name is; -1: nobody's. */
-static int model_winner(const struct model_asker *askers, int name)
+static int model_winner(const struct model_requester *requesters, int name)
 {
     int best = -1;
     for (int i = 0; i < MODEL_ASKERS; i++) {
-        const struct model_asker *a = &askers[i], *b = &askers[best < 0 ? 0 : best];
+        const struct model_requester *a = &requesters[i], *b = &requesters[best < 0 ? 0 : best];
         bool is_better =
             best < 0 || a->rank < b->rank || (a->rank == b->rank && a->created_s < b->created_s);
         best = a->asks[name] && is_better ? i : best;
@@ -278,19 +280,19 @@ static int model_winner(const struct model_asker *askers, int name)
     return best;
 }
 
-static void model_check(struct bed *bed, const struct model_asker *askers)
+static void model_check(struct bed *bed, const struct model_requester *requesters)
 {
     size_t names = 0, taken = 0;
     for (int n = 0; n < MODEL_NAMES; n++) {
         char key[40], want[20] = "";
         bool is_config = false;
-        int winner = model_winner(askers, n);
+        int winner = model_winner(requesters, n);
         (void)snprintf(key, sizeof(key), "/skydns/com/example/n%d", n);
         if (winner >= 0) {
-            (void)snprintf(want, sizeof(want), "alias/t/%d", askers[winner].target);
+            (void)snprintf(want, sizeof(want), "alias/t/%d", requesters[winner].target);
         }
         for (int i = 0; i < MODEL_ASKERS; i++) {
-            taken += askers[i].asks[n] && askers[i].target != askers[winner].target;
+            taken += requesters[i].asks[n] && requesters[i].target != requesters[winner].target;
         }
         names += winner >= 0;
         struct slice got = external_aliases_owner(bed->aliases, slice_str(key), &is_config);
@@ -303,9 +305,9 @@ static void model_check(struct bed *bed, const struct model_asker *askers)
 static void test_random(void **state UNUSED)
 {
     struct bed bed;
-    struct model_asker askers[MODEL_ASKERS] = {{.target = 0}};
+    struct model_requester requesters[MODEL_ASKERS] = {{.target = 0}};
     struct buf before[MODEL_TARGETS], after;
-    bed_open(&bed);
+    external_aliases_bed_open(&bed);
     buf_init(&after, 1 << 20);
     for (int t = 0; t < MODEL_TARGETS; t++) {
         buf_init(&before[t], 1 << 20);
@@ -314,17 +316,17 @@ static void test_random(void **state UNUSED)
         char owner[20];
         int i = (int)random_below(MODEL_ASKERS);
         for (int n = 0; n < MODEL_NAMES; n++) {
-            askers[i].asks[n] = random_below(3) == 0;
+            requesters[i].asks[n] = random_below(3) == 0;
         }
-        askers[i].target = (int)random_below(MODEL_TARGETS);
-        askers[i].rank = random_below(2) ? ALIAS_OF_SERVICE : ALIAS_OF_ROUTE;
-        askers[i].created_s = random_below(4);
+        requesters[i].target = (int)random_below(MODEL_TARGETS);
+        requesters[i].rank = random_below(2) ? ALIAS_OF_SERVICE : ALIAS_OF_ROUTE;
+        requesters[i].created_s = random_below(4);
         buf_clear(&bed.told);
-        model_ask(&bed, &askers[i], i);
-        model_check(&bed, askers);
+        model_ask(&bed, &requesters[i], i);
+        model_check(&bed, requesters);
         for (int t = 0; t < MODEL_TARGETS; t++) { /* whoever wants other keys now was told */
             (void)snprintf(owner, sizeof(owner), "alias/t/%d", t);
-            const char *now = wants(&bed, owner, &after);
+            const char *now = external_aliases_wants(&bed, owner, &after);
             if (strcmp(now, buf_cstr(&before[t])) != 0) {
                 bool is_told = strstr(buf_cstr(&bed.told), owner) != NULL;
                 bool is_gain = strchr(now, '+') || strchr(buf_cstr(&before[t]), '+');
@@ -338,7 +340,7 @@ static void test_random(void **state UNUSED)
         buf_fini(&before[t]);
     }
     buf_fini(&after);
-    bed_close(&bed);
+    external_aliases_bed_close(&bed);
 }
 
 /* ---- Keys ---- */
@@ -348,8 +350,8 @@ static bool has_other(const struct bed *bed, const char *name)
     return external_keys_has_other(bed->keys, slice_str(name), NULL, NULL);
 }
 
-static void put_key(struct bed *bed, const char *key, const char *value, const char *owner,
-                    uint32_t generation)
+static void external_aliases_put_key(struct bed *bed, const char *key, const char *value,
+                                     const char *owner, uint32_t generation)
 {
     external_keys_put(bed->keys, slice_str(key), slice_str(value), slice_str(owner), 7, generation);
 }
@@ -359,33 +361,33 @@ static void test_keys(void **state UNUSED)
     struct bed bed;
     const char *const name = "/skydns/com/example/app", *const below_name =
                                                             "/skydns/com/example/app/1";
-    bed_open(&bed);
-    put_key(&bed, below_name, "{\"host\":\"192.0.2.1\",\"targetstrip\":1}", "", 1);
+    external_aliases_bed_open(&bed);
+    external_aliases_put_key(&bed, below_name, "{\"host\":\"192.0.2.1\",\"targetstrip\":1}", "", 1);
     assert_true(has_other(&bed, name));
     assert_false(has_other(&bed, below_name));
     assert_string_equal(buf_cstr(&bed.told), "/skydns/com/example/app ");
-    put_key(&bed, below_name, "{\"host\":\"192.0.2.2\",\"targetstrip\":1}", "", 1);
+    external_aliases_put_key(&bed, below_name, "{\"host\":\"192.0.2.2\",\"targetstrip\":1}", "", 1);
     assert_string_equal(buf_cstr(&bed.told), "/skydns/com/example/app "); /* as before */
-    put_key(&bed, below_name, "{\"host\":\"192.0.2.1\"}", "", 1);
+    external_aliases_put_key(&bed, below_name, "{\"host\":\"192.0.2.1\"}", "", 1);
     assert_false(has_other(&bed, name));
     assert_true(has_other(&bed, below_name));
-    put_key(&bed, below_name, "{\"host\":\"x\"}", "alias/default/web", 1);
+    external_aliases_put_key(&bed, below_name, "{\"host\":\"x\"}", "alias/default/web", 1);
     assert_false(has_other(&bed, below_name));
     assert_true(slice_equal(external_keys_owner(bed.keys, slice_str(below_name)),
                             slice_str("alias/default/web")));
-    put_key(&bed, name, "no JSON", "", 1);
-    put_key(&bed, "/skydns/org/app", "{\"host\":\"x\"}", "", 1); /* in no zone */
-    put_key(&bed, "/skydns/com", "{\"host\":\"x\",\"targetstrip\":9}", "", 1);
+    external_aliases_put_key(&bed, name, "no JSON", "", 1);
+    external_aliases_put_key(&bed, "/skydns/org/app", "{\"host\":\"x\"}", "", 1); /* in no zone */
+    external_aliases_put_key(&bed, "/skydns/com", "{\"host\":\"x\",\"targetstrip\":9}", "", 1);
     assert_true(has_other(&bed, name));
     assert_int_equal(external_keys_others(bed.keys), 1);
-    put_key(&bed, below_name, "{\"host\":\"x\"}", "alias/default/web", 2);
+    external_aliases_put_key(&bed, below_name, "{\"host\":\"x\"}", "alias/default/web", 2);
     external_keys_sweep(bed.keys, 2);
     assert_int_equal(external_keys_others(bed.keys), 0);
     assert_int_equal(external_keys_revision(bed.keys, slice_str(below_name)), 7);
     external_keys_delete(bed.keys, slice_str(below_name));
     external_keys_delete(bed.keys, slice_str(below_name));
     assert_int_equal(external_keys_revision(bed.keys, slice_str(below_name)), 0);
-    bed_close(&bed);
+    external_aliases_bed_close(&bed);
 }
 
 int main(void)

@@ -7,26 +7,27 @@
 
 static const char *const namespaces[] = {"team", "crew"};
 
-static void ignore_change(void *data UNUSED, struct slice owner UNUSED)
+static void inventory_namespaces_ignore_change(void *data UNUSED, struct slice owner UNUSED)
 {
 }
 
-static int set_up(void **state)
+static int inventory_namespaces_set_up(void **state)
 {
-    *state = inventory_new(&(struct inventory_config){.is_narrowed = true,
-                                                      .namespaces = namespaces,
-                                                      .namespace_count = 2,
-                                                      .changed = ignore_change});
+    *state =
+        inventory_new(&(struct inventory_config){.is_narrowed = true,
+                                                 .namespaces = namespaces,
+                                                 .namespace_count = 2,
+                                                 .changed = inventory_namespaces_ignore_change});
     return 0;
 }
 
-static int tear_down(void **state)
+static int inventory_namespaces_tear_down(void **state)
 {
     inventory_free(*state);
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(inventory_namespaces_set_up, inventory_namespaces_tear_down)
 
 /* A complete list of the kind in the namespace, of this object or none. */
 static void list(struct inventory *inventory, enum kube_kind kind, const char *ns,
@@ -40,12 +41,12 @@ static void list(struct inventory *inventory, enum kube_kind kind, const char *n
     inventory_list_end(part, kind);
 }
 
-static struct kube_object *headless(const char *ns)
+static struct kube_object *inventory_namespaces_headless(const char *ns)
 {
     return service_from(ns, "web", "'clusterIP':'None'");
 }
 
-static bool has_service(const struct inventory *inventory, const char *owner)
+static bool inventory_namespaces_has_service(const struct inventory *inventory, const char *owner)
 {
     struct owner_objects objects;
     owner_objects_init(&objects);
@@ -69,7 +70,7 @@ UNIT_TEST(test_parts)
 UNIT_TEST(test_each_is_known_by_itself)
 {
     struct inventory *inventory = *state;
-    list(inventory, KUBE_SERVICE, "team", headless("team"));
+    list(inventory, KUBE_SERVICE, "team", inventory_namespaces_headless("team"));
     assert_false(inventory_may_delete(inventory, slice_str("svc/team/web")));
     list(inventory, KUBE_ENDPOINTS, "team", NULL);
     assert_true(inventory_may_delete(inventory, slice_str("svc/team/web")));
@@ -85,12 +86,12 @@ UNIT_TEST(test_each_is_known_by_itself)
 UNIT_TEST(test_a_list_sweeps_its_namespace_only)
 {
     struct inventory *inventory = *state;
-    list(inventory, KUBE_SERVICE, "team", headless("team"));
-    list(inventory, KUBE_SERVICE, "crew", headless("crew"));
+    list(inventory, KUBE_SERVICE, "team", inventory_namespaces_headless("team"));
+    list(inventory, KUBE_SERVICE, "crew", inventory_namespaces_headless("crew"));
     assert_int_equal(inventory_count(inventory, KUBE_SERVICE), 2);
     list(inventory, KUBE_SERVICE, "team", NULL);
-    assert_false(has_service(inventory, "svc/team/web"));
-    assert_true(has_service(inventory, "svc/crew/web"));
+    assert_false(inventory_namespaces_has_service(inventory, "svc/team/web"));
+    assert_true(inventory_namespaces_has_service(inventory, "svc/crew/web"));
     assert_non_null(inventory_find(inventory, KUBE_SERVICE, slice_str("crew/web")));
     assert_null(inventory_find(inventory, KUBE_SERVICE, slice_str("team/web")));
     assert_int_equal(inventory_count(inventory, KUBE_SERVICE), 1);
@@ -137,8 +138,8 @@ UNIT_TEST(test_each_has_its_source_of_endpoints)
     struct inventory *inventory = *state;
     struct owner_objects objects;
     inventory_use_endpoints(inventory_part(inventory, KUBE_ENDPOINTS, "team"), KUBE_SLICE);
-    list(inventory, KUBE_SERVICE, "team", headless("team"));
-    list(inventory, KUBE_SERVICE, "crew", headless("crew"));
+    list(inventory, KUBE_SERVICE, "team", inventory_namespaces_headless("team"));
+    list(inventory, KUBE_SERVICE, "crew", inventory_namespaces_headless("crew"));
     list(inventory, KUBE_SLICE, "team", slice_from("team", "web-1", "web", rest));
     list(inventory, KUBE_ENDPOINTS, "crew",
          endpoints_from("crew", "web", "{'addresses':[{'ip':'10.0.0.2'}]}"));

@@ -23,16 +23,16 @@ struct tables {
     struct claims claims;
 };
 
-static size_t allocated(void)
+static size_t memory_allocated(void)
 {
     return mallinfo2().uordblks;
 }
 
-static void ignore_change(void *data UNUSED, struct slice owner UNUSED)
+static void memory_ignore_change(void *data UNUSED, struct slice owner UNUSED)
 {
 }
 
-static void ignore_drop(void *data UNUSED, const struct naming_drop *drop UNUSED)
+static void memory_ignore_drop(void *data UNUSED, const struct naming_drop *drop UNUSED)
 {
 }
 
@@ -40,7 +40,7 @@ static void ignore_ip(void *data UNUSED, const struct ip *ip UNUSED)
 {
 }
 
-static struct kube_object *service_of(int i)
+static struct kube_object *memory_service_of(int i)
 {
     char *name = xasprintf("checkout-service-%d", i);
     char *ip = i % HEADLESS_EVERY ? xasprintf("10.%d.%d.%d", 96 + i / 65536, i / 256 % 256, i % 256)
@@ -86,22 +86,23 @@ static struct kube_object *pod_of(int i)
 /* What one object of the kind adds, in bytes. */
 static size_t add_objects(struct tables *t, int count, struct kube_object *(*make)(int i))
 {
-    size_t before = allocated();
+    size_t before = memory_allocated();
     for (int i = 0; i < count; i++) {
         inventory_upsert(t->inventory, make(i));
     }
-    return (allocated() - before) / (size_t)count;
+    return (memory_allocated() - before) / (size_t)count;
 }
 
 /* One for each cluster IP, two for each headless Service. */
 enum { CLAIMS = SERVICES + SERVICES / HEADLESS_EVERY };
 
 /* What one claim adds. */
-static size_t add_claims(struct tables *t)
+static size_t memory_add_claims(struct tables *t)
 {
-    struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30, .dropped = ignore_drop};
+    struct naming_config config = {
+        .domain = "cluster.local.", .ttl_s = 30, .dropped = memory_ignore_drop};
     struct err err;
-    size_t before = allocated(), count = 0;
+    size_t before = memory_allocated(), count = 0;
     for (int i = 0; i < SERVICES; i++) {
         char *owner = xasprintf("svc/production/checkout-service-%d", i);
         inventory_get(t->inventory, slice_str(owner), &t->objects);
@@ -111,24 +112,24 @@ static size_t add_claims(struct tables *t)
         free(owner);
     }
     assert_int_equal(count, CLAIMS);
-    return (allocated() - before) / count;
+    return (memory_allocated() - before) / count;
 }
 
 UNIT_TEST(test_bytes_per_object)
 {
     struct tables t;
-    t.inventory = inventory_new(&(struct inventory_config){.changed = ignore_change});
+    t.inventory = inventory_new(&(struct inventory_config){.changed = memory_ignore_change});
     t.reverse = reverse_new(&(struct reverse_config){.holder = NULL});
     inventory_use_endpoints(t.inventory, KUBE_SLICE);
     owner_objects_init(&t.objects);
     desired_init(&t.desired);
     claims_init(&t.claims);
-    size_t start = allocated();
-    size_t service = add_objects(&t, SERVICES, service_of);
+    size_t start = memory_allocated();
+    size_t service = add_objects(&t, SERVICES, memory_service_of);
     size_t slice = add_objects(&t, SERVICES, slice_of_service);
     size_t pod = add_objects(&t, PODS, pod_of);
-    size_t claim = add_claims(&t);
-    size_t total = allocated() - start;
+    size_t claim = memory_add_claims(&t);
+    size_t total = memory_allocated() - start;
     print_message("bytes: service %zu, slice of two endpoints %zu, pod %zu, claim %zu; all %zu\n",
                   service, slice, pod, claim, total);
     assert_int_equal(inventory_count(t.inventory, KUBE_SERVICE), SERVICES);

@@ -29,7 +29,7 @@ struct row {
     enum endpoint_names endpoint_names;
 };
 
-static void note_drop(void *data, const struct naming_drop *drop)
+static void naming_note_drop(void *data, const struct naming_drop *drop)
 {
     buf_printf(data, "%s=%s ", drop->what, drop->value);
 }
@@ -70,7 +70,7 @@ static void name_objects_as(const struct owner_objects *objects, enum endpoint_n
     struct naming_config config = {.domain = domain,
                                    .ttl_s = 30,
                                    .endpoint_names = endpoint_names,
-                                   .dropped = note_drop,
+                                   .dropped = naming_note_drop,
                                    .data = &ret_result->drops};
     struct desired desired;
     struct claims claims;
@@ -588,8 +588,8 @@ UNIT_TEST(test_claims)
 
 /* clang-format on */
 
-static void check_names(const char *ns, const char *name, const char *domain, const char *want,
-                        const char *want_drops)
+static void naming_check_names(const char *ns, const char *name, const char *domain,
+                               const char *want, const char *want_drops)
 {
     struct kube_object *service = service_from(
         ns, name, "'clusterIP':'10.0.0.1','ports':[{'name':'x','port':1,'protocol':'TCP'}]");
@@ -608,18 +608,19 @@ static void check_names(const char *ns, const char *name, const char *domain, co
 UNIT_TEST(test_names)
 {
     static const char l63[] = "a23456789012345678901234567890123456789012345678901234567890123";
-    check_names("Default", "WEB", "cluster.local.", BASE "default/web/c88f1059 ", "");
-    check_names("Default", "WEB", "cluster.local.", "\"web.default.svc.cluster.local.\"", "");
+    naming_check_names("Default", "WEB", "cluster.local.", BASE "default/web/c88f1059 ", "");
+    naming_check_names("Default", "WEB", "cluster.local.", "\"web.default.svc.cluster.local.\"",
+                       "");
     /* Names that also occur as parts of keys. */
-    check_names("svc", "pod", "cluster.local.", BASE "svc/pod/c88f1059 ", "");
-    check_names("pod", "svc", "cluster.local.", BASE "pod/svc/_tcp/_x/c88f1059 ", "");
-    check_names("kube.system", "web", "cluster.local.", "", "namespace=kube.system ");
-    check_names("default", "a.b", "cluster.local.", "", "service name=a.b ");
-    check_names("default", "-a", "cluster.local.", "", "service name=-a ");
-    check_names(l63, l63, "cluster.local.", "/c88f1059 ", "");
+    naming_check_names("svc", "pod", "cluster.local.", BASE "svc/pod/c88f1059 ", "");
+    naming_check_names("pod", "svc", "cluster.local.", BASE "pod/svc/_tcp/_x/c88f1059 ", "");
+    naming_check_names("kube.system", "web", "cluster.local.", "", "namespace=kube.system ");
+    naming_check_names("default", "a.b", "cluster.local.", "", "service name=a.b ");
+    naming_check_names("default", "-a", "cluster.local.", "", "service name=-a ");
+    naming_check_names(l63, l63, "cluster.local.", "/c88f1059 ", "");
     char *too_long = xasprintf("%sx", l63);
     char *drop = xasprintf("service name=%s ", too_long);
-    check_names("default", too_long, "cluster.local.", "", drop);
+    naming_check_names("default", too_long, "cluster.local.", "", drop);
     free(drop);
     free(too_long);
 }

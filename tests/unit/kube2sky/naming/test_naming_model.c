@@ -39,7 +39,7 @@ struct world {
 };
 
 /* xorshift32: the same sequence every time. */
-static uint32_t next_random(struct world *w, uint32_t below)
+static uint32_t naming_model_next_random(struct world *w, uint32_t below)
 {
     w->seed ^= w->seed << 13;
     w->seed ^= w->seed >> 17;
@@ -49,14 +49,14 @@ static uint32_t next_random(struct world *w, uint32_t below)
 
 /* ---- Code under test ---- */
 
-static void mark_dirty(void *data, struct slice owner)
+static void naming_model_mark_dirty(void *data, struct slice owner)
 {
     struct world *w = data;
     buf_append_slice(&w->dirty, owner);
     buf_append_char(&w->dirty, '\0');
 }
 
-static struct named_owner *owner_of(struct world *w, const char *id)
+static struct named_owner *naming_model_owner_of(struct world *w, const char *id)
 {
     for (size_t i = 0; i < w->owner_count; i++) {
         if (strcmp(w->owners[i].id, id) == 0) {
@@ -69,7 +69,7 @@ static struct named_owner *owner_of(struct world *w, const char *id)
     return owner;
 }
 
-static void ignore_drop(void *data UNUSED, const struct naming_drop *drop UNUSED)
+static void naming_model_ignore_drop(void *data UNUSED, const struct naming_drop *drop UNUSED)
 {
 }
 
@@ -85,13 +85,13 @@ static void note_ip(void *data, const struct ip *ip)
     }
 }
 
-static void name_owner(struct world *w, const char *id)
+static void naming_model_name_owner(struct world *w, const char *id)
 {
-    struct named_owner *owner = owner_of(w, id);
+    struct named_owner *owner = naming_model_owner_of(w, id);
     struct naming_config config = {.domain = "cluster.local.",
                                    .ttl_s = 30,
                                    .endpoint_names = w->endpoint_names,
-                                   .dropped = ignore_drop};
+                                   .dropped = naming_model_ignore_drop};
     struct err err;
     inventory_get(w->inventory, slice_str(id), &w->objects);
     assert_int_equal(naming_build(&config, &w->objects, &w->desired, &w->claims, &err), 0);
@@ -118,7 +118,7 @@ static void name_owner(struct world *w, const char *id)
 static void name_dirty(struct world *w)
 {
     for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
-        name_owner(w, (const char *)w->dirty.data + at);
+        naming_model_name_owner(w, (const char *)w->dirty.data + at);
     }
     buf_clear(&w->dirty);
 }
@@ -161,7 +161,7 @@ static void actual_lines(const struct world *w, struct lines *lines)
 }
 
 /* The maximum number of objects of a kind in a namespace. */
-static unsigned count_of(enum kube_kind kind)
+static unsigned naming_model_count_of(enum kube_kind kind)
 {
     return kind == KUBE_SLICE ? SLICES : kind == KUBE_POD ? PODS : SERVICES;
 }
@@ -195,42 +195,42 @@ static struct kube_object *object_of(const struct world *w, enum kube_kind kind,
 
 static void change_part(struct world *w, struct part *part)
 {
-    part->endpoint_count = (uint8_t)next_random(w, ADDRESSES_MAX + 1);
+    part->endpoint_count = (uint8_t)naming_model_next_random(w, ADDRESSES_MAX + 1);
     for (unsigned i = 0; i < part->endpoint_count; i++) {
         part->endpoints[i] = (struct endpoint){
-            .ip = (uint8_t)next_random(w, ARRAY_LEN(ips)),
-            .hostname = (uint8_t)next_random(w, ARRAY_LEN(hostnames)),
-            .pod = (uint8_t)next_random(w, ARRAY_LEN(pods)),
-            .is_ready = next_random(w, 4),
+            .ip = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ips)),
+            .hostname = (uint8_t)naming_model_next_random(w, ARRAY_LEN(hostnames)),
+            .pod = (uint8_t)naming_model_next_random(w, ARRAY_LEN(pods)),
+            .is_ready = naming_model_next_random(w, 4),
         };
     }
-    part->port_count = (uint8_t)next_random(w, PORTS_MAX + 1);
+    part->port_count = (uint8_t)naming_model_next_random(w, PORTS_MAX + 1);
     for (unsigned i = 0; i < part->port_count; i++) {
-        part->ports[i] = (uint8_t)next_random(w, ARRAY_LEN(ports));
+        part->ports[i] = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ports));
     }
 }
 
 static void change_service(struct world *w, struct service *service)
 {
-    service->type = (enum service_type)(1 + next_random(w, TYPES - 1));
-    service->type = next_random(w, 2) ? HEADLESS : service->type;
-    service->takes_all = next_random(w, 4) == 0;
-    service->ip_count = (uint8_t)(1 + next_random(w, 2));
-    service->ips[0] = (uint8_t)next_random(w, ARRAY_LEN(ips));
-    service->ips[1] = (uint8_t)next_random(w, ARRAY_LEN(ips));
+    service->type = (enum service_type)(1 + naming_model_next_random(w, TYPES - 1));
+    service->type = naming_model_next_random(w, 2) ? HEADLESS : service->type;
+    service->takes_all = naming_model_next_random(w, 4) == 0;
+    service->ip_count = (uint8_t)(1 + naming_model_next_random(w, 2));
+    service->ips[0] = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ips));
+    service->ips[1] = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ips));
     change_part(w, &service->part);
 }
 
-static void change_pod(struct world *w, struct pod *pod)
+static void naming_model_change_pod(struct world *w, struct pod *pod)
 {
     pod->exists = true;
-    pod->has_ended = next_random(w, 4) == 0;
-    pod->ip_count = (uint8_t)next_random(w, POD_IPS_MAX + 1);
-    pod->ips[0] = (uint8_t)next_random(w, ARRAY_LEN(ips));
-    pod->ips[1] = (uint8_t)next_random(w, ARRAY_LEN(ips));
+    pod->has_ended = naming_model_next_random(w, 4) == 0;
+    pod->ip_count = (uint8_t)naming_model_next_random(w, POD_IPS_MAX + 1);
+    pod->ips[0] = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ips));
+    pod->ips[1] = (uint8_t)naming_model_next_random(w, ARRAY_LEN(ips));
 }
 
-static void change(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
+static void naming_model_change(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
 {
     struct cluster *c = &w->clusters[ns];
     if (kind == KUBE_SERVICE) {
@@ -241,16 +241,16 @@ static void change(struct world *w, enum kube_kind kind, unsigned ns, unsigned i
         change_part(w, &c->endpoints[i][1]);
     } else if (kind == KUBE_SLICE) {
         c->slices[i].exists = true;
-        c->slices[i].is_fqdn = next_random(w, 8) == 0;
-        c->slices[i].service = (uint8_t)next_random(w, SERVICES + 1);
+        c->slices[i].is_fqdn = naming_model_next_random(w, 8) == 0;
+        c->slices[i].service = (uint8_t)naming_model_next_random(w, SERVICES + 1);
         change_part(w, &c->slices[i].part);
     } else {
-        change_pod(w, &c->pods[i]);
+        naming_model_change_pod(w, &c->pods[i]);
     }
     inventory_upsert(w->inventory, object_of(w, kind, ns, i));
 }
 
-static void vanish(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
+static void naming_model_vanish(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
 {
     struct cluster *c = &w->clusters[ns];
     if (kind == KUBE_SERVICE) {
@@ -264,7 +264,7 @@ static void vanish(struct world *w, enum kube_kind kind, unsigned ns, unsigned i
     }
 }
 
-static char *name_of(enum kube_kind kind, unsigned i)
+static char *naming_model_name_of(enum kube_kind kind, unsigned i)
 {
     return kind == KUBE_SLICE ? xasprintf("slice%u", i)
            : kind == KUBE_POD ? xasprintf("pod%u", i)
@@ -275,7 +275,7 @@ static void list_objects(struct world *w, enum kube_kind kind, unsigned ns_count
 {
     inventory_list_begin(w->inventory, kind);
     for (unsigned ns = 0; ns < ns_count; ns++) {
-        for (unsigned i = 0; i < count_of(kind); i++) {
+        for (unsigned i = 0; i < naming_model_count_of(kind); i++) {
             struct kube_object *object = object_of(w, kind, ns, i);
             if (object) {
                 inventory_upsert(w->inventory, object);
@@ -285,21 +285,21 @@ static void list_objects(struct world *w, enum kube_kind kind, unsigned ns_count
 }
 
 /* Some objects vanished unseen; the first attempt at the list is cut off. */
-static void relist(struct world *w, enum kube_kind kind)
+static void naming_model_relist(struct world *w, enum kube_kind kind)
 {
     for (unsigned ns = 0; ns < NAMESPACES; ns++) {
-        for (unsigned i = 0; i < count_of(kind); i++) {
-            if (next_random(w, 4) == 0) {
-                vanish(w, kind, ns, i);
+        for (unsigned i = 0; i < naming_model_count_of(kind); i++) {
+            if (naming_model_next_random(w, 4) == 0) {
+                naming_model_vanish(w, kind, ns, i);
             }
         }
     }
-    list_objects(w, kind, next_random(w, NAMESPACES + 1));
+    list_objects(w, kind, naming_model_next_random(w, NAMESPACES + 1));
     list_objects(w, kind, NAMESPACES);
     inventory_list_end(w->inventory, kind);
 }
 
-static void note_wanted(void *data, const char *ns UNUSED, const char *service UNUSED)
+static void naming_model_note_wanted(void *data, const char *ns UNUSED, const char *service UNUSED)
 {
     struct world *w = data;
     w->is_wanted = true;
@@ -311,7 +311,7 @@ static void fill_source(struct world *w)
     enum kube_kind kind = w->by_slices ? KUBE_SLICE : KUBE_ENDPOINTS;
     w->is_wanted = false;
     for (unsigned ns = 0; ns < NAMESPACES; ns++) {
-        for (unsigned i = 0; i < count_of(kind); i++) {
+        for (unsigned i = 0; i < naming_model_count_of(kind); i++) {
             struct kube_object *object = object_of(w, kind, ns, i);
             if (object) {
                 inventory_fill(w->inventory, object);
@@ -325,7 +325,7 @@ static void change_source(struct world *w)
     bool by_slices = !w->by_slices;
     enum kube_kind kind = by_slices ? KUBE_SLICE : KUBE_ENDPOINTS;
     inventory_use_endpoints(w->inventory, kind);
-    if (next_random(w, 2)) { /* the list is cut off, and the change undone meanwhile */
+    if (naming_model_next_random(w, 2)) { /* the list is cut off, and the change undone meanwhile */
         list_objects(w, kind, 1);
         inventory_use_endpoints(w->inventory, by_slices ? KUBE_ENDPOINTS : KUBE_SLICE);
         inventory_use_endpoints(w->inventory, kind);
@@ -345,9 +345,9 @@ static void toggle_pods(struct world *w)
 }
 
 /* Objects understood before keep their content; one that never was is removed again. */
-static void garble(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
+static void naming_model_garble(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
 {
-    char *own = name_of(kind, i);
+    char *own = naming_model_name_of(kind, i);
     struct kube_object *object = object_of(w, kind, ns, i);
     inventory_upsert(w->inventory, garbled_from(kind, ns_name(ns), own, "s0"));
     if (!object) {
@@ -357,17 +357,18 @@ static void garble(struct world *w, enum kube_kind kind, unsigned ns, unsigned i
     free(own);
 }
 
-static void take_step(struct world *w)
+static void naming_model_take_step(struct world *w)
 {
-    enum kube_kind kind = (enum kube_kind)next_random(w, KUBE_POD + 1);
-    unsigned ns = next_random(w, NAMESPACES), i = next_random(w, count_of(kind));
-    char *name = name_of(kind, i);
-    switch (next_random(w, 24)) {
+    enum kube_kind kind = (enum kube_kind)naming_model_next_random(w, KUBE_POD + 1);
+    unsigned ns = naming_model_next_random(w, NAMESPACES),
+             i = naming_model_next_random(w, naming_model_count_of(kind));
+    char *name = naming_model_name_of(kind, i);
+    switch (naming_model_next_random(w, 24)) {
     case 0:
-        relist(w, kind);
+        naming_model_relist(w, kind);
         break;
     case 1:
-        garble(w, kind, ns, i);
+        naming_model_garble(w, kind, ns, i);
         break;
     case 2:
         change_source(w);
@@ -379,11 +380,11 @@ static void take_step(struct world *w)
     case 5:
     case 6:
     case 7:
-        vanish(w, kind, ns, i);
+        naming_model_vanish(w, kind, ns, i);
         inventory_remove(w->inventory, kind, ns_name(ns), name);
         break;
     default:
-        change(w, kind, ns, i);
+        naming_model_change(w, kind, ns, i);
         break;
     }
     free(name);
@@ -391,7 +392,7 @@ static void take_step(struct world *w)
 
 /* ---- Checks ---- */
 
-static void fail_with(const struct lines *got, const struct lines *want, unsigned step)
+static void naming_model_fail_with(const struct lines *got, const struct lines *want, unsigned step)
 {
     size_t i = 0;
     while (i < got->count && i < want->count && strcmp(got->items[i], want->items[i]) == 0) {
@@ -402,7 +403,7 @@ static void fail_with(const struct lines *got, const struct lines *want, unsigne
              i < want->count ? want->items[i] : "nothing\n");
 }
 
-static char *line_of(unsigned ip, const char *host)
+static char *naming_model_line_of(unsigned ip, const char *host)
 {
     char *value = value_of(host, 0);
     char *line = xasprintf("/skydns/arpa/%s %s\n", ips[ip].arpa, value);
@@ -414,7 +415,7 @@ static bool is_wished(const struct wishes *wishes, unsigned ip, unsigned ns, con
 {
     bool is = false;
     for (size_t i = 0; i < wishes->hosts[ip][ns].count && !is; i++) {
-        char *other = line_of(ip, wishes->hosts[ip][ns].items[i]);
+        char *other = naming_model_line_of(ip, wishes->hosts[ip][ns].items[i]);
         is = strcmp(other, line) == 0;
         free(other);
     }
@@ -430,7 +431,7 @@ static unsigned winning_namespace(const struct wishes *wishes, unsigned ip, cons
     unsigned winner = NAMESPACES;
     for (unsigned ns = 0; ns < NAMESPACES; ns++) {
         const char *host = may[ns] ? wishes->best[ip][ns].host : NULL;
-        char *line = host ? line_of(ip, host) : NULL;
+        char *line = host ? naming_model_line_of(ip, host) : NULL;
         if (line && (winner == NAMESPACES || strcmp(line, now) == 0)) {
             winner = ns;
         }
@@ -484,7 +485,7 @@ static void expected_lines(const struct world *w, char *const before[], struct l
 }
 
 /* before: the reverse keys before the step; those not reported as changed must be the same. */
-static void check(struct world *w, char *const before[], unsigned step)
+static void naming_model_check(struct world *w, char *const before[], unsigned step)
 {
     struct lines got = {.count = 0}, want = {.count = 0};
     expected_lines(w, before, &want);
@@ -494,7 +495,7 @@ static void check(struct world *w, char *const before[], unsigned step)
         is_equal = strcmp(got.items[i], want.items[i]) == 0;
     }
     if (!is_equal) {
-        fail_with(&got, &want, step);
+        naming_model_fail_with(&got, &want, step);
     }
     for (size_t i = 0; i < ARRAY_LEN(ips); i++) {
         char *now = reverse_line(w, i);
@@ -505,7 +506,7 @@ static void check(struct world *w, char *const before[], unsigned step)
     free_lines(&want);
 }
 
-static void run(uint32_t seed, enum endpoint_names endpoint_names)
+static void naming_model_run(uint32_t seed, enum endpoint_names endpoint_names)
 {
     struct world *w = xcalloc(1, sizeof(*w));
     w->seed = seed;
@@ -514,8 +515,8 @@ static void run(uint32_t seed, enum endpoint_names endpoint_names)
     w->wants_pods = true;
     w->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = true,
-        .changed = mark_dirty,
-        .parts_wanted = note_wanted,
+        .changed = naming_model_mark_dirty,
+        .parts_wanted = naming_model_note_wanted,
         .data = w,
     });
     w->reverse = reverse_new(&(struct reverse_config){.inventory = w->inventory});
@@ -529,12 +530,12 @@ static void run(uint32_t seed, enum endpoint_names endpoint_names)
             before[i] = reverse_line(w, i);
         }
         memset(w->changed_ips, 0, sizeof(w->changed_ips));
-        take_step(w);
+        naming_model_take_step(w);
         if (w->is_wanted) {
             fill_source(w);
         }
         name_dirty(w);
-        check(w, before, step);
+        naming_model_check(w, before, step);
         for (size_t i = 0; i < ARRAY_LEN(ips); i++) {
             free(before[i]);
         }
@@ -554,7 +555,7 @@ static void run(uint32_t seed, enum endpoint_names endpoint_names)
 
 UNIT_TEST(test_random_sequences)
 {
-    run(20260301, ENDPOINT_NAMES_HASH);
-    run(7, ENDPOINT_NAMES_ADDRESS);
-    run(8, ENDPOINT_NAMES_POD);
+    naming_model_run(20260301, ENDPOINT_NAMES_HASH);
+    naming_model_run(7, ENDPOINT_NAMES_ADDRESS);
+    naming_model_run(8, ENDPOINT_NAMES_POD);
 }

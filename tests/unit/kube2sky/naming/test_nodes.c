@@ -18,25 +18,25 @@ struct fixture {
     struct buf changed; /* "owner owner " since the last check */
 };
 
-static void note_change(void *data, struct slice owner)
+static void nodes_note_change(void *data, struct slice owner)
 {
     struct fixture *f = data;
     buf_append_slice(&f->changed, owner);
     buf_append_char(&f->changed, ' ');
 }
 
-static int set_up(void **state)
+static int nodes_set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
     buf_init(&f->changed, 1 << 20);
     f->inventory = inventory_new(
-        &(struct inventory_config){.is_narrowed = true, .changed = note_change, .data = f});
+        &(struct inventory_config){.is_narrowed = true, .changed = nodes_note_change, .data = f});
     inventory_want(f->inventory, KUBE_NODE, true);
     *state = f;
     return 0;
 }
 
-static int tear_down(void **state)
+static int nodes_tear_down(void **state)
 {
     struct fixture *f = *state;
     inventory_free(f->inventory);
@@ -45,7 +45,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(nodes_set_up, nodes_tear_down)
 
 static void assert_changed(struct fixture *f, const char *want)
 {
@@ -73,12 +73,12 @@ static struct kube_object *node_from(const char *name, const char *addresses)
     return object;
 }
 
-static void put(struct fixture *f, const char *name, const char *addresses)
+static void nodes_put(struct fixture *f, const char *name, const char *addresses)
 {
     inventory_upsert(f->inventory, node_from(name, addresses));
 }
 
-static void note_drop(void *data, const struct naming_drop *drop)
+static void nodes_note_drop(void *data, const struct naming_drop *drop)
 {
     assert_string_equal(drop->kind, "nodes");
     assert_string_equal(drop->ns, "");
@@ -90,7 +90,7 @@ static void assert_keys(struct fixture *f, const char *owner, const char *want)
 {
     struct buf text;
     struct naming_config config = {
-        .domain = "cluster.local.", .ttl_s = 30, .dropped = note_drop, .data = &text};
+        .domain = "cluster.local.", .ttl_s = 30, .dropped = nodes_note_drop, .data = &text};
     struct owner_objects objects;
     struct desired desired;
     struct claims claims;
@@ -128,19 +128,19 @@ static void assert_keys(struct fixture *f, const char *owner, const char *want)
 UNIT_TEST(test_keys)
 {
     struct fixture *f = *state;
-    put(f, "worker-1", "10.0.0.1,FD00:0::1");
+    nodes_put(f, "worker-1", "10.0.0.1,FD00:0::1");
     assert_changed(f, "node/worker-1 ");
     assert_keys(f, "node/worker-1",
                 "node/worker-1/479bcb2e " VALUE("fd00::1") "\n"
                                                            "node/worker-1/c88f1059 " VALUE(
                                                                "10.0.0.1") "\n");
-    put(f, "worker-1", "10.0.0.1,10.0.0.1,nonsense");
+    nodes_put(f, "worker-1", "10.0.0.1,10.0.0.1,nonsense");
     assert_changed(f, "node/worker-1 ");
     assert_keys(f, "node/worker-1",
                 "(worker-1: address=nonsense)node/worker-1/c88f1059 " VALUE("10.0.0.1") "\n");
-    put(f, "worker-1", "10.0.0.1,10.0.0.1,nonsense"); /* heartbeats change nothing */
+    nodes_put(f, "worker-1", "10.0.0.1,10.0.0.1,nonsense"); /* heartbeats change nothing */
     assert_changed(f, "");
-    put(f, "worker-1", "");
+    nodes_put(f, "worker-1", "");
     assert_keys(f, "node/worker-1", "");
     buf_clear(&f->changed);
     inventory_remove(f->inventory, KUBE_NODE, "", "worker-1");
@@ -166,13 +166,13 @@ UNIT_TEST(test_names_that_no_key_can_have)
     };
     struct fixture *f = *state;
     inventory_list_begin(f->inventory, KUBE_NODE);
-    put(f, "a", "10.0.0.7");
+    nodes_put(f, "a", "10.0.0.7");
     inventory_list_end(f->inventory, KUBE_NODE);
     buf_clear(&f->changed);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char *changed = xasprintf("%s ", rows[i].owner);
         char *dropped = xasprintf("(%s: node name=%s)", rows[i].name, rows[i].name);
-        put(f, rows[i].name, "10.0.0.1");
+        nodes_put(f, rows[i].name, "10.0.0.1");
         assert_changed(f, changed);
         assert_keys(f, rows[i].owner, dropped);
         free(dropped);
@@ -215,11 +215,11 @@ UNIT_TEST(test_too_many_addresses)
 UNIT_TEST(test_dots)
 {
     struct fixture *f = *state;
-    put(f, "IP-10-0-0-1.ec2.internal", "10.0.0.1");
+    nodes_put(f, "IP-10-0-0-1.ec2.internal", "10.0.0.1");
     assert_changed(f, EC2 " ");
     assert_keys(f, EC2, "? "); /* until everything is listed, "ec2.internal" may be a node */
     inventory_list_begin(f->inventory, KUBE_NODE);
-    put(f, "IP-10-0-0-1.ec2.internal", "10.0.0.1");
+    nodes_put(f, "IP-10-0-0-1.ec2.internal", "10.0.0.1");
     assert_changed(f, "");
     inventory_list_end(f->inventory, KUBE_NODE);
     assert_changed(f, EC2 " ");
@@ -227,12 +227,12 @@ UNIT_TEST(test_dots)
 }
 
 /* Lists these, "a b.a c", each with its own address: 10.0.0.1, 10.0.0.9, ... */
-static void list(struct fixture *f, const char *const *names)
+static void nodes_list(struct fixture *f, const char *const *names)
 {
     static const char *const addresses[] = {"10.0.0.1", "10.0.0.9", "fd00::1"};
     inventory_list_begin(f->inventory, KUBE_NODE);
     for (size_t i = 0; names[i]; i++) {
-        put(f, names[i], addresses[i]);
+        nodes_put(f, names[i], addresses[i]);
     }
     inventory_list_end(f->inventory, KUBE_NODE);
 }
@@ -240,7 +240,7 @@ static void list(struct fixture *f, const char *const *names)
 UNIT_TEST(test_the_longer_name_gives_way)
 {
     struct fixture *f = *state;
-    list(f, (const char *const[]){"x.a.b", "b", "ab", NULL});
+    nodes_list(f, (const char *const[]){"x.a.b", "b", "ab", NULL});
     assert_keys(f, "node/b/a/x", "(x.a.b: name below another node's=b)");
     assert_keys(f, "node/b", "node/b/19ccb11 " VALUE("10.0.0.9") "\n");
     assert_keys(f, "node/ab", "node/ab/479bcb2e " VALUE("fd00::1") "\n");
@@ -250,12 +250,12 @@ UNIT_TEST(test_the_longer_name_gives_way)
     inventory_remove(f->inventory, KUBE_NODE, "", "b");
     assert_changed(f, "node/b node/b/a/x ");
     assert_keys(f, "node/b/a/x", "node/b/a/x/c88f1059 " VALUE("10.0.0.1") "\n");
-    put(f, "B", "10.0.0.9");
+    nodes_put(f, "B", "10.0.0.9");
     assert_changed(f, "node/b/a/x node/b "); /* first what has to go */
     assert_keys(f, "node/b/a/x", "(x.a.b: name below another node's=B)");
 
     /* A list lacks it: gone. */
-    list(f, (const char *const[]){"x.a.b", "a.b", NULL});
+    nodes_list(f, (const char *const[]){"x.a.b", "a.b", NULL});
     assert_non_null(strstr(buf_cstr(&f->changed), "node/b/a/x "));
     assert_keys(f, "node/b/a/x", "(x.a.b: name below another node's=a.b)");
     assert_keys(f, "node/b/a", "node/b/a/19ccb11 " VALUE("10.0.0.9") "\n");
@@ -281,7 +281,7 @@ struct world {
     uint32_t seed;
 };
 
-static uint32_t next_random(struct world *w, uint32_t below)
+static uint32_t nodes_next_random(struct world *w, uint32_t below)
 {
     w->seed ^= w->seed << 13;
     w->seed ^= w->seed >> 17;
@@ -292,7 +292,7 @@ static uint32_t next_random(struct world *w, uint32_t below)
 static void put_nth(struct world *w, size_t i)
 {
     char *address = xasprintf("10.0.0.%zu", i);
-    put(w->f, names[i], address);
+    nodes_put(w->f, names[i], address);
     free(address);
     w->exists[i] = true;
 }
@@ -303,12 +303,13 @@ static void remove_nth(struct world *w, size_t i)
     w->exists[i] = false;
 }
 
-static void relist(struct world *w)
+static void nodes_relist(struct world *w)
 {
     inventory_list_begin(w->f->inventory, KUBE_NODE);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         w->exists[i] = false;
-        if (next_random(w, 2) || i == ARRAY_LEN(names) - 1) { /* a list without any is no list */
+        if (nodes_next_random(w, 2) ||
+            i == ARRAY_LEN(names) - 1) { /* a list without any is no list */
             put_nth(w, i);
         }
     }
@@ -317,7 +318,7 @@ static void relist(struct world *w)
 
 /* The hosts of its keys, naively: its own address unless another node's name is the end of its
  * name. */
-static char *expected(const struct world *w, size_t i)
+static char *nodes_expected(const struct world *w, size_t i)
 {
     bool has_keys = w->exists[i];
     for (size_t j = 0; j < ARRAY_LEN(names); j++) {
@@ -329,14 +330,14 @@ static char *expected(const struct world *w, size_t i)
     return has_keys ? xasprintf("10.0.0.%zu", i) : xstrdup("");
 }
 
-static void ignore_drop(void *data UNUSED, const struct naming_drop *drop UNUSED)
+static void nodes_ignore_drop(void *data UNUSED, const struct naming_drop *drop UNUSED)
 {
 }
 
 static char *hosts_of(const struct world *w, size_t i)
 {
     const struct naming_config config = {
-        .domain = "cluster.local.", .ttl_s = 30, .dropped = ignore_drop};
+        .domain = "cluster.local.", .ttl_s = 30, .dropped = nodes_ignore_drop};
     struct owner_objects objects;
     struct desired desired;
     struct claims claims;
@@ -389,11 +390,11 @@ UNIT_TEST(test_random_nodes)
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         w.keys[i] = xstrdup("");
     }
-    relist(&w);
+    nodes_relist(&w);
     for (unsigned step = 0; step < 3000; step++) {
-        size_t i = next_random(&w, ARRAY_LEN(names));
-        if (next_random(&w, 20) == 0) {
-            relist(&w);
+        size_t i = nodes_next_random(&w, ARRAY_LEN(names));
+        if (nodes_next_random(&w, 20) == 0) {
+            nodes_relist(&w);
         } else if (w.exists[i]) {
             remove_nth(&w, i);
         } else {
@@ -401,7 +402,7 @@ UNIT_TEST(test_random_nodes)
         }
         name_reported(&w);
         for (size_t j = 0; j < ARRAY_LEN(names); j++) {
-            char *want = expected(&w, j);
+            char *want = nodes_expected(&w, j);
             if (strcmp(w.keys[j], want) != 0) {
                 fail_msg("step %u: %s: `%s`, not `%s`", step, names[j], w.keys[j], want);
             }
@@ -438,7 +439,7 @@ UNIT_TEST(test_deletes_wait_for_the_list)
     assert_true(inventory_is_complete(f->inventory));
     assert_false(may_delete(f)); /* without any node, this process would not run */
     assert_true(inventory_doubts(f->inventory, KUBE_NODE));
-    put(f, "a", "10.0.0.1");
+    nodes_put(f, "a", "10.0.0.1");
     assert_true(may_delete(f));
     assert_false(inventory_doubts(f->inventory, KUBE_NODE));
     inventory_want(f->inventory, KUBE_NODE, false);
@@ -464,7 +465,7 @@ UNIT_TEST(test_a_refused_list)
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         assert_false(inventory_complete_kinds(f->inventory) & 1u << kinds[i]);
     }
-    put(f, "a", "10.0.0.1");
+    nodes_put(f, "a", "10.0.0.1");
     assert_keys(f, "node/a", "node/a/c88f1059 " VALUE("10.0.0.1") "\n");
     assert_false(may_delete(f));
 }

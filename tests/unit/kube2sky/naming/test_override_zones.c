@@ -91,8 +91,8 @@ static void test_limits(void **state UNUSED)
     }
 }
 
-static enum override_verdict judge(const struct override_zones *zones, const char *text,
-                                   const char *ns)
+static enum override_verdict naming_override_zones_judge(const struct override_zones *zones,
+                                                         const char *text, const char *ns)
 {
     struct dname name;
     return override_name_parse(slice_str(text), &name)
@@ -152,7 +152,7 @@ static void test_verdicts(void **state UNUSED)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct override_zones *zones = zones_of(cases[i].zones);
-        enum override_verdict got = judge(zones, cases[i].name, cases[i].ns);
+        enum override_verdict got = naming_override_zones_judge(zones, cases[i].name, cases[i].ns);
         if (got != cases[i].want) {
             fail_msg("%s, %s of %s: got \"%s\", want \"%s\"", cases[i].zones, cases[i].name,
                      cases[i].ns, override_verdict_text(got), override_verdict_text(cases[i].want));

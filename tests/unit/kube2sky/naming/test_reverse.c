@@ -9,7 +9,7 @@
 #include "kube2sky/naming/reverse.h"
 #include "tests/support/unit_test.h"
 
-static struct ip ip_of(const char *text)
+static struct ip reverse_ip_of(const char *text)
 {
     struct ip ip;
     assert_true(ip_parse(slice_str(text), &ip));
@@ -18,7 +18,7 @@ static struct ip ip_of(const char *text)
 
 /* ---- Tables ---- */
 
-static void note_address(void *data, const struct ip *ip)
+static void reverse_note_address(void *data, const struct ip *ip)
 {
     char text[INET6_ADDRSTRLEN];
     buf_printf(data, "%s ", ip_format(ip, text));
@@ -31,8 +31,8 @@ struct wish {
 };
 
 /* reverse_set must report `want`, "10.0.0.1 10.0.0.2 ". */
-static void set(struct reverse *reverse, const char *owner, const struct wish *wishes, size_t count,
-                const char *want)
+static void naming_reverse_set(struct reverse *reverse, const char *owner,
+                               const struct wish *wishes, size_t count, const char *want)
 {
     struct claims claims;
     struct buf told;
@@ -40,29 +40,29 @@ static void set(struct reverse *reverse, const char *owner, const struct wish *w
     buf_init(&told, 4096);
     for (size_t i = 0; i < count; i++) {
         struct claim claim = {
-            .ip = ip_of(wishes[i].ip),
+            .ip = reverse_ip_of(wishes[i].ip),
             .rank = wishes[i].rank,
             .host = slice_str(wishes[i].host),
         };
         claims_add(&claims, &claim);
     }
     claims_seal(&claims);
-    reverse_set(reverse, slice_str(owner), &claims, note_address, &told);
+    reverse_set(reverse, slice_str(owner), &claims, reverse_note_address, &told);
     assert_string_equal(buf_cstr(&told), want);
     buf_fini(&told);
     claims_fini(&claims);
 }
 
-#define SET(reverse, owner, want, ...)                      \
-    set(reverse, owner, (const struct wish[]){__VA_ARGS__}, \
-        sizeof((const struct wish[]){__VA_ARGS__}) / sizeof(struct wish), want)
-#define CLEAR(reverse, owner, want) set(reverse, owner, NULL, 0, want)
+#define SET(reverse, owner, want, ...)                                     \
+    naming_reverse_set(reverse, owner, (const struct wish[]){__VA_ARGS__}, \
+                       sizeof((const struct wish[]){__VA_ARGS__}) / sizeof(struct wish), want)
+#define CLEAR(reverse, owner, want) naming_reverse_set(reverse, owner, NULL, 0, want)
 
 /* "host owner", "" for none. */
 static void assert_winner(const struct reverse *reverse, const char *ip, const char *want)
 {
     struct reverse_winner winner;
-    struct ip address = ip_of(ip);
+    struct ip address = reverse_ip_of(ip);
     char *got = reverse_winner(reverse, &address, &winner)
                     ? xasprintf("%.*s %.*s", (int)winner.host.len, winner.host.ptr,
                                 (int)winner.owner.len, winner.owner.ptr)
@@ -162,10 +162,10 @@ static void cluster_fini(struct cluster *cluster)
 }
 
 /* phase "": the pod goes. Returns whether the address's name changed. */
-static bool put_pod(struct cluster *cluster, const char *ns, const char *name, const char *phase,
-                    const char *ip)
+static bool reverse_put_pod(struct cluster *cluster, const char *ns, const char *name,
+                            const char *phase, const char *ip)
 {
-    struct ip address = ip_of(ip);
+    struct ip address = reverse_ip_of(ip);
     if (*phase) {
         char *status = xasprintf("'phase':'%s','podIPs':[{'ip':'%s'}]", phase, ip);
         inventory_upsert(cluster->inventory, pod_from(ns, name, status));
@@ -181,7 +181,8 @@ UNIT_TEST(test_a_pods_address_is_its_namespaces)
     struct cluster c;
     cluster_init(&c);
     SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HOSTNAME, "a"});
-    assert_true(put_pod(&c, "good", "p", "Running", "10.1.0.1")); /* who does not claim it */
+    assert_true(
+        reverse_put_pod(&c, "good", "p", "Running", "10.1.0.1")); /* who does not claim it */
     assert_winner(c.reverse, "10.1.0.1", "");
     assert_int_equal(reverse_count(c.reverse), 0);
     assert_int_equal(reverse_refused_count(c.reverse), 1);
@@ -190,7 +191,7 @@ UNIT_TEST(test_a_pods_address_is_its_namespaces)
     CLEAR(c.reverse, "svc/evil/a", "");
     SET(c.reverse, "svc/evil/a", "", {"10.1.0.1", CLAIM_HOSTNAME, "a"});
     assert_winner(c.reverse, "10.1.0.1", "z svc/good/z");
-    struct ip ip = ip_of("10.1.0.1");
+    struct ip ip = reverse_ip_of("10.1.0.1");
     assert_true(reverse_may_win(c.reverse, &ip, slice_str("svc/good/other")));
     assert_false(reverse_may_win(c.reverse, &ip, slice_str("svc/evil/other")));
     SET(c.reverse, "svc/evil/ip", "10.1.0.1 ", {"10.1.0.1", CLAIM_CLUSTER_IP, "ip"});
@@ -203,15 +204,16 @@ UNIT_TEST(test_pods_that_ended_or_share_an_address)
 {
     struct cluster c;
     cluster_init(&c);
-    assert_false(put_pod(&c, "good", "p", "Succeeded", "10.1.0.1"));
+    assert_false(reverse_put_pod(&c, "good", "p", "Succeeded", "10.1.0.1"));
     SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HASH, "a"});
-    assert_false(put_pod(&c, "evil", "host", "Running", "10.1.0.1")); /* on the host network */
-    assert_false(put_pod(&c, "good", "p", "Running", "10.1.0.1"));
+    assert_false(
+        reverse_put_pod(&c, "evil", "host", "Running", "10.1.0.1")); /* on the host network */
+    assert_false(reverse_put_pod(&c, "good", "p", "Running", "10.1.0.1"));
     SET(c.reverse, "svc/good/b", "", {"10.1.0.1", CLAIM_HOSTNAME, "b"}); /* the other has it */
     SET(c.reverse, "svc/third/c", "", {"10.1.0.1", CLAIM_HOSTNAME, "0"});
-    assert_true(put_pod(&c, "evil", "host", "", "10.1.0.1"));
+    assert_true(reverse_put_pod(&c, "evil", "host", "", "10.1.0.1"));
     assert_winner(c.reverse, "10.1.0.1", "b svc/good/b");
-    assert_false(put_pod(&c, "good", "p", "", "10.1.0.1")); /* and still has the name */
+    assert_false(reverse_put_pod(&c, "good", "p", "", "10.1.0.1")); /* and still has the name */
     CLEAR(c.reverse, "svc/good/b", "10.1.0.1 ");
     assert_winner(c.reverse, "10.1.0.1", "0 svc/third/c");
     cluster_fini(&c);
@@ -221,7 +223,7 @@ UNIT_TEST(test_pods_that_ended_or_share_an_address)
 UNIT_TEST(test_the_holder_keeps_it)
 {
     struct cluster c;
-    struct ip ip = ip_of("10.1.0.1");
+    struct ip ip = reverse_ip_of("10.1.0.1");
     cluster_init(&c);
     c.holder = "svc/good/gone"; /* before a restart; another Service of it claims */
     SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HOSTNAME, "a"});
@@ -261,7 +263,7 @@ UNIT_TEST(test_keys)
          "/skydns/arpa/ip6/2/0/0/1/0/d/b/8/1/2/3/4/5/6/7/8/9/a/b/c/d/e/f/0/1/2/3/4/5/6/7/8"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct ip ip = ip_of(rows[i].ip), back;
+        struct ip ip = reverse_ip_of(rows[i].ip), back;
         struct buf key;
         buf_init(&key, REVERSE_KEY_MAX);
         reverse_key(&ip, &key);
@@ -314,7 +316,7 @@ struct model {
     struct buf told;
 };
 
-static uint32_t next_random(struct model *m, uint32_t below)
+static uint32_t reverse_next_random(struct model *m, uint32_t below)
 {
     m->seed ^= m->seed << 13;
     m->seed ^= m->seed >> 17;
@@ -322,21 +324,21 @@ static uint32_t next_random(struct model *m, uint32_t below)
     return m->seed % below;
 }
 
-static struct ip address(unsigned i)
+static struct ip reverse_address(unsigned i)
 {
     char text[INET6_ADDRSTRLEN];
     (void)snprintf(text, sizeof(text), i % 2 ? "10.0.0.%u" : "fd00::%x", i);
-    return ip_of(text);
+    return reverse_ip_of(text);
 }
 
 /* "h<variant>.o<owner>", shorter than any limit. */
-static void host_of(unsigned owner, unsigned claim, char out[16])
+static void reverse_host_of(unsigned owner, unsigned claim, char out[16])
 {
     (void)snprintf(out, 16, "h%u.o%u", (claim - 1) % 2, owner);
 }
 
 /* The name an address should have, "" for none. */
-static void expected(const struct model *m, unsigned address_index, char out[16])
+static void reverse_expected(const struct model *m, unsigned address_index, char out[16])
 {
     unsigned best_rank = 3;
     out[0] = '\0';
@@ -347,7 +349,7 @@ static void expected(const struct model *m, unsigned address_index, char out[16]
             continue;
         }
         unsigned rank = (claim - 1) / 2;
-        host_of(owner, claim, host);
+        reverse_host_of(owner, claim, host);
         if (rank < best_rank || (rank == best_rank && strcmp(host, out) < 0)) {
             best_rank = rank;
             memcpy(out, host, sizeof(host));
@@ -355,22 +357,22 @@ static void expected(const struct model *m, unsigned address_index, char out[16]
     }
 }
 
-static void step(struct model *m, struct reverse *reverse)
+static void reverse_step(struct model *m, struct reverse *reverse)
 {
-    unsigned owner = next_random(m, OWNERS), count = next_random(m, 4);
+    unsigned owner = reverse_next_random(m, OWNERS), count = reverse_next_random(m, 4);
     char before[ADDRESSES][16], id[16];
     struct claims claims;
     claims_init(&claims);
     for (unsigned i = 0; i < ADDRESSES; i++) {
-        expected(m, i, before[i]);
-        if (next_random(m, 4) < count) {
-            m->claims[owner][i] = (uint8_t)next_random(m, 7);
+        reverse_expected(m, i, before[i]);
+        if (reverse_next_random(m, 4) < count) {
+            m->claims[owner][i] = (uint8_t)reverse_next_random(m, 7);
         }
         if (m->claims[owner][i]) {
             char host[16];
-            host_of(owner, m->claims[owner][i], host);
+            reverse_host_of(owner, m->claims[owner][i], host);
             struct claim claim = {
-                .ip = address(i),
+                .ip = reverse_address(i),
                 .rank = (m->claims[owner][i] - 1) / 2,
                 .host = slice_str(host),
             };
@@ -380,14 +382,14 @@ static void step(struct model *m, struct reverse *reverse)
     claims_seal(&claims);
     (void)snprintf(id, sizeof(id), "o%u", owner);
     buf_clear(&m->told);
-    reverse_set(reverse, slice_str(id), &claims, note_address, &m->told);
+    reverse_set(reverse, slice_str(id), &claims, reverse_note_address, &m->told);
     claims_fini(&claims);
 
     for (unsigned i = 0; i < ADDRESSES; i++) {
         char want[16], spelled[INET6_ADDRSTRLEN + 1];
-        struct ip ip = address(i);
+        struct ip ip = reverse_address(i);
         struct reverse_winner winner = {.host = slice_str("")};
-        expected(m, i, want);
+        reverse_expected(m, i, want);
         assert_int_equal(reverse_winner(reverse, &ip, &winner), want[0] != '\0');
         assert_true(slice_equal(winner.host, slice_str(want)));
         (void)ip_format(&ip, spelled);
@@ -405,7 +407,7 @@ UNIT_TEST(test_random_sequences)
     struct reverse *reverse = reverse_new(&(struct reverse_config){.holder = NULL});
     buf_init(&m.told, 1 << 16);
     for (unsigned i = 0; i < STEPS; i++) {
-        step(&m, reverse);
+        reverse_step(&m, reverse);
     }
     buf_fini(&m.told);
     reverse_free(reverse);

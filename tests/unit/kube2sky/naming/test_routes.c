@@ -60,7 +60,7 @@ static void test_flags(void **state UNUSED)
     assert_int_equal(rules.gateway_count, 2);
 }
 
-static void append_name(void *data, struct slice name)
+static void routes_append_name(void *data, struct slice name)
 {
     struct buf *out = data;
     buf_append_slice(out, name);
@@ -107,7 +107,7 @@ static void test_names_at_listeners(void **state UNUSED)
         struct kube_object *gateway = object_from(KUBE_GATEWAY, gateway_text);
         buf_clear(&got);
         assert_true(route_rule_has_parent(&rules.gateways[0], route));
-        route_rule_names(&rules.gateways[0], route, gateway, append_name, &got);
+        route_rule_names(&rules.gateways[0], route, gateway, routes_append_name, &got);
         assert_string_equal(buf_cstr(&got), cases[i].want);
         kube_object_free(route);
         kube_object_free(gateway);
@@ -127,13 +127,13 @@ struct bed {
     struct buf told;
 };
 
-static void on_changed(void *data, struct slice owner)
+static void routes_on_changed(void *data, struct slice owner)
 {
     struct bed *bed = data;
-    append_name(&bed->told, owner);
+    routes_append_name(&bed->told, owner);
 }
 
-static void bed_open(struct bed *bed, const size_t *list_counts)
+static void routes_bed_open(struct bed *bed, const size_t *list_counts)
 {
     struct err err = {0};
     *bed = (struct bed){.zones = NULL};
@@ -143,7 +143,7 @@ static void bed_open(struct bed *bed, const size_t *list_counts)
         .zones = bed->zones,
         .domain = "cluster.local.",
         .ttl_s = 30,
-        .changed = on_changed,
+        .changed = routes_on_changed,
         .data = bed,
     });
     assert_int_equal(route_rules_add_class(&bed->rules, "c=i/s", NULL, 0, &err), 0);
@@ -151,7 +151,7 @@ static void bed_open(struct bed *bed, const size_t *list_counts)
     bed->table = route_table_new(&bed->rules, bed->aliases, list_counts);
 }
 
-static void bed_close(struct bed *bed)
+static void routes_bed_close(struct bed *bed)
 {
     route_table_free(bed->table);
     external_aliases_free(bed->aliases);
@@ -180,7 +180,7 @@ static bool is_held(const struct bed *bed)
     return external_aliases_is_held(bed->aliases, slice_str("alias/i/s"));
 }
 
-static size_t names(const struct bed *bed)
+static size_t routes_names(const struct bed *bed)
 {
     return external_aliases_count(bed->aliases).names;
 }
@@ -190,14 +190,14 @@ static void test_lists(void **state UNUSED)
     static const size_t counts[KUBE_KIND_COUNT] = {
         [KUBE_INGRESS] = 2, [KUBE_GATEWAY] = 1, [KUBE_ROUTE] = 2};
     struct bed bed;
-    bed_open(&bed, counts);
+    routes_bed_open(&bed, counts);
     route_table_list_begin(bed.table, KUBE_INGRESS, "a");
     put_ingress(&bed, "a", "x", "c", "x.com");
     put_ingress(&bed, "a", "y", "d", "y.com");
     route_table_list_end(bed.table, KUBE_INGRESS, "a");
     route_table_list_begin(bed.table, KUBE_INGRESS, "b");
     put_ingress(&bed, "b", "x", "c", "b.com");
-    assert_int_equal(names(&bed), 2);
+    assert_int_equal(routes_names(&bed), 2);
     route_table_list_end(bed.table, KUBE_INGRESS, "b");
     assert_true(is_held(&bed)); /* by routes */
     list_routes(&bed, KUBE_ROUTE, "a");
@@ -208,15 +208,15 @@ static void test_lists(void **state UNUSED)
     assert_false(is_held(&bed));
     assert_string_equal(buf_cstr(&bed.told), "alias/i/s ");
     list_routes(&bed, KUBE_INGRESS, "a"); /* empty now; b's stay */
-    assert_int_equal(names(&bed), 1);
+    assert_int_equal(routes_names(&bed), 1);
     assert_int_equal(route_table_count(bed.table, KUBE_INGRESS), 1);
     put_ingress(&bed, "b", "x", "d", "b.com");
-    assert_int_equal(names(&bed), 0);
+    assert_int_equal(routes_names(&bed), 0);
     put_ingress(&bed, "b", "x", "c", "b.com");
     route_table_remove(bed.table, KUBE_INGRESS, "b", "x");
     route_table_remove(bed.table, KUBE_INGRESS, "b", "x");
-    assert_int_equal(names(&bed), 0);
-    bed_close(&bed);
+    assert_int_equal(routes_names(&bed), 0);
+    routes_bed_close(&bed);
 }
 
 static void put_route(struct bed *bed, const char *gateway_hosts, bool is_gateway)
@@ -240,20 +240,20 @@ static void test_gateway_and_route(void **state UNUSED)
     static const size_t counts[KUBE_KIND_COUNT] = {
         [KUBE_INGRESS] = 1, [KUBE_GATEWAY] = 1, [KUBE_ROUTE] = 1};
     struct bed bed;
-    bed_open(&bed, counts);
+    routes_bed_open(&bed, counts);
     put_route(&bed, "x.com", false);
-    assert_int_equal(names(&bed), 0);
+    assert_int_equal(routes_names(&bed), 0);
     put_route(&bed, "*.com", true);
-    assert_int_equal(names(&bed), 1);
+    assert_int_equal(routes_names(&bed), 1);
     put_route(&bed, "y.com", true);
-    assert_int_equal(names(&bed), 0);
+    assert_int_equal(routes_names(&bed), 0);
     put_route(&bed, "y.com", false);
-    assert_int_equal(names(&bed), 1);
+    assert_int_equal(routes_names(&bed), 1);
     route_table_upsert(bed.table, garbled_from(KUBE_ROUTE, "a", "r", ""));
-    assert_int_equal(names(&bed), 1); /* as it was last understood */
+    assert_int_equal(routes_names(&bed), 1); /* as it was last understood */
     route_table_remove(bed.table, KUBE_GATEWAY, "i", "g");
-    assert_int_equal(names(&bed), 0);
-    bed_close(&bed);
+    assert_int_equal(routes_names(&bed), 0);
+    routes_bed_close(&bed);
 }
 
 int main(void)

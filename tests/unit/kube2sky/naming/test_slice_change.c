@@ -64,14 +64,14 @@ struct counts {
     size_t alone, whole;
 };
 
-static void on_changed(void *data, struct slice owner UNUSED)
+static void slice_change_on_changed(void *data, struct slice owner UNUSED)
 {
     struct counts *counts = data;
     counts->whole++;
 }
 
-static void on_slice_changed(void *data, struct slice owner UNUSED,
-                             const struct slice_change *change UNUSED)
+static void slice_change_on_slice_changed(void *data, struct slice owner UNUSED,
+                                          const struct slice_change *change UNUSED)
 {
     struct counts *counts = data;
     counts->alone++;
@@ -103,8 +103,8 @@ static double change_us(unsigned size)
     double least = 0;
     struct inventory *inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = true,
-        .changed = on_changed,
-        .slice_changed = on_slice_changed,
+        .changed = slice_change_on_changed,
+        .slice_changed = slice_change_on_slice_changed,
         .data = &counts,
     });
     inventory_use_endpoints(inventory, KUBE_SLICE);
@@ -141,8 +141,8 @@ UNIT_TEST(test_cost_of_what_changed)
 static double come_and_go_us(unsigned count)
 {
     struct counts counts = {0};
-    struct inventory *inventory = inventory_new(
-        &(struct inventory_config){.is_narrowed = true, .changed = on_changed, .data = &counts});
+    struct inventory *inventory = inventory_new(&(struct inventory_config){
+        .is_narrowed = true, .changed = slice_change_on_changed, .data = &counts});
     inventory_use_endpoints(inventory, KUBE_SLICE);
     double start = thread_cpu_us();
     for (unsigned i = 0; i < count; i++) {

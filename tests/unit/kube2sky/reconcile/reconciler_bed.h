@@ -301,10 +301,10 @@ static inline bool has_failed(const void *data)
     return reconciler_get_stats(f->reconciler).failures >= f->want;
 }
 
-static inline bool has_foreign(const void *data)
+static inline bool has_external(const void *data)
 {
     const struct fixture *f = data;
-    return reconciler_get_stats(f->reconciler).foreign >= f->want;
+    return reconciler_get_stats(f->reconciler).others >= f->want;
 }
 
 static inline bool is_waiting(const void *data)
@@ -316,7 +316,7 @@ static inline bool is_idle(const void *data)
 {
     struct reconciler_stats stats =
         reconciler_get_stats(((const struct fixture *)data)->reconciler);
-    return stats.waiting == 0 && stats.flights == 0;
+    return stats.waiting == 0 && stats.transactions == 0;
 }
 
 static inline bool is_drained(const void *data)

@@ -67,7 +67,7 @@ static uint32_t bit_of(const char *name)
     return 1u << ((name[1] - '0') * 10 + name[2] - '0');
 }
 
-static void on_listed(void *data, struct slice key)
+static void config_keys_on_listed(void *data, struct slice key)
 {
     struct document *document = data;
     struct slice tree = slice_str(document->f->tree);
@@ -75,14 +75,16 @@ static void on_listed(void *data, struct slice key)
     document->names |= bit_of(key.ptr + tree.len);
 }
 
-static void on_document(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void config_keys_on_document(void *data, const struct etcd_range_reply *reply,
+                                    const struct err *err)
 {
     struct document *document = data;
     assert_null(err);
     document->is_read = true;
     document->exists = reply->count > 0;
     if (document->exists) {
-        assert_int_equal(config_document_read(reply->kvs[0].value, on_listed, document, NULL), 0);
+        assert_int_equal(
+            config_document_read(reply->kvs[0].value, config_keys_on_listed, document, NULL), 0);
     }
 }
 
@@ -91,12 +93,12 @@ static bool is_document_read(const void *data)
     return ((const struct document *)data)->is_read;
 }
 
-static struct document read_document(struct fixture *f)
+static struct document config_keys_read_document(struct fixture *f)
 {
     struct document document = {.f = f};
     char *key = etcd_writer_key(slice_str(f->domain), CONFIG_DOCUMENT_NAME);
     const struct etcd_range range = {.key = slice_str(key)};
-    etcd_range(f->etcd, &range, on_document, &document);
+    etcd_range(f->etcd, &range, config_keys_on_document, &document);
     loop_until(f->loop, is_document_read, &document);
     free(key);
     return document;
@@ -111,7 +113,7 @@ static void put_document(struct fixture *f, const char *text)
 
 /* ---- Waiting ---- */
 
-static bool is_in_order(const void *data)
+static bool config_keys_is_in_order(const void *data)
 {
     const struct fixture *f = data;
     bool is_settled = true;
@@ -126,13 +128,13 @@ static bool is_in_order(const void *data)
     return has_synced(f) && is_settled;
 }
 
-static void settle(struct fixture *f)
+static void config_keys_settle(struct fixture *f)
 {
-    loop_until(f->loop, is_in_order, f);
+    loop_until(f->loop, config_keys_is_in_order, f);
     wait_drained(f);
 }
 
-static void begin(struct fixture *f, size_t txn_ops_max)
+static void config_keys_begin(struct fixture *f, size_t txn_ops_max)
 {
     f->has_config_map = true;
     f->txn_ops_max = txn_ops_max;
@@ -142,27 +144,27 @@ static void begin(struct fixture *f, size_t txn_ops_max)
 
 /* ---- Tests ---- */
 
-static int before_tests(void **state)
+static int config_keys_before_tests(void **state)
 {
     record_json_use_xalloc();
     return start_etcd(state);
 }
 
-UNIT_TESTS_ONCE(before_tests, end_etcd)
+UNIT_TESTS_ONCE(config_keys_before_tests, end_etcd)
 
 UNIT_TEST_IN(test_small_transactions, set_up, tear_down)
 {
     struct fixture *f = *state;
     for (size_t max = 2; max < 6; max++) {
-        begin(f, max);
+        config_keys_begin(f, max);
         want_names(f, 0x3ff, (unsigned)max);
-        settle(f);
+        config_keys_settle(f);
         assert_names(f, 0x3ff, (unsigned)max, 0);
-        assert_int_equal(read_document(f).names, 0x3ff);
+        assert_int_equal(config_keys_read_document(f).names, 0x3ff);
         want_names(f, 0x0f0f0, (unsigned)max);
-        settle(f);
+        config_keys_settle(f);
         assert_names(f, 0x0f0f0, (unsigned)max, 0);
-        assert_int_equal(read_document(f).names, 0x0f0f0);
+        assert_int_equal(config_keys_read_document(f).names, 0x0f0f0);
         reconciler_stop(f->reconciler);
         f->reconciler = NULL;
         start_inventory(f);
@@ -173,25 +175,26 @@ UNIT_TEST_IN(test_small_transactions, set_up, tear_down)
 UNIT_TEST_IN(test_one_transaction, set_up, tear_down)
 {
     struct fixture *f = *state;
-    begin(f, 0);
+    config_keys_begin(f, 0);
     want_names(f, 0, 0);
-    settle(f);
-    uint64_t before = reconciler_get_stats(f->reconciler).transactions;
+    config_keys_settle(f);
+    uint64_t before = reconciler_get_stats(f->reconciler).transaction_count;
     want_names(f, 0xffff, 1);
-    settle(f);
+    config_keys_settle(f);
     want_names(f, 0xff00ff, 2);
-    settle(f);
+    config_keys_settle(f);
     want_names(f, 0, 0);
-    settle(f);
-    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, before + 3);
-    assert_false(read_document(f).exists);
+    config_keys_settle(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transaction_count, before + 3);
+    assert_false(config_keys_read_document(f).exists);
     assert_names(f, 0, 0, 0);
 }
 
 static bool has_sent(const void *data)
 {
     const struct fixture *f = data;
-    return reconciler_get_stats(f->reconciler).transactions >= f->want || is_in_order(f);
+    return reconciler_get_stats(f->reconciler).transaction_count >= f->want ||
+           config_keys_is_in_order(f);
 }
 
 /* After each transaction: what is there is listed. And the next process finds its way from
@@ -204,16 +207,16 @@ UNIT_TEST_IN(test_crashes, set_up, tear_down)
     put(f, "n03", "theirs");
     put(f, "n20", "theirs");
     for (unsigned round = 1; round <= 40; round++) {
-        begin(f, 2 + round % 4);
+        config_keys_begin(f, 2 + round % 4);
         random = random * 1664525 + 1013904223;
         names = random >> 4;
         want_names(f, names, round);
         f->want = 1 + random % 7;
-        loop_until(f->loop, round == 40 ? is_in_order : has_sent, f);
+        loop_until(f->loop, round == 40 ? config_keys_is_in_order : has_sent, f);
         reconciler_stop(f->reconciler); /* whatever is in flight may have happened */
         f->reconciler = NULL;
         start_inventory(f);
-        struct document document = read_document(f);
+        struct document document = config_keys_read_document(f);
         struct tree tree;
         read_tree(f, 0, &tree);
         for (const char *line = buf_cstr(&tree.text); *line; line = strchr(line, '\n') + 1) {
@@ -225,14 +228,14 @@ UNIT_TEST_IN(test_crashes, set_up, tear_down)
         }
         buf_fini(&tree.text);
     }
-    begin(f, 2);
+    config_keys_begin(f, 2);
     want_names(f, names, 40);
-    settle(f);
+    config_keys_settle(f);
     assert_names(f, names, 40, others);
-    assert_int_equal(reconciler_get_stats(f->reconciler).config_foreign,
+    assert_int_equal(reconciler_get_stats(f->reconciler).config_external,
                      __builtin_popcount(names & others));
     want_names(f, 0, 0);
-    settle(f);
+    config_keys_settle(f);
     assert_names(f, 0, 0, others);
 }
 
@@ -240,9 +243,9 @@ UNIT_TEST_IN(test_crashes, set_up, tear_down)
 UNIT_TEST_IN(test_without_a_map, set_up, tear_down)
 {
     struct fixture *f = *state;
-    begin(f, 0);
+    config_keys_begin(f, 0);
     want_names(f, 7, 1);
-    settle(f);
+    config_keys_settle(f);
     reconciler_stop(f->reconciler);
     start_inventory(f);
     f->has_config_map = false;
@@ -256,31 +259,31 @@ UNIT_TEST_IN(test_without_a_map, set_up, tear_down)
     f->is_dry = false;
     start_reconciler(f);
     list_nothing_else(f);
-    settle(f);
+    config_keys_settle(f);
     assert_names(f, 0, 0, 0);
-    assert_false(read_document(f).exists);
+    assert_false(config_keys_read_document(f).exists);
 }
 
 /* It is not known: nothing changes, and nothing waits for it once that is told. */
 UNIT_TEST_IN(test_an_unknown_map, set_up, tear_down)
 {
     struct fixture *f = *state;
-    begin(f, 0);
+    config_keys_begin(f, 0);
     want_names(f, 7, 1);
-    settle(f);
+    config_keys_settle(f);
     reconciler_stop(f->reconciler);
     start_inventory(f);
-    begin(f, 0);
+    config_keys_begin(f, 0);
     put_service(f, "web", "10.0.0.9");
     f->want = 1;
     loop_until(f->loop, has_written, f);
     assert_false(reconciler_has_synced(f->reconciler));
     reconciler_lack_config(f->reconciler);
     wait_synced(f);
-    assert_int_equal(read_document(f).names, 7);
+    assert_int_equal(config_keys_read_document(f).names, 7);
     want_names(f, 8, 1);
-    settle(f);
-    assert_int_equal(read_document(f).names, 8);
+    config_keys_settle(f);
+    assert_int_equal(config_keys_read_document(f).names, 8);
 }
 
 /* Others change the list while we lead: it comes back, and so do the keys' owners. */
@@ -288,20 +291,20 @@ UNIT_TEST_IN(test_a_list_that_others_change, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char *const texts[] = {"{\"keys\":[]}", "nonsense", "[]", "{\"keys\":[7]}"};
-    begin(f, 0);
+    config_keys_begin(f, 0);
     want_names(f, 7, 1);
-    settle(f);
+    config_keys_settle(f);
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         uint64_t restored = reconciler_get_stats(f->reconciler).keys_restored;
         put_document(f, texts[i]);
         while (reconciler_get_stats(f->reconciler).keys_restored == restored) {
             ev_run(f->loop, EVRUN_ONCE);
         }
-        settle(f);
-        assert_int_equal(read_document(f).names, 7);
+        config_keys_settle(f);
+        assert_int_equal(config_keys_read_document(f).names, 7);
     }
     want_names(f, 0, 0);
-    settle(f);
+    config_keys_settle(f);
     assert_names(f, 0, 0, 0);
 }
 
@@ -309,18 +312,18 @@ UNIT_TEST_IN(test_a_list_that_others_change, set_up, tear_down)
 UNIT_TEST_IN(test_lost_replies, set_up, tear_down)
 {
     struct fixture *f = *state;
-    begin(f, 3);
+    config_keys_begin(f, 3);
     want_names(f, 0, 0);
-    settle(f);
+    config_keys_settle(f);
     for (unsigned round = 1; round < 6; round++) {
         want_names(f, 0x5a5a5a >> round, round);
-        f->want = reconciler_get_stats(f->reconciler).transactions + round;
+        f->want = reconciler_get_stats(f->reconciler).transaction_count + round;
         loop_until(f->loop, has_sent, f);
         etcd_calls_elsewhere(f->etcd);
     }
-    settle(f);
+    config_keys_settle(f);
     assert_names(f, 0x5a5a5a >> 5, 5, 0);
-    assert_int_equal(read_document(f).names, 0x5a5a5a >> 5);
+    assert_int_equal(config_keys_read_document(f).names, 0x5a5a5a >> 5);
 }
 
 /* ---- Without etcd ---- */

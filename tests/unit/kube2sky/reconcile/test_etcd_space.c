@@ -25,7 +25,7 @@ static struct {
     struct log_capture log;
 } f;
 
-static void append_number(struct buf *out, uint8_t field, uint64_t number)
+static void etcd_space_append_number(struct buf *out, uint8_t field, uint64_t number)
 {
     buf_append_u8(out, (uint8_t)(field << 3));
     for (; number >= 128; number /= 128) {
@@ -46,8 +46,8 @@ static void answer_status(struct buf *out, uint32_t stream, bool is_long)
     buf_init(&message, 64);
     buf_append_slice(&message, slice_of("\0\0\0\0", 4));
     buf_append_u8(&message, 0); /* its length */
-    append_number(&message, 3, f.file_bytes);
-    append_number(&message, 9, 1000);
+    etcd_space_append_number(&message, 3, f.file_bytes);
+    etcd_space_append_number(&message, 9, 1000);
     message.data[4] = (uint8_t)(message.len - 5);
     h2_headers(out, 0, stream, ":status: 200\ncontent-type: application/grpc");
     h2_frame(out, H2_DATA, 0, stream, buf_slice(&message));
@@ -55,7 +55,7 @@ static void answer_status(struct buf *out, uint32_t stream, bool is_long)
     buf_fini(&message);
 }
 
-static int start(void **state)
+static int reconcile_etcd_space_start(void **state)
 {
     memset(&f, 0, sizeof(f));
     f.loop = ev_loop_new(EVFLAG_AUTO);
@@ -67,7 +67,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int reconcile_etcd_space_stop(void **state)
 {
     test_clock_run();
     etcd_space_stop(f.space);
@@ -77,7 +77,7 @@ static int stop(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(start, stop)
+UNIT_TESTS_EACH(reconcile_etcd_space_start, reconcile_etcd_space_stop)
 
 static bool is_known(const void *data)
 {
@@ -99,7 +99,7 @@ static void look_next(void)
     test_clock_run();
 }
 
-static void look_at(uint64_t file_bytes)
+static void etcd_space_look_at(uint64_t file_bytes)
 {
     f.file_bytes = file_bytes;
     look_next();
@@ -117,21 +117,21 @@ UNIT_TEST(test_shortage_is_told_once)
     first_look(quota_bytes / 2);
     assert_null(etcd_space_shortage(f.space));
     assert_int_equal(etcd_space_figures(f.space).in_use_bytes, 1000);
-    look_at(quota_bytes / 100 * 79);
+    etcd_space_look_at(quota_bytes / 100 * 79);
     assert_null(etcd_space_shortage(f.space));
-    look_at(quota_bytes / 100 * 82);
-    look_at(quota_bytes / 100 * 83);
+    etcd_space_look_at(quota_bytes / 100 * 82);
+    etcd_space_look_at(quota_bytes / 100 * 83);
     assert_non_null(strstr(etcd_space_shortage(f.space), "compact and defragment"));
-    look_at(quota_bytes / 100 * 10);
+    etcd_space_look_at(quota_bytes / 100 * 10);
     assert_null(etcd_space_shortage(f.space));
-    look_at(quota_bytes / 100 * 90);
+    etcd_space_look_at(quota_bytes / 100 * 90);
     const char *log = log_capture_end(&f.log);
     assert_int_equal(log_occurrences(log, "etcd has filled more than 80 %"), 2);
     assert_int_equal(log_occurrences(log, "etcd has space again"), 1);
     assert_null(etcd_space_refusal(f.space)); /* nothing has been refused */
 }
 
-static bool is_unknown(const void *data)
+static bool etcd_space_is_unknown(const void *data)
 {
     return !etcd_space_figures(f.space).is_known;
 }
@@ -143,11 +143,11 @@ UNIT_TEST(test_denial_is_told_once)
     assert_non_null(etcd_space_shortage(f.space));
     f.is_denied = true;
     look_next();
-    loop_until(f.loop, is_unknown, NULL);
+    loop_until(f.loop, etcd_space_is_unknown, NULL);
     assert_null(etcd_space_shortage(f.space));
     look_next();
     f.is_denied = false;
-    look_at(1);
+    etcd_space_look_at(1);
     assert_true(etcd_space_figures(f.space).is_known);
     assert_int_equal(log_occurrences(log_capture_end(&f.log), "etcd's size cannot be read"), 1);
 }

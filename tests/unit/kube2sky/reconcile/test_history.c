@@ -9,26 +9,26 @@ enum { SHARE = 1000 };
 
 static struct history *history;
 
-static int set_up(void **state)
+static int history_set_up(void **state)
 {
     history = history_new(SHARE);
     return 0;
 }
 
-static int tear_down(void **state)
+static int history_tear_down(void **state)
 {
     history_free(history);
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(history_set_up, history_tear_down)
 
 static bool charge(const char *ns, uint64_t bytes, int64_t revision)
 {
     return history_charge(history, slice_str(ns), bytes, revision);
 }
 
-static bool is_over(const char *ns)
+static bool check_history_is_over(const char *ns)
 {
     return history_is_over(history, slice_str(ns));
 }
@@ -36,13 +36,13 @@ static bool is_over(const char *ns)
 UNIT_TEST(test_each_has_its_share)
 {
     assert_false(charge("a", SHARE - 1, 5));
-    assert_false(is_over("a"));
+    assert_false(check_history_is_over("a"));
     assert_true(charge("a", 1, 6));
     assert_false(charge("a", 1, 7)); /* told once */
     assert_false(charge("b", SHARE / 2, 8));
-    assert_true(is_over("a"));
-    assert_false(is_over("b"));
-    assert_false(is_over("c"));
+    assert_true(check_history_is_over("a"));
+    assert_false(check_history_is_over("b"));
+    assert_false(check_history_is_over("c"));
     assert_int_equal(history_over_count(history), 1);
 }
 
@@ -67,8 +67,8 @@ UNIT_TEST(test_a_compaction_forgets_what_was_marked)
     (void)charge("a", 10, 7);
     (void)charge("b", SHARE, 8);
     assert_true(history_compacted(history));
-    assert_false(is_over("a"));
-    assert_true(is_over("b"));
+    assert_false(check_history_is_over("a"));
+    assert_true(check_history_is_over("b"));
     assert_int_equal(history_over_count(history), 1);
     assert_int_equal(history_mark(history), 8);
     assert_true(history_compacted(history));
@@ -80,7 +80,7 @@ UNIT_TEST(test_another_store_has_none)
 {
     (void)charge("a", SHARE, 5);
     history_forget(history);
-    assert_false(is_over("a"));
+    assert_false(check_history_is_over("a"));
     assert_int_equal(history_over_count(history), 0);
     assert_int_equal(history_mark(history), 0);
 }

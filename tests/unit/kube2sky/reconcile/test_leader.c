@@ -50,7 +50,7 @@ static int end_etcd(void **state)
     return 0;
 }
 
-static int set_up(void **state)
+static int leader_set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
     struct err err = {.code = 0};
@@ -68,7 +68,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int leader_tear_down(void **state)
 {
     struct fixture *f = *state;
     leader_stop(f->a.leader);
@@ -81,7 +81,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(leader_set_up, leader_tear_down)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start_etcd, end_etcd)
 
@@ -92,13 +92,13 @@ static void on_changed(void *data, bool is_leading)
     c->lost += !is_leading;
 }
 
-static void on_resigned(void *data)
+static void leader_on_resigned(void *data)
 {
     struct candidate *c = data;
     c->has_resigned = true;
 }
 
-static void start(struct fixture *f, struct candidate *c)
+static void reconcile_leader_start(struct fixture *f, struct candidate *c)
 {
     c->leader = leader_start(&(struct leader_config){
         .loop = f->loop,
@@ -115,7 +115,7 @@ static bool is_leading(const void *data)
     return leader_is_leading(((const struct fixture *)data)->waited_for->leader);
 }
 
-static bool is_following(const void *data)
+static bool leader_is_following(const void *data)
 {
     const struct candidate *c = ((const struct fixture *)data)->waited_for;
     return !leader_is_leading(c->leader) && *leader_holder(c->leader);
@@ -135,10 +135,11 @@ static bool has_lost(const void *data)
 static bool is_following_a_candidate(const void *data)
 {
     const struct candidate *c = ((const struct fixture *)data)->waited_for;
-    return is_following(data) && strncmp(leader_holder(c->leader), "by hand", 7) != 0;
+    return leader_is_following(data) && strncmp(leader_holder(c->leader), "by hand", 7) != 0;
 }
 
-static void wait_for(struct fixture *f, const struct candidate *c, bool (*what)(const void *data))
+static void leader_wait_for(struct fixture *f, const struct candidate *c,
+                            bool (*what)(const void *data))
 {
     f->waited_for = c;
     loop_until(f->loop, what, f);
@@ -147,10 +148,10 @@ static void wait_for(struct fixture *f, const struct candidate *c, bool (*what)(
 /* a leads, b follows. */
 static void start_both(struct fixture *f)
 {
-    start(f, &f->a);
-    wait_for(f, &f->a, is_leading);
-    start(f, &f->b);
-    wait_for(f, &f->b, is_following);
+    reconcile_leader_start(f, &f->a);
+    leader_wait_for(f, &f->a, is_leading);
+    reconcile_leader_start(f, &f->b);
+    leader_wait_for(f, &f->b, leader_is_following);
     assert_string_equal(leader_holder(f->b.leader), leader_holder(f->a.leader));
 }
 
@@ -189,13 +190,13 @@ UNIT_TEST(test_who_stops_hands_over)
 {
     struct fixture *f = *state;
     start_both(f);
-    leader_resign(f->a.leader, on_resigned, &f->a);
+    leader_resign(f->a.leader, leader_on_resigned, &f->a);
     assert_false(f->a.has_resigned);
     assert_false(leader_is_leading(f->a.leader));
-    wait_for(f, &f->a, has_resigned);
-    wait_for(f, &f->b, is_leading);
-    leader_resign(f->b.leader, on_resigned, &f->b);
-    wait_for(f, &f->b, has_resigned);
+    leader_wait_for(f, &f->a, has_resigned);
+    leader_wait_for(f, &f->b, is_leading);
+    leader_resign(f->b.leader, leader_on_resigned, &f->b);
+    leader_wait_for(f, &f->b, has_resigned);
     assert_int_equal(f->a.gained + f->b.gained, 2);
 }
 
@@ -203,8 +204,8 @@ UNIT_TEST(test_a_follower_resigns_at_once)
 {
     struct fixture *f = *state;
     start_both(f);
-    leader_resign(f->b.leader, on_resigned, &f->b);
-    wait_for(f, &f->b, has_resigned);
+    leader_resign(f->b.leader, leader_on_resigned, &f->b);
+    leader_wait_for(f, &f->b, has_resigned);
     assert_true(leader_is_leading(f->a.leader));
 }
 
@@ -216,7 +217,7 @@ UNIT_TEST(test_who_dies_is_replaced)
     start_both(f);
     leader_stop(f->a.leader);
     f->a.leader = NULL;
-    wait_for(f, &f->b, is_leading);
+    leader_wait_for(f, &f->b, is_leading);
 }
 
 /* As leader_condition, for use when the key has changed. */
@@ -237,7 +238,7 @@ UNIT_TEST(test_the_condition_of_one_replaced_fails)
     struct etcd_compare old = condition_of(&f->a, &value);
     assert_true(may_write(f, &old));
     sync_del(f->loop, f->etcd, f->key); /* as if its lease had run out while it was paused */
-    wait_for(f, &f->a, has_lost);
+    leader_wait_for(f, &f->a, has_lost);
     assert_false(may_write(f, &old));
     f->waited_for = &f->b;
     while (!leader_is_leading(f->a.leader) && !leader_is_leading(f->b.leader)) {
@@ -256,13 +257,13 @@ UNIT_TEST(test_the_condition_of_one_overwritten_fails)
 {
     struct fixture *f = *state;
     char *value;
-    start(f, &f->a);
-    wait_for(f, &f->a, is_leading);
+    reconcile_leader_start(f, &f->a);
+    leader_wait_for(f, &f->a, is_leading);
     struct etcd_compare old = condition_of(&f->a, &value);
     assert_true(may_write(f, &old));
     (void)sync_put(f->loop, f->etcd, f->key, slice_str("another-0123abcd"));
     assert_false(may_write(f, &old));
-    wait_for(f, &f->a, has_lost);
+    leader_wait_for(f, &f->a, has_lost);
     free(value);
 }
 
@@ -275,10 +276,10 @@ UNIT_TEST(test_a_key_without_a_lease_is_overwritten)
     buf_init(&text, 1024);
     f->lease_s = SHORT_LEASE_S;
     (void)sync_put(f->loop, f->etcd, f->key, slice_str("by hand"));
-    start(f, &f->a);
-    start(f, &f->b);
-    wait_for(f, &f->a, is_following);
-    wait_for(f, &f->b, is_following);
+    reconcile_leader_start(f, &f->a);
+    reconcile_leader_start(f, &f->b);
+    leader_wait_for(f, &f->a, leader_is_following);
+    leader_wait_for(f, &f->b, leader_is_following);
     assert_true(leader_explain(f->a.leader, &text));
     assert_non_null(strstr(buf_cstr(&text), f->key));
     (void)sync_put(f->loop, f->etcd, f->key, slice_str("by hand again")); /* waits anew */
@@ -286,7 +287,7 @@ UNIT_TEST(test_a_key_without_a_lease_is_overwritten)
     while (!leader_is_leading(f->a.leader) && !leader_is_leading(f->b.leader)) {
         ev_run(f->loop, EVRUN_ONCE);
     }
-    wait_for(f, leader_is_leading(f->a.leader) ? &f->b : &f->a, is_following_a_candidate);
+    leader_wait_for(f, leader_is_leading(f->a.leader) ? &f->b : &f->a, is_following_a_candidate);
     buf_clear(&text);
     assert_false(leader_explain(f->a.leader, &text) || leader_explain(f->b.leader, &text));
     assert_int_equal(f->a.gained + f->b.gained, 1);
@@ -305,7 +306,7 @@ UNIT_TEST(test_an_etcd_that_hangs)
     char *value;
     struct etcd_compare old = condition_of(&f->a, &value);
     etcd_proc_pause(proc);
-    wait_for(f, &f->a, has_lost);
+    leader_wait_for(f, &f->a, has_lost);
     assert_false(leader_is_leading(f->b.leader));
     etcd_proc_resume(proc);
     while (!leader_is_leading(f->a.leader) && !leader_is_leading(f->b.leader)) {
@@ -343,9 +344,9 @@ UNIT_TEST(test_leads_for_longer_than_a_lease)
     struct fixture *f = *state;
     unsigned tries = 0, before;
     f->lease_s = SHORTEST_LEASE_S;
-    start(f, &f->a);
-    wait_for(f, &f->a, is_leading);
-    start(f, &f->b);
+    reconcile_leader_start(f, &f->a);
+    leader_wait_for(f, &f->a, is_leading);
+    reconcile_leader_start(f, &f->b);
     do {
         before = changes_of(f);
         double end = ev_time() + 2.5 * SHORTEST_LEASE_S;

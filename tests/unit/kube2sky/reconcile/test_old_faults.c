@@ -24,7 +24,7 @@ struct fixture {
     size_t changes; /* reported by the inventory */
 };
 
-static void note_change(void *data, struct slice owner)
+static void old_faults_note_change(void *data, struct slice owner)
 {
     struct fixture *f = data;
     f->changes += owner.len > 0;
@@ -35,10 +35,11 @@ static void refuse_drop(void *data, const struct naming_drop *drop)
     fail_msg("dropped %s %s", drop->what, drop->value);
 }
 
-static int set_up(void **state)
+static int old_faults_set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
-    f->inventory = inventory_new(&(struct inventory_config){.changed = note_change, .data = f});
+    f->inventory =
+        inventory_new(&(struct inventory_config){.changed = old_faults_note_change, .data = f});
     owner_objects_init(&f->objects);
     desired_init(&f->desired);
     claims_init(&f->claims);
@@ -48,7 +49,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int old_faults_tear_down(void **state)
 {
     struct fixture *f = *state;
     inventory_free(f->inventory);
@@ -62,7 +63,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(old_faults_set_up, old_faults_tear_down)
 
 static void name_owner(struct fixture *f, const char *owner)
 {
@@ -72,7 +73,7 @@ static void name_owner(struct fixture *f, const char *owner)
     assert_int_equal(naming_build(&config, &f->objects, &f->desired, &f->claims, &err), 0);
 }
 
-static void hold(struct fixture *f, const char *suffix, const char *value)
+static void old_faults_hold(struct fixture *f, const char *suffix, const char *value)
 {
     struct actual_value held = {
         .hash = actual_value_hash(slice_str(value)),
@@ -85,7 +86,7 @@ static void hold(struct fixture *f, const char *suffix, const char *value)
 
 /* Checks the owner's plan, "+/c88f1059 -/web ": puts and deletes relative to its base, in order.
  * Then applies it. */
-static void assert_plan(struct fixture *f, const char *owner, const char *want)
+static void old_faults_assert_plan(struct fixture *f, const char *owner, const char *want)
 {
     char *base = xasprintf(DOMAIN_BASE "%s", owner);
     size_t base_len = strlen(base);
@@ -100,7 +101,7 @@ static void assert_plan(struct fixture *f, const char *owner, const char *want)
         if (op.kind == ETCD_OP_PUT) {
             char *value = xstrndup(op.value.ptr, op.value.len);
             buf_printf(&f->text, "+%s ", suffix);
-            hold(f, suffix, value);
+            old_faults_hold(f, suffix, value);
             free(value);
         } else {
             buf_printf(&f->text, "-%s ", suffix);
@@ -112,17 +113,17 @@ static void assert_plan(struct fixture *f, const char *owner, const char *want)
     free(base);
 }
 
-static void put_service(struct fixture *f, const char *spec)
+static void old_faults_put_service(struct fixture *f, const char *spec)
 {
     inventory_upsert(f->inventory, service_from("default", "web", spec));
 }
 
-static void put_endpoints(struct fixture *f, const char *subsets)
+static void old_faults_put_endpoints(struct fixture *f, const char *subsets)
 {
     inventory_upsert(f->inventory, endpoints_from("default", "web", subsets));
 }
 
-static void put_pod(struct fixture *f, const char *name, const char *status)
+static void old_faults_put_pod(struct fixture *f, const char *name, const char *status)
 {
     inventory_upsert(f->inventory, pod_from("default", name, status));
 }
@@ -134,32 +135,32 @@ static void put_pod(struct fixture *f, const char *name, const char *status)
 UNIT_TEST(test_01_an_update_is_its_difference)
 {
     struct fixture *f = *state;
-    put_service(f, HTTP("80"));
-    assert_plan(f, "svc/default/web", "+/_tcp/_http/c88f1059 +/c88f1059 ");
-    put_service(f, HTTP("80"));
-    assert_plan(f, "svc/default/web", "");
-    put_service(f, HTTP("81"));
-    assert_plan(f, "svc/default/web", "+/_tcp/_http/c88f1059 ");
-    put_service(f, "'clusterIP':'10.0.0.9'"); /* another address: the new one first */
-    assert_plan(f, "svc/default/web", "+/19ccb11 -/_tcp/_http/c88f1059 -/c88f1059 ");
-    put_service(f, "'type':'ExternalName','externalName':'db.example'");
-    assert_plan(f, "svc/default/web", "+ -/19ccb11 ");
-    put_service(f, HTTP("80"));
-    assert_plan(f, "svc/default/web", "+/_tcp/_http/c88f1059 +/c88f1059 - ");
+    old_faults_put_service(f, HTTP("80"));
+    old_faults_assert_plan(f, "svc/default/web", "+/_tcp/_http/c88f1059 +/c88f1059 ");
+    old_faults_put_service(f, HTTP("80"));
+    old_faults_assert_plan(f, "svc/default/web", "");
+    old_faults_put_service(f, HTTP("81"));
+    old_faults_assert_plan(f, "svc/default/web", "+/_tcp/_http/c88f1059 ");
+    old_faults_put_service(f, "'clusterIP':'10.0.0.9'"); /* another address: the new one first */
+    old_faults_assert_plan(f, "svc/default/web", "+/19ccb11 -/_tcp/_http/c88f1059 -/c88f1059 ");
+    old_faults_put_service(f, "'type':'ExternalName','externalName':'db.example'");
+    old_faults_assert_plan(f, "svc/default/web", "+ -/19ccb11 ");
+    old_faults_put_service(f, HTTP("80"));
+    old_faults_assert_plan(f, "svc/default/web", "+/_tcp/_http/c88f1059 +/c88f1059 - ");
 }
 
 /* 2: objects deleted while kube2sky was down stayed forever. */
 UNIT_TEST(test_02_orphans_go)
 {
     struct fixture *f = *state;
-    hold(f, "/c88f1059", "{\"host\":\"10.0.0.1\"}");
-    hold(f, "/_tcp/_http/c88f1059", "{}");
+    old_faults_hold(f, "/c88f1059", "{\"host\":\"10.0.0.1\"}");
+    old_faults_hold(f, "/_tcp/_http/c88f1059", "{}");
     assert_false(inventory_may_delete(f->inventory, slice_str("svc/default/web")));
     inventory_list_begin(f->inventory, KUBE_SERVICE);
     inventory_upsert(f->inventory, service_from("default", "kubernetes", HTTP("443")));
     inventory_list_end(f->inventory, KUBE_SERVICE);
     assert_true(inventory_may_delete(f->inventory, slice_str("svc/default/web")));
-    assert_plan(f, "svc/default/web", "-/_tcp/_http/c88f1059 -/c88f1059 ");
+    old_faults_assert_plan(f, "svc/default/web", "-/_tcp/_http/c88f1059 -/c88f1059 ");
 }
 
 /* 3: a label is the hash of the value's text, so each change of the format left the old keys. This
@@ -167,9 +168,10 @@ UNIT_TEST(test_02_orphans_go)
 UNIT_TEST(test_03_keys_of_another_format_go)
 {
     struct fixture *f = *state;
-    hold(f, "/f488b1a2", "{\"host\":\"10.0.0.1\",\"priority\":10,\"weight\":10,\"ttl\":30}");
-    put_service(f, "'clusterIP':'10.0.0.1'");
-    assert_plan(f, "svc/default/web", "+/c88f1059 -/f488b1a2 ");
+    old_faults_hold(f, "/f488b1a2",
+                    "{\"host\":\"10.0.0.1\",\"priority\":10,\"weight\":10,\"ttl\":30}");
+    old_faults_put_service(f, "'clusterIP':'10.0.0.1'");
+    old_faults_assert_plan(f, "svc/default/web", "+/c88f1059 -/f488b1a2 ");
 }
 
 /* 4: pods on the host network share a key, which went with the first of them; a pod that had ended
@@ -177,29 +179,29 @@ UNIT_TEST(test_03_keys_of_another_format_go)
 UNIT_TEST(test_04_a_shared_address_stays_until_the_last_pod)
 {
     struct fixture *f = *state;
-    put_pod(f, "a", "'podIP':'10.0.0.1'");
-    put_pod(f, "b", "'podIP':'10.0.0.1'");
-    assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
+    old_faults_put_pod(f, "a", "'podIP':'10.0.0.1'");
+    old_faults_put_pod(f, "b", "'podIP':'10.0.0.1'");
+    old_faults_assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
     inventory_remove(f->inventory, KUBE_POD, "default", "a");
-    assert_plan(f, "pod/default/10-0-0-1", "");
-    put_pod(f, "b", "'podIP':'10.0.0.1','phase':'Succeeded'");
-    assert_plan(f, "pod/default/10-0-0-1", "-/c88f1059 ");
-    put_pod(f, "c", "'podIP':'10.0.0.1'");
-    assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
+    old_faults_assert_plan(f, "pod/default/10-0-0-1", "");
+    old_faults_put_pod(f, "b", "'podIP':'10.0.0.1','phase':'Succeeded'");
+    old_faults_assert_plan(f, "pod/default/10-0-0-1", "-/c88f1059 ");
+    old_faults_put_pod(f, "c", "'podIP':'10.0.0.1'");
+    old_faults_assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
     inventory_remove(f->inventory, KUBE_POD, "default", "b");
-    assert_plan(f, "pod/default/10-0-0-1", "");
+    old_faults_assert_plan(f, "pod/default/10-0-0-1", "");
 }
 
 /* 5: of two endpoints with the same hostname, one overwrote the other. */
 UNIT_TEST(test_05_one_hostname_has_all_its_addresses)
 {
     struct fixture *f = *state;
-    put_service(f, "'clusterIP':'None'");
-    put_endpoints(f, "{'addresses':[{'ip':'10.0.0.1','hostname':'db'}]}");
-    assert_plan(f, "svc/default/web", "+/db ");
-    put_endpoints(f, "{'addresses':[{'ip':'10.0.0.1','hostname':'db'},"
-                     "{'ip':'10.0.0.9','hostname':'db'}]}");
-    assert_plan(f, "svc/default/web", "+/db/19ccb11 +/db/c88f1059 -/db ");
+    old_faults_put_service(f, "'clusterIP':'None'");
+    old_faults_put_endpoints(f, "{'addresses':[{'ip':'10.0.0.1','hostname':'db'}]}");
+    old_faults_assert_plan(f, "svc/default/web", "+/db ");
+    old_faults_put_endpoints(f, "{'addresses':[{'ip':'10.0.0.1','hostname':'db'},"
+                                "{'ip':'10.0.0.9','hostname':'db'}]}");
+    old_faults_assert_plan(f, "svc/default/web", "+/db/19ccb11 +/db/c88f1059 -/db ");
 }
 
 /* 6: a leaf <name>.<ns>.<domain> and a folder of the same path, for a namespace called svc or pod,
@@ -208,21 +210,23 @@ UNIT_TEST(test_06_names_that_are_parts_of_keys)
 {
     struct fixture *f = *state;
     inventory_upsert(f->inventory, service_from("svc", "pod", HTTP("80")));
-    assert_plan(f, "svc/svc/pod", "+/_tcp/_http/c88f1059 +/c88f1059 ");
+    old_faults_assert_plan(f, "svc/svc/pod", "+/_tcp/_http/c88f1059 +/c88f1059 ");
     actual_fini(&f->actual);
     inventory_upsert(f->inventory, pod_from("svc", "a", "'podIP':'10.0.0.1'"));
-    assert_plan(f, "pod/svc/10-0-0-1", "+/c88f1059 ");
+    old_faults_assert_plan(f, "pod/svc/10-0-0-1", "+/c88f1059 ");
 }
 
 /* 7: not a bug, and unchanged: an address in two subsets has the ports of both. */
 UNIT_TEST(test_07_one_address_in_two_subsets)
 {
     struct fixture *f = *state;
-    put_service(f, "'clusterIP':'None'");
-    put_endpoints(f, "{'addresses':[{'ip':'10.0.0.1'}],'ports':[{'name':'a','port':1,"
-                     "'protocol':'TCP'}]},{'addresses':[{'ip':'10.0.0.1'}],'ports':[{'name':'b',"
-                     "'port':2,'protocol':'TCP'}]}");
-    assert_plan(f, "svc/default/web", "+/_tcp/_a/c88f1059 +/_tcp/_b/c88f1059 +/c88f1059 ");
+    old_faults_put_service(f, "'clusterIP':'None'");
+    old_faults_put_endpoints(
+        f, "{'addresses':[{'ip':'10.0.0.1'}],'ports':[{'name':'a','port':1,"
+           "'protocol':'TCP'}]},{'addresses':[{'ip':'10.0.0.1'}],'ports':[{'name':'b',"
+           "'port':2,'protocol':'TCP'}]}");
+    old_faults_assert_plan(f, "svc/default/web",
+                           "+/_tcp/_a/c88f1059 +/_tcp/_b/c88f1059 +/c88f1059 ");
 }
 
 /* 8: every pod of the cluster was kept, wanted or not (its size is in test_memory), and each of its
@@ -230,23 +234,23 @@ UNIT_TEST(test_07_one_address_in_two_subsets)
 UNIT_TEST(test_08_pods_cost_what_they_give)
 {
     struct fixture *f = *state;
-    put_pod(f, "a", "'podIP':'10.0.0.1'");
+    old_faults_put_pod(f, "a", "'podIP':'10.0.0.1'");
     assert_int_equal(f->changes, 1);
-    put_pod(f, "a", "'podIP':'10.0.0.1','phase':'Running'");
+    old_faults_put_pod(f, "a", "'podIP':'10.0.0.1','phase':'Running'");
     assert_int_equal(f->changes, 1);
-    assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
+    old_faults_assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
     inventory_want(f->inventory, KUBE_POD, false);
-    put_pod(f, "a", "'podIP':'10.0.0.1'");
+    old_faults_put_pod(f, "a", "'podIP':'10.0.0.1'");
     assert_int_equal(inventory_count(f->inventory, KUBE_POD), 0);
-    assert_plan(f, "pod/default/10-0-0-1", "-/c88f1059 ");
+    old_faults_assert_plan(f, "pod/default/10-0-0-1", "-/c88f1059 ");
 }
 
 /* 9: lost etcd data was noticed after half an hour, and lost pod records never. */
 UNIT_TEST(test_09_what_etcd_lost_is_written_again)
 {
     struct fixture *f = *state;
-    put_pod(f, "a", "'podIP':'10.0.0.1'");
-    assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
+    old_faults_put_pod(f, "a", "'podIP':'10.0.0.1'");
+    old_faults_assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
     assert_true(actual_delete(&f->actual, slice_str("/c88f1059")));
-    assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
+    old_faults_assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
 }

@@ -9,29 +9,29 @@
 static struct owners *owners;
 static struct owner *a, *b, *c;
 
-static struct owner *queued(const char *id)
+static struct owner *owners_queued(const char *id)
 {
     struct owner *owner = owners_get(owners, slice_str(id));
     owners_enqueue(owners, owner);
     return owner;
 }
 
-static int set_up(void **state UNUSED)
+static int owners_set_up(void **state UNUSED)
 {
     owners = owners_new(NULL);
-    a = queued("svc/busy/a");
-    b = queued("svc/busy/b");
-    c = queued("svc/quiet/c");
+    a = owners_queued("svc/busy/a");
+    b = owners_queued("svc/busy/b");
+    c = owners_queued("svc/quiet/c");
     return 0;
 }
 
-static int tear_down(void **state UNUSED)
+static int owners_tear_down(void **state UNUSED)
 {
     owners_free(owners);
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(owners_set_up, owners_tear_down)
 
 static void hold(struct owner *owner, bool awaits_claims)
 {
@@ -56,7 +56,7 @@ UNIT_TEST(test_the_held_are_queued_by_what_they_await)
 
 UNIT_TEST(test_a_landing_queues_whom_it_blocked)
 {
-    struct owner *other = queued("svc/quiet/other");
+    struct owner *other = owners_queued("svc/quiet/other");
     owners_dequeue(owners, c, OWNER_IN_FLIGHT);
     owners_dequeue(owners, other, OWNER_IN_FLIGHT);
     owners_block(owners, a, c);

@@ -29,7 +29,7 @@ static const struct scope written = {
     {.domain = "cluster.local.", .only_written = true},
 };
 
-static bool owns(const struct scope *scope, const char *key, const char *value)
+static bool ownership_owns(const struct scope *scope, const char *key, const char *value)
 {
     struct ownership o;
     ownership_init(&o, &scope->config);
@@ -45,10 +45,10 @@ struct row {
     bool want;
 };
 
-static void check(const struct scope *scope, const struct row *rows, size_t count)
+static void ownership_check(const struct scope *scope, const struct row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (owns(scope, rows[i].key, rows[i].value) != rows[i].want) {
+        if (ownership_owns(scope, rows[i].key, rows[i].value) != rows[i].want) {
             fail_msg("%s: %s %s: want %d", scope->name, rows[i].key, rows[i].value, rows[i].want);
         }
     }
@@ -74,7 +74,7 @@ UNIT_TEST(test_everything_below_svc_and_pod)
         {"/skydns/config", "{}", false},
         {"/other/local/cluster/svc/a/b", "{}", false},
     };
-    check(&all, rows, ARRAY_LEN(rows));
+    ownership_check(&all, rows, ARRAY_LEN(rows));
 }
 
 /* Where the ConfigMap's keys may be, and those of people. */
@@ -157,12 +157,12 @@ UNIT_TEST(test_keys_of_nodes)
         const struct row everything = {rows[i].key, rows[i].value, true},
                          nothing = {rows[i].key, rows[i].value, false},
                          written_ones = {rows[i].key, rows[i].value, rows[i].is_written};
-        check(&with, &everything, 1);
-        check(&some_with, &everything, 1);
-        check(&all, &written_ones, 1);
-        check(&written, &written_ones, 1);
-        check(&careful, &written_ones, 1);
-        check(&some, &nothing, 1);
+        ownership_check(&with, &everything, 1);
+        ownership_check(&some_with, &everything, 1);
+        ownership_check(&all, &written_ones, 1);
+        ownership_check(&written, &written_ones, 1);
+        ownership_check(&careful, &written_ones, 1);
+        ownership_check(&some, &nothing, 1);
     }
 }
 
@@ -186,7 +186,7 @@ UNIT_TEST(test_reverse_keys_by_their_host)
         {"/skydns/arpa", HOST("web.default.svc.cluster.local."), false},
         {"/skydns/arpax/in-addr/1", HOST("web.default.svc.cluster.local."), false},
     };
-    check(&all, rows, ARRAY_LEN(rows));
+    ownership_check(&all, rows, ARRAY_LEN(rows));
 }
 
 UNIT_TEST(test_whom_a_reverse_key_names)
@@ -210,7 +210,7 @@ UNIT_TEST(test_whom_a_reverse_key_names)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct buf id;
         buf_init(&id, 255);
-        ownership_claimant(&o, slice_str(rows[i].value), &id);
+        ownership_owner_object(&o, slice_str(rows[i].value), &id);
         assert_string_equal(buf_cstr(&id), rows[i].want);
         buf_fini(&id);
     }
@@ -233,7 +233,7 @@ UNIT_TEST(test_some_namespaces)
         {key, HOST("default.svc.cluster.local."), true},
         {key, HOST("xdefault.svc.cluster.local."), false},
     };
-    check(&some, rows, ARRAY_LEN(rows));
+    ownership_check(&some, rows, ARRAY_LEN(rows));
 }
 
 UNIT_TEST(test_only_what_it_could_have_written)
@@ -291,7 +291,7 @@ UNIT_TEST(test_only_what_it_could_have_written)
         {"/skydns/arpa/in-addr/10/0/0/1", PORT("web.default.svc.cluster.local.", "80"), false},
         {"/skydns/arpa/in-addr/10/0/0/1", HOST("web.default.svc.other.local."), false},
     };
-    check(&written, rows, ARRAY_LEN(rows));
+    ownership_check(&written, rows, ARRAY_LEN(rows));
 }
 
 UNIT_TEST(test_parts_of_keys)

@@ -12,7 +12,7 @@
 #define BASE "/skydns/local/svc/default/web"
 
 /* The next "suffix=value" word of the text; false at its end. */
-static bool next_word(const char **text, struct slice *ret_suffix, struct slice *ret_value)
+static bool plan_next_word(const char **text, struct slice *ret_suffix, struct slice *ret_value)
 {
     *text += strspn(*text, " ");
     size_t n = strcspn(*text, " "), equals = strcspn(*text, "=");
@@ -28,7 +28,7 @@ static bool next_word(const char **text, struct slice *ret_suffix, struct slice 
 static void add_desired(struct desired *desired, const char *text)
 {
     struct slice suffix, value;
-    while (next_word(&text, &suffix, &value)) {
+    while (plan_next_word(&text, &suffix, &value)) {
         char *key = xasprintf(BASE "%.*s", (int)suffix.len, suffix.ptr);
         desired_add(desired, slice_str(key), value);
         free(key);
@@ -37,8 +37,8 @@ static void add_desired(struct desired *desired, const char *text)
 }
 
 /* At revision 1. */
-static bool put(struct actual_keys *actual, struct slice suffix, const char *value,
-                uint32_t generation)
+static bool reconcile_plan_put(struct actual_keys *actual, struct slice suffix, const char *value,
+                               uint32_t generation)
 {
     return actual_put(actual, suffix,
                       &(struct actual_value){
@@ -52,14 +52,14 @@ static bool put(struct actual_keys *actual, struct slice suffix, const char *val
 static void add_actual(struct actual_keys *actual, const char *text)
 {
     struct slice suffix, value;
-    while (next_word(&text, &suffix, &value)) {
+    while (plan_next_word(&text, &suffix, &value)) {
         const struct actual_value there = {actual_value_hash(value), 1, 1, true, false, 0};
         assert_true(actual_put(actual, suffix, &there));
     }
 }
 
-static void build(const struct desired *desired, const struct actual_keys *actual,
-                  struct plan *plan)
+static void plan_build(const struct desired *desired, const struct actual_keys *actual,
+                       struct plan *plan)
 {
     plan_build_nothing(plan);
     plan_add_puts(desired, slice_str(BASE), actual, plan);
@@ -116,7 +116,7 @@ UNIT_TEST(test_differences)
         plan_init(&plan);
         add_desired(&desired, cases[i].desired);
         add_actual(&actual, cases[i].actual);
-        build(&desired, &actual, &plan);
+        plan_build(&desired, &actual, &plan);
         char *got = plan_text(&plan);
         if (strcmp(got, cases[i].want) != 0) {
             fail_msg("%s: got `%s`, want `%s`", cases[i].name, got, cases[i].want);
@@ -131,11 +131,11 @@ UNIT_TEST(test_differences)
 UNIT_TEST(test_actual_keys)
 {
     struct actual_keys actual = {.keys = NULL};
-    assert_true(put(&actual, slice_str("/b"), "1", 1));
-    assert_true(put(&actual, slice_str("/a"), "1", 1));
-    assert_true(put(&actual, slice_of("/a\0b", 4), "1", 1));
-    assert_false(put(&actual, slice_str("/b"), "1", 2));
-    assert_true(put(&actual, slice_str("/a"), "2", 1));
+    assert_true(reconcile_plan_put(&actual, slice_str("/b"), "1", 1));
+    assert_true(reconcile_plan_put(&actual, slice_str("/a"), "1", 1));
+    assert_true(reconcile_plan_put(&actual, slice_of("/a\0b", 4), "1", 1));
+    assert_false(reconcile_plan_put(&actual, slice_str("/b"), "1", 2));
+    assert_true(reconcile_plan_put(&actual, slice_str("/a"), "2", 1));
     assert_int_equal(actual.count, 3);
     assert_non_null(actual_find(&actual, slice_of("/a\0b", 4)));
     assert_null(actual_find(&actual, slice_str("/a\001")));
@@ -157,7 +157,7 @@ UNIT_TEST(test_many_deletes)
     char suffix[16];
     for (int i = 0; i < KEYS; i++) {
         (void)snprintf(suffix, sizeof(suffix), "/%06d", i);
-        assert_true(put(&actual, slice_str(suffix), "1", 1));
+        assert_true(reconcile_plan_put(&actual, slice_str(suffix), "1", 1));
     }
     for (int i = 0; i < KEYS; i++) {
         (void)snprintf(suffix, sizeof(suffix), "/%06d", i);
@@ -165,7 +165,7 @@ UNIT_TEST(test_many_deletes)
         assert_false(actual_delete(&actual, slice_str(suffix)));
         assert_null(actual_find(&actual, slice_str(suffix)));
         if (i % 3 == 0) {
-            assert_true(put(&actual, slice_str(suffix), "1", 1));
+            assert_true(reconcile_plan_put(&actual, slice_str(suffix), "1", 1));
         }
     }
     size_t at = 0, seen = 0;
@@ -188,7 +188,7 @@ UNIT_TEST(test_replaced_keys_leave_nothing)
     struct actual_keys actual = {.keys = NULL};
     for (int i = 0; i < 100; i++) {
         char *suffix = xasprintf("/%d", i), *last = xasprintf("/%d", i - 1);
-        assert_true(put(&actual, slice_str(suffix), "x", 1));
+        assert_true(reconcile_plan_put(&actual, slice_str(suffix), "x", 1));
         assert_int_equal(actual_delete(&actual, slice_str(last)), i > 0);
         assert_int_equal(actual.count, 1);
         assert_in_range(actual.used, 1, 2);
@@ -208,7 +208,7 @@ UNIT_TEST(test_operations_know_the_revision)
     add_desired(&desired, "/a=1 /b=2 /c=3");
     actual_put(&actual, slice_str("/b"), &(struct actual_value){1, 77, 1, true, false, 0});
     actual_put(&actual, slice_str("/d"), &(struct actual_value){1, 78, 1, true, false, 0});
-    build(&desired, &actual, &plan);
+    plan_build(&desired, &actual, &plan);
     assert_int_equal(plan.op_count, 4);
     assert_int_equal(plan.ops[0].revision, 0);
     assert_int_equal(plan.ops[1].revision, 77);
@@ -230,7 +230,7 @@ UNIT_TEST(test_keys_of_others_are_left)
     add_desired(&desired, "/a=1");
     actual_put(&actual, slice_str("/a"), &(struct actual_value){1, 5, 1, false, false, 0});
     actual_put(&actual, slice_str("/b"), &(struct actual_value){1, 6, 1, false, false, 0});
-    build(&desired, &actual, &plan);
+    plan_build(&desired, &actual, &plan);
     char *text = plan_text(&plan);
     assert_string_equal(text, "+/a=1 ");
     free(text);
@@ -253,12 +253,12 @@ static void fill_plan(struct plan *plan, size_t puts, size_t deletes, size_t val
         if (i < puts) {
             desired_add(&desired, slice_str(key), slice_str(value));
         } else {
-            put(&actual, slice_str(key + strlen(BASE)), "x", 1);
+            reconcile_plan_put(&actual, slice_str(key + strlen(BASE)), "x", 1);
         }
         free(key);
     }
     desired_seal(&desired);
-    build(&desired, &actual, plan);
+    plan_build(&desired, &actual, plan);
     assert_int_equal(plan->op_count, puts + deletes);
     actual_fini(&actual);
     desired_fini(&desired);

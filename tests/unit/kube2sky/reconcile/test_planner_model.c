@@ -34,8 +34,8 @@ struct world {
     uint32_t seed;
     struct model models[NAMES];
     struct inventory *inventory;
-    bool is_wanted;  /* content of endpoints */
-    uint8_t foreign; /* one bit for each reverse key of 10.1.0.x that another cluster owns */
+    bool is_wanted; /* content of endpoints */
+    uint8_t others; /* one bit for each reverse key of 10.1.0.x that another cluster owns */
     struct ownership ownership;
     struct owners *owners;
     struct reverse_keys *reverse_keys;
@@ -45,7 +45,7 @@ struct world {
 };
 
 /* xorshift32: the same sequence every time. */
-static uint32_t next_random(struct world *w, uint32_t below)
+static uint32_t planner_model_next_random(struct world *w, uint32_t below)
 {
     w->seed ^= w->seed << 13;
     w->seed ^= w->seed >> 17;
@@ -60,18 +60,18 @@ struct lines {
     size_t count;
 };
 
-static int compare_lines(const void *a, const void *b)
+static int planner_model_compare_lines(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void add_line(struct lines *lines, char *line)
+static void planner_model_add_line(struct lines *lines, char *line)
 {
     assert_in_range(lines->count, 0, KEYS_MAX - 1);
     lines->items[lines->count++] = line;
 }
 
-static char *value_of(const char *host, unsigned port)
+static char *planner_model_value_of(const char *host, unsigned port)
 {
     char *with_port = port ? xasprintf(",\"port\":%u", port) : xstrdup("");
     char *value =
@@ -82,24 +82,24 @@ static char *value_of(const char *host, unsigned port)
 }
 
 /* PREFIX svc/ns/n<name>/<below> = a record. */
-static void expect(struct lines *lines, unsigned name, const char *below, const char *host,
-                   unsigned port)
+static void planner_model_expect(struct lines *lines, unsigned name, const char *below,
+                                 const char *host, unsigned port)
 {
-    char *value = value_of(host, port);
-    add_line(lines, xasprintf(PREFIX "svc/ns/n%u/%s %s\n", name, below, value));
+    char *value = planner_model_value_of(host, port);
+    planner_model_add_line(lines, xasprintf(PREFIX "svc/ns/n%u/%s %s\n", name, below, value));
     free(value);
 }
 
 static void expect_cluster_ip(struct lines *lines, unsigned name, const struct model *m)
 {
     char label[9];
-    char *ip = xasprintf("10.0.0.%u", m->ip), *value = value_of(ip, 0);
+    char *ip = xasprintf("10.0.0.%u", m->ip), *value = planner_model_value_of(ip, 0);
     record_label(slice_str(value), label);
     char *below = xasprintf("_tcp/_http/%s", label);
     char *host = xasprintf("n%u.ns.svc.cluster.local.", name);
-    expect(lines, name, label, ip, 0);
+    planner_model_expect(lines, name, label, ip, 0);
     if (m->port) {
-        expect(lines, name, below, host, m->port);
+        planner_model_expect(lines, name, below, host, m->port);
     }
     free(host);
     free(below);
@@ -110,7 +110,7 @@ static void expect_cluster_ip(struct lines *lines, unsigned name, const struct m
 static void expect_endpoint(struct lines *lines, unsigned name, const struct model *m, unsigned i)
 {
     char hash[9];
-    char *ip = xasprintf("10.1.0.%u", i), *value = value_of(ip, 0);
+    char *ip = xasprintf("10.1.0.%u", i), *value = planner_model_value_of(ip, 0);
     record_label(slice_str(value), hash);
     bool is_shared = m->is_named && m->ready >> (i ^ 1) & 1;
     bool is_first = !is_shared || i % 2 == 0;
@@ -118,9 +118,9 @@ static void expect_endpoint(struct lines *lines, unsigned name, const struct mod
     char *own = is_shared ? xasprintf("%s/%s", label, hash) : xstrdup(label);
     char *below = xasprintf("_tcp/_http/%s", label);
     char *host = xasprintf("%s.n%u.ns.svc.cluster.local.", label, name);
-    expect(lines, name, own, ip, 0);
+    planner_model_expect(lines, name, own, ip, 0);
     if (is_first && m->port) {
-        expect(lines, name, below, host, m->port);
+        planner_model_expect(lines, name, below, host, m->port);
     }
     free(host);
     free(below);
@@ -136,7 +136,7 @@ struct best {
     unsigned rank;
 };
 
-static void claim(struct best *best, unsigned rank, char *host)
+static void planner_model_claim(struct best *best, unsigned rank, char *host)
 {
     bool is_better =
         !best->host || rank < best->rank || (rank == best->rank && strcmp(host, best->host) < 0);
@@ -149,23 +149,25 @@ static void claim(struct best *best, unsigned rank, char *host)
 static void claim_endpoint(struct best *best, unsigned name, const struct model *m, unsigned i)
 {
     char hash[9];
-    char *ip = xasprintf("10.1.0.%u", i), *value = value_of(ip, 0);
+    char *ip = xasprintf("10.1.0.%u", i), *value = planner_model_value_of(ip, 0);
     record_label(slice_str(value), hash);
     char *label = m->is_named ? xasprintf("e%u", i / 2) : xstrdup(hash);
-    claim(best, m->is_named ? 1 : 2, xasprintf("%s.n%u.ns.svc.cluster.local.", label, name));
+    planner_model_claim(best, m->is_named ? 1 : 2,
+                        xasprintf("%s.n%u.ns.svc.cluster.local.", label, name));
     free(label);
     free(value);
     free(ip);
 }
 
-#define FOREIGN_HOST "other.cluster."
+#define EXTERNAL_HOST "other.cluster."
 
 static void add_reverse_line(struct lines *lines, const char *below, unsigned number,
                              struct best *best)
 {
     if (best->host) {
-        char *value = value_of(best->host, 0);
-        add_line(lines, xasprintf("/skydns/arpa/in-addr/10/%s/0/%u %s\n", below, number, value));
+        char *value = planner_model_value_of(best->host, 0);
+        planner_model_add_line(
+            lines, xasprintf("/skydns/arpa/in-addr/10/%s/0/%u %s\n", below, number, value));
         free(value);
         free(best->host);
     }
@@ -177,7 +179,7 @@ static void expect_reverse(const struct world *w, struct lines *lines)
         struct best best = {.host = NULL};
         for (unsigned name = 0; name < NAMES; name++) {
             if (w->models[name].has_service && w->models[name].ip == ip) {
-                claim(&best, 0, xasprintf("n%u.ns.svc.cluster.local.", name));
+                planner_model_claim(&best, 0, xasprintf("n%u.ns.svc.cluster.local.", name));
             }
         }
         add_reverse_line(lines, "0", ip, &best);
@@ -190,9 +192,9 @@ static void expect_reverse(const struct world *w, struct lines *lines)
                 claim_endpoint(&best, name, m, i);
             }
         }
-        if (w->foreign >> i & 1) {
+        if (w->others >> i & 1) {
             free(best.host);
-            best.host = xstrdup(FOREIGN_HOST);
+            best.host = xstrdup(EXTERNAL_HOST);
         }
         add_reverse_line(lines, "1", i, &best);
     }
@@ -214,7 +216,7 @@ static char *expected_store(const struct world *w)
             }
         }
     }
-    qsort(lines.items, lines.count, sizeof(lines.items[0]), compare_lines);
+    qsort(lines.items, lines.count, sizeof(lines.items[0]), planner_model_compare_lines);
     buf_init(&text, 1 << 20);
     for (size_t i = 0; i < lines.count; i++) {
         buf_append_str(&text, lines.items[i]);
@@ -278,11 +280,11 @@ static void store_put(struct world *w, struct slice key, struct slice value)
         .generation = 1,
         .is_ours = ownership_has(&w->ownership, KEY_REVERSE, key, value),
     };
-    struct buf claimant;
-    buf_init(&claimant, DNAME_MAX);
-    ownership_claimant(&w->ownership, value, &claimant);
-    (void)reverse_keys_put(w->reverse_keys, key, &there, buf_slice(&claimant));
-    buf_fini(&claimant);
+    struct buf owner_object;
+    buf_init(&owner_object, DNAME_MAX);
+    ownership_owner_object(&w->ownership, value, &owner_object);
+    (void)reverse_keys_put(w->reverse_keys, key, &there, buf_slice(&owner_object));
+    buf_fini(&owner_object);
 }
 
 static void store_delete(struct world *w, struct slice key)
@@ -295,7 +297,7 @@ static void store_delete(struct world *w, struct slice key)
     }
 }
 
-static void mark_dirty(void *data, struct slice owner)
+static void planner_model_mark_dirty(void *data, struct slice owner)
 {
     struct world *w = data;
     buf_append_slice(&w->dirty, owner);
@@ -326,7 +328,7 @@ static size_t apply_owner(struct world *w, const char *id)
 }
 
 /* Returns the number of operations. */
-static size_t apply_dirty(struct world *w)
+static size_t planner_model_apply_dirty(struct world *w)
 {
     size_t done = 0;
     for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
@@ -342,7 +344,7 @@ static size_t apply_dirty(struct world *w)
 
 /* ---- Steps ---- */
 
-static struct kube_object *service_of(const struct world *w, unsigned number)
+static struct kube_object *planner_model_service_of(const struct world *w, unsigned number)
 {
     const struct model *m = &w->models[number];
     char *ip = m->ip ? xasprintf("10.0.0.%u", m->ip) : xstrdup("None");
@@ -387,18 +389,18 @@ static struct kube_object *endpoints_of(const struct world *w, unsigned number)
 }
 
 /* The service's port and its endpoints' are one number here, so both are reported. */
-static void tell(struct world *w, unsigned number)
+static void planner_model_report(struct world *w, unsigned number)
 {
     const struct model *m = &w->models[number];
     if (m->has_service) {
-        inventory_upsert(w->inventory, service_of(w, number));
+        inventory_upsert(w->inventory, planner_model_service_of(w, number));
     }
     if (m->has_endpoints) {
         inventory_upsert(w->inventory, endpoints_of(w, number));
     }
 }
 
-static void note_wanted(void *data, const char *ns UNUSED, const char *service UNUSED)
+static void planner_model_note_wanted(void *data, const char *ns UNUSED, const char *service UNUSED)
 {
     struct world *w = data;
     w->is_wanted = true;
@@ -419,19 +421,21 @@ static void change_object(struct world *w, unsigned number)
 {
     struct model *m = &w->models[number];
     m->has_service = true;
-    m->ip = (uint8_t)(next_random(w, 3) ? 0 : 1 + next_random(w, CLUSTER_IPS));
-    m->port = (uint16_t)(next_random(w, 4) ? 1 + next_random(w, 3) : 0);
-    m->has_endpoints = m->has_endpoints || next_random(w, 2);
-    m->ready = (uint8_t)next_random(w, 256);
-    m->is_named = next_random(w, 2);
-    tell(w, number);
+    m->ip =
+        (uint8_t)(planner_model_next_random(w, 3) ? 0
+                                                  : 1 + planner_model_next_random(w, CLUSTER_IPS));
+    m->port = (uint16_t)(planner_model_next_random(w, 4) ? 1 + planner_model_next_random(w, 3) : 0);
+    m->has_endpoints = m->has_endpoints || planner_model_next_random(w, 2);
+    m->ready = (uint8_t)planner_model_next_random(w, 256);
+    m->is_named = planner_model_next_random(w, 2);
+    planner_model_report(w, number);
 }
 
 static void remove_object(struct world *w, unsigned number)
 {
     struct model *m = &w->models[number];
     char *name = xasprintf("n%u", number);
-    if (next_random(w, 2)) {
+    if (planner_model_next_random(w, 2)) {
         m->has_service = false;
         inventory_remove(w->inventory, KUBE_SERVICE, "ns", name);
     } else {
@@ -442,18 +446,18 @@ static void remove_object(struct world *w, unsigned number)
 }
 
 /* Relists both kinds, the first attempt at each cut off; some objects vanished unseen. */
-static void relist(struct world *w)
+static void planner_model_relist(struct world *w)
 {
     for (unsigned i = 0; i < NAMES; i++) {
-        w->models[i].has_service = w->models[i].has_service && next_random(w, 4);
-        w->models[i].has_endpoints = w->models[i].has_endpoints && next_random(w, 4);
+        w->models[i].has_service = w->models[i].has_service && planner_model_next_random(w, 4);
+        w->models[i].has_endpoints = w->models[i].has_endpoints && planner_model_next_random(w, 4);
     }
     for (unsigned attempt = 0; attempt < 2; attempt++) {
         inventory_list_begin(w->inventory, KUBE_SERVICE);
         inventory_list_begin(w->inventory, KUBE_ENDPOINTS);
-        unsigned last = attempt ? NAMES : next_random(w, NAMES);
+        unsigned last = attempt ? NAMES : planner_model_next_random(w, NAMES);
         for (unsigned i = 0; i < last; i++) {
-            tell(w, i);
+            planner_model_report(w, i);
         }
     }
     inventory_upsert(w->inventory, service_from("default", "kubernetes", ""));
@@ -462,16 +466,16 @@ static void relist(struct world *w)
 }
 
 /* Another writer puts a key below an owner, or deletes one. */
-static void meddle(struct world *w, unsigned number)
+static void planner_model_meddle(struct world *w, unsigned number)
 {
     char *id = xasprintf("svc/ns/n%u", number);
     char *key = xasprintf(PREFIX "%s/c88f1059", id);
-    if (next_random(w, 2)) {
+    if (planner_model_next_random(w, 2)) {
         store_put(w, slice_str(key), slice_str("{}"));
     } else {
         store_delete(w, slice_str(key));
     }
-    mark_dirty(w, slice_str(id));
+    planner_model_mark_dirty(w, slice_str(id));
     free(key);
     free(id);
 }
@@ -479,27 +483,27 @@ static void meddle(struct world *w, unsigned number)
 static void mark_reverse_dirty(struct world *w, const char *key)
 {
     struct slice owner = planner_reverse_owner(&w->planner, slice_str(key));
-    mark_dirty(w, owner.len ? owner : slice_str(key + strlen("/skydns/")));
+    planner_model_mark_dirty(w, owner.len ? owner : slice_str(key + strlen("/skydns/")));
 }
 
 /* Another cluster takes a reverse key or gives it up; or another writer spoils or deletes one, or
  * puts one that looks like ours. */
 static void meddle_with_reverse(struct world *w)
 {
-    unsigned number = next_random(w, ENDPOINTS);
+    unsigned number = planner_model_next_random(w, ENDPOINTS);
     char *key = xasprintf("/skydns/arpa/in-addr/10/1/0/%u", number);
     char *value = NULL;
-    switch (next_random(w, 3)) {
+    switch (planner_model_next_random(w, 3)) {
     case 0:
-        w->foreign |= (uint8_t)(1u << number);
-        value = value_of(FOREIGN_HOST, 0);
+        w->others |= (uint8_t)(1u << number);
+        value = planner_model_value_of(EXTERNAL_HOST, 0);
         break;
     case 1:
-        w->foreign &= (uint8_t) ~(1u << number);
-        value = value_of("spoiled.ns.svc.cluster.local.", 0);
+        w->others &= (uint8_t) ~(1u << number);
+        value = planner_model_value_of("spoiled.ns.svc.cluster.local.", 0);
         break;
     default:
-        w->foreign &= (uint8_t) ~(1u << number);
+        w->others &= (uint8_t) ~(1u << number);
         break;
     }
     if (value) {
@@ -527,7 +531,7 @@ static size_t count_missing(const char *from, const char *in)
 
 /* The number of keys that differ or are only in one: one per new line, and one per removed line
  * unless its key is in a new line. */
-static size_t difference(const char *before, const char *want)
+static size_t planner_model_difference(const char *before, const char *want)
 {
     size_t puts = count_missing(want, before), gone = 0;
     while (*before) {
@@ -541,7 +545,7 @@ static size_t difference(const char *before, const char *want)
     return puts + gone;
 }
 
-static void check(struct world *w, unsigned step)
+static void planner_model_check(struct world *w, unsigned step)
 {
     char *want = expected_store(w);
     if (strcmp(buf_cstr(&w->store), want) != 0) {
@@ -555,12 +559,12 @@ static void check(struct world *w, unsigned step)
     }
 }
 
-static void init(struct world *w)
+static void planner_model_init(struct world *w)
 {
     buf_init(&w->dirty, 1 << 20);
     buf_init(&w->store, 1 << 20);
-    w->inventory = inventory_new(
-        &(struct inventory_config){.changed = mark_dirty, .parts_wanted = note_wanted, .data = w});
+    w->inventory = inventory_new(&(struct inventory_config){
+        .changed = planner_model_mark_dirty, .parts_wanted = planner_model_note_wanted, .data = w});
     inventory_want(w->inventory, KUBE_POD, false);
     ownership_init(&w->ownership, &(struct ownership_config){.domain = "cluster.local."});
     w->owners = owners_new(&w->ownership);
@@ -577,16 +581,16 @@ static void init(struct world *w)
 
 /* False: the objects were relisted. Then an address may move from one owner to another via none,
  * since their plans are made in sequence. */
-static bool take_step(struct world *w)
+static bool planner_model_take_step(struct world *w)
 {
-    unsigned number = next_random(w, NAMES);
-    switch (next_random(w, 12)) {
+    unsigned number = planner_model_next_random(w, NAMES);
+    switch (planner_model_next_random(w, 12)) {
     case 0:
-        relist(w);
+        planner_model_relist(w);
         return false;
     case 1:
     case 2:
-        meddle(w, number);
+        planner_model_meddle(w, number);
         break;
     case 3:
     case 4:
@@ -606,21 +610,21 @@ static bool take_step(struct world *w)
 UNIT_TEST(test_random_sequences)
 {
     struct world w = {.seed = 20250114};
-    init(&w);
-    relist(&w);
+    planner_model_init(&w);
+    planner_model_relist(&w);
     fill_endpoints_if_wanted(&w);
-    (void)apply_dirty(&w);
+    (void)planner_model_apply_dirty(&w);
     for (unsigned step = 0; step < STEPS; step++) {
-        bool is_single = take_step(&w);
+        bool is_single = planner_model_take_step(&w);
         fill_endpoints_if_wanted(&w);
         char *want = expected_store(&w);
-        size_t most = difference(buf_cstr(&w.store), want);
+        size_t most = planner_model_difference(buf_cstr(&w.store), want);
         free(want);
-        size_t done = apply_dirty(&w);
+        size_t done = planner_model_apply_dirty(&w);
         if (is_single && done > most) {
             fail_msg("step %u: %zu operations for %zu differences", step, done, most);
         }
-        check(&w, step);
+        planner_model_check(&w, step);
     }
     assert_int_equal(w.planner.dropped, 0);
     planner_fini(&w.planner);

@@ -30,13 +30,13 @@ static void claim_changed(void *data, struct slice id)
     owners_want_claim(f->owners, owners_get(f->owners, id));
 }
 
-static void end_list(struct fixture *f, enum kube_kind kind)
+static void planner_reverse_end_list(struct fixture *f, enum kube_kind kind)
 {
     inventory_list_begin(f->inventory, kind);
     inventory_list_end(f->inventory, kind);
 }
 
-static int set_up(void **state)
+static int planner_reverse_set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
     f->inventory = inventory_new(
@@ -53,13 +53,13 @@ static int set_up(void **state)
                                   .has_reverse = true,
                               });
     plan_init(&f->plan);
-    end_list(f, KUBE_SERVICE);
-    end_list(f, KUBE_ENDPOINTS);
+    planner_reverse_end_list(f, KUBE_SERVICE);
+    planner_reverse_end_list(f, KUBE_ENDPOINTS);
     *state = f;
     return 0;
 }
 
-static int tear_down(void **state)
+static int planner_reverse_tear_down(void **state)
 {
     struct fixture *f = *state;
     plan_fini(&f->plan);
@@ -72,7 +72,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(planner_reverse_set_up, planner_reverse_tear_down)
 
 /* A headless Service with 10.1.0.1 under this hostname. */
 static void put_headless(struct fixture *f, const char *ns, const char *name, const char *hostname)
@@ -84,7 +84,7 @@ static void put_headless(struct fixture *f, const char *ns, const char *name, co
 }
 
 /* In etcd. */
-static void put_reverse(struct fixture *f, const char *below, const char *host)
+static void planner_reverse_put_reverse(struct fixture *f, const char *below, const char *host)
 {
     char *key = xasprintf(ARPA "%s", below);
     char *value = xasprintf("{\"host\":\"%s.svc.cluster.local.\",\"priority\":10,\"weight\":10,"
@@ -92,18 +92,18 @@ static void put_reverse(struct fixture *f, const char *below, const char *host)
                             host);
     const struct actual_value there = {
         .hash = actual_value_hash(slice_str(value)), .revision = 7, .is_ours = true};
-    struct buf claimant;
-    buf_init(&claimant, DNAME_MAX);
-    ownership_claimant(&f->ownership, slice_str(value), &claimant);
-    (void)reverse_keys_put(f->reverse_keys, slice_str(key), &there, buf_slice(&claimant));
+    struct buf owner_object;
+    buf_init(&owner_object, DNAME_MAX);
+    ownership_owner_object(&f->ownership, slice_str(value), &owner_object);
+    (void)reverse_keys_put(f->reverse_keys, slice_str(key), &there, buf_slice(&owner_object));
     (void)planner_decide_reverse(&f->planner, slice_str(key));
-    buf_fini(&claimant);
+    buf_fini(&owner_object);
     free(value);
     free(key);
 }
 
 /* Into f->plan, after all claims that are due. */
-static struct planned plan_owner(struct fixture *f, const char *id)
+static struct planned planner_reverse_plan_owner(struct fixture *f, const char *id)
 {
     struct owner *owner;
     while ((owner = owners_take_due(f->owners))) {
@@ -122,7 +122,8 @@ static size_t count_reverse(const struct plan *plan)
     return count;
 }
 
-static void assert_plan(const struct fixture *f, size_t own, size_t reverse, size_t withheld)
+static void planner_reverse_assert_plan(const struct fixture *f, size_t own, size_t reverse,
+                                        size_t withheld)
 {
     assert_int_equal(count_reverse(&f->plan), reverse);
     assert_int_equal(f->plan.op_count - reverse, own);
@@ -137,77 +138,78 @@ UNIT_TEST(test_a_key_in_flight_with_another)
                                                 "'clusterIP':'10.0.0.1','clusterIPs':['10.0.0.1',"
                                                 "'10.0.0.2']"));
     reverse_keys_lock(f->reverse_keys, slice_str(ARPA "10/0/0/1"), other);
-    struct planned planned = plan_owner(f, "svc/a/web");
+    struct planned planned = planner_reverse_plan_owner(f, "svc/a/web");
     assert_ptr_equal(planned.other, other);
-    assert_plan(f, 2, 1, 1);
+    planner_reverse_assert_plan(f, 2, 1, 1);
     assert_int_equal(planned.reverse_ops, 1);
     reverse_keys_unlock(f->reverse_keys, other);
-    planned = plan_owner(f, "svc/a/web");
+    planned = planner_reverse_plan_owner(f, "svc/a/web");
     assert_null(planned.other);
-    assert_plan(f, 2, 2, 0);
+    planner_reverse_assert_plan(f, 2, 2, 0);
 }
 
 UNIT_TEST(test_reverse_keys_left_for_later)
 {
     struct fixture *f = *state;
     inventory_upsert(f->inventory, service_from("a", "web", "'clusterIP':'10.0.0.1'"));
-    struct planned planned = plan_owner(f, "svc/a/web");
-    assert_plan(f, 1, 1, 0);
+    struct planned planned = planner_reverse_plan_owner(f, "svc/a/web");
+    planner_reverse_assert_plan(f, 1, 1, 0);
     planner_leave_reverse(&f->planner, &f->plan, &planned);
     assert_true(planned.is_withheld && planned.is_split);
-    assert_plan(f, 1, 0, 1);
-    put_reverse(f, "10/9/9/9", "gone.a"); /* an owner of its own, with nothing else */
-    planned = plan_owner(f, "arpa/in-addr/10/9/9/9");
+    planner_reverse_assert_plan(f, 1, 0, 1);
+    planner_reverse_put_reverse(f, "10/9/9/9",
+                                "gone.a"); /* an owner of its own, with nothing else */
+    planned = planner_reverse_plan_owner(f, "arpa/in-addr/10/9/9/9");
     planner_leave_reverse(&f->planner, &f->plan, &planned);
     assert_false(planned.is_withheld || planned.is_split);
-    assert_plan(f, 0, 1, 0);
+    planner_reverse_assert_plan(f, 0, 1, 0);
 }
 
 /* Before pods are listed, the name of a namespace that still claims the address stays. */
 UNIT_TEST(test_pods_that_are_not_listed_yet)
 {
     struct fixture *f = *state;
-    put_reverse(f, "10/1/0/1", "h.old.a");
+    planner_reverse_put_reverse(f, "10/1/0/1", "h.old.a");
     put_headless(f, "a", "old", "h");
     put_headless(f, "b", "new", "h");
     inventory_upsert(f->inventory, pod_from("b", "p", "'podIPs':[{'ip':'10.1.0.1'}]"));
-    (void)plan_owner(f, "svc/b/new");
-    assert_plan(f, 1, 0, 1);
+    (void)planner_reverse_plan_owner(f, "svc/b/new");
+    planner_reverse_assert_plan(f, 1, 0, 1);
     inventory_remove(f->inventory, KUBE_ENDPOINTS, "a", "old");
-    (void)plan_owner(f, "svc/b/new"); /* whose it was claims it no longer */
-    assert_plan(f, 1, 1, 0);
+    (void)planner_reverse_plan_owner(f, "svc/b/new"); /* whose it was claims it no longer */
+    planner_reverse_assert_plan(f, 1, 1, 0);
     put_headless(f, "a", "old", "h");
     inventory_list_begin(f->inventory, KUBE_POD);
     inventory_upsert(f->inventory, pod_from("b", "p", "'podIPs':[{'ip':'10.1.0.1'}]"));
     inventory_list_end(f->inventory, KUBE_POD);
-    (void)plan_owner(f, "svc/b/new");
-    assert_plan(f, 1, 1, 0);
+    (void)planner_reverse_plan_owner(f, "svc/b/new");
+    planner_reverse_assert_plan(f, 1, 1, 0);
 }
 
 /* A Service with a garbled part keeps what it might still want, and nothing else. */
 UNIT_TEST(test_doubt_about_whose_it_is)
 {
     struct fixture *f = *state;
-    end_list(f, KUBE_POD);
-    put_reverse(f, "10/1/0/1", "h.unclear.a");
-    put_reverse(f, "10/0/0/1", "h.unclear.a");
+    planner_reverse_end_list(f, KUBE_POD);
+    planner_reverse_put_reverse(f, "10/1/0/1", "h.unclear.a");
+    planner_reverse_put_reverse(f, "10/0/0/1", "h.unclear.a");
     inventory_upsert(f->inventory, service_from("a", "unclear", HEADLESS));
     inventory_upsert(f->inventory, garbled_from(KUBE_ENDPOINTS, "a", "unclear", ""));
     put_headless(f, "b", "new", "h");
-    (void)plan_owner(f, "svc/b/new");
-    assert_plan(f, 1, 0, 1);
+    (void)planner_reverse_plan_owner(f, "svc/b/new");
+    planner_reverse_assert_plan(f, 1, 0, 1);
     inventory_upsert(f->inventory, service_from("b", "web", "'clusterIP':'10.0.0.1'"));
-    (void)plan_owner(f, "svc/b/web");
-    assert_plan(f, 1, 1, 0);
+    (void)planner_reverse_plan_owner(f, "svc/b/web");
+    planner_reverse_assert_plan(f, 1, 1, 0);
     inventory_upsert(f->inventory, pod_from("b", "p", "'podIPs':[{'ip':'10.1.0.1'}]"));
-    (void)plan_owner(f, "svc/b/new");
-    assert_plan(f, 1, 1, 0);
+    (void)planner_reverse_plan_owner(f, "svc/b/new");
+    planner_reverse_assert_plan(f, 1, 1, 0);
     inventory_upsert(f->inventory, pod_from("a", "p", "'podIPs':[{'ip':'10.1.0.1'}]"));
-    (void)plan_owner(f, "svc/b/new"); /* both on the host network */
-    assert_plan(f, 1, 0, 1);
+    (void)planner_reverse_plan_owner(f, "svc/b/new"); /* both on the host network */
+    planner_reverse_assert_plan(f, 1, 0, 1);
     inventory_remove(f->inventory, KUBE_POD, "a", "p"); /* the name is b's as before */
-    (void)plan_owner(f, "pod/a/10-1-0-1");
-    assert_plan(f, 0, 1, 0);
+    (void)planner_reverse_plan_owner(f, "pod/a/10-1-0-1");
+    planner_reverse_assert_plan(f, 0, 1, 0);
 }
 
 /* 10.1.0.1 and others with so many ports that there are more records than permitted. */
@@ -233,18 +235,19 @@ static void put_too_large(struct fixture *f, const char *ns, const char *name)
 UNIT_TEST(test_an_owner_that_gets_too_large)
 {
     struct fixture *f = *state;
-    end_list(f, KUBE_POD);
+    planner_reverse_end_list(f, KUBE_POD);
     put_headless(f, "a", "big", "h");
     put_headless(f, "b", "new", "h");
-    (void)plan_owner(f, "svc/a/big");
-    assert_plan(f, 1, 1, 0); /* the smaller name */
+    (void)planner_reverse_plan_owner(f, "svc/a/big");
+    planner_reverse_assert_plan(f, 1, 1, 0); /* the smaller name */
     put_too_large(f, "a", "big");
-    struct planned planned = plan_owner(f, "svc/a/big"); /* the name is another's now */
-    assert_plan(f, 0, 1, 0);
+    struct planned planned =
+        planner_reverse_plan_owner(f, "svc/a/big"); /* the name is another's now */
+    planner_reverse_assert_plan(f, 0, 1, 0);
     assert_false(planned.is_withheld);
-    put_reverse(f, "10/1/0/1", "h.big.a");
-    (void)plan_owner(f, "svc/a/big");
-    assert_plan(f, 0, 0, 1);
-    (void)plan_owner(f, "svc/b/new");
-    assert_plan(f, 1, 0, 1);
+    planner_reverse_put_reverse(f, "10/1/0/1", "h.big.a");
+    (void)planner_reverse_plan_owner(f, "svc/a/big");
+    planner_reverse_assert_plan(f, 0, 0, 1);
+    (void)planner_reverse_plan_owner(f, "svc/b/new");
+    planner_reverse_assert_plan(f, 1, 0, 1);
 }

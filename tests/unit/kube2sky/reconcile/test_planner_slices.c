@@ -26,7 +26,7 @@ struct world {
 };
 
 /* xorshift32: the same sequence every time. */
-static uint32_t next_random(struct world *w, uint32_t below)
+static uint32_t planner_slices_next_random(struct world *w, uint32_t below)
 {
     w->seed ^= w->seed << 13;
     w->seed ^= w->seed >> 17;
@@ -34,7 +34,7 @@ static uint32_t next_random(struct world *w, uint32_t below)
     return w->seed % below;
 }
 
-static void mark_dirty(void *data, struct slice id)
+static void planner_slices_mark_dirty(void *data, struct slice id)
 {
     struct world *w = data;
     owners_free_difference(owners_get(w->owners, id));
@@ -46,19 +46,19 @@ static void mark_change(void *data, struct slice id, const struct slice_change *
 {
     struct world *w = data;
     struct owner *owner = owners_get(w->owners, id);
-    mark_dirty(data, id);
+    planner_slices_mark_dirty(data, id);
     if (owner->desired_count) {
         w->alone += planner_note_change(&w->planner, owner, change);
     }
 }
 
-static void init(struct world *w, enum endpoint_names endpoint_names)
+static void planner_slices_init(struct world *w, enum endpoint_names endpoint_names)
 {
     *w = (struct world){.seed = 20260711};
     buf_init(&w->dirty, 1 << 20);
     w->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = true,
-        .changed = mark_dirty,
+        .changed = planner_slices_mark_dirty,
         .slice_changed = mark_change,
         .data = w,
     });
@@ -82,7 +82,7 @@ static void init(struct world *w, enum endpoint_names endpoint_names)
     }
 }
 
-static void fini(struct world *w)
+static void planner_slices_fini(struct world *w)
 {
     planner_fini(&w->planner);
     reverse_keys_free(w->reverse_keys);
@@ -94,7 +94,7 @@ static void fini(struct world *w)
 
 /* ---- etcd ---- */
 
-static void put_reverse(struct world *w, const struct etcd_op *op)
+static void planner_slices_put_reverse(struct world *w, const struct etcd_op *op)
 {
     const struct actual_value value = {
         .hash = actual_value_hash(op->value),
@@ -102,11 +102,11 @@ static void put_reverse(struct world *w, const struct etcd_op *op)
         .generation = 1,
         .is_ours = true,
     };
-    struct buf claimant;
-    buf_init(&claimant, DNAME_MAX);
-    ownership_claimant(&w->ownership, op->value, &claimant);
-    (void)reverse_keys_put(w->reverse_keys, op->key, &value, buf_slice(&claimant));
-    buf_fini(&claimant);
+    struct buf owner_object;
+    buf_init(&owner_object, DNAME_MAX);
+    ownership_owner_object(&w->ownership, op->value, &owner_object);
+    (void)reverse_keys_put(w->reverse_keys, op->key, &value, buf_slice(&owner_object));
+    buf_fini(&owner_object);
 }
 
 static void apply_op(struct world *w, const struct etcd_op *op)
@@ -118,7 +118,7 @@ static void apply_op(struct world *w, const struct etcd_op *op)
     } else if (is_own) {
         assert_non_null(owners_key_delete(w->owners, op->key));
     } else if (op->kind == ETCD_OP_PUT) {
-        put_reverse(w, op);
+        planner_slices_put_reverse(w, op);
     } else {
         assert_true(reverse_keys_delete(w->reverse_keys, op->key));
     }
@@ -143,7 +143,7 @@ static size_t plan_and_apply(struct world *w, struct owner *owner, size_t *ret_o
     return planned.work;
 }
 
-static size_t apply_dirty(struct world *w)
+static size_t planner_slices_apply_dirty(struct world *w)
 {
     size_t work = 0, ops;
     for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
@@ -167,16 +167,18 @@ static void append_endpoint(struct world *w, struct buf *out)
                                             "Web-1", "web-80", "db", "c88f1059", "10-1-0-3"};
     static const char *const pods[] = {"",          "web-0", "web-1",   "db",
                                        "web-x7k2p", "web.0", "10-1-0-4"};
-    uint32_t pool = next_random(w, 4) ? 120 : 6;
-    const char *hostname = hostnames[next_random(w, ARRAY_LEN(hostnames) - (pool > 6 ? 2 : 0))];
-    const char *pod = pods[next_random(w, ARRAY_LEN(pods) - (pool > 6))];
-    const char *zeros = next_random(w, 4) ? "" : "00"; /* the same address */
+    uint32_t pool = planner_slices_next_random(w, 4) ? 120 : 6;
+    const char *hostname =
+        hostnames[planner_slices_next_random(w, ARRAY_LEN(hostnames) - (pool > 6 ? 2 : 0))];
+    const char *pod = pods[planner_slices_next_random(w, ARRAY_LEN(pods) - (pool > 6))];
+    const char *zeros = planner_slices_next_random(w, 4) ? "" : "00"; /* the same address */
     buf_printf(out, "{'addresses':['10.1.0.%s%u'],'conditions':{'ready':%s}", zeros,
-               next_random(w, pool), next_random(w, 4) ? "true" : "false");
-    if (*hostname && next_random(w, 3) == 0) {
+               planner_slices_next_random(w, pool),
+               planner_slices_next_random(w, 4) ? "true" : "false");
+    if (*hostname && planner_slices_next_random(w, 3) == 0) {
         buf_printf(out, ",'hostname':'%s'", hostname);
     }
-    if (*pod && next_random(w, 3) == 0) {
+    if (*pod && planner_slices_next_random(w, 3) == 0) {
         buf_printf(out, ",'targetRef':{'kind':'Pod','name':'%s'}", pod);
     }
     buf_append_char(out, '}');
@@ -191,16 +193,17 @@ static void change_slice(struct world *w)
         "{'name':'web','port':81,'protocol':'TCP'}",
         "{'name':'web','port':80,'protocol':'TCP'},{'name':'WEB','port':82,'protocol':'TCP'}",
     };
-    uint32_t number = next_random(w, SLICES);
-    uint32_t port = next_random(w, 20) ? 0 : next_random(w, ARRAY_LEN(ports));
+    uint32_t number = planner_slices_next_random(w, SLICES);
+    uint32_t port =
+        planner_slices_next_random(w, 20) ? 0 : planner_slices_next_random(w, ARRAY_LEN(ports));
     char *name = xasprintf("s-%u", number), *service = xasprintf("web%u", number % SERVICES);
     struct buf rest;
     buf_init(&rest, 1 << 16);
-    if (next_random(w, 12) == 0) {
+    if (planner_slices_next_random(w, 12) == 0) {
         inventory_remove(w->inventory, KUBE_SLICE, "default", name);
     } else {
         buf_append_str(&rest, "'addressType':'IPv4','endpoints':[");
-        for (uint32_t i = next_random(w, 6); i > 0; i--) {
+        for (uint32_t i = planner_slices_next_random(w, 6); i > 0; i--) {
             append_endpoint(w, &rest);
             buf_append_str(&rest, i > 1 ? "," : "");
         }
@@ -213,7 +216,7 @@ static void change_slice(struct world *w)
 }
 
 /* From scratch there is nothing to do. */
-static void check(struct world *w, unsigned step)
+static void planner_slices_check(struct world *w, unsigned step)
 {
     for (unsigned i = 0; i < SERVICES; i++) {
         char *id = xasprintf("svc/default/web%u", i);
@@ -232,7 +235,7 @@ static void check(struct world *w, unsigned step)
 static void check_random_changes(enum endpoint_names endpoint_names)
 {
     struct world w;
-    init(&w, endpoint_names);
+    planner_slices_init(&w, endpoint_names);
     for (unsigned i = 0; i < SERVICES; i++) {
         char *name = xasprintf("web%u", i);
         inventory_upsert(w.inventory, service_from("default", name, "'clusterIP':'None'"));
@@ -240,12 +243,12 @@ static void check_random_changes(enum endpoint_names endpoint_names)
     }
     for (unsigned step = 0; step < STEPS; step++) {
         change_slice(&w);
-        (void)apply_dirty(&w);
-        check(&w, step);
+        (void)planner_slices_apply_dirty(&w);
+        planner_slices_check(&w, step);
     }
     print_message("%u of %d changes planned by themselves\n", w.alone, STEPS);
     assert_in_range(w.alone, STEPS / 10, STEPS);
-    fini(&w);
+    planner_slices_fini(&w);
 }
 
 UNIT_TEST(test_random_changes)
@@ -283,23 +286,23 @@ static void put_large_slice(struct world *w, int number, int unready)
 UNIT_TEST(test_one_endpoint_of_5000)
 {
     struct world w;
-    init(&w, ENDPOINT_NAMES_HASH);
+    planner_slices_init(&w, ENDPOINT_NAMES_HASH);
     inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
     for (int i = 0; i < LARGE_SLICES; i++) {
         put_large_slice(&w, i, 0);
     }
-    (void)apply_dirty(&w);
+    (void)planner_slices_apply_dirty(&w);
     const struct owner *owner = owners_find(w.owners, slice_str("svc/default/large"));
     assert_int_equal(owner->desired_count, 2 * LARGE_SLICES * LARGE_ENDPOINTS);
     put_large_slice(&w, 7, 1);
-    size_t work = apply_dirty(&w);
+    size_t work = planner_slices_apply_dirty(&w);
     print_message("work: %zu records\n", work);
     assert_in_range(work, 1, 10); /* one address, one port, named once and planned once */
     assert_int_equal(owner->desired_count, 2 * LARGE_SLICES * LARGE_ENDPOINTS - 2);
     put_large_slice(&w, 7, 0);
-    assert_in_range(apply_dirty(&w), 1, 10);
+    assert_in_range(planner_slices_apply_dirty(&w), 1, 10);
     assert_int_equal(owner->desired_count, 2 * LARGE_SLICES * LARGE_ENDPOINTS);
-    fini(&w);
+    planner_slices_fini(&w);
 }
 
 static uint32_t text_bytes(struct world *w, const struct owner *owner)
@@ -316,24 +319,24 @@ static uint32_t text_bytes(struct world *w, const struct owner *owner)
 UNIT_TEST(test_a_change_near_the_limit_of_bytes)
 {
     struct world w;
-    init(&w, ENDPOINT_NAMES_HASH);
+    planner_slices_init(&w, ENDPOINT_NAMES_HASH);
     inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
     put_large_slice(&w, 0, 1);
-    (void)apply_dirty(&w);
+    (void)planner_slices_apply_dirty(&w);
     struct owner *owner = owners_find(w.owners, slice_str("svc/default/large"));
     const struct key_amount taken = key_room_taken_by(owner);
     (void)owners_note_room(w.owners, owner, &taken, false);
     w.planner.naming.bytes_max = text_bytes(&w, owner) + 1024;
     put_large_slice(&w, 0, 0);
     assert_non_null(owner->difference);
-    (void)apply_dirty(&w);
+    (void)planner_slices_apply_dirty(&w);
     put_large_slice(&w, 0, 1);
-    (void)apply_dirty(&w);
+    (void)planner_slices_apply_dirty(&w);
     (void)owners_note_room(w.owners, owner, &(struct key_amount){0}, false);
     w.planner.naming.bytes_max = text_bytes(&w, owner);
     put_large_slice(&w, 0, 0); /* named as a whole, which says that it is too large */
     assert_null(owner->difference);
-    fini(&w);
+    planner_slices_fini(&w);
 }
 
 /* Another kube2sky on the same etcd was faster: there is nothing to write, but as much is desired.
@@ -341,10 +344,10 @@ UNIT_TEST(test_a_change_near_the_limit_of_bytes)
 UNIT_TEST(test_a_change_that_is_in_etcd_already)
 {
     struct world w;
-    init(&w, ENDPOINT_NAMES_HASH);
+    planner_slices_init(&w, ENDPOINT_NAMES_HASH);
     inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
     put_large_slice(&w, 0, 0);
-    (void)apply_dirty(&w);
+    (void)planner_slices_apply_dirty(&w);
     struct owner *owner = owners_find(w.owners, slice_str("svc/default/large"));
     for (int unready = 2; unready >= 0; unready -= 2) {
         struct plan plan;
@@ -364,5 +367,5 @@ UNIT_TEST(test_a_change_that_is_in_etcd_already)
         assert_int_equal(owner->desired_count, 2 * (LARGE_ENDPOINTS - unready));
         buf_clear(&w.dirty);
     }
-    fini(&w);
+    planner_slices_fini(&w);
 }

@@ -100,7 +100,7 @@ UNIT_TEST(test_restart_writes_nothing)
     list_web(f);
     wait_synced(f);
     assert_counts(f, 0, 0);
-    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transaction_count, 0);
     assert_int_equal(reconciler_get_stats(f->reconciler).desired, 3);
     list_web(f); /* as after a 410 */
     wait_drained(f);
@@ -167,7 +167,7 @@ static void put_endpoints_of(struct fixture *f, const char *name, int net, int c
     buf_fini(&subset);
 }
 
-static void put_endpoints(struct fixture *f, int net, int count)
+static void reconciler_put_endpoints(struct fixture *f, int net, int count)
 {
     put_endpoints_of(f, "db", net, count);
 }
@@ -211,14 +211,14 @@ UNIT_TEST(test_a_change_larger_than_a_transaction_adds_first)
     struct fixture *f = *state;
     struct tree tree;
     synced_with_kubernetes(f);
-    put_endpoints(f, 1, 300);
+    reconciler_put_endpoints(f, 1, 300);
     inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
     wait_drained(f);
     read_tree(f, 0, &tree);
     assert_int_equal(tree.count, 301);
     int64_t before = tree.last_modified;
     buf_fini(&tree.text);
-    put_endpoints(f, 2, 300);
+    reconciler_put_endpoints(f, 2, 300);
     wait_drained(f);
     assert_counts(f, 601, 300);
     read_tree(f, 0, &tree);
@@ -250,11 +250,11 @@ UNIT_TEST(test_a_change_of_several_transactions_is_one_change)
     struct fixture *f = *state;
     synced_with_kubernetes(f);
     uint64_t before = changes_observed(f);
-    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
-    put_endpoints(f, 1, 600);
+    uint64_t transaction_count = reconciler_get_stats(f->reconciler).transaction_count;
+    reconciler_put_endpoints(f, 1, 600);
     inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
     wait_drained(f);
-    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, transactions + 5);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transaction_count, transaction_count + 5);
     assert_int_equal(changes_observed(f), before + 1);
 }
 
@@ -265,19 +265,19 @@ UNIT_TEST(test_a_service_with_too_many_records)
     struct buf text;
     buf_init(&text, 1024);
     synced_with_kubernetes(f);
-    put_endpoints(f, 1, 2);
+    reconciler_put_endpoints(f, 1, 2);
     inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
     wait_drained(f);
     assert_int_equal(reconciler_get_stats(f->reconciler).actual, 3);
     assert_false(reconciler_explain_trouble(f->reconciler, &text));
-    put_endpoints(f, 1, DESIRED_MAX + 1);
+    reconciler_put_endpoints(f, 1, DESIRED_MAX + 1);
     wait_drained(f);
     assert_int_equal(reconciler_get_stats(f->reconciler).actual, 3);
     assert_int_equal(reconciler_get_stats(f->reconciler).too_large, 1);
     assert_true(reconciler_explain_trouble(f->reconciler, &text));
     assert_string_equal(buf_cstr(&text), "1 services have more than 100000 records, such as "
                                          "svc/default/db; their keys are unchanged");
-    put_endpoints(f, 1, 1);
+    reconciler_put_endpoints(f, 1, 1);
     wait_drained(f);
     assert_int_equal(reconciler_get_stats(f->reconciler).actual, 2);
     assert_int_equal(reconciler_get_stats(f->reconciler).too_large, 0);
@@ -291,10 +291,10 @@ UNIT_TEST(test_a_large_change_overtaken_by_a_small_one_is_given_up)
     struct fixture *f = *state;
     synced_with_kubernetes(f);
     etcd_proc_pause(proc); /* so that the second change precedes the reply to the first part */
-    put_endpoints(f, 1, 300);
+    reconciler_put_endpoints(f, 1, 300);
     inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
     ev_run(f->loop, EVRUN_NOWAIT); /* the first part is sent */
-    put_endpoints(f, 2, 1);
+    reconciler_put_endpoints(f, 2, 1);
     etcd_proc_resume(proc);
     wait_drained(f);
     assert_counts(f, 1 + ETCD_TXN_OPS_MAX + 1, ETCD_TXN_OPS_MAX);
@@ -419,7 +419,7 @@ UNIT_TEST(test_a_dry_run_writes_nothing)
     list_web(f);
     wait_synced(f);
     assert_tree(f, "svc/default/gone/abc {}\n");
-    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transaction_count, 0);
     assert_int_equal(reconciler_get_stats(f->reconciler).waiting, 3);
     assert_int_equal(f->planned, 4);
 }
@@ -480,7 +480,7 @@ UNIT_TEST(test_explains_what_it_waits_for)
 enum { SERVICES = 40, CHANGES = 3000 };
 
 /* xorshift32: the same sequence every time. */
-static uint32_t next_random(uint32_t *seed)
+static uint32_t reconciler_next_random(uint32_t *seed)
 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 17;
@@ -510,19 +510,19 @@ UNIT_TEST(test_many_changes_without_waiting)
     uint32_t seed = 20240607, hosts[SERVICES] = {0}; /* 0 = none */
     synced_with_kubernetes(f);
     for (int i = 0; i < CHANGES; i++) {
-        int number = (int)(next_random(&seed) % SERVICES);
+        int number = (int)(reconciler_next_random(&seed) % SERVICES);
         char *name = xasprintf("s%02d", number);
-        if (hosts[number] && next_random(&seed) % 3 == 0) {
+        if (hosts[number] && reconciler_next_random(&seed) % 3 == 0) {
             hosts[number] = 0;
             inventory_remove(f->inventory, KUBE_SERVICE, "default", name);
         } else {
-            hosts[number] = 1 + next_random(&seed) % 60000;
+            hosts[number] = 1 + reconciler_next_random(&seed) % 60000;
             char *ip = xasprintf("10.9.%u.%u", hosts[number] / 256, hosts[number] % 256);
             put_service(f, name, ip);
             free(ip);
         }
         free(name);
-        if (next_random(&seed) % 2) {
+        if (reconciler_next_random(&seed) % 2) {
             ev_run(f->loop, EVRUN_NOWAIT);
         }
     }
@@ -613,7 +613,7 @@ UNIT_TEST(test_what_is_planned_twice_counts_once)
     }
 }
 
-static void put_services(struct fixture *f, int from, int to)
+static void reconciler_put_services(struct fixture *f, int from, int to)
 {
     for (int i = from; i < to; i++) {
         char name[16], ip[32];
@@ -639,7 +639,7 @@ UNIT_TEST(test_many_unsettled_owners_are_told_in_parts)
     struct unsettled_place place = {0};
     unsigned count = 0, parts = 1;
     start_reconciler(f);
-    put_services(f, 0, FEW);
+    reconciler_put_services(f, 0, FEW);
     while (reconciler_each_unsettled(f->reconciler, &place, count_owner, &count) !=
            UNSETTLED_LAST) {
         parts++;
@@ -651,7 +651,7 @@ UNIT_TEST(test_many_unsettled_owners_are_told_in_parts)
     assert_int_equal(reconciler_each_unsettled(f->reconciler, &place, count_owner, &count),
                      UNSETTLED_MORE);
     assert_in_range(count, 1, FEW - 1);
-    put_services(f, FEW, MANY);
+    reconciler_put_services(f, FEW, MANY);
     assert_int_equal(reconciler_each_unsettled(f->reconciler, &place, count_owner, &count),
                      UNSETTLED_ANEW);
     count = 0;

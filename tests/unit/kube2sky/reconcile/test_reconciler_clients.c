@@ -5,7 +5,7 @@
 
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/naming/client_keys.h"
-#include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/conflict_internal.h"
 #include "tests/support/unit_test.h"
 
 #define HOST(a) "{\"host\":\"" a "\"}"
@@ -22,8 +22,8 @@ static void start_keys(struct fixture *f, bool nodes, bool visible)
     inventory_want(f->inventory, KUBE_POD, nodes);
 }
 
-static void put_pod(struct fixture *f, const char *ns, const char *name, bool is_on_host,
-                    const char *ip)
+static void reconciler_clients_put_pod(struct fixture *f, const char *ns, const char *name,
+                                       bool is_on_host, const char *ip)
 {
     char *status = xasprintf("'phase':'Running','podIP':'%s'", ip);
     struct kube_object *pod = pod_from(ns, name, status);
@@ -33,7 +33,7 @@ static void put_pod(struct fixture *f, const char *ns, const char *name, bool is
     free(status);
 }
 
-static void remove_pod(struct fixture *f, const char *ns, const char *name)
+static void reconciler_clients_remove_pod(struct fixture *f, const char *ns, const char *name)
 {
     client_keys_remove(f->client_keys, KUBE_POD, ns, name);
     inventory_remove(f->inventory, KUBE_POD, ns, name);
@@ -52,14 +52,15 @@ static void end_pods(struct fixture *f)
 }
 
 /* One pod that is never of interest, so that lists of pods are believed. */
-static void list_pods(struct fixture *f)
+static void reconciler_clients_list_pods(struct fixture *f)
 {
     begin_pods(f);
-    put_pod(f, "other", "p", false, "10.9.9.9");
+    reconciler_clients_put_pod(f, "other", "p", false, "10.9.9.9");
     end_pods(f);
 }
 
-static void put_namespace(struct fixture *f, const char *name, const char *visible_to)
+static void reconciler_clients_put_namespace(struct fixture *f, const char *name,
+                                             const char *visible_to)
 {
     const struct kube_object object = {
         .kind = KUBE_NAMESPACE,
@@ -71,10 +72,10 @@ static void put_namespace(struct fixture *f, const char *name, const char *visib
     client_keys_upsert(f->client_keys, &object);
 }
 
-static void list_namespaces(struct fixture *f)
+static void reconciler_clients_list_namespaces(struct fixture *f)
 {
     client_keys_list_begin(f->client_keys, KUBE_NAMESPACE, "");
-    put_namespace(f, "default", NULL);
+    reconciler_clients_put_namespace(f, "default", NULL);
     client_keys_list_end(f->client_keys, KUBE_NAMESPACE, "");
 }
 
@@ -87,7 +88,7 @@ static char *writer_tree(const struct fixture *f)
 }
 
 /* Both are between the two folders. */
-static void leave_out(struct tree *tree, const char *key)
+static void reconciler_clients_leave_out(struct tree *tree, const char *key)
 {
     char *line = strstr(buf_cstr(&tree->text), key);
     if (line) {
@@ -107,8 +108,8 @@ static void read_beside(struct fixture *f, int64_t revision, struct tree *ret_tr
     read_tree(f, revision, ret_tree);
     free(f->tree);
     f->tree = skydns_tree;
-    leave_out(ret_tree, "store ");
-    leave_out(ret_tree, "serial ");
+    reconciler_clients_leave_out(ret_tree, "store ");
+    reconciler_clients_leave_out(ret_tree, "serial ");
 }
 
 static void assert_beside(struct fixture *f, const char *want)
@@ -163,7 +164,7 @@ static struct buf preview_clients(const struct fixture *f)
 }
 
 /* Nothing to do but what waits for something else. */
-static bool is_in_order(const void *data)
+static bool reconciler_clients_is_in_order(const void *data)
 {
     const struct fixture *f = data;
     bool is_settled = true;
@@ -176,27 +177,27 @@ static bool is_in_order(const void *data)
     return is_settled && has_synced(f) && is_idle(f);
 }
 
-static void settle(struct fixture *f)
+static void reconciler_clients_settle(struct fixture *f)
 {
-    loop_until(f->loop, is_in_order, f);
+    loop_until(f->loop, reconciler_clients_is_in_order, f);
     wait_drained(f);
-    loop_until(f->loop, is_in_order, f);
+    loop_until(f->loop, reconciler_clients_is_in_order, f);
 }
 
-static void crash(struct fixture *f)
+static void reconciler_clients_crash(struct fixture *f)
 {
     reconciler_stop(f->reconciler);
     f->reconciler = NULL;
     start_inventory(f);
 }
 
-static void begin(struct fixture *f)
+static void reconciler_clients_begin(struct fixture *f)
 {
     start_keys(f, true, true);
     start_reconciler(f);
     list_nothing_else(f);
-    list_pods(f);
-    list_namespaces(f);
+    reconciler_clients_list_pods(f);
+    reconciler_clients_list_namespaces(f);
 }
 
 static int tear_down_keys(void **state)
@@ -208,7 +209,7 @@ static int tear_down_keys(void **state)
     return 0;
 }
 
-static int before_tests(void **state)
+static int reconciler_clients_before_tests(void **state)
 {
     record_json_use_xalloc();
     return start_etcd(state);
@@ -216,33 +217,33 @@ static int before_tests(void **state)
 
 UNIT_TESTS_EACH(set_up, tear_down_keys)
 UNIT_TESTS_NEED(etcd_proc_missing)
-UNIT_TESTS_ONCE(before_tests, end_etcd)
+UNIT_TESTS_ONCE(reconciler_clients_before_tests, end_etcd)
 
 /* ---- Tests ---- */
 
 UNIT_TEST(test_pods_and_namespaces)
 {
     struct fixture *f = *state;
-    begin(f);
-    put_pod(f, "kube-system", "proxy", true, "10.1.0.1");
-    put_pod(f, "monitoring", "agent", true, "10.1.0.1");
-    put_pod(f, "web", "web", false, "10.2.0.1");
-    put_namespace(f, "web", "team-b,team-c");
-    put_namespace(f, "all", "*");
-    settle(f);
+    reconciler_clients_begin(f);
+    reconciler_clients_put_pod(f, "kube-system", "proxy", true, "10.1.0.1");
+    reconciler_clients_put_pod(f, "monitoring", "agent", true, "10.1.0.1");
+    reconciler_clients_put_pod(f, "web", "web", false, "10.2.0.1");
+    reconciler_clients_put_namespace(f, "web", "team-b,team-c");
+    reconciler_clients_put_namespace(f, "all", "*");
+    reconciler_clients_settle(f);
     assert_beside(
         f, "node-address/10-1-0-1 " HOST("10.1.0.1") "\n"
                                                      "visible/all *\nvisible/web team-b,team-c\n");
     assert_int_equal(reconciler_get_stats(f->reconciler).node_addresses, 1);
     assert_int_equal(reconciler_get_stats(f->reconciler).visible, 2);
-    remove_pod(f, "kube-system", "proxy");
-    put_namespace(f, "web", "team-b");
-    put_namespace(f, "all", NULL);
-    settle(f);
+    reconciler_clients_remove_pod(f, "kube-system", "proxy");
+    reconciler_clients_put_namespace(f, "web", "team-b");
+    reconciler_clients_put_namespace(f, "all", NULL);
+    reconciler_clients_settle(f);
     assert_beside(f, "node-address/10-1-0-1 " HOST("10.1.0.1") "\nvisible/web team-b\n");
-    remove_pod(f, "monitoring", "agent");
+    reconciler_clients_remove_pod(f, "monitoring", "agent");
     client_keys_remove(f->client_keys, KUBE_NAMESPACE, "", "web");
-    settle(f);
+    reconciler_clients_settle(f);
     assert_beside(f, "");
 }
 
@@ -257,11 +258,11 @@ UNIT_TEST(test_unwanted)
     put_beside(f, "visible/a/b", "1");
     put_beside(f, "visible/a.b", "1");
     put_beside(f, "visibles", "1");
-    begin(f);
-    put_pod(f, "a", "p", true, "10.1.0.1");
-    put_namespace(f, "a", "b");
-    settle(f);
-    crash(f);
+    reconciler_clients_begin(f);
+    reconciler_clients_put_pod(f, "a", "p", true, "10.1.0.1");
+    reconciler_clients_put_namespace(f, "a", "b");
+    reconciler_clients_settle(f);
+    reconciler_clients_crash(f);
     start_keys(f, true, true); /* nothing is listed yet */
     start_reconciler(f);
     list_nothing_else(f);
@@ -269,11 +270,11 @@ UNIT_TEST(test_unwanted)
     loop_until(f->loop, is_waiting, f);
     assert_int_equal(reconciler_get_stats(f->reconciler).keys_deleted, 0);
     assert_false(reconciler_has_synced(f->reconciler));
-    crash(f);
+    reconciler_clients_crash(f);
     start_keys(f, false, false);
     start_reconciler(f);
     list_nothing_else(f);
-    settle(f);
+    reconciler_clients_settle(f);
     assert_int_equal(reconciler_get_stats(f->reconciler).keys_deleted, 4);
     struct tree tree;
     read_beside(f, 0, &tree);
@@ -287,11 +288,11 @@ UNIT_TEST(test_unwanted)
 UNIT_TEST(test_others)
 {
     struct fixture *f = *state;
-    begin(f);
-    put_pod(f, "a", "p", true, "10.1.0.1");
-    put_namespace(f, "a", "b");
-    settle(f);
-    for (unsigned i = 0; i < CONTEST_FREE; i++) {
+    reconciler_clients_begin(f);
+    reconciler_clients_put_pod(f, "a", "p", true, "10.1.0.1");
+    reconciler_clients_put_namespace(f, "a", "b");
+    reconciler_clients_settle(f);
+    for (unsigned i = 0; i < CONFLICT_FREE; i++) {
         uint64_t restored = reconciler_get_stats(f->reconciler).keys_restored;
         if (i % 2) {
             del_beside(f, "visible/a");
@@ -302,7 +303,7 @@ UNIT_TEST(test_others)
         while (reconciler_get_stats(f->reconciler).keys_restored < restored + 2) {
             ev_run(f->loop, EVRUN_ONCE);
         }
-        settle(f);
+        reconciler_clients_settle(f);
         assert_beside(f, "node-address/10-1-0-1 " HOST("10.1.0.1") "\nvisible/a b\n");
     }
     struct buf why;
@@ -312,9 +313,9 @@ UNIT_TEST(test_others)
     buf_fini(&why);
     /* It rests; a change in the API does not wait for that. */
     put_beside(f, "visible/a", "everybody");
-    put_namespace(f, "b", "x");
-    put_namespace(f, "a", "c");
-    settle(f);
+    reconciler_clients_put_namespace(f, "b", "x");
+    reconciler_clients_put_namespace(f, "a", "c");
+    reconciler_clients_settle(f);
     assert_beside(f, "node-address/10-1-0-1 " HOST("10.1.0.1") "\nvisible/a c\nvisible/b x\n");
 }
 
@@ -324,7 +325,7 @@ UNIT_TEST(test_refused_transactions)
     struct fixture *f = *state;
     char ip[32];
     f->txn_ops_max = 2 * (size_t)ETCD_TXN_OPS_MAX;
-    begin(f);
+    reconciler_clients_begin(f);
     wait_synced(f);
     for (unsigned i = 0; i < 1000; i++) {
         (void)snprintf(ip, sizeof(ip), "10.1.%u.%u", i / 250, i % 250);
@@ -340,7 +341,7 @@ UNIT_TEST(test_refused_transactions)
         };
         client_keys_upsert(f->client_keys, &object);
     }
-    settle(f);
+    reconciler_clients_settle(f);
     assert_int_equal(reconciler_get_stats(f->reconciler).node_addresses, 1000);
     struct tree tree;
     read_beside(f, 0, &tree);
@@ -358,13 +359,13 @@ UNIT_TEST(test_some_namespaces)
     put_beside(f, "node-address/10-9-9-9", HOST("10.9.9.9"));
     put_beside(f, "visible/b", "theirs");
     put_beside(f, "visible/c", "ours");
-    begin(f);
-    put_pod(f, "a", "p", true, "10.1.0.1");
-    put_namespace(f, "a", "x");
-    put_namespace(f, "b", "y");
-    settle(f);
-    remove_pod(f, "a", "p");
-    settle(f);
+    reconciler_clients_begin(f);
+    reconciler_clients_put_pod(f, "a", "p", true, "10.1.0.1");
+    reconciler_clients_put_namespace(f, "a", "x");
+    reconciler_clients_put_namespace(f, "b", "y");
+    reconciler_clients_settle(f);
+    reconciler_clients_remove_pod(f, "a", "p");
+    reconciler_clients_settle(f);
     assert_beside(f, "node-address/10-1-0-1 " HOST(
                          "10.1.0.1") "\n"
                                      "node-address/10-9-9-9 " HOST(
@@ -376,9 +377,9 @@ UNIT_TEST(test_dry_run)
     struct fixture *f = *state;
     put_beside(f, "node-address/10-9-9-9", HOST("10.9.9.9"));
     f->is_dry = true;
-    begin(f);
-    put_pod(f, "a", "p", true, "10.1.0.1");
-    put_namespace(f, "a", "x");
+    reconciler_clients_begin(f);
+    reconciler_clients_put_pod(f, "a", "p", true, "10.1.0.1");
+    reconciler_clients_put_namespace(f, "a", "x");
     wait_synced(f);
     /* kubernetes, two pods; one node address comes, one goes; one namespace is visible */
     assert_int_equal(f->planned, 6);
@@ -390,16 +391,16 @@ UNIT_TEST(test_leader)
 {
     struct fixture *f = *state;
     f->lease_s = 5;
-    begin(f);
-    put_pod(f, "a", "p", true, "10.1.0.1");
-    put_namespace(f, "a", "x");
-    loop_until(f->loop, is_in_order, f); /* drained, it would resign */
+    reconciler_clients_begin(f);
+    reconciler_clients_put_pod(f, "a", "p", true, "10.1.0.1");
+    reconciler_clients_put_namespace(f, "a", "x");
+    loop_until(f->loop, reconciler_clients_is_in_order, f); /* drained, it would resign */
     struct buf lines;
     put_beside(f, "leader", "another"); /* without a lease: it is overwritten after that time */
     while (reconciler_get_stats(f->reconciler).is_leading) {
         ev_run(f->loop, EVRUN_ONCE);
     }
-    put_namespace(f, "a", "y");
+    reconciler_clients_put_namespace(f, "a", "y");
     while (lines = preview_clients(f), !lines.len) {
         buf_fini(&lines);
         ev_run(f->loop, EVRUN_ONCE);
@@ -428,45 +429,45 @@ struct world {
     int node[PODS]; /* of the host pod; -1: none */
 };
 
-static unsigned draw(struct world *w, unsigned below)
+static unsigned reconciler_clients_draw(struct world *w, unsigned below)
 {
     w->random = w->random * 1664525 + 1013904223;
     return (w->random >> 16) % below;
 }
 
-static void tell_pod(struct world *w, size_t i)
+static void reconciler_clients_tell_pod(struct world *w, size_t i)
 {
     char ip[16], name[8], ns[8];
     (void)snprintf(ip, sizeof(ip), "10.1.0.%d", w->node[i]);
     (void)snprintf(name, sizeof(name), "p%zu", i);
     (void)snprintf(ns, sizeof(ns), "n%zu", i % 3);
     if (w->node[i] < 0) {
-        remove_pod(w->f, ns, name);
+        reconciler_clients_remove_pod(w->f, ns, name);
     } else {
-        put_pod(w->f, ns, name, true, ip);
+        reconciler_clients_put_pod(w->f, ns, name, true, ip);
     }
 }
 
-static void change(struct world *w)
+static void reconciler_clients_change(struct world *w)
 {
-    size_t i = draw(w, PODS);
-    w->node[i] = (int)draw(w, 2 * NODES) - NODES;
+    size_t i = reconciler_clients_draw(w, PODS);
+    w->node[i] = (int)reconciler_clients_draw(w, 2 * NODES) - NODES;
     w->node[i] = w->node[i] < 0 ? -1 : w->node[i];
-    tell_pod(w, i);
+    reconciler_clients_tell_pod(w, i);
 }
 
 static void list_world(struct world *w)
 {
     list_nothing_else(w->f);
     begin_pods(w->f);
-    put_pod(w->f, "other", "p", false, "10.9.9.9");
+    reconciler_clients_put_pod(w->f, "other", "p", false, "10.9.9.9");
     for (size_t i = 0; i < PODS; i++) {
         if (w->node[i] >= 0) {
-            tell_pod(w, i);
+            reconciler_clients_tell_pod(w, i);
         }
     }
     end_pods(w->f);
-    list_namespaces(w->f);
+    reconciler_clients_list_namespaces(w->f);
 }
 
 /* Returns how many pods' keys there are. */
@@ -519,22 +520,22 @@ UNIT_TEST(test_order)
     int64_t from = tree.revision + 1;
     buf_fini(&tree.text);
     for (int round = 0; round < ROUNDS; round++) {
-        f->txn_ops_max = 2 + draw(&w, 4);
+        f->txn_ops_max = 2 + reconciler_clients_draw(&w, 4);
         start_keys(f, true, true);
         start_reconciler(f);
         list_world(&w);
         for (int i = 0; i < EVENTS; i++) {
-            change(&w);
-            for (unsigned turns = draw(&w, 4); turns; turns--) {
+            reconciler_clients_change(&w);
+            for (unsigned turns = reconciler_clients_draw(&w, 4); turns; turns--) {
                 ev_run(f->loop, EVRUN_ONCE);
             }
         }
         if (round % 2) {
-            settle(f);
+            reconciler_clients_settle(f);
             assert_world(&w);
         }
         if (round + 1 < ROUNDS) {
-            crash(f);
+            reconciler_clients_crash(f);
         }
     }
     read_beside(f, 0, &tree);

@@ -48,11 +48,11 @@ static void put_poison(struct fixture *f)
     buf_fini(&spec);
 }
 
-static bool has_no_flight(const void *data)
+static bool has_no_transaction(const void *data)
 {
     const struct fixture *f = data;
     struct reconciler_stats stats = reconciler_get_stats(f->reconciler);
-    return stats.failures > 1 && stats.flights == 0 && stats.waiting == 1;
+    return stats.failures > 1 && stats.transactions == 0 && stats.waiting == 1;
 }
 
 UNIT_TEST(test_a_change_that_etcd_refuses_holds_up_no_other)
@@ -68,11 +68,11 @@ UNIT_TEST(test_a_change_that_etcd_refuses_holds_up_no_other)
     loop_until(f->loop, has_written, f);
     assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
     /* It waits by itself: what others change is sent at once, not after a common delay. */
-    loop_until(f->loop, has_no_flight, f);
+    loop_until(f->loop, has_no_transaction, f);
     put_service(f, "web", "10.0.0.26");
     ev_run(f->loop, EVRUN_NOWAIT);
     struct reconciler_stats stats = reconciler_get_stats(f->reconciler); /* etcd may have replied */
-    assert_true(stats.flights == 1 || stats.keys_written == 3);
+    assert_true(stats.transactions == 1 || stats.keys_written == 3);
     f->want = 3;
     loop_until(f->loop, has_written, f);
     for (f->want = 4; f->want < 6; f->want++) { /* and so on */
@@ -92,11 +92,11 @@ UNIT_TEST(test_a_change_that_etcd_refuses_holds_up_no_other)
     assert_int_equal(tree.count, 9);
     buf_fini(&tree.text);
 
-    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    uint64_t transaction_count = reconciler_get_stats(f->reconciler).transaction_count;
     put_service(f, "poison", "10.0.0.1"); /* in one transaction again */
     put_service(f, "web", "10.0.0.1");
     wait_drained(f);
-    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, transactions + 1);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transaction_count, transaction_count + 1);
 }
 
 struct store_key {

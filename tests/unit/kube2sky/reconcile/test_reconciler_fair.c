@@ -118,7 +118,7 @@ UNIT_TEST(test_many_owners_wait_for_few)
     wait_drained(f);
 }
 
-static void on_turn(struct ev_loop *loop, ev_prepare *watcher, int revents)
+static void reconciler_fair_on_turn(struct ev_loop *loop, ev_prepare *watcher, int revents)
 {
     struct changing *changing = watcher->data;
     if (++changing->turns == 10) { /* by now they are endless */
@@ -137,7 +137,7 @@ static void wait_under_changes(struct fixture *f, void (*act)(struct fixture *f)
     put_large_service(f, "db-0", 10, 6000);
     put_large_service(f, "db-1", 11, 6000);
     wait_drained(f);
-    ev_prepare_init(&changing.each_turn, on_turn);
+    ev_prepare_init(&changing.each_turn, reconciler_fair_on_turn);
     changing.each_turn.data = &changing;
     ev_prepare_start(f->loop, &changing.each_turn);
     loop_until(f->loop, is_put_and_written, &changing);

@@ -17,9 +17,9 @@ static void synced_with_web(struct fixture *f, struct fixture *other)
     assert_counts(f, 3, 0);
 }
 
-static uint64_t conflicts(const struct fixture *f)
+static uint64_t conflict_count(const struct fixture *f)
 {
-    return reconciler_get_stats(f->reconciler).conflicts;
+    return reconciler_get_stats(f->reconciler).conflict_count;
 }
 
 UNIT_TESTS_EACH(set_up, tear_down)
@@ -38,7 +38,7 @@ UNIT_TEST(test_a_value_written_after_the_plan_is_not_deleted)
     loop_until(f->loop, has_deleted, f);
     wait_drained(f);
     assert_tree(f, KUBERNETES WEB_PORT " {\"text\":\"mine\"}\n");
-    assert_int_equal(conflicts(f), 1);
+    assert_int_equal(conflict_count(f), 1);
     assert_counts(f, 3, 1);
     end_other(&other);
 }
@@ -54,7 +54,7 @@ UNIT_TEST(test_every_delete_has_its_condition)
     loop_until(f->loop, has_deleted, f);
     wait_drained(f);
     assert_tree(f, KUBERNETES);
-    assert_int_equal(conflicts(f), 1);
+    assert_int_equal(conflict_count(f), 1);
     end_other(&other);
 }
 
@@ -71,7 +71,7 @@ static void overwrite_what_changed(struct fixture *f, uint64_t want_conflicts)
     f->want = 5;
     loop_until(f->loop, has_written, f);
     wait_drained(f);
-    assert_int_equal(conflicts(f), want_conflicts);
+    assert_int_equal(conflict_count(f), want_conflicts);
     char *want = xasprintf(KUBERNETES WEB " " IP("10.0.0.9") "\n"
                                                              "svc/default/web/_tcp/_a/19ccb11 "
                                                              "{\"host\":\"web.default.svc.%s\","
@@ -105,20 +105,20 @@ UNIT_TEST(test_the_others_of_a_transaction_do_without_the_changed_one)
     put_service(f, "db", "10.0.0.10");
     wait_drained(f);
     put(&other, WEB_PORT, "{\"text\":\"1\"}");
-    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    uint64_t transaction_count = reconciler_get_stats(f->reconciler).transaction_count;
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "db");
     f->want = 3;
     loop_until(f->loop, has_deleted, f);
     wait_drained(f);
     assert_tree(f, KUBERNETES);
-    assert_int_equal(conflicts(f), 1);
-    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, transactions + 2);
+    assert_int_equal(conflict_count(f), 1);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transaction_count, transaction_count + 2);
     end_other(&other);
 }
 
 /* Until the reconciler rests before it restores the key. */
-static void contest_web(struct fixture *f)
+static void conflict_web(struct fixture *f)
 {
     while (reconciler_get_stats(f->reconciler).contested == 0) {
         f->want = reconciler_get_stats(f->reconciler).keys_written + 1;
@@ -129,20 +129,20 @@ static void contest_web(struct fixture *f)
     put(f, WEB, "spoiled");
     loop_until(f->loop, is_waiting, f);
     ev_run(f->loop, EVRUN_NOWAIT);
-    assert_int_equal(reconciler_get_stats(f->reconciler).flights, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, 0);
 }
 
 UNIT_TEST(test_a_contested_service_s_change_does_not_wait)
 {
     struct fixture *f = *state, other;
     synced_with_web(f, &other);
-    contest_web(f);
+    conflict_web(f);
     assert_true(reconciler_get_stats(f->reconciler).keys_written <= 3 + 6);
     uint64_t written = reconciler_get_stats(f->reconciler).keys_written;
     put_service_with_port(f, "web", "10.0.0.9", 81);
     ev_run(f->loop, EVRUN_NOWAIT);
     struct reconciler_stats stats = reconciler_get_stats(f->reconciler); /* etcd may have replied */
-    assert_true(stats.flights == 1 || stats.keys_written > written);
+    assert_true(stats.transactions == 1 || stats.keys_written > written);
     end_other(&other);
 }
 

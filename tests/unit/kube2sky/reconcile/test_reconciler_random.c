@@ -14,7 +14,7 @@ struct world {
 };
 
 /* xorshift32: the same sequence every time. */
-static uint32_t next_random(struct world *w, uint32_t below)
+static uint32_t reconciler_random_next_random(struct world *w, uint32_t below)
 {
     w->seed ^= w->seed << 13;
     w->seed ^= w->seed >> 17;
@@ -33,13 +33,14 @@ static void put_a_service(struct world *w, unsigned number)
         "'type':'ExternalName','externalName':'example.com'",
     };
     char *name = xasprintf("s%u", number);
-    if (next_random(w, 5) == 0) {
+    if (reconciler_random_next_random(w, 5) == 0) {
         inventory_remove(w->f->inventory, KUBE_SERVICE, "default", name);
-    } else if (next_random(w, 8) == 0) {
+    } else if (reconciler_random_next_random(w, 8) == 0) {
         inventory_upsert(w->f->inventory, garbled_from(KUBE_SERVICE, "default", name, ""));
     } else {
         inventory_upsert(w->f->inventory,
-                         service_from("default", name, specs[next_random(w, ARRAY_LEN(specs))]));
+                         service_from("default", name,
+                                      specs[reconciler_random_next_random(w, ARRAY_LEN(specs))]));
     }
     free(name);
 }
@@ -49,19 +50,19 @@ static void put_a_slice(struct world *w, unsigned number, unsigned slice)
     char *name = xasprintf("s%u-%u", number, slice), *service = xasprintf("s%u", number);
     struct buf rest;
     buf_init(&rest, 1 << 16);
-    if (next_random(w, 8) == 0) {
+    if (reconciler_random_next_random(w, 8) == 0) {
         inventory_remove(w->f->inventory, KUBE_SLICE, "default", name);
-    } else if (next_random(w, 12) == 0) {
+    } else if (reconciler_random_next_random(w, 12) == 0) {
         inventory_upsert(w->f->inventory, garbled_from(KUBE_SLICE, "default", name, service));
     } else {
         buf_append_str(&rest, "'addressType':'IPv4','ports':[{'name':'x','port':80,'protocol':"
                               "'TCP'}],'endpoints':[");
-        uint32_t count = next_random(w, 20);
+        uint32_t count = reconciler_random_next_random(w, 20);
         for (uint32_t i = 0; i < count; i++) {
-            bool is_shared = next_random(w, 10) == 0;
+            bool is_shared = reconciler_random_next_random(w, 10) == 0;
             buf_printf(&rest, "%s{'addresses':['10.1.%u.%u'],'conditions':{'ready':true}}",
                        i ? "," : "", is_shared ? 0 : 1 + number * SLICES + slice,
-                       next_random(w, is_shared ? 6 : 30) + 1);
+                       reconciler_random_next_random(w, is_shared ? 6 : 30) + 1);
         }
         buf_append_char(&rest, ']');
         inventory_upsert(w->f->inventory, slice_from("default", name, service, buf_cstr(&rest)));
@@ -79,12 +80,12 @@ static bool has_seen(const void *data)
 }
 
 /* Others write below our names, or delete what is there. */
-static void disturb(struct world *w)
+static void reconciler_random_disturb(struct world *w)
 {
     struct fixture *f = w->f;
     struct tree tree;
     read_tree(f, 0, &tree);
-    size_t count = tree.count ? next_random(w, (uint32_t)tree.count) : 0;
+    size_t count = tree.count ? reconciler_random_next_random(w, (uint32_t)tree.count) : 0;
     const char *at = buf_cstr(&tree.text);
     for (size_t i = 0; i < count; i++) {
         at = strchr(at, '\n') + 1;
@@ -92,7 +93,7 @@ static void disturb(struct world *w)
     const char *space = strchr(at, ' ');
     if (space) {
         char *key = xasprintf("%.*s", (int)(space - at), at);
-        if (next_random(w, 2)) {
+        if (reconciler_random_next_random(w, 2)) {
             del(f, key);
         } else {
             put(f, key, "spoiled");
@@ -100,10 +101,11 @@ static void disturb(struct world *w)
         free(key);
     }
     buf_fini(&tree.text);
-    char *key = xasprintf("/skydns/arpa/in-addr/10/1/0/%u", next_random(w, 6) + 1);
-    char *ours =
-        xasprintf("{\"host\":\"x.s%u.default.svc.%s\"" TAIL, next_random(w, SERVICES), f->domain);
-    switch (next_random(w, 4)) {
+    char *key =
+        xasprintf("/skydns/arpa/in-addr/10/1/0/%u", reconciler_random_next_random(w, 6) + 1);
+    char *ours = xasprintf("{\"host\":\"x.s%u.default.svc.%s\"" TAIL,
+                           reconciler_random_next_random(w, SERVICES), f->domain);
+    switch (reconciler_random_next_random(w, 4)) {
     case 0:
         sync_put(f->loop, f->etcd, key, slice_str("{\"host\":\"x.default.svc.other.\"" TAIL));
         break;
@@ -120,18 +122,19 @@ static void disturb(struct world *w)
     free(key);
 }
 
-static void step(struct world *w)
+static void reconciler_random_step(struct world *w)
 {
     struct fixture *f = w->f;
-    uint32_t what = next_random(w, 20);
+    uint32_t what = reconciler_random_next_random(w, 20);
     if (what < 3) {
-        put_a_service(w, next_random(w, SERVICES));
+        put_a_service(w, reconciler_random_next_random(w, SERVICES));
     } else if (what < 16) {
-        put_a_slice(w, next_random(w, SERVICES), next_random(w, SLICES));
+        put_a_slice(w, reconciler_random_next_random(w, SERVICES),
+                    reconciler_random_next_random(w, SLICES));
     } else if (what == 16) {
-        inventory_settle_endpoints(f->inventory, next_random(w, 2));
+        inventory_settle_endpoints(f->inventory, reconciler_random_next_random(w, 2));
     } else if (what == 17) {
-        disturb(w);
+        reconciler_random_disturb(w);
     } else {
         ev_run(f->loop, EVRUN_NOWAIT);
     }
@@ -151,7 +154,7 @@ static void list_all(struct world *w)
 }
 
 /* None rests any more. */
-static void tell_all(struct fixture *f)
+static void reconciler_random_tell_all(struct fixture *f)
 {
     reconciler_owner_changed(f->reconciler, slice_str("svc/default/kubernetes"));
     for (unsigned i = 0; i < SERVICES; i++) {
@@ -161,7 +164,7 @@ static void tell_all(struct fixture *f)
     }
 }
 
-static void start_all(struct fixture *f)
+static void reconciler_random_start_all(struct fixture *f)
 {
     start_inventory(f);
     inventory_use_endpoints(f->inventory, KUBE_SLICE);
@@ -172,7 +175,7 @@ static struct reconciler_stats end_reconciler(struct fixture *f)
 {
     f->want = (uint64_t)put(f, "marker", "");
     loop_until(f->loop, has_seen, f);
-    tell_all(f);
+    reconciler_random_tell_all(f);
     wait_drained(f);
     struct reconciler_stats stats = reconciler_get_stats(f->reconciler);
     reconciler_stop(f->reconciler);
@@ -185,24 +188,24 @@ static void run_round(struct fixture *f, uint32_t seed)
     struct world w = {.f = f, .seed = seed};
     sync_del_prefix(f->loop, f->etcd, "/skydns/arpa/");
     f->has_reverse = true;
-    start_all(f);
+    reconciler_random_start_all(f);
     list_all(&w);
     for (unsigned i = 0; i < STEPS; i++) {
-        step(&w);
+        reconciler_random_step(&w);
     }
     inventory_settle_endpoints(f->inventory, true);
     struct reconciler_stats stats = end_reconciler(f);
     start_reconciler(f);
-    tell_all(f);
+    reconciler_random_tell_all(f);
     wait_synced(f);
     struct reconciler_stats fresh = end_reconciler(f);
     print_message("seed %u: %zu written, %zu deleted, %zu restored, %zu conflicts\n", seed,
                   (size_t)stats.keys_written, (size_t)stats.keys_deleted,
-                  (size_t)stats.keys_restored, (size_t)stats.conflicts);
+                  (size_t)stats.keys_restored, (size_t)stats.conflict_count);
     assert_int_equal(fresh.keys_written, 0);
     assert_int_equal(fresh.keys_deleted, 0);
     assert_int_equal(fresh.actual, stats.actual);
-    assert_int_equal(fresh.foreign, stats.foreign);
+    assert_int_equal(fresh.others, stats.others);
     assert_int_equal(fresh.desired, stats.desired);
 }
 

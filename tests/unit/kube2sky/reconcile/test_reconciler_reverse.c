@@ -21,7 +21,7 @@ static char *read_reverse(struct fixture *f, const char *below)
     return value;
 }
 
-static void put_reverse(struct fixture *f, const char *below, const char *host)
+static void reconciler_reverse_put_reverse(struct fixture *f, const char *below, const char *host)
 {
     char *key = xasprintf("/skydns/arpa/in-addr/%s", below);
     char *value = xasprintf("{\"host\":\"%s\"" TAIL, host);
@@ -146,13 +146,13 @@ UNIT_TEST(test_reverse_keys_that_others_spoil)
     wait_drained(f);
     assert_reverse(f, "10/0/0/9", "web.default");
     char *ours = xasprintf("lost.default.svc.%s", f->domain);
-    put_reverse(f, "10/0/0/9", ours); /* spoiled */
+    reconciler_reverse_put_reverse(f, "10/0/0/9", ours); /* spoiled */
     f->want = 7;
     loop_until(f->loop, has_written, f);
     wait_drained(f);
     assert_reverse(f, "10/0/0/9", "web.default");
-    put_reverse(f, "10/9/9/9", ours); /* an address without an owner */
-    put_reverse(f, "rubbish", ours);
+    reconciler_reverse_put_reverse(f, "10/9/9/9", ours); /* an address without an owner */
+    reconciler_reverse_put_reverse(f, "rubbish", ours);
     f->want = 2;
     loop_until(f->loop, has_deleted, f);
     wait_drained(f);
@@ -168,13 +168,13 @@ UNIT_TEST(test_reverse_keys_of_another_cluster)
     struct fixture *f = *state;
     f->has_reverse = true;
     delete_reverse_tree(f);
-    put_reverse(f, "10/0/0/9", "web.default.svc.other.");
-    put_reverse(f, "10/0/0/8", "x.default.svc.other.");
+    reconciler_reverse_put_reverse(f, "10/0/0/9", "web.default.svc.other.");
+    reconciler_reverse_put_reverse(f, "10/0/0/8", "x.default.svc.other.");
     start_reconciler(f);
     list_web(f);
     wait_synced(f);
     assert_counts(f, 4, 0);
-    assert_int_equal(reconciler_get_stats(f->reconciler).foreign, 1);
+    assert_int_equal(reconciler_get_stats(f->reconciler).others, 1);
     list_web(f);
     wait_drained(f);
     assert_counts(f, 4, 0);
@@ -186,7 +186,7 @@ UNIT_TEST(test_reverse_keys_of_another_cluster)
     loop_until(f->loop, has_written, f);
     wait_drained(f);
     assert_reverse(f, "10/0/0/9", "web.default");
-    assert_int_equal(reconciler_get_stats(f->reconciler).foreign, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).others, 0);
 }
 
 /* Whoever writes nothing holds it until somebody else has deleted it. */
@@ -201,7 +201,7 @@ UNIT_TEST(test_an_unclaimed_reverse_key_that_others_delete)
     list_web(f);
     wait_synced(f);
     uint64_t waiting = reconciler_get_stats(f->reconciler).waiting;
-    put_reverse(f, "10/9/9/9", ours);
+    reconciler_reverse_put_reverse(f, "10/9/9/9", ours);
     f->want = waiting + 1;
     loop_until(f->loop, has_waiting, f);
     sync_del(f->loop, f->etcd, "/skydns/arpa/in-addr/10/9/9/9");
@@ -216,7 +216,7 @@ UNIT_TEST(test_a_reverse_key_of_another_cluster_that_two_claim)
 {
     struct fixture *f = *state;
     delete_reverse_tree(f);
-    put_reverse(f, "10/0/0/9", "web.default.svc.other.");
+    reconciler_reverse_put_reverse(f, "10/0/0/9", "web.default.svc.other.");
     f->has_reverse = true;
     start_reconciler(f);
     list_web(f);
@@ -227,7 +227,7 @@ UNIT_TEST(test_a_reverse_key_of_another_cluster_that_two_claim)
     wait_drained(f);
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
     wait_drained(f);
-    assert_int_equal(reconciler_get_stats(f->reconciler).foreign, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).others, 0);
     assert_int_equal(reconciler_get_stats(f->reconciler).desired, 2);
 }
 
@@ -238,16 +238,16 @@ UNIT_TEST(test_reverse_keys_taken_by_another_cluster)
     struct fixture *f = *state, other;
     start_other(f, &other);
     synced_with_reverse(f);
-    put_reverse(&other, "10/0/0/10", "x.default.svc.other.");
+    reconciler_reverse_put_reverse(&other, "10/0/0/10", "x.default.svc.other.");
     put_service(f, "web", "10.0.0.10");
     wait_drained(f);
     f->want = 1;
-    loop_until(f->loop, has_foreign, f);
+    loop_until(f->loop, has_external, f);
     char *value = read_reverse(f, "10/0/0/10");
     assert_non_null(strstr(value, "svc.other."));
     free(value);
     assert_reverse(f, "10/0/0/9", NULL);
-    put_reverse(&other, "10/0/0/1", "x.default.svc.other.");
+    reconciler_reverse_put_reverse(&other, "10/0/0/1", "x.default.svc.other.");
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "kubernetes");
     wait_drained(f);
     value = read_reverse(f, "10/0/0/1");
@@ -263,7 +263,7 @@ UNIT_TEST(test_a_restart_with_reverse_keys)
     synced_with_reverse(f);
     char *ours = xasprintf("lost.default.svc.%s", f->domain);
     reconciler_stop(f->reconciler);
-    put_reverse(f, "10/9/9/9", ours);
+    reconciler_reverse_put_reverse(f, "10/9/9/9", ours);
     free(ours);
     start_inventory(f);
     start_reconciler(f);
@@ -291,9 +291,9 @@ UNIT_TEST(test_doubt_about_reverse_keys)
     char *db = xasprintf("db-0.db.default.svc.%s", f->domain);
     char *lost = xasprintf("lost.default.svc.%s", f->domain);
     f->has_reverse = true;
-    put_reverse(f, "10/0/0/8", db);
-    put_reverse(f, "10/0/0/9", db);
-    put_reverse(f, "10/9/9/9", lost);
+    reconciler_reverse_put_reverse(f, "10/0/0/8", db);
+    reconciler_reverse_put_reverse(f, "10/0/0/9", db);
+    reconciler_reverse_put_reverse(f, "10/9/9/9", lost);
     inventory_use_endpoints(f->inventory, KUBE_SLICE);
     start_reconciler(f);
     list_web(f);

@@ -48,7 +48,7 @@ static bool are_as_many_lacking(const void *data)
 {
     const struct fixture *f = data;
     struct reconciler_stats stats = reconciler_get_stats(f->reconciler);
-    return stats.lacking == f->want && stats.flights == 0;
+    return stats.lacking == f->want && stats.transactions == 0;
 }
 
 static void wait_lacking(struct fixture *f, size_t count)

@@ -21,7 +21,7 @@ static void synced_through_relay(struct fixture *f, struct fixture *other)
     wait_drained(f);
 }
 
-static int64_t store_revision(struct fixture *other)
+static int64_t reconciler_unsure_store_revision(struct fixture *other)
 {
     struct tree tree;
     read_tree(other, 0, &tree);
@@ -32,7 +32,7 @@ static int64_t store_revision(struct fixture *other)
 /* Runs our loop until the other client sees a new revision in etcd. */
 static void until_store_moves(struct fixture *f, struct fixture *other, int64_t from)
 {
-    while (store_revision(other) == from) {
+    while (reconciler_unsure_store_revision(other) == from) {
         ev_run(f->loop, EVRUN_ONCE);
     }
 }
@@ -52,7 +52,7 @@ static bool has_reached_nobody(const void *data)
 static bool has_done(const void *data)
 {
     const struct fixture *f = data;
-    return reconciler_get_stats(f->reconciler).transactions >= f->want;
+    return reconciler_get_stats(f->reconciler).transaction_count >= f->want;
 }
 
 static void wait_for_transactions(struct fixture *f, uint64_t count)
@@ -60,7 +60,7 @@ static void wait_for_transactions(struct fixture *f, uint64_t count)
     f->want = count;
     loop_until(f->loop, has_done, f);
     wait_drained(f);
-    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, count);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transaction_count, count);
 }
 
 UNIT_TESTS_EACH(set_up, tear_down)
@@ -73,8 +73,8 @@ UNIT_TEST(test_a_reply_that_is_lost)
 {
     struct fixture *f = *state, other;
     synced_through_relay(f, &other);
-    int64_t revision = store_revision(&other);
-    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    int64_t revision = reconciler_unsure_store_revision(&other);
+    uint64_t transaction_count = reconciler_get_stats(f->reconciler).transaction_count;
 
     relay_set(f->relay, RELAY_MUTE);
     put_service_with_port(f, "web", "10.0.0.10", 81);
@@ -82,18 +82,18 @@ UNIT_TEST(test_a_reply_that_is_lost)
     until_store_moves(f, &other, revision);
     relay_cut(f->relay);
     relay_set(f->relay, RELAY_OPEN);
-    wait_for_transactions(f, transactions + 1);
+    wait_for_transactions(f, transaction_count + 1);
     assert_counts(f, 6, 2);
-    assert_int_equal(store_revision(&other), revision + 1);
+    assert_int_equal(reconciler_unsure_store_revision(&other), revision + 1);
 
     relay_set(f->relay, RELAY_MUTE); /* only deletes */
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
     until_store_moves(f, &other, revision + 1);
     relay_cut(f->relay);
     relay_set(f->relay, RELAY_OPEN);
-    wait_for_transactions(f, transactions + 2);
+    wait_for_transactions(f, transaction_count + 2);
     assert_counts(f, 6, 4);
-    assert_int_equal(store_revision(&other), revision + 2);
+    assert_int_equal(reconciler_unsure_store_revision(&other), revision + 2);
     assert_tree(f, KUBERNETES "svc/default/new/734242 " IP("10.0.0.26") "\n");
     end_other(&other);
 }
@@ -103,24 +103,24 @@ UNIT_TEST(test_a_change_while_a_reply_is_lost)
 {
     struct fixture *f = *state, other;
     synced_through_relay(f, &other);
-    int64_t revision = store_revision(&other);
-    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    int64_t revision = reconciler_unsure_store_revision(&other);
+    uint64_t transaction_count = reconciler_get_stats(f->reconciler).transaction_count;
     relay_set(f->relay, RELAY_MUTE);
     put_service_with_port(f, "web", "10.0.0.10", 81);
     until_store_moves(f, &other, revision);
     put_service_with_port(f, "web", "10.0.0.10", 82);
     relay_cut(f->relay);
     relay_set(f->relay, RELAY_OPEN);
-    wait_for_transactions(f, transactions + 2);
+    wait_for_transactions(f, transaction_count + 2);
     assert_counts(f, 3 + 2 + 1, 2);
-    assert_int_equal(store_revision(&other), revision + 2);
+    assert_int_equal(reconciler_unsure_store_revision(&other), revision + 2);
     end_other(&other);
 }
 
 /* A change's request takes so long to arrive that we have given it up and sent another. */
 static void deliver_late(struct fixture *f, struct fixture *other, bool has_changed)
 {
-    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    uint64_t transaction_count = reconciler_get_stats(f->reconciler).transaction_count;
     relay_set(f->relay, RELAY_HOLD);
     put_service(f, "web", "10.0.0.10"); /* two deletes, one put */
     put_service(f, "new", "10.0.0.26");
@@ -131,18 +131,18 @@ static void deliver_late(struct fixture *f, struct fixture *other, bool has_chan
     if (has_changed) {
         put_service_with_port(f, "web", "10.0.0.9", 80); /* as before */
     }
-    wait_for_transactions(f, transactions + 1);
-    int64_t revision = store_revision(other);
+    wait_for_transactions(f, transaction_count + 1);
+    int64_t revision = reconciler_unsure_store_revision(other);
 
     relay_deliver(f->relay);
     if (has_changed) {
-        wait_for_transactions(f, transactions + 2);
+        wait_for_transactions(f, transaction_count + 2);
         return;
     }
     f->want = 80; /* a reply, with its headers */
     loop_until(f->loop, has_reached_nobody, f);
     wait_drained(f);
-    assert_int_equal(store_revision(other), revision);
+    assert_int_equal(reconciler_unsure_store_revision(other), revision);
 }
 
 UNIT_TEST(test_a_request_that_arrives_late_is_not_done)

@@ -20,26 +20,26 @@ struct fixture {
     unsigned due_wanted;
 };
 
-static void on_due(void *data, struct owner *owner)
+static void refusal_on_due(void *data, struct owner *owner)
 {
     ((struct fixture *)data)->due++;
 }
 
-static int set_up(void **state)
+static int refusal_set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
     f->loop = ev_loop_new(EVFLAG_AUTO);
     f->owners = xcalloc(OWNERS, sizeof(*f->owners));
     f->refusals = refusals_new(&(struct refusals_config){
         .loop = f->loop,
-        .due = on_due,
+        .due = refusal_on_due,
         .data = f,
     });
     *state = f;
     return 0;
 }
 
-static int tear_down(void **state)
+static int refusal_tear_down(void **state)
 {
     struct fixture *f = *state;
     refusals_free(f->refusals);
@@ -52,7 +52,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(refusal_set_up, refusal_tear_down)
 
 static bool is_due(const void *data)
 {
@@ -60,7 +60,7 @@ static bool is_due(const void *data)
     return f->due >= f->due_wanted;
 }
 
-static void refuse(struct fixture *f, size_t count)
+static void refusal_refuse(struct fixture *f, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         refusal_wait(f->refusals, &f->owners[i]);
@@ -71,7 +71,7 @@ static void refuse(struct fixture *f, size_t count)
 UNIT_TEST(test_each_waits_by_itself)
 {
     struct fixture *f = *state;
-    refuse(f, 2);
+    refusal_refuse(f, 2);
     f->due_wanted = 2;
     loop_until(f->loop, is_due, f);
     assert_false(refusal_is_waiting(&f->owners[0]) || refusal_is_waiting(&f->owners[1]));
@@ -84,12 +84,12 @@ UNIT_TEST(test_each_waits_by_itself)
 UNIT_TEST(test_many_in_a_row_are_general)
 {
     struct fixture *f = *state;
-    refuse(f, REFUSALS_AT_ONCE - 1);
+    refusal_refuse(f, REFUSALS_AT_ONCE - 1);
     assert_false(refusals_are_general(f->refusals));
     refusal_end(f->refusals, &f->owners[0]);
-    refuse(f, REFUSALS_AT_ONCE - 1);
+    refusal_refuse(f, REFUSALS_AT_ONCE - 1);
     assert_false(refusals_are_general(f->refusals));
-    refuse(f, 1);
+    refusal_refuse(f, 1);
     assert_true(refusals_are_general(f->refusals));
 }
 
@@ -97,7 +97,7 @@ UNIT_TEST(test_many_in_a_row_are_general)
 UNIT_TEST(test_a_success_lets_all_try_again)
 {
     struct fixture *f = *state;
-    refuse(f, OWNERS);
+    refusal_refuse(f, OWNERS);
     refusal_end(f->refusals, &f->owners[0]);
     refusals_retry(f->refusals);
     assert_int_equal(f->due, OWNERS - 1);

@@ -17,7 +17,7 @@ UNIT_TEST(test_clock)
 }
 
 /* What a reader gives when the base was written at the next revision: at least. */
-static uint32_t lowest(uint32_t base, int64_t revision)
+static uint32_t serial_base_lowest(uint32_t base, int64_t revision)
 {
     return base + (uint32_t)(revision + 1);
 }
@@ -30,13 +30,13 @@ UNIT_TEST(test_next)
     for (size_t i = 0; i < sizeof(revisions) / sizeof(revisions[0]); i++) {
         int64_t revision = revisions[i];
         uint32_t base = serial_base_next(begin_s + 1000, revision, NULL);
-        assert_int_equal(lowest(base, revision), now + 1);
+        assert_int_equal(serial_base_lowest(base, revision), now + 1);
         base = serial_base_next(begin_s + 1000, revision, &early);
-        assert_int_equal(lowest(base, revision), now + 1);
+        assert_int_equal(serial_base_lowest(base, revision), now + 1);
         base = serial_base_next(begin_s + 1000, revision, &late);
-        assert_int_equal(lowest(base, revision), late + 1);
+        assert_int_equal(serial_base_lowest(base, revision), late + 1);
         base = serial_base_next(begin_s + 1000, revision, &last);
-        assert_int_equal(lowest(base, revision), 0); /* after it, by RFC 1982 */
+        assert_int_equal(serial_base_lowest(base, revision), 0); /* after it, by RFC 1982 */
     }
 }
 
@@ -48,7 +48,7 @@ UNIT_TEST(test_restored)
     const uint32_t lost = base + 1000000 + 60 * 15; /* 15 revisions a second */
     const uint32_t in_copy = base + 1000001;
     const uint32_t next = serial_base_next(restored_s, 1000001, &in_copy);
-    assert_true(serial_base_is_after(lowest(next, 1000001), lost));
+    assert_true(serial_base_is_after(serial_base_lowest(next, 1000001), lost));
 }
 
 UNIT_TEST(test_order)

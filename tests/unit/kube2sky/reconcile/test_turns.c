@@ -9,7 +9,7 @@ enum { QUANTUM = 100 };
 static struct turns turns;
 static struct turn a, b, c;
 
-static int set_up(void **state)
+static int turns_set_up(void **state)
 {
     static char names[] = "abc";
     turns = (struct turns){.quantum = QUANTUM};
@@ -19,7 +19,7 @@ static int set_up(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, NULL)
+UNIT_TESTS_EACH(turns_set_up, NULL)
 
 /* Serves the next ones, each time with so much, and returns who they were. */
 static const char *serve(unsigned times, int64_t cost)

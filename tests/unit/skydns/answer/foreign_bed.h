@@ -17,26 +17,26 @@
 
 enum { BED_START_MS = 1000000, BED_TTL_MAX_S = 3600, BED_STALE_MS = 24 * 3600 * 1000 };
 
-struct foreign_bed {
+struct external_bed {
     struct fixture *f;
     struct zone_table *zones;
     struct cache *cache;
     struct cache_tally *tally;
 };
 
-static inline void bed_zone(struct foreign_zone *zone, const char *name, size_t server_count)
+static inline void bed_zone(struct forward_zone *zone, const char *name, size_t server_count)
 {
     struct ip ip = {.family_bytes = 4, .bytes = {127, 0, 0, 1}};
-    *zone = (struct foreign_zone){.name = fixture_name(name), .server_count = server_count};
+    *zone = (struct forward_zone){.name = fixture_name(name), .server_count = server_count};
     zone->servers[0] = nameserver_at(addr_of_ip(&ip, 53));
 }
 
 /* Stub zones outside and below the domain, one of reverse names, and one without nameservers. */
-static inline struct foreign_bed bed_new(const struct fixture_key *keys, size_t count)
+static inline struct external_bed bed_new(const struct fixture_key *keys, size_t count)
 {
-    struct foreign_bed b = {
+    struct external_bed b = {
         .f = fixture_new(keys, count), .cache = cache_new(1000), .tally = cache_tally_new()};
-    struct foreign_zone zones[5];
+    struct forward_zone zones[5];
     bed_zone(&zones[0], ".", 1);
     bed_zone(&zones[1], "acme.test.", 1);
     bed_zone(&zones[2], "stub.cluster.local.", 1);
@@ -56,7 +56,7 @@ static inline struct foreign_bed bed_new(const struct fixture_key *keys, size_t 
     return b;
 }
 
-static inline void bed_free(struct foreign_bed *b)
+static inline void bed_free(struct external_bed *b)
 {
     fixture_free(b->f);
     zone_table_unref(b->zones);
@@ -72,7 +72,7 @@ struct bed_reply {
 };
 
 /* Begins the reply to fixture_query's question; `flags` as in the header. */
-static inline void reply_begin(struct bed_reply *r, struct foreign_bed *b, const char *question,
+static inline void reply_begin(struct bed_reply *r, struct external_bed *b, const char *question,
                                uint16_t flags)
 {
     struct question q;
@@ -131,7 +131,7 @@ static inline void reply_add_soa(struct bed_reply *r, const char *owner, uint32_
     reply_add(r, 2, owner, DNS_TYPE_SOA, ttl_s, data, sizeof(data));
 }
 
-static inline struct cache_key bed_key(struct foreign_bed *b, const char *question)
+static inline struct cache_key bed_key(struct external_bed *b, const char *question)
 {
     struct question q;
     (void)fixture_query(b->f, question);
@@ -149,7 +149,7 @@ static inline struct cache_key bed_key(struct foreign_bed *b, const char *questi
 }
 
 /* Keeps the reply now. */
-static inline enum cache_verdict bed_put(struct foreign_bed *b, const char *question,
+static inline enum cache_verdict bed_put(struct external_bed *b, const char *question,
                                          const struct bed_reply *r)
 {
     static const struct addr nameserver;
@@ -159,33 +159,33 @@ static inline enum cache_verdict bed_put(struct foreign_bed *b, const char *ques
 }
 
 /* Keeps `count` addresses of a name. */
-static inline void bed_put_addresses(struct foreign_bed *b, const char *question, const char *owner,
-                                     uint32_t ttl_s, unsigned count)
+static inline void bed_put_addresses(struct external_bed *b, const char *question,
+                                     const char *owner, uint32_t ttl_s, unsigned count)
 {
     static struct bed_reply r;
     reply_begin(&r, b, question, 0x8180);
     for (unsigned i = 0; i < count; i++) {
         reply_add_a(&r, owner, ttl_s, i + 1);
     }
-    if (bed_put(b, question, &r) != CACHE_KEPT) {
+    if (bed_put(b, question, &r) != CACHE_HIT) {
         abort();
     }
 }
 
-static inline void bed_fail(struct foreign_bed *b, const char *question)
+static inline void bed_fail(struct external_bed *b, const char *question)
 {
     struct cache_key key = bed_key(b, question);
     cache_fail(b->cache, &key, CACHE_PLAIN, b->f->now_ms);
 }
 
-static inline struct cache_counts bed_counts(const struct foreign_bed *b)
+static inline struct cache_counts bed_counts(const struct external_bed *b)
 {
     struct cache_counts sums;
     cache_tally_sum(b->tally, &sums);
     return sums;
 }
 
-static inline uint64_t bed_misses(const struct foreign_bed *b)
+static inline uint64_t bed_misses(const struct external_bed *b)
 {
     struct cache_counts sums = bed_counts(b);
     return counter_get(&sums.misses);

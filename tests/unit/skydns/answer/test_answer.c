@@ -125,12 +125,12 @@ static const struct fixture_key keys[] = {
     {"arpa/in-addr/a.b", "{'host':'web.default.svc.cluster.local'}"},
 };
 
-static struct fixture *setup(void)
+static struct fixture *answer_setup(void)
 {
     return fixture_new(keys, COUNT(keys));
 }
 
-static void check(struct fixture *fixture, const struct answer_case *cases, size_t count)
+static void answer_check(struct fixture *fixture, const struct answer_case *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         char *want = xasprintf("%s", cases[i].want);
@@ -144,8 +144,8 @@ static void check(struct fixture *fixture, const struct answer_case *cases, size
 
 static void check_once(const struct answer_case *cases, size_t count)
 {
-    struct fixture *fixture = setup();
-    check(fixture, cases, count);
+    struct fixture *fixture = answer_setup();
+    answer_check(fixture, cases, count);
     fixture_free(fixture);
 }
 
@@ -440,9 +440,9 @@ UNIT_TEST(reverse_names)
         {"a\\.b.in-addr.arpa. PTR", "forward"},
         {"d.f.ip6.arpa. TXT", "forward"},
     };
-    struct fixture *fixture = setup();
+    struct fixture *fixture = answer_setup();
     fixture->config.has_nameservers = true;
-    check(fixture, cases, COUNT(cases));
+    answer_check(fixture, cases, COUNT(cases));
     fixture_free(fixture);
 }
 
@@ -488,18 +488,18 @@ UNIT_TEST(name_servers)
         {"local/cluster/dns/ns/c", "{'host':'ns.example.com'}"}};
     static const struct answer_case named[] = {
         {"cluster.local. NS", OK "\n? cluster.local. IN NS" SOA}};
-    struct fixture *fixture = setup();
-    check(fixture, unknown, COUNT(unknown));
+    struct fixture *fixture = answer_setup();
+    answer_check(fixture, unknown, COUNT(unknown));
     assert_int_equal(addr_parse("0.0.0.0:53", &fixture->local, NULL), 0);
-    check(fixture, unknown, COUNT(unknown));
+    answer_check(fixture, unknown, COUNT(unknown));
     assert_int_equal(addr_parse("10.0.0.10:53", &fixture->local, NULL), 0);
-    check(fixture, own, COUNT(own));
+    answer_check(fixture, own, COUNT(own));
     assert_int_equal(addr_parse("[fd00::a]:53", &fixture->local, NULL), 0);
-    check(fixture, own_v6, COUNT(own_v6));
+    answer_check(fixture, own_v6, COUNT(own_v6));
     fixture_put(fixture, ns_keys, COUNT(ns_keys));
-    check(fixture, stored, COUNT(stored));
+    answer_check(fixture, stored, COUNT(stored));
     fixture_put(fixture, named_ns, COUNT(named_ns));
-    check(fixture, named, COUNT(named));
+    answer_check(fixture, named, COUNT(named));
     fixture_free(fixture);
 }
 
@@ -509,9 +509,9 @@ UNIT_TEST(local_name)
         {"local.dns.cluster.local. A",
          OK "\n? local.dns.cluster.local. IN A\n= local.dns.cluster.local. 30 A 10.0.0.1"},
     };
-    struct fixture *fixture = setup();
+    struct fixture *fixture = answer_setup();
     fixture->config.settings.local = fixture_name("web.default.svc.cluster.local.");
-    check(fixture, cases, COUNT(cases));
+    answer_check(fixture, cases, COUNT(cases));
     fixture_free(fixture);
 }
 
@@ -535,7 +535,7 @@ UNIT_TEST(chaos)
     };
     check_once(cases, COUNT(cases));
 
-    struct fixture *fixture = setup();
+    struct fixture *fixture = answer_setup();
     char *version =
         xasprintf(OK "\n? version.bind. CH TXT\n= version.bind. 0 CH TXT \"%s\"", version_string);
     assert_string_equal(fixture_ask(fixture, "version.bind. TXT ch"), version);
@@ -554,7 +554,7 @@ UNIT_TEST(rotation)
     };
     static const char head[] = OK "\n? alias.cluster.local. IN A\n"
                                   "= alias.cluster.local. 3600 CNAME many.cluster.local.\n= ";
-    struct fixture *fixture = setup();
+    struct fixture *fixture = answer_setup();
     fixture_put(fixture, many, COUNT(many));
     fixture->config.settings.round_robin = true;
     unsigned first[3] = {0};
@@ -596,8 +596,8 @@ UNIT_TEST(key_order)
             "+ x.b.order.cluster.local. 3600 A 10.21.0.2\n"
             "+ b-c.order.cluster.local. 3600 A 10.21.0.3"},
     };
-    struct fixture *fixture = setup();
+    struct fixture *fixture = answer_setup();
     fixture_put(fixture, written, COUNT(written));
-    check(fixture, cases, COUNT(cases));
+    answer_check(fixture, cases, COUNT(cases));
     fixture_free(fixture);
 }

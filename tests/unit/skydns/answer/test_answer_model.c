@@ -65,18 +65,18 @@ static int compare_paths(const struct path *a, const struct path *b)
     return (int)a->count - (int)b->count;
 }
 
-static int compare_keys(const void *a, const void *b)
+static int answer_model_compare_keys(const void *a, const void *b)
 {
     const struct key *x = *(const struct key *const *)a, *y = *(const struct key *const *)b;
     return compare_paths(&x->path, &y->path);
 }
 
-static bool is_wildcard(const char *label)
+static bool answer_model_is_wildcard(const char *label)
 {
     return strcmp(label, "*") == 0 || strcmp(label, "any") == 0;
 }
 
-static char *name_of(const struct path *path)
+static char *answer_model_name_of(const struct path *path)
 {
     char *name = xstrdup("test.");
     for (unsigned i = 0; i < path->count; i++) {
@@ -88,10 +88,10 @@ static char *name_of(const struct path *path)
 }
 
 /* How many labels are listed: those before the first wildcard. */
-static unsigned listed_of(const struct path *pattern)
+static unsigned answer_model_listed_of(const struct path *pattern)
 {
     unsigned listed = 0;
-    while (listed < pattern->count && !is_wildcard(pattern->labels[listed])) {
+    while (listed < pattern->count && !answer_model_is_wildcard(pattern->labels[listed])) {
         listed++;
     }
     return listed;
@@ -107,7 +107,7 @@ static bool starts_with(const struct path *path, const struct path *start, unsig
     return true;
 }
 
-static bool is_shown(const struct path *path, unsigned listed)
+static bool answer_model_is_shown(const struct path *path, unsigned listed)
 {
     for (unsigned i = listed; i < path->count; i++) {
         if (path->labels[i][0] == '_') {
@@ -119,9 +119,10 @@ static bool is_shown(const struct path *path, unsigned listed)
 
 /* Below the listed labels, anything starting with `_` is hidden; the rest is matched label by
  * label. A listed key with nothing shown below it matches whatever the pattern. */
-static bool matches(const struct model *model, const struct key *key, const struct path *pattern)
+static bool answer_model_matches(const struct model *model, const struct key *key,
+                                 const struct path *pattern)
 {
-    unsigned listed = listed_of(pattern);
+    unsigned listed = answer_model_listed_of(pattern);
     if (!starts_with(&key->path, pattern, listed)) {
         return false;
     }
@@ -129,7 +130,7 @@ static bool matches(const struct model *model, const struct key *key, const stru
         for (size_t i = 0; i < model->count; i++) {
             const struct path *other = &model->keys[i].path;
             if (other->count > listed && starts_with(other, pattern, listed) &&
-                is_shown(other, listed)) {
+                answer_model_is_shown(other, listed)) {
                 return false;
             }
         }
@@ -140,7 +141,7 @@ static bool matches(const struct model *model, const struct key *key, const stru
     }
     for (unsigned i = listed; i < key->path.count; i++) {
         const char *label = key->path.labels[i];
-        bool is_picked = i >= pattern->count || is_wildcard(pattern->labels[i]) ||
+        bool is_picked = i >= pattern->count || answer_model_is_wildcard(pattern->labels[i]) ||
                          strcmp(label, pattern->labels[i]) == 0;
         if (label[0] == '_' || !is_picked) {
             return false;
@@ -149,9 +150,9 @@ static bool matches(const struct model *model, const struct key *key, const stru
     return true;
 }
 
-static bool exists(const struct model *model, const struct path *pattern)
+static bool answer_model_exists(const struct model *model, const struct path *pattern)
 {
-    unsigned listed = listed_of(pattern);
+    unsigned listed = answer_model_listed_of(pattern);
     for (size_t i = 0; i < model->count; i++) {
         if (starts_with(&model->keys[i].path, pattern, listed)) {
             return true;
@@ -179,7 +180,7 @@ static void keep_group(struct found *f)
 {
     const char *group = f->count ? f->keys[0]->group : "";
     unsigned closest = f->count ? f->keys[0]->path.count : 0;
-    size_t kept = 0;
+    size_t cached = 0;
     for (size_t i = 1; i < f->count; i++) {
         if (f->keys[i]->path.count < closest) {
             if (!*f->keys[i]->group) {
@@ -197,23 +198,23 @@ static void keep_group(struct found *f)
     }
     for (size_t i = 0; i < f->count && *group; i++) {
         if (!*f->keys[i]->group || strcmp(f->keys[i]->group, group) == 0) {
-            f->keys[kept++] = f->keys[i];
+            f->keys[cached++] = f->keys[i];
         }
     }
-    f->count = *group ? kept : f->count;
+    f->count = *group ? cached : f->count;
 }
 
-static void find(const struct model *model, const struct path *pattern, bool want_groups,
-                 struct found *f)
+static void answer_model_find(const struct model *model, const struct path *pattern,
+                              bool want_groups, struct found *f)
 {
     const struct key *all[KEYS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < model->count; i++) {
-        if (matches(model, &model->keys[i], pattern)) {
+        if (answer_model_matches(model, &model->keys[i], pattern)) {
             all[count++] = &model->keys[i];
         }
     }
-    qsort(all, count, sizeof(all[0]), compare_keys);
+    qsort(all, count, sizeof(all[0]), answer_model_compare_keys);
     f->count = 0;
     for (size_t i = 0; i < count; i++) {
         bool is_new = true;
@@ -236,7 +237,7 @@ struct answer {
     size_t count;
 };
 
-static void add_line(struct answer *answer, char *line)
+static void answer_model_add_line(struct answer *answer, char *line)
 {
     for (size_t i = 0; i < answer->count; i++) {
         if (strcmp(answer->lines[i], line) == 0) {
@@ -248,7 +249,7 @@ static void add_line(struct answer *answer, char *line)
     answer->lines[answer->count++] = line;
 }
 
-static void forget(struct answer *answer)
+static void answer_model_forget(struct answer *answer)
 {
     for (size_t i = 0; i < answer->count; i++) {
         free(answer->lines[i]);
@@ -263,18 +264,18 @@ struct chain {
 };
 
 /* Only addresses, since any one of a name's CNAMEs may be shown. */
-static void add_addresses(const struct model *model, struct chain *chain, enum host family,
-                          struct answer *out)
+static void answer_model_add_addresses(const struct model *model, struct chain *chain,
+                                       enum host family, struct answer *out)
 {
     struct found f;
     struct path at = chain->names[chain->count - 1];
-    find(model, &at, true, &f);
+    answer_model_find(model, &at, true, &f);
     for (size_t i = 0; i < f.count; i++) {
         const struct key *key = f.keys[i];
         if (key->host == family) {
-            char *owner = name_of(&at);
-            add_line(out,
-                     xasprintf("%s %s %s", owner, family == HOST_A ? "A" : "AAAA", key->address));
+            char *owner = answer_model_name_of(&at);
+            answer_model_add_line(
+                out, xasprintf("%s %s %s", owner, family == HOST_A ? "A" : "AAAA", key->address));
             free(owner);
         } else if (key->host == HOST_NAME && chain->count <= CHAIN_MAX) {
             bool is_loop = false;
@@ -283,7 +284,7 @@ static void add_addresses(const struct model *model, struct chain *chain, enum h
             }
             if (!is_loop) {
                 chain->names[chain->count++] = key->target;
-                add_addresses(model, chain, family, out);
+                answer_model_add_addresses(model, chain, family, out);
                 chain->count--;
             }
         }
@@ -302,30 +303,31 @@ static unsigned share_of(const struct key *key, unsigned sum)
     return share ? share : 1;
 }
 
-static unsigned priority_of(const struct key *key)
+static unsigned answer_model_priority_of(const struct key *key)
 {
     return key->priority ? key->priority : 10;
 }
 
 static char *target_of(const struct key *key)
 {
-    return name_of(key->host == HOST_NAME ? &key->target : &key->path);
+    return answer_model_name_of(key->host == HOST_NAME ? &key->target : &key->path);
 }
 
-static void add_services(const struct found *f, const char *owner, struct answer *out)
+static void answer_model_add_services(const struct found *f, const char *owner, struct answer *out)
 {
     for (size_t i = 0; i < f->count; i++) {
         const struct key *key = f->keys[i];
         unsigned sum = 0;
         for (size_t k = 0; k < f->count; k++) {
-            bool counts =
-                f->keys[k]->host != HOST_NONE && priority_of(f->keys[k]) == priority_of(key);
+            bool counts = f->keys[k]->host != HOST_NONE &&
+                          answer_model_priority_of(f->keys[k]) == answer_model_priority_of(key);
             sum += counts ? weight_of(f->keys[k]) : 0;
         }
         if (key->host != HOST_NONE) {
             char *target = target_of(key);
-            add_line(out, xasprintf("%s SRV %u %u %u %s", owner, priority_of(key),
-                                    share_of(key, sum), key->port, target));
+            answer_model_add_line(out, xasprintf("%s SRV %u %u %u %s", owner,
+                                                 answer_model_priority_of(key), share_of(key, sum),
+                                                 key->port, target));
             free(target);
         }
     }
@@ -336,7 +338,8 @@ static void add_mail(const struct found *f, const char *owner, struct answer *ou
     for (size_t i = 0; i < f->count; i++) {
         if (f->keys[i]->mail && f->keys[i]->host != HOST_NONE) {
             char *target = target_of(f->keys[i]);
-            add_line(out, xasprintf("%s MX %u %s", owner, priority_of(f->keys[i]), target));
+            answer_model_add_line(
+                out, xasprintf("%s MX %u %s", owner, answer_model_priority_of(f->keys[i]), target));
             free(target);
         }
     }
@@ -346,7 +349,7 @@ static void add_texts(const struct found *f, const char *owner, struct answer *o
 {
     for (size_t i = 0; i < f->count; i++) {
         if (*f->keys[i]->text) {
-            add_line(out, xasprintf("%s TXT \"%s\"", owner, f->keys[i]->text));
+            answer_model_add_line(out, xasprintf("%s TXT \"%s\"", owner, f->keys[i]->text));
         }
     }
 }
@@ -355,13 +358,13 @@ static void answer_naively(const struct model *model, const struct path *path, c
                            struct answer *out)
 {
     struct found f;
-    char *owner = name_of(path);
-    find(model, path, strcmp(type, "MX") != 0, &f);
+    char *owner = answer_model_name_of(path);
+    answer_model_find(model, path, strcmp(type, "MX") != 0, &f);
     if (strcmp(type, "A") == 0 || strcmp(type, "AAAA") == 0) {
         struct chain chain = {.names = {*path}, .count = 1};
-        add_addresses(model, &chain, strcmp(type, "A") == 0 ? HOST_A : HOST_AAAA, out);
+        answer_model_add_addresses(model, &chain, strcmp(type, "A") == 0 ? HOST_A : HOST_AAAA, out);
     } else if (strcmp(type, "SRV") == 0) {
-        add_services(&f, owner, out);
+        answer_model_add_services(&f, owner, out);
     } else if (strcmp(type, "MX") == 0) {
         add_mail(&f, owner, out);
     } else {
@@ -377,7 +380,7 @@ static const char *answer_really(struct fixture *fixture, const struct path *pat
                                  struct answer *out)
 {
     static char rcode[16];
-    char *name = name_of(path), *question = xasprintf("%s %s tcp", name, type);
+    char *name = answer_model_name_of(path), *question = xasprintf("%s %s tcp", name, type);
     char *text = xstrdup(fixture_ask(fixture, question)), *rest = NULL;
     assert_int_equal(sscanf(text, "%15s", rcode), 1);
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
@@ -385,7 +388,7 @@ static const char *answer_really(struct fixture *fixture, const struct path *pat
         int at = 0;
         if (sscanf(line, "= %255s %*u %15s %n", owner, rr_type, &at) == 2 &&
             strcmp(rr_type, "CNAME") != 0) {
-            add_line(out, xasprintf("%s %s %s", owner, rr_type, line + at));
+            answer_model_add_line(out, xasprintf("%s %s %s", owner, rr_type, line + at));
         }
     }
     free(text);
@@ -411,7 +414,7 @@ static struct path random_key_path(void)
 {
     struct path path = random_path(1);
     for (unsigned i = 0; i < path.count; i++) {
-        path.labels[i] = is_wildcard(path.labels[i]) ? "a" : path.labels[i];
+        path.labels[i] = answer_model_is_wildcard(path.labels[i]) ? "a" : path.labels[i];
     }
     return path;
 }
@@ -437,11 +440,11 @@ static struct key random_key(void)
     return key;
 }
 
-static void put_key(struct fixture *fixture, const struct key *key)
+static void answer_model_put_key(struct fixture *fixture, const struct key *key)
 {
     char path[128] = "test", value[256];
     size_t n = strlen(path);
-    char *target = key->host == HOST_NAME ? name_of(&key->target) : NULL;
+    char *target = key->host == HOST_NAME ? answer_model_name_of(&key->target) : NULL;
     for (unsigned i = 0; i < key->path.count; i++) {
         n += (size_t)snprintf(path + n, sizeof(path) - n, "/%s", key->path.labels[i]);
     }
@@ -457,7 +460,7 @@ static void put_key(struct fixture *fixture, const struct key *key)
     free(target);
 }
 
-static void make_tree(struct model *model, struct fixture *fixture)
+static void answer_model_make_tree(struct model *model, struct fixture *fixture)
 {
     for (uint32_t n = random_below(KEYS_MAX); n > 0; n--) {
         struct key key = random_key();
@@ -467,12 +470,12 @@ static void make_tree(struct model *model, struct fixture *fixture)
         }
         if (is_new) {
             model->keys[model->count++] = key;
-            put_key(fixture, &key);
+            answer_model_put_key(fixture, &key);
         }
     }
 }
 
-static int compare_lines(const void *a, const void *b)
+static int answer_model_compare_lines(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -481,13 +484,13 @@ static void compare_answers(const struct path *path, const char *type, struct an
                             struct answer *want)
 {
     bool same = got->count == want->count;
-    qsort(got->lines, got->count, sizeof(got->lines[0]), compare_lines);
-    qsort(want->lines, want->count, sizeof(want->lines[0]), compare_lines);
+    qsort(got->lines, got->count, sizeof(got->lines[0]), answer_model_compare_lines);
+    qsort(want->lines, want->count, sizeof(want->lines[0]), answer_model_compare_lines);
     for (size_t i = 0; same && i < got->count; i++) {
         same = strcmp(got->lines[i], want->lines[i]) == 0;
     }
     if (!same) {
-        char *name = name_of(path);
+        char *name = answer_model_name_of(path);
         for (size_t i = 0; i < want->count; i++) {
             print_message("want %s\n", want->lines[i]);
         }
@@ -498,7 +501,7 @@ static void compare_answers(const struct path *path, const char *type, struct an
     }
 }
 
-static size_t ask_both(struct model *model, struct fixture *fixture)
+static size_t answer_model_ask_both(struct model *model, struct fixture *fixture)
 {
     static const char *const types[] = {"A", "AAAA", "SRV", "MX", "TXT"};
     struct answer got = {.count = 0}, want = {.count = 0};
@@ -508,9 +511,10 @@ static size_t ask_both(struct model *model, struct fixture *fixture)
     answer_naively(model, &path, type, &want);
     compare_answers(&path, type, &got, &want);
     size_t count = got.count;
-    assert_string_equal(rcode, exists(model, &path) || path.count == 0 ? "NOERROR" : "NXDOMAIN");
-    forget(&got);
-    forget(&want);
+    assert_string_equal(rcode, answer_model_exists(model, &path) || path.count == 0 ? "NOERROR"
+                                                                                    : "NXDOMAIN");
+    answer_model_forget(&got);
+    answer_model_forget(&want);
     return count;
 }
 
@@ -524,9 +528,9 @@ UNIT_TEST(test_indexed_answers_equal_naive_ones)
         fixture->config.settings.ttl_s = TTL_S;
         random_state = seed;
         print_message("seed %llu\n", (unsigned long long)seed);
-        make_tree(&model, fixture);
+        answer_model_make_tree(&model, fixture);
         for (int i = 0; i < QUESTIONS; i++) {
-            records += ask_both(&model, fixture);
+            records += answer_model_ask_both(&model, fixture);
         }
         fixture_free(fixture);
     }

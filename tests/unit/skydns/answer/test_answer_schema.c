@@ -50,7 +50,7 @@ static const struct fixture_key keys[] = {
     {"arpa/ip6/f/d/0/0/1", "{'host':'v6.default.svc.cluster.local.','ttl':30}"},
 };
 
-static struct fixture *setup(void)
+static struct fixture *answer_schema_setup(void)
 {
     return fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
 }
@@ -65,7 +65,8 @@ static void remove_question(char *text)
     }
 }
 
-static void check(struct fixture *fixture, const struct answer_case *cases, size_t count)
+static void answer_schema_check(struct fixture *fixture, const struct answer_case *cases,
+                                size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         char *got = xstrdup(fixture_ask(fixture, cases[i].question));
@@ -78,7 +79,8 @@ static void check(struct fixture *fixture, const struct answer_case *cases, size
     fixture_free(fixture);
 }
 
-#define CHECK(fixture, cases) check(fixture, cases, sizeof(cases) / sizeof((cases)[0]))
+#define CHECK(fixture, cases) \
+    answer_schema_check(fixture, cases, sizeof(cases) / sizeof((cases)[0]))
 
 UNIT_TEST(kubernetes)
 {
@@ -150,7 +152,7 @@ UNIT_TEST(kubernetes)
         {"own.cluster.local. A", OK "= own.cluster.local. 30 A 10.0.0.2"},
         {"b.own.cluster.local. TXT", OK "= b.own.cluster.local. 30 TXT \"own\""},
     };
-    struct fixture *f = setup();
+    struct fixture *f = answer_schema_setup();
     f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     CHECK(f, cases);
 }
@@ -171,7 +173,7 @@ UNIT_TEST(kubernetes_targets)
         {"srv.x.svc.cluster.local. SRV",
          OK "= srv.x.svc.cluster.local. 30 SRV 10 100 1 svc.cluster.local."},
     };
-    struct fixture *f = setup();
+    struct fixture *f = answer_schema_setup();
     fixture_put(f, more, sizeof(more) / sizeof(more[0]));
     f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     CHECK(f, cases);
@@ -215,14 +217,14 @@ static const struct fixture_key mixtures[] = {
 
 static struct fixture *setup_mixtures(void)
 {
-    struct fixture *f = setup();
+    struct fixture *f = answer_schema_setup();
     fixture_put(f, mixtures, sizeof(mixtures) / sizeof(mixtures[0]));
     f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     f->config.settings.any_is_hinfo = true;
     return f;
 }
 
-static unsigned count_lines(const char *text, const char *start, const char *part)
+static unsigned answer_schema_count_lines(const char *text, const char *start, const char *part)
 {
     unsigned n = 0;
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -275,8 +277,8 @@ UNIT_TEST(kubernetes_cname_alone)
             (void)snprintf(cname, sizeof(cname), "%s30 CNAME ", owner);
             const char *got = fixture_ask(f, question);
             bool has_text = strcmp(name, "own.n.svc") == 0 && strcmp(types[k], "TXT") == 0;
-            if (count_lines(got, owner, " CNAME ") != (is_alias && !has_text) ||
-                (is_alias && count_lines(got, owner, "") != 1)) {
+            if (answer_schema_count_lines(got, owner, " CNAME ") != (is_alias && !has_text) ||
+                (is_alias && answer_schema_count_lines(got, owner, "") != 1)) {
                 fail_msg("%s\ngot: %s", question, got);
             }
         }
@@ -392,16 +394,20 @@ UNIT_TEST(kubernetes_chains)
         fixture_put(f, &(struct fixture_key){key, value}, 1);
     }
     fixture_put(f, &(struct fixture_key){"local/cluster/away", "{'host':'x.other.test.'}"}, 1);
-    assert_int_equal(count_lines(fixture_ask(f, "chain-a.cluster.local. A"), "= ", "CNAME"), 8);
+    assert_int_equal(
+        answer_schema_count_lines(fixture_ask(f, "chain-a.cluster.local. A"), "= ", "CNAME"), 8);
     const char *got = fixture_ask(f, "chain-c.cluster.local. A");
-    assert_int_equal(count_lines(got, "= ", "CNAME"), 8);
-    assert_int_equal(count_lines(got, "NXDOMAIN", ""), 1);
+    assert_int_equal(answer_schema_count_lines(got, "= ", "CNAME"), 8);
+    assert_int_equal(answer_schema_count_lines(got, "NXDOMAIN", ""), 1);
     fixture_put(f, &(struct fixture_key){"local/cluster/chain-k", "{'host':'10.0.0.9'}"}, 1);
-    assert_int_equal(count_lines(fixture_ask(f, "chain-b.cluster.local. A"), "= ", "10.0.0.9"), 0);
-    assert_int_equal(count_lines(fixture_ask(f, "chain-c.cluster.local. A"), "= ", "10.0.0.9"), 1);
+    assert_int_equal(
+        answer_schema_count_lines(fixture_ask(f, "chain-b.cluster.local. A"), "= ", "10.0.0.9"), 0);
+    assert_int_equal(
+        answer_schema_count_lines(fixture_ask(f, "chain-c.cluster.local. A"), "= ", "10.0.0.9"), 1);
     got = fixture_ask(f, "away.cluster.local. AAAA");
-    assert_int_equal(count_lines(got, "NXDOMAIN", ""), 1);
-    assert_int_equal(count_lines(got, "! other.test. 60 SOA ns.dns.other.test. ", ""), 1);
+    assert_int_equal(answer_schema_count_lines(got, "NXDOMAIN", ""), 1);
+    assert_int_equal(answer_schema_count_lines(got, "! other.test. 60 SOA ns.dns.other.test. ", ""),
+                     1);
     fixture_free(f);
 }
 
@@ -414,7 +420,7 @@ UNIT_TEST(skydns)
         {"gone.default.svc.cluster.local. A", NODATA},
         {"*.default.pod.cluster.local. A", OK "= *.default.pod.cluster.local. 30 A 10.0.0.5"},
     };
-    CHECK(setup(), cases);
+    CHECK(answer_schema_setup(), cases);
 }
 
 UNIT_TEST(pods_insecure)
@@ -444,7 +450,7 @@ UNIT_TEST(pods_insecure)
         {"pod.cluster.local. A", NODATA},
         {"192-0-2-1.x.svc.cluster.local. A", NXDOMAIN},
     };
-    struct fixture *f = setup();
+    struct fixture *f = answer_schema_setup();
     f->config.settings.pods = ENGINE_PODS_INSECURE;
     CHECK(f, cases);
 }
@@ -457,12 +463,12 @@ UNIT_TEST(pods_disabled)
         {"pod.cluster.local. SOA", NXDOMAIN},
         {"web.default.svc.cluster.local. A", OK "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
     };
-    struct fixture *f = setup();
+    struct fixture *f = answer_schema_setup();
     f->config.settings.pods = ENGINE_PODS_DISABLED;
     CHECK(f, cases);
 }
 
-static void add_network(struct fixture *f, const char *address, uint8_t bits)
+static void answer_schema_add_network(struct fixture *f, const char *address, uint8_t bits)
 {
     struct network *network =
         &f->config.settings.reverse_zones[f->config.settings.reverse_zone_count++];
@@ -505,11 +511,11 @@ UNIT_TEST(reverse_zones)
         {"0.0.d.f.ip6.arpa. TYPE65", OK SOA_OF("0.0.d.f.ip6.arpa.")},
         {"g.0.0.d.f.ip6.arpa. PTR", "NXDOMAIN qr aa rd ra\n" SOA_OF("0.0.d.f.ip6.arpa.")},
     };
-    struct fixture *f = setup();
+    struct fixture *f = answer_schema_setup();
     f->config.has_nameservers = true;
-    add_network(f, "10.96.0.0", 12);
-    add_network(f, "192.0.2.7", 32);
-    add_network(f, "fd00::", 15);
+    answer_schema_add_network(f, "10.96.0.0", 12);
+    answer_schema_add_network(f, "192.0.2.7", 32);
+    answer_schema_add_network(f, "fd00::", 15);
     CHECK(f, cases);
 }
 
@@ -520,10 +526,10 @@ UNIT_TEST(reverse_before_the_first_sync)
         {"2.0.97.10.in-addr.arpa. A", "forward"},
         {"2.0.97.10.in-addr.arpa. PTR", "SERVFAIL qr aa rd ra"},
     };
-    struct fixture *f = setup();
+    struct fixture *f = answer_schema_setup();
     f->store = NULL;
     f->config.has_nameservers = true;
-    add_network(f, "10.96.0.0", 16);
+    answer_schema_add_network(f, "10.96.0.0", 16);
     CHECK(f, cases);
 }
 
@@ -553,7 +559,7 @@ UNIT_TEST(domains)
         {"web.default.svc.cluster.local. A", OK "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
         {"x.example. A", "forward"},
     };
-    struct fixture *f = setup();
+    struct fixture *f = answer_schema_setup();
     fixture_domain(f, "test.");
     fixture_domain(f, "sub.test.");
     fixture_domain(f, "deep.empty.test.");
@@ -568,7 +574,7 @@ UNIT_TEST(chaos_refused)
         {"version.bind. TXT ch", "REFUSED qr rd"},
         {"web.default.svc.cluster.local. A", OK "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
     };
-    struct fixture *f = setup();
+    struct fixture *f = answer_schema_setup();
     f->config.settings.chaos = false;
     CHECK(f, cases);
 }
@@ -606,7 +612,7 @@ UNIT_TEST(any_as_hinfo)
         {"local/cluster/svc/default/dual/1", "{'host':'10.0.0.7','ttl':30}"},
         {"local/cluster/svc/default/dual/2", "{'host':'fd00::7','ttl':30}"},
     };
-    struct fixture *f = setup();
+    struct fixture *f = answer_schema_setup();
     fixture_put(f, more, sizeof(more) / sizeof(more[0]));
     f->config.has_nameservers = true;
     f->config.settings.any_is_hinfo = true;
@@ -631,12 +637,12 @@ UNIT_TEST(any_where_flags_say_what_exists)
     static const struct answer_case disabled[] = {
         {"10-0-0-5.default.pod.cluster.local. ANY", NXDOMAIN},
     };
-    struct fixture *f = setup();
+    struct fixture *f = answer_schema_setup();
     f->config.settings.any_is_hinfo = true;
     f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     f->config.settings.pods = ENGINE_PODS_INSECURE;
     CHECK(f, insecure);
-    f = setup();
+    f = answer_schema_setup();
     f->config.settings.any_is_hinfo = true;
     f->config.settings.pods = ENGINE_PODS_DISABLED;
     CHECK(f, disabled);

@@ -13,7 +13,7 @@
     "\n! . " #ttl " SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 28800 " \
     "7200 604800 " #ttl
 
-static struct network network6(const char *address, uint8_t bits)
+static struct network external_synthesis_network6(const char *address, uint8_t bits)
 {
     struct ip ip = {.family_bytes = 16};
     assert_int_equal(inet_pton(AF_INET6, address, ip.bytes), 1);
@@ -22,13 +22,14 @@ static struct network network6(const char *address, uint8_t bits)
 
 static struct dns64_settings dns64_of(const char *prefix, uint8_t bits)
 {
-    struct dns64_settings dns64 = {.is_on = true, .prefix = network6(prefix, bits)};
-    dns64.excluded[dns64.excluded_count++] = network6("::ffff:0:0", 96);
+    struct dns64_settings dns64 = {.is_on = true,
+                                   .prefix = external_synthesis_network6(prefix, bits)};
+    dns64.excluded[dns64.excluded_count++] = external_synthesis_network6("::ffff:0:0", 96);
     return dns64;
 }
 
 /* RFC 6052 2.4 */
-static void addresses(void **state)
+static void external_synthesis_addresses(void **state)
 {
     static const struct {
         const char *prefix;
@@ -104,7 +105,7 @@ static void reverse_names(void **state)
         {"64:ff9b::", 96, "www.test.", NULL},
     };
     struct engine_config *config = calloc(1, sizeof(*config));
-    struct foreign_zone above, at;
+    struct forward_zone above, at;
     struct dname got;
     assert_non_null(config);
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -129,27 +130,27 @@ static void reverse_names(void **state)
 
 /* ---- Answers ---- */
 
-static struct foreign_bed setup(void)
+static struct external_bed external_synthesis_setup(void)
 {
     static const struct fixture_key keys[] = {
         {"local/cluster/ext", "{'host':'www.test','ttl':300}"},
         {"local/cluster/own", "{'host':'10.0.0.1','ttl':300}"},
     };
-    struct foreign_bed b = bed_new(keys, COUNT(keys));
+    struct external_bed b = bed_new(keys, COUNT(keys));
     b.f->config.settings.dns64 = dns64_of("2001:db8:64::", 96);
     return b;
 }
 
-static void put_denial(struct foreign_bed *b, const char *question, const char *zone,
-                       uint16_t rcode)
+static void external_synthesis_put_denial(struct external_bed *b, const char *question,
+                                          const char *zone, uint16_t rcode)
 {
     static struct bed_reply r;
     reply_begin(&r, b, question, 0x8180 | rcode);
     reply_add_soa(&r, zone, 1000);
-    assert_int_equal(bed_put(b, question, &r), CACHE_KEPT);
+    assert_int_equal(bed_put(b, question, &r), CACHE_HIT);
 }
 
-static void put_aaaa(struct foreign_bed *b, const char *question, const char *owner,
+static void put_aaaa(struct external_bed *b, const char *question, const char *owner,
                      const char *const *items, size_t count)
 {
     static struct bed_reply r;
@@ -159,10 +160,11 @@ static void put_aaaa(struct foreign_bed *b, const char *question, const char *ow
         assert_int_equal(inet_pton(AF_INET6, items[i], bytes), 1);
         reply_add(&r, 1, owner, DNS_TYPE_AAAA, 50, bytes, sizeof(bytes));
     }
-    assert_int_equal(bed_put(b, question, &r), CACHE_KEPT);
+    assert_int_equal(bed_put(b, question, &r), CACHE_HIT);
 }
 
-static void want(struct foreign_bed *b, const char *question, const char *wanted)
+static void external_synthesis_want(struct external_bed *b, const char *question,
+                                    const char *wanted)
 {
     const char *got = fixture_ask(b->f, question);
     if (strcmp(got, wanted) != 0) {
@@ -171,52 +173,60 @@ static void want(struct foreign_bed *b, const char *question, const char *wanted
 }
 
 /* A denial and IPv4 addresses, both kept, whoever put them there. */
-static void made_of_kept(void **state)
+static void made_of_cached(void **state)
 {
-    struct foreign_bed b = setup();
-    want(&b, "www.test. AAAA", "forward"); /* first for AAAA, */
-    put_denial(&b, "www.test. AAAA", "test.", 0);
-    want(&b, "www.test. AAAA", "lookup www.test./AAAA www.test./A"); /* then for A */
+    struct external_bed b = external_synthesis_setup();
+    external_synthesis_want(&b, "www.test. AAAA", "forward"); /* first for AAAA, */
+    external_synthesis_put_denial(&b, "www.test. AAAA", "test.", 0);
+    external_synthesis_want(&b, "www.test. AAAA",
+                            "lookup www.test./AAAA www.test./A"); /* then for A */
     bed_put_addresses(&b, "www.test. A", "www.test.", 300, 1);
-    want(&b, "Www.test. AAAA",
-         "NOERROR qr rd ra\n? Www.test. IN AAAA\n= Www.test. 60 AAAA 2001:db8:64::c000:1");
-    want(&b, "ext.cluster.local. AAAA",
-         "NOERROR qr aa rd ra\n? ext.cluster.local. IN AAAA\n= ext.cluster.local. 60 CNAME "
-         "www.test.\n= www.test. 60 AAAA 2001:db8:64::c000:1");
-    want(&b, "own.cluster.local. AAAA",
-         "NOERROR qr aa rd ra\n? own.cluster.local. IN AAAA\n! cluster.local. 60 SOA "
-         "ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 28800 7200 604800 60");
-    want(&b, "www.test. AAAA nord",
-         "NOERROR qr ra\n? www.test. IN AAAA\n= www.test. 60 AAAA 2001:db8:64::c000:1");
+    external_synthesis_want(
+        &b, "Www.test. AAAA",
+        "NOERROR qr rd ra\n? Www.test. IN AAAA\n= Www.test. 60 AAAA 2001:db8:64::c000:1");
+    external_synthesis_want(
+        &b, "ext.cluster.local. AAAA",
+        "NOERROR qr aa rd ra\n? ext.cluster.local. IN AAAA\n= ext.cluster.local. 60 CNAME "
+        "www.test.\n= www.test. 60 AAAA 2001:db8:64::c000:1");
+    external_synthesis_want(
+        &b, "own.cluster.local. AAAA",
+        "NOERROR qr aa rd ra\n? own.cluster.local. IN AAAA\n! cluster.local. 60 SOA "
+        "ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 28800 7200 604800 60");
+    external_synthesis_want(
+        &b, "www.test. AAAA nord",
+        "NOERROR qr ra\n? www.test. IN AAAA\n= www.test. 60 AAAA 2001:db8:64::c000:1");
     b.f->config.settings.dns64.is_on = false; /* the cache has what upstream said */
     assert_non_null(strstr(fixture_ask(b.f, "www.test. AAAA"), "\n! test. "));
     bed_free(&b);
 }
 
-static void excluded(void **state)
+static void external_synthesis_excluded(void **state)
 {
     static const char *const some[] = {"::ffff:192.0.2.1", "2001:db8::1"};
-    struct foreign_bed b = setup();
+    struct external_bed b = external_synthesis_setup();
     put_aaaa(&b, "some.test. AAAA", "some.test.", some, 2);
     put_aaaa(&b, "all.test. AAAA", "all.test.", some, 1);
-    put_denial(&b, "all.test. A", "test.", 0);
+    external_synthesis_put_denial(&b, "all.test. A", "test.", 0);
     put_aaaa(&b, "both.test. AAAA", "both.test.", some, 1);
     bed_put_addresses(&b, "both.test. A", "both.test.", 300, 1);
-    want(&b, "some.test. AAAA",
-         "NOERROR qr rd ra\n? some.test. IN AAAA\n= some.test. 50 AAAA 2001:db8::1");
-    want(&b, "all.test. AAAA", "NOERROR qr rd ra\n? all.test. IN AAAA" SOA(300));
-    want(&b, "both.test. AAAA",
-         "NOERROR qr rd ra\n? both.test. IN AAAA\n= both.test. 300 AAAA 2001:db8:64::c000:1");
+    external_synthesis_want(
+        &b, "some.test. AAAA",
+        "NOERROR qr rd ra\n? some.test. IN AAAA\n= some.test. 50 AAAA 2001:db8::1");
+    external_synthesis_want(&b, "all.test. AAAA", "NOERROR qr rd ra\n? all.test. IN AAAA" SOA(300));
+    external_synthesis_want(
+        &b, "both.test. AAAA",
+        "NOERROR qr rd ra\n? both.test. IN AAAA\n= both.test. 300 AAAA 2001:db8:64::c000:1");
     bed_free(&b);
 }
 
 static void left_alone(void **state)
 {
-    struct foreign_bed b = setup();
-    put_denial(&b, "gone.test. AAAA", "test.", 3);
+    struct external_bed b = external_synthesis_setup();
+    external_synthesis_put_denial(&b, "gone.test. AAAA", "test.", 3);
     bed_put_addresses(&b, "gone.test. A", "gone.test.", 300, 1);
     assert_non_null(strstr(fixture_ask(b.f, "gone.test. AAAA"), "NXDOMAIN"));
-    put_denial(&b, "www.stub.cluster.local. AAAA", "stub.cluster.local.", 0); /* not external */
+    external_synthesis_put_denial(&b, "www.stub.cluster.local. AAAA", "stub.cluster.local.",
+                                  0); /* not external */
     bed_put_addresses(&b, "www.stub.cluster.local. A", "www.stub.cluster.local.", 300, 1);
     assert_null(strstr(fixture_ask(b.f, "www.stub.cluster.local. AAAA"), "AAAA 2001"));
     bed_free(&b);
@@ -224,22 +234,23 @@ static void left_alone(void **state)
 
 static void zones_without(void **state)
 {
-    static const char *const kept[] = {"2001:db8::1"};
-    struct foreign_bed b = setup();
+    static const char *const cached[] = {"2001:db8::1"};
+    struct external_bed b = external_synthesis_setup();
     struct engine_settings *settings = &b.f->config.settings;
-    put_aaaa(&b, "www.test. AAAA", "www.test.", kept, 1);
+    put_aaaa(&b, "www.test. AAAA", "www.test.", cached, 1);
     settings->no_aaaa[settings->no_aaaa_count++] = fixture_name("example.com.");
     settings->no_aaaa[settings->no_aaaa_count++] = fixture_name("test.");
-    want(&b, "www.TEST. AAAA", "NOERROR qr rd ra\n? www.TEST. IN AAAA" SOA(300));
-    want(&b, "example.com. AAAA", "NOERROR qr rd ra\n? example.com. IN AAAA" SOA(300));
-    want(&b, "com. A", "NXDOMAIN qr rd ra\n? com. IN A" SOA(60));
-    want(&b, "xexample.com. AAAA", "forward");
-    want(&b, "www.test. A", "forward");
+    external_synthesis_want(&b, "www.TEST. AAAA", "NOERROR qr rd ra\n? www.TEST. IN AAAA" SOA(300));
+    external_synthesis_want(&b, "example.com. AAAA",
+                            "NOERROR qr rd ra\n? example.com. IN AAAA" SOA(300));
+    external_synthesis_want(&b, "com. A", "NXDOMAIN qr rd ra\n? com. IN A" SOA(60));
+    external_synthesis_want(&b, "xexample.com. AAAA", "forward");
+    external_synthesis_want(&b, "www.test. A", "forward");
     settings->no_aaaa[0] = fixture_name(".");
     settings->no_aaaa_count = 1;
     settings->no_rec = true;
-    want(&b, "com. AAAA", "NOERROR qr rd ra\n? com. IN AAAA" SOA(300));
-    want(&b, "localhost. AAAA",
-         "NOERROR qr rd ra\n? localhost. IN AAAA\n= localhost. 300 AAAA ::1");
+    external_synthesis_want(&b, "com. AAAA", "NOERROR qr rd ra\n? com. IN AAAA" SOA(300));
+    external_synthesis_want(&b, "localhost. AAAA",
+                            "NOERROR qr rd ra\n? localhost. IN AAAA\n= localhost. 300 AAAA ::1");
     bed_free(&b);
 }

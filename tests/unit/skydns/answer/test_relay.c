@@ -9,7 +9,7 @@
 
 enum { A = 1, OPT = 41, IN = 1, RR_LEN = 16, HEAD_LEN = 12 + 10 + 4, OPT_LEN = 11 };
 
-static struct question question_of(bool has_edns)
+static struct question relay_question_of(bool has_edns)
 {
     return (struct question){
         .id = 0x1234,
@@ -35,15 +35,15 @@ static void write_rrs(struct writer *w, unsigned count, uint8_t mark)
     }
 }
 
-static void write_opt(struct writer *w, uint8_t extended_rcode)
+static void relay_write_opt(struct writer *w, uint8_t extended_rcode)
 {
     const uint8_t opt[] = {0, 0, OPT, 0x10, 0, extended_rcode, 0, 0x80, 0, 0, 4, 0, 15, 0, 0};
     writer_bytes(w, opt, sizeof(opt));
 }
 
 /* `www.test. A` with this many records in each section, OPT after `opt_at` additional ones. */
-static size_t make_reply(uint8_t *wire, uint16_t flags, struct counts counts, int opt_at,
-                         uint8_t extended_rcode)
+static size_t relay_make_reply(uint8_t *wire, uint16_t flags, struct counts counts, int opt_at,
+                               uint8_t extended_rcode)
 {
     struct writer w = writer_of(wire, 4096);
     writer_u16(&w, 0x9999);
@@ -58,7 +58,7 @@ static size_t make_reply(uint8_t *wire, uint16_t flags, struct counts counts, in
     unsigned before = opt_at < 0 ? counts.additionals : (unsigned)opt_at;
     write_rrs(&w, before, 3);
     if (opt_at >= 0) {
-        write_opt(&w, extended_rcode);
+        relay_write_opt(&w, extended_rcode);
     }
     write_rrs(&w, counts.additionals - before, 3);
     assert_false(w.failed);
@@ -72,10 +72,10 @@ static struct counts counts_in(const uint8_t *reply)
                            (uint16_t)(reply[10] << 8 | reply[11])};
 }
 
-static struct parsed_response parsed; /* what read_reply has read last */
+static struct parsed_response parsed; /* what relay_read_reply has read last */
 
-static bool read_reply(const struct question *q, const uint8_t *up, size_t len,
-                       struct relay_parts *ret_parts)
+static bool relay_read_reply(const struct question *q, const uint8_t *up, size_t len,
+                             struct relay_parts *ret_parts)
 {
     response_parse_fini(&parsed);
     response_parse(up, len, &parsed);
@@ -138,9 +138,9 @@ UNIT_TEST(test_sections)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t up[4096], reply[4096];
         struct relay_parts parts;
-        struct question q = question_of(rows[i].client_edns);
-        size_t up_len = make_reply(up, 0x8180, rows[i].has, rows[i].opt_at, 0);
-        assert_true(read_reply(&q, up, up_len, &parts));
+        struct question q = relay_question_of(rows[i].client_edns);
+        size_t up_len = relay_make_reply(up, 0x8180, rows[i].has, rows[i].opt_at, 0);
+        assert_true(relay_read_reply(&q, up, up_len, &parts));
         size_t len = write_reply(&q, &parts, rows[i].limit, reply);
         struct counts got = counts_in(reply);
         size_t rrs =
@@ -178,13 +178,13 @@ UNIT_TEST(test_flags)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t up[4096], reply[512];
         struct relay_parts parts;
-        struct question q = question_of(false);
+        struct question q = relay_question_of(false);
         q.recursion_desired = (rows[i].asked & 0x0100) != 0;
         q.wants_authentic = (rows[i].asked & 0x0020) != 0;
         q.checking_disabled = (rows[i].asked & 0x0010) != 0;
         q.dnssec_ok = rows[i].dnssec_ok;
-        size_t len = make_reply(up, rows[i].given, (struct counts){0}, -1, 0);
-        assert_true(read_reply(&q, up, len, &parts));
+        size_t len = relay_make_reply(up, rows[i].given, (struct counts){0}, -1, 0);
+        assert_true(relay_read_reply(&q, up, len, &parts));
         assert_int_equal(write_reply(&q, &parts, 512, reply), HEAD_LEN);
         assert_int_equal(reply[2] << 8 | reply[3], rows[i].want);
     }
@@ -195,14 +195,14 @@ UNIT_TEST(test_extended_rcode)
 {
     uint8_t up[4096], reply[512];
     struct relay_parts parts;
-    size_t up_len = make_reply(up, 0x8187, (struct counts){0}, 0, 1); /* 23: BADCOOKIE */
-    struct question q = question_of(true);
-    assert_true(read_reply(&q, up, up_len, &parts));
+    size_t up_len = relay_make_reply(up, 0x8187, (struct counts){0}, 0, 1); /* 23: BADCOOKIE */
+    struct question q = relay_question_of(true);
+    assert_true(relay_read_reply(&q, up, up_len, &parts));
     size_t len = write_reply(&q, &parts, 512, reply);
     assert_int_equal(reply[3] & 0xf, 7);
     assert_int_equal(reply[len - 6], 1);
-    q = question_of(false);
-    assert_true(read_reply(&q, up, up_len, &parts));
+    q = relay_question_of(false);
+    assert_true(relay_read_reply(&q, up, up_len, &parts));
     assert_int_equal(write_reply(&q, &parts, 512, reply), 0);
 }
 
@@ -223,21 +223,21 @@ UNIT_TEST(test_subnet)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t up[4096], reply[1024];
         struct relay_parts parts;
-        struct question q = question_of(true);
+        struct question q = relay_question_of(true);
         q.subnet_len = rows[i].is_asked ? sizeof(subnet) : 0;
-        size_t len = make_reply(up, 0x8180, (struct counts){1, 0, 0}, 0, 0);
+        size_t len = relay_make_reply(up, 0x8180, (struct counts){1, 0, 0}, 0, 0);
         memcpy(up + len, rows[i].option, rows[i].len);
         up[len - 5] = (uint8_t)(4 + rows[i].len);
         len += rows[i].len;
-        assert_true(read_reply(&q, up, len, &parts));
+        assert_true(relay_read_reply(&q, up, len, &parts));
         size_t reply_len = write_reply(&q, &parts, 512, reply);
         size_t passed = rows[i].is_passed ? sizeof(subnet) : 0;
         assert_int_equal(reply_len, HEAD_LEN + RR_LEN + OPT_LEN + passed);
         assert_int_equal(reply[HEAD_LEN + RR_LEN + OPT_LEN - 1], passed);
         assert_memory_equal(reply + reply_len - passed, subnet, passed);
         size_t limit = HEAD_LEN + 30 * RR_LEN + OPT_LEN + passed;
-        len = make_reply(up, 0x8180, (struct counts){30, 0, 0}, -1, 0);
-        assert_true(read_reply(&q, up, len, &parts));
+        len = relay_make_reply(up, 0x8180, (struct counts){30, 0, 0}, -1, 0);
+        assert_true(relay_read_reply(&q, up, len, &parts));
         assert_true(write_reply(&q, &parts, limit, reply) <= limit);
     }
 }
@@ -250,11 +250,11 @@ UNIT_TEST(test_signed_names)
                                  3,    'w', 'w', 'w', 4, 't', 'e', 's', 't', 0,  0, 1,  0x40};
     uint8_t up[4096], reply[512];
     struct relay_parts parts;
-    struct question q = question_of(false);
-    size_t len = make_reply(up, 0x8180, (struct counts){0, 0, 0}, -1, 0);
+    struct question q = relay_question_of(false);
+    size_t len = relay_make_reply(up, 0x8180, (struct counts){0, 0, 0}, -1, 0);
     memcpy(up + len, rr, sizeof(rr));
     up[9] = 1;
-    assert_true(read_reply(&q, up, len + sizeof(rr), &parts));
+    assert_true(relay_read_reply(&q, up, len + sizeof(rr), &parts));
     assert_int_equal(write_reply(&q, &parts, 512, reply), HEAD_LEN + sizeof(rr));
     assert_memory_equal(reply + HEAD_LEN, rr, sizeof(rr));
     assert_memory_equal(reply + DNS_HEADER_SIZE, "\3WwW\4Test", 10);
@@ -265,10 +265,10 @@ UNIT_TEST(test_cut_replies)
 {
     uint8_t up[4096];
     struct relay_parts parts;
-    struct question q = question_of(false);
-    size_t len = make_reply(up, 0x8180, (struct counts){2, 1, 1}, 0, 0);
-    assert_true(read_reply(&q, up, len, &parts));
+    struct question q = relay_question_of(false);
+    size_t len = relay_make_reply(up, 0x8180, (struct counts){2, 1, 1}, 0, 0);
+    assert_true(relay_read_reply(&q, up, len, &parts));
     for (size_t cut = 0; cut < len; cut++) {
-        assert_false(read_reply(&q, up, cut, &parts));
+        assert_false(relay_read_reply(&q, up, cut, &parts));
     }
 }

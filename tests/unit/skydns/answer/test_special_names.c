@@ -11,7 +11,7 @@
     "\n! . 300 SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 28800 7200 " \
     "604800 300"
 
-static void kinds(void **state)
+static void special_names_kinds(void **state)
 {
     static const struct {
         const char *name;
@@ -46,7 +46,7 @@ static void kinds(void **state)
 }
 
 /* The root's nameservers and a stub zone above do not matter. */
-static void zones(void **state)
+static void special_names_zones(void **state)
 {
     static const struct {
         const char *zone;
@@ -57,13 +57,13 @@ static void zones(void **state)
                 {"b.resolver.arpa.", SPECIAL_NONE}};
     const struct dname name = fixture_name("a.b.resolver.arpa.");
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct foreign_zone zone;
+        struct forward_zone zone;
         bed_zone(&zone, rows[i].zone, 1);
         assert_int_equal(special_name_find(&name, &zone), rows[i].kind);
     }
 }
 
-static void answers(void **state)
+static void special_names_answers(void **state)
 {
     static const struct fixture_key keys[] = {
         {"local/cluster/home", "{'host':'x.localhost','ttl':400}"},
@@ -93,7 +93,7 @@ static void answers(void **state)
          "\n! cluster.local. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 "
          "28800 7200 604800 60"},
     };
-    struct foreign_bed b = bed_new(keys, COUNT(keys));
+    struct external_bed b = bed_new(keys, COUNT(keys));
     for (unsigned is_off = 0; is_off < 2; is_off++) { /* -no-rec is about others */
         b.f->config.settings.no_rec = is_off;
         for (size_t i = 0; i < COUNT(rows); i++) {

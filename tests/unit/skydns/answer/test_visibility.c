@@ -9,7 +9,7 @@
 #include "common/base/xalloc.h"
 #include "skydns/clients/visibility.h"
 #include "tests/support/unit_test.h"
-#include "tests/unit/skydns/engine/path_bed.h"
+#include "tests/unit/skydns/engine/search_list_bed.h"
 
 #define HOST(host)       "{'host':'" host "','ttl':30,'priority':10}"
 #define PORT(host, more) "{'host':'" host "','port':80,'ttl':30,'priority':10" more "}"
@@ -40,7 +40,7 @@ static const struct fixture_key keys[] = {
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 struct bed {
-    struct path_bed p;
+    struct search_list_bed p;
     struct fixture *f;
     struct visibility *visibility;
     char summary[DNS_TEXT_MAX];
@@ -48,7 +48,7 @@ struct bed {
 
 static const struct slice public_names[] = {{"default", 7}};
 
-static void see(struct bed *b, enum visibility_unknown unknown, const char *vault_text)
+static void visibility_see(struct bed *b, enum visibility_unknown unknown, const char *vault_text)
 {
     const struct visible_namespace listed = {slice_of("vault", 5), slice_str(vault_text)};
     struct visibility *before = b->visibility;
@@ -57,7 +57,7 @@ static void see(struct bed *b, enum visibility_unknown unknown, const char *vaul
     visibility_unref(before);
 }
 
-static struct bed *bed_of(enum engine_schema schema)
+static struct bed *visibility_bed_of(enum engine_schema schema)
 {
     static struct bed b;
     b = (struct bed){.p = path_bed_new(keys, KEYS)};
@@ -65,13 +65,13 @@ static struct bed *bed_of(enum engine_schema schema)
     b.f = b.p.f;
     b.f->config.settings.schema = schema;
     b.f->config.settings.autopath = false;
-    see(&b, VISIBILITY_UNKNOWN_PUBLIC, "");
+    visibility_see(&b, VISIBILITY_UNKNOWN_PUBLIC, "");
     return &b;
 }
 
 static void bed_free_all(struct bed *b)
 {
-    path_bed_free(&b->p);
+    search_list_bed_free(&b->p);
     visibility_unref(b->visibility);
 }
 
@@ -95,7 +95,7 @@ static const char *summary_of(struct bed *b, const char *text)
     return b->summary;
 }
 
-static void expect(struct bed *b, const char *question, const char *want)
+static void visibility_expect(struct bed *b, const char *question, const char *want)
 {
     const char *got = summary_of(b, fixture_ask(b->f, question));
     if (strcmp(got, want) != 0) {
@@ -108,18 +108,18 @@ struct row {
     const char *question, *want;
 };
 
-static void expect_all(struct bed *b, const struct row *rows, size_t count)
+static void visibility_expect_all(struct bed *b, const struct row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         char with_tcp[200];
         (void)snprintf(with_tcp, sizeof(with_tcp), "%s tcp", rows[i].question);
-        expect(b, rows[i].question, rows[i].want);
-        expect(b, with_tcp, rows[i].want);
+        visibility_expect(b, rows[i].question, rows[i].want);
+        visibility_expect(b, with_tcp, rows[i].want);
     }
 }
-#define EXPECT_ALL(b, ...)                             \
-    expect_all((b), (const struct row[]){__VA_ARGS__}, \
-               sizeof((const struct row[]){__VA_ARGS__}) / sizeof(struct row))
+#define EXPECT_ALL(b, ...)                                        \
+    visibility_expect_all((b), (const struct row[]){__VA_ARGS__}, \
+                          sizeof((const struct row[]){__VA_ARGS__}) / sizeof(struct row))
 
 #define WEB_TEAM  "web.team.svc.cluster.local."
 #define WEB_VAULT "web.vault.svc.cluster.local."
@@ -127,7 +127,7 @@ static void expect_all(struct bed *b, const struct row *rows, size_t count)
 UNIT_TEST(test_names_and_types)
 {
     for (int schema = 0; schema < 2; schema++) {
-        struct bed *b = bed_of((enum engine_schema)schema);
+        struct bed *b = visibility_bed_of((enum engine_schema)schema);
         b->f->config.settings.any_is_hinfo = true;
         EXPECT_ALL(b, {"web.team.svc.cluster.local. A", "NOERROR =A 10.1.0.1"},
                    {"kubernetes.default.svc.cluster.local. A", "NOERROR =A 10.0.0.1"},
@@ -152,7 +152,7 @@ UNIT_TEST(test_names_and_types)
 UNIT_TEST(test_listings)
 {
     static const char team[] = "NOERROR =A 10.0.0.1 =A 10.1.0.1";
-    struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     EXPECT_ALL(
         b, {"svc.cluster.local. A", team}, {"*.svc.cluster.local. A", team},
         {"any.svc.cluster.local. A", team}, {"*.*.svc.cluster.local. A", team},
@@ -177,8 +177,8 @@ UNIT_TEST(test_names_above)
         {"local/cluster/pod/vault/10-2-0-1/a", HOST("10.2.0.1")},
     };
     for (int schema = 0; schema < 2; schema++) {
-        struct bed *b = bed_of((enum engine_schema)schema);
-        struct path_bed all = b->p;
+        struct bed *b = visibility_bed_of((enum engine_schema)schema);
+        struct search_list_bed all = b->p;
         b->p = path_bed_new(hidden, 2);
         path_bed_without_stub_below(&b->p);
         b->f = b->p.f;
@@ -186,9 +186,9 @@ UNIT_TEST(test_names_above)
         b->f->config.visibility = b->visibility;
         EXPECT_ALL(b, {"svc.cluster.local. A", "NXDOMAIN"}, {"pod.cluster.local. TXT", "NXDOMAIN"},
                    {"*.svc.cluster.local. A", "NXDOMAIN"}, {"cluster.local. A", "NOERROR"});
-        see(b, VISIBILITY_UNKNOWN_PUBLIC, "team");
-        expect(b, "svc.cluster.local. TXT", "NOERROR");
-        path_bed_free(&b->p);
+        visibility_see(b, VISIBILITY_UNKNOWN_PUBLIC, "team");
+        visibility_expect(b, "svc.cluster.local. TXT", "NOERROR");
+        search_list_bed_free(&b->p);
         b->p = all;
         bed_free_all(b);
     }
@@ -198,7 +198,7 @@ UNIT_TEST(test_names_above)
  */
 UNIT_TEST(test_targets)
 {
-    struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     EXPECT_ALL(b, {"alias" TEAM "A", "NOERROR"},
                {"alias" TEAM "CNAME", "NOERROR =CNAME " WEB_VAULT}, {"ring" TEAM "A", "NOERROR"},
                {"_http._tcp.mix" TEAM "SRV",
@@ -206,7 +206,7 @@ UNIT_TEST(test_targets)
                 " +A 10.1.0.1"},
                {"mail" TEAM "MX", "NOERROR =MX 10 " WEB_VAULT});
     bed_free_all(b);
-    b = bed_of(ENGINE_SCHEMA_KUBERNETES);
+    b = visibility_bed_of(ENGINE_SCHEMA_KUBERNETES);
     EXPECT_ALL(b, {"alias" TEAM "A", "NXDOMAIN =CNAME " WEB_VAULT},
                {"ring" TEAM "A", "NXDOMAIN =CNAME own.vault.svc.cluster.local."},
                {"alias" TEAM "TYPE65", "NXDOMAIN =CNAME " WEB_VAULT});
@@ -215,7 +215,7 @@ UNIT_TEST(test_targets)
 
 UNIT_TEST(test_pods_that_only_names_give)
 {
-    struct bed *b = bed_of(ENGINE_SCHEMA_KUBERNETES);
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_KUBERNETES);
     b->f->config.settings.pods = ENGINE_PODS_INSECURE;
     EXPECT_ALL(b, {"10-2-0-9.vault.pod.cluster.local. A", "NXDOMAIN"},
                {"10-2-0-9.nowhere.pod.cluster.local. A", "NXDOMAIN"},
@@ -230,11 +230,11 @@ UNIT_TEST(test_pods_that_only_names_give)
 
 UNIT_TEST(test_local_dns)
 {
-    struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     b->f->config.settings.local = fixture_name(WEB_VAULT);
-    expect(b, "local.dns.cluster.local. A", "NXDOMAIN");
+    visibility_expect(b, "local.dns.cluster.local. A", "NXDOMAIN");
     b->f->config.settings.local = fixture_name(WEB_TEAM);
-    expect(b, "local.dns.cluster.local. A", "NOERROR =A 10.1.0.1");
+    visibility_expect(b, "local.dns.cluster.local. A", "NOERROR =A 10.1.0.1");
     bed_free_all(b);
 }
 
@@ -243,7 +243,7 @@ UNIT_TEST(test_reverse_names)
     static const char *const elsewhere[] = {
         "1.2.0.192.in-addr.arpa. PTR", "1.2.0.192.IN-ADDR.arpa. PTR", "1.2.0.192.in-addr.arpa. TXT",
         "2.2.0.192.in-addr.arpa. PTR"}; /* has no record */
-    struct bed *b = bed_of(ENGINE_SCHEMA_KUBERNETES);
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_KUBERNETES);
     b->f->config.settings.reverse_zone_count = 1;
     b->f->config.settings.reverse_zones[0] =
         (struct network){{.family_bytes = 4, .bytes = {10}}, 8};
@@ -255,7 +255,7 @@ UNIT_TEST(test_reverse_names)
     for (size_t i = 0; i < ARRAY_LEN(elsewhere); i++) {
         assert_string_equal(fixture_ask(b->f, elsewhere[i]), "forward");
     }
-    see(b, VISIBILITY_UNKNOWN_PUBLIC, "team");
+    visibility_see(b, VISIBILITY_UNKNOWN_PUBLIC, "team");
     EXPECT_ALL(b, {"1.2.0.192.in-addr.arpa. PTR", "NOERROR =PTR WEB.vault.SVC.cluster.local."},
                {"1.0.2.10.in-addr.arpa. PTR", "NOERROR =PTR " WEB_VAULT});
     bed_free_all(b);
@@ -264,8 +264,8 @@ UNIT_TEST(test_reverse_names)
 /* A stub zone below a hidden name is as hidden; one above a domain of ours changes nothing. */
 UNIT_TEST(test_stub_zones)
 {
-    struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
-    struct foreign_zone zones[3];
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
+    struct forward_zone zones[3];
     bed_zone(&zones[0], ".", 1);
     bed_zone(&zones[1], "stub.vault.svc.cluster.local.", 1);
     bed_zone(&zones[2], "local.", 1);
@@ -280,7 +280,7 @@ UNIT_TEST(test_stub_zones)
                    {"stub" TEAM "A",
                     schema ? "NXDOMAIN =CNAME x.stub.vault.svc.cluster.local." : "NOERROR"});
     }
-    see(b, VISIBILITY_UNKNOWN_PUBLIC, "team");
+    visibility_see(b, VISIBILITY_UNKNOWN_PUBLIC, "team");
     assert_string_equal(fixture_ask(b->f, "x.stub.vault.svc.cluster.local. A"), "forward");
     bed_free_all(b);
 }
@@ -292,7 +292,7 @@ UNIT_TEST(test_other_domains)
         {"org/second/svc/team/web/a", HOST("10.4.0.2")},
         {"org/second/top", HOST("web.vault.svc.second.org.")},
     };
-    struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     fixture_domain(b->f, "second.org.");
     fixture_put(b->f, more, 3);
     EXPECT_ALL(b, {"web.vault.svc.second.org. A", "NXDOMAIN"},
@@ -303,26 +303,26 @@ UNIT_TEST(test_other_domains)
 
 UNIT_TEST(test_clients_without_a_namespace)
 {
-    struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     b->f->client = pod_address(9);
     EXPECT_ALL(b, {"web" TEAM "A", "NXDOMAIN"},
                {"kubernetes.default.svc.cluster.local. A", "NOERROR =A 10.0.0.1"},
                {"svc.cluster.local. A", "NOERROR =A 10.0.0.1"},
                {"pod.cluster.local. A", "NXDOMAIN"});
-    see(b, VISIBILITY_UNKNOWN_PUBLIC, "*");
-    expect(b, "web" VAULT " TXT", "NOERROR =TXT \"secret\"");
-    see(b, VISIBILITY_UNKNOWN_ALL, "");
-    expect(b, "web" VAULT " TXT", "NOERROR =TXT \"secret\"");
-    expect(b, "web" TEAM "A", "NOERROR =A 10.1.0.1");
+    visibility_see(b, VISIBILITY_UNKNOWN_PUBLIC, "*");
+    visibility_expect(b, "web" VAULT " TXT", "NOERROR =TXT \"secret\"");
+    visibility_see(b, VISIBILITY_UNKNOWN_ALL, "");
+    visibility_expect(b, "web" VAULT " TXT", "NOERROR =TXT \"secret\"");
+    visibility_expect(b, "web" TEAM "A", "NOERROR =A 10.1.0.1");
     b->f->client = pod_address(1);
-    expect(b, "web" VAULT " TXT", "NXDOMAIN");
+    visibility_expect(b, "web" VAULT " TXT", "NXDOMAIN");
     bed_free_all(b);
 }
 
 /* How much is hidden neither cuts a reply nor defers it. */
 UNIT_TEST(test_what_is_hidden_takes_no_room)
 {
-    struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     for (unsigned i = 0; i < 2000; i++) {
         char key[80], host[80];
         (void)snprintf(key, sizeof(key), "local/cluster/svc/n%u/web/a", i);
@@ -334,14 +334,14 @@ UNIT_TEST(test_what_is_hidden_takes_no_room)
                {"web.*.svc.cluster.local. A", "NOERROR =A 10.1.0.1"},
                {"*.svc.cluster.local. TXT", "NOERROR"});
     b->f->client = pod_address(9);
-    expect(b, "svc.cluster.local. A", "NOERROR =A 10.0.0.1");
+    visibility_expect(b, "svc.cluster.local. A", "NOERROR =A 10.0.0.1");
     bed_free_all(b);
 }
 
 /* A walk is kept for those who see the same, under the same configuration. */
-UNIT_TEST(test_kept_walks)
+UNIT_TEST(test_cached_scans)
 {
-    struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     for (unsigned i = 0; i < 900; i++) {
         char key[80], host[80];
         (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/m%u/a", i % 3 ? "team" : "vault", i);
@@ -352,7 +352,7 @@ UNIT_TEST(test_kept_walks)
     path_bed_pod(&b->p, 2, "vault");
     b->f->config.settings.max_udp_size = 1232;
     assert_string_equal(fixture_ask(b->f, "svc.cluster.local. TXT tcp"), "walk");
-    b->f->may_walk = true;
+    b->f->may_scan = true;
     for (int round = 0; round < 3; round++) {
         b->f->client = pod_address(1);
         const char *text = fixture_ask(b->f, "svc.cluster.local. TXT tcp");
@@ -368,9 +368,9 @@ UNIT_TEST(test_kept_walks)
         assert_null(strstr(text, "\"team"));
     }
     b->f->client = pod_address(1);
-    see(b, VISIBILITY_UNKNOWN_PUBLIC, "team");
+    visibility_see(b, VISIBILITY_UNKNOWN_PUBLIC, "team");
     assert_non_null(strstr(fixture_ask(b->f, "svc.cluster.local. TXT tcp"), "\"secret897\""));
-    see(b, VISIBILITY_UNKNOWN_PUBLIC, "");
+    visibility_see(b, VISIBILITY_UNKNOWN_PUBLIC, "");
     assert_null(strstr(fixture_ask(b->f, "svc.cluster.local. TXT tcp"), "secret"));
     bed_free_all(b);
 }
@@ -378,7 +378,7 @@ UNIT_TEST(test_kept_walks)
 /* Names looked up for a batch belong to no client. */
 UNIT_TEST(test_looking_ahead)
 {
-    struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_SKYDNS);
     static const char *const rows[][2] = {
         {"web" VAULT " A", "NXDOMAIN"},
         {"web" TEAM "A", "NOERROR =A 10.1.0.1"},
@@ -397,12 +397,12 @@ UNIT_TEST(test_looking_ahead)
 /* A search path leads to what the client may see. */
 UNIT_TEST(test_search_paths)
 {
-    struct bed *b = bed_of(ENGINE_SCHEMA_KUBERNETES);
+    struct bed *b = visibility_bed_of(ENGINE_SCHEMA_KUBERNETES);
     b->f->config.settings.autopath = true;
     b->f->config.has_nameservers = false;
     b->f->config.zones_of_others = NULL;
-    expect(b, "web.vault" TEAM "A", "SERVFAIL");
-    expect(b, "kubernetes.default" TEAM "A",
-           "NOERROR =CNAME kubernetes.default.svc.cluster.local. =A 10.0.0.1");
+    visibility_expect(b, "web.vault" TEAM "A", "SERVFAIL");
+    visibility_expect(b, "kubernetes.default" TEAM "A",
+                      "NOERROR =CNAME kubernetes.default.svc.cluster.local. =A 10.0.0.1");
     bed_free_all(b);
 }

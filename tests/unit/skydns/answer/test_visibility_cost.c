@@ -22,12 +22,12 @@ struct bed {
     struct visibility *visibility;
 };
 
-static void put(struct bed *b, const char *key, const char *value)
+static void visibility_cost_put(struct bed *b, const char *key, const char *value)
 {
     fixture_put(b->f, &(struct fixture_key){key, value}, 1);
 }
 
-static void set_up(struct bed *b, enum engine_schema schema)
+static void visibility_cost_set_up(struct bed *b, enum engine_schema schema)
 {
     const struct slice public_names[] = {slice_str("default")};
     *b = (struct bed){.f = fixture_new(NULL, 0)};
@@ -36,12 +36,12 @@ static void set_up(struct bed *b, enum engine_schema schema)
         (void)snprintf(key, sizeof(key), "local/cluster/svc/team-%03u/web-%04u/c0", i % NAMESPACES,
                        i);
         (void)snprintf(value, sizeof(value), "{'host':'10.1.%u.%u','ttl':30}", i / 250, i % 250);
-        put(b, key, value);
+        visibility_cost_put(b, key, value);
         (void)snprintf(key, sizeof(key), "arpa/in-addr/10/1/%u/%u", i / 250, i % 250);
         (void)snprintf(value, sizeof(value),
                        "{'host':'web-%04u.team-%03u.svc.cluster.local.','ttl':30}", i,
                        i % NAMESPACES);
-        put(b, key, value);
+        visibility_cost_put(b, key, value);
     }
     b->space = (struct client_space){.label_len = 8, .label = "team-000"};
     b->visibility = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 1, NULL, 0);
@@ -54,7 +54,7 @@ static void set_up(struct bed *b, enum engine_schema schema)
     b->direct = direct_new(&b->f->config);
 }
 
-static void tear_down(struct bed *b)
+static void visibility_cost_tear_down(struct bed *b)
 {
     direct_free(b->direct);
     visibility_unref(b->visibility);
@@ -103,7 +103,7 @@ static struct costs least_costs(struct bed *b, const char *hidden, const char *a
 
 /* A tenth apart: a reverse name that is there has one node more on its way. Measured again if not:
  * a busy machine makes costs differ, and never makes them the same. */
-static void compare(struct bed *b, const char *hidden, const char *absent)
+static void visibility_cost_compare(struct bed *b, const char *hidden, const char *absent)
 {
     enum { TRIES = 8 };
     for (unsigned i = 0; i < TRIES; i++) {
@@ -121,18 +121,19 @@ UNIT_TEST(test_costs)
 {
     for (int schema = 0; schema < 2; schema++) {
         struct bed b;
-        set_up(&b, (enum engine_schema)schema);
-        compare(&b, "web-0007.team-007.svc.cluster.local. A",
-                "web-0007.team-907.svc.cluster.local. A");
-        compare(&b, "web-0007.team-007.svc.cluster.local. SRV",
-                "web-0007.team-907.svc.cluster.local. SRV");
-        compare(&b, "web-0007.team-007.svc.cluster.local. TXT",
-                "web-0007.team-907.svc.cluster.local. TXT");
-        compare(&b, "team-007.svc.cluster.local. A", "team-907.svc.cluster.local. A");
-        compare(&b, "7.0.1.10.in-addr.arpa. PTR", "7.9.1.10.in-addr.arpa. PTR");
-        compare(&b, "0.1.10.in-addr.arpa. PTR", "9.1.10.in-addr.arpa. PTR");
+        visibility_cost_set_up(&b, (enum engine_schema)schema);
+        visibility_cost_compare(&b, "web-0007.team-007.svc.cluster.local. A",
+                                "web-0007.team-907.svc.cluster.local. A");
+        visibility_cost_compare(&b, "web-0007.team-007.svc.cluster.local. SRV",
+                                "web-0007.team-907.svc.cluster.local. SRV");
+        visibility_cost_compare(&b, "web-0007.team-007.svc.cluster.local. TXT",
+                                "web-0007.team-907.svc.cluster.local. TXT");
+        visibility_cost_compare(&b, "team-007.svc.cluster.local. A",
+                                "team-907.svc.cluster.local. A");
+        visibility_cost_compare(&b, "7.0.1.10.in-addr.arpa. PTR", "7.9.1.10.in-addr.arpa. PTR");
+        visibility_cost_compare(&b, "0.1.10.in-addr.arpa. PTR", "9.1.10.in-addr.arpa. PTR");
         b.f->config.settings.reverse_zone_count = 0;
-        compare(&b, "7.0.1.10.in-addr.arpa. PTR", "7.9.1.10.in-addr.arpa. PTR");
-        tear_down(&b);
+        visibility_cost_compare(&b, "7.0.1.10.in-addr.arpa. PTR", "7.9.1.10.in-addr.arpa. PTR");
+        visibility_cost_tear_down(&b);
     }
 }

@@ -109,7 +109,7 @@ struct domains {
     const char *names[3];
 };
 
-static bool ends_with(const char *name, const char *end)
+static bool visibility_model_ends_with(const char *name, const char *end)
 {
     size_t len = strlen(name), end_len = strlen(end);
     return len >= end_len && strcasecmp(name + len - end_len, end) == 0 &&
@@ -124,14 +124,14 @@ static bool is_name_hidden(const struct client *c, const struct domains *domains
             char end[NAME_SIZE];
             (void)snprintf(end, sizeof(end), "%s.%s", tree ? "pod" : "svc", domains->names[i]);
             size_t len = strlen(name), end_len = strlen(end);
-            if (len <= end_len || !ends_with(name, end)) {
+            if (len <= end_len || !visibility_model_ends_with(name, end)) {
                 continue;
             }
             bool is_seen = false;
             for (unsigned k = 0; k < NAMESPACES; k++) {
                 char whole[NAME_SIZE + 16];
                 (void)snprintf(whole, sizeof(whole), "%s.%s", namespaces[k], end);
-                is_seen = is_seen || (c->sees[k] && ends_with(name, whole));
+                is_seen = is_seen || (c->sees[k] && visibility_model_ends_with(name, whole));
             }
             if (!is_seen) {
                 return true;
@@ -160,7 +160,8 @@ struct tree {
 
 static bool is_key_hidden(const struct client *c, const struct tree *t, const struct key *key)
 {
-    bool is_reverse = ends_with(key->name, "in-addr.arpa.") || ends_with(key->name, "ip6.arpa.");
+    bool is_reverse = visibility_model_ends_with(key->name, "in-addr.arpa.") ||
+                      visibility_model_ends_with(key->name, "ip6.arpa.");
     return is_name_hidden(c, &t->domains, key->name) ||
            (is_reverse && is_name_hidden(c, &t->domains, key->host));
 }
@@ -275,7 +276,8 @@ static void draw_key(struct tree *t)
         draw_name_in(t, true, key->host);
     }
     for (unsigned i = 0; i < t->domains.count; i++) {
-        if (is_inner(t->domains.names[i]) && ends_with(key->host, t->domains.names[i])) {
+        if (is_inner(t->domains.names[i]) &&
+            visibility_model_ends_with(key->host, t->domains.names[i])) {
             return; /* where an alias leads, such a domain's own names make a difference */
         }
     }
@@ -318,7 +320,7 @@ static void draw_plain_key(struct tree *t, const char *name, const char *host, c
 }
 
 /* A service as kube2sky writes it, but for the target of its port, which may be another. */
-static void draw_service(struct tree *t)
+static void visibility_model_draw_service(struct tree *t)
 {
     char service[80], name[NAME_SIZE], host[NAME_SIZE];
     const char *domain = t->domains.names[0];
@@ -364,7 +366,7 @@ static void draw_tree(struct tree *t)
         draw_key(t);
     }
     for (unsigned n = random_below(8); n > 0; n--) {
-        draw_service(t);
+        visibility_model_draw_service(t);
     }
     t->has_many = random_below(6) == 0;
     if (t->has_many) {
@@ -410,8 +412,8 @@ static void draw_known(const struct client *c, const struct tree *t, char *out)
     }
 }
 
-static void draw_question(const struct client *c, const struct tree *t, char *name, char *question,
-                          size_t size)
+static void visibility_model_draw_question(const struct client *c, const struct tree *t, char *name,
+                                           char *question, size_t size)
 {
     switch (random_below(9)) {
     case 3:
@@ -477,7 +479,7 @@ struct bed {
     unsigned long seed;
 };
 
-static void draw_config(struct engine_config *config, const struct tree *t)
+static void visibility_model_draw_config(struct engine_config *config, const struct tree *t)
 {
     config->zone_count = 0;
     for (unsigned i = 0; i < t->domains.count; i++) {
@@ -520,7 +522,7 @@ static void side_put(struct side *side, const struct key *key)
     fixture_put(side->f, &(struct fixture_key){key->key, key->value}, 1);
 }
 
-static void side_ask(struct side *side, const char *question, uint32_t random, bool may_walk)
+static void side_ask(struct side *side, const char *question, uint32_t random, bool may_scan)
 {
     static const struct addr nobody;
     struct query parsed;
@@ -529,7 +531,7 @@ static void side_ask(struct side *side, const char *question, uint32_t random, b
                                  .transport = fixture_query(side->f, question),
                                  .now_s = FIXTURE_NOW_S,
                                  .random = random,
-                                 .may_walk = may_walk,
+                                 .may_scan = may_scan,
                                  .view = side->view};
     query.wire = side->f->query;
     query.len = side->f->query_len;
@@ -548,21 +550,21 @@ static void side_ask(struct side *side, const char *question, uint32_t random, b
     side->len = response.len;
 }
 
-static bool is_walk(const struct side *side)
+static bool is_scan(const struct side *side)
 {
-    return side->verdict == ENGINE_DEFER && side->deferral.kind == ENGINE_DEFER_WALK;
+    return side->verdict == ENGINE_DEFER && side->deferral.kind == ENGINE_DEFER_SCAN;
 }
 
-static const char *text_of(const struct side *side, char *out)
+static const char *visibility_model_text_of(const struct side *side, char *out)
 {
     return side->verdict == ENGINE_REPLY  ? dns_text(side->reply, side->len, out, DNS_TEXT_MAX)
            : side->verdict == ENGINE_DROP ? "drop"
-           : is_walk(side)                ? "walk"
+           : is_scan(side)                ? "walk"
            : side->deferral.kind == ENGINE_DEFER_FORWARD ? "forward"
                                                          : "lookup";
 }
 
-static bool is_same(const struct side *a, const struct side *b)
+static bool visibility_model_is_same(const struct side *a, const struct side *b)
 {
     if (a->verdict != b->verdict) {
         return false;
@@ -582,7 +584,7 @@ static bool is_same(const struct side *a, const struct side *b)
 
 static char text_all[DNS_TEXT_MAX], text_visible[DNS_TEXT_MAX];
 
-static int compare_lines(const void *a, const void *b)
+static int visibility_model_compare_lines(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -595,7 +597,7 @@ static unsigned sort_lines(char *text, char **lines, unsigned max)
          line = strtok_r(NULL, "\n", &rest)) {
         lines[count++] = line;
     }
-    qsort(lines, count, sizeof(lines[0]), compare_lines);
+    qsort(lines, count, sizeof(lines[0]), visibility_model_compare_lines);
     return count;
 }
 
@@ -621,7 +623,7 @@ static bool is_same_choice(const struct side *a, const struct side *b)
     return is_same;
 }
 
-static void report(const struct bed *b, const char *why, const char *question)
+static void visibility_model_report(const struct bed *b, const char *why, const char *question)
 {
     for (unsigned i = 0; i < b->tree.count; i++) {
         const struct key *key = &b->tree.keys[i];
@@ -634,7 +636,8 @@ static void report(const struct bed *b, const char *why, const char *question)
                   (int)b->all.f->config.settings.schema, (int)b->all.f->config.settings.pods,
                   b->all.f->config.settings.reverse_zone_count);
     fail_msg("SEED=%lu: %s: `%s`\n%s\nexpected:\n%s", b->seed, why, question,
-             text_of(&b->all, text_all), text_of(&b->visible, text_visible));
+             visibility_model_text_of(&b->all, text_all),
+             visibility_model_text_of(&b->visible, text_visible));
 }
 
 /* ---- What is meant to differ ---- */
@@ -667,8 +670,8 @@ static bool is_made_by_config(const struct bed *b, const char *name)
     bool is_nested = false; /* in such a domain, or above it */
     for (unsigned i = 0; i < b->tree.domains.count; i++) {
         const char *domain = b->tree.domains.names[i];
-        is_nested =
-            is_nested || (is_inner(domain) && (ends_with(name, domain) || ends_with(domain, name)));
+        is_nested = is_nested || (is_inner(domain) && (visibility_model_ends_with(name, domain) ||
+                                                       visibility_model_ends_with(domain, name)));
     }
     return is_hidden && (is_pod || is_nested);
 }
@@ -680,7 +683,7 @@ static bool is_nothing(const struct side *side)
            h[6] + h[7] == 0 && h[8] + h[9] == 1;
 }
 
-static bool is_refused(const struct side *side)
+static bool visibility_model_is_refused(const struct side *side)
 {
     return side->verdict == ENGINE_REPLY && (side->reply[3] & DNS_MASK_RCODE) == DNS_RCODE_REFUSED;
 }
@@ -689,7 +692,7 @@ static bool is_refused(const struct side *side)
 static void check_leaks(struct bed *b, const char *name, const char *question)
 {
     const struct tree *t = &b->tree;
-    const char *text = text_of(&b->all, text_all);
+    const char *text = visibility_model_text_of(&b->all, text_all);
     const char *from = strstr(text, "\n= ");
     char *soa = strstr(text_all, "\n! "); /* owned by a domain */
     if (from && soa) {
@@ -711,19 +714,19 @@ static void check_leaks(struct bed *b, const char *name, const char *question)
         bool is_owner = strncmp(key->host, "10.7.", 5) == 0 && strstr(from, key->host) &&
                         strstr(from, key->host)[strlen(key->host)] == '\n';
         if ((!is_known && strstr(from, owner)) || is_owner) {
-            report(b, key->name, question);
+            visibility_model_report(b, key->name, question);
         }
     }
 }
 
-static void ask_both(struct bed *b)
+static void visibility_model_ask_both(struct bed *b)
 {
     char name[NAME_SIZE], question[NAME_SIZE + 40], local[DNAME_TEXT_MAX];
     uint32_t random = random_below(UINT32_MAX);
-    draw_question(&b->client, &b->tree, name, question, sizeof(question));
+    visibility_model_draw_question(&b->client, &b->tree, name, question, sizeof(question));
     side_ask(&b->all, question, random, false);
     side_ask(&b->visible, question, random, false);
-    if (is_walk(&b->all) || is_walk(&b->visible)) {
+    if (is_scan(&b->all) || is_scan(&b->visible)) {
         side_ask(&b->all, question, random, true);
         side_ask(&b->visible, question, random, true);
     }
@@ -732,14 +735,14 @@ static void ask_both(struct bed *b)
     b->hidden += is_name_hidden(&b->client, &b->tree.domains, real);
     b->shown += b->all.verdict == ENGINE_REPLY && b->all.reply[7] > 0;
     check_leaks(b, name, question);
-    if (!is_refused(&b->all) && is_made_by_config(b, real)) {
+    if (!visibility_model_is_refused(&b->all) && is_made_by_config(b, real)) {
         b->denied++;
         if (!is_nothing(&b->all)) {
-            report(b, "not NXDOMAIN", question);
+            visibility_model_report(b, "not NXDOMAIN", question);
         }
-    } else if (!is_same(&b->all, &b->visible) &&
+    } else if (!visibility_model_is_same(&b->all, &b->visible) &&
                !(b->tree.has_many && is_same_choice(&b->all, &b->visible))) {
-        report(b, "not the same", question);
+        visibility_model_report(b, "not the same", question);
     } else {
         b->same++;
     }
@@ -759,7 +762,7 @@ static void ask_as_client(struct bed *b, const struct engine_config *config)
     }
     b->all.view.space = b->client.has_space ? &b->client.space : NULL;
     for (unsigned i = 0; i < QUESTIONS; i++) {
-        ask_both(b);
+        visibility_model_ask_both(b);
     }
     direct_free(b->visible.direct);
     fixture_free(b->visible.f);
@@ -772,7 +775,7 @@ static void ask_tree(struct bed *b, unsigned long seed)
     b->tree.has_pod_targets = random_below(3) > 0;
     draw_tree(&b->tree);
     draw_rules(&b->rules);
-    draw_config(&f->config, &b->tree);
+    visibility_model_draw_config(&f->config, &b->tree);
     b->visibility = make_visibility(&b->rules);
     b->all.f = fixture_new(NULL, 0);
     side_make(&b->all, &f->config, b->visibility);
@@ -788,7 +791,7 @@ static void ask_tree(struct bed *b, unsigned long seed)
     visibility_unref(b->visibility);
 }
 
-static unsigned long number_of(const char *variable, unsigned long otherwise)
+static unsigned long visibility_model_number_of(const char *variable, unsigned long otherwise)
 {
     const char *text = getenv(variable);
     return text ? strtoul(text, NULL, 10) : otherwise;
@@ -797,7 +800,8 @@ static unsigned long number_of(const char *variable, unsigned long otherwise)
 UNIT_TEST(test_hidden_records_might_as_well_not_exist)
 {
     static struct bed b;
-    unsigned long first = number_of("SEED", 1), trees = number_of("VISIBILITY_TREES", TREES);
+    unsigned long first = visibility_model_number_of("SEED", 1),
+                  trees = visibility_model_number_of("VISIBILITY_TREES", TREES);
     b.open = visibility_new(VISIBILITY_UNKNOWN_ALL, NULL, 0, NULL, 0);
     for (unsigned long seed = first; seed < first + trees; seed++) {
         ask_tree(&b, seed);

@@ -28,7 +28,7 @@ static void retire_at_once(void *data, void *block, void (*fn)(void *block))
     fn(block);
 }
 
-static int setup(void **state)
+static int client_index_setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
@@ -37,7 +37,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int client_index_teardown(void **state)
 {
     struct fixture *f = *state;
     client_index_free(f->index);
@@ -45,7 +45,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct ip ip_of(const char *text)
+static struct ip client_index_ip_of(const char *text)
 {
     struct ip ip;
     assert_true(ip_parse(slice_str(text), &ip));
@@ -53,148 +53,148 @@ static struct ip ip_of(const char *text)
 }
 
 /* "": nobody's. In static storage. */
-static const char *find(const struct fixture *f, const char *address)
+static const char *clients_client_index_find(const struct fixture *f, const char *address)
 {
     static char text[64];
-    struct ip ip = ip_of(address);
+    struct ip ip = client_index_ip_of(address);
     struct slice label = client_space_label(client_index_find(f->index, &ip));
     (void)snprintf(text, sizeof(text), "%.*s", (int)label.len, label.ptr); /* fits */
     return text;
 }
 
-static void add(struct fixture *f, const char *address, const char *ns)
+static void clients_client_index_add(struct fixture *f, const char *address, const char *ns)
 {
-    struct ip ip = ip_of(address);
+    struct ip ip = client_index_ip_of(address);
     client_index_add(f->index, &ip, slice_str(ns));
 }
 
-static void take(struct fixture *f, const char *address, const char *ns)
+static void client_index_take(struct fixture *f, const char *address, const char *ns)
 {
-    struct ip ip = ip_of(address);
+    struct ip ip = client_index_ip_of(address);
     client_index_remove(f->index, &ip, slice_str(ns));
 }
 
-static void bar(struct fixture *f, const char *address)
+static void clients_client_index_bar(struct fixture *f, const char *address)
 {
-    struct ip ip = ip_of(address);
+    struct ip ip = client_index_ip_of(address);
     client_index_bar(f->index, &ip);
 }
 
-static void unbar(struct fixture *f, const char *address)
+static void clients_client_index_unbar(struct fixture *f, const char *address)
 {
-    struct ip ip = ip_of(address);
+    struct ip ip = client_index_ip_of(address);
     client_index_unbar(f->index, &ip);
 }
 
-UNIT_TEST_IN(test_one_pod, setup, teardown)
+UNIT_TEST_IN(test_one_pod, client_index_setup, client_index_teardown)
 {
     struct fixture *f = *state;
     struct ip none = {0};
-    add(f, "10.0.0.1", "a");
-    add(f, "fd00::1", "b");
-    assert_string_equal(find(f, "10.0.0.1"), "a");
-    assert_string_equal(find(f, "::ffff:10.0.0.1"), "a");
-    assert_string_equal(find(f, "fd00::1"), "b");
-    assert_string_equal(find(f, "10.0.0.2"), "");
+    clients_client_index_add(f, "10.0.0.1", "a");
+    clients_client_index_add(f, "fd00::1", "b");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "a");
+    assert_string_equal(clients_client_index_find(f, "::ffff:10.0.0.1"), "a");
+    assert_string_equal(clients_client_index_find(f, "fd00::1"), "b");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.2"), "");
     assert_null(client_index_find(f->index, &none));
-    take(f, "10.0.0.1", "a");
-    assert_string_equal(find(f, "10.0.0.1"), "");
-    add(f, "10.0.0.1", "b");
-    assert_string_equal(find(f, "10.0.0.1"), "b");
+    client_index_take(f, "10.0.0.1", "a");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "");
+    clients_client_index_add(f, "10.0.0.1", "b");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "b");
 }
 
-UNIT_TEST_IN(test_equal_namespaces_are_one_block, setup, teardown)
+UNIT_TEST_IN(test_equal_namespaces_are_one_block, client_index_setup, client_index_teardown)
 {
     struct fixture *f = *state;
-    struct ip one = ip_of("10.0.0.1"), two = ip_of("10.0.0.2");
-    add(f, "10.0.0.1", "a");
-    add(f, "10.0.0.2", "a");
+    struct ip one = client_index_ip_of("10.0.0.1"), two = client_index_ip_of("10.0.0.2");
+    clients_client_index_add(f, "10.0.0.1", "a");
+    clients_client_index_add(f, "10.0.0.2", "a");
     const struct client_space *space = client_index_find(f->index, &one);
     assert_ptr_equal(client_index_find(f->index, &two), space);
     client_index_clear(f->index);
-    add(f, "10.0.0.2", "a");
+    clients_client_index_add(f, "10.0.0.2", "a");
     client_index_commit(f->index);
     assert_ptr_equal(client_index_find(f->index, &two), space);
     assert_null(client_index_find(f->index, &one));
 }
 
 /* Its address identifies it again as soon as one namespace is left. */
-UNIT_TEST_IN(test_shared_by_namespaces, setup, teardown)
+UNIT_TEST_IN(test_shared_by_namespaces, client_index_setup, client_index_teardown)
 {
     struct fixture *f = *state;
-    add(f, "10.0.0.1", "a");
-    add(f, "10.0.0.1", "b");
-    assert_string_equal(find(f, "10.0.0.1"), "");
-    add(f, "10.0.0.1", "c");
-    take(f, "10.0.0.1", "a");
-    assert_string_equal(find(f, "10.0.0.1"), "");
-    take(f, "10.0.0.1", "c");
-    assert_string_equal(find(f, "10.0.0.1"), "b");
+    clients_client_index_add(f, "10.0.0.1", "a");
+    clients_client_index_add(f, "10.0.0.1", "b");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "");
+    clients_client_index_add(f, "10.0.0.1", "c");
+    client_index_take(f, "10.0.0.1", "a");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "");
+    client_index_take(f, "10.0.0.1", "c");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "b");
     assert_int_equal(client_index_counts(f->index).shared, 0);
-    add(f, "10.0.0.1", "b"); /* of another domain */
-    assert_string_equal(find(f, "10.0.0.1"), "b");
-    take(f, "10.0.0.1", "b");
-    assert_string_equal(find(f, "10.0.0.1"), "b");
-    take(f, "10.0.0.1", "b");
-    assert_string_equal(find(f, "10.0.0.1"), "");
+    clients_client_index_add(f, "10.0.0.1", "b"); /* of another domain */
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "b");
+    client_index_take(f, "10.0.0.1", "b");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "b");
+    client_index_take(f, "10.0.0.1", "b");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "");
     client_index_commit(f->index);
     assert_int_equal(client_index_counts(f->index).spaces, 0);
     assert_int_equal(client_index_counts(f->index).addresses, 0);
 }
 
-UNIT_TEST_IN(test_shared_with_a_node, setup, teardown)
+UNIT_TEST_IN(test_shared_with_a_node, client_index_setup, client_index_teardown)
 {
     struct fixture *f = *state;
-    bar(f, "10.0.0.1");
-    add(f, "10.0.0.1", "a");
-    assert_string_equal(find(f, "10.0.0.1"), "");
-    bar(f, "10.0.0.1");
-    unbar(f, "10.0.0.1");
-    assert_string_equal(find(f, "10.0.0.1"), "");
-    unbar(f, "10.0.0.1");
-    assert_string_equal(find(f, "10.0.0.1"), "a");
-    bar(f, "10.0.0.1");
-    assert_string_equal(find(f, "10.0.0.1"), "");
-    take(f, "10.0.0.1", "a");
-    unbar(f, "10.0.0.1");
+    clients_client_index_bar(f, "10.0.0.1");
+    clients_client_index_add(f, "10.0.0.1", "a");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "");
+    clients_client_index_bar(f, "10.0.0.1");
+    clients_client_index_unbar(f, "10.0.0.1");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "");
+    clients_client_index_unbar(f, "10.0.0.1");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "a");
+    clients_client_index_bar(f, "10.0.0.1");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "");
+    client_index_take(f, "10.0.0.1", "a");
+    clients_client_index_unbar(f, "10.0.0.1");
     assert_int_equal(client_index_counts(f->index).addresses, 0);
 }
 
-UNIT_TEST_IN(test_clear_shows_with_commit, setup, teardown)
+UNIT_TEST_IN(test_clear_shows_with_commit, client_index_setup, client_index_teardown)
 {
     struct fixture *f = *state;
-    add(f, "10.0.0.1", "a");
-    add(f, "10.0.0.2", "a");
+    clients_client_index_add(f, "10.0.0.1", "a");
+    clients_client_index_add(f, "10.0.0.2", "a");
     client_index_clear(f->index);
-    add(f, "10.0.0.3", "x");
+    clients_client_index_add(f, "10.0.0.3", "x");
     client_index_clear(f->index);
-    add(f, "10.0.0.2", "b");
-    bar(f, "10.0.0.4");
-    add(f, "10.0.0.4", "b");
-    assert_string_equal(find(f, "10.0.0.1"), "a");
-    assert_string_equal(find(f, "10.0.0.2"), "a");
+    clients_client_index_add(f, "10.0.0.2", "b");
+    clients_client_index_bar(f, "10.0.0.4");
+    clients_client_index_add(f, "10.0.0.4", "b");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "a");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.2"), "a");
     client_index_commit(f->index);
-    assert_string_equal(find(f, "10.0.0.1"), "");
-    assert_string_equal(find(f, "10.0.0.2"), "b");
-    assert_string_equal(find(f, "10.0.0.3"), "");
-    assert_string_equal(find(f, "10.0.0.4"), "");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.1"), "");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.2"), "b");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.3"), "");
+    assert_string_equal(clients_client_index_find(f, "10.0.0.4"), "");
     assert_int_equal(client_index_counts(f->index).spaces, 1);
-    take(f, "10.0.0.2", "b");
-    take(f, "10.0.0.4", "b");
-    unbar(f, "10.0.0.4");
+    client_index_take(f, "10.0.0.2", "b");
+    client_index_take(f, "10.0.0.4", "b");
+    clients_client_index_unbar(f, "10.0.0.4");
     client_index_commit(f->index);
     assert_int_equal(client_index_counts(f->index).spaces, 0);
 }
 
 /* However many namespaces came and went: each handover begins an epoch (publisher.h). */
-UNIT_TEST_IN(test_a_batch_is_handed_over_at_once, setup, teardown)
+UNIT_TEST_IN(test_a_batch_is_handed_over_at_once, client_index_setup, client_index_teardown)
 {
     struct fixture *f = *state;
     for (unsigned i = 0; i < 20; i++) {
         char ns[16];
         (void)snprintf(ns, sizeof(ns), "ns-%u", i); /* fits */
-        add(f, "10.0.0.1", ns);
-        take(f, "10.0.0.1", ns);
+        clients_client_index_add(f, "10.0.0.1", ns);
+        client_index_take(f, "10.0.0.1", ns);
     }
     assert_int_equal(f->handed_over, 0);
     client_index_commit(f->index);
@@ -213,13 +213,13 @@ struct model {
 
 static const char *const labels[SPACES] = {"a", "b", "default", "kube-system", "x1"};
 
-static struct ip address_of(unsigned i)
+static struct ip client_index_address_of(unsigned i)
 {
     struct ip ip = {.family_bytes = i % 3 ? 4 : 16, .bytes = {10, 1, 0, (uint8_t)i}};
     return ip;
 }
 
-static const char *expected(const struct model *model, unsigned i)
+static const char *client_index_expected(const struct model *model, unsigned i)
 {
     const char *found = "";
     unsigned spaces = 0;
@@ -232,17 +232,18 @@ static const char *expected(const struct model *model, unsigned i)
     return spaces == 1 && model->bars[i] == 0 ? found : "";
 }
 
-static uint32_t next_random(uint32_t *random)
+static uint32_t client_index_next_random(uint32_t *random)
 {
     *random = *random * 1664525 + 1013904223;
     return *random >> 8;
 }
 
-static void step(struct fixture *f, struct model *model, uint32_t *random)
+static void client_index_step(struct fixture *f, struct model *model, uint32_t *random)
 {
-    unsigned i = next_random(random) % ADDRESSES, s = next_random(random) % SPACES;
-    struct ip ip = address_of(i);
-    switch (next_random(random) % 5) {
+    unsigned i = client_index_next_random(random) % ADDRESSES,
+             s = client_index_next_random(random) % SPACES;
+    struct ip ip = client_index_address_of(i);
+    switch (client_index_next_random(random) % 5) {
     case 0:
         model->bars[i] += model->bars[i] < 2;
         client_index_bar(f->index, &ip);
@@ -269,11 +270,11 @@ static void step(struct fixture *f, struct model *model, uint32_t *random)
     }
 }
 
-static void rebuild(struct fixture *f, const struct model *model)
+static void client_index_rebuild(struct fixture *f, const struct model *model)
 {
     client_index_clear(f->index);
     for (unsigned i = 0; i < ADDRESSES; i++) {
-        struct ip ip = address_of(i);
+        struct ip ip = client_index_address_of(i);
         for (unsigned n = 0; n < model->bars[i]; n++) {
             client_index_bar(f->index, &ip);
         }
@@ -285,34 +286,34 @@ static void rebuild(struct fixture *f, const struct model *model)
     }
 }
 
-static void compare(const struct fixture *f, const struct model *model)
+static void client_index_compare(const struct fixture *f, const struct model *model)
 {
     for (unsigned i = 0; i < ADDRESSES; i++) {
-        struct ip ip = address_of(i);
+        struct ip ip = client_index_address_of(i);
         struct slice label = client_space_label(client_index_find(f->index, &ip));
-        assert_true(slice_equal(label, slice_str(expected(model, i))));
+        assert_true(slice_equal(label, slice_str(client_index_expected(model, i))));
     }
 }
 
-UNIT_TEST_IN(test_model, setup, teardown)
+UNIT_TEST_IN(test_model, client_index_setup, client_index_teardown)
 {
     struct fixture *f = *state;
     static struct model model;
     uint32_t random = 1;
     for (unsigned n = 0; n < STEPS; n++) {
-        step(f, &model, &random);
+        client_index_step(f, &model, &random);
         if (n % 100 == 0) {
-            compare(f, &model);
+            client_index_compare(f, &model);
         }
         if (n % 1000 == 0) {
-            rebuild(f, &model);
+            client_index_rebuild(f, &model);
         }
         if (n % 7 == 0) {
             client_index_commit(f->index);
         }
     }
     client_index_commit(f->index);
-    compare(f, &model);
+    client_index_compare(f, &model);
     assert_int_equal(client_index_counts(f->index).spaces, SPACES);
 }
 
@@ -340,13 +341,13 @@ struct reading {
 };
 
 /* Address i has a namespace "n<i mod 8>", or nobody. */
-static bool is_possible(const struct client_space *space, unsigned i)
+static bool client_index_is_possible(const struct client_space *space, unsigned i)
 {
     return !space || (space->label_len == 2 && space->label[0] == 'n' &&
                       space->label[1] == (char)('0' + i % 8));
 }
 
-static void *look(void *data)
+static void *client_index_check(void *data)
 {
     const struct reading *reading = data;
     struct threads *t = reading->threads;
@@ -355,10 +356,10 @@ static void *look(void *data)
     while (!atomic_load(&t->is_over)) {
         (void)publisher_enter(reader);
         for (unsigned n = 0; n < 16; n++) {
-            unsigned i = next_random(&random) % ADDRESSES;
-            struct ip ip = address_of(i);
+            unsigned i = client_index_next_random(&random) % ADDRESSES;
+            struct ip ip = client_index_address_of(i);
             const struct client_space *space = client_index_find(t->index, &ip);
-            bool is_wrong = !is_possible(space, i) || (i < SETTLED && !space);
+            bool is_wrong = !client_index_is_possible(space, i) || (i < SETTLED && !space);
             atomic_fetch_add(&t->wrong, is_wrong);
             atomic_fetch_add(&t->looks, 1);
         }
@@ -367,41 +368,41 @@ static void *look(void *data)
     return NULL;
 }
 
-static void label_of(unsigned i, char out[3])
+static void client_index_label_of(unsigned i, char out[3])
 {
     (void)snprintf(out, 3, "n%u", i % 8); /* fits */
 }
 
-static void change(struct threads *t, bool is_there[ADDRESSES], uint32_t *random)
+static void client_index_change(struct threads *t, bool is_there[ADDRESSES], uint32_t *random)
 {
-    unsigned i = SETTLED + next_random(random) % (ADDRESSES - SETTLED);
-    struct ip ip = address_of(i);
+    unsigned i = SETTLED + client_index_next_random(random) % (ADDRESSES - SETTLED);
+    struct ip ip = client_index_address_of(i);
     char label[3];
-    label_of(i, label);
+    client_index_label_of(i, label);
     (is_there[i] ? client_index_remove : client_index_add)(t->index, &ip, slice_str(label));
     is_there[i] = !is_there[i];
 }
 
-static void fill(struct threads *t, const bool is_there[ADDRESSES])
+static void client_index_fill(struct threads *t, const bool is_there[ADDRESSES])
 {
     for (unsigned i = 0; i < ADDRESSES; i++) {
-        struct ip ip = address_of(i);
+        struct ip ip = client_index_address_of(i);
         char label[3];
-        label_of(i, label);
+        client_index_label_of(i, label);
         if (is_there[i]) {
             client_index_add(t->index, &ip, slice_str(label));
         }
     }
 }
 
-static void churn(struct threads *t, bool is_there[ADDRESSES])
+static void client_index_churn(struct threads *t, bool is_there[ADDRESSES])
 {
     uint32_t random = 1;
     for (unsigned n = 0; n < CHANGES; n++) {
-        change(t, is_there, &random);
+        client_index_change(t, is_there, &random);
         if (n % 500 == 0) {
             client_index_clear(t->index);
-            fill(t, is_there);
+            client_index_fill(t, is_there);
         }
         if (n % 3 == 0) {
             client_index_commit(t->index);
@@ -420,16 +421,16 @@ UNIT_TEST(test_readers)
     t.index =
         client_index_new(&(struct client_index_config){.retire = retire_by_publisher, .data = &t});
     memset(is_there, true, SETTLED);
-    fill(&t, is_there);
+    client_index_fill(&t, is_there);
     for (unsigned i = 0; i < READERS; i++) {
         t.readers[i] = publisher_reader_new(t.publisher);
         readings[i] = (struct reading){.threads = &t, .which = i};
     }
     for (unsigned i = 0; i < READERS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, look, &readings[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, client_index_check, &readings[i]), 0);
     }
     do {
-        churn(&t, is_there);
+        client_index_churn(&t, is_there);
     } while (atomic_load(&t.looks) < CHANGES);
     atomic_store(&t.is_over, true);
     for (unsigned i = 0; i < READERS; i++) {
@@ -450,7 +451,7 @@ static struct ip pod_address(unsigned i)
 }
 
 /* Also when each address is another one than before. */
-UNIT_TEST_IN(test_memory, setup, teardown)
+UNIT_TEST_IN(test_memory, client_index_setup, client_index_teardown)
 {
     enum { PODS = 100000, BYTES_EACH = 50 };
     struct fixture *f = *state;
@@ -468,10 +469,10 @@ UNIT_TEST_IN(test_memory, setup, teardown)
 }
 
 /* "pods spaces bars" */
-static const char *entry(const struct fixture *f, const char *address)
+static const char *clients_client_index_entry(const struct fixture *f, const char *address)
 {
     static char text[64];
-    struct ip ip = ip_of(address);
+    struct ip ip = client_index_ip_of(address);
     struct client_index_entry entry = client_index_entry(f->index, &ip);
     (void)snprintf(text, sizeof(text), "%zu %zu %zu", entry.pods, entry.spaces,
                    entry.bars); /* fits */
@@ -479,24 +480,24 @@ static const char *entry(const struct fixture *f, const char *address)
 }
 
 /* Why an address identifies nobody. */
-UNIT_TEST_IN(test_entries, setup, teardown)
+UNIT_TEST_IN(test_entries, client_index_setup, client_index_teardown)
 {
     struct fixture *f = *state;
     const struct ip none = {.family_bytes = 0};
-    assert_string_equal(entry(f, "10.0.0.1"), "0 0 0");
-    add(f, "10.0.0.1", "a");
-    assert_string_equal(entry(f, "10.0.0.1"), "1 1 0");
-    add(f, "10.0.0.1", "a");
-    assert_string_equal(entry(f, "10.0.0.1"), "2 1 0");
-    add(f, "10.0.0.1", "b");
-    assert_string_equal(entry(f, "::ffff:10.0.0.1"), "3 2 0");
-    bar(f, "10.0.0.2");
-    assert_string_equal(entry(f, "10.0.0.2"), "0 0 1");
-    add(f, "10.0.0.2", "a");
-    assert_string_equal(entry(f, "10.0.0.2"), "1 1 1");
-    take(f, "10.0.0.1", "b");
-    take(f, "10.0.0.1", "a");
-    take(f, "10.0.0.1", "a");
-    assert_string_equal(entry(f, "10.0.0.1"), "0 0 0");
+    assert_string_equal(clients_client_index_entry(f, "10.0.0.1"), "0 0 0");
+    clients_client_index_add(f, "10.0.0.1", "a");
+    assert_string_equal(clients_client_index_entry(f, "10.0.0.1"), "1 1 0");
+    clients_client_index_add(f, "10.0.0.1", "a");
+    assert_string_equal(clients_client_index_entry(f, "10.0.0.1"), "2 1 0");
+    clients_client_index_add(f, "10.0.0.1", "b");
+    assert_string_equal(clients_client_index_entry(f, "::ffff:10.0.0.1"), "3 2 0");
+    clients_client_index_bar(f, "10.0.0.2");
+    assert_string_equal(clients_client_index_entry(f, "10.0.0.2"), "0 0 1");
+    clients_client_index_add(f, "10.0.0.2", "a");
+    assert_string_equal(clients_client_index_entry(f, "10.0.0.2"), "1 1 1");
+    client_index_take(f, "10.0.0.1", "b");
+    client_index_take(f, "10.0.0.1", "a");
+    client_index_take(f, "10.0.0.1", "a");
+    assert_string_equal(clients_client_index_entry(f, "10.0.0.1"), "0 0 0");
     assert_int_equal(client_index_entry(f->index, &none).pods, 0);
 }

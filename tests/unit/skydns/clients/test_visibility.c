@@ -9,7 +9,7 @@
 #include "skydns/clients/visibility.h"
 #include "tests/support/unit_test.h"
 
-static const struct client_space *space_of(const char *label)
+static const struct client_space *visibility_space_of(const char *label)
 {
     static struct client_space space;
     if (!label) {
@@ -20,12 +20,12 @@ static const struct client_space *space_of(const char *label)
     return &space;
 }
 
-static bool shows(const struct visibility *v, const char *ns, const char *client)
+static bool clients_visibility_shows(const struct visibility *v, const char *ns, const char *client)
 {
-    return visibility_shows(v, slice_str(ns), space_of(client));
+    return visibility_shows(v, slice_str(ns), visibility_space_of(client));
 }
 
-static bool add_name(void *data, struct slice ns)
+static bool visibility_add_name(void *data, struct slice ns)
 {
     char *out = data;
     size_t len = strlen(out);
@@ -34,11 +34,11 @@ static bool add_name(void *data, struct slice ns)
 }
 
 /* In no order: sorted by the test's tables. */
-static const char *seen(const struct visibility *v, const char *client)
+static const char *visibility_seen(const struct visibility *v, const char *client)
 {
     static char text[200];
     text[0] = '\0';
-    assert_true(visibility_each(v, space_of(client), add_name, text));
+    assert_true(visibility_each(v, visibility_space_of(client), visibility_add_name, text));
     return text;
 }
 
@@ -53,16 +53,16 @@ static struct visibility *with_text(enum visibility_unknown unknown, const char 
 UNIT_TEST(test_own_and_public)
 {
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 2, NULL, 0);
-    assert_true(shows(v, "team-a", "team-a"));
-    assert_false(shows(v, "team-b", "team-a"));
-    assert_false(shows(v, "team", "team-a"));
-    assert_false(shows(v, "team-a", "team"));
-    assert_true(shows(v, "default", "team-a"));
-    assert_true(shows(v, "kube-system", NULL));
-    assert_false(shows(v, "team-a", NULL));
-    assert_string_equal(seen(v, "default"), "default kube-system");
+    assert_true(clients_visibility_shows(v, "team-a", "team-a"));
+    assert_false(clients_visibility_shows(v, "team-b", "team-a"));
+    assert_false(clients_visibility_shows(v, "team", "team-a"));
+    assert_false(clients_visibility_shows(v, "team-a", "team"));
+    assert_true(clients_visibility_shows(v, "default", "team-a"));
+    assert_true(clients_visibility_shows(v, "kube-system", NULL));
+    assert_false(clients_visibility_shows(v, "team-a", NULL));
+    assert_string_equal(visibility_seen(v, "default"), "default kube-system");
     assert_true(visibility_limits(v, NULL));
-    assert_true(visibility_limits(v, space_of("team-a")));
+    assert_true(visibility_limits(v, visibility_space_of("team-a")));
     visibility_unref(v);
 }
 
@@ -70,9 +70,9 @@ UNIT_TEST(test_unknown_clients_see_all_if_told_so)
 {
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_ALL, public_names, 2, NULL, 0);
     assert_false(visibility_limits(v, NULL));
-    assert_true(visibility_limits(v, space_of("team-a")));
-    assert_true(shows(v, "team-a", NULL));
-    assert_false(shows(v, "team-b", "team-a"));
+    assert_true(visibility_limits(v, visibility_space_of("team-a")));
+    assert_true(clients_visibility_shows(v, "team-a", NULL));
+    assert_false(clients_visibility_shows(v, "team-b", "team-a"));
     visibility_unref(v);
 }
 
@@ -100,15 +100,16 @@ UNIT_TEST(test_annotations)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct visibility *v = with_text(VISIBILITY_UNKNOWN_PUBLIC, rows[i].text);
-        bool same = shows(v, "shop", "team-a") == rows[i].a &&
-                    shows(v, "shop", "team-b") == rows[i].b &&
-                    shows(v, "shop", "nobody") == rows[i].everybody &&
-                    shows(v, "shop", NULL) == rows[i].everybody && shows(v, "shop", "shop");
+        bool same = clients_visibility_shows(v, "shop", "team-a") == rows[i].a &&
+                    clients_visibility_shows(v, "shop", "team-b") == rows[i].b &&
+                    clients_visibility_shows(v, "shop", "nobody") == rows[i].everybody &&
+                    clients_visibility_shows(v, "shop", NULL) == rows[i].everybody &&
+                    clients_visibility_shows(v, "shop", "shop");
         if (!same) {
             fail_msg("`%s`", rows[i].text);
         }
-        assert_false(shows(v, "team-a", "shop")); /* one way only */
-        assert_false(shows(v, "team-a", "team-b"));
+        assert_false(clients_visibility_shows(v, "team-a", "shop")); /* one way only */
+        assert_false(clients_visibility_shows(v, "team-a", "team-b"));
         visibility_unref(v);
     }
 }
@@ -124,14 +125,14 @@ UNIT_TEST(test_each_tells_every_namespace_once)
     };
     struct visibility *v =
         visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 1, listed, ARRAY_LEN(listed));
-    assert_string_equal(seen(v, "team-a"), "team-a default bank shop");
-    assert_string_equal(seen(v, "team-b"), "team-b default shop");
-    assert_string_equal(seen(v, "team-c"), "team-c default bank");
-    assert_string_equal(seen(v, NULL), "default");
+    assert_string_equal(visibility_seen(v, "team-a"), "team-a default bank shop");
+    assert_string_equal(visibility_seen(v, "team-b"), "team-b default shop");
+    assert_string_equal(visibility_seen(v, "team-c"), "team-c default bank");
+    assert_string_equal(visibility_seen(v, NULL), "default");
     visibility_unref(v);
 }
 
-static bool stop(void *data, struct slice ns)
+static bool visibility_stop(void *data, struct slice ns)
 {
     return --*(int *)data > 0;
 }
@@ -142,7 +143,7 @@ UNIT_TEST(test_each_stops)
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 2, &listed, 1);
     for (int left = 1; left <= 4; left++) {
         int count = left;
-        assert_false(visibility_each(v, space_of("team-a"), stop, &count));
+        assert_false(visibility_each(v, visibility_space_of("team-a"), visibility_stop, &count));
         assert_int_equal(count, 0);
     }
     visibility_unref(v);
@@ -165,8 +166,8 @@ UNIT_TEST(test_the_names_of_one_annotation)
     struct visibility *v = with_text(VISIBILITY_UNKNOWN_PUBLIC, text);
     (void)snprintf(last, sizeof(last), "n%u", VISIBILITY_NAMES_MAX - 1);
     (void)snprintf(beyond, sizeof(beyond), "n%u", VISIBILITY_NAMES_MAX);
-    assert_true(shows(v, "shop", last));
-    assert_false(shows(v, "shop", beyond));
+    assert_true(clients_visibility_shows(v, "shop", last));
+    assert_false(clients_visibility_shows(v, "shop", beyond));
     visibility_unref(v);
     free(text);
 }
@@ -187,11 +188,11 @@ UNIT_TEST(test_public_and_listed_namespaces)
     }
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, names, ARRAY_LEN(names),
                                           listed, VISIBILITY_LISTED_MAX + 1);
-    assert_true(shows(v, "p63", NULL));
-    assert_false(shows(v, "p64", NULL));
-    assert_true(shows(v, "l00000", "team-a"));
-    assert_true(shows(v, "l65535", "team-a"));
-    assert_false(shows(v, "l65536", "team-a"));
+    assert_true(clients_visibility_shows(v, "p63", NULL));
+    assert_false(clients_visibility_shows(v, "p64", NULL));
+    assert_true(clients_visibility_shows(v, "l00000", "team-a"));
+    assert_true(clients_visibility_shows(v, "l65535", "team-a"));
+    assert_false(clients_visibility_shows(v, "l65536", "team-a"));
     visibility_unref(v);
     free(listed);
     free(labels);
@@ -210,9 +211,9 @@ UNIT_TEST(test_pairs_in_all)
     listed[FULL + 1] = (struct visible_namespace){slice_str("short"), slice_str("n1")};
     struct visibility *v =
         visibility_new(VISIBILITY_UNKNOWN_PUBLIC, NULL, 0, listed, ARRAY_LEN(listed));
-    assert_true(shows(v, "short", "n1")); /* the longest go without */
-    assert_true(shows(v, labels[FULL - 2], "n1"));
-    assert_false(shows(v, labels[FULL], "n1"));
+    assert_true(clients_visibility_shows(v, "short", "n1")); /* the longest go without */
+    assert_true(clients_visibility_shows(v, labels[FULL - 2], "n1"));
+    assert_false(clients_visibility_shows(v, labels[FULL], "n1"));
     visibility_unref(v);
     free(text);
 }
@@ -236,7 +237,7 @@ UNIT_TEST(test_references)
     struct visibility *v = with_text(VISIBILITY_UNKNOWN_PUBLIC, "team-a");
     assert_ptr_equal(visibility_ref(v), v);
     visibility_unref(v);
-    assert_true(shows(v, "shop", "team-a"));
+    assert_true(clients_visibility_shows(v, "shop", "team-a"));
     visibility_unref(v);
     assert_null(visibility_ref(NULL));
     visibility_unref(NULL);

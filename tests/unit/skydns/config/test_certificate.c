@@ -28,14 +28,14 @@ struct fixture {
     struct log_capture capture;
 };
 
-static void issue(const struct fixture *f, long to_s)
+static void certificate_issue(const struct fixture *f, long to_s)
 {
     const struct certs_leaf leaf = {
         .name = "leaf", .names = "IP:127.0.0.1", .from_s = -400L * DAY_S, .to_s = to_s};
     certs_issue(f->ca, f->folder, &leaf);
 }
 
-static int setup(void **state)
+static int certificate_setup(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
     (void)snprintf(f->folder, sizeof(f->folder), "/tmp/certificate.XXXXXX"); /* fits */
@@ -50,7 +50,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int certificate_teardown(void **state)
 {
     struct fixture *f = *state;
     char ca[PATH_MAX_];
@@ -67,7 +67,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void open_files(struct fixture *f)
+static void certificate_open_files(struct fixture *f)
 {
     struct err err = {0};
     if (certificate_new(f->loop, &f->options, &f->certificate, &err) < 0) {
@@ -109,7 +109,7 @@ UNIT_TEST(test_none)
     certificate_free(NULL);
 }
 
-UNIT_TEST_IN(test_unusable_at_the_start, setup, teardown)
+UNIT_TEST_IN(test_unusable_at_the_start, certificate_setup, certificate_teardown)
 {
     struct fixture *f = *state;
     struct err err = {0};
@@ -118,12 +118,12 @@ UNIT_TEST_IN(test_unusable_at_the_start, setup, teardown)
     assert_non_null(strstr(err.msg, "leaf.crt"));
 }
 
-UNIT_TEST_IN(test_read_again, setup, teardown)
+UNIT_TEST_IN(test_read_again, certificate_setup, certificate_teardown)
 {
     struct fixture *f = *state;
-    issue(f, 30L * DAY_S);
+    certificate_issue(f, 30L * DAY_S);
     listen_to_log(f);
-    open_files(f);
+    certificate_open_files(f);
     expect_lines(f, "\n", 0);
     int64_t before_s = certificate_not_after_s(f->certificate);
     assert_in_range(before_s - clock_wall_s(), 29L * DAY_S, 30L * DAY_S);
@@ -131,7 +131,7 @@ UNIT_TEST_IN(test_read_again, setup, teardown)
     listen_to_log(f);
     certificate_reload(f->certificate);
     expect_lines(f, "\n", 0);
-    issue(f, 60L * DAY_S);
+    certificate_issue(f, 60L * DAY_S);
     listen_to_log(f);
     certificate_reload(f->certificate);
     expect_lines(f, "certificate read again", 1);
@@ -139,11 +139,11 @@ UNIT_TEST_IN(test_read_again, setup, teardown)
     assert_false(certificate_is_refused(f->certificate));
 }
 
-UNIT_TEST_IN(test_unusable_later, setup, teardown)
+UNIT_TEST_IN(test_unusable_later, certificate_setup, certificate_teardown)
 {
     struct fixture *f = *state;
-    issue(f, 30L * DAY_S);
-    open_files(f);
+    certificate_issue(f, 30L * DAY_S);
+    certificate_open_files(f);
     int64_t before_s = certificate_not_after_s(f->certificate);
     assert_int_equal(truncate(f->cert, 40), 0);
     listen_to_log(f);
@@ -152,7 +152,7 @@ UNIT_TEST_IN(test_unusable_later, setup, teardown)
     expect_lines(f, "cannot use the changed files for TLS", 1);
     assert_true(certificate_is_refused(f->certificate));
     assert_int_equal(certificate_not_after_s(f->certificate), before_s);
-    issue(f, 30L * DAY_S);
+    certificate_issue(f, 30L * DAY_S);
     listen_to_log(f);
     certificate_reload(f->certificate);
     expect_lines(f, "certificate read again", 1);
@@ -160,13 +160,13 @@ UNIT_TEST_IN(test_unusable_later, setup, teardown)
 }
 
 /* A look finds what changed, without a signal. */
-UNIT_TEST_IN(test_looks_by_itself, setup, teardown)
+UNIT_TEST_IN(test_looks_by_itself, certificate_setup, certificate_teardown)
 {
     struct fixture *f = *state;
-    issue(f, 30L * DAY_S);
+    certificate_issue(f, 30L * DAY_S);
     test_clock_stop();
-    open_files(f);
-    issue(f, 60L * DAY_S);
+    certificate_open_files(f);
+    certificate_issue(f, 60L * DAY_S);
     listen_to_log(f);
     test_clock_advance_ms((CERTIFICATE_LOOK_S - 1) * 1000);
     ev_run(f->loop, EVRUN_NOWAIT);
@@ -178,7 +178,7 @@ UNIT_TEST_IN(test_looks_by_itself, setup, teardown)
 }
 
 /* A line at the start, and a line a day: not of one that has weeks left. */
-UNIT_TEST_IN(test_the_end_of_a_certificate, setup, teardown)
+UNIT_TEST_IN(test_the_end_of_a_certificate, certificate_setup, certificate_teardown)
 {
     static const struct {
         long days_left;
@@ -194,9 +194,9 @@ UNIT_TEST_IN(test_the_end_of_a_certificate, setup, teardown)
     struct fixture *f = *state;
     test_clock_stop();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        issue(f, rows[i].days_left * DAY_S);
+        certificate_issue(f, rows[i].days_left * DAY_S);
         listen_to_log(f);
-        open_files(f);
+        certificate_open_files(f);
         pass_time(f, 3L * DAY_S);
         expect_lines(f, rows[i].line, rows[i].lines);
         certificate_free(f->certificate);
@@ -205,18 +205,18 @@ UNIT_TEST_IN(test_the_end_of_a_certificate, setup, teardown)
 }
 
 /* Whatever was told of the old one. */
-UNIT_TEST_IN(test_a_new_certificate_that_ends_soon, setup, teardown)
+UNIT_TEST_IN(test_a_new_certificate_that_ends_soon, certificate_setup, certificate_teardown)
 {
     struct fixture *f = *state;
-    issue(f, 13L * DAY_S);
-    open_files(f);
-    issue(f, 12L * DAY_S);
+    certificate_issue(f, 13L * DAY_S);
+    certificate_open_files(f);
+    certificate_issue(f, 12L * DAY_S);
     listen_to_log(f);
     certificate_reload(f->certificate);
     const char *text = log_capture_end(&f->capture);
     assert_int_equal(log_occurrences(text, "certificate read again"), 1);
     assert_int_equal(log_occurrences(text, "the certificate ends soon"), 1);
-    issue(f, 30L * DAY_S);
+    certificate_issue(f, 30L * DAY_S);
     listen_to_log(f);
     certificate_reload(f->certificate);
     expect_lines(f, "certificate read again", 1);

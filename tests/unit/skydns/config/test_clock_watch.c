@@ -15,7 +15,7 @@ struct fixture {
 
 static struct fixture fixture;
 
-static int setup(void **state)
+static int clock_watch_setup(void **state)
 {
     fixture.loop = ev_loop_new(0);
     fixture.watch = clock_watch_new(fixture.loop);
@@ -24,7 +24,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int clock_watch_teardown(void **state)
 {
     struct fixture *f = *state;
     test_clock_run();
@@ -34,7 +34,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(clock_watch_setup, clock_watch_teardown)
 
 static const char *log_after(struct fixture *f, int64_t ms)
 {

@@ -28,7 +28,7 @@ struct fixture {
     struct log_capture capture;
 };
 
-static void on_changed(void *data)
+static void dnssec_files_on_changed(void *data)
 {
     struct fixture *f = data;
     f->changes++;
@@ -40,7 +40,7 @@ static void set_domain(struct fixture *f, const char *domain)
     f->options.domain_count = 1;
 }
 
-static int setup(void **state)
+static int dnssec_files_setup(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
     (void)snprintf(f->folder, sizeof(f->folder), "/tmp/dnssec_files.XXXXXX"); /* fits */
@@ -48,13 +48,13 @@ static int setup(void **state)
     f->loop = ev_loop_new(0);
     f->options.scache = 100;
     set_domain(f, "cluster.local");
-    f->files = dnssec_files_new(
-        &(struct dnssec_files_config){.loop = f->loop, .changed = on_changed, .data = f});
+    f->files = dnssec_files_new(&(struct dnssec_files_config){
+        .loop = f->loop, .changed = dnssec_files_on_changed, .data = f});
     *state = f;
     return 0;
 }
 
-static int teardown(void **state)
+static int dnssec_files_teardown(void **state)
 {
     struct fixture *f = *state;
     char command[PATH_LEN];
@@ -66,7 +66,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(dnssec_files_setup, dnssec_files_teardown)
 
 /* ---- Files ---- */
 
@@ -105,13 +105,13 @@ static void remove_pair(const struct fixture *f, const char *base)
 }
 
 /* "a b": those in the folder. */
-static void set_list(struct fixture *f, const char *first, const char *second)
+static void config_dnssec_files_set_list(struct fixture *f, const char *first, const char *second)
 {
     (void)snprintf(f->options.dnssec, sizeof(f->options.dnssec), "%s%s%s", path_of(f, first, ""),
                    second ? "," : "", second ? path_of(f, second, "") : ""); /* fits */
 }
 
-static uint16_t tag_of(enum sample_key_name name)
+static uint16_t dnssec_files_tag_of(enum sample_key_name name)
 {
     struct signing_key *key = sample_key_new(name);
     uint16_t tag = key->tag;
@@ -134,7 +134,7 @@ static size_t key_count(const struct fixture *f)
 static bool has_key(const struct fixture *f, enum sample_key_name name)
 {
     const struct dnssec *keys = dnssec_files_keys(f->files);
-    uint16_t tag = tag_of(name);
+    uint16_t tag = dnssec_files_tag_of(name);
     for (size_t i = 0; keys && i < dnssec_zone_count(keys); i++) {
         const struct dnssec_zone *zone = dnssec_zone_at(keys, i);
         for (size_t k = 0; k < zone->key_count; k++) {
@@ -146,7 +146,7 @@ static bool has_key(const struct fixture *f, enum sample_key_name name)
     return false;
 }
 
-static void open_files(struct fixture *f)
+static void dnssec_files_open_files(struct fixture *f)
 {
     struct err err = {0};
     int r = dnssec_files_open(f->files, &f->options, &err);
@@ -158,15 +158,15 @@ static void open_files(struct fixture *f)
     }
 }
 
-static bool has_changed(const void *data)
+static bool dnssec_files_has_changed(const void *data)
 {
     const struct fixture *f = data;
     return f->changes > 0;
 }
 
-static void await_change(struct fixture *f)
+static void dnssec_files_await_change(struct fixture *f)
 {
-    loop_until(f->loop, has_changed, f);
+    loop_until(f->loop, dnssec_files_has_changed, f);
     f->changes = 0;
 }
 
@@ -187,7 +187,7 @@ UNIT_TEST(test_none)
 {
     struct fixture *f = *state;
     struct buf text;
-    open_files(f);
+    dnssec_files_open_files(f);
     assert_null(dnssec_files_keys(f->files));
     assert_int_equal(dnssec_files_unusable(f->files), 0);
     buf_init(&text, 100);
@@ -203,13 +203,14 @@ UNIT_TEST(test_two_kinds_of_keys)
     struct buf text;
     write_pair(f, "ksk", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "zsk", SAMPLE_ECDSAP256_ZSK);
-    set_list(f, "ksk", "zsk");
+    config_dnssec_files_set_list(f, "ksk", "zsk");
     log_capture_begin(&f->capture);
-    open_files(f);
+    dnssec_files_open_files(f);
     const char *log = log_capture_end(&f->capture);
     char want[PATH_LEN];
     (void)snprintf(want, sizeof(want), "key_signing_keys=%u/13 zone_signing_keys=%u/13\n",
-                   tag_of(SAMPLE_ECDSAP256_KSK), tag_of(SAMPLE_ECDSAP256_ZSK)); /* fits */
+                   dnssec_files_tag_of(SAMPLE_ECDSAP256_KSK),
+                   dnssec_files_tag_of(SAMPLE_ECDSAP256_ZSK)); /* fits */
     assert_int_equal(log_occurrences(log, "signing answers zone=cluster.local."), 1);
     assert_int_equal(log_occurrences(log, want), 1);
     assert_int_equal(log_occurrences(log, "\n"), 1);
@@ -237,7 +238,7 @@ static void expect_unusable(struct fixture *f, int code, const char *part)
 UNIT_TEST(test_unusable_at_the_start)
 {
     struct fixture *f = *state;
-    set_list(f, "a", NULL);
+    config_dnssec_files_set_list(f, "a", NULL);
     expect_unusable(f, -ENOENT, "a.key`: No such file");
     write_half(f, "a", ".key", sample_keys[SAMPLE_ED25519].public_text);
     expect_unusable(f, -ENOENT, "a.private`: No such file");
@@ -249,7 +250,7 @@ UNIT_TEST(test_unusable_at_the_start)
     expect_unusable(f, ERR_USAGE, "a`: a key of skydns.local.: expected one of the domains");
     write_pair(f, "a", SAMPLE_ED25519);
     write_pair(f, "b", SAMPLE_ED25519);
-    set_list(f, "a", "b");
+    config_dnssec_files_set_list(f, "a", "b");
     expect_unusable(f, ERR_USAGE, "flag -dnssec");
 }
 
@@ -259,7 +260,7 @@ UNIT_TEST(test_uncertain_domains)
     struct fixture *f = *state;
     struct err err;
     write_pair(f, "a", SAMPLE_RSASHA256);
-    set_list(f, "a", NULL);
+    config_dnssec_files_set_list(f, "a", NULL);
     assert_int_equal(dnssec_files_open(f->files, &f->options, &err), 0);
     log_capture_begin(&f->capture);
     assert_int_equal(dnssec_files_begin(f->files, &f->options, false, &err), 0);
@@ -280,7 +281,7 @@ static void on_time(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
     *(bool *)timer->data = true;
 }
 
-static bool is_true(const void *data)
+static bool dnssec_files_is_true(const void *data)
 {
     return *(const bool *)data;
 }
@@ -295,19 +296,19 @@ UNIT_TEST(test_files_change_before_the_settings_are_known)
     ev_timer timer;
     set_domain(f, "skydns.local");
     write_pair(f, "a", SAMPLE_RSASHA256);
-    set_list(f, "a", NULL);
+    config_dnssec_files_set_list(f, "a", NULL);
     assert_int_equal(dnssec_files_open(f->files, &f->options, &err), 0);
     write_pair(f, "a", SAMPLE_RSASHA512);
     log_capture_begin(&f->capture);
     ev_timer_init(&timer, on_time, 5 * DNSSEC_FILES_SETTLE_MS / 1000.0, 0.);
     timer.data = &is_over;
     ev_timer_start(f->loop, &timer);
-    loop_until(f->loop, is_true, &is_over);
+    loop_until(f->loop, dnssec_files_is_true, &is_over);
     assert_string_equal(log_capture_end(&f->capture), "");
     assert_int_equal(f->changes, 0);
     assert_int_equal(dnssec_files_begin(f->files, &f->options, true, &err), 0);
     assert_true(has_key(f, SAMPLE_RSASHA256));
-    await_change(f);
+    dnssec_files_await_change(f);
     assert_true(has_key(f, SAMPLE_RSASHA512));
 }
 
@@ -317,9 +318,9 @@ UNIT_TEST(test_warnings)
     set_domain(f, "skydns.local");
     write_pair(f, "a", SAMPLE_RSASHA1);
     assert_int_equal(chmod(path_of(f, "a", ".private"), 0644), 0);
-    set_list(f, "a", NULL);
+    config_dnssec_files_set_list(f, "a", NULL);
     log_capture_begin(&f->capture);
-    open_files(f);
+    dnssec_files_open_files(f);
     dnssec_files_reload(f->files);
     const char *log = log_capture_end(&f->capture);
     assert_int_equal(log_occurrences(log, "not recommended any more"), 1);
@@ -334,8 +335,8 @@ UNIT_TEST(test_other_settings)
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "b", SAMPLE_ED25519);
-    set_list(f, "a", NULL);
-    open_files(f);
+    config_dnssec_files_set_list(f, "a", NULL);
+    dnssec_files_open_files(f);
     const struct dnssec *before = dnssec_files_keys(f->files);
     dnssec_files_set(f->files, &f->options);
     dnssec_files_reload(f->files);
@@ -345,8 +346,8 @@ UNIT_TEST(test_other_settings)
     dnssec_files_set(f->files, &f->options);
     assert_ptr_not_equal(dnssec_files_keys(f->files), held);
     dnssec_unref(held);
-    assert_int_equal(dnssec_figures(dnssec_files_keys(f->files)).kept_max >= 200, true);
-    set_list(f, "a", "b");
+    assert_int_equal(dnssec_figures(dnssec_files_keys(f->files)).cached_max >= 200, true);
+    config_dnssec_files_set_list(f, "a", "b");
     dnssec_files_set(f->files, &f->options);
     assert_int_equal(key_count(f), 2);
     f->options.dnssec[0] = '\0';
@@ -362,9 +363,9 @@ UNIT_TEST(test_list_that_waits)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
-    set_list(f, "a", NULL);
-    open_files(f);
-    set_list(f, "b", NULL);
+    config_dnssec_files_set_list(f, "a", NULL);
+    dnssec_files_open_files(f);
+    config_dnssec_files_set_list(f, "b", NULL);
     log_capture_begin(&f->capture);
     dnssec_files_set(f->files, &f->options);
     dnssec_files_set(f->files, &f->options);
@@ -375,15 +376,15 @@ UNIT_TEST(test_list_that_waits)
     assert_true(dnssec_files_is_refused(f->files));
     assert_int_equal(dnssec_files_unusable(f->files), 1);
     write_pair(f, "b", SAMPLE_ED25519);
-    await_change(f);
+    dnssec_files_await_change(f);
     assert_true(has_key(f, SAMPLE_ED25519));
     assert_int_equal(key_count(f), 1);
     assert_false(dnssec_files_is_refused(f->files));
     assert_int_equal(dnssec_files_unusable(f->files), 0);
-    set_list(f, "c", NULL);
+    config_dnssec_files_set_list(f, "c", NULL);
     dnssec_files_set(f->files, &f->options);
     assert_true(dnssec_files_is_refused(f->files));
-    set_list(f, "b", NULL); /* the one in force */
+    config_dnssec_files_set_list(f, "b", NULL); /* the one in force */
     dnssec_files_set(f->files, &f->options);
     assert_false(dnssec_files_is_refused(f->files));
     assert_true(has_key(f, SAMPLE_ED25519));
@@ -394,9 +395,9 @@ UNIT_TEST(test_list_of_another_zone)
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "b", SAMPLE_RSASHA256);
-    set_list(f, "a", NULL);
-    open_files(f);
-    set_list(f, "b", NULL);
+    config_dnssec_files_set_list(f, "a", NULL);
+    dnssec_files_open_files(f);
+    config_dnssec_files_set_list(f, "b", NULL);
     dnssec_files_set(f->files, &f->options);
     assert_true(dnssec_files_is_refused(f->files));
     assert_true(has_key(f, SAMPLE_ECDSAP256_KSK));
@@ -413,8 +414,8 @@ UNIT_TEST(test_broken_files)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_ZSK);
-    set_list(f, "a", NULL);
-    open_files(f);
+    config_dnssec_files_set_list(f, "a", NULL);
+    dnssec_files_open_files(f);
     log_capture_begin(&f->capture);
     write_half(f, "a", ".key", sample_keys[SAMPLE_ED25519].public_text);
     loop_until(f->loop, has_unusable, f);
@@ -430,7 +431,7 @@ UNIT_TEST(test_broken_files)
     loop_until(f->loop, has_unusable, f);
     assert_true(has_key(f, SAMPLE_ECDSAP256_ZSK)); /* not of its zone */
     write_pair(f, "a", SAMPLE_ED25519);
-    await_change(f);
+    dnssec_files_await_change(f);
     assert_true(has_key(f, SAMPLE_ED25519));
     assert_int_equal(dnssec_files_unusable(f->files), 0);
 }
@@ -440,13 +441,13 @@ UNIT_TEST(test_replaced_files)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
-    set_list(f, "a", NULL);
-    open_files(f);
+    config_dnssec_files_set_list(f, "a", NULL);
+    dnssec_files_open_files(f);
     log_capture_begin(&f->capture);
     write_half(f, "a", ".private", sample_keys[SAMPLE_LDNS_ED25519].private_text);
     ev_run(f->loop, EVRUN_NOWAIT);
     write_half(f, "a", ".key", sample_keys[SAMPLE_LDNS_ED25519].public_text);
-    await_change(f);
+    dnssec_files_await_change(f);
     const char *log = log_capture_end(&f->capture);
     assert_int_equal(log_occurrences(log, "signing answers"), 1);
     assert_int_equal(log_occurrences(log, "\n"), 1);
@@ -459,10 +460,10 @@ UNIT_TEST(test_rollover_of_files)
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "b", SAMPLE_LDNS_ED25519);
-    set_list(f, "a", "b");
-    open_files(f);
+    config_dnssec_files_set_list(f, "a", "b");
+    dnssec_files_open_files(f);
     remove_pair(f, "a");
-    await_change(f);
+    dnssec_files_await_change(f);
     assert_int_equal(key_count(f), 1);
     assert_true(has_key(f, SAMPLE_LDNS_ED25519));
     assert_int_equal(dnssec_files_unusable(f->files), 0);
@@ -472,7 +473,7 @@ UNIT_TEST(test_rollover_of_files)
     assert_int_equal(log_occurrences(log_capture_end(&f->capture), "gone, keeping it"), 1);
     assert_true(has_key(f, SAMPLE_LDNS_ED25519));
     write_pair(f, "a", SAMPLE_LDNS_ECDSAP384);
-    await_change(f);
+    dnssec_files_await_change(f);
     assert_int_equal(key_count(f), 1); /* which takes its place */
     assert_true(has_key(f, SAMPLE_LDNS_ECDSAP384));
     assert_int_equal(dnssec_files_unusable(f->files), 0);
@@ -484,15 +485,15 @@ UNIT_TEST(test_last_key_with_sep)
     struct fixture *f = *state;
     write_pair(f, "ksk", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "zsk", SAMPLE_ECDSAP256_ZSK);
-    set_list(f, "ksk", "zsk");
-    open_files(f);
+    config_dnssec_files_set_list(f, "ksk", "zsk");
+    dnssec_files_open_files(f);
     remove_pair(f, "ksk");
     loop_until(f->loop, has_unusable, f);
     assert_int_equal(key_count(f), 2);
     write_pair(f, "ksk", SAMPLE_ECDSAP256_KSK);
     loop_until(f->loop, has_no_unusable, f);
     remove_pair(f, "zsk");
-    await_change(f);
+    dnssec_files_await_change(f);
     assert_int_equal(key_count(f), 1);
     assert_true(has_key(f, SAMPLE_ECDSAP256_KSK));
 }
@@ -503,14 +504,14 @@ UNIT_TEST(test_keys_that_become_the_same)
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
     write_pair(f, "b", SAMPLE_LDNS_ED25519);
-    set_list(f, "a", "b");
-    open_files(f);
+    config_dnssec_files_set_list(f, "a", "b");
+    dnssec_files_open_files(f);
     write_pair(f, "b", SAMPLE_ECDSAP256_KSK);
     loop_until(f->loop, has_unusable, f);
     assert_true(dnssec_files_is_refused(f->files));
     assert_true(has_key(f, SAMPLE_LDNS_ED25519)); /* until there is another */
     write_pair(f, "b", SAMPLE_LDNS_ECDSAP384);
-    await_change(f);
+    dnssec_files_await_change(f);
     assert_true(has_key(f, SAMPLE_LDNS_ECDSAP384));
     assert_int_equal(dnssec_files_unusable(f->files), 0);
 }
@@ -520,8 +521,8 @@ UNIT_TEST(test_reload)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
-    set_list(f, "a", NULL);
-    open_files(f);
+    config_dnssec_files_set_list(f, "a", NULL);
+    dnssec_files_open_files(f);
     write_pair(f, "a", SAMPLE_LDNS_ED25519);
     dnssec_files_reload(f->files);
     assert_true(has_key(f, SAMPLE_LDNS_ED25519));

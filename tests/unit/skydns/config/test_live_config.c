@@ -37,7 +37,8 @@ struct fixture {
     struct options before, now;
 };
 
-static void on_changed(void *data, const struct options *before, const struct options *now)
+static void live_config_on_changed(void *data, const struct options *before,
+                                   const struct options *now)
 {
     struct fixture *f = data;
     f->changes++;
@@ -45,18 +46,19 @@ static void on_changed(void *data, const struct options *before, const struct op
     f->now = *now;
 }
 
-static void parse_flags(struct fixture *f, bool has_nameservers)
+static void live_config_parse_flags(struct fixture *f, bool has_nameservers)
 {
     static char program[] = "skydns", domain[] = "-domain=flag.test",
-                addr[] = "-addr=127.0.0.1:1053", nameservers[] = "-nameservers=192.0.2.1:53";
-    char *argv[] = {program, domain, addr, nameservers, NULL};
+                addr[] = "-addr=127.0.0.1:1053",
+                live_config_nameservers[] = "-nameservers=192.0.2.1:53";
+    char *argv[] = {program, domain, addr, live_config_nameservers, NULL};
     struct err err;
-    assert_int_equal(options_parse(has_nameservers ? 4 : 3, argv, &f->flags, &err), 0);
+    assert_int_equal(skydns_options_parse(has_nameservers ? 4 : 3, argv, &f->flags, &err), 0);
 }
 
 static const char *incomplete_domain = ""; /* as the records' side says */
 
-static bool is_incomplete(void *data, const struct dname *domain)
+static bool live_config_is_incomplete(void *data, const struct dname *domain)
 {
     char text[DNAME_TEXT_MAX];
     assert_non_null(data);
@@ -65,18 +67,18 @@ static bool is_incomplete(void *data, const struct dname *domain)
 
 static void new_live(struct fixture *f, bool has_nameservers)
 {
-    parse_flags(f, has_nameservers);
+    live_config_parse_flags(f, has_nameservers);
     const struct live_config_config config = {.loop = f->loop,
                                               .flags = &f->flags,
                                               .publisher = f->publisher,
                                               .resolv_conf = f->resolv_conf,
-                                              .is_incomplete = is_incomplete,
-                                              .changed = on_changed,
+                                              .is_incomplete = live_config_is_incomplete,
+                                              .changed = live_config_on_changed,
                                               .data = f};
     f->live = live_config_new(&config);
 }
 
-static void begin(struct fixture *f)
+static void config_live_config_begin(struct fixture *f)
 {
     struct err err;
     if (live_config_begin(f->live, &err) != 0) {
@@ -84,7 +86,7 @@ static void begin(struct fixture *f)
     }
 }
 
-static int setup(void **state)
+static int live_config_setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
@@ -97,7 +99,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int live_config_teardown(void **state)
 {
     struct fixture *f = *state;
     live_config_free(f->live);
@@ -109,7 +111,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(live_config_setup, live_config_teardown)
 
 /* Atomically, as programs that write it do. */
 static void write_resolv_conf(const struct fixture *f, const char *text)
@@ -124,7 +126,7 @@ static void write_resolv_conf(const struct fixture *f, const char *text)
 }
 
 /* JSON with ' for "; NULL: the document was deleted. */
-static void take(struct fixture *f, const char *json)
+static void config_live_config_take(struct fixture *f, const char *json)
 {
     char text[TEXT_MAX];
     if (!json) {
@@ -143,13 +145,13 @@ static const struct options *in_force(const struct fixture *f)
     return live_config_options(f->live);
 }
 
-static const struct engine_config *published(const struct fixture *f)
+static const struct engine_config *live_config_published(const struct fixture *f)
 {
     return publisher_newest_config(f->publisher);
 }
 
 /* The nameservers in force, each followed by a space. */
-static const char *nameservers(const struct options *options)
+static const char *live_config_nameservers(const struct options *options)
 {
     static char out[TEXT_MAX];
     char text[ADDR_TEXT_MAX];
@@ -162,7 +164,7 @@ static const char *nameservers(const struct options *options)
     return out;
 }
 
-static const char *domain_of(const struct dname *name)
+static const char *live_config_domain_of(const struct dname *name)
 {
     static char text[DNAME_TEXT_MAX];
     return dname_to_text(name, text);
@@ -175,20 +177,20 @@ UNIT_TEST(test_incomplete_domains)
 {
     struct fixture *f = *state;
     new_live(f, true);
-    begin(f);
-    assert_false(published(f)->zones[0].is_incomplete);
+    config_live_config_begin(f);
+    assert_false(live_config_published(f)->zones[0].is_incomplete);
     incomplete_domain = "flag.test.";
-    assert_false(published(f)->zones[0].is_incomplete);
+    assert_false(live_config_published(f)->zones[0].is_incomplete);
     live_config_republish(f->live);
-    assert_true(published(f)->zones[0].is_incomplete);
+    assert_true(live_config_published(f)->zones[0].is_incomplete);
     incomplete_domain = "b.test.";
-    take(f, "{'domain':'a.test,b.test'}");
+    config_live_config_take(f, "{'domain':'a.test,b.test'}");
     for (size_t i = 0; i < 2; i++) {
-        const struct engine_zone *zone = &published(f)->zones[i];
+        const struct engine_zone *zone = &live_config_published(f)->zones[i];
         assert_int_equal(zone->is_incomplete,
-                         strcmp(domain_of(&zone->domain), incomplete_domain) == 0);
+                         strcmp(live_config_domain_of(&zone->domain), incomplete_domain) == 0);
     }
-    assert_int_equal(published(f)->zone_count, 2);
+    assert_int_equal(live_config_published(f)->zone_count, 2);
     incomplete_domain = "";
 }
 
@@ -196,10 +198,11 @@ UNIT_TEST(test_flags_alone)
 {
     struct fixture *f = *state;
     new_live(f, true);
-    begin(f);
-    assert_string_equal(domain_of(&in_force(f)->domains[0]), "flag.test.");
-    assert_string_equal(domain_of(&published(f)->zones[0].domain), "flag.test.");
-    assert_true(published(f)->has_nameservers);
+    config_live_config_begin(f);
+    assert_string_equal(live_config_domain_of(&in_force(f)->domains[0]), "flag.test.");
+    assert_string_equal(live_config_domain_of(&live_config_published(f)->zones[0].domain),
+                        "flag.test.");
+    assert_true(live_config_published(f)->has_nameservers);
     assert_int_equal(f->changes, 0); /* no change at runtime */
 }
 
@@ -236,17 +239,17 @@ UNIT_TEST(test_fields)
     struct fixture *f = *state;
     struct log_capture capture;
     new_live(f, true);
-    begin(f);
+    config_live_config_begin(f);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         log_capture_begin(&capture);
-        take(f, rows[i].json);
+        config_live_config_take(f, rows[i].json);
         const char *text = log_capture_end(&capture);
         char fields[64];
         (void)snprintf(fields, sizeof(fields), " settings=%s %s=", rows[i].word, rows[i].word);
         if (log_occurrences(text, fields) != 1 || f->changes != 2 * i + 1) {
             fail_msg("%s: %u changes, log: %s", rows[i].json, f->changes, text);
         }
-        take(f, NULL);
+        config_live_config_take(f, NULL);
         assert_int_equal(f->changes, 2 * i + 2);
     }
 }
@@ -255,49 +258,52 @@ UNIT_TEST(test_what_is_published)
 {
     struct fixture *f = *state;
     new_live(f, true);
-    begin(f);
-    take(f, "{'domain':'doc.test','ttl':31,'min_ttl':32,'priority':11,'ndot':4,'no_rec':true,"
-            "'nameservers':['192.0.2.9:53']}");
+    config_live_config_begin(f);
+    config_live_config_take(
+        f, "{'domain':'doc.test','ttl':31,'min_ttl':32,'priority':11,'ndot':4,'no_rec':true,"
+           "'nameservers':['192.0.2.9:53']}");
     assert_int_equal(f->changes, 1);
-    assert_string_equal(domain_of(&f->before.domains[0]), "flag.test.");
-    assert_string_equal(domain_of(&f->now.domains[0]), "doc.test.");
-    assert_string_equal(nameservers(&f->before), "192.0.2.1:53 ");
-    assert_string_equal(nameservers(&f->now), "192.0.2.9:53 ");
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.9:53 ");
-    assert_int_equal(published(f)->zone_count, 1);
-    assert_string_equal(domain_of(&published(f)->zones[0].domain), "doc.test.");
-    assert_int_equal(published(f)->settings.ttl_s, 31);
-    assert_int_equal(published(f)->settings.min_ttl_s, 32);
-    assert_int_equal(published(f)->settings.priority, 11);
-    assert_int_equal(published(f)->settings.ndots, 4);
-    assert_true(published(f)->settings.no_rec);
+    assert_string_equal(live_config_domain_of(&f->before.domains[0]), "flag.test.");
+    assert_string_equal(live_config_domain_of(&f->now.domains[0]), "doc.test.");
+    assert_string_equal(live_config_nameservers(&f->before), "192.0.2.1:53 ");
+    assert_string_equal(live_config_nameservers(&f->now), "192.0.2.9:53 ");
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.9:53 ");
+    assert_int_equal(live_config_published(f)->zone_count, 1);
+    assert_string_equal(live_config_domain_of(&live_config_published(f)->zones[0].domain),
+                        "doc.test.");
+    assert_int_equal(live_config_published(f)->settings.ttl_s, 31);
+    assert_int_equal(live_config_published(f)->settings.min_ttl_s, 32);
+    assert_int_equal(live_config_published(f)->settings.priority, 11);
+    assert_int_equal(live_config_published(f)->settings.ndots, 4);
+    assert_true(live_config_published(f)->settings.no_rec);
 
     /* A later document replaces the earlier one: fields it leaves out revert to the flags. */
-    take(f, "{'ttl':33}");
-    assert_string_equal(domain_of(&published(f)->zones[0].domain), "flag.test.");
-    assert_int_equal(published(f)->settings.ttl_s, 33);
-    assert_false(published(f)->settings.no_rec);
-    take(f, NULL);
-    assert_int_equal(published(f)->settings.ttl_s, 3600);
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.1:53 ");
+    config_live_config_take(f, "{'ttl':33}");
+    assert_string_equal(live_config_domain_of(&live_config_published(f)->zones[0].domain),
+                        "flag.test.");
+    assert_int_equal(live_config_published(f)->settings.ttl_s, 33);
+    assert_false(live_config_published(f)->settings.no_rec);
+    config_live_config_take(f, NULL);
+    assert_int_equal(live_config_published(f)->settings.ttl_s, 3600);
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.1:53 ");
 }
 
 UNIT_TEST(test_the_same_again)
 {
     struct fixture *f = *state;
     new_live(f, true);
-    begin(f);
-    take(f, NULL);
+    config_live_config_begin(f);
+    config_live_config_take(f, NULL);
     assert_int_equal(f->changes, 0);
-    take(f, "{'ttl':31}");
-    uint64_t serial = published(f)->serial;
-    take(f, "{'ttl':31}");
+    config_live_config_take(f, "{'ttl':31}");
+    uint64_t serial = live_config_published(f)->serial;
+    config_live_config_take(f, "{'ttl':31}");
     assert_int_equal(f->changes, 1);
-    assert_int_equal(published(f)->serial, serial);
-    take(f, "");   /* an empty document, unlike a missing one, is unusable */
-    take(f, NULL); /* so that this is a change */
+    assert_int_equal(live_config_published(f)->serial, serial);
+    config_live_config_take(f, "");   /* an empty document, unlike a missing one, is unusable */
+    config_live_config_take(f, NULL); /* so that this is a change */
     assert_int_equal(f->changes, 2);
-    assert_int_equal(published(f)->settings.ttl_s, 3600);
+    assert_int_equal(live_config_published(f)->settings.ttl_s, 3600);
 }
 
 UNIT_TEST(test_unusable_documents)
@@ -306,18 +312,18 @@ UNIT_TEST(test_unusable_documents)
     struct fixture *f = *state;
     struct log_capture capture;
     new_live(f, true);
-    begin(f);
-    take(f, "{'ttl':31}");
-    uint64_t serial = published(f)->serial;
+    config_live_config_begin(f);
+    config_live_config_take(f, "{'ttl':31}");
+    uint64_t serial = live_config_published(f)->serial;
     for (size_t i = 0; i < ARRAY_LEN(documents); i++) {
         log_capture_begin(&capture);
-        take(f, documents[i]);
+        config_live_config_take(f, documents[i]);
         assert_int_equal(log_occurrences(log_capture_end(&capture), "/skydns/config"), 1);
         assert_int_equal(f->changes, 1);
-        assert_int_equal(published(f)->serial, serial);
+        assert_int_equal(live_config_published(f)->serial, serial);
         assert_int_equal(in_force(f)->engine.ttl_s, 31);
     }
-    take(f, "{'ttl':32}");
+    config_live_config_take(f, "{'ttl':32}");
     assert_int_equal(in_force(f)->engine.ttl_s, 32);
 }
 
@@ -327,9 +333,9 @@ UNIT_TEST(test_ignored_fields)
     struct fixture *f = *state;
     struct log_capture capture;
     new_live(f, true);
-    begin(f);
+    config_live_config_begin(f);
     log_capture_begin(&capture);
-    take(f, "{'ttl':31,'nosuch':1}");
+    config_live_config_take(f, "{'ttl':31,'nosuch':1}");
     assert_int_equal(log_occurrences(log_capture_end(&capture), "nosuch"), 1);
     assert_int_equal(in_force(f)->engine.ttl_s, 31);
 }
@@ -344,7 +350,7 @@ UNIT_TEST(test_too_long_document)
     memset(json, ' ', SIZE);
     memcpy(json, "{\"ttl\":31}", 10);
     new_live(f, true);
-    begin(f);
+    config_live_config_begin(f);
     live_config_take(f->live, slice_of(json, SIZE));
     assert_int_equal(f->changes, 0);
     assert_int_equal(in_force(f)->engine.ttl_s, 3600);
@@ -359,22 +365,22 @@ UNIT_TEST(test_what_waits_for_a_restart)
     struct fixture *f = *state;
     struct log_capture capture;
     new_live(f, true);
-    begin(f);
-    take(f, "{'dns_addr':'127.0.0.2:1053'}");
+    config_live_config_begin(f);
+    config_live_config_take(f, "{'dns_addr':'127.0.0.2:1053'}");
     log_capture_begin(&capture);
     live_config_reload(f->live);
     assert_int_equal(log_occurrences(log_capture_end(&capture),
                                      " settings=dns_addr "
                                      "dns_addr=\"127.0.0.1:1053 -> 127.0.0.2:1053\"\n"),
                      1);
-    take(f, "{'dns_addr':'http://127.0.0.1:1080,127.0.0.1:1053'}");
+    config_live_config_take(f, "{'dns_addr':'http://127.0.0.1:1080,127.0.0.1:1053'}");
     log_capture_begin(&capture);
     live_config_reload(f->live);
     assert_int_equal(
         log_occurrences(log_capture_end(&capture),
                         "dns_addr=\"127.0.0.1:1053 -> 127.0.0.1:1053 http://127.0.0.1:1080\"\n"),
         1);
-    take(f, "{'dns_addr':'127.0.0.1:1053'}");
+    config_live_config_take(f, "{'dns_addr':'127.0.0.1:1053'}");
     log_capture_begin(&capture);
     live_config_reload(f->live);
     assert_int_equal(log_occurrences(log_capture_end(&capture), "dns_addr"), 0);
@@ -386,11 +392,12 @@ UNIT_TEST(test_values_of_a_change)
     struct fixture *f = *state;
     struct log_capture capture;
     new_live(f, true);
-    begin(f);
+    config_live_config_begin(f);
     log_capture_begin(&capture);
-    take(f, "{'domain':'a.test,b.test','hostmaster':'me@a.test','local':'x.a.test','no_rec':true,"
-            "'round_robin':false,'ndot':3,'priority':7,'ttl':31,'min_ttl':9,'ns_rotate':false,"
-            "'nameservers':['192.0.2.9:53','[2001:db8::9]:54'],'read_timeout':1500000000}");
+    config_live_config_take(
+        f, "{'domain':'a.test,b.test','hostmaster':'me@a.test','local':'x.a.test','no_rec':true,"
+           "'round_robin':false,'ndot':3,'priority':7,'ttl':31,'min_ttl':9,'ns_rotate':false,"
+           "'nameservers':['192.0.2.9:53','[2001:db8::9]:54'],'read_timeout':1500000000}");
     static const char *const wants[] = {
         " configuration changed settings=\"domain hostmaster local nameservers ns_rotate no_rec "
         "ndot "
@@ -419,14 +426,14 @@ UNIT_TEST(test_values_of_a_change)
 /* ---- Other domains ---- */
 
 /* Of the zone that this name is in. */
-static const struct foreign_zone *zone_of(const struct fixture *f, const char *text)
+static const struct forward_zone *live_config_zone_of(const struct fixture *f, const char *text)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
-    return zone_table_find(published(f)->zones_of_others, &name);
+    return zone_table_find(live_config_published(f)->zones_of_others, &name);
 }
 
-static const char *first_server(const struct foreign_zone *zone)
+static const char *first_server(const struct forward_zone *zone)
 {
     static char text[ADDR_TEXT_MAX];
     return zone->server_count ? addr_format(&zone->servers[0].address, text) : "none";
@@ -437,22 +444,23 @@ UNIT_TEST(test_zones_are_published)
 {
     struct fixture *f = *state;
     new_live(f, true);
-    begin(f);
-    uint32_t root = zone_of(f, "x.acme.local")->serial;
-    assert_string_equal(first_server(zone_of(f, "x.acme.local")), "192.0.2.1:53");
-    assert_false(zone_is_stub(zone_of(f, "x.acme.local")));
-    take(f, "{'stubs':{'acme.local':['10.0.0.1'],'b.test':['10.0.0.2']}}");
-    uint32_t acme = zone_of(f, "x.acme.local")->serial, b = zone_of(f, "b.test")->serial;
-    assert_string_equal(first_server(zone_of(f, "x.acme.local")), "10.0.0.1:53");
+    config_live_config_begin(f);
+    uint32_t root = live_config_zone_of(f, "x.acme.local")->serial;
+    assert_string_equal(first_server(live_config_zone_of(f, "x.acme.local")), "192.0.2.1:53");
+    assert_false(zone_is_stub(live_config_zone_of(f, "x.acme.local")));
+    config_live_config_take(f, "{'stubs':{'acme.local':['10.0.0.1'],'b.test':['10.0.0.2']}}");
+    uint32_t acme = live_config_zone_of(f, "x.acme.local")->serial,
+             b = live_config_zone_of(f, "b.test")->serial;
+    assert_string_equal(first_server(live_config_zone_of(f, "x.acme.local")), "10.0.0.1:53");
     assert_true(acme != root && b != root && b != acme);
-    assert_int_equal(zone_of(f, "test")->serial, root);
-    take(f, "{'stubs':{'acme.local':['10.0.0.3'],'b.test':['10.0.0.2']}}");
-    assert_string_equal(first_server(zone_of(f, "x.acme.local")), "10.0.0.3:53");
-    assert_true(zone_of(f, "x.acme.local")->serial > b);
-    assert_int_equal(zone_of(f, "b.test")->serial, b);
-    take(f, "{'nameservers':['192.0.2.9']}");
-    assert_true(zone_of(f, "x.acme.local")->serial != root);
-    assert_false(zone_is_stub(zone_of(f, "x.acme.local")));
+    assert_int_equal(live_config_zone_of(f, "test")->serial, root);
+    config_live_config_take(f, "{'stubs':{'acme.local':['10.0.0.3'],'b.test':['10.0.0.2']}}");
+    assert_string_equal(first_server(live_config_zone_of(f, "x.acme.local")), "10.0.0.3:53");
+    assert_true(live_config_zone_of(f, "x.acme.local")->serial > b);
+    assert_int_equal(live_config_zone_of(f, "b.test")->serial, b);
+    config_live_config_take(f, "{'nameservers':['192.0.2.9']}");
+    assert_true(live_config_zone_of(f, "x.acme.local")->serial != root);
+    assert_false(zone_is_stub(live_config_zone_of(f, "x.acme.local")));
 }
 
 /* Nothing that was kept counts after SIGHUP. */
@@ -460,46 +468,48 @@ UNIT_TEST(test_a_reload_renews_all_zones)
 {
     struct fixture *f = *state;
     new_live(f, true);
-    begin(f);
-    take(f, "{'stubs':{'acme.local':['10.0.0.1']}}");
-    uint32_t root = zone_of(f, "test")->serial, acme = zone_of(f, "acme.local")->serial;
+    config_live_config_begin(f);
+    config_live_config_take(f, "{'stubs':{'acme.local':['10.0.0.1']}}");
+    uint32_t root = live_config_zone_of(f, "test")->serial,
+             acme = live_config_zone_of(f, "acme.local")->serial;
     live_config_republish(f->live);
-    assert_int_equal(zone_of(f, "test")->serial, root);
+    assert_int_equal(live_config_zone_of(f, "test")->serial, root);
     live_config_reload(f->live);
-    assert_true(zone_of(f, "test")->serial > acme);
-    assert_true(zone_of(f, "acme.local")->serial > acme);
-    assert_true(zone_of(f, "acme.local")->serial != zone_of(f, "test")->serial);
+    assert_true(live_config_zone_of(f, "test")->serial > acme);
+    assert_true(live_config_zone_of(f, "acme.local")->serial > acme);
+    assert_true(live_config_zone_of(f, "acme.local")->serial !=
+                live_config_zone_of(f, "test")->serial);
 }
 
 /* Zone by zone, the document before flags before keys. */
 UNIT_TEST(test_zones_of_keys)
 {
-    const struct foreign_zone plain = {.origin = ZONE_FROM_KEYS};
+    const struct forward_zone plain = {.origin = ZONE_FROM_KEYS};
     struct fixture *f = *state;
-    struct foreign_zone keys[] = {plain, plain};
+    struct forward_zone keys[] = {plain, plain};
     assert_true(dname_from_text(slice_str("acme.local"), &keys[0].name));
     assert_true(dname_from_text(slice_str("b.test"), &keys[1].name));
     new_live(f, true);
-    begin(f);
+    config_live_config_begin(f);
     live_config_take_stubs(f->live, keys, 2);
-    uint32_t b = zone_of(f, "b.test")->serial;
-    assert_string_equal(first_server(zone_of(f, "acme.local")), "none");
-    take(f, "{'stubs':{'acme.local':['10.0.0.1']}}");
-    assert_string_equal(first_server(zone_of(f, "acme.local")), "10.0.0.1:53");
-    assert_int_equal(zone_of(f, "b.test")->serial, b);
-    take(f, NULL);
-    assert_string_equal(first_server(zone_of(f, "acme.local")), "none");
+    uint32_t b = live_config_zone_of(f, "b.test")->serial;
+    assert_string_equal(first_server(live_config_zone_of(f, "acme.local")), "none");
+    config_live_config_take(f, "{'stubs':{'acme.local':['10.0.0.1']}}");
+    assert_string_equal(first_server(live_config_zone_of(f, "acme.local")), "10.0.0.1:53");
+    assert_int_equal(live_config_zone_of(f, "b.test")->serial, b);
+    config_live_config_take(f, NULL);
+    assert_string_equal(first_server(live_config_zone_of(f, "acme.local")), "none");
     live_config_take_stubs(f->live, keys, 1);
-    assert_false(zone_is_stub(zone_of(f, "b.test")));
+    assert_false(zone_is_stub(live_config_zone_of(f, "b.test")));
     live_config_take_stubs(f->live, NULL, 0);
-    assert_false(zone_is_stub(zone_of(f, "acme.local")));
+    assert_false(zone_is_stub(live_config_zone_of(f, "acme.local")));
 }
 
 UNIT_TEST(test_too_many_zones)
 {
     struct fixture *f = *state;
     struct log_capture capture;
-    struct foreign_zone *keys = calloc(ZONE_TABLE_MAX, sizeof(*keys));
+    struct forward_zone *keys = calloc(ZONE_TABLE_MAX, sizeof(*keys));
     assert_non_null(keys);
     for (unsigned i = 0; i < ZONE_TABLE_MAX; i++) {
         char text[32];
@@ -507,17 +517,17 @@ UNIT_TEST(test_too_many_zones)
         assert_true(dname_from_text(slice_str(text), &keys[i].name));
     }
     new_live(f, true);
-    begin(f);
+    config_live_config_begin(f);
     log_capture_begin(&capture);
     live_config_take_stubs(f->live, keys, ZONE_TABLE_MAX);
-    take(f, "{'stubs':{'z1.test':['10.0.0.1']}}"); /* one of them */
+    config_live_config_take(f, "{'stubs':{'z1.test':['10.0.0.1']}}"); /* one of them */
     assert_int_equal(log_occurrences(log_capture_end(&capture), "more stub zones"), 0);
     log_capture_begin(&capture);
-    take(f, "{'stubs':{'acme.local':['10.0.0.1']}}");
+    config_live_config_take(f, "{'stubs':{'acme.local':['10.0.0.1']}}");
     live_config_republish(f->live);
     assert_int_equal(log_occurrences(log_capture_end(&capture), "more stub zones"), 1);
-    assert_string_equal(first_server(zone_of(f, "acme.local")), "10.0.0.1:53");
-    assert_false(zone_is_stub(zone_of(f, "z1023.test")));
+    assert_string_equal(first_server(live_config_zone_of(f, "acme.local")), "10.0.0.1:53");
+    assert_false(zone_is_stub(live_config_zone_of(f, "z1023.test")));
     free(keys);
 }
 
@@ -525,21 +535,21 @@ UNIT_TEST(test_the_cache_is_published)
 {
     struct fixture *f = *state;
     new_live(f, true);
-    begin(f);
-    struct cache *first = published(f)->cache;
+    config_live_config_begin(f);
+    struct cache *first = live_config_published(f)->cache;
     assert_int_equal(cache_figures(first).entries_max, 10000);
-    assert_int_equal(published(f)->cache_limits.ttl_max_s, 3600);
-    assert_int_equal(published(f)->cache_limits.stale_ms, 24 * 3600 * 1000);
-    take(f, "{'rcache_ttl':60,'rcache_stale':30,'ttl':7}");
-    assert_ptr_equal(published(f)->cache, first);
-    assert_int_equal(published(f)->cache_limits.ttl_max_s, 60);
-    assert_int_equal(published(f)->cache_limits.stale_ms, 30000);
-    take(f, "{'rcache':20}");
-    assert_int_equal(cache_figures(published(f)->cache).entries_max, 20);
-    take(f, "{'rcache':0}");
-    assert_null(published(f)->cache);
-    take(f, NULL);
-    assert_int_equal(cache_figures(published(f)->cache).entries_max, 10000);
+    assert_int_equal(live_config_published(f)->cache_limits.ttl_max_s, 3600);
+    assert_int_equal(live_config_published(f)->cache_limits.stale_ms, 24 * 3600 * 1000);
+    config_live_config_take(f, "{'rcache_ttl':60,'rcache_stale':30,'ttl':7}");
+    assert_ptr_equal(live_config_published(f)->cache, first);
+    assert_int_equal(live_config_published(f)->cache_limits.ttl_max_s, 60);
+    assert_int_equal(live_config_published(f)->cache_limits.stale_ms, 30000);
+    config_live_config_take(f, "{'rcache':20}");
+    assert_int_equal(cache_figures(live_config_published(f)->cache).entries_max, 20);
+    config_live_config_take(f, "{'rcache':0}");
+    assert_null(live_config_published(f)->cache);
+    config_live_config_take(f, NULL);
+    assert_int_equal(cache_figures(live_config_published(f)->cache).entries_max, 10000);
 }
 
 UNIT_TEST(test_who_may_ask_is_published)
@@ -551,21 +561,21 @@ UNIT_TEST(test_who_may_ask_is_published)
     } rows[] = {{"all", true, 2}, {"none", false, 0}, {"10.0.0.0/8,0.0.0.0/0", false, 2}};
     struct fixture *f = *state;
     new_live(f, true);
-    begin(f);
-    assert_false(published(f)->allows_all);
-    assert_true(published(f)->allowed_count >= 9); /* the private ranges */
+    config_live_config_begin(f);
+    assert_false(live_config_published(f)->allows_all);
+    assert_true(live_config_published(f)->allowed_count >= 9); /* the private ranges */
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct err err;
         assert_int_equal(recursion_init(&f->flags.recursion, rows[i].list, &err), 0);
         live_config_reload(f->live);
-        assert_int_equal(published(f)->allows_all, rows[i].allows_all);
-        assert_int_equal(published(f)->allowed_count, rows[i].count);
+        assert_int_equal(live_config_published(f)->allows_all, rows[i].allows_all);
+        assert_int_equal(live_config_published(f)->allowed_count, rows[i].count);
     }
 }
 
 /* ---- Clients ---- */
 
-static void retire(void *data, void *block, void (*fn)(void *block))
+static void live_config_retire(void *data, void *block, void (*fn)(void *block))
 {
     fn(block);
 }
@@ -575,38 +585,43 @@ static void retire(void *data, void *block, void (*fn)(void *block))
 UNIT_TEST(test_clients_are_published)
 {
     struct fixture *f = *state;
-    struct client_index *index = client_index_new(&(struct client_index_config){.retire = retire});
+    struct client_index *index =
+        client_index_new(&(struct client_index_config){.retire = live_config_retire});
     new_live(f, true);
-    begin(f);
-    assert_null(published(f)->clients);
-    assert_null(published(f)->visibility);
-    assert_false(published(f)->settings.autopath || published(f)->settings.is_restricted ||
-                 published(f)->settings.rate);
-    take(f, "{'autopath':true,'search':'a.test','allow':'10.0.0.0/8','rate':'7/9'}");
-    const struct client_index *nobody = published(f)->clients;
+    config_live_config_begin(f);
+    assert_null(live_config_published(f)->clients);
+    assert_null(live_config_published(f)->visibility);
+    assert_false(live_config_published(f)->settings.autopath ||
+                 live_config_published(f)->settings.is_restricted ||
+                 live_config_published(f)->settings.rate);
+    config_live_config_take(
+        f, "{'autopath':true,'search':'a.test','allow':'10.0.0.0/8','rate':'7/9'}");
+    const struct client_index *nobody = live_config_published(f)->clients;
     assert_non_null(nobody);
-    assert_null(published(f)->visibility);
-    assert_true(published(f)->settings.autopath && published(f)->settings.is_restricted);
-    assert_int_equal(published(f)->settings.search_count, 1);
-    assert_int_equal(published(f)->settings.rate_burst, 9);
+    assert_null(live_config_published(f)->visibility);
+    assert_true(live_config_published(f)->settings.autopath &&
+                live_config_published(f)->settings.is_restricted);
+    assert_int_equal(live_config_published(f)->settings.search_count, 1);
+    assert_int_equal(live_config_published(f)->settings.rate_burst, 9);
     live_config_set_clients(f->live, index);
     live_config_republish(f->live);
-    assert_ptr_equal(published(f)->clients, index);
-    take(f, "{'visibility':'own'}");
-    assert_ptr_equal(published(f)->clients, index);
-    assert_non_null(published(f)->visibility);
-    assert_false(published(f)->settings.autopath);
-    take(f, NULL);
-    assert_null(published(f)->clients);
-    assert_null(published(f)->visibility);
+    assert_ptr_equal(live_config_published(f)->clients, index);
+    config_live_config_take(f, "{'visibility':'own'}");
+    assert_ptr_equal(live_config_published(f)->clients, index);
+    assert_non_null(live_config_published(f)->visibility);
+    assert_false(live_config_published(f)->settings.autopath);
+    config_live_config_take(f, NULL);
+    assert_null(live_config_published(f)->clients);
+    assert_null(live_config_published(f)->visibility);
     live_config_free(f->live);
     f->live = NULL;
     client_index_free(index);
 }
 
-static bool shows(const struct fixture *f, const char *ns, const struct client_space *client)
+static bool live_config_shows(const struct fixture *f, const char *ns,
+                              const struct client_space *client)
 {
-    return visibility_shows(published(f)->visibility, slice_str(ns), client);
+    return visibility_shows(live_config_published(f)->visibility, slice_str(ns), client);
 }
 
 /* The first publication hides what no list has been read of; each list and setting counts from when
@@ -619,27 +634,29 @@ UNIT_TEST(test_lists_of_visibility)
     struct fixture *f = *state;
     new_live(f, true);
     f->flags.clients.is_own = true;
-    begin(f);
-    assert_true(shows(f, "a", &a) && shows(f, "kube-system", &a) && shows(f, "default", NULL));
-    assert_false(shows(f, "b", &a) || shows(f, "a", NULL));
+    config_live_config_begin(f);
+    assert_true(live_config_shows(f, "a", &a) && live_config_shows(f, "kube-system", &a) &&
+                live_config_shows(f, "default", NULL));
+    assert_false(live_config_shows(f, "b", &a) || live_config_shows(f, "a", NULL));
     live_config_take_visible(f->live, listed, 1);
     listed[0] = (struct visible_namespace){slice_str("x"), slice_str("x")}; /* it has a copy */
-    assert_true(shows(f, "b", &a));
-    assert_false(shows(f, "c", &a));
+    assert_true(live_config_shows(f, "b", &a));
+    assert_false(live_config_shows(f, "c", &a));
 
-    const struct visibility *before = published(f)->visibility;
-    take(f, "{'ttl':31}");
-    assert_ptr_equal(published(f)->visibility, before);
-    take(f, "{'public_namespaces':'c','visibility_unknown':'all'}");
-    assert_true(shows(f, "b", &a) && shows(f, "c", &a) && shows(f, "a", NULL));
-    assert_false(shows(f, "default", &a));
-    take(f, "{'visibility':'all'}");
-    uint64_t serial = published(f)->serial;
+    const struct visibility *before = live_config_published(f)->visibility;
+    config_live_config_take(f, "{'ttl':31}");
+    assert_ptr_equal(live_config_published(f)->visibility, before);
+    config_live_config_take(f, "{'public_namespaces':'c','visibility_unknown':'all'}");
+    assert_true(live_config_shows(f, "b", &a) && live_config_shows(f, "c", &a) &&
+                live_config_shows(f, "a", NULL));
+    assert_false(live_config_shows(f, "default", &a));
+    config_live_config_take(f, "{'visibility':'all'}");
+    uint64_t serial = live_config_published(f)->serial;
     live_config_take_visible(f->live, NULL, 0);
-    assert_int_equal(published(f)->serial, serial); /* it makes no difference */
-    take(f, NULL);
-    assert_false(shows(f, "b", &a));
-    assert_true(shows(f, "default", &a));
+    assert_int_equal(live_config_published(f)->serial, serial); /* it makes no difference */
+    config_live_config_take(f, NULL);
+    assert_false(live_config_shows(f, "b", &a));
+    assert_true(live_config_shows(f, "default", &a));
 }
 
 static void write_secrets(const struct fixture *f, const char *text)
@@ -647,17 +664,17 @@ static void write_secrets(const struct fixture *f, const char *text)
     write_resolv_conf(f, text); /* in its place: any file does */
 }
 
-static bool begins_with(const struct fixture *f, unsigned byte)
+static bool live_config_begins_with(const struct fixture *f, unsigned byte)
 {
-    return published(f)->cookies.items[0][0] == byte;
+    return live_config_published(f)->cookies.items[0][0] == byte;
 }
 
 static bool has_second_secret(const void *data)
 {
-    return begins_with(data, 0x22);
+    return live_config_begins_with(data, 0x22);
 }
 
-static bool is_refused(const void *data)
+static bool live_config_is_refused(const void *data)
 {
     return live_config_refusals(((const struct fixture *)data)->live).cookies;
 }
@@ -671,11 +688,11 @@ UNIT_TEST(test_cookie_secrets)
     struct fixture *f = *state;
     struct err err;
     new_live(f, true);
-    begin(f);
-    assert_int_equal(published(f)->cookies.count, 1); /* of this process alone */
-    const struct cookie_secrets drawn = published(f)->cookies;
+    config_live_config_begin(f);
+    assert_int_equal(live_config_published(f)->cookies.count, 1); /* of this process alone */
+    const struct cookie_secrets drawn = live_config_published(f)->cookies;
     live_config_republish(f->live);
-    assert_memory_equal(&published(f)->cookies, &drawn, sizeof(drawn));
+    assert_memory_equal(&live_config_published(f)->cookies, &drawn, sizeof(drawn));
     live_config_free(f->live);
 
     new_live(f, true);
@@ -689,23 +706,23 @@ UNIT_TEST(test_cookie_secrets)
     f->flags.cookie_secret = f->resolv_conf;
     write_secrets(f, first);
     assert_int_equal(live_config_open_files(f->live, &err), 0);
-    begin(f);
-    assert_true(begins_with(f, 0x11));
+    config_live_config_begin(f);
+    assert_true(live_config_begins_with(f, 0x11));
     write_secrets(f, second);
     loop_until(f->loop, has_second_secret, f);
-    assert_int_equal(published(f)->cookies.count, 2);
+    assert_int_equal(live_config_published(f)->cookies.count, 2);
     write_secrets(f, "x\n");
-    loop_until(f->loop, is_refused, f);
-    assert_true(begins_with(f, 0x22));
+    loop_until(f->loop, live_config_is_refused, f);
+    assert_true(live_config_begins_with(f, 0x22));
     write_secrets(f, first);
     live_config_reload(f->live); /* at once */
-    assert_true(begins_with(f, 0x11));
-    assert_false(is_refused(f));
+    assert_true(live_config_begins_with(f, 0x11));
+    assert_false(live_config_is_refused(f));
 }
 
 /* ---- resolv.conf ---- */
 
-static bool has_changed(const void *data)
+static bool live_config_has_changed(const void *data)
 {
     const struct fixture *f = data;
     return f->changes > 0;
@@ -716,7 +733,7 @@ static void change_resolv_conf(struct fixture *f, const char *text)
 {
     f->changes = 0;
     write_resolv_conf(f, text);
-    loop_until(f->loop, has_changed, f);
+    loop_until(f->loop, live_config_has_changed, f);
 }
 
 UNIT_TEST(test_resolv_conf)
@@ -724,29 +741,29 @@ UNIT_TEST(test_resolv_conf)
     struct fixture *f = *state;
     write_resolv_conf(f, "search x.test\nnameserver 192.0.2.2\n");
     new_live(f, false);
-    begin(f);
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.2:53 ");
-    assert_true(published(f)->has_nameservers);
+    config_live_config_begin(f);
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.2:53 ");
+    assert_true(live_config_published(f)->has_nameservers);
     change_resolv_conf(f, "nameserver 192.0.2.3\nnameserver 2001:db8::3\n");
-    assert_string_equal(nameservers(&f->before), "192.0.2.2:53 ");
-    assert_string_equal(nameservers(&f->now), "192.0.2.3:53 [2001:db8::3]:53 ");
+    assert_string_equal(live_config_nameservers(&f->before), "192.0.2.2:53 ");
+    assert_string_equal(live_config_nameservers(&f->now), "192.0.2.3:53 [2001:db8::3]:53 ");
     change_resolv_conf(f, "# being written\n");
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.3:53 [2001:db8::3]:53 ");
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.3:53 [2001:db8::3]:53 ");
     /* A document takes precedence over it. */
-    take(f, "{'nameservers':['192.0.2.9:53']}");
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.9:53 ");
+    config_live_config_take(f, "{'nameservers':['192.0.2.9:53']}");
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.9:53 ");
     change_resolv_conf(f, "nameserver 192.0.2.4\n");
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.9:53 ");
-    take(f, NULL);
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.4:53 ");
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.9:53 ");
+    config_live_config_take(f, NULL);
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.4:53 ");
     /* A missing file names no nameservers. */
     assert_int_equal(unlink(f->resolv_conf), 0);
     live_config_reload(f->live);
-    assert_string_equal(nameservers(in_force(f)), "");
-    assert_false(published(f)->has_nameservers);
+    assert_string_equal(live_config_nameservers(in_force(f)), "");
+    assert_false(live_config_published(f)->has_nameservers);
     write_resolv_conf(f, "nameserver 192.0.2.5\n");
     live_config_reload(f->live);
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.5:53 ");
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.5:53 ");
 }
 
 /* A folder can be opened, but not read. */
@@ -766,13 +783,13 @@ UNIT_TEST(test_resolv_conf_becomes_unreadable)
     struct fixture *f = *state;
     write_resolv_conf(f, "nameserver 192.0.2.2\n");
     new_live(f, false);
-    begin(f);
+    config_live_config_begin(f);
     assert_int_equal(unlink(f->resolv_conf), 0);
     assert_int_equal(mkdir(f->resolv_conf, 0700), 0);
-    take(f, "{'ttl':31}");
+    config_live_config_take(f, "{'ttl':31}");
     assert_int_equal(f->changes, 1);
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.2:53 ");
-    assert_int_equal(published(f)->settings.ttl_s, 31);
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.2:53 ");
+    assert_int_equal(live_config_published(f)->settings.ttl_s, 31);
 }
 
 UNIT_TEST(test_resolv_conf_is_not_needed)
@@ -780,13 +797,13 @@ UNIT_TEST(test_resolv_conf_is_not_needed)
     struct fixture *f = *state;
     assert_int_equal(mkdir(f->resolv_conf, 0700), 0);
     new_live(f, true);
-    begin(f);
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.1:53 ");
+    config_live_config_begin(f);
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.1:53 ");
 }
 
 /* ---- The start ---- */
 
-static struct etcd *client_of(const struct fixture *f, const char *url)
+static struct etcd *live_config_client_of(const struct fixture *f, const char *url)
 {
     struct etcd *etcd;
     const struct etcd_config config = {.loop = f->loop, .endpoints = url, .call_timeout_ms = 60000};
@@ -805,15 +822,15 @@ UNIT_TEST(test_document_is_read)
     etcd_proc_need();
     struct etcd_proc *proc = etcd_proc_start();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct etcd *etcd = client_of(f, etcd_proc_url(proc));
+        struct etcd *etcd = live_config_client_of(f, etcd_proc_url(proc));
         if (rows[i].document) {
             (void)sync_put(f->loop, etcd, "/skydns/config", slice_str(rows[i].document));
         }
         new_live(f, true);
         live_config_read(f->live, etcd);
-        begin(f);
+        config_live_config_begin(f);
         assert_int_equal(in_force(f)->engine.ttl_s, rows[i].ttl_s);
-        assert_int_equal(published(f)->settings.ttl_s, rows[i].ttl_s);
+        assert_int_equal(live_config_published(f)->settings.ttl_s, rows[i].ttl_s);
         log_capture_begin(&capture);
         live_config_opened(f->live);
         assert_string_equal(log_capture_end(&capture), ""); /* it was read */
@@ -842,19 +859,19 @@ UNIT_TEST(test_seeded)
     log_capture_begin(&capture);
     struct options look = live_config_preview(f->live, slice_str(document));
     assert_string_equal(log_capture_end(&capture), ""); /* it may be of no use */
-    assert_string_equal(domain_of(&look.domains[0]), "doc.test.");
+    assert_string_equal(live_config_domain_of(&look.domains[0]), "doc.test.");
     look = live_config_preview(f->live, slice_of(NULL, 0));
-    assert_string_equal(domain_of(&look.domains[0]), "flag.test.");
+    assert_string_equal(live_config_domain_of(&look.domains[0]), "flag.test.");
     look = live_config_preview(f->live, slice_str("no JSON"));
-    assert_string_equal(domain_of(&look.domains[0]), "flag.test.");
+    assert_string_equal(live_config_domain_of(&look.domains[0]), "flag.test.");
     log_capture_begin(&capture);
     live_config_seed(f->live, slice_str(document));
     assert_int_equal(log_occurrences(log_capture_end(&capture), "field=odd"), 1);
-    assert_string_equal(domain_of(&in_force(f)->domains[0]),
+    assert_string_equal(live_config_domain_of(&in_force(f)->domains[0]),
                         "doc.test."); /* whose writers follow */
-    begin(f);
+    config_live_config_begin(f);
     assert_int_equal(f->changes, 0);
-    assert_int_equal(published(f)->settings.ttl_s, 31);
+    assert_int_equal(live_config_published(f)->settings.ttl_s, 31);
     assert_string_equal(addr_format(&in_force(f)->addresses[0], text), "127.0.0.2:1053");
     log_capture_begin(&capture);
     live_config_opened(f->live);
@@ -866,10 +883,10 @@ UNIT_TEST(test_seeded)
     const char *lines = log_capture_end(&capture);
     assert_int_equal(log_occurrences(lines, "changed settings need a restart"), 1);
     assert_int_equal(log_occurrences(lines, "dns_addr=\"127.0.0.2:1053 -> 127.0.0.3:1053\""), 1);
-    assert_int_equal(published(f)->settings.ttl_s, 32);
+    assert_int_equal(live_config_published(f)->settings.ttl_s, 32);
     live_config_take(f->live, slice_of(NULL, 0)); /* or it is gone */
-    assert_int_equal(published(f)->settings.ttl_s, 3600);
-    assert_string_equal(domain_of(&in_force(f)->domains[0]), "flag.test.");
+    assert_int_equal(live_config_published(f)->settings.ttl_s, 3600);
+    assert_string_equal(live_config_domain_of(&in_force(f)->domains[0]), "flag.test.");
 }
 
 /* The same of kube2sky's document, in time for the first publication: without a resolv.conf. */
@@ -884,10 +901,10 @@ UNIT_TEST(test_seeded_with_writers)
                              slice_str("{\"nameservers\":[\"192.0.2.7:53\"]}"));
     assert_string_equal(log_capture_end(&capture), "");
     assert_int_equal(f->changes, 0);
-    begin(f);
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.7:53 ");
-    take(f, "{'nameservers':['192.0.2.9:53']}");
-    assert_string_equal(nameservers(in_force(f)), "192.0.2.9:53 ");
+    config_live_config_begin(f);
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.7:53 ");
+    config_live_config_take(f, "{'nameservers':['192.0.2.9:53']}");
+    assert_string_equal(live_config_nameservers(in_force(f)), "192.0.2.9:53 ");
     assert_int_equal(f->changes, 1);
 }
 
@@ -902,8 +919,8 @@ UNIT_TEST(test_seeded_with_nonsense)
     log_capture_begin(&capture);
     live_config_seed(f->live, slice_str("no JSON"));
     assert_int_equal(log_occurrences(log_capture_end(&capture), "cannot use the configuration"), 1);
-    begin(f);
-    assert_int_equal(published(f)->settings.ttl_s, 3600);
+    config_live_config_begin(f);
+    assert_int_equal(live_config_published(f)->settings.ttl_s, 3600);
     assert_true(live_config_refusals(f->live).etcd);
 }
 
@@ -917,16 +934,16 @@ UNIT_TEST(test_etcd_is_silent)
     char url[ADDR_TEXT_MAX + sizeof("http://")], text[ADDR_TEXT_MAX];
     int listener = loopback_listen(&address);
     (void)snprintf(url, sizeof(url), "http://%s", addr_format(&address, text)); /* fits */
-    struct etcd *etcd = client_of(f, url);
+    struct etcd *etcd = live_config_client_of(f, url);
     new_live(f, true);
     live_config_read(f->live, etcd);
-    begin(f);
+    config_live_config_begin(f);
     assert_int_equal(in_force(f)->engine.ttl_s, 3600);
     log_capture_begin(&capture);
     live_config_opened(f->live);
     assert_int_equal(log_occurrences(log_capture_end(&capture), "/skydns/config"), 1);
-    take(f, "{'ttl':31}");
-    assert_int_equal(published(f)->settings.ttl_s, 31);
+    config_live_config_take(f, "{'ttl':31}");
+    assert_int_equal(live_config_published(f)->settings.ttl_s, 31);
     etcd_free(etcd);
     close(listener);
 }

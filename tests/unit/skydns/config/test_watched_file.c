@@ -23,7 +23,7 @@ struct fixture {
     unsigned changes;
 };
 
-static void on_changed(void *data)
+static void watched_file_on_changed(void *data)
 {
     struct fixture *f = data;
     f->changes++;
@@ -38,7 +38,7 @@ static const char *in_folder(const struct fixture *f, const char *name)
     return path;
 }
 
-static void write_file(const char *path, const char *text)
+static void watched_file_write_file(const char *path, const char *text)
 {
     FILE *file = fopen(path, "we");
     assert_non_null(file);
@@ -46,7 +46,7 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static int setup(void **state)
+static int watched_file_setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
@@ -59,7 +59,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int watched_file_teardown(void **state)
 {
     struct fixture *f = *state;
     char command[PATH_LEN];
@@ -72,18 +72,18 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(watched_file_setup, watched_file_teardown)
 
 static void watch(struct fixture *f)
 {
     f->file = watched_file_new(&(struct watched_file_config){.loop = f->loop,
                                                              .path = f->path,
                                                              .bytes_max = BYTES_MAX,
-                                                             .changed = on_changed,
+                                                             .changed = watched_file_on_changed,
                                                              .data = f});
 }
 
-static const char *text_of(struct fixture *f)
+static const char *watched_file_text_of(struct fixture *f)
 {
     struct err err;
     if (watched_file_read(f->file, &f->text, &err) < 0) {
@@ -92,15 +92,15 @@ static const char *text_of(struct fixture *f)
     return buf_cstr(&f->text);
 }
 
-static bool has_changed(const void *data)
+static bool watched_file_has_changed(const void *data)
 {
     const struct fixture *f = data;
     return f->changes > 0;
 }
 
-static void await_change(struct fixture *f)
+static void watched_file_await_change(struct fixture *f)
 {
-    loop_until(f->loop, has_changed, f);
+    loop_until(f->loop, watched_file_has_changed, f);
     assert_int_equal(f->changes, 1);
     f->changes = 0;
 }
@@ -109,23 +109,23 @@ UNIT_TEST(test_written_replaced_removed)
 {
     struct fixture *f = *state;
     struct err err;
-    write_file(f->path, "one");
+    watched_file_write_file(f->path, "one");
     watch(f);
-    assert_string_equal(text_of(f), "one");
-    write_file(f->path, "two, in place");
-    await_change(f);
-    assert_string_equal(text_of(f), "two, in place");
-    write_file(in_folder(f, "new"), "three");
+    assert_string_equal(watched_file_text_of(f), "one");
+    watched_file_write_file(f->path, "two, in place");
+    watched_file_await_change(f);
+    assert_string_equal(watched_file_text_of(f), "two, in place");
+    watched_file_write_file(in_folder(f, "new"), "three");
     assert_int_equal(rename(in_folder(f, "new"), f->path), 0);
-    await_change(f);
-    assert_string_equal(text_of(f), "three");
+    watched_file_await_change(f);
+    assert_string_equal(watched_file_text_of(f), "three");
     assert_int_equal(unlink(f->path), 0);
-    await_change(f);
+    watched_file_await_change(f);
     assert_int_equal(watched_file_read(f->file, &f->text, &err), -ENOENT);
     assert_non_null(strstr(err.msg, f->path));
-    write_file(f->path, "four");
-    await_change(f);
-    assert_string_equal(text_of(f), "four");
+    watched_file_write_file(f->path, "four");
+    watched_file_await_change(f);
+    assert_string_equal(watched_file_text_of(f), "four");
 }
 
 /* As the kubelet replaces the content of a volume: the old folder goes later, or not at all. */
@@ -134,30 +134,30 @@ UNIT_TEST(test_a_link_that_leads_elsewhere)
     struct fixture *f = *state;
     assert_int_equal(mkdir(in_folder(f, "..1"), 0700), 0);
     assert_int_equal(mkdir(in_folder(f, "..2"), 0700), 0);
-    write_file(in_folder(f, "..1/file"), "one");
-    write_file(in_folder(f, "..2/file"), "two");
+    watched_file_write_file(in_folder(f, "..1/file"), "one");
+    watched_file_write_file(in_folder(f, "..2/file"), "two");
     assert_int_equal(symlink("..1", in_folder(f, "..data")), 0);
     assert_int_equal(symlink("..data/file", f->path), 0);
     watch(f);
-    assert_string_equal(text_of(f), "one");
+    assert_string_equal(watched_file_text_of(f), "one");
     assert_int_equal(symlink("..2", in_folder(f, "..new")), 0);
     assert_int_equal(rename(in_folder(f, "..new"), in_folder(f, "..data")), 0);
-    await_change(f);
-    assert_string_equal(text_of(f), "two");
+    watched_file_await_change(f);
+    assert_string_equal(watched_file_text_of(f), "two");
 }
 
 /* A change that came before the first read is part of it. */
 UNIT_TEST(test_nothing_new)
 {
     struct fixture *f = *state;
-    write_file(f->path, "one");
+    watched_file_write_file(f->path, "one");
     watch(f);
-    write_file(f->path, "two");
-    assert_string_equal(text_of(f), "two");
-    write_file(in_folder(f, "another"), "x"); /* an event, but not of this file */
-    write_file(in_folder(f, "another"), "xy");
-    write_file(f->path, "three");
-    await_change(f);
+    watched_file_write_file(f->path, "two");
+    assert_string_equal(watched_file_text_of(f), "two");
+    watched_file_write_file(in_folder(f, "another"), "x"); /* an event, but not of this file */
+    watched_file_write_file(in_folder(f, "another"), "xy");
+    watched_file_write_file(f->path, "three");
+    watched_file_await_change(f);
 }
 
 UNIT_TEST(test_what_cannot_be_read)
@@ -167,12 +167,12 @@ UNIT_TEST(test_what_cannot_be_read)
     char text[BYTES_MAX + 2];
     memset(text, 'x', sizeof(text));
     text[BYTES_MAX] = '\0';
-    write_file(f->path, text);
+    watched_file_write_file(f->path, text);
     watch(f);
-    assert_string_equal(text_of(f), text);
+    assert_string_equal(watched_file_text_of(f), text);
     text[BYTES_MAX] = 'x';
     text[BYTES_MAX + 1] = '\0';
-    write_file(f->path, text);
+    watched_file_write_file(f->path, text);
     assert_int_equal(watched_file_read(f->file, &f->text, &err), ERR_TOO_LARGE);
     assert_non_null(strstr(err.msg, "at most 64 bytes"));
     assert_int_equal(unlink(f->path), 0);

@@ -56,7 +56,7 @@ static const struct row rows[] = {
 };
 
 /* Creates the path's folders, too. */
-static void write_file(const char *path, const char *text)
+static void cpu_limit_write_file(const char *path, const char *text)
 {
     char folder[512];
     for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -76,11 +76,11 @@ UNIT_TEST(test_quotas)
         assert_non_null(mkdtemp(root));
         (void)snprintf(cgroup, sizeof(cgroup), "%s/proc-self-cgroup", root);
         if (rows[i].cgroup) {
-            write_file(cgroup, rows[i].cgroup);
+            cpu_limit_write_file(cgroup, rows[i].cgroup);
         }
         for (size_t k = 0; k < FILES_MAX && rows[i].files[k].path; k++) {
             (void)snprintf(path, sizeof(path), "%s/%s", root, rows[i].files[k].path);
-            write_file(path, rows[i].files[k].text);
+            cpu_limit_write_file(path, rows[i].files[k].text);
         }
         unsigned got = cpu_limit_quota(cgroup, root);
         (void)snprintf(command, sizeof(command), "rm -r %s", root);

@@ -130,14 +130,14 @@ struct bed {
     uint32_t last_stream;
 };
 
-static void arrive(struct bed *bed)
+static void dnsgrpc_arrive(struct bed *bed)
 {
     fake_host_arrive(&bed->host, bed->bytes.data, bed->bytes.len);
     buf_clear(&bed->bytes);
     h2_replies_take(&bed->got, &bed->host.out);
 }
 
-static int open_bed(void **state)
+static int dnsgrpc_open_bed(void **state)
 {
     struct bed *bed = xcalloc(1, sizeof(*bed));
     fake_host_open(&bed->host, &dnsgrpc_protocol);
@@ -149,7 +149,7 @@ static int open_bed(void **state)
     return 0;
 }
 
-static int close_bed(void **state)
+static int dnsgrpc_close_bed(void **state)
 {
     struct bed *bed = *state;
     fake_host_close(&bed->host);
@@ -163,7 +163,7 @@ static int close_bed(void **state)
 #define TYPE     "content-type: application/grpc\n"
 #define CALL     ":method: POST\n" AT(PATH) TYPE "te: trailers\n"
 
-static uint32_t add(struct bed *bed, const char *lines, struct slice body)
+static uint32_t dnsgrpc_add(struct bed *bed, const char *lines, struct slice body)
 {
     uint32_t stream = bed->last_stream += bed->last_stream ? 2 : 1;
     h2_headers(&bed->bytes, 0, stream, lines);
@@ -171,16 +171,17 @@ static uint32_t add(struct bed *bed, const char *lines, struct slice body)
     return stream;
 }
 
-static const struct h2_reply *call(struct bed *bed, const char *lines, struct slice body)
+static const struct h2_reply *dnsgrpc_dnsgrpc_call(struct bed *bed, const char *lines,
+                                                   struct slice body)
 {
-    uint32_t stream = add(bed, lines, body);
-    arrive(bed);
+    uint32_t stream = dnsgrpc_add(bed, lines, body);
+    dnsgrpc_arrive(bed);
     return h2_replies_find(&bed->got, stream);
 }
 
 static const struct slice frame = SLICE(FRAME);
 
-static void assert_answered(const struct h2_reply *reply)
+static void dnsgrpc_assert_answered(const struct h2_reply *reply)
 {
     static const char want[] = "\0\0\0\0\x15\x0a\x13\0\0\x81\0\0\1";
     assert_non_null(reply);
@@ -207,52 +208,56 @@ static void assert_status(const struct h2_reply *reply, const char *status)
     assert_true(reply->is_ended);
 }
 
-UNIT_TEST_IN(test_calls, open_bed, close_bed)
+UNIT_TEST_IN(test_calls, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     struct bed *bed = *state;
-    assert_answered(call(bed, CALL, frame));
+    dnsgrpc_assert_answered(dnsgrpc_dnsgrpc_call(bed, CALL, frame));
     assert_memory_equal(bed->host.query.data, QUERY, QUERY_LEN);
-    assert_answered(call(bed, CALL, frame));
+    dnsgrpc_assert_answered(dnsgrpc_dnsgrpc_call(bed, CALL, frame));
     assert_int_equal(bed->host.verdict, STREAM_WAITS);
 }
 
-UNIT_TEST_IN(test_statuses, open_bed, close_bed)
+UNIT_TEST_IN(test_statuses, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     struct bed *bed = *state;
-    assert_status(call(bed, CALL, slice_of("", 0)), "grpc-status: 3");
-    assert_status(call(bed, ":method: POST\n" AT("/coredns.dns.DnsService/Watch") TYPE, frame),
+    assert_status(dnsgrpc_dnsgrpc_call(bed, CALL, slice_of("", 0)), "grpc-status: 3");
+    assert_status(dnsgrpc_dnsgrpc_call(
+                      bed, ":method: POST\n" AT("/coredns.dns.DnsService/Watch") TYPE, frame),
                   "grpc-status: 12");
-    assert_status(call(bed, ":method: POST\n" AT("/") TYPE, frame), "grpc-status: 12");
-    assert_status(call(bed, CALL, (struct slice)SLICE("\1\0\0\0\0")), "grpc-status: 12");
-    assert_status(call(bed, CALL, (struct slice)SLICE("\0\0\2\0\0")), "grpc-status: 8");
+    assert_status(dnsgrpc_dnsgrpc_call(bed, ":method: POST\n" AT("/") TYPE, frame),
+                  "grpc-status: 12");
+    assert_status(dnsgrpc_dnsgrpc_call(bed, CALL, (struct slice)SLICE("\1\0\0\0\0")),
+                  "grpc-status: 12");
+    assert_status(dnsgrpc_dnsgrpc_call(bed, CALL, (struct slice)SLICE("\0\0\2\0\0")),
+                  "grpc-status: 8");
     bed->host.answers = FAKE_NONE;
-    assert_status(call(bed, CALL, frame), "grpc-status: 14");
+    assert_status(dnsgrpc_dnsgrpc_call(bed, CALL, frame), "grpc-status: 14");
     bed->host.answers = FAKE_ECHO;
-    assert_answered(call(bed, CALL, frame));
+    dnsgrpc_assert_answered(dnsgrpc_dnsgrpc_call(bed, CALL, frame));
     assert_int_equal(bed->host.queries, 2);
 }
 
-UNIT_TEST_IN(test_no_grpc, open_bed, close_bed)
+UNIT_TEST_IN(test_no_grpc, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     struct bed *bed = *state;
-    const struct h2_reply *reply = call(bed, ":method: POST\n" AT(PATH), frame);
+    const struct h2_reply *reply = dnsgrpc_dnsgrpc_call(bed, ":method: POST\n" AT(PATH), frame);
     assert_true(h2_replies_has(&reply->head, ":status: 415"));
     assert_true(reply->is_ended);
-    reply = call(bed, ":method: GET\n" AT(PATH) TYPE, slice_of("", 0));
+    reply = dnsgrpc_dnsgrpc_call(bed, ":method: GET\n" AT(PATH) TYPE, slice_of("", 0));
     assert_true(h2_replies_has(&reply->head, ":status: 405"));
     assert_true(h2_replies_has(&reply->head, "allow: POST"));
     assert_int_equal(bed->host.queries, 0);
 }
 
 /* In several frames of DATA; cut off, whatever it says of its length. */
-UNIT_TEST_IN(test_long_body, open_bed, close_bed)
+UNIT_TEST_IN(test_long_body, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     enum { PART = 16384 };
     struct bed *bed = *state;
     uint8_t *part = xcalloc(1, PART);
-    uint32_t stream = add(bed, CALL, frame);
-    arrive(bed);
-    assert_answered(h2_replies_find(&bed->got, stream));
+    uint32_t stream = dnsgrpc_add(bed, CALL, frame);
+    dnsgrpc_arrive(bed);
+    dnsgrpc_assert_answered(h2_replies_find(&bed->got, stream));
     bed->last_stream = stream += 2;
     h2_headers(&bed->bytes, 0, stream, CALL);
     for (size_t left = HTTP2_BODY_MAX + 1; left > 0;) {
@@ -260,12 +265,12 @@ UNIT_TEST_IN(test_long_body, open_bed, close_bed)
         left -= len;
         h2_frame(&bed->bytes, H2_DATA, left ? 0 : H2_END_STREAM, stream, slice_of(part, len));
     }
-    arrive(bed);
+    dnsgrpc_arrive(bed);
     assert_status(h2_replies_find(&bed->got, stream), "grpc-status: 8");
     free(part);
 }
 
-UNIT_TEST_IN(test_long_head, open_bed, close_bed)
+UNIT_TEST_IN(test_long_head, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     struct bed *bed = *state;
     struct buf lines;
@@ -274,35 +279,35 @@ UNIT_TEST_IN(test_long_head, open_bed, close_bed)
     for (size_t i = 0; i < HTTP2_HEADERS_MAX / 34; i++) {
         buf_append_str(&lines, "x: y\n");
     }
-    assert_status(call(bed, buf_cstr(&lines), frame), "grpc-status: 8");
+    assert_status(dnsgrpc_dnsgrpc_call(bed, buf_cstr(&lines), frame), "grpc-status: 8");
     buf_fini(&lines);
 }
 
-UNIT_TEST_IN(test_late, open_bed, close_bed)
+UNIT_TEST_IN(test_late, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     struct bed *bed = *state;
     bed->host.answers = FAKE_LATE;
-    uint32_t first = add(bed, CALL, frame), second = add(bed, CALL, frame);
-    uint32_t third = add(bed, CALL, frame);
-    arrive(bed);
+    uint32_t first = dnsgrpc_add(bed, CALL, frame), second = dnsgrpc_add(bed, CALL, frame);
+    uint32_t third = dnsgrpc_add(bed, CALL, frame);
+    dnsgrpc_arrive(bed);
     assert_int_equal(bed->got.count, 0);
     fake_host_reply(&bed->host, 2, NULL, 0);
     fake_host_reply(&bed->host, 0, "\0\0\x81\0\0\1 thirteen byt", QUERY_LEN);
     h2_replies_take(&bed->got, &bed->host.out);
     assert_int_equal(bed->got.count, 2);
     assert_status(h2_replies_find(&bed->got, third), "grpc-status: 14");
-    assert_answered(h2_replies_find(&bed->got, first));
+    dnsgrpc_assert_answered(h2_replies_find(&bed->got, first));
     h2_frame(&bed->bytes, H2_RST_STREAM, 0, second, slice_of("\0\0\0\10", 4));
-    arrive(bed);
+    dnsgrpc_arrive(bed);
     fake_host_reply(&bed->host, 1, "late", 4); /* its deadline is over */
     h2_replies_take(&bed->got, &bed->host.out);
     assert_int_equal(bed->got.count, 2);
 }
 
-UNIT_TEST_IN(test_pieces, open_bed, close_bed)
+UNIT_TEST_IN(test_pieces, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     struct bed *bed = *state;
-    uint32_t stream = add(bed, CALL, frame);
+    uint32_t stream = dnsgrpc_add(bed, CALL, frame);
     bed->host.room = 0;
     for (size_t i = 0; i < bed->bytes.len; i++) {
         fake_host_arrive(&bed->host, bed->bytes.data + i, 1);
@@ -312,36 +317,36 @@ UNIT_TEST_IN(test_pieces, open_bed, close_bed)
         fake_host_flush(&bed->host);
     }
     h2_replies_take(&bed->got, &bed->host.out);
-    assert_answered(h2_replies_find(&bed->got, stream));
+    dnsgrpc_assert_answered(h2_replies_find(&bed->got, stream));
 }
 
-UNIT_TEST_IN(test_refused_max, open_bed, close_bed)
+UNIT_TEST_IN(test_refused_max, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     struct bed *bed = *state;
     for (unsigned i = 0; i <= DNSGRPC_REFUSED_MAX; i++) {
         assert_int_equal(bed->host.verdict, STREAM_WAITS);
         assert_false(bed->got.is_over);
-        assert_status(call(bed, CALL, slice_of("", 0)), "grpc-status: 3");
+        assert_status(dnsgrpc_dnsgrpc_call(bed, CALL, slice_of("", 0)), "grpc-status: 3");
     }
     assert_true(bed->got.is_over);
     assert_int_equal(bed->got.error, 0);
 }
 
-UNIT_TEST_IN(test_drain, open_bed, close_bed)
+UNIT_TEST_IN(test_drain, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     struct bed *bed = *state;
     bed->host.answers = FAKE_LATE;
-    uint32_t first = add(bed, CALL, frame);
-    arrive(bed);
+    uint32_t first = dnsgrpc_add(bed, CALL, frame);
+    dnsgrpc_arrive(bed);
     bed->host.protocol->drain(bed->host.stream);
-    (void)call(bed, CALL, frame);
+    (void)dnsgrpc_dnsgrpc_call(bed, CALL, frame);
     assert_true(bed->got.is_over);
     assert_int_equal(bed->host.late, 1);
     fake_host_reply(&bed->host, 0, "\0\0\x81\0\0\1 thirteen byt", QUERY_LEN);
     h2_replies_take(&bed->got, &bed->host.out);
-    assert_answered(h2_replies_find(&bed->got, first));
+    dnsgrpc_assert_answered(h2_replies_find(&bed->got, first));
     h2_frame(&bed->bytes, H2_PING, 0, 0, slice_str("12345678"));
-    arrive(bed);
+    dnsgrpc_arrive(bed);
     assert_int_equal(bed->host.verdict, STREAM_ENDS);
 }
 

@@ -39,7 +39,7 @@ static struct dnssec *dnssec_of(enum sample_key_name name)
     return dnssec_with(&name, 1, 100);
 }
 
-static struct dname name_of(const char *text)
+static struct dname dnssec_sign_name_of(const char *text)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
@@ -47,10 +47,11 @@ static struct dname name_of(const char *text)
 }
 
 /* Signs one address of a name. */
-static enum dnssec_outcome sign(struct dnssec *dnssec, const char *owner, uint16_t type,
-                                uint32_t ttl_s, const char *data, int64_t now_s, bool may_make)
+static enum dnssec_outcome dnssec_dnssec_sign(struct dnssec *dnssec, const char *owner,
+                                              uint16_t type, uint32_t ttl_s, const char *data,
+                                              int64_t now_s, bool may_make)
 {
-    struct dname name = name_of(owner);
+    struct dname name = dnssec_sign_name_of(owner);
     struct slice rdata = slice_str(data);
     const struct dnssec_zone *zone = dnssec_zone_of(dnssec, &name);
     const struct dnssec_rrset rrset = {slice_of(name.wire, name.len), type, ttl_s, 1, &rdata};
@@ -71,10 +72,11 @@ static enum dnssec_outcome sign(struct dnssec *dnssec, const char *owner, uint16
 
 static enum dnssec_outcome sign_a(struct dnssec *dnssec, int64_t now_s, bool may_make)
 {
-    return sign(dnssec, "a.cluster.local", DNS_TYPE_A, 30, "\012\1\1\1", now_s, may_make);
+    return dnssec_dnssec_sign(dnssec, "a.cluster.local", DNS_TYPE_A, 30, "\012\1\1\1", now_s,
+                              may_make);
 }
 
-static uint32_t field(size_t at)
+static uint32_t dnssec_sign_field(size_t at)
 {
     const uint8_t *p = signatures[0].rdata + at;
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
@@ -94,7 +96,8 @@ UNIT_TEST(test_zones)
     for (size_t i = 1; i < 3; i++) {
         assert_true(dnssec_zone_at(dnssec, i - 1)->labels >= dnssec_zone_at(dnssec, i)->labels);
     }
-    struct dname name = name_of("a.b.cluster.local"), other = name_of("notcluster.local");
+    struct dname name = dnssec_sign_name_of("a.b.cluster.local"),
+                 other = dnssec_sign_name_of("notcluster.local");
     const struct dnssec_zone *zone = dnssec_zone_of(dnssec, &name);
     assert_int_equal(zone->key_count, 3);
     assert_true(zone->has_both);
@@ -158,9 +161,9 @@ UNIT_TEST(test_sort_many)
         numbers[i] = __builtin_bswap32(i * 2654435761u % 15000);
         items[i] = slice_of(&numbers[i], 4);
     }
-    size_t kept = dnssec_sort(items, MANY);
-    assert_true(kept <= 15000);
-    for (size_t i = 1; i < kept; i++) {
+    size_t cached = dnssec_sort(items, MANY);
+    assert_true(cached <= 15000);
+    for (size_t i = 1; i < cached; i++) {
         assert_true(slice_compare(items[i - 1], items[i]) < 0);
     }
 }
@@ -173,14 +176,16 @@ UNIT_TEST(test_fields)
     assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
     assert_int_equal(count, 1);
     assert_int_equal(signatures[0].rdata[AT_LABELS], 3);
-    assert_int_equal(field(AT_TTL), 30);
-    assert_int_equal(field(AT_BEGIN), NOW_S - 3 * 3600);
-    assert_int_equal(field(AT_END), NOW_S + 7 * 86400);
-    assert_int_equal(sign(dnssec, "*.cluster.local", DNS_TYPE_TXT, 0, "\1a", NOW_S, true),
-                     DNSSEC_SIGNED);
+    assert_int_equal(dnssec_sign_field(AT_TTL), 30);
+    assert_int_equal(dnssec_sign_field(AT_BEGIN), NOW_S - 3 * 3600);
+    assert_int_equal(dnssec_sign_field(AT_END), NOW_S + 7 * 86400);
+    assert_int_equal(
+        dnssec_dnssec_sign(dnssec, "*.cluster.local", DNS_TYPE_TXT, 0, "\1a", NOW_S, true),
+        DNSSEC_SIGNED);
     assert_int_equal(signatures[0].rdata[AT_LABELS], 2);
-    assert_int_equal(sign(dnssec, "a.*.cluster.local", DNS_TYPE_TXT, 0, "\1a", NOW_S, true),
-                     DNSSEC_SIGNED);
+    assert_int_equal(
+        dnssec_dnssec_sign(dnssec, "a.*.cluster.local", DNS_TYPE_TXT, 0, "\1a", NOW_S, true),
+        DNSSEC_SIGNED);
     assert_int_equal(signatures[0].rdata[AT_LABELS], 4);
     dnssec_unref(dnssec);
 }
@@ -193,7 +198,7 @@ UNIT_TEST(test_far_times)
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
         assert_int_equal(sign_a(dnssec, times[i], false), DNSSEC_MISSING);
         assert_int_equal(sign_a(dnssec, times[i], true), DNSSEC_SIGNED);
-        assert_int_equal(field(AT_END), (uint32_t)(times[i] + DNSSEC_ENDS_S));
+        assert_int_equal(dnssec_sign_field(AT_END), (uint32_t)(times[i] + DNSSEC_ENDS_S));
         assert_int_equal(sign_a(dnssec, times[i] + 1, false), DNSSEC_SIGNED);
     }
     dnssec_unref(dnssec);
@@ -206,14 +211,18 @@ UNIT_TEST(test_contents)
     assert_int_equal(sign_a(dnssec, NOW_S, false), DNSSEC_MISSING);
     assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
     assert_int_equal(sign_a(dnssec, NOW_S, false), DNSSEC_SIGNED);
-    assert_int_equal(sign(dnssec, "a.cluster.local", DNS_TYPE_A, 31, "\012\1\1\1", NOW_S, false),
-                     DNSSEC_MISSING);
-    assert_int_equal(sign(dnssec, "a.cluster.local", DNS_TYPE_A, 30, "\012\1\1\2", NOW_S, false),
-                     DNSSEC_MISSING);
-    assert_int_equal(sign(dnssec, "a.cluster.local", DNS_TYPE_TXT, 30, "\012\1\1\1", NOW_S, false),
-                     DNSSEC_MISSING);
-    assert_int_equal(sign(dnssec, "b.cluster.local", DNS_TYPE_A, 30, "\012\1\1\1", NOW_S, false),
-                     DNSSEC_MISSING);
+    assert_int_equal(
+        dnssec_dnssec_sign(dnssec, "a.cluster.local", DNS_TYPE_A, 31, "\012\1\1\1", NOW_S, false),
+        DNSSEC_MISSING);
+    assert_int_equal(
+        dnssec_dnssec_sign(dnssec, "a.cluster.local", DNS_TYPE_A, 30, "\012\1\1\2", NOW_S, false),
+        DNSSEC_MISSING);
+    assert_int_equal(
+        dnssec_dnssec_sign(dnssec, "a.cluster.local", DNS_TYPE_TXT, 30, "\012\1\1\1", NOW_S, false),
+        DNSSEC_MISSING);
+    assert_int_equal(
+        dnssec_dnssec_sign(dnssec, "b.cluster.local", DNS_TYPE_A, 30, "\012\1\1\1", NOW_S, false),
+        DNSSEC_MISSING);
     dnssec_unref(dnssec);
 }
 
@@ -228,15 +237,15 @@ UNIT_TEST(test_renewal)
     assert_int_equal(sign_a(dnssec, old_s, false), DNSSEC_MISSING);
     assert_int_equal(sign_a(dnssec, old_s, false), DNSSEC_SIGNED);
     assert_int_equal(sign_a(dnssec, old_s + DNSSEC_RENEW_AGAIN_S - 1, false), DNSSEC_SIGNED);
-    assert_int_equal(field(AT_END), NOW_S + DNSSEC_ENDS_S);
+    assert_int_equal(dnssec_sign_field(AT_END), NOW_S + DNSSEC_ENDS_S);
     assert_int_equal(sign_a(dnssec, old_s + DNSSEC_RENEW_AGAIN_S, false), DNSSEC_MISSING);
     assert_int_equal(sign_a(dnssec, NOW_S + DNSSEC_LAST_S, false), DNSSEC_MISSING);
     assert_int_equal(sign_a(dnssec, NOW_S + DNSSEC_LAST_S, false), DNSSEC_MISSING);
     assert_int_equal(sign_a(dnssec, old_s, true), DNSSEC_SIGNED);
-    assert_int_equal(field(AT_END), (uint32_t)(old_s + DNSSEC_ENDS_S));
+    assert_int_equal(dnssec_sign_field(AT_END), (uint32_t)(old_s + DNSSEC_ENDS_S));
     assert_int_equal(sign_a(dnssec, old_s, false), DNSSEC_SIGNED);
-    assert_int_equal(field(AT_END), (uint32_t)(old_s + DNSSEC_ENDS_S));
-    assert_int_equal(dnssec_figures(dnssec).kept, 1);
+    assert_int_equal(dnssec_sign_field(AT_END), (uint32_t)(old_s + DNSSEC_ENDS_S));
+    assert_int_equal(dnssec_figures(dnssec).cached, 1);
     dnssec_unref(dnssec);
 }
 
@@ -249,14 +258,14 @@ UNIT_TEST(test_clock_back)
     assert_int_equal(sign_a(dnssec, begin_s, false), DNSSEC_SIGNED);
     assert_int_equal(sign_a(dnssec, begin_s - 1, false), DNSSEC_MISSING);
     assert_int_equal(sign_a(dnssec, begin_s - 1, true), DNSSEC_SIGNED);
-    assert_int_equal(field(AT_END), (uint32_t)(begin_s - 1 + DNSSEC_ENDS_S));
+    assert_int_equal(dnssec_sign_field(AT_END), (uint32_t)(begin_s - 1 + DNSSEC_ENDS_S));
     assert_int_equal(sign_a(dnssec, NOW_S, false), DNSSEC_SIGNED);
     dnssec_unref(dnssec);
 }
 
-static int64_t peek(const struct dnssec *dnssec, size_t key, uint16_t type)
+static int64_t dnssec_sign_peek(const struct dnssec *dnssec, size_t key, uint16_t type)
 {
-    struct dname name = name_of("cluster.local");
+    struct dname name = dnssec_sign_name_of("cluster.local");
     struct slice rdata = slice_str("x");
     const struct dnssec_rrset rrset = {slice_of(name.wire, name.len), type, 30, 1, &rdata};
     return dnssec_peek(dnssec, dnssec_zone_of(dnssec, &name), key, &rrset);
@@ -269,22 +278,23 @@ UNIT_TEST(test_kinds)
                                          SAMPLE_ECDSAP256_ZSK};
     const uint16_t types[] = {DNS_TYPE_DNSKEY, DNS_TYPE_CDS, DNS_TYPE_CDNSKEY};
     struct dnssec *dnssec = dnssec_with(both, 3, 100);
-    assert_int_equal(peek(dnssec, 0, DNS_TYPE_A), -1);
-    assert_int_equal(peek(dnssec, 1, DNS_TYPE_A), 0);
-    assert_int_equal(sign(dnssec, "cluster.local", DNS_TYPE_A, 30, "x", NOW_S, true),
+    assert_int_equal(dnssec_sign_peek(dnssec, 0, DNS_TYPE_A), -1);
+    assert_int_equal(dnssec_sign_peek(dnssec, 1, DNS_TYPE_A), 0);
+    assert_int_equal(dnssec_dnssec_sign(dnssec, "cluster.local", DNS_TYPE_A, 30, "x", NOW_S, true),
                      DNSSEC_SIGNED);
     assert_int_equal(count, 2);
-    assert_int_equal(peek(dnssec, 1, DNS_TYPE_A), NOW_S + DNSSEC_ENDS_S);
+    assert_int_equal(dnssec_sign_peek(dnssec, 1, DNS_TYPE_A), NOW_S + DNSSEC_ENDS_S);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(sign(dnssec, "cluster.local", types[i], 30, "x", NOW_S, true),
-                         DNSSEC_SIGNED);
+        assert_int_equal(
+            dnssec_dnssec_sign(dnssec, "cluster.local", types[i], 30, "x", NOW_S, true),
+            DNSSEC_SIGNED);
         assert_int_equal(count, 1);
-        assert_int_equal(peek(dnssec, 1, types[i]), -1);
+        assert_int_equal(dnssec_sign_peek(dnssec, 1, types[i]), -1);
     }
     dnssec_unref(dnssec);
     const enum sample_key_name same[] = {SAMPLE_ECDSAP256_KSK, SAMPLE_ECDSAP384};
     dnssec = dnssec_with(same, 2, 100);
-    assert_int_equal(sign(dnssec, "cluster.local", DNS_TYPE_A, 30, "x", NOW_S, true),
+    assert_int_equal(dnssec_dnssec_sign(dnssec, "cluster.local", DNS_TYPE_A, 30, "x", NOW_S, true),
                      DNSSEC_SIGNED);
     assert_int_equal(count, 2);
     dnssec_unref(dnssec);
@@ -297,13 +307,13 @@ UNIT_TEST(test_figures)
     struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
     struct dnssec_figures before = dnssec_figures(NULL);
     int64_t now_s = clock_wall_s();
-    assert_int_equal(before.kept_max, 0);
+    assert_int_equal(before.cached_max, 0);
     assert_int_equal(sign_a(dnssec, now_s, true), DNSSEC_SIGNED);
     assert_int_equal(sign_a(dnssec, now_s, false), DNSSEC_SIGNED);
     assert_int_equal(sign_a(dnssec, now_s, false), DNSSEC_SIGNED);
     struct dnssec_figures after = dnssec_figures(dnssec);
-    assert_int_equal(after.kept, 1);
-    assert_int_equal(after.kept_max, 100);
+    assert_int_equal(after.cached, 1);
+    assert_int_equal(after.cached_max, 100);
     assert_int_equal(after.made - before.made, 1);
     assert_int_equal(after.reused - before.reused, 2);
     assert_int_equal(after.failed, before.failed);
@@ -326,7 +336,7 @@ UNIT_TEST(test_failure)
     key->signer = NULL; /* which libcrypto refuses */
     log_capture_begin(&capture);
     assert_int_equal(sign_a(dnssec, NOW_S + DNSSEC_RENEW_S, true), DNSSEC_SIGNED);
-    assert_int_equal(field(AT_END), NOW_S + DNSSEC_ENDS_S);
+    assert_int_equal(dnssec_sign_field(AT_END), NOW_S + DNSSEC_ENDS_S);
     assert_int_equal(sign_a(dnssec, NOW_S + DNSSEC_LAST_S, true), DNSSEC_FAILED);
     const char *text = log_capture_end(&capture);
     assert_int_equal(log_occurrences(text, "a signature cannot be made zone=cluster.local."), 1);
@@ -346,7 +356,7 @@ static struct dnssec *shared;
 static void *sign_all(void *unused)
 {
     struct dnssec_signature *given = malloc(DNSSEC_ZONE_KEYS_MAX * sizeof(*given));
-    struct dname name = name_of("cluster.local");
+    struct dname name = dnssec_sign_name_of("cluster.local");
     const struct dnssec_zone *zone = dnssec_zone_of(shared, &name);
     for (uint32_t i = 0; given && i < ROUNDS * NAMES; i++) {
         uint32_t address = i % NAMES;

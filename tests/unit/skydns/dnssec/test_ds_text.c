@@ -21,7 +21,7 @@ static void append_sample(struct buf *out, enum sample_key_name name, unsigned t
     buf_printf(out, " %u%s\n", ttl_s, rest);
 }
 
-static void check(const enum sample_key_name *names, size_t count, struct buf *want)
+static void ds_text_check(const enum sample_key_name *names, size_t count, struct buf *want)
 {
     struct signing_key *keys[SAMPLE_KEYS];
     struct dnssec *dnssec = NULL;
@@ -45,7 +45,7 @@ UNIT_TEST(test_only_sep_keys)
     struct buf want;
     buf_init(&want, DS_TEXT_MAX);
     append_sample(&want, SAMPLE_ECDSAP256_KSK, 42);
-    check((enum sample_key_name[]){SAMPLE_ECDSAP256_ZSK, SAMPLE_ECDSAP256_KSK}, 2, &want);
+    ds_text_check((enum sample_key_name[]){SAMPLE_ECDSAP256_ZSK, SAMPLE_ECDSAP256_KSK}, 2, &want);
 }
 
 /* Canonical order begins with the tag: 48478, 49178. */
@@ -55,7 +55,7 @@ UNIT_TEST(test_all_without_sep)
     buf_init(&want, DS_TEXT_MAX);
     append_sample(&want, SAMPLE_ECDSAP256_ZSK, 300);
     append_sample(&want, SAMPLE_LDNS_ECDSAP256, 300);
-    check((enum sample_key_name[]){SAMPLE_LDNS_ECDSAP256, SAMPLE_ECDSAP256_ZSK}, 2, &want);
+    ds_text_check((enum sample_key_name[]){SAMPLE_LDNS_ECDSAP256, SAMPLE_ECDSAP256_ZSK}, 2, &want);
 }
 
 UNIT_TEST(test_zones)
@@ -64,8 +64,8 @@ UNIT_TEST(test_zones)
     buf_init(&want, DS_TEXT_MAX);
     append_sample(&want, SAMPLE_LDNS_RSASHA512, 42); /* three labels */
     append_sample(&want, SAMPLE_RSASHA256, 60);
-    check((enum sample_key_name[]){SAMPLE_RSASHA256, SAMPLE_LDNS_RSASHA512, SAMPLE_RSASHA1}, 3,
-          &want);
+    ds_text_check((enum sample_key_name[]){SAMPLE_RSASHA256, SAMPLE_LDNS_RSASHA512, SAMPLE_RSASHA1},
+                  3, &want);
 }
 
 UNIT_TEST(test_each_sample)
@@ -78,7 +78,7 @@ UNIT_TEST(test_each_sample)
         signing_key_free(key);
         buf_init(&want, DS_TEXT_MAX);
         append_sample(&want, name, ttl_s);
-        check(&name, 1, &want);
+        ds_text_check(&name, 1, &want);
     }
 }
 

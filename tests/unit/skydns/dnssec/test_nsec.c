@@ -27,7 +27,7 @@
 #define A63  A62 "a"
 #define LONG A63 "." A63 "." A63 "." /* 193 bytes: 62 are left, 61 for a label */
 
-static struct dname name_of(const char *text)
+static struct dname nsec_name_of(const char *text)
 {
     struct dname name;
     if (!dname_from_text(slice_str(text), &name)) {
@@ -36,10 +36,10 @@ static struct dname name_of(const char *text)
     return name;
 }
 
-static void assert_name(const char *what, const struct dname *got, const char *want)
+static void nsec_assert_name(const char *what, const struct dname *got, const char *want)
 {
     char text[DNAME_TEXT_MAX];
-    struct dname wanted = name_of(want);
+    struct dname wanted = nsec_name_of(want);
     if (got->len != wanted.len || memcmp(got->wire, wanted.wire, got->len) != 0) {
         fail_msg("%s: `%s` instead of `%s`", what, dname_to_text(got, text), want);
     }
@@ -78,9 +78,9 @@ UNIT_TEST(test_before)
         {A32 A8 A8 A8 "aaaa\\000." LONG, NSEC_BEFORE_SIBLING, A32 A8 A8 A8 "aaaa." LONG},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct dname name = name_of(cases[i].name), before;
+        struct dname name = nsec_name_of(cases[i].name), before;
         enum nsec_before kind = nsec_before(&name, &before);
-        assert_name(cases[i].name, &before, cases[i].before);
+        nsec_assert_name(cases[i].name, &before, cases[i].before);
         assert_int_equal(kind, cases[i].kind);
         assert_true(nsec_compare(&before, &name) < 0);
     }
@@ -100,10 +100,10 @@ UNIT_TEST(test_last_below)
         {A61 "." LONG, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct dname name = name_of(cases[i].name), last = {.len = 77};
+        struct dname name = nsec_name_of(cases[i].name), last = {.len = 77};
         assert_int_equal(nsec_last_below(&name, &last), cases[i].last != NULL);
         if (cases[i].last) {
-            assert_name(cases[i].name, &last, cases[i].last);
+            nsec_assert_name(cases[i].name, &last, cases[i].last);
             assert_true(nsec_compare(&name, &last) < 0);
         } else {
             assert_int_equal(last.len, 77);
@@ -143,28 +143,29 @@ UNIT_TEST(test_after)
         {F61 "." LONG, LONG, LONG, LONG},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct dname name = name_of(cases[i].name), zone = name_of(cases[i].zone), after, next;
+        struct dname name = nsec_name_of(cases[i].name), zone = nsec_name_of(cases[i].zone), after,
+                     next;
         nsec_after(&name, &zone, &after);
-        assert_name(cases[i].name, &after, cases[i].after);
+        nsec_assert_name(cases[i].name, &after, cases[i].after);
         nsec_next(&name, &zone, &next);
-        assert_name(cases[i].name, &next, cases[i].next);
+        nsec_assert_name(cases[i].name, &next, cases[i].next);
     }
 }
 
 /* ret may be the name itself. */
 UNIT_TEST(test_in_place)
 {
-    struct dname name = name_of("web.c."), zone = name_of("c.");
+    struct dname name = nsec_name_of("web.c."), zone = nsec_name_of("c.");
     nsec_after(&name, &zone, &name);
-    assert_name("after", &name, "web\\000.c.");
+    nsec_assert_name("after", &name, "web\\000.c.");
     assert_int_equal(nsec_before(&name, &name), NSEC_BEFORE_BELOW);
-    assert_name("before", &name, F63 ".web.c.");
+    nsec_assert_name("before", &name, F63 ".web.c.");
     assert_true(nsec_last_below(&name, &name));
-    assert_name("below", &name, F63 "." F63 ".web.c.");
+    nsec_assert_name("below", &name, F63 "." F63 ".web.c.");
     nsec_next(&name, &zone, &name);
-    assert_name("next", &name, "\\000." F63 "." F63 ".web.c.");
+    nsec_assert_name("next", &name, "\\000." F63 "." F63 ".web.c.");
     nsec_after(&zone, &zone, &zone);
-    assert_name("zone", &zone, "c.");
+    nsec_assert_name("zone", &zone, "c.");
 }
 
 UNIT_TEST(test_join)
@@ -184,14 +185,14 @@ UNIT_TEST(test_join)
         {{"a.c.", "d.c."}, {"b.c.", "c."}, {"a.c.", "c."}},
         {{"b.c.", "c."}, {"a.c.", "c."}, {"a.c.", "c."}},
     };
-    struct dname zone = name_of("c.");
+    struct dname zone = nsec_name_of("c.");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const char *const *want = cases[i].joined[0] ? cases[i].joined : cases[i].a;
-        struct nsec_gap a = {name_of(cases[i].a[0]), name_of(cases[i].a[1])};
-        struct nsec_gap b = {name_of(cases[i].b[0]), name_of(cases[i].b[1])};
+        struct nsec_gap a = {nsec_name_of(cases[i].a[0]), nsec_name_of(cases[i].a[1])};
+        struct nsec_gap b = {nsec_name_of(cases[i].b[0]), nsec_name_of(cases[i].b[1])};
         assert_int_equal(nsec_join(&a, &b, &zone), cases[i].joined[0] != NULL);
-        assert_name("owner", &a.owner, want[0]);
-        assert_name("next", &a.next, want[1]);
+        nsec_assert_name("owner", &a.owner, want[0]);
+        nsec_assert_name("next", &a.next, want[1]);
     }
 }
 
@@ -217,7 +218,7 @@ UNIT_TEST(test_compare)
     };
     for (size_t i = 0; i < ARRAY_LEN(in_order); i++) {
         for (size_t j = 0; j < ARRAY_LEN(in_order); j++) {
-            struct dname a = name_of(in_order[i]), b = name_of(in_order[j]);
+            struct dname a = nsec_name_of(in_order[i]), b = nsec_name_of(in_order[j]);
             int order = nsec_compare(&a, &b);
             if ((order < 0) != (i < j) || (order > 0) != (i > j)) {
                 fail_msg("`%s` and `%s`: %d", in_order[i], in_order[j], order);

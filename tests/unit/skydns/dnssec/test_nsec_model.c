@@ -47,7 +47,7 @@ struct proof {
 /* ---- Random names ---- */
 
 /* xorshift32: the same sequence every time. */
-static uint32_t next_random(struct world *w, uint32_t below)
+static uint32_t nsec_model_next_random(struct world *w, uint32_t below)
 {
     w->seed ^= w->seed << 13;
     w->seed ^= w->seed >> 17;
@@ -59,7 +59,7 @@ static uint8_t random_byte(struct world *w)
 {
     static const uint8_t bytes[] = {0,   1,   ')', '*', '+', '-', '@', '[', '_',
                                     'a', 'b', 'z', '{', 127, 128, 254, 255};
-    return bytes[next_random(w, sizeof(bytes))];
+    return bytes[nsec_model_next_random(w, sizeof(bytes))];
 }
 
 /* Room for a label in front of a name. */
@@ -76,11 +76,12 @@ struct label {
 
 static struct label random_label(struct world *w, size_t room)
 {
-    size_t lengths[] = {1, 1, 2, 3, 1 + next_random(w, 8), 62, 63, room, room > 1 ? room - 1 : 1};
-    struct label label = {.len = lengths[next_random(w, ARRAY_LEN(lengths))]};
+    size_t lengths[] = {
+        1, 1, 2, 3, 1 + nsec_model_next_random(w, 8), 62, 63, room, room > 1 ? room - 1 : 1};
+    struct label label = {.len = lengths[nsec_model_next_random(w, ARRAY_LEN(lengths))]};
     label.len = label.len < room ? label.len : room;
     uint8_t same = random_byte(w);
-    bool is_same = next_random(w, 3) == 0;
+    bool is_same = nsec_model_next_random(w, 3) == 0;
     for (size_t i = 0; i < label.len; i++) {
         label.bytes[i] = is_same && i + 1 < label.len ? same : random_byte(w);
     }
@@ -88,18 +89,18 @@ static struct label random_label(struct world *w, size_t room)
 }
 
 /* Not a capital: names are lower case. */
-static uint8_t beside(struct world *w, uint8_t c)
+static uint8_t nsec_model_beside(struct world *w, uint8_t c)
 {
-    uint8_t to = (uint8_t)(next_random(w, 2) ? c + 1 : c - 1);
+    uint8_t to = (uint8_t)(nsec_model_next_random(w, 2) ? c + 1 : c - 1);
     return to == 'A' ? '[' : to == 'Z' ? '@' : to;
 }
 
 /* Another label near this one. */
 static void change_label(struct world *w, struct label *label, size_t room)
 {
-    switch (next_random(w, 6)) {
+    switch (nsec_model_next_random(w, 6)) {
     case 0:
-        label->bytes[label->len - 1] = beside(w, label->bytes[label->len - 1]);
+        label->bytes[label->len - 1] = nsec_model_beside(w, label->bytes[label->len - 1]);
         break;
     case 1:
         label->len -= label->len > 1;
@@ -139,7 +140,7 @@ static void add_label(struct world *w, struct dname *name)
     }
     size_t room = room_below(name);
     struct label label = random_label(w, room);
-    unsigned kind = next_random(w, 4);
+    unsigned kind = nsec_model_next_random(w, 4);
     if (kind == 0) {
         label = (struct label){.len = 1};
     } else if (kind == 1) {
@@ -152,11 +153,11 @@ static void add_label(struct world *w, struct dname *name)
 }
 
 /* A name of the zone near this one. */
-static struct dname near(struct world *w, const struct dname *name)
+static struct dname nsec_model_near(struct world *w, const struct dname *name)
 {
     struct dname n = *name;
-    for (unsigned steps = 1 + next_random(w, 3); steps > 0; steps--) {
-        unsigned kind = next_random(w, 5);
+    for (unsigned steps = 1 + nsec_model_next_random(w, 3); steps > 0; steps--) {
+        unsigned kind = nsec_model_next_random(w, 5);
         if (kind < 2 || n.len == w->zone.len) {
             add_label(w, &n);
         } else if (kind == 2) {
@@ -170,7 +171,7 @@ static struct dname near(struct world *w, const struct dname *name)
 
 /* ---- Zones ---- */
 
-static const struct name *find(const struct world *w, const struct dname *name)
+static const struct name *nsec_model_find(const struct world *w, const struct dname *name)
 {
     for (size_t i = 0; i < w->count; i++) {
         if (w->names[i].name.len == name->len &&
@@ -194,18 +195,19 @@ static bool has_star(const struct dname *name)
 }
 
 /* With the names above it, empty. The zone has no wildcards. */
-static void add_name(struct world *w, const struct dname *name)
+static void nsec_model_add_name(struct world *w, const struct dname *name)
 {
     static const uint16_t types[] = {DNS_TYPE_A, DNS_TYPE_AAAA, DNS_TYPE_TXT, DNS_TYPE_SRV, 257};
     struct dname above = *name;
     if (has_star(name)) {
         return;
     }
-    for (bool is_first = true; !find(w, &above) && w->count < NAMES_MAX; is_first = false) {
+    for (bool is_first = true; !nsec_model_find(w, &above) && w->count < NAMES_MAX;
+         is_first = false) {
         struct name *n = &w->names[w->count++];
         *n = (struct name){.name = above};
         for (size_t i = 0; is_first && i < ARRAY_LEN(types); i++) {
-            if (i == 0 || next_random(w, 3) == 0) {
+            if (i == 0 || nsec_model_next_random(w, 3) == 0) {
                 n->types[n->type_count++] = types[i];
             }
         }
@@ -217,7 +219,7 @@ static void random_zone(struct world *w)
 {
     w->count = 0;
     w->zone = (struct dname){.len = 1};
-    for (unsigned labels = 1 + next_random(w, 3); labels > 0; labels--) {
+    for (unsigned labels = 1 + nsec_model_next_random(w, 3); labels > 0; labels--) {
         add_label(w, &w->zone);
     }
     if (has_star(&w->zone)) {
@@ -226,15 +228,16 @@ static void random_zone(struct world *w)
     w->names[w->count++] = (struct name){
         .name = w->zone, .types = {DNS_TYPE_SOA, DNS_TYPE_NS, DNS_TYPE_DNSKEY}, .type_count = 3};
     for (unsigned i = 0; i < FIRST_NAMES; i++) {
-        struct dname name = near(w, &w->names[next_random(w, (uint32_t)w->count)].name);
-        add_name(w, &name);
+        struct dname name =
+            nsec_model_near(w, &w->names[nsec_model_next_random(w, (uint32_t)w->count)].name);
+        nsec_model_add_name(w, &name);
     }
 }
 
 /* ---- Proofs, as nsec.h says ---- */
 
-static void add_record(struct proof *p, const struct dname *owner, const struct dname *next,
-                       const struct name *n)
+static void nsec_model_add_record(struct proof *p, const struct dname *owner,
+                                  const struct dname *next, const struct name *n)
 {
     uint16_t types[TYPES_MAX + 2] = {TYPE_RRSIG, TYPE_NSEC};
     size_t count = 2;
@@ -247,32 +250,33 @@ static void add_record(struct proof *p, const struct dname *owner, const struct 
     record->bitmap_len = nsec_bitmap(types, count, record->bitmap);
 }
 
-static struct nsec_gap gap_around(const struct world *w, const struct dname *name)
+static struct nsec_gap nsec_model_gap_around(const struct world *w, const struct dname *name)
 {
     struct nsec_gap gap;
     bool goes_down = nsec_before(name, &gap.owner) != NSEC_BEFORE_PARENT;
-    while (goes_down && find(w, &gap.owner)) {
+    while (goes_down && nsec_model_find(w, &gap.owner)) {
         goes_down = nsec_last_below(&gap.owner, &gap.owner);
     }
     nsec_after(name, &w->zone, &gap.next);
     return gap;
 }
 
-static void cover(const struct world *w, const struct dname *next_closer,
-                  const struct dname *wildcard, struct proof *p)
+static void nsec_model_cover(const struct world *w, const struct dname *next_closer,
+                             const struct dname *wildcard, struct proof *p)
 {
-    struct nsec_gap gaps[] = {gap_around(w, next_closer), gap_around(w, wildcard)};
+    struct nsec_gap gaps[] = {nsec_model_gap_around(w, next_closer),
+                              nsec_model_gap_around(w, wildcard)};
     size_t count = nsec_join(&gaps[0], &gaps[1], &w->zone) ? 1 : 2;
     for (size_t i = 0; i < count; i++) {
-        add_record(p, &gaps[i].owner, &gaps[i].next, find(w, &gaps[i].owner));
+        nsec_model_add_record(p, &gaps[i].owner, &gaps[i].next, nsec_model_find(w, &gaps[i].owner));
     }
 }
 
-static struct dname encloser_of(const struct world *w, const struct dname *name,
-                                struct dname *ret_next_closer)
+static struct dname dnssec_nsec_model_encloser_of(const struct world *w, const struct dname *name,
+                                                  struct dname *ret_next_closer)
 {
     struct dname at = *name;
-    while (!find(w, &at)) {
+    while (!nsec_model_find(w, &at)) {
         *ret_next_closer = at;
         dname_strip(&at, 1);
     }
@@ -281,7 +285,8 @@ static struct dname encloser_of(const struct world *w, const struct dname *name,
 
 /* ---- What must hold ---- */
 
-static void refuse(const char *what, const struct dname *name, const struct nsec_model *record)
+static void nsec_model_refuse(const char *what, const struct dname *name,
+                              const struct nsec_model *record)
 {
     char text[3][DNAME_TEXT_MAX];
     fail_msg("%s: `%s`; `%s` NSEC `%s`", what, dname_to_text(name, text[0]),
@@ -294,36 +299,39 @@ static void assert_nothing_denied(const struct world *w, const struct proof *p)
     for (size_t r = 0; r < p->count; r++) {
         for (size_t i = 0; i < w->count; i++) {
             if (nsec_model_covers(&p->records[r], &w->zone, &w->names[i].name)) {
-                refuse("a name that exists is denied", &w->names[i].name, &p->records[r]);
+                nsec_model_refuse("a name that exists is denied", &w->names[i].name,
+                                  &p->records[r]);
             }
         }
     }
 }
 
-static void check_no_name(const struct world *w, const struct dname *name, struct proof *p)
+static void nsec_model_check_no_name(const struct world *w, const struct dname *name,
+                                     struct proof *p)
 {
-    struct dname next_closer = {0}, shown, encloser = encloser_of(w, name, &next_closer);
+    struct dname next_closer = {0}, shown,
+                 encloser = dnssec_nsec_model_encloser_of(w, name, &next_closer);
     struct dname wildcard = encloser;
     assert_true(dname_prepend(&wildcard, slice_str("*")));
     p->count = 0;
-    cover(w, &next_closer, &wildcard, p);
+    nsec_model_cover(w, &next_closer, &wildcard, p);
     const char *why = nsec_model_no_name(p->records, p->count, &w->zone, name, &shown);
     if (why) {
-        refuse(why, name, &p->records[0]);
+        nsec_model_refuse(why, name, &p->records[0]);
     }
     if (nsec_model_order(&shown, &encloser) != 0) {
-        refuse("another closest encloser", name, &p->records[0]);
+        nsec_model_refuse("another closest encloser", name, &p->records[0]);
     }
 }
 
-static void check_no_type(const struct world *w, const struct name *n, struct proof *p)
+static void nsec_model_check_no_type(const struct world *w, const struct name *n, struct proof *p)
 {
     static const uint16_t types[] = {DNS_TYPE_A,   DNS_TYPE_AAAA,   DNS_TYPE_TXT, DNS_TYPE_SRV,
                                      DNS_TYPE_SOA, DNS_TYPE_DNSKEY, 257,          513};
     struct dname next;
     nsec_next(&n->name, &w->zone, &next);
     p->count = 0;
-    add_record(p, &n->name, &next, n);
+    nsec_model_add_record(p, &n->name, &next, n);
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         bool has = false;
         for (size_t t = 0; t < n->type_count; t++) {
@@ -331,18 +339,18 @@ static void check_no_type(const struct world *w, const struct name *n, struct pr
         }
         const char *why = nsec_model_no_type(p->records, p->count, &w->zone, &n->name, types[i]);
         if ((why != NULL) != has) {
-            refuse(why ? why : "a type that it has is denied", &n->name, &p->records[0]);
+            nsec_model_refuse(why ? why : "a type that it has is denied", &n->name, &p->records[0]);
         }
     }
 }
 
-static void check(const struct world *w, const struct dname *name, struct proof *p)
+static void nsec_model_check(const struct world *w, const struct dname *name, struct proof *p)
 {
-    const struct name *n = find(w, name);
+    const struct name *n = nsec_model_find(w, name);
     if (n) {
-        check_no_type(w, n, p);
+        nsec_model_check_no_type(w, n, p);
     } else {
-        check_no_name(w, name, p);
+        nsec_model_check_no_name(w, name, p);
     }
     assert_nothing_denied(w, p);
 }
@@ -350,10 +358,10 @@ static void check(const struct world *w, const struct dname *name, struct proof 
 /* Something at a bound of the proof begins to exist. */
 static void add_at_bound(struct world *w, const struct proof *p)
 {
-    const struct nsec_model *record = &p->records[next_random(w, (uint32_t)p->count)];
-    const struct dname *bound = next_random(w, 3) ? &record->owner : &record->next;
-    struct dname name = next_random(w, 2) ? *bound : near(w, bound);
-    add_name(w, &name);
+    const struct nsec_model *record = &p->records[nsec_model_next_random(w, (uint32_t)p->count)];
+    const struct dname *bound = nsec_model_next_random(w, 3) ? &record->owner : &record->next;
+    struct dname name = nsec_model_next_random(w, 2) ? *bound : nsec_model_near(w, bound);
+    nsec_model_add_name(w, &name);
 }
 
 UNIT_TEST(test_proofs)
@@ -363,11 +371,12 @@ UNIT_TEST(test_proofs)
     for (unsigned zone = 0; zone < ZONES; zone++) {
         random_zone(&w);
         for (unsigned question = 0; question < QUESTIONS; question++) {
-            struct dname name = near(&w, &w.names[next_random(&w, (uint32_t)w.count)].name);
-            check(&w, &name, &p);
+            struct dname name =
+                nsec_model_near(&w, &w.names[nsec_model_next_random(&w, (uint32_t)w.count)].name);
+            nsec_model_check(&w, &name, &p);
             for (unsigned change = 0; change < CHANGES; change++) {
                 add_at_bound(&w, &p);
-                check(&w, &name, &p);
+                nsec_model_check(&w, &name, &p);
             }
         }
     }
@@ -379,7 +388,8 @@ UNIT_TEST(test_gaps)
     static struct world w = {.seed = 4470};
     for (unsigned zone = 0; zone < ZONES * QUESTIONS; zone++) {
         random_zone(&w);
-        struct dname name = near(&w, &w.names[next_random(&w, (uint32_t)w.count)].name);
+        struct dname name =
+            nsec_model_near(&w, &w.names[nsec_model_next_random(&w, (uint32_t)w.count)].name);
         struct dname bounds[4] = {name, name, name, name};
         if (name.len == w.zone.len) {
             continue;
@@ -388,14 +398,15 @@ UNIT_TEST(test_gaps)
         nsec_after(&name, &w.zone, &bounds[2]);
         (void)nsec_last_below(&name, &bounds[3]);
         for (unsigned i = 0; i < PROBES; i++) {
-            struct dname probe = near(&w, &bounds[i % ARRAY_LEN(bounds)]);
+            struct dname probe = nsec_model_near(&w, &bounds[i % ARRAY_LEN(bounds)]);
             const char *fault = nsec_gaps_fault(&w.zone, &name, &probe);
-            struct dname other = near(&w, &name);
+            struct dname other = nsec_model_near(&w, &name);
             if (!fault && other.len > w.zone.len) {
                 fault = nsec_gaps_join_fault(&w.zone, &name, &other, &probe);
             }
             if (fault) {
-                refuse(fault, &name, &(struct nsec_model){.owner = probe, .next = other});
+                nsec_model_refuse(fault, &name,
+                                  &(struct nsec_model){.owner = probe, .next = other});
             }
         }
     }

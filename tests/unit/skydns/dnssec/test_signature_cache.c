@@ -21,7 +21,8 @@ static struct signature_cache *cache_of(size_t entries, size_t len)
     return cache;
 }
 
-static struct signature_id id_of(const struct signature_cache *cache, uint32_t number)
+static struct signature_id dnssec_signature_cache_id_of(const struct signature_cache *cache,
+                                                        uint32_t number)
 {
     struct slice rdata = slice_of(&number, sizeof(number));
     const struct dnssec_rrset rrset = {slice_of("", 1), 1, 30, 1, &rdata};
@@ -29,22 +30,25 @@ static struct signature_id id_of(const struct signature_cache *cache, uint32_t n
 }
 
 /* Bytes that tell their number. */
-static void put(struct signature_cache *cache, uint32_t number, uint32_t version)
+static void dnssec_signature_cache_put(struct signature_cache *cache, uint32_t number,
+                                       uint32_t version)
 {
     uint32_t words[LEN / 4];
     for (uint32_t i = 0; i < LEN / 4; i++) {
         words[i] = number ^ version << 16 ^ i << 24;
     }
-    signature_cache_put(cache, id_of(cache, number), version, slice_of(words, LEN));
+    signature_cache_put(cache, dnssec_signature_cache_id_of(cache, number), version,
+                        slice_of(words, LEN));
 }
 
 /* Whether it is there; whole, then. */
-static bool has(const struct signature_cache *cache, uint32_t number,
-                struct signature_found *ret_found)
+static bool signature_cache_has(const struct signature_cache *cache, uint32_t number,
+                                struct signature_found *ret_found)
 {
     uint8_t bytes[SIGNING_KEY_SIGNATURE_MAX];
     uint32_t words[LEN / 4];
-    if (!signature_cache_find(cache, id_of(cache, number), ret_found, bytes)) {
+    if (!signature_cache_find(cache, dnssec_signature_cache_id_of(cache, number), ret_found,
+                              bytes)) {
         return false;
     }
     memcpy(words, bytes, LEN);
@@ -57,10 +61,10 @@ static bool has(const struct signature_cache *cache, uint32_t number,
     return true;
 }
 
-static bool use(struct signature_cache *cache, uint32_t number)
+static bool dnssec_signature_cache_use(struct signature_cache *cache, uint32_t number)
 {
     struct signature_found found;
-    bool is_there = has(cache, number, &found);
+    bool is_there = signature_cache_has(cache, number, &found);
     if (is_there) {
         signature_cache_use(cache, &found);
     }
@@ -68,11 +72,11 @@ static bool use(struct signature_cache *cache, uint32_t number)
 }
 
 /* As an answer does: what is missing is made. */
-static bool answer(struct signature_cache *cache, uint32_t number)
+static bool signature_cache_answer(struct signature_cache *cache, uint32_t number)
 {
-    bool is_there = use(cache, number);
+    bool is_there = dnssec_signature_cache_use(cache, number);
     if (!is_there) {
-        put(cache, number, 1);
+        dnssec_signature_cache_put(cache, number, 1);
     }
     return is_there;
 }
@@ -83,16 +87,16 @@ UNIT_TEST(test_exact_size)
         struct signature_cache *cache = cache_of(size, LEN);
         struct signature_found found;
         for (uint32_t i = 0; i < size; i++) {
-            put(cache, i, 1);
+            dnssec_signature_cache_put(cache, i, 1);
         }
         for (uint32_t i = 0; i < size; i++) {
-            assert_true(has(cache, i, &found));
+            assert_true(signature_cache_has(cache, i, &found));
         }
         for (uint32_t i = size; i < 1000; i++) {
-            put(cache, i, 1);
-            assert_true(has(cache, i, &found));
+            dnssec_signature_cache_put(cache, i, 1);
+            assert_true(signature_cache_has(cache, i, &found));
         }
-        assert_int_equal(signature_cache_kept(cache), size);
+        assert_int_equal(signature_cache_cached(cache), size);
         assert_int_equal(signature_cache_max(cache), size);
         signature_cache_free(cache);
     }
@@ -108,8 +112,9 @@ UNIT_TEST(test_lengths)
     for (size_t len = 1; len <= sizeof(given); len++) {
         struct signature_cache *cache = cache_of(1, len);
         struct signature_found found;
-        signature_cache_put(cache, id_of(cache, 1), 5, slice_of(given, len));
-        assert_true(signature_cache_find(cache, id_of(cache, 1), &found, found_bytes));
+        signature_cache_put(cache, dnssec_signature_cache_id_of(cache, 1), 5, slice_of(given, len));
+        assert_true(signature_cache_find(cache, dnssec_signature_cache_id_of(cache, 1), &found,
+                                         found_bytes));
         assert_int_equal(found.len, len);
         assert_int_equal(found.made_s, 5);
         assert_memory_equal(found_bytes, given, len);
@@ -123,14 +128,14 @@ UNIT_TEST(test_flood)
     enum { SIZE = 1000, USED = 800, FLOOD = 100000 };
     struct signature_cache *cache = cache_of(SIZE, LEN);
     for (uint32_t i = 0; i < USED; i++) {
-        assert_false(answer(cache, i));
-        assert_true(answer(cache, i));
+        assert_false(signature_cache_answer(cache, i));
+        assert_true(signature_cache_answer(cache, i));
     }
     for (uint32_t i = 0; i < FLOOD; i++) {
-        assert_false(answer(cache, USED + i));
+        assert_false(signature_cache_answer(cache, USED + i));
     }
     for (uint32_t i = 0; i < USED; i++) {
-        assert_true(use(cache, i));
+        assert_true(dnssec_signature_cache_use(cache, i));
     }
     signature_cache_free(cache);
 }
@@ -142,10 +147,10 @@ UNIT_TEST(test_flood_twice)
     struct signature_cache *cache = cache_of(SIZE, LEN);
     unsigned missed = 0;
     for (uint32_t i = 0; i < FLOOD; i++) {
-        (void)answer(cache, USED + i);
-        (void)answer(cache, USED + i);
+        (void)signature_cache_answer(cache, USED + i);
+        (void)signature_cache_answer(cache, USED + i);
         if (i % 5 == 0) { /* each once in 500 */
-            missed += !answer(cache, i / 5 % USED);
+            missed += !signature_cache_answer(cache, i / 5 % USED);
         }
     }
     assert_true(missed <= 3 * USED); /* of 10000; the first two times each can only miss */
@@ -164,8 +169,8 @@ UNIT_TEST(test_changes)
         for (unsigned round = 0; round < ROUNDS; round++) {
             missed = 0;
             for (uint32_t i = 0; i < SET; i++) {
-                missed += !answer(cache, set * SET + i);
-                (void)answer(cache, flood++);
+                missed += !signature_cache_answer(cache, set * SET + i);
+                (void)signature_cache_answer(cache, flood++);
             }
         }
         assert_true(missed <= SET / 4);
@@ -178,10 +183,10 @@ UNIT_TEST(test_renewal)
 {
     struct signature_cache *cache = cache_of(10, LEN);
     struct signature_found found;
-    put(cache, 1, 1);
-    put(cache, 1, 2);
-    assert_int_equal(signature_cache_kept(cache), 1);
-    assert_true(has(cache, 1, &found));
+    dnssec_signature_cache_put(cache, 1, 1);
+    dnssec_signature_cache_put(cache, 1, 2);
+    assert_int_equal(signature_cache_cached(cache), 1);
+    assert_true(signature_cache_has(cache, 1, &found));
     assert_int_equal(found.made_s, 2);
     assert_true(signature_cache_claim(cache, &found, 1000));
     assert_false(signature_cache_claim(cache, &found, 1000 + DNSSEC_RENEW_AGAIN_S - 1));
@@ -219,13 +224,13 @@ enum { READERS = 3, WRITERS = 2, NUMBERS = 300, ENTRIES = 64, STEPS = 30000 };
 
 static struct signature_cache *shared;
 
-static void *read_all(void *data)
+static void *signature_cache_read_all(void *data)
 {
     uint32_t random = *(const uint32_t *)data, claims = 0;
     for (unsigned i = 0; i < STEPS; i++) {
         struct signature_found found;
         random = random * 1664525 + 1013904223;
-        if (has(shared, (random >> 16) % NUMBERS, &found)) {
+        if (signature_cache_has(shared, (random >> 16) % NUMBERS, &found)) {
             signature_cache_use(shared, &found);
             claims += signature_cache_claim(shared, &found, i);
         }
@@ -234,12 +239,12 @@ static void *read_all(void *data)
     return NULL;
 }
 
-static void *write_all(void *data)
+static void *signature_cache_write_all(void *data)
 {
     uint32_t random = *(const uint32_t *)data;
     for (unsigned i = 0; i < STEPS; i++) {
         random = random * 1664525 + 1013904223;
-        put(shared, (random >> 16) % NUMBERS, 1 + random % 200);
+        dnssec_signature_cache_put(shared, (random >> 16) % NUMBERS, 1 + random % 200);
     }
     return NULL;
 }
@@ -252,11 +257,14 @@ UNIT_TEST(test_threads)
     for (uint32_t i = 0; i < READERS + WRITERS; i++) {
         seeds[i] = i * 77 + 1;
         assert_int_equal(
-            pthread_create(&threads[i], NULL, i < READERS ? read_all : write_all, &seeds[i]), 0);
+            pthread_create(&threads[i], NULL,
+                           i < READERS ? signature_cache_read_all : signature_cache_write_all,
+                           &seeds[i]),
+            0);
     }
     for (unsigned i = 0; i < READERS + WRITERS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
-    assert_int_equal(signature_cache_kept(shared), ENTRIES);
+    assert_int_equal(signature_cache_cached(shared), ENTRIES);
     signature_cache_free(shared);
 }

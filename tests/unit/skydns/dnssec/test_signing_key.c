@@ -21,7 +21,7 @@ UNIT_TESTS_HAVE_THREADS
 
 /* ---- A verifier of its own ---- */
 
-static EVP_PKEY *from_params(const char *type, OSSL_PARAM_BLD *build)
+static EVP_PKEY *signing_key_from_params(const char *type, OSSL_PARAM_BLD *build)
 {
     EVP_PKEY *pkey = NULL;
     OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(build);
@@ -45,7 +45,7 @@ static EVP_PKEY *rsa_public(const uint8_t *data, size_t len)
     BIGNUM *n = BN_bin2bn(data + modulus_at, (int)(len - modulus_at), NULL);
     assert_true(OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_E, e));
     assert_true(OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_N, n));
-    EVP_PKEY *pkey = from_params("RSA", build);
+    EVP_PKEY *pkey = signing_key_from_params("RSA", build);
     BN_free(e);
     BN_free(n);
     return pkey;
@@ -58,7 +58,7 @@ static EVP_PKEY *ec_public(const char *curve, const uint8_t *data, size_t len)
     memcpy(point + 1, data, len);
     assert_true(OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, curve, 0));
     assert_true(OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, point, 1 + len));
-    return from_params("EC", build);
+    return signing_key_from_params("EC", build);
 }
 
 static EVP_PKEY *public_of(const struct signing_key *key)
@@ -99,8 +99,8 @@ static size_t pack_ecdsa(const uint8_t *signature, size_t len, uint8_t *out)
     return (size_t)n;
 }
 
-static bool verify(const struct signing_key *key, struct slice data, const uint8_t *signature,
-                   size_t len)
+static bool signing_key_verify(const struct signing_key *key, struct slice data,
+                               const uint8_t *signature, size_t len)
 {
     uint8_t der[SIGNING_KEY_SIGNATURE_MAX];
     EVP_PKEY *pkey = public_of(key);
@@ -210,9 +210,9 @@ UNIT_TEST(test_signatures)
             struct slice slice = slice_of(data, len);
             assert_int_equal(signing_key_sign(key, slice, signature, &n, NULL), 0);
             assert_int_equal(n, signature_len(key));
-            assert_true(verify(key, slice, signature, n));
+            assert_true(signing_key_verify(key, slice, signature, n));
             signature[n - 1] ^= 1;
-            assert_false(verify(key, slice, signature, n));
+            assert_false(signing_key_verify(key, slice, signature, n));
         }
         signing_key_free(key);
     }
@@ -231,7 +231,7 @@ UNIT_TEST(test_short_numbers_are_padded)
         assert_int_equal(n, 64);
         has_zero = signature[0] == 0 || signature[32] == 0;
         if (has_zero) {
-            assert_true(verify(key, data, signature, n));
+            assert_true(signing_key_verify(key, data, signature, n));
         }
     }
     assert_true(has_zero);
@@ -251,7 +251,7 @@ static void *sign_many(void *data)
         size_t n = 0;
         struct slice text = slice_of(&i, sizeof(i));
         bad += signing_key_sign(key, text, signature, &n, NULL) != 0 ||
-               !verify(key, text, signature, n);
+               !signing_key_verify(key, text, signature, n);
     }
     return (void *)bad;
 }

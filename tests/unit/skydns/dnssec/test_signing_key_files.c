@@ -25,14 +25,14 @@ static const char one_private[] = "Private-key-format: v1.3\n"
                                   "PrivateKey: "
                                   "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE=\n";
 
-static int parse(const char *public_text, const char *private_text, struct signing_key **ret_key,
-                 struct err *err)
+static int signing_key_files_parse(const char *public_text, const char *private_text,
+                                   struct signing_key **ret_key, struct err *err)
 {
     return signing_key_parse(slice_str(public_text), slice_str(private_text), ret_key, err);
 }
 
 /* With the first `from` replaced; for free(). */
-static char *edit(const char *text, const char *from, const char *to)
+static char *signing_key_files_edit(const char *text, const char *from, const char *to)
 {
     const char *at = strstr(text, from);
     if (!at) {
@@ -42,7 +42,7 @@ static char *edit(const char *text, const char *from, const char *to)
 }
 
 /* Whether the message has eight characters of any number of the private file. */
-static bool tells(const char *msg, const char *private_text)
+static bool signing_key_files_tells(const char *msg, const char *private_text)
 {
     const char *line = private_text;
     while (line && *line) {
@@ -61,15 +61,16 @@ static bool tells(const char *msg, const char *private_text)
     return false;
 }
 
-static void expect_error(const char *public_text, const char *private_text, const char *want)
+static void signing_key_files_expect_error(const char *public_text, const char *private_text,
+                                           const char *want)
 {
     struct signing_key *key = NULL;
     struct err err = {.code = 0};
-    assert_int_equal(parse(public_text, private_text, &key, &err), ERR_SYNTAX);
+    assert_int_equal(signing_key_files_parse(public_text, private_text, &key, &err), ERR_SYNTAX);
     assert_int_equal(err.code, ERR_SYNTAX);
     assert_string_equal(err.msg, want);
     assert_null(key);
-    assert_false(tells(err.msg, private_text));
+    assert_false(signing_key_files_tells(err.msg, private_text));
 }
 
 static void expect_owner(const char *public_text, const char *private_text, const char *owner,
@@ -78,7 +79,7 @@ static void expect_owner(const char *public_text, const char *private_text, cons
     char text[DNAME_TEXT_MAX];
     struct signing_key *key = NULL;
     struct err err = {.code = 0};
-    if (parse(public_text, private_text, &key, &err)) {
+    if (signing_key_files_parse(public_text, private_text, &key, &err)) {
         fail_msg("%s: %s", public_text, err.msg);
     }
     assert_string_equal(dname_to_text(&key->owner, text), owner);
@@ -187,17 +188,17 @@ UNIT_TEST(test_bad_records)
          ".key: line 2: expected one record, and nothing behind it"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        expect_error(cases[i].record, one_private, cases[i].want);
+        signing_key_files_expect_error(cases[i].record, one_private, cases[i].want);
     }
 }
 
 UNIT_TEST(test_point_off_the_curve)
 {
-    CLEANUP_FREE char *off = edit(one_key, "N79R9Q==", "N79R9g==");
+    CLEANUP_FREE char *off = signing_key_files_edit(one_key, "N79R9Q==", "N79R9g==");
     struct signing_key *key = NULL;
     struct err err = {.code = 0};
     static const char want[] = ".key: not a public key of algorithm 13 (ECDSAP256SHA256): ";
-    assert_int_equal(parse(off, one_private, &key, &err), ERR_SYNTAX);
+    assert_int_equal(signing_key_files_parse(off, one_private, &key, &err), ERR_SYNTAX);
     err.msg[sizeof(want) - 1] = '\0'; /* libcrypto's reason follows */
     assert_string_equal(err.msg, want);
 }
@@ -248,7 +249,7 @@ UNIT_TEST(test_rsa_sizes)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *record = rsa_record(cases[i].head, cases[i].head_len, cases[i].len);
-        expect_error(record, one_private, cases[i].want);
+        signing_key_files_expect_error(record, one_private, cases[i].want);
         free(record);
     }
 }
@@ -292,7 +293,7 @@ UNIT_TEST(test_bad_private_files)
          "the private key does not match the record; expected the files of one pair"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        expect_error(one_key, cases[i].text, cases[i].want);
+        signing_key_files_expect_error(one_key, cases[i].text, cases[i].want);
     }
 }
 
@@ -302,14 +303,15 @@ UNIT_TEST(test_number_too_long)
     memset(zeros, 'A', sizeof(zeros));
     zeros[513 * 4 / 3] = '\0';
     CLEANUP_FREE char *text = xasprintf(FORMAT A13 "Prime1: %s\n", zeros);
-    expect_error(one_key, text, ".private: line 3: Prime1: more than 512 bytes");
+    signing_key_files_expect_error(one_key, text, ".private: line 3: Prime1: more than 512 bytes");
 }
 
 UNIT_TEST(test_eddsa_length)
 {
     const struct sample_key *sample = &sample_keys[SAMPLE_ED25519];
-    expect_error(sample->public_text, FORMAT "Algorithm: 15\nPrivateKey: AQ==\n",
-                 ".private: PrivateKey: 1 bytes; expected 32 for algorithm 15 (ED25519)");
+    signing_key_files_expect_error(
+        sample->public_text, FORMAT "Algorithm: 15\nPrivateKey: AQ==\n",
+        ".private: PrivateKey: 1 bytes; expected 32 for algorithm 15 (ED25519)");
 }
 
 /* Of no algorithm do the private numbers of another key pass. */
@@ -322,10 +324,10 @@ UNIT_TEST(test_mismatching_pairs)
     };
     for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
         for (unsigned k = 0; k < 2; k++) {
-            expect_error(sample_keys[pairs[i][k]].public_text,
-                         sample_keys[pairs[i][1 - k]].private_text,
-                         "the private key does not match the record; expected the files of one "
-                         "pair");
+            signing_key_files_expect_error(
+                sample_keys[pairs[i][k]].public_text, sample_keys[pairs[i][1 - k]].private_text,
+                "the private key does not match the record; expected the files of one "
+                "pair");
         }
     }
 }
@@ -342,8 +344,8 @@ UNIT_TEST(test_each_rsa_number_is_needed)
         CLEANUP_FREE char *other = xasprintf("\nX%s:", rsa_names[i]);
         CLEANUP_FREE char *want =
             xasprintf(".private: no %s; expected the files of one pair", rsa_names[i]);
-        CLEANUP_FREE char *without = edit(sample->private_text, field, other);
-        expect_error(sample->public_text, without, want);
+        CLEANUP_FREE char *without = signing_key_files_edit(sample->private_text, field, other);
+        signing_key_files_expect_error(sample->public_text, without, want);
     }
 }
 
@@ -356,10 +358,11 @@ UNIT_TEST(test_spoilt_rsa_numbers)
         CLEANUP_FREE char *field = xasprintf("\n%s: ", rsa_names[k]);
         for (size_t i = 0; i < ARRAY_LEN(values); i++) {
             CLEANUP_FREE char *spoilt = xasprintf("\n%s: %s\nOld: ", rsa_names[k], values[i]);
-            CLEANUP_FREE char *text = edit(sample->private_text, field, spoilt);
-            expect_error(sample->public_text, text,
-                         "the private key does not match the record; expected the files of one "
-                         "pair");
+            CLEANUP_FREE char *text = signing_key_files_edit(sample->private_text, field, spoilt);
+            signing_key_files_expect_error(
+                sample->public_text, text,
+                "the private key does not match the record; expected the files of one "
+                "pair");
         }
     }
 }
@@ -372,16 +375,18 @@ UNIT_TEST(test_swapped_files)
         const struct sample_key *sample = &sample_keys[i];
         struct signing_key *key = NULL;
         struct err err = {.code = 0};
-        assert_int_equal(parse(sample->private_text, sample->public_text, &key, &err), ERR_SYNTAX);
-        assert_false(tells(err.msg, sample->private_text));
+        assert_int_equal(
+            signing_key_files_parse(sample->private_text, sample->public_text, &key, &err),
+            ERR_SYNTAX);
+        assert_false(signing_key_files_tells(err.msg, sample->private_text));
         /* As if the first lines were lost. */
         const char *number = strstr(sample->private_text, "PrivateKey: ");
         if (number) {
-            assert_int_equal(parse(number, number, &key, &err), ERR_SYNTAX);
-            assert_false(tells(err.msg, sample->private_text));
+            assert_int_equal(signing_key_files_parse(number, number, &key, &err), ERR_SYNTAX);
+            assert_false(signing_key_files_tells(err.msg, sample->private_text));
             number = strchr(number, ' ') + 1;
-            assert_int_equal(parse(number, number, &key, &err), ERR_SYNTAX);
-            assert_false(tells(err.msg, sample->private_text));
+            assert_int_equal(signing_key_files_parse(number, number, &key, &err), ERR_SYNTAX);
+            assert_false(signing_key_files_tells(err.msg, sample->private_text));
         }
     }
 }

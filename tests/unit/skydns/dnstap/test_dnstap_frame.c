@@ -8,7 +8,7 @@
 #include "skydns/dnstap/dnstap_frame_internal.h"
 #include "tests/support/unit_test.h"
 
-static struct addr address(const char *text)
+static struct addr dnstap_frame_address(const char *text)
 {
     struct addr addr;
     struct err err;
@@ -22,7 +22,8 @@ static void assert_bytes(const ProtobufCBinaryData *data, const void *expected, 
     assert_memory_equal(data->data, expected, len);
 }
 
-static Dnstap__Dnstap *written(const struct dnstap_head *head, const struct dnstap_event *event)
+static Dnstap__Dnstap *dnstap_frame_written(const struct dnstap_head *head,
+                                            const struct dnstap_event *event)
 {
     size_t max = dnstap_frame_max(head, event);
     uint8_t *bytes = malloc(max); /* of exactly that size, for the sanitizer */
@@ -39,15 +40,17 @@ static Dnstap__Dnstap *written(const struct dnstap_head *head, const struct dnst
 
 UNIT_TEST(writes_a_query)
 {
-    const struct addr asker = address("10.1.2.3:40000"), answerer = address("10.0.0.10:53");
+    const struct addr querier = dnstap_frame_address("10.1.2.3:40000"),
+                      answerer = dnstap_frame_address("10.0.0.10:53");
     struct dnstap_head head;
     dnstap_head_init(&head, slice_str("node-1"), slice_str("0.1"));
-    Dnstap__Dnstap *d = written(&head, &(struct dnstap_event){.type = DNSTAP_CLIENT_QUERY,
-                                                              .protocol = DNSTAP_UDP,
-                                                              .asker = &asker,
-                                                              .answerer = &answerer,
-                                                              .query_ns = 1700000000123456789,
-                                                              .message = slice_str("query")});
+    Dnstap__Dnstap *d =
+        dnstap_frame_written(&head, &(struct dnstap_event){.type = DNSTAP_CLIENT_QUERY,
+                                                           .protocol = DNSTAP_UDP,
+                                                           .querier = &querier,
+                                                           .answerer = &answerer,
+                                                           .query_ns = 1700000000123456789,
+                                                           .message = slice_str("query")});
     const Dnstap__Message *m = d->message;
     assert_bytes(&d->identity, "node-1", 6);
     assert_bytes(&d->version, "0.1", 3);
@@ -68,17 +71,19 @@ UNIT_TEST(writes_a_query)
 
 UNIT_TEST(writes_a_response)
 {
-    const struct addr asker = address("[fd00::7]:5300"), answerer = address("[fd00::1]:853");
+    const struct addr querier = dnstap_frame_address("[fd00::7]:5300"),
+                      answerer = dnstap_frame_address("[fd00::1]:853");
     struct dnstap_head head;
     dnstap_head_init(&head, slice_str(""), slice_str(""));
-    Dnstap__Dnstap *d = written(&head, &(struct dnstap_event){.type = DNSTAP_FORWARDER_RESPONSE,
-                                                              .protocol = DNSTAP_DOT,
-                                                              .asker = &asker,
-                                                              .answerer = &answerer,
-                                                              .query_ns = 1,
-                                                              .response_ns = 2000000003,
-                                                              .message = slice_of("r", 1),
-                                                              .zone = slice_of("\4acme", 6)});
+    Dnstap__Dnstap *d =
+        dnstap_frame_written(&head, &(struct dnstap_event){.type = DNSTAP_FORWARDER_RESPONSE,
+                                                           .protocol = DNSTAP_DOT,
+                                                           .querier = &querier,
+                                                           .answerer = &answerer,
+                                                           .query_ns = 1,
+                                                           .response_ns = 2000000003,
+                                                           .message = slice_of("r", 1),
+                                                           .zone = slice_of("\4acme", 6)});
     const Dnstap__Message *m = d->message;
     assert_false(d->has_identity || d->has_version);
     assert_int_equal(m->type, DNSTAP__MESSAGE__TYPE__FORWARDER_RESPONSE);
@@ -101,13 +106,14 @@ UNIT_TEST(writes_a_response)
 /* A socket for both families has these; dnstap's family follows the address. */
 UNIT_TEST(mapped_addresses_are_ipv4)
 {
-    const struct addr asker = address("[::ffff:10.1.2.3]:40000"), none = {.len = 0};
+    const struct addr querier = dnstap_frame_address("[::ffff:10.1.2.3]:40000"), none = {.len = 0};
     struct dnstap_head head;
     dnstap_head_init(&head, slice_str("h"), slice_str("v"));
-    Dnstap__Dnstap *d = written(&head, &(struct dnstap_event){.type = DNSTAP_CLIENT_QUERY,
-                                                              .protocol = DNSTAP_TCP,
-                                                              .asker = &asker,
-                                                              .answerer = &none});
+    Dnstap__Dnstap *d =
+        dnstap_frame_written(&head, &(struct dnstap_event){.type = DNSTAP_CLIENT_QUERY,
+                                                           .protocol = DNSTAP_TCP,
+                                                           .querier = &querier,
+                                                           .answerer = &none});
     assert_int_equal(d->message->socket_family, DNSTAP__SOCKET_FAMILY__INET);
     assert_int_equal(d->message->query_address.len, 4);
     assert_false(d->message->has_response_address || d->message->has_response_port ||
@@ -120,7 +126,8 @@ UNIT_TEST(has_room_for_the_longest)
 {
     static const size_t lengths[] = {0, 1, 127, 128, 16000, 16383, 16384, 65535};
     static uint8_t bytes[65535];
-    const struct addr asker = address("[fd00::7]:65535"), answerer = address("[fd00::1]:65535");
+    const struct addr querier = dnstap_frame_address("[fd00::7]:65535"),
+                      answerer = dnstap_frame_address("[fd00::1]:65535");
     char text[300];
     struct dnstap_head head;
     memset(text, 'x', sizeof(text));
@@ -128,15 +135,15 @@ UNIT_TEST(has_room_for_the_longest)
     assert_int_equal(head.len, DNSTAP_HEAD_MAX);
     for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
         bytes[lengths[i] / 2] = (uint8_t)i;
-        Dnstap__Dnstap *d =
-            written(&head, &(struct dnstap_event){.type = DNSTAP_CLIENT_RESPONSE,
-                                                  .protocol = DNSTAP_DOH,
-                                                  .asker = &asker,
-                                                  .answerer = &answerer,
-                                                  .query_ns = INT64_MAX,
-                                                  .response_ns = INT64_MAX,
-                                                  .message = slice_of(bytes, lengths[i]),
-                                                  .zone = slice_of(bytes, 255)});
+        Dnstap__Dnstap *d = dnstap_frame_written(
+            &head, &(struct dnstap_event){.type = DNSTAP_CLIENT_RESPONSE,
+                                          .protocol = DNSTAP_DOH,
+                                          .querier = &querier,
+                                          .answerer = &answerer,
+                                          .query_ns = INT64_MAX,
+                                          .response_ns = INT64_MAX,
+                                          .message = slice_of(bytes, lengths[i]),
+                                          .zone = slice_of(bytes, 255)});
         assert_int_equal(d->identity.len, DNSTAP_HEAD_TEXT_MAX);
         assert_bytes(&d->message->response_message, bytes, lengths[i]);
         dnstap__dnstap__free_unpacked(d, NULL);

@@ -13,30 +13,31 @@ UNIT_TESTS_HAVE_THREADS
 enum { FRAMES = 50000, LEN_MAX = 3000, PEEKED = 16 };
 
 /* Of the n-th frame. */
-static size_t length(uint32_t n)
+static size_t dnstap_queue_length(uint32_t n)
 {
     return sizeof(n) + n * 7919 % (LEN_MAX - sizeof(n));
 }
 
-static bool put(struct dnstap_queue *queue, uint32_t n)
+static bool dnstap_queue_put(struct dnstap_queue *queue, uint32_t n)
 {
     uint8_t *frame = dnstap_queue_begin(queue, LEN_MAX);
     if (!frame) {
         return false;
     }
-    memset(frame, (int)(n & 0xff), length(n));
+    memset(frame, (int)(n & 0xff), dnstap_queue_length(n));
     memcpy(frame, &n, sizeof(n));
-    dnstap_queue_commit(queue, frame, length(n));
+    dnstap_queue_commit(queue, frame, dnstap_queue_length(n));
     return true;
 }
 
-static void check(struct slice frame, uint32_t n)
+static void dnstap_queue_check(struct slice frame, uint32_t n)
 {
     uint32_t found;
-    assert_int_equal(frame.len, length(n));
+    assert_int_equal(frame.len, dnstap_queue_length(n));
     memcpy(&found, frame.ptr, sizeof(found));
     assert_int_equal(found, n);
-    assert_int_equal((uint8_t)frame.ptr[frame.len - 1], length(n) > 4 ? n & 0xff : n >> 24);
+    assert_int_equal((uint8_t)frame.ptr[frame.len - 1],
+                     dnstap_queue_length(n) > 4 ? n & 0xff : n >> 24);
 }
 
 UNIT_TEST(keeps_order_and_drops)
@@ -47,14 +48,14 @@ UNIT_TEST(keeps_order_and_drops)
     uint64_t end;
     size_t count;
     for (int round = 0; round < 50; round++) {
-        assert_true(put(queue, in));
-        for (in++; put(queue, in); in++) {
+        assert_true(dnstap_queue_put(queue, in));
+        for (in++; dnstap_queue_put(queue, in); in++) {
         }
         assert_int_equal(counter_get(&queue->dropped), round + 1);
         assert_false(dnstap_queue_is_empty(queue));
         while ((count = dnstap_queue_peek(queue, frames, PEEKED, &end)) > 0) {
             for (size_t i = 0; i < count; i++) {
-                check(frames[i], out++);
+                dnstap_queue_check(frames[i], out++);
             }
             dnstap_queue_drop(queue, end);
         }
@@ -84,10 +85,10 @@ UNIT_TEST(has_room_for_the_longest)
     dnstap_queue_free(queue);
 }
 
-static void *write_all(void *queue)
+static void *dnstap_queue_write_all(void *queue)
 {
     for (uint32_t n = 0; n < FRAMES; n++) {
-        while (!put(queue, n)) {
+        while (!dnstap_queue_put(queue, n)) {
             sched_yield();
         }
     }
@@ -100,11 +101,11 @@ UNIT_TEST(two_threads)
     struct slice frames[PEEKED];
     pthread_t writer;
     uint64_t end;
-    assert_int_equal(pthread_create(&writer, NULL, write_all, queue), 0);
+    assert_int_equal(pthread_create(&writer, NULL, dnstap_queue_write_all, queue), 0);
     for (uint32_t out = 0; out < FRAMES;) {
         size_t count = dnstap_queue_peek(queue, frames, PEEKED, &end);
         for (size_t i = 0; i < count; i++) {
-            check(frames[i], out++);
+            dnstap_queue_check(frames[i], out++);
         }
         dnstap_queue_drop(queue, end);
         if (count == 0) {

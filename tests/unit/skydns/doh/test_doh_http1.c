@@ -39,7 +39,7 @@ static int close_host(void **state)
     return 0;
 }
 
-static void arrive(struct stream_host *host, const char *text)
+static void doh_http1_arrive(struct stream_host *host, const char *text)
 {
     fake_host_arrive(host, text, strlen(text));
 }
@@ -93,7 +93,7 @@ static struct got only_reply(struct stream_host *host)
     return got;
 }
 
-static void assert_answered(struct got got)
+static void doh_http1_assert_answered(struct got got)
 {
     assert_int_equal(got.status, 200);
     assert_int_equal(got.body.len, QUERY_LEN);
@@ -107,14 +107,14 @@ static void assert_answered(struct got got)
 UNIT_TEST_IN(test_get, open_host, close_host)
 {
     struct stream_host *host = *state;
-    arrive(host, GET);
-    assert_answered(only_reply(host));
+    doh_http1_arrive(host, GET);
+    doh_http1_assert_answered(only_reply(host));
     assert_int_equal(host->verdict, STREAM_WAITS);
     assert_int_equal(host->query.len, QUERY_LEN);
     assert_memory_equal(host->query.data, QUERY, QUERY_LEN);
-    arrive(host, GET); /* keep-alive */
+    doh_http1_arrive(host, GET); /* keep-alive */
     struct got got = only_reply(host);
-    assert_answered(got);
+    doh_http1_assert_answered(got);
     assert_false(head_has(got, "Connection: keep-alive"));
     assert_int_equal(host->protocol->memory(host->stream), 0);
 }
@@ -123,8 +123,8 @@ UNIT_TEST_IN(test_head, open_host, close_host)
 {
     struct stream_host *host = *state;
     size_t at = 0;
-    arrive(host, "HEAD /dns-query?dns=" QUERY_TEXT " HTTP/1.1\r\n" HOST "\r\n");
-    arrive(host, "HEAD / HTTP/1.1\r\n" HOST "\r\n");
+    doh_http1_arrive(host, "HEAD /dns-query?dns=" QUERY_TEXT " HTTP/1.1\r\n" HOST "\r\n");
+    doh_http1_arrive(host, "HEAD / HTTP/1.1\r\n" HOST "\r\n");
     struct got got = next_reply(host, &at, false);
     assert_int_equal(got.status, 200);
     assert_true(head_has(got, "Content-Length: 19"));
@@ -138,13 +138,13 @@ UNIT_TEST_IN(test_head, open_host, close_host)
 UNIT_TEST_IN(test_post, open_host, close_host)
 {
     struct stream_host *host = *state;
-    arrive(host, POST "Content-Length: 19\r\n\r\n");
+    doh_http1_arrive(host, POST "Content-Length: 19\r\n\r\n");
     fake_host_arrive(host, QUERY, QUERY_LEN - 1);
     assert_int_equal(host->out.len, 0);
     fake_host_arrive(host, &QUERY[QUERY_LEN - 1], 1);
-    assert_answered(only_reply(host));
-    arrive(host, GET);
-    assert_answered(only_reply(host));
+    doh_http1_assert_answered(only_reply(host));
+    doh_http1_arrive(host, GET);
+    doh_http1_assert_answered(only_reply(host));
 }
 
 UNIT_TEST_IN(test_max_age, open_host, close_host)
@@ -154,7 +154,7 @@ UNIT_TEST_IN(test_max_age, open_host, close_host)
     struct stream_host *host = *state;
     host->reply = reply;
     host->reply_len = sizeof(reply) - 1;
-    arrive(host, GET);
+    doh_http1_arrive(host, GET);
     struct got got = only_reply(host);
     assert_true(head_has(got, "Cache-Control: max-age=30"));
     assert_true(slice_equal(got.body, slice_of(reply, sizeof(reply) - 1)));
@@ -165,7 +165,7 @@ UNIT_TEST_IN(test_longest, open_host, close_host)
     struct stream_host *host = *state;
     uint8_t *body = xcalloc(1, DOH_QUERY_MAX);
     memcpy(body, QUERY, QUERY_LEN);
-    arrive(host, POST "Content-Length: 65535\r\n\r\n");
+    doh_http1_arrive(host, POST "Content-Length: 65535\r\n\r\n");
     fake_host_arrive(host, body, DOH_QUERY_MAX);
     assert_int_equal(host->query.len, DOH_QUERY_MAX);
     assert_int_equal(only_reply(host).body.len, DOH_QUERY_MAX);
@@ -195,7 +195,7 @@ UNIT_TEST_IN(test_refused, open_host, close_host)
         {"GET / HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nabcd", 404, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        arrive(host, cases[i].text);
+        doh_http1_arrive(host, cases[i].text);
         struct got got = only_reply(host);
         if (got.status != cases[i].status || (cases[i].line && !head_has(got, cases[i].line))) {
             fail_msg("case %zu: %u", i, got.status);
@@ -207,8 +207,8 @@ UNIT_TEST_IN(test_refused, open_host, close_host)
         assert_int_equal(host->in.len, 0);
     }
     assert_int_equal(host->queries, 0);
-    arrive(host, GET);
-    assert_answered(only_reply(host));
+    doh_http1_arrive(host, GET);
+    doh_http1_assert_answered(only_reply(host));
 }
 
 /* What follows cannot be understood. */
@@ -232,7 +232,7 @@ UNIT_TEST(test_broken)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct stream_host host;
         fake_host_open(&host, &doh_protocol);
-        arrive(&host, cases[i].text);
+        doh_http1_arrive(&host, cases[i].text);
         struct got got = only_reply(&host);
         if (got.status != cases[i].status || host.verdict != STREAM_ENDS) {
             fail_msg("case %zu: %u", i, got.status);
@@ -249,14 +249,14 @@ UNIT_TEST_IN(test_too_long, open_host, close_host)
 {
     struct stream_host *host = *state;
     uint8_t *body = xcalloc(1, DOH_SKIPPED_MAX);
-    arrive(host, POST "Content-Length: 65536\r\n\r\n");
+    doh_http1_arrive(host, POST "Content-Length: 65536\r\n\r\n");
     struct got got = only_reply(host);
     assert_int_equal(got.status, 413);
     assert_false(head_has(got, "Connection: close"));
     fake_host_arrive(host, body, DOH_QUERY_MAX + 1);
-    arrive(host, GET);
-    assert_answered(only_reply(host));
-    arrive(host, POST "Transfer-Encoding: chunked\r\n\r\n10000\r\n");
+    doh_http1_arrive(host, GET);
+    doh_http1_assert_answered(only_reply(host));
+    doh_http1_arrive(host, POST "Transfer-Encoding: chunked\r\n\r\n10000\r\n");
     fake_host_arrive(host, body, DOH_QUERY_MAX);
     assert_int_equal(host->out.len, 0);
     assert_in_range(host->protocol->memory(host->stream), DOH_QUERY_MAX, 2 * DOH_QUERY_MAX);
@@ -265,15 +265,15 @@ UNIT_TEST_IN(test_too_long, open_host, close_host)
     assert_int_equal(got.status, 413);
     assert_true(head_has(got, "Connection: close"));
     assert_int_equal(host->protocol->memory(host->stream), 0);
-    arrive(host, "\r\n5\r\nabcde\r\n0\r\n");
+    doh_http1_arrive(host, "\r\n5\r\nabcde\r\n0\r\n");
     assert_int_equal(host->verdict, STREAM_WAITS);
-    arrive(host, "\r\n" GET);
+    doh_http1_arrive(host, "\r\n" GET);
     assert_int_equal(host->verdict, STREAM_ENDS);
     assert_int_equal(host->out.len, 0);
 
     fake_host_close(host);
     fake_host_open(host, &doh_protocol);
-    arrive(host, POST "Transfer-Encoding: chunked\r\n\r\n1000000\r\n");
+    doh_http1_arrive(host, POST "Transfer-Encoding: chunked\r\n\r\n1000000\r\n");
     fake_host_arrive(host, body, DOH_QUERY_MAX + 1);
     assert_int_equal(only_reply(host).status, 413);
     fake_host_arrive(host, body, DOH_SKIPPED_MAX - 1);
@@ -286,14 +286,14 @@ UNIT_TEST_IN(test_too_long, open_host, close_host)
 UNIT_TEST_IN(test_chunked, open_host, close_host)
 {
     struct stream_host *host = *state;
-    arrive(host, POST "Transfer-Encoding: chunked\r\n\r\n5\r\n");
+    doh_http1_arrive(host, POST "Transfer-Encoding: chunked\r\n\r\n5\r\n");
     fake_host_arrive(host, QUERY, 5);
-    arrive(host, "\r\ne\r\n");
+    doh_http1_arrive(host, "\r\ne\r\n");
     fake_host_arrive(host, &QUERY[5], QUERY_LEN - 5);
-    arrive(host, "\r\n0\r\n\r\n" GET);
+    doh_http1_arrive(host, "\r\n0\r\n\r\n" GET);
     size_t at = 0;
-    assert_answered(next_reply(host, &at, true));
-    assert_answered(next_reply(host, &at, true));
+    doh_http1_assert_answered(next_reply(host, &at, true));
+    doh_http1_assert_answered(next_reply(host, &at, true));
     assert_int_equal(at, host->out.len);
     assert_int_equal(host->protocol->memory(host->stream), 0);
 }
@@ -301,16 +301,16 @@ UNIT_TEST_IN(test_chunked, open_host, close_host)
 UNIT_TEST_IN(test_continue, open_host, close_host)
 {
     struct stream_host *host = *state;
-    arrive(host, POST "Expect: 100-continue\r\nContent-Length: 19\r\n\r\n");
+    doh_http1_arrive(host, POST "Expect: 100-continue\r\nContent-Length: 19\r\n\r\n");
     size_t at = 0;
     assert_int_equal(next_reply(host, &at, false).status, 100);
     fake_host_arrive(host, QUERY, QUERY_LEN);
-    assert_answered(next_reply(host, &at, true));
+    doh_http1_assert_answered(next_reply(host, &at, true));
     assert_int_equal(at, host->out.len);
     host->out.len = 0;
     host->answers = FAKE_LATE; /* in its place behind a late reply */
-    arrive(host, GET);
-    arrive(host, POST "Expect: 100-continue\r\nContent-Length: 19\r\n\r\n");
+    doh_http1_arrive(host, GET);
+    doh_http1_arrive(host, POST "Expect: 100-continue\r\nContent-Length: 19\r\n\r\n");
     assert_int_equal(host->out.len, 0);
     fake_host_reply(host, 0, QUERY, QUERY_LEN);
     at = 0;
@@ -369,11 +369,11 @@ UNIT_TEST_IN(test_order, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->answers = FAKE_LATE;
-    arrive(host, GET GET);
+    doh_http1_arrive(host, GET GET);
     host->answers = FAKE_ECHO;
-    arrive(host, GET "GET / HTTP/1.1\r\n" HOST "\r\n");
+    doh_http1_arrive(host, GET "GET / HTTP/1.1\r\n" HOST "\r\n");
     host->answers = FAKE_LATE;
-    arrive(host, "HEAD /dns-query?dns=" QUERY_TEXT " HTTP/1.0\r\n\r\n" GET);
+    doh_http1_arrive(host, "HEAD /dns-query?dns=" QUERY_TEXT " HTTP/1.0\r\n\r\n" GET);
     assert_int_equal(host->verdict, STREAM_ENDS); /* not the last GET */
     assert_int_equal(host->late, 3);
     assert_int_equal(host->out.len, 0);
@@ -385,7 +385,7 @@ UNIT_TEST_IN(test_order, open_host, close_host)
     size_t at = 0;
     assert_true(slice_equal(next_reply(host, &at, true).body, slice_str("first")));
     assert_true(slice_equal(next_reply(host, &at, true).body, slice_str("second")));
-    assert_answered(next_reply(host, &at, true));
+    doh_http1_assert_answered(next_reply(host, &at, true));
     assert_int_equal(next_reply(host, &at, true).status, 404);
     struct got got = next_reply(host, &at, false);
     assert_int_equal(got.status, 200);
@@ -398,10 +398,10 @@ UNIT_TEST_IN(test_no_reply, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->answers = FAKE_NONE;
-    arrive(host, GET);
+    doh_http1_arrive(host, GET);
     assert_int_equal(only_reply(host).status, 500);
     host->answers = FAKE_LATE;
-    arrive(host, GET);
+    doh_http1_arrive(host, GET);
     fake_host_reply(host, 0, NULL, 0);
     assert_int_equal(only_reply(host).status, 500);
     fake_host_reply(host, 0, "again", 5); /* is nobody's */
@@ -427,9 +427,9 @@ UNIT_TEST(test_versions)
         char *text =
             xasprintf("GET /dns-query?dns=" QUERY_TEXT " %s\r\n", cases[i].version_and_fields);
         fake_host_open(&host, &doh_protocol);
-        arrive(&host, text);
+        doh_http1_arrive(&host, text);
         struct got got = only_reply(&host);
-        assert_answered(got);
+        doh_http1_assert_answered(got);
         bool ends = cases[i].line && strcmp(cases[i].line, "Connection: close") == 0;
         assert_int_equal(host.verdict, ends ? STREAM_ENDS : STREAM_WAITS);
         assert_true(cases[i].line ? head_has(got, cases[i].line)
@@ -445,7 +445,7 @@ UNIT_TEST_IN(test_pause, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->is_full = true;
-    arrive(host, GET GET);
+    doh_http1_arrive(host, GET GET);
     assert_int_equal(host->verdict, STREAM_PAUSED);
     assert_int_equal(host->queries, 0);
     host->is_full = false;
@@ -458,7 +458,7 @@ UNIT_TEST_IN(test_little_room, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->room = 100;
-    arrive(host, GET GET);
+    doh_http1_arrive(host, GET GET);
     assert_true(host->has_more);
     assert_int_equal(host->out.len, 100);
     while (host->has_more) {
@@ -466,13 +466,13 @@ UNIT_TEST_IN(test_little_room, open_host, close_host)
         fake_host_flush(host);
     }
     size_t at = 0;
-    assert_answered(next_reply(host, &at, true));
-    assert_answered(next_reply(host, &at, true));
+    doh_http1_assert_answered(next_reply(host, &at, true));
+    doh_http1_assert_answered(next_reply(host, &at, true));
     assert_int_equal(at, host->out.len);
     host->out.len = 0;
     host->room = SIZE_MAX;
-    arrive(host, GET);
-    assert_answered(only_reply(host));
+    doh_http1_arrive(host, GET);
+    doh_http1_assert_answered(only_reply(host));
 }
 
 /* Behind a late reply: as many as are held, and bytes of them. */
@@ -484,16 +484,16 @@ UNIT_TEST(test_held_max)
         uint8_t *body = xcalloc(1, body_lens[i]);
         fake_host_open(&host, &doh_protocol);
         host.answers = FAKE_LATE;
-        arrive(&host, GET);
+        doh_http1_arrive(&host, GET);
         host.answers = FAKE_ECHO;
         host.reply = body;
         host.reply_len = body_lens[i];
         size_t max = i == 0 ? DOH_HELD_MAX : 4; /* 3 of 60,000 are beyond DOH_HELD_BYTES_MAX */
         for (size_t n = 1; n < max; n++) {
-            arrive(&host, GET);
+            doh_http1_arrive(&host, GET);
             assert_int_equal(host.verdict, STREAM_WAITS);
         }
-        arrive(&host, GET GET);
+        doh_http1_arrive(&host, GET GET);
         assert_int_equal(host.verdict, STREAM_ENDS);
         assert_int_equal(host.queries, max + 1);
         fake_host_reply(&host, 0, QUERY, QUERY_LEN);
@@ -516,17 +516,17 @@ UNIT_TEST_IN(test_refused_max, open_host, close_host)
     struct stream_host *host = *state;
     static const char wrong[] = "GET / HTTP/1.1\r\n" HOST "\r\n";
     for (unsigned i = 0; i < 10 * DOH_REFUSED_MAX; i++) { /* as many right ones */
-        arrive(host, wrong);
+        doh_http1_arrive(host, wrong);
         assert_int_equal(only_reply(host).status, 404);
-        arrive(host, GET);
-        assert_answered(only_reply(host));
+        doh_http1_arrive(host, GET);
+        doh_http1_assert_answered(only_reply(host));
     }
     for (unsigned i = 0; i < DOH_REFUSED_MAX; i++) {
         assert_int_equal(host->verdict, STREAM_WAITS);
-        arrive(host, wrong);
+        doh_http1_arrive(host, wrong);
         assert_false(head_has(only_reply(host), "Connection: close"));
     }
-    arrive(host, wrong);
+    doh_http1_arrive(host, wrong);
     assert_true(head_has(only_reply(host), "Connection: close"));
     assert_int_equal(host->verdict, STREAM_ENDS);
 }
@@ -535,10 +535,10 @@ UNIT_TEST_IN(test_drain, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->answers = FAKE_LATE;
-    arrive(host, GET);
+    doh_http1_arrive(host, GET);
     host->protocol->drain(host->stream);
     host->answers = FAKE_ECHO;
-    arrive(host, GET GET);
+    doh_http1_arrive(host, GET GET);
     assert_int_equal(host->verdict, STREAM_ENDS);
     assert_int_equal(host->queries, 2);
     fake_host_reply(host, 0, QUERY, QUERY_LEN);
@@ -553,6 +553,6 @@ UNIT_TEST_IN(test_drain_early, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->protocol->drain(host->stream);
-    arrive(host, GET);
+    doh_http1_arrive(host, GET);
     assert_true(head_has(only_reply(host), "Connection: close"));
 }

@@ -25,7 +25,7 @@ UNIT_TEST(test_numbers)
 
 /* ---- Heads ---- */
 
-static void check_head(const struct doh_reply_head *head, const char *want)
+static void doh_reply_check_head(const struct doh_reply_head *head, const char *want)
 {
     uint8_t out[DOH_REPLY_HEAD_MAX + 1];
     size_t len = doh_reply_head(head, out);
@@ -36,27 +36,29 @@ static void check_head(const struct doh_reply_head *head, const char *want)
 UNIT_TEST(test_heads)
 {
     static const char date[] = "Sun, 06 Nov 1994 08:49:37 GMT";
-    check_head(&(struct doh_reply_head){.status = HTTP_OK, .content_length = 47, .date = date},
-               "HTTP/1.1 200 OK\r\nContent-Type: application/dns-message\r\n"
-               "Content-Length: 47\r\nCache-Control: max-age=0\r\n"
-               "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n");
-    check_head(&(struct doh_reply_head){.status = HTTP_OK,
-                                        .content_length = 65535,
-                                        .max_age = 3600,
-                                        .date = date,
-                                        .keeps_alive = true},
-               "HTTP/1.1 200 OK\r\nContent-Type: application/dns-message\r\n"
-               "Content-Length: 65535\r\nCache-Control: max-age=3600\r\n"
-               "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: keep-alive\r\n\r\n");
-    check_head(&(struct doh_reply_head){.status = HTTP_WRONG_METHOD,
-                                        .content_length = 24,
-                                        .date = date,
-                                        .is_last = true,
-                                        .keeps_alive = true},
-               "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: text/plain; charset=utf-8\r\n"
-               "Content-Length: 24\r\nCache-Control: max-age=0\r\n"
-               "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nAllow: GET, POST, HEAD\r\n"
-               "Connection: close\r\n\r\n");
+    doh_reply_check_head(
+        &(struct doh_reply_head){.status = HTTP_OK, .content_length = 47, .date = date},
+        "HTTP/1.1 200 OK\r\nContent-Type: application/dns-message\r\n"
+        "Content-Length: 47\r\nCache-Control: max-age=0\r\n"
+        "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n");
+    doh_reply_check_head(&(struct doh_reply_head){.status = HTTP_OK,
+                                                  .content_length = 65535,
+                                                  .max_age = 3600,
+                                                  .date = date,
+                                                  .keeps_alive = true},
+                         "HTTP/1.1 200 OK\r\nContent-Type: application/dns-message\r\n"
+                         "Content-Length: 65535\r\nCache-Control: max-age=3600\r\n"
+                         "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: keep-alive\r\n\r\n");
+    doh_reply_check_head(
+        &(struct doh_reply_head){.status = HTTP_WRONG_METHOD,
+                                 .content_length = 24,
+                                 .date = date,
+                                 .is_last = true,
+                                 .keeps_alive = true},
+        "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        "Content-Length: 24\r\nCache-Control: max-age=0\r\n"
+        "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nAllow: GET, POST, HEAD\r\n"
+        "Connection: close\r\n\r\n");
 }
 
 /* The longest head fits: the bound is the buffer's. */

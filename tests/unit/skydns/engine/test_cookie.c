@@ -20,7 +20,7 @@ static struct cookie_secrets secrets_of(const char *text)
     return secrets;
 }
 
-static struct ip ip_of(const char *text)
+static struct ip cookie_ip_of(const char *text)
 {
     struct ip ip;
     assert_true(ip_parse(slice_str(text), &ip));
@@ -72,7 +72,7 @@ UNIT_TEST(matches_rfc_9018)
 {
     for (size_t i = 0; i < COUNT(examples); i++) {
         const struct cookie_secrets secrets = secrets_of(examples[i].secrets);
-        const struct ip client = ip_of(examples[i].client);
+        const struct ip client = cookie_ip_of(examples[i].client);
         const struct cookie cookie = cookie_of(examples[i].sent);
         uint8_t option[COOKIE_OPTION_SIZE];
         print_message("%s\n", examples[i].name);
@@ -89,7 +89,7 @@ UNIT_TEST(knows_the_time)
     static const struct {
         int64_t later_s;
         enum cookie_verdict verdict;
-        bool is_kept;
+        bool is_cached;
     } cases[] = {
         {0, COOKIE_VALID, true},          {1799, COOKIE_VALID, true},
         {1800, COOKIE_VALID, false},      {3600, COOKIE_VALID, false},
@@ -99,7 +99,7 @@ UNIT_TEST(knows_the_time)
     };
     static const uint32_t made_s[] = {1760704496, 0, UINT32_MAX, 100, UINT32_MAX - 100};
     const struct cookie_secrets secrets = secrets_of(FIRST);
-    const struct ip client = ip_of("10.0.0.1");
+    const struct ip client = cookie_ip_of("10.0.0.1");
     const struct cookie alone = cookie_of("2464c4abcf10c957");
     for (size_t i = 0; i < COUNT(cases) * COUNT(made_s); i++) {
         uint32_t made = made_s[i / COUNT(cases)];
@@ -111,7 +111,7 @@ UNIT_TEST(knows_the_time)
         assert_int_equal(cookie_answer(&secrets, &cookie, &client, now_s, option),
                          cases[i % COUNT(cases)].verdict);
         assert_int_equal(memcmp(cookie.bytes, option + 4, COOKIE_SIZE) == 0,
-                         cases[i % COUNT(cases)].is_kept);
+                         cases[i % COUNT(cases)].is_cached);
     }
 }
 
@@ -119,7 +119,8 @@ UNIT_TEST(knows_the_time)
 UNIT_TEST(notices_forgeries)
 {
     const struct cookie_secrets secrets = secrets_of(FIRST "\n" OLD), others = secrets_of(NEWEST);
-    const struct ip client = ip_of("198.51.100.100"), neighbour = ip_of("198.51.100.101");
+    const struct ip client = cookie_ip_of("198.51.100.100"),
+                    neighbour = cookie_ip_of("198.51.100.101");
     const struct cookie good = cookie_of(examples[1].sent);
     const uint32_t now_s = 0x5cf79f12;
     assert_int_equal(cookie_check(&secrets, &good, &client, now_s), COOKIE_VALID);

@@ -29,12 +29,12 @@ static const struct fixture_key keys[] = {
     {"arpa/in-addr/10/0/0/1", "{'host':'web.cluster.local'}"},
 };
 
-static struct fixture *setup(void)
+static struct fixture *engine_setup(void)
 {
     return fixture_new(keys, COUNT(keys));
 }
 
-static void want(struct fixture *fixture, const char *question, const char *text)
+static void engine_want(struct fixture *fixture, const char *question, const char *text)
 {
     const char *got = fixture_ask(fixture, question);
     if (strcmp(got, text) != 0) {
@@ -43,7 +43,7 @@ static void want(struct fixture *fixture, const char *question, const char *text
 }
 
 /* `count` addresses at `name`.cluster.local. */
-static void put_many(struct fixture *fixture, const char *name, unsigned count)
+static void engine_put_many(struct fixture *fixture, const char *name, unsigned count)
 {
     struct fixture_key *many = xcalloc(count, sizeof(*many));
     for (unsigned i = 0; i < count; i++) {
@@ -59,7 +59,7 @@ static void put_many(struct fixture *fixture, const char *name, unsigned count)
     free(many);
 }
 
-static unsigned count_lines(const char *text, const char *mark)
+static unsigned engine_count_lines(const char *text, const char *mark)
 {
     unsigned n = 0;
     for (const char *at = text; (at = strstr(at, mark)); at++) {
@@ -70,15 +70,15 @@ static unsigned count_lines(const char *text, const char *mark)
 
 UNIT_TEST(edns)
 {
-    struct fixture *f = setup();
-    want(f, "web.cluster.local. A edns=4096",
-         OK "\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1\nedns 1232");
-    want(f, "web.cluster.local. A edns=512 do",
-         OK "\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1\nedns 1232 do");
-    want(f, "nope.cluster.local. A edns=1232",
-         "NXDOMAIN qr aa rd ra\n? nope.cluster.local. IN A" SOA "\nedns 1232");
-    want(f, "web.cluster.local. ANY edns=1232",
-         "REFUSED qr rd\n? web.cluster.local. IN ANY\nedns 1232 ede=21");
+    struct fixture *f = engine_setup();
+    engine_want(f, "web.cluster.local. A edns=4096",
+                OK "\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1\nedns 1232");
+    engine_want(f, "web.cluster.local. A edns=512 do",
+                OK "\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1\nedns 1232 do");
+    engine_want(f, "nope.cluster.local. A edns=1232",
+                "NXDOMAIN qr aa rd ra\n? nope.cluster.local. IN A" SOA "\nedns 1232");
+    engine_want(f, "web.cluster.local. ANY edns=1232",
+                "REFUSED qr rd\n? web.cluster.local. IN ANY\nedns 1232 ede=21");
     enum engine_transport transport = fixture_query(f, "web.cluster.local. A edns=1232 do");
     f->query[f->query_len - 5] = 1; /* the version */
     assert_string_equal(fixture_answer(f, transport), "NOERROR qr rd\n? web.cluster.local. IN A\n"
@@ -103,11 +103,11 @@ UNIT_TEST(limits)
         {"m.cluster.local. A tcp", 300, false},
         {"m.cluster.local. A edns=512 tcp", 300, false},
     };
-    struct fixture *f = setup();
-    put_many(f, "m", 300);
+    struct fixture *f = engine_setup();
+    engine_put_many(f, "m", 300);
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *got = fixture_ask(f, cases[i].question);
-        if (count_lines(got, "\n= ") != cases[i].answers ||
+        if (engine_count_lines(got, "\n= ") != cases[i].answers ||
             (strstr(got, " tc") != NULL) != cases[i].is_truncated) {
             fail_msg("%s: want %u answers:\n%s", cases[i].question, cases[i].answers, got);
         }
@@ -119,26 +119,26 @@ UNIT_TEST(limits)
  * fit 512 bytes, but not with their addresses; sixteen do not fit. */
 UNIT_TEST(additional_goes_first)
 {
-    struct fixture *f = setup();
-    put_many(f, "n", 12);
+    struct fixture *f = engine_setup();
+    engine_put_many(f, "n", 12);
     const char *got = fixture_ask(f, "n.cluster.local. SRV edns=1232");
-    assert_int_equal(count_lines(got, "\n= "), 12);
-    assert_int_equal(count_lines(got, "\n+ "), 12);
+    assert_int_equal(engine_count_lines(got, "\n= "), 12);
+    assert_int_equal(engine_count_lines(got, "\n+ "), 12);
     assert_null(strstr(got, " tc"));
     got = fixture_ask(f, "n.cluster.local. SRV");
-    assert_int_equal(count_lines(got, "\n= "), 12);
-    assert_int_equal(count_lines(got, "\n+ "), 0);
+    assert_int_equal(engine_count_lines(got, "\n= "), 12);
+    assert_int_equal(engine_count_lines(got, "\n+ "), 0);
     assert_null(strstr(got, " tc"));
-    put_many(f, "n", 16);
+    engine_put_many(f, "n", 16);
     got = fixture_ask(f, "n.cluster.local. SRV");
-    assert_int_equal(count_lines(got, "\n+ "), 0);
+    assert_int_equal(engine_count_lines(got, "\n+ "), 0);
     assert_non_null(strstr(got, " tc"));
     fixture_free(f);
 }
 
 UNIT_TEST(odd_messages)
 {
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     enum engine_transport udp = fixture_query(f, "web.cluster.local. A");
     f->query_len--;
     assert_string_equal(fixture_answer(f, udp), "FORMERR qr rd");
@@ -169,16 +169,17 @@ UNIT_TEST(odd_messages)
 
 UNIT_TEST(before_the_first_sync)
 {
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     f->store = NULL;
     f->config.has_nameservers = true;
-    want(f, "web.cluster.local. A", "SERVFAIL qr aa rd ra\n? web.cluster.local. IN A");
-    want(f, "cluster.local. SOA", "SERVFAIL qr aa rd ra\n? cluster.local. IN SOA");
-    want(f, "nope.cluster.local. TXT edns=512",
-         "SERVFAIL qr aa rd ra\n? nope.cluster.local. IN TXT\nedns 1232 ede=14");
-    want(f, "1.0.0.10.in-addr.arpa. PTR", "SERVFAIL qr aa rd ra\n? 1.0.0.10.in-addr.arpa. IN PTR");
-    want(f, "www.example.com. A", "forward");
-    want(f, "web.cluster.local. ANY", "REFUSED qr rd\n? web.cluster.local. IN ANY");
+    engine_want(f, "web.cluster.local. A", "SERVFAIL qr aa rd ra\n? web.cluster.local. IN A");
+    engine_want(f, "cluster.local. SOA", "SERVFAIL qr aa rd ra\n? cluster.local. IN SOA");
+    engine_want(f, "nope.cluster.local. TXT edns=512",
+                "SERVFAIL qr aa rd ra\n? nope.cluster.local. IN TXT\nedns 1232 ede=14");
+    engine_want(f, "1.0.0.10.in-addr.arpa. PTR",
+                "SERVFAIL qr aa rd ra\n? 1.0.0.10.in-addr.arpa. IN PTR");
+    engine_want(f, "www.example.com. A", "forward");
+    engine_want(f, "web.cluster.local. ANY", "REFUSED qr rd\n? web.cluster.local. IN ANY");
     fixture_free(f);
 }
 
@@ -207,7 +208,7 @@ UNIT_TEST(incomplete)
         {"local/cluster/gone", "{'host':'nope.cluster.local'}"},
         {"test/whole/to", "{'host':'nope.cluster.local'}"},
     };
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     fixture_put(f, gone, COUNT(gone));
     fixture_domain(f, "whole.test.");
     f->config.settings.reverse_zone_count = 1;
@@ -221,15 +222,15 @@ UNIT_TEST(incomplete)
                 struct engine_zone *zone = &f->config.zones[i];
                 zone->is_incomplete = is_incomplete && zone->domain.wire[0] == 7; /* cluster */
             }
-            want(f, "web.cluster.local. A",
-                 OK "\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1");
+            engine_want(f, "web.cluster.local. A",
+                        OK "\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1");
             assert_non_null(strstr(fixture_ask(f, "cluster.local. SOA"), OK));
             assert_non_null(strstr(fixture_ask(f, "1.0.0.10.in-addr.arpa. PTR"), " PTR web"));
             assert_non_null(strstr(fixture_ask(f, "nope.whole.test. A"), "NXDOMAIN"));
             for (size_t i = 0; i < COUNT(denied); i++) {
                 bool is_failed =
                     strncmp(fixture_ask(f, denied[i]), "SERVFAIL qr aa rd ra\n?", 21) == 0 &&
-                    count_lines(fixture_ask(f, denied[i]), "\n= ") == 0;
+                    engine_count_lines(fixture_ask(f, denied[i]), "\n= ") == 0;
                 if (is_failed != is_incomplete) {
                     fail_msg("schema %d, incomplete %d, %s: %s", schema, is_incomplete, denied[i],
                              fixture_ask(f, denied[i]));
@@ -237,19 +238,19 @@ UNIT_TEST(incomplete)
             }
         }
     }
-    want(f, "nope.cluster.local. A edns=512",
-         "SERVFAIL qr aa rd ra\n? nope.cluster.local. IN A\nedns 1232 ede=14");
+    engine_want(f, "nope.cluster.local. A edns=512",
+                "SERVFAIL qr aa rd ra\n? nope.cluster.local. IN A\nedns 1232 ede=14");
     fixture_free(f);
 }
 
-UNIT_TEST(foreign_names)
+UNIT_TEST(external_names)
 {
-    struct fixture *f = setup();
-    want(f, "www.example.com. A", "SERVFAIL qr rd ra\n? www.example.com. IN A");
+    struct fixture *f = engine_setup();
+    engine_want(f, "www.example.com. A", "SERVFAIL qr rd ra\n? www.example.com. IN A");
     f->config.has_nameservers = true;
-    want(f, "www.example.com. A", "forward");
-    want(f, "example.com. TYPE65", "forward");
-    want(f, "xcluster.local. A", "forward");
+    engine_want(f, "www.example.com. A", "forward");
+    engine_want(f, "example.com. TYPE65", "forward");
+    engine_want(f, "xcluster.local. A", "forward");
     static const char *const short_types[] = {"A", "AAAA", "TYPE65", "SRV", "TXT", "MX", "TYPE64"};
     static const char *const zone_types[] = {"DS", "DNSKEY", "NS", "SOA"};
     char question[64], right[256];
@@ -259,24 +260,24 @@ UNIT_TEST(foreign_names)
                        "NXDOMAIN qr rd ra\n? cOm. IN %s\n! . 60 SOA ns.dns.cluster.local. "
                        "hostmaster.cluster.local. 1760702400 28800 7200 604800 60",
                        short_types[i]);
-        want(f, question, right);
+        engine_want(f, question, right);
     }
     for (size_t i = 0; i < ARRAY_LEN(zone_types); i++) {
         for (unsigned is_root = 0; is_root < 2; is_root++) {
             (void)snprintf(question, sizeof(question), "%s %s", is_root ? "." : "com.",
                            zone_types[i]);
-            want(f, question, "forward");
+            engine_want(f, question, "forward");
         }
     }
-    want(f, ". A", "SERVFAIL qr rd ra\n? . IN A");
+    engine_want(f, ". A", "SERVFAIL qr rd ra\n? . IN A");
     f->config.settings.ndots = 3; /* others may exist below a name of two labels */
-    want(f, "example.com. A", "SERVFAIL qr rd ra\n? example.com. IN A");
-    want(f, "example.com. NS", "SERVFAIL qr rd ra\n? example.com. IN NS");
+    engine_want(f, "example.com. A", "SERVFAIL qr rd ra\n? example.com. IN A");
+    engine_want(f, "example.com. NS", "SERVFAIL qr rd ra\n? example.com. IN NS");
     f->config.settings.ndots = 0;
-    want(f, "com. A", "forward");
+    engine_want(f, "com. A", "forward");
     f->config.settings.no_rec = true;
-    want(f, "www.example.com. A edns=512",
-         "SERVFAIL qr rd\n? www.example.com. IN A\nedns 1232 ede=20");
+    engine_want(f, "www.example.com. A edns=512",
+                "SERVFAIL qr rd\n? www.example.com. IN A\nedns 1232 ede=20");
     fixture_free(f);
 }
 
@@ -302,7 +303,7 @@ UNIT_TEST(no_questions_about_records)
                                         "www.example.com.",
                                         "version.bind.",
                                         "."};
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     const struct store *store = f->store;
     f->config.has_nameservers = true;
     f->config.settings.ndots = 0;
@@ -314,18 +315,19 @@ UNIT_TEST(no_questions_about_records)
         (void)snprintf(start, sizeof(start), "%s qr rd\n?", cases[which].rcode);
         f->store = i % 2 ? store : NULL;
         const char *got = fixture_ask(f, question);
-        if (strncmp(got, start, strlen(start)) != 0 || count_lines(got, "\n") != 1) {
+        if (strncmp(got, start, strlen(start)) != 0 || engine_count_lines(got, "\n") != 1) {
             fail_msg("%s\nwant: %s\ngot:  %s", question, start, got);
         }
     }
-    want(f, "web.cluster.local. TYPE127 class=255",
-         "NOERROR qr rd ra\n? web.cluster.local. CLASS255 TYPE127" SOA);
-    want(f, "www.example.com. A class=255 cd", "REFUSED qr rd cd\n? www.example.com. CLASS255 A");
-    want(f, "web.cluster.local. TYPE127 cd", OK "\n? web.cluster.local. IN TYPE127" SOA);
-    want(f, "www.example.com. A class=255", "REFUSED qr rd\n? www.example.com. CLASS255 A");
-    want(f, "web.cluster.local. TYPE127", OK "\n? web.cluster.local. IN TYPE127" SOA);
-    want(f, "web.cluster.local. TYPE256", OK "\n? web.cluster.local. IN TYPE256" SOA);
-    want(f, "www.example.com. TYPE256", "forward");
+    engine_want(f, "web.cluster.local. TYPE127 class=255",
+                "NOERROR qr rd ra\n? web.cluster.local. CLASS255 TYPE127" SOA);
+    engine_want(f, "www.example.com. A class=255 cd",
+                "REFUSED qr rd cd\n? www.example.com. CLASS255 A");
+    engine_want(f, "web.cluster.local. TYPE127 cd", OK "\n? web.cluster.local. IN TYPE127" SOA);
+    engine_want(f, "www.example.com. A class=255", "REFUSED qr rd\n? www.example.com. CLASS255 A");
+    engine_want(f, "web.cluster.local. TYPE127", OK "\n? web.cluster.local. IN TYPE127" SOA);
+    engine_want(f, "web.cluster.local. TYPE256", OK "\n? web.cluster.local. IN TYPE256" SOA);
+    engine_want(f, "www.example.com. TYPE256", "forward");
     fixture_free(f);
 }
 
@@ -352,8 +354,8 @@ static void said_fini(struct said *said)
     buf_fini(&said->packed[1]);
 }
 
-static void say(struct said *said, unsigned i, enum external_outcome outcome, uint32_t ttl_s,
-                const char *target, const char *address)
+static void engine_say(struct said *said, unsigned i, enum external_outcome outcome, uint32_t ttl_s,
+                       const char *target, const char *address)
 {
     struct dname name;
     struct ip ip;
@@ -376,25 +378,26 @@ static void say(struct said *said, unsigned i, enum external_outcome outcome, ui
 UNIT_TEST(external_alias)
 {
     struct said said;
-    struct fixture *f = setup();
-    want(f, "ext.cluster.local. A", EXT_ALONE); /* no upstream: the client may follow it */
+    struct fixture *f = engine_setup();
+    engine_want(f, "ext.cluster.local. A", EXT_ALONE); /* no upstream: the client may follow it */
     f->config.has_nameservers = true;
     f->config.settings.no_rec = true; /* only affects clients' questions */
-    want(f, "ext.cluster.local. A", "lookup www.example.com./A");
-    want(f, "ext.cluster.local. AAAA", "lookup www.example.com./AAAA");
-    want(f, "single.cluster.local. A",
-         OK
-         "\n? single.cluster.local. IN A\n= single.cluster.local. 3600 CNAME router."); /* ndots */
+    engine_want(f, "ext.cluster.local. A", "lookup www.example.com./A");
+    engine_want(f, "ext.cluster.local. AAAA", "lookup www.example.com./AAAA");
+    engine_want(
+        f, "single.cluster.local. A",
+        OK
+        "\n? single.cluster.local. IN A\n= single.cluster.local. 3600 CNAME router."); /* ndots */
 
     said_init(&said, f);
-    say(&said, 0, EXTERNAL_ANSWERED, 500, "cdn.example.net.", "192.0.2.1");
-    want(f, "ext.cluster.local. A",
-         OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 5 CNAME www.example.com.\n"
-            "= www.example.com. 5 CNAME cdn.example.net.\n= cdn.example.net. 5 A 192.0.2.1");
-    say(&said, 0, EXTERNAL_ANSWERED, 100, NULL, "192.0.2.1");
-    want(f, "ext.cluster.local. A",
-         OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 100 CNAME www.example.com.\n"
-            "= www.example.com. 100 A 192.0.2.1");
+    engine_say(&said, 0, EXTERNAL_ANSWERED, 500, "cdn.example.net.", "192.0.2.1");
+    engine_want(f, "ext.cluster.local. A",
+                OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 5 CNAME www.example.com.\n"
+                   "= www.example.com. 5 CNAME cdn.example.net.\n= cdn.example.net. 5 A 192.0.2.1");
+    engine_say(&said, 0, EXTERNAL_ANSWERED, 100, NULL, "192.0.2.1");
+    engine_want(f, "ext.cluster.local. A",
+                OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 100 CNAME www.example.com.\n"
+                   "= www.example.com. 100 A 192.0.2.1");
     said_fini(&said);
     fixture_free(f);
 }
@@ -438,14 +441,14 @@ UNIT_TEST(external_outcomes)
           "SERVFAIL qr rd ra\n? ext.cluster.local. IN A"}},
     };
     struct said said;
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     f->config.has_nameservers = true;
     said_init(&said, f);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (unsigned schema = 0; schema < SCHEMAS; schema++) {
             f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
-            say(&said, 0, rows[i].outcome, 100, rows[i].target, rows[i].address);
-            want(f, "ext.cluster.local. A", rows[i].want[schema]);
+            engine_say(&said, 0, rows[i].outcome, 100, rows[i].target, rows[i].address);
+            engine_want(f, "ext.cluster.local. A", rows[i].want[schema]);
         }
     }
     said_fini(&said);
@@ -466,26 +469,27 @@ UNIT_TEST(without_recursion)
     static const char way_alone[] =
         "NOERROR qr aa ra\n? way.cluster.local. IN A\n= way.cluster.local. 50 CNAME "
         "ext.cluster.local.\n= ext.cluster.local. 50 CNAME www.example.com.";
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     fixture_put(f, more, ARRAY_LEN(more));
     for (unsigned i = 0; i < 8; i++) {
         f->config.has_nameservers = i & 1;
         f->config.settings.no_rec = i & 2;
         f->config.settings.schema = i & 4 ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
-        want(f, "ext.cluster.local. A nord", ext_alone);
-        want(f, "ext.cluster.local. A nord tcp", ext_alone);
-        want(f, "way.cluster.local. A nord", way_alone);
-        want(f, "both.cluster.local. A nord",
-             "NOERROR qr aa ra\n? both.cluster.local. IN A\n= both.cluster.local. 50 A 10.0.0.9");
+        engine_want(f, "ext.cluster.local. A nord", ext_alone);
+        engine_want(f, "ext.cluster.local. A nord tcp", ext_alone);
+        engine_want(f, "way.cluster.local. A nord", way_alone);
+        engine_want(
+            f, "both.cluster.local. A nord",
+            "NOERROR qr aa ra\n? both.cluster.local. IN A\n= both.cluster.local. 50 A 10.0.0.9");
     }
     f->config.settings.schema = ENGINE_SCHEMA_SKYDNS;
     f->config.has_nameservers = true;
-    want(f, "_s.cluster.local. SRV nord",
-         "NOERROR qr aa ra\n? _s.cluster.local. IN SRV"
-         "\n= _s.cluster.local. 3600 SRV 10 33 80 www.example.com."
-         "\n= _s.cluster.local. 3600 SRV 10 33 81 www.example.com."
-         "\n= _s.cluster.local. 3600 SRV 10 33 82 web.cluster.local."
-         "\n+ web.cluster.local. 30 A 10.0.0.1");
+    engine_want(f, "_s.cluster.local. SRV nord",
+                "NOERROR qr aa ra\n? _s.cluster.local. IN SRV"
+                "\n= _s.cluster.local. 3600 SRV 10 33 80 www.example.com."
+                "\n= _s.cluster.local. 3600 SRV 10 33 81 www.example.com."
+                "\n= _s.cluster.local. 3600 SRV 10 33 82 web.cluster.local."
+                "\n+ web.cluster.local. 30 A 10.0.0.1");
     fixture_free(f);
 }
 
@@ -499,15 +503,16 @@ UNIT_TEST(external_target_of_many)
         {"local/cluster/q", "{'host':'WWW.example.com','ttl':50}"},
     };
     struct said said;
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     fixture_put(f, ways, ARRAY_LEN(ways));
     f->config.has_nameservers = true;
     said_init(&said, f);
-    say(&said, 0, EXTERNAL_ANSWERED, 50, NULL, "192.0.2.1");
-    want(f, "way.cluster.local. A",
-         OK "\n? way.cluster.local. IN A\n= way.cluster.local. 50 CNAME q.cluster.local.\n"
-            "= p.cluster.local. 50 CNAME www.example.com.\n= www.example.com. 50 A 192.0.2.1\n"
-            "= q.cluster.local. 50 CNAME WWW.example.com.");
+    engine_say(&said, 0, EXTERNAL_ANSWERED, 50, NULL, "192.0.2.1");
+    engine_want(f, "way.cluster.local. A",
+                OK
+                "\n? way.cluster.local. IN A\n= way.cluster.local. 50 CNAME q.cluster.local.\n"
+                "= p.cluster.local. 50 CNAME www.example.com.\n= www.example.com. 50 A 192.0.2.1\n"
+                "= q.cluster.local. 50 CNAME WWW.example.com.");
     said_fini(&said);
     fixture_free(f);
 }
@@ -515,31 +520,32 @@ UNIT_TEST(external_target_of_many)
 UNIT_TEST(external_targets)
 {
     struct said said;
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     f->config.has_nameservers = true;
-    want(f, "_s.cluster.local. SRV", "lookup www.example.com./A www.example.com./AAAA");
-    want(f, "_s.cluster.local. AAAA", "lookup www.example.com./AAAA");
+    engine_want(f, "_s.cluster.local. SRV", "lookup www.example.com./A www.example.com./AAAA");
+    engine_want(f, "_s.cluster.local. AAAA", "lookup www.example.com./AAAA");
 #define SRVS                                                      \
     OK "\n? _s.cluster.local. IN SRV\n"                           \
        "= _s.cluster.local. 3600 SRV 10 33 80 www.example.com.\n" \
        "= _s.cluster.local. 3600 SRV 10 33 81 www.example.com.\n" \
        "= _s.cluster.local. 3600 SRV 10 33 82 web.cluster.local.\n"
     said_init(&said, f);
-    say(&said, 0, EXTERNAL_ANSWERED, 500, "cdn.example.net.", "192.0.2.1");
-    say(&said, 1, EXTERNAL_ANSWERED, 70, "cdn.example.net.", "2001:db8::1");
-    want(f, "_s.cluster.local. SRV",
-         SRVS "+ www.example.com. 5 CNAME cdn.example.net.\n+ cdn.example.net. 500 A 192.0.2.1\n"
-              "+ cdn.example.net. 70 AAAA 2001:db8::1\n+ web.cluster.local. 30 A 10.0.0.1");
+    engine_say(&said, 0, EXTERNAL_ANSWERED, 500, "cdn.example.net.", "192.0.2.1");
+    engine_say(&said, 1, EXTERNAL_ANSWERED, 70, "cdn.example.net.", "2001:db8::1");
+    engine_want(f, "_s.cluster.local. SRV",
+                SRVS
+                "+ www.example.com. 5 CNAME cdn.example.net.\n+ cdn.example.net. 500 A 192.0.2.1\n"
+                "+ cdn.example.net. 70 AAAA 2001:db8::1\n+ web.cluster.local. 30 A 10.0.0.1");
     /* Part of an address set would look like the whole. */
-    say(&said, 0, EXTERNAL_TRUNCATED, 500, NULL, "192.0.2.1");
-    say(&said, 1, EXTERNAL_FAILED, 0, NULL, NULL);
-    want(f, "_s.cluster.local. SRV", SRVS "+ web.cluster.local. 30 A 10.0.0.1");
-    want(f, "_s.cluster.local. AAAA", "SERVFAIL qr rd ra\n? _s.cluster.local. IN AAAA");
+    engine_say(&said, 0, EXTERNAL_TRUNCATED, 500, NULL, "192.0.2.1");
+    engine_say(&said, 1, EXTERNAL_FAILED, 0, NULL, NULL);
+    engine_want(f, "_s.cluster.local. SRV", SRVS "+ web.cluster.local. 30 A 10.0.0.1");
+    engine_want(f, "_s.cluster.local. AAAA", "SERVFAIL qr rd ra\n? _s.cluster.local. IN AAAA");
     /* An address of ours is still an answer. */
-    say(&said, 0, EXTERNAL_FAILED, 0, NULL, NULL);
-    want(f, "_s.cluster.local. A",
-         OK "\n? _s.cluster.local. IN A\n= _s.cluster.local. 30 CNAME web.cluster.local.\n"
-            "= web.cluster.local. 30 A 10.0.0.1");
+    engine_say(&said, 0, EXTERNAL_FAILED, 0, NULL, NULL);
+    engine_want(f, "_s.cluster.local. A",
+                OK "\n? _s.cluster.local. IN A\n= _s.cluster.local. 30 CNAME web.cluster.local.\n"
+                   "= web.cluster.local. 30 A 10.0.0.1");
     said_fini(&said);
     fixture_free(f);
 }
@@ -547,7 +553,7 @@ UNIT_TEST(external_targets)
 /* Sixteen questions go upstream, two for each target; the other targets get no addresses. */
 UNIT_TEST(many_external_targets)
 {
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     for (unsigned i = 0; i < 20; i++) {
         char key[64], value[64];
         (void)snprintf(key, sizeof(key), "local/cluster/_t/%c", 'a' + (int)i);
@@ -560,35 +566,36 @@ UNIT_TEST(many_external_targets)
     assert_int_equal(f->deferral.kind, ENGINE_DEFER_LOOKUP);
     assert_int_equal(f->deferral.question_count, ENGINE_EXTERNAL_MAX);
     f->has_externals = true;
-    assert_int_equal(count_lines(fixture_ask(f, "_t.cluster.local. SRV tcp"), "\n= "), 20);
+    assert_int_equal(engine_count_lines(fixture_ask(f, "_t.cluster.local. SRV tcp"), "\n= "), 20);
     fixture_free(f);
 }
 
 /* Up to 512 records the worker answers itself; one more goes to the walker. */
-UNIT_TEST(walks)
+UNIT_TEST(scans)
 {
-    struct fixture *f = setup();
-    put_many(f, "w", ENGINE_WALK_MAX - 1);
-    assert_int_equal(count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 511);
-    put_many(f, "w", ENGINE_WALK_MAX + 1);
-    want(f, "w.cluster.local. A tcp", "walk");
-    want(f, "cluster.local. SRV tcp", "walk");
-    want(f, "*.w.cluster.local. A tcp", "walk");
-    want(f, "h1.*.cluster.local. A",
-         OK "\n? h1.*.cluster.local. IN A\n= h1.*.cluster.local. 3600 A 10.100.0.1");
-    want(f, "w.cluster.local. TYPE65", OK "\n? w.cluster.local. IN TYPE65" SOA);
-    f->may_walk = true;
+    struct fixture *f = engine_setup();
+    engine_put_many(f, "w", ENGINE_SCAN_MAX - 1);
+    assert_int_equal(engine_count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 511);
+    engine_put_many(f, "w", ENGINE_SCAN_MAX + 1);
+    engine_want(f, "w.cluster.local. A tcp", "walk");
+    engine_want(f, "cluster.local. SRV tcp", "walk");
+    engine_want(f, "*.w.cluster.local. A tcp", "walk");
+    engine_want(f, "h1.*.cluster.local. A",
+                OK "\n? h1.*.cluster.local. IN A\n= h1.*.cluster.local. 3600 A 10.100.0.1");
+    engine_want(f, "w.cluster.local. TYPE65", OK "\n? w.cluster.local. IN TYPE65" SOA);
+    f->may_scan = true;
     const char *got = fixture_ask(f, "w.cluster.local. A");
-    assert_int_equal(count_lines(got, "\n= "), 29);
+    assert_int_equal(engine_count_lines(got, "\n= "), 29);
     assert_non_null(strstr(got, " tc"));
     /* 4,093 fit 65,535 bytes after header and question; there is no way to ask for more */
     f->config.settings.round_robin = true;
-    put_many(f, "w", 4093);
-    assert_int_equal(count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 4093);
-    put_many(f, "w", 4094);
-    assert_int_equal(count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 4093);
+    engine_put_many(f, "w", 4093);
+    assert_int_equal(engine_count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 4093);
+    engine_put_many(f, "w", 4094);
+    assert_int_equal(engine_count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 4093);
     assert_non_null(strstr(f->text, "NOERROR qr aa tc rd ra"));
-    assert_int_equal(count_lines(fixture_ask(f, "w.cluster.local. A tcp edns=512"), "\n= "), 4093);
+    assert_int_equal(engine_count_lines(fixture_ask(f, "w.cluster.local. A tcp edns=512"), "\n= "),
+                     4093);
     assert_non_null(strstr(f->text, "NOERROR qr aa tc rd ra"));
     assert_non_null(strstr(fixture_ask(f, "w.cluster.local. A"), "NOERROR qr aa tc rd ra"));
     fixture_free(f);
@@ -600,15 +607,15 @@ UNIT_TEST(parts_over_streams)
     enum { MANY = 3000, TURNS = 12 };
     static const char *const questions[] = {"w.cluster.local. SRV tcp", "w.cluster.local. A tcp",
                                             "t.cluster.local. TXT tcp"};
-    struct fixture *f = setup();
-    put_many(f, "w", 2 * MANY);
+    struct fixture *f = engine_setup();
+    engine_put_many(f, "w", 2 * MANY);
     for (unsigned i = 0; i < MANY; i++) {
         char key[40], value[60];
         (void)snprintf(key, sizeof(key), "local/cluster/t/k%u", i);
         (void)snprintf(value, sizeof(value), "{'text':'a text of some bytes, and this: %u'}", i);
         fixture_put(f, &(struct fixture_key){key, value}, 1);
     }
-    f->may_walk = true;
+    f->may_scan = true;
     for (unsigned q = 0; q < ARRAY_LEN(questions); q++) {
         char *first = NULL;
         for (unsigned rotates = 0; rotates < 2; rotates++) {
@@ -640,8 +647,8 @@ UNIT_TEST(no_data_at_large_names)
                                             "m.cluster.local. MX",    "*.m.cluster.local. AAAA",
                                             "cluster.local. MX",      "*.cluster.local. TXT tcp",
                                             "m.cluster.local. TYPE65"};
-    struct fixture *f = setup();
-    put_many(f, "m", LARGE);
+    struct fixture *f = engine_setup();
+    engine_put_many(f, "m", LARGE);
     f->is_brief = true;
     for (size_t i = 0; i < COUNT(questions); i++) {
         const char *got = fixture_ask(f, questions[i]);
@@ -655,23 +662,23 @@ UNIT_TEST(no_data_at_large_names)
 /* An answer that cannot hold all costs what it holds: EDNS options keep it off the fast path. */
 UNIT_TEST(answers_cost_what_fits)
 {
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     const struct fixture_key alias = {"local/cluster/alias",
                                       "{'host':'m.cluster.local','port':80}"};
-    put_many(f, "m", LARGE);
+    engine_put_many(f, "m", LARGE);
     fixture_put(f, &alias, 1);
     f->is_brief = true;
     for (int rotates = 0; rotates < 2; rotates++) {
         f->config.settings.round_robin = rotates;
-        assert_int_equal(count_lines(fixture_ask(f, "m.cluster.local. A"), "\n= "), 29);
+        assert_int_equal(engine_count_lines(fixture_ask(f, "m.cluster.local. A"), "\n= "), 29);
         const char *got = fixture_ask(f, "alias.cluster.local. A edns=1232");
-        assert_int_equal(count_lines(got, "\n= "), 74); /* a CNAME, and 73 addresses */
+        assert_int_equal(engine_count_lines(got, "\n= "), 74); /* a CNAME, and 73 addresses */
         assert_non_null(strstr(got, " tc"));
         /* all addresses of a target or none */
-        want(f, "alias.cluster.local. SRV",
-             OK "\n? alias.cluster.local. IN SRV\n= "
-                "alias.cluster.local. 3600 SRV 10 100 80 "
-                "m.cluster.local.");
+        engine_want(f, "alias.cluster.local. SRV",
+                    OK "\n? alias.cluster.local. IN SRV\n= "
+                       "alias.cluster.local. 3600 SRV 10 100 80 "
+                       "m.cluster.local.");
     }
     fixture_free(f);
 }
@@ -690,38 +697,38 @@ static unsigned count_addresses(const struct fixture *f, size_t name_len, unsign
 
 /* Over UDP, a reply that cannot hold all is cut without a walk, with as many as fit. What might fit
  * is walked. */
-UNIT_TEST(replies_that_are_cut_need_no_walk)
+UNIT_TEST(replies_that_are_cut_need_no_scan)
 {
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     static const char *const copies = "{'host':'web.cluster.local','port':80}";
     static const struct {
         const char *question;
         unsigned least;
     } cut[] = {{"m.cluster.local. SRV", 11}, {"*.m.cluster.local. SRV edns=1232", 28}};
-    put_many(f, "m", LARGE);
+    engine_put_many(f, "m", LARGE);
     f->config.settings.round_robin = true;
     for (int brief = 0; brief < 2; brief++) {
         f->is_brief = brief;
         for (size_t i = 0; i < COUNT(cut); i++) {
             const char *srv = fixture_ask(f, cut[i].question);
-            assert_in_range(count_lines(srv, "\n= "), cut[i].least, cut[i].least + 3);
-            assert_int_equal(count_lines(srv, "\n+ "), 0);
+            assert_in_range(engine_count_lines(srv, "\n= "), cut[i].least, cut[i].least + 3);
+            assert_int_equal(engine_count_lines(srv, "\n+ "), 0);
             assert_non_null(strstr(srv, " tc"));
         }
         const char *got = fixture_ask(f, "*.m.cluster.local. A");
-        assert_int_equal(count_lines(got, "\n= "), 29);
+        assert_int_equal(engine_count_lines(got, "\n= "), 29);
         assert_non_null(strstr(got, " tc"));
-        want(f, "*.m.cluster.local. SRV tcp", "walk");
+        engine_want(f, "*.m.cluster.local. SRV tcp", "walk");
     }
-    for (unsigned i = 0; i <= ENGINE_WALK_MAX; i++) {
+    for (unsigned i = 0; i <= ENGINE_SCAN_MAX; i++) {
         char key[64];
         (void)snprintf(key, sizeof(key), "local/cluster/c/%u", i);
         fixture_put(f, &(struct fixture_key){key, copies}, 1);
     }
-    want(f, "c.cluster.local. SRV", "walk"); /* all are one record */
+    engine_want(f, "c.cluster.local. SRV", "walk"); /* all are one record */
     fixture_put(f, &(struct fixture_key){"local/cluster/m/g", "{'host':'10.0.0.1','group':'g'}"},
                 1);
-    want(f, "m.cluster.local. SRV", "walk"); /* perhaps it is the only one of its group */
+    engine_want(f, "m.cluster.local. SRV", "walk"); /* perhaps it is the only one of its group */
     fixture_free(f);
 }
 
@@ -729,10 +736,10 @@ UNIT_TEST(replies_that_are_cut_need_no_walk)
 UNIT_TEST(all_matches_have_their_turn)
 {
     enum { MANY = 1000, ROUNDS = 4000 };
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     static unsigned seen[MANY];
     unsigned unseen = 0;
-    put_many(f, "m", MANY);
+    engine_put_many(f, "m", MANY);
     f->config.settings.round_robin = true;
     f->random = 1;
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -751,9 +758,9 @@ UNIT_TEST(all_matches_have_their_turn)
 UNIT_TEST(all_addresses_have_their_turn)
 {
     enum { MANY = 500, ROUNDS = 20000 };
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     static unsigned seen[MANY], total;
-    put_many(f, "m", MANY);
+    engine_put_many(f, "m", MANY);
     f->config.settings.round_robin = true;
     f->random = 1;
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -772,7 +779,7 @@ UNIT_TEST(all_addresses_have_their_turn)
 UNIT_TEST(repeated_addresses_are_one)
 {
     enum { COPIES = 100 };
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     for (unsigned i = 0; i < COPIES; i++) {
         char key[64], value[64];
         (void)snprintf(key, sizeof(key), "local/cluster/r/%u", i);
@@ -783,8 +790,8 @@ UNIT_TEST(repeated_addresses_are_one)
     for (int rotates = 0; rotates < 2; rotates++) {
         f->config.settings.round_robin = rotates;
         const char *got = fixture_ask(f, "r.cluster.local. A");
-        assert_int_equal(count_lines(got, "\n= r.cluster.local. 100 A 10.7.0."), 3);
-        assert_int_equal(count_lines(got, "\n= "), 3);
+        assert_int_equal(engine_count_lines(got, "\n= r.cluster.local. 100 A 10.7.0."), 3);
+        assert_int_equal(engine_count_lines(got, "\n= "), 3);
         assert_null(strstr(got, " tc"));
     }
     fixture_free(f);
@@ -793,14 +800,14 @@ UNIT_TEST(repeated_addresses_are_one)
 /* A name among many addresses is not left out as long as it could fit. */
 UNIT_TEST(names_among_many_addresses)
 {
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     static const struct fixture_key name = {"local/cluster/m/alias",
                                             "{'host':'web.cluster.local','ttl':30}"};
-    put_many(f, "m", 60);
+    engine_put_many(f, "m", 60);
     fixture_put(f, &name, 1);
     f->config.settings.round_robin = true;
     const char *got = fixture_ask(f, "m.cluster.local. A edns=1232");
-    assert_int_equal(count_lines(got, "\n= "), 62);
+    assert_int_equal(engine_count_lines(got, "\n= "), 62);
     assert_null(strstr(got, " tc"));
     got = fixture_ask(f, "m.cluster.local. A");
     assert_non_null(strstr(got, " tc"));
@@ -811,7 +818,7 @@ UNIT_TEST(names_among_many_addresses)
 
 static unsigned late_asked, late_after;
 
-static bool count_late(void *data)
+static bool engine_count_late(void *data)
 {
     return ++late_asked > late_after;
 }
@@ -828,18 +835,18 @@ static unsigned lates_of(struct fixture *f, const char *question, const char *pa
 }
 
 /* The same question costs one walk for each version of the store; others cost their own. */
-UNIT_TEST(walks_are_kept_for_their_version)
+UNIT_TEST(scans_are_cached_for_their_version)
 {
     static const char question[] = "h77.*.cluster.local. A tcp";
     static const struct fixture_key other = {"local/cluster/other/h77", "{'host':'10.0.7.7'}"};
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     for (unsigned i = 0; i < 3000; i++) {
         char key[64];
         (void)snprintf(key, sizeof(key), "local/cluster/n%u/h77", i);
         fixture_put(f, &(struct fixture_key){key, "{'host':'10.0.0.77'}"}, 1);
     }
-    f->may_walk = true;
-    f->is_late = count_late;
+    f->may_scan = true;
+    f->is_late = engine_count_late;
     late_after = UINT32_MAX;
     assert_true(lates_of(f, question, "10.0.0.77") > 1);
     assert_in_range(lates_of(f, question, "10.0.0.77"), 0, 1);
@@ -859,7 +866,7 @@ UNIT_TEST(walks_are_kept_for_their_version)
 }
 
 /* A walk that takes too long is a failure, not part of an answer; the next question is answered. */
-UNIT_TEST(walks_end_in_time)
+UNIT_TEST(scans_end_in_time)
 {
     static const char *const questions[] = {
         "*.m.cluster.local. A tcp", "m.cluster.local. SRV tcp",
@@ -867,11 +874,11 @@ UNIT_TEST(walks_end_in_time)
     };
     static const struct fixture_key alias = {"local/cluster/alias/x",
                                              "{'host':'*.m.cluster.local','port':80}"};
-    struct fixture *f = setup();
-    put_many(f, "m", LARGE);
+    struct fixture *f = engine_setup();
+    engine_put_many(f, "m", LARGE);
     fixture_put(f, &alias, 1);
-    f->may_walk = true;
-    f->is_late = count_late;
+    f->may_scan = true;
+    f->is_late = engine_count_late;
     late_after = 1;
     for (size_t i = 0; i < COUNT(questions); i++) {
         (void)lates_of(f, questions[i], "SERVFAIL");
@@ -885,7 +892,7 @@ UNIT_TEST(walks_end_in_time)
 /* Records that each point to a name with many records: the work stays bounded on both threads. */
 UNIT_TEST(fan_out)
 {
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     for (unsigned i = 0; i < 64; i++) {
         char key[64], value[64];
         (void)snprintf(key, sizeof(key), "local/cluster/f%u/%u", i / 8, i % 8);
@@ -893,13 +900,13 @@ UNIT_TEST(fan_out)
                        (i / 8 + 1 + i % 3) % 8, i + 1);
         fixture_put(f, &(struct fixture_key){key, value}, 1);
     }
-    want(f, "f0.cluster.local. A", "walk");
-    f->may_walk = true;
-    want(f, "f0.cluster.local. A", OK "\n? f0.cluster.local. IN A" SOA);
+    engine_want(f, "f0.cluster.local. A", "walk");
+    f->may_scan = true;
+    engine_want(f, "f0.cluster.local. A", OK "\n? f0.cluster.local. IN A" SOA);
     fixture_free(f);
 }
 
-static struct engine_query query_of(const struct fixture *f, enum engine_transport transport)
+static struct engine_query engine_query_of(const struct fixture *f, enum engine_transport transport)
 {
     return (struct engine_query){.wire = f->query,
                                  .len = f->query_len,
@@ -910,8 +917,9 @@ static struct engine_query query_of(const struct fixture *f, enum engine_transpo
 
 UNIT_TEST(servfail)
 {
-    struct fixture *f = setup();
-    struct engine_query query = query_of(f, fixture_query(f, "WWW.example.com. A edns=512 do"));
+    struct fixture *f = engine_setup();
+    struct engine_query query =
+        engine_query_of(f, fixture_query(f, "WWW.example.com. A edns=512 do"));
     query.len = f->query_len;
     assert_true(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, &f->response));
     assert_string_equal(dns_text(f->reply, f->response.len, f->text, sizeof(f->text)),
@@ -926,7 +934,7 @@ UNIT_TEST(servfail)
 UNIT_TEST(asked_of_the_transport)
 {
     static const uint8_t options[] = {0, 12, 0, 2, 0, 0, 0, 11, 0, 0};
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     (void)fixture_query(f, "nope.cluster.local. A edns=1232");
     memcpy(f->query + f->query_len, options, sizeof(options));
     f->query[f->query_len - 1] = sizeof(options);
@@ -939,7 +947,7 @@ UNIT_TEST(asked_of_the_transport)
     assert_int_equal(f->response.opt_at, opt_at);
     assert_non_null(strstr(fixture_answer(f, ENGINE_HTTP), "\nedns 1232 padding="));
     assert_int_equal(f->reply_len, 468);
-    struct engine_query query = query_of(f, ENGINE_TLS);
+    struct engine_query query = engine_query_of(f, ENGINE_TLS);
     query.idle_ms = 30000;
     assert_true(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, &f->response));
     assert_int_equal(f->response.len, 468);
@@ -976,11 +984,11 @@ static size_t make_upstream(uint8_t *wire, uint16_t flags, unsigned count)
     return len;
 }
 
-static const char *forwarded(struct fixture *f, const char *question, const uint8_t *upstream,
-                             size_t upstream_len)
+static const char *engine_engine_forwarded(struct fixture *f, const char *question,
+                                           const uint8_t *upstream, size_t upstream_len)
 {
     enum engine_transport transport = fixture_query(f, question);
-    struct engine_query query = query_of(f, transport);
+    struct engine_query query = engine_query_of(f, transport);
     return engine_forwarded_bytes(f->engine, &query, upstream, upstream_len, &f->response)
                ? dns_text(f->reply, f->response.len, f->text, sizeof(f->text))
                : "invalid";
@@ -990,50 +998,65 @@ UNIT_TEST(forwarded_replies)
 {
     static const char asked[] = "WWW.example.com. A";
     static uint8_t up[DNS_MESSAGE_MAX];
-    struct fixture *f = setup();
+    struct fixture *f = engine_setup();
     size_t len = make_upstream(up, 0x8180, 1);
     assert_string_equal(
-        forwarded(f, asked, up, len),
+        engine_engine_forwarded(f, asked, up, len),
         "NOERROR qr rd ra\n? WWW.example.com. IN A\n= WWW.example.com. 77 A 192.0.2.0");
     assert_memory_equal(f->reply, "\x12\x34", 2);
-    assert_string_equal(forwarded(f, "www.example.org. A", up, len), "invalid");
-    assert_string_equal(forwarded(f, "www.example.com. AAAA", up, len), "invalid");
-    assert_string_equal(forwarded(f, "www.example.com. A ch", up, len), "invalid");
-    assert_string_equal(forwarded(f, asked, up, 11), "invalid");
-    assert_string_equal(forwarded(f, asked, up, 30), "invalid");
+    assert_string_equal(engine_engine_forwarded(f, "www.example.org. A", up, len), "invalid");
+    assert_string_equal(engine_engine_forwarded(f, "www.example.com. AAAA", up, len), "invalid");
+    assert_string_equal(engine_engine_forwarded(f, "www.example.com. A ch", up, len), "invalid");
+    assert_string_equal(engine_engine_forwarded(f, asked, up, 11), "invalid");
+    assert_string_equal(engine_engine_forwarded(f, asked, up, 30), "invalid");
     up[2] = 0x01; /* a query */
-    assert_string_equal(forwarded(f, asked, up, len), "invalid");
+    assert_string_equal(engine_engine_forwarded(f, asked, up, len), "invalid");
     up[2] = 0xa1; /* a reply to something else */
-    assert_string_equal(forwarded(f, asked, up, len), "invalid");
+    assert_string_equal(engine_engine_forwarded(f, asked, up, len), "invalid");
 
     len = make_upstream(up, 0x8180, 40); /* 33 + 640 */
-    assert_int_equal(count_lines(forwarded(f, asked, up, len), "\n= "), 29);
-    assert_non_null(strstr(forwarded(f, asked, up, len), " tc"));
-    assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=600 do", up, len), "\n= "),
-                     34);
-    assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=683", up, len), "\n= "), 39);
-    assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=684", up, len), "\n= "), 40);
-    assert_int_equal(count_lines(forwarded(f, "www.example.com. A tcp", up, len), "\n= "), 40);
+    assert_int_equal(engine_count_lines(engine_engine_forwarded(f, asked, up, len), "\n= "), 29);
+    assert_non_null(strstr(engine_engine_forwarded(f, asked, up, len), " tc"));
+    assert_int_equal(
+        engine_count_lines(engine_engine_forwarded(f, "www.example.com. A edns=600 do", up, len),
+                           "\n= "),
+        34);
+    assert_int_equal(
+        engine_count_lines(engine_engine_forwarded(f, "www.example.com. A edns=683", up, len),
+                           "\n= "),
+        39);
+    assert_int_equal(
+        engine_count_lines(engine_engine_forwarded(f, "www.example.com. A edns=684", up, len),
+                           "\n= "),
+        40);
+    assert_int_equal(
+        engine_count_lines(engine_engine_forwarded(f, "www.example.com. A tcp", up, len), "\n= "),
+        40);
 
     len = make_upstream(up, 0x8380, 1); /* truncated: a TCP client needs the complete reply */
     assert_string_equal(
-        forwarded(f, "www.example.com. A", up, len),
+        engine_engine_forwarded(f, "www.example.com. A", up, len),
         "NOERROR qr tc rd ra\n? www.example.com. IN A\n= www.example.com. 77 A 192.0.2.0");
-    assert_string_equal(forwarded(f, "www.example.com. A tcp", up, len), "invalid");
+    assert_string_equal(engine_engine_forwarded(f, "www.example.com. A tcp", up, len), "invalid");
 
     len = make_upstream(up, 0x8180, 4093); /* 65,521 bytes, then 14: without room for EDNS */
     memcpy(up + len, "\0\0\x10\0\1\0\0\0\0\0\3\2hi", 14);
     up[7]++;
     len += 14;
-    assert_int_equal(count_lines(forwarded(f, "www.example.com. A tcp", up, len), "\n= "), 4094);
-    assert_string_equal(forwarded(f, "www.example.com. A tcp edns=512", up, len), "invalid");
+    assert_int_equal(
+        engine_count_lines(engine_engine_forwarded(f, "www.example.com. A tcp", up, len), "\n= "),
+        4094);
+    assert_string_equal(engine_engine_forwarded(f, "www.example.com. A tcp edns=512", up, len),
+                        "invalid");
 
     len = make_upstream(up, 0x8583, 0); /* NXDOMAIN with AA */
-    assert_string_equal(forwarded(f, asked, up, len), "NXDOMAIN qr rd ra\n? WWW.example.com. IN A");
+    assert_string_equal(engine_engine_forwarded(f, asked, up, len),
+                        "NXDOMAIN qr rd ra\n? WWW.example.com. IN A");
     up[5] = 0; /* an error may be a bare header, an answer may not */
     up[3] = 0x85;
-    assert_string_equal(forwarded(f, asked, up, 12), "REFUSED qr rd ra\n? WWW.example.com. IN A");
+    assert_string_equal(engine_engine_forwarded(f, asked, up, 12),
+                        "REFUSED qr rd ra\n? WWW.example.com. IN A");
     up[3] = 0x80;
-    assert_string_equal(forwarded(f, asked, up, 12), "invalid");
+    assert_string_equal(engine_engine_forwarded(f, asked, up, 12), "invalid");
     fixture_free(f);
 }

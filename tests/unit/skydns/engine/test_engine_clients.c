@@ -23,7 +23,7 @@ static const struct fixture_key keys[] = {
 
 static const uint8_t sent[COOKIE_CLIENT_SIZE] = {1, 2, 3, 4, 5, 6, 7, 8};
 
-static struct fixture *bed(void)
+static struct fixture *engine_clients_bed(void)
 {
     struct fixture *f = fixture_new(keys, COUNT(keys));
     const struct ip ip = {4, {10, 1, 2, 3}};
@@ -57,7 +57,7 @@ static void add_cookie(struct fixture *f, size_t opt_at, const uint8_t *cookie, 
     add_option(f, opt_at, option, EDNS_OPTION_HEAD + len, is_first);
 }
 
-static size_t find_opt(const struct fixture *f)
+static size_t engine_clients_find_opt(const struct fixture *f)
 {
     struct question q;
     enum question_verdict verdict = question_parse(f->query, f->query_len, &q);
@@ -66,7 +66,7 @@ static size_t find_opt(const struct fixture *f)
 }
 
 /* Of a reply without records: header, question, OPT. */
-static unsigned rcode_of(const struct fixture *f, size_t opt_at)
+static unsigned engine_clients_rcode_of(const struct fixture *f, size_t opt_at)
 {
     return (unsigned)f->reply[opt_at + 5] << 4 | (f->reply[3] & DNS_MASK_RCODE);
 }
@@ -112,7 +112,7 @@ static const char *const questions[] = {
 
 UNIT_TEST(changes_nothing_else)
 {
-    struct fixture *f = bed();
+    struct fixture *f = engine_clients_bed();
     for (size_t i = 0; i < COUNT(questions); i++) {
         for (unsigned way = 0; way < 4; way++) {
             uint8_t plain[4096];
@@ -121,7 +121,7 @@ UNIT_TEST(changes_nothing_else)
             assert_int_equal(f->verdict, ENGINE_REPLY);
             size_t plain_len = f->reply_len;
             memcpy(plain, f->reply, plain_len);
-            size_t opt_at = find_opt(f);
+            size_t opt_at = engine_clients_find_opt(f);
             add_cookie(f, opt_at, sent, sizeof(sent), way & 1);
             if (way & 2) { /* looked up ahead */
                 const struct slice both[] = {slice_of(f->query, f->query_len),
@@ -140,18 +140,18 @@ UNIT_TEST(changes_nothing_else)
 /* Messages of odd shape: other records around, a long one. */
 UNIT_TEST(odd_shapes)
 {
-    struct fixture *f = bed();
+    struct fixture *f = engine_clients_bed();
     uint8_t plain[4096], padding[700] = {0, 12, (700 - 4) >> 8, (700 - 4) & 0xff};
     (void)fixture_ask(f, questions[0]);
     size_t plain_len = f->reply_len;
     memcpy(plain, f->reply, plain_len);
-    add_cookie(f, find_opt(f), sent, sizeof(sent), false);
-    add_option(f, find_opt(f), padding, sizeof(padding), false);
+    add_cookie(f, engine_clients_find_opt(f), sent, sizeof(sent), false);
+    add_option(f, engine_clients_find_opt(f), padding, sizeof(padding), false);
     (void)fixture_answer(f, ENGINE_UDP);
     assert_same_but_cookie(f, plain, plain_len);
 
     (void)fixture_query(f, questions[0]);
-    add_cookie(f, find_opt(f), sent, sizeof(sent), false);
+    add_cookie(f, engine_clients_find_opt(f), sent, sizeof(sent), false);
     static const uint8_t other[] = {0, 0, 16, 0, 1, 0, 0, 0, 0, 0, 2, 1, 'x'};
     memcpy(f->query + f->query_len, other, sizeof(other));
     f->query_len += sizeof(other);
@@ -164,13 +164,13 @@ UNIT_TEST(odd_shapes)
 /* Errors have cookies, too; a cookie that makes no sense is FORMERR. */
 UNIT_TEST(errors)
 {
-    struct fixture *f = bed();
+    struct fixture *f = engine_clients_bed();
     (void)fixture_query(f, questions[0]);
-    size_t opt_at = find_opt(f);
+    size_t opt_at = engine_clients_find_opt(f);
     f->query[opt_at + 6] = 1; /* the version */
     add_cookie(f, opt_at, sent, sizeof(sent), false);
     (void)fixture_answer(f, ENGINE_UDP);
-    assert_int_equal(rcode_of(f, opt_at), DNS_RCODE_BADVERS);
+    assert_int_equal(engine_clients_rcode_of(f, opt_at), DNS_RCODE_BADVERS);
     assert_int_equal(f->reply_len, opt_at + EDNS_OPT_SIZE + COOKIE_OPTION_SIZE);
 
     static const size_t bad[] = {0, 1, 7, 9, 15, 41};
@@ -200,12 +200,12 @@ UNIT_TEST(errors)
 /* A deferred query is a copy that keeps its cookie, and the late reply has one. */
 UNIT_TEST(late_replies)
 {
-    struct fixture *f = bed();
+    struct fixture *f = engine_clients_bed();
     uint8_t plain[4096];
     union owned_query_room room;
     uint8_t upstream[512];
     (void)fixture_query(f, "www.example.com. A edns=1232");
-    size_t opt_at = find_opt(f);
+    size_t opt_at = engine_clients_find_opt(f);
     memcpy(upstream, f->query, opt_at);
     memcpy(upstream + 2, "\x81\x80\0\1\0\1\0\0\0\0", 10);
     memcpy(upstream + opt_at, "\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\xc0\0\2\1", 16);
@@ -229,7 +229,7 @@ UNIT_TEST(late_replies)
 /* RFC 7873 5.4. */
 UNIT_TEST(asks_for_a_cookie_alone)
 {
-    struct fixture *f = bed();
+    struct fixture *f = engine_clients_bed();
     static const uint8_t alone[] = {0x12, 0x34, 1,  0, 0,    0, 0, 0, 0, 0, 0, 1,
                                     0,    0,    41, 4, 0xd0, 0, 0, 0, 0, 0, 0};
     uint8_t both[COOKIE_SIZE];
@@ -239,7 +239,8 @@ UNIT_TEST(asks_for_a_cookie_alone)
         add_cookie(f, DNS_HEADER_SIZE, i == 0 ? sent : both, i == 0 ? sizeof(sent) : sizeof(both),
                    false);
         (void)fixture_answer(f, i == 1 ? ENGINE_TCP : ENGINE_UDP);
-        assert_int_equal(rcode_of(f, DNS_HEADER_SIZE), i < 2 ? 0 : DNS_RCODE_BADCOOKIE);
+        assert_int_equal(engine_clients_rcode_of(f, DNS_HEADER_SIZE),
+                         i < 2 ? 0 : DNS_RCODE_BADCOOKIE);
         assert_int_equal(f->reply_len, sizeof(alone) + COOKIE_OPTION_SIZE);
         memcpy(both, f->reply + sizeof(alone) + EDNS_OPTION_HEAD, COOKIE_SIZE);
         both[COOKIE_SIZE - 1] ^= (uint8_t)(i > 0);
@@ -252,7 +253,7 @@ UNIT_TEST(asks_for_a_cookie_alone)
 /* Header, the longest name, and the cookie fit 512 bytes whatever the answer is. */
 UNIT_TEST(fits)
 {
-    struct fixture *f = bed();
+    struct fixture *f = engine_clients_bed();
     struct buf question;
     buf_init(&question, 600);
     for (unsigned i = 0; i < 119; i++) {
@@ -261,7 +262,7 @@ UNIT_TEST(fits)
     buf_append_str(&question, "cluster.local. A edns=512");
     (void)fixture_query(f, buf_cstr(&question));
     buf_fini(&question);
-    add_cookie(f, find_opt(f), sent, sizeof(sent), false);
+    add_cookie(f, engine_clients_find_opt(f), sent, sizeof(sent), false);
     (void)fixture_answer(f, ENGINE_UDP);
     assert_int_equal(f->verdict, ENGINE_REPLY);
     assert_in_range(f->reply_len, 1, 512);
@@ -271,13 +272,13 @@ UNIT_TEST(fits)
 
 UNIT_TEST(no_secrets_no_cookies)
 {
-    struct fixture *f = bed();
+    struct fixture *f = engine_clients_bed();
     uint8_t plain[4096];
     f->config.cookies.count = 0;
     (void)fixture_ask(f, questions[0]);
     size_t plain_len = f->reply_len;
     memcpy(plain, f->reply, plain_len);
-    add_cookie(f, find_opt(f), sent, sizeof(sent), false);
+    add_cookie(f, engine_clients_find_opt(f), sent, sizeof(sent), false);
     (void)fixture_answer(f, ENGINE_UDP);
     assert_int_equal(f->reply_len, plain_len);
     assert_memory_equal(f->reply, plain, plain_len);
@@ -288,10 +289,10 @@ UNIT_TEST(no_secrets_no_cookies)
 
 UNIT_TEST(limited)
 {
-    struct fixture *f = bed();
+    struct fixture *f = engine_clients_bed();
     enum fixture_len { CLIENT = 8, BOTH = 24 };
     (void)fixture_query(f, "web.default.cluster.local. A edns=1232");
-    size_t opt_at = find_opt(f);
+    size_t opt_at = engine_clients_find_opt(f);
     struct engine_query query = {.wire = f->query,
                                  .len = f->query_len,
                                  .client = &f->local,
@@ -311,7 +312,7 @@ UNIT_TEST(limited)
     assert_int_equal(engine_check_cookie(f->engine, &query), COOKIE_WRONG);
     assert_true(engine_limited(f->engine, &query, COOKIE_WRONG, &f->response));
     assert_int_equal(f->response.len, opt_at + EDNS_OPT_SIZE + COOKIE_OPTION_SIZE);
-    assert_int_equal(rcode_of(f, opt_at), DNS_RCODE_BADCOOKIE);
+    assert_int_equal(engine_clients_rcode_of(f, opt_at), DNS_RCODE_BADCOOKIE);
 
     /* With the one it got, the client is known. */
     memcpy(f->query + opt_at + EDNS_OPT_SIZE + EDNS_OPTION_HEAD,
@@ -336,7 +337,7 @@ UNIT_TEST(admits)
         {"10.1.0.0", true},
     };
     static const char *const networks[] = {"10.1.0.0/16", "192.0.2.1", "fd00:1::/32"};
-    struct fixture *f = bed();
+    struct fixture *f = engine_clients_bed();
     struct err err;
     f->config.settings.is_restricted = true;
     for (size_t i = 0; i < COUNT(networks); i++) {
@@ -357,7 +358,8 @@ UNIT_TEST(admits)
             assert_true(strncmp(text, "REFUSED", 7) == 0);
             assert_memory_equal(f->reply + f->reply_len - EDNS_ERROR_SIZE, "\0\x0f\0\2\0\x12",
                                 EDNS_ERROR_SIZE);
-            assert_int_equal(f->reply_len, find_opt(f) + EDNS_OPT_SIZE + EDNS_ERROR_SIZE);
+            assert_int_equal(f->reply_len,
+                             engine_clients_find_opt(f) + EDNS_OPT_SIZE + EDNS_ERROR_SIZE);
         }
     }
     /* Without EDNS there is no reason; with a cookie, a cookie; without sense, nothing. */
@@ -367,7 +369,7 @@ UNIT_TEST(admits)
     (void)fixture_ask(f, "web.default.cluster.local. A");
     assert_int_equal(f->reply_len, f->query_len);
     (void)fixture_query(f, questions[0]);
-    size_t opt_at = find_opt(f);
+    size_t opt_at = engine_clients_find_opt(f);
     add_cookie(f, opt_at, sent, sizeof(sent), false);
     (void)fixture_answer(f, ENGINE_UDP);
     assert_int_equal(f->reply_len, opt_at + EDNS_OPT_SIZE + EDNS_ERROR_SIZE + COOKIE_OPTION_SIZE);

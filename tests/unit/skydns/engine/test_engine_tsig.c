@@ -22,7 +22,7 @@ static const struct fixture_key keys[] = {
     {"local/cluster/default/web", "{'host':'10.0.0.1','ttl':30}"},
 };
 
-static void use_keys(struct fixture *f, const char *text)
+static void engine_tsig_use_keys(struct fixture *f, const char *text)
 {
     struct err err;
     tsig_keys_unref(f->config.tsig);
@@ -30,17 +30,17 @@ static void use_keys(struct fixture *f, const char *text)
     assert_int_equal(tsig_keys_parse(slice_str(text), &f->config.tsig, &err), 0);
 }
 
-static int setup(void **state)
+static int engine_tsig_setup(void **state)
 {
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
     f->config.has_nameservers = true;
     f->config.allows_all = true;
-    use_keys(f, "key k1.keys { algorithm hmac-sha256; secret \"" SECRET "\"; };");
+    engine_tsig_use_keys(f, "key k1.keys { algorithm hmac-sha256; secret \"" SECRET "\"; };");
     *state = f;
     return 0;
 }
 
-static int teardown(void **state)
+static int engine_tsig_teardown(void **state)
 {
     struct fixture *f = *state;
     tsig_keys_unref(f->config.tsig);
@@ -49,7 +49,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(engine_tsig_setup, engine_tsig_teardown)
 
 static const char *ask(struct fixture *f, const uint8_t *wire, size_t len)
 {
@@ -73,7 +73,7 @@ static unsigned open_reply(struct fixture *f, bool is_signed, size_t other)
     return record[size - other - 3];
 }
 
-static uint64_t counted(const struct fixture *f, enum tsig_verdict verdict)
+static uint64_t engine_tsig_counted(const struct fixture *f, enum tsig_verdict verdict)
 {
     return counter_get(&engine_counts(f->engine)->tsig[verdict]);
 }
@@ -92,7 +92,7 @@ UNIT_TEST(the_same_reply)
     assert_int_equal(f->reply_len, len);
     assert_memory_equal(f->reply + 4, plain + 4, len - 4); /* behind RD, which dnspython sets */
     assert_int_equal(f->reply[3], plain[3]);
-    assert_int_equal(counted(f, TSIG_GOOD), 1);
+    assert_int_equal(engine_tsig_counted(f, TSIG_GOOD), 1);
 }
 
 UNIT_TEST(bad_ones)
@@ -108,14 +108,14 @@ UNIT_TEST(bad_ones)
         {"key k1.keys { algorithm hmac-sha1; secret \"" SECRET "\"; };", TSIG_BAD_KEY, 17},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        uint64_t before = counted(f, cases[i].verdict);
-        use_keys(f, cases[i].keys);
+        uint64_t before = engine_tsig_counted(f, cases[i].verdict);
+        engine_tsig_use_keys(f, cases[i].keys);
         (void)ask(f, web_signed, sizeof(web_signed));
         assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_NOTAUTH);
         assert_false(f->is_signed);
         assert_int_equal(open_reply(f, false, 0), cases[i].error);
         assert_int_equal(f->reply[7], 0);
-        assert_int_equal(counted(f, cases[i].verdict), before + 1);
+        assert_int_equal(engine_tsig_counted(f, cases[i].verdict), before + 1);
     }
 }
 
@@ -129,7 +129,7 @@ UNIT_TEST(no_sense)
     memcpy(twice + len, web_signed + len - RECORD_SIZE, RECORD_SIZE);
     twice[11]++;
     assert_non_null(strstr(ask(f, twice, len + RECORD_SIZE), "FORMERR"));
-    assert_int_equal(counted(f, TSIG_MALFORMED), 1);
+    assert_int_equal(engine_tsig_counted(f, TSIG_MALFORMED), 1);
 }
 
 /* A query that waits is signed when its reply is there, and not checked or counted again. */
@@ -166,7 +166,7 @@ UNIT_TEST(what_waits)
     assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_REFUSED);
     f->is_repeated = true;
     assert_string_equal(fixture_answer(f, ENGINE_UDP), "forward");
-    assert_int_equal(counted(f, TSIG_GOOD), 1);
+    assert_int_equal(engine_tsig_counted(f, TSIG_GOOD), 1);
 
     /* its key goes away meanwhile: of that name, or of that algorithm */
     static const char *const others[] = {
@@ -174,7 +174,7 @@ UNIT_TEST(what_waits)
         "key k1.keys { algorithm hmac-sha1; secret \"" SECRET "\"; };", NULL};
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         if (others[i]) {
-            use_keys(f, others[i]);
+            engine_tsig_use_keys(f, others[i]);
         } else {
             tsig_keys_unref(f->config.tsig);
             f->config.tsig = NULL;

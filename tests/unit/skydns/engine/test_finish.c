@@ -126,7 +126,7 @@ UNIT_TEST(test_nsid)
 
 static uint8_t reply[ENGINE_REPLY_MAX];
 
-static size_t put(const void *bytes, size_t len)
+static size_t finish_put(const void *bytes, size_t len)
 {
     memset(reply, 0xee, sizeof(reply));
     if (len > 0) {
@@ -136,7 +136,7 @@ static size_t put(const void *bytes, size_t len)
 }
 
 /* The response in `reply`, whose OPT record is at `opt_at`; returns its new length. */
-static size_t finish(size_t len, size_t opt_at, unsigned gets, uint32_t idle_ms)
+static size_t engine_finish(size_t len, size_t opt_at, unsigned gets, uint32_t idle_ms)
 {
     const struct engine_query query = {.gets = (uint8_t)gets, .idle_ms = idle_ms};
     struct response response = {.bytes = reply, .len = len, .opt_at = opt_at};
@@ -154,7 +154,7 @@ UNIT_TEST(test_padding)
 {
     static const char wire[] = HEADER QUESTION OPT("\14") COOKIE;
     const size_t len = sizeof(wire) - 1, opt_at = 12 + 14;
-    size_t padded = finish(put(wire, len), opt_at, EDNS_ASKS_PADDING, IDLE_MS);
+    size_t padded = engine_finish(finish_put(wire, len), opt_at, EDNS_ASKS_PADDING, IDLE_MS);
     assert_int_equal(padded, FINISH_PADDING_BLOCK);
     assert_int_equal(opt_at + 11 + opt_len_at(opt_at), padded);
     assert_memory_equal(reply, wire, opt_at + 9);
@@ -201,7 +201,7 @@ UNIT_TEST(test_padded_lengths)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         size_t len = put_long(cases[i].len), opt_at = len - 11;
-        assert_int_equal(finish(len, opt_at, EDNS_ASKS_PADDING, IDLE_MS), cases[i].want);
+        assert_int_equal(engine_finish(len, opt_at, EDNS_ASKS_PADDING, IDLE_MS), cases[i].want);
         assert_int_equal(opt_at + 11 + opt_len_at(opt_at), cases[i].want);
     }
 }
@@ -216,12 +216,13 @@ UNIT_TEST(test_keepalive)
     const size_t len = sizeof(wire) - 1;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const uint8_t want[] = {0, 11, 0, 2, (uint8_t)(cases[i].want >> 8), (uint8_t)cases[i].want};
-        assert_int_equal(finish(put(wire, len), len - 11, EDNS_ASKS_KEEPALIVE, cases[i].idle_ms),
-                         len + 6);
+        assert_int_equal(
+            engine_finish(finish_put(wire, len), len - 11, EDNS_ASKS_KEEPALIVE, cases[i].idle_ms),
+            len + 6);
         assert_memory_equal(reply + len, want, sizeof(want));
         assert_int_equal(opt_len_at(len - 11), 6);
-        assert_int_equal(finish(put(wire, len), len - 11, EDNS_ASKS_KEEPALIVE | EDNS_ASKS_PADDING,
-                                cases[i].idle_ms),
+        assert_int_equal(engine_finish(finish_put(wire, len), len - 11,
+                                       EDNS_ASKS_KEEPALIVE | EDNS_ASKS_PADDING, cases[i].idle_ms),
                          FINISH_PADDING_BLOCK);
         assert_memory_equal(reply + len, want, sizeof(want));
     }
@@ -231,6 +232,7 @@ UNIT_TEST(test_keepalive)
 UNIT_TEST(test_full)
 {
     const size_t len = put_long(ENGINE_REPLY_MAX - 3);
-    assert_int_equal(finish(len, len - 11, EDNS_ASKS_KEEPALIVE | EDNS_ASKS_PADDING, IDLE_MS), len);
+    assert_int_equal(engine_finish(len, len - 11, EDNS_ASKS_KEEPALIVE | EDNS_ASKS_PADDING, IDLE_MS),
+                     len);
     assert_int_equal(opt_len_at(len - 11), 0);
 }

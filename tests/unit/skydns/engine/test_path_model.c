@@ -10,7 +10,7 @@
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
-#include "tests/unit/skydns/engine/path_bed.h"
+#include "tests/unit/skydns/engine/search_list_bed.h"
 
 enum { TREES = 120, KEYS_MAX = 14, QUESTIONS = 60, PLACES_MAX = 8, NAME_MAX = 200 };
 
@@ -21,7 +21,7 @@ static const char *const labels[] = {"a",    "b",    "com", "dns", "pod", "svc",
 
 /* ---- The world ---- */
 
-static void put_keys(struct path_bed *p)
+static void path_model_put_keys(struct search_list_bed *p)
 {
     static const char *const above[] = {"svc/team/", "svc/other/", "svc/", ""};
     static const char *const values[] = {
@@ -41,11 +41,11 @@ static void put_keys(struct path_bed *p)
     }
 }
 
-static struct path_bed make_world(void)
+static struct search_list_bed path_model_make_world(void)
 {
     static const char *const searches[] = {"corp.test.", "svc.cluster.local.", "acme.test.",
                                            "empty.test.", "com."};
-    struct path_bed p = path_bed_new(NULL, 0);
+    struct search_list_bed p = path_bed_new(NULL, 0);
     struct engine_config *config = &p.f->config;
     if (random_below(3)) {
         path_bed_without_stub_below(&p);
@@ -61,21 +61,21 @@ static struct path_bed make_world(void)
     config->settings.ndots = random_below(4);
     config->settings.no_rec = random_below(8) == 0;
     config->zones[0].is_incomplete = random_below(10) == 0;
-    put_keys(&p);
+    path_model_put_keys(&p);
     return p;
 }
 
 /* ---- The client that searches by itself ---- */
 
-struct walk {
-    struct path_bed *p;
+struct scan {
+    struct search_list_bed *p;
     const char *type; /* and the query's options */
     unsigned count;
     char names[PLACES_MAX][NAME_MAX];
     unsigned seen; /* ENGINE_PATH_SAW_... */
 };
 
-static void set_names(struct walk *w, const char *prefix)
+static void path_model_set_names(struct scan *w, const char *prefix)
 {
     static const char *const ours[] = {"team.svc.cluster.local.", "svc.cluster.local.",
                                        "cluster.local."};
@@ -91,7 +91,7 @@ static void set_names(struct walk *w, const char *prefix)
     (void)snprintf(w->names[w->count++], NAME_MAX, "%s", prefix);
 }
 
-static const char *ask(const struct walk *w, unsigned place, bool is_pod)
+static const char *path_model_ask(const struct scan *w, unsigned place, bool is_pod)
 {
     char question[2 * NAME_MAX];
     (void)snprintf(question, sizeof(question), "%s %s", w->names[place], w->type);
@@ -99,21 +99,21 @@ static const char *ask(const struct walk *w, unsigned place, bool is_pod)
     return fixture_ask(w->p->f, question);
 }
 
-static bool ends_with(const char *name, const char *end)
+static bool path_model_ends_with(const char *name, const char *end)
 {
     size_t len = strlen(name), end_len = strlen(end);
     return len >= end_len && strcmp(name + len - end_len, end) == 0 &&
            (len == end_len || name[len - end_len - 1] == '.');
 }
 
-static bool has_too_few_dots(const struct walk *w, const char *name)
+static bool path_model_has_too_few_dots(const struct scan *w, const char *name)
 {
     unsigned dots = 0;
     for (const char *at = name; *at; at++) {
         dots += *at == '.';
     }
-    return dots < w->p->f->config.settings.ndots && !ends_with(name, "cluster.local.") &&
-           !ends_with(name, "acme.test.") && !ends_with(name, "empty.test.");
+    return dots < w->p->f->config.settings.ndots && !path_model_ends_with(name, "cluster.local.") &&
+           !path_model_ends_with(name, "acme.test.") && !path_model_ends_with(name, "empty.test.");
 }
 
 /* The smallest TTL of a line of an answer, or of a denial's SOA. */
@@ -141,7 +141,7 @@ static char *end_text(struct buf *out)
 }
 
 /* The reply about the name at a place, as the reply to the client. Freed by the caller. */
-static char *moved(const struct walk *w, unsigned place, const char *text)
+static char *path_model_moved(const struct scan *w, unsigned place, const char *text)
 {
     struct buf out;
     unsigned long least = UINT32_MAX;
@@ -174,7 +174,7 @@ static char *moved(const struct walk *w, unsigned place, const char *text)
 /* ---- Nameservers ---- */
 
 /* What the nameserver says, kept or on its way. */
-static void put_kept(struct walk *w, unsigned place)
+static void put_cached(struct scan *w, unsigned place)
 {
     static struct bed_reply r;
     char question[2 * NAME_MAX];
@@ -204,8 +204,8 @@ static void put_kept(struct walk *w, unsigned place)
     (void)bed_put(&w->p->b, question, &r);
 }
 
-static size_t forwarded(const struct walk *w, unsigned place, const struct bed_reply *r,
-                        bool is_pod)
+static size_t path_model_forwarded(const struct scan *w, unsigned place, const struct bed_reply *r,
+                                   bool is_pod)
 {
     struct fixture *f = w->p->f;
     char question[2 * NAME_MAX];
@@ -219,8 +219,8 @@ static size_t forwarded(const struct walk *w, unsigned place, const struct bed_r
                                  .transport = transport,
                                  .now_s = FIXTURE_NOW_S,
                                  .now_ms = f->now_ms,
-                                 .path_at = (uint8_t)(is_pod ? place : 0),
-                                 .path_serial = f->config.serial};
+                                 .search_list_at = (uint8_t)(is_pod ? place : 0),
+                                 .search_list_serial = f->config.serial};
     if (!engine_forwarded_bytes(f->engine, &query, r->wire, r->w.pos, &f->response)) {
         return 0;
     }
@@ -229,13 +229,13 @@ static size_t forwarded(const struct walk *w, unsigned place, const struct bed_r
 }
 
 /* A domain of -search, whose NODATA ends no search. */
-static bool passes_no_data(const struct walk *w, unsigned place)
+static bool passes_no_data(const struct scan *w, unsigned place)
 {
     return place >= 3 && place + 1 < w->count;
 }
 
 /* The nameserver replies to the question for the name at a place. True: that is the answer. */
-static bool take_reply(struct walk *w, unsigned place)
+static bool path_model_take_reply(struct scan *w, unsigned place)
 {
     static struct bed_reply r;
     char question[2 * NAME_MAX];
@@ -254,14 +254,14 @@ static bool take_reply(struct walk *w, unsigned place)
     }
     w->seen |= is_no_data && passes_no_data(w, place) ? ENGINE_PATH_SAW_NO_DATA : 0;
     is_found = is_found || (is_no_data && !passes_no_data(w, place));
-    size_t len = forwarded(w, place, &r, false);
+    size_t len = path_model_forwarded(w, place, &r, false);
     assert_int_not_equal(len, 0);
-    char *right = moved(w, place, w->p->f->text);
+    char *right = path_model_moved(w, place, w->p->f->text);
     if (is_found) {
-        assert_int_not_equal(forwarded(w, place, &r, true), 0);
+        assert_int_not_equal(path_model_forwarded(w, place, &r, true), 0);
         assert_string_equal(w->p->f->text, right);
     } else {
-        assert_int_equal(forwarded(w, place, &r, true), 0);
+        assert_int_equal(path_model_forwarded(w, place, &r, true), 0);
     }
     free(right);
     return is_found;
@@ -272,7 +272,7 @@ static bool take_reply(struct walk *w, unsigned place)
 static struct external_answer told[ENGINE_EXTERNAL_MAX];
 
 /* What the questions of the last deferral come to. */
-static void tell(struct fixture *f)
+static void path_model_report(struct fixture *f)
 {
     enum external_outcome outcome = random_below(2) ? EXTERNAL_DENIED : EXTERNAL_FAILED;
     f->externals = (struct external_answers){f->deferral.question_count, told};
@@ -283,52 +283,53 @@ static void tell(struct fixture *f)
     }
 }
 
-static void go_to(struct walk *w, unsigned place)
+static void go_to(struct scan *w, unsigned place)
 {
-    w->p->f->path_at = (unsigned char)place;
-    w->p->f->path_seen = (uint8_t)w->seen;
+    w->p->f->search_list_at = (unsigned char)place;
+    w->p->f->search_list_seen = (uint8_t)w->seen;
     w->p->f->has_externals = false;
 }
 
 /* The searching client asks for the name at a place; sets *ret_text to what it gets, freed by the
  * caller. False: it goes on. True with NULL: the answer came from a nameserver, and was compared.
  */
-static bool try_place(struct walk *w, unsigned place, unsigned *waits_at, char **ret_text)
+static bool path_model_try_place(struct scan *w, unsigned place, unsigned *waits_at,
+                                 char **ret_text)
 {
     struct fixture *f = w->p->f;
-    unsigned char path_at = f->path_at;
-    f->path_at = 0;
-    const char *text = ask(w, place, false);
+    unsigned char search_list_at = f->search_list_at;
+    f->search_list_at = 0;
+    const char *text = path_model_ask(w, place, false);
     if (f->verdict == ENGINE_DEFER && f->deferral.kind == ENGINE_DEFER_LOOKUP) {
         char *lookup = xstrdup(text);
-        f->path_at = path_at;
-        assert_string_equal(ask(w, 0, true), lookup);
-        assert_int_equal(f->deferral.path_at, place);
+        f->search_list_at = search_list_at;
+        assert_string_equal(path_model_ask(w, 0, true), lookup);
+        assert_int_equal(f->deferral.search_list_at, place);
         free(lookup);
         *waits_at = place;
-        tell(f);
-        f->path_at = 0;
-        text = ask(w, place, false);
-        path_at = (unsigned char)place;
+        path_model_report(f);
+        f->search_list_at = 0;
+        text = path_model_ask(w, place, false);
+        search_list_at = (unsigned char)place;
     } else if (f->verdict == ENGINE_DEFER && f->deferral.kind == ENGINE_DEFER_FORWARD) {
-        f->path_at = path_at;
-        assert_string_equal(ask(w, 0, true), "forward");
-        assert_int_equal(f->deferral.path_at, place);
+        f->search_list_at = search_list_at;
+        assert_string_equal(path_model_ask(w, 0, true), "forward");
+        assert_int_equal(f->deferral.search_list_at, place);
         struct dname name = fixture_name(w->names[place]);
         assert_int_equal(f->deferral.forward.len, name.len);
         assert_memory_equal(f->deferral.forward.wire, name.wire, name.len);
         *waits_at = place + 1;
         *ret_text = NULL;
-        return take_reply(w, place);
+        return path_model_take_reply(w, place);
     }
-    f->path_at = path_at;
+    f->search_list_at = search_list_at;
     assert_int_equal(f->verdict, ENGINE_REPLY);
     unsigned rcode = f->reply[3] & DNS_MASK_RCODE;
     const bool is_no_data = rcode == DNS_RCODE_NOERROR && passes_no_data(w, place) &&
                             f->reply[7] == 0 && (f->reply[2] & DNS_FLAG_TC >> 8) == 0;
     const bool is_answer = rcode == DNS_RCODE_NOERROR && !is_no_data;
-    *ret_text = is_answer ? moved(w, place, text) : NULL;
-    if (!(place >= 3 && has_too_few_dots(w, w->names[place]))) {
+    *ret_text = is_answer ? path_model_moved(w, place, text) : NULL;
+    if (!(place >= 3 && path_model_has_too_few_dots(w, w->names[place]))) {
         w->seen |= is_no_data                                  ? ENGINE_PATH_SAW_NO_DATA
                    : !is_answer && rcode != DNS_RCODE_NXDOMAIN ? ENGINE_PATH_SAW_FAILURE
                                                                : 0;
@@ -336,7 +337,7 @@ static bool try_place(struct walk *w, unsigned place, unsigned *waits_at, char *
     return is_answer;
 }
 
-static void search(struct walk *w)
+static void path_model_search(struct scan *w)
 {
     struct fixture *f = w->p->f;
     static const char no_name[] = "NXDOMAIN ";
@@ -346,13 +347,13 @@ static void search(struct walk *w)
     for (unsigned place = 0; place < w->count; place++) {
         unsigned waits_at = 0;
         const unsigned had_seen = w->seen;
-        bool is_found = try_place(w, place, &waits_at, &right);
+        bool is_found = path_model_try_place(w, place, &waits_at, &right);
         if (is_found && !right) {
             return; /* a nameserver's reply */
         }
         if (waits_at == place && place > 0) { /* with externals from here on, once */
-            f->path_at = (unsigned char)place;
-            f->path_seen = (uint8_t)had_seen;
+            f->search_list_at = (unsigned char)place;
+            f->search_list_seen = (uint8_t)had_seen;
         } else if (waits_at > place) {
             go_to(w, waits_at);
         }
@@ -364,7 +365,7 @@ static void search(struct walk *w)
             go_to(w, place + 1);
         }
     }
-    const char *text = ask(w, 0, true);
+    const char *text = path_model_ask(w, 0, true);
     if (right) {
         assert_string_equal(text, right);
     } else if (w->seen & ENGINE_PATH_SAW_FAILURE) {
@@ -373,7 +374,7 @@ static void search(struct walk *w)
     } else if (f->verdict == ENGINE_REPLY) {
         char *got = xstrdup(text);
         go_to(w, 0);
-        const char *plain = ask(w, 0, false);
+        const char *plain = path_model_ask(w, 0, false);
         if (w->seen & ENGINE_PATH_SAW_NO_DATA && strncmp(plain, no_name, strlen(no_name)) == 0) {
             assert_memory_equal(got, "NOERROR ", strlen("NOERROR "));
             assert_string_equal(got + strlen("NOERROR "), plain + strlen(no_name));
@@ -392,8 +393,8 @@ UNIT_TEST(searches)
         "TXT edns=4096 cd", "MX tcp", "A edns=4096 ad",    "CNAME tcp"};
     for (unsigned tree = 0; tree < TREES; tree++) {
         random_state = tree;
-        struct path_bed p = make_world();
-        struct walk w = {.p = &p};
+        struct search_list_bed p = path_model_make_world();
+        struct scan w = {.p = &p};
         for (unsigned i = 0; i < QUESTIONS; i++) {
             char prefix[NAME_MAX / 2] = "";
             size_t len = 0;
@@ -401,15 +402,15 @@ UNIT_TEST(searches)
                 len += (size_t)snprintf(prefix + len, sizeof(prefix) - len, "%s.", ANY_OF(labels));
             }
             if (i % 20 == 19) {
-                put_keys(&p);
+                path_model_put_keys(&p);
             }
             w.type = ANY_OF(types);
-            set_names(&w, prefix);
+            path_model_set_names(&w, prefix);
             for (unsigned place = 3; place < w.count; place++) {
-                put_kept(&w, place);
+                put_cached(&w, place);
             }
-            search(&w);
+            path_model_search(&w);
         }
-        path_bed_free(&p);
+        search_list_bed_free(&p);
     }
 }

@@ -12,7 +12,7 @@
 
 enum { SECOND_US = 1000 * 1000, START_US = 100 * SECOND_US };
 
-static uint64_t client_of(const char *text)
+static uint64_t rate_limit_client_of(const char *text)
 {
     struct ip ip;
     assert_true(ip_parse(slice_str(text), &ip));
@@ -24,8 +24,8 @@ struct verdicts {
     unsigned passed, truncated, dropped;
 };
 
-static struct verdicts ask(struct rate_limit *limit, uint64_t client, const struct rate *rate,
-                           int64_t now_us, unsigned count)
+static struct verdicts rate_limit_ask(struct rate_limit *limit, uint64_t client,
+                                      const struct rate *rate, int64_t now_us, unsigned count)
 {
     struct verdicts v = {0};
     for (unsigned i = 0; i < count; i++) {
@@ -45,27 +45,27 @@ static struct verdicts ask(struct rate_limit *limit, uint64_t client, const stru
         assert_int_equal(v.dropped, (drop));  \
     } while (0)
 
-static int before_tests(void **state)
+static int rate_limit_before_tests(void **state)
 {
     seeded_hash_init();
     return 0;
 }
 
-UNIT_TESTS_ONCE(before_tests, NULL)
+UNIT_TESTS_ONCE(rate_limit_before_tests, NULL)
 UNIT_TESTS_HAVE_THREADS
 
 UNIT_TEST(tells_what_is_left)
 {
     static const struct rate rate = {2, 10}, smaller = {2, 3};
     struct rate_limit *limit = rate_limit_new();
-    uint64_t client = client_of("10.1.2.3"), other = client_of("10.1.2.4");
+    uint64_t client = rate_limit_client_of("10.1.2.3"), other = rate_limit_client_of("10.1.2.4");
     assert_int_equal(rate_limit_left(limit, client, &rate, START_US), 10);
-    (void)ask(limit, client, &rate, START_US, 4);
+    (void)rate_limit_ask(limit, client, &rate, START_US, 4);
     assert_int_equal(rate_limit_left(limit, client, &rate, START_US), 6);
     assert_int_equal(rate_limit_left(limit, client, &smaller, START_US), 0);
     assert_int_equal(rate_limit_left(limit, other, &rate, START_US), 10);
     assert_int_equal(rate_limit_left(limit, client, &rate, START_US + SECOND_US), 8);
-    (void)ask(limit, client, &rate, START_US, 20);
+    (void)rate_limit_ask(limit, client, &rate, START_US, 20);
     assert_int_equal(rate_limit_left(limit, client, &smaller, START_US), 0);
     assert_int_equal(rate_limit_left(limit, client, &rate, START_US), 0);
     assert_int_equal(rate_limit_left(limit, client, &rate, START_US + 60 * SECOND_US), 10);
@@ -80,16 +80,19 @@ UNIT_TEST(counts_exactly)
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
         struct rate_limit *limit = rate_limit_new();
         const struct rate *rate = &rates[i];
-        uint64_t client = client_of("10.1.2.3");
-        assert_verdicts(ask(limit, client, rate, START_US, rate->burst), rate->burst, 0, 0);
-        assert_verdicts(ask(limit, client, rate, START_US, 7), 0, 4, 3);
+        uint64_t client = rate_limit_client_of("10.1.2.3");
+        assert_verdicts(rate_limit_ask(limit, client, rate, START_US, rate->burst), rate->burst, 0,
+                        0);
+        assert_verdicts(rate_limit_ask(limit, client, rate, START_US, 7), 0, 4, 3);
         /* One comes back for each share of a second; the order of replies and drops goes on, unless
          * the client is even. */
         int64_t next_us = START_US + (SECOND_US + rate->per_s - 1) / rate->per_s;
-        assert_verdicts(ask(limit, client, rate, next_us, 2), 1, rate->burst == 1, rate->burst > 1);
+        assert_verdicts(rate_limit_ask(limit, client, rate, next_us, 2), 1, rate->burst == 1,
+                        rate->burst > 1);
         /* And never more than the burst. */
         int64_t idle_us = next_us + ((int64_t)rate->burst / rate->per_s + 2) * SECOND_US;
-        assert_verdicts(ask(limit, client, rate, idle_us, rate->burst + 2), rate->burst, 1, 1);
+        assert_verdicts(rate_limit_ask(limit, client, rate, idle_us, rate->burst + 2), rate->burst,
+                        1, 1);
         rate_limit_free(limit);
     }
 }
@@ -98,7 +101,7 @@ UNIT_TEST(paces)
 {
     static const struct rate rate = {100, 10};
     struct rate_limit *limit = rate_limit_new();
-    uint64_t client = client_of("10.1.2.3");
+    uint64_t client = rate_limit_client_of("10.1.2.3");
     unsigned passed = 0;
     for (int64_t us = 0; us < 10 * SECOND_US; us += 100) { /* 10,000 a second, for 10 s */
         passed += rate_limit_take(limit, client, &rate, START_US + us) == RATE_PASS;
@@ -121,8 +124,9 @@ UNIT_TEST(knows_clients)
         {"0.0.0.0", "::", false},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_true((client_of(cases[i].a) == client_of(cases[i].b)) == cases[i].is_one);
-        assert_true(client_of(cases[i].a) != 0);
+        assert_true((rate_limit_client_of(cases[i].a) == rate_limit_client_of(cases[i].b)) ==
+                    cases[i].is_one);
+        assert_true(rate_limit_client_of(cases[i].a) != 0);
     }
 }
 
@@ -130,13 +134,13 @@ UNIT_TEST(takes_another_rate)
 {
     static const struct rate slow = {1, 1000000}, fast = {1000, 2};
     struct rate_limit *limit = rate_limit_new();
-    uint64_t client = client_of("10.1.2.3");
-    assert_verdicts(ask(limit, client, &slow, START_US, 1000000), 1000000, 0, 0);
+    uint64_t client = rate_limit_client_of("10.1.2.3");
+    assert_verdicts(rate_limit_ask(limit, client, &slow, START_US, 1000000), 1000000, 0, 0);
     /* Days ahead by the old rate, two queries by the new one. */
-    assert_verdicts(ask(limit, client, &fast, START_US, 2), 0, 1, 1);
-    assert_verdicts(ask(limit, client, &fast, START_US + 1000, 2), 1, 1, 0);
+    assert_verdicts(rate_limit_ask(limit, client, &fast, START_US, 2), 0, 1, 1);
+    assert_verdicts(rate_limit_ask(limit, client, &fast, START_US + 1000, 2), 1, 1, 0);
     /* It is remembered, not begun anew. */
-    assert_verdicts(ask(limit, client, &slow, START_US + 1000, 1), 1, 0, 0);
+    assert_verdicts(rate_limit_ask(limit, client, &slow, START_US + 1000, 1), 1, 0, 0);
     rate_limit_free(limit);
 }
 
@@ -146,13 +150,13 @@ UNIT_TEST(keeps_who_is_over_the_limit)
 {
     static const struct rate rate = {10, 20};
     struct rate_limit *limit = rate_limit_new();
-    uint64_t client = client_of("10.1.2.3");
-    assert_verdicts(ask(limit, client, &rate, START_US, 21), 20, 1, 0);
+    uint64_t client = rate_limit_client_of("10.1.2.3");
+    assert_verdicts(rate_limit_ask(limit, client, &rate, START_US, 21), 20, 1, 0);
     for (uint64_t i = 0; i < 4 * RATE_LIMIT_CLIENTS; i++) {
         assert_int_equal(rate_limit_take(limit, (UINT64_C(4) << 32) + i, &rate, START_US),
                          RATE_PASS);
     }
-    assert_verdicts(ask(limit, client, &rate, START_US, 2), 0, 1, 1);
+    assert_verdicts(rate_limit_ask(limit, client, &rate, START_US, 2), 0, 1, 1);
     rate_limit_free(limit);
 }
 
@@ -166,11 +170,11 @@ struct crowd {
     _Atomic unsigned passed, truncated, dropped;
 };
 
-static void *run(void *data)
+static void *rate_limit_run(void *data)
 {
     struct crowd *crowd = data;
-    uint64_t client = client_of("10.1.2.3");
-    struct verdicts v = ask(crowd->limit, client, &crowd->rate, START_US, EACH);
+    uint64_t client = rate_limit_client_of("10.1.2.3");
+    struct verdicts v = rate_limit_ask(crowd->limit, client, &crowd->rate, START_US, EACH);
     atomic_fetch_add(&crowd->passed, v.passed);
     atomic_fetch_add(&crowd->truncated, v.truncated);
     atomic_fetch_add(&crowd->dropped, v.dropped);
@@ -181,9 +185,9 @@ UNIT_TEST(counts_exactly_with_threads)
 {
     struct crowd crowd = {.limit = rate_limit_new(), .rate = {1000, 50001}};
     pthread_t threads[THREADS];
-    (void)rate_limit_take(crowd.limit, client_of("10.1.2.3"), &crowd.rate, START_US);
+    (void)rate_limit_take(crowd.limit, rate_limit_client_of("10.1.2.3"), &crowd.rate, START_US);
     for (unsigned i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, run, &crowd), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, rate_limit_run, &crowd), 0);
     }
     for (unsigned i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);

@@ -16,7 +16,7 @@ static inline struct cache_key bed_key(unsigned number)
 {
     char text[64];
     (void)snprintf(text, sizeof(text), "n%u.test. A", number);
-    return foreign_key(text);
+    return others_key(text);
 }
 
 /* `addresses` records whose addresses say which name and `version` this is. Returns the length. */
@@ -50,7 +50,7 @@ static inline enum cache_verdict bed_put(struct cache *cache, const struct cache
 {
     static uint8_t wire[65535];
     const struct cache_limits limits = {.ttl_max_s = 3600};
-    const struct addr nameserver = foreign_nameserver();
+    const struct addr nameserver = external_nameserver();
     size_t len = bed_reply(key, version, addresses, ttl_s, wire, sizeof(wire));
     return cache_put_bytes(cache, key, wire, len, &nameserver, &limits, now_ms);
 }

@@ -15,33 +15,33 @@ static const struct cache_limits strict = {.ttl_max_s = 3600};
 static uint8_t records[65535];
 static char text[DNS_TEXT_MAX];
 
-static struct cache_hit look(struct cache *cache, const struct cache_key *key,
-                             const struct cache_limits *limits, int64_t now_ms)
+static struct cache_hit cache_check(struct cache *cache, const struct cache_key *key,
+                                    const struct cache_limits *limits, int64_t now_ms)
 {
     struct cache_hit hit;
     cache_read(cache, key, limits, now_ms, CACHE_ANSWER, 0, records, sizeof(records), &hit);
     return hit;
 }
 
-static enum cache_verdict put(struct cache *cache, const char *question, const char *given,
-                              int64_t now_ms)
+static enum cache_verdict external_cache_put(struct cache *cache, const char *question,
+                                             const char *given, int64_t now_ms)
 {
-    static struct foreign_reply reply;
-    const struct cache_key key = foreign_key(question);
-    const struct addr nameserver = foreign_nameserver();
-    foreign_reply_make(&reply, given);
+    static struct external_reply reply;
+    const struct cache_key key = others_key(question);
+    const struct addr nameserver = external_nameserver();
+    external_reply_make(&reply, given);
     return cache_put_bytes(cache, &key, reply.wire, reply.len, &nameserver, &day, now_ms);
 }
 
 /* "miss", "failed", or the reply. */
-static const char *get(struct cache *cache, const char *question, int64_t now_ms)
+static const char *cache_get(struct cache *cache, const char *question, int64_t now_ms)
 {
-    const struct cache_key key = foreign_key(question);
-    struct cache_hit hit = look(cache, &key, &day, now_ms);
+    const struct cache_key key = others_key(question);
+    struct cache_hit hit = cache_check(cache, &key, &day, now_ms);
     if (hit.state == CACHE_MISS || hit.state == CACHE_FAILED) {
         return hit.state == CACHE_MISS ? "miss" : "failed";
     }
-    return foreign_text(&key, &hit, records, text, sizeof(text));
+    return external_text(&key, &hit, records, text, sizeof(text));
 }
 
 UNIT_TESTS_ONCE(hash_seed, NULL)
@@ -50,23 +50,23 @@ UNIT_TESTS_ONCE(hash_seed, NULL)
 UNIT_TEST(test_key)
 {
     struct cache *cache = cache_new(10);
-    struct cache_key key = foreign_key("a.test. A"), other;
-    assert_int_equal(bed_put(cache, &key, 7, 1, 60, 0), CACHE_KEPT);
-    assert_int_equal(look(cache, &key, &strict, 0).state, CACHE_FRESH);
-    other = foreign_key("b.test. A");
-    assert_int_equal(look(cache, &other, &strict, 0).state, CACHE_MISS);
-    other = foreign_key("a.test. AAAA");
-    assert_int_equal(look(cache, &other, &strict, 0).state, CACHE_MISS);
-    other = foreign_key("a.test. A do");
-    assert_int_equal(look(cache, &other, &strict, 0).state, CACHE_MISS);
-    other = foreign_key("a.test. A cd");
-    assert_int_equal(look(cache, &other, &strict, 0).state, CACHE_MISS);
+    struct cache_key key = others_key("a.test. A"), other;
+    assert_int_equal(bed_put(cache, &key, 7, 1, 60, 0), CACHE_HIT);
+    assert_int_equal(cache_check(cache, &key, &strict, 0).state, CACHE_FRESH);
+    other = others_key("b.test. A");
+    assert_int_equal(cache_check(cache, &other, &strict, 0).state, CACHE_MISS);
+    other = others_key("a.test. AAAA");
+    assert_int_equal(cache_check(cache, &other, &strict, 0).state, CACHE_MISS);
+    other = others_key("a.test. A do");
+    assert_int_equal(cache_check(cache, &other, &strict, 0).state, CACHE_MISS);
+    other = others_key("a.test. A cd");
+    assert_int_equal(cache_check(cache, &other, &strict, 0).state, CACHE_MISS);
     other = key;
     other.qclass = DNS_CLASS_CH;
-    assert_int_equal(look(cache, &other, &strict, 0).state, CACHE_MISS);
+    assert_int_equal(cache_check(cache, &other, &strict, 0).state, CACHE_MISS);
     other = key;
     other.zone_serial = 2;
-    assert_int_equal(look(cache, &other, &strict, 0).state, CACHE_MISS);
+    assert_int_equal(cache_check(cache, &other, &strict, 0).state, CACHE_MISS);
     cache_unref(cache);
 }
 
@@ -76,16 +76,16 @@ UNIT_TEST(test_names)
     struct cache *cache = cache_new(1000);
     for (unsigned round = 0; round < 2; round++) { /* every length of a name, then all again */
         for (unsigned labels = 1; labels <= LABELS; labels++) {
-            struct cache_key key = foreign_key(". A");
+            struct cache_key key = others_key(". A");
             for (unsigned i = 0; i < labels; i++) {
                 assert_true(dname_prepend(&key.name, slice_str("x")));
             }
             memset(key.name.wire + key.name.len, round == 0 ? 0xaa : 0x55, /* means nothing */
                    sizeof(key.name.wire) - key.name.len);
             if (round == 0) {
-                assert_int_equal(bed_put(cache, &key, labels, 2, 60, 0), CACHE_KEPT);
+                assert_int_equal(bed_put(cache, &key, labels, 2, 60, 0), CACHE_HIT);
             }
-            struct cache_hit hit = look(cache, &key, &strict, 0);
+            struct cache_hit hit = cache_check(cache, &key, &strict, 0);
             uint32_t version = 0;
             assert_int_equal(hit.state, CACHE_FRESH);
             assert_true(bed_is_whole(records, &hit, &version));
@@ -99,28 +99,28 @@ UNIT_TEST(test_times)
 {
     struct cache *cache = cache_new(10);
     const int64_t then = 1000000;
-    struct cache_key key = foreign_key("a.test. A");
-    put(cache, "a.test. A",
-        "NOERROR qr ad\n? a.test. IN A\n= a.test. 50 CNAME b.test.\n"
-        "= b.test. 20 A 10.0.0.1",
-        then);
-    struct cache_hit hit = look(cache, &key, &strict, then + 5999);
+    struct cache_key key = others_key("a.test. A");
+    external_cache_put(cache, "a.test. A",
+                       "NOERROR qr ad\n? a.test. IN A\n= a.test. 50 CNAME b.test.\n"
+                       "= b.test. 20 A 10.0.0.1",
+                       then);
+    struct cache_hit hit = cache_check(cache, &key, &strict, then + 5999);
     assert_int_equal(hit.state, CACHE_FRESH);
-    assert_int_equal(hit.kept_s, 5);
+    assert_int_equal(hit.cached_s, 5);
     assert_int_equal(hit.left_s, 15);
     assert_true(hit.is_authentic);
-    const struct addr nameserver = foreign_nameserver();
+    const struct addr nameserver = external_nameserver();
     cache_read(cache, &key, &strict, then, CACHE_PEEK, 0, records, sizeof(records), &hit);
     assert_true(addr_equal(&hit.nameserver, &nameserver));
-    assert_string_equal(get(cache, "a.test. A", then + 5999),
+    assert_string_equal(cache_get(cache, "a.test. A", then + 5999),
                         "NOERROR ad\n? a.test. IN A\n= a.test. 45 CNAME b.test.\n"
                         "= b.test. 15 A 10.0.0.1");
-    assert_string_equal(get(cache, "a.test. A", then + 19999),
+    assert_string_equal(cache_get(cache, "a.test. A", then + 19999),
                         "NOERROR ad\n? a.test. IN A\n= a.test. 31 CNAME b.test.\n"
                         "= b.test. 1 A 10.0.0.1");
-    assert_int_equal(look(cache, &key, &strict, then + 20000).state, CACHE_MISS);
+    assert_int_equal(cache_check(cache, &key, &strict, then + 20000).state, CACHE_MISS);
     /* A clock that stands, or another thread's older time. */
-    assert_int_equal(look(cache, &key, &strict, then - 5).kept_s, 0);
+    assert_int_equal(cache_check(cache, &key, &strict, then - 5).cached_s, 0);
     cache_unref(cache);
 }
 
@@ -128,61 +128,62 @@ UNIT_TEST(test_times)
 UNIT_TEST(test_shorter_limit)
 {
     struct cache *cache = cache_new(10);
-    struct cache_key key = foreign_key("a.test. A");
+    struct cache_key key = others_key("a.test. A");
     const struct cache_limits ten = {.ttl_max_s = 10};
-    put(cache, "a.test. A", "NOERROR qr\n? a.test. IN A\n= a.test. 60 A 10.0.0.1", 0);
-    struct cache_hit hit = look(cache, &key, &ten, 4000);
+    external_cache_put(cache, "a.test. A", "NOERROR qr\n? a.test. IN A\n= a.test. 60 A 10.0.0.1",
+                       0);
+    struct cache_hit hit = cache_check(cache, &key, &ten, 4000);
     assert_int_equal(hit.left_s, 6);
-    assert_string_equal(foreign_text(&key, &hit, records, text, sizeof(text)),
+    assert_string_equal(external_text(&key, &hit, records, text, sizeof(text)),
                         "NOERROR\n? a.test. IN A\n= a.test. 6 A 10.0.0.1");
-    assert_int_equal(look(cache, &key, &ten, 9999).state, CACHE_FRESH);
-    assert_int_equal(look(cache, &key, &ten, 10000).state, CACHE_MISS);
-    assert_int_equal(look(cache, &key, &strict, 10000).state, CACHE_FRESH);
+    assert_int_equal(cache_check(cache, &key, &ten, 9999).state, CACHE_FRESH);
+    assert_int_equal(cache_check(cache, &key, &ten, 10000).state, CACHE_MISS);
+    assert_int_equal(cache_check(cache, &key, &strict, 10000).state, CACHE_FRESH);
     cache_unref(cache);
 }
 
 UNIT_TEST(test_denial)
 {
     struct cache *cache = cache_new(10);
-    put(cache, "a.test. A",
-        "NXDOMAIN qr\n? a.test. IN A\n"
-        "! test. 900 SOA ns.test. admin.test. 1 2 3 4 300",
-        0);
-    assert_string_equal(get(cache, "a.test. A", 100000),
+    external_cache_put(cache, "a.test. A",
+                       "NXDOMAIN qr\n? a.test. IN A\n"
+                       "! test. 900 SOA ns.test. admin.test. 1 2 3 4 300",
+                       0);
+    assert_string_equal(cache_get(cache, "a.test. A", 100000),
                         "NXDOMAIN\n? a.test. IN A\n"
                         "! test. 200 SOA ns.test. admin.test. 1 2 3 4 300");
-    const struct cache_key key = foreign_key("a.test. A");
-    assert_true(look(cache, &key, &day, 0).is_negative);
-    assert_int_equal(look(cache, &key, &day, 0).rcode, DNS_RCODE_NXDOMAIN);
-    assert_int_equal(look(cache, &key, &strict, 299999).state, CACHE_FRESH);
-    assert_int_equal(look(cache, &key, &strict, 300000).state, CACHE_MISS);
+    const struct cache_key key = others_key("a.test. A");
+    assert_true(cache_check(cache, &key, &day, 0).is_negative);
+    assert_int_equal(cache_check(cache, &key, &day, 0).rcode, DNS_RCODE_NXDOMAIN);
+    assert_int_equal(cache_check(cache, &key, &strict, 299999).state, CACHE_FRESH);
+    assert_int_equal(cache_check(cache, &key, &strict, 300000).state, CACHE_MISS);
     cache_unref(cache);
 }
 
 UNIT_TEST(test_stale)
 {
     struct cache *cache = cache_new(10);
-    struct cache_key key = foreign_key("a.test. A");
+    struct cache_key key = others_key("a.test. A");
     const struct cache_limits limits = {.ttl_max_s = 3600, .stale_ms = 5000};
-    put(cache, "a.test. A",
-        "NOERROR qr\n? a.test. IN A\n= a.test. 50 CNAME b.test.\n"
-        "= b.test. 20 A 10.0.0.1",
-        0);
-    struct cache_hit hit = look(cache, &key, &limits, 20000);
+    external_cache_put(cache, "a.test. A",
+                       "NOERROR qr\n? a.test. IN A\n= a.test. 50 CNAME b.test.\n"
+                       "= b.test. 20 A 10.0.0.1",
+                       0);
+    struct cache_hit hit = cache_check(cache, &key, &limits, 20000);
     assert_int_equal(hit.state, CACHE_STALE);
     assert_int_equal(hit.left_s, 0);
     assert_false(hit.is_failing);
-    assert_string_equal(foreign_text(&key, &hit, records, text, sizeof(text)),
+    assert_string_equal(external_text(&key, &hit, records, text, sizeof(text)),
                         "NOERROR\n? a.test. IN A\n= a.test. 30 CNAME b.test.\n"
                         "= b.test. 30 A 10.0.0.1");
-    assert_int_equal(look(cache, &key, &limits, 24999).state, CACHE_STALE);
-    assert_int_equal(look(cache, &key, &limits, 25000).state, CACHE_MISS);
+    assert_int_equal(cache_check(cache, &key, &limits, 24999).state, CACHE_STALE);
+    assert_int_equal(cache_check(cache, &key, &limits, 25000).state, CACHE_MISS);
     cache_fail(cache, &key, CACHE_PLAIN, 21000);
-    assert_true(look(cache, &key, &limits, 21999).is_failing);
-    assert_false(look(cache, &key, &limits, 22000).is_failing);
+    assert_true(cache_check(cache, &key, &limits, 21999).is_failing);
+    assert_false(cache_check(cache, &key, &limits, 22000).is_failing);
     cache_fail(cache, &key, CACHE_PLAIN, 24500);
-    assert_int_equal(look(cache, &key, &limits, 25000).state, CACHE_FAILED);
-    assert_int_equal(look(cache, &key, &strict, 24600).state, CACHE_FAILED);
+    assert_int_equal(cache_check(cache, &key, &limits, 25000).state, CACHE_FAILED);
+    assert_int_equal(cache_check(cache, &key, &strict, 24600).state, CACHE_FAILED);
     cache_unref(cache);
 }
 
@@ -191,27 +192,28 @@ UNIT_TEST(test_failures)
 {
     static const int64_t waits_ms[] = {1000, 2000, 4000, 8000, 16000, 30000, 30000};
     struct cache *cache = cache_new(10);
-    struct cache_key key = foreign_key("a.test. A");
+    struct cache_key key = others_key("a.test. A");
     int64_t now_ms = 5000;
     for (size_t i = 0; i < ARRAY_LEN(waits_ms); i++) {
         cache_fail(cache, &key, CACHE_PLAIN, now_ms);
         cache_fail(cache, &key, CACHE_PLAIN, now_ms + 1); /* of the same time: no second step */
-        assert_int_equal(look(cache, &key, &day, now_ms + waits_ms[i] - 1).state, CACHE_FAILED);
+        assert_int_equal(cache_check(cache, &key, &day, now_ms + waits_ms[i] - 1).state,
+                         CACHE_FAILED);
         now_ms += waits_ms[i];
-        assert_int_equal(look(cache, &key, &day, now_ms).state, CACHE_MISS);
+        assert_int_equal(cache_check(cache, &key, &day, now_ms).state, CACHE_MISS);
     }
     assert_int_equal(cache_figures(cache).entries, 0); /* no reply is kept */
     bed_put(cache, &key, 1, 1, 1, now_ms);
-    assert_int_equal(look(cache, &key, &day, now_ms).state, CACHE_FRESH);
+    assert_int_equal(cache_check(cache, &key, &day, now_ms).state, CACHE_FRESH);
     cache_fail(cache, &key, CACHE_PLAIN, now_ms + 2000);
-    assert_true(look(cache, &key, &day, now_ms + 2999).is_failing);
-    assert_false(look(cache, &key, &day, now_ms + 3000).is_failing);
+    assert_true(cache_check(cache, &key, &day, now_ms + 2999).is_failing);
+    assert_false(cache_check(cache, &key, &day, now_ms + 3000).is_failing);
     cache_fail(cache, &key, CACHE_PLAIN, now_ms + 3000);
-    assert_true(look(cache, &key, &day, now_ms + 4999).is_failing);
+    assert_true(cache_check(cache, &key, &day, now_ms + 4999).is_failing);
     now_ms += 5000 + CACHE_FAILURE_MAX_MS + 1;
     cache_fail(cache, &key, CACHE_PLAIN, now_ms);
-    assert_true(look(cache, &key, &day, now_ms + 999).is_failing);
-    assert_false(look(cache, &key, &day, now_ms + 1000).is_failing);
+    assert_true(cache_check(cache, &key, &day, now_ms + 999).is_failing);
+    assert_false(cache_check(cache, &key, &day, now_ms + 1000).is_failing);
     cache_unref(cache);
 }
 
@@ -235,11 +237,11 @@ static int64_t fail_often(struct cache *cache, uint32_t zone_serial, unsigned co
     return 81000;
 }
 
-static enum cache_state state_of(struct cache *cache, uint32_t zone_serial, unsigned number,
-                                 int64_t now_ms)
+static enum cache_state cache_state_of(struct cache *cache, uint32_t zone_serial, unsigned number,
+                                       int64_t now_ms)
 {
     const struct cache_key key = key_in(zone_serial, number);
-    return look(cache, &key, &day, now_ms).state;
+    return cache_check(cache, &key, &day, now_ms).state;
 }
 
 /* A dead server that answers ends the waiting of its zone's names, but for the first second, and
@@ -253,16 +255,16 @@ UNIT_TEST(test_a_revived_zone)
     (void)fail_often(cache, OTHER, 1);
     cache_zone_revived(cache, STRANGER, true, failed_ms + 1); /* of the same place: says nothing */
     cache_zone_revived(cache, ZONE, false, failed_ms + 1);    /* silent for this name only */
-    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 1000), CACHE_FAILED);
+    assert_int_equal(cache_state_of(cache, ZONE, 0, failed_ms + 1000), CACHE_FAILED);
     cache_zone_revived(cache, ZONE, true, failed_ms + 1);
-    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 999), CACHE_FAILED);
-    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 1000), CACHE_MISS);
-    assert_int_equal(state_of(cache, OTHER, 0, failed_ms + 29999), CACHE_FAILED);
+    assert_int_equal(cache_state_of(cache, ZONE, 0, failed_ms + 999), CACHE_FAILED);
+    assert_int_equal(cache_state_of(cache, ZONE, 0, failed_ms + 1000), CACHE_MISS);
+    assert_int_equal(cache_state_of(cache, OTHER, 0, failed_ms + 29999), CACHE_FAILED);
     cache_fail(cache, &key, CACHE_PLAIN, failed_ms + 1500); /* it still does */
-    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 2499), CACHE_FAILED);
-    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 2500), CACHE_MISS);
+    assert_int_equal(cache_state_of(cache, ZONE, 0, failed_ms + 2499), CACHE_FAILED);
+    assert_int_equal(cache_state_of(cache, ZONE, 0, failed_ms + 2500), CACHE_MISS);
     cache_fail(cache, &key, CACHE_PLAIN, failed_ms + 2500);
-    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 4499), CACHE_FAILED);
+    assert_int_equal(cache_state_of(cache, ZONE, 0, failed_ms + 4499), CACHE_FAILED);
     cache_unref(cache);
 }
 
@@ -279,17 +281,17 @@ UNIT_TEST(test_a_good_reply_after_failures)
     (void)fail_often(cache, TWO, 2);
     cache_zone_answered(cache, ONE, failed_ms + 500);
     cache_zone_answered(cache, TWO, failed_ms + 500);
-    assert_int_equal(state_of(cache, ONE, 0, failed_ms + 29999), CACHE_FAILED);
+    assert_int_equal(cache_state_of(cache, ONE, 0, failed_ms + 29999), CACHE_FAILED);
     for (unsigned number = 0; number < 2; number++) {
-        assert_int_equal(state_of(cache, TWO, number, failed_ms + 999), CACHE_FAILED);
-        assert_int_equal(state_of(cache, TWO, number, failed_ms + 1000), CACHE_MISS);
+        assert_int_equal(cache_state_of(cache, TWO, number, failed_ms + 999), CACHE_FAILED);
+        assert_int_equal(cache_state_of(cache, TWO, number, failed_ms + 1000), CACHE_MISS);
     }
     /* One that fails afterwards, and more good replies: it is alone, and waits. */
     const struct cache_key key = key_in(TWO, 0);
     cache_fail(cache, &key, CACHE_PLAIN, failed_ms + 1000);
     cache_fail(cache, &key, CACHE_PLAIN, failed_ms + 2000);
     cache_zone_answered(cache, TWO, failed_ms + 2001);
-    assert_int_equal(state_of(cache, TWO, 0, failed_ms + 3999), CACHE_FAILED);
+    assert_int_equal(cache_state_of(cache, TWO, 0, failed_ms + 3999), CACHE_FAILED);
     cache_unref(cache);
 }
 
@@ -304,31 +306,32 @@ UNIT_TEST(test_trials)
     (void)fail_often(cache, ALL, NAMES);
     now_ms += 999;
     for (unsigned number = 0; number < NAMES; number++) { /* the first second, whatever comes */
-        assert_int_equal(state_of(cache, ALL, number, now_ms), CACHE_FAILED);
+        assert_int_equal(cache_state_of(cache, ALL, number, now_ms), CACHE_FAILED);
     }
     now_ms += 1;
     const struct cache_key first = key_in(ALL, 0);
     cache_read(cache, &first, &day, now_ms, CACHE_PEEK, 0, records, sizeof(records), &hit);
     assert_int_equal(hit.state, CACHE_FAILED); /* looking is not asking */
     for (unsigned round = 0; round < 3; round++) {
-        const struct cache_key trial = key_in(ALL, round);
+        const struct cache_key probe = key_in(ALL, round);
         for (unsigned i = 0; i < 2 * NAMES; i++) {
             unsigned number = (round + i) % NAMES;
-            assert_int_equal(state_of(cache, ALL, number, now_ms + i),
+            assert_int_equal(cache_state_of(cache, ALL, number, now_ms + i),
                              number == round ? CACHE_MISS : CACHE_FAILED);
             assert_int_equal(number >= NAMES - 1 ? CACHE_FAILED
-                                                 : state_of(cache, FEW, number, now_ms),
+                                                 : cache_state_of(cache, FEW, number, now_ms),
                              CACHE_FAILED);
         }
-        cache_fail(cache, &trial, CACHE_PLAIN, now_ms + 10);
-        assert_int_equal(state_of(cache, ALL, round, now_ms + 11), CACHE_FAILED);
-        assert_int_equal(state_of(cache, ALL, 3, now_ms + 999), CACHE_FAILED);
+        cache_fail(cache, &probe, CACHE_PLAIN, now_ms + 10);
+        assert_int_equal(cache_state_of(cache, ALL, round, now_ms + 11), CACHE_FAILED);
+        assert_int_equal(cache_state_of(cache, ALL, 3, now_ms + 999), CACHE_FAILED);
         now_ms += 1000;
-        assert_int_equal(state_of(cache, ALL, round, now_ms), CACHE_FAILED); /* its own second */
+        assert_int_equal(cache_state_of(cache, ALL, round, now_ms),
+                         CACHE_FAILED); /* its own second */
     }
     cache_zone_answered(cache, ALL, now_ms);
     for (unsigned number = 0; number < NAMES; number++) {
-        assert_int_equal(state_of(cache, ALL, number, now_ms + 10), CACHE_MISS);
+        assert_int_equal(cache_state_of(cache, ALL, number, now_ms + 10), CACHE_MISS);
     }
     cache_unref(cache);
 }
@@ -337,29 +340,30 @@ UNIT_TEST(test_trials)
 UNIT_TEST(test_refresh)
 {
     struct cache *cache = cache_new(10);
-    struct cache_key key = foreign_key("a.test. A");
+    struct cache_key key = others_key("a.test. A");
     struct cache_hit hit;
     bed_put(cache, &key, 1, 1, 100, 0);
-    assert_false(look(cache, &key, &day, 0).wants_refresh);
-    assert_false(look(cache, &key, &day, 95000).wants_refresh);
+    assert_false(cache_check(cache, &key, &day, 0).wants_refresh);
+    assert_false(cache_check(cache, &key, &day, 95000).wants_refresh);
     for (unsigned i = 0; i < 5; i++) { /* looking is not asking */
         cache_read(cache, &key, &day, 95000, CACHE_PEEK, 0, records, sizeof(records), &hit);
         assert_false(hit.wants_refresh);
     }
-    assert_false(look(cache, &key, &day, 90000).wants_refresh); /* the third, but a tenth left */
-    assert_false(look(cache, &key, &day, 99001).wants_refresh);
+    assert_false(
+        cache_check(cache, &key, &day, 90000).wants_refresh); /* the third, but a tenth left */
+    assert_false(cache_check(cache, &key, &day, 99001).wants_refresh);
     cache_fail(cache, &key, CACHE_PLAIN, 90500);
-    assert_false(look(cache, &key, &day, 90501).wants_refresh);
-    assert_true(look(cache, &key, &day, 99000).wants_refresh);
-    assert_false(look(cache, &key, &day, 99000).wants_refresh);
+    assert_false(cache_check(cache, &key, &day, 90501).wants_refresh);
+    assert_true(cache_check(cache, &key, &day, 99000).wants_refresh);
+    assert_false(cache_check(cache, &key, &day, 99000).wants_refresh);
     cache_refresh_over(cache, &key);
-    assert_true(look(cache, &key, &day, 98000).wants_refresh);
+    assert_true(cache_check(cache, &key, &day, 98000).wants_refresh);
     /* The next copy's hits count from 0. */
     bed_put(cache, &key, 2, 1, 100, 100000);
-    assert_false(look(cache, &key, &day, 195000).wants_refresh);
-    assert_false(look(cache, &key, &day, 195000).wants_refresh);
-    assert_true(look(cache, &key, &day, 195000).wants_refresh);
-    assert_false(look(cache, &key, &day, 200000).wants_refresh);
+    assert_false(cache_check(cache, &key, &day, 195000).wants_refresh);
+    assert_false(cache_check(cache, &key, &day, 195000).wants_refresh);
+    assert_true(cache_check(cache, &key, &day, 195000).wants_refresh);
+    assert_false(cache_check(cache, &key, &day, 200000).wants_refresh);
     cache_unref(cache);
 }
 
@@ -371,7 +375,7 @@ UNIT_TEST(test_entries)
         struct cache *cache = cache_new(sizes[i]);
         for (unsigned k = 0; k < 2 * sizes[i]; k++) {
             struct cache_key key = bed_key(k % (unsigned)sizes[i]);
-            assert_int_equal(bed_put(cache, &key, k, 1, 60, 0), CACHE_KEPT);
+            assert_int_equal(bed_put(cache, &key, k, 1, 60, 0), CACHE_HIT);
         }
         struct cache_figures figures = cache_figures(cache);
         assert_int_equal(figures.entries, sizes[i]);
@@ -383,12 +387,12 @@ UNIT_TEST(test_entries)
         figures = cache_figures(cache);
         assert_int_equal(figures.entries, sizes[i]);
         assert_int_equal(figures.evictions, 1);
-        assert_int_equal(look(cache, &one_more, &day, 0).state, CACHE_FRESH);
+        assert_int_equal(cache_check(cache, &one_more, &day, 0).state, CACHE_FRESH);
         cache_unref(cache);
     }
 }
 
-static unsigned count_kept(struct cache *cache, unsigned from, unsigned to)
+static unsigned count_cached(struct cache *cache, unsigned from, unsigned to)
 {
     unsigned count = 0;
     struct cache_hit hit;
@@ -408,10 +412,10 @@ UNIT_TEST(test_index)
     for (unsigned i = 0; i < NAMES; i++) {
         struct cache_key key = bed_key(i);
         bed_put(cache, &key, i, 1, 60, 0);
-        assert_int_equal(look(cache, &key, &day, 0).state, CACHE_FRESH);
+        assert_int_equal(cache_check(cache, &key, &day, 0).state, CACHE_FRESH);
     }
     assert_int_equal(cache_figures(cache).entries, ENTRIES);
-    assert_int_equal(count_kept(cache, 0, NAMES), ENTRIES);
+    assert_int_equal(count_cached(cache, 0, NAMES), ENTRIES);
     cache_unref(cache);
 }
 
@@ -426,10 +430,10 @@ UNIT_TEST(test_scan)
     }
     for (unsigned i = 0; i < SCAN; i++) {
         struct cache_key scan = bed_key(POPULAR + i), popular = bed_key(i % POPULAR);
-        assert_int_equal(look(cache, &popular, &day, 0).state, CACHE_FRESH);
+        assert_int_equal(cache_check(cache, &popular, &day, 0).state, CACHE_FRESH);
         bed_put(cache, &scan, 1, 1, 60, 0);
     }
-    assert_int_equal(count_kept(cache, 0, POPULAR), POPULAR);
+    assert_int_equal(count_cached(cache, 0, POPULAR), POPULAR);
     cache_unref(cache);
 }
 
@@ -444,12 +448,12 @@ UNIT_TEST(test_large)
     }
     for (unsigned i = 0; i < LONG; i++) {
         struct cache_key key = bed_key(SHORT + i);
-        assert_int_equal(bed_put(cache, &key, i, ADDRESSES, 60, 0), CACHE_KEPT);
-        assert_int_equal(look(cache, &key, &day, 0).answers, ADDRESSES);
+        assert_int_equal(bed_put(cache, &key, i, ADDRESSES, 60, 0), CACHE_HIT);
+        assert_int_equal(cache_check(cache, &key, &day, 0).answers, ADDRESSES);
     }
-    assert_int_equal(count_kept(cache, 0, SHORT), SHORT);
-    unsigned kept = count_kept(cache, SHORT, SHORT + LONG);
-    assert_in_range(kept, 10, ENTRIES * 1200 / 4 / (ADDRESSES * 16));
+    assert_int_equal(count_cached(cache, 0, SHORT), SHORT);
+    unsigned cached = count_cached(cache, SHORT, SHORT + LONG);
+    assert_in_range(cached, 10, ENTRIES * 1200 / 4 / (ADDRESSES * 16));
     /* Short ones, now many more, take what the long ones have not. */
     for (unsigned i = 0; i < ENTRIES; i++) {
         struct cache_key key = bed_key(10000 + i);
@@ -464,13 +468,13 @@ UNIT_TEST(test_too_large)
 {
     struct cache *cache = cache_new(1);
     struct cache_key key = bed_key(1);
-    assert_int_equal(bed_put(cache, &key, 1, 50, 60, 0), CACHE_KEPT);
+    assert_int_equal(bed_put(cache, &key, 1, 50, 60, 0), CACHE_HIT);
     assert_int_equal(bed_put(cache, &key, 1, 1000, 60, 0), CACHE_TOO_LARGE);
-    assert_int_equal(look(cache, &key, &day, 0).answers, 50);
+    assert_int_equal(cache_check(cache, &key, &day, 0).answers, 50);
     cache_unref(cache);
     cache = cache_new(10000);
-    assert_int_equal(bed_put(cache, &key, 1, 4000, 60, 0), CACHE_KEPT); /* 64 KB */
-    struct cache_hit hit = look(cache, &key, &day, 0);
+    assert_int_equal(bed_put(cache, &key, 1, 4000, 60, 0), CACHE_HIT); /* 64 KB */
+    struct cache_hit hit = cache_check(cache, &key, &day, 0);
     uint32_t version;
     assert_int_equal(hit.answers, 4000);
     assert_true(bed_is_whole(records, &hit, &version));
@@ -489,9 +493,9 @@ UNIT_TEST(test_many_failures)
     for (unsigned i = ENTRIES; i < FAILURES; i++) {
         struct cache_key key = bed_key(i);
         cache_fail(cache, &key, CACHE_PLAIN, 0);
-        assert_int_equal(look(cache, &key, &day, 0).state, CACHE_FAILED);
+        assert_int_equal(cache_check(cache, &key, &day, 0).state, CACHE_FAILED);
     }
-    assert_int_equal(count_kept(cache, 0, ENTRIES), ENTRIES);
+    assert_int_equal(count_cached(cache, 0, ENTRIES), ENTRIES);
     assert_int_equal(cache_figures(cache).evictions, 0);
     assert_in_range(cache_figures(cache).bytes, 1, ENTRIES * 1200 + 16 * 512);
     cache_unref(cache);
@@ -500,12 +504,12 @@ UNIT_TEST(test_many_failures)
 UNIT_TEST(test_room)
 {
     struct cache *cache = cache_new(10);
-    struct cache_key key = foreign_key("a.test. A");
-    put(cache, "a.test. A",
-        "NOERROR qr\n? a.test. IN A\n= a.test. 60 CNAME b.test.\n"
-        "! test. 900 SOA ns.test. admin.test. 1 2 3 4 300",
-        0);
-    struct cache_hit whole = look(cache, &key, &day, 0), hit;
+    struct cache_key key = others_key("a.test. A");
+    external_cache_put(cache, "a.test. A",
+                       "NOERROR qr\n? a.test. IN A\n= a.test. 60 CNAME b.test.\n"
+                       "! test. 900 SOA ns.test. admin.test. 1 2 3 4 300",
+                       0);
+    struct cache_hit whole = cache_check(cache, &key, &day, 0), hit;
     assert_int_equal(whole.answers + whole.authorities, 2);
     for (size_t room = 0; room <= whole.len; room++) {
         uint8_t *exact = test_malloc(room + 1);
@@ -571,7 +575,7 @@ UNIT_TEST(test_look_ahead)
     bed_put(cache, &key, 1, 1, 60, 0);
     cache_look_ahead(cache, &key);
     cache_look_ahead(cache, &other);
-    assert_int_equal(look(cache, &key, &day, 0).state, CACHE_FRESH);
+    assert_int_equal(cache_check(cache, &key, &day, 0).state, CACHE_FRESH);
     cache_unref(cache_ref(NULL));
     cache_unref(cache);
 }

@@ -17,7 +17,7 @@ struct modelled {
     bool has_reply, is_refreshing;
     uint32_t version, ttl_s;
     unsigned addresses, hits;
-    int64_t kept_at_ms;
+    int64_t cached_at_ms;
     int64_t failed_at_ms, failed_ms; /* 0: not failing */
     int64_t recovered_at_ms;         /* 0: never */
 };
@@ -28,7 +28,7 @@ struct model {
     bool forgets; /* the cache is too small for all keys */
 };
 
-static uint32_t random_below(uint32_t limit)
+static uint32_t cache_model_random_below(uint32_t limit)
 {
     static uint64_t state = 88172645463325252u;
     state ^= state << 13;
@@ -37,33 +37,33 @@ static uint32_t random_below(uint32_t limit)
     return (uint32_t)(state >> 32) % limit;
 }
 
-static struct cache_key key_of(unsigned number)
+static struct cache_key cache_model_key_of(unsigned number)
 {
     struct cache_key key = bed_key(number);
     key.zone_serial = 1000 + number;
     return key;
 }
 
-static void put(struct model *m, struct cache *cache, unsigned number)
+static void cache_model_put(struct model *m, struct cache *cache, unsigned number)
 {
     struct modelled *item = &m->items[number];
-    struct cache_key key = key_of(number);
+    struct cache_key key = cache_model_key_of(number);
     *item = (struct modelled){
         .has_reply = true,
-        .version = random_below(1u << 30),
-        .ttl_s = 1 + random_below(30),
-        .addresses = 1 + random_below(random_below(20) == 0 ? 200 : 20),
-        .kept_at_ms = m->now_ms,
+        .version = cache_model_random_below(1u << 30),
+        .ttl_s = 1 + cache_model_random_below(30),
+        .addresses = 1 + cache_model_random_below(cache_model_random_below(20) == 0 ? 200 : 20),
+        .cached_at_ms = m->now_ms,
         .recovered_at_ms = item->recovered_at_ms,
     };
     assert_int_equal(bed_put(cache, &key, item->version, item->addresses, item->ttl_s, m->now_ms),
-                     CACHE_KEPT);
+                     CACHE_HIT);
 }
 
 static void fail_question(struct model *m, struct cache *cache, unsigned number)
 {
     struct modelled *item = &m->items[number];
-    struct cache_key key = key_of(number);
+    struct cache_key key = cache_model_key_of(number);
     int64_t over_ms = item->failed_at_ms + item->failed_ms;
     cache_fail(cache, &key, CACHE_PLAIN, m->now_ms);
     if (item->failed_ms != 0 && m->now_ms < item->failed_at_ms + 1000) {
@@ -80,14 +80,14 @@ static void fail_question(struct model *m, struct cache *cache, unsigned number)
 }
 
 /* Known only of a zone that has failed. */
-static void recover(struct model *m, struct cache *cache, unsigned number)
+static void cache_model_recover(struct model *m, struct cache *cache, unsigned number)
 {
     struct modelled *item = &m->items[number];
-    cache_zone_revived(cache, key_of(number).zone_serial, true, m->now_ms);
+    cache_zone_revived(cache, cache_model_key_of(number).zone_serial, true, m->now_ms);
     item->recovered_at_ms = item->failed_ms > 0 ? m->now_ms : item->recovered_at_ms;
 }
 
-static bool is_failing(const struct model *m, const struct modelled *item)
+static bool cache_model_is_failing(const struct model *m, const struct modelled *item)
 {
     int64_t since_ms = m->now_ms - item->failed_at_ms;
     bool is_forgiven = item->recovered_at_ms >= item->failed_at_ms;
@@ -100,17 +100,18 @@ struct expected {
     int64_t age_ms, ttl_ms;
 };
 
-static struct expected expect(struct model *m, struct modelled *item, enum cache_use use)
+static struct expected cache_model_expect(struct model *m, struct modelled *item,
+                                          enum cache_use use)
 {
     struct expected e = {.state = CACHE_MISS};
-    e.is_failing = is_failing(m, item);
+    e.is_failing = cache_model_is_failing(m, item);
     if (e.is_failing) {
         e.state = CACHE_FAILED;
     }
     if (!item->has_reply) {
         return e;
     }
-    e.age_ms = m->now_ms - item->kept_at_ms;
+    e.age_ms = m->now_ms - item->cached_at_ms;
     e.ttl_ms = 1000 * (int64_t)(item->ttl_s < TTL_MAX_S ? item->ttl_s : TTL_MAX_S);
     if (e.age_ms < e.ttl_ms) {
         e.state = CACHE_FRESH;
@@ -127,7 +128,7 @@ static struct expected expect(struct model *m, struct modelled *item, enum cache
     return e;
 }
 
-static uint32_t shown_ttl_s(const uint8_t *records)
+static uint32_t cache_model_shown_ttl_s(const uint8_t *records)
 {
     return (uint32_t)records[6] << 24 | (uint32_t)records[7] << 16 | (uint32_t)records[8] << 8 |
            records[9];
@@ -140,27 +141,28 @@ static void check_reply(const struct modelled *item, const struct expected *e,
     assert_int_equal(hit->answers, item->addresses);
     assert_true(bed_is_whole(records, hit, &version));
     assert_int_equal(version, item->version);
-    assert_int_equal(hit->kept_s, age_s);
+    assert_int_equal(hit->cached_s, age_s);
     if (e->state == CACHE_FRESH) {
-        assert_int_equal(shown_ttl_s(records), ttl_s - age_s);
+        assert_int_equal(cache_model_shown_ttl_s(records), ttl_s - age_s);
         assert_int_equal(hit->left_s, ttl_s - age_s);
         assert_int_equal(hit->wants_refresh, e->wants_refresh);
     } else {
-        assert_int_equal(shown_ttl_s(records), CACHE_STALE_TTL_S);
+        assert_int_equal(cache_model_shown_ttl_s(records), CACHE_STALE_TTL_S);
         assert_int_equal(hit->is_failing, e->is_failing);
         assert_false(hit->wants_refresh);
     }
 }
 
-static void look(struct model *m, struct cache *cache, unsigned number, enum cache_use use)
+static void cache_model_check(struct model *m, struct cache *cache, unsigned number,
+                              enum cache_use use)
 {
     static uint8_t records[65535];
     struct modelled *item = &m->items[number];
-    struct cache_key key = key_of(number);
+    struct cache_key key = cache_model_key_of(number);
     struct cache_hit hit;
-    struct expected e = expect(m, item, use);
-    cache_read(cache, &key, &limits, m->now_ms, use, random_below(2), records, sizeof(records),
-               &hit);
+    struct expected e = cache_model_expect(m, item, use);
+    cache_read(cache, &key, &limits, m->now_ms, use, cache_model_random_below(2), records,
+               sizeof(records), &hit);
     if (m->forgets && hit.state == CACHE_MISS && e.state != CACHE_MISS) {
         *item = (struct modelled){0}; /* evicted */
         return;
@@ -181,36 +183,36 @@ static unsigned count_replies(const struct model *m)
 }
 
 /* No failures where entries are evicted: those of an evicted one start again at 1 s. */
-static void step(struct model *m, struct cache *cache)
+static void cache_model_step(struct model *m, struct cache *cache)
 {
-    unsigned number = random_below(KEYS);
-    switch (random_below(10)) {
+    unsigned number = cache_model_random_below(KEYS);
+    switch (cache_model_random_below(10)) {
     case 0:
     case 1:
-        put(m, cache, number);
+        cache_model_put(m, cache, number);
         break;
     case 2:
         if (!m->forgets) {
             fail_question(m, cache, number);
         }
-        if (random_below(4) == 0) {
-            recover(m, cache, random_below(KEYS));
+        if (cache_model_random_below(4) == 0) {
+            cache_model_recover(m, cache, cache_model_random_below(KEYS));
         }
         break;
     case 3: {
-        struct cache_key key = key_of(number);
+        struct cache_key key = cache_model_key_of(number);
         cache_refresh_over(cache, &key);
         m->items[number].is_refreshing = false;
         break;
     }
     case 4:
-        look(m, cache, number, CACHE_PEEK);
+        cache_model_check(m, cache, number, CACHE_PEEK);
         break;
     case 5:
-        m->now_ms += random_below(4000);
+        m->now_ms += cache_model_random_below(4000);
         break;
     default:
-        look(m, cache, number, CACHE_ANSWER);
+        cache_model_check(m, cache, number, CACHE_ANSWER);
         break;
     }
 }
@@ -222,7 +224,7 @@ UNIT_TEST(test_all_fits)
     struct model m = {.now_ms = 123456};
     struct cache *cache = cache_new(1000);
     for (unsigned i = 0; i < STEPS; i++) {
-        step(&m, cache);
+        cache_model_step(&m, cache);
         assert_int_equal(cache_figures(cache).entries, count_replies(&m));
     }
     assert_int_equal(cache_figures(cache).evictions, 0);
@@ -235,7 +237,7 @@ UNIT_TEST(test_evictions)
     struct model m = {.now_ms = 123456, .forgets = true};
     struct cache *cache = cache_new(KEYS / 2);
     for (unsigned i = 0; i < STEPS; i++) {
-        step(&m, cache);
+        cache_model_step(&m, cache);
         assert_in_range(cache_figures(cache).entries, 0, KEYS / 2);
     }
     struct cache_figures figures = cache_figures(cache);

@@ -72,7 +72,7 @@ UNIT_TEST(test_readers)
         }
         assert_int_equal(
             bed_put(cache, &keys[number], version_of(number, addresses), addresses, 60, 0),
-            CACHE_KEPT);
+            CACHE_HIT);
     }
     for (unsigned i = 0; i < READERS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);

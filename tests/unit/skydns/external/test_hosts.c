@@ -13,24 +13,24 @@ enum { TEXT_MAX = 4096 };
 
 enum { ENOUGH = 1 << 20 }; /* bytes */
 
-static struct dname name_of(const char *text)
+static struct dname hosts_name_of(const char *text)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
     return name;
 }
 
-static struct ip ip_of(const char *text)
+static struct ip hosts_ip_of(const char *text)
 {
     struct ip ip;
     assert_true(ip_parse(slice_str(text), &ip));
     return ip;
 }
 
-static const char *addresses(const struct hosts_table *table, const char *text)
+static const char *hosts_addresses(const struct hosts_table *table, const char *text)
 {
     static char out[TEXT_MAX];
-    struct dname name = name_of(text);
+    struct dname name = hosts_name_of(text);
     size_t count, n = 0;
     const struct ip *ips = hosts_table_find(table, &name, &count);
     out[0] = '\0';
@@ -46,7 +46,7 @@ static const char *addresses(const struct hosts_table *table, const char *text)
 static const char *first_name(const struct hosts_table *table, const char *text)
 {
     static char out[DNAME_TEXT_MAX];
-    struct ip ip = ip_of(text);
+    struct ip ip = hosts_ip_of(text);
     const struct slice wire = hosts_table_name(table, &ip);
     struct dname name = {.len = (uint8_t)wire.len};
     if (wire.len == 0) {
@@ -83,17 +83,17 @@ UNIT_TEST(test_lines)
                                          &report);
     assert_int_equal(report.bad_lines, 0);
     assert_int_equal(hosts_table_count(table), 7);
-    assert_string_equal(addresses(table, "db.test"), "10.0.0.1 fd00::1 10.0.0.2");
-    assert_string_equal(addresses(table, "db"), "10.0.0.1");
-    assert_string_equal(addresses(table, "db2.test"), "10.0.0.1");
-    assert_string_equal(addresses(table, "mapped.test"), "10.0.0.3");
-    assert_string_equal(addresses(table, "last.test"), "10.0.0.4");
-    assert_string_equal(addresses(table, "test"), "");
-    assert_string_equal(addresses(table, "x.db.test"), "");
+    assert_string_equal(hosts_addresses(table, "db.test"), "10.0.0.1 fd00::1 10.0.0.2");
+    assert_string_equal(hosts_addresses(table, "db"), "10.0.0.1");
+    assert_string_equal(hosts_addresses(table, "db2.test"), "10.0.0.1");
+    assert_string_equal(hosts_addresses(table, "mapped.test"), "10.0.0.3");
+    assert_string_equal(hosts_addresses(table, "last.test"), "10.0.0.4");
+    assert_string_equal(hosts_addresses(table, "test"), "");
+    assert_string_equal(hosts_addresses(table, "x.db.test"), "");
     assert_string_equal(first_name(table, "10.0.0.1"), "db.test.");
     assert_string_equal(first_name(table, "fd00::1"), "db.test.");
     assert_string_equal(first_name(table, "10.0.0.3"), "mapped.test.");
-    assert_string_equal(addresses(table, "zeros.test"), "10.0.0.5");
+    assert_string_equal(hosts_addresses(table, "zeros.test"), "10.0.0.5");
     assert_string_equal(first_name(table, "10.0.0.5"), "zeros.test.");
     assert_string_equal(first_name(table, "10.0.0.9"), "");
     hosts_table_unref(hosts_table_ref(table));
@@ -129,8 +129,8 @@ UNIT_TEST(test_bad_lines)
         assert_int_equal(report.shown[0].line, 2);
         assert_non_null(strstr(report.shown[0].why, rows[i].why));
         assert_int_equal(hosts_table_count(table), 2);
-        assert_string_equal(addresses(table, "a.test"), "");
-        assert_string_equal(addresses(table, "after.test"), "10.0.0.9");
+        assert_string_equal(hosts_addresses(table, "a.test"), "");
+        assert_string_equal(hosts_addresses(table, "after.test"), "10.0.0.9");
         hosts_table_unref(table);
     }
 }
@@ -154,21 +154,21 @@ UNIT_TEST(test_room)
     enum { BYTES_MAX = 8 << 20, NAMES = 200000, NAME_BYTES = 100 };
     struct hosts_table *table = hosts_table_new(BYTES_MAX);
     struct hosts_entry entry = {.ip = {.family_bytes = 4}};
-    size_t kept = 0;
+    size_t cached = 0;
     for (size_t i = 0; i < NAMES; i++) {
         char text[32];
         (void)snprintf(text, sizeof(text), "blocked%zu.test", i);
-        entry.name = name_of(text);
+        entry.name = hosts_name_of(text);
         const bool is_added = hosts_table_add(table, &entry);
-        assert_true(!is_added || kept == i); /* none after the first that is left out */
-        kept += is_added;
-        assert_string_equal(addresses(table, text), is_added ? "0.0.0.0" : "");
+        assert_true(!is_added || cached == i); /* none after the first that is left out */
+        cached += is_added;
+        assert_string_equal(hosts_addresses(table, text), is_added ? "0.0.0.0" : "");
     }
-    assert_in_range(kept, BYTES_MAX / NAME_BYTES, NAMES - 1);
-    assert_int_equal(hosts_table_count(table), kept);
-    assert_int_equal(hosts_table_left_out(table), NAMES - kept);
-    assert_string_equal(addresses(table, "blocked0.test"), "0.0.0.0");
-    entry.name = name_of("blocked0.test"); /* full for further addresses, too */
+    assert_in_range(cached, BYTES_MAX / NAME_BYTES, NAMES - 1);
+    assert_int_equal(hosts_table_count(table), cached);
+    assert_int_equal(hosts_table_left_out(table), NAMES - cached);
+    assert_string_equal(hosts_addresses(table, "blocked0.test"), "0.0.0.0");
+    entry.name = hosts_name_of("blocked0.test"); /* full for further addresses, too */
     entry.ip.bytes[0] = 10;
     assert_false(hosts_table_add(table, &entry));
     assert_string_equal(first_name(table, "0.0.0.0"), "blocked0.test.");
@@ -179,7 +179,7 @@ UNIT_TEST(test_many_addresses_of_a_name)
 {
     enum { IPS = HOSTS_IPS_MAX + 72 };
     struct hosts_table *table = hosts_table_new(ENOUGH);
-    struct hosts_entry entry = {.name = name_of("a.test")};
+    struct hosts_entry entry = {.name = hosts_name_of("a.test")};
     size_t count;
     for (unsigned i = 0; i < 2 * IPS; i++) { /* each twice */
         entry.ip = (struct ip){.family_bytes = 4, .bytes = {10, 0, 0, (uint8_t)(i / 2)}};

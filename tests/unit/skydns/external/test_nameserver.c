@@ -8,7 +8,7 @@
 #include "skydns/external/nameserver.h"
 #include "tests/support/unit_test.h"
 
-static struct nameserver parse(const char *text)
+static struct nameserver external_nameserver_parse(const char *text)
 {
     struct nameserver server;
     struct err err;
@@ -40,9 +40,9 @@ UNIT_TEST(test_texts)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[NAMESERVER_TEXT_MAX], name[INET6_ADDRSTRLEN];
-        struct nameserver server = parse(rows[i].text), again;
+        struct nameserver server = external_nameserver_parse(rows[i].text), again;
         assert_string_equal(nameserver_format(&server, text), rows[i].want);
-        again = parse(text);
+        again = external_nameserver_parse(text);
         assert_true(nameserver_equal(&server, &again));
         assert_int_equal(nameserver_is_tls(&server), rows[i].certificate != NULL);
         if (rows[i].certificate) {
@@ -101,7 +101,8 @@ UNIT_TEST(test_equality)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
-            struct nameserver a = parse(rows[i]), b = parse(rows[k]);
+            struct nameserver a = external_nameserver_parse(rows[i]),
+                              b = external_nameserver_parse(rows[k]);
             assert_int_equal(nameserver_equal(&a, &b), i == k);
         }
     }
@@ -117,7 +118,7 @@ UNIT_TEST(test_long_names)
     for (size_t i = 0; i < NAMESERVER_NAME_MAX; i++) {
         text[SCHEME + i] = i % 50 == 49 ? '.' : 'a';
     }
-    server = parse(text);
+    server = external_nameserver_parse(text);
     assert_int_equal(strlen(server.tls_name), NAMESERVER_NAME_MAX);
     assert_int_equal(strlen(nameserver_format(&server, again)),
                      SCHEME + sizeof(":853") - 1 + NAMESERVER_NAME_MAX);
@@ -138,6 +139,6 @@ UNIT_TEST(test_too_many_names)
     }
     assert_int_equal(r, ERR_USAGE);
     assert_non_null(strstr(err.msg, "at most 16384 different names"));
-    (void)parse("tls://192.0.2.9#n0.example");
-    (void)parse("192.0.2.9");
+    (void)external_nameserver_parse("tls://192.0.2.9#n0.example");
+    (void)external_nameserver_parse("192.0.2.9");
 }

@@ -9,16 +9,16 @@
 #include "skydns/external/zone_table.h"
 #include "tests/support/unit_test.h"
 
-static struct dname name_of(const char *text)
+static struct dname external_zone_table_name_of(const char *text)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
     return name;
 }
 
-static struct foreign_zone zone_at(const char *name, const char *server)
+static struct forward_zone zone_at(const char *name, const char *server)
 {
-    struct foreign_zone zone = {.name = name_of(name)};
+    struct forward_zone zone = {.name = external_zone_table_name_of(name)};
     struct err err;
     if (*server) {
         zone.server_count = 1;
@@ -27,16 +27,16 @@ static struct foreign_zone zone_at(const char *name, const char *server)
     return zone;
 }
 
-static const char *found(const struct zone_table *table, const char *name)
+static const char *zone_table_found(const struct zone_table *table, const char *name)
 {
     static char text[DNAME_TEXT_MAX];
-    struct dname wire = name_of(name);
+    struct dname wire = external_zone_table_name_of(name);
     return dname_to_text(&zone_table_find(table, &wire)->name, text);
 }
 
-static uint32_t serial(const struct zone_table *table, const char *name)
+static uint32_t zone_table_serial(const struct zone_table *table, const char *name)
 {
-    struct dname wire = name_of(name);
+    struct dname wire = external_zone_table_name_of(name);
     return zone_table_find(table, &wire)->serial;
 }
 
@@ -62,19 +62,19 @@ UNIT_TEST(test_the_longest_zone)
         {"a.b.c.d.e.f.deep.example.", "c.d.e.f.deep.example."},
         {"b.d.e.f.deep.example.", "."},
     };
-    const struct foreign_zone zones[] = {
+    const struct forward_zone zones[] = {
         zone_at("eu.acme.local", "10.0.0.2:53"), zone_at("test", "10.0.0.3:53"),
         zone_at("acme.local", "10.0.0.1:53"),    zone_at(".", "192.0.2.1:53"),
         zone_at("10.in-addr.arpa", ""),          zone_at("c.d.e.f.deep.example", ""),
     };
     struct zone_table *table = zone_table_new(zones, ARRAY_LEN(zones), NULL);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (strcmp(found(table, rows[i].name), rows[i].zone) != 0) {
-            fail_msg("%s is in %s", rows[i].name, found(table, rows[i].name));
+        if (strcmp(zone_table_found(table, rows[i].name), rows[i].zone) != 0) {
+            fail_msg("%s is in %s", rows[i].name, zone_table_found(table, rows[i].name));
         }
     }
     size_t count;
-    const struct foreign_zone *items = zone_table_items(table, &count);
+    const struct forward_zone *items = zone_table_items(table, &count);
     assert_int_equal(count, ARRAY_LEN(zones));
     assert_false(zone_is_stub(&items[0]));
     assert_int_equal(addr_port(&items[0].servers[0].address), 53);
@@ -95,12 +95,12 @@ UNIT_TEST(test_ds)
         {"example.", "."},
         {".", "."},
     };
-    const struct foreign_zone zones[] = {zone_at("acme.local", "10.0.0.1:53"),
+    const struct forward_zone zones[] = {zone_at("acme.local", "10.0.0.1:53"),
                                          zone_at("eu.acme.local", "10.0.0.2:53")};
     struct zone_table *table = zone_table_new(zones, ARRAY_LEN(zones), NULL);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct dname name = name_of(rows[i].name);
-        const struct foreign_zone *zone = zone_table_find_for(table, &name, DNS_TYPE_DS);
+        const struct dname name = external_zone_table_name_of(rows[i].name);
+        const struct forward_zone *zone = zone_table_find_for(table, &name, DNS_TYPE_DS);
         char text[DNAME_TEXT_MAX];
         assert_string_equal(dname_to_text(&zone->name, text), rows[i].zone);
         assert_ptr_equal(zone_table_find_for(table, &name, DNS_TYPE_DNSKEY),
@@ -113,7 +113,7 @@ UNIT_TEST(test_without_stub_zones)
 {
     struct zone_table *table = zone_table_new(NULL, 0, NULL);
     size_t count;
-    assert_string_equal(found(table, "a.test"), ".");
+    assert_string_equal(zone_table_found(table, "a.test"), ".");
     (void)zone_table_items(table, &count);
     assert_int_equal(count, 1);
     assert_int_equal(zone_table_items(table, &count)->server_count, 0);
@@ -131,7 +131,7 @@ UNIT_TEST(test_origins)
         {ZONE_FROM_FLAG, ZONE_FROM_DOCUMENT, ZONE_FROM_DOCUMENT},
     };
     for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
-        struct foreign_zone zones[3];
+        struct forward_zone zones[3];
         size_t first = 0;
         for (size_t k = 0; k < 3; k++) {
             char server[] = "10.0.0.1:53";
@@ -143,8 +143,8 @@ UNIT_TEST(test_origins)
             first++;
         }
         struct zone_table *table = zone_table_new(zones, 3, NULL);
-        struct dname name = name_of("a.test");
-        const struct foreign_zone *zone = zone_table_find(table, &name);
+        struct dname name = external_zone_table_name_of("a.test");
+        const struct forward_zone *zone = zone_table_find(table, &name);
         assert_int_equal(zone->origin, ZONE_FROM_DOCUMENT);
         assert_true(nameserver_equal(&zone->servers[0], &zones[first].servers[0]));
         zone_table_unref(table);
@@ -154,24 +154,26 @@ UNIT_TEST(test_origins)
 /* The same as long as the servers are; never one that another zone had. */
 UNIT_TEST(test_serials)
 {
-    const struct foreign_zone first[] = {zone_at(".", "192.0.2.1:53"),
+    const struct forward_zone first[] = {zone_at(".", "192.0.2.1:53"),
                                          zone_at("a.test", "10.0.0.1:53"),
                                          zone_at("b.test", "10.0.0.2:53"), zone_at("c.test", "")};
-    const struct foreign_zone second[] = {zone_at("b.test", "10.0.0.9:53"),
+    const struct forward_zone second[] = {zone_at("b.test", "10.0.0.9:53"),
                                           zone_at("a.test", "10.0.0.1:53"), zone_at("c.test", ""),
                                           zone_at("d.test", ""), zone_at(".", "192.0.2.1:53")};
     struct zone_table *a = zone_table_new(first, ARRAY_LEN(first), NULL);
     struct zone_table *b = zone_table_new(second, ARRAY_LEN(second), a);
     struct zone_table *c = zone_table_new(first, ARRAY_LEN(first), b);
     struct zone_table *renewed = zone_table_new(first, ARRAY_LEN(first), NULL);
-    uint32_t newest = serial(c, "b.test");
-    assert_int_equal(serial(a, "."), serial(b, "."));
-    assert_int_equal(serial(a, "a.test"), serial(b, "a.test"));
-    assert_int_equal(serial(a, "c.test"), serial(b, "c.test"));
-    assert_true(serial(b, "b.test") > serial(a, "c.test"));
-    assert_true(serial(b, "d.test") > serial(b, "b.test"));
-    assert_true(newest > serial(b, "d.test")); /* the servers of before, but not what was kept */
-    assert_true(serial(renewed, ".") > newest && serial(renewed, "a.test") > newest);
+    uint32_t newest = zone_table_serial(c, "b.test");
+    assert_int_equal(zone_table_serial(a, "."), zone_table_serial(b, "."));
+    assert_int_equal(zone_table_serial(a, "a.test"), zone_table_serial(b, "a.test"));
+    assert_int_equal(zone_table_serial(a, "c.test"), zone_table_serial(b, "c.test"));
+    assert_true(zone_table_serial(b, "b.test") > zone_table_serial(a, "c.test"));
+    assert_true(zone_table_serial(b, "d.test") > zone_table_serial(b, "b.test"));
+    assert_true(newest >
+                zone_table_serial(b, "d.test")); /* the servers of before, but not what was kept */
+    assert_true(zone_table_serial(renewed, ".") > newest &&
+                zone_table_serial(renewed, "a.test") > newest);
     zone_table_unref(a);
     zone_table_unref(b);
     zone_table_unref(c);
@@ -182,7 +184,7 @@ UNIT_TEST(test_serials)
 UNIT_TEST(test_as_many_as_there_may_be)
 {
     enum { COUNT = ZONE_TABLE_MAX + 5 };
-    struct foreign_zone *zones = calloc(COUNT, sizeof(*zones));
+    struct forward_zone *zones = calloc(COUNT, sizeof(*zones));
     char text[64];
     size_t count;
     assert_non_null(zones);
@@ -196,7 +198,7 @@ UNIT_TEST(test_as_many_as_there_may_be)
     for (unsigned i = 0; i < COUNT; i++) {
         struct dname name = zones[i].name;
         assert_true(dname_prepend(&name, slice_str("www")));
-        const struct foreign_zone *zone = zone_table_find(table, &name);
+        const struct forward_zone *zone = zone_table_find(table, &name);
         assert_int_equal(dname_equal(&zone->name, &zones[i].name), i < ZONE_TABLE_MAX);
     }
     zone_table_unref(table);

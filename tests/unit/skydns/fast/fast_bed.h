@@ -10,7 +10,7 @@
 
 #include "common/dns/dns.h"
 #include "skydns/answer/answer.h"
-#include "skydns/answer/kept_access.h"
+#include "skydns/answer/cache_access.h"
 #include "skydns/fast/fast.h"
 #include "skydns/wire/edns.h"
 #include "skydns/wire/encode.h"
@@ -27,9 +27,9 @@ struct bed {
     struct encoder *encoder;
     struct fast *fast;
     struct answer *answer; /* for plans that the fast path makes */
-    struct kept_access kept;
+    struct cache_access cached;
     uint64_t state;
-    unsigned long asked, answered, built, with_targets, cut, kept_count, stale, failed;
+    unsigned long asked, answered, built, with_targets, cut, cached_count, stale, failed;
     struct zone_table *others;
     struct hosts_table *hosts;
     struct cache *cache;
@@ -59,8 +59,8 @@ static inline void add_reverse_zone(struct fixture *f, const char *address, uint
 static inline void open_paths(struct bed *b)
 {
     b->encoder = encoder_new(b->f->config.settings.max_udp_size);
-    kept_access_init(&b->kept, &b->f->config);
-    b->fast = fast_new(&b->f->config, b->encoder, &b->kept);
+    cache_access_init(&b->cached, &b->f->config);
+    b->fast = fast_new(&b->f->config, b->encoder, &b->cached);
     b->answer = answer_new(&b->f->config);
 }
 
@@ -123,7 +123,7 @@ static inline void compare(struct bed *b, const char *question, unsigned long se
                                  .now_ms = draw(b, 4000),
                                  .takes_stale = draw(b, 4) == 0,
                                  .random = draw(b, UINT32_MAX),
-                                 .may_walk = true};
+                                 .may_scan = true};
     query.wire = f->query;
     query.len = f->query_len;
     query_parse(query.wire, query.len, &parsed);
@@ -153,10 +153,10 @@ static inline void compare(struct bed *b, const char *question, unsigned long se
     assert_int_equal(response.opt_at > 0, parsed.fast.has_edns);
     b->answered++;
     b->cut += (quick[2] & DNS_FLAG_TC >> 8) != 0;
-    bool is_kept = (quick[2] & DNS_FLAG_AA >> 8) == 0;
-    b->kept_count += is_kept;
-    b->failed += is_kept && (quick[3] & DNS_MASK_RCODE) == DNS_RCODE_SERVFAIL;
-    b->stale += is_kept && len > 6 && quick[len - 6] == 0 && quick[len - 5] == 15 &&
+    bool is_cached = (quick[2] & DNS_FLAG_AA >> 8) == 0;
+    b->cached_count += is_cached;
+    b->failed += is_cached && (quick[3] & DNS_MASK_RCODE) == DNS_RCODE_SERVFAIL;
+    b->stale += is_cached && len > 6 && quick[len - 6] == 0 && quick[len - 5] == 15 &&
                 (quick[len - 1] == EDNS_ERROR_STALE || quick[len - 1] == EDNS_ERROR_STALE_NXDOMAIN);
     b->with_targets += strstr(question, " SRV") && quick[7] > 0 && quick[11] > 0;
     assert_int_equal(verdict, ENGINE_REPLY);

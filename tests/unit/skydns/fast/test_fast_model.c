@@ -21,7 +21,7 @@ enum { SCHEMAS = 2, PODS = 3, REVERSE_ZONES = 3, DOMAINS = 3 };
 enum { CONFIGS = SCHEMAS * PODS * REVERSE_ZONES * DOMAINS, STORES = 2 * CONFIGS };
 
 /* Names of other domains that are kept, or were; some below our domains. */
-static const char *const foreign_names[] = {
+static const char *const external_names[] = {
     "www.test.",
     "gone.www.test.",
     "www.sub.test.",
@@ -37,19 +37,19 @@ static const char *const foreign_names[] = {
     "stub.cluster.local.",
     "local.",
 };
-enum { FOREIGN_NAMES = sizeof(foreign_names) / sizeof(foreign_names[0]) };
+enum { EXTERNAL_NAMES = sizeof(external_names) / sizeof(external_names[0]) };
 
-static const char *pick(struct bed *b, const char *const *items, size_t count)
+static const char *fast_model_pick(struct bed *b, const char *const *items, size_t count)
 {
     return items[draw(b, (uint32_t)count)];
 }
-#define PICK(b, ...)                            \
-    pick(b, (const char *const[]){__VA_ARGS__}, \
-         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+#define PICK(b, ...)                                       \
+    fast_model_pick(b, (const char *const[]){__VA_ARGS__}, \
+                    sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 /* ---- Stores ---- */
 
-static void put(struct bed *b, const char *key, const char *value)
+static void fast_model_put(struct bed *b, const char *key, const char *value)
 {
     (void)snprintf(b->put[b->put_count++ % KEYS_MAX], KEY_SIZE, "%s", key);
     fixture_put(b->f, &(struct fixture_key){key, value}, 1);
@@ -81,7 +81,7 @@ static void draw_value(struct bed *b, const char *host, unsigned port, char *out
     (void)snprintf(out + n, size - (size_t)n, "}");
 }
 
-static const char *draw_service(struct bed *b)
+static const char *fast_model_draw_service(struct bed *b)
 {
     return PICK(b, "a", "b", "web", "x-y", "dns", "any", "_odd");
 }
@@ -91,10 +91,10 @@ static const char *draw_namespace(struct bed *b)
     return PICK(b, "default", "kube-system", "n");
 }
 
-static void put_service(struct bed *b)
+static void fast_model_put_service(struct bed *b)
 {
     char key[200], value[300], host[64];
-    const char *name = draw_service(b), *ns = draw_namespace(b);
+    const char *name = fast_model_draw_service(b), *ns = draw_namespace(b);
     unsigned endpoints = draw(b, 20) == 0 ? 40 : 1 + draw(b, 4);
     bool is_large = draw(b, 20) == 0; /* more than are prepared, and mostly than fit */
     bool is_v6 = draw(b, 3) == 0, has_names = draw(b, 3) == 0;
@@ -109,12 +109,12 @@ static void put_service(struct bed *b)
             (void)snprintf(host, sizeof(host), is_v6 ? "fd01::%x" : "10.1.0.%u", i);
             (void)snprintf(value, sizeof(value), "{'host':'%s','ttl':%u}", host, 30 + draw(b, 2));
             (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/%s/l%u", ns, name, i);
-            put(b, key, value);
+            fast_model_put(b, key, value);
             continue;
         }
         draw_value(b, host, 0, value, sizeof(value));
         (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/%s/e%u", ns, name, draw(b, 50));
-        put(b, key, value);
+        fast_model_put(b, key, value);
     }
     for (unsigned i = draw(b, 4); i > 0; i--) {
         char target[200];
@@ -138,7 +138,7 @@ static void put_service(struct bed *b)
         draw_value(b, target, 80 + draw(b, 3), value, sizeof(value));
         (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/%s/_tcp/_http/e%u", ns, name,
                        draw(b, 5));
-        put(b, key, value);
+        fast_model_put(b, key, value);
     }
 }
 
@@ -197,10 +197,10 @@ static void put_other(struct bed *b)
         (void)snprintf(value, sizeof(value), "{'text':'only'}");
         break;
     }
-    put(b, key, value);
+    fast_model_put(b, key, value);
 }
 
-static void change_one(struct bed *b)
+static void fast_model_change_one(struct bed *b)
 {
     struct dname name;
     bool is_changed = false;
@@ -221,10 +221,10 @@ static void change_some(struct bed *b)
         store_writer_clear(b->f->writer);
     }
     for (unsigned i = 1 + draw(b, 3); i > 0; i--) {
-        change_one(b);
+        fast_model_change_one(b);
     }
     if (draw(b, 2)) {
-        put_service(b); /* its first key must be of the same version */
+        fast_model_put_service(b); /* its first key must be of the same version */
     }
     fixture_put(b->f, NULL, 0);
 }
@@ -246,7 +246,7 @@ static void draw_domains(struct bed *b, unsigned domains, unsigned reverse_zones
     }
 }
 
-static void draw_config(struct bed *b, unsigned which)
+static void fast_model_draw_config(struct bed *b, unsigned which)
 {
     struct engine_config *config = &b->f->config;
     config->settings.round_robin = draw(b, 2);
@@ -276,7 +276,7 @@ static void draw_others(struct bed *b)
 {
     struct engine_config *config = &b->f->config;
     const struct ip ip = {.family_bytes = 4, .bytes = {127, 0, 0, 1}};
-    struct foreign_zone zones[8];
+    struct forward_zone zones[8];
     size_t count = 0;
     for (size_t i = 0; i < 8; i++) {
         static const char *const names[] = {".",
@@ -288,7 +288,7 @@ static void draw_others(struct bed *b)
                                             "below.absent.cluster.local.",
                                             "absent.n.svc.cluster.local."};
         if (i == 0 || draw(b, 2)) {
-            zones[count] = (struct foreign_zone){.name = fixture_name(names[i]),
+            zones[count] = (struct forward_zone){.name = fixture_name(names[i]),
                                                  .server_count = draw(b, 8) > 0};
             zones[count++].servers[0] = nameserver_at(addr_of_ip(&ip, 53));
         }
@@ -327,7 +327,7 @@ static void keep_one(struct bed *b)
 {
     static const struct addr nameserver;
     uint8_t wire[4096];
-    struct cache_key key = {.name = fixture_name(foreign_names[draw(b, FOREIGN_NAMES)]),
+    struct cache_key key = {.name = fixture_name(external_names[draw(b, EXTERNAL_NAMES)]),
                             .type = draw(b, 3)   ? DNS_TYPE_A
                                     : draw(b, 2) ? DNS_TYPE_TXT
                                     : draw(b, 2) ? DNS_TYPE_DS
@@ -395,7 +395,7 @@ static void draw_any_name(struct bed *b, char *out)
     (void)dname_to_text(&name, out);
 }
 
-static void draw_name(struct bed *b, char *out, size_t size)
+static void fast_model_draw_name(struct bed *b, char *out, size_t size)
 {
     char first[80] = "";
     if (draw(b, 3) == 0) {
@@ -417,7 +417,8 @@ static void draw_name(struct bed *b, char *out, size_t size)
         break;
     case 2: /* as expanded by search lists */
         (void)snprintf(
-            out, size, "%s%s.%s.svc.cluster.local.%s", first, draw_service(b), draw_namespace(b),
+            out, size, "%s%s.%s.svc.cluster.local.%s", first, fast_model_draw_service(b),
+            draw_namespace(b),
             PICK(b, "default.svc.cluster.local.", "svc.cluster.local.", "cluster.local."));
         break;
     case 3:
@@ -430,24 +431,25 @@ static void draw_name(struct bed *b, char *out, size_t size)
                        PICK(b, "r.e.", "e.", ""));
         break;
     default:
-        (void)snprintf(out, size, "%s%s.%s.svc.cluster.local.", first, draw_service(b),
+        (void)snprintf(out, size, "%s%s.%s.svc.cluster.local.", first, fast_model_draw_service(b),
                        draw_namespace(b));
         break;
     }
 }
 
-static void draw_question(struct bed *b, char *out, size_t size)
+static void fast_model_draw_question(struct bed *b, char *out, size_t size)
 {
     char name[DNAME_TEXT_MAX];
     if (draw(b, 4) == 0) {
-        (void)snprintf(out, size, "_http._tcp.%s.%s.svc.cluster.local. SRV%s", draw_service(b),
-                       draw_namespace(b), PICK(b, "", " tcp", " edns=1232"));
+        (void)snprintf(out, size, "_http._tcp.%s.%s.svc.cluster.local. SRV%s",
+                       fast_model_draw_service(b), draw_namespace(b),
+                       PICK(b, "", " tcp", " edns=1232"));
         return;
     }
-    bool is_foreign = draw(b, 6) == 0;
-    switch (is_foreign ? 4 : draw(b, 4)) {
+    bool is_external = draw(b, 6) == 0;
+    switch (is_external ? 4 : draw(b, 4)) {
     case 4:
-        (void)snprintf(name, sizeof(name), "%s", foreign_names[draw(b, FOREIGN_NAMES)]);
+        (void)snprintf(name, sizeof(name), "%s", external_names[draw(b, EXTERNAL_NAMES)]);
         break;
     case 0:
         draw_known_name(b, name);
@@ -456,7 +458,7 @@ static void draw_question(struct bed *b, char *out, size_t size)
         draw_any_name(b, name);
         break;
     default:
-        draw_name(b, name, sizeof(name));
+        fast_model_draw_name(b, name, sizeof(name));
         break;
     }
     if (draw(b, 5) == 0) {
@@ -464,7 +466,7 @@ static void draw_question(struct bed *b, char *out, size_t size)
             *p = *p >= 'a' && *p <= 'z' && draw(b, 3) == 0 ? (char)(*p - 32) : *p;
         }
     }
-    const char *type = is_foreign && draw(b, 5) ? PICK(b, "A", "A", "A", "TXT", "PTR", "DS")
+    const char *type = is_external && draw(b, 5) ? PICK(b, "A", "A", "A", "TXT", "PTR", "DS")
                        : strstr(name, "arpa") && draw(b, 5)
                            ? "PTR"
                            : PICK(b, "A", "A", "AAAA", "SRV", "SRV", "TYPE65", "TYPE64", "TXT",
@@ -485,7 +487,7 @@ UNIT_TEST(test_the_same_bytes)
         b.state = seed * 0x9e3779b97f4a7c15U;
         b.put_count = 0;
         b.f = fixture_new(NULL, 0);
-        draw_config(&b, (unsigned)(seed % CONFIGS));
+        fast_model_draw_config(&b, (unsigned)(seed % CONFIGS));
         draw_others(&b);
         open_paths(&b);
         for (unsigned change = 0; change < CHANGES; change++) {
@@ -493,7 +495,7 @@ UNIT_TEST(test_the_same_bytes)
                 b.f->config.zones[i].is_incomplete = draw(&b, 6) == 0;
             }
             for (unsigned i = 0; i < 4; i++) {
-                draw(&b, 3) ? put_service(&b) : put_other(&b);
+                draw(&b, 3) ? fast_model_put_service(&b) : put_other(&b);
             }
             for (unsigned i = 0; i < 30; i++) {
                 keep_one(&b);
@@ -503,7 +505,7 @@ UNIT_TEST(test_the_same_bytes)
                     change_some(&b);
                 }
                 char question[DNAME_TEXT_MAX + 64];
-                draw_question(&b, question, sizeof(question));
+                fast_model_draw_question(&b, question, sizeof(question));
                 compare(&b, question, seed);
             }
         }
@@ -516,7 +518,7 @@ UNIT_TEST(test_the_same_bytes)
     assert_true(b.answered * 6 > b.asked);
     assert_true(b.with_targets > 500);
     assert_true(b.cut > 100);
-    assert_true(b.kept_count > 1000);
+    assert_true(b.cached_count > 1000);
     assert_true(b.stale > 20);
     assert_true(b.built > 1000);
     assert_true(b.failed > 50);

@@ -13,7 +13,7 @@
 #include "skydns/listen/listen_socket.h"
 #include "tests/support/unit_test.h"
 
-static struct addr address_of(const char *text)
+static struct addr listen_socket_address_of(const char *text)
 {
     struct addr address;
     struct err err;
@@ -22,7 +22,7 @@ static struct addr address_of(const char *text)
 }
 
 /* Bound to a free port, returned in the address. */
-static int bound(int type, struct addr *address)
+static int listen_socket_bound(int type, struct addr *address)
 {
     int fd = socket(address->sa.sa_family, type, 0);
     assert_true(fd >= 0);
@@ -53,13 +53,14 @@ UNIT_TEST(test_errors_say_what_to_do)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct listen_socket listening = {.fd = -1};
-        struct addr absent = address_of("240.0.0.1:5353"), used = address_of("127.0.0.1:1");
+        struct addr absent = listen_socket_address_of("240.0.0.1:5353"),
+                    used = listen_socket_address_of("127.0.0.1:1");
         struct err err = {0};
         assert_int_equal(rows[i].listen(&absent, false, &listening, &err), -EADDRNOTAVAIL);
         assert_non_null(strstr(err.msg, rows[i].name));
         assert_non_null(strstr(err.msg, "240.0.0.1:5353"));
         assert_non_null(strstr(err.msg, "-addr"));
-        int fd = bound(rows[i].type, &used);
+        int fd = listen_socket_bound(rows[i].type, &used);
         assert_int_equal(rows[i].listen(&used, false, &listening, &err), -EADDRINUSE);
         assert_non_null(strstr(err.msg, "stop the program that has the port"));
         assert_int_equal(listening.fd, -1);
@@ -67,14 +68,14 @@ UNIT_TEST(test_errors_say_what_to_do)
     }
 }
 
-enum { PATIENCE_MS = 20000 };
+enum { TIMEOUT_MS = 20000 };
 
 UNIT_TEST(test_udp_sockets_share_an_address)
 {
-    struct addr address = address_of("127.0.0.1:1");
+    struct addr address = listen_socket_address_of("127.0.0.1:1");
     struct listen_socket a, b;
     struct err err;
-    close(bound(SOCK_DGRAM, &address));
+    close(listen_socket_bound(SOCK_DGRAM, &address));
     assert_int_equal(listen_udp(&address, false, &a, &err), 0);
     assert_int_equal(listen_udp(&address, false, &b, &err), 0);
     close(a.fd);
@@ -92,16 +93,16 @@ static int option_of(int fd, int option)
 /* What the kernel may keep for a client that does not read; twice what was asked for. */
 UNIT_TEST(test_accepted_sockets_have_small_buffers)
 {
-    struct addr address = address_of("127.0.0.1:1");
+    struct addr address = listen_socket_address_of("127.0.0.1:1");
     struct listen_socket socket_;
     struct err err;
-    close(bound(SOCK_STREAM, &address));
+    close(listen_socket_bound(SOCK_STREAM, &address));
     assert_int_equal(listen_tcp(&address, false, &socket_, &err), 0);
     int client = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(connect(client, &address.sa, address.len), 0);
     assert_int_equal(send(client, "x", 1, MSG_NOSIGNAL), 1); /* accepted once it has sent */
     struct pollfd ready = {.fd = socket_.fd, .events = POLLIN};
-    assert_int_equal(poll(&ready, 1, PATIENCE_MS), 1);
+    assert_int_equal(poll(&ready, 1, TIMEOUT_MS), 1);
     int fd = accept(socket_.fd, NULL, NULL);
     assert_true(fd >= 0);
     assert_in_range(option_of(fd, SO_RCVBUF), 1, 64 * 1024);
@@ -114,10 +115,11 @@ UNIT_TEST(test_accepted_sockets_have_small_buffers)
 /* `0.0.0.0:P` and `[::]:P` side by side, or the second alone for both. */
 UNIT_TEST(test_both_wildcards)
 {
-    struct addr list[] = {address_of("0.0.0.0:1"), address_of("[::]:1")};
+    struct addr list[] = {listen_socket_address_of("0.0.0.0:1"),
+                          listen_socket_address_of("[::]:1")};
     struct listen_socket four, six;
     struct err err;
-    close(bound(SOCK_STREAM, &list[0]));
+    close(listen_socket_bound(SOCK_STREAM, &list[0]));
     list[1].v6.sin6_port = list[0].v4.sin_port;
     assert_true(listen_wants_v6_only(list, 2, &list[1]));
     assert_false(listen_wants_v6_only(list + 1, 1, &list[1]));
@@ -134,7 +136,7 @@ UNIT_TEST(test_both_wildcards)
 
 enum { FIRST_PASSED_FD = 3 };
 
-/* fds must lie above those passed: see high(). */
+/* fds must lie above those passed: see listen_socket_high(). */
 static void pass_named(const int *fds, int count, const char *names)
 {
     char number[16];
@@ -148,12 +150,12 @@ static void pass_named(const int *fds, int count, const char *names)
     assert_int_equal(setenv("LISTEN_FDNAMES", names, 1), 0);
 }
 
-static void pass(const int *fds, int count)
+static void listen_socket_pass(const int *fds, int count)
 {
     pass_named(fds, count, "a:b");
 }
 
-static int high(int fd)
+static int listen_socket_high(int fd)
 {
     int moved = fcntl(fd, F_DUPFD, 100);
     assert_true(moved >= 100);
@@ -163,12 +165,14 @@ static int high(int fd)
 
 UNIT_TEST(test_what_systemd_passes)
 {
-    struct addr udp = address_of("127.0.0.1:1"), tcp = address_of("[::1]:1");
+    struct addr udp = listen_socket_address_of("127.0.0.1:1"),
+                tcp = listen_socket_address_of("[::1]:1");
     struct listen_sockets sockets;
     struct err err = {0};
-    int fds[2] = {high(bound(SOCK_DGRAM, &udp)), high(bound(SOCK_STREAM, &tcp))};
+    int fds[2] = {listen_socket_high(listen_socket_bound(SOCK_DGRAM, &udp)),
+                  listen_socket_high(listen_socket_bound(SOCK_STREAM, &tcp))};
     assert_int_equal(listen(fds[1], 4), 0);
-    pass(fds, 2);
+    listen_socket_pass(fds, 2);
     assert_int_equal(listen_from_systemd(&sockets, &err), 0);
     assert_int_equal(sockets.udp_count, 1);
     assert_int_equal(sockets.tcp_count, 1);
@@ -201,10 +205,12 @@ UNIT_TEST(test_names_that_systemd_passes)
         {"", ENGINE_TCP},           {"udp:udp", ENGINE_TCP},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct addr udp = address_of("127.0.0.1:1"), tcp = address_of("127.0.0.1:1");
+        struct addr udp = listen_socket_address_of("127.0.0.1:1"),
+                    tcp = listen_socket_address_of("127.0.0.1:1");
         struct listen_sockets sockets;
         struct err err = {0};
-        int fds[2] = {high(bound(SOCK_DGRAM, &udp)), high(bound(SOCK_STREAM, &tcp))};
+        int fds[2] = {listen_socket_high(listen_socket_bound(SOCK_DGRAM, &udp)),
+                      listen_socket_high(listen_socket_bound(SOCK_STREAM, &tcp))};
         assert_int_equal(listen(fds[1], 4), 0);
         pass_named(fds, 2, rows[i].names);
         assert_int_equal(listen_from_systemd(&sockets, &err), 0);
@@ -227,10 +233,10 @@ UNIT_TEST(test_too_many_of_a_kind)
     enum { COUNT = LISTEN_SOCKETS_MAX + 1 };
     int fds[COUNT];
     char names[5 * COUNT + 1] = "";
-    struct addr tcp = address_of("127.0.0.1:1");
+    struct addr tcp = listen_socket_address_of("127.0.0.1:1");
     struct listen_sockets sockets;
     struct err err = {0};
-    fds[0] = high(bound(SOCK_STREAM, &tcp));
+    fds[0] = listen_socket_high(listen_socket_bound(SOCK_STREAM, &tcp));
     assert_int_equal(listen(fds[0], 4), 0);
     for (size_t i = 0; i < COUNT; i++) {
         memcpy(names + 5 * i, "grpc:", 6);
@@ -247,7 +253,7 @@ UNIT_TEST(test_too_many_of_a_kind)
 
 UNIT_TEST(test_what_systemd_should_not_pass)
 {
-    struct addr tcp = address_of("127.0.0.1:1");
+    struct addr tcp = listen_socket_address_of("127.0.0.1:1");
     int local[2], pipes[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, local), 0);
     assert_int_equal(pipe(pipes), 0);
@@ -255,14 +261,14 @@ UNIT_TEST(test_what_systemd_should_not_pass)
         int fd;
         const char *want;
     } rows[] = {
-        {high(bound(SOCK_STREAM, &tcp)), "does not listen"},
-        {high(local[0]), "not an internet socket"},
-        {high(pipes[0]), "no socket"},
+        {listen_socket_high(listen_socket_bound(SOCK_STREAM, &tcp)), "does not listen"},
+        {listen_socket_high(local[0]), "not an internet socket"},
+        {listen_socket_high(pipes[0]), "no socket"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct listen_sockets sockets;
         struct err err = {0};
-        pass(&rows[i].fd, 1);
+        listen_socket_pass(&rows[i].fd, 1);
         assert_int_equal(listen_from_systemd(&sockets, &err), ERR_USAGE);
         assert_non_null(strstr(err.msg, rows[i].want));
         close(FIRST_PASSED_FD);
@@ -282,7 +288,7 @@ UNIT_TEST(test_none_passed)
         struct listen_sockets sockets;
         struct err err = {0};
         if (rows[i].pid) {
-            pass(NULL, 0);
+            listen_socket_pass(NULL, 0);
             assert_int_equal(setenv("LISTEN_FDS", rows[i].fds, 1), 0);
         }
         if (rows[i].pid && strcmp(rows[i].pid, "self") != 0) {

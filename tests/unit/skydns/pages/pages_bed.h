@@ -105,7 +105,7 @@ static inline void bed_parse_flags(struct pages_bed *bed, const char *flags)
         assert_in_range(argc, 1, BED_ARGS_MAX - 1);
         argv[argc++] = word;
     }
-    if (options_parse(argc, argv, &bed->options, &err) != 0) {
+    if (skydns_options_parse(argc, argv, &bed->options, &err) != 0) {
         fail_msg("%s", err.msg);
     }
 }
@@ -189,8 +189,8 @@ static inline const struct explanation *bed_explain(struct pages_bed *bed, const
     const struct explanation *x = NULL;
     struct err err;
     const struct explain_query query = {.name = name, .type = type, .client = bed->client};
-    int r = explain(bed->explainer, bed->sync, NULL, publisher_newest_config(bed->publisher),
-                    &query, &x, &err);
+    int r = explain_page_write(bed->explainer, bed->sync, NULL,
+                               publisher_newest_config(bed->publisher), &query, &x, &err);
     if (r != 0) {
         fail_msg("%s %s: %s", name, type ? type : "", err.msg);
     }

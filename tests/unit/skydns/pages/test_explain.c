@@ -6,16 +6,16 @@
 #include "skydns/records/rr.h"
 #include "tests/support/unit_test.h"
 
-static struct dname name_of(const char *text)
+static struct dname explain_name_of(const char *text)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
     return name;
 }
 
-static const struct explain_name *find_name(const struct explanation *x, const char *text)
+static const struct explain_name *explain_find_name(const struct explanation *x, const char *text)
 {
-    struct dname name = name_of(text);
+    struct dname name = explain_name_of(text);
     for (size_t i = 0; i < x->name_count; i++) {
         if (dname_equal(&x->names[i].name, &name)) {
             return &x->names[i];
@@ -25,7 +25,7 @@ static const struct explain_name *find_name(const struct explanation *x, const c
 }
 
 /* "local/cluster/x/a" */
-static bool is_key(const struct store_record *record, const char *key)
+static bool explain_is_key(const struct store_record *record, const char *key)
 {
     struct dname own, wanted;
     store_record_name(record, &own);
@@ -33,11 +33,12 @@ static bool is_key(const struct store_record *record, const char *key)
     return dname_equal(&own, &wanted);
 }
 
-static const struct explain_record *find_record(const struct explanation *x, const char *key)
+static const struct explain_record *explain_find_record(const struct explanation *x,
+                                                        const char *key)
 {
     for (size_t i = 0; i < x->name_count; i++) {
         for (size_t k = 0; k < x->names[i].record_count; k++) {
-            if (is_key(x->names[i].records[k].record, key)) {
+            if (explain_is_key(x->names[i].records[k].record, key)) {
                 return &x->names[i].records[k];
             }
         }
@@ -113,7 +114,7 @@ UNIT_TEST(test_rules)
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct explanation *x = bed_explain(&bed, rows[i].name, rows[i].type);
-        const struct explain_record *record = find_record(x, rows[i].key);
+        const struct explain_record *record = explain_find_record(x, rows[i].key);
         if (!record || record->rule != rows[i].rule) {
             fail_msg("%s %s, %s: rule %d, expected %d", rows[i].name, rows[i].type, rows[i].key,
                      record ? (int)record->rule : -1, (int)rows[i].rule);
@@ -131,8 +132,8 @@ UNIT_TEST(test_duplicates)
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "same.cluster.local", "A");
-    const struct explain_record *a = find_record(x, "local/cluster/same/a");
-    const struct explain_record *b = find_record(x, "local/cluster/same/b");
+    const struct explain_record *a = explain_find_record(x, "local/cluster/same/a");
+    const struct explain_record *b = explain_find_record(x, "local/cluster/same/b");
     assert_non_null(a);
     assert_non_null(b);
     assert_int_equal(x->plan->answers.count, 1);
@@ -168,8 +169,8 @@ UNIT_TEST(test_schema_of_kubernetes)
     bed_fill(&bed, keys, ARRAY_LEN(keys));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct explanation *x = bed_explain(&bed, rows[i].name, rows[i].type);
-        const struct explain_record *address = find_record(x, keys[0].key);
-        const struct explain_record *port = find_record(x, keys[1].key);
+        const struct explain_record *address = explain_find_record(x, keys[0].key);
+        const struct explain_record *port = explain_find_record(x, keys[1].key);
         if (!address || !port || address->rule != rows[i].address || port->rule != rows[i].port) {
             fail_msg("%s %s: rules %d, %d", rows[i].name, rows[i].type,
                      address ? (int)address->rule : -1, port ? (int)port->rule : -1);
@@ -203,15 +204,15 @@ UNIT_TEST(test_aliases)
         const struct explanation *x =
             bed_explain(&bed, "ext.default.svc.cluster.local", rows[i].type);
         assert_int_equal(x->name_count, 2);
-        assert_int_equal(find_record(x, keys[0].key)->rule, EXPLAIN_GAVE);
-        assert_int_equal(find_record(x, keys[1].key)->rule, rows[i].beside);
-        assert_int_equal(find_record(x, keys[2].key)->rule, rows[i].target);
-        assert_int_equal(find_record(x, keys[3].key)->rule, rows[i].ignored);
+        assert_int_equal(explain_find_record(x, keys[0].key)->rule, EXPLAIN_GAVE);
+        assert_int_equal(explain_find_record(x, keys[1].key)->rule, rows[i].beside);
+        assert_int_equal(explain_find_record(x, keys[2].key)->rule, rows[i].target);
+        assert_int_equal(explain_find_record(x, keys[3].key)->rule, rows[i].ignored);
     }
     assert_int_equal(bed_explain(&bed, "said.cluster.local", "MX")->name_count, 2);
     const struct explanation *said = bed_explain(&bed, "said.cluster.local", "TXT");
     assert_int_equal(said->name_count, 1); /* not its target */
-    assert_int_equal(find_record(said, keys[4].key)->rule, EXPLAIN_GAVE);
+    assert_int_equal(explain_find_record(said, keys[4].key)->rule, EXPLAIN_GAVE);
     bed_stop(&bed);
 }
 
@@ -223,20 +224,20 @@ UNIT_TEST(test_names_on_the_way)
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "X.cluster.local", "A");
-    const struct explain_name *asked = find_name(x, "x.cluster.local");
-    const struct explain_name *target = find_name(x, "a.y.cluster.local");
-    const struct explain_name *nowhere = find_name(x, "nowhere.cluster.local");
+    const struct explain_name *asked = explain_find_name(x, "x.cluster.local");
+    const struct explain_name *target = explain_find_name(x, "a.y.cluster.local");
+    const struct explain_name *nowhere = explain_find_name(x, "nowhere.cluster.local");
     assert_ptr_equal(asked, &x->names[0]);
     assert_null(asked->from);
     assert_true(asked->exists);
     assert_int_equal(asked->record_total, 9);
     assert_int_equal(asked->record_count, 9);
     assert_non_null(target);
-    assert_true(is_key(target->from, "local/cluster/x/d"));
+    assert_true(explain_is_key(target->from, "local/cluster/x/d"));
     assert_non_null(nowhere);
-    assert_true(is_key(nowhere->from, "local/cluster/x/e"));
+    assert_true(explain_is_key(nowhere->from, "local/cluster/x/e"));
     assert_false(nowhere->exists);
-    assert_null(find_name(x, "db.example.com")); /* not in our domains */
+    assert_null(explain_find_name(x, "db.example.com")); /* not in our domains */
     /* TXT does not follow hosts that are names. */
     assert_int_equal(bed_explain(&bed, "x.cluster.local", "TXT")->name_count, 1);
     bed_stop(&bed);
@@ -254,7 +255,7 @@ UNIT_TEST(test_ring)
     bed_fill(&bed, ring, ARRAY_LEN(ring));
     const struct explanation *x = bed_explain(&bed, "a.r.cluster.local", "A");
     assert_int_equal(x->name_count, 2);
-    assert_true(is_key(x->names[1].from, "local/cluster/r/a"));
+    assert_true(explain_is_key(x->names[1].from, "local/cluster/r/a"));
     bed_stop(&bed);
 }
 
@@ -266,7 +267,7 @@ UNIT_TEST(test_what_local_stands_for)
     const struct explanation *x = bed_explain(&bed, "local.dns.cluster.local", "A");
     assert_int_equal(x->plan->answers.count, 1);
     assert_int_equal(x->name_count, 1);
-    assert_ptr_equal(find_name(x, "y.cluster.local"), &x->names[0]);
+    assert_ptr_equal(explain_find_name(x, "y.cluster.local"), &x->names[0]);
     bed_stop(&bed);
 }
 
@@ -281,8 +282,8 @@ UNIT_TEST(test_name_servers)
     bed_fill(&bed, keys, ARRAY_LEN(keys));
     const struct explanation *x = bed_explain(&bed, "cluster.local", "NS");
     assert_non_null(x->why);
-    assert_ptr_equal(find_name(x, "ns.dns.cluster.local"), &x->names[0]);
-    assert_non_null(find_record(x, keys[0].key));
+    assert_ptr_equal(explain_find_name(x, "ns.dns.cluster.local"), &x->names[0]);
+    assert_non_null(explain_find_record(x, keys[0].key));
     bed_stop(&bed);
 }
 
@@ -292,8 +293,8 @@ UNIT_TEST(test_absent)
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "wbe.one.svc.cluster.local", "A");
-    struct dname closest = name_of("one.svc.cluster.local"),
-                 near = name_of("web.one.svc.cluster.local");
+    struct dname closest = explain_name_of("one.svc.cluster.local"),
+                 near = explain_name_of("web.one.svc.cluster.local");
     assert_int_equal(x->plan->rcode, DNS_RCODE_NXDOMAIN);
     assert_int_equal(x->name_count, 1);
     assert_false(x->names[0].exists);
@@ -409,7 +410,7 @@ UNIT_TEST(test_external_questions)
     bed_start(&bed, "-nameservers=127.0.0.1:10253");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "out.x.cluster.local", "A");
-    struct dname outside = name_of("db.example.com");
+    struct dname outside = explain_name_of("db.example.com");
     assert_int_equal(x->external_count, 1);
     assert_true(dname_equal(&x->externals[0].question.name, &outside));
     assert_int_equal(x->externals[0].question.type, DNS_TYPE_A);
@@ -450,7 +451,7 @@ UNIT_TEST(test_nothing_read_yet)
 UNIT_TEST(test_configuration_in_force)
 {
     struct pages_bed bed;
-    struct dname domain = name_of("example.com");
+    struct dname domain = explain_name_of("example.com");
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, NULL, 0);
     bed_add(&bed, "com/example/www", "{'host':'10.0.0.1'}");
@@ -476,8 +477,9 @@ UNIT_TEST(test_questions_that_cannot_be_read)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct explanation *x = NULL;
         struct err err;
-        assert_int_equal(explain(bed.explainer, bed.sync, NULL,
-                                 publisher_newest_config(bed.publisher), &rows[i].query, &x, &err),
+        assert_int_equal(explain_page_write(bed.explainer, bed.sync, NULL,
+                                            publisher_newest_config(bed.publisher), &rows[i].query,
+                                            &x, &err),
                          ERR_USAGE);
         assert_null(x);
         assert_non_null(strstr(err.msg, rows[i].says));

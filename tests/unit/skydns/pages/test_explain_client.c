@@ -27,7 +27,7 @@ struct server {
 };
 
 /* Serves one connection: reads the head, replies, closes. */
-static void *serve(void *data)
+static void *explain_client_serve(void *data)
 {
     struct server *s = data;
     size_t len = 0;
@@ -70,15 +70,15 @@ static void end_capture(struct stdout_capture *c, char text[OUTPUT_MAX])
     close(c->file);
 }
 
-/* Returns explain_client's result; its output in `output`. */
+/* Returns pages_explain_client's result; its output in `output`. */
 static int run_client(struct server *s, const char *reply, const char *name, const char *type,
                       char output[OUTPUT_MAX], struct err *err)
 {
     *s = (struct server){.reply = reply};
     s->listener = loopback_listen(&s->address);
-    assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+    assert_int_equal(pthread_create(&s->thread, NULL, explain_client_serve, s), 0);
     struct stdout_capture capture = capture_stdout();
-    int r = explain_client(&s->address, &(struct explain_query){name, type, ""}, err);
+    int r = pages_explain_client(&s->address, &(struct explain_query){name, type, ""}, err);
     end_capture(&capture, output);
     assert_int_equal(pthread_join(s->thread, NULL), 0);
     close(s->listener);
@@ -138,7 +138,7 @@ UNIT_TEST(test_nobody_there)
     struct addr address = loopback_addr(loopback_free_port());
     struct err err;
     char text[ADDR_TEXT_MAX];
-    assert_true(explain_client(&address, &(struct explain_query){"a", "A", ""}, &err) < 0);
+    assert_true(pages_explain_client(&address, &(struct explain_query){"a", "A", ""}, &err) < 0);
     assert_non_null(strstr(err.msg, "-http-addr"));
     assert_non_null(strstr(err.msg, addr_format(&address, text)));
 }

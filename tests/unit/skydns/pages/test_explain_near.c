@@ -1,4 +1,4 @@
-/* explain_near: which names are close enough to suggest. */
+/* skydns_explain_near: which names are close enough to suggest. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 
 enum { TEXT_MAX = 1024 };
 
-static int compare(const void *a, const void *b)
+static int explain_near_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* Whether a record is at or below the name: as good as an answer here. */
-static bool exists(void *data, const struct dname *name)
+static bool explain_near_exists(void *data, const struct dname *name)
 {
     const struct fixture *f = data;
     return store_find(f->store, name, NULL) != NULL;
@@ -29,15 +29,18 @@ static const char *near_text(struct fixture *f, const char *text, char out[TEXT_
     char *sorted[EXPLAIN_NEAR_MAX];
     struct dname near[EXPLAIN_NEAR_MAX];
     struct dname name = fixture_name(text);
-    const struct explain_near_case c = {
-        .store = f->store, .config = &f->config, .name = &name, .resolves = exists, .data = f};
-    size_t count = explain_near(&c, near);
+    const struct explain_near_case c = {.store = f->store,
+                                        .config = &f->config,
+                                        .name = &name,
+                                        .resolves = explain_near_exists,
+                                        .data = f};
+    size_t count = skydns_explain_near(&c, near);
     assert_in_range(count, 0, EXPLAIN_NEAR_MAX);
     for (size_t i = 0; i < count; i++) {
         (void)dname_to_text(&near[i], texts[i]);
         sorted[i] = texts[i];
     }
-    qsort(sorted, count, sizeof(sorted[0]), compare);
+    qsort(sorted, count, sizeof(sorted[0]), explain_near_compare);
     size_t used = 0;
     out[0] = '\0';
     for (size_t i = 0; i < count; i++) {
@@ -151,9 +154,12 @@ UNIT_TEST(test_order)
     struct dname name = fixture_name("servce-1.a.svc.cluster.local");
     const struct dname first = fixture_name("service-1.a.svc.cluster.local"),
                        second = fixture_name("servce-1.other.svc.cluster.local");
-    const struct explain_near_case c = {
-        .store = f->store, .config = &f->config, .name = &name, .resolves = exists, .data = f};
-    assert_true(explain_near(&c, near) >= 2);
+    const struct explain_near_case c = {.store = f->store,
+                                        .config = &f->config,
+                                        .name = &name,
+                                        .resolves = explain_near_exists,
+                                        .data = f};
+    assert_true(skydns_explain_near(&c, near) >= 2);
     assert_true(dname_equal(&near[0], &first));
     assert_true(dname_equal(&near[1], &second));
     fixture_free(f);
@@ -186,7 +192,7 @@ UNIT_TEST(test_bounds)
                                         .resolves = counts_only,
                                         .data = &tried};
     name = fixture_name("service0000.cluster.local");
-    assert_int_equal(explain_near(&c, near), 0);
+    assert_int_equal(skydns_explain_near(&c, near), 0);
     assert_int_equal(tried, TRIED_MAX);
     fixture_free(f);
 }

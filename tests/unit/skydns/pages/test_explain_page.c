@@ -27,7 +27,7 @@ struct pages {
     struct buf page;
 };
 
-static int setup(void **state)
+static int explain_page_setup(void **state)
 {
     struct pages *p = xcalloc(1, sizeof(*p));
     buf_init(&p->page, PAGE_MAX);
@@ -37,7 +37,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int explain_page_teardown(void **state)
 {
     struct pages *p = *state;
     bed_stop(&p->bed);
@@ -46,7 +46,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(explain_page_setup, explain_page_teardown)
 
 static const char *text_of(struct pages *p, const char *name, const char *type)
 {
@@ -55,7 +55,7 @@ static const char *text_of(struct pages *p, const char *name, const char *type)
     return buf_cstr(&p->page);
 }
 
-static json_t *json_of(struct pages *p, const char *name, const char *type)
+static json_t *explain_page_json_of(struct pages *p, const char *name, const char *type)
 {
     json_error_t error;
     buf_clear(&p->page);
@@ -67,7 +67,7 @@ static json_t *json_of(struct pages *p, const char *name, const char *type)
     return json;
 }
 
-static void expect(const char *text, const char *part)
+static void explain_page_expect(const char *text, const char *part)
 {
     if (!strstr(text, part)) {
         fail_msg("`%s` is not in:\n%s", part, text);
@@ -89,7 +89,7 @@ static json_int_t number_at(const json_t *object, const char *field)
 }
 
 /* The object in the array whose field has this value. */
-static const json_t *find(const json_t *array, const char *field, const char *value)
+static const json_t *explain_page_find(const json_t *array, const char *field, const char *value)
 {
     for (size_t i = 0; i < json_array_size(array); i++) {
         const json_t *object = json_array_get(array, i);
@@ -107,19 +107,21 @@ UNIT_TEST(test_text_of_an_answer)
 {
     struct pages *p = *state;
     const char *text = text_of(p, "x.cluster.local", "A");
-    expect(text, "x.cluster.local. A: NOERROR, answers: ");
-    expect(text, "; etcd revision 7\n");
-    expect(text, "\nanswer     x.cluster.local. ");
-    expect(text, " A 10.0.0.1\n");
-    expect(text, "\n  + /skydns/local/cluster/x/d = y.cluster.local. group g\n");
-    expect(text, "\n  - /skydns/local/cluster/x/_tcp/_http/j = x.cluster.local. port 80\n");
-    expect(text, "/x/a = 10.0.0.1 port 80 text \"t?\" group g\n"); /* not a control character */
-    expect(text, "\ny.cluster.local. (the host of /skydns/local/cluster/x/d) exists");
-    expect(text, "\n  ! /skydns/local/cluster/x/h\n      revision 4; ");
-    expect(text, "\n      revision 5, ");
+    explain_page_expect(text, "x.cluster.local. A: NOERROR, answers: ");
+    explain_page_expect(text, "; etcd revision 7\n");
+    explain_page_expect(text, "\nanswer     x.cluster.local. ");
+    explain_page_expect(text, " A 10.0.0.1\n");
+    explain_page_expect(text, "\n  + /skydns/local/cluster/x/d = y.cluster.local. group g\n");
+    explain_page_expect(text,
+                        "\n  - /skydns/local/cluster/x/_tcp/_http/j = x.cluster.local. port 80\n");
+    explain_page_expect(
+        text, "/x/a = 10.0.0.1 port 80 text \"t?\" group g\n"); /* not a control character */
+    explain_page_expect(text, "\ny.cluster.local. (the host of /skydns/local/cluster/x/d) exists");
+    explain_page_expect(text, "\n  ! /skydns/local/cluster/x/h\n      revision 4; ");
+    explain_page_expect(text, "\n      revision 5, ");
     /* Either a or b gave the record; the other one refers to it. */
     const char *a = strstr(text, "+ /skydns/local/cluster/x/a = ");
-    expect(text, a ? " /skydns/local/cluster/x/a\n" : " /skydns/local/cluster/x/b\n");
+    explain_page_expect(text, a ? " /skydns/local/cluster/x/a\n" : " /skydns/local/cluster/x/b\n");
 }
 
 /* What was written, and what is served. */
@@ -129,12 +131,12 @@ UNIT_TEST(test_text_with_escapes)
     struct pages *p = *state;
     bed_fill(&p->bed, &key, 1);
     const char *text = text_of(p, "txt.cluster.local", "TXT");
-    expect(text, " TXT \"a;\\009b\"\n");
-    expect(text, " text \"a\\;\\009b\" served as \"a;?b\"\n");
-    json_t *json = json_of(p, "txt.cluster.local", "TXT");
+    explain_page_expect(text, " TXT \"a;\\009b\"\n");
+    explain_page_expect(text, " text \"a\\;\\009b\" served as \"a;?b\"\n");
+    json_t *json = explain_page_json_of(p, "txt.cluster.local", "TXT");
     const json_t *keys_of_name =
         json_object_get(json_array_get(json_object_get(json, "names"), 0), "keys");
-    const json_t *shown = find(keys_of_name, "key", "/skydns/local/cluster/txt");
+    const json_t *shown = explain_page_find(keys_of_name, "key", "/skydns/local/cluster/txt");
     assert_string_equal(string_at(shown, "text"), "a\\;\\009b");
     assert_string_equal(string_at(shown, "served"), "a;\tb");
     json_decref(json);
@@ -144,13 +146,13 @@ UNIT_TEST(test_text_of_an_authority)
 {
     struct pages *p = *state;
     const char *text = text_of(p, "z.x.cluster.local", "A");
-    expect(text, "z.x.cluster.local. A: NXDOMAIN; etcd revision 7\n");
-    expect(text, "\nauthority  cluster.local. ");
-    expect(text, " SOA ");
-    expect(text, " x.cluster.local.\n"); /* the closest existing parent */
+    explain_page_expect(text, "z.x.cluster.local. A: NXDOMAIN; etcd revision 7\n");
+    explain_page_expect(text, "\nauthority  cluster.local. ");
+    explain_page_expect(text, " SOA ");
+    explain_page_expect(text, " x.cluster.local.\n"); /* the closest existing parent */
     text = text_of(p, "xy.cluster.local", "A");
-    expect(text, " x.cluster.local.");
-    expect(text, " y.cluster.local.");
+    explain_page_expect(text, " x.cluster.local.");
+    explain_page_expect(text, " y.cluster.local.");
     assert_null(strstr(text_of(p, "nothing.alike.cluster.local", "A"), " x.cluster.local."));
 }
 
@@ -158,19 +160,20 @@ UNIT_TEST(test_text_of_a_port)
 {
     struct pages *p = *state;
     const char *text = text_of(p, "_http._tcp.x.cluster.local", "SRV");
-    expect(text, "\nanswer     _http._tcp.x.cluster.local. ");
-    expect(text, "\nadditional x.cluster.local. ");
+    explain_page_expect(text, "\nanswer     _http._tcp.x.cluster.local. ");
+    explain_page_expect(text, "\nadditional x.cluster.local. ");
 }
 
 UNIT_TEST(test_text_without_keys)
 {
     struct pages *p = *state;
-    expect(text_of(p, "www.example.com", "TYPE65280"), "www.example.com. TYPE65280: not from here");
-    expect(text_of(p, "www.example.com", "A"), "\nwhy        ");
+    explain_page_expect(text_of(p, "www.example.com", "TYPE65280"),
+                        "www.example.com. TYPE65280: not from here");
+    explain_page_expect(text_of(p, "www.example.com", "A"), "\nwhy        ");
     const char *text = text_of(p, "out.cluster.local", "A");
-    expect(text, "\nexternal   db.example.com. A: a nameserver is asked; SERVFAIL");
+    explain_page_expect(text, "\nexternal   db.example.com. A: a nameserver is asked; SERVFAIL");
     assert_null(strstr(text, "\nauthority"));
-    expect(text, "answers: ");
+    explain_page_expect(text, "answers: ");
 }
 
 /* In two units at most. */
@@ -195,7 +198,7 @@ UNIT_TEST(test_ages)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         test_clock_advance_ms((rows[i].s - passed_s) * 1000);
         passed_s = rows[i].s;
-        expect(text_of(p, "age.cluster.local", "A"), rows[i].text);
+        explain_page_expect(text_of(p, "age.cluster.local", "A"), rows[i].text);
     }
     test_clock_run();
 }
@@ -209,8 +212,8 @@ UNIT_TEST(test_text_of_many)
         (void)snprintf(value, sizeof(value), "{'host':'10.1.0.%u'}", i % 250); /* fits */
         bed_add(&p->bed, key, value);
     }
-    expect(text_of(p, "many.cluster.local", "A"), "\n  ... 3 more\n");
-    json_t *json = json_of(p, "many.cluster.local", "A");
+    explain_page_expect(text_of(p, "many.cluster.local", "A"), "\n  ... 3 more\n");
+    json_t *json = explain_page_json_of(p, "many.cluster.local", "A");
     const json_t *name = json_array_get(json_object_get(json, "names"), 0);
     assert_int_equal(number_at(name, "key_count"), EXPLAIN_RECORDS_MAX + 3);
     assert_int_equal(json_array_size(json_object_get(name, "keys")), EXPLAIN_RECORDS_MAX);
@@ -222,7 +225,7 @@ UNIT_TEST(test_text_of_many)
 UNIT_TEST(test_json_of_an_answer)
 {
     struct pages *p = *state;
-    json_t *json = json_of(p, "x.cluster.local", "A");
+    json_t *json = explain_page_json_of(p, "x.cluster.local", "A");
     assert_string_equal(string_at(json, "name"), "x.cluster.local.");
     assert_string_equal(string_at(json, "type"), "A");
     assert_string_equal(string_at(json, "status"), "NOERROR");
@@ -233,12 +236,14 @@ UNIT_TEST(test_json_of_an_answer)
     assert_true(json_array_size(json_object_get(json, "answer")) >= 2);
 
     const json_t *names = json_object_get(json, "names");
-    const json_t *asked = find(names, "name", "x.cluster.local.");
+    const json_t *asked = explain_page_find(names, "name", "x.cluster.local.");
     assert_true(json_is_true(json_object_get(asked, "exists")));
     assert_null(json_object_get(asked, "host_of"));
     assert_int_equal(number_at(asked, "key_count"), 4);
-    const json_t *a = find(json_object_get(asked, "keys"), "key", "/skydns/local/cluster/x/a");
-    const json_t *b = find(json_object_get(asked, "keys"), "key", "/skydns/local/cluster/x/b");
+    const json_t *a =
+        explain_page_find(json_object_get(asked, "keys"), "key", "/skydns/local/cluster/x/a");
+    const json_t *b =
+        explain_page_find(json_object_get(asked, "keys"), "key", "/skydns/local/cluster/x/b");
     const json_t *gave = strcmp(string_at(a, "rule"), "gave") == 0 ? a : b;
     const json_t *same = gave == a ? b : a;
     assert_string_equal(string_at(gave, "rule"), "gave");
@@ -249,7 +254,7 @@ UNIT_TEST(test_json_of_an_answer)
     assert_string_equal(string_at(broken, "key"), "/skydns/local/cluster/x/h");
     assert_int_equal(number_at(broken, "revision"), 4);
     assert_true(*string_at(broken, "reason") != '\0');
-    const json_t *target = find(names, "name", "y.cluster.local.");
+    const json_t *target = explain_page_find(names, "name", "y.cluster.local.");
     assert_string_equal(string_at(target, "host_of"), "/skydns/local/cluster/x/d");
     json_decref(json);
 }
@@ -257,7 +262,7 @@ UNIT_TEST(test_json_of_an_answer)
 UNIT_TEST(test_json_of_an_absent_name)
 {
     struct pages *p = *state;
-    json_t *json = json_of(p, "xx.cluster.local", "SRV");
+    json_t *json = explain_page_json_of(p, "xx.cluster.local", "SRV");
     assert_string_equal(string_at(json, "status"), "NXDOMAIN");
     assert_int_equal(json_array_size(json_object_get(json, "authority")), 1);
     const json_t *name = json_array_get(json_object_get(json, "names"), 0);
@@ -272,13 +277,13 @@ UNIT_TEST(test_json_of_an_absent_name)
 UNIT_TEST(test_json_without_keys)
 {
     struct pages *p = *state;
-    json_t *json = json_of(p, "out.cluster.local", "A");
+    json_t *json = explain_page_json_of(p, "out.cluster.local", "A");
     const json_t *external = json_object_get(json, "external");
     assert_int_equal(json_array_size(external), 1);
     assert_string_equal(json_string_value(json_array_get(external, 0)), "db.example.com. A");
     json_decref(json);
 
-    json = json_of(p, "a\\\"b.example.com", "A");
+    json = explain_page_json_of(p, "a\\\"b.example.com", "A");
     assert_string_equal(string_at(json, "status"), "not from here");
     assert_true(*string_at(json, "why") != '\0');
     assert_null(json_object_get(json, "answer"));
@@ -292,9 +297,9 @@ UNIT_TEST(test_changes)
     struct pages *p = *state;
     assert_null(strstr(text_of(p, "y.cluster.local", "A"), "changed"));
     bed_add(&p->bed, "local/cluster/y", "{'host':'10.0.0.9'}");
-    expect(text_of(p, "y.cluster.local", "A"),
-           "revision 8, known for 0 s; changed 0 s ago, seen by all threads ");
-    json_t *json = json_of(p, "y.cluster.local", "A");
+    explain_page_expect(text_of(p, "y.cluster.local", "A"),
+                        "revision 8, known for 0 s; changed 0 s ago, seen by all threads ");
+    json_t *json = explain_page_json_of(p, "y.cluster.local", "A");
     const json_t *name = json_array_get(json_object_get(json, "names"), 0);
     const json_t *change =
         json_object_get(json_array_get(json_object_get(name, "keys"), 0), "change");
@@ -306,18 +311,19 @@ UNIT_TEST(test_changes)
     json_decref(json);
     bed_mirror.del(bed_mirror.data, slice_str("/skydns/local/cluster/y"), 9);
     bed_mirror.commit(bed_mirror.data, 9, false);
-    expect(text_of(p, "y.cluster.local", "A"), "\n  its key was deleted 0 s ago, seen by all ");
-    json = json_of(p, "y.cluster.local", "A");
+    explain_page_expect(text_of(p, "y.cluster.local", "A"),
+                        "\n  its key was deleted 0 s ago, seen by all ");
+    json = explain_page_json_of(p, "y.cluster.local", "A");
     name = json_array_get(json_object_get(json, "names"), 0);
     assert_string_equal(string_at(json_object_get(name, "change"), "kind"), "delete");
     json_decref(json);
     buf_clear(&p->page);
     change_page_list(p->bed.sync, 1, &p->page);
-    expect(buf_cstr(&p->page), "\"kind\":\"delete\",\"name\":\"y.cluster.local.\"");
+    explain_page_expect(buf_cstr(&p->page), "\"kind\":\"delete\",\"name\":\"y.cluster.local.\"");
     assert_null(strstr(buf_cstr(&p->page), "put"));
     buf_clear(&p->page);
     change_page_list(p->bed.sync, 20, &p->page);
-    expect(buf_cstr(&p->page), "},{\"time_ms\":");
+    explain_page_expect(buf_cstr(&p->page), "},{\"time_ms\":");
 }
 
 /* From the root down to the name, as far as it exists. */
@@ -335,7 +341,7 @@ UNIT_TEST(test_tree)
         {"z.a.x.cluster.local.", false, false, 0},
     };
     struct pages *p = *state;
-    json_t *json = json_of(p, "Z.a.x.cluster.local", "A");
+    json_t *json = explain_page_json_of(p, "Z.a.x.cluster.local", "A");
     const json_t *tree = json_object_get(json, "tree");
     assert_int_equal(json_array_size(tree), ARRAY_LEN(rows));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -16,22 +16,22 @@ enum { MESSAGE_MAX = 512, PAGE_MAX = 65536 };
 /* An explanation of www.acme.local A, and its parts. */
 struct told {
     struct explanation x;
-    struct foreign_zone zone;
+    struct forward_zone zone;
     uint8_t message[MESSAGE_MAX];
-    struct explain_foreign target;
+    struct explain_external target;
     struct buf page;
 };
 
 static const struct dname www = {.len = 16, .wire = "\3www\4acme\5local"};
 
-static struct addr server(uint8_t last)
+static struct addr explain_page_foreign_server(uint8_t last)
 {
     const struct ip ip = {.family_bytes = 4, .bytes = {192, 0, 2, last}};
     return addr_of_ip(&ip, 53);
 }
 
 /* A CNAME, an address and an SOA, with names as the cache has them. */
-static void write_records(struct told *t)
+static void explain_page_foreign_write_records(struct told *t)
 {
     struct writer w = writer_of(t->message, sizeof(t->message));
     (void)writer_take(&w, DNS_HEADER_SIZE);
@@ -50,31 +50,33 @@ static void write_records(struct told *t)
     t->message[t->x.records_at + 34 + 11] = 28; /* of the SOA's data */
 }
 
-static int setup(void **state)
+static int explain_page_foreign_setup(void **state)
 {
     struct told *t = test_calloc(1, sizeof(*t));
     t->x.asked = www;
     t->x.question = (struct question){.name = www, .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
-    t->zone = (struct foreign_zone){.name = {.len = 12, .wire = "\4acme\5local"},
+    t->zone = (struct forward_zone){.name = {.len = 12, .wire = "\4acme\5local"},
                                     .origin = ZONE_FROM_KEYS,
                                     .server_count = 2,
-                                    .servers = {{.address = server(1)}, {.address = server(2)}}};
-    t->x.foreign = (struct explain_foreign){.source = EXPLAIN_FROM_CACHE,
-                                            .zone = &t->zone,
-                                            .ttl_s = 290,
-                                            .kept = {.state = CACHE_FRESH,
-                                                     .answers = 2,
-                                                     .authorities = 1,
-                                                     .kept_s = 70,
-                                                     .left_s = 290,
-                                                     .nameserver = server(2)}};
-    write_records(t);
+                                    .servers = {{.address = explain_page_foreign_server(1)},
+                                                {.address = explain_page_foreign_server(2)}}};
+    t->x.external =
+        (struct explain_external){.source = EXPLAIN_FROM_CACHE,
+                                  .zone = &t->zone,
+                                  .ttl_s = 290,
+                                  .cached = {.state = CACHE_FRESH,
+                                             .answers = 2,
+                                             .authorities = 1,
+                                             .cached_s = 70,
+                                             .left_s = 290,
+                                             .nameserver = explain_page_foreign_server(2)}};
+    explain_page_foreign_write_records(t);
     buf_init(&t->page, PAGE_MAX);
     *state = t;
     return 0;
 }
 
-static int teardown(void **state)
+static int explain_page_foreign_teardown(void **state)
 {
     struct told *t = *state;
     buf_fini(&t->page);
@@ -82,7 +84,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(explain_page_foreign_setup, explain_page_foreign_teardown)
 
 static void expect_text(struct told *t, const char *part)
 {
@@ -120,7 +122,7 @@ static void expect_json(struct told *t, const char *want)
     json_decref(wanted);
 }
 
-UNIT_TEST(test_kept)
+UNIT_TEST(test_cached)
 {
     struct told *t = *state;
     expect_text(t, "www.acme.local. A: NOERROR, answers: 2; etcd");
@@ -141,12 +143,12 @@ UNIT_TEST(test_kept)
                    "'acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5']}");
 }
 
-UNIT_TEST(test_kept_denial)
+UNIT_TEST(test_cached_denial)
 {
     struct told *t = *state;
-    t->x.foreign.kept.is_negative = true;
-    t->x.foreign.kept.rcode = DNS_RCODE_NXDOMAIN;
-    t->x.foreign.kept.answers = 0;
+    t->x.external.cached.is_negative = true;
+    t->x.external.cached.rcode = DNS_RCODE_NXDOMAIN;
+    t->x.external.cached.answers = 0;
     t->x.records_at += 34; /* the SOA alone */
     t->zone.origin = ZONE_FROM_FLAG;
     expect_text(t, "A: NXDOMAIN; etcd");
@@ -165,11 +167,11 @@ UNIT_TEST(test_kept_denial)
 UNIT_TEST(test_expired)
 {
     struct told *t = *state;
-    t->x.foreign.kept.state = CACHE_STALE;
-    t->x.foreign.kept.left_s = 0;
-    t->x.foreign.source = EXPLAIN_FROM_STUB;
+    t->x.external.cached.state = CACHE_STALE;
+    t->x.external.cached.left_s = 0;
+    t->x.external.source = EXPLAIN_FROM_STUB;
     t->x.message_len = t->x.records_at; /* not looked at here */
-    t->x.foreign.kept.answers = t->x.foreign.kept.authorities = 0;
+    t->x.external.cached.answers = t->x.external.cached.authorities = 0;
     expect_text(t, "A: not from here; etcd");
     expect_text(t, "; expired, and used if nameservers fail\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.1:53',"
@@ -177,9 +179,9 @@ UNIT_TEST(test_expired)
                    "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false},{'address'"
                    ":'192.0.2.2:"
                    "53','state':'ok','asked':false}]}");
-    t->x.foreign.source = EXPLAIN_FROM_CACHE;
-    t->x.foreign.kept.is_failing = true;
-    t->x.foreign.ttl_s = CACHE_STALE_TTL_S;
+    t->x.external.source = EXPLAIN_FROM_CACHE;
+    t->x.external.cached.is_failing = true;
+    t->x.external.ttl_s = CACHE_STALE_TTL_S;
     expect_text(t, "A: NOERROR; etcd");
     expect_text(t, "; expired, and used because nameservers fail\n");
     expect_json(t, "{'status':'NOERROR','source':'cache','nameserver':'192.0.2.2:53','ttl_s':30,"
@@ -193,19 +195,19 @@ UNIT_TEST(test_expired)
 UNIT_TEST(test_failed)
 {
     struct told *t = *state;
-    t->x.foreign = (struct explain_foreign){
-        .source = EXPLAIN_FROM_CACHE, .kept = {.state = CACHE_FAILED}, .ttl_s = 0};
+    t->x.external = (struct explain_external){
+        .source = EXPLAIN_FROM_CACHE, .cached = {.state = CACHE_FAILED}, .ttl_s = 0};
     expect_text(t, "A: SERVFAIL; etcd");
     expect_text(t, "\nkept       the question has just failed");
     expect_json(t, "{'status':'SERVFAIL','source':'cache','ttl_s':0,'failing':true}");
 }
 
 /* The general nameservers are no stub zone, and a zone may have none that can be used. */
-UNIT_TEST(test_not_kept)
+UNIT_TEST(test_not_cached)
 {
     struct told *t = *state;
-    t->x.foreign.kept = (struct cache_hit){.state = CACHE_MISS};
-    t->x.foreign.source = EXPLAIN_FROM_NAMESERVER;
+    t->x.external.cached = (struct cache_hit){.state = CACHE_MISS};
+    t->x.external.source = EXPLAIN_FROM_NAMESERVER;
     t->zone.name = (struct dname){.len = 1};
     t->zone.server_count = 1;
     expect_text(t, "\nnameserver 192.0.2.1:53, not asked yet\n");
@@ -219,24 +221,24 @@ UNIT_TEST(test_not_kept)
 UNIT_TEST(test_states_of_nameservers)
 {
     struct told *t = *state;
-    t->x.foreign.kept = (struct cache_hit){.state = CACHE_MISS};
-    t->x.foreign.source = EXPLAIN_FROM_STUB;
-    t->x.foreign.states.dead = 1;
+    t->x.external.cached = (struct cache_hit){.state = CACHE_MISS};
+    t->x.external.source = EXPLAIN_FROM_STUB;
+    t->x.external.states.dead = 1;
     expect_text(t, "\nnameserver 192.0.2.1:53, does not answer\n           "
                    "192.0.2.2:53, not asked yet\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.2:53',"
                    "'zone':'acme.local.','zone_from':'etcd',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'dead','asked':false},"
                    "{'address':'192.0.2.2:53','state':'ok','asked':false}]}");
-    t->x.foreign.states.looping = 2;
+    t->x.external.states.looping = 2;
     expect_text(t, "\n           192.0.2.2:53, leads back here\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.1:53',"
                    "'zone':'acme.local.','zone_from':'etcd',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'dead','asked':false},"
                    "{'address':'192.0.2.2:53','state':'looping','asked':false}]}");
-    t->x.foreign.states.looping = 3;
+    t->x.external.states.looping = 3;
     struct nameserver none;
-    assert_false(explain_foreign_nameserver(&t->x.foreign, &none));
+    assert_false(explain_external_nameserver(&t->x.external, &none));
 }
 
 /* Monotonic seconds, counted from 1 on. */
@@ -248,11 +250,11 @@ static uint32_t ago_s(uint32_t s)
 UNIT_TEST(test_times_of_nameservers)
 {
     struct told *t = *state;
-    struct upstream_states *states = &t->x.foreign.states;
+    struct upstream_states *states = &t->x.external.states;
     test_clock_stop();
     test_clock_advance_ms(10000000);
-    t->x.foreign.kept = (struct cache_hit){.state = CACHE_MISS};
-    t->x.foreign.source = EXPLAIN_FROM_STUB;
+    t->x.external.cached = (struct cache_hit){.state = CACHE_MISS};
+    t->x.external.source = EXPLAIN_FROM_STUB;
     states->asked = 3;
     states->dead = 1;
     states->turned_s[0] = ago_s(7200);
@@ -266,16 +268,16 @@ UNIT_TEST(test_times_of_nameservers)
     test_clock_run();
 }
 
-UNIT_TEST(test_why_it_is_not_kept)
+UNIT_TEST(test_why_it_is_not_cached)
 {
     struct told *t = *state;
-    t->x.foreign = (struct explain_foreign){
+    t->x.external = (struct explain_external){
         .source = EXPLAIN_FROM_NAMESERVER,
-        .kept = {.state = CACHE_MISS},
-        .has_unkept = true,
-        .unkept = {.verdict = CACHE_NO_TIME,
-                   .at_ms = clock_monotonic_ms() - 5500,
-                   .nameserver = server(1)},
+        .cached = {.state = CACHE_MISS},
+        .has_uncached = true,
+        .uncached = {.verdict = CACHE_NO_TIME,
+                     .at_ms = clock_monotonic_ms() - 5500,
+                     .nameserver = explain_page_foreign_server(1)},
     };
     test_clock_stop();
     expect_text(t, "\nnot kept   the last reply, 5 s ago from 192.0.2.1:53: a TTL of it is 0\n");
@@ -287,9 +289,9 @@ UNIT_TEST(test_why_it_is_not_kept)
 UNIT_TEST(test_targets)
 {
     struct told *t = *state;
-    t->target = t->x.foreign;
+    t->target = t->x.external;
     t->target.question = (struct external_question){www, DNS_TYPE_A};
-    t->x.foreign = (struct explain_foreign){.source = EXPLAIN_FROM_HERE};
+    t->x.external = (struct explain_external){.source = EXPLAIN_FROM_HERE};
     t->x.externals = &t->target;
     t->x.external_count = 1;
     expect_text(t, "\nexternal   www.acme.local. A: kept for 1 m 10 s, from 192.0.2.2:53; expires "
@@ -297,7 +299,7 @@ UNIT_TEST(test_targets)
     expect_json(t, "{'status':'not from here','external':['www.acme.local. A'],'targets':[{"
                    "'name':'www.acme.local.','type':'A','source':'cache',"
                    "'nameserver':'192.0.2.2:53','ttl_s':290,'kept_s':70,'kept':'fresh'}]}");
-    t->target.kept.state = CACHE_MISS;
+    t->target.cached.state = CACHE_MISS;
     t->target.source = EXPLAIN_FROM_STUB;
     expect_text(t, "\nexternal   www.acme.local. A: a nameserver is asked; SERVFAIL if none can");
     t->x.question.type = DNS_TYPE_SRV;

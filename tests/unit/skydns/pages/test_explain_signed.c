@@ -32,7 +32,7 @@ struct pages {
 };
 
 /* Both keys of cluster.local: one for keys, one for all else. */
-static int setup(void **state)
+static int explain_signed_setup(void **state)
 {
     struct pages *p = xcalloc(1, sizeof(*p));
     struct err err;
@@ -51,7 +51,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int explain_signed_teardown(void **state)
 {
     struct pages *p = *state;
     bed_stop(&p->bed);
@@ -61,7 +61,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(explain_signed_setup, explain_signed_teardown)
 
 static const char *text_of(struct pages *p, const char *name, const char *type)
 {
@@ -70,7 +70,7 @@ static const char *text_of(struct pages *p, const char *name, const char *type)
     return buf_cstr(&p->page);
 }
 
-static json_t *json_of(struct pages *p, const char *name, const char *type)
+static json_t *explain_signed_json_of(struct pages *p, const char *name, const char *type)
 {
     json_error_t error;
     buf_clear(&p->page);
@@ -82,7 +82,7 @@ static json_t *json_of(struct pages *p, const char *name, const char *type)
     return json;
 }
 
-static void expect(const char *text, const char *part, bool is_there)
+static void explain_signed_expect(const char *text, const char *part, bool is_there)
 {
     if ((strstr(text, part) != NULL) != is_there) {
         fail_msg("`%s` is%s in:\n%s", part, is_there ? " not" : "", text);
@@ -90,8 +90,8 @@ static void expect(const char *text, const char *part, bool is_there)
 }
 
 /* Makes the signatures of an RRset of one type, the data in canonical order. */
-static void sign(struct pages *p, const char *owner, uint16_t type, uint32_t ttl_s,
-                 const struct slice *data, size_t count)
+static void explain_signed_sign(struct pages *p, const char *owner, uint16_t type, uint32_t ttl_s,
+                                const struct slice *data, size_t count)
 {
     struct dname name;
     struct dnssec_signature made[DNSSEC_ZONE_KEYS_MAX];
@@ -109,7 +109,8 @@ static void sign(struct pages *p, const char *owner, uint16_t type, uint32_t ttl
 }
 
 /* The i-th entry of `signed`, which is about this RRset, and its only key. */
-static const json_t *entry(const json_t *json, size_t i, const char *name, const char *type)
+static const json_t *explain_signed_entry(const json_t *json, size_t i, const char *name,
+                                          const char *type)
 {
     const json_t *set = json_array_get(json_object_get(json, "signed"), i);
     assert_non_null(set);
@@ -121,18 +122,19 @@ static const json_t *entry(const json_t *json, size_t i, const char *name, const
     return json_array_get(list, 0);
 }
 
-static unsigned tag_of(const struct pages *p, bool is_sep)
+static unsigned explain_signed_tag_of(const struct pages *p, bool is_sep)
 {
     const struct dnssec_zone *zone = dnssec_zone_at(p->dnssec, 0);
     return zone->keys[zone->keys[0]->is_sep == is_sep ? 0 : 1]->tag;
 }
 
-static void expect_key(const struct pages *p, const json_t *key, bool is_sep, bool is_kept)
+static void expect_key(const struct pages *p, const json_t *key, bool is_sep, bool is_cached)
 {
-    assert_int_equal(json_integer_value(json_object_get(key, "tag")), tag_of(p, is_sep));
+    assert_int_equal(json_integer_value(json_object_get(key, "tag")),
+                     explain_signed_tag_of(p, is_sep));
     assert_int_equal(json_integer_value(json_object_get(key, "algorithm")), 13);
-    assert_int_equal(json_object_get(key, "expires") != NULL, is_kept);
-    assert_int_equal(json_object_get(key, "left_s") != NULL, is_kept);
+    assert_int_equal(json_object_get(key, "expires") != NULL, is_cached);
+    assert_int_equal(json_object_get(key, "left_s") != NULL, is_cached);
 }
 
 UNIT_TEST(test_before_and_after)
@@ -142,27 +144,27 @@ UNIT_TEST(test_before_and_after)
     const struct slice address = slice_of("\12\0\0\1", 4);
     snprintf(line, sizeof(line),
              "\nsigned     x.cluster.local. A, key %u of cluster.local. (algorithm 13): ",
-             tag_of(p, false));
+             explain_signed_tag_of(p, false));
     const char *text = text_of(p, "x.cluster.local", "A");
-    expect(text, line, true);
-    expect(text, "no signature is kept yet\n", true);
-    json_t *json = json_of(p, "X.Cluster.local", "A");
-    expect_key(p, entry(json, 0, "x.cluster.local.", "A"), false, false);
+    explain_signed_expect(text, line, true);
+    explain_signed_expect(text, "no signature is kept yet\n", true);
+    json_t *json = explain_signed_json_of(p, "X.Cluster.local", "A");
+    expect_key(p, explain_signed_entry(json, 0, "x.cluster.local.", "A"), false, false);
     assert_int_equal(json_array_size(json_object_get(json, "signed")), 1);
     json_decref(json);
     /* Another TTL is another RRset. */
-    sign(p, "x.cluster.local", DNS_TYPE_A, 31, &address, 1);
-    expect(text_of(p, "x.cluster.local", "A"), "no signature is kept yet\n", true);
-    sign(p, "x.cluster.local", DNS_TYPE_A, 30, &address, 1);
+    explain_signed_sign(p, "x.cluster.local", DNS_TYPE_A, 31, &address, 1);
+    explain_signed_expect(text_of(p, "x.cluster.local", "A"), "no signature is kept yet\n", true);
+    explain_signed_sign(p, "x.cluster.local", DNS_TYPE_A, 30, &address, 1);
     text = text_of(p, "x.cluster.local", "A");
     time_t end = (time_t)(clock_wall_s() + DNSSEC_ENDS_S);
     struct tm utc;
     strftime(day, sizeof(day), "until %Y-%m-%dT%H:%M:%SZ, 7 d 0 h ahead\n", gmtime_r(&end, &utc));
-    expect(text, line, true);
-    expect(text, day, true);
-    expect(text, "no signature", false);
-    json = json_of(p, "X.Cluster.local", "A");
-    const json_t *key = entry(json, 0, "x.cluster.local.", "A");
+    explain_signed_expect(text, line, true);
+    explain_signed_expect(text, day, true);
+    explain_signed_expect(text, "no signature", false);
+    json = explain_signed_json_of(p, "X.Cluster.local", "A");
+    const json_t *key = explain_signed_entry(json, 0, "x.cluster.local.", "A");
     expect_key(p, key, false, true);
     assert_int_equal(json_integer_value(json_object_get(key, "left_s")), DNSSEC_ENDS_S);
     json_decref(json);
@@ -174,17 +176,17 @@ UNIT_TEST(test_sets)
     struct pages *p = *state;
     const struct slice addresses[] = {slice_of("\12\0\0\1", 4), slice_of("\12\0\0\7", 4)};
     const struct slice alias = slice_of("\1y\7cluster\5local\0", 17);
-    sign(p, "many.cluster.local", DNS_TYPE_A, 30, addresses, 2);
-    json_t *json = json_of(p, "many.cluster.local", "A");
-    expect_key(p, entry(json, 0, "many.cluster.local.", "A"), false, true);
+    explain_signed_sign(p, "many.cluster.local", DNS_TYPE_A, 30, addresses, 2);
+    json_t *json = explain_signed_json_of(p, "many.cluster.local", "A");
+    expect_key(p, explain_signed_entry(json, 0, "many.cluster.local.", "A"), false, true);
     json_decref(json);
-    sign(p, "alias.cluster.local", DNS_TYPE_CNAME, 30, &alias, 1);
-    json = json_of(p, "alias.cluster.local", "A");
-    expect_key(p, entry(json, 0, "alias.cluster.local.", "CNAME"), false, true);
-    expect_key(p, entry(json, 1, "y.cluster.local.", "A"), false, false);
+    explain_signed_sign(p, "alias.cluster.local", DNS_TYPE_CNAME, 30, &alias, 1);
+    json = explain_signed_json_of(p, "alias.cluster.local", "A");
+    expect_key(p, explain_signed_entry(json, 0, "alias.cluster.local.", "CNAME"), false, true);
+    expect_key(p, explain_signed_entry(json, 1, "y.cluster.local.", "A"), false, false);
     json_decref(json);
-    json = json_of(p, "nothing.cluster.local", "A");
-    expect_key(p, entry(json, 0, "cluster.local.", "SOA"), false, false);
+    json = explain_signed_json_of(p, "nothing.cluster.local", "A");
+    expect_key(p, explain_signed_entry(json, 0, "cluster.local.", "SOA"), false, false);
     json_decref(json);
 }
 
@@ -193,23 +195,24 @@ UNIT_TEST(test_keys)
     static const char *const types[] = {"DNSKEY", "CDS", "CDNSKEY"};
     struct pages *p = *state;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        json_t *json = json_of(p, "cluster.local", types[i]);
-        expect_key(p, entry(json, 0, "cluster.local.", types[i]), true, false);
+        json_t *json = explain_signed_json_of(p, "cluster.local", types[i]);
+        expect_key(p, explain_signed_entry(json, 0, "cluster.local.", types[i]), true, false);
         assert_int_equal(json_array_size(json_object_get(json, "answer")), i == 0 ? 2 : 1);
         assert_null(json_object_get(json, "authority"));
         assert_string_equal(json_string_value(json_object_get(json, "status")), "NOERROR");
         json_decref(json);
     }
     const char *text = text_of(p, "cluster.local", "DNSKEY");
-    expect(text, "cluster.local. DNSKEY: NOERROR, answers: 2; etcd revision ", true);
-    expect(text, "\nanswer     cluster.local. 300 DNSKEY \\# 68 010", true);
-    expect(text, "\nwhy        the domain's own records: the keys of -dnssec\n", true);
+    explain_signed_expect(text, "cluster.local. DNSKEY: NOERROR, answers: 2; etcd revision ", true);
+    explain_signed_expect(text, "\nanswer     cluster.local. 300 DNSKEY \\# 68 010", true);
+    explain_signed_expect(text, "\nwhy        the domain's own records: the keys of -dnssec\n",
+                          true);
     const struct dnssec_apex_set *set = &dnssec_zone_at(p->dnssec, 0)->dnskey;
-    sign(p, "cluster.local", DNS_TYPE_DNSKEY, set->ttl_s, set->rdata, set->count);
-    json_t *json = json_of(p, "cluster.local", "DNSKEY");
-    expect_key(p, entry(json, 0, "cluster.local.", "DNSKEY"), true, true);
+    explain_signed_sign(p, "cluster.local", DNS_TYPE_DNSKEY, set->ttl_s, set->rdata, set->count);
+    json_t *json = explain_signed_json_of(p, "cluster.local", "DNSKEY");
+    expect_key(p, explain_signed_entry(json, 0, "cluster.local.", "DNSKEY"), true, true);
     json_decref(json);
-    expect(text_of(p, "x.cluster.local", "DNSKEY"), "answers: 0", true);
+    explain_signed_expect(text_of(p, "x.cluster.local", "DNSKEY"), "answers: 0", true);
 }
 
 UNIT_TEST(test_nothing_to_tell)
@@ -220,8 +223,8 @@ UNIT_TEST(test_nothing_to_tell)
     };
     struct pages *p = *state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        expect(text_of(p, cases[i][0], cases[i][1]), "\nsigned ", false);
-        json_t *json = json_of(p, cases[i][0], cases[i][1]);
+        explain_signed_expect(text_of(p, cases[i][0], cases[i][1]), "\nsigned ", false);
+        json_t *json = explain_signed_json_of(p, cases[i][0], cases[i][1]);
         assert_null(json_object_get(json, "signed"));
         json_decref(json);
     }

@@ -15,14 +15,14 @@ struct row {
     bool no_rec, has_nameservers;
     bool is_authoritative; /* for a name outside the domains */
     bool has_no_plan, has_no_store, is_incomplete;
-    struct explain_foreign foreign;
+    struct explain_external external;
     enum edns_error error; /* the answer's; 0: none */
 };
 
-static const struct foreign_zone general = {.name = {.len = 1}, .server_count = 1};
-static const struct foreign_zone stub = {.name = {.len = 12, .wire = "\4acme\5local"},
+static const struct forward_zone general = {.name = {.len = 1}, .server_count = 1};
+static const struct forward_zone stub = {.name = {.len = 12, .wire = "\4acme\5local"},
                                          .server_count = 1};
-static const struct foreign_zone useless = {.name = {.len = 12, .wire = "\4acme\5local"}};
+static const struct forward_zone useless = {.name = {.len = 12, .wire = "\4acme\5local"}};
 
 static const struct row rows[] = {
     {.name = "web.default.svc.cluster.local", .type = "A"},
@@ -72,41 +72,43 @@ static const struct row rows[] = {
      .type = "A",
      .has_nameservers = true,
      .has_no_plan = true,
-     .foreign = {.source = EXPLAIN_FROM_NAMESERVER},
+     .external = {.source = EXPLAIN_FROM_NAMESERVER},
      .word = "a nameserver is asked"},
     {.name = "www.example.com",
      .type = "A",
      .has_no_plan = true,
-     .foreign = {.source = EXPLAIN_FROM_NAMESERVER, .zone = &general},
+     .external = {.source = EXPLAIN_FROM_NAMESERVER, .zone = &general},
      .word = "a nameserver is asked"},
     {.name = "www.example.com",
      .type = "A",
      .has_no_plan = true,
-     .foreign = {.source = EXPLAIN_FROM_CACHE, .zone = &general, .kept = {.state = CACHE_FRESH}},
+     .external = {.source = EXPLAIN_FROM_CACHE, .zone = &general, .cached = {.state = CACHE_FRESH}},
      .word = "a nameserver's reply is kept"},
     {.name = "www.example.com",
      .type = "A",
      .has_no_plan = true,
-     .foreign = {.source = EXPLAIN_FROM_CACHE, .zone = &general, .kept = {.state = CACHE_FAILED}},
+     .external = {.source = EXPLAIN_FROM_CACHE,
+                  .zone = &general,
+                  .cached = {.state = CACHE_FAILED}},
      .word = "none is asked"},
     {.name = "www.example.com",
      .type = "A",
-     .foreign = {.source = EXPLAIN_FROM_HOSTS},
+     .external = {.source = EXPLAIN_FROM_HOSTS},
      .word = "-hosts"},
     {.name = "www.example.com",
      .type = "MX",
      .has_no_plan = true,
-     .foreign = {.source = EXPLAIN_FROM_CACHE, .zone = &general, .is_listed = true},
+     .external = {.source = EXPLAIN_FROM_CACHE, .zone = &general, .is_listed = true},
      .word = "NXDOMAIN is NODATA"},
     {.name = "www.acme.local",
      .type = "A",
      .has_no_plan = true,
-     .foreign = {.source = EXPLAIN_FROM_CACHE, .zone = &stub, .kept = {.state = CACHE_FRESH}},
+     .external = {.source = EXPLAIN_FROM_CACHE, .zone = &stub, .cached = {.state = CACHE_FRESH}},
      .word = "in a stub zone: -ndots"},
     {.name = "www.acme.local",
      .type = "A",
      .has_no_plan = true,
-     .foreign = {.source = EXPLAIN_FROM_STUB, .zone = &useless},
+     .external = {.source = EXPLAIN_FROM_STUB, .zone = &useless},
      .word = "none of whose nameservers"},
     {.name = "1.0.0.10.in-addr.arpa", .type = "PTR", .is_authoritative = true, .word = "reverse"},
 };
@@ -134,7 +136,7 @@ UNIT_TEST(test_sentences)
             .name = &name,
             .type = dns_text_type(rows[i].type),
             .plan = rows[i].has_no_plan ? NULL : &plan,
-            .foreign = &rows[i].foreign,
+            .external = &rows[i].external,
         };
         const char *why = explain_why(&c);
         if (rows[i].word ? !why || !strstr(why, rows[i].word) : why != NULL) {
@@ -151,7 +153,7 @@ UNIT_TEST(test_name_servers_in_keys)
         {"local/cluster/dns/ns/one", "{'host':'10.0.0.53'}"},
     };
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
-    static const struct explain_foreign here;
+    static const struct explain_external here;
     struct dname name = fixture_name("ns.dns.cluster.local");
     const struct answer_plan plan = {.is_authoritative = true};
     assert_null(explain_why(&(struct explain_case){.config = &f->config,
@@ -160,6 +162,6 @@ UNIT_TEST(test_name_servers_in_keys)
                                                    .name = &name,
                                                    .type = DNS_TYPE_A,
                                                    .plan = &plan,
-                                                   .foreign = &here}));
+                                                   .external = &here}));
     fixture_free(f);
 }

@@ -10,7 +10,7 @@
 
 enum { PAGE_MAX = 8 << 20, TEXT_MAX = 4096 };
 
-static struct http_reply begin(struct pages_bed *bed, const char *text)
+static struct http_reply pages_search_page_begin(struct pages_bed *bed, const char *text)
 {
     struct http_reply reply = {.status = 200};
     buf_init(&reply.body, 1024);
@@ -18,7 +18,7 @@ static struct http_reply begin(struct pages_bed *bed, const char *text)
     return reply;
 }
 
-static void end(struct http_reply *reply)
+static void pages_search_page_end(struct http_reply *reply)
 {
     if (reply->stream.end) {
         reply->stream.end(reply->stream.data);
@@ -27,9 +27,9 @@ static void end(struct http_reply *reply)
 }
 
 /* All pieces; the caller owns the result. Each has something, so that the loop turns in between. */
-static json_t *search(struct pages_bed *bed, const char *text, unsigned *ret_pieces)
+static json_t *search_page_search(struct pages_bed *bed, const char *text, unsigned *ret_pieces)
 {
-    struct http_reply reply = begin(bed, text);
+    struct http_reply reply = pages_search_page_begin(bed, text);
     struct buf page, piece;
     json_error_t error;
     bool has_more = true;
@@ -42,7 +42,7 @@ static json_t *search(struct pages_bed *bed, const char *text, unsigned *ret_pie
         buf_append_slice(&page, buf_slice(&piece));
         buf_fini(&piece);
     }
-    end(&reply);
+    pages_search_page_end(&reply);
     json_t *json = json_loads(buf_cstr(&page), JSON_REJECT_DUPLICATES, &error);
     if (!json) {
         fail_msg("%s: %s", error.text, buf_cstr(&page));
@@ -51,22 +51,23 @@ static json_t *search(struct pages_bed *bed, const char *text, unsigned *ret_pie
     return json;
 }
 
-static const char *text_of(const json_t *object, const char *field)
+static const char *search_page_text_of(const json_t *object, const char *field)
 {
     return json_string_value(json_object_get(object, field));
 }
 
 /* "exact:web.cluster.local. value:db.cluster.local." */
-static const char *found(struct pages_bed *bed, const char *text, char out[TEXT_MAX])
+static const char *search_page_found(struct pages_bed *bed, const char *text, char out[TEXT_MAX])
 {
     unsigned pieces;
-    json_t *page = search(bed, text, &pieces), *record;
+    json_t *page = search_page_search(bed, text, &pieces), *record;
     size_t used = 0, i;
     out[0] = '\0';
     json_array_foreach(json_object_get(page, "records"), i, record)
     {
         used += (size_t)snprintf(out + used, TEXT_MAX - used, "%s%s:%s", i ? " " : "",
-                                 text_of(record, "match"), text_of(record, "name"));
+                                 search_page_text_of(record, "match"),
+                                 search_page_text_of(record, "name"));
         assert_true(used < TEXT_MAX);
         assert_true(json_integer_value(json_object_get(record, "revision")) > 0);
         assert_non_null(json_object_get(record, "known_s"));
@@ -110,11 +111,11 @@ UNIT_TEST(test_matches)
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, keys, ARRAY_LEN(keys));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (strcmp(found(&bed, rows[i].text, text), rows[i].found) != 0) {
+        if (strcmp(search_page_found(&bed, rows[i].text, text), rows[i].found) != 0) {
             fail_msg("%s: `%s`, expected `%s`", rows[i].text, text, rows[i].found);
         }
     }
-    assert_non_null(strstr(found(&bed, "", text), "web.cluster.local."));
+    assert_non_null(strstr(search_page_found(&bed, "", text), "web.cluster.local."));
     bed_stop(&bed);
 }
 
@@ -134,24 +135,24 @@ UNIT_TEST(test_many)
         bed_put(&bed, &(struct bed_key){key, "{'host':'10.0.0.1'}"});
     }
     bed_mirror.commit(bed_mirror.data, bed.revision, true);
-    json_t *page = search(&bed, "node", &alone), *record;
+    json_t *page = search_page_search(&bed, "node", &alone), *record;
     size_t i;
     assert_int_equal(json_integer_value(json_object_get(page, "scanned")), KEYS);
     assert_int_equal(json_integer_value(json_object_get(page, "matches")), KEYS);
     assert_int_equal(json_array_size(json_object_get(page, "records")), SEARCH_RESULTS_MAX);
     json_array_foreach(json_object_get(page, "records"), i, record)
     {
-        assert_string_equal(text_of(record, "match"), "label");
+        assert_string_equal(search_page_text_of(record, "match"), "label");
     }
     json_decref(page);
     assert_true(alone >= STEPS_MIN);
     for (i = 0; i < RUNNING - 1; i++) {
-        others[i] = begin(&bed, "x");
+        others[i] = pages_search_page_begin(&bed, "x");
     }
-    json_decref(search(&bed, "node", &together));
+    json_decref(search_page_search(&bed, "node", &together));
     assert_true(together >= STEPS_MIN * (RUNNING - 1));
     for (i = 0; i < RUNNING - 1; i++) {
-        end(&others[i]);
+        pages_search_page_end(&others[i]);
     }
     bed_stop(&bed);
 }
@@ -164,25 +165,25 @@ UNIT_TEST(test_refusals)
     bed_start(&bed, "-no-rec");
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    one = begin(&bed, text);
+    one = pages_search_page_begin(&bed, text);
     assert_int_equal(one.status, 400);
     assert_non_null(strstr(buf_cstr(&one.body), "at most 255 bytes"));
-    end(&one);
-    one = begin(&bed, NULL);
+    pages_search_page_end(&one);
+    one = pages_search_page_begin(&bed, NULL);
     assert_int_equal(one.status, 400);
-    end(&one);
+    pages_search_page_end(&one);
     for (size_t i = 0; i < SEARCH_RUNNING_MAX; i++) {
-        replies[i] = begin(&bed, text + 1);
+        replies[i] = pages_search_page_begin(&bed, text + 1);
         assert_int_equal(replies[i].status, 200);
     }
-    one = begin(&bed, "x");
+    one = pages_search_page_begin(&bed, "x");
     assert_int_equal(one.status, 503);
-    end(&one);
-    end(&replies[0]);
-    replies[0] = begin(&bed, "x");
+    pages_search_page_end(&one);
+    pages_search_page_end(&replies[0]);
+    replies[0] = pages_search_page_begin(&bed, "x");
     assert_int_equal(replies[0].status, 200);
     for (size_t i = 0; i < SEARCH_RUNNING_MAX; i++) {
-        end(&replies[i]);
+        pages_search_page_end(&replies[i]);
     }
     bed_stop(&bed);
 }
@@ -196,9 +197,9 @@ UNIT_TEST(test_changes)
     struct buf piece;
     char text[TEXT_MAX];
     bed_start(&bed, "-no-rec");
-    assert_string_equal(found(&bed, "web", text), "");
+    assert_string_equal(search_page_found(&bed, "web", text), "");
     bed_fill(&bed, keys, ARRAY_LEN(keys));
-    struct http_reply reply = begin(&bed, "web");
+    struct http_reply reply = pages_search_page_begin(&bed, "web");
     buf_init(&piece, HTTP_PIECE_MAX);
     assert_true(reply.stream.more(reply.stream.data, &piece));
     assert_true(reply.stream.more(reply.stream.data, &piece)); /* all are found */
@@ -208,7 +209,7 @@ UNIT_TEST(test_changes)
     assert_non_null(strstr(buf_cstr(&piece), "\"matches\":2"));
     assert_non_null(strstr(buf_cstr(&piece), "web.cluster.local."));
     assert_null(strstr(buf_cstr(&piece), "web2.cluster.local."));
-    end(&reply);
+    pages_search_page_end(&reply);
     buf_fini(&piece);
     bed_stop(&bed);
 }

@@ -78,7 +78,7 @@ static int setup_with(void **state, const char *flags)
     return 0;
 }
 
-static int setup(void **state)
+static int status_setup(void **state)
 {
     return setup_with(state, "-nameservers=127.0.0.1:10253 -workers=2 -etcd-timeout=1h");
 }
@@ -88,7 +88,7 @@ static int setup_impatient(void **state)
     return setup_with(state, "-nameservers=127.0.0.1:10253 -workers=2 -etcd-timeout=1ms");
 }
 
-static int teardown(void **state)
+static int status_teardown(void **state)
 {
     struct pages *p = *state;
     http_server_free(p->server);
@@ -99,7 +99,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(status_setup, status_teardown)
 UNIT_TESTS_HAVE_THREADS
 
 static void expect(struct pages *p, const char *target, unsigned status, const char *part)
@@ -111,7 +111,7 @@ static void expect(struct pages *p, const char *target, unsigned status, const c
     asked_page_fini(&asked);
 }
 
-static json_t *json_of(struct pages *p, const char *target)
+static json_t *status_json_of(struct pages *p, const char *target)
 {
     struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
     json_error_t error;
@@ -146,7 +146,7 @@ UNIT_TEST(test_readiness)
 }
 
 /* What an earlier process saved. */
-static void save_sections(struct snapshot_content *content)
+static void status_save_sections(struct snapshot_content *content)
 {
     struct pages_bed bed;
     struct snapshot_image image;
@@ -168,7 +168,7 @@ static int setup_with_snapshot_and(void **state, const char *flags)
     content = (struct snapshot_content){.writer = store_writer_new()};
     content.header.revision = 42;
     content.header.heard_ms = clock_wall_ms() - 12000;
-    save_sections(&content);
+    status_save_sections(&content);
     assert_true(dname_from_text(slice_str("web.cluster.local"), &name));
     const struct record record = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
     (void)store_writer_put_view(content.writer, &name, &record, 40);
@@ -204,7 +204,7 @@ static void expect_strict(struct pages *p)
     asked_page_fini(&asked);
 }
 
-UNIT_TEST_IN(test_from_a_snapshot, setup_with_snapshot, teardown)
+UNIT_TEST_IN(test_from_a_snapshot, setup_with_snapshot, status_teardown)
 {
     struct pages *p = *state;
     struct err why;
@@ -215,20 +215,20 @@ UNIT_TEST_IN(test_from_a_snapshot, setup_with_snapshot, teardown)
     expect_strict(p); /* rather than that etcd is away */
     expect(p, "/explain?name=web.cluster.local&text", 200,
            "\nsnapshot   answers come from a snapshot of 1");
-    json_t *json = json_of(p, "/explain?name=web.cluster.local");
+    json_t *json = status_json_of(p, "/explain?name=web.cluster.local");
     assert_in_range(json_integer_value(json_object_get(json, "snapshot_age_s")), 12, 59);
     json_decref(json);
     outage_back(&p->bed.followed);
     bed_mirror.state(bed_mirror.data, NULL);
     bed_mirror.caught_up(bed_mirror.data);
     expect(p, "/readiness?strict", 200, "ok");
-    json = json_of(p, "/explain?name=web.cluster.local");
+    json = status_json_of(p, "/explain?name=web.cluster.local");
     assert_null(json_object_get(json, "snapshot_age_s"));
     json_decref(json);
 }
 
 /* It is not etcd that is waited for: names are answered, and one that is missing is SERVFAIL. */
-UNIT_TEST_IN(test_an_incomplete_snapshot, setup_with_snapshot_requiring, teardown)
+UNIT_TEST_IN(test_an_incomplete_snapshot, setup_with_snapshot_requiring, status_teardown)
 {
     struct pages *p = *state;
     expect(p, "/readiness", 503, "no /kube2sky/cluster.local/store (expected: -require-store-key)");
@@ -314,7 +314,7 @@ static int setup_requiring(void **state)
     return setup_with(state, "-nameservers=127.0.0.1:10253 -workers=2 -require-store-key");
 }
 
-UNIT_TEST_IN(test_never_complete, setup_requiring, teardown)
+UNIT_TEST_IN(test_never_complete, setup_requiring, status_teardown)
 {
     struct pages *p = *state;
     expect(p, "/readiness", 503, "etcd has not been read yet");
@@ -324,7 +324,7 @@ UNIT_TEST_IN(test_never_complete, setup_requiring, teardown)
     expect(p, "/metrics", 200, "\nskydns_ready 0\n");
 }
 
-UNIT_TEST_IN(test_overdue, setup_impatient, teardown)
+UNIT_TEST_IN(test_overdue, setup_impatient, status_teardown)
 {
     struct pages *p = *state;
     struct err why;
@@ -354,7 +354,7 @@ UNIT_TEST(test_cache)
     };
     struct pages *p = *state;
     bed_fill(&p->bed, keys, ARRAY_LEN(keys));
-    json_t *json = json_of(p, "/cache");
+    json_t *json = status_json_of(p, "/cache");
     assert_int_equal(json_integer_value(json_object_get(json, "revision")), 4);
     const json_t *records = json_object_get(json, "records");
     assert_int_equal(json_array_size(records), 2);
@@ -392,7 +392,7 @@ UNIT_TEST(test_cache)
 UNIT_TEST(test_cache_before_the_first_read)
 {
     struct pages *p = *state;
-    json_t *json = json_of(p, "/cache");
+    json_t *json = status_json_of(p, "/cache");
     assert_int_equal(json_integer_value(json_object_get(json, "revision")), 0);
     assert_int_equal(json_array_size(json_object_get(json, "records")), 0);
     assert_int_equal(json_array_size(json_object_get(json, "broken")), 0);
@@ -408,7 +408,7 @@ struct changing {
 };
 
 /* Adds a key in each loop iteration while the page is being sent. */
-static void on_turn(struct ev_loop *loop, ev_prepare *watcher, int events)
+static void status_on_turn(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
     struct changing *c = watcher->data;
     char key[64];
@@ -430,10 +430,10 @@ UNIT_TEST(test_cache_while_records_change)
         (void)snprintf(key, sizeof(key), "local/cluster/steady/k%u", i); /* fits */
         bed_add(&p->bed, key, "{'host':'10.1.0.1'}");
     }
-    ev_prepare_init(&changing.each_turn, on_turn);
+    ev_prepare_init(&changing.each_turn, status_on_turn);
     changing.each_turn.data = &changing;
     ev_prepare_start(p->bed.loop, &changing.each_turn);
-    json_t *json = json_of(p, "/cache");
+    json_t *json = status_json_of(p, "/cache");
     ev_prepare_stop(p->bed.loop, &changing.each_turn);
     const json_t *records = json_object_get(json, "records");
     for (size_t i = 0; i < json_array_size(records); i++) {
@@ -458,7 +458,7 @@ UNIT_TEST(test_explain)
     static const struct bed_key keys[] = {{"local/cluster/web", "{'host':'10.0.0.1'}"}};
     struct pages *p = *state;
     bed_fill(&p->bed, keys, ARRAY_LEN(keys));
-    json_t *json = json_of(p, "/explain?name=web.cluster.local&type=AAAA");
+    json_t *json = status_json_of(p, "/explain?name=web.cluster.local&type=AAAA");
     assert_string_equal(json_string_value(json_object_get(json, "type")), "AAAA");
     json_decref(json);
     expect(p, "/explain?text&name=web.cluster.local", 200, "web.cluster.local. A: NOERROR");
@@ -469,7 +469,7 @@ UNIT_TEST(test_explain)
 
 /* ---- Metrics ---- */
 
-static struct config_refusals refuse(const void *settings)
+static struct config_refusals status_refuse(const void *settings)
 {
     assert_non_null(settings);
     return (struct config_refusals){.file = true};
@@ -514,7 +514,7 @@ UNIT_TEST(test_metrics)
     p->sources.is_lame_duck = true;
     expect(p, "/metrics", 200, "\nskydns_ready 0\n");
     expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"file\"} 0\n");
-    p->sources.refusals = refuse;
+    p->sources.refusals = status_refuse;
     p->sources.settings = p;
     expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"etcd\"} 0\n");
     expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"file\"} 1\n");
@@ -540,7 +540,7 @@ UNIT_TEST(test_metrics_of_the_cache)
         "\nold_names_dns_cachemiss_count_total{cache=\"response\"} 5\n",
         "\nold_names_dns_cachemiss_count_total{cache=\"signature\"} 0\n",
     };
-    static const struct foreign_zone zones[] = {
+    static const struct forward_zone zones[] = {
         {.name = {.len = 1}},
         {.name = {.len = 12, .wire = "\4acme\5local"}, .server_count = 3},
         {.name = {.len = 6, .wire = "\4test"}},
@@ -570,7 +570,7 @@ UNIT_TEST(test_metrics_of_the_cache)
     cache_tally_free(tally);
 }
 
-static int64_t certificate_ends(const void *certificate)
+static int64_t status_certificate_ends(const void *certificate)
 {
     assert_string_equal(certificate, "certificate");
     return 1900000000;
@@ -621,7 +621,7 @@ UNIT_TEST(test_metrics_of_streams)
     counter_set(&counts.handshakes_failed, 9);
     counter_set(&engine.path_answers, 10);
     p->sources.streams = (struct metrics_streams){.counts = &counts, .is_heard = is_heard};
-    p->sources.certificate_ends = certificate_ends;
+    p->sources.certificate_ends = status_certificate_ends;
     p->sources.certificate = "certificate";
     for (size_t i = 0; i < ARRAY_LEN(only_with_streams); i++) {
         expect(p, "/metrics", 200, only_with_streams[i]);
@@ -656,7 +656,7 @@ static void sign_twice(struct dnssec *dnssec)
                      DNSSEC_SIGNED);
 }
 
-static size_t unusable(const void *files)
+static size_t status_unusable(const void *files)
 {
     assert_string_equal(files, "files");
     return 2;
@@ -687,7 +687,7 @@ UNIT_TEST(test_metrics_of_dnssec)
     assert_int_equal(dnssec_new(keys, ARRAY_LEN(keys), 100, &config->dnssec, &err), 0);
     sign_twice(config->dnssec);
     publisher_configure(p->bed.publisher, config);
-    p->sources.dnssec_unusable = unusable;
+    p->sources.dnssec_unusable = status_unusable;
     p->sources.dnssec_files = "files";
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         expect(p, "/old/metrics", 200, lines[i]);
@@ -713,7 +713,7 @@ static json_t *figures_of(struct pages *p)
     json_error_t error;
     buf_init(&line, 256 * 1024);
     static const struct top_names top;
-    live_figures_write(&p->sources, &top, &line);
+    skydns_live_figures_write(&p->sources, &top, &line);
     assert_null(strchr(buf_cstr(&line), '\n'));
     json_t *figures = json_loads(buf_cstr(&line), JSON_REJECT_DUPLICATES, &error);
     if (!figures) {
@@ -756,7 +756,7 @@ UNIT_TEST(test_live_figures)
     assert_int_equal(records, 1);
     assert_true(revision > 0);
     json_decref(figures);
-    struct foreign_zone zones[5] = {{.name = {.len = 1}, .server_count = 1}};
+    struct forward_zone zones[5] = {{.name = {.len = 1}, .server_count = 1}};
     zones[0].servers[0] = nameserver_at(loopback_addr(10253));
     for (size_t i = 1; i < ARRAY_LEN(zones); i++) {
         char name[] = {'a' + (char)i, '.', '\0'};

@@ -8,7 +8,7 @@
 #include "common/dns/dns.h"
 #include "tests/support/unit_test.h"
 
-static void add(struct top_names *top, const char *text, uint16_t type, int times)
+static void pages_top_names_add(struct top_names *top, const char *text, uint16_t type, int times)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
@@ -17,7 +17,7 @@ static void add(struct top_names *top, const char *text, uint16_t type, int time
     }
 }
 
-static void expect(const struct top_names *top, const char *begin)
+static void top_names_expect(const struct top_names *top, const char *begin)
 {
     struct buf out;
     buf_init(&out, 64 * 1024);
@@ -33,14 +33,14 @@ UNIT_TEST(test_in_order)
 {
     static struct top_names top;
     top = (struct top_names){0};
-    expect(&top, "[]");
-    add(&top, "a.test.", DNS_TYPE_A, 1);
-    add(&top, "b.test.", DNS_TYPE_AAAA, 3);
-    add(&top, "B.Test.", DNS_TYPE_AAAA, 1);
-    add(&top, "b.test.", DNS_TYPE_A, 2);
-    expect(&top, "[{\"name\":\"b.test.\",\"type\":\"AAAA\",\"count\":4},"
-                 "{\"name\":\"b.test.\",\"type\":\"A\",\"count\":2},"
-                 "{\"name\":\"a.test.\",\"type\":\"A\",\"count\":1}]");
+    top_names_expect(&top, "[]");
+    pages_top_names_add(&top, "a.test.", DNS_TYPE_A, 1);
+    pages_top_names_add(&top, "b.test.", DNS_TYPE_AAAA, 3);
+    pages_top_names_add(&top, "B.Test.", DNS_TYPE_AAAA, 1);
+    pages_top_names_add(&top, "b.test.", DNS_TYPE_A, 2);
+    top_names_expect(&top, "[{\"name\":\"b.test.\",\"type\":\"AAAA\",\"count\":4},"
+                           "{\"name\":\"b.test.\",\"type\":\"A\",\"count\":2},"
+                           "{\"name\":\"a.test.\",\"type\":\"A\",\"count\":1}]");
 }
 
 /* Names that are asked once do not push out one that is asked often. */
@@ -51,9 +51,9 @@ UNIT_TEST(test_many_names)
     top = (struct top_names){0};
     for (int i = 0; i < 10 * TOP_NAMES_MAX; i++) {
         (void)snprintf(name, sizeof(name), "once%d.test.", i);
-        add(&top, name, DNS_TYPE_A, 1);
-        add(&top, "often.test.", DNS_TYPE_A, i % 4 == 0);
+        pages_top_names_add(&top, name, DNS_TYPE_A, 1);
+        pages_top_names_add(&top, "often.test.", DNS_TYPE_A, i % 4 == 0);
     }
     assert_int_equal(top.count, TOP_NAMES_MAX);
-    expect(&top, "[{\"name\":\"often.test.\",\"type\":\"A\",\"count\":320}");
+    top_names_expect(&top, "[{\"name\":\"often.test.\",\"type\":\"A\",\"count\":320}");
 }

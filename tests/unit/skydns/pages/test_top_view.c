@@ -46,7 +46,7 @@ static struct live_node *make_event(int second, const char *reason)
     return event;
 }
 
-static void take(struct live_model *model, int second, const char *reason)
+static void pages_top_view_take(struct live_model *model, int second, const char *reason)
 {
     live_model_take(model, make_event(second, reason), top_view.total);
 }
@@ -120,9 +120,9 @@ static const char screen_old[] =
 UNIT_TEST(test_80_by_24)
 {
     struct live_model model = {.server = "127.0.0.1:8080"};
-    take(&model, 0, "");
-    take(&model, 1, "");
-    take(&model, 3, "");
+    pages_top_view_take(&model, 0, "");
+    pages_top_view_take(&model, 1, "");
+    pages_top_view_take(&model, 3, "");
     drawn_expect(&top_view, &model, 80, 24, true, screen_80);
     live_model_fini(&model);
 }
@@ -130,8 +130,8 @@ UNIT_TEST(test_80_by_24)
 UNIT_TEST(test_200_by_60)
 {
     struct live_model model = {.server = "127.0.0.1:8080"};
-    take(&model, 0, "");
-    take(&model, 1, "answers from a snapshot of 12s ago");
+    pages_top_view_take(&model, 0, "");
+    pages_top_view_take(&model, 1, "answers from a snapshot of 12s ago");
     drawn_expect(&top_view, &model, 200, 60, false, screen_200);
     live_model_fini(&model);
 }
@@ -141,7 +141,7 @@ UNIT_TEST(test_gone)
     struct live_model model = {
         .server = "[::1]:8080", .is_away = true, .away_ms = 61000, .why = "Connection refused"};
     drawn_expect(&top_view, &model, 80, 4, true, screen_gone);
-    take(&model, 0, "");
+    pages_top_view_take(&model, 0, "");
     drawn_expect(&top_view, &model, 80, 4, true, screen_old);
     live_model_fini(&model);
 }
@@ -150,8 +150,8 @@ UNIT_TEST(test_gone)
 UNIT_TEST(test_sizes)
 {
     struct live_model model = {.server = "127.0.0.1:8080"};
-    take(&model, 0, "");
-    take(&model, 1, "x");
+    pages_top_view_take(&model, 0, "");
+    pages_top_view_take(&model, 1, "x");
     drawn_at_any_size(&top_view, &model);
     live_model_fini(&model);
 }
@@ -182,8 +182,8 @@ UNIT_TEST(test_no_figure_is_green)
 {
     struct live_model model = {.server = "127.0.0.1:8080"};
     struct screen screen;
-    take(&model, 0, "");
-    take(&model, 0, "");
+    pages_top_view_take(&model, 0, "");
+    pages_top_view_take(&model, 0, "");
     screen_init(&screen, 200, 60, true);
     live_screen_draw(&top_view, &model, &screen);
     for (size_t i = 0; i < screen.width * screen.height; i++) {

@@ -22,18 +22,18 @@ struct fixture {
     int64_t revision;
 };
 
-static struct fixture fixture_new(void)
+static struct fixture publisher_fixture_new(void)
 {
     return (struct fixture){.writer = store_writer_new(), .publisher = publisher_new()};
 }
 
-static void fixture_free(struct fixture *f)
+static void publisher_fixture_free(struct fixture *f)
 {
     publisher_free(f->publisher);
     store_writer_free(f->writer);
 }
 
-static void put(struct fixture *f, const char *text, int64_t revision)
+static void publisher_put(struct fixture *f, const char *text, int64_t revision)
 {
     struct dname name;
     struct record record;
@@ -43,7 +43,7 @@ static void put(struct fixture *f, const char *text, int64_t revision)
 }
 
 /* A configuration whose parts agree: an early and a late field, and a domain in between. */
-static void configure(struct fixture *f, uint32_t number)
+static void publish_publisher_configure(struct fixture *f, uint32_t number)
 {
     struct engine_config *config = calloc(1, sizeof(*config));
     struct dname domain = {.len = 3, .wire = {1, (uint8_t)number, 0}};
@@ -62,20 +62,20 @@ static bool is_consistent(const struct engine_config *config)
 
 /* Rewrites the content: one unchanged record that all versions share, and every other name with the
  * new version's revision. */
-static void publish(struct fixture *f)
+static void publish_publisher_publish(struct fixture *f)
 {
     struct store_garbage *garbage;
     f->revision++;
     store_writer_clear(f->writer);
-    put(f, "stays.test", 1);
+    publisher_put(f, "stays.test", 1);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        put(f, names[i], f->revision);
+        publisher_put(f, names[i], f->revision);
     }
     const struct store *store = store_writer_commit(f->writer, f->revision, &garbage);
     publisher_publish(f->publisher, store, garbage);
 }
 
-static int64_t revision_of(const struct store *store, const char *text)
+static int64_t publisher_revision_of(const struct store *store, const char *text)
 {
     struct dname name;
     bool is_valid = dname_from_text(slice_str(text), &name);
@@ -84,89 +84,90 @@ static int64_t revision_of(const struct store *store, const char *text)
 }
 
 /* All names exist, with the version's own revision. */
-static bool is_whole(const struct store *store)
+static bool publisher_is_whole(const struct store *store)
 {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (revision_of(store, names[i]) != store_revision(store)) {
+        if (publisher_revision_of(store, names[i]) != store_revision(store)) {
             return false;
         }
     }
-    return revision_of(store, "stays.test") == 1 && store_visible_count(store_root(store)) == 4;
+    return publisher_revision_of(store, "stays.test") == 1 &&
+           store_visible_count(store_root(store)) == 4;
 }
 
 UNIT_TEST(test_nothing_before_the_first)
 {
-    struct fixture f = fixture_new();
+    struct fixture f = publisher_fixture_new();
     struct publisher_reader *reader = publisher_reader_new(f.publisher);
     assert_null(publisher_enter(reader));
     publisher_leave(reader);
     assert_false(publisher_reclaim(f.publisher));
-    publish(&f);
+    publish_publisher_publish(&f);
     const struct store *store = publisher_enter(reader);
     assert_non_null(store);
-    assert_true(is_whole(store));
+    assert_true(publisher_is_whole(store));
     publisher_leave(reader);
-    fixture_free(&f);
+    publisher_fixture_free(&f);
 }
 
 UNIT_TEST(test_reader_inside_keeps_its_version)
 {
-    struct fixture f = fixture_new();
+    struct fixture f = publisher_fixture_new();
     struct publisher_reader *early = publisher_reader_new(f.publisher);
     struct publisher_reader *late = publisher_reader_new(f.publisher);
     (void)publisher_reader_new(f.publisher); /* never enters: delays nothing */
-    publish(&f);
+    publish_publisher_publish(&f);
     const struct store *first = publisher_enter(early);
-    publish(&f);
-    publish(&f);
+    publish_publisher_publish(&f);
+    publish_publisher_publish(&f);
     const struct store *third = publisher_enter(late);
     assert_int_equal(store_revision(first), 1);
     assert_int_equal(store_revision(third), 3);
     assert_true(publisher_reclaim(f.publisher));
-    assert_true(is_whole(first));
+    assert_true(publisher_is_whole(first));
 
-    publish(&f);
+    publish_publisher_publish(&f);
     publisher_leave(early); /* frees the first three; the third's successor waits for `late` */
     assert_true(publisher_reclaim(f.publisher));
-    assert_true(is_whole(third));
+    assert_true(publisher_is_whole(third));
     publisher_leave(late);
     assert_false(publisher_reclaim(f.publisher));
 
-    publish(&f);
+    publish_publisher_publish(&f);
     assert_false(publisher_reclaim(f.publisher));
     assert_int_equal(store_revision(publisher_enter(early)), 5);
     publisher_leave(early);
-    fixture_free(&f);
+    publisher_fixture_free(&f);
 }
 
 /* A reader that entered after the replacement holds nothing back. */
 UNIT_TEST(test_later_reader_delays_nothing)
 {
-    struct fixture f = fixture_new();
+    struct fixture f = publisher_fixture_new();
     struct publisher_reader *early = publisher_reader_new(f.publisher);
     struct publisher_reader *late = publisher_reader_new(f.publisher);
-    publish(&f);
+    publish_publisher_publish(&f);
     (void)publisher_enter(early);
-    publish(&f);
+    publish_publisher_publish(&f);
     const struct store *second = publisher_enter(late);
     publisher_leave(early);
     assert_false(publisher_reclaim(f.publisher));
-    assert_true(is_whole(second));
+    assert_true(publisher_is_whole(second));
     publisher_leave(late);
-    fixture_free(&f);
+    publisher_fixture_free(&f);
 }
 
 /* Only readers inside an older version have not seen the newest. */
 UNIT_TEST(test_what_all_have_seen)
 {
-    struct fixture f = fixture_new();
+    struct fixture f = publisher_fixture_new();
     struct publisher_reader *early = publisher_reader_new(f.publisher);
     struct publisher_reader *late = publisher_reader_new(f.publisher);
-    publish(&f);
+    publish_publisher_publish(&f);
     const uint64_t first = publisher_epoch(f.publisher);
     assert_int_equal(publisher_seen(f.publisher), first);
     (void)publisher_enter(early);
-    publish(&f);
+    publish_publisher_publish(&f);
     const uint64_t second = publisher_epoch(f.publisher);
     assert_true(second > first);
     assert_int_equal(publisher_seen(f.publisher), first);
@@ -175,47 +176,47 @@ UNIT_TEST(test_what_all_have_seen)
     assert_int_equal(publisher_seen(f.publisher), second);
     publisher_leave(late);
     assert_int_equal(publisher_seen(f.publisher), second);
-    fixture_free(&f);
+    publisher_fixture_free(&f);
 }
 
 UNIT_TEST(test_free_with_garbage_waiting)
 {
-    struct fixture f = fixture_new();
+    struct fixture f = publisher_fixture_new();
     struct publisher_reader *reader = publisher_reader_new(f.publisher);
-    publish(&f);
+    publish_publisher_publish(&f);
     (void)publisher_enter(reader);
-    publish(&f);
-    publish(&f);
+    publish_publisher_publish(&f);
+    publish_publisher_publish(&f);
     assert_true(publisher_reclaim(f.publisher));
-    fixture_free(&f);
+    publisher_fixture_free(&f);
 }
 
 UNIT_TEST(test_as_many_readers_as_promised)
 {
-    struct fixture f = fixture_new();
+    struct fixture f = publisher_fixture_new();
     struct publisher_reader *last = NULL;
     for (int i = 0; i < PUBLISHER_READERS_MAX; i++) {
         last = publisher_reader_new(f.publisher);
     }
-    publish(&f);
+    publish_publisher_publish(&f);
     (void)publisher_enter(last);
-    publish(&f);
+    publish_publisher_publish(&f);
     assert_true(publisher_reclaim(f.publisher));
     publisher_leave(last);
     assert_false(publisher_reclaim(f.publisher));
-    fixture_free(&f);
+    publisher_fixture_free(&f);
 }
 
 /* A reader inside keeps its configuration, like its version; a replaced one is freed. */
 UNIT_TEST(test_configurations)
 {
-    struct fixture f = fixture_new();
+    struct fixture f = publisher_fixture_new();
     struct publisher_reader *reader = publisher_reader_new(f.publisher);
-    configure(&f, 1);
+    publish_publisher_configure(&f, 1);
     assert_int_equal(publisher_newest_config(f.publisher)->settings.ttl_s, 1);
     assert_null(publisher_enter(reader));
     const struct engine_config *held = publisher_config(reader);
-    configure(&f, 2);
+    publish_publisher_configure(&f, 2);
     assert_int_equal(publisher_newest_config(f.publisher)->settings.ttl_s, 2);
     assert_true(is_consistent(held));
     assert_int_equal(held->settings.ttl_s, 1);
@@ -225,7 +226,7 @@ UNIT_TEST(test_configurations)
     assert_null(publisher_enter(reader));
     assert_int_equal(publisher_config(reader)->settings.ttl_s, 2);
     publisher_leave(reader);
-    fixture_free(&f);
+    publisher_fixture_free(&f);
 }
 
 /* ---- Threads ---- */
@@ -248,7 +249,8 @@ static void *read_versions(void *data)
         const struct store *store = publisher_enter(self->reader);
         if (store) {
             int64_t revision = store_revision(store);
-            self->is_broken |= revision < last || !is_whole(store) || !is_whole(store);
+            self->is_broken |=
+                revision < last || !publisher_is_whole(store) || !publisher_is_whole(store);
             self->is_broken |= !is_consistent(publisher_config(self->reader));
             if (revision != last) {
                 atomic_fetch_add(&self->versions_seen, 1);
@@ -272,19 +274,19 @@ static bool all_have_seen(struct reader_thread *threads, unsigned count)
 
 UNIT_TEST(test_threads_see_whole_versions)
 {
-    struct fixture f = fixture_new();
+    struct fixture f = publisher_fixture_new();
     struct reader_thread threads[THREADS] = {0};
     atomic_bool is_over = false;
-    configure(&f, 0);
+    publish_publisher_configure(&f, 0);
     for (int i = 0; i < THREADS; i++) {
         threads[i].reader = publisher_reader_new(f.publisher);
         threads[i].is_over = &is_over;
         assert_int_equal(pthread_create(&threads[i].thread, NULL, read_versions, &threads[i]), 0);
     }
     while (f.revision < VERSIONS_MIN || !all_have_seen(threads, SEEN_MIN)) {
-        publish(&f);
+        publish_publisher_publish(&f);
         if (f.revision % 4 == 0) {
-            configure(&f, (uint32_t)f.revision);
+            publish_publisher_configure(&f, (uint32_t)f.revision);
         }
         if (f.revision % 16 == 0) {
             sched_yield(); /* lets the readers run on a single processor */
@@ -296,5 +298,5 @@ UNIT_TEST(test_threads_see_whole_versions)
         assert_false(threads[i].is_broken);
     }
     assert_false(publisher_reclaim(f.publisher));
-    fixture_free(&f);
+    publisher_fixture_free(&f);
 }

@@ -7,7 +7,7 @@
 #include "skydns/publish/recursion.h"
 #include "tests/support/unit_test.h"
 
-static struct addr client_of(const char *ip)
+static struct addr recursion_client_of(const char *ip)
 {
     char text[ADDR_TEXT_MAX];
     struct addr addr;
@@ -64,7 +64,7 @@ UNIT_TEST(test_clients)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct recursion recursion;
         struct err err = {0};
-        struct addr client = client_of(rows[i].client);
+        struct addr client = recursion_client_of(rows[i].client);
         assert_int_equal(recursion_init(&recursion, rows[i].list, &err), 0);
         if (recursion_allows(&recursion, &client, 1) != rows[i].want) {
             fail_msg("`%s`, client %s: not %d", rows[i].list, rows[i].client, rows[i].want);
@@ -107,7 +107,7 @@ UNIT_TEST(test_as_many_as_fit)
 UNIT_TEST(test_interfaces_are_read_again)
 {
     struct recursion recursion;
-    struct addr loopback = client_of("127.0.0.1");
+    struct addr loopback = recursion_client_of("127.0.0.1");
     struct err err;
     assert_int_equal(recursion_init(&recursion, "", &err), 0);
     recursion.count = 0; /* as if there were no interfaces */

@@ -5,8 +5,8 @@
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
-static bool allows(const struct transfer_who *who, size_t count, const char *client,
-                   const char *key)
+static bool publish_transfer_access_allows(const struct transfer_who *who, size_t count,
+                                           const char *client, const char *key)
 {
     struct addr from;
     struct dname name;
@@ -27,14 +27,14 @@ UNIT_TEST(test_allows)
     };
     assert_int_equal(network_parse(slice_str("10.0.0.0/8"), &who[0].network, &err), 0);
     assert_int_equal(network_parse(slice_str("fd00::/8"), &who[2].network, &err), 0);
-    assert_false(allows(who, 0, "10.1.1.1", "k1."));
-    assert_true(allows(who, 3, "10.1.1.1", NULL));
-    assert_false(allows(who, 3, "11.1.1.1", NULL));
-    assert_true(allows(who, 3, "11.1.1.1", "k1."));
-    assert_false(allows(who, 3, "11.1.1.1", "k2."));
-    assert_false(allows(who, 3, "fd00::1", NULL));
-    assert_true(allows(who, 3, "fd00::1", "k2."));
-    assert_false(allows(who, 3, "fd00::1", "k3."));
+    assert_false(publish_transfer_access_allows(who, 0, "10.1.1.1", "k1."));
+    assert_true(publish_transfer_access_allows(who, 3, "10.1.1.1", NULL));
+    assert_false(publish_transfer_access_allows(who, 3, "11.1.1.1", NULL));
+    assert_true(publish_transfer_access_allows(who, 3, "11.1.1.1", "k1."));
+    assert_false(publish_transfer_access_allows(who, 3, "11.1.1.1", "k2."));
+    assert_false(publish_transfer_access_allows(who, 3, "fd00::1", NULL));
+    assert_true(publish_transfer_access_allows(who, 3, "fd00::1", "k2."));
+    assert_false(publish_transfer_access_allows(who, 3, "fd00::1", "k3."));
 }
 
 /* The same link-local address is another machine's on another interface. */

@@ -33,13 +33,14 @@ struct fixture {
     struct publisher *publisher;
 };
 
-static void publish(struct fixture *f, const struct store *store, struct store_garbage *garbage)
+static void churn_publish(struct fixture *f, const struct store *store,
+                          struct store_garbage *garbage)
 {
     assert_int_equal(store_revision(store), f->services.revision);
     publisher_publish(f->publisher, store, garbage);
 }
 
-static void configure(struct fixture *f)
+static void churn_configure(struct fixture *f)
 {
     struct engine_config *config = xcalloc(1, sizeof(*config));
     struct dname domain;
@@ -55,39 +56,39 @@ static void configure(struct fixture *f)
     publisher_configure(f->publisher, config);
 }
 
-static void setup(struct fixture *f, unsigned services)
+static void churn_setup(struct fixture *f, unsigned services)
 {
     struct store_garbage *garbage;
     f->publisher = publisher_new();
     services_init(&f->services, services);
-    configure(f);
+    churn_configure(f);
     const struct store *store = services_fill(&f->services, &garbage);
-    publish(f, store, garbage);
+    churn_publish(f, store, garbage);
 }
 
-static void teardown(struct fixture *f)
+static void churn_teardown(struct fixture *f)
 {
     publisher_free(f->publisher);
     services_fini(&f->services);
 }
 
-static void change(struct fixture *f, unsigned number)
+static void records_churn_change(struct fixture *f, unsigned number)
 {
     struct store_garbage *garbage;
     const struct store *store = services_change(&f->services, number, &garbage);
-    publish(f, store, garbage);
+    churn_publish(f, store, garbage);
 }
 
 /* ---- Memory ---- */
 
-/* Excludes the store's blocks: they live in their own slabs, which resident() sees. */
+/* Excludes the store's blocks: they live in their own slabs, which churn_resident() sees. */
 static size_t in_use(void)
 {
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
 }
 
-static size_t resident(void)
+static size_t churn_resident(void)
 {
     unsigned long size, pages;
     FILE *statm = fopen("/proc/self/statm", "r");
@@ -105,7 +106,7 @@ static void change_all(struct fixture *f, struct publisher_reader *reader)
         if (i % VERSIONS_A_BATCH == 0) {
             assert_non_null(publisher_enter(reader));
         }
-        change(f, (unsigned)((uint64_t)i * STRIDE % f->services.count));
+        records_churn_change(f, (unsigned)((uint64_t)i * STRIDE % f->services.count));
         if (i % VERSIONS_A_BATCH == VERSIONS_A_BATCH - 1) {
             publisher_leave(reader);
             assert_false(publisher_reclaim(f->publisher));
@@ -129,28 +130,28 @@ UNIT_TEST(test_memory_comes_back)
 {
     struct fixture f;
     bool is_told = in_use() > 0; /* false: a sanitizer's allocator, which keeps freed memory */
-    setup(&f, is_told ? SERVICES : SERVICES / 10);
+    churn_setup(&f, is_told ? SERVICES : SERVICES / 10);
     struct publisher_reader *reader = publisher_reader_new(f.publisher);
     for (int i = 0; i < FIRST_ROUNDS; i++) {
         change_all(&f, reader);
     }
-    size_t used = in_use(), kept = resident();
+    size_t used = in_use(), kept = churn_resident();
     for (int i = 0; i < ROUNDS; i++) {
         change_all(&f, reader);
     }
     assert_int_equal(store_writer_count(f.services.writer), f.services.count * KEYS_PER_SERVICE);
     if (is_told) {
         assert_no_growth("of malloc", used, in_use(), kept);
-        assert_no_growth("resident", kept, resident(), kept);
+        assert_no_growth("resident", kept, churn_resident(), kept);
     }
-    teardown(&f);
+    churn_teardown(&f);
 }
 
 /* ---- Threads ---- */
 
 enum { THREADS = 3, ASKED_SERVICES = 200, ASKED_MIN = 2000, BATCH = 8 };
 
-struct asker {
+struct querier {
     pthread_t thread;
     struct engine *engine;
     struct publisher_reader *reader;
@@ -160,7 +161,7 @@ struct asker {
     const char *problem; /* read when the thread has ended */
 };
 
-static void ask_one(struct asker *self, const struct store *store)
+static void ask_one(struct querier *self, const struct store *store)
 {
     static const struct addr client = {.len = 0};
     struct asked_question question;
@@ -187,9 +188,9 @@ static void ask_one(struct asker *self, const struct store *store)
     }
 }
 
-static void *ask(void *data)
+static void *churn_ask(void *data)
 {
-    struct asker *self = data;
+    struct querier *self = data;
     while (!atomic_load(self->is_over)) {
         const struct store *store = publisher_enter(self->reader);
         engine_configure(self->engine, publisher_config(self->reader));
@@ -202,7 +203,7 @@ static void *ask(void *data)
     return NULL;
 }
 
-static bool all_have_asked(const struct asker *askers)
+static bool all_have_asked(const struct querier *askers)
 {
     for (int i = 0; i < THREADS; i++) {
         if (atomic_load(&askers[i].answered) < ASKED_MIN) {
@@ -215,20 +216,20 @@ static bool all_have_asked(const struct asker *askers)
 UNIT_TEST(test_every_answer_is_right)
 {
     struct fixture f;
-    struct asker askers[THREADS] = {0};
+    struct querier askers[THREADS] = {0};
     atomic_bool is_over = false;
-    setup(&f, ASKED_SERVICES);
+    churn_setup(&f, ASKED_SERVICES);
     for (int i = 0; i < THREADS; i++) {
         askers[i].engine = engine_new(publisher_newest_config(f.publisher));
         askers[i].reader = publisher_reader_new(f.publisher);
         askers[i].is_over = &is_over;
         askers[i].random = (uint32_t)i;
-        assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
+        assert_int_equal(pthread_create(&askers[i].thread, NULL, churn_ask, &askers[i]), 0);
     }
     for (unsigned i = 0; i < 2 * ASKED_SERVICES || !all_have_asked(askers); i++) {
-        change(&f, i % ASKED_SERVICES);
+        records_churn_change(&f, i % ASKED_SERVICES);
         if (i % 256 == 0) {
-            configure(&f);
+            churn_configure(&f);
         }
         if (i % VERSIONS_A_BATCH == 0) {
             sched_yield(); /* lets the askers run on a single processor */
@@ -243,5 +244,5 @@ UNIT_TEST(test_every_answer_is_right)
         engine_free(askers[i].engine);
     }
     assert_false(publisher_reclaim(f.publisher));
-    teardown(&f);
+    churn_teardown(&f);
 }

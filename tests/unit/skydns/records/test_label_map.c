@@ -19,30 +19,30 @@ struct fixture {
     unsigned hash_shift;
 };
 
-static struct slice label_of(unsigned number, char text[16])
+static struct slice label_map_label_of(unsigned number, char text[16])
 {
     return slice_of(text, (size_t)snprintf(text, 16, "label-%u", number));
 }
 
-static uint32_t hash_of(const struct fixture *f, unsigned number)
+static uint32_t label_map_hash_of(const struct fixture *f, unsigned number)
 {
     return (number * 2654435761u & f->hash_mask) << f->hash_shift;
 }
 
-static struct store_node *node_of(const struct fixture *f, unsigned number)
+static struct store_node *label_map_node_of(const struct fixture *f, unsigned number)
 {
     char text[16];
-    struct slice label = label_of(number, text);
+    struct slice label = label_map_label_of(number, text);
     struct store_node *node = store_pool_alloc(f->build.pool, sizeof(*node) + label.len);
     *node = (struct store_node){
-        .stamp = f->build.stamp, .label_len = label.len, .hash = hash_of(f, number)};
+        .stamp = f->build.stamp, .label_len = label.len, .hash = label_map_hash_of(f, number)};
     memcpy(node->label, label.ptr, label.len);
     return node;
 }
 
-static void put(struct fixture *f, unsigned number)
+static void records_label_map_put(struct fixture *f, unsigned number)
 {
-    struct store_node *node = node_of(f, number);
+    struct store_node *node = label_map_node_of(f, number);
     label_map_put(&f->map, node, &f->build);
     if (f->there[number]) {
         store_build_retire(&f->build, f->there[number]->stamp, f->there[number]);
@@ -76,7 +76,9 @@ static void assert_like_model(const struct fixture *f)
     size_t want = 0, got = 0;
     for (unsigned i = 0; i < LABELS; i++) {
         char text[16];
-        assert_ptr_equal(label_map_find(f->map, hash_of(f, i), label_of(i, text)), f->there[i]);
+        assert_ptr_equal(
+            label_map_find(f->map, label_map_hash_of(f, i), label_map_label_of(i, text)),
+            f->there[i]);
         want += f->there[i] != NULL;
     }
     assert_true(label_map_each(f->map, count_node, &got));
@@ -84,7 +86,7 @@ static void assert_like_model(const struct fixture *f)
     assert_int_equal(f->map.slot == 0, want == 0);
 }
 
-static void teardown(struct fixture *f)
+static void label_map_teardown(struct fixture *f)
 {
     label_map_free(f->map);
     for (unsigned i = 0; i < LABELS; i++) {
@@ -120,7 +122,7 @@ UNIT_TEST(test_random_steps)
             if (f.there[number] && random >> 31) {
                 take_out(&f, number);
             } else {
-                put(&f, number);
+                records_label_map_put(&f, number);
             }
             if (step % 7 == 0) {
                 next_build(&f);
@@ -135,7 +137,7 @@ UNIT_TEST(test_random_steps)
             }
         }
         assert_like_model(&f);
-        teardown(&f);
+        label_map_teardown(&f);
     }
 }
 
@@ -147,33 +149,33 @@ UNIT_TEST(test_earlier_map_stays)
                             .hash_mask = hashes[h].mask,
                             .hash_shift = hashes[h].shift};
         for (unsigned i = 0; i < LABELS; i += 2) {
-            put(&f, i);
+            records_label_map_put(&f, i);
         }
         struct fixture earlier = f;
         f.build.stamp++;
         for (unsigned i = 0; i < LABELS; i++) {
             if (i % 3 == 0) {
-                put(&f, i);
+                records_label_map_put(&f, i);
             } else if (f.there[i]) {
                 take_out(&f, i);
             }
         }
         assert_like_model(&earlier);
         assert_like_model(&f);
-        teardown(&f);
+        label_map_teardown(&f);
     }
 }
 
 UNIT_TEST(test_one_child_needs_no_branch)
 {
     struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1}, .hash_mask = 1};
-    put(&f, 0);
+    records_label_map_put(&f, 0);
     assert_ptr_equal((void *)f.map.slot, f.there[0]);
-    put(&f, 1);
+    records_label_map_put(&f, 1);
     assert_ptr_not_equal((void *)f.map.slot, f.there[0]);
     take_out(&f, 0);
     assert_ptr_equal((void *)f.map.slot, f.there[1]);
-    teardown(&f);
+    label_map_teardown(&f);
 }
 
 static void assert_same_shape(uintptr_t a, uintptr_t b, unsigned level)
@@ -212,12 +214,12 @@ UNIT_TEST(test_built_at_once)
             struct label_map map;
             print_message("%s, %u\n", hashes[h].name, counts[c]);
             for (unsigned i = 0; i < counts[c]; i++) {
-                put(&f, i);
+                records_label_map_put(&f, i);
             }
             assert_true(build_at_once(&f, counts[c], &map));
             assert_same_shape(map.slot, f.map.slot, 0);
             label_map_free(map);
-            teardown(&f);
+            label_map_teardown(&f);
         }
     }
 }
@@ -230,18 +232,18 @@ UNIT_TEST(test_built_with_equal_labels)
                             .hash_shift = hashes[h].shift};
         struct label_map map;
         for (unsigned i = 0; i < LABELS; i++) {
-            put(&f, i);
+            records_label_map_put(&f, i);
         }
         struct store_node *last = f.there[LABELS - 1];
         f.there[LABELS - 1] = f.there[0];
         assert_false(build_at_once(&f, LABELS, &map));
         f.there[LABELS - 1] = last;
         label_map_free(map);
-        teardown(&f);
+        label_map_teardown(&f);
     }
 }
 
-static bool stop_at_third(void *data, struct store_node *node)
+static bool label_map_stop_at_third(void *data, struct store_node *node)
 {
     return ++*(int *)data < 3;
 }
@@ -250,10 +252,10 @@ UNIT_TEST(test_each_stops)
 {
     struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1}, .hash_mask = UINT32_MAX};
     for (unsigned i = 0; i < 100; i++) {
-        put(&f, i);
+        records_label_map_put(&f, i);
     }
     int calls = 0;
-    assert_false(label_map_each(f.map, stop_at_third, &calls));
+    assert_false(label_map_each(f.map, label_map_stop_at_third, &calls));
     assert_int_equal(calls, 3);
-    teardown(&f);
+    label_map_teardown(&f);
 }

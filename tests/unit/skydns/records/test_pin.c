@@ -65,7 +65,7 @@ static bool tell_node(void *data, const struct store_node *node)
     return true;
 }
 
-static struct buf text_of(const struct store *store)
+static struct buf pin_text_of(const struct store *store)
 {
     struct buf text;
     buf_init(&text, TEXT_MAX);
@@ -96,12 +96,12 @@ struct fixture {
     struct pin pins[PUBLISHER_PINS_MAX + 1];
 };
 
-static uint32_t random_below(struct fixture *f, uint32_t n)
+static uint32_t pin_random_below(struct fixture *f, uint32_t n)
 {
     return rng_next(&f->rng) % n;
 }
 
-static struct fixture fixture_new(uint64_t seed)
+static struct fixture pin_fixture_new(uint64_t seed)
 {
     struct fixture f = {.writer = store_writer_new(), .publisher = publisher_new()};
     f.reader = publisher_reader_new(f.publisher);
@@ -109,27 +109,27 @@ static struct fixture fixture_new(uint64_t seed)
     return f;
 }
 
-static void fixture_free(struct fixture *f)
+static void pin_fixture_free(struct fixture *f)
 {
     publisher_free(f->publisher);
     store_writer_free(f->writer);
 }
 
-static struct dname random_name(struct fixture *f)
+static struct dname pin_random_name(struct fixture *f)
 {
     char text[64] = "test";
     struct dname name;
-    for (uint32_t depth = 1 + random_below(f, 3); depth > 0; depth--) {
+    for (uint32_t depth = 1 + pin_random_below(f, 3); depth > 0; depth--) {
         char longer[sizeof(text)];
         (void)snprintf(longer, sizeof(longer), "%s.%.50s",
-                       labels[random_below(f, ARRAY_LEN(labels))], text);
+                       labels[pin_random_below(f, ARRAY_LEN(labels))], text);
         memcpy(text, longer, sizeof(text));
     }
     assert_true(dname_from_text(slice_str(text), &name));
     return name;
 }
 
-static void put(struct fixture *f, const struct dname *name, int64_t revision)
+static void pin_put(struct fixture *f, const struct dname *name, int64_t revision)
 {
     struct record record;
     record = (struct record){.ttl_s = 0};
@@ -139,9 +139,9 @@ static void put(struct fixture *f, const struct dname *name, int64_t revision)
     (void)records_put(f->writer, name, &record, revision);
 }
 
-static void change_something(struct fixture *f)
+static void pin_change_something(struct fixture *f)
 {
-    struct dname name = random_name(f);
+    struct dname name = pin_random_name(f);
     bool is_changed = false;
     const struct store *newest = f->revision > 1 ? publisher_enter(f->reader) : NULL;
     const struct store_node *node = newest ? store_find(newest, &name, NULL) : NULL;
@@ -150,23 +150,24 @@ static void change_something(struct fixture *f)
     if (newest) {
         publisher_leave(f->reader);
     }
-    switch (random_below(f, 6)) {
+    switch (pin_random_below(f, 6)) {
     case 0:
     case 1:
         store_writer_del(f->writer, &name);
         break;
     case 2:
-        (void)!store_writer_set_ttl(f->writer, &name, revision, random_below(f, 4), &is_changed);
+        (void)!store_writer_set_ttl(f->writer, &name, revision, pin_random_below(f, 4),
+                                    &is_changed);
         break;
     case 3:
-        put(f, &name, revision ? revision : f->revision); /* perhaps unchanged */
+        pin_put(f, &name, revision ? revision : f->revision); /* perhaps unchanged */
         break;
     default:
-        put(f, &name, f->revision);
+        pin_put(f, &name, f->revision);
     }
 }
 
-static void publish(struct fixture *f)
+static void pin_publish(struct fixture *f)
 {
     struct store_garbage *garbage;
     const struct store *store = store_writer_commit(f->writer, f->revision, &garbage);
@@ -174,27 +175,27 @@ static void publish(struct fixture *f)
 }
 
 /* A few changes, or everything anew, of which some stays as it was. */
-static void change(struct fixture *f)
+static void pin_change(struct fixture *f)
 {
     f->revision++;
-    if (random_below(f, 15) == 0) {
+    if (pin_random_below(f, 15) == 0) {
         store_writer_clear(f->writer);
     }
-    for (uint32_t n = random_below(f, CHANGES_MAX + 1); n > 0; n--) {
-        change_something(f);
+    for (uint32_t n = pin_random_below(f, CHANGES_MAX + 1); n > 0; n--) {
+        pin_change_something(f);
     }
-    publish(f);
+    pin_publish(f);
 }
 
 static void check_pin(const struct pin *pin)
 {
-    struct buf text = text_of(pin->store);
+    struct buf text = pin_text_of(pin->store);
     assert_int_equal(text.len, pin->text.len);
     assert_memory_equal(text.data, pin->text.data, text.len);
     buf_fini(&text);
 }
 
-static void unpin(struct fixture *f, struct pin *pin)
+static void pin_unpin(struct fixture *f, struct pin *pin)
 {
     check_pin(pin);
     buf_fini(&pin->text);
@@ -204,11 +205,11 @@ static void unpin(struct fixture *f, struct pin *pin)
 
 static void pin_or_unpin(struct fixture *f)
 {
-    struct pin *pin = &f->pins[random_below(f, ARRAY_LEN(f->pins))];
+    struct pin *pin = &f->pins[pin_random_below(f, ARRAY_LEN(f->pins))];
     if (pin->store) {
-        unpin(f, pin);
+        pin_unpin(f, pin);
     } else if ((pin->store = publisher_pin(f->publisher))) {
-        pin->text = text_of(pin->store);
+        pin->text = pin_text_of(pin->store);
     }
 }
 
@@ -226,17 +227,17 @@ static void enter_or_leave(struct fixture *f)
 UNIT_TEST(test_pinned_versions_stay_whole)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct fixture f = fixture_new(seed);
+        struct fixture f = pin_fixture_new(seed);
         struct publisher_reader *changes = f.reader;
         struct publisher_reader *delays = publisher_reader_new(f.publisher);
         for (int step = 0; step < STEPS; step++) {
-            change(&f);
+            pin_change(&f);
             f.reader = delays;
-            if (random_below(&f, 3) == 0) {
+            if (pin_random_below(&f, 3) == 0) {
                 enter_or_leave(&f);
             }
             f.reader = changes;
-            if (random_below(&f, 4) == 0) {
+            if (pin_random_below(&f, 4) == 0) {
                 pin_or_unpin(&f);
             }
             for (size_t i = 0; i < ARRAY_LEN(f.pins); i++) {
@@ -247,21 +248,21 @@ UNIT_TEST(test_pinned_versions_stay_whole)
         }
         for (size_t i = 0; i < ARRAY_LEN(f.pins) && seed % 2; i++) { /* else some are left over */
             if (f.pins[i].store) {
-                unpin(&f, &f.pins[i]);
+                pin_unpin(&f, &f.pins[i]);
             }
         }
         for (size_t i = 0; i < ARRAY_LEN(f.pins); i++) {
             buf_fini(&f.pins[i].text);
         }
-        fixture_free(&f);
+        pin_fixture_free(&f);
     }
 }
 
 UNIT_TEST(test_nothing_to_pin)
 {
-    struct fixture f = fixture_new(1);
+    struct fixture f = pin_fixture_new(1);
     assert_null(publisher_pin(f.publisher));
-    fixture_free(&f);
+    pin_fixture_free(&f);
 }
 
 static void put_one(struct fixture *f)
@@ -269,14 +270,14 @@ static void put_one(struct fixture *f)
     struct dname name;
     assert_true(dname_from_text(slice_str("a.test"), &name));
     f->revision++;
-    put(f, &name, f->revision);
-    publish(f);
+    pin_put(f, &name, f->revision);
+    pin_publish(f);
 }
 
 /* As many versions as promised; one that is pinned already takes no place. */
 UNIT_TEST(test_as_many_pins_as_promised)
 {
-    struct fixture f = fixture_new(1);
+    struct fixture f = pin_fixture_new(1);
     const struct store *pinned[PUBLISHER_PINS_MAX];
     for (int i = 0; i < PUBLISHER_PINS_MAX; i++) {
         put_one(&f);
@@ -295,13 +296,13 @@ UNIT_TEST(test_as_many_pins_as_promised)
         assert_int_equal(store_revision(pinned[i]), i + 1);
         publisher_unpin(f.publisher, pinned[i]);
     }
-    fixture_free(&f);
+    pin_fixture_free(&f);
 }
 
 /* What a reader held back is in no version that was pinned later. */
 UNIT_TEST(test_younger_pin_keeps_nothing)
 {
-    struct fixture f = fixture_new(1);
+    struct fixture f = pin_fixture_new(1);
     put_one(&f);
     assert_non_null(publisher_enter(f.reader));
     for (int i = 0; i < 2000; i++) { /* several parts' worth */
@@ -312,7 +313,7 @@ UNIT_TEST(test_younger_pin_keeps_nothing)
     assert_false(publisher_reclaim(f.publisher));
     publisher_unpin(f.publisher, pinned);
     assert_false(publisher_reclaim(f.publisher));
-    fixture_free(&f);
+    pin_fixture_free(&f);
 }
 
 /* ---- Memory ---- */
@@ -350,7 +351,7 @@ static void churn_fini(struct churn *c)
     services_fini(&c->services);
 }
 
-static size_t resident(void)
+static size_t pin_resident(void)
 {
     unsigned long size, pages;
     FILE *statm = fopen("/proc/self/statm", "r");
@@ -384,14 +385,14 @@ static bool has_first_address(const struct store *store, unsigned number)
 UNIT_TEST(test_pin_holds_one_version)
 {
     struct churn c;
-    size_t before = resident();
+    size_t before = pin_resident();
     churn_init(&c, is_memory_told() ? SERVICES : FEW_SERVICES);
-    size_t version = resident() - before;
+    size_t version = pin_resident() - before;
     const struct store *pinned = publisher_pin(c.publisher);
     for (unsigned i = 0; i < (is_memory_told() ? CHANGES : FEW_CHANGES); i++) {
         churn_change(&c);
     }
-    size_t held = resident() - before;
+    size_t held = pin_resident() - before;
     print_message("%zu KiB one version, %zu KiB with one pinned\n", version / 1024, held / 1024);
     if (is_memory_told()) {
         assert_true(held < 3 * version); /* of dozens */
@@ -428,7 +429,7 @@ UNIT_TEST(test_unpinned_in_parts)
 
 enum { PINS_READ = 20, CHANGES_A_PIN = 200 };
 
-struct walk {
+struct scan {
     const struct store *store;
     size_t records;
     bool is_right;
@@ -437,7 +438,7 @@ struct walk {
 
 static bool count_record(void *data, const struct store_node *node)
 {
-    struct walk *w = data;
+    struct scan *w = data;
     const struct store_record *r = store_node_record(node);
     if (r) {
         w->records++;
@@ -446,9 +447,9 @@ static bool count_record(void *data, const struct store_node *node)
     return store_each_child(node, count_record, data);
 }
 
-static void *walk_pinned(void *data)
+static void *scan_pinned(void *data)
 {
-    struct walk *w = data;
+    struct scan *w = data;
     do {
         w->records = 0;
         (void)count_record(w, store_root(w->store)); /* never stops early */
@@ -462,16 +463,16 @@ UNIT_TEST(test_thread_reads_while_main_publishes)
     struct churn c;
     churn_init(&c, FEW_SERVICES);
     for (int i = 0; i < PINS_READ; i++) {
-        struct walk walk = {.store = publisher_pin(c.publisher), .is_right = true};
+        struct scan scan = {.store = publisher_pin(c.publisher), .is_right = true};
         pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, walk_pinned, &walk), 0);
+        assert_int_equal(pthread_create(&thread, NULL, scan_pinned, &scan), 0);
         for (int k = 0; k < CHANGES_A_PIN; k++) {
             churn_change(&c);
         }
-        atomic_store(&walk.is_over, true);
+        atomic_store(&scan.is_over, true);
         assert_int_equal(pthread_join(thread, NULL), 0);
-        assert_true(walk.is_right);
-        publisher_unpin(c.publisher, walk.store);
+        assert_true(scan.is_right);
+        publisher_unpin(c.publisher, scan.store);
     }
     churn_fini(&c);
 }

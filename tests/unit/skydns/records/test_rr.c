@@ -13,7 +13,7 @@ enum { FILLERS = 100 };
 
 static struct dname web, web_capitals, other;
 
-static int names(void **state)
+static int rr_names(void **state)
 {
     web = fixture_name("web.test.");
     web_capitals = fixture_name("WEB.Test.");
@@ -21,7 +21,7 @@ static int names(void **state)
     return 0;
 }
 
-UNIT_TESTS_ONCE(names, NULL)
+UNIT_TESTS_ONCE(rr_names, NULL)
 
 static void add_fillers(struct rr_list *list, const uint32_t *addresses, size_t count)
 {

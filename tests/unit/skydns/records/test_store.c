@@ -9,14 +9,14 @@
 #include "tests/support/skydns/records.h"
 #include "tests/support/unit_test.h"
 
-static struct dname name_of(const char *text)
+static struct dname store_name_of(const char *text)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
     return name;
 }
 
-static struct record record_of(const char *host)
+static struct record records_store_record_of(const char *host)
 {
     struct record record;
     record = (struct record){.ttl_s = 0};
@@ -24,19 +24,20 @@ static struct record record_of(const char *host)
     return record;
 }
 
-static void put(struct store_writer *writer, const char *name, const char *host, int64_t revision)
+static void records_store_put(struct store_writer *writer, const char *name, const char *host,
+                              int64_t revision)
 {
-    struct dname key = name_of(name);
-    struct record record = record_of(host);
+    struct dname key = store_name_of(name);
+    struct record record = records_store_record_of(host);
     records_put(writer, &key, &record, revision);
 }
 
 /* `value` has ' for ". */
-static void put_value(struct store_writer *writer, const char *name, const char *value)
+static void store_put_value(struct store_writer *writer, const char *name, const char *value)
 {
     char json[256];
     size_t len = strlen(value);
-    struct dname key = name_of(name);
+    struct dname key = store_name_of(name);
     struct record record;
     assert_true(len < sizeof(json));
     for (size_t i = 0; i < len; i++) {
@@ -49,14 +50,14 @@ static void put_value(struct store_writer *writer, const char *name, const char 
     records_put(writer, &key, &record, 1);
 }
 
-static void del(struct store_writer *writer, const char *name)
+static void store_del(struct store_writer *writer, const char *name)
 {
-    struct dname key = name_of(name);
+    struct dname key = store_name_of(name);
     store_writer_del(writer, &key);
 }
 
 /* Commits and frees the garbage. */
-static const struct store *commit(struct store_writer *writer, int64_t revision)
+static const struct store *store_commit(struct store_writer *writer, int64_t revision)
 {
     struct store_garbage *garbage;
     const struct store *store = store_writer_commit(writer, revision, &garbage);
@@ -64,14 +65,14 @@ static const struct store *commit(struct store_writer *writer, int64_t revision)
     return store;
 }
 
-static const struct store_node *find(const struct store *store, const char *name)
+static const struct store_node *records_store_find(const struct store *store, const char *name)
 {
-    struct dname key = name_of(name);
+    struct dname key = store_name_of(name);
     return store_find(store, &key, NULL);
 }
 
 /* The name of a record as text, in static storage. */
-static const char *name_text(const struct store_record *record)
+static const char *store_name_text(const struct store_record *record)
 {
     static char text[DNAME_TEXT_MAX];
     struct dname name;
@@ -83,13 +84,13 @@ static const char *name_text(const struct store_record *record)
 static struct store_writer *example_writer(void)
 {
     struct store_writer *writer = store_writer_new();
-    put(writer, "c88f1059.web.default.svc.cluster.local", "10.0.0.1", 2);
-    put(writer, "c88f1059._http._tcp.web.default.svc.cluster.local",
-        "web.default.svc.cluster.local.", 3);
-    put(writer, "19ccb11.db.default.svc.cluster.local", "10.0.0.9", 4);
-    put(writer, "db.default.svc.cluster.local", "db.example.com.", 5);
-    put(writer, "_hidden._udp.default.svc.cluster.local", "10.0.0.7", 6);
-    put(writer, "1.0.0.10.in-addr.arpa", "web.default.svc.cluster.local.", 7);
+    records_store_put(writer, "c88f1059.web.default.svc.cluster.local", "10.0.0.1", 2);
+    records_store_put(writer, "c88f1059._http._tcp.web.default.svc.cluster.local",
+                      "web.default.svc.cluster.local.", 3);
+    records_store_put(writer, "19ccb11.db.default.svc.cluster.local", "10.0.0.9", 4);
+    records_store_put(writer, "db.default.svc.cluster.local", "db.example.com.", 5);
+    records_store_put(writer, "_hidden._udp.default.svc.cluster.local", "10.0.0.7", 6);
+    records_store_put(writer, "1.0.0.10.in-addr.arpa", "web.default.svc.cluster.local.", 7);
     return writer;
 }
 
@@ -122,12 +123,12 @@ UNIT_TEST(test_find)
         {"example.com", false, "", 0, 0},
     };
     struct store_writer *writer = example_writer();
-    const struct store *store = commit(writer, 9);
+    const struct store *store = store_commit(writer, 9);
     assert_int_equal(store_revision(store), 9);
     assert_int_equal(store_writer_count(writer), 6);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         print_message("%s\n", cases[i].name);
-        struct dname name = name_of(cases[i].name);
+        struct dname name = store_name_of(cases[i].name);
         const struct store_node *closest, *node = store_find(store, &name, &closest);
         assert_int_equal(node != NULL, cases[i].is_found);
         assert_true(slice_equal(store_node_label(closest), slice_str(cases[i].closest)));
@@ -138,8 +139,9 @@ UNIT_TEST(test_find)
             assert_int_equal(store_visible_count(node), cases[i].visible);
         }
     }
-    assert_false(records_are_below(find(store, "c88f1059.web.default.svc.cluster.local")));
-    assert_true(records_are_below(find(store, "db.default.svc.cluster.local")));
+    assert_false(
+        records_are_below(records_store_find(store, "c88f1059.web.default.svc.cluster.local")));
+    assert_true(records_are_below(records_store_find(store, "db.default.svc.cluster.local")));
     store_writer_free(writer);
 }
 
@@ -156,7 +158,7 @@ static bool see_record(void *data, const struct store_record *record)
     return ++seen->count != seen->stop_after;
 }
 
-static bool see_child(void *data, const struct store_node *child)
+static bool store_see_child(void *data, const struct store_node *child)
 {
     struct seen *seen = data;
     assert_true(store_node_label(child).len > 0);
@@ -166,26 +168,31 @@ static bool see_child(void *data, const struct store_node *child)
 UNIT_TEST(test_each)
 {
     struct store_writer *writer = example_writer();
-    const struct store *store = commit(writer, 9);
+    const struct store *store = store_commit(writer, 9);
 
     struct seen all = {0}, below_port = {0}, two = {.stop_after = 2}, leaf = {0};
     assert_true(records_each_visible(store_root(store), see_record, &all));
     assert_int_equal(all.count, 4);
     assert_int_equal(all.revisions, 2 + 4 + 5 + 7);
-    assert_true(records_each_visible(find(store, "_http._tcp.web.default.svc.cluster.local"),
-                                     see_record, &below_port));
+    assert_true(
+        records_each_visible(records_store_find(store, "_http._tcp.web.default.svc.cluster.local"),
+                             see_record, &below_port));
     assert_int_equal(below_port.revisions, 3);
     assert_false(records_each_visible(store_root(store), see_record, &two));
     assert_int_equal(two.count, 2);
-    assert_true(records_each_visible(find(store, "1.0.0.10.in-addr.arpa"), see_record, &leaf));
+    assert_true(records_each_visible(records_store_find(store, "1.0.0.10.in-addr.arpa"), see_record,
+                                     &leaf));
     assert_int_equal(leaf.revisions, 7);
 
     struct seen children = {0}, one = {.stop_after = 1}, none = {0};
-    assert_true(store_each_child(find(store, "default.svc.cluster.local"), see_child, &children));
+    assert_true(store_each_child(records_store_find(store, "default.svc.cluster.local"),
+                                 store_see_child, &children));
     assert_int_equal(children.count, 3); /* hidden ones too */
-    assert_false(store_each_child(find(store, "default.svc.cluster.local"), see_child, &one));
+    assert_false(store_each_child(records_store_find(store, "default.svc.cluster.local"),
+                                  store_see_child, &one));
     assert_int_equal(one.count, 1);
-    assert_true(store_each_child(find(store, "1.0.0.10.in-addr.arpa"), see_child, &none));
+    assert_true(store_each_child(records_store_find(store, "1.0.0.10.in-addr.arpa"),
+                                 store_see_child, &none));
     assert_int_equal(none.count, 0);
     store_writer_free(writer);
 }
@@ -193,27 +200,28 @@ UNIT_TEST(test_each)
 UNIT_TEST(test_nodes_go_with_their_records)
 {
     struct store_writer *writer = example_writer();
-    (void)commit(writer, 9);
+    (void)store_commit(writer, 9);
 
-    del(writer, "db.default.svc.cluster.local"); /* stays as a parent */
-    del(writer, "c88f1059._http._tcp.web.default.svc.cluster.local");
-    del(writer, "nothing.default.svc.cluster.local"); /* never existed */
-    del(writer, "default.svc.cluster.local");         /* a node without a record */
-    const struct store *store = commit(writer, 10);
-    assert_null(store_node_record(find(store, "db.default.svc.cluster.local")));
-    assert_int_equal(store_visible_count(find(store, "db.default.svc.cluster.local")), 1);
-    assert_null(find(store, "_tcp.web.default.svc.cluster.local"));
-    assert_non_null(find(store, "web.default.svc.cluster.local"));
+    store_del(writer, "db.default.svc.cluster.local"); /* stays as a parent */
+    store_del(writer, "c88f1059._http._tcp.web.default.svc.cluster.local");
+    store_del(writer, "nothing.default.svc.cluster.local"); /* never existed */
+    store_del(writer, "default.svc.cluster.local");         /* a node without a record */
+    const struct store *store = store_commit(writer, 10);
+    assert_null(store_node_record(records_store_find(store, "db.default.svc.cluster.local")));
+    assert_int_equal(store_visible_count(records_store_find(store, "db.default.svc.cluster.local")),
+                     1);
+    assert_null(records_store_find(store, "_tcp.web.default.svc.cluster.local"));
+    assert_non_null(records_store_find(store, "web.default.svc.cluster.local"));
 
-    del(writer, "19ccb11.db.default.svc.cluster.local");
-    del(writer, "c88f1059.web.default.svc.cluster.local");
-    del(writer, "_hidden._udp.default.svc.cluster.local");
-    store = commit(writer, 11);
-    assert_null(find(store, "local"));
+    store_del(writer, "19ccb11.db.default.svc.cluster.local");
+    store_del(writer, "c88f1059.web.default.svc.cluster.local");
+    store_del(writer, "_hidden._udp.default.svc.cluster.local");
+    store = store_commit(writer, 11);
+    assert_null(records_store_find(store, "local"));
     assert_int_equal(store_visible_count(store_root(store)), 1);
 
-    del(writer, "1.0.0.10.in-addr.arpa");
-    store = commit(writer, 12);
+    store_del(writer, "1.0.0.10.in-addr.arpa");
+    store = store_commit(writer, 12);
     assert_false(records_are_below(store_root(store)));
     assert_int_equal(store_writer_count(writer), 0);
     store_writer_free(writer);
@@ -223,42 +231,46 @@ UNIT_TEST(test_same_content_is_the_same_version)
 {
     struct store_garbage *garbage;
     struct store_writer *writer = example_writer();
-    const struct store *first = commit(writer, 9);
+    const struct store *first = store_commit(writer, 9);
 
-    put(writer, "db.default.svc.cluster.local", "db.example.com.", 5);
-    del(writer, "nothing.there");
+    records_store_put(writer, "db.default.svc.cluster.local", "db.example.com.", 5);
+    store_del(writer, "nothing.there");
     assert_ptr_equal(store_writer_commit(writer, 10, &garbage), first);
     assert_null(garbage);
     assert_int_equal(store_revision(first), 9);
 
-    put(writer, "db.default.svc.cluster.local", "db.example.com.", 11); /* written again */
+    records_store_put(writer, "db.default.svc.cluster.local", "db.example.com.",
+                      11); /* written again */
     const struct store *second = store_writer_commit(writer, 11, &garbage);
     assert_ptr_not_equal(second, first);
-    assert_int_equal(store_node_record(find(first, "db.default.svc.cluster.local"))->mod_revision,
-                     5);
-    assert_int_equal(store_node_record(find(second, "db.default.svc.cluster.local"))->mod_revision,
-                     11);
+    assert_int_equal(
+        store_node_record(records_store_find(first, "db.default.svc.cluster.local"))->mod_revision,
+        5);
+    assert_int_equal(
+        store_node_record(records_store_find(second, "db.default.svc.cluster.local"))->mod_revision,
+        11);
     store_garbage_free(garbage);
     store_writer_free(writer);
 }
 
 static void put_two(struct store_writer *writer)
 {
-    put(writer, "1.0.0.10.in-addr.arpa", "web.default.svc.cluster.local.", 7);
-    put(writer, "db.default.svc.cluster.local", "db.example.com.", 5);
+    records_store_put(writer, "1.0.0.10.in-addr.arpa", "web.default.svc.cluster.local.", 7);
+    records_store_put(writer, "db.default.svc.cluster.local", "db.example.com.", 5);
 }
 
 UNIT_TEST(test_clear)
 {
     struct store_garbage *garbage;
     struct store_writer *writer = example_writer();
-    const struct store *first = commit(writer, 9);
-    const struct store_record *kept = store_node_record(find(first, "1.0.0.10.in-addr.arpa"));
+    const struct store *first = store_commit(writer, 9);
+    const struct store_record *kept =
+        store_node_record(records_store_find(first, "1.0.0.10.in-addr.arpa"));
 
     /* Started over: the puts in between do not count, the old version is intact. */
     store_writer_clear(writer);
     put_two(writer);
-    put(writer, "void.example", "10.9.9.9", 8);
+    records_store_put(writer, "void.example", "10.9.9.9", 8);
     store_writer_clear(writer);
     put_two(writer);
     assert_int_equal(store_visible_count(store_root(first)), 4);
@@ -266,9 +278,9 @@ UNIT_TEST(test_clear)
     const struct store *second = store_writer_commit(writer, 10, &garbage);
     assert_int_equal(store_writer_count(writer), 2);
     assert_int_equal(store_visible_count(store_root(second)), 2);
-    assert_null(find(second, "void.example"));
-    assert_null(find(second, "web.default.svc.cluster.local"));
-    assert_ptr_equal(store_node_record(find(second, "1.0.0.10.in-addr.arpa")), kept);
+    assert_null(records_store_find(second, "void.example"));
+    assert_null(records_store_find(second, "web.default.svc.cluster.local"));
+    assert_ptr_equal(store_node_record(records_store_find(second, "1.0.0.10.in-addr.arpa")), kept);
     assert_int_equal(store_visible_count(store_root(first)), 4);
     store_garbage_free(garbage);
 
@@ -279,7 +291,7 @@ UNIT_TEST(test_clear)
     assert_null(garbage);
 
     store_writer_clear(writer);
-    assert_false(records_are_below(store_root(commit(writer, 12))));
+    assert_false(records_are_below(store_root(store_commit(writer, 12))));
     store_writer_free(writer);
 }
 
@@ -291,7 +303,7 @@ UNIT_TEST(test_first_commit_may_be_empty)
     assert_null(garbage);
     assert_int_equal(store_revision(store), 3);
     assert_int_equal(store_visible_count(store_root(store)), 0);
-    assert_null(find(store, "local"));
+    assert_null(records_store_find(store, "local"));
     store_writer_free(writer);
 }
 
@@ -307,17 +319,17 @@ UNIT_TEST(test_deepest_and_longest_names)
     wide[253] = '\0';
 
     struct store_writer *writer = store_writer_new();
-    put(writer, deep, "10.0.0.1", 2);
-    put(writer, wide, "10.0.0.2", 3);
-    const struct store *store = commit(writer, 4);
+    records_store_put(writer, deep, "10.0.0.1", 2);
+    records_store_put(writer, wide, "10.0.0.2", 3);
+    const struct store *store = store_commit(writer, 4);
     struct seen seen = {0};
     assert_true(records_each_visible(store_root(store), see_record, &seen));
     assert_int_equal(seen.count, 2);
-    assert_string_equal(name_text(store_node_record(find(store, deep))), deep);
-    assert_int_equal(store_node_record(find(store, wide))->mod_revision, 3);
-    del(writer, deep);
-    del(writer, wide);
-    assert_false(records_are_below(store_root(commit(writer, 5))));
+    assert_string_equal(store_name_text(store_node_record(records_store_find(store, deep))), deep);
+    assert_int_equal(store_node_record(records_store_find(store, wide))->mod_revision, 3);
+    store_del(writer, deep);
+    store_del(writer, wide);
+    assert_false(records_are_below(store_root(store_commit(writer, 5))));
     store_writer_free(writer);
 }
 
@@ -328,23 +340,23 @@ UNIT_TEST(test_many_children)
     struct store_writer *writer = store_writer_new();
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(name, sizeof(name), "svc-%d.default.svc.cluster.local", i);
-        put(writer, name, "10.0.0.1", i + 1);
+        records_store_put(writer, name, "10.0.0.1", i + 1);
     }
-    const struct store *store = commit(writer, MANY + 1);
-    assert_int_equal(store_visible_count(find(store, "svc.cluster.local")), MANY);
+    const struct store *store = store_commit(writer, MANY + 1);
+    assert_int_equal(store_visible_count(records_store_find(store, "svc.cluster.local")), MANY);
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(name, sizeof(name), "svc-%d.default.svc.cluster.local", i);
-        assert_int_equal(store_node_record(find(store, name))->mod_revision, i + 1);
+        assert_int_equal(store_node_record(records_store_find(store, name))->mod_revision, i + 1);
     }
-    assert_null(find(store, "svc-20000.default.svc.cluster.local"));
+    assert_null(records_store_find(store, "svc-20000.default.svc.cluster.local"));
     store_writer_free(writer);
 }
 
 static const struct store_record *only_record(struct store_writer *writer, struct record *record)
 {
-    struct dname name = name_of("key.test");
+    struct dname name = store_name_of("key.test");
     records_put(writer, &name, record, 1);
-    return store_node_record(find(commit(writer, 1), "key.test"));
+    return store_node_record(records_store_find(store_commit(writer, 1), "key.test"));
 }
 
 UNIT_TEST(test_hosts)
@@ -371,7 +383,7 @@ UNIT_TEST(test_hosts)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         print_message("host `%s`\n", cases[i].host);
         struct store_writer *writer = store_writer_new();
-        struct record record = record_of(cases[i].host);
+        struct record record = records_store_record_of(cases[i].host);
         const struct store_record *got = only_record(writer, &record);
         assert_int_equal(got->host, cases[i].kind);
 
@@ -385,14 +397,15 @@ UNIT_TEST(test_hosts)
         } else if (host.len) {
             assert_string_equal(dname_to_text(&host, text), cases[i].want);
         }
-        assert_string_equal(name_text(got), "key.test.");
+        assert_string_equal(store_name_text(got), "key.test.");
         store_writer_free(writer);
     }
 }
 
 UNIT_TEST(test_record_fields)
 {
-    struct record record = record_of("db.example"); /* host text, text and group, all kept */
+    struct record record =
+        records_store_record_of("db.example"); /* host text, text and group, all kept */
     record.text = slice_str("some text");
     record.group = slice_str("g1");
     record.ttl_s = 4000000000;
@@ -424,11 +437,11 @@ UNIT_TEST(test_text_with_escapes)
         size_t len;
     } rows[] = {{"plain", "plain", 5}, {"a\\;b\\000", "a;b\0", 4}, {"\\", "", 0}, {"", "", 0}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct record record = record_of("10.0.0.1");
+        struct record record = records_store_record_of("10.0.0.1");
         record.text = slice_str(rows[i].text);
         record.group = slice_str("g1");
         struct store_writer *writer = store_writer_new();
-        struct dname name = name_of("key.test");
+        struct dname name = store_name_of("key.test");
         bool is_changed = false;
         const struct store_record *first = only_record(writer, &record);
         struct slice bytes = store_record_text_bytes(first);
@@ -436,7 +449,8 @@ UNIT_TEST(test_text_with_escapes)
         assert_true(slice_equal(bytes, slice_of(rows[i].bytes, rows[i].len)));
         assert_true(bytes.len == 0 || store_record_holds(first, bytes));
         assert_true(store_writer_set_ttl(writer, &name, 1, 7, &is_changed)); /* copies it */
-        const struct store_record *copy = store_node_record(find(commit(writer, 2), "key.test"));
+        const struct store_record *copy =
+            store_node_record(records_store_find(store_commit(writer, 2), "key.test"));
         assert_true(slice_equal(store_record_string(copy, RECORD_TEXT), slice_str(rows[i].text)));
         assert_true(
             slice_equal(store_record_text_bytes(copy), slice_of(rows[i].bytes, rows[i].len)));
@@ -469,11 +483,11 @@ UNIT_TEST(test_same_data)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         print_message("%s\n", cases[i].name);
         struct store_writer *writer = store_writer_new();
-        put_value(writer, "a.test", cases[i].a);
-        put_value(writer, "b.test", cases[i].b);
-        const struct store *store = commit(writer, 1);
-        const struct store_record *a = store_node_record(find(store, "a.test"));
-        const struct store_record *b = store_node_record(find(store, "b.test"));
+        store_put_value(writer, "a.test", cases[i].a);
+        store_put_value(writer, "b.test", cases[i].b);
+        const struct store *store = store_commit(writer, 1);
+        const struct store_record *a = store_node_record(records_store_find(store, "a.test"));
+        const struct store_record *b = store_node_record(records_store_find(store, "b.test"));
         assert_int_equal(store_record_same_data(a, b), cases[i].want);
         assert_int_equal(store_record_same_data(b, a), cases[i].want);
         store_writer_free(writer);

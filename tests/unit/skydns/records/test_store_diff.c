@@ -10,7 +10,7 @@ enum { NAMES = 300 }; /* of one parent: branches of branches */
 static struct store_writer *writer;
 static struct store_garbage *garbage[2];
 
-static struct dname name_of(unsigned i)
+static struct dname store_diff_name_of(unsigned i)
 {
     char text[64];
     struct dname name;
@@ -19,9 +19,9 @@ static struct dname name_of(unsigned i)
     return name;
 }
 
-static void put(unsigned i, const char *host, int64_t revision)
+static void store_diff_put(unsigned i, const char *host, int64_t revision)
 {
-    const struct dname name = name_of(i);
+    const struct dname name = store_diff_name_of(i);
     const struct record view = {
         .host = slice_str(host), .text = slice_str(""), .group = slice_str("")};
     assert_int_equal(store_writer_put_view(writer, &name, &view, revision), STORE_HOST_IP);
@@ -32,8 +32,8 @@ struct told {
     char host[DNAME_TEXT_MAX]; /* of the last record that is new */
 };
 
-static bool on_difference(void *data, const struct store_record *old_record,
-                          const struct store_record *new_record)
+static bool store_diff_on_difference(void *data, const struct store_record *old_record,
+                                     const struct store_record *new_record)
 {
     struct told *told = data;
     told->added += !old_record;
@@ -48,92 +48,92 @@ static bool on_difference(void *data, const struct store_record *old_record,
     return told->added + told->removed + told->changed < told->most;
 }
 
-static void expect(const struct store *a, const struct store *b, unsigned added, unsigned removed,
-                   unsigned changed)
+static void store_diff_expect(const struct store *a, const struct store *b, unsigned added,
+                              unsigned removed, unsigned changed)
 {
     struct told told = {.most = UINT32_MAX};
-    assert_true(store_diff(a, b, on_difference, &told));
+    assert_true(store_diff(a, b, store_diff_on_difference, &told));
     assert_int_equal(told.added, added);
     assert_int_equal(told.removed, removed);
     assert_int_equal(told.changed, changed);
 }
 
-static const struct store *first(void)
+static const struct store *store_diff_first(void)
 {
     for (unsigned i = 0; i < NAMES; i++) {
-        put(i, "10.0.0.1", 1);
+        store_diff_put(i, "10.0.0.1", 1);
     }
     return store_writer_commit(writer, 1, &garbage[0]);
 }
 
 UNIT_TEST(test_each_kind)
 {
-    const struct store *a = first();
-    const struct dname gone = name_of(7);
-    put(NAMES, "10.0.0.1", 2);
-    put(NAMES + 1, "10.0.0.1", 2);
+    const struct store *a = store_diff_first();
+    const struct dname gone = store_diff_name_of(7);
+    store_diff_put(NAMES, "10.0.0.1", 2);
+    store_diff_put(NAMES + 1, "10.0.0.1", 2);
     store_writer_del(writer, &gone);
-    put(8, "10.0.0.8", 2);
-    put(9, "10.0.0.1", 2); /* rewritten as it was */
+    store_diff_put(8, "10.0.0.8", 2);
+    store_diff_put(9, "10.0.0.1", 2); /* rewritten as it was */
     const struct store *b = store_writer_commit(writer, 2, &garbage[1]);
-    expect(a, b, 2, 1, 1);
-    expect(b, a, 1, 2, 1);
-    expect(a, a, 0, 0, 0);
+    store_diff_expect(a, b, 2, 1, 1);
+    store_diff_expect(b, a, 1, 2, 1);
+    store_diff_expect(a, a, 0, 0, 0);
 }
 
 /* Which is which. */
 UNIT_TEST(test_order)
 {
     struct told told = {.most = UINT32_MAX};
-    const struct store *a = first();
-    put(3, "10.0.0.3", 2);
+    const struct store *a = store_diff_first();
+    store_diff_put(3, "10.0.0.3", 2);
     const struct store *b = store_writer_commit(writer, 2, &garbage[1]);
-    assert_true(store_diff(a, b, on_difference, &told));
+    assert_true(store_diff(a, b, store_diff_on_difference, &told));
     assert_string_equal(told.host, "10.0.0.3");
-    assert_true(store_diff(b, a, on_difference, &told));
+    assert_true(store_diff(b, a, store_diff_on_difference, &told));
     assert_string_equal(told.host, "10.0.0.1");
 }
 
 /* All nodes are new; what they say is not. */
 UNIT_TEST(test_read_again)
 {
-    const struct store *a = first();
+    const struct store *a = store_diff_first();
     store_writer_clear(writer);
     for (unsigned i = 1; i < NAMES; i++) {
-        put(i, "10.0.0.1", 3);
+        store_diff_put(i, "10.0.0.1", 3);
     }
-    put(5, "10.0.0.5", 3);
+    store_diff_put(5, "10.0.0.5", 3);
     const struct store *b = store_writer_commit(writer, 3, &garbage[1]);
-    expect(a, b, 0, 1, 1);
+    store_diff_expect(a, b, 0, 1, 1);
 }
 
 UNIT_TEST(test_all_and_nothing)
 {
-    const struct store *a = first();
+    const struct store *a = store_diff_first();
     store_writer_clear(writer);
     const struct store *b = store_writer_commit(writer, 2, &garbage[1]);
-    expect(a, b, 0, NAMES, 0);
-    expect(b, a, NAMES, 0, 0);
+    store_diff_expect(a, b, 0, NAMES, 0);
+    store_diff_expect(b, a, NAMES, 0, 0);
 }
 
 UNIT_TEST(test_stops)
 {
     struct told told = {.most = 5};
-    const struct store *a = first();
+    const struct store *a = store_diff_first();
     store_writer_clear(writer);
     const struct store *b = store_writer_commit(writer, 2, &garbage[1]);
-    assert_false(store_diff(a, b, on_difference, &told));
+    assert_false(store_diff(a, b, store_diff_on_difference, &told));
     assert_int_equal(told.removed, 5);
 }
 
-static int setup(void **state)
+static int store_diff_setup(void **state)
 {
     writer = store_writer_new();
     garbage[0] = garbage[1] = NULL;
     return 0;
 }
 
-static int teardown(void **state)
+static int store_diff_teardown(void **state)
 {
     store_garbage_free(garbage[0]);
     store_garbage_free(garbage[1]);
@@ -141,4 +141,4 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(store_diff_setup, store_diff_teardown)

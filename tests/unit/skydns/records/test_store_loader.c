@@ -14,7 +14,7 @@
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
 
-static struct dname name_of(const char *text)
+static struct dname store_loader_name_of(const char *text)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
@@ -154,7 +154,7 @@ static struct store_writer *loaded_from(const struct store *store, size_t count)
     return writer;
 }
 
-static const struct store *commit(struct store_writer *writer, int64_t revision)
+static const struct store *store_loader_commit(struct store_writer *writer, int64_t revision)
 {
     struct store_garbage *garbage;
     const struct store *store = store_writer_commit(writer, revision, &garbage);
@@ -172,7 +172,7 @@ static const char *const hosts[] = {"10.0.0.1", "10.0.0.2", "FD00::1", "fd00::2"
                                     "a.test.",  "A.b.test", "",        "a..b"};
 static const char *const texts[] = {"", "text", "two\\032words\\", "\\\\"};
 
-static struct dname random_name(void)
+static struct dname store_loader_random_name(void)
 {
     unsigned depth = random_below(50) == 0   ? 0
                      : random_below(50) == 0 ? DNAME_LABELS_MAX
@@ -193,7 +193,7 @@ static struct dname random_name(void)
 
 static void random_put(struct store_writer *writers[2], int64_t revision)
 {
-    struct dname name = random_name();
+    struct dname name = store_loader_random_name();
     struct record record = {
         .host = slice_str(hosts[random_below(ARRAY_LEN(hosts))]),
         .text = slice_str(texts[random_below(4) == 0 ? random_below(ARRAY_LEN(texts)) : 0]),
@@ -227,7 +227,7 @@ static void random_change(struct store_writer *writers[2], int64_t revision)
         random_put(writers, revision);
         return;
     }
-    name = random_name();
+    name = store_loader_random_name();
     for (unsigned i = 0; i < 2; i++) {
         if (what == 0) {
             store_writer_del(writers[i], &name);
@@ -238,7 +238,8 @@ static void random_change(struct store_writer *writers[2], int64_t revision)
 }
 
 /* Everything is read again: most is as it was, some is new, the rest goes. */
-static void read_again(struct store_writer *writers[2], const struct store *store, int64_t revision)
+static void store_loader_read_again(struct store_writer *writers[2], const struct store *store,
+                                    int64_t revision)
 {
     store_writer_clear(writers[0]);
     store_writer_clear(writers[1]);
@@ -279,7 +280,7 @@ UNIT_TEST(test_loaded_is_as_written)
         while (revision < size) {
             random_put(writers, ++revision);
         }
-        const struct store *written = commit(writers[0], revision);
+        const struct store *written = store_loader_commit(writers[0], revision);
         writers[1] = loaded_from(written, store_writer_count(writers[0]));
         for (unsigned i = 0; i < COMMITS; i++) {
             /* The first time also none, or everything is read again. */
@@ -289,10 +290,10 @@ UNIT_TEST(test_loaded_is_as_written)
                 random_change(writers, ++revision);
             }
             if (i % 16 == 15 || (i == 0 && seed % 3 == 2)) {
-                read_again(writers, written, ++revision);
+                store_loader_read_again(writers, written, ++revision);
             }
-            written = commit(writers[0], revision);
-            compare_stores(written, commit(writers[1], revision));
+            written = store_loader_commit(writers[0], revision);
+            compare_stores(written, store_loader_commit(writers[1], revision));
             assert_int_equal(store_writer_count(writers[1]), store_writer_count(writers[0]));
         }
         store_writer_free(writers[0]);
@@ -331,15 +332,15 @@ UNIT_TEST(test_equal_hashes)
         pairs += all[i].hash == all[i - 1].hash;
         for (uint32_t k = i - 1; k <= i && all[i].hash == all[i - 1].hash; k++) {
             (void)snprintf(text, sizeof(text), "n%u", all[k].number);
-            struct dname name = name_of(text);
+            struct dname name = store_loader_name_of(text);
             struct record record = {.host = slice_str(hosts[k % 3]), .ttl_s = 30};
             (void)store_writer_put_view(writer, &name, &record, k);
         }
     }
     assert_true(pairs > 0);
-    const struct store *written = commit(writer, 1);
+    const struct store *written = store_loader_commit(writer, 1);
     struct store_writer *loaded = loaded_from(written, store_writer_count(writer));
-    compare_stores(written, commit(loaded, 1));
+    compare_stores(written, store_loader_commit(loaded, 1));
     store_writer_free(writer);
     store_writer_free(loaded);
     free(all);
@@ -386,7 +387,7 @@ UNIT_TEST(test_refuses_names)
         print_message("%s\n", cases[i].what);
         for (unsigned k = 0; k < PUTS && cases[i].names[k]; k++) {
             bool is_last = k + 1 == PUTS || !cases[i].names[k + 1];
-            struct dname name = name_of(cases[i].names[k]);
+            struct dname name = store_loader_name_of(cases[i].names[k]);
             size_t shared = is_last && cases[i].shared ? cases[i].shared : shared_end(&last, &name);
             assert_int_equal(store_loader_put(loader, &name, shared, &record),
                              !is_last || cases[i].is_end);
@@ -456,7 +457,7 @@ UNIT_TEST(test_refuses_records)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct store_loader *loader = store_loader_new();
-        struct dname name = name_of("a.b");
+        struct dname name = store_loader_name_of("a.b");
         print_message("%zu\n", i);
         assert_int_equal(store_loader_put(loader, &name, 1, &cases[i].saved), cases[i].is_fine);
         store_loader_free(loader);
@@ -468,7 +469,7 @@ UNIT_TEST(test_refuses_a_long_host)
 {
     char wire[DNAME_MAX + 1];
     struct store_loader *loader = store_loader_new();
-    struct dname name = name_of("a");
+    struct dname name = store_loader_name_of("a");
     memset(wire, 1, sizeof(wire));
     wire[0] = 2;
     wire[DNAME_MAX] = 0;
@@ -487,14 +488,14 @@ UNIT_TEST(test_one_name_over_and_over)
     enum { TIMES = 200000 };
     struct store_loader *loader = store_loader_new();
     struct store_saved record = plain_record();
-    struct dname names[] = {name_of("a"), name_of("b")};
+    struct dname names[] = {store_loader_name_of("a"), store_loader_name_of("b")};
     for (unsigned i = 0; i < TIMES; i++) {
         assert_true(store_loader_put(loader, &names[i % 2], 1, &record));
     }
     assert_null(store_loader_end(loader));
 }
 
-static bool stop_at_third(void *data, const struct store_record *record)
+static bool store_loader_stop_at_third(void *data, const struct store_record *record)
 {
     return ++*(unsigned *)data < 3;
 }
@@ -506,7 +507,8 @@ UNIT_TEST(test_each_stops)
     for (unsigned i = 0; i < 100; i++) {
         random_put(writers, i);
     }
-    assert_false(store_each_record(commit(writers[0], 1), stop_at_third, &count));
+    assert_false(
+        store_each_record(store_loader_commit(writers[0], 1), store_loader_stop_at_third, &count));
     assert_int_equal(count, 3);
     store_writer_free(writers[0]);
 }
@@ -519,7 +521,7 @@ UNIT_TEST(test_freed_without_a_version)
     for (unsigned i = 0; i < 100; i++) {
         random_put(writers, i);
     }
-    writers[1] = loaded_from(commit(writers[0], 1), store_writer_count(writers[0]));
+    writers[1] = loaded_from(store_loader_commit(writers[0], 1), store_writer_count(writers[0]));
     for (unsigned i = 0; i < 100; i++) {
         random_change(writers, i);
     }

@@ -20,7 +20,7 @@ enum { DUMP_MAX = 4 << 20 };
 static const char *const labels[] = {"a", "b", "_tcp", "_http", "web"};
 enum { LABELS_DEEP = 4 };
 
-static size_t order_count; /* what check_order saw */
+static size_t order_count; /* what store_model_check_order saw */
 
 /* ---- The model ---- */
 
@@ -64,7 +64,7 @@ static void model_del(struct model *model, const char *name)
 }
 
 /* Whether name is parent or below it, and if so whether a label in between hides it. */
-static bool is_at_or_below(const char *name, const char *parent, bool *ret_hidden)
+static bool store_model_is_at_or_below(const char *name, const char *parent, bool *ret_hidden)
 {
     size_t n = strlen(name), p = strcmp(parent, ".") == 0 ? 0 : strlen(parent);
     if (strcmp(name, ".") == 0) {
@@ -90,7 +90,7 @@ struct dump {
     size_t cap;
 };
 
-static void add_line(struct dump *dump, char *line)
+static void store_model_add_line(struct dump *dump, char *line)
 {
     if (dump->count == dump->cap) {
         dump->cap = dump->cap ? dump->cap * 2 : 64;
@@ -99,7 +99,7 @@ static void add_line(struct dump *dump, char *line)
     dump->lines[dump->count++] = line;
 }
 
-static int compare_lines(const void *a, const void *b)
+static int store_model_compare_lines(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -110,7 +110,7 @@ static char *dump_text(struct dump *dump)
     struct buf text;
     buf_init(&text, DUMP_MAX);
     if (dump->count > 0) {
-        qsort(dump->lines, dump->count, sizeof(dump->lines[0]), compare_lines);
+        qsort(dump->lines, dump->count, sizeof(dump->lines[0]), store_model_compare_lines);
     }
     for (size_t i = 0; i < dump->count; i++) {
         if (i == 0 || strcmp(dump->lines[i], dump->lines[i - 1]) != 0) {
@@ -159,14 +159,14 @@ static char *dump_model(struct model *model)
             for (size_t k = 0; k < model->count; k++) {
                 const struct key *key = &model->keys[k];
                 bool is_hidden;
-                if (key->revision > 0 && is_at_or_below(key->name, name, &is_hidden)) {
+                if (key->revision > 0 && store_model_is_at_or_below(key->name, name, &is_hidden)) {
                     if (!is_hidden) {
                         add_visible(&visible, key->revision);
                     }
                     own = strcmp(key->name, name) == 0 ? key->revision : own;
                 }
             }
-            add_line(&dump, node_line(name, own, visible));
+            store_model_add_line(&dump, node_line(name, own, visible));
             if (!*at || strcmp(at, ".") == 0) {
                 break;
             }
@@ -177,7 +177,7 @@ static char *dump_model(struct model *model)
     return dump_text(&dump);
 }
 
-struct walk {
+struct scan {
     struct dump *dump;
     struct dname name; /* the node's */
     const struct store *store;
@@ -214,32 +214,32 @@ static void check_counts(const struct store_node *node, const struct visible *vi
 
 static bool dump_node(void *data, const struct store_node *node)
 {
-    struct walk walk = *(struct walk *)data;
+    struct scan scan = *(struct scan *)data;
     struct visible visible = {0};
     char text[DNAME_TEXT_MAX], name_text[DNAME_TEXT_MAX];
     struct slice label = store_node_label(node);
     const struct store_record *record = store_node_record(node);
     if (label.len > 0) {
-        assert_true(dname_prepend(&walk.name, label));
+        assert_true(dname_prepend(&scan.name, label));
     }
-    assert_ptr_equal(store_find(walk.store, &walk.name, NULL), node);
+    assert_ptr_equal(store_find(scan.store, &scan.name, NULL), node);
     assert_true(records_each_visible(node, see_visible, &visible));
     assert_int_equal(store_visible_count(node), visible.count);
     check_counts(node, &visible);
-    dname_to_text(&walk.name, text);
+    dname_to_text(&scan.name, text);
     if (record) {
         struct dname name;
         store_record_name(record, &name);
         assert_string_equal(dname_to_text(&name, name_text), text);
     }
     assert_true(record || records_are_below(node) || label.len == 0);
-    add_line(walk.dump, node_line(text, record ? record->mod_revision : 0, visible));
-    return store_each_child(node, dump_node, &walk);
+    store_model_add_line(scan.dump, node_line(text, record ? record->mod_revision : 0, visible));
+    return store_each_child(node, dump_node, &scan);
 }
 
 /* store_next returns every record once; from any of them, or from any other name, those after
  * it. */
-static void check_order(const struct store *store, const char *other)
+static void store_model_check_order(const struct store *store, const char *other)
 {
     struct dname last = {0}, name, from;
     size_t count = 0, behind = 0, left = 0;
@@ -270,8 +270,8 @@ static void check_order(const struct store *store, const char *other)
 static char *dump_store(const struct store *store)
 {
     struct dump dump = {0};
-    struct walk walk = {.dump = &dump, .name = {.len = 1}, .store = store};
-    assert_true(dump_node(&walk, store_root(store)));
+    struct scan scan = {.dump = &dump, .name = {.len = 1}, .store = store};
+    assert_true(dump_node(&scan, store_root(store)));
     return dump_text(&dump);
 }
 
@@ -289,7 +289,7 @@ struct fixture {
     unsigned steps;
 };
 
-static void random_name(char name[64])
+static void store_model_random_name(char name[64])
 {
     size_t depth = random_below(20) == 0 ? 0 : 1 + random_below(LABELS_DEEP), len = 0;
     for (size_t i = 0; i < depth; i++) {
@@ -303,7 +303,7 @@ static void random_name(char name[64])
 
 static const char *const hosts[] = {"10.0.0.1", "10.0.0.2", "fd00::1", "a.test.", "", "a..b"};
 
-static void put_both(struct fixture *f, const char *name, int64_t revision)
+static void store_model_put_both(struct fixture *f, const char *name, int64_t revision)
 {
     struct dname key;
     struct record record;
@@ -322,17 +322,17 @@ static void put_both(struct fixture *f, const char *name, int64_t revision)
     model_put(&f->model, name, revision);
 }
 
-static void change_something(struct fixture *f)
+static void store_model_change_something(struct fixture *f)
 {
     char name[64];
     struct dname key;
-    random_name(name);
+    store_model_random_name(name);
     assert_true(dname_from_text(slice_str(name), &key));
     if (random_below(5) < 2) {
         store_writer_del(f->writer, &key);
         model_del(&f->model, name);
     } else {
-        put_both(f, name, f->revision);
+        store_model_put_both(f, name, f->revision);
     }
 }
 
@@ -344,7 +344,7 @@ static void replace_everything(struct fixture *f)
     store_writer_clear(f->writer);
     for (size_t i = 0; i < before.count; i++) {
         if (random_below(8) != 0) {
-            put_both(f, before.keys[i].name, before.keys[i].revision);
+            store_model_put_both(f, before.keys[i].name, before.keys[i].revision);
         }
     }
 }
@@ -358,8 +358,8 @@ static void commit_and_check(struct fixture *f)
     char *got = dump_store(store);
     assert_string_equal(got, want);
     assert_int_equal(store_writer_count(f->writer), f->model.count);
-    random_name(other);
-    check_order(store, other);
+    store_model_random_name(other);
+    store_model_check_order(store, other);
     assert_int_equal(order_count, f->model.count);
     free(want);
     if (store == before) {
@@ -391,7 +391,7 @@ static void compare_with_fresh(struct fixture *f)
     char *want = dump_store(f->held[f->steps % HELD_VERSIONS].store);
     f->writer = store_writer_new();
     for (size_t i = 0; i < model.count; i++) {
-        put_both(f, model.keys[i].name, model.keys[i].revision);
+        store_model_put_both(f, model.keys[i].name, model.keys[i].revision);
     }
     char *got = dump_store(store_writer_commit(f->writer, f->revision, &garbage));
     assert_string_equal(got, want);
@@ -417,7 +417,7 @@ UNIT_TEST(test_random_transactions)
                 replace_everything(&f);
             }
             for (uint32_t n = random_below(CHANGES_MAX + 1); n > 0; n--) {
-                change_something(&f);
+                store_model_change_something(&f);
             }
             commit_and_check(&f);
         }

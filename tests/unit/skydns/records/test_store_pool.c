@@ -17,7 +17,7 @@ struct block {
     uint8_t filled; /* with this */
 };
 
-static uint32_t next_random(uint32_t *state)
+static uint32_t store_pool_next_random(uint32_t *state)
 {
     *state = *state * 1664525u + 1013904223u;
     return *state >> 8;
@@ -27,21 +27,21 @@ static uint32_t next_random(uint32_t *state)
 static size_t random_size(uint32_t *random)
 {
     static const size_t edges[] = {1, 7, 8, 9, 128, 129, 160, 161, 992, 1023, 1024, 1025, 65536};
-    switch (next_random(random) % 16) {
+    switch (store_pool_next_random(random) % 16) {
     case 0:
-        return edges[next_random(random) % ARRAY_LEN(edges)];
+        return edges[store_pool_next_random(random) % ARRAY_LEN(edges)];
     case 1:
-        return 1 + next_random(random) % 3000;
+        return 1 + store_pool_next_random(random) % 3000;
     default:
-        return 1 + next_random(random) % 160;
+        return 1 + store_pool_next_random(random) % 160;
     }
 }
 
-static void fill(struct store_pool *pool, struct block *block, uint32_t *random)
+static void store_pool_fill(struct store_pool *pool, struct block *block, uint32_t *random)
 {
     block->size = random_size(random);
     block->bytes = store_pool_alloc(pool, block->size);
-    block->filled = (uint8_t)next_random(random);
+    block->filled = (uint8_t)store_pool_next_random(random);
     assert_int_equal((uintptr_t)block->bytes % sizeof(void *), 0);
     memset(block->bytes, block->filled, block->size);
 }
@@ -62,11 +62,11 @@ UNIT_TEST(test_blocks_keep_what_they_hold)
         struct store_pool *pool = store_pool_new();
         struct block *blocks = xcalloc(BLOCKS, sizeof(*blocks));
         for (unsigned i = 0; i < STEPS; i++) {
-            struct block *block = &blocks[next_random(&random) % BLOCKS];
+            struct block *block = &blocks[store_pool_next_random(&random) % BLOCKS];
             if (block->bytes) {
                 check_and_free(block);
             } else {
-                fill(pool, block, &random);
+                store_pool_fill(pool, block, &random);
             }
         }
         for (unsigned i = 0; i < BLOCKS; i++) {

@@ -34,7 +34,7 @@
 
 static const struct query_tap untapped;
 
-enum { WORKERS = 2, PATIENCE_S = 20, ATTEMPTS = 100 };
+enum { WORKERS = 2, TIMEOUT_S = 20, ATTEMPTS = 100 };
 enum { A = 1, CNAME = 5, HINFO = 13, IN = 1 };
 enum { NOERROR = 0, SERVFAIL = 2, REFUSED = 5 };
 
@@ -52,7 +52,7 @@ struct fixture {
     int upstream_tcp;
     struct resolver *resolver;
     struct plain_tcp *plain_tcp;
-    struct engine *resolver_engine, *walk_engine, *sign_engine;
+    struct engine *resolver_engine, *scan_engine, *sign_engine;
     struct udp_server *udp[WORKERS];
     struct engine *engines[WORKERS];
     struct worker *workers[WORKERS];
@@ -62,10 +62,10 @@ struct fixture {
 
 static inline int patient_socket(int type)
 {
-    struct timeval patience = {.tv_sec = PATIENCE_S};
+    struct timeval timeout = {.tv_sec = TIMEOUT_S};
     int fd = socket(AF_INET, type, 0), on = 1;
     assert_true(fd >= 0);
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)), 0);
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
     return fd;
 }
@@ -215,7 +215,7 @@ static inline int open_servers(struct fixture *f)
         .recursion = &f->recursion,
         .engine = f->resolver_engine,
         .reader = publisher_reader_new(f->publisher),
-        .walker = {f->walk_engine, publisher_reader_new(f->publisher)},
+        .walker = {f->scan_engine, publisher_reader_new(f->publisher)},
         .signers = {{f->sign_engine, publisher_reader_new(f->publisher)}},
         .signer_count = 1,
         .pool_answer_ms = f->pool_answer_ms,
@@ -296,7 +296,7 @@ static inline struct fixture *setup_still_with(uint32_t timeout_ms, uint32_t sta
     };
     assert_true(engine_config_add_domain(config, &domain, &hostmaster));
     open_upstream(f);
-    const struct foreign_zone root = {
+    const struct forward_zone root = {
         .name = {.len = 1}, .server_count = 1, .servers = {{.address = f->upstream_address}}};
     config->zones_of_others = zone_table_new(&root, 1, NULL);
     f->tally = cache_tally_new();
@@ -309,11 +309,11 @@ static inline struct fixture *setup_still_with(uint32_t timeout_ms, uint32_t sta
     f->publisher = publisher_new();
     publisher_configure(f->publisher, config);
     f->resolver_engine = engine_new(config);
-    f->walk_engine = engine_new(config);
+    f->scan_engine = engine_new(config);
     f->sign_engine = engine_new(config);
     assert_int_equal(recursion_init(&f->recursion, "127.0.0.0/8", NULL), 0);
     f->timeout_ms = timeout_ms;
-    f->pool_answer_ms = f->pool_wait_ms = PATIENCE_S * 1000;
+    f->pool_answer_ms = f->pool_wait_ms = TIMEOUT_S * 1000;
     do {
         close_servers(f);
         f->address = loopback_addr(loopback_free_port());
@@ -365,7 +365,7 @@ static inline void teardown(struct fixture *f)
 {
     close_servers(f);
     engine_free(f->resolver_engine);
-    engine_free(f->walk_engine);
+    engine_free(f->scan_engine);
     engine_free(f->sign_engine);
     for (unsigned i = 0; i < WORKERS; i++) {
         worker_free(f->workers[i]);

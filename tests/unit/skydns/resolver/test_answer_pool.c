@@ -17,7 +17,7 @@
 
 UNIT_TESTS_HAVE_THREADS
 
-enum { PATIENCE_MS = 60000, MANY = 2000 };
+enum { TIMEOUT_MS = 60000, MANY = 2000 };
 
 struct bed {
     struct fixture *f;
@@ -26,11 +26,11 @@ struct bed {
     struct answer_pool *pool;
 };
 
-static void ignore(void *data)
+static void answer_pool_ignore(void *data)
 {
 }
 
-static struct bed setup(unsigned threads, uint32_t wait_ms)
+static struct bed answer_pool_setup(unsigned threads, uint32_t wait_ms)
 {
     struct bed b = {.f = fixture_new(NULL, 0), .publisher = publisher_new()};
     struct engine_config *config = xcalloc(1, sizeof(*config));
@@ -45,21 +45,21 @@ static struct bed setup(unsigned threads, uint32_t wait_ms)
                                             .lanes = lanes,
                                             .lane_count = threads,
                                             .nice = 10,
-                                            .answer_ms = PATIENCE_MS,
+                                            .answer_ms = TIMEOUT_MS,
                                             .wait_ms = wait_ms,
-                                            .wake = ignore};
+                                            .wake = answer_pool_ignore};
     b.pool = answer_pool_new(&pool);
     fixture_query(b.f, "web.cluster.local. A");
     return b;
 }
 
-static void start(struct bed *b)
+static void resolver_answer_pool_start(struct bed *b)
 {
     struct err err;
     assert_int_equal(answer_pool_start(b->pool, &err), 0);
 }
 
-static void teardown(struct bed *b)
+static void answer_pool_teardown(struct bed *b)
 {
     answer_pool_stop(b->pool);
     answer_pool_free(b->pool);
@@ -70,7 +70,7 @@ static void teardown(struct bed *b)
     fixture_free(b->f);
 }
 
-static void push(struct bed *b, const char *client_text, size_t number)
+static void resolver_answer_pool_push(struct bed *b, const char *client_text, size_t number)
 {
     struct ip ip;
     assert_true(ip_parse(slice_str(client_text), &ip));
@@ -82,7 +82,7 @@ static void push(struct bed *b, const char *client_text, size_t number)
     answer_pool_push(b->pool, pooled_query_new(&room.query, (void *)(uintptr_t)(number + 1)));
 }
 
-static struct pooled_query *pop(struct bed *b)
+static struct pooled_query *resolver_answer_pool_pop(struct bed *b)
 {
     struct pooled_query *query;
     while (!(query = answer_pool_pop(b->pool))) {
@@ -91,7 +91,7 @@ static struct pooled_query *pop(struct bed *b)
     return query;
 }
 
-static size_t number_of(const struct pooled_query *query)
+static size_t answer_pool_number_of(const struct pooled_query *query)
 {
     return (size_t)(uintptr_t)query->data - 1;
 }
@@ -100,18 +100,18 @@ static size_t number_of(const struct pooled_query *query)
  * they are answered. */
 static void answer_all(const char *const *clients, size_t count, size_t *ret_order)
 {
-    struct bed b = setup(1, PATIENCE_MS);
+    struct bed b = answer_pool_setup(1, TIMEOUT_MS);
     for (size_t i = 0; i < count; i++) {
-        push(&b, clients[i], i);
+        resolver_answer_pool_push(&b, clients[i], i);
     }
-    start(&b);
+    resolver_answer_pool_start(&b);
     for (size_t i = 0; i < count; i++) {
-        struct pooled_query *query = pop(&b);
+        struct pooled_query *query = resolver_answer_pool_pop(&b);
         assert_int_equal(query->verdict, ENGINE_REPLY);
-        ret_order[i] = number_of(query);
+        ret_order[i] = answer_pool_number_of(query);
         pooled_query_free(query);
     }
-    teardown(&b);
+    answer_pool_teardown(&b);
 }
 
 /* Who asks for one waits for no client's second. */
@@ -139,48 +139,48 @@ UNIT_TEST(test_a_network_takes_one_turn)
 UNIT_TEST(test_threads_share)
 {
     static bool is_answered[MANY];
-    struct bed b = setup(POOL_THREADS_MAX, PATIENCE_MS);
-    start(&b);
+    struct bed b = answer_pool_setup(POOL_THREADS_MAX, TIMEOUT_MS);
+    resolver_answer_pool_start(&b);
     for (size_t i = 0; i < MANY; i++) {
-        push(&b, i % 3 ? "10.0.0.1" : "10.0.0.2", i);
+        resolver_answer_pool_push(&b, i % 3 ? "10.0.0.1" : "10.0.0.2", i);
     }
     for (size_t i = 0; i < MANY; i++) {
-        struct pooled_query *query = pop(&b);
+        struct pooled_query *query = resolver_answer_pool_pop(&b);
         assert_int_equal(query->verdict, ENGINE_REPLY);
         assert_false(query->is_refused);
-        assert_false(is_answered[number_of(query)]);
-        is_answered[number_of(query)] = true;
+        assert_false(is_answered[answer_pool_number_of(query)]);
+        is_answered[answer_pool_number_of(query)] = true;
         pooled_query_free(query);
     }
     assert_null(answer_pool_pop(b.pool));
-    teardown(&b);
+    answer_pool_teardown(&b);
 }
 
 /* Its client has asked again. What is refused is given back, and may be pushed again. */
 UNIT_TEST(test_late_is_refused)
 {
-    struct bed b = setup(2, 0);
-    push(&b, "10.0.0.1", 0);
-    start(&b);
+    struct bed b = answer_pool_setup(2, 0);
+    resolver_answer_pool_push(&b, "10.0.0.1", 0);
+    resolver_answer_pool_start(&b);
     for (int i = 0; i < 2; i++) {
-        struct pooled_query *query = pop(&b);
+        struct pooled_query *query = resolver_answer_pool_pop(&b);
         assert_true(query->is_refused);
         assert_null(query->response.bytes);
         answer_pool_push(b.pool, query);
     }
-    teardown(&b);
+    answer_pool_teardown(&b);
 }
 
 /* What is queued, and what nobody has popped, is freed. */
 UNIT_TEST(test_stops_while_busy)
 {
     for (size_t round = 0; round < 20; round++) {
-        struct bed b = setup(POOL_THREADS_MAX, PATIENCE_MS);
-        start(&b);
+        struct bed b = answer_pool_setup(POOL_THREADS_MAX, TIMEOUT_MS);
+        resolver_answer_pool_start(&b);
         for (size_t i = 0; i < 20 * round; i++) {
-            push(&b, "10.0.0.1", i);
+            resolver_answer_pool_push(&b, "10.0.0.1", i);
         }
-        teardown(&b);
+        answer_pool_teardown(&b);
     }
     answer_pool_free(NULL);
     pooled_query_free(NULL);

@@ -23,7 +23,7 @@ static struct deferred *defer_bytes(struct engine_query query, enum engine_defer
 }
 
 /* The smallest query there is; the number is its type and class. */
-static struct deferred *numbered(uint32_t number, uint32_t client)
+static struct deferred *deferred_numbered(uint32_t number, uint32_t client)
 {
     const struct addr nobody = {.len = 0};
     const struct addr from = {.v4 = {.sin_family = AF_INET, .sin_addr.s_addr = client},
@@ -36,7 +36,7 @@ static struct deferred *numbered(uint32_t number, uint32_t client)
     return defer_bytes(query, ENGINE_DEFER_FORWARD, &origin);
 }
 
-static uint32_t number_of(const struct deferred *d)
+static uint32_t deferred_number_of(const struct deferred *d)
 {
     uint32_t number;
     memcpy(&number, d->query.bytes + HEADER + ROOT, sizeof(number));
@@ -51,8 +51,8 @@ UNIT_TEST(test_everything_is_copied)
     struct engine_query query = {.wire = wire, .len = QUERY, .client = &client, .local = &local};
     struct deferred_origin origin = {.tcp = {.slot = 4, .generation = 5}};
     memcpy(same, wire, QUERY);
-    struct deferred *d = defer_bytes(query, ENGINE_DEFER_WALK, &origin);
-    assert_int_equal(d->kind, ENGINE_DEFER_WALK);
+    struct deferred *d = defer_bytes(query, ENGINE_DEFER_SCAN, &origin);
+    assert_int_equal(d->kind, ENGINE_DEFER_SCAN);
     memset(wire, 0, sizeof(wire));
     memset(&client, 0, sizeof(client));
     memset(&local, 0, sizeof(local));
@@ -67,7 +67,7 @@ UNIT_TEST(test_everything_is_copied)
 }
 
 /* The largest message, nearly all of it a record that no answer depends on. */
-UNIT_TEST(test_a_long_query_is_not_kept_whole)
+UNIT_TEST(test_a_long_query_is_not_cached_whole)
 {
     enum { LONGEST = 65535, RECORD = 11 };
     static uint8_t wire[LONGEST] = {[2] = 1, [5] = 1, [9] = 1, [14] = 1, [16] = 1};
@@ -132,17 +132,17 @@ UNIT_TEST(test_ring_is_bounded_and_in_order)
     struct deferred_ring *ring = deferred_ring_new();
     assert_null(deferred_ring_pop(ring));
     for (uint32_t i = 0; i < DEFERRED_RING_SIZE; i++) {
-        assert_true(deferred_ring_push(ring, numbered(i, i)));
+        assert_true(deferred_ring_push(ring, deferred_numbered(i, i)));
     }
-    struct deferred *one_more = numbered(DEFERRED_RING_SIZE, DEFERRED_RING_SIZE);
+    struct deferred *one_more = deferred_numbered(DEFERRED_RING_SIZE, DEFERRED_RING_SIZE);
     assert_false(deferred_ring_push(ring, one_more));
     struct deferred *first = deferred_ring_pop(ring);
-    assert_int_equal(number_of(first), 0);
+    assert_int_equal(deferred_number_of(first), 0);
     deferred_free(first);
     assert_true(deferred_ring_push(ring, one_more));
     for (uint32_t i = 1; i <= DEFERRED_RING_SIZE / 2; i++) {
         struct deferred *d = deferred_ring_pop(ring);
-        assert_int_equal(number_of(d), i);
+        assert_int_equal(deferred_number_of(d), i);
         deferred_free(d);
     }
     deferred_ring_free(ring); /* and the remaining half */
@@ -159,7 +159,8 @@ UNIT_TEST(test_a_client_has_its_share)
     for (int round = 0; round < 2; round++) {
         size_t room = DEFERRED_RING_SIZE;
         for (uint32_t client = 1; client <= 3; client++) {
-            for (count = 0; deferred_ring_push(ring, d = numbered(count, client)); count++) {
+            for (count = 0; deferred_ring_push(ring, d = deferred_numbered(count, client));
+                 count++) {
             }
             deferred_free(d);
             assert_int_equal(count, room / 2);
@@ -175,11 +176,11 @@ UNIT_TEST(test_a_client_has_its_share)
 
 enum { PASSED_ON = 100000 };
 
-static void *produce(void *data)
+static void *deferred_produce(void *data)
 {
     struct deferred_ring *ring = data;
     for (uint32_t i = 0; i < PASSED_ON; i++) {
-        struct deferred *d = numbered(i, 1);
+        struct deferred *d = deferred_numbered(i, 1);
         while (!deferred_ring_push(ring, d)) {
             sched_yield();
         }
@@ -191,14 +192,14 @@ UNIT_TEST(test_between_two_threads)
 {
     struct deferred_ring *ring = deferred_ring_new();
     pthread_t producer;
-    assert_int_equal(pthread_create(&producer, NULL, produce, ring), 0);
+    assert_int_equal(pthread_create(&producer, NULL, deferred_produce, ring), 0);
     for (uint32_t i = 0; i < PASSED_ON;) {
         struct deferred *d = deferred_ring_pop(ring);
         if (!d) {
             sched_yield();
             continue;
         }
-        assert_int_equal(number_of(d), i);
+        assert_int_equal(deferred_number_of(d), i);
         deferred_free(d);
         i++;
     }

@@ -11,7 +11,7 @@ UNIT_TESTS_HAVE_THREADS
 
 UNIT_TEST(test_before_the_first_sync)
 {
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     int fd = client(f, SOCK_DGRAM);
     struct message ours = question(1, "web.cluster.local."), theirs = question(2, "www.test.");
     send_udp(fd, &ours);
@@ -27,9 +27,9 @@ UNIT_TEST(test_before_the_first_sync)
     teardown(f);
 }
 
-UNIT_TEST(test_foreign_names_are_forwarded)
+UNIT_TEST(test_external_names_are_forwarded)
 {
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(0x1234, "WWW.Test.");
     publish(f);
     int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
@@ -54,7 +54,7 @@ UNIT_TEST(test_foreign_names_are_forwarded)
 /* A record that points outside the domain: the CNAME and the nameserver's answer. */
 UNIT_TEST(test_targets_are_looked_up)
 {
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(7, "ext.cluster.local.");
     put_host(f, "ext.cluster.local.", "www.test.");
     publish(f);
@@ -74,7 +74,7 @@ UNIT_TEST(test_targets_are_looked_up)
 
 UNIT_TEST(test_a_dead_nameserver_is_servfail)
 {
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(9, "www.test.");
     publish(f);
     int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
@@ -97,7 +97,7 @@ UNIT_TEST(test_a_dead_nameserver_is_servfail)
 
 /* Records below many.cluster.local, one of them an IPv4 address: a short answer to
  * *.many.cluster.local after a long walk. */
-static void put_many(struct fixture *f, unsigned count)
+static void resolver_put_many(struct fixture *f, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         char name[64], host[32];
@@ -113,12 +113,12 @@ static void put_many(struct fixture *f, unsigned count)
 enum { LONG = 20000, SHORTER = 4000 };
 
 /* The walker answers them. */
-UNIT_TEST(test_long_walks_are_deferred)
+UNIT_TEST(test_long_scans_are_deferred)
 {
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     int udp = client(f, SOCK_DGRAM);
     struct message q = question(3, "*.many.cluster.local.");
-    put_many(f, ENGINE_WALK_MAX + 1);
+    resolver_put_many(f, ENGINE_SCAN_MAX + 1);
     send_udp(udp, &q);
     struct message m = receive_udp(udp);
     assert_int_equal(rcode_of(&m), NOERROR);
@@ -134,10 +134,10 @@ UNIT_TEST(test_long_walks_are_deferred)
 UNIT_TEST(test_expensive_answers_come_last)
 {
     enum { MANY = 200, CHEAP = 20 };
-    struct fixture *f = setup_still(PATIENCE_S * 1000);
+    struct fixture *f = setup_still(TIMEOUT_S * 1000);
     struct message expensive = question(1, "*.many.cluster.local.");
     struct message cheap = question(2, "web.cluster.local.");
-    put_many(f, MANY);
+    resolver_put_many(f, MANY);
     put_host(f, "web.cluster.local.", "10.0.0.1");
     publish(f);
     int udp = client(f, SOCK_DGRAM);
@@ -163,11 +163,11 @@ UNIT_TEST(test_expensive_answers_come_last)
 UNIT_TEST(test_expensive_answers_of_a_turn)
 {
     enum { MANY = 200, QUERIES = 5 * TURN_EXPENSIVE_MAX };
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(3, "*.many.cluster.local.");
     uint8_t frames[QUERIES * 64];
     struct writer w = writer_of(frames, sizeof(frames));
-    put_many(f, MANY);
+    resolver_put_many(f, MANY);
     int tcp = client(f, SOCK_STREAM);
     for (unsigned i = 0; i < QUERIES; i++) {
         writer_u16(&w, (uint16_t)q.len);
@@ -189,11 +189,11 @@ UNIT_TEST(test_expensive_answers_of_a_turn)
 }
 
 /* A walk that finds names of other domains: the nameserver is asked, then it is walked again. */
-UNIT_TEST(test_walks_find_other_domains)
+UNIT_TEST(test_scans_find_other_domains)
 {
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(3, "*.many.cluster.local.");
-    put_many(f, ENGINE_WALK_MAX + 1);
+    resolver_put_many(f, ENGINE_SCAN_MAX + 1);
     put_host(f, "ext.many.cluster.local.", "www.test.");
     publish(f);
     int fds[2] = {client(f, SOCK_DGRAM), client(f, SOCK_STREAM)};
@@ -214,13 +214,13 @@ UNIT_TEST(test_walks_find_other_domains)
  * many of them there are. */
 UNIT_TEST(test_outdated_lookups_are_refused)
 {
-    static const unsigned counts_of[] = {1, ENGINE_BRIEF_MAX + 1, ENGINE_WALK_MAX + 1};
+    static const unsigned counts_of[] = {1, ENGINE_BRIEF_MAX + 1, ENGINE_SCAN_MAX + 1};
     struct message q = question(3, "*.many.cluster.local.");
     struct addr from;
     for (unsigned i = 0; i < 3 * 2; i++) {
         bool is_changed = i % 2;
-        struct fixture *f = setup(PATIENCE_S * 1000);
-        put_many(f, counts_of[i / 2]);
+        struct fixture *f = setup(TIMEOUT_S * 1000);
+        resolver_put_many(f, counts_of[i / 2]);
         put_host(f, "ext.many.cluster.local.", "www.test.");
         publish(f);
         int udp = client(f, SOCK_DGRAM);
@@ -241,18 +241,18 @@ UNIT_TEST(test_outdated_lookups_are_refused)
 }
 
 /* A walk that waits too long, or takes too long, is SERVFAIL. */
-UNIT_TEST(test_late_walks_are_refused)
+UNIT_TEST(test_late_scans_are_refused)
 {
     struct message q = question(3, "*.many.cluster.local.");
     for (int waits = 0; waits < 2; waits++) {
-        struct fixture *f = setup_still(PATIENCE_S * 1000);
+        struct fixture *f = setup_still(TIMEOUT_S * 1000);
         close_servers(f);
         f->pool_wait_ms = waits ? 0 : f->pool_wait_ms;
         f->pool_answer_ms = waits ? f->pool_answer_ms : 0;
         assert_int_equal(open_servers(f), 0);
         start_resolver(f);
         start_workers(f);
-        put_many(f, LONG);
+        resolver_put_many(f, LONG);
         int udp = client(f, SOCK_DGRAM);
         send_udp(udp, &q);
         struct message m = receive_udp(udp);
@@ -265,7 +265,7 @@ UNIT_TEST(test_late_walks_are_refused)
 }
 
 /* All over different names, so that none is kept. */
-static void put_walks(struct writer *w, unsigned count)
+static void put_scans(struct writer *w, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         char name[64];
@@ -279,36 +279,36 @@ static void put_walks(struct writer *w, unsigned count)
 
 /* Walks first, then a foreign name, all in one segment. Its nameserver is dead, so its reply takes
  * a few loop iterations, but no time of others. */
-UNIT_TEST(test_foreign_names_do_not_wait_for_walks)
+UNIT_TEST(test_external_names_do_not_wait_for_scans)
 {
-    enum { WALKS = 10 };
-    struct fixture *f = setup(PATIENCE_S * 1000);
-    struct message foreign = question(2, "www.test.");
-    uint8_t frames[(WALKS + 1) * 64];
+    enum { SCANS = 10 };
+    struct fixture *f = setup(TIMEOUT_S * 1000);
+    struct message external = question(2, "www.test.");
+    uint8_t frames[(SCANS + 1) * 64];
     struct writer w = writer_of(frames, sizeof(frames));
-    put_many(f, LONG);
+    resolver_put_many(f, LONG);
     int tcp = client(f, SOCK_STREAM);
     close(f->upstream_udp);
     f->upstream_udp = -1;
-    put_walks(&w, WALKS);
-    writer_u16(&w, (uint16_t)foreign.len);
-    writer_bytes(&w, foreign.wire, foreign.len);
+    put_scans(&w, SCANS);
+    writer_u16(&w, (uint16_t)external.len);
+    writer_bytes(&w, external.wire, external.len);
     assert_false(w.failed);
     assert_int_equal(send(tcp, frames, w.pos, MSG_NOSIGNAL), w.pos);
-    unsigned walks_before = 0, walks_after = 0;
-    bool is_foreign_there = false;
-    for (unsigned i = 0; i <= WALKS; i++) {
+    unsigned scans_before = 0, scans_after = 0;
+    bool is_external_there = false;
+    for (unsigned i = 0; i <= SCANS; i++) {
         struct message m = receive_tcp(tcp);
         if (id_of(&m) == 2) {
-            is_foreign_there = true;
+            is_external_there = true;
         } else {
             assert_int_equal(rcode_of(&m), NOERROR);
-            is_foreign_there ? walks_after++ : walks_before++;
+            is_external_there ? scans_after++ : scans_before++;
         }
     }
-    assert_true(is_foreign_there);
-    assert_int_equal(walks_before + walks_after, WALKS);
-    assert_in_range(walks_before, 0, WALKS / 2);
+    assert_true(is_external_there);
+    assert_int_equal(scans_before + scans_after, SCANS);
+    assert_in_range(scans_before, 0, SCANS / 2);
     close(tcp);
     stop(f);
     teardown(f);
@@ -316,26 +316,26 @@ UNIT_TEST(test_foreign_names_do_not_wait_for_walks)
 
 /* A client has its part of what may wait: the rest is refused at once, every query gets an answer,
  * and another client still has its own. */
-UNIT_TEST(test_too_many_walks_are_refused)
+UNIT_TEST(test_too_many_scans_are_refused)
 {
-    enum { MANY = RESOLVER_CLIENT_WALKS_MAX + 500 };
-    struct fixture *f = setup(PATIENCE_S * 1000);
-    struct message walk = question(7, "*.many.cluster.local.");
+    enum { MANY = RESOLVER_CLIENT_SCANS_MAX + 500 };
+    struct fixture *f = setup(TIMEOUT_S * 1000);
+    struct message scan = question(7, "*.many.cluster.local.");
     struct addr other = {
         .v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1)},
         .len = sizeof(other.v4)};
     unsigned refused = 0;
-    put_many(f, SHORTER);
+    resolver_put_many(f, SHORTER);
     int tcp = client(f, SOCK_STREAM), udp = patient_socket(SOCK_DGRAM);
     assert_int_equal(bind(udp, &other.sa, other.len), 0);
     assert_int_equal(connect(udp, &f->address.sa, f->address.len), 0);
     uint8_t frames[MANY * 64];
     struct writer w = writer_of(frames, sizeof(frames));
-    put_walks(&w, MANY);
+    put_scans(&w, MANY);
     assert_int_equal(send(tcp, frames, w.pos, MSG_NOSIGNAL), w.pos);
     struct message m = receive_tcp(tcp); /* some are refused, so its part is used up */
     refused += rcode_of(&m) == SERVFAIL;
-    send_udp(udp, &walk);
+    send_udp(udp, &scan);
     for (unsigned i = 1; i < MANY; i++) {
         m = receive_tcp(tcp);
         refused += rcode_of(&m) == SERVFAIL;
@@ -353,7 +353,7 @@ UNIT_TEST(test_too_many_walks_are_refused)
 /* Pipelined over TCP: immediate answers overtake deferred ones. */
 UNIT_TEST(test_tcp_answers_overtake)
 {
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message slow = question(1, "ext.cluster.local."),
                    quick = question(2, "web.cluster.local.");
     put_host(f, "ext.cluster.local.", "www.test.");
@@ -377,7 +377,7 @@ UNIT_TEST(test_tcp_answers_overtake)
 UNIT_TEST(test_a_full_ring_is_servfail)
 {
     enum { SHARE = DEFERRED_RING_SIZE / 2 };
-    struct fixture *f = setup_still(PATIENCE_S * 1000);
+    struct fixture *f = setup_still(TIMEOUT_S * 1000);
     struct message q = question(11, "www.test.");
     publish(f);
     start_workers(f);
@@ -409,7 +409,7 @@ UNIT_TEST(test_a_full_ring_is_servfail)
 UNIT_TEST(test_one_client_leaves_places)
 {
     enum { SHARE = RESOLVER_IN_HAND_MAX / 2 };
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(1, "www.test."), other_q = question(2, "www.test.");
     struct addr from;
     publish(f);
@@ -448,7 +448,7 @@ UNIT_TEST(test_one_client_leaves_places)
 UNIT_TEST(test_one_client_leaves_lookups)
 {
     enum { SHARE = RESOLVER_LOOKUPS_MAX / 2 };
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(1, "ext.cluster.local."),
                    other_q = question(2, "ext.cluster.local.");
     struct addr from;
@@ -485,7 +485,7 @@ UNIT_TEST(test_one_client_leaves_lookups)
 UNIT_TEST(test_one_tcp_client_leaves_places)
 {
     enum { CLIENTS = 40, EACH = 128, SENT = CLIENTS * EACH };
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(1, "www.test.");
     uint8_t frames[EACH * 64];
     struct writer w = writer_of(frames, sizeof(frames));
@@ -524,7 +524,7 @@ UNIT_TEST(test_one_tcp_client_leaves_places)
 UNIT_TEST(test_a_long_query_is_forwarded)
 {
     enum { RECORD = 11, ADDRESSES = 4000 };
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(0x4321, "WWW.Test.");
     size_t data_len = ADDRESSES - q.len - RECORD;
     const uint8_t record[RECORD] = {
@@ -551,7 +551,7 @@ UNIT_TEST(test_a_long_query_is_forwarded)
 /* On stop, queries waiting for a nameserver get SERVFAIL, over both transports. */
 UNIT_TEST(test_stop_answers_what_waits)
 {
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(5, "ext.cluster.local."), other = question(5, "two.cluster.local.");
     struct addr from;
     uint8_t byte;
@@ -575,29 +575,29 @@ UNIT_TEST(test_stop_answers_what_waits)
 }
 
 /* The same of walks that wait for a nameserver, and of those that wait for the walker. */
-UNIT_TEST(test_stop_answers_walks)
+UNIT_TEST(test_stop_answers_scans)
 {
-    enum { WALKS = 8 };
-    struct fixture *f = setup(PATIENCE_S * 1000);
+    enum { SCANS = 8 };
+    struct fixture *f = setup(TIMEOUT_S * 1000);
     struct message q = question(5, "*.many.cluster.local.");
-    uint8_t frames[WALKS * 64], byte;
+    uint8_t frames[SCANS * 64], byte;
     struct writer w = writer_of(frames, sizeof(frames));
     struct addr from;
-    put_many(f, LONG);
+    resolver_put_many(f, LONG);
     put_host(f, "ext.many.cluster.local.", "www.test.");
     publish(f);
     int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
     send_udp(udp, &q);
     (void)receive_as_upstream(f, &from); /* which does not reply */
-    put_walks(&w, WALKS);
+    put_scans(&w, SCANS);
     assert_int_equal(send(tcp, frames, w.pos, MSG_NOSIGNAL), w.pos);
-    while (counter_get(&resolver_counts(f->resolver)->tcp.deferred) < WALKS) {
+    while (counter_get(&resolver_counts(f->resolver)->tcp.deferred) < SCANS) {
         (void)sched_yield();
     }
     stop(f);
     struct message m = receive_udp(udp);
     assert_int_equal(rcode_of(&m), SERVFAIL);
-    for (unsigned i = 0; i < WALKS; i++) { /* walked or refused */
+    for (unsigned i = 0; i < SCANS; i++) { /* walked or refused */
         m = receive_tcp(tcp);
         assert_int_equal(id_of(&m), 1);
     }

@@ -12,7 +12,7 @@ UNIT_TESTS_HAVE_THREADS
 enum { EDE_NONE = -1, EDE_STALE = 3, EDE_CACHED = 13, EDE_NO_AUTHORITY = 22, EDE_NETWORK = 23 };
 
 /* No client has to wait for so long. */
-enum { NEVER_MS = PATIENCE_S * 1000 };
+enum { NEVER_MS = TIMEOUT_S * 1000 };
 
 /* ---- Configurations ---- */
 
@@ -32,7 +32,7 @@ static void with_newer_clients(struct fixture *f, struct engine_config *config)
 
 static void with_stub_zone(struct fixture *f, struct engine_config *config)
 {
-    const struct foreign_zone zones[] = {
+    const struct forward_zone zones[] = {
         {.name = {.len = 1}, .server_count = 1, .servers = {{.address = f->upstream_address}}},
         {.name = name_of("acme.test."),
          .server_count = 1,
@@ -44,7 +44,8 @@ static void with_stub_zone(struct fixture *f, struct engine_config *config)
     zone_table_unref(old);
 }
 
-static struct fixture *begin(uint32_t timeout_ms, uint32_t stale_wait_ms, configure_fn configure)
+static struct fixture *resolver_cache_begin(uint32_t timeout_ms, uint32_t stale_wait_ms,
+                                            configure_fn configure)
 {
     struct fixture *f = setup_still_with(timeout_ms, stale_wait_ms, configure);
     put_host(f, "ext.cluster.local.", "www.test.");
@@ -52,7 +53,7 @@ static struct fixture *begin(uint32_t timeout_ms, uint32_t stale_wait_ms, config
     return f;
 }
 
-static void end(struct fixture *f)
+static void resolver_cache_end(struct fixture *f)
 {
     stop(f);
     teardown(f);
@@ -90,7 +91,7 @@ static uint32_t ttl_of(const struct message *m)
     return 0;
 }
 
-static struct message exchange(int fd, bool tcp, const struct message *q)
+static struct message resolver_cache_exchange(int fd, bool tcp, const struct message *q)
 {
     tcp ? send_tcp(fd, q) : send_udp(fd, q);
     struct message m = tcp ? receive_tcp(fd) : receive_udp(fd);
@@ -130,7 +131,7 @@ static unsigned unread_questions(const struct fixture *f)
     return count;
 }
 
-static struct cache_key key_of(const struct fixture *f, const char *name)
+static struct cache_key resolver_cache_key_of(const struct fixture *f, const char *name)
 {
     const struct engine_config *config = publisher_newest_config(f->publisher);
     struct cache_key key = {.name = name_of(name), .type = A, .qclass = IN};
@@ -139,23 +140,23 @@ static struct cache_key key_of(const struct fixture *f, const char *name)
 }
 
 /* Before the threads start: a reply with a TTL of a minute that came so long ago. */
-static void keep_since(const struct fixture *f, const char *name, int64_t ago_ms)
+static void resolver_cache_keep_since(const struct fixture *f, const char *name, int64_t ago_ms)
 {
     const struct engine_config *config = publisher_newest_config(f->publisher);
-    const struct cache_key key = key_of(f, name);
+    const struct cache_key key = resolver_cache_key_of(f, name);
     struct message m = question(1, name);
     make_reply(&m, name);
     assert_int_equal(cache_put_bytes(config->cache, &key, m.wire, m.len, &f->upstream_address,
                                      &config->cache_limits, clock_monotonic_ms() - ago_ms),
-                     CACHE_KEPT);
+                     CACHE_HIT);
 }
 
 /* Likewise failures, one when the time of the one before was over, so many that the next one is
  * remembered for half a minute. */
-static void fail_before(const struct fixture *f, const char *name)
+static void resolver_cache_fail_before(const struct fixture *f, const char *name)
 {
     const struct engine_config *config = publisher_newest_config(f->publisher);
-    const struct cache_key key = key_of(f, name);
+    const struct cache_key key = resolver_cache_key_of(f, name);
     int64_t at_ms = clock_monotonic_ms() - 62 * 1000, lasts_ms = CACHE_FAILURE_FIRST_MS;
     for (unsigned i = 0; i < 6 && config->cache; i++) {
         cache_fail(config->cache, &key, CACHE_PLAIN, at_ms);
@@ -164,7 +165,7 @@ static void fail_before(const struct fixture *f, const char *name)
     }
 }
 
-static uint64_t prefetches(const struct fixture *f)
+static uint64_t resolver_cache_prefetches(const struct fixture *f)
 {
     struct cache_counts sums;
     cache_tally_sum(f->tally, &sums);
@@ -176,7 +177,8 @@ static uint64_t prefetches(const struct fixture *f)
 UNIT_TEST(test_a_hit_asks_nobody)
 {
     for (int newer = 0; newer < 2; newer++) {
-        struct fixture *f = begin(NEVER_MS, NEVER_MS, newer ? with_newer_clients : with_cache);
+        struct fixture *f =
+            resolver_cache_begin(NEVER_MS, NEVER_MS, newer ? with_newer_clients : with_cache);
         start_threads(f);
         const struct message q = question(7, "WWW.test.");
         int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
@@ -185,7 +187,7 @@ UNIT_TEST(test_a_hit_asks_nobody)
         struct message m = receive_udp(udp);
         assert_int_equal(answers_in(&m), 1);
         for (int over_tcp = 0; over_tcp < 2; over_tcp++) {
-            m = exchange(over_tcp ? tcp : udp, over_tcp, &q);
+            m = resolver_cache_exchange(over_tcp ? tcp : udp, over_tcp, &q);
             assert_int_equal(rcode_of(&m), NOERROR);
             assert_in_range(ttl_of(&m), 1, 60);
         }
@@ -203,17 +205,17 @@ UNIT_TEST(test_slow_nameservers)
 {
     const struct message q = with_edns(question(7, "www.test."));
     for (int over_tcp = 0; over_tcp < 2; over_tcp++) {
-        struct fixture *f = begin(NEVER_MS, 50, with_cache);
+        struct fixture *f = resolver_cache_begin(NEVER_MS, 50, with_cache);
         struct addr from;
-        keep_since(f, "www.test.", 120 * 1000);
+        resolver_cache_keep_since(f, "www.test.", 120 * 1000);
         start_threads(f);
         int fd = client(f, over_tcp ? SOCK_STREAM : SOCK_DGRAM);
-        struct message m = exchange(fd, over_tcp, &q);
+        struct message m = resolver_cache_exchange(fd, over_tcp, &q);
         assert_int_equal(rcode_of(&m), NOERROR);
         assert_int_equal(ttl_of(&m), CACHE_STALE_TTL_S);
         assert_int_equal(ede_of(&m), EDE_STALE);
         struct message asked = receive_as_upstream(f, &from);
-        m = exchange(fd, over_tcp, &q); /* waits for the same question */
+        m = resolver_cache_exchange(fd, over_tcp, &q); /* waits for the same question */
         assert_int_equal(ede_of(&m), EDE_STALE);
         assert_int_equal(unread_questions(f), 0);
         wait_in_hand(f, 0);
@@ -221,19 +223,19 @@ UNIT_TEST(test_slow_nameservers)
         while (counter_get(&resolver_counts(f->resolver)->forwarder->questions) > 0) {
             (void)sched_yield();
         }
-        m = exchange(fd, over_tcp, &q);
+        m = resolver_cache_exchange(fd, over_tcp, &q);
         assert_int_equal(ede_of(&m), EDE_NONE);
         assert_in_range(ttl_of(&m), 31, 60);
         assert_int_equal(unread_questions(f), 0);
         close(fd);
-        end(f);
+        resolver_cache_end(f);
     }
 }
 
 /* Nothing is kept: a slow nameserver is waited for. */
-UNIT_TEST(test_slow_nameservers_of_what_is_not_kept)
+UNIT_TEST(test_slow_nameservers_of_what_is_not_cached)
 {
-    struct fixture *f = begin(NEVER_MS, 0, with_cache);
+    struct fixture *f = resolver_cache_begin(NEVER_MS, 0, with_cache);
     const struct message q = with_edns(question(7, "www.test."));
     start_threads(f);
     int udp = client(f, SOCK_DGRAM);
@@ -243,16 +245,16 @@ UNIT_TEST(test_slow_nameservers_of_what_is_not_kept)
     assert_int_equal(ede_of(&m), EDE_NONE);
     assert_int_equal(answers_in(&m), 1);
     close(udp);
-    end(f);
+    resolver_cache_end(f);
 }
 
 /* At once, and the nameserver is not asked again for a while. */
 UNIT_TEST(test_an_expired_reply_in_place_of_a_failure)
 {
-    struct fixture *f = begin(NEVER_MS, NEVER_MS, with_cache);
+    struct fixture *f = resolver_cache_begin(NEVER_MS, NEVER_MS, with_cache);
     const struct message q = with_edns(question(7, "www.test."));
-    keep_since(f, "www.test.", 120 * 1000);
-    fail_before(f, "www.test.");
+    resolver_cache_keep_since(f, "www.test.", 120 * 1000);
+    resolver_cache_fail_before(f, "www.test.");
     start_threads(f);
     int udp = client(f, SOCK_DGRAM);
     send_udp(udp, &q);
@@ -260,10 +262,10 @@ UNIT_TEST(test_an_expired_reply_in_place_of_a_failure)
     struct message m = receive_udp(udp);
     assert_int_equal(ttl_of(&m), CACHE_STALE_TTL_S);
     assert_int_equal(ede_of(&m), EDE_STALE);
-    m = exchange(udp, false, &q);
+    m = resolver_cache_exchange(udp, false, &q);
     assert_int_equal(ede_of(&m), EDE_STALE);
     close(udp);
-    end(f);
+    resolver_cache_end(f);
 }
 
 /* What is said of a failure: first how the nameservers failed, then that it is remembered; without
@@ -273,8 +275,8 @@ UNIT_TEST(test_failures_say_why)
     const struct message q = with_edns(question(7, "www.test."));
     for (int i = 0; i < 4; i++) {
         bool has_cache = i / 2, is_dead = i % 2;
-        struct fixture *f = begin(NEVER_MS, NEVER_MS, has_cache ? with_cache : NULL);
-        fail_before(f, "www.test.");
+        struct fixture *f = resolver_cache_begin(NEVER_MS, NEVER_MS, has_cache ? with_cache : NULL);
+        resolver_cache_fail_before(f, "www.test.");
         start_threads(f);
         int udp = client(f, SOCK_DGRAM), want = is_dead ? EDE_NETWORK : EDE_NO_AUTHORITY;
         if (is_dead) {
@@ -292,7 +294,7 @@ UNIT_TEST(test_failures_say_why)
             assert_int_equal(ede_of(&m), again && has_cache ? EDE_CACHED : want);
         }
         close(udp);
-        end(f);
+        resolver_cache_end(f);
     }
 }
 
@@ -303,53 +305,53 @@ UNIT_TEST(test_a_refresh)
     for (int i = 0; i < 4; i++) {
         bool over_tcp = i % 2;
         const struct message *asks = i / 2 ? &target : &q;
-        struct fixture *f = begin(NEVER_MS, NEVER_MS, with_cache);
-        keep_since(f, "www.test.", 57 * 1000);
+        struct fixture *f = resolver_cache_begin(NEVER_MS, NEVER_MS, with_cache);
+        resolver_cache_keep_since(f, "www.test.", 57 * 1000);
         start_threads(f);
         int fd = client(f, over_tcp ? SOCK_STREAM : SOCK_DGRAM);
         struct message m;
         for (unsigned hits = 0; hits < CACHE_REFRESH_HITS; hits++) {
-            m = exchange(fd, over_tcp, asks);
+            m = resolver_cache_exchange(fd, over_tcp, asks);
             assert_in_range(ttl_of(&m), 1, 6);
         }
         answer_as_upstream(f, "www.test.");
         while (ttl_of(&m) < 30) {
-            m = exchange(fd, over_tcp, asks);
+            m = resolver_cache_exchange(fd, over_tcp, asks);
         }
         assert_int_equal(unread_questions(f), 0);
-        assert_int_equal(prefetches(f), 1);
+        assert_int_equal(resolver_cache_prefetches(f), 1);
         close(fd);
-        end(f);
+        resolver_cache_end(f);
     }
 }
 
 /* Of a target outside the domain: kept, expired, failing. */
-UNIT_TEST(test_targets_are_kept)
+UNIT_TEST(test_targets_are_cached)
 {
     const struct message q = question(7, "ext.cluster.local."), direct = question(8, "www.test.");
-    struct fixture *f = begin(NEVER_MS, 50, with_cache);
+    struct fixture *f = resolver_cache_begin(NEVER_MS, 50, with_cache);
     start_threads(f);
     int udp = client(f, SOCK_DGRAM);
     send_udp(udp, &q);
     answer_as_upstream(f, "www.test.");
     struct message m = receive_udp(udp);
     assert_int_equal(answers_in(&m), 2);
-    m = exchange(udp, false, &q);
+    m = resolver_cache_exchange(udp, false, &q);
     assert_int_equal(answers_in(&m), 2);
     assert_in_range(ttl_of(&m), 1, 60);
-    m = exchange(udp, false, &direct); /* the same entry */
+    m = resolver_cache_exchange(udp, false, &direct); /* the same entry */
     assert_int_equal(answers_in(&m), 1);
     assert_int_equal(unread_questions(f), 0);
     close(udp);
-    end(f);
+    resolver_cache_end(f);
 }
 
 UNIT_TEST(test_targets_that_expired)
 {
     const struct message q = question(7, "ext.cluster.local.");
     for (int fails = 0; fails < 2; fails++) {
-        struct fixture *f = begin(NEVER_MS, fails ? NEVER_MS : 50, with_cache);
-        keep_since(f, "www.test.", 120 * 1000);
+        struct fixture *f = resolver_cache_begin(NEVER_MS, fails ? NEVER_MS : 50, with_cache);
+        resolver_cache_keep_since(f, "www.test.", 120 * 1000);
         start_threads(f);
         int udp = client(f, SOCK_DGRAM);
         send_udp(udp, &q);
@@ -360,7 +362,7 @@ UNIT_TEST(test_targets_that_expired)
         assert_int_equal(answers_in(&m), 2);
         assert_int_equal(ttl_of(&m), CACHE_STALE_TTL_S);
         close(udp);
-        end(f);
+        resolver_cache_end(f);
     }
 }
 
@@ -369,7 +371,7 @@ UNIT_TEST(test_targets_that_expired)
 UNIT_TEST(test_a_stub_zone_that_leads_back)
 {
     static const uint8_t option[] = {0xfd, 0xf3, 0, 1, 1};
-    struct fixture *f = begin(NEVER_MS, NEVER_MS, with_stub_zone);
+    struct fixture *f = resolver_cache_begin(NEVER_MS, NEVER_MS, with_stub_zone);
     struct message loop = with_edns(question(7, "www.acme.test.")),
                    other = with_edns(question(8, "www.test."));
     start_threads(f);
@@ -380,20 +382,20 @@ UNIT_TEST(test_a_stub_zone_that_leads_back)
         m->len += sizeof(option);
     }
     int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
-    struct message m = exchange(udp, false, &loop);
+    struct message m = resolver_cache_exchange(udp, false, &loop);
     assert_int_equal(rcode_of(&m), REFUSED);
     send_udp(udp, &other);
     answer_as_upstream(f, "www.test.");
     m = receive_udp(udp);
     assert_int_equal(id_of(&m), 8);
-    m = exchange(tcp, true, &loop);
+    m = resolver_cache_exchange(tcp, true, &loop);
     assert_int_equal(rcode_of(&m), REFUSED);
-    m = exchange(tcp, true, &other);
+    m = resolver_cache_exchange(tcp, true, &other);
     assert_int_equal(answers_in(&m), 1);
     assert_int_equal(unread_questions(f), 0);
     close(udp);
     close(tcp);
-    end(f);
+    resolver_cache_end(f);
 }
 
 /* However often clients ask, a nameserver that fails gets one question until the failure's time is
@@ -401,9 +403,9 @@ UNIT_TEST(test_a_stub_zone_that_leads_back)
 UNIT_TEST(test_no_storm)
 {
     enum { QUERIES = 2000 };
-    struct fixture *f = begin(NEVER_MS, NEVER_MS, with_cache);
+    struct fixture *f = resolver_cache_begin(NEVER_MS, NEVER_MS, with_cache);
     const struct message q = question(7, "www.test.");
-    fail_before(f, "www.test.");
+    resolver_cache_fail_before(f, "www.test.");
     start_threads(f);
     int udp = client(f, SOCK_DGRAM);
     send_udp(udp, &q);
@@ -411,10 +413,10 @@ UNIT_TEST(test_no_storm)
     struct message m = receive_udp(udp);
     assert_int_equal(rcode_of(&m), SERVFAIL);
     for (unsigned i = 0; i < QUERIES; i++) {
-        m = exchange(udp, false, &q);
+        m = resolver_cache_exchange(udp, false, &q);
         assert_int_equal(rcode_of(&m), SERVFAIL);
     }
     assert_int_equal(unread_questions(f), 0);
     close(udp);
-    end(f);
+    resolver_cache_end(f);
 }

@@ -62,12 +62,12 @@ static unsigned signatures_in(const struct message *m)
     return found;
 }
 
-static uint64_t deferred(const struct fixture *f)
+static uint64_t signers_deferred(const struct fixture *f)
 {
     return counter_get(&resolver_counts(f->resolver)->signing);
 }
 
-static uint64_t refused(const struct fixture *f)
+static uint64_t signers_refused(const struct fixture *f)
 {
     return counter_get(&resolver_counts(f->resolver)->signing_refused);
 }
@@ -87,7 +87,7 @@ UNIT_TEST(test_made_once)
         assert_int_equal(id_of(&m), i);
         assert_int_equal(answers_in(&m), 2);
         assert_int_equal(signatures_in(&m), 1);
-        assert_int_equal(deferred(f), 1);
+        assert_int_equal(signers_deferred(f), 1);
     }
     struct message m = question(7, "web.cluster.local.");
     send_udp(udp, &m);
@@ -98,8 +98,8 @@ UNIT_TEST(test_made_once)
     m = receive_tcp(tcp);
     assert_int_equal(rcode_of(&m), NXDOMAIN);
     assert_int_equal(signatures_in(&m), records_in(&m, 1) / 2);
-    assert_int_equal(deferred(f), 2);
-    assert_int_equal(refused(f), 0);
+    assert_int_equal(signers_deferred(f), 2);
+    assert_int_equal(signers_refused(f), 0);
     close(udp);
     close(tcp);
     stop(f);
@@ -126,7 +126,7 @@ UNIT_TEST(test_with_a_target_elsewhere)
     answer_as_upstream(f, "www.example.org.");
     m = receive_tcp(tcp);
     assert_int_equal(signatures_in(&m), 1);
-    assert_int_equal(deferred(f), 2);
+    assert_int_equal(signers_deferred(f), 2);
     close(udp);
     close(tcp);
     stop(f);
@@ -191,13 +191,14 @@ UNIT_TEST(test_limits)
         assert_true(resolver_defer(f->resolver, 0, &query, ENGINE_DEFER_SIGN, &origin));
     }
     start_threads(f);
-    while (deferred(f) < RESOLVER_SIGNS_MAX) {
+    while (signers_deferred(f) < RESOLVER_SIGNS_MAX) {
         (void)sched_yield();
     }
     wait_in_hand(f, 0);
     stop(f);
-    assert_in_range(refused(f), 0, RESOLVER_SIGNS_MAX / 2);
-    assert_int_equal(counter_get(&resolver_counts(f->resolver)->udp.rcodes[NXDOMAIN]) + refused(f),
+    assert_in_range(signers_refused(f), 0, RESOLVER_SIGNS_MAX / 2);
+    assert_int_equal(counter_get(&resolver_counts(f->resolver)->udp.rcodes[NXDOMAIN]) +
+                         signers_refused(f),
                      RESOLVER_SIGNS_MAX);
     teardown(f);
 }
@@ -219,7 +220,7 @@ UNIT_TEST(test_too_late)
     assert_int_equal(rcode_of(&m), SERVFAIL);
     m = signed_question(2, "web.cluster.local.");
     send_udp(udp, &m);
-    while (refused(f) < 2) {
+    while (signers_refused(f) < 2) {
         (void)sched_yield();
     }
     wait_in_hand(f, 0);

@@ -15,7 +15,7 @@
 #include "tests/support/unit_test.h"
 
 /* Flags that all differ from the defaults. */
-static struct options flags(void)
+static struct options config_doc_flags(void)
 {
     static char args[][40] = {"skydns",
                               "-domain=flag.test",
@@ -34,12 +34,12 @@ static struct options flags(void)
     for (size_t i = 0; i < ARRAY_LEN(args); i++) {
         argv[i] = args[i];
     }
-    assert_int_equal(options_parse(ARRAY_LEN(args), argv, &o, &err), 0);
+    assert_int_equal(skydns_options_parse(ARRAY_LEN(args), argv, &o, &err), 0);
     return o;
 }
 
 /* What a document can change, in one line. */
-static const char *text_of(const struct options *o, char out[1024])
+static const char *config_doc_text_of(const struct options *o, char out[1024])
 {
     char name[DNAME_TEXT_MAX], address[ADDR_TEXT_MAX];
     size_t n = (size_t)snprintf(out, 1024, "%s", addr_format(&o->addresses[0], address));
@@ -97,14 +97,14 @@ UNIT_TEST(test_fields)
          "ndots=5 rt=7000 ttl=2/60 prio=10"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct options o = flags();
+        struct options o = config_doc_flags();
         struct config_doc_report report;
         struct err err = {0};
         char text[1024];
         if (config_doc_apply(slice_str(rows[i].json), &o, &report, &err) < 0) {
             fail_msg("%s: %s", rows[i].json, err.msg);
         }
-        assert_string_equal(text_of(&o, text), rows[i].want);
+        assert_string_equal(config_doc_text_of(&o, text), rows[i].want);
         assert_int_equal(report.ignored_count, 0);
     }
 }
@@ -143,7 +143,7 @@ UNIT_TEST(test_refused)
         {"{\"nameservers\":[1]}", {"field `nameservers`: `1`", "a string"}},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct options o = flags();
+        struct options o = config_doc_flags();
         struct config_doc_report report;
         struct err err = {0};
         char text[1024];
@@ -155,12 +155,12 @@ UNIT_TEST(test_refused)
                 fail_msg("%s: `%s` does not say `%s`", rows[i].json, err.msg, rows[i].says[k]);
             }
         }
-        assert_string_equal(text_of(&o, text), FLAGS);
+        assert_string_equal(config_doc_text_of(&o, text), FLAGS);
     }
 }
 
-/* stubs and rcache: apart from text_of, since no flag of this table sets them. */
-static const char *foreign_text(const char *json, const char *flag, struct err *err)
+/* stubs and rcache: apart from config_doc_text_of, since no flag of this table sets them. */
+static const char *config_doc_external_text(const char *json, const char *flag, struct err *err)
 {
     static char text[1024];
     char program[] = "skydns", argument[64] = "-domain=flag.test";
@@ -171,7 +171,7 @@ static const char *foreign_text(const char *json, const char *flag, struct err *
     struct buf stubs;
     (void)snprintf(stub, sizeof(stub), "-stub=%s", flag); /* fits */
     argv[2] = stub;
-    assert_int_equal(options_parse(3, argv, &o, err), 0);
+    assert_int_equal(skydns_options_parse(3, argv, &o, err), 0);
     int r = config_doc_apply(slice_str(json), &o, &report, err);
     buf_init(&stubs, sizeof(text) - 64);
     option_text_stubs(&o, &stubs);
@@ -183,7 +183,7 @@ static const char *foreign_text(const char *json, const char *flag, struct err *
 }
 
 /* The fields about clients, over flags that all differ from the defaults; or the error. */
-static const char *clients_text(const char *json)
+static const char *config_doc_clients_text(const char *json)
 {
     static char out[1024];
     static char args[][32] = {"skydns",
@@ -202,7 +202,7 @@ static const char *clients_text(const char *json)
     for (size_t i = 0; i < ARRAY_LEN(args); i++) {
         argv[i] = args[i];
     }
-    assert_int_equal(options_parse(ARRAY_LEN(args), argv, &o, &err), 0);
+    assert_int_equal(skydns_options_parse(ARRAY_LEN(args), argv, &o, &err), 0);
     if (config_doc_apply(slice_str(json), &o, &report, &err) < 0) {
         (void)snprintf(out, sizeof(out), "%s", err.msg); /* may cut */
         return out;
@@ -252,7 +252,7 @@ UNIT_TEST(test_client_fields)
         {"{\"rate\":\"x\"}", "field `rate`: `x`: expected N or N/BURST"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const char *got = clients_text(rows[i].json);
+        const char *got = config_doc_clients_text(rows[i].json);
         if (strncmp(got, rows[i].want, strlen(rows[i].want)) != 0) {
             fail_msg("%s: `%s`, expected `%s`", rows[i].json, got, rows[i].want);
         }
@@ -273,7 +273,7 @@ UNIT_TEST(test_query_log_field)
         {"{\"query_log\":1}", "field `query_log`: `1`: expected a string"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct options o = flags();
+        struct options o = config_doc_flags();
         struct config_doc_report report;
         struct err err = {0};
         struct buf text;
@@ -287,7 +287,7 @@ UNIT_TEST(test_query_log_field)
     }
 }
 
-UNIT_TEST(test_foreign_fields)
+UNIT_TEST(test_external_fields)
 {
     static const struct {
         const char *json;
@@ -325,7 +325,7 @@ UNIT_TEST(test_foreign_fields)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct err err;
-        const char *got = foreign_text(rows[i].json, "a.test=10.0.0.1", &err);
+        const char *got = config_doc_external_text(rows[i].json, "a.test=10.0.0.1", &err);
         if (strncmp(got, rows[i].want, strlen(rows[i].want)) != 0) {
             fail_msg("%s: `%s`, expected `%s`", rows[i].json, got, rows[i].want);
         }
@@ -348,7 +348,7 @@ UNIT_TEST(test_snapshot_fields)
         {"{\"snapshot_max\":-1}", 60, 86400, "field `snapshot_max`: `-1`"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct options o = flags();
+        struct options o = config_doc_flags();
         struct config_doc_report report;
         struct err err = {0};
         int r = config_doc_apply(slice_str(rows[i].json), &o, &report, &err);
@@ -363,7 +363,7 @@ UNIT_TEST(test_snapshot_fields)
 UNIT_TEST(test_too_many_stubs)
 {
     static char json[CONFIG_DOCUMENT_MAX];
-    struct options o = flags();
+    struct options o = config_doc_flags();
     struct config_doc_report report;
     struct err err;
     size_t n = (size_t)snprintf(json, sizeof(json), "{\"stubs\":{\"x\":[\"10.0.0.1\"]");
@@ -374,7 +374,7 @@ UNIT_TEST(test_too_many_stubs)
     (void)snprintf(json + end, sizeof(json) - end, "}}");
     assert_int_equal(config_doc_apply(slice_str(json), &o, &report, &err), 0);
     stub_zones_unref(o.stubs);
-    o = flags();
+    o = config_doc_flags();
     (void)snprintf(json + end, sizeof(json) - end, ",\"more\":[\"10.0.0.1\"]}}");
     assert_int_equal(config_doc_apply(slice_str(json), &o, &report, &err), ERR_SYNTAX);
     assert_non_null(strstr(err.msg, "more than 1024 zones"));
@@ -384,7 +384,7 @@ UNIT_TEST(test_too_many_stubs)
 UNIT_TEST(test_too_long)
 {
     static char json[CONFIG_DOCUMENT_MAX + 1];
-    struct options o = flags();
+    struct options o = config_doc_flags();
     struct config_doc_report report;
     struct err err;
     memset(json, ' ', sizeof(json));
@@ -413,7 +413,7 @@ UNIT_TEST(test_dnssec)
         {"{\"scache\":\"9\"}", NULL, 7},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct options o = flags();
+        struct options o = config_doc_flags();
         struct config_doc_report report;
         struct err err = {0};
         memcpy(o.dnssec, "Kflag", sizeof("Kflag"));
@@ -431,13 +431,13 @@ UNIT_TEST(test_without_effect)
         "{\"ndots\":3,\"a_field_with_a_name_that_is_longer_than_it_may_be\":1}";
     static const char want[] = "ndots: unknown; the field is `ndot`\n"
                                "a_field_with_a_name_that_is_lon: unknown\n";
-    struct options o = flags();
+    struct options o = config_doc_flags();
     struct config_doc_report report;
     struct err err;
     char text[1024], got[1024] = "";
     size_t n = 0;
     assert_int_equal(config_doc_apply(slice_str(json), &o, &report, &err), 0);
-    assert_string_equal(text_of(&o, text), FLAGS);
+    assert_string_equal(config_doc_text_of(&o, text), FLAGS);
     for (size_t i = 0; i < report.ignored_count; i++) {
         n += (size_t)snprintf(got + n, sizeof(got) - n, "%s: %s\n", report.ignored[i].field,
                               report.ignored[i].why);
@@ -460,7 +460,7 @@ UNIT_TEST(test_zones)
         {"b.example.", "b.example.", "hostmaster.b.example."},
         {"example.", NULL, NULL},
     };
-    struct options o = flags();
+    struct options o = config_doc_flags();
     struct config_doc_report report;
     struct err err;
     assert_int_equal(

@@ -18,7 +18,7 @@ struct fixture {
     struct config_layers *layers;
 };
 
-static int setup(void **state)
+static int config_layers_setup(void **state)
 {
     static char args[][40] = {"skydns", "-domain=a.test,b.test", "-nameservers=192.0.2.1",
                               "-stub=z.test=10.0.0.1"};
@@ -29,14 +29,14 @@ static int setup(void **state)
     for (size_t i = 0; i < ARRAY_LEN(args); i++) {
         argv[i] = args[i];
     }
-    assert_int_equal(options_parse(ARRAY_LEN(args), argv, &f->flags, &err), 0);
+    assert_int_equal(skydns_options_parse(ARRAY_LEN(args), argv, &f->flags, &err), 0);
     f->flags.config_file = "/etc/settings";
     f->layers = config_layers_new(&f->flags);
     *state = f;
     return 0;
 }
 
-static int teardown(void **state)
+static int config_layers_teardown(void **state)
 {
     struct fixture *f = *state;
     config_layers_free(f->layers);
@@ -45,7 +45,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(config_layers_setup, config_layers_teardown)
 
 /* "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53" */
 static const char *settings(const struct fixture *f)
@@ -66,8 +66,8 @@ static const char *settings(const struct fixture *f)
 }
 
 /* ' for "; NULL: there is none. */
-static bool take(const struct fixture *f, enum config_layer layer, const char *domain,
-                 const char *json)
+static bool settings_config_layers_take(const struct fixture *f, enum config_layer layer,
+                                        const char *domain, const char *json)
 {
     char text[TEXT_MAX];
     struct dname name = {0};
@@ -86,27 +86,32 @@ UNIT_TEST(test_precedence)
 {
     struct fixture *f = *state;
     assert_string_equal(settings(f), "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53");
-    assert_true(take(f, CONFIG_FILE, NULL,
-                     "{'ttl':2,'nameservers':['192.0.2.2'],'stubs':{'y.test':['10.0.0.2']}}"));
+    assert_true(settings_config_layers_take(
+        f, CONFIG_FILE, NULL,
+        "{'ttl':2,'nameservers':['192.0.2.2'],'stubs':{'y.test':['10.0.0.2']}}"));
     assert_string_equal(settings(f), "a.test. b.test. 2 192.0.2.2:53 z.test.=10.0.0.1:53 "
                                      "y.test.=10.0.0.2:53");
-    assert_true(take(f, CONFIG_WRITERS, "b.test", "{'nameservers':['192.0.2.4'],'ttl':9}"));
+    assert_true(settings_config_layers_take(f, CONFIG_WRITERS, "b.test",
+                                            "{'nameservers':['192.0.2.4'],'ttl':9}"));
     assert_string_equal(settings(f), "a.test. b.test. 2 192.0.2.4:53 z.test.=10.0.0.1:53 "
                                      "y.test.=10.0.0.2:53");
-    assert_true(take(f, CONFIG_WRITERS, "a.test", "{'nameservers':['192.0.2.3']}"));
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'stubs':{'z.test':['10.0.0.3']}}"));
+    assert_true(
+        settings_config_layers_take(f, CONFIG_WRITERS, "a.test", "{'nameservers':['192.0.2.3']}"));
+    assert_true(
+        settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'stubs':{'z.test':['10.0.0.3']}}"));
     assert_string_equal(settings(f), "a.test. b.test. 2 192.0.2.3:53 z.test.=10.0.0.3:53 "
                                      "y.test.=10.0.0.2:53");
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'ttl':5,'nameservers':['192.0.2.5']}"));
+    assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL,
+                                            "{'ttl':5,'nameservers':['192.0.2.5']}"));
     assert_string_equal(settings(f), "a.test. b.test. 5 192.0.2.5:53 z.test.=10.0.0.1:53 "
                                      "y.test.=10.0.0.2:53");
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'domain':'b.test'}"));
+    assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'b.test'}"));
     assert_string_equal(settings(f), "b.test. 2 192.0.2.4:53 z.test.=10.0.0.1:53 "
                                      "y.test.=10.0.0.2:53");
-    assert_true(take(f, CONFIG_WRITERS, "b.test", "{'keys':['/skydns/x']}"));
-    assert_true(take(f, CONFIG_FILE, NULL, NULL));
+    assert_true(settings_config_layers_take(f, CONFIG_WRITERS, "b.test", "{'keys':['/skydns/x']}"));
+    assert_true(settings_config_layers_take(f, CONFIG_FILE, NULL, NULL));
     assert_string_equal(settings(f), "b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53");
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, NULL));
+    assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, NULL));
     assert_string_equal(settings(f), "a.test. b.test. 3600 192.0.2.3:53 z.test.=10.0.0.1:53");
 }
 
@@ -127,21 +132,22 @@ UNIT_TEST(test_unusable_sources)
     struct fixture *f = *state;
     struct log_capture capture;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_true(take(f, rows[i].layer, rows[i].domain, rows[i].good));
-        assert_false(take(f, rows[i].layer, rows[i].domain, rows[i].good));
+        assert_true(settings_config_layers_take(f, rows[i].layer, rows[i].domain, rows[i].good));
+        assert_false(settings_config_layers_take(f, rows[i].layer, rows[i].domain, rows[i].good));
     }
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         log_capture_begin(&capture);
-        assert_false(take(f, rows[i].layer, rows[i].domain, rows[i].bad));
-        assert_false(take(f, rows[i].layer, rows[i].domain, rows[i].bad));
+        assert_false(settings_config_layers_take(f, rows[i].layer, rows[i].domain, rows[i].bad));
+        assert_false(settings_config_layers_take(f, rows[i].layer, rows[i].domain, rows[i].bad));
         const char *log = log_capture_end(&capture);
         assert_int_equal(log_occurrences(log, "cannot use the configuration"), 1);
         assert_int_equal(log_occurrences(log, rows[i].name), 1);
         assert_string_equal(settings(f), "a.test. b.test. 2 192.0.2.9:53 z.test.=10.0.0.1:53");
     }
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'ttl':7}"));
+    assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'ttl':7}"));
     assert_string_equal(settings(f), "a.test. b.test. 7 192.0.2.9:53 z.test.=10.0.0.1:53");
-    assert_true(take(f, CONFIG_FILE, NULL, "{'stubs':{'y.test':['10.0.0.2']}}"));
+    assert_true(
+        settings_config_layers_take(f, CONFIG_FILE, NULL, "{'stubs':{'y.test':['10.0.0.2']}}"));
     assert_string_equal(settings(f), "a.test. b.test. 7 192.0.2.9:53 z.test.=10.0.0.1:53 "
                                      "y.test.=10.0.0.2:53");
 }
@@ -150,15 +156,18 @@ UNIT_TEST(test_unusable_sources)
 UNIT_TEST(test_sources_that_do_not_agree)
 {
     struct fixture *f = *state;
-    assert_true(take(f, CONFIG_FILE, NULL, "{'stubs':{'y.test':['10.0.0.2']}}"));
-    assert_false(take(f, CONFIG_DOCUMENT, NULL, "{'domain':'y.test'}"));
-    assert_false(take(f, CONFIG_DOCUMENT, NULL, "{'domain':'z.test'}"));
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'domain':'c.test'}"));
-    assert_false(take(f, CONFIG_FILE, NULL, "{'stubs':{'c.test':['10.0.0.2']}}"));
-    assert_false(take(f, CONFIG_FILE, NULL, "{'stubs':{'a.test':['10.0.0.2']}}"));
+    assert_true(
+        settings_config_layers_take(f, CONFIG_FILE, NULL, "{'stubs':{'y.test':['10.0.0.2']}}"));
+    assert_false(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'y.test'}"));
+    assert_false(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'z.test'}"));
+    assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'c.test'}"));
+    assert_false(
+        settings_config_layers_take(f, CONFIG_FILE, NULL, "{'stubs':{'c.test':['10.0.0.2']}}"));
+    assert_false(
+        settings_config_layers_take(f, CONFIG_FILE, NULL, "{'stubs':{'a.test':['10.0.0.2']}}"));
     assert_string_equal(settings(f), "c.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53 "
                                      "y.test.=10.0.0.2:53");
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, NULL));
+    assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, NULL));
     assert_string_equal(settings(f), "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53 "
                                      "y.test.=10.0.0.2:53");
 }
@@ -168,15 +177,16 @@ UNIT_TEST(test_sources_that_do_not_agree)
 UNIT_TEST(test_sources_that_agree_again)
 {
     struct fixture *f = *state;
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'domain':'c.test'}"));
-    assert_false(take(f, CONFIG_FILE, NULL, "{'stubs':{'c.test':['10.0.0.2']},'ttl':4}"));
+    assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'c.test'}"));
+    assert_false(settings_config_layers_take(f, CONFIG_FILE, NULL,
+                                             "{'stubs':{'c.test':['10.0.0.2']},'ttl':4}"));
     assert_true(config_layers_is_refused(f->layers, CONFIG_FILE));
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, NULL));
+    assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, NULL));
     assert_string_equal(settings(f), "a.test. b.test. 4 192.0.2.1:53 z.test.=10.0.0.1:53 "
                                      "c.test.=10.0.0.2:53");
     assert_false(config_layers_is_refused(f->layers, CONFIG_FILE));
-    assert_false(take(f, CONFIG_DOCUMENT, NULL, "{'domain':'c.test'}"));
-    assert_true(take(f, CONFIG_FILE, NULL, "{'ttl':5}"));
+    assert_false(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'c.test'}"));
+    assert_true(settings_config_layers_take(f, CONFIG_FILE, NULL, "{'ttl':5}"));
     assert_string_equal(settings(f), "c.test. 5 192.0.2.1:53 z.test.=10.0.0.1:53");
 }
 
@@ -184,19 +194,21 @@ UNIT_TEST(test_sources_that_agree_again)
 UNIT_TEST(test_a_refused_document_of_a_former_domain)
 {
     struct fixture *f = *state;
-    assert_false(take(f, CONFIG_WRITERS, "a.test", "{"));
+    assert_false(settings_config_layers_take(f, CONFIG_WRITERS, "a.test", "{"));
     assert_true(config_layers_is_refused(f->layers, CONFIG_WRITERS));
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'domain':'b.test'}"));
+    assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'b.test'}"));
     assert_false(config_layers_is_refused(f->layers, CONFIG_WRITERS));
 }
 
 UNIT_TEST(test_a_hidden_document_must_be_usable)
 {
     struct fixture *f = *state;
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'nameservers':['192.0.2.5']}"));
-    assert_false(take(f, CONFIG_WRITERS, "a.test", "[]"));
-    assert_true(take(f, CONFIG_WRITERS, "b.test", "{'nameservers':['192.0.2.6']}"));
-    assert_true(take(f, CONFIG_DOCUMENT, NULL, NULL));
+    assert_true(
+        settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'nameservers':['192.0.2.5']}"));
+    assert_false(settings_config_layers_take(f, CONFIG_WRITERS, "a.test", "[]"));
+    assert_true(
+        settings_config_layers_take(f, CONFIG_WRITERS, "b.test", "{'nameservers':['192.0.2.6']}"));
+    assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, NULL));
     assert_string_equal(settings(f), "a.test. b.test. 3600 192.0.2.6:53 z.test.=10.0.0.1:53");
 }
 
@@ -218,7 +230,7 @@ UNIT_TEST(test_all_zones_with_all_servers)
     buf_append_str(&json, "}}");
     assert_true(config_layers_take(f->layers, CONFIG_DOCUMENT, NULL, buf_slice(&json)));
     struct options options = config_layers_settings(f->layers);
-    const struct foreign_zone *zones = stub_zones_items(options.stubs, &count);
+    const struct forward_zone *zones = stub_zones_items(options.stubs, &count);
     assert_int_equal(count, ZONE_TABLE_MAX);
     assert_int_equal(zones[count - 1].server_count, ZONE_SERVERS_MAX);
     stub_zones_unref(options.stubs);
@@ -236,14 +248,15 @@ UNIT_TEST(test_domains_that_come_and_go)
             n += (size_t)snprintf(json + n, sizeof(json) - n, "d%u-%u.test,", round, i);
         }
         (void)snprintf(json + n, sizeof(json) - n, "'}"); /* fits */
-        assert_true(take(f, CONFIG_DOCUMENT, NULL, json));
+        assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, json));
         for (unsigned i = ENGINE_ZONES_MAX; i-- > 0;) {
             (void)snprintf(domain, sizeof(domain), "d%u-%u.test", round, i);
             (void)snprintf(json, sizeof(json), "{'nameservers':['192.0.%u.%u']}", round, i);
             (void)snprintf(want, sizeof(want), " 192.0.%u.%u:53 ", round, i);
-            assert_true(take(f, CONFIG_WRITERS, domain, json));
+            assert_true(settings_config_layers_take(f, CONFIG_WRITERS, domain, json));
             assert_non_null(strstr(settings(f), want)); /* the first domain's so far */
         }
-        assert_false(take(f, CONFIG_WRITERS, "other.test", "{}")); /* not in force */
+        assert_false(
+            settings_config_layers_take(f, CONFIG_WRITERS, "other.test", "{}")); /* not in force */
     }
 }

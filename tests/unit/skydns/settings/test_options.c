@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "skydns/config/foreign_settings_internal.h"
+#include "skydns/config/forward_settings_internal.h"
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/options.h"
@@ -25,7 +25,8 @@ static const char *const variables[] = {"ETCD_MACHINES",      "SKYDNS_ADDR",   "
                                         "ETCD_CACERT",        "ETCD_TLSPEM",   "ETCD_TLSKEY"};
 
 /* The strings live as long as the program: options borrow them. */
-static int parse(const char *const args[ARGS_MAX], struct options *options, struct err *err)
+static int settings_options_parse(const char *const args[ARGS_MAX], struct options *options,
+                                  struct err *err)
 {
     static char strings[ARGS_MAX + 1][256] = {"skydns"};
     char *argv[ARGS_MAX + 2] = {strings[0]};
@@ -35,7 +36,7 @@ static int parse(const char *const args[ARGS_MAX], struct options *options, stru
         memcpy(strings[argc], args[i], strlen(args[i]) + 1);
         argv[argc] = strings[argc];
     }
-    return options_parse(argc, argv, options, err);
+    return skydns_options_parse(argc, argv, options, err);
 }
 
 static int clear_environment(void **state)
@@ -46,7 +47,7 @@ static int clear_environment(void **state)
     return 0;
 }
 
-static void assert_name(const struct dname *name, const char *want)
+static void options_assert_name(const struct dname *name, const char *want)
 {
     char text[DNAME_TEXT_MAX];
     assert_string_equal(dname_to_text(name, text), want);
@@ -61,11 +62,11 @@ static void assert_address(const struct addr *address, const char *want)
 UNIT_TEST_IN(test_defaults, clear_environment, NULL)
 {
     struct options o;
-    assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
+    assert_int_equal(settings_options_parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
     assert_string_equal(o.machines, "http://127.0.0.1:2379,http://127.0.0.1:4001");
     assert_address(&o.addresses[0], "127.0.0.1:53");
-    assert_name(&o.domains[0], "skydns.local.");
-    assert_name(&o.hostmaster, "hostmaster.skydns.local.");
+    options_assert_name(&o.domains[0], "skydns.local.");
+    options_assert_name(&o.hostmaster, "hostmaster.skydns.local.");
     assert_string_equal(o.path_prefix, "skydns");
     assert_int_equal(o.nameserver_count, 0);
     assert_int_equal(o.engine.local.len, 0);
@@ -87,19 +88,19 @@ UNIT_TEST_IN(test_the_pod, clear_environment, NULL)
     setenv("PROMETHEUS_PORT", "tcp://10.0.0.1:9090", 1);
     const char *args[ARGS_MAX] = {"-machines=http://127.0.0.1:4001", "-addr=0.0.0.0:53",
                                   "-ns-rotate=false", "-domain=Cluster.LOCAL", "-etcd3"};
-    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(settings_options_parse(args, &o, NULL), 0);
     assert_string_equal(o.machines, "http://127.0.0.1:4001");
     assert_address(&o.addresses[0], "0.0.0.0:53");
-    assert_name(&o.domains[0], "cluster.local.");
+    options_assert_name(&o.domains[0], "cluster.local.");
     assert_false(o.ns_rotate);
-    assert_name(&o.hostmaster, "hostmaster.skydns.local."); /* does not follow the domain */
+    options_assert_name(&o.hostmaster, "hostmaster.skydns.local."); /* does not follow the domain */
 }
 
 UNIT_TEST_IN(test_nameservers, clear_environment, NULL)
 {
     struct options o;
     const char *args[ARGS_MAX] = {"-nameservers", "192.0.2.1:53,[2001:db8::1]:5353,"};
-    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(settings_options_parse(args, &o, NULL), 0);
     assert_int_equal(o.nameserver_count, 2);
     assert_address(&o.nameservers[0].address, "192.0.2.1:53");
     assert_address(&o.nameservers[1].address, "[2001:db8::1]:5353");
@@ -110,7 +111,7 @@ UNIT_TEST_IN(test_ports_of_nameservers, clear_environment, NULL)
 {
     struct options o;
     const char *args[ARGS_MAX] = {"-nameservers", "192.0.2.1,[2001:db8::1],192.0.2.2:5353"};
-    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(settings_options_parse(args, &o, NULL), 0);
     assert_int_equal(o.nameserver_count, 3);
     assert_address(&o.nameservers[0].address, "192.0.2.1:53");
     assert_address(&o.nameservers[1].address, "[2001:db8::1]:53");
@@ -129,7 +130,7 @@ UNIT_TEST_IN(test_stubs, clear_environment, NULL)
                                   "-stub=a.corp.test=10.0.0.4",
                                   "-stub=acme.local.=10.0.0.3,",
                                   "-stub=b.test=none"};
-    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(settings_options_parse(args, &o, NULL), 0);
     buf_init(&out, sizeof(text));
     option_text_stubs(&o, &out);
     assert_string_equal(buf_cstr(&out), "acme.local.=10.0.0.1:53,[fd00::1]:54,10.0.0.3:53 "
@@ -147,9 +148,10 @@ UNIT_TEST_IN(test_too_many_servers_of_a_stub, clear_environment, NULL)
     struct options o;
     struct err err;
     (void)snprintf(text, sizeof(text), "-stub=a.test=%s", list); /* fits */
-    assert_int_equal(parse((const char *[ARGS_MAX]){text, text}, &o, &err), 0);
+    assert_int_equal(settings_options_parse((const char *[ARGS_MAX]){text, text}, &o, &err), 0);
     stub_zones_unref(o.stubs);
-    assert_int_equal(parse((const char *[ARGS_MAX]){text, text, "-stub=a.test=10.0.0.2"}, &o, &err),
+    assert_int_equal(settings_options_parse(
+                         (const char *[ARGS_MAX]){text, text, "-stub=a.test=10.0.0.2"}, &o, &err),
                      ERR_USAGE);
     assert_non_null(strstr(err.msg, "more than 16 servers"));
 }
@@ -158,17 +160,17 @@ UNIT_TEST_IN(test_dnssec, clear_environment, NULL)
 {
     struct options o;
     struct err err;
-    assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, &err), 0);
+    assert_int_equal(settings_options_parse((const char *[ARGS_MAX]){NULL}, &o, &err), 0);
     assert_string_equal(o.dnssec, "");
     assert_int_equal(o.scache, 10000);
     assert_false(o.print_ds);
     const char *some[ARGS_MAX] = {"-dnssec=a/Kx.+013+1,,Ky,", "-scache=1", "-print-ds"};
-    assert_int_equal(parse(some, &o, &err), 0);
+    assert_int_equal(settings_options_parse(some, &o, &err), 0);
     assert_string_equal(o.dnssec, "a/Kx.+013+1,Ky");
     assert_int_equal(o.scache, 1);
     assert_true(o.print_ds);
     const char *none[ARGS_MAX] = {"-dnssec=", "-scache=0"};
-    assert_int_equal(parse(none, &o, &err), 0);
+    assert_int_equal(settings_options_parse(none, &o, &err), 0);
     assert_string_equal(o.dnssec, "");
     assert_int_equal(o.scache, 10000);
 }
@@ -231,7 +233,7 @@ UNIT_TEST_IN(test_dnssec_owners, clear_environment, NULL)
         "-reverse-zones=10.96.0.0/12,fd00::/16,192.168.0.0/16,192.168.1.0/24"};
     struct options o;
     struct err err;
-    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(settings_options_parse(args, &o, &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct dname owner;
         assert_true(option_lower_name(rows[i].owner, &owner));
@@ -245,16 +247,16 @@ UNIT_TEST_IN(test_rcache, clear_environment, NULL)
 {
     struct options o;
     const char *args[ARGS_MAX] = {"-rcache=0", "-rcache-ttl", "60", "-rcache-stale=0"};
-    assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
+    assert_int_equal(settings_options_parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
     assert_int_equal(o.rcache, 10000);
     assert_int_equal(o.rcache_ttl_s, 3600);
     assert_int_equal(o.rcache_stale_ms, 24 * 3600 * 1000);
-    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(settings_options_parse(args, &o, NULL), 0);
     assert_int_equal(o.rcache, 0);
     assert_int_equal(o.rcache_ttl_s, 60);
     assert_int_equal(o.rcache_stale_ms, 0);
     const char *units[ARGS_MAX] = {"-rcache-ttl=2h", "-rcache-stale=30m"};
-    assert_int_equal(parse(units, &o, NULL), 0);
+    assert_int_equal(settings_options_parse(units, &o, NULL), 0);
     assert_int_equal(o.rcache_ttl_s, 7200);
     assert_int_equal(o.rcache_stale_ms, 1800 * 1000);
 }
@@ -275,7 +277,7 @@ UNIT_TEST_IN(test_min_ttl, clear_environment, NULL)
     };
     struct options o;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_int_equal(parse(rows[i].args, &o, NULL), 0);
+        assert_int_equal(settings_options_parse(rows[i].args, &o, NULL), 0);
         assert_int_equal(o.engine.min_ttl_s, rows[i].want_s);
     }
 }
@@ -283,19 +285,19 @@ UNIT_TEST_IN(test_min_ttl, clear_environment, NULL)
 UNIT_TEST_IN(test_snapshot, clear_environment, NULL)
 {
     struct options o;
-    assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
+    assert_int_equal(settings_options_parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
     assert_string_equal(o.snapshot, "");
     assert_int_equal(o.snapshot_interval_ms, 60000);
     assert_int_equal(o.snapshot_max_ms, 24 * 3600 * 1000);
     const char *args[ARGS_MAX] = {"-snapshot=/var/lib/skydns/snapshot", "-snapshot-interval", "5",
                                   "-snapshot-max=0"};
-    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(settings_options_parse(args, &o, NULL), 0);
     assert_string_equal(o.snapshot, "/var/lib/skydns/snapshot");
     assert_int_equal(o.snapshot_interval_ms, 5000);
     assert_int_equal(o.snapshot_max_ms, 0);
     const char *without_a_file[ARGS_MAX] = {"-snapshot-interval=100ms", "-snapshot-max=90m",
                                             "-snapshot="};
-    assert_int_equal(parse(without_a_file, &o, NULL), 0);
+    assert_int_equal(settings_options_parse(without_a_file, &o, NULL), 0);
     assert_string_equal(o.snapshot, "");
     assert_int_equal(o.snapshot_interval_ms, 100);
     assert_int_equal(o.snapshot_max_ms, 90 * 60 * 1000);
@@ -312,9 +314,9 @@ UNIT_TEST_IN(test_environment_is_overridden_by_flags, clear_environment, NULL)
     setenv("ETCD_PASSWORD", "secret", 1);
     setenv("SKYDNS_NAMESERVERS", "192.0.2.1", 1);
     const char *args[ARGS_MAX] = {"--domain=flag.test.", "-nameservers="}; /* resolv.conf's */
-    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(settings_options_parse(args, &o, NULL), 0);
     assert_address(&o.addresses[0], "127.0.0.1:1053");
-    assert_name(&o.domains[0], "flag.test.");
+    options_assert_name(&o.domains[0], "flag.test.");
     assert_int_equal(o.engine.ndots, 3);
     assert_int_equal(o.nameserver_count, 0);
     assert_string_equal(o.machines, "http://192.0.2.9:2379");
@@ -326,7 +328,7 @@ UNIT_TEST_IN(test_tls, clear_environment, NULL)
 {
     struct options o;
     const char *args[ARGS_MAX] = {"-ca-cert=/ca.pem", "-tls-pem=/me.pem", "-tls-key=/me.key"};
-    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(settings_options_parse(args, &o, NULL), 0);
     assert_string_equal(o.ca_cert, "/ca.pem");
     assert_string_equal(o.tls_pem, "/me.pem");
     assert_string_equal(o.tls_key, "/me.key");
@@ -334,7 +336,8 @@ UNIT_TEST_IN(test_tls, clear_environment, NULL)
     setenv("ETCD_CACERT", "/env-ca.pem", 1);
     setenv("ETCD_TLSPEM", "/env.pem", 1);
     setenv("ETCD_TLSKEY", "/env.key", 1);
-    assert_int_equal(parse((const char *[ARGS_MAX]){"-tls-key=/me.key"}, &o, NULL), 0);
+    assert_int_equal(settings_options_parse((const char *[ARGS_MAX]){"-tls-key=/me.key"}, &o, NULL),
+                     0);
     assert_string_equal(o.ca_cert, "/env-ca.pem");
     assert_string_equal(o.tls_pem, "/env.pem");
     assert_string_equal(o.tls_key, "/me.key");
@@ -353,15 +356,15 @@ UNIT_TEST_IN(test_other_values, clear_environment, NULL)
                                   "-lameduck=5",
                                   "-log-level=debug",
                                   "-verbose=false"};
-    assert_int_equal(parse(args, &o, NULL), 0);
-    assert_name(&o.hostmaster, "dns.ops.example.");
+    assert_int_equal(settings_options_parse(args, &o, NULL), 0);
+    options_assert_name(&o.hostmaster, "dns.ops.example.");
     assert_int_equal(o.rtimeout_ms, 250);
     assert_int_equal(o.etcd_timeout_ms, 3000);
     assert_int_equal(o.lameduck_ms, 5000);
     assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
     assert_false(o.verbose); /* logs queries; unrelated */
     assert_int_equal(o.workers, 3);
-    assert_name(&o.engine.local, "a.skydns.local.");
+    options_assert_name(&o.engine.local, "a.skydns.local.");
     assert_int_equal(o.engine.max_udp_size, 512);
     assert_true(o.has_http);
     assert_address(&o.http_address, "127.0.0.1:8080");
@@ -404,7 +407,7 @@ UNIT_TEST_IN(test_listeners, clear_environment, NULL)
         struct err err = {0};
         const char *args[ARGS_MAX] = {rows[i].addr, "-cert=/c", "-key=/k", "-client-ca=/a",
                                       "-tls-ticket-keys=/t"};
-        if (parse(args, &o, &err) != 0) {
+        if (settings_options_parse(args, &o, &err) != 0) {
             fail_msg("%s: %s", rows[i].addr, err.msg);
         }
         assert_string_equal(listeners_text(&o), rows[i].want);
@@ -421,16 +424,18 @@ UNIT_TEST_IN(test_listeners_and_certificate, clear_environment, NULL)
 {
     struct options o;
     struct err err;
-    assert_int_equal(
-        parse((const char *[ARGS_MAX]){"-addr=http://[::1]:80,grpc://[::1]"}, &o, &err), 0);
+    assert_int_equal(settings_options_parse(
+                         (const char *[ARGS_MAX]){"-addr=http://[::1]:80,grpc://[::1]"}, &o, &err),
+                     0);
     assert_string_equal(listeners_text(&o), "http://[::1]:80 grpc://[::1]:443 ");
     assert_string_equal(o.cert, "");
-    assert_int_equal(parse((const char *[ARGS_MAX]){"-cert=/c", "-key=/k"}, &o, &err), 0);
+    assert_int_equal(
+        settings_options_parse((const char *[ARGS_MAX]){"-cert=/c", "-key=/k"}, &o, &err), 0);
     assert_string_equal(listeners_text(&o), "127.0.0.1:53 ");
 }
 
 /* "search visibility/unknown public allow rate" */
-static const char *clients_text(const struct options *o)
+static const char *options_clients_text(const struct options *o)
 {
     static char out[512];
     struct buf text;
@@ -472,10 +477,10 @@ UNIT_TEST_IN(test_clients, clear_environment, NULL)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct options o;
         struct err err = {0};
-        if (parse(rows[i].args, &o, &err) != 0) {
+        if (settings_options_parse(rows[i].args, &o, &err) != 0) {
             fail_msg("row %zu: %s", i, err.msg);
         }
-        assert_string_equal(clients_text(&o), rows[i].want);
+        assert_string_equal(options_clients_text(&o), rows[i].want);
     }
 }
 
@@ -484,23 +489,24 @@ UNIT_TEST_IN(test_clients_of_engine, clear_environment, NULL)
 {
     struct options o;
     struct err err;
-    assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, &err), 0);
+    assert_int_equal(settings_options_parse((const char *[ARGS_MAX]){NULL}, &o, &err), 0);
     struct engine_config *config = options_engine_config(&o);
     assert_false(config->settings.is_restricted || config->settings.autopath ||
                  config->settings.search_count);
     assert_int_equal(config->settings.rate, 0);
     assert_false(options_want_client_index(&o));
     engine_config_free(config);
-    assert_int_equal(parse((const char *[ARGS_MAX]){"-autopath", "-search=a.test,b.test",
-                                                    "-allow=10.0.0.0/8,fd00::/8", "-rate=7/9"},
-                           &o, &err),
-                     0);
+    assert_int_equal(
+        settings_options_parse((const char *[ARGS_MAX]){"-autopath", "-search=a.test,b.test",
+                                                        "-allow=10.0.0.0/8,fd00::/8", "-rate=7/9"},
+                               &o, &err),
+        0);
     config = options_engine_config(&o);
     assert_true(config->settings.is_restricted && config->settings.autopath);
     assert_int_equal(config->settings.admitted_count, 2);
     assert_int_equal(config->settings.admitted[1].prefix_bits, 8);
     assert_int_equal(config->settings.search_count, 2);
-    assert_name(&config->settings.search[1], "b.test.");
+    options_assert_name(&config->settings.search[1], "b.test.");
     assert_int_equal(config->settings.rate, 7);
     assert_int_equal(config->settings.rate_burst, 9);
     assert_true(options_want_client_index(&o));
@@ -639,7 +645,7 @@ UNIT_TEST_IN(test_refused, clear_environment, NULL)
         struct options o;
         struct err err = {0};
         const char *args[ARGS_MAX] = {rows[i].arg};
-        assert_int_equal(parse(args, &o, &err), ERR_USAGE);
+        assert_int_equal(settings_options_parse(args, &o, &err), ERR_USAGE);
         for (size_t k = 0; k < ARRAY_LEN(rows[i].says); k++) {
             if (!strstr(err.msg, rows[i].says[k])) {
                 fail_msg("%s: `%s` does not say `%s`", rows[i].arg, err.msg, rows[i].says[k]);
@@ -668,13 +674,13 @@ UNIT_TEST_IN(test_transfers, clear_environment, NULL)
         char flag[128];
         (void)snprintf(flag, sizeof(flag), "-transfer-to=%s", cases[i].list);
         const char *const args[ARGS_MAX] = {"-schema=kubernetes", flag};
-        int r = parse(args, &o, &err);
+        int r = settings_options_parse(args, &o, &err);
         assert_int_equal(r, cases[i].error ? ERR_USAGE : 0);
         assert_true(!cases[i].error || strstr(err.msg, cases[i].error));
     }
     const char *const right[ARGS_MAX] = {"-schema=kubernetes",
                                          "-transfer-to=10.0.0.0/8,fd00::1,key:k1.,10.0.0.2+key:K2"};
-    assert_int_equal(parse(right, &o, &err), 0);
+    assert_int_equal(settings_options_parse(right, &o, &err), 0);
     assert_int_equal(o.engine.transfer_count, 4);
     assert_int_equal(addr_port(&o.engine.transfers[1].notify), 53);
     assert_int_equal(o.engine.transfers[0].notify.len, 0);
@@ -684,7 +690,7 @@ UNIT_TEST_IN(test_transfers, clear_environment, NULL)
     buf_fini(&text);
     assert_ptr_equal(option_transfer_lacks_key(&o, NULL), &o.engine.transfers[2]);
     const char *const wrong[ARGS_MAX] = {"-transfer-to=10.0.0.1"};
-    assert_int_equal(parse(wrong, &o, &err), ERR_USAGE);
+    assert_int_equal(settings_options_parse(wrong, &o, &err), ERR_USAGE);
 }
 
 UNIT_TEST_IN(test_query_log, clear_environment, NULL)
@@ -715,7 +721,7 @@ UNIT_TEST_IN(test_query_log, clear_environment, NULL)
         struct err err;
         struct buf text;
         buf_init(&text, 64);
-        if (parse(args, &o, &err) == 0) {
+        if (settings_options_parse(args, &o, &err) == 0) {
             option_text_query_log(&o, &text);
             assert_string_equal(buf_cstr(&text), cases[i].want);
         } else {
@@ -743,7 +749,7 @@ UNIT_TEST_IN(test_dnstap, clear_environment, NULL)
         struct options o;
         struct err err;
         char text[DNSTAP_TARGET_TEXT_MAX];
-        if (parse(args, &o, &err) == 0) {
+        if (settings_options_parse(args, &o, &err) == 0) {
             assert_string_equal(dnstap_target_format(&o.dnstap, text), cases[i].want);
         } else {
             assert_int_equal(err.code, ERR_USAGE);
@@ -762,11 +768,11 @@ UNIT_TEST_IN(test_top, clear_environment, NULL)
         struct err err = {0};
         char text[ADDR_TEXT_MAX];
         const char *args[ARGS_MAX] = {"-top", rows[i].address};
-        assert_int_equal(parse(args, &o, &err), 0);
+        assert_int_equal(settings_options_parse(args, &o, &err), 0);
         assert_true(o.top);
         assert_string_equal(addr_format(&o.http_address, text), rows[i].shown);
         args[2] = "-explain=a.b";
-        assert_int_equal(parse(args, &o, &err), ERR_USAGE);
+        assert_int_equal(settings_options_parse(args, &o, &err), ERR_USAGE);
         assert_non_null(strstr(err.msg, "flag -top: expected no -explain"));
     }
 }
@@ -776,11 +782,11 @@ UNIT_TEST_IN(test_explain, clear_environment, NULL)
     struct options o;
     struct err err;
     const char *args[ARGS_MAX] = {"-explain", "a.b", "-http-addr=127.0.0.1:1", "srv"};
-    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(settings_options_parse(args, &o, &err), 0);
     assert_string_equal(o.explain, "a.b");
     assert_string_equal(o.explain_type, "srv");
     args[4] = "more";
-    assert_int_equal(parse(args, &o, &err), ERR_USAGE);
+    assert_int_equal(settings_options_parse(args, &o, &err), ERR_USAGE);
     assert_non_null(strstr(err.msg, "`more`"));
 }
 
@@ -788,7 +794,7 @@ UNIT_TEST_IN(test_version_needs_no_other_value, clear_environment, NULL)
 {
     struct options o;
     const char *args[ARGS_MAX] = {"-version", "-addr=nonsense"};
-    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(settings_options_parse(args, &o, NULL), 0);
     assert_true(o.version);
 }
 

@@ -33,14 +33,14 @@ static struct options options_of(const char *const *args, int count)
     return o;
 }
 
-static struct options defaults(void)
+static struct options flags_by_default(void)
 {
     static const char *const args[] = {"skydns"};
     return options_of(args, 1);
 }
 
 /* Every setting of the document that has a flag is other than by default. */
-static struct options others(void)
+static struct options flags_all_changed(void)
 {
     static const char *const args[] = {
         "skydns",
@@ -106,7 +106,7 @@ static void assert_row_is_whole(const struct setting *setting)
         fail_msg("%s: expected a unit", name);
     }
     if (is_number) {
-        const struct options o = defaults();
+        const struct options o = flags_by_default();
         int64_t number = setting_default_number(setting, &o);
         bool has_range = setting->min != 0 || setting->max != 0;
         assert_true(!has_range || setting->kind == SETTING_CHOICE ||
@@ -134,7 +134,7 @@ UNIT_TEST(test_defaults_are_those_of_the_table)
 {
     size_t count;
     const struct setting *settings = settings_table(&count);
-    struct options o = defaults();
+    struct options o = flags_by_default();
     for (size_t i = 0; i < count; i++) {
         if (settings[i].kind <= SETTING_CHOICE) {
             assert_int_equal(setting_number(&settings[i], &o),
@@ -157,7 +157,7 @@ UNIT_TEST(test_empty_fields)
 {
     size_t count, seen = 0;
     const struct setting *settings = settings_table(&count);
-    /* whose default of another setting the flags of others() have */
+    /* whose default of another setting the flags of flags_all_changed() have */
     const char *const kubernetes[] = {"skydns", "-schema=kubernetes"};
     struct options want = options_of(kubernetes, 2);
     struct buf json, was, now;
@@ -166,7 +166,7 @@ UNIT_TEST(test_empty_fields)
     buf_init(&now, OPTION_TEXT_MAX);
     for (size_t i = 0; i < count; i++) {
         const struct setting *setting = &settings[i];
-        struct options o = others();
+        struct options o = flags_all_changed();
         struct config_doc_report report;
         struct err err;
         if (!setting->field || setting->keeps_zero || setting->kind == SETTING_BOOL ||
@@ -178,7 +178,7 @@ UNIT_TEST(test_empty_fields)
         buf_clear(&now);
         setting_show(setting, &o, &was);
         setting_show(setting, &want, &now);
-        assert_string_not_equal(buf_cstr(&was), buf_cstr(&now)); /* others() has it */
+        assert_string_not_equal(buf_cstr(&was), buf_cstr(&now)); /* flags_all_changed() has it */
         write_empty(setting, &json);
         if (config_doc_apply(buf_slice(&json), &o, &report, &err) < 0) {
             fail_msg("%s: %s", buf_cstr(&json), err.msg);
@@ -200,7 +200,7 @@ UNIT_TEST(test_changes)
 {
     size_t count, fields = 0;
     const struct setting *settings = settings_table(&count);
-    struct options before = defaults(), now = others();
+    struct options before = flags_by_default(), now = flags_all_changed();
     struct option_changes live, restart;
     for (size_t i = 0; i < count; i++) {
         fields += settings[i].field && settings[i].kind != SETTING_BOOL &&

@@ -104,7 +104,8 @@ static const char *const types[] = {
 /* ---- Keys ---- */
 
 /* A key of a sample's data, for another zone. */
-static struct signing_key *new_key(const char *owner, bool is_sep, enum sample_key_name sample)
+static struct signing_key *signed_new_key(const char *owner, bool is_sep,
+                                          enum sample_key_name sample)
 {
     struct signing_key *key = NULL;
     struct err err;
@@ -128,12 +129,12 @@ struct bed {
     struct dname existing[COUNT(names)];
 };
 
-static void add_key(struct bed *bed, struct signing_key *key)
+static void signed_add_key(struct bed *bed, struct signing_key *key)
 {
     bed->check.keys[bed->check.key_count++] = key;
 }
 
-static void use_keys(struct bed *bed)
+static void signed_use_keys(struct bed *bed)
 {
     struct err err;
     if (dnssec_new(bed->check.keys, bed->check.key_count, 10000, &bed->dnssec, &err) != 0) {
@@ -154,17 +155,17 @@ static struct bed *new_bed(enum engine_schema schema)
     assert_int_equal(
         network_parse(slice_str("10.0.0.0/8"), &f->config.settings.reverse_zones[0], &err), 0);
     f->config.settings.reverse_zone_count = 1;
-    struct foreign_zone *stub = xcalloc(2, sizeof(*stub));
+    struct forward_zone *stub = xcalloc(2, sizeof(*stub));
     stub[0].name = fixture_name("stub.cluster.local.");
     stub[1].name = fixture_name(".");
     bed->zones = zone_table_new(stub, 2, NULL);
     free(stub);
     f->config.zones_of_others = bed->zones;
     fixture_ask(f, "cluster.local. SOA");
-    add_key(bed, new_key("cluster.local.", true, SAMPLE_ED25519));
-    add_key(bed, new_key("cluster.local.", false, SAMPLE_ECDSAP256_ZSK));
-    add_key(bed, new_key("sub.cluster.local.", true, SAMPLE_LDNS_ED25519));
-    add_key(bed, new_key("10.in-addr.arpa.", false, SAMPLE_ED25519));
+    signed_add_key(bed, signed_new_key("cluster.local.", true, SAMPLE_ED25519));
+    signed_add_key(bed, signed_new_key("cluster.local.", false, SAMPLE_ECDSAP256_ZSK));
+    signed_add_key(bed, signed_new_key("sub.cluster.local.", true, SAMPLE_LDNS_ED25519));
+    signed_add_key(bed, signed_new_key("10.in-addr.arpa.", false, SAMPLE_ED25519));
     bed->check.unsigned_zones[0] = "plain.cluster.local.";
     bed->check.unsigned_zones[1] = "stub.cluster.local.";
     bed->check.unsigned_count = 2;
@@ -210,7 +211,7 @@ struct plain {
     uint8_t bytes[ENGINE_REPLY_MAX];
 };
 
-static void keep(const struct fixture *f, struct plain *plain)
+static void signed_keep(const struct fixture *f, struct plain *plain)
 {
     plain->verdict = f->verdict;
     plain->len = f->verdict == ENGINE_REPLY ? f->reply_len : 0;
@@ -249,7 +250,7 @@ static void try_question(struct bed *bed, const char *name, const char *type, co
     f->may_sign = false;
     f->config.dnssec = NULL;
     fixture_ask(f, question);
-    keep(f, &plain);
+    signed_keep(f, &plain);
     f->config.dnssec = bed->dnssec;
     fixture_ask(f, question);
     if (!is_key_type(type)) {
@@ -261,7 +262,7 @@ static void try_question(struct bed *bed, const char *name, const char *type, co
     f->may_sign = true;
     want_signed(bed, question);
     assert_true(f->verdict == ENGINE_REPLY || !was_missing);
-    keep(f, &plain);
+    signed_keep(f, &plain);
     f->may_sign = false;
     fixture_ask(f, question);
     want_same(f, &plain, question);
@@ -270,12 +271,12 @@ static void try_question(struct bed *bed, const char *name, const char *type, co
     want_same(f, &plain, question);
 }
 
-static void sweep(enum engine_schema schema)
+static void signed_sweep(enum engine_schema schema)
 {
     static const char *const ways[] = {"edns=1232", "edns=512", "edns=700 tcp"};
     struct bed *bed = new_bed(schema);
     find_existing(bed);
-    use_keys(bed);
+    signed_use_keys(bed);
     for (size_t i = 0; i < COUNT(names); i++) {
         for (size_t j = 0; j < COUNT(types); j++) {
             for (size_t k = 0; k < COUNT(ways); k++) {
@@ -288,18 +289,18 @@ static void sweep(enum engine_schema schema)
 
 UNIT_TEST(skydns)
 {
-    sweep(ENGINE_SCHEMA_SKYDNS);
+    signed_sweep(ENGINE_SCHEMA_SKYDNS);
 }
 
 UNIT_TEST(kubernetes)
 {
-    sweep(ENGINE_SCHEMA_KUBERNETES);
+    signed_sweep(ENGINE_SCHEMA_KUBERNETES);
 }
 
 /* ---- Sizes ---- */
 
 /* `count` endpoints at many.default, each of a named port, too. */
-static void put_many(struct fixture *f, unsigned count)
+static void signed_put_many(struct fixture *f, unsigned count)
 {
     struct fixture_key *many = xcalloc((size_t)count * 2, sizeof(*many));
     for (unsigned i = 0; i < count; i++) {
@@ -317,7 +318,7 @@ static void put_many(struct fixture *f, unsigned count)
     free(many);
 }
 
-static unsigned count_of(const char *text, const char *mark)
+static unsigned signed_count_of(const char *text, const char *mark)
 {
     unsigned n = 0;
     for (const char *at = text; (at = strstr(at, mark)); at++) {
@@ -336,9 +337,9 @@ UNIT_TEST(limits)
     struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
     unsigned whole = 0, without = 0, cut = 0;
-    put_many(f, 3);
+    signed_put_many(f, 3);
     find_existing(bed);
-    use_keys(bed);
+    signed_use_keys(bed);
     f->may_sign = true;
     for (size_t i = 0; i < COUNT(questions); i++) {
         for (unsigned size = 512; size <= 1240; size++) {
@@ -364,25 +365,26 @@ UNIT_TEST(large)
 {
     struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
-    use_keys(bed);
-    f->may_sign = f->may_walk = true;
-    put_many(f, 12);
+    signed_use_keys(bed);
+    f->may_sign = f->may_scan = true;
+    signed_put_many(f, 12);
     want_signed(bed, "_p._tcp.many.default.svc.cluster.local. SRV edns=1232 do tcp");
-    assert_int_equal(count_of(f->text, " SRV 10 "), 12);
-    assert_int_equal(count_of(f->text, " RRSIG A "), 12);
-    put_many(f, 13);
+    assert_int_equal(signed_count_of(f->text, " SRV 10 "), 12);
+    assert_int_equal(signed_count_of(f->text, " RRSIG A "), 12);
+    signed_put_many(f, 13);
     want_signed(bed, "_p._tcp.many.default.svc.cluster.local. SRV edns=1232 do tcp");
-    assert_int_equal(count_of(f->text, " SRV "), 14); /* and the type that the RRSIG covers */
-    assert_int_equal(count_of(f->text, "\n+"), 0);
-    put_many(f, 700);
+    assert_int_equal(signed_count_of(f->text, " SRV "),
+                     14); /* and the type that the RRSIG covers */
+    assert_int_equal(signed_count_of(f->text, "\n+"), 0);
+    signed_put_many(f, 700);
     want_signed(bed, "_p._tcp.many.default.svc.cluster.local. SRV edns=1232 do tcp");
-    assert_int_equal(count_of(f->text, " SRV 10 "), 700);
-    assert_int_equal(count_of(f->text, "\n+"), 0);
+    assert_int_equal(signed_count_of(f->text, " SRV 10 "), 700);
+    assert_int_equal(signed_count_of(f->text, "\n+"), 0);
     want_signed(bed, "many.default.svc.cluster.local. A edns=1232 do tcp");
-    assert_int_equal(count_of(f->text, " A 10.2."), 700);
-    put_many(f, 1200);
+    assert_int_equal(signed_count_of(f->text, " A 10.2."), 700);
+    signed_put_many(f, 1200);
     want_signed(bed, "many.default.svc.cluster.local. A edns=1232 do tcp");
-    assert_int_equal(count_of(f->text, " A 10.2."), 1200);
+    assert_int_equal(signed_count_of(f->text, " A 10.2."), 1200);
     free_bed(bed);
 }
 
@@ -396,21 +398,21 @@ UNIT_TEST(choices)
         "to-many.default.svc.cluster.local. A edns=1232 do tcp"};
     struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
-    put_many(f, 5000);
+    signed_put_many(f, 5000);
     fixture_put(f,
                 &(struct fixture_key){"local/cluster/svc/default/to-many",
                                       "{'host':'many.default.svc.cluster.local'}"},
                 1);
-    use_keys(bed);
-    f->may_sign = f->may_walk = true;
+    signed_use_keys(bed);
+    f->may_sign = f->may_scan = true;
     for (size_t i = 0; i < COUNT(questions); i++) {
         want_signed(bed, questions[i]);
         assert_int_equal(strncmp(f->text, "NOERROR qr aa rd ra", 19), 0);
         const bool is_srv = strstr(questions[i], " SRV ") != NULL;
-        const unsigned count = count_of(f->text, is_srv ? " SRV 10 " : " A 10.2.");
+        const unsigned count = signed_count_of(f->text, is_srv ? " SRV 10 " : " A 10.2.");
         /* The owner, numbers and data of each: 37 + 10 + 6 + 38 bytes at most, and 32 + 10 + 4. */
         assert_in_range(count, is_srv ? 680 : 1400, is_srv ? 720 : 1460);
-        assert_int_equal(count_of(f->text, " RRSIG "), i == 2 ? 2 : 1);
+        assert_int_equal(signed_count_of(f->text, " RRSIG "), i == 2 ? 2 : 1);
     }
     fixture_ask(f, "many.default.svc.cluster.local. A edns=1232 do");
     assert_int_equal(strncmp(f->text, "NOERROR qr aa tc rd ra", 22), 0);
@@ -438,7 +440,7 @@ UNIT_TEST(open_ends)
     struct fixture *f = bed->f;
     fixture_put(f, aliases, COUNT(aliases));
     f->config.settings.local = fixture_name("web.default.svc.cluster.local.");
-    use_keys(bed);
+    signed_use_keys(bed);
     f->may_sign = true;
     for (size_t i = 0; i < COUNT(open); i++) {
         char question[200];
@@ -446,13 +448,13 @@ UNIT_TEST(open_ends)
         bed->check.may_be_open = true;
         want_signed(bed, question);
         if (strncmp(f->text, "NOERROR", 7) != 0 || strstr(f->text, "\n!") ||
-            count_of(f->text, " CNAME ") != 2) { /* it, and in its signature */
+            signed_count_of(f->text, " CNAME ") != 2) { /* it, and in its signature */
             fail_msg("%s:\n%s", question, f->text);
         }
     }
     bed->check.may_be_open = false;
     want_signed(bed, "to-sub.default.svc.cluster.local. TXT edns=1232 do");
-    assert_int_equal(count_of(f->text, "NSEC"), 2); /* it and its signature */
+    assert_int_equal(signed_count_of(f->text, "NSEC"), 2); /* it and its signature */
     free_bed(bed);
 }
 
@@ -470,11 +472,11 @@ UNIT_TEST(longest_chain)
     }
     fixture_put(
         f, &(struct fixture_key){"local/cluster/svc/default/last-8/x", "{'host':'10.0.0.8'}"}, 1);
-    use_keys(bed);
+    signed_use_keys(bed);
     f->may_sign = true;
     want_signed(bed, "link-0.default.svc.cluster.local. A edns=1232 do tcp");
-    assert_int_equal(count_of(f->text, " A 10.0.0.8"), 1);
+    assert_int_equal(signed_count_of(f->text, " A 10.0.0.8"), 1);
     want_signed(bed, "link-0.default.svc.cluster.local. AAAA edns=1232 do tcp");
-    assert_int_equal(count_of(f->text, " NSEC "), 2); /* it and its signature */
+    assert_int_equal(signed_count_of(f->text, " NSEC "), 2); /* it and its signature */
     free_bed(bed);
 }

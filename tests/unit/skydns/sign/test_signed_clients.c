@@ -11,7 +11,7 @@
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/skydns/signed_check.h"
 #include "tests/support/unit_test.h"
-#include "tests/unit/skydns/engine/path_bed.h"
+#include "tests/unit/skydns/engine/search_list_bed.h"
 
 static const struct fixture_key keys[] = {
     {"local/cluster/svc/team/web/a", "{'host':'10.1.0.1'}"},
@@ -22,12 +22,12 @@ static const struct fixture_key keys[] = {
 };
 
 struct bed {
-    struct path_bed p;
+    struct search_list_bed p;
     struct dnssec *dnssec;
     struct signed_check check;
 };
 
-static struct bed setup(void)
+static struct bed signed_clients_setup(void)
 {
     struct bed b = {.p = path_bed_new(keys, sizeof(keys) / sizeof(keys[0]))};
     struct err err;
@@ -40,13 +40,13 @@ static struct bed setup(void)
     return b;
 }
 
-static void teardown(struct bed *b)
+static void signed_clients_teardown(struct bed *b)
 {
-    path_bed_free(&b->p);
+    search_list_bed_free(&b->p);
     dnssec_unref(b->dnssec);
 }
 
-static const char *ask(struct bed *b, const char *question)
+static const char *signed_clients_ask(struct bed *b, const char *question)
 {
     struct fixture *f = b->p.f;
     const char *text = fixture_ask(f, question);
@@ -60,16 +60,16 @@ static const char *ask(struct bed *b, const char *question)
 
 UNIT_TEST(no_search_path)
 {
-    struct bed b = setup();
+    struct bed b = signed_clients_setup();
     (void)fixture_ask(b.p.f, "web.lone" TEAM "A edns=1232");
     assert_non_null(strstr(b.p.f->text, "CNAME web.lone.svc.cluster.local."));
-    const char *text = ask(&b, "web.lone" TEAM "A edns=1232 do");
+    const char *text = signed_clients_ask(&b, "web.lone" TEAM "A edns=1232 do");
     assert_int_equal(strncmp(text, "NXDOMAIN", 8), 0);
     assert_null(strstr(text, "CNAME"));
     b.p.f->config.dnssec = NULL;
     (void)fixture_ask(b.p.f, "web.lone" TEAM "A edns=1232 do");
     assert_non_null(strstr(b.p.f->text, "CNAME web.lone.svc.cluster.local."));
-    teardown(&b);
+    signed_clients_teardown(&b);
 }
 
 UNIT_TEST(hidden_names)
@@ -82,7 +82,7 @@ UNIT_TEST(hidden_names)
         "nope.vault.svc.cluster.local. AAAA edns=1232 do",
         "a.b.web.vault.svc.cluster.local. TXT edns=1232 do",
     };
-    struct bed b = setup();
+    struct bed b = signed_clients_setup();
     struct visibility *visibility =
         visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 1, NULL, 0);
     b.p.f->config.settings.autopath = false;
@@ -90,13 +90,13 @@ UNIT_TEST(hidden_names)
     for (unsigned schema = 0; schema < 2; schema++) {
         b.p.f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
         for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
-            const char *text = ask(&b, questions[i]);
+            const char *text = signed_clients_ask(&b, questions[i]);
             assert_int_equal(strncmp(text, "NXDOMAIN", 8), 0);
             assert_non_null(strstr(text, "! vauls\\255")); /* before vault itself */
         }
-        (void)ask(&b, "alias.team.svc.cluster.local. A edns=1232 do");
-        (void)ask(&b, "web.team.svc.cluster.local. TXT edns=1232 do");
+        (void)signed_clients_ask(&b, "alias.team.svc.cluster.local. A edns=1232 do");
+        (void)signed_clients_ask(&b, "web.team.svc.cluster.local. TXT edns=1232 do");
     }
-    teardown(&b);
+    signed_clients_teardown(&b);
     visibility_unref(visibility);
 }

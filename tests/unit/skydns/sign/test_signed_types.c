@@ -36,7 +36,7 @@ struct world {
     struct visibility *visibility;
 };
 
-static void put_key(struct world *w)
+static void signed_types_put_key(struct world *w)
 {
     char key[KEY_SIZE], value[KEY_SIZE];
     const char *host = RANDOM_PICK("10.0.0.1", "10.0.0.2", "fd00::1", "x.a.svc.cluster.local",
@@ -52,7 +52,7 @@ static void put_key(struct world *w)
     fixture_put(w->f, &fixture_key, 1);
 }
 
-static struct world make_world(void)
+static struct world signed_types_make_world(void)
 {
     static const struct slice public_names[] = {{"b", 1}};
     static const enum engine_pods pods[] = {ENGINE_PODS_VERIFIED, ENGINE_PODS_DISABLED,
@@ -65,7 +65,7 @@ static struct world make_world(void)
     if (random_below(2)) {
         fixture_domain(w.f, "sub.cluster.local.");
     }
-    struct foreign_zone *stubs = calloc(2, sizeof(*stubs));
+    struct forward_zone *stubs = calloc(2, sizeof(*stubs));
     assert_non_null(stubs);
     stubs[0].name = fixture_name("stub.cluster.local.");
     stubs[1].name = fixture_name(".");
@@ -81,9 +81,9 @@ static struct world make_world(void)
     struct signing_key *key = sample_key_new(SAMPLE_ECDSAP256_ZSK);
     assert_int_equal(dnssec_new(&key, 1, 10000, &w.dnssec, &err), 0);
     for (unsigned i = 0; i < KEYS_MAX; i++) {
-        put_key(&w);
+        signed_types_put_key(&w);
     }
-    w.f->may_sign = w.f->may_walk = true;
+    w.f->may_sign = w.f->may_scan = true;
     return w;
 }
 
@@ -95,7 +95,7 @@ static void free_world(struct world *w)
     visibility_unref(w->visibility);
 }
 
-static void draw_name(char out[KEY_SIZE])
+static void signed_types_draw_name(char out[KEY_SIZE])
 {
     (void)snprintf(out, KEY_SIZE, "%s%s%scluster.local.",
                    RANDOM_PICK("", "", "k.", "_http._tcp.", "l.k.", "*."),
@@ -121,7 +121,7 @@ static bool answers_type(struct world *w, const char *name, const char *type)
                           (w->f->reply[6] || w->f->reply[7]));
 }
 
-static void append_text(char *text, const char *what)
+static void signed_types_append_text(char *text, const char *what)
 {
     const size_t len = strlen(text);
     (void)snprintf(text + len, KEY_SIZE - len, "%s", what);
@@ -138,13 +138,13 @@ static void want_types(struct world *w, const char *name, char text[KEY_SIZE])
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         bool is_cname = strcmp(types[i], "CNAME") == 0;
         if (is_alias ? is_cname : !is_cname && answers_type(w, name, types[i])) {
-            append_text(text, types[i]);
-            append_text(text, " ");
+            signed_types_append_text(text, types[i]);
+            signed_types_append_text(text, " ");
         }
     }
-    append_text(text, "RRSIG NSEC");
+    signed_types_append_text(text, "RRSIG NSEC");
     if (strcmp(name, "cluster.local.") == 0) {
-        append_text(text, " DNSKEY CDS CDNSKEY");
+        signed_types_append_text(text, " DNSKEY CDS CDNSKEY");
     }
 }
 
@@ -169,12 +169,12 @@ static void append_type(char *text, unsigned type)
                  {TYPE_CDNSKEY, "CDNSKEY"}};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (names[i].number == type) {
-            append_text(text, text[0] ? " " : "");
-            append_text(text, names[i].name);
+            signed_types_append_text(text, text[0] ? " " : "");
+            signed_types_append_text(text, names[i].name);
             return;
         }
     }
-    append_text(text, " unknown");
+    signed_types_append_text(text, " unknown");
 }
 
 /* The types of the NSEC record that a question of that type gets. False: it gets none. */
@@ -214,7 +214,7 @@ static bool listed_types(struct world *w, const char *name, char text[KEY_SIZE])
     return true;
 }
 
-static unsigned long number_of(const char *variable, unsigned long otherwise)
+static unsigned long signed_types_number_of(const char *variable, unsigned long otherwise)
 {
     const char *text = getenv(variable);
     return text ? strtoul(text, NULL, 10) : otherwise;
@@ -222,14 +222,15 @@ static unsigned long number_of(const char *variable, unsigned long otherwise)
 
 UNIT_TEST(test_bitmap_is_what_answers)
 {
-    const unsigned long first = number_of("SEED", 1), count = number_of("SIGNED_WORLDS", WORLDS);
+    const unsigned long first = signed_types_number_of("SEED", 1),
+                        count = signed_types_number_of("SIGNED_WORLDS", WORLDS);
     unsigned long compared = 0;
     for (unsigned long seed = first; seed < first + count; seed++) {
         random_state = seed;
-        struct world w = make_world();
+        struct world w = signed_types_make_world();
         for (unsigned i = 0; i < NAMES; i++) {
             char name[KEY_SIZE], listed[KEY_SIZE], wanted[KEY_SIZE];
-            draw_name(name);
+            signed_types_draw_name(name);
             if (listed_types(&w, name, listed)) {
                 compared++;
                 want_types(&w, name, wanted);

@@ -14,7 +14,7 @@ enum { FLIPS = 500, CUTS = 500, SEALED_FLIPS = 1000, SERVICES = 1400, NOW_S = IN
 static const struct snapshot_now now = {.monotonic_s = NOW_S, .unix_ms = 1760704496000};
 
 /* splitmix64 */
-static uint64_t random_next(void)
+static uint64_t snapshot_damage_random_next(void)
 {
     static uint64_t state;
     uint64_t z = state += 0x9e3779b97f4a7c15;
@@ -51,7 +51,7 @@ static void make_mixed(struct buf *out)
     store_writer_free(writer);
 }
 
-static int decode(struct slice bytes)
+static int snapshot_damage_decode(struct slice bytes)
 {
     struct snapshot_content content = {.records = 0};
     struct err err = {0};
@@ -70,7 +70,7 @@ static int decode(struct slice bytes)
     return r;
 }
 
-static void flip(struct buf *bytes, uint64_t bit)
+static void snapshot_damage_flip(struct buf *bytes, uint64_t bit)
 {
     bytes->data[bit / 8] ^= (uint8_t)(1 << bit % 8);
 }
@@ -80,16 +80,16 @@ UNIT_TEST(test_flips)
     struct buf bytes;
     buf_init(&bytes, SNAPSHOTS_MAX);
     make_services(&bytes);
-    assert_int_equal(decode(buf_slice(&bytes)), 0);
+    assert_int_equal(snapshot_damage_decode(buf_slice(&bytes)), 0);
     for (unsigned i = 0; i < FLIPS; i++) {
-        uint64_t bit = random_next() % (bytes.len * 8);
-        flip(&bytes, bit);
-        if (decode(buf_slice(&bytes)) == 0) {
+        uint64_t bit = snapshot_damage_random_next() % (bytes.len * 8);
+        snapshot_damage_flip(&bytes, bit);
+        if (snapshot_damage_decode(buf_slice(&bytes)) == 0) {
             fail_msg("bit %" PRIu64 " flipped, and not seen", bit);
         }
-        flip(&bytes, bit);
+        snapshot_damage_flip(&bytes, bit);
     }
-    assert_int_equal(decode(buf_slice(&bytes)), 0);
+    assert_int_equal(snapshot_damage_decode(buf_slice(&bytes)), 0);
     buf_fini(&bytes);
 }
 
@@ -99,7 +99,7 @@ static void check_cut(const struct buf *bytes, size_t len)
     uint8_t *copy = malloc(len);
     assert_true(copy || len == 0);
     memcpy(copy, bytes->data, len);
-    if (decode(slice_of(copy, len)) == 0) {
+    if (snapshot_damage_decode(slice_of(copy, len)) == 0) {
         fail_msg("cut after %zu of %zu bytes, and not seen", len, bytes->len);
     }
     free(copy);
@@ -112,14 +112,14 @@ UNIT_TEST(test_cuts)
     buf_init(&bytes, SNAPSHOTS_MAX);
     make_services(&bytes);
     for (unsigned i = 0; i < CUTS; i++) {
-        check_cut(&bytes, 1 + random_next() % (bytes.len - 1));
+        check_cut(&bytes, 1 + snapshot_damage_random_next() % (bytes.len - 1));
     }
     for (size_t i = 1; i < ENDS; i++) {
         check_cut(&bytes, i);
         check_cut(&bytes, bytes.len - i);
     }
     buf_append_u8(&bytes, 0);
-    assert_int_equal(decode(buf_slice(&bytes)), ERR_SYNTAX);
+    assert_int_equal(snapshot_damage_decode(buf_slice(&bytes)), ERR_SYNTAX);
     buf_fini(&bytes);
 }
 
@@ -130,11 +130,11 @@ UNIT_TEST(test_sealed_flips)
     buf_init(&bytes, SNAPSHOTS_MAX);
     make_mixed(&bytes);
     for (unsigned i = 0; i < SEALED_FLIPS; i++) {
-        uint64_t bit = random_next() % ((bytes.len - sizeof(uint64_t)) * 8);
-        flip(&bytes, bit);
+        uint64_t bit = snapshot_damage_random_next() % ((bytes.len - sizeof(uint64_t)) * 8);
+        snapshot_damage_flip(&bytes, bit);
         snapshots_seal(&bytes);
-        accepted += decode(buf_slice(&bytes)) == 0;
-        flip(&bytes, bit);
+        accepted += snapshot_damage_decode(buf_slice(&bytes)) == 0;
+        snapshot_damage_flip(&bytes, bit);
     }
     assert_in_range(accepted, 1, SEALED_FLIPS - 1); /* a TTL may be anything, a length not */
     buf_fini(&bytes);

@@ -25,8 +25,8 @@ struct bed {
     struct snapshot_image small, large; /* 20 KB, 1 MB */
 };
 
-static void make_image(struct services *services, unsigned count, int64_t revision,
-                       struct snapshot_image *ret)
+static void snapshot_disk_make_image(struct services *services, unsigned count, int64_t revision,
+                                     struct snapshot_image *ret)
 {
     struct store_garbage *garbage;
     services_init(services, count);
@@ -35,20 +35,20 @@ static void make_image(struct services *services, unsigned count, int64_t revisi
     store_garbage_free(garbage);
 }
 
-static int set_up(void **state)
+static int snapshot_disk_set_up(void **state)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
     assert_non_null(bed);
     (void)snprintf(bed->folder, sizeof(bed->folder), "/tmp/snapshot.XXXXXX");
     assert_non_null(mkdtemp(bed->folder));
     (void)snprintf(bed->file, sizeof(bed->file), "%s/file", bed->folder);
-    make_image(&bed->services[0], 10, 1, &bed->small);
-    make_image(&bed->services[1], 6000, 2, &bed->large);
+    snapshot_disk_make_image(&bed->services[0], 10, 1, &bed->small);
+    snapshot_disk_make_image(&bed->services[1], 6000, 2, &bed->large);
     *state = bed;
     return 0;
 }
 
-static int tear_down(void **state)
+static int snapshot_disk_tear_down(void **state)
 {
     struct bed *bed = *state;
     assert_int_equal(rmdir(bed->folder), 0); /* what was in it went with the namespace */
@@ -60,7 +60,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(snapshot_disk_set_up, snapshot_disk_tear_down)
 
 /* For a process of its own: the line that does not hold ends it. */
 #define REQUIRE(holds)                                                          \
@@ -78,7 +78,7 @@ static int write_image(const struct bed *bed, const struct snapshot_image *image
     return snapshot_file_write(&write, &bytes, err);
 }
 
-static bool has_revision(const struct bed *bed, int64_t revision)
+static bool snapshot_disk_has_revision(const struct bed *bed, int64_t revision)
 {
     struct snapshot_content content;
     int r = snapshot_file_read(bed->file, &content, NULL);
@@ -97,7 +97,7 @@ static uint64_t free_blocks(const struct bed *bed)
 }
 
 /* A namespace whose folder is a file system of half a megabyte. */
-static void enter(const struct bed *bed)
+static void snapshot_disk_enter(const struct bed *bed)
 {
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", bed->folder, "tmpfs", 0, "size=512k") != 0) {
@@ -111,7 +111,7 @@ static void run_inside(const struct bed *bed, void (*run)(const struct bed *bed)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        enter(bed);
+        snapshot_disk_enter(bed);
         run(bed);
         _exit(0);
     }
@@ -133,7 +133,7 @@ static void fill_disk(const struct bed *bed)
         REQUIRE(write_image(bed, &bed->large, &err) == -ENOSPC);
         REQUIRE(strcmp(err.msg, "No space left on device") == 0);
         REQUIRE(free_blocks(bed) == before);
-        REQUIRE(has_revision(bed, 1));
+        REQUIRE(snapshot_disk_has_revision(bed, 1));
     }
     char other[PATH_BYTES + 8];
     (void)snprintf(other, sizeof(other), "%s/other", bed->folder);
@@ -143,7 +143,7 @@ static void fill_disk(const struct bed *bed)
     }
     (void)fclose(f); /* fails: the disk is full */
     REQUIRE(write_image(bed, &bed->small, &err) == -ENOSPC);
-    REQUIRE(has_revision(bed, 1));
+    REQUIRE(snapshot_disk_has_revision(bed, 1));
     REQUIRE(unlink(other) == 0);
     REQUIRE(write_image(bed, &bed->small, &err) == 0);
     REQUIRE(free_blocks(bed) == before);
@@ -162,14 +162,14 @@ static void close_folder(const struct bed *bed)
     REQUIRE(mount(NULL, bed->folder, NULL, MS_REMOUNT | MS_RDONLY, NULL) == 0);
     REQUIRE(write_image(bed, &bed->large, &err) == -EROFS);
     REQUIRE(strcmp(err.msg, "file.tmp: Read-only file system") == 0);
-    REQUIRE(has_revision(bed, 1));
+    REQUIRE(snapshot_disk_has_revision(bed, 1));
     REQUIRE(mount(NULL, bed->folder, NULL, MS_REMOUNT, NULL) == 0);
 
     REQUIRE(chmod(bed->folder, 0755) == 0 && chown(bed->file, NOBODY, NOBODY) == 0);
     REQUIRE(seteuid(NOBODY) == 0);
     REQUIRE(write_image(bed, &bed->large, &err) == -EACCES);
     REQUIRE(strcmp(err.msg, "file.tmp: Permission denied") == 0);
-    REQUIRE(has_revision(bed, 1));
+    REQUIRE(snapshot_disk_has_revision(bed, 1));
 
     /* Its folder is open to us now, but FILE.tmp is another user's. */
     char temporary[PATH_BYTES + 16];
@@ -178,7 +178,7 @@ static void close_folder(const struct bed *bed)
     FILE *f = fopen(temporary, "w");
     REQUIRE(f && fclose(f) == 0 && chmod(temporary, 0600) == 0 && seteuid(NOBODY) == 0);
     REQUIRE(write_image(bed, &bed->small, &err) == 0);
-    REQUIRE(has_revision(bed, 1) && access(temporary, F_OK) != 0);
+    REQUIRE(snapshot_disk_has_revision(bed, 1) && access(temporary, F_OK) != 0);
 }
 
 UNIT_TEST(test_closed_folder)

@@ -29,15 +29,15 @@ struct bed {
     struct snapshot_image small, large;
 };
 
-static void make_image(struct bed *bed, unsigned i, size_t count, int64_t revision,
-                       struct snapshot_image *ret)
+static void snapshot_file_make_image(struct bed *bed, unsigned i, size_t count, int64_t revision,
+                                     struct snapshot_image *ret)
 {
     bed->writers[i] = store_writer_new();
     snapshots_random_image(ret, i, snapshots_random_store(bed->writers[i], i, count, revision));
     ret->header.revision = revision;
 }
 
-static int set_up(void **state)
+static int snapshot_file_set_up(void **state)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
     assert_non_null(bed);
@@ -47,13 +47,13 @@ static int set_up(void **state)
     (void)snprintf(bed->file, sizeof(bed->file), "%.100s/file", bed->folder);
     (void)snprintf(bed->temporary, sizeof(bed->temporary), "%.100s/file.tmp", bed->folder);
     (void)snprintf(bed->other, sizeof(bed->other), "%.100s/other", bed->folder);
-    make_image(bed, 0, 20, 1, &bed->small);
-    make_image(bed, 1, 5000, 2, &bed->large);
+    snapshot_file_make_image(bed, 0, 20, 1, &bed->small);
+    snapshot_file_make_image(bed, 1, 5000, 2, &bed->large);
     *state = bed;
     return 0;
 }
 
-static int tear_down(void **state)
+static int snapshot_file_tear_down(void **state)
 {
     struct bed *bed = *state;
     const char *const files[] = {bed->file, bed->temporary, bed->other};
@@ -69,7 +69,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(snapshot_file_set_up, snapshot_file_tear_down)
 
 static int write_image(const struct bed *bed, const struct snapshot_image *image, struct err *err)
 {
@@ -92,20 +92,20 @@ static int64_t revision_at(const char *path)
     return revision;
 }
 
-static bool exists(const char *path)
+static bool snapshot_file_exists(const char *path)
 {
     struct stat st;
     return lstat(path, &st) == 0;
 }
 
-static off_t size_of(const char *path)
+static off_t snapshot_file_size_of(const char *path)
 {
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     return st.st_size;
 }
 
-static void put_file(const char *path, const char *text, mode_t mode)
+static void snapshot_file_put_file(const char *path, const char *text, mode_t mode)
 {
     CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
     assert_true(fd >= 0);
@@ -128,7 +128,7 @@ UNIT_TEST(test_write_and_read)
         assert_int_equal(stat(bed->file, &st), 0);
         assert_int_equal(st.st_size, bytes);
         assert_int_equal(st.st_mode, S_IFREG | 0600);
-        assert_false(exists(bed->temporary));
+        assert_false(snapshot_file_exists(bed->temporary));
 
         struct snapshot_content content;
         struct buf written, read;
@@ -218,7 +218,7 @@ UNIT_TEST(test_unreadable)
     check_refused(bed->other, "not a regular file");
     check_refused("/dev/zero", "not a regular file");
 
-    put_file(bed->file, "", 0600);
+    snapshot_file_put_file(bed->file, "", 0600);
     check_refused(bed->file, "empty");
     assert_int_equal(truncate(bed->file, (off_t)SNAPSHOT_BYTES_MAX), 0);
     check_refused(bed->file, "not a snapshot");
@@ -248,14 +248,14 @@ UNIT_TEST(test_link)
 UNIT_TEST(test_left_temporary)
 {
     struct bed *bed = *state;
-    put_file(bed->temporary, "what a killed writer left", 0644);
+    snapshot_file_put_file(bed->temporary, "what a killed writer left", 0644);
     assert_int_equal(truncate(bed->temporary, 64 << 20), 0);
     assert_int_equal(write_image(bed, &bed->small, NULL), 0);
     struct stat st;
     assert_int_equal(stat(bed->file, &st), 0);
     assert_int_equal(st.st_mode, S_IFREG | 0600);
     assert_int_equal(revision_at(bed->file), 1);
-    assert_false(exists(bed->temporary));
+    assert_false(snapshot_file_exists(bed->temporary));
 }
 
 static int make_link(const struct bed *bed)
@@ -288,7 +288,7 @@ UNIT_TEST(test_odd_temporary)
     struct bed *bed = *state;
     int (*const makers[])(const struct bed *bed) = {make_link, make_second_name, make_fifo,
                                                     make_read_fifo};
-    put_file(bed->other, "another one's", 0644);
+    snapshot_file_put_file(bed->other, "another one's", 0644);
     for (unsigned i = 0; i < ARRAY_LEN(makers); i++) {
         size_t bytes;
         struct err err = {0};
@@ -346,7 +346,7 @@ UNIT_TEST(test_locked)
     atomic_bool is_cancelled = true;
     size_t bytes;
     assert_int_equal(write_image(bed, &bed->small, NULL), 0);
-    put_file(bed->temporary, "half of another", 0600);
+    snapshot_file_put_file(bed->temporary, "half of another", 0600);
     CLEANUP_CLOSE int fd = open(bed->temporary, O_WRONLY | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_EX), 0);
 
@@ -355,7 +355,7 @@ UNIT_TEST(test_locked)
     const struct snapshot_file_write write = {
         .path = bed->file, .image = &bed->large, .is_cancelled = &is_cancelled};
     assert_int_equal(snapshot_file_write(&write, &bytes, &err), ERR_CANCELED);
-    assert_int_equal(size_of(bed->temporary), strlen("half of another"));
+    assert_int_equal(snapshot_file_size_of(bed->temporary), strlen("half of another"));
 
     assert_int_equal(flock(fd, LOCK_UN), 0);
     assert_int_equal(write_image(bed, &bed->large, &err), 0);
@@ -382,7 +382,7 @@ UNIT_TEST(test_turns)
     struct err err = {0};
     struct stat st;
     assert_int_equal(write_image(bed, &bed->small, NULL), 0);
-    off_t size = size_of(bed->file);
+    off_t size = snapshot_file_size_of(bed->file);
     assert_int_equal(rename(bed->file, bed->temporary), 0);
     CLEANUP_CLOSE int fd = open(bed->temporary, O_RDONLY | O_CLOEXEC);
     ends_turn = bed;
@@ -403,11 +403,11 @@ struct moment {
     atomic_bool is_cancelled;
 };
 
-static void on_encoded(void *data)
+static void snapshot_file_on_encoded(void *data)
 {
     struct moment *moment = data;
     moment->calls++;
-    moment->bytes = size_of(moment->bed->temporary);
+    moment->bytes = snapshot_file_size_of(moment->bed->temporary);
     assert_int_equal(revision_at(moment->bed->file), 1);
     atomic_store(&moment->is_cancelled, true); /* too late */
 }
@@ -420,7 +420,7 @@ UNIT_TEST(test_encoded)
     assert_int_equal(write_image(bed, &bed->small, NULL), 0);
     const struct snapshot_file_write write = {.path = bed->file,
                                               .image = &bed->large,
-                                              .encoded = on_encoded,
+                                              .encoded = snapshot_file_on_encoded,
                                               .data = &moment,
                                               .is_cancelled = &moment.is_cancelled};
     assert_int_equal(snapshot_file_write(&write, &bytes, NULL), 0);
@@ -438,13 +438,13 @@ UNIT_TEST(test_cancelled)
     assert_int_equal(write_image(bed, &bed->small, NULL), 0);
     const struct snapshot_file_write write = {.path = bed->file,
                                               .image = &bed->large,
-                                              .encoded = on_encoded,
+                                              .encoded = snapshot_file_on_encoded,
                                               .data = &moment,
                                               .is_cancelled = &moment.is_cancelled};
     assert_int_equal(snapshot_file_write(&write, &bytes, &err), ERR_CANCELED);
     assert_int_equal(moment.calls, 0);
     assert_int_equal(revision_at(bed->file), 1);
-    assert_false(exists(bed->temporary));
+    assert_false(snapshot_file_exists(bed->temporary));
 }
 
 /* Somebody removes FILE.tmp, and another process begins one. */
@@ -452,7 +452,7 @@ static void replace_temporary(void *data)
 {
     const struct bed *bed = data;
     assert_int_equal(unlink(bed->temporary), 0);
-    put_file(bed->temporary, "half of another", 0600);
+    snapshot_file_put_file(bed->temporary, "half of another", 0600);
 }
 
 UNIT_TEST(test_replaced)
@@ -465,7 +465,7 @@ UNIT_TEST(test_replaced)
         .path = bed->file, .image = &bed->large, .encoded = replace_temporary, .data = bed};
     assert_int_equal(snapshot_file_write(&write, &bytes, &err), -ENOENT);
     assert_int_equal(revision_at(bed->file), 1);
-    assert_int_equal(size_of(bed->temporary), strlen("half of another"));
+    assert_int_equal(snapshot_file_size_of(bed->temporary), strlen("half of another"));
 }
 
 /* ---- Failures ---- */
@@ -487,7 +487,7 @@ UNIT_TEST(test_no_room)
     (void)signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(r, -EFBIG);
     assert_string_equal(err.msg, "File too large");
-    assert_false(exists(bed->temporary));
+    assert_false(snapshot_file_exists(bed->temporary));
     assert_int_equal(revision_at(bed->file), 1);
     assert_int_equal(write_image(bed, &bed->large, &err), 0);
     assert_int_equal(revision_at(bed->file), 2);

@@ -25,7 +25,7 @@ static struct snapshot_now the_same_moment(const struct snapshot_image *image)
     return (struct snapshot_now){.monotonic_s = NOW_S, .unix_ms = image->header.heard_ms};
 }
 
-static void check_round_trip(const struct snapshot_image *image)
+static void snapshot_format_check_round_trip(const struct snapshot_image *image)
 {
     struct buf bytes, before, after;
     struct snapshot_content content;
@@ -58,7 +58,7 @@ UNIT_TEST(test_random)
             snapshots_random_store(writer, seed, seed % COUNT_MAX, INT64_C(1) << 40);
         snapshots_random_image(&image, seed, store);
         image.header.revision = store_revision(store);
-        check_round_trip(&image);
+        snapshot_format_check_round_trip(&image);
         snapshot_image_fini(&image);
         store_writer_free(writer);
     }
@@ -81,7 +81,7 @@ UNIT_TEST(test_long_records)
     struct snapshot_image image;
     snapshots_random_image(&image, 1, store_writer_commit(writer, 7, &garbage));
     image.header.revision = 7;
-    check_round_trip(&image);
+    snapshot_format_check_round_trip(&image);
     snapshot_image_fini(&image);
     store_garbage_free(garbage);
     store_writer_free(writer);
@@ -101,7 +101,7 @@ UNIT_TEST(test_size)
     buf_init(&bytes, SNAPSHOTS_MAX);
     snapshots_encode(&image, NOW_S, &bytes);
     assert_in_range(bytes.len / (SERVICES * KEYS_PER_SERVICE), 1, KEY_BYTES_MAX);
-    check_round_trip(&image);
+    snapshot_format_check_round_trip(&image);
     buf_fini(&bytes);
     snapshot_image_fini(&image);
     store_garbage_free(garbage);
@@ -124,7 +124,7 @@ UNIT_TEST(test_full_header)
     image.header.domain.wire[DNAME_MAX - 1] = 0;
     image.header.revision = INT64_MAX;
     image.header.heard_ms = INT64_MAX;
-    check_round_trip(&image);
+    snapshot_format_check_round_trip(&image);
     snapshot_image_fini(&image);
     store_writer_free(writer);
 }
@@ -208,7 +208,7 @@ struct draft {
     struct slice behind;
 };
 
-static uint32_t said(int number, size_t real)
+static uint32_t snapshot_format_said(int number, size_t real)
 {
     return number < 0 ? 0 : number > 0 ? (uint32_t)number : (uint32_t)real;
 }
@@ -234,9 +234,9 @@ static void draft_header(const struct draft *draft, struct buf *out)
         buf_append_slice(out, draft->start);
     } else {
         buf_append(out, SNAPSHOT_MAGIC, SNAPSHOT_MAGIC_LEN);
-        buf_append_u32(out, said(draft->format, SNAPSHOT_FORMAT));
+        buf_append_u32(out, snapshot_format_said(draft->format, SNAPSHOT_FORMAT));
     }
-    buf_append_u32(out, said(draft->header_len, fields.len));
+    buf_append_u32(out, snapshot_format_said(draft->header_len, fields.len));
     buf_append_slice(out, buf_slice(&fields));
     buf_fini(&fields);
 }
@@ -247,7 +247,7 @@ static void draft_records(const struct draft *draft, struct buf *out)
     buf_init(&block, SNAPSHOTS_MAX);
     for (unsigned i = 0; i < draft->drafted; i++) {
         const struct draft_record *record = &draft->record[i];
-        buf_append_u8(&block, (uint8_t)said(record->shared, 1));
+        buf_append_u8(&block, (uint8_t)snapshot_format_said(record->shared, 1));
         buf_append_u8(&block, (uint8_t)record->own.len);
         buf_append_slice(&block, record->own);
         buf_append_u16(&block, (uint16_t)record->fields);
@@ -256,7 +256,7 @@ static void draft_records(const struct draft *draft, struct buf *out)
         buf_append_slice(&block, record->rest);
     }
     if (draft->drafted > 0) {
-        buf_append_u32(out, said(draft->block_len, block.len));
+        buf_append_u32(out, snapshot_format_said(draft->block_len, block.len));
         buf_append_slice(out, buf_slice(&block));
     }
     buf_fini(&block);
@@ -268,11 +268,11 @@ static void draft_bytes(const struct draft *draft, struct buf *out)
         draft->format == SNAPSHOT_FORMAT_OLD ? SNAPSHOT_SECTIONS_OLD : SNAPSHOT_SECTIONS;
     draft_header(draft, out);
     for (size_t i = 0; i < sections; i++) {
-        buf_append_u32(out, i == 0 ? said(draft->section_len, 0) : 0);
+        buf_append_u32(out, i == 0 ? snapshot_format_said(draft->section_len, 0) : 0);
     }
     draft_records(draft, out);
     buf_append_u32(out, 0);
-    buf_append_u64(out, said(draft->records, draft->drafted));
+    buf_append_u64(out, snapshot_format_said(draft->records, draft->drafted));
     buf_append_u64(out, 0);
     snapshots_seal(out);
     out->data[out->len - 1] ^= (uint8_t)draft->checksum;
@@ -399,7 +399,7 @@ UNIT_TEST(test_format_of_an_earlier_release)
         snapshots_encode(&image, NOW_S, &bytes);
         assert_int_equal(bytes.data[SNAPSHOT_MAGIC_LEN + 3],
                          has_clients ? SNAPSHOT_FORMAT : SNAPSHOT_FORMAT_OLD);
-        check_round_trip(&image);
+        snapshot_format_check_round_trip(&image);
         buf_fini(&bytes);
         snapshot_image_fini(&image);
         store_writer_free(writer);

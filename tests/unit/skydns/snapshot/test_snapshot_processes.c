@@ -46,7 +46,7 @@ static const char *fast_folder(void)
     return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
-static int set_up(void **state)
+static int snapshot_processes_set_up(void **state)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
     assert_non_null(bed);
@@ -66,7 +66,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int snapshot_processes_tear_down(void **state)
 {
     struct bed *bed = *state;
     (void)unlink(bed->temporary); /* may be there */
@@ -80,7 +80,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(snapshot_processes_set_up, snapshot_processes_tear_down)
 
 static int write_version(const struct bed *bed, unsigned version)
 {
@@ -98,7 +98,7 @@ static int write_version(const struct bed *bed, unsigned version)
     return r;
 }
 
-static void check_file(const struct bed *bed)
+static void snapshot_processes_check_file(const struct bed *bed)
 {
     struct snapshot_content content;
     struct err err = {0};
@@ -132,7 +132,7 @@ static bool has_temporary(const struct bed *bed)
 /* ---- Killed ---- */
 
 /* Writes versions until it is killed. */
-static pid_t start_writer(const struct bed *bed, unsigned first)
+static pid_t snapshot_processes_start_writer(const struct bed *bed, unsigned first)
 {
     pid_t child = fork();
     assert_true(child >= 0);
@@ -159,13 +159,13 @@ UNIT_TEST(test_kills)
     srandom(1);
     for (unsigned i = 0; i < KILLS || in_the_middle == 0; i++) {
         int status;
-        pid_t child = start_writer(bed, i);
+        pid_t child = snapshot_processes_start_writer(bed, i);
         wait_us((unsigned)random() % LATEST_US);
         assert_int_equal(kill(child, SIGKILL), 0);
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         in_the_middle += has_temporary(bed);
-        check_file(bed);
+        snapshot_processes_check_file(bed);
     }
     assert_int_equal(write_version(bed, 1), 0);
     assert_false(has_temporary(bed));
@@ -191,12 +191,12 @@ UNIT_TEST(test_writers)
     }
     while (running > 0) {
         int status;
-        check_file(bed);
+        snapshot_processes_check_file(bed);
         if (waitpid(-1, &status, WNOHANG) > 0) {
             assert_int_equal(status, 0);
             running--;
         }
     }
-    check_file(bed);
+    snapshot_processes_check_file(bed);
     assert_false(has_temporary(bed));
 }

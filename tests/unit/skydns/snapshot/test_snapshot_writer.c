@@ -19,7 +19,7 @@
 
 UNIT_TESTS_HAVE_THREADS
 
-enum { BYTES = 1234, PATIENCE_MS = 60000 };
+enum { BYTES = 1234, TIMEOUT_MS = 60000 };
 
 static const char path[] = "/nowhere/snapshot";
 
@@ -56,7 +56,7 @@ static void note_thread(void)
     disk.policy = sched_getscheduler(0);
 }
 
-static int fail_with(struct err *err, int code)
+static int snapshot_writer_fail_with(struct err *err, int code)
 {
     return err_set(err, code, "write snapshot: %s", err_code_text(code));
 }
@@ -70,7 +70,7 @@ static int write_slowly(const struct snapshot_file_write *write, size_t *ret_byt
     if (atomic_load(write->is_cancelled)) {
         disk.is_cancelled = true;
         (void)sem_post(&disk.ended);
-        return fail_with(err, ERR_CANCELED);
+        return snapshot_writer_fail_with(err, ERR_CANCELED);
     }
     disk.revision = store_revision(write->image->store);
     disk.section = write->image->sections[SNAPSHOT_LEASES].data[0];
@@ -78,7 +78,7 @@ static int write_slowly(const struct snapshot_file_write *write, size_t *ret_byt
     (void)sem_wait(&disk.may_sync);
     disk.is_cancelled = atomic_load(write->is_cancelled);
     *ret_bytes = BYTES;
-    int r = disk.result ? fail_with(err, disk.result) : 0;
+    int r = disk.result ? snapshot_writer_fail_with(err, disk.result) : 0;
     (void)sem_post(&disk.ended);
     return r;
 }
@@ -94,7 +94,7 @@ static int write_endlessly(const struct snapshot_file_write *write, size_t *ret_
     }
     *ret_bytes = BYTES;
     disk.is_cancelled = true;
-    return fail_with(err, ERR_CANCELED);
+    return snapshot_writer_fail_with(err, ERR_CANCELED);
 }
 
 static void at_once(void)
@@ -118,10 +118,10 @@ struct fixture {
     bool wants_next;
 };
 
-static void begin(struct fixture *f);
+static void snapshot_writer_begin(struct fixture *f);
 
-static void on_written(void *data, const struct snapshot_header *header, size_t bytes,
-                       const struct err *err)
+static void snapshot_writer_on_written(void *data, const struct snapshot_header *header,
+                                       size_t bytes, const struct err *err)
 {
     struct fixture *f = data;
     f->written++;
@@ -134,11 +134,11 @@ static void on_written(void *data, const struct snapshot_header *header, size_t 
     assert_false(snapshot_writer_is_busy(f->writer));
     if (f->wants_next) {
         f->wants_next = false;
-        begin(f);
+        snapshot_writer_begin(f);
     }
 }
 
-static void publish(struct fixture *f)
+static void snapshot_writer_publish(struct fixture *f)
 {
     struct dname name;
     struct record record;
@@ -161,7 +161,7 @@ static struct snapshot_image image_of(struct fixture *f)
     return image;
 }
 
-static void begin(struct fixture *f)
+static void snapshot_writer_begin(struct fixture *f)
 {
     struct snapshot_image image = image_of(f);
     assert_true(snapshot_writer_write(f->writer, &image));
@@ -175,13 +175,16 @@ static void fixture_init(struct fixture *f, snapshot_write_fn write)
     *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO),
                           .store = store_writer_new(),
                           .publisher = publisher_new()};
-    const struct snapshot_writer_config config = {
-        .loop = f->loop, .publisher = f->publisher, .path = path, .written = on_written, .data = f};
+    const struct snapshot_writer_config config = {.loop = f->loop,
+                                                  .publisher = f->publisher,
+                                                  .path = path,
+                                                  .written = snapshot_writer_on_written,
+                                                  .data = f};
     f->writer = snapshot_writer_new_on(&config, write);
-    publish(f);
+    snapshot_writer_publish(f);
 }
 
-static void fixture_free(struct fixture *f)
+static void snapshot_writer_fixture_free(struct fixture *f)
 {
     snapshot_writer_free(f->writer);
     publisher_free(f->publisher);
@@ -201,8 +204,8 @@ UNIT_TEST(test_writes)
     struct fixture f;
     fixture_init(&f, write_slowly);
     assert_false(snapshot_writer_is_busy(f.writer));
-    begin(&f);
-    publish(&f); /* the version that is written is the one before */
+    snapshot_writer_begin(&f);
+    snapshot_writer_publish(&f); /* the version that is written is the one before */
     at_once();
     run_until_written(&f, 1);
     assert_int_equal(f.failed, 0);
@@ -212,7 +215,7 @@ UNIT_TEST(test_writes)
     assert_int_equal(disk.section, 7);
     assert_string_equal(disk.path, path);
     assert_false(disk.is_cancelled);
-    fixture_free(&f);
+    snapshot_writer_fixture_free(&f);
 }
 
 /* A worker's share of the processor, and signals, are not for this thread. */
@@ -221,14 +224,14 @@ UNIT_TEST(test_thread_stays_behind)
     struct fixture f;
     int before = getpriority(PRIO_PROCESS, 0);
     fixture_init(&f, write_slowly);
-    begin(&f);
+    snapshot_writer_begin(&f);
     at_once();
     run_until_written(&f, 1);
     assert_int_equal(disk.priority, 5);
     assert_int_equal(disk.policy, SCHED_BATCH);
     assert_false(disk.had_signals);
     assert_int_equal(getpriority(PRIO_PROCESS, 0), before);
-    fixture_free(&f);
+    snapshot_writer_fixture_free(&f);
 }
 
 UNIT_TEST(test_failure_is_told)
@@ -236,25 +239,25 @@ UNIT_TEST(test_failure_is_told)
     struct fixture f;
     fixture_init(&f, write_slowly);
     disk.result = -ENOSPC;
-    begin(&f);
+    snapshot_writer_begin(&f);
     at_once();
     run_until_written(&f, 1);
     assert_int_equal(f.failed, 1);
     assert_int_equal(f.bytes, 0);
     assert_string_equal(f.error, "write snapshot: No space left on device");
     disk.result = 0;
-    begin(&f);
+    snapshot_writer_begin(&f);
     at_once();
     run_until_written(&f, 2);
     assert_int_equal(f.failed, 1);
-    fixture_free(&f);
+    snapshot_writer_fixture_free(&f);
 }
 
 UNIT_TEST(test_one_at_a_time)
 {
     struct fixture f;
     fixture_init(&f, write_slowly);
-    begin(&f);
+    snapshot_writer_begin(&f);
     struct snapshot_image image = image_of(&f);
     assert_false(snapshot_writer_write(f.writer, &image));
     assert_non_null(image.sections[SNAPSHOT_LEASES].data);
@@ -265,18 +268,18 @@ UNIT_TEST(test_one_at_a_time)
     at_once();
     run_until_written(&f, 2);
     assert_int_equal(f.failed, 0);
-    fixture_free(&f);
+    snapshot_writer_fixture_free(&f);
 }
 
 /* All places are taken, but for the one of the image. */
 static void take_other_pins(struct fixture *f, const struct store *pinned[PUBLISHER_PINS_MAX])
 {
     for (int i = 1; i < PUBLISHER_PINS_MAX; i++) {
-        publish(f);
+        snapshot_writer_publish(f);
         pinned[i] = publisher_pin(f->publisher);
         assert_non_null(pinned[i]);
     }
-    publish(f);
+    snapshot_writer_publish(f);
     assert_null(publisher_pin(f->publisher));
 }
 
@@ -286,7 +289,7 @@ UNIT_TEST(test_unpins_before_the_disk_is_done)
     struct fixture f;
     const struct store *pinned[PUBLISHER_PINS_MAX];
     fixture_init(&f, write_slowly);
-    begin(&f);
+    snapshot_writer_begin(&f);
     take_other_pins(&f, pinned);
     (void)sem_post(&disk.may_encode);
     while (!(pinned[0] = publisher_pin(f.publisher))) {
@@ -300,7 +303,7 @@ UNIT_TEST(test_unpins_before_the_disk_is_done)
     for (int i = 0; i < PUBLISHER_PINS_MAX; i++) {
         publisher_unpin(f.publisher, pinned[i]);
     }
-    fixture_free(&f);
+    snapshot_writer_fixture_free(&f);
 }
 
 /* What the pin held is freed although nobody publishes any more. */
@@ -309,26 +312,26 @@ UNIT_TEST(test_reclaims_what_was_pinned)
     struct fixture f;
     fixture_init(&f, write_slowly);
     struct publisher_reader *reader = publisher_reader_new(f.publisher);
-    begin(&f);
+    snapshot_writer_begin(&f);
     assert_non_null(publisher_enter(reader));
-    publish(&f);
+    snapshot_writer_publish(&f);
     at_once();
     run_until_written(&f, 1);
     assert_true(publisher_reclaim(f.publisher)); /* waits for the reader */
     publisher_leave(reader);
     ev_run(f.loop, EVRUN_ONCE); /* the writer's timer */
     assert_false(publisher_reclaim(f.publisher));
-    fixture_free(&f);
+    snapshot_writer_fixture_free(&f);
 }
 
 UNIT_TEST(test_free_cancels)
 {
     struct fixture f;
     fixture_init(&f, write_endlessly);
-    begin(&f);
+    snapshot_writer_begin(&f);
     (void)sem_wait(&disk.began);
-    publish(&f);
-    fixture_free(&f);
+    snapshot_writer_publish(&f);
+    snapshot_writer_fixture_free(&f);
     assert_true(disk.is_cancelled);
     assert_int_equal(f.written, 0);
 }
@@ -339,14 +342,14 @@ UNIT_TEST(test_free_waits_for_the_disk)
     struct fixture f;
     const struct store *pinned[PUBLISHER_PINS_MAX];
     fixture_init(&f, write_slowly);
-    begin(&f);
+    snapshot_writer_begin(&f);
     take_other_pins(&f, pinned);
     (void)sem_post(&disk.may_encode);
     while (!publisher_pin(f.publisher)) {
         ev_run(f.loop, EVRUN_ONCE);
     }
     (void)sem_post(&disk.may_sync);
-    fixture_free(&f);
+    snapshot_writer_fixture_free(&f);
     assert_int_equal(sem_trywait(&disk.ended), 0);
     assert_false(disk.is_cancelled);
 }
@@ -356,17 +359,17 @@ UNIT_TEST(test_wait)
     struct fixture f;
     fixture_init(&f, write_slowly);
     assert_true(snapshot_writer_wait(f.writer, 0)); /* for nothing */
-    begin(&f);
+    snapshot_writer_begin(&f);
     assert_false(snapshot_writer_wait(f.writer, 1));
     assert_int_equal(f.written, 0);
     at_once();
-    assert_true(snapshot_writer_wait(f.writer, PATIENCE_MS));
+    assert_true(snapshot_writer_wait(f.writer, TIMEOUT_MS));
     assert_int_equal(f.written, 1);
     assert_int_equal(f.failed, 0);
     assert_int_equal(f.bytes, BYTES);
     ev_run(f.loop, EVRUN_NOWAIT); /* nothing is told twice */
     assert_int_equal(f.written, 1);
-    fixture_free(&f);
+    snapshot_writer_fixture_free(&f);
 }
 
 /* The end of the program does not wait for it any longer; the thread ends by itself. */
@@ -374,11 +377,11 @@ UNIT_TEST(test_disk_that_hangs)
 {
     struct fixture f;
     fixture_init(&f, write_slowly);
-    begin(&f);
+    snapshot_writer_begin(&f);
     (void)sem_post(&disk.may_encode);
     ev_run(f.loop, EVRUN_ONCE);
     assert_false(snapshot_writer_wait(f.writer, 1));
-    fixture_free(&f);
+    snapshot_writer_fixture_free(&f);
     assert_int_equal(f.written, 0);
     (void)sem_post(&disk.may_sync);
     (void)sem_wait(&disk.ended);
@@ -389,11 +392,11 @@ UNIT_TEST(test_disk_that_hangs_early)
 {
     struct fixture f;
     fixture_init(&f, write_slowly);
-    begin(&f);
+    snapshot_writer_begin(&f);
     (void)sem_wait(&disk.began);
-    publish(&f);
+    snapshot_writer_publish(&f);
     assert_false(snapshot_writer_wait(f.writer, 1));
-    fixture_free(&f);
+    snapshot_writer_fixture_free(&f);
     assert_int_equal(f.written, 0);
     (void)sem_post(&disk.may_encode);
     (void)sem_wait(&disk.ended);

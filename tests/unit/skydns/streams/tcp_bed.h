@@ -1,5 +1,5 @@
 /* A TCP server with a scripted answer function, and its clients, on one loop and one thread. Fails
- * the running test after PATIENCE_S. */
+ * the running test after TIMEOUT_S. */
 #ifndef TESTS_UNIT_SKYDNS_STREAMS_TCP_BED_H
 #define TESTS_UNIT_SKYDNS_STREAMS_TCP_BED_H
 
@@ -17,7 +17,7 @@
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 
-enum { PATIENCE_S = 20, ATTEMPTS = 100 };
+enum { TIMEOUT_S = 20, ATTEMPTS = 100 };
 enum { LATE_MAX = 2 * TCP_WAITING_MAX };
 
 /* A query's first byte selects its handling; the rest is echoed. */
@@ -110,7 +110,7 @@ static void look_ahead(void *data, const struct slice *queries, size_t count, bo
 
 static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
 {
-    fail_msg("timed out after %d s", PATIENCE_S);
+    fail_msg("timed out after %d s", TIMEOUT_S);
 }
 
 /* Accepts silent clients at once; these tests are slow on purpose. */
@@ -158,7 +158,7 @@ static inline struct tcp_bed *tcp_bed_new(const struct tcp_bed_limits *limits)
     if (r < 0) {
         fail_msg("no server: %s", err.msg);
     }
-    ev_timer_init(&bed->guard, on_guard, PATIENCE_S, PATIENCE_S);
+    ev_timer_init(&bed->guard, on_guard, TIMEOUT_S, TIMEOUT_S);
     ev_timer_start(bed->loop, &bed->guard);
     return bed;
 }

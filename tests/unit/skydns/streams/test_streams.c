@@ -39,7 +39,7 @@ static struct streams_bed *streams_setup_with(struct tls_server *tls)
     struct streams_bed *b = calloc(1, sizeof(*b));
     struct listen_socket sockets[2];
     struct err err = {0};
-    b->f = setup_still(PATIENCE_S * 1000);
+    b->f = setup_still(TIMEOUT_S * 1000);
     b->engine = engine_new(publisher_newest_config(b->f->publisher));
     listen_somewhere(&b->addresses[ENGINE_TLS], ENGINE_TLS, &sockets[0]);
     listen_somewhere(&b->addresses[ENGINE_GRPC], ENGINE_GRPC, &sockets[1]);
@@ -80,7 +80,7 @@ static void streams_teardown(struct streams_bed *b)
     free(b);
 }
 
-static int connect_to(const struct streams_bed *b, enum engine_transport transport)
+static int streams_connect_to(const struct streams_bed *b, enum engine_transport transport)
 {
     int fd = patient_socket(SOCK_STREAM);
     const struct addr *address = &b->addresses[transport];
@@ -89,7 +89,7 @@ static int connect_to(const struct streams_bed *b, enum engine_transport transpo
 }
 
 /* Asks for padding. */
-static struct message padded(uint16_t id, const char *name)
+static struct message streams_padded(uint16_t id, const char *name)
 {
     static const uint8_t opt[] = {0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 8, 0, 12, 0, 4, 0, 0, 0, 0};
     struct message m = question(id, name);
@@ -99,7 +99,7 @@ static struct message padded(uint16_t id, const char *name)
     return m;
 }
 
-static uint64_t answered(const struct streams_bed *b, enum engine_transport transport)
+static uint64_t streams_answered(const struct streams_bed *b, enum engine_transport transport)
 {
     return counter_get(&streams_counts(b->streams)->queries[transport].answered);
 }
@@ -112,8 +112,8 @@ UNIT_TEST(test_answers_at_once)
     struct streams_bed *b = streams_setup();
     put_host(b->f, "web.cluster.local.", "10.1.0.1");
     publish(b->f);
-    int tls = connect_to(b, ENGINE_TLS), grpc = connect_to(b, ENGINE_GRPC);
-    struct message q = padded(1, "web.cluster.local.");
+    int tls = streams_connect_to(b, ENGINE_TLS), grpc = streams_connect_to(b, ENGINE_GRPC);
+    struct message q = streams_padded(1, "web.cluster.local.");
     send_tcp(tls, &q);
     struct message m = receive_tcp(tls);
     assert_int_equal(answers_in(&m), 1);
@@ -126,9 +126,9 @@ UNIT_TEST(test_answers_at_once)
            counter_get(&streams_counts(b->streams)->connections[ENGINE_GRPC]) != 1) {
         (void)sched_yield();
     }
-    assert_int_equal(answered(b, ENGINE_TLS), 1);
-    assert_int_equal(answered(b, ENGINE_GRPC), 1);
-    assert_int_equal(answered(b, ENGINE_HTTPS), 0);
+    assert_int_equal(streams_answered(b, ENGINE_TLS), 1);
+    assert_int_equal(streams_answered(b, ENGINE_GRPC), 1);
+    assert_int_equal(streams_answered(b, ENGINE_HTTPS), 0);
     close(tls);
     close(grpc);
     streams_stop_all(b);
@@ -143,9 +143,9 @@ UNIT_TEST(test_answers_at_once)
 UNIT_TEST(test_late_answers)
 {
     struct streams_bed *b = streams_setup();
-    struct message first = padded(1, "one.test."), second = question(2, "two.test.");
+    struct message first = streams_padded(1, "one.test."), second = question(2, "two.test.");
     publish(b->f);
-    int fds[] = {connect_to(b, ENGINE_TLS), connect_to(b, ENGINE_GRPC)};
+    int fds[] = {streams_connect_to(b, ENGINE_TLS), streams_connect_to(b, ENGINE_GRPC)};
     send_tcp(fds[0], &first);
     answer_as_upstream(b->f, "one.test.");
     struct message m = receive_tcp(fds[0]);
@@ -172,7 +172,7 @@ UNIT_TEST(test_late_answers)
 }
 
 /* Expensive answers beyond a turn's come from the walker; all are the same. */
-UNIT_TEST(test_long_walks)
+UNIT_TEST(test_long_scans)
 {
     enum { MANY = 600, QUERIES = 12 };
     struct streams_bed *b = streams_setup();
@@ -185,7 +185,7 @@ UNIT_TEST(test_long_walks)
     }
     put_host(b->f, "last.many.cluster.local.", "10.1.0.1");
     publish(b->f);
-    int fd = connect_to(b, ENGINE_TLS);
+    int fd = streams_connect_to(b, ENGINE_TLS);
     for (int i = 0; i < QUERIES; i++) {
         send_tcp(fd, &q);
     }
@@ -209,7 +209,7 @@ UNIT_TEST(test_many_late_answers)
     int fds[FDS];
     publish(b->f);
     for (int i = 0; i < FDS; i++) {
-        fds[i] = connect_to(b, ENGINE_TLS);
+        fds[i] = streams_connect_to(b, ENGINE_TLS);
         for (int k = 0; k < QUERIES; k++) {
             struct message q = question((uint16_t)k, "one.test.");
             send_tcp(fds[i], &q);
@@ -240,7 +240,7 @@ UNIT_TEST(test_an_answer_to_nobody)
     struct message q = question(1, "one.test.");
     struct addr from;
     publish(b->f);
-    int fd = connect_to(b, ENGINE_TLS);
+    int fd = streams_connect_to(b, ENGINE_TLS);
     send_tcp(fd, &q);
     struct message asked = receive_as_upstream(b->f, &from);
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
@@ -267,7 +267,7 @@ UNIT_TEST(test_drain)
     uint8_t byte;
     put_host(b->f, "web.cluster.local.", "10.1.0.1");
     publish(b->f);
-    int fd = connect_to(b, ENGINE_TLS), idle = connect_to(b, ENGINE_TLS);
+    int fd = streams_connect_to(b, ENGINE_TLS), idle = streams_connect_to(b, ENGINE_TLS);
     send_tcp(idle, &at_once);
     (void)receive_tcp(idle); /* it has been accepted */
     send_tcp(fd, &late);
@@ -302,7 +302,7 @@ UNIT_TEST(test_drain_with_a_silent_nameserver)
     struct addr from;
     uint8_t byte;
     publish(b->f);
-    int fd = connect_to(b, ENGINE_TLS);
+    int fd = streams_connect_to(b, ENGINE_TLS);
     send_tcp(fd, &q);
     (void)receive_as_upstream(b->f, &from);
     streams_stop_all(b); /* the resolver's SERVFAIL finds nobody */
@@ -358,12 +358,12 @@ UNIT_TEST(test_over_tls)
     put_host(b->f, "web.cluster.local.", "10.1.0.1");
     publish(b->f);
     for (int i = 0; i < BROKEN; i++) {
-        broken[i] = connect_to(b, ENGINE_TLS);
+        broken[i] = streams_connect_to(b, ENGINE_TLS);
         assert_int_equal(send(broken[i], "\26\3\1\2", 4, MSG_NOSIGNAL), 4);
     }
     for (int i = 0; i < CLIENTS; i++) {
-        struct message q = padded((uint16_t)i, "web.cluster.local.");
-        fds[i] = connect_to(b, ENGINE_TLS);
+        struct message q = streams_padded((uint16_t)i, "web.cluster.local.");
+        fds[i] = streams_connect_to(b, ENGINE_TLS);
         sessions[i] = session_on(fds[i]);
         ask_over(sessions[i], &q);
         if (i < BROKEN / 2) {
@@ -408,7 +408,7 @@ UNIT_TEST(test_never_started)
     struct listen_socket socket;
     struct addr address;
     struct err err;
-    struct fixture *f = setup_still(PATIENCE_S * 1000);
+    struct fixture *f = setup_still(TIMEOUT_S * 1000);
     struct engine *engine = engine_new(publisher_newest_config(f->publisher));
     listen_somewhere(&address, ENGINE_HTTP, &socket);
     const struct streams_config config = {.sockets = &socket,

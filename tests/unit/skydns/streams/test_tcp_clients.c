@@ -7,16 +7,16 @@
 #include "skydns/streams/tcp_clients_internal.h"
 #include "tests/support/unit_test.h"
 
-static struct addr address_of(const char *text)
+static struct addr tcp_clients_address_of(const char *text)
 {
     struct ip ip;
     assert_true(ip_parse(slice_str(text), &ip));
     return addr_of_ip(&ip, 1);
 }
 
-static bool is_same(const char *a, const char *b)
+static bool tcp_clients_is_same(const char *a, const char *b)
 {
-    struct addr one = address_of(a), other = address_of(b);
+    struct addr one = tcp_clients_address_of(a), other = tcp_clients_address_of(b);
     struct client_net x = client_net_of(&one), y = client_net_of(&other);
     return slice_equal(client_net_key(&x), client_net_key(&y));
 }
@@ -24,12 +24,12 @@ static bool is_same(const char *a, const char *b)
 UNIT_TEST(test_who_is_one_client)
 {
     struct addr mapped = {.v6 = {.sin6_family = AF_INET6}, .len = sizeof(mapped.v6)};
-    struct addr plain = address_of("192.0.2.1");
-    assert_true(is_same("192.0.2.1", "192.0.2.1"));
-    assert_false(is_same("192.0.2.1", "192.0.2.2"));
-    assert_true(is_same("2001:db8:1:2::1", "2001:db8:1:2:ffff::9"));
-    assert_false(is_same("2001:db8:1:2::1", "2001:db8:1:3::1"));
-    assert_false(is_same("::1", "0.0.0.1"));
+    struct addr plain = tcp_clients_address_of("192.0.2.1");
+    assert_true(tcp_clients_is_same("192.0.2.1", "192.0.2.1"));
+    assert_false(tcp_clients_is_same("192.0.2.1", "192.0.2.2"));
+    assert_true(tcp_clients_is_same("2001:db8:1:2::1", "2001:db8:1:2:ffff::9"));
+    assert_false(tcp_clients_is_same("2001:db8:1:2::1", "2001:db8:1:3::1"));
+    assert_false(tcp_clients_is_same("::1", "0.0.0.1"));
     mapped.v6.sin6_addr.s6_addr[10] = mapped.v6.sin6_addr.s6_addr[11] = 0xff;
     mapped.v6.sin6_addr.s6_addr[12] = 192;
     mapped.v6.sin6_addr.s6_addr[14] = 2;
@@ -52,7 +52,7 @@ static void assert_most(size_t found, size_t most)
     assert_true(found <= most && 2 * found >= most);
 }
 
-static void check(const struct tcp_clients *clients, const struct model *models)
+static void tcp_clients_check(const struct tcp_clients *clients, const struct model *models)
 {
     size_t connections = 0, bytes = 0, handshakes = 0;
     for (size_t i = 0; i < CLIENTS; i++) {
@@ -72,7 +72,7 @@ static void check(const struct tcp_clients *clients, const struct model *models)
 
 static struct rng rng = {.state = 1}; /* the same in each run */
 
-static size_t below(size_t limit)
+static size_t tcp_clients_below(size_t limit)
 {
     return rng_next(&rng) % limit;
 }
@@ -89,9 +89,9 @@ static void set_handshakes(struct tcp_clients *clients, struct model *m, size_t 
     m->handshakes = handshakes;
 }
 
-static void change_one(struct tcp_clients *clients, struct model *m)
+static void tcp_clients_change_one(struct tcp_clients *clients, struct model *m)
 {
-    switch (below(5)) {
+    switch (tcp_clients_below(5)) {
     case 0:
     case 1:
         m->client = tcp_clients_enter(clients, &m->addr);
@@ -110,12 +110,14 @@ static void change_one(struct tcp_clients *clients, struct model *m)
         break;
     case 3:
         if (m->client) {
-            set_handshakes(clients, m, below(m->connections + 1));
+            set_handshakes(clients, m, tcp_clients_below(m->connections + 1));
         }
         break;
     default:
         if (m->client) {
-            set_bytes(clients, m, below(8) ? below(BYTES_MAX) >> below(20) : 0);
+            set_bytes(clients, m,
+                      tcp_clients_below(8) ? tcp_clients_below(BYTES_MAX) >> tcp_clients_below(20)
+                                           : 0);
         }
     }
 }
@@ -127,13 +129,13 @@ UNIT_TEST(test_who_has_most)
     for (size_t i = 0; i < CLIENTS; i++) {
         char text[INET6_ADDRSTRLEN];
         (void)snprintf(text, sizeof(text), i % 2 ? "192.0.2.%zu" : "2001:db8:0:%zu::1", i);
-        models[i].addr = address_of(text);
+        models[i].addr = tcp_clients_address_of(text);
     }
-    check(clients, models);
+    tcp_clients_check(clients, models);
     for (size_t step = 0; step < STEPS; step++) {
         /* Some clients are busier, so that they differ. */
-        change_one(clients, &models[below(1 + below(CLIENTS))]);
-        check(clients, models);
+        tcp_clients_change_one(clients, &models[tcp_clients_below(1 + tcp_clients_below(CLIENTS))]);
+        tcp_clients_check(clients, models);
     }
     tcp_clients_free(clients); /* frees those that are left */
     tcp_clients_free(NULL);

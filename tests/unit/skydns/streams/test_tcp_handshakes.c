@@ -188,7 +188,7 @@ static int open_handshake(struct tcp_bed *f, uint8_t n)
     return fd;
 }
 
-static void close_all(const int *fds, size_t count)
+static void tcp_handshakes_close_all(const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         close(fds[i]);
@@ -216,7 +216,7 @@ UNIT_TEST(test_silent_clients_have_not_begun)
     assert_int_equal(tcp_server_evictions(f->server), 0);
     hang_up(&p);
     test_clock_run();
-    close_all(fds, ARRAY_LEN(fds));
+    tcp_handshakes_close_all(fds, ARRAY_LEN(fds));
     finish(f);
 }
 
@@ -244,7 +244,7 @@ UNIT_TEST(test_the_most_unfinished_give_way)
     assert_heard(f, &other, "e!");
     assert_closed(f, fds[0]);
     hang_up(&other);
-    close_all(fds + 1, ARRAY_LEN(fds) - 1);
+    tcp_handshakes_close_all(fds + 1, ARRAY_LEN(fds) - 1);
     wait_for_connections(f, 0);
     assert_int_equal(handshakes(f)->failed, ARRAY_LEN(fds));
     test_clock_run();
@@ -311,7 +311,7 @@ UNIT_TEST(test_the_oldest_gives_way)
     close(early);
     close(same);
     test_clock_run();
-    close_all(fds, ARRAY_LEN(fds));
+    tcp_handshakes_close_all(fds, ARRAY_LEN(fds));
     finish(f);
 }
 
@@ -335,7 +335,7 @@ UNIT_TEST(test_held_handshakes_have_their_time)
     test_clock_advance_ms(HANDSHAKE_MS + 1000);
     wait_for_connections(f, 0);
     test_clock_run();
-    close_all(fds, ARRAY_LEN(fds));
+    tcp_handshakes_close_all(fds, ARRAY_LEN(fds));
     finish(f);
 }
 
@@ -368,7 +368,7 @@ UNIT_TEST(test_orphans_are_limited)
     test_clock_run();
     release_pool();
     run_some(f);
-    close_all(fds, ARRAY_LEN(fds));
+    tcp_handshakes_close_all(fds, ARRAY_LEN(fds));
     wait_for_connections(f, 0);
     finish(f);
 }

@@ -7,7 +7,7 @@
 
 enum { IDLE_MS = 60000 };
 
-static struct tcp_bed *setup(size_t connections_max)
+static struct tcp_bed *tcp_hogs_setup(size_t connections_max)
 {
     return tcp_bed_new(&(struct tcp_bed_limits){
         .connections = connections_max, .buffers = TCP_BUFFERS_MAX, .idle_ms = IDLE_MS});
@@ -15,7 +15,7 @@ static struct tcp_bed *setup(size_t connections_max)
 
 enum { HOG = 2, OTHER = 3, PLACES = 16 };
 
-static void close_all(const int *fds, size_t count)
+static void tcp_hogs_close_all(const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         close(fds[i]);
@@ -55,21 +55,21 @@ static void assert_first_gives_way(struct tcp_bed *f, const int fds[PLACES])
  * own next connection gets none. */
 UNIT_TEST(test_a_hog_that_waits_gives_way)
 {
-    struct tcp_bed *f = setup(PLACES);
+    struct tcp_bed *f = tcp_hogs_setup(PLACES);
     int fds[PLACES];
     take_all_places(f, fds, "\0\2l1", 4);
     int more = connect_from(f, HOG);
     assert_closed(f, more);
     assert_int_equal(tcp_server_evictions(f->server), 0);
     assert_first_gives_way(f, fds);
-    close_all(fds, PLACES);
+    tcp_hogs_close_all(fds, PLACES);
     teardown(f);
 }
 
 /* The same with unread answers, more than the sockets hold. */
 UNIT_TEST(test_a_hog_that_does_not_read_gives_way)
 {
-    struct tcp_bed *f = setup(PLACES);
+    struct tcp_bed *f = tcp_hogs_setup(PLACES);
     static char frames[64 * 3];
     int fds[PLACES];
     for (size_t i = 0; i < sizeof(frames); i += 3) {
@@ -77,7 +77,7 @@ UNIT_TEST(test_a_hog_that_does_not_read_gives_way)
     }
     take_all_places(f, fds, frames, sizeof(frames));
     assert_first_gives_way(f, fds);
-    close_all(fds, PLACES);
+    tcp_hogs_close_all(fds, PLACES);
     teardown(f);
 }
 
@@ -85,7 +85,7 @@ UNIT_TEST(test_a_hog_that_does_not_read_gives_way)
 UNIT_TEST(test_a_hog_closes_only_its_own)
 {
     enum { MORE = 50 };
-    struct tcp_bed *f = setup(PLACES);
+    struct tcp_bed *f = tcp_hogs_setup(PLACES);
     int other = connect_from(f, OTHER), fds[PLACES + MORE];
     wait_for_connections(f, 1);
     for (size_t i = 0; i < PLACES + MORE; i++) {
@@ -98,7 +98,7 @@ UNIT_TEST(test_a_hog_closes_only_its_own)
     send_all(other, "\0\2e!", 4);
     assert_frame(f, other, "e!");
     close(other);
-    close_all(fds, PLACES + MORE);
+    tcp_hogs_close_all(fds, PLACES + MORE);
     teardown(f);
 }
 
@@ -131,7 +131,7 @@ UNIT_TEST(test_buffers_are_limited_together)
     send_all(fds[HOGS - 1], frame + PART, 2 + FRAME - PART);
     assert_true(receive(f, fds[HOGS - 1], back, 2 + FRAME));
     close(other);
-    close_all(fds + 1, HOGS - 1);
+    tcp_hogs_close_all(fds + 1, HOGS - 1);
     free(frame);
     free(back);
     teardown(f);
@@ -166,7 +166,7 @@ UNIT_TEST(test_many_connections_share_one_turn)
         assert_memory_equal(answers, queries, sizeof(answers));
     }
     close(other);
-    close_all(fds, HOGS);
+    tcp_hogs_close_all(fds, HOGS);
     teardown(f);
 }
 
@@ -242,7 +242,7 @@ UNIT_TEST(test_late_answers_are_no_progress)
 UNIT_TEST(test_many_late_answers)
 {
     enum { SENT = TCP_WAITING_MAX + 20 };
-    struct tcp_bed *f = setup(4);
+    struct tcp_bed *f = tcp_hogs_setup(4);
     int fd = connect_client(f), same_client = connect_client(f), other = connect_from(f, OTHER);
     wait_for_connections(f, 3);
     for (int i = 0; i < SENT; i++) {
@@ -364,7 +364,7 @@ UNIT_TEST(test_long_late_answers_beyond_all_buffers)
 UNIT_TEST(test_drain_while_many_wait)
 {
     enum { SENT = TCP_WAITING_MAX + 20 };
-    struct tcp_bed *f = setup(4);
+    struct tcp_bed *f = tcp_hogs_setup(4);
     int fd = connect_client(f);
     wait_for_connections(f, 1);
     for (int i = 0; i < SENT; i++) {
@@ -386,7 +386,7 @@ UNIT_TEST(test_drain_while_many_wait)
 UNIT_TEST(test_a_reset_is_seen_while_many_wait)
 {
     const struct linger reset = {.l_onoff = 1};
-    struct tcp_bed *f = setup(4);
+    struct tcp_bed *f = tcp_hogs_setup(4);
     int fd = connect_client(f);
     for (int i = 0; i < LATE_MAX; i++) {
         send_all(fd, "\0\2l1", 4);

@@ -11,23 +11,23 @@ struct fixture {
     uint32_t next; /* the next slot to come back */
 };
 
-static void on_leaver(void *data, struct tcp_ref connection)
+static void tcp_leavers_on_leaver(void *data, struct tcp_ref connection)
 {
     struct fixture *f = data;
     assert_int_equal(connection.slot, f->next++);
     assert_int_equal(connection.generation, 7);
 }
 
-static int setup(void **state)
+static int tcp_leavers_setup(void **state)
 {
     static struct fixture f;
     f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
-    f.leavers = tcp_leavers_new(f.loop, on_leaver, &f);
+    f.leavers = tcp_leavers_new(f.loop, tcp_leavers_on_leaver, &f);
     *state = &f;
     return 0;
 }
 
-static int teardown(void **state)
+static int tcp_leavers_teardown(void **state)
 {
     struct fixture *f = *state;
     test_clock_run();
@@ -36,14 +36,14 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(tcp_leavers_setup, tcp_leavers_teardown)
 
 static bool take(struct fixture *f, uint32_t slot)
 {
     return tcp_leavers_take(f->leavers, (struct tcp_ref){.slot = slot, .generation = 7});
 }
 
-static void learn(struct fixture *f, unsigned times)
+static void streams_tcp_leavers_learn(struct fixture *f, unsigned times)
 {
     for (unsigned i = 0; i < times; i++) {
         tcp_leavers_learn(f->leavers, true);
@@ -54,13 +54,13 @@ UNIT_TEST(test_learns_from_those_before)
 {
     struct fixture *f = *state;
     assert_false(take(f, 0));
-    learn(f, TCP_LEAVERS_LEARNT - 1);
+    streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT - 1);
     assert_false(take(f, 0));
-    learn(f, 1);
+    streams_tcp_leavers_learn(f, 1);
     assert_true(take(f, 0));
     tcp_leavers_learn(f->leavers, false);
     assert_false(take(f, 1));
-    learn(f, TCP_LEAVERS_LEARNT);
+    streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT);
     assert_true(take(f, 1));
     ev_run(f->loop, 0); /* until no timer is left */
     assert_int_equal(f->next, 2);
@@ -69,7 +69,7 @@ UNIT_TEST(test_learns_from_those_before)
 UNIT_TEST(test_comes_back_in_turn_and_not_early)
 {
     struct fixture *f = *state;
-    learn(f, TCP_LEAVERS_LEARNT);
+    streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT);
     test_clock_stop();
     for (int round = 0; round < 3; round++) { /* the ring wraps around */
         uint32_t first = f->next;
@@ -90,7 +90,7 @@ UNIT_TEST(test_whatever_the_wall_clock_says)
 {
     enum { MINUTE_MS = 60000 };
     struct fixture *f = *state;
-    learn(f, TCP_LEAVERS_LEARNT);
+    streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT);
     test_clock_stop();
     assert_true(take(f, 0));
     test_clock_advance_ms(MINUTE_MS);
@@ -101,7 +101,7 @@ UNIT_TEST(test_whatever_the_wall_clock_says)
 UNIT_TEST(test_freed_while_one_is_out)
 {
     struct fixture *f = *state;
-    learn(f, TCP_LEAVERS_LEARNT);
+    streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT);
     assert_true(take(f, 0));
     tcp_leavers_free(f->leavers);
     f->leavers = NULL;

@@ -7,7 +7,7 @@
 
 enum { IDLE_MS = 60000 };
 
-static struct tcp_bed *setup(size_t connections_max, uint32_t idle_ms)
+static struct tcp_bed *tcp_server_setup(size_t connections_max, uint32_t idle_ms)
 {
     return tcp_bed_new(&(struct tcp_bed_limits){
         .connections = connections_max, .buffers = TCP_BUFFERS_MAX, .idle_ms = idle_ms});
@@ -18,7 +18,7 @@ UNIT_TEST(test_split_anywhere)
 {
     static const char bytes[] = "\0\3e-1\0\5e-two\0\7e-three";
     const size_t len = sizeof(bytes) - 1;
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     for (size_t cut = 1; cut < len; cut++) {
         int fd = connect_client(f);
         send_all(fd, bytes, cut);
@@ -37,7 +37,7 @@ UNIT_TEST(test_split_anywhere)
 UNIT_TEST(test_byte_by_byte)
 {
     static const char bytes[] = "\0\3e-1\0\5e-two";
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f);
     for (size_t i = 0; i < sizeof(bytes) - 1; i++) {
         send_all(fd, bytes + i, 1);
@@ -52,7 +52,7 @@ UNIT_TEST(test_byte_by_byte)
 UNIT_TEST(test_empty_and_unanswered_frames)
 {
     static const char bytes[] = "\0\0\0\2s!\0\2e!";
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f);
     send_all(fd, bytes, sizeof(bytes) - 1);
     assert_frame(f, fd, "e!");
@@ -65,7 +65,7 @@ UNIT_TEST(test_empty_and_unanswered_frames)
 UNIT_TEST(test_largest_query)
 {
     enum { LARGEST = 65535 };
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     uint8_t *frame = malloc(2 + LARGEST), *back = malloc(2 + LARGEST);
     int fd = connect_client(f);
     memset(frame, ECHO, 2 + LARGEST);
@@ -83,7 +83,7 @@ UNIT_TEST(test_largest_query)
 UNIT_TEST(test_late_answers_in_any_order)
 {
     static const char bytes[] = "\0\2l1\0\2l2\0\2e3";
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f);
     send_all(fd, bytes, sizeof(bytes) - 1);
     assert_frame(f, fd, "e3");
@@ -100,7 +100,7 @@ UNIT_TEST(test_late_answers_in_any_order)
 /* A reused slot: the answer to its former connection is dropped. */
 UNIT_TEST(test_a_late_answer_never_reaches_another_client)
 {
-    struct tcp_bed *f = setup(1, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(1, IDLE_MS);
     int first = connect_client(f);
     send_all(first, "\0\2l1", 4);
     wait_for_queries(f, 1);
@@ -124,7 +124,7 @@ UNIT_TEST(test_a_late_answer_never_reaches_another_client)
 /* The client has shut down its sending side, yet gets its answers; then the connection closes. */
 UNIT_TEST(test_half_closed_clients_are_answered)
 {
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f);
     send_all(fd, "\0\2l1\0\2e2\0\7part", 14);
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
@@ -141,7 +141,7 @@ UNIT_TEST(test_half_closed_clients_are_answered)
 UNIT_TEST(test_a_slow_client_is_read_from_no_more)
 {
     enum { ANSWERS = 64, FRAME = 2 + ENGINE_REPLY_MAX };
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     uint8_t *frame = malloc(FRAME);
     int fd = connect_client(f);
     for (int i = 0; i < ANSWERS; i++) {
@@ -172,7 +172,7 @@ UNIT_TEST(test_others_get_their_turn)
     enum { MANY = 2000 };
     static const uint8_t query[] = {0, 1, ECHO};
     uint8_t queries[MANY * sizeof(query)], answers[sizeof(queries)];
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int busy = connect_client(f), other = connect_client(f);
     wait_for_connections(f, 2);
     for (size_t i = 0; i < MANY; i++) {
@@ -195,7 +195,7 @@ UNIT_TEST(test_others_get_their_turn)
 UNIT_TEST(test_output_limit)
 {
     static uint8_t reply[ENGINE_REPLY_MAX];
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f);
     bool there = true;
     size_t given = 0;
@@ -214,7 +214,7 @@ UNIT_TEST(test_output_limit)
 
 UNIT_TEST(test_connection_limit)
 {
-    struct tcp_bed *f = setup(2, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(2, IDLE_MS);
     int a = connect_client(f), b, c, d;
     wait_for_connections(f, 1);
     b = connect_client(f);
@@ -240,7 +240,7 @@ UNIT_TEST(test_connection_limit)
 /* Idle connections are closed; dripping bytes counts as idle, waiting for an answer does not. */
 UNIT_TEST(test_idle_connections_are_closed)
 {
-    struct tcp_bed *f = setup(4, 400);
+    struct tcp_bed *f = tcp_server_setup(4, 400);
     int idle = connect_client(f), dripping = connect_client(f), waiting = connect_client(f);
     send_all(dripping, "\0", 1);
     send_all(waiting, "\0\2l1", 4);
@@ -260,7 +260,7 @@ UNIT_TEST(test_an_idle_client_with_unread_answers_is_closed)
     enum { HUGE_ANSWERS = 512 }; /* 32 MB: more than sockets hold */
     static const uint8_t query[] = {0, 1, HUGE_REPLY};
     uint8_t queries[HUGE_ANSWERS * sizeof(query)];
-    struct tcp_bed *f = setup(4, 400);
+    struct tcp_bed *f = tcp_server_setup(4, 400);
     int fd = connect_client(f);
     for (size_t i = 0; i < HUGE_ANSWERS; i++) {
         memcpy(queries + i * sizeof(query), query, sizeof(query));
@@ -278,7 +278,7 @@ UNIT_TEST(test_an_idle_client_with_unread_answers_is_closed)
 /* Queries that have arrived are answered, those in flight are awaited, nothing new is accepted. */
 UNIT_TEST(test_drain)
 {
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int idle = connect_client(f), unread = connect_client(f), waiting = connect_client(f);
     wait_for_connections(f, 3);
     send_all(waiting, "\0\2l1", 4);
@@ -304,7 +304,7 @@ UNIT_TEST(test_drain_answers_all_that_has_arrived)
 {
     static const uint8_t query[] = {0, 1, ECHO};
     static uint8_t queries[100000 * sizeof(query)];
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     int fd = connect_client(f), unacknowledged;
     uint8_t answer_frame[sizeof(query)];
     wait_for_connections(f, 1);
@@ -331,7 +331,7 @@ UNIT_TEST(test_drain_answers_all_that_has_arrived)
 UNIT_TEST(test_drain_answers_who_waits_to_be_accepted)
 {
     enum { WAITING = 100, FEW = 4 };
-    struct tcp_bed *f = setup(FEW, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(FEW, IDLE_MS);
     int idle[FEW], waiting[WAITING];
     for (size_t i = 0; i < FEW; i++) {
         idle[i] = connect_client(f);
@@ -362,7 +362,7 @@ UNIT_TEST(test_drain_answers_who_waits_to_be_accepted)
 UNIT_TEST(test_many_clients_at_once)
 {
     enum { CLIENTS = 3 * ENGINE_AHEAD_MAX + 1 };
-    struct tcp_bed *f = setup(CLIENTS, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(CLIENTS, IDLE_MS);
     int fds[CLIENTS];
     for (int i = 0; i < CLIENTS; i++) {
         fds[i] = connect_client(f);
@@ -390,7 +390,7 @@ UNIT_TEST(test_many_clients_at_once)
 /* One connection's, whose replies leave as one. */
 UNIT_TEST(test_queries_together)
 {
-    struct tcp_bed *f = setup(1, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(1, IDLE_MS);
     int fd = connect_client(f);
     send_all(fd, "\0\3e-1\0\3e-2", 10);
     assert_frame(f, fd, "e-1");
@@ -453,7 +453,7 @@ static void assert_kinds_answered(struct tcp_bed *f, const int fds[KINDS])
 UNIT_TEST(test_single_queries_beside_others)
 {
     for (int first = 0; first < KINDS; first++) {
-        struct tcp_bed *f = setup(KINDS, IDLE_MS);
+        struct tcp_bed *f = tcp_server_setup(KINDS, IDLE_MS);
         int fds[KINDS];
         for (int i = 0; i < KINDS; i++) {
             fds[i] = connect_client(f);
@@ -504,7 +504,7 @@ static void ask_for_a_late_one(struct tcp_bed *f, int fd)
  * stays; whether they are watched right after the first answer only affects their cost. */
 UNIT_TEST(test_who_stays_though_others_left)
 {
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     for (int is_late_first = 0; is_late_first < 2; is_late_first++) {
         ask_often(f);
         int fd = connect_client(f);
@@ -525,7 +525,7 @@ UNIT_TEST(test_who_stays_though_others_left)
 /* Its slot is reused while it is not watched: the new connection is answered. */
 UNIT_TEST(test_who_was_expected_to_leave_gives_way)
 {
-    struct tcp_bed *f = setup(1, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(1, IDLE_MS);
     ask_often(f);
     int first = connect_client(f);
     send_all(first, "\0\3e-1", 5);
@@ -545,7 +545,7 @@ UNIT_TEST(test_who_was_expected_to_leave_gives_way)
 /* Drained while not watched: still closed. */
 UNIT_TEST(test_drain_closes_who_was_expected_to_leave)
 {
-    struct tcp_bed *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = tcp_server_setup(4, IDLE_MS);
     ask_often(f);
     int fd = connect_client(f);
     send_all(fd, "\0\3e-1", 5);

@@ -36,7 +36,7 @@ static void lines_close(void *stream)
     free(lines);
 }
 
-static void put(struct lines *lines, const void *bytes, size_t len)
+static void tcp_stream_put(struct lines *lines, const void *bytes, size_t len)
 {
     if (!wants_flush) {
         stream_host_put(lines->host, bytes, len);
@@ -53,9 +53,9 @@ static void put(struct lines *lines, const void *bytes, size_t len)
 static void lines_reply(void *stream, uint64_t tag, const struct response *response)
 {
     char head[] = {(char)('0' + tag % 10), ':'};
-    put(stream, head, sizeof(head));
-    put(stream, response->bytes, response->len);
-    put(stream, "\n", 1);
+    tcp_stream_put(stream, head, sizeof(head));
+    tcp_stream_put(stream, response->bytes, response->len);
+    tcp_stream_put(stream, "\n", 1);
 }
 
 static enum stream_take lines_take(void *stream, const uint8_t *bytes, size_t len,
@@ -70,7 +70,7 @@ static enum stream_take lines_take(void *stream, const uint8_t *bytes, size_t le
             return STREAM_ENDS;
         }
         if (line == 1 && bytes[0] == '#') {
-            put(lines, "broken\n", 7);
+            tcp_stream_put(lines, "broken\n", 7);
             return STREAM_BROKEN;
         }
         if (!stream_host_may_go_on(lines->host)) {
@@ -103,7 +103,7 @@ static bool lines_flush(void *stream)
 static void lines_drain(void *stream)
 {
     drain_count++;
-    put(stream, "bye\n", 4);
+    tcp_stream_put(stream, "bye\n", 4);
 }
 
 static size_t lines_memory(const void *stream)
@@ -128,7 +128,7 @@ static const struct stream_protocol flushing_protocol = {.open = lines_open,
 
 /* ---- The bed ---- */
 
-static struct tcp_bed *bed_of(struct tcp_bed_limits limits, bool by_flush)
+static struct tcp_bed *tcp_stream_bed_of(struct tcp_bed_limits limits, bool by_flush)
 {
     open_count = close_count = drain_count = 0;
     room_least = SIZE_MAX;
@@ -138,14 +138,14 @@ static struct tcp_bed *bed_of(struct tcp_bed_limits limits, bool by_flush)
     return tcp_bed_new(&limits);
 }
 
-static struct tcp_bed *setup(bool by_flush)
+static struct tcp_bed *tcp_stream_setup(bool by_flush)
 {
-    return bed_of(
+    return tcp_stream_bed_of(
         (struct tcp_bed_limits){.connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = IDLE_MS},
         by_flush);
 }
 
-static void finish(struct tcp_bed *f)
+static void tcp_stream_finish(struct tcp_bed *f)
 {
     teardown(f);
     assert_int_equal(open_count, close_count);
@@ -159,7 +159,7 @@ static void assert_text(struct tcp_bed *f, int fd, const char *want)
     assert_string_equal(text, want);
 }
 
-static void say(int fd, const char *text)
+static void tcp_stream_say(int fd, const char *text)
 {
     send_all(fd, text, strlen(text));
 }
@@ -170,7 +170,7 @@ static void say(int fd, const char *text)
 UNIT_TEST(test_split_anywhere)
 {
     static const char bytes[] = "e-1\ne-two\ns\ne-three\n";
-    struct tcp_bed *f = setup(false);
+    struct tcp_bed *f = tcp_stream_setup(false);
     for (size_t cut = 1; cut + 1 < sizeof(bytes); cut++) {
         int fd = connect_client(f);
         send_all(fd, bytes, cut);
@@ -182,16 +182,16 @@ UNIT_TEST(test_split_anywhere)
         wait_for_connections(f, 0);
     }
     assert_int_equal(tcp_server_connections_of(f->server, ENGINE_HTTP), 0);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* By their tags, however late; also one without an answer. */
 UNIT_TEST(test_late_replies_by_tag)
 {
     for (int by_flush = 0; by_flush < 2; by_flush++) {
-        struct tcp_bed *f = setup(by_flush);
+        struct tcp_bed *f = tcp_stream_setup(by_flush);
         int fd = connect_client(f);
-        say(fd, "l1\nl2\nl3\ne!\n");
+        tcp_stream_say(fd, "l1\nl2\nl3\ne!\n");
         assert_text(f, fd, "3:e!\n");
         assert_int_equal(tcp_server_connections_of(f->server, ENGINE_HTTP), 1);
         assert_int_equal(f->late_tags[2], 2);
@@ -202,31 +202,31 @@ UNIT_TEST(test_late_replies_by_tag)
             tcp_bed_reply(f->server, f->late[1], f->late_tags[1], (const uint8_t *)"two", 3));
         assert_text(f, fd, "2:three\n0:\n1:two\n");
         close(fd);
-        finish(f);
+        tcp_stream_finish(f);
     }
 }
 
 /* It has its answers, late ones too; then the connection closes. */
 UNIT_TEST(test_half_closed_clients_are_answered)
 {
-    struct tcp_bed *f = setup(false);
+    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
-    say(fd, "l1\ne2\npart");
+    tcp_stream_say(fd, "l1\ne2\npart");
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
     assert_text(f, fd, "1:e2\n");
     assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
     assert_text(f, fd, "0:late\n");
     assert_closed(f, fd);
     wait_for_connections(f, 0);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* What follows a goodbye is not read; what came before it is answered. */
 UNIT_TEST(test_a_protocol_may_end)
 {
-    struct tcp_bed *f = setup(false);
+    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
-    say(fd, "l1\ne2\n!\ne3\n");
+    tcp_stream_say(fd, "l1\ne2\n!\ne3\n");
     assert_text(f, fd, "1:e2\n");
     assert_int_equal(tcp_server_connections(f->server), 1);
     assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
@@ -234,7 +234,7 @@ UNIT_TEST(test_a_protocol_may_end)
     assert_closed(f, fd);
     assert_int_equal(f->queries, 2);
     wait_for_connections(f, 0);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* The end of the stream, not a reset. The client's side stays open. */
@@ -249,9 +249,9 @@ static void assert_ends(struct tcp_bed *f, int fd)
 UNIT_TEST(test_a_protocol_may_break)
 {
     for (int by_flush = 0; by_flush < 2; by_flush++) {
-        struct tcp_bed *f = setup(by_flush);
+        struct tcp_bed *f = tcp_stream_setup(by_flush);
         int fd = connect_client(f), other = connect_client(f);
-        say(fd, "l1\ne2\n#\ne3\n");
+        tcp_stream_say(fd, "l1\ne2\n#\ne3\n");
         assert_text(f, fd, "1:e2\nbroken\n");
         assert_ends(f, fd);
         assert_int_equal(close_count, 1);
@@ -260,11 +260,11 @@ UNIT_TEST(test_a_protocol_may_break)
         close(fd);
         wait_for_connections(f, 1);
         assert_int_equal(f->queries, 2);
-        say(other, "l4\n");
+        tcp_stream_say(other, "l4\n");
         wait_for_queries(f, 3);
         assert_int_equal(f->client_waiting, 0);
         close(other);
-        finish(f);
+        tcp_stream_finish(f);
     }
 }
 
@@ -273,11 +273,11 @@ UNIT_TEST(test_last_replies_arrive)
 {
     enum { REST = 200 * 1024 };
     static char rest[REST];
-    struct tcp_bed *f = setup(false);
+    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     uint8_t *answers = malloc(ENGINE_REPLY_MAX + 3);
     memset(rest, 'x', sizeof(rest));
-    say(fd, "h\ne1\n!\n");
+    tcp_stream_say(fd, "h\ne1\n!\n");
     wait_for_queries(f, 2);
     for (size_t sent = 0; sent < sizeof(rest);) {
         ssize_t n = send(fd, rest + sent, sizeof(rest) - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -292,17 +292,17 @@ UNIT_TEST(test_last_replies_arrive)
     assert_ends(f, fd);
     close(fd);
     free(answers);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* A client that goes on sending. */
 UNIT_TEST(test_lingering_has_a_limit_in_bytes)
 {
     static char piece[1024];
-    struct tcp_bed *f = setup(false);
+    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     size_t sent = 0;
-    say(fd, "!\n");
+    tcp_stream_say(fd, "!\n");
     assert_ends(f, fd);
     while (tcp_server_connections(f->server) == 1) {
         ssize_t n = send(fd, piece, sizeof(piece), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -311,48 +311,48 @@ UNIT_TEST(test_lingering_has_a_limit_in_bytes)
     }
     assert_in_range(sent, TCP_LINGER_BYTES, TCP_LINGER_BYTES + TCP_OUTPUT_MAX);
     close(fd);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* A client that does nothing any more. */
 UNIT_TEST(test_lingering_has_a_limit_in_time)
 {
-    struct tcp_bed *f = setup(false);
+    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
-    say(fd, "e1\n!\n");
+    tcp_stream_say(fd, "e1\n!\n");
     assert_text(f, fd, "0:e1\n");
     assert_ends(f, fd);
     ev_tstamp begun_s = ev_time();
     wait_for_connections(f, 0);
     assert_true(ev_time() - begun_s < (double)IDLE_MS / 1000);
     close(fd);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* Those that linger give way first, though others are idle for longer. */
 UNIT_TEST(test_lingering_ones_give_way)
 {
-    struct tcp_bed *f = setup(false);
+    struct tcp_bed *f = tcp_stream_setup(false);
     int fds[4];
     for (uint8_t i = 0; i < 4; i++) {
         fds[i] = connect_from(f, (uint8_t)(i + 2));
-        say(fds[i], "e\n");
+        tcp_stream_say(fds[i], "e\n");
         assert_text(f, fds[i], "0:e\n");
     }
-    say(fds[3], "!\n");
+    tcp_stream_say(fds[3], "!\n");
     assert_ends(f, fds[3]);
     int newcomer = connect_client(f);
-    say(newcomer, "e\n");
+    tcp_stream_say(newcomer, "e\n");
     assert_text(f, newcomer, "0:e\n");
     assert_int_equal(tcp_server_evictions(f->server), 1);
     for (size_t i = 0; i < 3; i++) {
-        say(fds[i], "e\n");
+        tcp_stream_say(fds[i], "e\n");
         assert_text(f, fds[i], "1:e\n");
         close(fds[i]);
     }
     close(fds[3]);
     close(newcomer);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* Of many queries in one segment only some are answered before another client's turn; none is lost,
@@ -361,14 +361,14 @@ UNIT_TEST(test_others_get_their_turn)
 {
     enum { MANY = 2000 };
     char queries[MANY * 2], *answers = malloc(MANY * 4);
-    struct tcp_bed *f = setup(false);
+    struct tcp_bed *f = tcp_stream_setup(false);
     int busy = connect_client(f), other = connect_from(f, 2);
     wait_for_connections(f, 2);
     for (size_t i = 0; i < MANY; i++) {
         memcpy(queries + i * 2, "e\n", 2);
     }
     send_all(busy, queries, sizeof(queries));
-    say(other, "e\n");
+    tcp_stream_say(other, "e\n");
     assert_text(f, other, "0:e\n");
     assert_in_range(f->queries, 1, MANY / 2);
     assert_true(receive(f, busy, answers, (size_t)MANY * 4));
@@ -380,18 +380,18 @@ UNIT_TEST(test_others_get_their_turn)
     close(busy);
     close(other);
     free(answers);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* No further query is taken from a client with TCP_WAITING_MAX late answers due, until one is. */
 UNIT_TEST(test_waiting_pauses_the_protocol)
 {
-    struct tcp_bed *f = setup(false);
+    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     for (int i = 0; i < TCP_WAITING_MAX; i++) {
-        say(fd, "l1\n");
+        tcp_stream_say(fd, "l1\n");
     }
-    say(fd, "e!\n");
+    tcp_stream_say(fd, "e!\n");
     wait_for_queries(f, TCP_WAITING_MAX);
     for (int i = 0; i < 10; i++) {
         ev_run(f->loop, EVRUN_NOWAIT);
@@ -400,7 +400,7 @@ UNIT_TEST(test_waiting_pauses_the_protocol)
     assert_true(tcp_bed_reply(f->server, f->late[5], 5, (const uint8_t *)"x", 1));
     assert_text(f, fd, "5:x\n8:e!\n");
     close(fd);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* 64 answers of 64 KB: none is computed before the client has read the previous ones, nothing
@@ -410,10 +410,10 @@ UNIT_TEST(test_a_slow_client_is_read_from_no_more)
     enum { ANSWERS = 64, ANSWER = 2 + ENGINE_REPLY_MAX + 1 };
     char *answer_bytes = malloc(ANSWER);
     for (int by_flush = 0; by_flush < 2; by_flush++) {
-        struct tcp_bed *f = setup(by_flush);
+        struct tcp_bed *f = tcp_stream_setup(by_flush);
         int fd = connect_client(f);
         for (int i = 0; i < ANSWERS; i++) {
-            say(fd, "h\n");
+            tcp_stream_say(fd, "h\n");
         }
         wait_for_queries(f, 1);
         for (int i = 0; i < ANSWERS; i++) {
@@ -427,23 +427,23 @@ UNIT_TEST(test_a_slow_client_is_read_from_no_more)
             assert_int_equal(answer_bytes[ANSWER - 1], '\n');
         }
         assert_int_equal(f->queries, ANSWERS);
-        say(fd, "e!\n");
+        tcp_stream_say(fd, "e!\n");
         assert_text(f, fd, "4:e!\n");
         close(fd);
-        finish(f);
+        tcp_stream_finish(f);
     }
     free(answer_bytes);
 }
 
 /* Late answers of any length that the client does not read yet: all that may be due are kept. */
-UNIT_TEST(test_unread_late_replies_are_kept)
+UNIT_TEST(test_unread_late_replies_are_cached)
 {
     enum { HEAD = 2, END = 1 }; /* tag, colon; newline */
     static uint8_t reply[ENGINE_REPLY_MAX], got[HEAD + ENGINE_REPLY_MAX + END];
-    struct tcp_bed *f = setup(false);
+    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     for (int i = 0; i < TCP_WAITING_MAX; i++) {
-        say(fd, "l1\n");
+        tcp_stream_say(fd, "l1\n");
     }
     wait_for_queries(f, TCP_WAITING_MAX);
     for (unsigned i = 0; i < TCP_WAITING_MAX; i++) {
@@ -455,7 +455,7 @@ UNIT_TEST(test_unread_late_replies_are_kept)
         assert_true(got[1] == ':' && got[HEAD] == i && got[HEAD + ENGINE_REPLY_MAX - END] == i);
     }
     close(fd);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* A line that never ends is longer than what is kept. */
@@ -463,7 +463,7 @@ UNIT_TEST(test_untaken_bytes_are_limited)
 {
     enum { PIECE = 1024 };
     static char piece[PIECE];
-    struct tcp_bed *f = setup(false);
+    struct tcp_bed *f = tcp_stream_setup(false);
     int fd = connect_client(f);
     size_t sent = 0;
     memset(piece, 'x', sizeof(piece));
@@ -476,7 +476,7 @@ UNIT_TEST(test_untaken_bytes_are_limited)
     }
     assert_true(sent > STREAM_UNTAKEN_MAX);
     close(fd);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* What the protocol itself holds counts: whoever holds most loses connections. */
@@ -484,7 +484,7 @@ UNIT_TEST(test_memory_of_protocols_is_limited)
 {
     enum { HOLD = 30000, LIMIT = 256 * 1024, HOGS = 8 };
     static char piece[HOLD];
-    struct tcp_bed *f = bed_of(
+    struct tcp_bed *f = tcp_stream_bed_of(
         (struct tcp_bed_limits){.connections = 16, .buffers = LIMIT, .idle_ms = IDLE_MS}, false);
     int fds[HOGS], other = connect_from(f, 3);
     memset(piece, 'P', sizeof(piece));
@@ -496,21 +496,21 @@ UNIT_TEST(test_memory_of_protocols_is_limited)
     while (tcp_server_evictions(f->server) == 0) {
         ev_run(f->loop, EVRUN_ONCE);
     }
-    say(other, "\ne!\n");
+    tcp_stream_say(other, "\ne!\n");
     assert_text(f, other, "0:\n1:e!\n");
     for (int i = 0; i < HOGS; i++) {
         close(fds[i]);
     }
     close(other);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* Bytes that are no whole query keep no connection open. */
 UNIT_TEST(test_dripping_is_idle)
 {
-    struct tcp_bed *f =
-        bed_of((struct tcp_bed_limits){.connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = 50},
-               false);
+    struct tcp_bed *f = tcp_stream_bed_of(
+        (struct tcp_bed_limits){.connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = 50},
+        false);
     int fd = connect_client(f);
     wait_for_connections(f, 1);
     while (tcp_server_connections(f->server) == 1) {
@@ -518,19 +518,19 @@ UNIT_TEST(test_dripping_is_idle)
         ev_run(f->loop, EVRUN_ONCE);
     }
     close(fd);
-    finish(f);
+    tcp_stream_finish(f);
 }
 
 /* Says so, answers what has arrived and what is late, and closes. */
 UNIT_TEST(test_drain)
 {
     for (int by_flush = 0; by_flush < 2; by_flush++) {
-        struct tcp_bed *f = setup(by_flush);
+        struct tcp_bed *f = tcp_stream_setup(by_flush);
         int idle = connect_client(f), waiting = connect_client(f);
         wait_for_connections(f, 2);
-        say(waiting, "l1\n");
+        tcp_stream_say(waiting, "l1\n");
         wait_for_queries(f, 1);
-        say(waiting, "e2\n");
+        tcp_stream_say(waiting, "e2\n");
         wait_for_arrival(waiting);
         tcp_server_drain(f->server);
         assert_int_equal(drain_count, 2);
@@ -541,21 +541,21 @@ UNIT_TEST(test_drain)
         assert_text(f, waiting, "0:late\n");
         assert_closed(f, waiting);
         wait_for_connections(f, 0);
-        finish(f);
+        tcp_stream_finish(f);
     }
 }
 
 /* What the protocol has to say does not wait for late answers. */
 UNIT_TEST(test_output_does_not_wait_for_answers)
 {
-    struct tcp_bed *f = setup(true);
+    struct tcp_bed *f = tcp_stream_setup(true);
     int fd = connect_client(f);
     for (int i = 0; i < TCP_WAITING_MAX; i++) {
-        say(fd, "l1\n");
+        tcp_stream_say(fd, "l1\n");
     }
     wait_for_queries(f, TCP_WAITING_MAX);
     tcp_server_drain(f->server);
     assert_text(f, fd, "bye\n");
     close(fd);
-    finish(f);
+    tcp_stream_finish(f);
 }

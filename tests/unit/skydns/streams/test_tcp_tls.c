@@ -106,7 +106,7 @@ UNIT_TEST(test_a_slow_client_is_read_from_no_more)
 }
 
 /* Unread late answers of any length: all that may be due are kept. */
-UNIT_TEST(test_unread_replies_are_kept)
+UNIT_TEST(test_unread_replies_are_cached)
 {
     enum { FRAME = 2 + ENGINE_REPLY_MAX };
     static uint8_t reply[ENGINE_REPLY_MAX], frame[FRAME];
@@ -130,7 +130,7 @@ UNIT_TEST(test_unread_replies_are_kept)
 
 UNIT_TEST(test_idle_connections_are_closed)
 {
-    enum { SHORT_MS = 8000 }; /* than a handshake, longer; than PATIENCE_S, shorter */
+    enum { SHORT_MS = 8000 }; /* than a handshake, longer; than TIMEOUT_S, shorter */
     struct tcp_bed *f = bed_of((struct tcp_bed_limits){.connections = 4, .idle_ms = SHORT_MS});
     struct peer p = connect_tls(f, 1);
     test_clock_stop();

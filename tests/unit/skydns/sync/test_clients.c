@@ -304,7 +304,7 @@ struct wanted_key {
     bool is_found;
 };
 
-static bool look(void *data, const struct broken_key *key)
+static bool clients_check(void *data, const struct broken_key *key)
 {
     struct wanted_key *wanted = data;
     if (slice_equal(key->key, slice_str(wanted->key))) {
@@ -317,7 +317,7 @@ static bool look(void *data, const struct broken_key *key)
 static bool is_remembered(const struct fixture *f, const char *key, const char *reason)
 {
     struct wanted_key wanted = {.key = key, .reason = reason};
-    broken_each(f->broken, look, &wanted);
+    broken_each(f->broken, clients_check, &wanted);
     return wanted.is_found;
 }
 
@@ -452,7 +452,7 @@ UNIT_TEST(test_more_addresses_than_are_kept)
     assert_string_equal(who(f, "10.0.0.1"), "x");
 }
 
-static void refuse(const char *prefix)
+static void clients_refuse(const char *prefix)
 {
     const struct err denied = {.code = ERR_REFUSED, .msg = "permission denied"};
     struct etcd_mirror *mirror = mirror_of(prefix);
@@ -474,8 +474,8 @@ UNIT_TEST(test_denied)
     assert_true(mirror->is_running);
     struct log_capture capture;
     log_capture_begin(&capture);
-    refuse(NODES);
-    refuse(VIS);
+    clients_refuse(NODES);
+    clients_refuse(VIS);
     const char *lines = log_capture_end(&capture);
     assert_non_null(strstr(lines, "no client is identified keys=" NODES));
     assert_non_null(strstr(lines, "reason=\"permission denied\""));
@@ -500,7 +500,7 @@ UNIT_TEST(test_denied_last)
     read_none(VIS);
     assert_false(clients_are_settled(f->clients));
     unsigned changes = f->changed;
-    refuse(NODES);
+    clients_refuse(NODES);
     assert_true(clients_are_settled(f->clients));
     assert_int_equal(f->changed, changes + 1);
 }
@@ -515,8 +515,8 @@ UNIT_TEST(test_denied_after_the_start)
     for (unsigned i = 0; i < 2; i++) {
         struct etcd_mirror *nodes = mirror_of(NODES), *lists = mirror_of(VIS);
         const struct err denied = {.code = ERR_REFUSED, .msg = "permission denied"};
-        refuse(NODES);
-        refuse(VIS);
+        clients_refuse(NODES);
+        clients_refuse(VIS);
         assert_true(is_known(f, "a.test."));
         assert_string_equal(who(f, "10.0.0.1"), "x");
         assert_string_equal(f->listed, "y=x ");
@@ -543,7 +543,7 @@ UNIT_TEST(test_denied_after_the_start)
 
 /* ---- Snapshots ---- */
 
-static void catch_up(const char *prefix)
+static void clients_catch_up(const char *prefix)
 {
     struct etcd_mirror *mirror = mirror_of(prefix);
     mirror->config.caught_up(mirror->config.data);
@@ -586,12 +586,12 @@ UNIT_TEST(test_saved)
     assert_true(clients_are_settled(f->clients)); /* but nothing is believed yet */
     assert_false(clients_save(f->clients, &saved));
     assert_int_equal(f->told, 0);
-    catch_up(NODES);
+    clients_catch_up(NODES);
     assert_string_equal(who(f, "10.0.0.1"), ""); /* the records are a snapshot's */
     clients_confirm(f->clients);
     assert_string_equal(who(f, "10.0.0.1"), "x");
     assert_false(is_known(f, "a.test."));
-    catch_up(VIS);
+    clients_catch_up(VIS);
     assert_true(is_known(f, "a.test."));
     assert_int_equal(f->told, 1);
     assert_string_equal(f->listed, "x=y ");

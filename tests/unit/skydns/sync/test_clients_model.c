@@ -12,7 +12,7 @@ struct model {
     bool is_on;
 };
 
-static uint32_t next_random(uint32_t *random)
+static uint32_t clients_model_next_random(uint32_t *random)
 {
     *random = *random * 1664525 + 1013904223;
     return *random >> 8;
@@ -22,13 +22,13 @@ static const char *const spaces[] = {"x", "y", "z"};
 static const char *const node_prefixes[] = {NODES, NODES_B};
 
 /* Name n: of namespace n mod 3, domain n mod 2. */
-static void text_of(unsigned n, char out[64])
+static void clients_model_text_of(unsigned n, char out[64])
 {
     (void)snprintf(out, 64, "h%u.p.%s.pod.%c.test.", n, spaces[n % 3],
                    n % 2 ? 'b' : 'a'); /* fits */
 }
 
-static void host_of(unsigned host, char out[16])
+static void clients_model_host_of(unsigned host, char out[16])
 {
     out[0] = '\0';
     if (host) {
@@ -36,7 +36,7 @@ static void host_of(unsigned host, char out[16])
     }
 }
 
-static const char *expected(const struct model *model, unsigned host)
+static const char *clients_model_expected(const struct model *model, unsigned host)
 {
     const char *found = "";
     bool is_nobody = !model->is_on;
@@ -54,16 +54,16 @@ static const char *expected(const struct model *model, unsigned host)
     return is_nobody ? "" : found;
 }
 
-static void compare(const struct fixture *f, const struct model *model)
+static void clients_model_compare(const struct fixture *f, const struct model *model)
 {
     for (unsigned host = 1; host <= HOSTS; host++) {
         char address[16];
-        host_of(host, address);
-        assert_string_equal(who(f, address), expected(model, host));
+        clients_model_host_of(host, address);
+        assert_string_equal(who(f, address), clients_model_expected(model, host));
     }
 }
 
-static void show(struct fixture *f, struct model *model)
+static void clients_model_show(struct fixture *f, struct model *model)
 {
     publish(f);
     memcpy(model->shown, model->put, sizeof(model->put));
@@ -71,12 +71,13 @@ static void show(struct fixture *f, struct model *model)
 
 static void mark_step(struct model *model, unsigned d, uint32_t *random)
 {
-    unsigned m = next_random(random) % MARKS, host = next_random(random) % (HOSTS + 1);
+    unsigned m = clients_model_next_random(random) % MARKS,
+             host = clients_model_next_random(random) % (HOSTS + 1);
     char label[8], address[16], value[40];
     (void)snprintf(label, sizeof(label), "m%u", m); /* fits */
-    host_of(host, address);
+    clients_model_host_of(host, address);
     (void)snprintf(value, sizeof(value), "{\"host\":\"%s\"}", address);
-    if (next_random(random) % 2) {
+    if (clients_model_next_random(random) % 2) {
         mark(node_prefixes[d], label, value); /* also one without an address */
         model->marked[d][m] = host;
     } else {
@@ -89,7 +90,7 @@ static void read_marks(struct model *model, unsigned d, uint32_t *random)
 {
     begin(node_prefixes[d], false);
     memset(model->marked[d], 0, sizeof(model->marked[d]));
-    for (unsigned n = next_random(random) % MARKS; n > 0; n--) {
+    for (unsigned n = clients_model_next_random(random) % MARKS; n > 0; n--) {
         mark_step(model, d, random);
     }
     end(node_prefixes[d], true);
@@ -106,34 +107,37 @@ static void switch_over(struct fixture *f, struct model *model)
     model->is_known[0] = model->is_known[1] = false;
 }
 
-static void read_records(struct fixture *f, struct model *model, uint32_t *random)
+static void clients_model_read_records(struct fixture *f, struct model *model, uint32_t *random)
 {
     clients_read_again(f->clients);
     store_writer_clear(f->writer);
     for (unsigned n = 0; n < NAMES; n++) {
         char name[64], host[16];
-        text_of(n, name);
-        model->put[n] = next_random(random) % 3 ? model->put[n] : 0;
-        host_of(model->put[n], host);
+        clients_model_text_of(n, name);
+        model->put[n] = clients_model_next_random(random) % 3 ? model->put[n] : 0;
+        clients_model_host_of(model->put[n], host);
         if (*host) {
             put(f, name, host);
         }
     }
-    show(f, model);
+    clients_model_show(f, model);
 }
 
-static void step(struct fixture *f, struct model *model, uint32_t *random)
+static void clients_model_step(struct fixture *f, struct model *model, uint32_t *random)
 {
-    unsigned what = next_random(random) % 200, d = next_random(random) % 2;
-    unsigned n = next_random(random) % NAMES;
+    unsigned what = clients_model_next_random(random) % 200,
+             d = clients_model_next_random(random) % 2;
+    unsigned n = clients_model_next_random(random) % NAMES;
     char name[64], host[16];
     if (what < 120) {
-        text_of(n, name);
-        model->put[n] = next_random(random) % 2 ? 1 + next_random(random) % HOSTS : 0;
-        host_of(model->put[n], host);
+        clients_model_text_of(n, name);
+        model->put[n] = clients_model_next_random(random) % 2
+                            ? 1 + clients_model_next_random(random) % HOSTS
+                            : 0;
+        clients_model_host_of(model->put[n], host);
         put(f, name, host);
     } else if (what < 160) {
-        show(f, model);
+        clients_model_show(f, model);
     } else if (model->is_on && what < 180) {
         mark_step(model, d, random);
     } else if (model->is_on && what < 194 && model->is_known[d]) {
@@ -142,8 +146,9 @@ static void step(struct fixture *f, struct model *model, uint32_t *random)
     } else if (model->is_on && what < 198) {
         read_marks(model, d, random);
     } else if (what == 198) {
-        read_records(f, model, random);
-    } else if (what == 199 && next_random(random) % 20 == 0 && started < MIRRORS_MAX - 4) {
+        clients_model_read_records(f, model, random);
+    } else if (what == 199 && clients_model_next_random(random) % 20 == 0 &&
+               started < MIRRORS_MAX - 4) {
         switch_over(f, model);
     }
 }
@@ -158,8 +163,8 @@ UNIT_TEST(test_model)
     unsigned identified = 0;
     memset(&model, 0, sizeof(model));
     for (unsigned n = 0; n < STEPS; n++) {
-        step(f, &model, &random);
-        compare(f, &model);
+        clients_model_step(f, &model, &random);
+        clients_model_compare(f, &model);
         identified += *who(f, "10.0.0.1") != '\0';
     }
     assert_true(identified > STEPS / 50); /* it is about something */

@@ -18,7 +18,7 @@ static const int64_t saved_ms = 1700000000000;
 
 /* ---- Steps ---- */
 
-static struct buf save(void)
+static struct buf lease_saved_save(void)
 {
     struct buf saved;
     buf_init(&saved, SECTION_MAX);
@@ -49,7 +49,7 @@ static void copy_records(const struct store *store, struct store_writer *to)
     }
 }
 
-static bool load(const struct buf *saved, int64_t elapsed_ms)
+static bool lease_saved_load(const struct buf *saved, int64_t elapsed_ms)
 {
     struct store_writer *writer = store_writer_new();
     copy_records(leases_commit(), writer);
@@ -62,10 +62,10 @@ static bool load(const struct buf *saved, int64_t elapsed_ms)
     return is_loaded;
 }
 
-static void restart(int64_t elapsed_ms)
+static void lease_saved_restart(int64_t elapsed_ms)
 {
-    struct buf saved = save();
-    assert_true(load(&saved, elapsed_ms));
+    struct buf saved = lease_saved_save();
+    assert_true(lease_saved_load(&saved, elapsed_ms));
     buf_fini(&saved);
 }
 
@@ -78,13 +78,14 @@ static int64_t put_known(const char *text, uint32_t ttl_s)
     return lease;
 }
 
-static void on_revoked(void *data, const struct etcd_revoke_reply *reply, const struct err *err)
+static void lease_saved_on_revoked(void *data, const struct etcd_revoke_reply *reply,
+                                   const struct err *err)
 {
     assert_null(err);
     *(bool *)data = true;
 }
 
-static bool is_true(const void *data)
+static bool lease_saved_is_true(const void *data)
 {
     return *(const bool *)data;
 }
@@ -92,18 +93,18 @@ static bool is_true(const void *data)
 static void end_lease(int64_t lease)
 {
     bool is_done = false;
-    etcd_lease_revoke(leases_bed.etcd, lease, on_revoked, &is_done);
-    loop_until(leases_bed.loop, is_true, &is_done);
+    etcd_lease_revoke(leases_bed.etcd, lease, lease_saved_on_revoked, &is_done);
+    loop_until(leases_bed.loop, lease_saved_is_true, &is_done);
 }
 
-static size_t withheld(void)
+static size_t lease_saved_withheld(void)
 {
     return lease_table_counts(leases_bed.table).withheld;
 }
 
 static bool is_none_withheld(const void *data)
 {
-    return withheld() == 0;
+    return lease_saved_withheld() == 0;
 }
 
 static bool have_all_failed(const void *data)
@@ -124,12 +125,12 @@ UNIT_TEST(test_counts_on)
     leases_put("plain.test", 0, 50);
     leases_wait_for_change();
     etcd_proc_pause(leases_bed.proc);
-    restart(200 * 1000);
+    lease_saved_restart(200 * 1000);
     assert_in_range(leases_ttl_of("long.test"), 350, 400);
     assert_int_equal(leases_ttl_of("short.test"), 30);
     assert_int_equal(leases_ttl_of("plain.test"), 50);
     assert_int_equal(lease_table_counts(leases_bed.table).leases, 2);
-    restart(200 * 1000); /* nor does a second one begin again */
+    lease_saved_restart(200 * 1000); /* nor does a second one begin again */
     assert_in_range(leases_ttl_of("long.test"), 150, 200);
     test_clock_stop();
     test_clock_advance_ms(100 * 1000);
@@ -143,7 +144,7 @@ UNIT_TEST(test_clock_set_back)
 {
     put_known("a.test", 100000);
     etcd_proc_pause(leases_bed.proc);
-    restart(-3600 * 1000);
+    lease_saved_restart(-3600 * 1000);
     assert_in_range(leases_ttl_of("a.test"), 500, LEASE_S);
     etcd_proc_resume(leases_bed.proc);
 }
@@ -153,9 +154,9 @@ UNIT_TEST(test_unknown_stays_unknown)
     int64_t lease = leases_grant(LEASE_S);
     etcd_proc_pause(leases_bed.proc);
     leases_put("a.test", lease, 30);
-    restart(LONGER_MS);
+    lease_saved_restart(LONGER_MS);
     assert_int_equal(leases_ttl_of("a.test"), 1);
-    assert_int_equal(withheld(), 0);
+    assert_int_equal(lease_saved_withheld(), 0);
     etcd_proc_resume(leases_bed.proc);
     leases_wait_for_change();
     assert_int_equal(leases_ttl_of("a.test"), 30);
@@ -180,10 +181,10 @@ UNIT_TEST(test_ended_meanwhile_and_renewed)
     leases_put("also.test", lease, 40);
     leases_wait_for_change();
     etcd_proc_pause(leases_bed.proc);
-    restart(LONGER_MS);
+    lease_saved_restart(LONGER_MS);
     assert_null(leases_record("odd.test"));
     assert_null(leases_record("also.test"));
-    assert_int_equal(withheld(), 2);
+    assert_int_equal(lease_saved_withheld(), 2);
     struct buf saved;
     buf_init(&saved, SECTION_MAX);
     assert_false(lease_table_save(leases_bed.table, saved_ms, &saved));
@@ -191,7 +192,7 @@ UNIT_TEST(test_ended_meanwhile_and_renewed)
     etcd_proc_resume(leases_bed.proc);
     leases_wait_for_change();
     assert_int_equal(leases_bed.changes, 1);
-    assert_int_equal(withheld(), 0);
+    assert_int_equal(lease_saved_withheld(), 0);
     const struct store_record *back = leases_record("odd.test");
     char out[DNAME_TEXT_MAX];
     assert_true(slice_equal(store_record_host_text(back, out), odd.host));
@@ -217,13 +218,13 @@ UNIT_TEST(test_confirmed_before_the_lease_is_told)
     leases_put("ends.test", lease, 30);
     leases_wait_for_change();
     etcd_proc_pause(leases_bed.proc);
-    restart(LONGER_MS);
+    lease_saved_restart(LONGER_MS);
     assert_null(leases_record("ended.test"));
-    assert_int_equal(withheld(), 1);
+    assert_int_equal(lease_saved_withheld(), 1);
     lease_table_confirm(leases_bed.table);
     assert_int_equal(leases_bed.changes, 1);
     assert_int_equal(leases_ttl_of("ended.test"), 1);
-    assert_int_equal(withheld(), 0);
+    assert_int_equal(lease_saved_withheld(), 0);
     test_clock_stop();
     test_clock_advance_ms(3 * LEASE_S * 1000); /* as without a snapshot: until etcd deletes it */
     ev_run(leases_bed.loop, EVRUN_NOWAIT);
@@ -236,7 +237,7 @@ UNIT_TEST(test_ends_while_etcd_is_away)
 {
     put_known("a.test", 30);
     etcd_proc_pause(leases_bed.proc);
-    restart(0);
+    lease_saved_restart(0);
     test_clock_stop();
     test_clock_advance_ms((LEASE_S - 3) * 1000);
     ev_run(leases_bed.loop, EVRUN_NOWAIT);
@@ -244,7 +245,7 @@ UNIT_TEST(test_ends_while_etcd_is_away)
     test_clock_advance_ms(3000);
     ev_run(leases_bed.loop, EVRUN_NOWAIT);
     assert_null(leases_record("a.test"));
-    assert_int_equal(withheld(), 1);
+    assert_int_equal(lease_saved_withheld(), 1);
     test_clock_run();
     etcd_proc_resume(leases_bed.proc);
     leases_wait_for_change();
@@ -262,9 +263,9 @@ UNIT_TEST(test_comes_back_after_failures)
     }
     loop_until(leases_bed.loop, leases_is_nothing_asked, NULL);
     etcd_proc_kill(leases_bed.proc);
-    restart(LONGER_MS);
+    lease_saved_restart(LONGER_MS);
     loop_until(leases_bed.loop, have_all_failed, &(size_t){LEASES});
-    assert_int_equal(withheld(), LEASES);
+    assert_int_equal(lease_saved_withheld(), LEASES);
     etcd_proc_restart(leases_bed.proc);
     uint64_t questions = lease_table_counts(leases_bed.table).questions;
     loop_until(leases_bed.loop, is_none_withheld, NULL);
@@ -276,7 +277,7 @@ UNIT_TEST(test_comes_back_after_failures)
 UNIT_TEST(test_ended_and_gone)
 {
     end_lease(put_known("a.test", 30));
-    restart(LONGER_MS);
+    lease_saved_restart(LONGER_MS);
     assert_null(leases_record("a.test"));
     loop_until(leases_bed.loop, is_none_withheld, NULL);
     assert_null(leases_record("a.test"));
@@ -292,12 +293,12 @@ UNIT_TEST(test_put_and_deleted_while_withheld)
     leases_put("without.test", lease, 30);
     leases_put("kept.test", lease, 30);
     etcd_proc_pause(leases_bed.proc);
-    restart(LONGER_MS);
-    assert_int_equal(withheld(), 4);
+    lease_saved_restart(LONGER_MS);
+    assert_int_equal(lease_saved_withheld(), 4);
     assert_int_equal(leases_put("put.test", lease, 50), 1);
     assert_int_equal(leases_put("without.test", 0, 70), 70);
     leases_del("deleted.test");
-    assert_int_equal(withheld(), 1);
+    assert_int_equal(lease_saved_withheld(), 1);
     etcd_proc_resume(leases_bed.proc);
     leases_wait_for_change();
     assert_int_equal(leases_ttl_of("put.test"), 50);
@@ -311,9 +312,9 @@ UNIT_TEST(test_all_read_again)
     int64_t lease = put_known("read.test", 30);
     leases_put("gone.test", lease, 30);
     etcd_proc_pause(leases_bed.proc);
-    restart(LONGER_MS);
+    lease_saved_restart(LONGER_MS);
     lease_table_hold(leases_bed.table);
-    assert_int_equal(withheld(), 0);
+    assert_int_equal(lease_saved_withheld(), 0);
     leases_put("read.test", lease, 30);
     lease_table_release(leases_bed.table);
     etcd_proc_resume(leases_bed.proc);
@@ -326,7 +327,7 @@ UNIT_TEST(test_all_read_again)
 UNIT_TEST(test_ends_after_an_answer)
 {
     put_known("a.test", 100000);
-    restart(10 * 1000);
+    lease_saved_restart(10 * 1000);
     loop_until(leases_bed.loop, leases_is_nothing_asked, NULL);
     assert_int_equal(lease_table_counts(leases_bed.table).questions, 1);
     etcd_proc_pause(leases_bed.proc);
@@ -334,7 +335,7 @@ UNIT_TEST(test_ends_after_an_answer)
     test_clock_advance_ms(LONGER_MS);
     ev_run(leases_bed.loop, EVRUN_NOWAIT);
     assert_int_equal(leases_ttl_of("a.test"), 1);
-    assert_int_equal(withheld(), 0);
+    assert_int_equal(lease_saved_withheld(), 0);
     test_clock_run();
     etcd_proc_resume(leases_bed.proc);
 }
@@ -343,7 +344,7 @@ UNIT_TEST(test_ends_after_an_answer)
 UNIT_TEST(test_asks_only_when_needed)
 {
     put_known("a.test", 30);
-    restart(10 * 1000);
+    lease_saved_restart(10 * 1000);
     assert_int_equal(leases_ttl_of("a.test"), 30);
     assert_int_equal(lease_table_counts(leases_bed.table).questions, 0);
 }
@@ -386,8 +387,8 @@ UNIT_TEST(test_many)
         buf_append_u8(&saved, 0);
     }
     buf_append_u64(&saved, 0);
-    assert_true(load(&saved, LONGER_MS));
-    assert_int_equal(withheld(), LEASES);
+    assert_true(lease_saved_load(&saved, LONGER_MS));
+    assert_int_equal(lease_saved_withheld(), LEASES);
     assert_null(store_next(leases_commit(), NULL));
     assert_in_range(lease_table_counts(leases_bed.table).questions, 1, ASKED_AT_ONCE);
     etcd_proc_resume(leases_bed.proc);
@@ -406,7 +407,7 @@ UNIT_TEST(test_bytes_that_are_none)
 {
     put_known("a.test", 30);
     leases_put("b.test", leases_grant(LEASE_S), 30);
-    struct buf saved = save();
+    struct buf saved = lease_saved_save();
     for (size_t len = 0; len < saved.len; len++) {
         assert_false(lease_table_is_saved(slice_of(saved.data, len)));
     }
@@ -443,7 +444,7 @@ UNIT_TEST(test_bytes_that_do_not_fit_the_records)
         }
         buf_append_u64(&saved, 0);
         assert_true(lease_table_is_saved(buf_slice(&saved)));
-        assert_int_equal(load(&saved, 0), cases[i].is_good);
+        assert_int_equal(lease_saved_load(&saved, 0), cases[i].is_good);
         buf_fini(&saved);
     }
 }
@@ -459,6 +460,6 @@ UNIT_TEST(test_keys_without_records)
         store_writer_del(leases_bed.writer, &name);
     }
     leases_commit();
-    restart(0);
+    lease_saved_restart(0);
     assert_int_equal(lease_table_counts(leases_bed.table).leases, 1);
 }

@@ -57,7 +57,7 @@ static void set_rule(struct bed *bed, bool is_on, uint32_t ttl_s)
                                                                  .domains = &bed->domain});
 }
 
-static void open_bed(struct bed *bed)
+static void override_index_open_bed(struct bed *bed)
 {
     *bed = (struct bed){.writer = store_writer_new(),
                         .index = override_index_new(),
@@ -65,7 +65,7 @@ static void open_bed(struct bed *bed)
     set_rule(bed, true, 30);
 }
 
-static void close_bed(struct bed *bed)
+static void override_index_close_bed(struct bed *bed)
 {
     for (size_t i = 0; i < bed->old_count; i++) {
         store_garbage_free(bed->old[i]);
@@ -74,7 +74,8 @@ static void close_bed(struct bed *bed)
     store_writer_free(bed->writer);
 }
 
-static void put_record(struct bed *bed, const char *text, const struct record *record)
+static void override_index_put_record(struct bed *bed, const char *text,
+                                      const struct record *record)
 {
     const struct dname name = index_name(text);
     (void)store_writer_put_view(bed->writer, &name, record, ++bed->revision);
@@ -89,7 +90,8 @@ static void del_name(struct bed *bed, const char *text)
 }
 
 /* How many records the owner has; its only one's, or NULL. */
-static size_t count_of(const struct bed *bed, const char *text, const struct store_record **ret)
+static size_t override_index_count_of(const struct bed *bed, const char *text,
+                                      const struct store_record **ret)
 {
     const struct dname name = index_name(text);
     const struct store *overrides = store_overrides(bed->store);
@@ -113,25 +115,25 @@ UNIT_TEST(test_places)
     const struct record far = {.host = slice_str("10.0.0.2"), .targetstrip = 11};
     const struct store_record *record;
     struct bed bed;
-    open_bed(&bed);
-    put_record(&bed, "3f2a.www.example.com", &one);
-    put_record(&bed, "_c.b.a.deep.example.com", &three);
-    put_record(&bed, "txt.example.com", &plain);
-    put_record(&bed, "empty.example.com", &none);
-    put_record(&bed, "x.a.b.c.d.e.f.g.h.i.j.far.example.com", &far);
-    put_record(&bed, "web.cluster.local", &one);
-    put_record(&bed, "1.0.0.10.in-addr.arpa", &one);
+    override_index_open_bed(&bed);
+    override_index_put_record(&bed, "3f2a.www.example.com", &one);
+    override_index_put_record(&bed, "_c.b.a.deep.example.com", &three);
+    override_index_put_record(&bed, "txt.example.com", &plain);
+    override_index_put_record(&bed, "empty.example.com", &none);
+    override_index_put_record(&bed, "x.a.b.c.d.e.f.g.h.i.j.far.example.com", &far);
+    override_index_put_record(&bed, "web.cluster.local", &one);
+    override_index_put_record(&bed, "1.0.0.10.in-addr.arpa", &one);
     commit_all(&bed);
     assert_int_equal(override_index_count(bed.index), 3);
-    assert_int_equal(count_of(&bed, "www.example.com", &record), 1);
+    assert_int_equal(override_index_count_of(&bed, "www.example.com", &record), 1);
     assert_int_equal(record->ttl_s, 30);
     assert_int_equal(record->lens[RECORD_TEXT], 0); /* beside a host */
     assert_int_equal(record->targetstrip, 0);
-    assert_int_equal(count_of(&bed, "deep.example.com", &record), 1);
+    assert_int_equal(override_index_count_of(&bed, "deep.example.com", &record), 1);
     assert_int_equal(record->ttl_s, 9);
-    assert_int_equal(count_of(&bed, "txt.example.com", &record), 1);
+    assert_int_equal(override_index_count_of(&bed, "txt.example.com", &record), 1);
     assert_true(record->lens[RECORD_TEXT] > 0);
-    close_bed(&bed);
+    override_index_close_bed(&bed);
 }
 
 UNIT_TEST(test_settings)
@@ -139,17 +141,17 @@ UNIT_TEST(test_settings)
     const struct record one = {.host = slice_str("10.0.0.1")};
     const struct store_record *record;
     struct bed bed;
-    open_bed(&bed);
-    put_record(&bed, "www.example.com", &one);
+    override_index_open_bed(&bed);
+    override_index_put_record(&bed, "www.example.com", &one);
     commit_all(&bed);
     set_rule(&bed, true, 45);
     commit_all(&bed);
-    assert_int_equal(count_of(&bed, "www.example.com", &record), 1);
+    assert_int_equal(override_index_count_of(&bed, "www.example.com", &record), 1);
     assert_int_equal(record->ttl_s, 45);
     set_rule(&bed, false, 45);
     commit_all(&bed);
     assert_null(store_overrides(bed.store));
-    put_record(&bed, "b.example.com", &one);
+    override_index_put_record(&bed, "b.example.com", &one);
     commit_all(&bed);
     set_rule(&bed, true, 45);
     commit_all(&bed);
@@ -158,7 +160,7 @@ UNIT_TEST(test_settings)
     set_rule(&bed, true, 45);
     commit_all(&bed);
     assert_int_equal(override_index_count(bed.index), 0);
-    close_bed(&bed);
+    override_index_close_bed(&bed);
 }
 
 /* Puts, moves and deletes at random; a fresh index of the same records has as many for each. */
@@ -167,7 +169,7 @@ UNIT_TEST(test_changes_add_up)
     enum { NAMES = 24, STEPS = 400 };
     struct bed bed;
     uint32_t random = 1;
-    open_bed(&bed);
+    override_index_open_bed(&bed);
     for (unsigned step = 0; step < STEPS; step++) {
         for (unsigned k = 0; k < 3; k++) {
             char name[64];
@@ -179,7 +181,7 @@ UNIT_TEST(test_changes_add_up)
             if ((random >> 24) % 4 == 0) {
                 del_name(&bed, name);
             } else {
-                put_record(&bed, name, &record);
+                override_index_put_record(&bed, name, &record);
             }
         }
         commit_all(&bed);
@@ -194,5 +196,5 @@ UNIT_TEST(test_changes_add_up)
         assert_int_equal(override_index_count(bed.index), store_writer_count(bed.writer));
         override_index_free(fresh);
     }
-    close_bed(&bed);
+    override_index_close_bed(&bed);
 }

@@ -7,41 +7,41 @@
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
 
-static struct dname name_of(unsigned i)
+static struct dname recent_changes_name_of(unsigned i)
 {
     char text[40];
     assert_true(snprintf(text, sizeof(text), "a%u.test.", i) > 0);
     return fixture_name(text);
 }
 
-static void note(struct recent_changes *recent, unsigned i)
+static void sync_recent_changes_note(struct recent_changes *recent, unsigned i)
 {
-    const struct dname name = name_of(i);
+    const struct dname name = recent_changes_name_of(i);
     recent_changes_note(recent, &name, i % 2 == 1, i + 100);
 }
 
-static int setup(void **state)
+static int recent_changes_setup(void **state)
 {
     test_clock_stop();
     return 0;
 }
 
-static int teardown(void **state)
+static int recent_changes_teardown(void **state)
 {
     test_clock_run();
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(recent_changes_setup, recent_changes_teardown)
 
 UNIT_TEST(test_one)
 {
     struct recent_changes recent = {0};
-    const struct dname name = name_of(1), other = name_of(2);
+    const struct dname name = recent_changes_name_of(1), other = recent_changes_name_of(2);
     assert_int_equal(recent_changes_count(&recent), 0);
     assert_null(recent_changes_find(&recent, &name));
     recent_changes_see(&recent, 9);
-    note(&recent, 1);
+    sync_recent_changes_note(&recent, 1);
     const struct recent_change *change = recent_changes_find(&recent, &name);
     assert_ptr_equal(change, recent_changes_get(&recent, 0));
     assert_null(recent_changes_find(&recent, &other));
@@ -61,12 +61,12 @@ UNIT_TEST(test_one)
 UNIT_TEST(test_versions)
 {
     struct recent_changes recent = {0};
-    note(&recent, 0);
+    sync_recent_changes_note(&recent, 0);
     test_clock_advance_ms(1);
-    note(&recent, 1);
+    sync_recent_changes_note(&recent, 1);
     recent_changes_publish(&recent, 5);
     recent_changes_publish(&recent, 6); /* nothing of etcd's */
-    note(&recent, 2);
+    sync_recent_changes_note(&recent, 2);
     recent_changes_publish(&recent, 7);
     test_clock_advance_ms(1);
     recent_changes_see(&recent, 6);
@@ -85,23 +85,23 @@ UNIT_TEST(test_many)
     enum { MANY = 3 * RECENT_CHANGES_MAX + 7 };
     struct recent_changes recent = {0};
     for (unsigned i = 0; i < MANY; i++) {
-        note(&recent, i);
+        sync_recent_changes_note(&recent, i);
     }
     recent_changes_publish(&recent, 2);
     recent_changes_see(&recent, 2);
     assert_int_equal(recent_changes_count(&recent), RECENT_CHANGES_MAX);
     for (unsigned i = 0; i < RECENT_CHANGES_MAX; i++) {
         const struct recent_change *change = recent_changes_get(&recent, i);
-        const struct dname name = name_of(MANY - 1 - i);
+        const struct dname name = recent_changes_name_of(MANY - 1 - i);
         assert_true(dname_equal(&change->name, &name));
         assert_int_equal(change->took_us, 0);
         assert_ptr_equal(recent_changes_find(&recent, &name), change);
     }
-    const struct dname gone = name_of(MANY - 1 - RECENT_CHANGES_MAX);
+    const struct dname gone = recent_changes_name_of(MANY - 1 - RECENT_CHANGES_MAX);
     assert_null(recent_changes_find(&recent, &gone));
-    note(&recent, 0); /* the same name again: the latest is found */
-    note(&recent, 0);
-    const struct dname again = name_of(0);
+    sync_recent_changes_note(&recent, 0); /* the same name again: the latest is found */
+    sync_recent_changes_note(&recent, 0);
+    const struct dname again = recent_changes_name_of(0);
     assert_ptr_equal(recent_changes_find(&recent, &again), recent_changes_get(&recent, 0));
 }
 
@@ -110,7 +110,7 @@ UNIT_TEST(test_a_slow_thread)
 {
     struct recent_changes recent = {0};
     for (unsigned i = 0; i < RECENT_VERSIONS_MAX + 3; i++) {
-        note(&recent, i);
+        sync_recent_changes_note(&recent, i);
         recent_changes_publish(&recent, i + 1);
     }
     assert_int_equal(recent.waiting, RECENT_VERSIONS_MAX);
@@ -118,7 +118,7 @@ UNIT_TEST(test_a_slow_thread)
     assert_int_equal(recent.waiting, 0);
     assert_int_equal(recent_changes_get(&recent, 3)->took_us, 0);
     assert_int_equal(recent_changes_get(&recent, 2)->took_us, -1);
-    note(&recent, 99);
+    sync_recent_changes_note(&recent, 99);
     recent_changes_publish(&recent, 99);
     recent_changes_see(&recent, 99);
     assert_int_equal(recent_changes_get(&recent, 0)->took_us, 0);

@@ -83,30 +83,30 @@ bool etcd_mirror_is_saved(struct slice saved)
     return slice_equal(saved, slice_str(saved_mirror));
 }
 
-static void put(const char *key, const char *value, int64_t revision)
+static void sync_store_sync_put(const char *key, const char *value, int64_t revision)
 {
     struct etcd_kv kv = {
         .key = slice_str(key), .value = slice_str(value), .mod_revision = revision};
     mirror.put(mirror.data, &kv);
 }
 
-static void del(const char *key, int64_t revision)
+static void store_sync_del(const char *key, int64_t revision)
 {
     mirror.del(mirror.data, slice_str(key), revision);
 }
 
-static void full_begin(void)
+static void store_sync_full_begin(void)
 {
     mirror.full_begin(mirror.data, &(struct etcd_mirror_read){.reason = ""});
 }
 
-static void store_key(const char *id, bool has_read)
+static void store_sync_store_key(const char *id, bool has_read)
 {
     mirror.store_key_seen(mirror.data, slice_str(id), has_read);
 }
 
 /* Of the second domain. */
-static void other_store_key(const char *id)
+static void store_sync_other_store_key(const char *id)
 {
     other_key.store_key_seen(other_key.data, slice_str(id), false);
 }
@@ -119,7 +119,7 @@ static void full_begin_keeping(void)
     mirror.full_begin(mirror.data, &read);
 }
 
-static void commit(int64_t revision, bool full)
+static void sync_store_sync_commit(int64_t revision, bool full)
 {
     mirror.commit(mirror.data, revision, full);
 }
@@ -136,7 +136,7 @@ struct fixture {
     int ready_calls;
 };
 
-static void on_ready(void *data)
+static void store_sync_on_ready(void *data)
 {
     ++*(int *)data;
 }
@@ -146,18 +146,18 @@ static bool skips_wildcards;
 static bool requires_store_key;
 static size_t domain_count = 1;
 static void (*wanted_on_completeness)(void *data);
-static void (*wanted_on_stubs)(void *data, const struct foreign_zone *zones, size_t count);
+static void (*wanted_on_stubs)(void *data, const struct forward_zone *zones, size_t count);
 
 static struct dname domains[2];
 
-static struct dname name_of(const char *text)
+static struct dname store_sync_name_of(const char *text)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
     return name;
 }
 
-static struct fixture *setup(const char *path_prefix)
+static struct fixture *store_sync_setup(const char *path_prefix)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
@@ -168,8 +168,8 @@ static struct fixture *setup(const char *path_prefix)
     f->followed.away_line = "etcd away";
     f->followed.back_line = "etcd back";
     outage_join(&f->outage, &f->followed, true);
-    domains[0] = name_of("test.");
-    domains[1] = name_of("other.");
+    domains[0] = store_sync_name_of("test.");
+    domains[1] = store_sync_name_of("other.");
     struct store_sync_config config = {.loop = f->loop,
                                        .skips_wildcards = skips_wildcards,
                                        .followed = &f->followed,
@@ -182,14 +182,14 @@ static struct fixture *setup(const char *path_prefix)
                                        .stale_max_ms = 5000,
                                        .on_config = wanted_on_config,
                                        .on_stubs = wanted_on_stubs,
-                                       .on_ready = on_ready,
+                                       .on_ready = store_sync_on_ready,
                                        .data = &f->ready_calls};
     f->sync = store_sync_start(&config);
     assert_int_equal(mirrors, domain_count);
     return f;
 }
 
-static void teardown(struct fixture *f)
+static void store_sync_teardown(struct fixture *f)
 {
     store_sync_stop(f->sync);
     outage_fini(&f->outage);
@@ -200,7 +200,7 @@ static void teardown(struct fixture *f)
 }
 
 /* The mod_revision of the record a reader finds; 0 = no such record, -1 = no store yet. */
-static int64_t seen(const struct fixture *f, const char *text)
+static int64_t store_sync_seen(const struct fixture *f, const char *text)
 {
     struct dname name;
     int64_t revision = -1;
@@ -224,13 +224,13 @@ UNIT_TEST(test_lines_about_etcd)
     struct err refused, timeout;
     err_set(&refused, ERR_UNAVAILABLE, "connect 127.0.0.1:2379: refused");
     err_set(&timeout, ERR_TIMEOUT, "no answer");
-    struct fixture *f = setup("skydns");
+    struct fixture *f = store_sync_setup("skydns");
     log_capture_begin(&c);
     mirror.state(mirror.data, &refused);
     mirror.state(mirror.data, NULL);
-    full_begin();
-    put("/skydns/local/a", "{", 2);
-    commit(7, true);
+    store_sync_full_begin();
+    sync_store_sync_put("/skydns/local/a", "{", 2);
+    sync_store_sync_commit(7, true);
     mirror.state(mirror.data, NULL);
     assert_false(outage_is_away(&f->outage));
     mirror.state(mirror.data, &timeout);
@@ -238,7 +238,7 @@ UNIT_TEST(test_lines_about_etcd)
     mirror.state(mirror.data, NULL);
     assert_int_equal(f->followed.returns[OUTAGE_TIMEOUT], 1);
     full_begin_keeping();
-    commit(9, true);
+    sync_store_sync_commit(9, true);
     log_capture_end(&c);
     print_message("%s", c.text);
     assert_int_equal(log_occurrences(c.text, "\n"), 8);
@@ -256,44 +256,44 @@ UNIT_TEST(test_lines_about_etcd)
                                      "old_records=\"kept until the new store is complete\"\n"),
                      1);
     assert_int_equal(store_sync_counts(f->sync).reads, 2);
-    teardown(f);
+    store_sync_teardown(f);
 }
 
 UNIT_TEST(test_ready_with_the_first_full_content)
 {
-    struct fixture *f = setup("skydns");
-    full_begin();
-    put("/skydns/local/a", good, 2);
+    struct fixture *f = store_sync_setup("skydns");
+    store_sync_full_begin();
+    sync_store_sync_put("/skydns/local/a", good, 2);
     assert_false(store_sync_is_ready(f->sync));
-    assert_int_equal(seen(f, "a.local"), -1);
-    commit(3, true);
+    assert_int_equal(store_sync_seen(f, "a.local"), -1);
+    sync_store_sync_commit(3, true);
     assert_true(store_sync_is_ready(f->sync));
-    assert_int_equal(seen(f, "a.local"), 2);
+    assert_int_equal(store_sync_seen(f, "a.local"), 2);
     assert_int_equal(store_sync_counts(f->sync).revision, 3);
 
-    put("/skydns/local/b", good, 4);
-    assert_int_equal(seen(f, "b.local"), 0);
-    commit(4, false);
-    assert_int_equal(seen(f, "b.local"), 4);
-    del("/skydns/local/a", 5);
-    commit(5, false);
-    assert_int_equal(seen(f, "a.local"), 0);
-    full_begin();
-    commit(6, true);
+    sync_store_sync_put("/skydns/local/b", good, 4);
+    assert_int_equal(store_sync_seen(f, "b.local"), 0);
+    sync_store_sync_commit(4, false);
+    assert_int_equal(store_sync_seen(f, "b.local"), 4);
+    store_sync_del("/skydns/local/a", 5);
+    sync_store_sync_commit(5, false);
+    assert_int_equal(store_sync_seen(f, "a.local"), 0);
+    store_sync_full_begin();
+    sync_store_sync_commit(6, true);
     assert_int_equal(f->ready_calls, 1);
     assert_int_equal(store_sync_counts(f->sync).keys, 0);
     assert_int_equal(store_sync_counts(f->sync).revision, 6);
-    teardown(f);
+    store_sync_teardown(f);
 }
 
 UNIT_TEST(test_empty_etcd_is_ready)
 {
-    struct fixture *f = setup("skydns");
-    full_begin();
-    commit(1, true);
+    struct fixture *f = store_sync_setup("skydns");
+    store_sync_full_begin();
+    sync_store_sync_commit(1, true);
     assert_int_equal(f->ready_calls, 1);
-    assert_int_equal(seen(f, "a.local"), 0);
-    teardown(f);
+    assert_int_equal(store_sync_seen(f, "a.local"), 0);
+    store_sync_teardown(f);
 }
 
 UNIT_TEST(test_prefixes)
@@ -308,13 +308,13 @@ UNIT_TEST(test_prefixes)
         {"/", "/", "/local/a"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct fixture *f = setup(cases[i].path);
+        struct fixture *f = store_sync_setup(cases[i].path);
         assert_string_equal(mirror_prefix, cases[i].prefix);
-        full_begin();
-        put(cases[i].key, good, 2);
-        commit(2, true);
-        assert_int_equal(seen(f, "a.local"), 2);
-        teardown(f);
+        store_sync_full_begin();
+        sync_store_sync_put(cases[i].key, good, 2);
+        sync_store_sync_commit(2, true);
+        assert_int_equal(store_sync_seen(f, "a.local"), 2);
+        store_sync_teardown(f);
     }
 }
 
@@ -322,30 +322,30 @@ UNIT_TEST(test_broken_value_is_skipped_alone)
 {
     static const char *const broken[] = {"", "{", "[]", "{\"host\":\"x\",\"port\":\"80\"}",
                                          "{\"port\":70000}"};
-    struct fixture *f = setup("skydns");
-    full_begin();
-    put("/skydns/local/a", good, 2);
-    put("/skydns/local/b", broken[1], 3);
-    put("/skydns/local/c", good, 4);
-    commit(4, true);
-    assert_int_equal(seen(f, "a.local"), 2);
-    assert_int_equal(seen(f, "b.local"), 0);
-    assert_int_equal(seen(f, "c.local"), 4);
+    struct fixture *f = store_sync_setup("skydns");
+    store_sync_full_begin();
+    sync_store_sync_put("/skydns/local/a", good, 2);
+    sync_store_sync_put("/skydns/local/b", broken[1], 3);
+    sync_store_sync_put("/skydns/local/c", good, 4);
+    sync_store_sync_commit(4, true);
+    assert_int_equal(store_sync_seen(f, "a.local"), 2);
+    assert_int_equal(store_sync_seen(f, "b.local"), 0);
+    assert_int_equal(store_sync_seen(f, "c.local"), 4);
     assert_int_equal(store_sync_counts(f->sync).skipped, 1);
     assert_int_equal(store_sync_counts(f->sync).keys, 2);
 
     int64_t revision = 5;
     for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
         print_message("value `%s`\n", broken[i]);
-        put("/skydns/local/a", broken[i], revision);
-        commit(revision++, false);
-        assert_int_equal(seen(f, "a.local"), 0);
+        sync_store_sync_put("/skydns/local/a", broken[i], revision);
+        sync_store_sync_commit(revision++, false);
+        assert_int_equal(store_sync_seen(f, "a.local"), 0);
         assert_int_equal(store_sync_counts(f->sync).skipped, i + 2);
-        put("/skydns/local/a", good, revision);
-        commit(revision, false);
-        assert_int_equal(seen(f, "a.local"), revision++);
+        sync_store_sync_put("/skydns/local/a", good, revision);
+        sync_store_sync_commit(revision, false);
+        assert_int_equal(store_sync_seen(f, "a.local"), revision++);
     }
-    teardown(f);
+    store_sync_teardown(f);
 }
 
 UNIT_TEST(test_keys_that_are_no_records)
@@ -360,29 +360,29 @@ UNIT_TEST(test_keys_that_are_no_records)
         {"/skydns/local/label-of-more-than-63-bytes-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", true},
         {"/skydns/config", false},
     };
-    struct fixture *f = setup("skydns");
+    struct fixture *f = store_sync_setup("skydns");
     uint64_t skipped = 0;
-    full_begin();
+    store_sync_full_begin();
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         print_message("key %s\n", cases[i].key);
-        put(cases[i].key, good, 2);
+        sync_store_sync_put(cases[i].key, good, 2);
         skipped += cases[i].is_skipped;
         assert_int_equal(store_sync_counts(f->sync).skipped, skipped);
     }
-    commit(2, true);
+    sync_store_sync_commit(2, true);
     assert_int_equal(store_sync_counts(f->sync).keys, 0);
-    assert_int_equal(seen(f, "config"), 0);
+    assert_int_equal(store_sync_seen(f, "config"), 0);
 
-    put("/skydns/local/config", good, 3); /* a record like any other */
-    commit(3, false);
-    assert_int_equal(seen(f, "config.local"), 3);
+    sync_store_sync_put("/skydns/local/config", good, 3); /* a record like any other */
+    sync_store_sync_commit(3, false);
+    assert_int_equal(store_sync_seen(f, "config.local"), 3);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        del(cases[i].key, 4);
+        store_sync_del(cases[i].key, 4);
     }
-    commit(4, false);
+    sync_store_sync_commit(4, false);
     assert_int_equal(store_sync_counts(f->sync).keys, 1);
     assert_int_equal(store_sync_counts(f->sync).skipped, skipped);
-    teardown(f);
+    store_sync_teardown(f);
 }
 
 static struct slice told_value;
@@ -397,32 +397,32 @@ UNIT_TEST(test_keys_with_a_wildcard)
     static const char *const others[] = {"/skydns/test/any", "/skydns/test/a*", "/skydns/com/*"};
     for (int schema = 0; schema < 2; schema++) {
         skips_wildcards = schema != 0;
-        struct fixture *f = setup("skydns");
+        struct fixture *f = store_sync_setup("skydns");
         skips_wildcards = false;
-        full_begin();
+        store_sync_full_begin();
         for (size_t i = 0; i < 3; i++) {
-            put(keys[i], "{\"host\":\"10.0.0.1\"}", 1);
-            put(others[i], "{\"host\":\"10.0.0.1\"}", 1);
+            sync_store_sync_put(keys[i], "{\"host\":\"10.0.0.1\"}", 1);
+            sync_store_sync_put(others[i], "{\"host\":\"10.0.0.1\"}", 1);
         }
-        commit(1, true);
+        sync_store_sync_commit(1, true);
         struct store_sync_counts counts = store_sync_counts(f->sync);
         assert_int_equal(counts.keys, schema ? 3 : 6);
         assert_int_equal(counts.skipped, schema ? 3 : 0);
         assert_int_equal(counts.broken, counts.skipped);
-        del(keys[0], 2);
-        commit(2, false);
+        store_sync_del(keys[0], 2);
+        sync_store_sync_commit(2, false);
         assert_int_equal(store_sync_counts(f->sync).broken, schema ? 2 : 0);
-        teardown(f);
+        store_sync_teardown(f);
     }
 }
 
-static void on_config(void *data, struct slice value)
+static void store_sync_on_config(void *data, struct slice value)
 {
     told++;
     told_value = value;
 }
 
-static void assert_told(unsigned count, const char *value)
+static void store_sync_assert_told(unsigned count, const char *value)
 {
     assert_int_equal(told, count);
     assert_int_equal(told_value.ptr != NULL, value != NULL);
@@ -436,32 +436,32 @@ UNIT_TEST(test_the_document_is_handed_on)
 {
     static const char key[] = "/skydns/config";
     told = 0;
-    wanted_on_config = on_config;
-    struct fixture *f = setup("skydns");
+    wanted_on_config = store_sync_on_config;
+    struct fixture *f = store_sync_setup("skydns");
     wanted_on_config = NULL;
-    full_begin();
-    put(key, "void", 2);
-    full_begin(); /* started over */
-    put(key, "{}", 2);
+    store_sync_full_begin();
+    sync_store_sync_put(key, "void", 2);
+    store_sync_full_begin(); /* started over */
+    sync_store_sync_put(key, "{}", 2);
     assert_int_equal(told, 0);
-    commit(2, true);
-    assert_told(1, "{}");
-    put("/skydns/local/a", good, 3);
-    commit(3, false);
+    sync_store_sync_commit(2, true);
+    store_sync_assert_told(1, "{}");
+    sync_store_sync_put("/skydns/local/a", good, 3);
+    sync_store_sync_commit(3, false);
     assert_int_equal(told, 1);
-    put(key, "", 4);
-    commit(4, false);
-    assert_told(2, "");
-    del(key, 5);
-    commit(5, false);
-    assert_told(3, NULL);
-    put(key, "{\"ttl\":5}", 6);
-    commit(6, false);
-    assert_told(4, "{\"ttl\":5}");
-    full_begin();
-    commit(7, true);
-    assert_told(5, NULL);
-    teardown(f);
+    sync_store_sync_put(key, "", 4);
+    sync_store_sync_commit(4, false);
+    store_sync_assert_told(2, "");
+    store_sync_del(key, 5);
+    sync_store_sync_commit(5, false);
+    store_sync_assert_told(3, NULL);
+    sync_store_sync_put(key, "{\"ttl\":5}", 6);
+    sync_store_sync_commit(6, false);
+    store_sync_assert_told(4, "{\"ttl\":5}");
+    store_sync_full_begin();
+    sync_store_sync_commit(7, true);
+    store_sync_assert_told(5, NULL);
+    store_sync_teardown(f);
 }
 
 struct broken_seen {
@@ -469,7 +469,7 @@ struct broken_seen {
     char key[64], reason[160];
 };
 
-static bool see_broken(void *data, const struct broken_key *key)
+static bool store_sync_see_broken(void *data, const struct broken_key *key)
 {
     struct broken_seen *seen_keys = data;
     seen_keys->count++;
@@ -481,46 +481,46 @@ static bool see_broken(void *data, const struct broken_key *key)
 /* Until a valid value, a deletion, or a full read without them. */
 UNIT_TEST(test_broken_keys_are_remembered)
 {
-    struct fixture *f = setup("skydns");
+    struct fixture *f = store_sync_setup("skydns");
     const struct broken_table *table = store_sync_broken(f->sync);
     struct broken_seen all = {0};
-    full_begin();
-    put("/skydns/local/a", "{", 2);
-    put("/skydns/local/b", "{", 3);
-    put("/skydns/local/c", "{\"host\":\"a..b\"}", 4);
-    put("/skydns/local//d", good, 5);
-    commit(5, true);
+    store_sync_full_begin();
+    sync_store_sync_put("/skydns/local/a", "{", 2);
+    sync_store_sync_put("/skydns/local/b", "{", 3);
+    sync_store_sync_put("/skydns/local/c", "{\"host\":\"a..b\"}", 4);
+    sync_store_sync_put("/skydns/local//d", good, 5);
+    sync_store_sync_commit(5, true);
     assert_int_equal(store_sync_counts(f->sync).broken, 4);
     assert_int_equal(store_sync_counts(f->sync).keys, 1); /* c: it may have a text */
-    broken_each(table, see_broken, &all);
+    broken_each(table, store_sync_see_broken, &all);
     assert_int_equal(all.count, 4);
     assert_string_equal(all.key, "/skydns/local//d"); /* the newest comes last */
-    put("/skydns/local/a", good, 6);
-    del("/skydns/local/b", 6);
-    put("/skydns/local/c", "{\"host\":\"a.b\"}", 6);
-    commit(6, false);
+    sync_store_sync_put("/skydns/local/a", good, 6);
+    store_sync_del("/skydns/local/b", 6);
+    sync_store_sync_put("/skydns/local/c", "{\"host\":\"a.b\"}", 6);
+    sync_store_sync_commit(6, false);
     all = (struct broken_seen){0};
-    broken_each(table, see_broken, &all);
+    broken_each(table, store_sync_see_broken, &all);
     assert_int_equal(all.count, 1);
     assert_string_equal(all.key, "/skydns/local//d");
     assert_non_null(strstr(all.reason, "empty label"));
-    put("/skydns/local/e", "{\"port\":-1}", 7);
-    commit(7, false);
-    full_begin();
-    put("/skydns/local/e", "{\"port\":-1}", 7);
-    commit(8, true);
+    sync_store_sync_put("/skydns/local/e", "{\"port\":-1}", 7);
+    sync_store_sync_commit(7, false);
+    store_sync_full_begin();
+    sync_store_sync_put("/skydns/local/e", "{\"port\":-1}", 7);
+    sync_store_sync_commit(8, true);
     all = (struct broken_seen){0};
-    broken_each(table, see_broken, &all);
+    broken_each(table, store_sync_see_broken, &all);
     assert_int_equal(all.count, 1);
     assert_string_equal(all.key, "/skydns/local/e");
     assert_non_null(strstr(all.reason, "`port`: `-1`"));
-    teardown(f);
+    store_sync_teardown(f);
 }
 
 static unsigned stub_calls;
 static size_t stub_zones;
 
-static void on_stubs(void *data, const struct foreign_zone *zones, size_t count)
+static void store_sync_on_stubs(void *data, const struct forward_zone *zones, size_t count)
 {
     assert_non_null(data);
     assert_true(count == 0 || zones[0].server_count == 1);
@@ -538,31 +538,31 @@ static void assert_stubs(unsigned calls, size_t zones)
 UNIT_TEST(test_stub_zones)
 {
     stub_calls = 0;
-    wanted_on_stubs = on_stubs;
-    struct fixture *f = setup("skydns");
+    wanted_on_stubs = store_sync_on_stubs;
+    struct fixture *f = store_sync_setup("skydns");
     wanted_on_stubs = NULL;
-    full_begin();
-    put("/skydns/test/dns/stub/local/acme/1", good, 2);
-    put("/skydns/test/dns/stub/local/acme/2", "{\"text\":\"x\"}", 2);
-    put("/skydns/other/dns/stub/local/corp/1", good, 2);
-    commit(2, true);
+    store_sync_full_begin();
+    sync_store_sync_put("/skydns/test/dns/stub/local/acme/1", good, 2);
+    sync_store_sync_put("/skydns/test/dns/stub/local/acme/2", "{\"text\":\"x\"}", 2);
+    sync_store_sync_put("/skydns/other/dns/stub/local/corp/1", good, 2);
+    sync_store_sync_commit(2, true);
     assert_stubs(0, 0);
     store_sync_set_stubs(f->sync, true);
     assert_stubs(1, 1);
     assert_int_equal(store_sync_counts(f->sync).broken, 1);
-    put("/skydns/test/dns/stub/local/more/1", good, 3);
+    sync_store_sync_put("/skydns/test/dns/stub/local/more/1", good, 3);
     assert_stubs(1, 1);
-    commit(3, false);
+    sync_store_sync_commit(3, false);
     assert_stubs(2, 2);
-    put("/skydns/test/web", good, 4);
-    commit(4, false);
-    full_begin(); /* the same again: what is broken is still known */
-    put("/skydns/test/dns/stub/local/acme/1", good, 2);
-    put("/skydns/test/dns/stub/local/acme/2", "{\"text\":\"x\"}", 2);
-    put("/skydns/test/dns/stub/local/more/1", good, 3);
-    put("/skydns/other/dns/stub/local/corp/1", good, 2);
-    put("/skydns/test/web", good, 4);
-    commit(5, true);
+    sync_store_sync_put("/skydns/test/web", good, 4);
+    sync_store_sync_commit(4, false);
+    store_sync_full_begin(); /* the same again: what is broken is still known */
+    sync_store_sync_put("/skydns/test/dns/stub/local/acme/1", good, 2);
+    sync_store_sync_put("/skydns/test/dns/stub/local/acme/2", "{\"text\":\"x\"}", 2);
+    sync_store_sync_put("/skydns/test/dns/stub/local/more/1", good, 3);
+    sync_store_sync_put("/skydns/other/dns/stub/local/corp/1", good, 2);
+    sync_store_sync_put("/skydns/test/web", good, 4);
+    sync_store_sync_commit(5, true);
     assert_stubs(2, 2);
     assert_int_equal(store_sync_counts(f->sync).broken, 1);
     store_sync_set_domains(f->sync, &domains[1], 1, false);
@@ -570,79 +570,79 @@ UNIT_TEST(test_stub_zones)
     store_sync_set_stubs(f->sync, false);
     assert_stubs(4, 0);
     assert_int_equal(store_sync_counts(f->sync).broken, 0);
-    teardown(f);
+    store_sync_teardown(f);
 }
 
 /* Compaction while away: the old content is served until the new one is complete. */
 UNIT_TEST(test_reading_again)
 {
-    struct fixture *f = setup("skydns");
-    full_begin();
-    put("/skydns/local/stays", good, 2);
-    put("/skydns/local/goes", good, 3);
-    commit(3, true);
+    struct fixture *f = store_sync_setup("skydns");
+    store_sync_full_begin();
+    sync_store_sync_put("/skydns/local/stays", good, 2);
+    sync_store_sync_put("/skydns/local/goes", good, 3);
+    sync_store_sync_commit(3, true);
 
-    full_begin();
-    put("/skydns/local/stays", good, 2);
-    put("/skydns/local/void", good, 8);
-    full_begin(); /* the connection was lost in between */
-    assert_int_equal(seen(f, "goes.local"), 3);
-    put("/skydns/local/comes", good, 9);
-    put("/skydns/local/stays", good, 2);
-    assert_int_equal(seen(f, "stays.local"), 2);
-    assert_int_equal(seen(f, "comes.local"), 0);
-    commit(9, true);
-    assert_int_equal(seen(f, "stays.local"), 2);
-    assert_int_equal(seen(f, "comes.local"), 9);
-    assert_int_equal(seen(f, "goes.local"), 0);
-    assert_int_equal(seen(f, "void.local"), 0);
+    store_sync_full_begin();
+    sync_store_sync_put("/skydns/local/stays", good, 2);
+    sync_store_sync_put("/skydns/local/void", good, 8);
+    store_sync_full_begin(); /* the connection was lost in between */
+    assert_int_equal(store_sync_seen(f, "goes.local"), 3);
+    sync_store_sync_put("/skydns/local/comes", good, 9);
+    sync_store_sync_put("/skydns/local/stays", good, 2);
+    assert_int_equal(store_sync_seen(f, "stays.local"), 2);
+    assert_int_equal(store_sync_seen(f, "comes.local"), 0);
+    sync_store_sync_commit(9, true);
+    assert_int_equal(store_sync_seen(f, "stays.local"), 2);
+    assert_int_equal(store_sync_seen(f, "comes.local"), 9);
+    assert_int_equal(store_sync_seen(f, "goes.local"), 0);
+    assert_int_equal(store_sync_seen(f, "void.local"), 0);
     assert_int_equal(store_sync_counts(f->sync).published, 2);
 
-    full_begin(); /* nothing changed: nothing to publish */
-    put("/skydns/local/stays", good, 2);
-    put("/skydns/local/comes", good, 9);
-    commit(12, true);
+    store_sync_full_begin(); /* nothing changed: nothing to publish */
+    sync_store_sync_put("/skydns/local/stays", good, 2);
+    sync_store_sync_put("/skydns/local/comes", good, 9);
+    sync_store_sync_commit(12, true);
     assert_int_equal(store_sync_counts(f->sync).published, 2);
     assert_int_equal(store_sync_counts(f->sync).revision, 12);
-    teardown(f);
+    store_sync_teardown(f);
 }
 
 /* An etcd that came back empty: what it has is applied, what it lacks stays until the store is
  * complete, then goes in one publication. */
 UNIT_TEST(test_another_store)
 {
-    struct fixture *f = setup("skydns");
-    full_begin();
-    put("/skydns/local/same", good, 2);
-    put("/skydns/local/late", good, 3);
-    put("/skydns/local/orphan", good, 4);
-    commit(4, true);
+    struct fixture *f = store_sync_setup("skydns");
+    store_sync_full_begin();
+    sync_store_sync_put("/skydns/local/same", good, 2);
+    sync_store_sync_put("/skydns/local/late", good, 3);
+    sync_store_sync_put("/skydns/local/orphan", good, 4);
+    sync_store_sync_commit(4, true);
 
     full_begin_keeping();
-    put("/skydns/local/same", good, 1);
-    put("/skydns/local/new", good, 2);
-    commit(2, true);
-    assert_int_equal(seen(f, "same.local"), 1);
-    assert_int_equal(seen(f, "new.local"), 2);
-    assert_int_equal(seen(f, "late.local"), 3);
-    assert_int_equal(seen(f, "orphan.local"), 4);
+    sync_store_sync_put("/skydns/local/same", good, 1);
+    sync_store_sync_put("/skydns/local/new", good, 2);
+    sync_store_sync_commit(2, true);
+    assert_int_equal(store_sync_seen(f, "same.local"), 1);
+    assert_int_equal(store_sync_seen(f, "new.local"), 2);
+    assert_int_equal(store_sync_seen(f, "late.local"), 3);
+    assert_int_equal(store_sync_seen(f, "orphan.local"), 4);
     assert_int_equal(store_sync_counts(f->sync).revision, 2);
-    put("/skydns/local/late", good, 3);
-    del("/skydns/local/new", 3);
-    commit(3, false);
-    assert_int_equal(seen(f, "new.local"), 0);
-    assert_int_equal(seen(f, "orphan.local"), 4);
+    sync_store_sync_put("/skydns/local/late", good, 3);
+    store_sync_del("/skydns/local/new", 3);
+    sync_store_sync_commit(3, false);
+    assert_int_equal(store_sync_seen(f, "new.local"), 0);
+    assert_int_equal(store_sync_seen(f, "orphan.local"), 4);
 
     uint64_t published = store_sync_counts(f->sync).published;
-    full_begin();
-    put("/skydns/local/same", good, 1);
-    put("/skydns/local/late", good, 3);
-    commit(9, true);
+    store_sync_full_begin();
+    sync_store_sync_put("/skydns/local/same", good, 1);
+    sync_store_sync_put("/skydns/local/late", good, 3);
+    sync_store_sync_commit(9, true);
     assert_int_equal(store_sync_counts(f->sync).published, published + 1);
-    assert_int_equal(seen(f, "same.local"), 1);
-    assert_int_equal(seen(f, "late.local"), 3);
-    assert_int_equal(seen(f, "orphan.local"), 0);
-    teardown(f);
+    assert_int_equal(store_sync_seen(f, "same.local"), 1);
+    assert_int_equal(store_sync_seen(f, "late.local"), 3);
+    assert_int_equal(store_sync_seen(f, "orphan.local"), 0);
+    store_sync_teardown(f);
 }
 
 /* The loop has only the timer: ev_run returns once it has stopped itself. */
@@ -653,35 +653,35 @@ static unsigned tellings;
 static int64_t seen_when_told;
 
 /* What readers have when they learn of it. */
-static void on_completeness(void *data)
+static void store_sync_on_completeness(void *data)
 {
     tellings++;
-    seen_when_told = watched ? seen(watched, "web.test") : 0;
+    seen_when_told = watched ? store_sync_seen(watched, "web.test") : 0;
 }
 
-static bool is_incomplete(const struct fixture *f, const char *domain)
+static bool sync_store_sync_is_incomplete(const struct fixture *f, const char *domain)
 {
-    struct dname name = name_of(domain);
+    struct dname name = store_sync_name_of(domain);
     return store_sync_is_incomplete(f->sync, &name);
 }
 
 static void whole_read(const char *id, const char *key, int64_t revision)
 {
-    full_begin();
+    store_sync_full_begin();
     if (key) {
-        put(key, good, revision);
+        sync_store_sync_put(key, good, revision);
     }
-    store_key(id, true);
-    commit(revision, true);
+    store_sync_store_key(id, true);
+    sync_store_sync_commit(revision, true);
 }
 
 static struct fixture *setup_keys(bool is_required, size_t count)
 {
     requires_store_key = is_required;
     domain_count = count;
-    wanted_on_completeness = on_completeness;
+    wanted_on_completeness = store_sync_on_completeness;
     rereads = tellings = 0;
-    struct fixture *f = setup("skydns");
+    struct fixture *f = store_sync_setup("skydns");
     watched = f;
     return f;
 }
@@ -693,7 +693,7 @@ static void teardown_keys(struct fixture *f)
     domain_count = 1;
     wanted_on_completeness = NULL;
     mirror_counts = (struct etcd_mirror_counts){.events = 7};
-    teardown(f);
+    store_sync_teardown(f);
 }
 
 /* An etcd that lost its data: complete as long as the old records are held; then incomplete, before
@@ -703,32 +703,32 @@ UNIT_TEST(test_a_lost_store_key)
     struct fixture *f = setup_keys(false, 1);
     whole_read("one", "/skydns/test/web", 3);
     assert_int_equal(f->ready_calls, 1);
-    assert_false(is_incomplete(f, "test."));
+    assert_false(sync_store_sync_is_incomplete(f, "test."));
     full_begin_keeping();
-    store_key("", true);
+    store_sync_store_key("", true);
     mirror_counts.is_holding_old = true;
-    commit(1, true);
-    assert_false(is_incomplete(f, "test."));
+    sync_store_sync_commit(1, true);
+    assert_false(sync_store_sync_is_incomplete(f, "test."));
     assert_int_equal(tellings, 0);
 
     mirror_counts.is_holding_old = false; /* stale-max */
     whole_read("", NULL, 1);
-    assert_true(is_incomplete(f, "test."));
+    assert_true(sync_store_sync_is_incomplete(f, "test."));
     assert_int_equal(tellings, 1);
     assert_int_equal(seen_when_told, 3);
-    assert_int_equal(seen(f, "web.test"), 0);
+    assert_int_equal(store_sync_seen(f, "web.test"), 0);
 
-    store_key("two", false); /* the records before it may still be on their way */
+    store_sync_store_key("two", false); /* the records before it may still be on their way */
     assert_int_equal(rereads, 1);
-    assert_true(is_incomplete(f, "test."));
+    assert_true(sync_store_sync_is_incomplete(f, "test."));
     whole_read("two", "/skydns/test/web", 5);
-    assert_false(is_incomplete(f, "test."));
+    assert_false(sync_store_sync_is_incomplete(f, "test."));
     assert_int_equal(tellings, 2);
     assert_int_equal(seen_when_told, 5);
     assert_int_equal(f->ready_calls, 1);
 
-    store_key("", false); /* deleted from the same store */
-    assert_true(is_incomplete(f, "test."));
+    store_sync_store_key("", false); /* deleted from the same store */
+    assert_true(sync_store_sync_is_incomplete(f, "test."));
     teardown_keys(f);
 }
 
@@ -738,13 +738,13 @@ UNIT_TEST(test_never_a_store_key)
     struct fixture *f = setup_keys(false, 1);
     whole_read("", "/skydns/test/web", 3);
     full_begin_keeping();
-    store_key("", true);
-    commit(1, true);
+    store_sync_store_key("", true);
+    sync_store_sync_commit(1, true);
     whole_read("", NULL, 1);
-    assert_false(is_incomplete(f, "test."));
+    assert_false(sync_store_sync_is_incomplete(f, "test."));
     assert_int_equal(tellings, 0);
     assert_int_equal(f->ready_calls, 1);
-    store_key("one", false); /* kube2sky comes: no need to read again */
+    store_sync_store_key("one", false); /* kube2sky comes: no need to read again */
     assert_int_equal(rereads, 0);
     teardown_keys(f);
 }
@@ -752,19 +752,19 @@ UNIT_TEST(test_never_a_store_key)
 UNIT_TEST(test_a_required_store_key)
 {
     struct fixture *f = setup_keys(true, 1);
-    struct dname other = name_of("new.test.");
+    struct dname other = store_sync_name_of("new.test.");
     whole_read("", "/skydns/test/web", 3);
     assert_int_equal(f->ready_calls, 0);
-    assert_true(is_incomplete(f, "test."));
+    assert_true(sync_store_sync_is_incomplete(f, "test."));
     assert_int_equal(seen_when_told, -1); /* before the first version */
-    assert_int_equal(seen(f, "web.test"), 3);
+    assert_int_equal(store_sync_seen(f, "web.test"), 3);
     whole_read("", NULL, 4);
     assert_int_equal(f->ready_calls, 0);
-    store_key("one", false);
+    store_sync_store_key("one", false);
     assert_int_equal(f->ready_calls, 0);
     whole_read("one", "/skydns/test/web", 5);
     assert_int_equal(f->ready_calls, 1);
-    assert_false(is_incomplete(f, "test."));
+    assert_false(sync_store_sync_is_incomplete(f, "test."));
     store_sync_set_domains(f->sync, domains, 1, false);
     assert_false(store_sync_is_incomplete(f->sync, &other));
     store_sync_set_domains(f->sync, domains, 1, true);
@@ -778,31 +778,33 @@ UNIT_TEST(test_two_domains)
     struct fixture *f = setup_keys(true, 2);
     whole_read("one", "/skydns/test/web", 3);
     assert_int_equal(f->ready_calls, 0);
-    assert_true(!is_incomplete(f, "test.") && is_incomplete(f, "other."));
-    other_store_key("one");
+    assert_true(!sync_store_sync_is_incomplete(f, "test.") &&
+                sync_store_sync_is_incomplete(f, "other."));
+    store_sync_other_store_key("one");
     assert_int_equal(rereads, 1);
-    assert_true(is_incomplete(f, "other."));
+    assert_true(sync_store_sync_is_incomplete(f, "other."));
     whole_read("one", "/skydns/test/web", 4);
     assert_int_equal(f->ready_calls, 1);
-    assert_false(is_incomplete(f, "other."));
+    assert_false(sync_store_sync_is_incomplete(f, "other."));
 
     store_sync_set_domains(f->sync, domains, 2, false);
     full_begin_keeping(); /* another store: the other domain's key is read again */
     assert_int_equal(mirrors, 2);
-    store_key("two", true);
-    commit(1, true);
-    assert_true(!is_incomplete(f, "test.") && is_incomplete(f, "other."));
-    other_store_key("");
-    assert_true(is_incomplete(f, "other."));
-    other_store_key("two");
+    store_sync_store_key("two", true);
+    sync_store_sync_commit(1, true);
+    assert_true(!sync_store_sync_is_incomplete(f, "test.") &&
+                sync_store_sync_is_incomplete(f, "other."));
+    store_sync_other_store_key("");
+    assert_true(sync_store_sync_is_incomplete(f, "other."));
+    store_sync_other_store_key("two");
     whole_read("two", "/skydns/test/web", 6);
-    assert_false(is_incomplete(f, "other."));
+    assert_false(sync_store_sync_is_incomplete(f, "other."));
 
     store_sync_set_domains(f->sync, domains, 1, false);
     assert_int_equal(mirrors, 1);
     store_sync_set_domains(f->sync, domains, 2, false); /* nothing is known of it any more */
     assert_int_equal(mirrors, 2);
-    assert_false(is_incomplete(f, "other."));
+    assert_false(sync_store_sync_is_incomplete(f, "other."));
     teardown_keys(f);
 }
 
@@ -830,21 +832,21 @@ UNIT_TEST(test_keys_of_another_domain)
 
 UNIT_TEST(test_garbage_is_fetched_later)
 {
-    struct fixture *f = setup("skydns");
+    struct fixture *f = store_sync_setup("skydns");
     mirror.state(mirror.data, NULL); /* no outage, so no timer of one */
-    full_begin();
-    commit(1, true);
+    store_sync_full_begin();
+    sync_store_sync_commit(1, true);
     ev_run(f->loop, 0); /* no garbage, so no timer: returns at once */
 
     (void)publisher_enter(f->reader);
-    put("/skydns/local/a", good, 2);
-    commit(2, false);
+    sync_store_sync_put("/skydns/local/a", good, 2);
+    sync_store_sync_commit(2, false);
     ev_run(f->loop, EVRUN_ONCE);
     assert_true(publisher_reclaim(f->publisher));
     publisher_leave(f->reader);
     ev_run(f->loop, 0);
     assert_false(publisher_reclaim(f->publisher));
-    teardown(f);
+    store_sync_teardown(f);
 }
 
 /* ---- Log lines ---- */
@@ -852,14 +854,14 @@ UNIT_TEST(test_garbage_is_fetched_later)
 UNIT_TEST(test_lines_about_broken_values_are_few)
 {
     struct log_capture c;
-    struct fixture *f = setup("skydns");
+    struct fixture *f = store_sync_setup("skydns");
     log_capture_begin(&c);
-    full_begin();
+    store_sync_full_begin();
     for (int i = 0; i < 1000; i++) {
-        put("/skydns/local/a", "{", 2);
+        sync_store_sync_put("/skydns/local/a", "{", 2);
     }
     log_capture_end(&c);
     assert_true(log_occurrences(c.text, "\n") <= 20); /* ten a minute, and the test may span two */
     assert_int_equal(store_sync_counts(f->sync).skipped, 1000);
-    teardown(f);
+    store_sync_teardown(f);
 }

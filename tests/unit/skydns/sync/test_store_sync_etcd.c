@@ -48,13 +48,13 @@ static void write_ops(struct fixture *f, const struct etcd_op *ops, size_t count
     f->written = reply.revision;
 }
 
-static void put(struct fixture *f, const char *key, const char *value)
+static void store_sync_etcd_put(struct fixture *f, const char *key, const char *value)
 {
     struct etcd_op op = {.kind = ETCD_OP_PUT, .key = slice_str(key), .value = slice_str(value)};
     write_ops(f, &op, 1);
 }
 
-static void del(struct fixture *f, const char *key)
+static void store_sync_etcd_del(struct fixture *f, const char *key)
 {
     struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = slice_str(key)};
     write_ops(f, &op, 1);
@@ -62,13 +62,13 @@ static void del(struct fixture *f, const char *key)
 
 /* ---- The reader ---- */
 
-static void on_ready(void *data)
+static void store_sync_etcd_on_ready(void *data)
 {
     struct fixture *f = data;
     f->is_ready = true;
 }
 
-static void on_config(void *data, struct slice value)
+static void store_sync_etcd_on_config(void *data, struct slice value)
 {
     struct fixture *f = data;
     f->settings++;
@@ -76,7 +76,7 @@ static void on_config(void *data, struct slice value)
                    value.ptr ? value.ptr : "none"); /* short */
 }
 
-static void on_stubs(void *data, const struct foreign_zone *zones, size_t count)
+static void store_sync_etcd_on_stubs(void *data, const struct forward_zone *zones, size_t count)
 {
     struct fixture *f = data;
     f->zones = count;
@@ -102,21 +102,21 @@ static void start_from(struct fixture *f, struct snapshot_content *start)
                                        .start = start,
                                        .wants_stubs = true,
                                        .wants_clients = f->wants_clients,
-                                       .on_config = on_config,
-                                       .on_stubs = on_stubs,
-                                       .on_ready = on_ready,
+                                       .on_config = store_sync_etcd_on_config,
+                                       .on_stubs = store_sync_etcd_on_stubs,
+                                       .on_ready = store_sync_etcd_on_ready,
                                        .data = f};
     f->sync = store_sync_start(&config);
 }
 
-static void start_sync(struct fixture *f)
+static void store_sync_etcd_start_sync(struct fixture *f)
 {
     start_from(f, NULL);
 }
 
 /* The address a reader finds; "" if there is no such record, NULL if there is no store. In static
  * storage. */
-static const char *address(const struct fixture *f, const char *text)
+static const char *store_sync_etcd_address(const struct fixture *f, const char *text)
 {
     static char printed[INET6_ADDRSTRLEN];
     const char *result = NULL;
@@ -144,7 +144,7 @@ static bool is_ready(const void *data)
 {
     const struct fixture *f = data;
     if (!f->is_ready) {
-        assert_null(address(f, "stays.test"));
+        assert_null(store_sync_etcd_address(f, "stays.test"));
     }
     return f->is_ready;
 }
@@ -154,20 +154,20 @@ static void until_ready(struct fixture *f)
     loop_until(f->loop, is_ready, f);
 }
 
-static bool is_caught_up(const void *data)
+static bool store_sync_etcd_is_caught_up(const void *data)
 {
     const struct fixture *f = data;
-    assert_string_equal(address(f, "stays.test"), "10.0.0.1");
+    assert_string_equal(store_sync_etcd_address(f, "stays.test"), "10.0.0.1");
     return store_sync_counts(f->sync).revision >= f->written;
 }
 
 /* Runs until everything written has arrived; `stays.test` must be answered all the time. */
-static void catch_up(struct fixture *f)
+static void store_sync_etcd_catch_up(struct fixture *f)
 {
-    loop_until(f->loop, is_caught_up, f);
+    loop_until(f->loop, store_sync_etcd_is_caught_up, f);
 }
 
-static int setup(void **state)
+static int store_sync_etcd_setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
@@ -180,12 +180,12 @@ static int setup(void **state)
                                  .endpoints = etcd_proc_url(f->proc),
                                  .call_timeout_ms = CALL_TIMEOUT_MS};
     assert_int_equal(etcd_new(&client, &f->writer, NULL), 0);
-    put(f, "/skydns/test/stays", "{\"host\":\"10.0.0.1\"}");
+    store_sync_etcd_put(f, "/skydns/test/stays", "{\"host\":\"10.0.0.1\"}");
     *state = f;
     return 0;
 }
 
-static int teardown(void **state)
+static int store_sync_etcd_teardown(void **state)
 {
     struct fixture *f = *state;
     store_sync_stop(f->sync);
@@ -199,7 +199,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(store_sync_etcd_setup, store_sync_etcd_teardown)
 UNIT_TESTS_NEED(etcd_proc_missing)
 
 /* ---- Tests ---- */
@@ -207,14 +207,14 @@ UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TEST(test_first_content)
 {
     struct fixture *f = *state;
-    put(f, "/skydns/test/b", "{\"host\":");
-    put(f, "/skydns/config", "{\"domain\":\"test.\"}");
-    put(f, "/skydnsx/test/c", "{\"host\":\"10.0.0.3\"}");
-    start_sync(f);
+    store_sync_etcd_put(f, "/skydns/test/b", "{\"host\":");
+    store_sync_etcd_put(f, "/skydns/config", "{\"domain\":\"test.\"}");
+    store_sync_etcd_put(f, "/skydnsx/test/c", "{\"host\":\"10.0.0.3\"}");
+    store_sync_etcd_start_sync(f);
     until_ready(f);
     assert_true(store_sync_is_ready(f->sync));
-    assert_string_equal(address(f, "stays.test"), "10.0.0.1");
-    assert_string_equal(address(f, "c.test"), "");
+    assert_string_equal(store_sync_etcd_address(f, "stays.test"), "10.0.0.1");
+    assert_string_equal(store_sync_etcd_address(f, "c.test"), "");
     struct store_sync_counts counts = store_sync_counts(f->sync);
     assert_int_equal(counts.keys, 1);
     assert_int_equal(counts.skipped, 1);
@@ -238,7 +238,7 @@ UNIT_TEST(test_many_keys)
         }
         write_ops(f, ops, ETCD_TXN_OPS_MAX);
     }
-    start_sync(f);
+    store_sync_etcd_start_sync(f);
     until_ready(f);
     assert_int_equal(store_sync_counts(f->sync).keys, KEYS + 1);
     for (int t = 0; t < TXNS; t++) {
@@ -246,7 +246,7 @@ UNIT_TEST(test_many_keys)
             char name[64], want[32];
             (void)snprintf(name, sizeof(name), "k%d-%d.many.test", t, i);
             (void)snprintf(want, sizeof(want), "10.1.%d.%d", t, i);
-            assert_string_equal(address(f, name), want);
+            assert_string_equal(store_sync_etcd_address(f, name), want);
         }
     }
 }
@@ -265,16 +265,16 @@ UNIT_TEST(test_changes)
         {"{\"host\":10}", ""}, /* broken: not an address */
         {"{\"host\":\"10.0.0.5\"}", "10.0.0.5"},
     };
-    start_sync(f);
+    store_sync_etcd_start_sync(f);
     until_ready(f);
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         if (steps[i].value) {
-            put(f, "/skydns/test/a", steps[i].value);
+            store_sync_etcd_put(f, "/skydns/test/a", steps[i].value);
         } else {
-            del(f, "/skydns/test/a");
+            store_sync_etcd_del(f, "/skydns/test/a");
         }
-        catch_up(f);
-        assert_string_equal(address(f, "a.test"), steps[i].want);
+        store_sync_etcd_catch_up(f);
+        assert_string_equal(store_sync_etcd_address(f, "a.test"), steps[i].want);
     }
     assert_int_equal(store_sync_counts(f->sync).skipped, 1);
 }
@@ -283,7 +283,7 @@ UNIT_TEST(test_changes)
 UNIT_TEST(test_a_revision_comes_whole)
 {
     struct fixture *f = *state;
-    start_sync(f);
+    store_sync_etcd_start_sync(f);
     until_ready(f);
     uint64_t published = store_sync_counts(f->sync).published;
     const struct etcd_op ops[] = {
@@ -295,52 +295,53 @@ UNIT_TEST(test_a_revision_comes_whole)
          .value = slice_str("{\"host\":\"10.0.0.3\"}")},
     };
     write_ops(f, ops, ARRAY_LEN(ops));
-    catch_up(f);
-    assert_string_equal(address(f, "a.test"), "10.0.0.2");
-    assert_string_equal(address(f, "b.test"), "10.0.0.3");
+    store_sync_etcd_catch_up(f);
+    assert_string_equal(store_sync_etcd_address(f, "a.test"), "10.0.0.2");
+    assert_string_equal(store_sync_etcd_address(f, "b.test"), "10.0.0.3");
     assert_int_equal(store_sync_counts(f->sync).published, published + 1);
 }
 
 UNIT_TEST(test_kill_and_restart)
 {
     struct fixture *f = *state;
-    start_sync(f);
+    store_sync_etcd_start_sync(f);
     until_ready(f);
     etcd_proc_kill(f->proc);
     for (int turns = 0; turns < 5; turns++) { /* connection attempts fail meanwhile */
         ev_run(f->loop, EVRUN_ONCE);
-        assert_string_equal(address(f, "stays.test"), "10.0.0.1");
+        assert_string_equal(store_sync_etcd_address(f, "stays.test"), "10.0.0.1");
     }
     etcd_proc_restart(f->proc);
-    put(f, "/skydns/test/a", "{\"host\":\"10.0.0.2\"}");
-    catch_up(f);
-    assert_string_equal(address(f, "a.test"), "10.0.0.2");
+    store_sync_etcd_put(f, "/skydns/test/a", "{\"host\":\"10.0.0.2\"}");
+    store_sync_etcd_catch_up(f);
+    assert_string_equal(store_sync_etcd_address(f, "a.test"), "10.0.0.2");
     assert_true(store_sync_is_ready(f->sync));
 }
 
 UNIT_TEST(test_compaction_while_away)
 {
     struct fixture *f = *state;
-    put(f, "/skydns/test/goes", "{\"host\":\"10.0.0.9\"}");
-    put(f, "/skydns/test/changes", "{\"host\":\"10.0.0.2\"}");
-    start_sync(f);
+    store_sync_etcd_put(f, "/skydns/test/goes", "{\"host\":\"10.0.0.9\"}");
+    store_sync_etcd_put(f, "/skydns/test/changes", "{\"host\":\"10.0.0.2\"}");
+    store_sync_etcd_start_sync(f);
     until_ready(f);
     etcd_proc_kill(f->proc);
     etcd_proc_restart(f->proc);
-    del(f, "/skydns/test/goes");
-    put(f, "/skydns/test/changes", "{\"host\":\"10.0.0.3\"}");
-    put(f, "/skydns/test/comes", "{\"host\":\"10.0.0.4\"}");
+    store_sync_etcd_del(f, "/skydns/test/goes");
+    store_sync_etcd_put(f, "/skydns/test/changes", "{\"host\":\"10.0.0.3\"}");
+    store_sync_etcd_put(f, "/skydns/test/comes", "{\"host\":\"10.0.0.4\"}");
     etcd_proc_compact(f->proc, f->written);
-    assert_string_equal(address(f, "goes.test"), "10.0.0.9");
-    catch_up(f);
-    assert_string_equal(address(f, "goes.test"), "");
-    assert_string_equal(address(f, "changes.test"), "10.0.0.3");
-    assert_string_equal(address(f, "comes.test"), "10.0.0.4");
+    assert_string_equal(store_sync_etcd_address(f, "goes.test"), "10.0.0.9");
+    store_sync_etcd_catch_up(f);
+    assert_string_equal(store_sync_etcd_address(f, "goes.test"), "");
+    assert_string_equal(store_sync_etcd_address(f, "changes.test"), "10.0.0.3");
+    assert_string_equal(store_sync_etcd_address(f, "comes.test"), "10.0.0.4");
     assert_int_equal(store_sync_counts(f->sync).keys, 3);
 
-    put(f, "/skydns/test/after", "{\"host\":\"10.0.0.5\"}"); /* the watch is up again */
-    catch_up(f);
-    assert_string_equal(address(f, "after.test"), "10.0.0.5");
+    store_sync_etcd_put(f, "/skydns/test/after",
+                        "{\"host\":\"10.0.0.5\"}"); /* the watch is up again */
+    store_sync_etcd_catch_up(f);
+    assert_string_equal(store_sync_etcd_address(f, "after.test"), "10.0.0.5");
 }
 
 /* ---- From a snapshot ---- */
@@ -377,7 +378,7 @@ static void end_saved(struct fixture *f, struct snapshot_content *ret_content)
 }
 
 /* The next one has everything at once, whatever etcd does. */
-static void start_saved(struct fixture *f, struct snapshot_content *content)
+static void store_sync_etcd_start_saved(struct fixture *f, struct snapshot_content *content)
 {
     struct err err;
     if (!store_sync_can_start(content, &err)) {
@@ -385,10 +386,10 @@ static void start_saved(struct fixture *f, struct snapshot_content *content)
     }
     start_from(f, content);
     snapshot_content_fini(content);
-    assert_string_equal(address(f, "stays.test"), "10.0.0.1");
+    assert_string_equal(store_sync_etcd_address(f, "stays.test"), "10.0.0.1");
 }
 
-static bool is_from_snapshot(const struct fixture *f)
+static bool store_sync_etcd_is_from_snapshot(const struct fixture *f)
 {
     int64_t heard_ms;
     return store_sync_is_from_snapshot(f->sync, &heard_ms);
@@ -396,16 +397,16 @@ static bool is_from_snapshot(const struct fixture *f)
 
 static bool is_confirmed(const void *data)
 {
-    return !is_from_snapshot(data);
+    return !store_sync_etcd_is_from_snapshot(data);
 }
 
-static void confirm(struct fixture *f)
+static void store_sync_etcd_confirm(struct fixture *f)
 {
-    assert_true(is_from_snapshot(f));
+    assert_true(store_sync_etcd_is_from_snapshot(f));
     loop_until(f->loop, is_confirmed, f);
 }
 
-static bool is_incomplete(const struct fixture *f, const char *domain)
+static bool store_sync_etcd_is_incomplete(const struct fixture *f, const char *domain)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(domain), &name));
@@ -414,22 +415,22 @@ static bool is_incomplete(const struct fixture *f, const char *domain)
 
 static bool is_other_incomplete(const void *data)
 {
-    return is_incomplete(data, "other.");
+    return store_sync_etcd_is_incomplete(data, "other.");
 }
 
 static bool is_other_complete(const void *data)
 {
-    return !is_incomplete(data, "other.");
+    return !store_sync_etcd_is_incomplete(data, "other.");
 }
 
-static void put_all(struct fixture *f)
+static void store_sync_etcd_put_all(struct fixture *f)
 {
-    put(f, "/skydns/test/goes", "{\"host\":\"10.0.0.2\"}");
-    put(f, "/skydns/test/bad", "{");
-    put(f, "/skydns/test/worse", "{");
-    put(f, "/skydns/test/dns/stub/local/acme/1", "{\"host\":\"10.0.0.53\"}");
-    put(f, "/skydns/config", "{\"ttl\":5}");
-    put(f, "/kube2sky/test/store", "one");
+    store_sync_etcd_put(f, "/skydns/test/goes", "{\"host\":\"10.0.0.2\"}");
+    store_sync_etcd_put(f, "/skydns/test/bad", "{");
+    store_sync_etcd_put(f, "/skydns/test/worse", "{");
+    store_sync_etcd_put(f, "/skydns/test/dns/stub/local/acme/1", "{\"host\":\"10.0.0.53\"}");
+    store_sync_etcd_put(f, "/skydns/config", "{\"ttl\":5}");
+    store_sync_etcd_put(f, "/kube2sky/test/store", "one");
 }
 
 /* Etcd is away; it comes back with changes, and only those are asked for. */
@@ -437,26 +438,26 @@ UNIT_TEST(test_only_what_has_changed)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
-    put_all(f);
-    start_sync(f);
+    store_sync_etcd_put_all(f);
+    store_sync_etcd_start_sync(f);
     end_saved(f, &content);
     etcd_proc_kill(f->proc);
-    start_saved(f, &content);
+    store_sync_etcd_start_saved(f, &content);
     assert_true(f->is_ready);
     assert_int_equal(f->settings, 0);
     assert_int_equal(f->zones, 1);
     assert_int_equal(store_sync_counts(f->sync).broken, 2);
-    assert_string_equal(address(f, "goes.test"), "10.0.0.2");
-    assert_string_equal(address(f, "bad.test"), "");
+    assert_string_equal(store_sync_etcd_address(f, "goes.test"), "10.0.0.2");
+    assert_string_equal(store_sync_etcd_address(f, "bad.test"), "");
     etcd_proc_restart(f->proc);
-    del(f, "/skydns/test/goes");
-    put(f, "/skydns/test/bad", "{\"host\":\"10.0.0.3\"}");
-    del(f, "/skydns/test/worse");
-    put(f, "/skydns/config", "{\"ttl\":6}");
-    put(f, "/skydns/test/dns/stub/local/corp/1", "{\"host\":\"10.0.0.54\"}");
-    confirm(f);
-    assert_string_equal(address(f, "goes.test"), "");
-    assert_string_equal(address(f, "bad.test"), "10.0.0.3");
+    store_sync_etcd_del(f, "/skydns/test/goes");
+    store_sync_etcd_put(f, "/skydns/test/bad", "{\"host\":\"10.0.0.3\"}");
+    store_sync_etcd_del(f, "/skydns/test/worse");
+    store_sync_etcd_put(f, "/skydns/config", "{\"ttl\":6}");
+    store_sync_etcd_put(f, "/skydns/test/dns/stub/local/corp/1", "{\"host\":\"10.0.0.54\"}");
+    store_sync_etcd_confirm(f);
+    assert_string_equal(store_sync_etcd_address(f, "goes.test"), "");
+    assert_string_equal(store_sync_etcd_address(f, "bad.test"), "10.0.0.3");
     assert_int_equal(f->zones, 2);
     assert_int_equal(f->settings, 1);
     assert_string_equal(f->document, "{\"ttl\":6}");
@@ -467,8 +468,8 @@ UNIT_TEST(test_only_what_has_changed)
     assert_int_equal(counts.mirror.events, 5);
 
     end_saved(f, &content); /* and again, with nothing new */
-    start_saved(f, &content);
-    confirm(f);
+    store_sync_etcd_start_saved(f, &content);
+    store_sync_etcd_confirm(f);
     counts = store_sync_counts(f->sync);
     assert_int_equal(counts.reads, 0);
     assert_int_equal(counts.mirror.events, 0);
@@ -480,18 +481,18 @@ UNIT_TEST(test_saved_then_compacted)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
-    put_all(f);
-    start_sync(f);
+    store_sync_etcd_put_all(f);
+    store_sync_etcd_start_sync(f);
     end_saved(f, &content);
-    del(f, "/skydns/test/goes");
-    del(f, "/skydns/config");
-    put(f, "/skydns/test/comes", "{\"host\":\"10.0.0.4\"}");
+    store_sync_etcd_del(f, "/skydns/test/goes");
+    store_sync_etcd_del(f, "/skydns/config");
+    store_sync_etcd_put(f, "/skydns/test/comes", "{\"host\":\"10.0.0.4\"}");
     etcd_proc_compact(f->proc, f->written);
-    start_saved(f, &content);
-    confirm(f);
-    assert_string_equal(address(f, "stays.test"), "10.0.0.1");
-    assert_string_equal(address(f, "goes.test"), "");
-    assert_string_equal(address(f, "comes.test"), "10.0.0.4");
+    store_sync_etcd_start_saved(f, &content);
+    store_sync_etcd_confirm(f);
+    assert_string_equal(store_sync_etcd_address(f, "stays.test"), "10.0.0.1");
+    assert_string_equal(store_sync_etcd_address(f, "goes.test"), "");
+    assert_string_equal(store_sync_etcd_address(f, "comes.test"), "10.0.0.4");
     assert_string_equal(f->document, "none");
     assert_int_equal(store_sync_counts(f->sync).reads, 1);
 }
@@ -501,34 +502,34 @@ UNIT_TEST(test_saved_then_emptied)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
-    put_all(f);
-    start_sync(f);
+    store_sync_etcd_put_all(f);
+    store_sync_etcd_start_sync(f);
     end_saved(f, &content);
     etcd_proc_kill(f->proc);
     etcd_proc_wipe(f->proc);
     etcd_proc_restart(f->proc);
-    put(f, "/skydns/test/comes", "{\"host\":\"10.0.0.4\"}");
-    start_saved(f, &content);
-    confirm(f);
-    assert_string_equal(address(f, "comes.test"), "10.0.0.4");
-    assert_string_equal(address(f, "goes.test"), "10.0.0.2");
-    assert_false(is_incomplete(f, "test."));
+    store_sync_etcd_put(f, "/skydns/test/comes", "{\"host\":\"10.0.0.4\"}");
+    store_sync_etcd_start_saved(f, &content);
+    store_sync_etcd_confirm(f);
+    assert_string_equal(store_sync_etcd_address(f, "comes.test"), "10.0.0.4");
+    assert_string_equal(store_sync_etcd_address(f, "goes.test"), "10.0.0.2");
+    assert_false(store_sync_etcd_is_incomplete(f, "test."));
     assert_true(store_sync_counts(f->sync).mirror.is_holding_old);
 
     end_saved(f, &content); /* still so in the next life */
-    start_saved(f, &content);
-    assert_string_equal(address(f, "goes.test"), "10.0.0.2");
-    assert_false(is_incomplete(f, "test."));
-    confirm(f);
-    assert_string_equal(address(f, "goes.test"), "10.0.0.2");
-    put(f, "/skydns/test/stays", "{\"host\":\"10.0.0.1\"}");
-    put(f, "/kube2sky/test/store", "two");
-    while (*address(f, "goes.test")) {
+    store_sync_etcd_start_saved(f, &content);
+    assert_string_equal(store_sync_etcd_address(f, "goes.test"), "10.0.0.2");
+    assert_false(store_sync_etcd_is_incomplete(f, "test."));
+    store_sync_etcd_confirm(f);
+    assert_string_equal(store_sync_etcd_address(f, "goes.test"), "10.0.0.2");
+    store_sync_etcd_put(f, "/skydns/test/stays", "{\"host\":\"10.0.0.1\"}");
+    store_sync_etcd_put(f, "/kube2sky/test/store", "two");
+    while (*store_sync_etcd_address(f, "goes.test")) {
         ev_run(f->loop, EVRUN_ONCE);
-        assert_string_equal(address(f, "stays.test"), "10.0.0.1");
+        assert_string_equal(store_sync_etcd_address(f, "stays.test"), "10.0.0.1");
     }
     assert_false(store_sync_counts(f->sync).mirror.is_holding_old);
-    assert_false(is_incomplete(f, "test."));
+    assert_false(store_sync_etcd_is_incomplete(f, "test."));
 }
 
 /* An older copy of the same store lacks what was written since. */
@@ -536,21 +537,22 @@ UNIT_TEST(test_saved_then_restored)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
-    put_all(f);
+    store_sync_etcd_put_all(f);
     etcd_proc_terminate(f->proc);
     etcd_proc_save(f->proc);
     etcd_proc_restart(f->proc);
-    put(f, "/skydns/test/late", "{\"host\":\"10.0.0.5\"}");
-    start_sync(f);
+    store_sync_etcd_put(f, "/skydns/test/late", "{\"host\":\"10.0.0.5\"}");
+    store_sync_etcd_start_sync(f);
     end_saved(f, &content);
     etcd_proc_kill(f->proc);
     etcd_proc_restore(f->proc);
     etcd_proc_restart(f->proc);
-    put(f, "/skydns/test/comes", "{\"host\":\"10.0.0.4\"}"); /* at late's revision */
-    start_saved(f, &content);
-    confirm(f);
-    assert_string_equal(address(f, "late.test"), "10.0.0.5");
-    assert_string_equal(address(f, "comes.test"), "10.0.0.4");
+    store_sync_etcd_put(f, "/skydns/test/comes",
+                        "{\"host\":\"10.0.0.4\"}"); /* at late's revision */
+    store_sync_etcd_start_saved(f, &content);
+    store_sync_etcd_confirm(f);
+    assert_string_equal(store_sync_etcd_address(f, "late.test"), "10.0.0.5");
+    assert_string_equal(store_sync_etcd_address(f, "comes.test"), "10.0.0.4");
     assert_true(store_sync_counts(f->sync).mirror.is_holding_old);
 }
 
@@ -559,39 +561,39 @@ UNIT_TEST(test_saved_store_keys)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
-    put_all(f);
-    put(f, "/kube2sky/other/store", "one");
+    store_sync_etcd_put_all(f);
+    store_sync_etcd_put(f, "/kube2sky/other/store", "one");
     f->requires_store_key = true;
-    start_sync(f);
+    store_sync_etcd_start_sync(f);
     loop_until(f->loop, is_started, f);
     f->requires_store_key = false;
     end_saved(f, &content);
-    start_saved(f, &content);
-    assert_false(is_incomplete(f, "other."));
-    confirm(f);
+    store_sync_etcd_start_saved(f, &content);
+    assert_false(store_sync_etcd_is_incomplete(f, "other."));
+    store_sync_etcd_confirm(f);
     end_saved(f, &content);
-    del(f, "/kube2sky/other/store");
-    start_saved(f, &content);
-    assert_false(is_incomplete(f, "other."));
+    store_sync_etcd_del(f, "/kube2sky/other/store");
+    store_sync_etcd_start_saved(f, &content);
+    assert_false(store_sync_etcd_is_incomplete(f, "other."));
     loop_until(f->loop, is_other_incomplete, f);
     loop_until(f->loop, is_confirmed, f);
-    assert_false(is_incomplete(f, "test."));
+    assert_false(store_sync_etcd_is_incomplete(f, "test."));
     end_saved(f, &content);
-    put(f, "/kube2sky/other/store", "two");
+    store_sync_etcd_put(f, "/kube2sky/other/store", "two");
     f->requires_store_key = true;
-    start_saved(f, &content);
+    store_sync_etcd_start_saved(f, &content);
     assert_false(f->is_ready);
-    assert_true(is_incomplete(f, "other."));
+    assert_true(store_sync_etcd_is_incomplete(f, "other."));
     loop_until(f->loop, is_other_complete, f);
     assert_int_equal(store_sync_counts(f->sync).reads, 1); /* what was written before the key */
     assert_true(f->is_ready);
-    assert_false(is_incomplete(f, "test."));
+    assert_false(store_sync_etcd_is_incomplete(f, "test."));
 }
 
 /* ---- Clients ---- */
 
 /* Whose the pod's address below is; "": nobody's. In static storage. */
-static const char *client(const struct fixture *f)
+static const char *store_sync_etcd_client(const struct fixture *f)
 {
     static char text[64];
     struct ip ip;
@@ -603,28 +605,29 @@ static const char *client(const struct fixture *f)
     return text;
 }
 
-static bool is_known(const void *data)
+static bool store_sync_etcd_is_known(const void *data)
 {
-    return strcmp(client(data), "x") == 0;
+    return strcmp(store_sync_etcd_client(data), "x") == 0;
 }
 
 static bool is_nobody(const void *data)
 {
-    return strcmp(client(data), "") == 0;
+    return strcmp(store_sync_etcd_client(data), "") == 0;
 }
 
 struct granted {
     int64_t id; /* 0: not yet */
 };
 
-static void on_granted(void *data, const struct etcd_lease_reply *reply, const struct err *err)
+static void store_sync_etcd_on_granted(void *data, const struct etcd_lease_reply *reply,
+                                       const struct err *err)
 {
     struct granted *granted = data;
     assert_null(err);
     granted->id = reply->id;
 }
 
-static bool is_granted(const void *data)
+static bool store_sync_etcd_is_granted(const void *data)
 {
     return ((const struct granted *)data)->id != 0;
 }
@@ -632,8 +635,8 @@ static bool is_granted(const void *data)
 static void put_leased(struct fixture *f, const char *key, const char *value, int64_t ttl_s)
 {
     struct granted granted = {.id = 0};
-    etcd_lease_grant(f->writer, 0, ttl_s, on_granted, &granted);
-    loop_until(f->writer_loop, is_granted, &granted);
+    etcd_lease_grant(f->writer, 0, ttl_s, store_sync_etcd_on_granted, &granted);
+    loop_until(f->writer_loop, store_sync_etcd_is_granted, &granted);
     const struct etcd_op op = {
         .kind = ETCD_OP_PUT, .key = slice_str(key), .value = slice_str(value), .lease = granted.id};
     write_ops(f, &op, 1);
@@ -653,25 +656,25 @@ UNIT_TEST(test_clients)
 {
     struct fixture *f = *state;
     f->wants_clients = true;
-    put(f, pod_key, pod_value);
-    start_sync(f);
-    loop_until(f->loop, is_known, f);
-    put(f, "/kube2sky/other/node-address/n", pod_value);
+    store_sync_etcd_put(f, pod_key, pod_value);
+    store_sync_etcd_start_sync(f);
+    loop_until(f->loop, store_sync_etcd_is_known, f);
+    store_sync_etcd_put(f, "/kube2sky/other/node-address/n", pod_value);
     loop_until(f->loop, is_nobody, f);
-    del(f, "/kube2sky/other/node-address/n");
-    loop_until(f->loop, is_known, f);
+    store_sync_etcd_del(f, "/kube2sky/other/node-address/n");
+    loop_until(f->loop, store_sync_etcd_is_known, f);
     store_sync_set_clients(f->sync, false);
     assert_true(is_nobody(f));
     store_sync_set_clients(f->sync, true);
     assert_true(is_nobody(f)); /* not known yet which addresses are nodes' */
-    loop_until(f->loop, is_known, f);
-    del(f, pod_key);
+    loop_until(f->loop, store_sync_etcd_is_known, f);
+    store_sync_etcd_del(f, pod_key);
     loop_until(f->loop, is_nobody, f);
 }
 
 static bool has_pod(const void *data)
 {
-    return *address((const struct fixture *)data, "h.10-1-0-1.x.pod.test") != '\0';
+    return *store_sync_etcd_address((const struct fixture *)data, "h.10-1-0-1.x.pod.test") != '\0';
 }
 
 static bool lacks_pod(const void *data)
@@ -688,18 +691,18 @@ UNIT_TEST(test_a_client_with_a_lease)
     struct snapshot_content content;
     f->wants_clients = true;
     put_leased(f, pod_key, pod_value, TTL_S);
-    start_sync(f);
-    loop_until(f->loop, is_known, f);
+    store_sync_etcd_start_sync(f);
+    loop_until(f->loop, store_sync_etcd_is_known, f);
     loop_until(f->loop, is_lease_known, f);
     end_saved(f, &content);
     etcd_proc_kill(f->proc);
-    start_saved(f, &content);
+    store_sync_etcd_start_saved(f, &content);
     assert_true(is_nobody(f) && has_pod(f)); /* its address may be another's by now */
     test_clock_stop();
     test_clock_advance_ms(INT64_C(2) * TTL_S * 1000);
     test_clock_run();
     loop_until(f->loop, lacks_pod, f);
     etcd_proc_restart(f->proc);
-    confirm(f);
-    loop_until(f->loop, is_known, f);
+    store_sync_etcd_confirm(f);
+    loop_until(f->loop, store_sync_etcd_is_known, f);
 }

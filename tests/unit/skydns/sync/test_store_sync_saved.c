@@ -76,46 +76,46 @@ bool etcd_mirror_is_saved(struct slice saved)
     return slice_equal(saved, slice_str(evidence));
 }
 
-static void put(const char *key, const char *value, int64_t revision)
+static void store_sync_saved_put(const char *key, const char *value, int64_t revision)
 {
     struct etcd_kv kv = {
         .key = slice_str(key), .value = slice_str(value), .mod_revision = revision};
     mirror.put(mirror.data, &kv);
 }
 
-static void del(const char *key, int64_t revision)
+static void store_sync_saved_del(const char *key, int64_t revision)
 {
     mirror.del(mirror.data, slice_str(key), revision);
 }
 
-static void full_begin(enum etcd_mirror_cause cause, bool keeps_old)
+static void store_sync_saved_full_begin(enum etcd_mirror_cause cause, bool keeps_old)
 {
     const struct etcd_mirror_read read = {.cause = cause, .keeps_old = keeps_old, .reason = ""};
     mirror.full_begin(mirror.data, &read);
 }
 
-static void store_key(const char *id, bool has_read)
+static void store_sync_saved_store_key(const char *id, bool has_read)
 {
     mirror.store_key_seen(mirror.data, slice_str(id), has_read);
 }
 
-static void other_store_key(const char *id)
+static void store_sync_saved_other_store_key(const char *id)
 {
     other_key.store_key_seen(other_key.data, slice_str(id), false);
 }
 
-static void commit(int64_t revision, bool full)
+static void store_sync_saved_commit(int64_t revision, bool full)
 {
     mirror.commit(mirror.data, revision, full);
 }
 
-static void catch_up(void)
+static void store_sync_saved_catch_up(void)
 {
     mirror.state(mirror.data, NULL);
     mirror.caught_up(mirror.data);
 }
 
-static void lose(void)
+static void store_sync_saved_lose(void)
 {
     struct err err;
     err_set(&err, ERR_UNAVAILABLE, "gone");
@@ -140,46 +140,47 @@ static char calls[64];
 static char document[64];
 static size_t stub_zones;
 
-static struct dname name_of(const char *text)
+static struct dname store_sync_saved_name_of(const char *text)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
     return name;
 }
 
-static void called(char what)
+static void store_sync_saved_called(char what)
 {
     size_t len = strlen(calls);
     assert_true(len + 1 < sizeof(calls));
     calls[len] = what;
 }
 
-static void on_config(void *data, struct slice value)
+static void store_sync_saved_on_config(void *data, struct slice value)
 {
-    called('d');
+    store_sync_saved_called('d');
     (void)snprintf(document, sizeof(document), "%.*s", value.ptr ? (int)value.len : 4,
                    value.ptr ? value.ptr : "none"); /* short */
 }
 
-static void on_stubs(void *data, const struct foreign_zone *zones, size_t count)
+static void store_sync_saved_on_stubs(void *data, const struct forward_zone *zones, size_t count)
 {
-    called('s');
+    store_sync_saved_called('s');
     stub_zones = count;
 }
 
-static void on_completeness(void *data)
+static void store_sync_saved_on_completeness(void *data)
 {
-    called('c');
+    store_sync_saved_called('c');
 }
 
-static void on_ready(void *data)
+static void store_sync_saved_on_ready(void *data)
 {
-    called('r');
+    store_sync_saved_called('r');
 }
 
-static void begin(struct snapshot_content *start)
+static void store_sync_saved_begin(struct snapshot_content *start)
 {
-    const struct dname domains[] = {name_of("test."), name_of("other.")};
+    const struct dname domains[] = {store_sync_saved_name_of("test."),
+                                    store_sync_saved_name_of("other.")};
     memset(calls, 0, sizeof(calls));
     rereads = other_starts = 0;
     loop = ev_loop_new(0);
@@ -199,14 +200,14 @@ static void begin(struct snapshot_content *start)
         .start = start,
         .followed = &followed,
         .wants_stubs = true,
-        .on_config = on_config,
-        .on_stubs = on_stubs,
-        .on_completeness = on_completeness,
-        .on_ready = on_ready,
+        .on_config = store_sync_saved_on_config,
+        .on_stubs = store_sync_saved_on_stubs,
+        .on_completeness = store_sync_saved_on_completeness,
+        .on_ready = store_sync_saved_on_ready,
     });
 }
 
-static void end(void)
+static void store_sync_saved_end(void)
 {
     store_sync_stop(synced);
     outage_fini(&outage);
@@ -216,7 +217,7 @@ static void end(void)
 }
 
 /* What the next life starts with; the caller frees it. */
-static void save(struct snapshot_content *ret_content)
+static void store_sync_saved_save(struct snapshot_content *ret_content)
 {
     struct snapshot_image image;
     snapshot_image_init(&image);
@@ -235,39 +236,39 @@ static bool can_save(void)
 }
 
 /* The next life starts with what this one saves. */
-static void restart(void)
+static void store_sync_saved_restart(void)
 {
     struct snapshot_content content;
-    save(&content);
-    end();
-    begin(&content);
+    store_sync_saved_save(&content);
+    store_sync_saved_end();
+    store_sync_saved_begin(&content);
     snapshot_content_fini(&content);
 }
 
-static int setup(void **state)
+static int store_sync_saved_setup(void **state)
 {
     domain_count = 1;
     requires_store_key = false;
     can_save_mirror = true;
     mirror_counts = (struct etcd_mirror_counts){0};
-    begin(NULL);
+    store_sync_saved_begin(NULL);
     return 0;
 }
 
-static int teardown(void **state)
+static int store_sync_saved_teardown(void **state)
 {
     if (synced) {
-        end();
+        store_sync_saved_end();
     }
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(store_sync_saved_setup, store_sync_saved_teardown)
 
 /* The mod_revision of the record a reader finds; 0 = no such record, -1 = no store yet. */
 static int64_t seen(const char *text)
 {
-    struct dname name = name_of(text);
+    struct dname name = store_sync_saved_name_of(text);
     int64_t revision = -1;
     const struct store *store = publisher_enter(reader);
     if (store) {
@@ -279,13 +280,13 @@ static int64_t seen(const char *text)
     return revision;
 }
 
-static bool is_incomplete(const char *domain)
+static bool store_sync_saved_is_incomplete(const char *domain)
 {
-    struct dname name = name_of(domain);
+    struct dname name = store_sync_saved_name_of(domain);
     return store_sync_is_incomplete(synced, &name);
 }
 
-static bool is_from_snapshot(void)
+static bool store_sync_saved_is_from_snapshot(void)
 {
     int64_t heard_ms;
     return store_sync_is_from_snapshot(synced, &heard_ms);
@@ -293,25 +294,25 @@ static bool is_from_snapshot(void)
 
 static const char good[] = "{\"host\":\"10.0.0.1\"}";
 
-static void put_all(void)
+static void store_sync_saved_put_all(void)
 {
-    put("/skydns/test/web", good, 2);
-    put("/skydns/test/goes", good, 3);
-    put("/skydns/test/bad", "{", 4);
-    put("/skydns/test//name", good, 5);
-    put("/skydns/config", "{\"ttl\":5}", 6);
-    put("/skydns/test/dns/stub/local/acme/1", good, 7);
-    put("/skydns/test/dns/stub/local/corp/1", "{\"text\":\"x\"}", 8);
+    store_sync_saved_put("/skydns/test/web", good, 2);
+    store_sync_saved_put("/skydns/test/goes", good, 3);
+    store_sync_saved_put("/skydns/test/bad", "{", 4);
+    store_sync_saved_put("/skydns/test//name", good, 5);
+    store_sync_saved_put("/skydns/config", "{\"ttl\":5}", 6);
+    store_sync_saved_put("/skydns/test/dns/stub/local/acme/1", good, 7);
+    store_sync_saved_put("/skydns/test/dns/stub/local/corp/1", "{\"text\":\"x\"}", 8);
 }
 
 /* A whole content, confirmed. */
-static void read_all(const char *id)
+static void store_sync_saved_read_all(const char *id)
 {
-    full_begin(ETCD_MIRROR_FIRST, false);
-    put_all();
-    store_key(id, true);
-    commit(9, true);
-    catch_up();
+    store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
+    store_sync_saved_put_all();
+    store_sync_saved_store_key(id, true);
+    store_sync_saved_commit(9, true);
+    store_sync_saved_catch_up();
 }
 
 /* ---- Starting ---- */
@@ -320,11 +321,11 @@ UNIT_TEST(test_everything_is_there_at_once)
 {
     static struct log_capture c;
     int64_t heard_ms;
-    read_all("one");
+    store_sync_saved_read_all("one");
     assert_string_equal(calls, "dsr");
     struct store_sync_counts before = store_sync_counts(synced);
     log_capture_begin(&c);
-    restart();
+    store_sync_saved_restart();
     log_capture_end(&c);
     print_message("%s", c.text);
     assert_int_equal(log_occurrences(c.text, "records re"), 0); /* read, reread */
@@ -345,26 +346,26 @@ UNIT_TEST(test_everything_is_there_at_once)
     assert_int_equal(counts.published_revision, 9);
     assert_int_equal(seen("web.test"), 2);
     assert_int_equal(seen("bad.test"), 0);
-    assert_false(is_incomplete("test."));
-    catch_up();
-    assert_false(is_from_snapshot());
+    assert_false(store_sync_saved_is_incomplete("test."));
+    store_sync_saved_catch_up();
+    assert_false(store_sync_saved_is_from_snapshot());
     assert_int_equal(store_sync_counts(synced).reads, 0);
-    lose();
-    assert_false(is_from_snapshot());
+    store_sync_saved_lose();
+    assert_false(store_sync_saved_is_from_snapshot());
     assert_string_equal(calls, "sr");
 }
 
 UNIT_TEST(test_changes_are_applied)
 {
-    read_all("one");
-    restart();
-    put("/skydns/test/bad", good, 10);
-    put("/skydns/test/web", "{", 10);
-    del("/skydns/test/goes", 10);
-    put("/skydns/test/new", good, 10);
-    del("/skydns/test//name", 10);
-    put("/skydns/config", "{\"ttl\":6}", 10);
-    commit(10, false);
+    store_sync_saved_read_all("one");
+    store_sync_saved_restart();
+    store_sync_saved_put("/skydns/test/bad", good, 10);
+    store_sync_saved_put("/skydns/test/web", "{", 10);
+    store_sync_saved_del("/skydns/test/goes", 10);
+    store_sync_saved_put("/skydns/test/new", good, 10);
+    store_sync_saved_del("/skydns/test//name", 10);
+    store_sync_saved_put("/skydns/config", "{\"ttl\":6}", 10);
+    store_sync_saved_commit(10, false);
     assert_int_equal(seen("bad.test"), 10);
     assert_int_equal(seen("web.test"), 0);
     assert_int_equal(seen("goes.test"), 0);
@@ -372,9 +373,9 @@ UNIT_TEST(test_changes_are_applied)
     assert_int_equal(store_sync_counts(synced).broken, 2); /* web, and the stub zone's */
     assert_string_equal(calls, "srd");
     assert_string_equal(document, "{\"ttl\":6}");
-    put("/skydns/test/dns/stub/local/more/1", good, 11);
-    del("/skydns/config", 11);
-    commit(11, false);
+    store_sync_saved_put("/skydns/test/dns/stub/local/more/1", good, 11);
+    store_sync_saved_del("/skydns/config", 11);
+    store_sync_saved_commit(11, false);
     assert_string_equal(calls, "srdds");
     assert_string_equal(document, "none");
     assert_int_equal(stub_zones, 3);
@@ -384,16 +385,16 @@ UNIT_TEST(test_changes_are_applied)
 UNIT_TEST(test_a_full_read)
 {
     static struct log_capture c;
-    read_all("one");
-    restart();
+    store_sync_saved_read_all("one");
+    store_sync_saved_restart();
     log_capture_begin(&c);
-    full_begin(ETCD_MIRROR_FIRST, false);
-    put("/skydns/test/web", good, 2);
-    put("/skydns/test/new", good, 12);
-    put("/skydns/test/bad", "{", 4);
+    store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
+    store_sync_saved_put("/skydns/test/web", good, 2);
+    store_sync_saved_put("/skydns/test/new", good, 12);
+    store_sync_saved_put("/skydns/test/bad", "{", 4);
     assert_int_equal(seen("goes.test"), 3);
-    store_key("one", true);
-    commit(12, true);
+    store_sync_saved_store_key("one", true);
+    store_sync_saved_commit(12, true);
     log_capture_end(&c);
     assert_int_equal(
         log_occurrences(c.text, "records read keys=2 skipped=1 revision=12 cause=first\n"), 1);
@@ -406,47 +407,47 @@ UNIT_TEST(test_a_full_read)
     assert_int_equal(stub_zones, 0);
     assert_int_equal(store_sync_counts(synced).broken, 1);
     assert_int_equal(store_sync_counts(synced).reads, 1);
-    assert_true(is_from_snapshot());
-    catch_up();
-    assert_false(is_from_snapshot());
+    assert_true(store_sync_saved_is_from_snapshot());
+    store_sync_saved_catch_up();
+    assert_false(store_sync_saved_is_from_snapshot());
 }
 
 /* An etcd that came back empty: the snapshot's records stay until it is complete. */
 UNIT_TEST(test_another_store)
 {
-    read_all("one");
-    restart();
-    full_begin(ETCD_MIRROR_OTHER_STORE, true);
-    put("/skydns/test/web", good, 1);
-    store_key("", true);
+    store_sync_saved_read_all("one");
+    store_sync_saved_restart();
+    store_sync_saved_full_begin(ETCD_MIRROR_OTHER_STORE, true);
+    store_sync_saved_put("/skydns/test/web", good, 1);
+    store_sync_saved_store_key("", true);
     mirror_counts.is_holding_old = true;
-    commit(1, true);
-    catch_up();
+    store_sync_saved_commit(1, true);
+    store_sync_saved_catch_up();
     assert_int_equal(seen("web.test"), 1);
     assert_int_equal(seen("goes.test"), 3);
-    assert_false(is_incomplete("test."));
-    restart(); /* held on */
+    assert_false(store_sync_saved_is_incomplete("test."));
+    store_sync_saved_restart(); /* held on */
     assert_int_equal(seen("goes.test"), 3);
-    assert_false(is_incomplete("test."));
+    assert_false(store_sync_saved_is_incomplete("test."));
     mirror_counts.is_holding_old = false; /* stale-max */
-    full_begin(ETCD_MIRROR_STALE, false);
-    store_key("", true);
-    commit(2, true);
+    store_sync_saved_full_begin(ETCD_MIRROR_STALE, false);
+    store_sync_saved_store_key("", true);
+    store_sync_saved_commit(2, true);
     assert_int_equal(seen("goes.test"), 0);
-    assert_true(is_incomplete("test."));
+    assert_true(store_sync_saved_is_incomplete("test."));
 }
 
 UNIT_TEST(test_an_empty_store)
 {
-    full_begin(ETCD_MIRROR_FIRST, false);
-    store_key("", true);
-    commit(1, true);
-    catch_up();
-    restart();
+    store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
+    store_sync_saved_store_key("", true);
+    store_sync_saved_commit(1, true);
+    store_sync_saved_catch_up();
+    store_sync_saved_restart();
     assert_string_equal(calls, "r");
     assert_int_equal(seen("web.test"), 0);
-    put("/skydns/test/web", good, 2);
-    commit(2, false);
+    store_sync_saved_put("/skydns/test/web", good, 2);
+    store_sync_saved_commit(2, false);
     assert_int_equal(seen("web.test"), 2);
     assert_string_equal(calls, "r");
 }
@@ -455,126 +456,128 @@ UNIT_TEST(test_an_empty_store)
 
 UNIT_TEST(test_a_store_key_gone_while_away)
 {
-    read_all("one");
-    restart();
-    store_key("", false);
-    assert_true(is_incomplete("test."));
+    store_sync_saved_read_all("one");
+    store_sync_saved_restart();
+    store_sync_saved_store_key("", false);
+    assert_true(store_sync_saved_is_incomplete("test."));
     assert_string_equal(calls, "src");
-    catch_up();
-    restart();
-    assert_true(is_incomplete("test."));
+    store_sync_saved_catch_up();
+    store_sync_saved_restart();
+    assert_true(store_sync_saved_is_incomplete("test."));
     assert_string_equal(calls, "csr"); /* before the version, which may lack records */
-    store_key("two", false);
+    store_sync_saved_store_key("two", false);
     assert_int_equal(rereads, 1);
-    assert_true(is_incomplete("test."));
-    full_begin(ETCD_MIRROR_COMPLETE, false);
-    put_all();
-    store_key("two", true);
-    commit(20, true);
-    assert_false(is_incomplete("test."));
+    assert_true(store_sync_saved_is_incomplete("test."));
+    store_sync_saved_full_begin(ETCD_MIRROR_COMPLETE, false);
+    store_sync_saved_put_all();
+    store_sync_saved_store_key("two", true);
+    store_sync_saved_commit(20, true);
+    assert_false(store_sync_saved_is_incomplete("test."));
 }
 
 /* A store filled by hand stays one. */
 UNIT_TEST(test_never_a_store_key)
 {
-    read_all("");
-    restart();
-    assert_false(is_incomplete("test."));
-    store_key("", false);
-    assert_false(is_incomplete("test."));
-    store_key("one", false);
+    store_sync_saved_read_all("");
+    store_sync_saved_restart();
+    assert_false(store_sync_saved_is_incomplete("test."));
+    store_sync_saved_store_key("", false);
+    assert_false(store_sync_saved_is_incomplete("test."));
+    store_sync_saved_store_key("one", false);
     assert_int_equal(rereads, 0);
 }
 
 UNIT_TEST(test_required_store_keys)
 {
-    read_all("");
+    store_sync_saved_read_all("");
     requires_store_key = true;
-    restart();
+    store_sync_saved_restart();
     assert_false(store_sync_is_ready(synced));
-    assert_true(is_incomplete("test."));
+    assert_true(store_sync_saved_is_incomplete("test."));
     assert_int_equal(seen("web.test"), 2);
-    full_begin(ETCD_MIRROR_COMPLETE, false);
-    put_all();
-    store_key("one", true);
-    commit(20, true);
-    catch_up();
+    store_sync_saved_full_begin(ETCD_MIRROR_COMPLETE, false);
+    store_sync_saved_put_all();
+    store_sync_saved_store_key("one", true);
+    store_sync_saved_commit(20, true);
+    store_sync_saved_catch_up();
     assert_true(store_sync_is_ready(synced));
-    restart();
+    store_sync_saved_restart();
     assert_true(store_sync_is_ready(synced));
-    assert_false(is_incomplete("test."));
+    assert_false(store_sync_saved_is_incomplete("test."));
 }
 
 UNIT_TEST(test_two_domains)
 {
-    const struct dname both[] = {name_of("test."), name_of("other.")};
-    read_all("one");
+    const struct dname both[] = {store_sync_saved_name_of("test."),
+                                 store_sync_saved_name_of("other.")};
+    store_sync_saved_read_all("one");
     store_sync_set_domains(synced, both, 2, false);
-    other_store_key("one");
+    store_sync_saved_other_store_key("one");
     domain_count = 2;
-    restart();
-    assert_false(is_incomplete("other."));
-    other_store_key("one"); /* its mirror answers */
+    store_sync_saved_restart();
+    assert_false(store_sync_saved_is_incomplete("other."));
+    store_sync_saved_other_store_key("one"); /* its mirror answers */
     assert_int_equal(rereads, 0);
-    assert_false(is_incomplete("other."));
-    other_store_key("");
-    assert_true(is_incomplete("other."));
-    other_store_key("two"); /* counts once all is read again */
+    assert_false(store_sync_saved_is_incomplete("other."));
+    store_sync_saved_other_store_key("");
+    assert_true(store_sync_saved_is_incomplete("other."));
+    store_sync_saved_other_store_key("two"); /* counts once all is read again */
     assert_int_equal(rereads, 1);
-    catch_up();
-    restart();
-    assert_true(is_incomplete("other."));
-    assert_false(is_incomplete("test."));
-    other_store_key("two");
+    store_sync_saved_catch_up();
+    store_sync_saved_restart();
+    assert_true(store_sync_saved_is_incomplete("other."));
+    assert_false(store_sync_saved_is_incomplete("test."));
+    store_sync_saved_other_store_key("two");
     assert_int_equal(rereads, 1);
-    full_begin(ETCD_MIRROR_COMPLETE, false);
-    put_all();
-    store_key("one", true);
-    commit(20, true);
-    catch_up();
-    assert_false(is_incomplete("other."));
+    store_sync_saved_full_begin(ETCD_MIRROR_COMPLETE, false);
+    store_sync_saved_put_all();
+    store_sync_saved_store_key("one", true);
+    store_sync_saved_commit(20, true);
+    store_sync_saved_catch_up();
+    assert_false(store_sync_saved_is_incomplete("other."));
 
     domain_count = 1; /* what was known of the other domain is not forgotten */
-    restart();
-    catch_up();
-    restart();
+    store_sync_saved_restart();
+    store_sync_saved_catch_up();
+    store_sync_saved_restart();
     store_sync_set_domains(synced, both, 2, false);
     assert_int_equal(other_starts, 1);
-    assert_false(is_incomplete("other."));
-    other_store_key("");
-    assert_true(is_incomplete("other."));
+    assert_false(store_sync_saved_is_incomplete("other."));
+    store_sync_saved_other_store_key("");
+    assert_true(store_sync_saved_is_incomplete("other."));
 }
 
 /* What an earlier store had is not what this one has. */
 UNIT_TEST(test_a_domain_that_comes_after_another_store)
 {
-    const struct dname both[] = {name_of("test."), name_of("other.")};
-    read_all("one");
+    const struct dname both[] = {store_sync_saved_name_of("test."),
+                                 store_sync_saved_name_of("other.")};
+    store_sync_saved_read_all("one");
     store_sync_set_domains(synced, both, 2, false);
-    other_store_key("one");
-    restart();
-    full_begin(ETCD_MIRROR_OTHER_STORE, false);
-    put_all();
-    store_key("two", true);
-    commit(20, true);
+    store_sync_saved_other_store_key("one");
+    store_sync_saved_restart();
+    store_sync_saved_full_begin(ETCD_MIRROR_OTHER_STORE, false);
+    store_sync_saved_put_all();
+    store_sync_saved_store_key("two", true);
+    store_sync_saved_commit(20, true);
     store_sync_set_domains(synced, both, 2, false);
-    assert_true(is_incomplete("other."));
+    assert_true(store_sync_saved_is_incomplete("other."));
 }
 
 /* A domain without a key is told of once it is certain that the snapshot is no old one. */
 UNIT_TEST(test_keys_of_another_domain)
 {
     static struct log_capture c;
-    full_begin(ETCD_MIRROR_FIRST, false);
-    put("/skydns/local/cluster/svc/n/web", good, 2);
-    commit(2, true);
-    catch_up();
+    store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
+    store_sync_saved_put("/skydns/local/cluster/svc/n/web", good, 2);
+    store_sync_saved_commit(2, true);
+    store_sync_saved_catch_up();
     log_capture_begin(&c);
-    restart();
+    store_sync_saved_restart();
     assert_int_equal(log_occurrences(c.text, "etcd has no key of a domain"), 0);
-    catch_up();
-    lose();
-    catch_up();
+    store_sync_saved_catch_up();
+    store_sync_saved_lose();
+    store_sync_saved_catch_up();
     log_capture_end(&c);
     assert_int_equal(log_occurrences(c.text, "etcd has no key of a domain"), 1);
 }
@@ -584,42 +587,42 @@ UNIT_TEST(test_keys_of_another_domain)
 UNIT_TEST(test_what_cannot_be_saved)
 {
     assert_false(can_save());
-    full_begin(ETCD_MIRROR_FIRST, false);
-    put_all();
-    commit(9, true);
+    store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
+    store_sync_saved_put_all();
+    store_sync_saved_commit(9, true);
     assert_false(can_save()); /* what was put meanwhile is not there */
-    catch_up();
+    store_sync_saved_catch_up();
     assert_true(can_save());
-    lose();
+    store_sync_saved_lose();
     assert_true(can_save());
-    full_begin(ETCD_MIRROR_FIRST, false);
+    store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
     assert_false(can_save());
-    lose();
+    store_sync_saved_lose();
     assert_false(can_save());
-    full_begin(ETCD_MIRROR_FIRST, false);
-    commit(10, true);
+    store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
+    store_sync_saved_commit(10, true);
     assert_true(can_save());
     can_save_mirror = false;
     assert_false(can_save());
     can_save_mirror = true;
-    restart();
+    store_sync_saved_restart();
     assert_false(can_save()); /* a snapshot's snapshot */
-    put("/skydns/test/new", good, 11);
-    commit(11, false);
+    store_sync_saved_put("/skydns/test/new", good, 11);
+    store_sync_saved_commit(11, false);
     assert_false(can_save());
-    catch_up();
+    store_sync_saved_catch_up();
     assert_true(can_save());
 }
 
 UNIT_TEST(test_the_same_bytes)
 {
     struct snapshot_content a, b;
-    read_all("one");
-    lose();
-    save(&a);
-    restart();
-    catch_up();
-    save(&b);
+    store_sync_saved_read_all("one");
+    store_sync_saved_lose();
+    store_sync_saved_save(&a);
+    store_sync_saved_restart();
+    store_sync_saved_catch_up();
+    store_sync_saved_save(&b);
     assert_string_equal(a.header.prefix, "/skydns/");
     assert_string_equal(b.header.prefix, "/skydns/");
     assert_true(dname_equal(&a.header.domain, &b.header.domain));
@@ -641,23 +644,23 @@ UNIT_TEST(test_the_same_bytes)
 UNIT_TEST(test_changes_are_counted)
 {
     assert_int_equal(store_sync_changes(synced), 0);
-    read_all("one");
+    store_sync_saved_read_all("one");
     uint64_t changes = store_sync_changes(synced);
     assert_true(changes > 0);
-    lose();
-    store_key("one", false);
-    catch_up();
+    store_sync_saved_lose();
+    store_sync_saved_store_key("one", false);
+    store_sync_saved_catch_up();
     assert_int_equal(store_sync_changes(synced), changes);
-    store_key("two", false);
+    store_sync_saved_store_key("two", false);
     assert_true(store_sync_changes(synced) > changes);
     changes = store_sync_changes(synced);
-    put("/skydns/test/bad", "[", 10); /* no new version, but a new revision */
-    commit(10, false);
+    store_sync_saved_put("/skydns/test/bad", "[", 10); /* no new version, but a new revision */
+    store_sync_saved_commit(10, false);
     assert_true(store_sync_changes(synced) > changes);
-    restart();
+    store_sync_saved_restart();
     changes = store_sync_changes(synced);
-    store_key("two", false);
-    catch_up();
+    store_sync_saved_store_key("two", false);
+    store_sync_saved_catch_up();
     changes = store_sync_changes(synced) - changes;
     assert_true(changes <= 1); /* the store key is seen for the first time */
 }
@@ -667,7 +670,7 @@ UNIT_TEST(test_changes_are_counted)
 static int64_t saved_heard_ms(void)
 {
     struct snapshot_content content;
-    save(&content);
+    store_sync_saved_save(&content);
     snapshot_content_fini(&content);
     return content.header.heard_ms;
 }
@@ -684,31 +687,31 @@ UNIT_TEST(test_when_etcd_was_heard)
     int64_t before_ms = clock_wall_ms(), heard_ms;
     test_clock_stop();
     assert_int_equal(store_sync_heard_ms(synced), 0);
-    full_begin(ETCD_MIRROR_FIRST, false);
-    commit(9, true);
+    store_sync_saved_full_begin(ETCD_MIRROR_FIRST, false);
+    store_sync_saved_commit(9, true);
     mirror.state(mirror.data, NULL);
     assert_int_equal(store_sync_heard_ms(synced), 0); /* not all of it yet */
     mirror.caught_up(mirror.data);
     assert_about_now(before_ms, store_sync_heard_ms(synced));
-    lose();
+    store_sync_saved_lose();
     int64_t frozen_ms = store_sync_heard_ms(synced);
     assert_about_now(before_ms, frozen_ms);
-    lose();
+    store_sync_saved_lose();
     test_clock_advance_ms(10000);
     assert_int_equal(store_sync_heard_ms(synced), frozen_ms);
     assert_int_equal(saved_heard_ms(), frozen_ms);
     mirror.state(mirror.data, NULL); /* what changed meanwhile is not there */
     assert_int_equal(store_sync_heard_ms(synced), frozen_ms);
-    restart();
+    store_sync_saved_restart();
     assert_true(store_sync_is_from_snapshot(synced, &heard_ms));
     assert_int_equal(heard_ms, frozen_ms);
     assert_int_equal(store_sync_heard_ms(synced), frozen_ms);
-    lose();
+    store_sync_saved_lose();
     assert_int_equal(store_sync_heard_ms(synced), frozen_ms);
     test_clock_advance_ms(3 * HOUR_MS);
     assert_true(store_sync_heard_ms(synced) < frozen_ms - 2 * HOUR_MS);
     before_ms = clock_wall_ms();
-    catch_up();
+    store_sync_saved_catch_up();
     assert_about_now(before_ms, store_sync_heard_ms(synced));
     test_clock_run();
 }
@@ -718,11 +721,11 @@ UNIT_TEST(test_a_time_to_come)
 {
     struct snapshot_content content;
     int64_t heard_ms;
-    read_all("one");
-    save(&content);
-    end();
+    store_sync_saved_read_all("one");
+    store_sync_saved_save(&content);
+    store_sync_saved_end();
     content.header.heard_ms = clock_wall_ms() + 1800 * 1000;
-    begin(&content);
+    store_sync_saved_begin(&content);
     snapshot_content_fini(&content);
     assert_true(store_sync_is_from_snapshot(synced, &heard_ms));
     assert_true(heard_ms <= clock_wall_ms());
@@ -744,9 +747,9 @@ UNIT_TEST(test_sections_that_make_no_sense)
     };
     struct snapshot_content content;
     struct err err;
-    read_all("one");
+    store_sync_saved_read_all("one");
     for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
-        save(&content);
+        store_sync_saved_save(&content);
         assert_true(store_sync_can_start(&content, &err));
         if (wrong[i].bytes) {
             snapshot_copy_set(&content, i, slice_str(wrong[i].bytes));
@@ -755,7 +758,7 @@ UNIT_TEST(test_sections_that_make_no_sense)
         }
         snapshot_content_fini(&content);
     }
-    save(&content);
+    store_sync_saved_save(&content);
     int64_t heard_ms = content.header.heard_ms;
     content.header.heard_ms = 0; /* only what etcd told is saved */
     assert_false(store_sync_can_start(&content, &err));
@@ -791,23 +794,23 @@ UNIT_TEST(test_parts_that_do_not_fit)
     static struct log_capture c;
     struct snapshot_content content;
     struct err err;
-    read_all("one");
-    save(&content);
-    end();
+    store_sync_saved_read_all("one");
+    store_sync_saved_save(&content);
+    store_sync_saved_end();
     snapshot_copy_set(&content, SNAPSHOT_LEASES, slice_of(lease, sizeof(lease)));
     assert_true(store_sync_can_start(&content, &err));
     log_capture_begin(&c);
-    begin(&content);
+    store_sync_saved_begin(&content);
     log_capture_end(&c);
     snapshot_content_fini(&content);
     assert_string_equal(c.text, ""); /* who knows the file tells */
     assert_string_equal(resumed_from, "");
     assert_string_equal(calls, "");
     assert_false(store_sync_is_ready(synced));
-    assert_false(is_from_snapshot());
+    assert_false(store_sync_saved_is_from_snapshot());
     assert_int_equal(store_sync_counts(synced).broken, 0);
     assert_int_equal(seen("web.test"), -1);
-    read_all("one");
+    store_sync_saved_read_all("one");
     assert_string_equal(calls, "dsr");
     assert_int_equal(seen("web.test"), 2);
 }

@@ -28,14 +28,14 @@ struct fixture {
     char zones[TEXT_MAX]; /* as told last: "a.test.=10.0.0.1:53,10.0.0.2:53 " */
 };
 
-static struct dname name_of(const char *text)
+static struct dname stub_keys_name_of(const char *text)
 {
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
     return name;
 }
 
-static void on_changed(void *data, const struct foreign_zone *zones, size_t count)
+static void stub_keys_on_changed(void *data, const struct forward_zone *zones, size_t count)
 {
     struct fixture *f = data;
     size_t n = 0;
@@ -57,7 +57,7 @@ static void on_changed(void *data, const struct foreign_zone *zones, size_t coun
 }
 
 /* A key below /skydns/; the value with ' for ". */
-static void put(struct fixture *f, const char *key, const char *value)
+static void stub_keys_put(struct fixture *f, const char *key, const char *value)
 {
     char json[256], path[512];
     struct dname name;
@@ -73,7 +73,7 @@ static void put(struct fixture *f, const char *key, const char *value)
     (void)records_put(f->writer, &name, &record, ++f->revision); /* also hosts that are bad */
 }
 
-static void del(struct fixture *f, const char *key)
+static void stub_keys_del(struct fixture *f, const char *key)
 {
     char path[512];
     struct dname name;
@@ -82,7 +82,7 @@ static void del(struct fixture *f, const char *key)
     store_writer_del(f->writer, &name);
 }
 
-static void follow(struct fixture *f)
+static void sync_stub_keys_follow(struct fixture *f)
 {
     struct store_garbage *garbage;
     const struct store *store = store_writer_commit(f->writer, f->revision, &garbage);
@@ -90,27 +90,29 @@ static void follow(struct fixture *f)
     store_garbage_free(garbage); /* at once, so that stale pointers show under ASan */
 }
 
-static void set(struct fixture *f, bool is_on, const char *first, const char *second)
+static void sync_stub_keys_set(struct fixture *f, bool is_on, const char *first, const char *second)
 {
-    struct dname domains[2] = {name_of(first), name_of(second ? second : ".")};
+    struct dname domains[2] = {stub_keys_name_of(first), stub_keys_name_of(second ? second : ".")};
     stub_keys_set(f->keys, is_on, domains, second ? 2 : 1);
 }
 
-static int setup(void **state)
+static int stub_keys_setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
     record_json_use_xalloc();
     f->writer = store_writer_new();
     f->broken = broken_new();
-    f->keys = stub_keys_new(&(struct stub_keys_config){
-        .prefix = slice_str("/skydns/"), .broken = f->broken, .changed = on_changed, .data = f});
-    set(f, true, "cluster.local", NULL);
+    f->keys = stub_keys_new(&(struct stub_keys_config){.prefix = slice_str("/skydns/"),
+                                                       .broken = f->broken,
+                                                       .changed = stub_keys_on_changed,
+                                                       .data = f});
+    sync_stub_keys_set(f, true, "cluster.local", NULL);
     *state = f;
     return 0;
 }
 
-static int teardown(void **state)
+static int stub_keys_teardown(void **state)
 {
     struct fixture *f = *state;
     stub_keys_free(f->keys);
@@ -120,7 +122,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(stub_keys_setup, stub_keys_teardown)
 
 static void assert_zones(const struct fixture *f, unsigned told, const char *want)
 {
@@ -133,15 +135,15 @@ static void assert_zones(const struct fixture *f, unsigned told, const char *wan
 UNIT_TEST(test_zones_of_keys)
 {
     struct fixture *f = *state;
-    put(f, STUB "local/acme/1", "{'host':'10.0.0.1','port':5353}");
-    put(f, STUB "local/acme/2", "{'host':'fd00::2','port':0}");
-    put(f, STUB "local/acme/3", "{'host':'10.0.0.1','port':5353,'text':'the same'}");
-    put(f, STUB "local/acme/eu/a", "{'host':'10.0.0.3'}");
-    put(f, STUB "arpa/in-addr/10/x", "{'host':'10.0.0.4'}");
-    put(f, STUB "Test/B/x", "{'host':'10.0.0.5'}");
-    put(f, "local/cluster/dns/stubs/local/no/1", "{'host':'10.0.0.9'}");
-    put(f, "local/other/dns/stub/local/no/1", "{'host':'10.0.0.9'}");
-    follow(f);
+    stub_keys_put(f, STUB "local/acme/1", "{'host':'10.0.0.1','port':5353}");
+    stub_keys_put(f, STUB "local/acme/2", "{'host':'fd00::2','port':0}");
+    stub_keys_put(f, STUB "local/acme/3", "{'host':'10.0.0.1','port':5353,'text':'the same'}");
+    stub_keys_put(f, STUB "local/acme/eu/a", "{'host':'10.0.0.3'}");
+    stub_keys_put(f, STUB "arpa/in-addr/10/x", "{'host':'10.0.0.4'}");
+    stub_keys_put(f, STUB "Test/B/x", "{'host':'10.0.0.5'}");
+    stub_keys_put(f, "local/cluster/dns/stubs/local/no/1", "{'host':'10.0.0.9'}");
+    stub_keys_put(f, "local/other/dns/stub/local/no/1", "{'host':'10.0.0.9'}");
+    sync_stub_keys_follow(f);
     assert_zones(f, 1,
                  "b.test.=10.0.0.5:53 10.in-addr.arpa.=10.0.0.4:53 "
                  "eu.acme.local.=10.0.0.3:53 acme.local.=10.0.0.1:5353,[fd00::2]:53 ");
@@ -152,27 +154,27 @@ UNIT_TEST(test_zones_of_keys)
 UNIT_TEST(test_following)
 {
     struct fixture *f = *state;
-    follow(f);
+    sync_stub_keys_follow(f);
     assert_int_equal(f->told, 0); /* none, as at first */
-    put(f, "local/cluster/web", "{'host':'10.0.0.9'}");
-    follow(f);
+    stub_keys_put(f, "local/cluster/web", "{'host':'10.0.0.9'}");
+    sync_stub_keys_follow(f);
     assert_int_equal(f->told, 0);
-    put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
-    follow(f);
+    stub_keys_put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
+    sync_stub_keys_follow(f);
     assert_zones(f, 1, "acme.local.=10.0.0.1:53 ");
-    put(f, "local/cluster/web", "{'host':'10.0.0.8'}");
-    follow(f);
-    put(f, STUB "local/acme/1", "{'host':'10.0.0.1','ttl':7}");
-    follow(f);
+    stub_keys_put(f, "local/cluster/web", "{'host':'10.0.0.8'}");
+    sync_stub_keys_follow(f);
+    stub_keys_put(f, STUB "local/acme/1", "{'host':'10.0.0.1','ttl':7}");
+    sync_stub_keys_follow(f);
     assert_int_equal(f->told, 1);
-    put(f, STUB "local/acme/2", "{'host':'10.0.0.2'}");
-    follow(f);
+    stub_keys_put(f, STUB "local/acme/2", "{'host':'10.0.0.2'}");
+    sync_stub_keys_follow(f);
     assert_zones(f, 2, "acme.local.=10.0.0.1:53,10.0.0.2:53 ");
-    del(f, STUB "local/acme/1");
-    follow(f);
+    stub_keys_del(f, STUB "local/acme/1");
+    sync_stub_keys_follow(f);
     assert_zones(f, 3, "acme.local.=10.0.0.2:53 ");
-    del(f, STUB "local/acme/2");
-    follow(f);
+    stub_keys_del(f, STUB "local/acme/2");
+    sync_stub_keys_follow(f);
     assert_zones(f, 4, "");
 }
 
@@ -183,7 +185,7 @@ static void put_garbage(struct fixture *f, const char *key)
     struct dname name;
     (void)snprintf(path, sizeof(path), "/skydns/%s", key);
     assert_true(record_key_to_name(slice_str("/skydns/"), slice_str(path), &name));
-    del(f, key);
+    stub_keys_del(f, key);
     (void)broken_put(f->broken, slice_str(path), ++f->revision, "not JSON");
     stub_keys_note(f->keys, &name);
 }
@@ -196,19 +198,19 @@ UNIT_TEST(test_values_that_are_no_records)
     put_garbage(f, STUB "local/Acme/1");
     put_garbage(f, STUB "local/cluster/1");
     put_garbage(f, "local/cluster/web");
-    follow(f);
+    sync_stub_keys_follow(f);
     assert_zones(f, 1, "acme.local.= ");
-    put(f, STUB "local/acme/2", "{'host':'10.0.0.2'}");
-    follow(f);
+    stub_keys_put(f, STUB "local/acme/2", "{'host':'10.0.0.2'}");
+    sync_stub_keys_follow(f);
     assert_zones(f, 2, "acme.local.=10.0.0.2:53 ");
     put_garbage(f, STUB "local/acme/2");
-    follow(f);
+    sync_stub_keys_follow(f);
     assert_zones(f, 3, "acme.local.= ");
     broken_del(f->broken, slice_str("/skydns/" STUB "local/acme/2"));
     broken_del(f->broken, slice_str("/skydns/" STUB "local/Acme/1"));
     assert_true(dname_from_text(slice_str("1.acme.local.stub.dns.cluster.local"), &name));
     stub_keys_note(f->keys, &name);
-    follow(f);
+    sync_stub_keys_follow(f);
     assert_zones(f, 4, "");
 }
 
@@ -216,12 +218,12 @@ UNIT_TEST(test_values_that_are_no_records)
 UNIT_TEST(test_turned_off_twice)
 {
     struct fixture *f = *state;
-    put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
-    follow(f);
-    set(f, false, "cluster.local", NULL);
-    set(f, false, "cluster.local", NULL);
+    stub_keys_put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
+    sync_stub_keys_follow(f);
+    sync_stub_keys_set(f, false, "cluster.local", NULL);
+    sync_stub_keys_set(f, false, "cluster.local", NULL);
     stub_keys_read_again(f->keys);
-    follow(f);
+    sync_stub_keys_follow(f);
     assert_zones(f, 2, "");
 }
 
@@ -229,29 +231,29 @@ UNIT_TEST(test_turned_off_twice)
 UNIT_TEST(test_names_as_hosts)
 {
     struct fixture *f = *state;
-    put(f, STUB "local/acme/1", "{'host':'Dns.corp.svc.cluster.local.','port':5353}");
-    follow(f);
+    stub_keys_put(f, STUB "local/acme/1", "{'host':'Dns.corp.svc.cluster.local.','port':5353}");
+    sync_stub_keys_follow(f);
     assert_zones(f, 1, "acme.local.= ");
-    put(f, "local/cluster/svc/corp/dns/b", "{'host':'10.0.0.2'}");
-    put(f, "local/cluster/svc/corp/dns/c", "{'host':'fd00::1'}");
-    put(f, "local/cluster/svc/corp/dns/d", "{'host':'elsewhere.test'}");
-    put(f, "local/cluster/svc/corp/dns/_tcp/_dns/b", "{'host':'10.0.0.7','port':53}");
-    follow(f);
+    stub_keys_put(f, "local/cluster/svc/corp/dns/b", "{'host':'10.0.0.2'}");
+    stub_keys_put(f, "local/cluster/svc/corp/dns/c", "{'host':'fd00::1'}");
+    stub_keys_put(f, "local/cluster/svc/corp/dns/d", "{'host':'elsewhere.test'}");
+    stub_keys_put(f, "local/cluster/svc/corp/dns/_tcp/_dns/b", "{'host':'10.0.0.7','port':53}");
+    sync_stub_keys_follow(f);
     assert_zones(f, 2, "acme.local.=10.0.0.2:5353,[fd00::1]:5353 ");
-    put(f, "local/cluster/svc/corp/dns/a", "{'host':'10.0.0.1'}");
-    follow(f);
+    stub_keys_put(f, "local/cluster/svc/corp/dns/a", "{'host':'10.0.0.1'}");
+    sync_stub_keys_follow(f);
     assert_zones(f, 3, "acme.local.=10.0.0.1:5353,10.0.0.2:5353,[fd00::1]:5353 ");
-    put(f, "local/cluster/svc/corp/web/a", "{'host':'10.0.0.6'}");
-    follow(f);
+    stub_keys_put(f, "local/cluster/svc/corp/web/a", "{'host':'10.0.0.6'}");
+    sync_stub_keys_follow(f);
     assert_int_equal(f->told, 3);
-    del(f, "local/cluster/svc/corp/dns/a");
-    del(f, "local/cluster/svc/corp/dns/b");
-    del(f, "local/cluster/svc/corp/dns/c");
-    follow(f);
+    stub_keys_del(f, "local/cluster/svc/corp/dns/a");
+    stub_keys_del(f, "local/cluster/svc/corp/dns/b");
+    stub_keys_del(f, "local/cluster/svc/corp/dns/c");
+    sync_stub_keys_follow(f);
     assert_zones(f, 4, "acme.local.= ");
     assert_int_equal(broken_count(f->broken), 1);
-    put(f, "local/cluster/svc/corp/dns/a", "{'host':'10.0.0.1'}");
-    follow(f);
+    stub_keys_put(f, "local/cluster/svc/corp/dns/a", "{'host':'10.0.0.1'}");
+    sync_stub_keys_follow(f);
     assert_zones(f, 5, "acme.local.=10.0.0.1:5353 ");
     assert_int_equal(broken_count(f->broken), 0);
 }
@@ -286,16 +288,16 @@ UNIT_TEST(test_keys_of_no_use)
     struct log_capture capture;
     struct reasons reasons = {{0}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        put(f, rows[i].key, rows[i].value);
+        stub_keys_put(f, rows[i].key, rows[i].value);
     }
-    put(f, STUB "local/acme/4", "{'host':'a..b'}");
-    put(f, STUB "local/cluster/below/1", "{'host':'10.0.0.2'}");
+    stub_keys_put(f, STUB "local/acme/4", "{'host':'a..b'}");
+    stub_keys_put(f, STUB "local/cluster/below/1", "{'host':'10.0.0.2'}");
     log_capture_begin(&capture);
-    follow(f);
-    put(f, STUB "test/x/1", "{'host':'10.0.0.3'}");
-    follow(f);
+    sync_stub_keys_follow(f);
+    stub_keys_put(f, STUB "test/x/1", "{'host':'10.0.0.3'}");
+    sync_stub_keys_follow(f);
     stub_keys_read_again(f->keys);
-    follow(f);
+    sync_stub_keys_follow(f);
     const char *log = log_capture_end(&capture);
     assert_zones(f, 2, "x.test.=10.0.0.3:53 acme.local.= below.cluster.local.=10.0.0.2:53 ");
     broken_each(f->broken, see_reason, &reasons);
@@ -317,17 +319,17 @@ UNIT_TEST(test_keys_of_no_use)
 UNIT_TEST(test_off_and_on)
 {
     struct fixture *f = *state;
-    set(f, false, "cluster.local", NULL);
-    put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
-    put(f, STUB "local/acme/2", "{'text':'x'}");
-    follow(f);
+    sync_stub_keys_set(f, false, "cluster.local", NULL);
+    stub_keys_put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
+    stub_keys_put(f, STUB "local/acme/2", "{'text':'x'}");
+    sync_stub_keys_follow(f);
     assert_int_equal(f->told, 0);
-    set(f, true, "cluster.local", NULL);
-    follow(f);
+    sync_stub_keys_set(f, true, "cluster.local", NULL);
+    sync_stub_keys_follow(f);
     assert_zones(f, 1, "acme.local.=10.0.0.1:53 ");
     assert_int_equal(broken_count(f->broken), 1);
-    set(f, false, "cluster.local", NULL);
-    follow(f);
+    sync_stub_keys_set(f, false, "cluster.local", NULL);
+    sync_stub_keys_follow(f);
     assert_zones(f, 2, "");
     assert_int_equal(broken_count(f->broken), 0);
 }
@@ -335,16 +337,16 @@ UNIT_TEST(test_off_and_on)
 UNIT_TEST(test_domains)
 {
     struct fixture *f = *state;
-    put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
-    put(f, STUB "test/other/1", "{'host':'10.0.0.2'}");
-    put(f, "test/other/dns/stub/local/acme/2", "{'host':'10.0.0.3'}");
-    follow(f);
+    stub_keys_put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
+    stub_keys_put(f, STUB "test/other/1", "{'host':'10.0.0.2'}");
+    stub_keys_put(f, "test/other/dns/stub/local/acme/2", "{'host':'10.0.0.3'}");
+    sync_stub_keys_follow(f);
     assert_zones(f, 1, "acme.local.=10.0.0.1:53 other.test.=10.0.0.2:53 ");
-    set(f, true, "cluster.local", "other.test");
-    follow(f);
+    sync_stub_keys_set(f, true, "cluster.local", "other.test");
+    sync_stub_keys_follow(f);
     assert_zones(f, 2, "acme.local.=10.0.0.1:53,10.0.0.3:53 ");
-    set(f, true, "other.test", NULL);
-    follow(f);
+    sync_stub_keys_set(f, true, "other.test", NULL);
+    sync_stub_keys_follow(f);
     assert_zones(f, 3, "acme.local.=10.0.0.3:53 ");
 }
 
@@ -357,13 +359,13 @@ UNIT_TEST(test_limits)
     for (unsigned i = 0; i < ZONE_SERVERS_MAX + BEYOND; i++) {
         (void)snprintf(key, sizeof(key), STUB "a/%02u", i);
         (void)snprintf(value, sizeof(value), "{'host':'10.0.0.%u'}", i);
-        put(f, key, value);
+        stub_keys_put(f, key, value);
     }
     for (unsigned i = 0; i < ZONE_TABLE_MAX + BEYOND - 1; i++) {
         (void)snprintf(key, sizeof(key), STUB "b/z%u/1", i);
-        put(f, key, "{'host':'10.0.1.1'}");
+        stub_keys_put(f, key, "{'host':'10.0.1.1'}");
     }
-    follow(f);
+    sync_stub_keys_follow(f);
     assert_int_equal(f->zone_count, ZONE_TABLE_MAX);
     assert_int_equal(broken_count(f->broken), BEYOND + BEYOND);
     assert_non_null(strstr(f->zones, "a.=10.0.0.0:53,10.0.0.1:53,"));

@@ -38,24 +38,25 @@ bool etcd_mirror_is_saved(struct slice saved)
     return slice_has_prefix(saved, slice_str("mirror "));
 }
 
-static void begin(const struct etcd_mirror *mirror, bool keeps_old)
+static void writer_documents_begin(const struct etcd_mirror *mirror, bool keeps_old)
 {
     const struct etcd_mirror_read read = {.keeps_old = keeps_old, .reason = ""};
     mirror->config.full_begin(mirror->config.data, &read);
 }
 
-static void put(const struct etcd_mirror *mirror, const char *key, const char *value)
+static void writer_documents_put(const struct etcd_mirror *mirror, const char *key,
+                                 const char *value)
 {
     const struct etcd_kv kv = {.key = slice_str(key), .value = slice_str(value)};
     mirror->config.put(mirror->config.data, &kv);
 }
 
-static void del(const struct etcd_mirror *mirror, const char *key)
+static void writer_documents_del(const struct etcd_mirror *mirror, const char *key)
 {
     mirror->config.del(mirror->config.data, slice_str(key), 9);
 }
 
-static void commit(const struct etcd_mirror *mirror, bool full)
+static void writer_documents_commit(const struct etcd_mirror *mirror, bool full)
 {
     mirror->config.commit(mirror->config.data, 9, full);
 }
@@ -71,7 +72,8 @@ struct fixture {
     size_t len;
 };
 
-static void on_changed(void *data, const struct dname *domain, struct slice value, int64_t revision)
+static void writer_documents_on_changed(void *data, const struct dname *domain, struct slice value,
+                                        int64_t revision)
 {
     struct fixture *f = data;
     f->revision = revision;
@@ -103,19 +105,23 @@ static const char *denied_text(const struct fixture *f)
     return text;
 }
 
-static int setup(void **state)
+static int writer_documents_setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
     started = 0;
     f->loop = ev_loop_new(0);
-    f->documents = writer_documents_new(&(struct writer_documents_config){
-        .loop = f->loop, .name = "config", .stale_max_ms = 5000, .changed = on_changed, .data = f});
+    f->documents = writer_documents_new(
+        &(struct writer_documents_config){.loop = f->loop,
+                                          .name = "config",
+                                          .stale_max_ms = 5000,
+                                          .changed = writer_documents_on_changed,
+                                          .data = f});
     *state = f;
     return 0;
 }
 
-static int teardown(void **state)
+static int writer_documents_teardown(void **state)
 {
     struct fixture *f = *state;
     writer_documents_free(f->documents);
@@ -127,7 +133,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(writer_documents_setup, writer_documents_teardown)
 
 static void assert_told(const struct fixture *f, unsigned told, const char *want)
 {
@@ -143,27 +149,27 @@ UNIT_TEST(test_a_document_is_followed)
     set_domains(f, "a.test", NULL);
     const struct etcd_mirror *mirror = &mirrors[0];
     assert_string_equal(mirror->prefix, key);
-    begin(mirror, false);
-    put(mirror, key, "void");
-    begin(mirror, false); /* started over */
+    writer_documents_begin(mirror, false);
+    writer_documents_put(mirror, key, "void");
+    writer_documents_begin(mirror, false); /* started over */
     assert_int_equal(f->told, 0);
-    commit(mirror, true);
+    writer_documents_commit(mirror, true);
     assert_told(f, 1, "a.test. none");
-    put(mirror, key, "{}");
-    commit(mirror, false);
+    writer_documents_put(mirror, key, "{}");
+    writer_documents_commit(mirror, false);
     assert_told(f, 2, "a.test. {}");
-    commit(mirror, false);
+    writer_documents_commit(mirror, false);
     assert_int_equal(f->told, 2);
-    del(mirror, key);
-    commit(mirror, false);
+    writer_documents_del(mirror, key);
+    writer_documents_commit(mirror, false);
     assert_told(f, 3, "a.test. none");
-    put(mirror, key, "1");
-    commit(mirror, false);
-    begin(mirror, true); /* an etcd without its data */
-    commit(mirror, true);
+    writer_documents_put(mirror, key, "1");
+    writer_documents_commit(mirror, false);
+    writer_documents_begin(mirror, true); /* an etcd without its data */
+    writer_documents_commit(mirror, true);
     assert_told(f, 4, "a.test. 1");
-    begin(mirror, false);
-    commit(mirror, true);
+    writer_documents_begin(mirror, false);
+    writer_documents_commit(mirror, true);
     assert_told(f, 5, "a.test. none");
 }
 
@@ -172,8 +178,8 @@ UNIT_TEST(test_domains)
     struct fixture *f = *state;
     set_domains(f, "a.test", "b.test");
     assert_int_equal(started, 2);
-    put(&mirrors[1], "/kube2sky/b.test/config", "{}");
-    commit(&mirrors[1], false);
+    writer_documents_put(&mirrors[1], "/kube2sky/b.test/config", "{}");
+    writer_documents_commit(&mirrors[1], false);
     assert_told(f, 1, "b.test. {}");
     set_domains(f, "b.test", "c.test");
     assert_int_equal(started, 3);
@@ -195,8 +201,8 @@ UNIT_TEST(test_a_document_that_is_too_long)
     memset(text, ' ', len);
     text[len] = '\0';
     set_domains(f, "a.test", NULL);
-    put(&mirrors[0], key, text);
-    commit(&mirrors[0], false);
+    writer_documents_put(&mirrors[0], key, text);
+    writer_documents_commit(&mirrors[0], false);
     assert_int_equal(f->len, WRITER_DOCUMENT_MAX + 1);
     free(text);
 }
@@ -209,8 +215,8 @@ UNIT_TEST(test_a_document_that_may_not_be_read)
     const struct err away = {.code = ERR_UNAVAILABLE, .msg = "away"},
                      denied = {.code = ERR_REFUSED, .msg = "permission denied"};
     set_domains(f, "a.test", NULL);
-    put(&mirrors[0], key, "{}");
-    commit(&mirrors[0], false);
+    writer_documents_put(&mirrors[0], key, "{}");
+    writer_documents_commit(&mirrors[0], false);
     log_capture_begin(&capture);
     mirrors[0].config.state(mirrors[0].config.data, &away);
     assert_true(mirrors[0].is_running);
@@ -228,7 +234,7 @@ UNIT_TEST(test_a_document_that_may_not_be_read)
 /* ---- Over a restart ---- */
 
 /* The caller frees it, unless nothing is saved. */
-static bool save(const struct fixture *f, struct buf *out)
+static bool check_writer_documents_save(const struct fixture *f, struct buf *out)
 {
     buf_init(out, 1 << 20);
     bool is_saved = writer_documents_save(f->documents, out);
@@ -240,10 +246,10 @@ static bool save(const struct fixture *f, struct buf *out)
 }
 
 /* Ends them, and starts others from what was saved. */
-static void restart(struct fixture *f)
+static void writer_documents_restart(struct fixture *f)
 {
     struct buf saved;
-    assert_true(save(f, &saved));
+    assert_true(check_writer_documents_save(f, &saved));
     assert_true(writer_documents_is_saved(buf_slice(&saved)));
     writer_documents_free(f->documents);
     f->documents = writer_documents_new(&(struct writer_documents_config){
@@ -251,7 +257,7 @@ static void restart(struct fixture *f)
         .name = "config",
         .stale_max_ms = 5000,
         .saved = buf_slice(&saved),
-        .changed = on_changed,
+        .changed = writer_documents_on_changed,
         .data = f,
     });
     f->told = started = 0;
@@ -268,20 +274,20 @@ UNIT_TEST(test_documents_over_a_restart)
 {
     struct fixture *f = *state;
     set_domains(f, "a.test", "b.test");
-    put(&mirrors[0], key, "{}");
-    commit(&mirrors[0], true);
-    commit(&mirrors[1], true);
-    restart(f);
+    writer_documents_put(&mirrors[0], key, "{}");
+    writer_documents_commit(&mirrors[0], true);
+    writer_documents_commit(&mirrors[1], true);
+    writer_documents_restart(f);
     assert_int_equal(f->told, 0);
     set_domains(f, "b.test", "a.test");
     assert_told(f, 2, "a.test. {}");
     assert_resumes(&mirrors[0], "mirror 1");
     assert_resumes(&mirrors[1], "mirror 0");
-    del(&mirrors[1], key);
-    commit(&mirrors[1], false);
+    writer_documents_del(&mirrors[1], key);
+    writer_documents_commit(&mirrors[1], false);
     assert_told(f, 3, "a.test. none");
-    put(&mirrors[0], "/kube2sky/b.test/config", "1");
-    commit(&mirrors[0], false);
+    writer_documents_put(&mirrors[0], "/kube2sky/b.test/config", "1");
+    writer_documents_commit(&mirrors[0], false);
     assert_told(f, 4, "b.test. 1");
     set_domains(f, "a.test", NULL);
     set_domains(f, "a.test", "b.test"); /* what was saved of it is long past */
@@ -294,15 +300,15 @@ UNIT_TEST(test_a_document_that_another_etcd_lacks)
 {
     struct fixture *f = *state;
     set_domains(f, "a.test", NULL);
-    put(&mirrors[0], key, "{}");
-    commit(&mirrors[0], true);
-    restart(f);
+    writer_documents_put(&mirrors[0], key, "{}");
+    writer_documents_commit(&mirrors[0], true);
+    writer_documents_restart(f);
     set_domains(f, "a.test", NULL);
-    begin(&mirrors[0], true);
-    commit(&mirrors[0], true);
+    writer_documents_begin(&mirrors[0], true);
+    writer_documents_commit(&mirrors[0], true);
     assert_told(f, 1, "a.test. {}");
-    begin(&mirrors[0], false);
-    commit(&mirrors[0], true);
+    writer_documents_begin(&mirrors[0], false);
+    writer_documents_commit(&mirrors[0], true);
     assert_told(f, 2, "a.test. none");
 }
 
@@ -312,19 +318,19 @@ UNIT_TEST(test_documents_that_cannot_be_saved)
     const struct err denied = {.code = ERR_REFUSED, .msg = "permission denied"};
     struct buf saved;
     set_domains(f, "a.test", "b.test");
-    put(&mirrors[0], key, "{}");
-    commit(&mirrors[0], true);
-    assert_false(save(f, &saved)); /* nothing is known of b.test */
+    writer_documents_put(&mirrors[0], key, "{}");
+    writer_documents_commit(&mirrors[0], true);
+    assert_false(check_writer_documents_save(f, &saved)); /* nothing is known of b.test */
     mirrors[1].config.state(mirrors[1].config.data, &denied);
-    assert_true(save(f, &saved)); /* nothing ever will be */
+    assert_true(check_writer_documents_save(f, &saved)); /* nothing ever will be */
     buf_fini(&saved);
     can_save = false;
-    assert_false(save(f, &saved));
+    assert_false(check_writer_documents_save(f, &saved));
     can_save = true;
     buf_init(&saved, 8);
     assert_false(writer_documents_save(f->documents, &saved));
     buf_fini(&saved);
-    restart(f);
+    writer_documents_restart(f);
     set_domains(f, "a.test", "b.test");
     assert_told(f, 2, "b.test. none");
     assert_resumes(&mirrors[0], "mirror 0");
@@ -335,7 +341,7 @@ static struct fixture *reentered;
 
 static void set_again(void *data, const struct dname *domain, struct slice value, int64_t revision)
 {
-    on_changed(data, domain, value, revision);
+    writer_documents_on_changed(data, domain, value, revision);
     set_domains(reentered, "a.test", "b.test");
 }
 
@@ -345,11 +351,11 @@ UNIT_TEST(test_the_same_domains_from_inside)
     struct fixture *f = *state;
     struct buf saved;
     set_domains(f, "a.test", "b.test");
-    put(&mirrors[0], key, "{}");
-    commit(&mirrors[0], true);
-    put(&mirrors[1], "/kube2sky/b.test/config", "1");
-    commit(&mirrors[1], true);
-    assert_true(save(f, &saved));
+    writer_documents_put(&mirrors[0], key, "{}");
+    writer_documents_commit(&mirrors[0], true);
+    writer_documents_put(&mirrors[1], "/kube2sky/b.test/config", "1");
+    writer_documents_commit(&mirrors[1], true);
+    assert_true(check_writer_documents_save(f, &saved));
     writer_documents_free(f->documents);
     f->told = started = 0;
     reentered = f;
@@ -372,10 +378,10 @@ UNIT_TEST(test_bytes_that_are_no_documents)
     struct fixture *f = *state;
     struct buf saved;
     set_domains(f, "a.test", "b.test");
-    put(&mirrors[0], key, "{}");
-    commit(&mirrors[0], true);
-    commit(&mirrors[1], true);
-    assert_true(save(f, &saved));
+    writer_documents_put(&mirrors[0], key, "{}");
+    writer_documents_commit(&mirrors[0], true);
+    writer_documents_commit(&mirrors[1], true);
+    assert_true(check_writer_documents_save(f, &saved));
     for (size_t len = 0; len < saved.len; len++) {
         assert_false(writer_documents_is_saved(slice_of(saved.data, len)));
     }

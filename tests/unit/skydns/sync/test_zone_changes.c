@@ -5,7 +5,7 @@
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/unit_test.h"
 
-static void put(struct store_writer *writer, const char *name, const char *host)
+static void zone_changes_put(struct store_writer *writer, const char *name, const char *host)
 {
     const struct dname key = fixture_name(name);
     const struct record view = {.host = slice_str(host)};
@@ -39,15 +39,15 @@ UNIT_TEST(test_full_reads)
     struct store_writer *writer = store_writer_new();
     struct store_garbage *first, *second;
     struct zone_changes changes = {.count = 0};
-    put(writer, "a.test.", "10.0.0.1");
-    put(writer, "a.other.", "10.0.0.1");
+    zone_changes_put(writer, "a.test.", "10.0.0.1");
+    zone_changes_put(writer, "a.other.", "10.0.0.1");
     const struct store *before = store_writer_commit(writer, 3, &first);
     zone_changes_set(&changes, zones, 2, 0);
     zone_changes_compare(&changes, NULL, before, 3);
     assert_int_equal(zone_changes_of(&changes, &zones[0]), 3);
     store_writer_clear(writer);
-    put(writer, "a.test.", "10.0.0.1");
-    put(writer, "a.other.", "10.0.0.2");
+    zone_changes_put(writer, "a.test.", "10.0.0.1");
+    zone_changes_put(writer, "a.other.", "10.0.0.2");
     const struct store *after = store_writer_commit(writer, 9, &second);
     zone_changes_compare(&changes, before, after, 9);
     assert_int_equal(zone_changes_of(&changes, &zones[0]), 3);

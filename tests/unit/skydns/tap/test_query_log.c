@@ -21,9 +21,9 @@ static const struct addr client = {
     .len = sizeof(client.v4)};
 
 /* The bytes are only read. */
-static struct query_seen seen(struct engine_query *query, struct response *response,
-                              const uint8_t *wire, size_t len, const uint8_t *reply,
-                              size_t reply_len)
+static struct query_seen query_log_seen(struct engine_query *query, struct response *response,
+                                        const uint8_t *wire, size_t len, const uint8_t *reply,
+                                        size_t reply_len)
 {
     *query =
         (struct engine_query){.wire = wire, .len = len, .client = &client, .transport = ENGINE_TCP};
@@ -56,8 +56,8 @@ UNIT_TEST(test_which)
         struct engine_query query;
         struct response response;
         const struct query_seen s =
-            seen(&query, &response, BYTES("\0\7\1\0\0\1\0\0\0\0\0\0" QUESTION), cases[i].reply,
-                 cases[i].len);
+            query_log_seen(&query, &response, BYTES("\0\7\1\0\0\1\0\0\0\0\0\0" QUESTION),
+                           cases[i].reply, cases[i].len);
         print_message("%s\n", cases[i].name);
         assert_false(query_log_wants((struct query_log_rule){QUERY_LOG_OFF, 0}, &s));
         assert_true(query_log_wants((struct query_log_rule){QUERY_LOG_ALL, 0}, &s));
@@ -77,8 +77,8 @@ UNIT_TEST(test_some)
         struct response response;
         unsigned wanted = 0;
         const struct query_seen s =
-            seen(&query, &response, BYTES("\0\7\1\0\0\1\0\0\0\0\0\0" QUESTION),
-                 BYTES("\0\7\x84\0\0\1\0\1\0\0\0\0"));
+            query_log_seen(&query, &response, BYTES("\0\7\1\0\0\1\0\0\0\0\0\0" QUESTION),
+                           BYTES("\0\7\x84\0\0\1\0\1\0\0\0\0"));
         for (uint32_t k = 0; k < 4096; k++) {
             query.random = k << 20;
             wanted += query_log_wants((struct query_log_rule){QUERY_LOG_SOME, every[i]}, &s);
@@ -89,14 +89,14 @@ UNIT_TEST(test_some)
 
 static struct name_samples samples;
 
-static const char *line_of(struct log_capture *capture, const uint8_t *wire, size_t len)
+static const char *query_log_line_of(struct log_capture *capture, const uint8_t *wire, size_t len)
 {
     struct engine_query query;
     struct response response;
     struct query_tap tap;
     struct query_counts counts = {.answered = {0}};
     const struct query_seen s =
-        seen(&query, &response, wire, len, BYTES("\0\7\x84\3\0\1\0\0\0\1\0\0"));
+        query_log_seen(&query, &response, wire, len, BYTES("\0\7\x84\3\0\1\0\0\0\1\0\0"));
     query_tap_init(&tap, &samples, NULL);
     assert_false(query_tap_wants(&tap, &counts));
     query_tap_set_log(&tap, (struct query_log_rule){QUERY_LOG_DENIALS, 0});
@@ -127,7 +127,7 @@ UNIT_TEST(test_lines)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct log_capture capture;
         char want[512];
-        const char *got = line_of(&capture, cases[i].wire, cases[i].len);
+        const char *got = query_log_line_of(&capture, cases[i].wire, cases[i].len);
         (void)snprintf(want, sizeof(want),
                        " query client=10.1.0.7:8000 transport=tcp %srcode=NXDOMAIN size=12 "
                        "seconds=0.001234\n",
@@ -147,9 +147,9 @@ UNIT_TEST(test_samples)
     struct name_sample sample;
     int seen_count = 0, taken = 0;
     const struct query_seen s =
-        seen(&query, &response, reply, sizeof(reply) - 1, reply, sizeof(reply) - 1);
+        query_log_seen(&query, &response, reply, sizeof(reply) - 1, reply, sizeof(reply) - 1);
     const struct query_seen bare =
-        seen(&query, &without, reply, sizeof(reply) - 1, reply, DNS_HEADER_SIZE);
+        query_log_seen(&query, &without, reply, sizeof(reply) - 1, reply, DNS_HEADER_SIZE);
     without.name_len = 0;
     name_samples_init(&samples);
     query_tap_init(&tap, &samples, NULL);

@@ -8,7 +8,7 @@
 static struct journal_bytes account;
 static struct journal zone, other;
 
-static int setup(void **state)
+static int journal_setup(void **state)
 {
     account = (struct journal_bytes){.limit = SIZE_MAX};
     journal_init(&zone, &account, 10);
@@ -16,7 +16,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int journal_teardown(void **state)
 {
     journal_fini(&zone);
     journal_fini(&other);
@@ -26,7 +26,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void append(struct journal *journal, uint32_t serial)
+static void transfer_journal_append(struct journal *journal, uint32_t serial)
 {
     journal_append(journal, serial, slice_str("removed"), slice_str("added."));
 }
@@ -91,11 +91,11 @@ UNIT_TEST(test_join)
     assert_int_equal(serial_join(own, own + (UINT32_C(1) << 30)), own);
 }
 
-UNIT_TEST_IN(test_finds, setup, teardown)
+UNIT_TEST_IN(test_finds, journal_setup, journal_teardown)
 {
     struct journal_step *step = NULL;
-    append(&zone, 12);
-    append(&zone, 15);
+    transfer_journal_append(&zone, 12);
+    transfer_journal_append(&zone, 15);
     assert_int_equal(journal_find(&zone, 15, &step), JOURNAL_UP_TO_DATE);
     assert_int_equal(journal_find(&zone, 16, &step), JOURNAL_UP_TO_DATE);
     assert_int_equal(journal_find(&zone, 11, &step), JOURNAL_UNKNOWN);
@@ -110,29 +110,29 @@ UNIT_TEST_IN(test_finds, setup, teardown)
     assert_null(journal_next(step));
 }
 
-UNIT_TEST_IN(test_reset, setup, teardown)
+UNIT_TEST_IN(test_reset, journal_setup, journal_teardown)
 {
     struct journal_step *step = NULL;
-    append(&zone, 12);
+    transfer_journal_append(&zone, 12);
     journal_reset(&zone, 20);
     assert_int_equal(journal_find(&zone, 10, &step), JOURNAL_UNKNOWN);
     assert_int_equal(journal_find(&zone, 20, &step), JOURNAL_UP_TO_DATE);
-    append(&zone, 21);
+    transfer_journal_append(&zone, 21);
     assert_int_equal(journal_find(&zone, 20, &step), JOURNAL_FOUND);
     journal_release(step);
 }
 
 /* The oldest step of all zones goes first. */
-UNIT_TEST_IN(test_limit, setup, teardown)
+UNIT_TEST_IN(test_limit, journal_setup, journal_teardown)
 {
     struct journal_step *step = NULL;
-    append(&zone, 11);
+    transfer_journal_append(&zone, 11);
     size_t one = account.kept;
-    append(&other, 501);
-    append(&zone, 12);
-    append(&zone, 13);
+    transfer_journal_append(&other, 501);
+    transfer_journal_append(&zone, 12);
+    transfer_journal_append(&zone, 13);
     account.limit = 3 * one;
-    append(&zone, 14); /* 10 to 11 and 500 to 501 go */
+    transfer_journal_append(&zone, 14); /* 10 to 11 and 500 to 501 go */
     assert_int_equal(account.kept, 3 * one);
     assert_int_equal(account.all, 3 * one);
     assert_int_equal(journal_find(&zone, 10, &step), JOURNAL_UNKNOWN);
@@ -140,25 +140,25 @@ UNIT_TEST_IN(test_limit, setup, teardown)
     assert_int_equal(journal_find(&zone, 11, &step), JOURNAL_FOUND);
     journal_release(step);
     account.limit = one - 1;
-    append(&zone, 15); /* larger than all there may be */
+    transfer_journal_append(&zone, 15); /* larger than all there may be */
     assert_int_equal(account.kept, 0);
     assert_int_equal(journal_find(&zone, 15, &step), JOURNAL_UP_TO_DATE);
     assert_int_equal(journal_find(&zone, 14, &step), JOURNAL_UNKNOWN);
 }
 
 /* A reader has what followed when it began, whatever is dropped. */
-UNIT_TEST_IN(test_reader_keeps_its_steps, setup, teardown)
+UNIT_TEST_IN(test_reader_keeps_its_steps, journal_setup, journal_teardown)
 {
     struct journal_step *step = NULL;
-    append(&zone, 11);
-    append(&zone, 12);
-    append(&zone, 13);
+    transfer_journal_append(&zone, 11);
+    transfer_journal_append(&zone, 12);
+    transfer_journal_append(&zone, 13);
     size_t three = account.all;
     assert_int_equal(journal_find(&zone, 11, &step), JOURNAL_FOUND);
     journal_reset(&zone, 13);
     assert_int_equal(account.kept, 0);
     assert_int_equal(account.all, three / 3 * 2); /* the first is gone */
-    append(&zone, 14);
+    transfer_journal_append(&zone, 14);
     assert_int_equal(step->to, 12);
     step = journal_next(step);
     assert_int_equal(step->to, 13);
@@ -167,7 +167,7 @@ UNIT_TEST_IN(test_reader_keeps_its_steps, setup, teardown)
     assert_int_equal(account.all, three / 3);
 }
 
-UNIT_TEST_IN(test_count, setup, teardown)
+UNIT_TEST_IN(test_count, journal_setup, journal_teardown)
 {
     struct journal_step *step = NULL;
     for (uint32_t i = 1; i <= JOURNAL_STEPS_MAX + 5; i++) {

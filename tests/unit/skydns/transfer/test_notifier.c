@@ -12,7 +12,7 @@
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 
-enum { PAUSE_MS = 20, PATIENCE_S = 20, QUESTION_AT = 12 };
+enum { PAUSE_MS = 20, TIMEOUT_S = 20, QUESTION_AT = 12 };
 
 static const struct dname apex = {.len = 7, .wire = "\5zone1"};
 static const struct dname other = {.len = 7, .wire = "\5zone2"};
@@ -27,16 +27,16 @@ struct bed {
     struct addr secondary;
 };
 
-static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
+static void notifier_on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
 {
-    fail_msg("timed out after %d s", PATIENCE_S);
+    fail_msg("timed out after %d s", TIMEOUT_S);
 }
 
-static int setup(void **state)
+static int notifier_setup(void **state)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
     bed->loop = ev_loop_new(EVFLAG_AUTO);
-    ev_timer_init(&bed->guard, on_guard, PATIENCE_S, 0.);
+    ev_timer_init(&bed->guard, notifier_on_guard, TIMEOUT_S, 0.);
     ev_timer_start(bed->loop, &bed->guard);
     bed->notifier = notifier_new(&(struct notifier_config){
         .loop = bed->loop, .from = bed->from, .counts = &bed->counts, .pause_ms = PAUSE_MS});
@@ -49,7 +49,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int notifier_teardown(void **state)
 {
     struct bed *bed = *state;
     notifier_free(bed->notifier);
@@ -60,7 +60,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(notifier_setup, notifier_teardown)
 
 static size_t receive(struct bed *bed, uint8_t out[DNS_UDP_SIZE], struct addr *from)
 {
@@ -72,7 +72,7 @@ static size_t receive(struct bed *bed, uint8_t out[DNS_UDP_SIZE], struct addr *f
     return (size_t)n;
 }
 
-static void reply(const struct bed *bed, uint8_t *wire, size_t len, const struct addr *to)
+static void notifier_reply(const struct bed *bed, uint8_t *wire, size_t len, const struct addr *to)
 {
     wire[2] |= DNS_FLAG_QR >> 8;
     assert_int_equal(sendto(bed->fd, wire, len, 0, &to->sa, to->len), len);
@@ -96,7 +96,7 @@ UNIT_TEST(test_bytes_and_reply)
     static const uint8_t want[] = "\x24\0\0\1\0\0\0\0\0\0\5zone1\0\0\6\0\1";
     assert_int_equal(len, 2 + sizeof(want) - 1);
     assert_memory_equal(wire + 2, want, sizeof(want) - 1);
-    reply(bed, wire, len, &from);
+    notifier_reply(bed, wire, len, &from);
     while (counter_get(&bed->counts.notify_answered) == 0) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
@@ -156,11 +156,11 @@ UNIT_TEST(test_wrong_replies)
     assert_int_equal(sendto(stranger, wire, len, 0, &from.sa, from.len), len);
     (void)close(stranger);
     wire[0] ^= 1;
-    reply(bed, wire, len, &from);
+    notifier_reply(bed, wire, len, &from);
     wire[0] ^= 1;
     wire[QUESTION_AT + 5] = '2';
-    reply(bed, wire, len, &from);
-    reply(bed, wire, 11, &from);
+    notifier_reply(bed, wire, len, &from);
+    notifier_reply(bed, wire, 11, &from);
     while (counter_get(&bed->counts.notify_failed) == 0) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
@@ -196,7 +196,7 @@ static size_t receive_question(struct bed *bed, uint8_t wire[DNS_UDP_SIZE], stru
     size_t len;
     while ((len = receive(bed, wire, from), wire[2]) != 0) {
         assert_int_equal(wire[2], 0x24);
-        reply(bed, wire, len, from);
+        notifier_reply(bed, wire, len, from);
     }
     return len;
 }
@@ -211,7 +211,7 @@ static void say_serial(struct bed *bed, uint8_t *wire, size_t len, const struct 
     memcpy(wire + len, soa, sizeof(soa) - 1);
     len += sizeof(soa) - 1;
     wire[len++] = serial;
-    reply(bed, wire, len, to);
+    notifier_reply(bed, wire, len, to);
     while (heard->count == before) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
@@ -249,7 +249,7 @@ UNIT_TEST(test_serials)
     notifier_tell(bed->notifier, &apex, 8);
     len = receive_question(bed, wire, &from);
     wire[3] = DNS_RCODE_REFUSED;
-    reply(bed, wire, len, &from);
+    notifier_reply(bed, wire, len, &from);
     run_ms(bed, 3 * (int64_t)PAUSE_MS);
     assert_int_equal(heard.count, 2);
     assert_int_equal(recv(bed->fd, wire, sizeof(wire), 0), -1); /* nothing else is sent */

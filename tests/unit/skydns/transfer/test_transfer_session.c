@@ -25,7 +25,7 @@ static struct fixture *fixture;
 static struct zone_answers *answers;
 static struct dname apex;
 
-static int setup(void **state)
+static int transfer_session_setup(void **state)
 {
     fixture = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
     fixture->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
@@ -34,14 +34,14 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int transfer_session_teardown(void **state)
 {
     zone_answers_free(answers);
     fixture_free(fixture);
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(transfer_session_setup, transfer_session_teardown)
 
 /* ---- Queries ---- */
 
@@ -86,7 +86,7 @@ static struct wire query_wire(const char *zone, uint16_t type, bool has_soa, boo
     return wire;
 }
 
-static struct transfer_query parse(const struct wire *wire)
+static struct transfer_query transfer_session_parse(const struct wire *wire)
 {
     struct transfer_query query;
     assert_true(transfer_query_parse(wire->bytes, wire->len, &query));
@@ -97,11 +97,11 @@ UNIT_TEST(test_queries)
 {
     struct wire axfr = query_wire("Cluster.Local.", 252, false, true);
     struct wire ixfr = query_wire("cluster.local.", 251, true, false);
-    struct transfer_query query = parse(&axfr);
+    struct transfer_query query = transfer_session_parse(&axfr);
     assert_int_equal(query.id, 4711);
     assert_true(query.has_edns && !query.is_incremental && !query.recursion_desired);
     assert_memory_equal(query.zone.wire, "\7Cluster\5Local", 15);
-    query = parse(&ixfr);
+    query = transfer_session_parse(&ixfr);
     assert_true(query.is_incremental && !query.has_edns);
     assert_int_equal(query.serial, 70);
 }
@@ -139,7 +139,7 @@ static struct transfer_ask ask_of(enum transfer_kind kind, const struct transfer
                                  .store = fixture->store};
 }
 
-static void run(const struct transfer_ask *ask, size_t cap, struct decoded *ret)
+static void transfer_session_run(const struct transfer_ask *ask, size_t cap, struct decoded *ret)
 {
     static uint8_t out[65535];
     struct transfer_session *session = transfer_session_new(ask);
@@ -205,10 +205,10 @@ static void expect_whole(struct decoded *d)
 UNIT_TEST(test_whole_zone)
 {
     struct wire wire = query_wire("Cluster.local.", 252, false, true);
-    const struct transfer_query query = parse(&wire);
+    const struct transfer_query query = transfer_session_parse(&wire);
     const struct transfer_ask ask = ask_of(TRANSFER_WHOLE, &query);
     struct decoded d;
-    run(&ask, 65535, &d);
+    transfer_session_run(&ask, 65535, &d);
     assert_int_equal(d.messages, 1);
     assert_int_equal(d.questions, 1);
     assert_int_equal(d.opts, 1);
@@ -222,7 +222,7 @@ UNIT_TEST(test_many_messages)
 {
     static const size_t caps[] = {65535, 512, 20000};
     struct wire wire = query_wire("cluster.local.", 252, false, true);
-    const struct transfer_query query = parse(&wire);
+    const struct transfer_query query = transfer_session_parse(&wire);
     for (unsigned i = 0; i < SERVICES; i++) {
         char *key = xasprintf("local/cluster/svc/default/s%u/0123456789abcdef", i);
         char *value = xasprintf("{'host':'10.%u.%u.1'}", i / 256, i % 256);
@@ -234,7 +234,7 @@ UNIT_TEST(test_many_messages)
     for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
         const struct transfer_ask ask = ask_of(TRANSFER_WHOLE, &query);
         struct decoded d;
-        run(&ask, caps[i], &d);
+        transfer_session_run(&ask, caps[i], &d);
         assert_true(d.messages > 1);
         assert_int_equal(d.questions, 1);
         assert_int_equal(d.opts, 1);
@@ -246,10 +246,10 @@ UNIT_TEST(test_many_messages)
 UNIT_TEST(test_soa_alone)
 {
     struct wire wire = query_wire("cluster.local.", 251, true, false);
-    const struct transfer_query query = parse(&wire);
+    const struct transfer_query query = transfer_session_parse(&wire);
     const struct transfer_ask ask = ask_of(TRANSFER_SOA, &query);
     struct decoded d;
-    run(&ask, 512, &d);
+    transfer_session_run(&ask, 512, &d);
     assert_int_equal(d.all.count, 1);
     assert_int_equal(decoded_serial(&d, 0), SERIAL);
     decoded_fini(&d);
@@ -260,7 +260,7 @@ UNIT_TEST(test_incomplete_zone)
 {
     static uint8_t out[65535];
     struct wire wire = query_wire("cluster.local.", 252, false, false);
-    const struct transfer_query query = parse(&wire);
+    const struct transfer_query query = transfer_session_parse(&wire);
     const struct transfer_ask ask = ask_of(TRANSFER_WHOLE, &query);
     struct transfer_session *session = transfer_session_new(&ask);
     size_t len;
@@ -271,7 +271,7 @@ UNIT_TEST(test_incomplete_zone)
 
 /* ---- Steps ---- */
 
-static struct slice address(struct zone_rrs *rrs, uint8_t last)
+static struct slice transfer_session_address(struct zone_rrs *rrs, uint8_t last)
 {
     const struct dname name = fixture_name("x.default.svc.cluster.local.");
     const uint8_t ip[4] = {10, 1, 1, last};
@@ -289,7 +289,7 @@ UNIT_TEST(test_steps)
 {
     static const uint32_t serials[] = {77, 70, 75, 75, 77, 77};
     struct wire wire = query_wire("cluster.local.", 251, true, false);
-    const struct transfer_query query = parse(&wire);
+    const struct transfer_query query = transfer_session_parse(&wire);
     struct transfer_ask ask = ask_of(TRANSFER_STEPS, &query);
     struct journal_bytes account = {.limit = 1 << 20};
     struct journal journal;
@@ -298,21 +298,22 @@ UNIT_TEST(test_steps)
     zone_rrs_init(&before);
     zone_rrs_init(&after);
     journal_init(&journal, &account, 69);
-    journal_append(&journal, 70, slice_of(NULL, 0), address(&after, 1));
-    journal_append(&journal, 75, address(&before, 1), address(&after, 2));
-    journal_append(&journal, 77, address(&before, 2), slice_of(NULL, 0));
+    journal_append(&journal, 70, slice_of(NULL, 0), transfer_session_address(&after, 1));
+    journal_append(&journal, 75, transfer_session_address(&before, 1),
+                   transfer_session_address(&after, 2));
+    journal_append(&journal, 77, transfer_session_address(&before, 2), slice_of(NULL, 0));
     assert_int_equal(journal_find(&journal, query.serial, &ask.steps), JOURNAL_FOUND);
-    journal_append(&journal, 80, slice_of(NULL, 0), address(&after, 9));
+    journal_append(&journal, 80, slice_of(NULL, 0), transfer_session_address(&after, 9));
     journal_fini(&journal);
-    run(&ask, 65535, &d);
+    transfer_session_run(&ask, 65535, &d);
     assert_int_equal(d.soa_serials.len / 4, sizeof(serials) / sizeof(serials[0]));
     for (size_t i = 0; i < sizeof(serials) / sizeof(serials[0]); i++) {
         assert_int_equal(decoded_serial(&d, i), serials[i]);
     }
     assert_int_equal(d.all.count, 9);
-    assert_true(slice_equal(zone_rrs_get(&d.all, 2), address(&before, 1)));
-    assert_true(slice_equal(zone_rrs_get(&d.all, 4), address(&before, 2)));
-    assert_true(slice_equal(zone_rrs_get(&d.all, 6), address(&before, 2)));
+    assert_true(slice_equal(zone_rrs_get(&d.all, 2), transfer_session_address(&before, 1)));
+    assert_true(slice_equal(zone_rrs_get(&d.all, 4), transfer_session_address(&before, 2)));
+    assert_true(slice_equal(zone_rrs_get(&d.all, 6), transfer_session_address(&before, 2)));
     assert_int_equal(account.all, 0);
     decoded_fini(&d);
     zone_rrs_fini(&before);

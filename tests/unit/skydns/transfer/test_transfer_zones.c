@@ -55,7 +55,7 @@ static void end_replica(struct replica *replica)
 }
 
 /* A version with other contents, whose serial without turns is this. */
-static void see(struct replica *replica, uint32_t plain)
+static void transfer_zones_see(struct replica *replica, uint32_t plain)
 {
     char text[64];
     (void)snprintf(text, sizeof(text), "w%zu.default.svc.cluster.local.", replica->versions);
@@ -78,14 +78,14 @@ static void see(struct replica *replica, uint32_t plain)
     (void)transfer_zones_step(&replica->zones, &step);
 }
 
-static void reload(struct replica *replica, uint64_t settings, uint32_t plain)
+static void transfer_zones_reload(struct replica *replica, uint64_t settings, uint32_t plain)
 {
     replica->settings = settings;
     replica->has_config = false;
-    see(replica, plain);
+    transfer_zones_see(replica, plain);
 }
 
-static bool hear(struct replica *replica, uint32_t theirs, bool is_first)
+static bool transfer_transfer_zones_hear(struct replica *replica, uint32_t theirs, bool is_first)
 {
     const struct dname apex = fixture_name(zone);
     uint32_t serial;
@@ -107,24 +107,26 @@ UNIT_TEST(test_one_sees_the_restored_store)
     struct replica quick, late;
     begin_replica(&quick);
     begin_replica(&late);
-    see(&quick, OLD_BASE + 300);
-    see(&late, OLD_BASE + 300);
+    transfer_zones_see(&quick, OLD_BASE + 300);
+    transfer_zones_see(&late, OLD_BASE + 300);
     assert_int_equal(shown_by(&quick), shown_by(&late));
-    see(&quick, OLD_BASE + 290); /* 10 revisions are lost */
+    transfer_zones_see(&quick, OLD_BASE + 290); /* 10 revisions are lost */
     assert_int_equal(shown_by(&quick), OLD_BASE + 290 + SERIAL_TURN);
-    see(&late, NEW_BASE + 310);
+    transfer_zones_see(&late, NEW_BASE + 310);
     assert_int_equal(shown_by(&late), NEW_BASE + 310);
     /* a secondary has what the quick one gave meanwhile: a turn, but of other revisions */
-    assert_false(hear(&late, shown_by(&quick), false));
-    see(&quick, NEW_BASE + 310);
+    assert_false(transfer_transfer_zones_hear(&late, shown_by(&quick), false));
+    transfer_zones_see(&quick, NEW_BASE + 310);
     assert_int_equal(shown_by(&quick), NEW_BASE + 310 + SERIAL_TURN);
-    assert_true(hear(&late, shown_by(&quick), false)); /* the secondary took it */
+    assert_true(
+        transfer_transfer_zones_hear(&late, shown_by(&quick), false)); /* the secondary took it */
     assert_int_equal(shown_by(&late), shown_by(&quick));
-    assert_false(hear(&late, shown_by(&quick), false));
-    assert_false(hear(&quick, shown_by(&late), false));
-    see(&late, NEW_BASE + 312);
-    assert_false(hear(&quick, shown_by(&late), false)); /* it has yet to come */
-    see(&quick, NEW_BASE + 312);
+    assert_false(transfer_transfer_zones_hear(&late, shown_by(&quick), false));
+    assert_false(transfer_transfer_zones_hear(&quick, shown_by(&late), false));
+    transfer_zones_see(&late, NEW_BASE + 312);
+    assert_false(
+        transfer_transfer_zones_hear(&quick, shown_by(&late), false)); /* it has yet to come */
+    transfer_zones_see(&quick, NEW_BASE + 312);
     assert_int_equal(shown_by(&late), shown_by(&quick));
     end_replica(&quick);
     end_replica(&late);
@@ -138,21 +140,21 @@ UNIT_TEST(test_the_last_reload_leads)
     const uint32_t old_part = 9 * SERIAL_STEP, new_part = 5 * SERIAL_STEP;
     begin_replica(&first);
     begin_replica(&second);
-    see(&first, OLD_BASE + 300 + old_part);
-    see(&second, OLD_BASE + 300 + old_part);
-    reload(&first, 1, OLD_BASE + 300 + new_part);
+    transfer_zones_see(&first, OLD_BASE + 300 + old_part);
+    transfer_zones_see(&second, OLD_BASE + 300 + old_part);
+    transfer_zones_reload(&first, 1, OLD_BASE + 300 + new_part);
     assert_int_equal(shown_by(&first), OLD_BASE + 300 + new_part + SERIAL_TURN);
-    assert_false(hear(&second, shown_by(&first), false));
+    assert_false(transfer_transfer_zones_hear(&second, shown_by(&first), false));
     assert_int_equal(shown_by(&second), OLD_BASE + 300 + old_part);
-    reload(&second, 1, OLD_BASE + 300 + new_part);
-    assert_false(hear(&second, shown_by(&first), true));
+    transfer_zones_reload(&second, 1, OLD_BASE + 300 + new_part);
+    assert_false(transfer_transfer_zones_hear(&second, shown_by(&first), true));
     assert_int_equal(shown_by(&second), shown_by(&first));
-    reload(&first, 2, OLD_BASE + 300 + old_part);
+    transfer_zones_reload(&first, 2, OLD_BASE + 300 + old_part);
     assert_int_equal(shown_by(&first), OLD_BASE + 300 + old_part + SERIAL_TURN);
     end_replica(&second); /* starts again, with settings of its own, and knows nothing */
     begin_replica(&second);
-    see(&second, OLD_BASE + 300 + new_part);
-    assert_true(hear(&second, shown_by(&first), true));
+    transfer_zones_see(&second, OLD_BASE + 300 + new_part);
+    assert_true(transfer_transfer_zones_hear(&second, shown_by(&first), true));
     assert_int_equal(shown_by(&second), OLD_BASE + 300 + new_part + 2 * SERIAL_TURN);
     end_replica(&first);
     end_replica(&second);

@@ -30,7 +30,7 @@ struct bed {
     struct addr client; /* who asks */
 };
 
-static void on_part(void *data, struct transfer_part *part)
+static void transfers_thread_on_part(void *data, struct transfer_part *part)
 {
     struct bed *bed = data;
     (void)pthread_mutex_lock(&bed->lock);
@@ -39,7 +39,7 @@ static void on_part(void *data, struct transfer_part *part)
     (void)pthread_mutex_unlock(&bed->lock);
 }
 
-static void on_wake(void *data)
+static void transfers_thread_on_wake(void *data)
 {
     struct bed *bed = data;
     (void)pthread_mutex_lock(&bed->lock);
@@ -47,7 +47,7 @@ static void on_wake(void *data)
     (void)pthread_mutex_unlock(&bed->lock);
 }
 
-static struct transfer_part *next_part(struct bed *bed)
+static struct transfer_part *transfers_thread_next_part(struct bed *bed)
 {
     struct transfer_part *part;
     (void)pthread_mutex_lock(&bed->lock);
@@ -69,7 +69,7 @@ static void wait_idle(struct bed *bed)
 }
 
 /* The next version, with one more name, and the serial that it is to have. */
-static void step(struct bed *bed, uint32_t target, bool is_incomplete)
+static void transfers_thread_step(struct bed *bed, uint32_t target, bool is_incomplete)
 {
     struct transfer_step *step = calloc(1, sizeof(*step));
     char text[64];
@@ -95,14 +95,14 @@ static void step(struct bed *bed, uint32_t target, bool is_incomplete)
     }
 }
 
-static uint32_t serial(struct bed *bed)
+static uint32_t transfers_thread_serial(struct bed *bed)
 {
     const struct dname apex = fixture_name("cluster.local.");
     return zone_serial_get(zone_serials_of(bed->serials, &apex));
 }
 
-static bool ask(struct bed *bed, const char *zone, uint16_t type, uint32_t known,
-                enum engine_transport transport, uint64_t connection)
+static bool transfers_thread_ask(struct bed *bed, const char *zone, uint16_t type, uint32_t known,
+                                 enum engine_transport transport, uint64_t connection)
 {
     uint8_t wire[DNS_UDP_SIZE];
     const struct dname apex = fixture_name(zone);
@@ -138,26 +138,26 @@ static bool ask(struct bed *bed, const char *zone, uint16_t type, uint32_t known
     return transfers_ask(bed->transfers, &origin, &query, NULL);
 }
 
-static unsigned rcode_of(const struct transfer_part *part)
+static unsigned transfers_thread_rcode_of(const struct transfer_part *part)
 {
     return part->bytes[3] & 0xf;
 }
 
-static unsigned answers_of(const struct transfer_part *part)
+static unsigned transfers_thread_answers_of(const struct transfer_part *part)
 {
     return (unsigned)(part->bytes[6] << 8 | part->bytes[7]);
 }
 
-static void expect(struct bed *bed, unsigned rcode, unsigned answers)
+static void transfers_thread_expect(struct bed *bed, unsigned rcode, unsigned answers)
 {
-    struct transfer_part *part = next_part(bed);
+    struct transfer_part *part = transfers_thread_next_part(bed);
     assert_true(part->is_last);
-    assert_int_equal(rcode_of(part), rcode);
-    assert_int_equal(answers_of(part), answers);
+    assert_int_equal(transfers_thread_rcode_of(part), rcode);
+    assert_int_equal(transfers_thread_answers_of(part), answers);
     free(part);
 }
 
-static int setup(void **state)
+static int transfers_thread_setup(void **state)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
     struct err err;
@@ -169,15 +169,17 @@ static int setup(void **state)
     TAILQ_INIT(&bed->parts);
     (void)pthread_mutex_init(&bed->lock, NULL);
     (void)pthread_cond_init(&bed->changed, NULL);
-    const struct transfers_config config = {
-        .send = on_part, .wake = on_wake, .data = bed, .udp_max = 512};
+    const struct transfers_config config = {.send = transfers_thread_on_part,
+                                            .wake = transfers_thread_on_wake,
+                                            .data = bed,
+                                            .udp_max = 512};
     assert_int_equal(transfers_new(&config, &bed->transfers, &err), 0);
     assert_int_equal(transfers_start(bed->transfers, &err), 0);
     *state = bed;
     return 0;
 }
 
-static int teardown(void **state)
+static int transfers_thread_teardown(void **state)
 {
     struct bed *bed = *state;
     transfers_stop(bed->transfers);
@@ -194,7 +196,7 @@ static int teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_EACH(transfers_thread_setup, transfers_thread_teardown)
 UNIT_TESTS_HAVE_THREADS
 
 static const char zone[] = "cluster.local.";
@@ -202,30 +204,31 @@ static const char zone[] = "cluster.local.";
 UNIT_TEST(test_steps)
 {
     struct bed *bed = *state;
-    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
-    expect(bed, DNS_RCODE_SERVFAIL, 0); /* there is no version */
-    step(bed, 100, false);
-    assert_int_equal(serial(bed), 100);
-    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
-    struct transfer_part *part = next_part(bed);
-    assert_true(part->is_last && answers_of(part) >= 5);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
+    transfers_thread_expect(bed, DNS_RCODE_SERVFAIL, 0); /* there is no version */
+    transfers_thread_step(bed, 100, false);
+    assert_int_equal(transfers_thread_serial(bed), 100);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
+    struct transfer_part *part = transfers_thread_next_part(bed);
+    assert_true(part->is_last && transfers_thread_answers_of(part) >= 5);
     free(part);
-    step(bed, 105, false);
-    step(bed, 105,
-         false); /* it has changed, though nobody said so: to no serial of other readers' */
-    assert_int_equal(serial(bed), 105 + SERIAL_TURN);
-    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 105, ENGINE_TCP, 2));
-    expect(bed, DNS_RCODE_NOERROR, 5);
-    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_UDP, 0));
-    expect(bed, DNS_RCODE_NOERROR, 8);
-    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 99, ENGINE_UDP, 0));
-    expect(bed, DNS_RCODE_NOERROR, 1);
-    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 105 + SERIAL_TURN, ENGINE_TCP, 3));
-    expect(bed, DNS_RCODE_NOERROR, 1);
-    assert_true(ask(bed, "elsewhere.", DNS_TYPE_AXFR, 0, ENGINE_TCP, 4));
-    expect(bed, DNS_RCODE_NOTAUTH, 0);
-    assert_true(ask(bed, zone, DNS_TYPE_A, 0, ENGINE_TCP, 5));
-    expect(bed, DNS_RCODE_FORMERR, 0);
+    transfers_thread_step(bed, 105, false);
+    transfers_thread_step(
+        bed, 105,
+        false); /* it has changed, though nobody said so: to no serial of other readers' */
+    assert_int_equal(transfers_thread_serial(bed), 105 + SERIAL_TURN);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_IXFR, 105, ENGINE_TCP, 2));
+    transfers_thread_expect(bed, DNS_RCODE_NOERROR, 5);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_UDP, 0));
+    transfers_thread_expect(bed, DNS_RCODE_NOERROR, 8);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_IXFR, 99, ENGINE_UDP, 0));
+    transfers_thread_expect(bed, DNS_RCODE_NOERROR, 1);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_IXFR, 105 + SERIAL_TURN, ENGINE_TCP, 3));
+    transfers_thread_expect(bed, DNS_RCODE_NOERROR, 1);
+    assert_true(transfers_thread_ask(bed, "elsewhere.", DNS_TYPE_AXFR, 0, ENGINE_TCP, 4));
+    transfers_thread_expect(bed, DNS_RCODE_NOTAUTH, 0);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_A, 0, ENGINE_TCP, 5));
+    transfers_thread_expect(bed, DNS_RCODE_FORMERR, 0);
     const struct transfers_counts *counts = transfers_counts(bed->transfers);
     assert_int_equal(counter_get(&counts->transfers[TRANSFERS_IXFR][TRANSFERS_SENT]), 2);
     assert_int_equal(counter_get(&counts->transfers[TRANSFERS_SOA][TRANSFERS_SENT]), 2);
@@ -234,34 +237,34 @@ UNIT_TEST(test_steps)
 UNIT_TEST(test_incomplete)
 {
     struct bed *bed = *state;
-    step(bed, 100, false);
-    step(bed, 110, true);
-    assert_int_equal(serial(bed), 100);
-    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 1));
-    expect(bed, DNS_RCODE_SERVFAIL, 0);
-    step(bed, 111, false);
-    assert_int_equal(serial(bed), 111);
+    transfers_thread_step(bed, 100, false);
+    transfers_thread_step(bed, 110, true);
+    assert_int_equal(transfers_thread_serial(bed), 100);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 1));
+    transfers_thread_expect(bed, DNS_RCODE_SERVFAIL, 0);
+    transfers_thread_step(bed, 111, false);
+    assert_int_equal(transfers_thread_serial(bed), 111);
     bed->has_config = false; /* other settings: a later serial in any case */
     bed->settings++;
-    step(bed, 50, false);
-    assert_int_equal(serial(bed), 50 + SERIAL_TURN);
+    transfers_thread_step(bed, 50, false);
+    assert_int_equal(transfers_thread_serial(bed), 50 + SERIAL_TURN);
     bed->has_config = false; /* the same settings, and what etcd says: the same contents */
-    step(bed, 50, false);
-    assert_int_equal(serial(bed), 50 + SERIAL_TURN);
+    transfers_thread_step(bed, 50, false);
+    assert_int_equal(transfers_thread_serial(bed), 50 + SERIAL_TURN);
     bed->has_config = false; /* other settings, and a later serial */
     bed->settings++;
-    step(bed, 60 + SERIAL_TURN, false);
-    assert_int_equal(serial(bed), 60 + SERIAL_TURN);
+    transfers_thread_step(bed, 60 + SERIAL_TURN, false);
+    assert_int_equal(transfers_thread_serial(bed), 60 + SERIAL_TURN);
     wait_idle(bed);
     transfers_give(bed->transfers,
                    calloc(1, sizeof(struct transfer_step))); /* nobody may any more */
     wait_idle(bed);
-    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
-    expect(bed, DNS_RCODE_SERVFAIL, 0);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
+    transfers_thread_expect(bed, DNS_RCODE_SERVFAIL, 0);
 }
 
 /* More than fit into one message. */
-static void put_many(struct bed *bed)
+static void transfers_thread_put_many(struct bed *bed)
 {
     for (unsigned i = 0; i < 6000; i++) {
         char text[64];
@@ -276,32 +279,32 @@ static void put_many(struct bed *bed)
 UNIT_TEST(test_messages)
 {
     struct bed *bed = *state;
-    put_many(bed);
-    step(bed, 100, false);
-    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 9));
-    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 9));
-    struct transfer_part *part = next_part(bed);
+    transfers_thread_put_many(bed);
+    transfers_thread_step(bed, 100, false);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 9));
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 9));
+    struct transfer_part *part = transfers_thread_next_part(bed);
     unsigned messages = 1;
     while (!part->is_last) {
         uint64_t transfer = part->transfer;
-        step(bed, 100 + messages, false); /* the old version is held meanwhile */
+        transfers_thread_step(bed, 100 + messages, false); /* the old version is held meanwhile */
         free(part);
         transfers_left(bed->transfers, transfer, false);
-        part = next_part(bed);
+        part = transfers_thread_next_part(bed);
         messages++;
     }
     free(part);
     assert_true(messages >= 2);
-    part = next_part(bed); /* its turn has come */
-    assert_true(part->is_last || answers_of(part) > 1);
+    part = transfers_thread_next_part(bed); /* its turn has come */
+    assert_true(part->is_last || transfers_thread_answers_of(part) > 1);
     free(part);
-    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 10));
-    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 10));
-    part = next_part(bed);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 10));
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 10));
+    part = transfers_thread_next_part(bed);
     transfers_left(bed->transfers, part->transfer, true); /* the connection is gone, with both */
     free(part);
-    assert_true(ask(bed, "elsewhere.", DNS_TYPE_AXFR, 0, ENGINE_TCP, 11));
-    expect(bed, DNS_RCODE_NOTAUTH, 0);
+    assert_true(transfers_thread_ask(bed, "elsewhere.", DNS_TYPE_AXFR, 0, ENGINE_TCP, 11));
+    transfers_thread_expect(bed, DNS_RCODE_NOTAUTH, 0);
     const struct transfers_counts *counts = transfers_counts(bed->transfers);
     assert_int_equal(counter_get(&counts->transfers[TRANSFERS_AXFR][TRANSFERS_LOST]), 1);
     assert_int_equal(counter_get(&counts->running), 0);
@@ -311,23 +314,24 @@ UNIT_TEST(test_messages)
 UNIT_TEST(test_one_client)
 {
     struct bed *bed = *state;
-    put_many(bed);
-    step(bed, 100, false);
+    transfers_thread_put_many(bed);
+    transfers_thread_step(bed, 100, false);
     for (unsigned i = 0; i < TRANSFER_SESSIONS_MAX / 2; i++) {
-        assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
+        assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
     }
-    struct transfer_part *first = next_part(bed);
+    struct transfer_part *first = transfers_thread_next_part(bed);
     assert_false(first->is_last);
-    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1)); /* it need not wait its turn */
-    expect(bed, DNS_RCODE_SERVFAIL, 0);
-    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 2));
-    expect(bed, DNS_RCODE_SERVFAIL, 0);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP,
+                                     1)); /* it need not wait its turn */
+    transfers_thread_expect(bed, DNS_RCODE_SERVFAIL, 0);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 2));
+    transfers_thread_expect(bed, DNS_RCODE_SERVFAIL, 0);
     bed->client.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 3));
-    expect(bed, DNS_RCODE_NOERROR, 1);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 3));
+    transfers_thread_expect(bed, DNS_RCODE_NOERROR, 1);
     transfers_left(bed->transfers, first->transfer, true);
     free(first);
     bed->client.v4.sin_addr.s_addr = 0;
-    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 4));
-    expect(bed, DNS_RCODE_NOERROR, 1);
+    assert_true(transfers_thread_ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 4));
+    transfers_thread_expect(bed, DNS_RCODE_NOERROR, 1);
 }

@@ -79,7 +79,7 @@ struct bed {
     uint64_t removed; /* records that differences told of */
 };
 
-static struct dname random_name(void)
+static struct dname zone_model_random_name(void)
 {
     char *text = xasprintf("%s%s", names[random_below(NAMES)], apexes[random_below(APEXES)]);
     struct dname name = fixture_name(text);
@@ -87,7 +87,7 @@ static struct dname random_name(void)
     return name;
 }
 
-static void put(struct bed *bed, const struct dname *name)
+static void zone_model_put(struct bed *bed, const struct dname *name)
 {
     struct record record;
     struct err err;
@@ -122,17 +122,17 @@ static void make_version(struct bed *bed, unsigned i)
         assert_true(store_each_record(last, put_again, bed));
     }
     for (unsigned n = random_below(CHANGES_MAX) + (i == 0 ? 40 : 0); n > 0; n--) {
-        struct dname name = random_name();
+        struct dname name = zone_model_random_name();
         if (random_below(3) == 0) {
             store_writer_del(writer, &name);
         } else {
-            put(bed, &name);
+            zone_model_put(bed, &name);
         }
     }
     bed->versions[i] = store_writer_commit(writer, ++bed->revision, &bed->garbage[i]);
 }
 
-static void configure(struct engine_config *config)
+static void zone_model_configure(struct engine_config *config)
 {
     config->settings.schema = ENGINE_SCHEMA_KUBERNETES;
     config->settings.reverse_zone_count = 2;
@@ -155,7 +155,7 @@ static struct bed *bed_new(uint64_t seed)
     for (size_t i = 1; i < 3; i++) {
         fixture_domain(bed->fixture, apexes[i]);
     }
-    configure(&bed->fixture->config);
+    zone_model_configure(&bed->fixture->config);
     for (unsigned i = 0; i < VERSIONS; i++) {
         make_version(bed, i);
     }
@@ -175,7 +175,7 @@ static void bed_free(struct bed *bed)
 
 /* ---- A zone: all records of all names ---- */
 
-static void add_bytes(struct zone_rrs *out, struct slice bytes)
+static void zone_model_add_bytes(struct zone_rrs *out, struct slice bytes)
 {
     struct reader r = reader_of(bytes.ptr, bytes.len);
     struct zone_rr rr;
@@ -201,7 +201,7 @@ static void read_zone(struct bed *bed, const struct store *store, const struct d
         zone_rrs_add(&seen, &(struct zone_rr){.owner = slice_of(name.wire, name.len)});
         assert_true(zone_answers_of(bed->answers, store, &name, &of_name));
         for (size_t i = 0; i < of_name.count; i++) {
-            add_bytes(out, zone_rrs_get(&of_name, i));
+            zone_model_add_bytes(out, zone_rrs_get(&of_name, i));
         }
     }
     zone_rrs_sort(&seen);
@@ -220,13 +220,13 @@ struct told {
 static void on_diff(void *data, bool is_added, struct slice bytes)
 {
     struct told *told = data;
-    add_bytes(is_added ? &told->added : &told->removed, bytes);
+    zone_model_add_bytes(is_added ? &told->added : &told->removed, bytes);
 }
 
 static void expect_only_in(void *data, bool is_added, struct slice bytes)
 {
     struct zone_rrs *out = data;
-    add_bytes(out, bytes);
+    zone_model_add_bytes(out, bytes);
 }
 
 static void expect_same(const struct zone_rrs *a, const struct zone_rrs *b)
@@ -290,7 +290,8 @@ UNIT_TEST(test_differences)
 
 /* How many records of its own the reply has for the name, and their TTL: "= owner TTL type data".
  */
-static size_t count_answers(struct bed *bed, const char *name, const char *type, uint32_t *ret_ttl)
+static size_t zone_model_count_answers(struct bed *bed, const char *name, const char *type,
+                                       uint32_t *ret_ttl)
 {
     char *question = xasprintf("%s %s tcp", name, type);
     char *text = xstrdup(fixture_ask(bed->fixture, question)), *rest = NULL;
@@ -337,7 +338,7 @@ static void check_name(struct bed *bed, const struct dname *name, const struct z
     (void)dname_to_text(name, text);
     for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
         uint32_t ttl_s = 0;
-        assert_int_equal(of_type[t], count_answers(bed, text, types[t].text, &ttl_s));
+        assert_int_equal(of_type[t], zone_model_count_answers(bed, text, types[t].text, &ttl_s));
         assert_int_equal(ttls[t], ttl_s);
     }
 }
@@ -365,8 +366,8 @@ UNIT_TEST(test_answers)
 
 /* ---- Single cases ---- */
 
-static const struct store *commit(struct bed *bed, unsigned i, const struct fixture_key *keys,
-                                  size_t count)
+static const struct store *zone_model_commit(struct bed *bed, unsigned i,
+                                             const struct fixture_key *keys, size_t count)
 {
     for (size_t k = 0; k < count; k++) {
         struct dname name = fixture_name(keys[k].key);
@@ -383,7 +384,7 @@ static struct bed *bed_empty(void)
 {
     struct bed *bed = xcalloc(1, sizeof(*bed));
     bed->fixture = fixture_new(NULL, 0);
-    configure(&bed->fixture->config);
+    zone_model_configure(&bed->fixture->config);
     bed->answers = zone_answers_new(&bed->fixture->config);
     return bed;
 }
@@ -399,8 +400,8 @@ UNIT_TEST(test_answers_follow_nothing)
         {"b.web.default.svc.cluster.local.", "db.other.svc.cluster.local"},
         {"db.other.svc.cluster.local.", "10.0.0.2"}};
     const struct fixture_key after[] = {{"db.other.svc.cluster.local.", "10.0.0.3"}};
-    (void)commit(bed, 0, before, 3);
-    (void)commit(bed, 1, after, 1);
+    (void)zone_model_commit(bed, 0, before, 3);
+    (void)zone_model_commit(bed, 1, after, 1);
     check_diff(bed, &apex, 0, 1);
     assert_int_equal(bed->removed, 1); /* db's address */
     bed_free(bed);
@@ -412,7 +413,7 @@ UNIT_TEST(test_own_address_and_not_ready)
     struct bed *bed = bed_empty();
     const struct dname ns = fixture_name("ns.dns.cluster.local.");
     const struct fixture_key key = {"db.other.svc.cluster.local.", "10.0.0.2"};
-    const struct store *store = commit(bed, 0, &key, 1);
+    const struct store *store = zone_model_commit(bed, 0, &key, 1);
     struct zone_rrs rrs;
     zone_rrs_init(&rrs);
     assert_true(zone_answers_of(bed->answers, store, &ns, &rrs));

@@ -20,7 +20,7 @@ UNIT_TESTS_HAVE_THREADS
 
 enum { REPLY_MAX = 1232, ATTEMPTS = 100 };
 
-static struct addr address_of(const char *ip, uint16_t port)
+static struct addr udp_server_address_of(const char *ip, uint16_t port)
 {
     struct addr a = {0};
     if (inet_pton(AF_INET, ip, &a.v4.sin_addr) == 1) {
@@ -43,7 +43,7 @@ static struct udp_server *server_new(const char *ip, struct addr *ret_address)
     struct err err = {0};
     int r = -EADDRINUSE;
     for (int i = 0; r == -EADDRINUSE && i < ATTEMPTS; i++) {
-        *ret_address = address_of(ip, (uint16_t)loopback_free_port());
+        *ret_address = udp_server_address_of(ip, (uint16_t)loopback_free_port());
         /* SO_REUSEPORT would let it share another test's port, so check that it is free. */
         int probe = socket(ret_address->sa.sa_family, SOCK_DGRAM, 0);
         r = bind(probe, &ret_address->sa, ret_address->len) < 0 ? -errno : 0;
@@ -60,20 +60,20 @@ static struct udp_server *server_new(const char *ip, struct addr *ret_address)
 
 static int client_new(int family)
 {
-    struct timeval patience = {.tv_sec = 20};
+    struct timeval timeout = {.tv_sec = 20};
     int fd = socket(family, SOCK_DGRAM, 0);
     assert_true(fd >= 0);
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)), 0);
     return fd;
 }
 
-static void client_send(int fd, const struct addr *to, const void *bytes, size_t len)
+static void udp_server_client_send(int fd, const struct addr *to, const void *bytes, size_t len)
 {
     assert_int_equal(sendto(fd, bytes, len, 0, &to->sa, to->len), len);
 }
 
 /* Receives `want` packets in total and answers each with its own bytes and a `!`. */
-static void echo(struct udp_server *server, size_t want)
+static void udp_server_echo(struct udp_server *server, size_t want)
 {
     for (size_t seen = 0; seen < want;) {
         struct udp_packet *packets;
@@ -96,9 +96,9 @@ UNIT_TEST(test_a_batch_is_answered)
     int fd = client_new(AF_INET);
     enum { PACKETS = UDP_BATCH + 10 };
     for (unsigned char i = 0; i < PACKETS; i++) {
-        client_send(fd, &address, &i, 1);
+        udp_server_client_send(fd, &address, &i, 1);
     }
-    echo(server, PACKETS);
+    udp_server_echo(server, PACKETS);
     for (unsigned char i = 0; i < PACKETS; i++) {
         unsigned char reply[8];
         assert_int_equal(recv(fd, reply, sizeof(reply), 0), 2);
@@ -116,12 +116,12 @@ UNIT_TEST(test_some_batches_have_times)
     for (size_t i = 0; i < 3; i++) {
         struct addr address;
         struct udp_server *server = server_new(addresses[i], &address);
-        struct addr to = address_of(i < 2 ? "127.0.0.1" : "::1", addr_port(&address));
+        struct addr to = udp_server_address_of(i < 2 ? "127.0.0.1" : "::1", addr_port(&address));
         int fd = client_new(to.sa.sa_family);
         for (unsigned batch = 0; batch <= 2 * UDP_TIMED_BATCHES; batch++) {
             struct udp_packet *packets;
             int64_t before_ns = clock_wall_ns();
-            client_send(fd, &to, "x", 1);
+            udp_server_client_send(fd, &to, "x", 1);
             assert_int_equal(udp_server_receive(server, &packets), 1);
             if (batch % UDP_TIMED_BATCHES == 0) {
                 assert_in_range(packets[0].received_ns, before_ns, clock_wall_ns());
@@ -143,9 +143,9 @@ UNIT_TEST(test_a_packet_can_stay_unanswered)
     struct udp_packet *packets;
     int fd = client_new(AF_INET);
     char reply[8];
-    client_send(fd, &address, "a", 1);
-    client_send(fd, &address, "b", 1);
-    client_send(fd, &address, "c", 1);
+    udp_server_client_send(fd, &address, "a", 1);
+    udp_server_client_send(fd, &address, "b", 1);
+    udp_server_client_send(fd, &address, "c", 1);
     assert_int_equal(udp_server_receive(server, &packets), 3);
     for (size_t i = 0; i < 3; i += 2) {
         packets[i].response.bytes[0] = packets[i].query[0];
@@ -169,9 +169,9 @@ UNIT_TEST(test_a_reply_that_cannot_be_sent_holds_up_no_other)
     struct udp_packet *packets;
     int fd = client_new(AF_INET);
     char reply[8];
-    client_send(fd, &address, "a", 1);
-    client_send(fd, &address, "b", 1);
-    client_send(fd, &address, "c", 1);
+    udp_server_client_send(fd, &address, "a", 1);
+    udp_server_client_send(fd, &address, "b", 1);
+    udp_server_client_send(fd, &address, "c", 1);
     assert_int_equal(udp_server_receive(server, &packets), 3);
     for (size_t i = 0; i < 3; i++) {
         packets[i].response.bytes[0] = packets[i].query[0];
@@ -195,9 +195,9 @@ UNIT_TEST(test_query_limit)
     struct udp_packet *packets;
     static const uint8_t bytes[UDP_QUERY_MAX + 1];
     int fd = client_new(AF_INET);
-    client_send(fd, &address, bytes, UDP_QUERY_MAX);
-    client_send(fd, &address, bytes, UDP_QUERY_MAX + 1);
-    client_send(fd, &address, bytes, 0);
+    udp_server_client_send(fd, &address, bytes, UDP_QUERY_MAX);
+    udp_server_client_send(fd, &address, bytes, UDP_QUERY_MAX + 1);
+    udp_server_client_send(fd, &address, bytes, 0);
     assert_int_equal(udp_server_receive(server, &packets), 3);
     assert_int_equal(packets[0].query_len, UDP_QUERY_MAX);
     assert_int_equal(packets[1].query_len, 0);
@@ -214,9 +214,9 @@ static void check_wildcard(const char *wildcard, const char *asked, const char *
     struct udp_packet *packets;
     struct ip ip;
     char ip_text[INET6_ADDRSTRLEN], reply[8];
-    to = address_of(asked, addr_port(&bound));
+    to = udp_server_address_of(asked, addr_port(&bound));
     int fd = client_new(to.sa.sa_family);
-    client_send(fd, &to, "q", 1);
+    udp_server_client_send(fd, &to, "q", 1);
     assert_int_equal(udp_server_receive(server, &packets), 1);
     ip = addr_ip(packets[0].local);
     assert_string_equal(ip_format(&ip, ip_text), local);
@@ -238,7 +238,7 @@ static void check_wildcard(const char *wildcard, const char *asked, const char *
 
 static bool has_ipv6(void)
 {
-    struct addr a = address_of("::1", 0);
+    struct addr a = udp_server_address_of("::1", 0);
     int fd = socket(AF_INET6, SOCK_DGRAM, 0);
     bool has = fd >= 0 && bind(fd, &a.sa, a.len) == 0;
     if (fd >= 0) {
@@ -292,7 +292,7 @@ UNIT_TEST(test_stop_first_gives_what_has_arrived)
     int fd = client_new(AF_INET);
     char reply[8];
     for (unsigned i = 0; i < UDP_BATCH + 3; i++) {
-        client_send(fd, &address, "", i % 2); /* empty packets count, too */
+        udp_server_client_send(fd, &address, "", i % 2); /* empty packets count, too */
     }
     udp_server_stop(receiver.server);
     (void)receive_until_stopped(&receiver);
@@ -368,13 +368,13 @@ UNIT_TEST(test_a_shared_socket_is_not_shut_down)
     const struct udp_server_config config = {&shared, REPLY_MAX};
     assert_int_equal(udp_server_new(&config, &server, &err), 0);
     int client = client_new(AF_INET);
-    client_send(client, &address, "a", 1);
+    udp_server_client_send(client, &address, "a", 1);
     assert_int_equal(udp_server_receive(server, &packets), 1);
     udp_server_stop(server);
     assert_int_equal(udp_server_receive(server, &packets), 0);
     udp_server_free(server);
     char byte;
-    client_send(client, &address, "b", 1);
+    udp_server_client_send(client, &address, "b", 1);
     assert_int_equal(recv(socket.fd, &byte, 1, 0), 1);
     assert_int_equal(byte, 'b');
     close(socket.fd);

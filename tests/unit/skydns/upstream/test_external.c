@@ -11,7 +11,7 @@
 
 enum { A = 1, CNAME = 5, AAAA = 28, IN = 1, CH = 3 };
 
-static struct dname name_of(const char *text)
+static struct dname external_name_of(const char *text)
 {
     struct dname name = {0};
     assert_true(dname_from_text(slice_str(text), &name));
@@ -31,14 +31,14 @@ struct reply {
     struct writer w;
 };
 
-static void put_name(struct reply *r, const char *text)
+static void external_put_name(struct reply *r, const char *text)
 {
-    struct dname name = name_of(text);
+    struct dname name = external_name_of(text);
     writer_bytes(&r->w, name.wire, name.len);
 }
 
-static void put_header(struct reply *r, uint16_t flags, uint16_t answers, const char *qname,
-                       uint16_t qtype)
+static void external_put_header(struct reply *r, uint16_t flags, uint16_t answers,
+                                const char *qname, uint16_t qtype)
 {
     r->w = writer_of(r->wire, sizeof(r->wire));
     writer_u16(&r->w, 7);
@@ -46,19 +46,19 @@ static void put_header(struct reply *r, uint16_t flags, uint16_t answers, const 
     writer_u16(&r->w, 1);
     writer_u16(&r->w, answers);
     writer_u32(&r->w, 0);
-    put_name(r, qname);
+    external_put_name(r, qname);
     writer_u16(&r->w, qtype);
     writer_u16(&r->w, IN);
 }
 
 static void put_rr(struct reply *r, const struct given *rr)
 {
-    put_name(r, rr->owner);
+    external_put_name(r, rr->owner);
     writer_u16(&r->w, rr->type);
     writer_u16(&r->w, IN);
     writer_u32(&r->w, rr->ttl_s);
     if (rr->type == CNAME) {
-        struct dname target = name_of(rr->rdata);
+        struct dname target = external_name_of(rr->rdata);
         writer_u16(&r->w, target.len);
         writer_bytes(&r->w, target.wire, target.len);
     } else {
@@ -81,8 +81,8 @@ static void result_free(struct result *result)
     buf_fini(&result->packed);
 }
 
-static void read_bytes(struct result *ret, const struct external_question *question,
-                       const uint8_t *wire, size_t len)
+static void external_read_bytes(struct result *ret, const struct external_question *question,
+                                const uint8_t *wire, size_t len)
 {
     buf_init(&ret->packed, EXTERNAL_PACKED_MAX);
     struct parsed_response response;
@@ -93,14 +93,14 @@ static void read_bytes(struct result *ret, const struct external_question *quest
         .question = *question, .outcome = ret->outcome, .records = buf_slice(&ret->packed)};
 }
 
-static void read_reply(struct result *ret, const struct external_question *question,
-                       const struct reply *reply)
+static void external_read_reply(struct result *ret, const struct external_question *question,
+                                const struct reply *reply)
 {
     assert_false(reply->w.failed);
-    read_bytes(ret, question, reply->wire, reply->w.pos);
+    external_read_bytes(ret, question, reply->wire, reply->w.pos);
 }
 
-static const char *name_text(struct slice wire, char *out)
+static const char *upstream_external_name_text(struct slice wire, char *out)
 {
     struct dname name = {.len = (uint8_t)wire.len};
     memcpy(name.wire, wire.ptr, wire.len);
@@ -108,7 +108,7 @@ static const char *name_text(struct slice wire, char *out)
 }
 
 /* Records as text: "owner ttl target-or-address; ...". */
-static void describe(const struct external_answer *answer, char *out, size_t size)
+static void external_describe(const struct external_answer *answer, char *out, size_t size)
 {
     struct external_reader reader = external_answer_read(
         answer, slice_of(answer->question.name.wire, answer->question.name.len));
@@ -122,9 +122,10 @@ static void describe(const struct external_answer *answer, char *out, size_t siz
             assert_int_equal(rr.data.len, ip.family_bytes);
             memcpy(ip.bytes, rr.data.ptr, rr.data.len);
         }
-        n += (size_t)snprintf(
-            out + n, size - n, "%s%s %u %s", n ? "; " : "", name_text(rr.owner, owner), rr.ttl_s,
-            rr.type == CNAME ? name_text(rr.data, target) : ip_format(&ip, ip_text));
+        n += (size_t)snprintf(out + n, size - n, "%s%s %u %s", n ? "; " : "",
+                              upstream_external_name_text(rr.owner, owner), rr.ttl_s,
+                              rr.type == CNAME ? upstream_external_name_text(rr.data, target)
+                                               : ip_format(&ip, ip_text));
     }
 }
 
@@ -246,7 +247,7 @@ UNIT_TEST(test_replies)
          EXTERNAL_FAILED},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct external_question question = {name_of("www.test."), rows[i].qtype};
+        struct external_question question = {external_name_of("www.test."), rows[i].qtype};
         struct result result;
         static struct reply r;
         char got[4096];
@@ -254,12 +255,12 @@ UNIT_TEST(test_replies)
         while (count < 4 && rows[i].rrs[count].owner) {
             count++;
         }
-        put_header(&r, rows[i].flags, count, "www.test.", rows[i].qtype);
+        external_put_header(&r, rows[i].flags, count, "www.test.", rows[i].qtype);
         for (uint16_t k = 0; k < count; k++) {
             put_rr(&r, &rows[i].rrs[k]);
         }
-        read_reply(&result, &question, &r);
-        describe(&result.answer, got, sizeof(got));
+        external_read_reply(&result, &question, &r);
+        external_describe(&result.answer, got, sizeof(got));
         if (result.outcome != rows[i].outcome || strcmp(got, rows[i].want) != 0) {
             fail_msg("%s: want %s `%s`, got %s `%s`", rows[i].name, outcomes[rows[i].outcome],
                      rows[i].want, outcomes[result.outcome], got);
@@ -267,7 +268,7 @@ UNIT_TEST(test_replies)
         result_free(&result);
         /* A reply cut off anywhere is a failure. */
         for (size_t len = 0; len < r.w.pos; len++) {
-            read_bytes(&result, &question, r.wire, len);
+            external_read_bytes(&result, &question, r.wire, len);
             assert_int_equal(result.outcome, EXTERNAL_FAILED);
             assert_int_equal(result.packed.len, 0);
             result_free(&result);
@@ -275,11 +276,11 @@ UNIT_TEST(test_replies)
     }
 }
 
-static enum external_outcome outcome_of(const struct external_question *question,
-                                        const struct reply *reply)
+static enum external_outcome external_outcome_of(const struct external_question *question,
+                                                 const struct reply *reply)
 {
     struct result result;
-    read_reply(&result, question, reply);
+    external_read_reply(&result, question, reply);
     assert_int_equal(count_records(&result.answer), 0);
     result_free(&result);
     return result.outcome;
@@ -287,39 +288,39 @@ static enum external_outcome outcome_of(const struct external_question *question
 
 UNIT_TEST(test_another_question_is_refused)
 {
-    struct external_question question = {name_of("www.test."), A};
+    struct external_question question = {external_name_of("www.test."), A};
     struct result result;
     static struct reply r;
     struct given rr = {"www.test.", A, "192.0.2.1", 60};
-    put_header(&r, OK_FLAGS, 1, "xyz.test.", A);
+    external_put_header(&r, OK_FLAGS, 1, "xyz.test.", A);
     put_rr(&r, &rr);
-    assert_int_equal(outcome_of(&question, &r), EXTERNAL_FAILED);
-    put_header(&r, OK_FLAGS, 1, "www.test.", AAAA);
+    assert_int_equal(external_outcome_of(&question, &r), EXTERNAL_FAILED);
+    external_put_header(&r, OK_FLAGS, 1, "www.test.", AAAA);
     put_rr(&r, &rr);
-    assert_int_equal(outcome_of(&question, &r), EXTERNAL_FAILED);
-    read_bytes(&result, &question, NULL, 0);
+    assert_int_equal(external_outcome_of(&question, &r), EXTERNAL_FAILED);
+    external_read_bytes(&result, &question, NULL, 0);
     assert_int_equal(result.outcome, EXTERNAL_FAILED);
     result_free(&result);
 }
 
 UNIT_TEST(test_another_class_is_left_out)
 {
-    struct external_question question = {name_of("www.test."), A};
+    struct external_question question = {external_name_of("www.test."), A};
     static struct reply r;
     struct given rr = {"www.test.", A, "192.0.2.1", 60};
-    put_header(&r, OK_FLAGS, 1, "www.test.", A);
+    external_put_header(&r, OK_FLAGS, 1, "www.test.", A);
     size_t rr_at = r.w.pos;
     put_rr(&r, &rr);
     r.wire[rr_at + question.name.len + 3] = CH;
-    assert_int_equal(outcome_of(&question, &r), EXTERNAL_DENIED);
+    assert_int_equal(external_outcome_of(&question, &r), EXTERNAL_DENIED);
 }
 
 /* As many records as a message holds; owners are pointers to the question. */
-static uint16_t fill(struct reply *r, uint16_t qtype)
+static uint16_t external_fill(struct reply *r, uint16_t qtype)
 {
     size_t size = qtype == A ? 4 : 16;
     uint16_t count = (uint16_t)((sizeof(r->wire) - 12 - 10 - 4) / (12 + size));
-    put_header(r, OK_FLAGS, count, "www.test.", qtype);
+    external_put_header(r, OK_FLAGS, count, "www.test.", qtype);
     for (unsigned i = 0; i < count; i++) {
         uint8_t address[16] = {0};
         memcpy(address, &i, sizeof(i));
@@ -339,10 +340,10 @@ UNIT_TEST(test_replies_of_64_KiB)
     static const uint16_t types[] = {A, AAAA};
     static struct reply r;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        struct external_question question = {name_of("www.test."), types[i]};
+        struct external_question question = {external_name_of("www.test."), types[i]};
         struct result result;
-        uint16_t count = fill(&r, types[i]);
-        read_reply(&result, &question, &r);
+        uint16_t count = external_fill(&r, types[i]);
+        external_read_reply(&result, &question, &r);
         assert_int_equal(result.outcome, EXTERNAL_ANSWERED);
         assert_int_equal(count_records(&result.answer), count);
         assert_true(result.packed.len <= r.w.pos);
@@ -369,18 +370,18 @@ UNIT_TEST(test_long_chains)
                 {17, EXTERNAL_FAILED, 0},
                 {25, EXTERNAL_FAILED, 0}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct external_question question = {.name = name_of("c0.test."), .type = A};
+        const struct external_question question = {.name = external_name_of("c0.test."), .type = A};
         struct result result;
         static struct reply reply;
         char owner[16] = "c0.test.", target[16];
-        put_header(&reply, OK_FLAGS, (uint16_t)(rows[i].aliases + 1), "c0.test.", A);
+        external_put_header(&reply, OK_FLAGS, (uint16_t)(rows[i].aliases + 1), "c0.test.", A);
         for (unsigned k = 1; k <= rows[i].aliases; k++) {
             (void)snprintf(target, sizeof(target), "c%u.test.", k);
             put_rr(&reply, &(struct given){owner, CNAME, target, 30});
             memcpy(owner, target, sizeof(owner));
         }
         put_rr(&reply, &(struct given){owner, A, "192.0.2.1", 30});
-        read_reply(&result, &question, &reply);
+        external_read_reply(&result, &question, &reply);
         assert_int_equal(result.outcome, rows[i].outcome);
         assert_int_equal(count_records(&result.answer), rows[i].want);
         result_free(&result);

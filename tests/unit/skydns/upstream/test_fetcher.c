@@ -24,7 +24,7 @@
 enum { SERVERS_MAX = 3, ZONES_MAX = 4, QUESTIONS_MAX = 64 };
 
 /* Long enough that even a busy machine answers first. */
-enum { PATIENCE_MS = 20000 };
+enum { TIMEOUT_MS = 20000 };
 
 /* A nameserver and what it says; first: its script finds the rest. */
 struct server {
@@ -56,7 +56,7 @@ struct bed {
 /* ---- Nameservers ---- */
 
 /* One address, 192.0.2.1. */
-static void reply(struct scripted_nameserver *ns)
+static void fetcher_reply(struct scripted_nameserver *ns)
 {
     struct server *server = (struct server *)ns;
     struct reader r = reader_of(ns->message, ns->len);
@@ -86,10 +86,10 @@ static void reply(struct scripted_nameserver *ns)
     scripted_nameserver_send(ns);
 }
 
-static struct server *add_server(struct bed *bed)
+static struct server *fetcher_add_server(struct bed *bed)
 {
     struct server *server = &bed->servers[bed->server_count++];
-    scripted_nameserver_start(&server->ns, bed->loop, reply);
+    scripted_nameserver_start(&server->ns, bed->loop, fetcher_reply);
     server->ttl_s = 60;
     return server;
 }
@@ -106,16 +106,16 @@ static size_t options_len(const struct scripted_nameserver *ns)
 
 /* ---- The bed ---- */
 
-static struct dname name_of(const char *text)
+static struct dname fetcher_name_of(const char *text)
 {
     struct dname name = {0};
     assert_true(dname_from_text(slice_str(text), &name));
     return name;
 }
 
-static struct foreign_zone zone_of(const char *name, const struct server *server)
+static struct forward_zone fetcher_zone_of(const char *name, const struct server *server)
 {
-    struct foreign_zone zone = {.name = name_of(name), .server_count = server != NULL};
+    struct forward_zone zone = {.name = fetcher_name_of(name), .server_count = server != NULL};
     if (server) {
         zone.servers[0] = nameserver_at(server->ns.address);
     }
@@ -123,7 +123,7 @@ static struct foreign_zone zone_of(const char *name, const struct server *server
 }
 
 /* Publishes these zones. */
-static void use(struct bed *bed, const struct foreign_zone *zones, size_t count)
+static void fetcher_use(struct bed *bed, const struct forward_zone *zones, size_t count)
 {
     struct zone_table *old = bed->config.zones_of_others;
     bed->config.zones_of_others = zone_table_new(zones, count, old);
@@ -135,11 +135,11 @@ static void use(struct bed *bed, const struct foreign_zone *zones, size_t count)
 
 static void use_general(struct bed *bed, const struct server *server)
 {
-    const struct foreign_zone root = zone_of(".", server);
-    use(bed, &root, 1);
+    const struct forward_zone root = fetcher_zone_of(".", server);
+    fetcher_use(bed, &root, 1);
 }
 
-static void start(struct bed *bed, size_t sockets_max, uint32_t timeout_ms)
+static void fetcher_start(struct bed *bed, size_t sockets_max, uint32_t timeout_ms)
 {
     const struct fetcher_config config = {
         .loop = bed->loop, .sockets_max = sockets_max, .tally = bed->tally};
@@ -148,7 +148,7 @@ static void start(struct bed *bed, size_t sockets_max, uint32_t timeout_ms)
     forwarder_set_rules(fetcher_forwarder(bed->fetcher), &rules);
 }
 
-static int set_up(void **state)
+static int fetcher_set_up(void **state)
 {
     struct bed *bed = xcalloc(1, sizeof(*bed));
     bed->loop = ev_loop_new(EVFLAG_AUTO);
@@ -159,7 +159,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int fetcher_tear_down(void **state)
 {
     struct bed *bed = *state;
     fetcher_free(bed->fetcher);
@@ -174,15 +174,17 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(fetcher_set_up, fetcher_tear_down)
 
 static struct upstream_question question_of(const char *name)
 {
-    return (struct upstream_question){
-        .name = name_of(name), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN, .flags = DNS_FLAG_RD};
+    return (struct upstream_question){.name = fetcher_name_of(name),
+                                      .type = DNS_TYPE_A,
+                                      .qclass = DNS_CLASS_IN,
+                                      .flags = DNS_FLAG_RD};
 }
 
-static void on_reply(void *data, const struct forwarder_reply *r)
+static void fetcher_on_reply(void *data, const struct forwarder_reply *r)
 {
     struct asked *a = data;
     a->calls++;
@@ -191,34 +193,34 @@ static void on_reply(void *data, const struct forwarder_reply *r)
 }
 
 /* NULL: it cannot be asked. */
-static struct asked *try_ask(struct bed *bed, const struct upstream_question *question)
+static struct asked *fetcher_try_ask(struct bed *bed, const struct upstream_question *question)
 {
     struct asked *a = &bed->asked[bed->asked_count++];
     assert_true(bed->asked_count <= QUESTIONS_MAX);
-    *a = (struct asked){.bed = bed, .wait = {.cb = on_reply, .data = a}};
+    *a = (struct asked){.bed = bed, .wait = {.cb = fetcher_on_reply, .data = a}};
     return fetcher_ask(bed->fetcher, question, 0, &a->wait) == FORWARDER_ASKED ? a : NULL;
 }
 
-static struct asked *ask_for(struct bed *bed, const struct upstream_question *question)
+static struct asked *fetcher_ask_for(struct bed *bed, const struct upstream_question *question)
 {
-    struct asked *a = try_ask(bed, question);
+    struct asked *a = fetcher_try_ask(bed, question);
     assert_non_null(a);
     assert_int_equal(a->calls, 0);
     return a;
 }
 
-static struct asked *ask(struct bed *bed, const char *name)
+static struct asked *upstream_fetcher_ask(struct bed *bed, const char *name)
 {
     const struct upstream_question question = question_of(name);
-    return ask_for(bed, &question);
+    return fetcher_ask_for(bed, &question);
 }
 
-static const struct forwarder_counts *counts(const struct bed *bed)
+static const struct forwarder_counts *fetcher_counts(const struct bed *bed)
 {
     return forwarder_counts(fetcher_forwarder(bed->fetcher));
 }
 
-static struct cache_counts sums(const struct bed *bed)
+static struct cache_counts fetcher_sums(const struct bed *bed)
 {
     struct cache_counts ret;
     cache_tally_sum(bed->tally, &ret);
@@ -226,9 +228,9 @@ static struct cache_counts sums(const struct bed *bed)
 }
 
 /* Runs the loop until no question is in flight. */
-static void settle(struct bed *bed)
+static void fetcher_settle(struct bed *bed)
 {
-    while (counter_get(&counts(bed)->questions) > 0) {
+    while (counter_get(&fetcher_counts(bed)->questions) > 0) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
 }
@@ -263,25 +265,26 @@ static uint32_t found_ttl_s(struct bed *bed, const char *name, bool takes_stale)
     return ttl_s;
 }
 
-static enum fetcher_found find(struct bed *bed, const char *name)
+static enum fetcher_found upstream_fetcher_find(struct bed *bed, const char *name)
 {
     const struct upstream_question question = question_of(name);
     struct slice message;
     return fetcher_find(bed->fetcher, &question, false, &message);
 }
 
-static struct cache_key key_of(const struct bed *bed, const char *name)
+static struct cache_key upstream_fetcher_key_of(const struct bed *bed, const char *name)
 {
-    struct cache_key key = {.name = name_of(name), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
+    struct cache_key key = {
+        .name = fetcher_name_of(name), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
     key.zone_serial = zone_table_find(bed->config.zones_of_others, &key.name)->serial;
     return key;
 }
 
 /* Asks, some time ago, and gets the reply that a server with this TTL gives. */
-static void keep_since(struct bed *bed, const char *name, uint32_t ttl_s, int64_t ago_ms)
+static void fetcher_keep_since(struct bed *bed, const char *name, uint32_t ttl_s, int64_t ago_ms)
 {
     const struct upstream_question question = question_of(name);
-    const struct cache_key key = key_of(bed, name);
+    const struct cache_key key = upstream_fetcher_key_of(bed, name);
     const struct addr nameserver = bed->servers[0].ns.address;
     uint8_t message[UPSTREAM_QUERY_MAX + 16];
     size_t end = upstream_query_strip_edns(message, upstream_query_write(&question, 1, message));
@@ -298,14 +301,14 @@ static void keep_since(struct bed *bed, const char *name, uint32_t ttl_s, int64_
     message[7] = 1;
     assert_int_equal(cache_put_bytes(bed->config.cache, &key, message, w.pos, &nameserver,
                                      &bed->config.cache_limits, clock_monotonic_ms() - ago_ms),
-                     CACHE_KEPT);
+                     CACHE_HIT);
 }
 
 /* So many failures, one when the time of the one before was over, that the next one is remembered
  * for half a minute. */
-static void fail_before(struct bed *bed, const char *name)
+static void fetcher_fail_before(struct bed *bed, const char *name)
 {
-    const struct cache_key key = key_of(bed, name);
+    const struct cache_key key = upstream_fetcher_key_of(bed, name);
     int64_t at_ms = clock_monotonic_ms() - 62 * 1000, lasts_ms = CACHE_FAILURE_FIRST_MS;
     for (unsigned i = 0; i < 6; i++) {
         cache_fail(bed->config.cache, &key, CACHE_PLAIN, at_ms);
@@ -317,7 +320,7 @@ static void fail_before(struct bed *bed, const char *name)
 /* Whether the question is not asked in a second from now, after so many failures. */
 static bool is_waiting(const struct bed *bed, const char *name)
 {
-    const struct cache_key key = key_of(bed, name);
+    const struct cache_key key = upstream_fetcher_key_of(bed, name);
     uint8_t records[512];
     struct cache_hit hit;
     cache_read(bed->config.cache, &key, &bed->config.cache_limits,
@@ -328,47 +331,48 @@ static bool is_waiting(const struct bed *bed, const char *name)
 
 /* ---- What is kept ---- */
 
-UNIT_TEST(test_a_reply_is_kept)
+UNIT_TEST(test_a_reply_is_cached)
 {
     struct bed *bed = *state;
-    start(bed, 8, PATIENCE_MS);
-    use_general(bed, add_server(bed));
-    assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING);
-    const struct asked *a = ask(bed, "www.test."), *b = ask(bed, "www.test.");
-    settle(bed);
+    fetcher_start(bed, 8, TIMEOUT_MS);
+    use_general(bed, fetcher_add_server(bed));
+    assert_int_equal(upstream_fetcher_find(bed, "www.test."), FETCHER_NOTHING);
+    const struct asked *a = upstream_fetcher_ask(bed, "www.test."),
+                       *b = upstream_fetcher_ask(bed, "www.test.");
+    fetcher_settle(bed);
     assert_int_equal(a->outcome, FORWARDER_REPLIED);
     assert_int_equal(b->outcome, FORWARDER_REPLIED);
     assert_in_range(found_ttl_s(bed, "www.test.", false), 1, 60);
-    assert_int_equal(find(bed, "www2.test."), FETCHER_NOTHING);
+    assert_int_equal(upstream_fetcher_find(bed, "www2.test."), FETCHER_NOTHING);
     assert_int_equal(bed->servers[0].ns.seen, 1);
-    struct cache_counts now = sums(bed);
+    struct cache_counts now = fetcher_sums(bed);
     assert_int_equal(counter_get(&now.insertions), 1);
     assert_int_equal(counter_get(&now.hits_positive), 1);
     assert_int_equal(counter_get(&now.prefetches), 0);
 }
 
 /* They are silent, or cannot be reached, or say SERVFAIL: it is not asked again at once. */
-UNIT_TEST(test_a_failure_is_kept)
+UNIT_TEST(test_a_failure_is_cached)
 {
     struct bed *bed = *state;
-    struct server *server = add_server(bed);
+    struct server *server = fetcher_add_server(bed);
     const struct upstream_question question = question_of("silent.test.");
-    start(bed, 8, 50);
+    fetcher_start(bed, 8, 50);
     use_general(bed, server);
-    fail_before(bed, "servfail.test.");
-    fail_before(bed, "silent.test.");
+    fetcher_fail_before(bed, "servfail.test.");
+    fetcher_fail_before(bed, "silent.test.");
     server->rcode = DNS_RCODE_SERVFAIL;
-    const struct asked *a = ask(bed, "servfail.test.");
-    settle(bed);
+    const struct asked *a = upstream_fetcher_ask(bed, "servfail.test.");
+    fetcher_settle(bed);
     assert_int_equal(a->outcome, FORWARDER_FAILED);
-    assert_int_equal(find(bed, "servfail.test."), FETCHER_FAILURE);
+    assert_int_equal(upstream_fetcher_find(bed, "servfail.test."), FETCHER_FAILURE);
     server->is_silent = true;
-    a = ask_for(bed, &question);
-    settle(bed);
+    a = fetcher_ask_for(bed, &question);
+    fetcher_settle(bed);
     assert_int_equal(a->outcome, FORWARDER_SILENT);
-    assert_int_equal(find(bed, "silent.test."), FETCHER_FAILURE);
+    assert_int_equal(upstream_fetcher_find(bed, "silent.test."), FETCHER_FAILURE);
     assert_int_equal(found_ttl_s(bed, "silent.test.", true), 0);
-    assert_int_equal(find(bed, "other.test."), FETCHER_NOTHING);
+    assert_int_equal(upstream_fetcher_find(bed, "other.test."), FETCHER_NOTHING);
     use_general(bed, NULL);
     assert_int_equal(fetcher_ask(bed->fetcher, &question, 0, NULL), FORWARDER_NO_SERVER);
 }
@@ -377,22 +381,22 @@ UNIT_TEST(test_a_failure_is_kept)
 UNIT_TEST(test_an_expired_reply_bridges_failures)
 {
     struct bed *bed = *state;
-    struct server *server = add_server(bed);
-    start(bed, 8, PATIENCE_MS);
+    struct server *server = fetcher_add_server(bed);
+    fetcher_start(bed, 8, TIMEOUT_MS);
     use_general(bed, server);
-    keep_since(bed, "www.test.", 5, 10 * 1000);
+    fetcher_keep_since(bed, "www.test.", 5, 10 * 1000);
     assert_int_equal(found_ttl_s(bed, "www.test.", false), 0);
     assert_int_equal(found_ttl_s(bed, "www.test.", true), CACHE_STALE_TTL_S);
-    fail_before(bed, "www.test.");
+    fetcher_fail_before(bed, "www.test.");
     server->rcode = DNS_RCODE_REFUSED;
-    (void)ask(bed, "www.test.");
-    settle(bed);
+    (void)upstream_fetcher_ask(bed, "www.test.");
+    fetcher_settle(bed);
     assert_int_equal(found_ttl_s(bed, "www.test.", false), CACHE_STALE_TTL_S); /* for a while */
     server->rcode = 0;
-    (void)ask(bed, "www.test.");
-    settle(bed);
+    (void)upstream_fetcher_ask(bed, "www.test.");
+    fetcher_settle(bed);
     assert_in_range(found_ttl_s(bed, "www.test.", false), 31, 60);
-    struct cache_counts now = sums(bed);
+    struct cache_counts now = fetcher_sums(bed);
     assert_int_equal(counter_get(&now.hits_stale), 2);
 }
 
@@ -405,29 +409,29 @@ UNIT_TEST(test_a_recovery_ends_waiting)
     static const char *const names[] = {"a.test.", "b.test."};
     struct upstream_question question = question_of("other.test.");
     question.flags = 0; /* it fills nothing */
-    start(bed, 8, 50);
+    fetcher_start(bed, 8, 50);
     for (int dies = 0; dies < 2; dies++) {
-        struct server *server = add_server(bed);
+        struct server *server = fetcher_add_server(bed);
         use_general(bed, server);
-        fail_before(bed, names[0]);
-        fail_before(bed, names[1]);
-        assert_int_equal(find(bed, names[0]), FETCHER_NOTHING);
+        fetcher_fail_before(bed, names[0]);
+        fetcher_fail_before(bed, names[1]);
+        assert_int_equal(upstream_fetcher_find(bed, names[0]), FETCHER_NOTHING);
         server->is_silent = dies;
         server->rcode = DNS_RCODE_SERVFAIL;
-        (void)ask(bed, names[0]);
-        (void)ask(bed, names[1]);
-        settle(bed);
-        assert_int_equal(counter_get(&counts(bed)->dead), dies);
+        (void)upstream_fetcher_ask(bed, names[0]);
+        (void)upstream_fetcher_ask(bed, names[1]);
+        fetcher_settle(bed);
+        assert_int_equal(counter_get(&fetcher_counts(bed)->dead), dies);
         assert_true(is_waiting(bed, names[0]) && is_waiting(bed, names[1]));
         server->is_silent = false;
         if (dies) { /* SERVFAIL is a sign of life */
-            while (counter_get(&counts(bed)->dead) > 0) {
+            while (counter_get(&fetcher_counts(bed)->dead) > 0) {
                 ev_run(bed->loop, EVRUN_ONCE);
             }
         } else {
             server->rcode = 0;
-            (void)ask_for(bed, &question);
-            settle(bed);
+            (void)fetcher_ask_for(bed, &question);
+            fetcher_settle(bed);
         }
         assert_false(is_waiting(bed, names[0]) || is_waiting(bed, names[1]));
     }
@@ -437,18 +441,19 @@ UNIT_TEST(test_a_recovery_ends_waiting)
 UNIT_TEST(test_a_name_that_a_server_is_silent_for)
 {
     struct bed *bed = *state;
-    struct server *server = add_server(bed);
-    start(bed, 8, 50);
+    struct server *server = fetcher_add_server(bed);
+    fetcher_start(bed, 8, 50);
     use_general(bed, server);
-    fail_before(bed, "silent.test.");
+    fetcher_fail_before(bed, "silent.test.");
     server->is_silent = true;
-    (void)ask(bed, "silent.test."); /* two tries */
-    settle(bed);
+    (void)upstream_fetcher_ask(bed, "silent.test."); /* two tries */
+    fetcher_settle(bed);
     server->is_silent = false;
-    while (counter_get(&counts(bed)->probes) == 0 || counter_get(&counts(bed)->probing) > 0) {
+    while (counter_get(&fetcher_counts(bed)->probes) == 0 ||
+           counter_get(&fetcher_counts(bed)->probing) > 0) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
-    assert_int_equal(counter_get(&counts(bed)->dead), 0);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->dead), 0);
     assert_true(is_waiting(bed, "silent.test."));
 }
 
@@ -456,79 +461,80 @@ UNIT_TEST(test_a_name_that_a_server_is_silent_for)
 UNIT_TEST(test_every_question_that_fails_waits)
 {
     struct bed *bed = *state;
-    struct server *server = add_server(bed);
+    struct server *server = fetcher_add_server(bed);
     struct upstream_question plain = question_of("www.test."), bare = plain, subnet = plain;
     bare.flags = 0;
     subnet.subnet_len = 8;
-    start(bed, 8, PATIENCE_MS);
+    fetcher_start(bed, 8, TIMEOUT_MS);
     use_general(bed, server);
     server->rcode = DNS_RCODE_SERVFAIL;
     assert_false(fetcher_is_pausing(bed->fetcher, &bare));
-    (void)ask_for(bed, &bare);
-    settle(bed);
+    (void)fetcher_ask_for(bed, &bare);
+    fetcher_settle(bed);
     assert_true(fetcher_is_pausing(bed->fetcher, &bare));
     assert_false(fetcher_is_pausing(bed->fetcher, &subnet));
-    (void)ask_for(bed, &subnet);
-    settle(bed);
+    (void)fetcher_ask_for(bed, &subnet);
+    fetcher_settle(bed);
     subnet.subnet[7]++; /* another network */
     assert_true(fetcher_is_pausing(bed->fetcher, &subnet));
-    assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING); /* no failure of it */
-    bare.name = subnet.name = plain.name = name_of("ftp.test.");
+    assert_int_equal(upstream_fetcher_find(bed, "www.test."),
+                     FETCHER_NOTHING); /* no failure of it */
+    bare.name = subnet.name = plain.name = fetcher_name_of("ftp.test.");
     assert_false(fetcher_is_pausing(bed->fetcher, &bare));
-    (void)ask_for(bed, &plain);
-    settle(bed);
+    (void)fetcher_ask_for(bed, &plain);
+    fetcher_settle(bed);
     assert_true(fetcher_is_pausing(bed->fetcher, &bare));
     assert_true(fetcher_is_pausing(bed->fetcher, &subnet));
     assert_false(fetcher_is_pausing(bed->fetcher, &plain)); /* cache_read told its asker */
 }
 
 /* What fills nothing: no RD, a client's network, no cache; and why a reply was not kept. */
-UNIT_TEST(test_what_is_not_kept)
+UNIT_TEST(test_what_is_not_cached)
 {
     struct bed *bed = *state;
-    struct server *server = add_server(bed);
+    struct server *server = fetcher_add_server(bed);
     struct upstream_question question = question_of("www.test.");
-    struct fetcher_unkept why;
-    start(bed, 8, PATIENCE_MS);
+    struct fetcher_uncached why;
+    fetcher_start(bed, 8, TIMEOUT_MS);
     use_general(bed, server);
-    const struct cache_key key = key_of(bed, "www.test.");
+    const struct cache_key key = upstream_fetcher_key_of(bed, "www.test.");
     for (int fails = 0; fails < 2; fails++) {
         server->rcode = fails ? DNS_RCODE_SERVFAIL : 0;
         question.flags = 0;
-        (void)ask_for(bed, &question);
-        settle(bed);
+        (void)fetcher_ask_for(bed, &question);
+        fetcher_settle(bed);
         question.flags = DNS_FLAG_RD;
         question.subnet_len = 8;
-        (void)ask_for(bed, &question);
-        settle(bed);
+        (void)fetcher_ask_for(bed, &question);
+        fetcher_settle(bed);
         question.subnet_len = 0;
-        assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING);
+        assert_int_equal(upstream_fetcher_find(bed, "www.test."), FETCHER_NOTHING);
     }
-    assert_false(fetcher_unkept(bed->fetcher, &key, &why));
+    assert_false(fetcher_uncached(bed->fetcher, &key, &why));
     server->rcode = 0;
     server->ttl_s = 0;
-    (void)ask_for(bed, &question);
-    settle(bed);
-    assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING);
-    assert_true(fetcher_unkept(bed->fetcher, &key, &why));
+    (void)fetcher_ask_for(bed, &question);
+    fetcher_settle(bed);
+    assert_int_equal(upstream_fetcher_find(bed, "www.test."), FETCHER_NOTHING);
+    assert_true(fetcher_uncached(bed->fetcher, &key, &why));
     assert_int_equal(why.verdict, CACHE_NO_TIME);
     assert_true(addr_equal(&why.nameserver, &server->ns.address));
-    assert_in_range(clock_monotonic_ms() - why.at_ms, 0, PATIENCE_MS);
+    assert_in_range(clock_monotonic_ms() - why.at_ms, 0, TIMEOUT_MS);
     server->ttl_s = 60;
     server->is_truncated = true; /* and TCP is refused */
     scripted_nameserver_stop_listening(&server->ns);
-    const struct asked *a = ask_for(bed, &question);
-    settle(bed);
+    const struct asked *a = fetcher_ask_for(bed, &question);
+    fetcher_settle(bed);
     assert_int_equal(a->outcome, FORWARDER_REPLIED); /* not a failure */
-    assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING);
-    assert_true(fetcher_unkept(bed->fetcher, &key, &why));
+    assert_int_equal(upstream_fetcher_find(bed, "www.test."), FETCHER_NOTHING);
+    assert_true(fetcher_uncached(bed->fetcher, &key, &why));
     assert_int_equal(why.verdict, CACHE_TRUNCATED);
     server->is_truncated = false;
     cache_unref(bed->config.cache);
     bed->config.cache = NULL;
-    (void)ask_for(bed, &question);
-    settle(bed);
-    assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING);
+    (void)fetcher_ask_for(bed, &question);
+    fetcher_settle(bed);
+    assert_int_equal(upstream_fetcher_find(bed, "www.test."), FETCHER_NOTHING);
 }
 
 /* ---- Refreshing ---- */
@@ -536,7 +542,7 @@ UNIT_TEST(test_what_is_not_kept)
 /* Whether the question will not be asked then, although the reply has expired. */
 static bool will_be_failing(const struct bed *bed, const char *name, int64_t in_ms)
 {
-    const struct cache_key key = key_of(bed, name);
+    const struct cache_key key = upstream_fetcher_key_of(bed, name);
     uint8_t records[512];
     struct cache_hit hit;
     cache_read(bed->config.cache, &key, &bed->config.cache_limits, clock_monotonic_ms() + in_ms,
@@ -548,23 +554,23 @@ static bool will_be_failing(const struct bed *bed, const char *name, int64_t in_
 UNIT_TEST(test_a_refresh)
 {
     struct bed *bed = *state;
-    struct server *server = add_server(bed);
+    struct server *server = fetcher_add_server(bed);
     const struct upstream_question question = question_of("www.test.");
-    start(bed, 16, PATIENCE_MS);
+    fetcher_start(bed, 16, TIMEOUT_MS);
     use_general(bed, server);
-    keep_since(bed, "www.test.", 60, 50 * 1000);
-    fail_before(bed, "www.test.");
+    fetcher_keep_since(bed, "www.test.", 60, 50 * 1000);
+    fetcher_fail_before(bed, "www.test.");
     server->rcode = DNS_RCODE_SERVFAIL;
     fetcher_refresh(bed->fetcher, &question, 0);
-    settle(bed);
+    fetcher_settle(bed);
     assert_in_range(found_ttl_s(bed, "www.test.", false), 1, 10); /* still good, */
     assert_false(will_be_failing(bed, "www.test.", 15 * 1000));   /* and asked again afterwards */
     server->rcode = 0;
     fetcher_refresh(bed->fetcher, &question, 0);
-    settle(bed);
+    fetcher_settle(bed);
     assert_in_range(found_ttl_s(bed, "www.test.", false), 31, 60);
     assert_int_equal(server->ns.seen, 2);
-    struct cache_counts now = sums(bed);
+    struct cache_counts now = fetcher_sums(bed);
     assert_int_equal(counter_get(&now.prefetches), 2);
     assert_int_equal(counter_get(&now.hits_failure), 0);
 }
@@ -573,62 +579,63 @@ UNIT_TEST(test_a_refresh)
 UNIT_TEST(test_a_lookup_refreshes)
 {
     struct bed *bed = *state;
-    struct server *server = add_server(bed);
-    start(bed, 16, PATIENCE_MS);
+    struct server *server = fetcher_add_server(bed);
+    fetcher_start(bed, 16, TIMEOUT_MS);
     use_general(bed, server);
-    keep_since(bed, "www.test.", 600, 550 * 1000);
+    fetcher_keep_since(bed, "www.test.", 600, 550 * 1000);
     server->is_silent = true;
     for (unsigned i = 0; i < 2 * CACHE_REFRESH_HITS; i++) {
-        assert_int_equal(counter_get(&counts(bed)->background), i >= CACHE_REFRESH_HITS);
+        assert_int_equal(counter_get(&fetcher_counts(bed)->background), i >= CACHE_REFRESH_HITS);
         assert_in_range(found_ttl_s(bed, "www.test.", false), 1, 50);
     }
-    assert_int_equal(counter_get(&counts(bed)->questions), 1);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->questions), 1);
 }
 
 /* An eighth of the sockets, and when there is no other, they give theirs away. */
 UNIT_TEST(test_refreshes_make_room)
 {
     struct bed *bed = *state;
-    struct server *server = add_server(bed);
+    struct server *server = fetcher_add_server(bed);
     struct upstream_question question = question_of("www.test.");
-    start(bed, 16, PATIENCE_MS);
+    fetcher_start(bed, 16, TIMEOUT_MS);
     use_general(bed, server);
     server->is_silent = true;
     for (question.type = 100; question.type < 110; question.type++) {
         fetcher_refresh(bed->fetcher, &question, 0);
     }
-    assert_int_equal(counter_get(&counts(bed)->background), 2);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->background), 2);
     for (question.type = 200; question.type < 216; question.type++) {
-        (void)ask_for(bed, &question);
+        (void)fetcher_ask_for(bed, &question);
     }
-    assert_int_equal(counter_get(&counts(bed)->background), 0);
-    assert_int_equal(counter_get(&counts(bed)->questions), 16);
-    assert_null(try_ask(bed, &question));
+    assert_int_equal(counter_get(&fetcher_counts(bed)->background), 0);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->questions), 16);
+    assert_null(fetcher_try_ask(bed, &question));
     fetcher_refresh(bed->fetcher, &question, 0);
-    assert_int_equal(counter_get(&counts(bed)->questions), 16);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->questions), 16);
 }
 
 /* The question goes on, its reply is kept, and another may join it. */
 UNIT_TEST(test_nobody_waits_any_more)
 {
     struct bed *bed = *state;
-    struct server *server = add_server(bed);
-    start(bed, 8, PATIENCE_MS);
+    struct server *server = fetcher_add_server(bed);
+    fetcher_start(bed, 8, TIMEOUT_MS);
     use_general(bed, server);
     server->is_silent = true;
-    struct asked *a = ask(bed, "www.test."), *b = ask(bed, "www.test.");
+    struct asked *a = upstream_fetcher_ask(bed, "www.test."),
+                 *b = upstream_fetcher_ask(bed, "www.test.");
     wait_seen(bed, server, 1);
     forwarder_forget(&a->wait);
     forwarder_forget(&a->wait);
-    assert_int_equal(counter_get(&counts(bed)->background), 0);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->background), 0);
     forwarder_forget(&b->wait);
-    assert_int_equal(counter_get(&counts(bed)->background), 1);
-    const struct asked *c = ask(bed, "www.test.");
-    assert_int_equal(counter_get(&counts(bed)->background), 0);
-    assert_int_equal(counter_get(&counts(bed)->questions), 1);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->background), 1);
+    const struct asked *c = upstream_fetcher_ask(bed, "www.test.");
+    assert_int_equal(counter_get(&fetcher_counts(bed)->background), 0);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->questions), 1);
     server->is_silent = false;
-    reply(&server->ns);
-    settle(bed);
+    fetcher_reply(&server->ns);
+    fetcher_settle(bed);
     assert_int_equal(a->calls + b->calls, 0);
     assert_int_equal(c->calls, 1);
     assert_int_equal(server->ns.seen, 1);
@@ -640,21 +647,22 @@ UNIT_TEST(test_nobody_waits_any_more)
 UNIT_TEST(test_a_zone_has_its_own_servers)
 {
     struct bed *bed = *state;
-    struct server *general = add_server(bed), *stub = add_server(bed);
-    start(bed, 8, PATIENCE_MS);
-    const struct foreign_zone zones[] = {zone_of(".", general), zone_of("acme.test.", stub),
-                                         zone_of("nobody.test.", NULL)};
-    use(bed, zones, 3);
-    (void)ask(bed, "www.test.");
-    (void)ask(bed, "www.acme.test.");
-    (void)ask(bed, "acme.test.");
-    settle(bed);
+    struct server *general = fetcher_add_server(bed), *stub = fetcher_add_server(bed);
+    fetcher_start(bed, 8, TIMEOUT_MS);
+    const struct forward_zone zones[] = {fetcher_zone_of(".", general),
+                                         fetcher_zone_of("acme.test.", stub),
+                                         fetcher_zone_of("nobody.test.", NULL)};
+    fetcher_use(bed, zones, 3);
+    (void)upstream_fetcher_ask(bed, "www.test.");
+    (void)upstream_fetcher_ask(bed, "www.acme.test.");
+    (void)upstream_fetcher_ask(bed, "acme.test.");
+    fetcher_settle(bed);
     assert_int_equal(bed->replies, 3);
     assert_int_equal(general->ns.seen, 1);
     assert_int_equal(stub->ns.seen, 2);
     assert_in_range(found_ttl_s(bed, "www.acme.test.", false), 1, 60);
     const struct upstream_question nobody = question_of("www.nobody.test.");
-    assert_null(try_ask(bed, &nobody));
+    assert_null(fetcher_try_ask(bed, &nobody));
 }
 
 static size_t seen_options;
@@ -662,23 +670,24 @@ static size_t seen_options;
 static void note_options(struct scripted_nameserver *ns)
 {
     seen_options = options_len(ns);
-    reply(ns);
+    fetcher_reply(ns);
 }
 
 /* Option 65011 goes to stub zones only. */
 UNIT_TEST(test_stub_zones_get_the_option)
 {
     struct bed *bed = *state;
-    struct server *server = add_server(bed);
+    struct server *server = fetcher_add_server(bed);
     server->ns.script = note_options;
-    start(bed, 8, PATIENCE_MS);
-    const struct foreign_zone zones[] = {zone_of(".", server), zone_of("acme.test.", server)};
-    use(bed, zones, 2);
-    (void)ask(bed, "www.test.");
-    settle(bed);
+    fetcher_start(bed, 8, TIMEOUT_MS);
+    const struct forward_zone zones[] = {fetcher_zone_of(".", server),
+                                         fetcher_zone_of("acme.test.", server)};
+    fetcher_use(bed, zones, 2);
+    (void)upstream_fetcher_ask(bed, "www.test.");
+    fetcher_settle(bed);
     assert_int_equal(seen_options, 0);
-    (void)ask(bed, "www.acme.test.");
-    settle(bed);
+    (void)upstream_fetcher_ask(bed, "www.acme.test.");
+    fetcher_settle(bed);
     assert_int_equal(seen_options, EDNS_STUB_SIZE);
 }
 
@@ -687,29 +696,32 @@ UNIT_TEST(test_stub_zones_get_the_option)
 UNIT_TEST(test_servers_change_in_flight)
 {
     struct bed *bed = *state;
-    struct server *before = add_server(bed), *after = add_server(bed);
-    start(bed, 8, PATIENCE_MS);
+    struct server *before = fetcher_add_server(bed), *after = fetcher_add_server(bed);
+    fetcher_start(bed, 8, TIMEOUT_MS);
     before->is_silent = after->is_silent = true;
-    const struct foreign_zone old[] = {zone_of(".", before), zone_of("acme.test.", before)};
-    use(bed, old, 2);
-    const struct asked *a = ask(bed, "www.test."), *b = ask(bed, "www.acme.test.");
+    const struct forward_zone old[] = {fetcher_zone_of(".", before),
+                                       fetcher_zone_of("acme.test.", before)};
+    fetcher_use(bed, old, 2);
+    const struct asked *a = upstream_fetcher_ask(bed, "www.test."),
+                       *b = upstream_fetcher_ask(bed, "www.acme.test.");
     wait_seen(bed, before, 2);
     before->is_silent = false;
-    const struct foreign_zone new[] = {zone_of(".", after), zone_of("acme.test.", after)};
-    use(bed, new, 2);
-    const struct asked *c = ask(bed, "www.test.");
-    assert_int_equal(counter_get(&counts(bed)->questions), 3);
-    reply(&before->ns); /* to the last question it had */
+    const struct forward_zone new[] = {fetcher_zone_of(".", after),
+                                       fetcher_zone_of("acme.test.", after)};
+    fetcher_use(bed, new, 2);
+    const struct asked *c = upstream_fetcher_ask(bed, "www.test.");
+    assert_int_equal(counter_get(&fetcher_counts(bed)->questions), 3);
+    fetcher_reply(&before->ns); /* to the last question it had */
     while (b->calls == 0) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
     assert_int_equal(b->outcome, FORWARDER_REPLIED);
-    struct cache_counts now = sums(bed);
+    struct cache_counts now = fetcher_sums(bed);
     assert_int_equal(counter_get(&now.insertions), 0);
     assert_int_equal(a->calls + c->calls, 0);
     wait_seen(bed, after, 1);
     after->is_silent = false;
-    reply(&after->ns);
+    fetcher_reply(&after->ns);
     while (c->calls == 0) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
@@ -720,24 +732,25 @@ UNIT_TEST(test_servers_change_in_flight)
 UNIT_TEST(test_a_zone_goes_in_flight)
 {
     struct bed *bed = *state;
-    struct server *general = add_server(bed), *stub = add_server(bed);
+    struct server *general = fetcher_add_server(bed), *stub = fetcher_add_server(bed);
     struct upstream_states states;
-    start(bed, 8, 50);
+    fetcher_start(bed, 8, 50);
     stub->is_silent = true;
-    const struct foreign_zone zones[] = {zone_of(".", general), zone_of("acme.test.", stub)};
-    use(bed, zones, 2);
-    const uint32_t serial = key_of(bed, "acme.test.").zone_serial;
+    const struct forward_zone zones[] = {fetcher_zone_of(".", general),
+                                         fetcher_zone_of("acme.test.", stub)};
+    fetcher_use(bed, zones, 2);
+    const uint32_t serial = upstream_fetcher_key_of(bed, "acme.test.").zone_serial;
     assert_false(forwarder_zone_state(fetcher_forwarder(bed->fetcher), serial, &states));
-    const struct asked *a = ask(bed, "www.acme.test.");
+    const struct asked *a = upstream_fetcher_ask(bed, "www.acme.test.");
     assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), serial, &states));
     wait_seen(bed, stub, 1);
     use_general(bed, general);
     assert_false(forwarder_zone_state(fetcher_forwarder(bed->fetcher), serial, &states));
-    settle(bed);
+    fetcher_settle(bed);
     assert_int_equal(a->outcome, FORWARDER_SILENT);
-    assert_int_equal(find(bed, "www.acme.test."), FETCHER_NOTHING);
-    const struct asked *b = ask(bed, "www.acme.test.");
-    settle(bed);
+    assert_int_equal(upstream_fetcher_find(bed, "www.acme.test."), FETCHER_NOTHING);
+    const struct asked *b = upstream_fetcher_ask(bed, "www.acme.test.");
+    fetcher_settle(bed);
     assert_int_equal(b->outcome, FORWARDER_REPLIED);
     assert_int_equal(general->ns.seen, 1);
 }
@@ -747,34 +760,35 @@ UNIT_TEST(test_a_dead_zone_beside_a_living_one)
 {
     enum { SOCKETS = 16 };
     struct bed *bed = *state;
-    struct server *general = add_server(bed), *stub = add_server(bed);
+    struct server *general = fetcher_add_server(bed), *stub = fetcher_add_server(bed);
     struct upstream_question question = question_of("www.acme.test.");
     struct upstream_states states;
-    start(bed, SOCKETS, 500);
+    fetcher_start(bed, SOCKETS, 500);
     stub->is_silent = true;
-    const struct foreign_zone zones[] = {zone_of(".", general), zone_of("acme.test.", stub)};
-    use(bed, zones, 2);
-    const uint32_t serial = key_of(bed, "acme.test.").zone_serial;
+    const struct forward_zone zones[] = {fetcher_zone_of(".", general),
+                                         fetcher_zone_of("acme.test.", stub)};
+    fetcher_use(bed, zones, 2);
+    const uint32_t serial = upstream_fetcher_key_of(bed, "acme.test.").zone_serial;
     unsigned asked = 0;
     for (unsigned i = 0; i < SOCKETS; i++) {
         question.name.wire[1] = (uint8_t)('a' + i);
-        asked += try_ask(bed, &question) != NULL;
+        asked += fetcher_try_ask(bed, &question) != NULL;
     }
     assert_int_equal(asked, SOCKETS / 2);
-    const struct asked *a = ask(bed, "www.test.");
+    const struct asked *a = upstream_fetcher_ask(bed, "www.test.");
     while (a->calls == 0) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
     assert_int_equal(a->outcome, FORWARDER_REPLIED);
-    settle(bed);
+    fetcher_settle(bed);
     assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), serial, &states));
     assert_int_equal(states.dead, 1);
     assert_int_equal(states.looping, 0);
     assert_int_equal(states.asked, 1);
     assert_true(states.failed_s[0] > 0 && states.turned_s[0] > 0);
-    assert_int_equal(counter_get(&counts(bed)->servers), 1);
-    assert_int_equal(counter_get(&counts(bed)->dead), 0); /* of the general ones */
-    const uint32_t root = key_of(bed, "www.test.").zone_serial;
+    assert_int_equal(counter_get(&fetcher_counts(bed)->servers), 1);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->dead), 0); /* of the general ones */
+    const uint32_t root = upstream_fetcher_key_of(bed, "www.test.").zone_serial;
     assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), root, &states));
     assert_int_equal(states.dead, 0);
     assert_int_equal(states.asked, 1);
@@ -786,20 +800,21 @@ UNIT_TEST(test_a_share_that_shrinks)
 {
     enum { SOCKETS = 16, STUB = 8, GENERAL = 4 };
     struct bed *bed = *state;
-    struct server *general = add_server(bed), *stub = add_server(bed);
+    struct server *general = fetcher_add_server(bed), *stub = fetcher_add_server(bed);
     struct upstream_question question = question_of("www.acme.test.");
-    start(bed, SOCKETS, 200);
+    fetcher_start(bed, SOCKETS, 200);
     general->is_silent = stub->is_silent = true;
-    const struct foreign_zone zones[] = {zone_of(".", general), zone_of("acme.test.", stub)};
-    use(bed, zones, 2);
+    const struct forward_zone zones[] = {fetcher_zone_of(".", general),
+                                         fetcher_zone_of("acme.test.", stub)};
+    fetcher_use(bed, zones, 2);
     for (question.type = 100; question.type < 100 + STUB; question.type++) {
-        (void)ask_for(bed, &question);
+        (void)fetcher_ask_for(bed, &question);
     }
-    question.name = name_of("www.test.");
+    question.name = fetcher_name_of("www.test.");
     for (question.type = 100; question.type < 100 + GENERAL; question.type++) {
-        (void)ask_for(bed, &question);
+        (void)fetcher_ask_for(bed, &question);
     }
-    settle(bed);
+    fetcher_settle(bed);
     for (unsigned i = 0; i < 12 * SOCKETS; i++) { /* they read what they were sent, one by one */
         ev_run(bed->loop, EVRUN_NOWAIT);
     }
@@ -811,32 +826,33 @@ UNIT_TEST(test_a_share_that_shrinks)
 UNIT_TEST(test_servers_that_stay_keep_their_state)
 {
     struct bed *bed = *state;
-    struct server *server = add_server(bed), *other = add_server(bed);
+    struct server *server = fetcher_add_server(bed), *other = fetcher_add_server(bed);
     struct upstream_states states;
-    start(bed, 8, 50);
+    fetcher_start(bed, 8, 50);
     server->is_silent = true;
     use_general(bed, server);
-    (void)ask(bed, "www.test.");
-    (void)ask(bed, "ftp.test.");
-    settle(bed);
-    assert_int_equal(counter_get(&counts(bed)->dead), 1);
-    struct foreign_zone zones[] = {zone_of(".", other), zone_of("acme.test.", server)};
+    (void)upstream_fetcher_ask(bed, "www.test.");
+    (void)upstream_fetcher_ask(bed, "ftp.test.");
+    fetcher_settle(bed);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->dead), 1);
+    struct forward_zone zones[] = {fetcher_zone_of(".", other),
+                                   fetcher_zone_of("acme.test.", server)};
     zones[0].servers[zones[0].server_count++] = nameserver_at(server->ns.address);
-    use(bed, zones, 2);
-    assert_int_equal(counter_get(&counts(bed)->servers), 2);
-    assert_int_equal(counter_get(&counts(bed)->dead), 1);
-    const uint32_t root = key_of(bed, "www.test.").zone_serial;
+    fetcher_use(bed, zones, 2);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->servers), 2);
+    assert_int_equal(counter_get(&fetcher_counts(bed)->dead), 1);
+    const uint32_t root = upstream_fetcher_key_of(bed, "www.test.").zone_serial;
     assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), root, &states));
     assert_int_equal(states.dead, 2); /* the second one */
     server->is_silent = false;
-    (void)ask(bed, "www.acme.test.");
+    (void)upstream_fetcher_ask(bed, "www.acme.test.");
     while (bed->replies < 2) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
-    const uint32_t stub = key_of(bed, "acme.test.").zone_serial;
+    const uint32_t stub = upstream_fetcher_key_of(bed, "acme.test.").zone_serial;
     assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), stub, &states));
     assert_int_equal(states.dead, 0);
-    assert_int_equal(counter_get(&counts(bed)->dead), 1); /* until it answers a probe */
+    assert_int_equal(counter_get(&fetcher_counts(bed)->dead), 1); /* until it answers a probe */
 }
 
 /* More dead servers of stub zones than are probed at once: all have their turn. */
@@ -844,25 +860,26 @@ UNIT_TEST(test_every_dead_server_is_probed)
 {
     enum { DEAD = 16, WAIT_MS = 20000 };
     struct bed *bed = *state;
-    struct server *dead = add_server(bed), *late = add_server(bed);
-    struct foreign_zone zones[DEAD + 2] = {zone_of(".", NULL), zone_of("late.test.", late)};
+    struct server *dead = fetcher_add_server(bed), *late = fetcher_add_server(bed);
+    struct forward_zone zones[DEAD + 2] = {fetcher_zone_of(".", NULL),
+                                           fetcher_zone_of("late.test.", late)};
     char name[32];
-    start(bed, 64, 50);
+    fetcher_start(bed, 64, 50);
     dead->is_silent = late->is_silent = true;
     for (unsigned i = 0; i < DEAD; i++) {
         (void)snprintf(name, sizeof(name), "z%u.test.", i);
-        zones[2 + i] = zone_of(name, dead);
+        zones[2 + i] = fetcher_zone_of(name, dead);
     }
-    use(bed, zones, DEAD + 2);
+    fetcher_use(bed, zones, DEAD + 2);
     for (unsigned i = 0; i < DEAD; i++) {
         (void)snprintf(name, sizeof(name), "z%u.test.", i);
-        (void)ask(bed, name);
+        (void)upstream_fetcher_ask(bed, name);
     }
-    while (counter_get(&counts(bed)->probing) < DEAD) {
+    while (counter_get(&fetcher_counts(bed)->probing) < DEAD) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
-    (void)ask(bed, "late.test.");
-    settle(bed);
+    (void)upstream_fetcher_ask(bed, "late.test.");
+    fetcher_settle(bed);
     const int64_t until_ms = clock_monotonic_ms() + WAIT_MS;
     while (late->ns.tries == late->questions && clock_monotonic_ms() < until_ms) {
         ev_run(bed->loop, EVRUN_ONCE);

@@ -20,7 +20,7 @@
 enum { HEADER_LEN = 12 };
 
 /* Long enough that even a busy machine answers first. */
-enum { PATIENCE_MS = 20000 };
+enum { TIMEOUT_MS = 20000 };
 
 /* The query for `a.test. A`, after its ID: question and OPT. */
 static const uint8_t query[] = {1,   0x20, 0,   1,    0,    0,   0, 0, 0, 1, 1,
@@ -42,7 +42,7 @@ struct result {
     struct addr server;
 };
 
-/* The zones that tests ask; set by `use` and `use_zones`. */
+/* The zones that tests ask; set by `use` and `forwarder_use_zones`. */
 static struct zone_table *zones;
 
 /* Set up for each test: a loop, the nameservers it starts, a forwarder that uses them. */
@@ -55,17 +55,17 @@ struct bed {
     struct forwarder *forwarder;
 };
 
-static void answer(struct scripted_nameserver *u)
+static void forwarder_answer(struct scripted_nameserver *u)
 {
     u->message[2] |= 0x80;
     u->message[3] = 0x80;
     scripted_nameserver_send(u);
 }
 
-static void answer_truncated(struct scripted_nameserver *u)
+static void forwarder_answer_truncated(struct scripted_nameserver *u)
 {
     u->message[2] |= 0x02;
-    answer(u);
+    forwarder_answer(u);
 }
 
 static void answer_servfail(struct scripted_nameserver *u)
@@ -101,7 +101,7 @@ static void answer_only_without_edns(struct scripted_nameserver *u)
     if (u->len < QUERY_LEN) {
         assert_int_equal(u->len, QUERY_LEN - EDNS_OPT_SIZE);
         assert_int_equal(u->message[HEADER_LEN - 1], 0);
-        answer(u);
+        forwarder_answer(u);
         return;
     }
     if (u->seen == 1) { /* header only */
@@ -147,24 +147,24 @@ static void answer_wrongly_first(struct scripted_nameserver *u)
     scripted_nameserver_send(&wrong); /* not a reply: QR is clear */
     wrong = *u;
     wrong.message[0] ^= 0xff;
-    answer(&wrong); /* another id */
+    forwarder_answer(&wrong); /* another id */
     wrong = *u;
     wrong.message[HEADER_LEN + 1] = 'b';
-    answer(&wrong); /* another name */
+    forwarder_answer(&wrong); /* another name */
     wrong = *u;
     wrong.message[21] = 28;
-    answer(&wrong); /* another type */
+    forwarder_answer(&wrong); /* another type */
     wrong = *u;
     wrong.message[2] |= 0x08;
-    answer(&wrong); /* another opcode */
+    forwarder_answer(&wrong); /* another opcode */
     wrong = *u;
     wrong.len = HEADER_LEN;
-    answer(&wrong); /* no question */
+    forwarder_answer(&wrong); /* no question */
     wrong.len = 3;
-    answer(&wrong); /* no header */
+    forwarder_answer(&wrong); /* no header */
     wrong = *u;
     wrong.udp.fd = scripted_nameserver_sockets(&elsewhere, &tcp);
-    answer(&wrong); /* another source */
+    forwarder_answer(&wrong); /* another source */
     close(wrong.udp.fd);
     close(tcp);
 
@@ -186,7 +186,7 @@ static void answer_in_lower_case_first(struct scripted_nameserver *u)
         }
     }
     if (is_mixed) {
-        answer(&lower);
+        forwarder_answer(&lower);
     }
     u->message[2] |= 0x80;
     u->message[3] = is_mixed ? 0x86 : 0x80;
@@ -210,16 +210,16 @@ static void on_result(void *data, const struct forwarder_reply *reply)
     ev_break(r->loop, EVBREAK_ALL);
 }
 
-static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
+static void forwarder_on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     ev_break(loop, EVBREAK_ALL);
 }
 
 /* Runs the loop until the callback. */
-static void run(struct result *r)
+static void forwarder_run(struct result *r)
 {
     ev_timer guard;
-    ev_timer_init(&guard, on_guard, PATIENCE_MS / 1000.0, 0.);
+    ev_timer_init(&guard, forwarder_on_guard, TIMEOUT_MS / 1000.0, 0.);
     ev_timer_start(r->loop, &guard);
     while (r->calls == 0 && ev_is_active(&guard)) {
         ev_run(r->loop, EVRUN_ONCE);
@@ -228,12 +228,12 @@ static void run(struct result *r)
     assert_int_equal(r->calls, 1);
 }
 
-static void open_bed(struct bed *bed)
+static void forwarder_open_bed(struct bed *bed)
 {
     *bed = (struct bed){.loop = ev_loop_new(EVFLAG_AUTO)};
 }
 
-static void close_bed(struct bed *bed)
+static void forwarder_close_bed(struct bed *bed)
 {
     forwarder_free(bed->forwarder);
     for (size_t i = 0; i < bed->ns_count; i++) {
@@ -242,34 +242,34 @@ static void close_bed(struct bed *bed)
     ev_loop_destroy(bed->loop);
 }
 
-static int set_up(void **state)
+static int forwarder_set_up(void **state)
 {
     struct bed *bed = xcalloc(1, sizeof(*bed));
-    open_bed(bed);
+    forwarder_open_bed(bed);
     *state = bed;
     return 0;
 }
 
-static int tear_down(void **state)
+static int forwarder_tear_down(void **state)
 {
-    close_bed(*state);
+    forwarder_close_bed(*state);
     zone_table_unref(zones);
     zones = NULL;
     free(*state);
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(forwarder_set_up, forwarder_tear_down)
 
 /* Resets the bed for the next round of the same test. */
 static void renew(struct bed *bed)
 {
-    close_bed(bed);
-    open_bed(bed);
+    forwarder_close_bed(bed);
+    forwarder_open_bed(bed);
 }
 
-static struct scripted_nameserver *add_server(struct bed *bed,
-                                              void (*script)(struct scripted_nameserver *))
+static struct scripted_nameserver *forwarder_add_server(
+    struct bed *bed, void (*script)(struct scripted_nameserver *))
 {
     struct scripted_nameserver *ns = &bed->ns[bed->ns_count++];
     scripted_nameserver_start(ns, bed->loop, script);
@@ -282,7 +282,7 @@ static void add_nobody(struct bed *bed)
     bed->servers[bed->server_count++] = scripted_nameserver_nowhere();
 }
 
-static void use_zones(struct forwarder *f, const struct foreign_zone *items, size_t count)
+static void forwarder_use_zones(struct forwarder *f, const struct forward_zone *items, size_t count)
 {
     struct zone_table *old = zones;
     zones = zone_table_new(items, count, old);
@@ -290,9 +290,10 @@ static void use_zones(struct forwarder *f, const struct foreign_zone *items, siz
     forwarder_set_zones(f, zones);
 }
 
-static struct foreign_zone zone_of(const char *name, const struct addr *servers, size_t count)
+static struct forward_zone forwarder_zone_of(const char *name, const struct addr *servers,
+                                             size_t count)
 {
-    struct foreign_zone zone = {.server_count = count};
+    struct forward_zone zone = {.server_count = count};
     assert_true(dname_from_text(slice_str(name), &zone.name));
     for (size_t i = 0; i < count; i++) {
         zone.servers[i] = nameserver_at(servers[i]);
@@ -305,10 +306,11 @@ static void use_rules(struct forwarder *f, bool rotate, uint32_t timeout_ms)
     forwarder_set_rules(f, &(struct forwarder_rules){.rotate = rotate, .timeout_ms = timeout_ms});
 }
 
-static void use(struct forwarder *f, const struct addr *servers, size_t count, uint32_t timeout_ms)
+static void forwarder_use(struct forwarder *f, const struct addr *servers, size_t count,
+                          uint32_t timeout_ms)
 {
-    const struct foreign_zone root = zone_of(".", servers, count);
-    use_zones(f, &root, 1);
+    const struct forward_zone root = forwarder_zone_of(".", servers, count);
+    forwarder_use_zones(f, &root, 1);
     use_rules(f, false, timeout_ms);
 }
 
@@ -316,39 +318,39 @@ static struct forwarder *start_with(struct bed *bed, const struct forwarder_conf
                                     uint32_t timeout_ms)
 {
     bed->forwarder = forwarder_new(config);
-    use(bed->forwarder, bed->servers, bed->server_count, timeout_ms);
+    forwarder_use(bed->forwarder, bed->servers, bed->server_count, timeout_ms);
     return bed->forwarder;
 }
 
-static void judge(struct forwarder *f, const struct scripted_nameserver *ns,
-                  enum upstream_verdict verdict)
+static void forwarder_judge(struct forwarder *f, const struct scripted_nameserver *ns,
+                            enum upstream_verdict verdict)
 {
     const struct nameserver server = nameserver_at(ns->address);
     forwarder_judge_server(f, &server, verdict);
 }
 
 /* A forwarder that asks the bed's nameservers. */
-static struct forwarder *start(struct bed *bed, uint32_t timeout_ms)
+static struct forwarder *upstream_forwarder_start(struct bed *bed, uint32_t timeout_ms)
 {
     return start_with(bed, &(struct forwarder_config){.loop = bed->loop, .sockets_max = 8},
                       timeout_ms);
 }
 
-static bool ask_for(struct forwarder *f, const struct upstream_question *question,
-                    unsigned rotation, struct result *r)
+static bool forwarder_ask_for(struct forwarder *f, const struct upstream_question *question,
+                              unsigned rotation, struct result *r)
 {
     r->wait = (struct forwarder_wait){.cb = on_result, .data = r};
     return forwarder_ask(f, zone_table_find(zones, &question->name), question, rotation,
                          &r->wait) == FORWARDER_ASKED;
 }
 
-static bool ask(struct forwarder *f, struct result *r)
+static bool upstream_forwarder_ask(struct forwarder *f, struct result *r)
 {
-    return ask_for(f, &a_test, 0, r);
+    return forwarder_ask_for(f, &a_test, 0, r);
 }
 
 /* A question about another name each time. */
-static struct upstream_question numbered(unsigned number)
+static struct upstream_question forwarder_numbered(unsigned number)
 {
     struct upstream_question question = a_test;
     assert_true(number < 26);
@@ -359,14 +361,14 @@ static struct upstream_question numbered(unsigned number)
 static struct result asked_for(struct bed *bed, const struct upstream_question *question)
 {
     struct result r = {.loop = bed->loop};
-    assert_true(ask_for(bed->forwarder, question, 0, &r));
-    run(&r);
+    assert_true(forwarder_ask_for(bed->forwarder, question, 0, &r));
+    forwarder_run(&r);
     assert_false(r.failed);
     return r;
 }
 
 /* A question that has a reply. */
-static struct result asked(struct bed *bed)
+static struct result forwarder_asked(struct bed *bed)
 {
     return asked_for(bed, &a_test);
 }
@@ -375,12 +377,12 @@ UNIT_TEST(test_a_reply_is_passed_on)
 {
     struct bed *bed = *state;
     struct result r = {.loop = bed->loop};
-    struct scripted_nameserver *u = add_server(bed, answer);
-    struct forwarder *f = start(bed, PATIENCE_MS);
-    assert_true(ask(f, &r));
+    struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer);
+    struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
+    assert_true(upstream_forwarder_ask(f, &r));
     assert_int_equal(r.calls, 0);
     assert_int_equal(counter_get(&forwarder_counts(f)->questions), 1);
-    run(&r);
+    forwarder_run(&r);
     assert_false(r.failed);
     assert_int_equal(u->seen, 1);
     assert_int_equal(u->len, QUERY_LEN);
@@ -399,10 +401,10 @@ UNIT_TEST(test_a_truncated_reply_is_asked_for_over_tcp)
         answer_over_tcp, scripted_nameserver_close_connection, answer_anything_over_tcp};
     struct bed *bed = *state;
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
-        struct scripted_nameserver *u = add_server(bed, answer_truncated);
+        struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer_truncated);
         u->tcp_script = scripts[i];
-        struct forwarder *f = start(bed, PATIENCE_MS);
-        struct result r = asked(bed);
+        struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
+        struct result r = forwarder_asked(bed);
         assert_int_equal(u->connections, 1);
         assert_int_equal(r.len, QUERY_LEN);
         assert_int_equal(r.reply[2], i == 0 ? 0x81 : 0x83);
@@ -416,12 +418,12 @@ UNIT_TEST(test_a_truncated_reply_is_better_than_none)
 {
     struct bed *bed = *state;
     for (int silent = 0; silent < 2; silent++) {
-        struct scripted_nameserver *u = add_server(bed, answer_truncated);
+        struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer_truncated);
         if (!silent) {
             scripted_nameserver_stop_listening(u);
         }
-        (void)start(bed, silent ? 100 : PATIENCE_MS);
-        struct result r = asked(bed);
+        (void)upstream_forwarder_start(bed, silent ? 100 : TIMEOUT_MS);
+        struct result r = forwarder_asked(bed);
         assert_int_equal(r.reply[2], 0x83);
         renew(bed);
     }
@@ -430,9 +432,9 @@ UNIT_TEST(test_a_truncated_reply_is_better_than_none)
 UNIT_TEST(test_what_is_no_reply_is_passed_over)
 {
     struct bed *bed = *state;
-    struct scripted_nameserver *u = add_server(bed, answer_wrongly_first);
-    (void)start(bed, PATIENCE_MS);
-    struct result r = asked(bed);
+    struct scripted_nameserver *u = forwarder_add_server(bed, answer_wrongly_first);
+    (void)upstream_forwarder_start(bed, TIMEOUT_MS);
+    struct result r = forwarder_asked(bed);
     assert_int_equal(r.reply[3], 0x86);
     assert_int_equal(u->seen, 1);
 }
@@ -442,12 +444,12 @@ UNIT_TEST(test_capitals_must_come_back)
     enum { ROUNDS = 32 }; /* five letters are all lower case in every round once in 2^160 */
     struct bed *bed = *state;
     unsigned mixed = 0;
-    (void)add_server(bed, answer_in_lower_case_first);
+    (void)forwarder_add_server(bed, answer_in_lower_case_first);
     const struct forwarder_config config = {
         .loop = bed->loop, .sockets_max = 1, .random_case = true};
-    (void)start_with(bed, &config, PATIENCE_MS);
+    (void)start_with(bed, &config, TIMEOUT_MS);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        struct result r = asked(bed);
+        struct result r = forwarder_asked(bed);
         mixed += r.reply[3] == 0x86;
         assert_int_equal(r.reply[HEADER_LEN], 1); /* label lengths are not letters */
         assert_int_equal(r.reply[HEADER_LEN + 2], 4);
@@ -458,10 +460,10 @@ UNIT_TEST(test_capitals_must_come_back)
 UNIT_TEST(test_a_server_without_edns)
 {
     struct bed *bed = *state;
-    struct scripted_nameserver *u = add_server(bed, answer_only_without_edns);
-    (void)start(bed, PATIENCE_MS);
+    struct scripted_nameserver *u = forwarder_add_server(bed, answer_only_without_edns);
+    (void)upstream_forwarder_start(bed, TIMEOUT_MS);
     for (unsigned i = 1; i <= 2; i++) {
-        struct result r = asked(bed);
+        struct result r = forwarder_asked(bed);
         assert_int_equal(r.reply[3], 0x80);
         assert_int_equal(u->seen, 2 * i);
     }
@@ -471,9 +473,9 @@ UNIT_TEST(test_a_server_without_edns)
 UNIT_TEST(test_a_server_that_understands_nothing)
 {
     struct bed *bed = *state;
-    struct scripted_nameserver *u = add_server(bed, answer_formerr);
-    (void)start(bed, PATIENCE_MS);
-    struct result r = asked(bed);
+    struct scripted_nameserver *u = forwarder_add_server(bed, answer_formerr);
+    (void)upstream_forwarder_start(bed, TIMEOUT_MS);
+    struct result r = forwarder_asked(bed);
     assert_int_equal(r.reply[3], 0x81);
     assert_int_equal(u->seen, 2);
 }
@@ -486,10 +488,10 @@ UNIT_TEST(test_ids_and_ports_are_fresh)
     bool ids_differ = false, ports_differ = false;
     uint8_t id[2] = {0};
     uint16_t port = 0;
-    struct scripted_nameserver *u = add_server(bed, answer);
-    (void)start(bed, PATIENCE_MS);
+    struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer);
+    (void)upstream_forwarder_start(bed, TIMEOUT_MS);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        (void)asked(bed);
+        (void)forwarder_asked(bed);
         ids_differ = ids_differ || (i && memcmp(id, u->message, 2) != 0);
         ports_differ = ports_differ || (i && port != addr_port(&u->client));
         memcpy(id, u->message, 2);
@@ -503,16 +505,16 @@ UNIT_TEST(test_a_refusing_server_is_left_at_once)
 {
     struct bed *bed = *state;
     add_nobody(bed);
-    struct scripted_nameserver *u = add_server(bed, answer);
-    (void)start(bed, PATIENCE_MS * 2);
-    (void)asked(bed);
+    struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer);
+    (void)upstream_forwarder_start(bed, TIMEOUT_MS * 2);
+    (void)forwarder_asked(bed);
     assert_int_equal(u->seen, 1);
 }
 
 static struct scripted_nameserver *lost_one;
 
 /* Wants no EDNS, and is gone when it is asked without. */
-static void leave(struct scripted_nameserver *u)
+static void forwarder_leave(struct scripted_nameserver *u)
 {
     answer_formerr(u);
     ev_io_stop(u->loop, &u->udp);
@@ -531,10 +533,10 @@ static void answer_for_the_lost_one(struct scripted_nameserver *u)
 UNIT_TEST(test_a_server_that_cannot_be_reached_is_heard)
 {
     struct bed *bed = *state;
-    lost_one = add_server(bed, leave);
-    (void)add_server(bed, answer_for_the_lost_one);
-    struct forwarder *f = start(bed, PATIENCE_MS);
-    struct result r = asked(bed);
+    lost_one = forwarder_add_server(bed, forwarder_leave);
+    (void)forwarder_add_server(bed, answer_for_the_lost_one);
+    struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
+    struct result r = forwarder_asked(bed);
     assert_true(addr_equal(&r.server, &lost_one->address));
     assert_int_equal(counter_get(&forwarder_counts(f)->dead), 0);
     const struct upstream_figures *figures = forwarder_figures(f);
@@ -560,12 +562,12 @@ UNIT_TEST(test_ids_are_not_guessed_for_long)
 {
     struct bed *bed = *state;
     for (int has_tcp = 0; has_tcp < 2; has_tcp++) {
-        struct scripted_nameserver *u = add_server(bed, answer_with_many_ids);
+        struct scripted_nameserver *u = forwarder_add_server(bed, answer_with_many_ids);
         u->tcp_script = has_tcp ? answer_over_tcp : scripted_nameserver_close_connection;
-        struct forwarder *f = start(bed, PATIENCE_MS);
+        struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
         struct result r = {.loop = bed->loop};
-        assert_true(ask(f, &r));
-        run(&r);
+        assert_true(upstream_forwarder_ask(f, &r));
+        forwarder_run(&r);
         assert_int_equal(u->connections, 1);
         assert_int_equal(r.outcome, has_tcp ? FORWARDER_REPLIED : FORWARDER_FAILED);
         assert_int_equal(counter_get(&forwarder_counts(f)->dead), 0);
@@ -576,10 +578,10 @@ UNIT_TEST(test_ids_are_not_guessed_for_long)
 UNIT_TEST(test_a_silent_server_is_left_in_time)
 {
     struct bed *bed = *state;
-    struct scripted_nameserver *silent = add_server(bed, NULL);
-    struct scripted_nameserver *u = add_server(bed, answer);
-    (void)start(bed, 500);
-    (void)asked(bed);
+    struct scripted_nameserver *silent = forwarder_add_server(bed, NULL);
+    struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer);
+    (void)upstream_forwarder_start(bed, 500);
+    (void)forwarder_asked(bed);
     assert_int_equal(silent->tries, 1);
     assert_int_equal(u->seen, 1);
 }
@@ -589,17 +591,17 @@ static struct scripted_nameserver *slow_one;
 /* The second server has been asked already when the first one answers. */
 static void answer_for_the_slow_one(struct scripted_nameserver *u)
 {
-    answer(slow_one);
+    forwarder_answer(slow_one);
 }
 
 UNIT_TEST(test_a_slow_server_is_heard)
 {
     struct bed *bed = *state;
-    struct scripted_nameserver *slow = add_server(bed, NULL);
-    (void)add_server(bed, answer_for_the_slow_one);
+    struct scripted_nameserver *slow = forwarder_add_server(bed, NULL);
+    (void)forwarder_add_server(bed, answer_for_the_slow_one);
     slow_one = slow;
-    (void)start(bed, 1000);
-    struct result r = asked(bed);
+    (void)upstream_forwarder_start(bed, 1000);
+    struct result r = forwarder_asked(bed);
     assert_int_equal(slow->tries, 1);
     assert_memory_equal(r.reply, slow->message, 2);
 }
@@ -609,11 +611,11 @@ UNIT_TEST(test_all_silent)
 {
     struct bed *bed = *state;
     struct result r = {.loop = bed->loop};
-    struct scripted_nameserver *a = add_server(bed, NULL);
-    struct scripted_nameserver *b = add_server(bed, NULL);
-    struct forwarder *f = start(bed, 300);
-    assert_true(ask(f, &r));
-    run(&r);
+    struct scripted_nameserver *a = forwarder_add_server(bed, NULL);
+    struct scripted_nameserver *b = forwarder_add_server(bed, NULL);
+    struct forwarder *f = upstream_forwarder_start(bed, 300);
+    assert_true(upstream_forwarder_ask(f, &r));
+    forwarder_run(&r);
     assert_true(r.failed);
     for (int i = 0; i < 9; i++) {
         ev_run(bed->loop, EVRUN_NOWAIT); /* handles what was sent but not read yet */
@@ -627,12 +629,12 @@ UNIT_TEST(test_all_refusing)
 {
     struct bed *bed = *state;
     add_nobody(bed);
-    struct forwarder *f = start(bed, PATIENCE_MS * 2);
+    struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS * 2);
     for (int i = 0; i < 2; i++) {
         struct result r = {.loop = bed->loop};
-        assert_true(ask(f, &r));
+        assert_true(upstream_forwarder_ask(f, &r));
         assert_int_equal(r.calls, 0); /* never from inside the call */
-        run(&r);
+        forwarder_run(&r);
         assert_true(r.failed);
     }
 }
@@ -644,16 +646,16 @@ UNIT_TEST(test_a_server_that_comes_and_goes)
     struct bed *bed = *state;
     struct log_capture *log = xcalloc(1, sizeof(*log));
     add_nobody(bed);
-    struct forwarder *f = start(bed, PATIENCE_MS * 2);
+    struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS * 2);
     log_capture_begin(log);
     for (int i = 0; i < TURNS; i++) {
-        use(f, NULL, 0, PATIENCE_MS); /* forgotten */
-        use(f, bed->servers, 1, PATIENCE_MS);
+        forwarder_use(f, NULL, 0, TIMEOUT_MS); /* forgotten */
+        forwarder_use(f, bed->servers, 1, TIMEOUT_MS);
         for (unsigned name = 0; name < 2; name++) {
             struct result r = {.loop = bed->loop};
-            const struct upstream_question question = numbered(name);
-            assert_true(ask_for(f, &question, 0, &r));
-            run(&r);
+            const struct upstream_question question = forwarder_numbered(name);
+            assert_true(forwarder_ask_for(f, &question, 0, &r));
+            forwarder_run(&r);
         }
         assert_int_equal(counter_get(&forwarder_counts(f)->dead), 1);
     }
@@ -666,24 +668,24 @@ UNIT_TEST(test_a_server_that_comes_and_goes)
 UNIT_TEST(test_a_dead_server_is_left_until_it_answers)
 {
     struct bed *bed = *state;
-    struct scripted_nameserver *dead = add_server(bed, NULL);
-    struct scripted_nameserver *u = add_server(bed, answer);
-    struct forwarder *f = start(bed, 300);
+    struct scripted_nameserver *dead = forwarder_add_server(bed, NULL);
+    struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer);
+    struct forwarder *f = upstream_forwarder_start(bed, 300);
     for (unsigned i = 0; i < 4; i++) {
-        const struct upstream_question question = numbered(i);
+        const struct upstream_question question = forwarder_numbered(i);
         (void)asked_for(bed, &question);
     }
     assert_int_equal(dead->tries, 2);
     assert_int_equal(u->seen, 4);
     assert_int_equal(counter_get(&forwarder_counts(f)->dead), 1);
 
-    dead->script = answer;
+    dead->script = forwarder_answer;
     while (counter_get(&forwarder_counts(f)->dead) > 0) { /* a probe comes within half a second */
         ev_run(bed->loop, EVRUN_ONCE);
     }
     assert_true(dead->tries > 2);
     assert_int_equal(counter_get(&forwarder_counts(f)->probes), dead->tries - 2);
-    struct result r = asked(bed);
+    struct result r = forwarder_asked(bed);
     assert_memory_equal(r.reply, dead->message, 2);
     assert_int_equal(u->seen, 4);
 }
@@ -704,24 +706,24 @@ static void expect_state(const struct forwarder *f, unsigned dead, unsigned loop
 UNIT_TEST(test_a_looping_server_is_left_until_it_replies)
 {
     struct bed *bed = *state;
-    struct scripted_nameserver *a = add_server(bed, answer);
-    struct scripted_nameserver *b = add_server(bed, answer);
-    struct forwarder *f = start(bed, PATIENCE_MS);
-    judge(f, a, UPSTREAM_REPLIES);
-    judge(f, b, UPSTREAM_SILENT); /* not what makes a server dead */
+    struct scripted_nameserver *a = forwarder_add_server(bed, forwarder_answer);
+    struct scripted_nameserver *b = forwarder_add_server(bed, forwarder_answer);
+    struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
+    forwarder_judge(f, a, UPSTREAM_REPLIES);
+    forwarder_judge(f, b, UPSTREAM_SILENT); /* not what makes a server dead */
     expect_state(f, 0, 0);
     for (unsigned i = 1; i <= 2; i++) {
-        judge(f, a, UPSTREAM_LOOPS);
+        forwarder_judge(f, a, UPSTREAM_LOOPS);
         expect_state(f, 1, 1);
-        (void)asked(bed);
-        use(f, bed->servers, bed->server_count, PATIENCE_MS);
+        (void)forwarder_asked(bed);
+        forwarder_use(f, bed->servers, bed->server_count, TIMEOUT_MS);
         expect_state(f, 1, 1);
-        (void)asked(bed);
+        (void)forwarder_asked(bed);
         assert_int_equal(a->seen, i - 1);
         assert_int_equal(b->seen, 2 * i);
-        judge(f, a, UPSTREAM_REPLIES);
+        forwarder_judge(f, a, UPSTREAM_REPLIES);
         expect_state(f, 0, 0);
-        (void)asked(bed);
+        (void)forwarder_asked(bed);
         assert_int_equal(a->seen, i);
     }
     const struct nameserver gone = nameserver_at(scripted_nameserver_nowhere());
@@ -735,17 +737,17 @@ UNIT_TEST(test_a_looping_server_that_falls_silent)
 {
     struct bed *bed = *state;
     unsigned suspicions = 0;
-    struct scripted_nameserver *a = add_server(bed, answer);
-    struct scripted_nameserver *b = add_server(bed, answer);
+    struct scripted_nameserver *a = forwarder_add_server(bed, forwarder_answer);
+    struct scripted_nameserver *b = forwarder_add_server(bed, forwarder_answer);
     struct forwarder *f = start_with(
         bed,
         &(struct forwarder_config){
             .loop = bed->loop, .sockets_max = 4, .suspect_loop = count_call, .data = &suspicions},
-        PATIENCE_MS);
-    judge(f, a, UPSTREAM_LOOPS);
-    judge(f, a, UPSTREAM_SILENT);
+        TIMEOUT_MS);
+    forwarder_judge(f, a, UPSTREAM_LOOPS);
+    forwarder_judge(f, a, UPSTREAM_SILENT);
     expect_state(f, 1, 0);
-    (void)asked(bed);
+    (void)forwarder_asked(bed);
     assert_int_equal(b->seen, 1);
     assert_int_equal(suspicions, 0);
     while (counter_get(&forwarder_counts(f)->dead) > 0) {
@@ -753,7 +755,7 @@ UNIT_TEST(test_a_looping_server_that_falls_silent)
     }
     assert_int_equal(a->seen, 1);
     assert_int_equal(suspicions, 1);
-    (void)asked(bed);
+    (void)forwarder_asked(bed);
     assert_int_equal(a->seen, 2);
 }
 
@@ -762,31 +764,32 @@ UNIT_TEST(test_a_question_in_flight_comes_again)
 {
     struct bed *bed = *state;
     unsigned suspicions = 0;
-    (void)add_server(bed, answer);
+    (void)forwarder_add_server(bed, forwarder_answer);
     struct forwarder *f = start_with(
         bed,
         &(struct forwarder_config){
             .loop = bed->loop, .sockets_max = 4, .suspect_loop = count_call, .data = &suspicions},
-        PATIENCE_MS);
+        TIMEOUT_MS);
     struct result first = {.loop = bed->loop}, second = {.loop = bed->loop};
-    assert_true(ask(f, &first));
+    assert_true(upstream_forwarder_ask(f, &first));
     assert_int_equal(suspicions, 0);
-    assert_true(ask(f, &second));
+    assert_true(upstream_forwarder_ask(f, &second));
     assert_int_equal(suspicions, 1);
-    run(&first);
-    run(&second);
+    forwarder_run(&first);
+    forwarder_run(&second);
 }
 
 UNIT_TEST(test_another_server_may_know_better)
 {
     struct bed *bed = *state;
     for (int all_fail = 0; all_fail < 2; all_fail++) {
-        struct scripted_nameserver *a = add_server(bed, answer_servfail);
-        struct scripted_nameserver *b = add_server(bed, all_fail ? answer_servfail : answer);
-        struct forwarder *f = start(bed, PATIENCE_MS);
+        struct scripted_nameserver *a = forwarder_add_server(bed, answer_servfail);
+        struct scripted_nameserver *b =
+            forwarder_add_server(bed, all_fail ? answer_servfail : forwarder_answer);
+        struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
         struct result r = {.loop = bed->loop};
-        assert_true(ask(f, &r));
-        run(&r);
+        assert_true(upstream_forwarder_ask(f, &r));
+        forwarder_run(&r);
         assert_int_equal(r.outcome, all_fail ? FORWARDER_FAILED : FORWARDER_REPLIED);
         assert_int_equal(a->seen, 1);
         assert_int_equal(b->seen, 1);
@@ -799,22 +802,22 @@ UNIT_TEST(test_another_server_may_know_better)
 UNIT_TEST(test_a_refusal_without_the_question)
 {
     struct bed *bed = *state;
-    (void)add_server(bed, answer_refused);
-    struct forwarder *f = start(bed, PATIENCE_MS);
+    (void)forwarder_add_server(bed, answer_refused);
+    struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
     struct result r = {.loop = bed->loop};
     for (unsigned i = 0; i < 3; i++) {
         r = (struct result){.loop = bed->loop};
-        assert_true(ask(f, &r));
-        run(&r);
+        assert_true(upstream_forwarder_ask(f, &r));
+        forwarder_run(&r);
         assert_int_equal(r.outcome, FORWARDER_FAILED);
     }
     assert_int_equal(counter_get(&forwarder_counts(f)->dead), 0);
     renew(bed);
-    (void)add_server(bed, answer_bare_nxdomain);
-    f = start(bed, 50);
+    (void)forwarder_add_server(bed, answer_bare_nxdomain);
+    f = upstream_forwarder_start(bed, 50);
     r = (struct result){.loop = bed->loop};
-    assert_true(ask(f, &r));
-    run(&r);
+    assert_true(upstream_forwarder_ask(f, &r));
+    forwarder_run(&r);
     assert_int_equal(r.outcome, FORWARDER_SILENT);
 }
 
@@ -824,38 +827,38 @@ UNIT_TEST(test_equal_questions_share_a_reply)
     struct result r[3] = {{.loop = bed->loop}, {.loop = bed->loop}, {.loop = bed->loop}};
     struct upstream_question other = a_test;
     other.dnssec_ok = true;
-    struct scripted_nameserver *u = add_server(bed, answer);
-    struct forwarder *f = start(bed, PATIENCE_MS);
-    assert_true(ask(f, &r[0]));
-    assert_true(ask(f, &r[1]));
-    assert_true(ask_for(f, &other, 0, &r[2]));
+    struct scripted_nameserver *u = forwarder_add_server(bed, forwarder_answer);
+    struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
+    assert_true(upstream_forwarder_ask(f, &r[0]));
+    assert_true(upstream_forwarder_ask(f, &r[1]));
+    assert_true(forwarder_ask_for(f, &other, 0, &r[2]));
     for (int i = 0; i < 3; i++) {
-        run(&r[i]);
+        forwarder_run(&r[i]);
         assert_false(r[i].failed);
     }
     assert_int_equal(u->seen, 2);
     assert_int_equal(counter_get(&forwarder_counts(f)->shared), 1);
     assert_memory_equal(r[0].reply, r[1].reply, 2);
     struct result again = {.loop = bed->loop}; /* replies are not cached */
-    assert_true(ask(f, &again));
-    run(&again);
+    assert_true(upstream_forwarder_ask(f, &again));
+    forwarder_run(&again);
     assert_int_equal(u->seen, 3);
 }
 
-UNIT_TEST(test_the_asker_chooses_the_first_server)
+UNIT_TEST(test_the_querier_chooses_the_first_server)
 {
     struct bed *bed = *state;
     for (int i = 0; i < 3; i++) {
-        (void)add_server(bed, answer);
+        (void)forwarder_add_server(bed, forwarder_answer);
     }
     for (int rotate = 0; rotate < 2; rotate++) {
-        struct forwarder *f = start(bed, PATIENCE_MS);
-        use_rules(f, rotate, PATIENCE_MS);
+        struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
+        use_rules(f, rotate, TIMEOUT_MS);
         for (unsigned i = 0; i < 3; i++) {
             struct result r = {.loop = bed->loop};
             unsigned *seen = &bed->ns[rotate ? i : 0].seen, before = *seen;
-            assert_true(ask_for(f, &a_test, i + 6, &r));
-            run(&r);
+            assert_true(forwarder_ask_for(f, &a_test, i + 6, &r));
+            forwarder_run(&r);
             assert_int_equal(*seen, before + 1);
         }
         forwarder_free(f);
@@ -867,21 +870,21 @@ UNIT_TEST(test_other_servers_from_now_on)
 {
     struct bed *bed = *state;
     struct result r = {.loop = bed->loop}, later = {.loop = bed->loop};
-    struct scripted_nameserver *a = add_server(bed, answer);
-    struct forwarder *f = start(bed, PATIENCE_MS);
-    struct scripted_nameserver *b = add_server(bed, answer);
-    assert_true(ask(f, &r));
-    use(f, &b->address, 1, PATIENCE_MS);
-    run(&r); /* questions in flight continue */
+    struct scripted_nameserver *a = forwarder_add_server(bed, forwarder_answer);
+    struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
+    struct scripted_nameserver *b = forwarder_add_server(bed, forwarder_answer);
+    assert_true(upstream_forwarder_ask(f, &r));
+    forwarder_use(f, &b->address, 1, TIMEOUT_MS);
+    forwarder_run(&r); /* questions in flight continue */
     assert_int_equal(a->seen, 1);
-    assert_true(ask(f, &later));
-    run(&later);
+    assert_true(upstream_forwarder_ask(f, &later));
+    forwarder_run(&later);
     assert_int_equal(b->seen, 1);
-    judge(f, b, UPSTREAM_LOOPS);
-    assert_false(ask(f, &later));
+    forwarder_judge(f, b, UPSTREAM_LOOPS);
+    assert_false(upstream_forwarder_ask(f, &later));
     assert_int_equal(counter_get(&forwarder_counts(f)->dead), 1);
-    use(f, NULL, 0, PATIENCE_MS);
-    assert_false(ask(f, &later));
+    forwarder_use(f, NULL, 0, TIMEOUT_MS);
+    assert_false(upstream_forwarder_ask(f, &later));
 }
 
 UNIT_TEST(test_limits)
@@ -889,34 +892,35 @@ UNIT_TEST(test_limits)
     enum { SOCKETS = 8 };
     struct bed *bed = *state;
     struct result r[SOCKETS + 2] = {{.loop = bed->loop}};
-    (void)add_server(bed, NULL);
-    struct forwarder *f = start(bed, PATIENCE_MS);
+    (void)forwarder_add_server(bed, NULL);
+    struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
     struct upstream_question question = a_test;
     for (unsigned i = 0; i < SOCKETS; i++) {
         question.type = (uint16_t)(100 + i);
-        assert_true(ask_for(f, &question, 0, &r[i]));
+        assert_true(forwarder_ask_for(f, &question, 0, &r[i]));
     }
     question.type = 200;
-    assert_false(ask_for(f, &question, 0, &r[SOCKETS])); /* eight may be in flight */
+    assert_false(forwarder_ask_for(f, &question, 0, &r[SOCKETS])); /* eight may be in flight */
     question.type = 100;
-    assert_true(ask_for(f, &question, 0, &r[SOCKETS + 1])); /* shares a question in flight */
+    assert_true(
+        forwarder_ask_for(f, &question, 0, &r[SOCKETS + 1])); /* shares a question in flight */
     forwarder_free(f);
     for (unsigned i = 0; i < SOCKETS + 2; i++) {
         assert_int_equal(r[i].calls, 0); /* no callbacks at the end */
-        assert_null(r[i].wait.flight);
+        assert_null(r[i].wait.upstream_query);
     }
-    bed->forwarder = NULL; /* tear_down would free it again */
+    bed->forwarder = NULL; /* forwarder_tear_down would free it again */
 }
 
 /* With only one socket, a question stops listening to the first server when it asks the second. */
 UNIT_TEST(test_the_last_socket)
 {
     struct bed *bed = *state;
-    (void)add_server(bed, NULL);
-    (void)add_server(bed, answer);
+    (void)forwarder_add_server(bed, NULL);
+    (void)forwarder_add_server(bed, forwarder_answer);
     const struct forwarder_config config = {.loop = bed->loop, .sockets_max = 1};
     (void)start_with(bed, &config, 300);
-    (void)asked(bed);
+    (void)forwarder_asked(bed);
 }
 
 /* Questions to a silent server are tried again, and still leave half of the sockets to others. */
@@ -925,7 +929,7 @@ UNIT_TEST(test_further_tries_leave_sockets)
     enum { COUNT = 4, SOCKETS_MAX = 2 * COUNT };
     struct bed *bed = *state;
     static struct result results[SOCKETS_MAX];
-    struct scripted_nameserver *u = add_server(bed, NULL);
+    struct scripted_nameserver *u = forwarder_add_server(bed, NULL);
     const struct forwarder_config config = {.loop = bed->loop, .sockets_max = SOCKETS_MAX};
     struct forwarder *f = start_with(bed, &config, 300);
     struct upstream_question question = a_test;
@@ -935,7 +939,7 @@ UNIT_TEST(test_further_tries_leave_sockets)
         while (i == COUNT && u->seen < 2 * COUNT) { /* each has been tried twice */
             ev_run(bed->loop, EVRUN_ONCE);
         }
-        assert_true(ask_for(f, &question, 0, &results[i]));
+        assert_true(forwarder_ask_for(f, &question, 0, &results[i]));
     }
 }
 
@@ -952,8 +956,8 @@ UNIT_TEST(test_no_callback_after_all_were_dropped)
     ev_timer drop;
     bed->servers[bed->server_count++].len =
         sizeof(struct sockaddr_in); /* no family: fails at once */
-    struct forwarder *f = start(bed, PATIENCE_MS);
-    assert_true(ask(f, &r));
+    struct forwarder *f = upstream_forwarder_start(bed, TIMEOUT_MS);
+    assert_true(upstream_forwarder_ask(f, &r));
     ev_timer_init(&drop, on_drop, 0., 0.);
     ev_set_priority(&drop, EV_MAXPRI);
     drop.data = f;

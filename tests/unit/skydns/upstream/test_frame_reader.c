@@ -13,7 +13,7 @@ struct seen {
     uint8_t firsts[8]; /* bytes */
 };
 
-static bool see(void *data, const uint8_t *message, size_t len)
+static bool frame_reader_see(void *data, const uint8_t *message, size_t len)
 {
     struct seen *seen = data;
     assert_true(seen->count < 8);
@@ -26,7 +26,7 @@ static bool see(void *data, const uint8_t *message, size_t len)
 static uint8_t stream[2 + 3 + 2 + 2 + 1 + 2 + UINT16_MAX] = {0, 3, 'a', 'b',  'c',  0,  0,
                                                              0, 1, 'd', 0xff, 0xff, 'e'};
 
-static void expect_all(const struct seen *seen)
+static void frame_reader_expect_all(const struct seen *seen)
 {
     static const size_t lens[] = {3, 0, 1, UINT16_MAX};
     static const uint8_t firsts[] = {'a', 0, 'd', 'e'};
@@ -43,10 +43,10 @@ UNIT_TEST(test_split)
         frame_reader_init(&reader);
         for (size_t at = 0; at < sizeof(stream); at += step) {
             size_t left = sizeof(stream) - at;
-            assert_true(
-                frame_reader_take(&reader, stream + at, left < step ? left : step, see, &seen));
+            assert_true(frame_reader_take(&reader, stream + at, left < step ? left : step,
+                                          frame_reader_see, &seen));
         }
-        expect_all(&seen);
+        frame_reader_expect_all(&seen);
         assert_null(reader.held.data); /* an idle one keeps no memory */
         frame_reader_fini(&reader);
     }
@@ -59,8 +59,9 @@ UNIT_TEST(test_stops)
         struct frame_reader reader;
         struct seen seen = {.stop_at = 2};
         frame_reader_init(&reader);
-        bool goes_on = frame_reader_take(&reader, stream, first, see, &seen) &&
-                       frame_reader_take(&reader, stream + first, 12 - first, see, &seen);
+        bool goes_on =
+            frame_reader_take(&reader, stream, first, frame_reader_see, &seen) &&
+            frame_reader_take(&reader, stream + first, 12 - first, frame_reader_see, &seen);
         assert_false(goes_on);
         assert_int_equal(seen.count, 2);
         frame_reader_fini(&reader);

@@ -14,7 +14,7 @@
 enum { LABELS = 4, NAMES_MAX = 64 };
 
 /* Only ends a hang. */
-static const double patience_s = 20;
+static const double timeout_s = 20;
 
 static const double never_s = 3600;
 
@@ -55,32 +55,33 @@ static void on_question(struct scripted_nameserver *ns)
     }
 }
 
-static void on_judged(void *data, const struct nameserver *server, enum upstream_verdict verdict)
+static void loop_check_on_judged(void *data, const struct nameserver *server,
+                                 enum upstream_verdict verdict)
 {
     struct bed *bed = data;
     assert_true(addr_equal(&server->address, &bed->ns.address));
     bed->judged[verdict]++;
 }
 
-static void start(struct bed *bed, const struct loop_check_times *times)
+static void loop_check_start(struct bed *bed, const struct loop_check_times *times)
 {
     const struct loop_check_config config = {
-        .loop = bed->loop, .times = *times, .judged = on_judged, .data = bed};
+        .loop = bed->loop, .times = *times, .judged = loop_check_on_judged, .data = bed};
     bed->check = loop_check_new(&config);
     loop_check_set_servers(bed->check, &(struct nameserver){.address = bed->ns.address}, 1, LABELS);
 }
 
-static void on_patience_end(struct ev_loop *loop, ev_timer *timer, int revents)
+static void loop_check_on_timeout(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     *(bool *)timer->data = true;
     ev_break(loop, EVBREAK_ONE);
 }
 
-static void run_until(struct bed *bed, const unsigned *count, unsigned least)
+static void loop_check_run_until(struct bed *bed, const unsigned *count, unsigned least)
 {
     bool is_late = false;
     ev_timer timer;
-    ev_timer_init(&timer, on_patience_end, patience_s, 0.);
+    ev_timer_init(&timer, loop_check_on_timeout, timeout_s, 0.);
     timer.data = &is_late;
     ev_timer_start(bed->loop, &timer);
     while (*count < least && !is_late) {
@@ -98,7 +99,7 @@ static void run_what_is_due(struct bed *bed)
     }
 }
 
-static int set_up(void **state)
+static int loop_check_set_up(void **state)
 {
     struct bed *bed = xcalloc(1, sizeof(*bed));
     bed->loop = ev_loop_new(EVFLAG_AUTO);
@@ -107,7 +108,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
+static int loop_check_tear_down(void **state)
 {
     struct bed *bed = *state;
     loop_check_free(bed->check);
@@ -117,7 +118,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(loop_check_set_up, loop_check_tear_down)
 
 static const struct loop_check_times quick = {
     .retry_s = RETRY_S, .pause_min_s = 0.001, .pause_max_s = 0.003};
@@ -128,8 +129,8 @@ UNIT_TEST(test_a_new_name_for_each_round)
 {
     enum { ROUNDS = 5 };
     struct bed *bed = *state;
-    start(bed, &quick);
-    run_until(bed, &bed->judged[UPSTREAM_REPLIES], ROUNDS);
+    loop_check_start(bed, &quick);
+    loop_check_run_until(bed, &bed->judged[UPSTREAM_REPLIES], ROUNDS);
     for (unsigned i = 0; i < ROUNDS; i++) {
         assert_int_equal(dname_label_count(&bed->names[i]), LABELS);
     }
@@ -140,15 +141,15 @@ UNIT_TEST(test_a_new_name_for_each_round)
 UNIT_TEST(test_a_loop_begins_and_ends)
 {
     struct bed *bed = *state;
-    start(bed, &quick);
-    run_until(bed, &bed->judged[UPSTREAM_REPLIES], 2);
+    loop_check_start(bed, &quick);
+    loop_check_run_until(bed, &bed->judged[UPSTREAM_REPLIES], 2);
     bed->leads_back = true;
-    run_until(bed, &bed->judged[UPSTREAM_LOOPS], 1);
+    loop_check_run_until(bed, &bed->judged[UPSTREAM_LOOPS], 1);
     unsigned replies = bed->judged[UPSTREAM_REPLIES];
-    run_until(bed, &bed->judged[UPSTREAM_LOOPS], 3);
+    loop_check_run_until(bed, &bed->judged[UPSTREAM_LOOPS], 3);
     assert_int_equal(bed->judged[UPSTREAM_REPLIES], replies); /* its replies count for nothing */
     bed->leads_back = false;
-    run_until(bed, &bed->judged[UPSTREAM_REPLIES], replies + 2);
+    loop_check_run_until(bed, &bed->judged[UPSTREAM_REPLIES], replies + 2);
     assert_int_equal(bed->judged[UPSTREAM_SILENT], 0);
 }
 
@@ -157,9 +158,9 @@ UNIT_TEST(test_silence)
 {
     struct bed *bed = *state;
     bed->is_silent = true;
-    start(bed, &by_hand);
-    run_until(bed, &bed->judged[UPSTREAM_SILENT], 1);
-    run_until(bed, &bed->ns.seen, LOOP_CHECK_ATTEMPTS);
+    loop_check_start(bed, &by_hand);
+    loop_check_run_until(bed, &bed->judged[UPSTREAM_SILENT], 1);
+    loop_check_run_until(bed, &bed->ns.seen, LOOP_CHECK_ATTEMPTS);
     run_what_is_due(bed);
     assert_int_equal(bed->ns.seen, LOOP_CHECK_ATTEMPTS);
     assert_int_equal(bed->rounds, 1);
@@ -171,13 +172,13 @@ UNIT_TEST(test_silence)
 UNIT_TEST(test_names_of_two_rounds_are_known)
 {
     struct bed *bed = *state;
-    start(bed, &by_hand);
+    loop_check_start(bed, &by_hand);
     for (unsigned i = 1; i <= 3; i++) {
-        run_until(bed, &bed->judged[UPSTREAM_REPLIES], i);
+        loop_check_run_until(bed, &bed->judged[UPSTREAM_REPLIES], i);
         loop_check_hurry(bed->check);
         loop_check_hurry(bed->check); /* one round is enough */
     }
-    run_until(bed, &bed->judged[UPSTREAM_REPLIES], 4);
+    loop_check_run_until(bed, &bed->judged[UPSTREAM_REPLIES], 4);
     run_what_is_due(bed);
     assert_int_equal(bed->rounds, 4);
     assert_true(loop_check_came_back(bed->check, &bed->names[3]));
@@ -193,8 +194,8 @@ UNIT_TEST(test_rounds_keep_their_distance)
     struct bed *bed = *state;
     struct loop_check_times times = by_hand;
     times.gap_s = never_s;
-    start(bed, &times);
-    run_until(bed, &bed->judged[UPSTREAM_REPLIES], 1);
+    loop_check_start(bed, &times);
+    loop_check_run_until(bed, &bed->judged[UPSTREAM_REPLIES], 1);
     for (int i = 0; i < 100; i++) {
         loop_check_hurry(bed->check);
         run_what_is_due(bed);
@@ -202,7 +203,7 @@ UNIT_TEST(test_rounds_keep_their_distance)
     assert_int_equal(bed->rounds, 1);
     /* Other servers are checked at once. */
     loop_check_set_servers(bed->check, &(struct nameserver){.address = bed->ns.address}, 1, LABELS);
-    run_until(bed, &bed->judged[UPSTREAM_REPLIES], 2);
+    loop_check_run_until(bed, &bed->judged[UPSTREAM_REPLIES], 2);
 }
 
 /* The wish outlasts the round in which it comes. */
@@ -210,16 +211,16 @@ UNIT_TEST(test_hurry_within_a_round)
 {
     struct bed *bed = *state;
     bed->is_silent = true;
-    start(bed, &by_hand);
-    run_until(bed, &bed->ns.seen, 1);
+    loop_check_start(bed, &by_hand);
+    loop_check_run_until(bed, &bed->ns.seen, 1);
     loop_check_hurry(bed->check);
-    run_until(bed, &bed->judged[UPSTREAM_SILENT], 2);
+    loop_check_run_until(bed, &bed->judged[UPSTREAM_SILENT], 2);
 }
 
 UNIT_TEST(test_nothing_to_ask)
 {
     struct bed *bed = *state;
-    start(bed, &by_hand);
+    loop_check_start(bed, &by_hand);
     loop_check_set_servers(bed->check, &(struct nameserver){.address = bed->ns.address}, 1,
                            29); /* longer than a name may be */
     loop_check_hurry(bed->check);

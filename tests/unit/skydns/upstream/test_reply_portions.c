@@ -33,7 +33,7 @@ struct bed {
 };
 
 /* Each takes a whole portion. */
-static void on_told(void *data, const struct forwarder_reply *reply)
+static void reply_portions_on_told(void *data, const struct forwarder_reply *reply)
 {
     struct waiter *w = data;
     const int64_t begun_us = clock_monotonic_us();
@@ -51,7 +51,7 @@ static void on_told(void *data, const struct forwarder_reply *reply)
     }
 }
 
-static void open_bed(struct bed *bed)
+static void reply_portions_open_bed(struct bed *bed)
 {
     memset(bed, 0, sizeof(*bed));
     bed->loop = ev_loop_new(EVFLAG_AUTO);
@@ -59,17 +59,17 @@ static void open_bed(struct bed *bed)
     TAILQ_INIT(&bed->waits);
 }
 
-static void close_bed(struct bed *bed)
+static void reply_portions_close_bed(struct bed *bed)
 {
     reply_portions_free(bed->portions);
     ev_loop_destroy(bed->loop);
 }
 
-static void wait_for(struct bed *bed, size_t i, uint8_t client)
+static void reply_portions_wait_for(struct bed *bed, size_t i, uint8_t client)
 {
     struct waiter *w = &bed->waiters[i];
     w->bed = bed;
-    w->wait.cb = on_told;
+    w->wait.cb = reply_portions_on_told;
     w->wait.data = w;
     w->wait.turn.net.bytes[0] = client;
     TAILQ_INSERT_TAIL(&bed->waits, &w->wait, entry);
@@ -95,9 +95,9 @@ static void end_question(struct bed *bed)
 UNIT_TEST(test_the_loop_goes_on_between_portions)
 {
     struct bed bed;
-    open_bed(&bed);
+    reply_portions_open_bed(&bed);
     for (size_t i = 0; i < WAITERS; i++) {
-        wait_for(&bed, i, 1);
+        reply_portions_wait_for(&bed, i, 1);
     }
     end_question(&bed);
     for (unsigned told = 1; told <= WAITERS; told++) {
@@ -106,32 +106,32 @@ UNIT_TEST(test_the_loop_goes_on_between_portions)
         assert_int_equal(bed.waiters[told - 1].told, told);
     }
     assert_false(ev_run(bed.loop, EVRUN_NOWAIT)); /* nothing is left to do */
-    close_bed(&bed);
+    reply_portions_close_bed(&bed);
 }
 
 UNIT_TEST(test_clients_take_turns_whatever_they_wait_for)
 {
     struct bed bed;
-    open_bed(&bed);
+    reply_portions_open_bed(&bed);
     for (size_t i = 0; i < WAITERS - 1; i++) {
-        wait_for(&bed, i, 1);
+        reply_portions_wait_for(&bed, i, 1);
     }
     end_question(&bed);
-    wait_for(&bed, WAITERS - 1, 2);
+    reply_portions_wait_for(&bed, WAITERS - 1, 2);
     end_question(&bed); /* another one */
     while (ev_run(bed.loop, EVRUN_ONCE)) {
     }
     assert_int_equal(bed.told, WAITERS);
     assert_int_equal(bed.waiters[WAITERS - 1].told, 2);
-    close_bed(&bed);
+    reply_portions_close_bed(&bed);
 }
 
 UNIT_TEST(test_some_go_away_meanwhile)
 {
     struct bed bed;
-    open_bed(&bed);
+    reply_portions_open_bed(&bed);
     for (size_t i = 0; i < WAITERS; i++) {
-        wait_for(&bed, i, 1);
+        reply_portions_wait_for(&bed, i, 1);
     }
     bed.waiters[0].forgets = &bed.waiters[1];
     end_question(&bed);
@@ -143,14 +143,14 @@ UNIT_TEST(test_some_go_away_meanwhile)
     assert_false(ev_run(bed.loop, EVRUN_NOWAIT));
     assert_int_equal(bed.told, 2);
     for (size_t i = 0; i < WAITERS; i++) {
-        wait_for(&bed, i, 1);
+        reply_portions_wait_for(&bed, i, 1);
     }
     end_question(&bed);
     reply_portions_drop_all(bed.portions);
     assert_false(ev_run(bed.loop, EVRUN_NOWAIT));
     assert_int_equal(bed.told, 2);
     assert_null(bed.waiters[0].wait.shared);
-    close_bed(&bed);
+    reply_portions_close_bed(&bed);
 }
 
 /* Two wait for each of many large responses. */
@@ -165,7 +165,7 @@ UNIT_TEST(test_shared_bytes_are_limited)
     const struct nameserver server = {.address.len = 1};
     const struct forwarder_reply reply = {
         .outcome = FORWARDER_REPLIED, .forms = &forms, .response = &response, .server = &server};
-    open_bed(&bed);
+    reply_portions_open_bed(&bed);
     memcpy(large, message, sizeof(message));
     response_parse(large, sizeof(large), &response);
     for (size_t i = 0; i < RESPONSES; i++) {
@@ -174,10 +174,10 @@ UNIT_TEST(test_shared_bytes_are_limited)
     }
     assert_int_equal(counter_get(&bed.counts.unshared), 1);
     reply_portions_drop_all(bed.portions);
-    wait_for(&bed, 0, 1);
+    reply_portions_wait_for(&bed, 0, 1);
     end_question(&bed); /* there is room again */
     ev_run(bed.loop, EVRUN_ONCE);
     assert_int_equal(bed.waiters[0].outcome, FORWARDER_REPLIED);
     response_parse_fini(&response);
-    close_bed(&bed);
+    reply_portions_close_bed(&bed);
 }

@@ -30,7 +30,7 @@ enum {
 };
 
 /* Only ends a hang. */
-static const double patience_s = 20;
+static const double timeout_s = 20;
 
 /* A connection at the nameserver. */
 struct client {
@@ -79,7 +79,7 @@ struct bed {
 
 /* ---- The nameserver ---- */
 
-static void drop(struct client *client)
+static void tls_pool_drop(struct client *client)
 {
     if (client->io.fd >= 0) {
         ev_io_stop(client->bed->loop, &client->io);
@@ -91,7 +91,7 @@ static void drop(struct client *client)
 }
 
 /* Small enough for the socket's buffer. */
-static void reply(struct client *client, const uint8_t *query, size_t len, uint8_t id_xor)
+static void tls_pool_reply(struct client *client, const uint8_t *query, size_t len, uint8_t id_xor)
 {
     uint8_t frame[2 + UPSTREAM_PADDED_MAX] = {(uint8_t)(len >> 8), (uint8_t)len};
     memcpy(frame + 2, query, len);
@@ -102,7 +102,7 @@ static void reply(struct client *client, const uint8_t *query, size_t len, uint8
     }
 }
 
-static bool on_query(void *data, const uint8_t *query, size_t len)
+static bool tls_pool_on_query(void *data, const uint8_t *query, size_t len)
 {
     struct client *client = data;
     struct bed *bed = client->bed;
@@ -114,23 +114,23 @@ static bool on_query(void *data, const uint8_t *query, size_t len)
         *held = (struct held){.client = client, .len = len};
         memcpy(held->query, query, len);
     } else if (bed->sends_junk) {
-        reply(client, query, len, 1);
-        reply(client, query, len, 1);
+        tls_pool_reply(client, query, len, 1);
+        tls_pool_reply(client, query, len, 1);
     } else if (!bed->closes) {
-        reply(client, query, len, 0);
+        tls_pool_reply(client, query, len, 0);
     }
     return true;
 }
 
-static void release(struct bed *bed)
+static void tls_pool_release(struct bed *bed)
 {
     while (bed->held_count > 0) {
         const struct held *held = &bed->held[--bed->held_count];
-        reply(held->client, held->query, held->len, 0);
+        tls_pool_reply(held->client, held->query, held->len, 0);
     }
 }
 
-static void on_client(struct ev_loop *loop, ev_io *io, int revents)
+static void tls_pool_on_client(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct client *client = io->data;
     struct err err;
@@ -138,7 +138,7 @@ static void on_client(struct ev_loop *loop, ev_io *io, int revents)
     uint8_t bytes[16 * 1024];
     if (!client->is_shaken) {
         if (tls_session_handshake(client->session, &want, &err) < 0) {
-            drop(client);
+            tls_pool_drop(client);
             return;
         }
         client->is_shaken = want == TLS_WANT_NOTHING;
@@ -149,18 +149,19 @@ static void on_client(struct ev_loop *loop, ev_io *io, int revents)
             return;
         }
         if (n <= 0) {
-            drop(client);
+            tls_pool_drop(client);
             return;
         }
-        assert_true(frame_reader_take(&client->reader, bytes, (size_t)n, on_query, client));
+        assert_true(
+            frame_reader_take(&client->reader, bytes, (size_t)n, tls_pool_on_query, client));
         if (client->bed->closes) {
-            drop(client);
+            tls_pool_drop(client);
             return;
         }
     }
 }
 
-static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
+static void tls_pool_on_accept(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct bed *bed = io->data;
     assert_true(bed->accepted < CLIENTS_MAX);
@@ -172,7 +173,7 @@ static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
     client->session = tls_session_accept(context, fd, "dot");
     tls_server_release(context);
     frame_reader_init(&client->reader);
-    ev_io_init(&client->io, on_client, fd, EV_READ);
+    ev_io_init(&client->io, tls_pool_on_client, fd, EV_READ);
     client->io.data = client;
     ev_io_start(loop, &client->io);
     bed->accepted++;
@@ -193,7 +194,7 @@ static void new_pool(struct bed *bed, size_t connections_max)
     assert_int_equal(tls_pool_new(&config, &bed->pool, &err), 0);
 }
 
-static int setup(void **state)
+static int tls_pool_setup(void **state)
 {
     struct bed *bed = test_calloc(1, sizeof(*bed));
     char cert[64], key[64];
@@ -215,7 +216,7 @@ static int setup(void **state)
     if (tls_server_new(&files, &bed->tls, &err) < 0) {
         fail_msg("%s", err.msg);
     }
-    ev_io_init(&bed->listener, on_accept, loopback_listen(&bed->address), EV_READ);
+    ev_io_init(&bed->listener, tls_pool_on_accept, loopback_listen(&bed->address), EV_READ);
     bed->listener.data = bed;
     ev_io_start(bed->loop, &bed->listener);
     new_pool(bed, TLS_POOL_CONNECTIONS_MAX);
@@ -223,19 +224,19 @@ static int setup(void **state)
     return 0;
 }
 
-static void remove_file(const struct bed *bed, const char *name)
+static void tls_pool_remove_file(const struct bed *bed, const char *name)
 {
     char path[64];
     (void)snprintf(path, sizeof(path), "%s/%s", bed->folder, name); /* fits */
     (void)unlink(path);                                             /* it may not be there */
 }
 
-static int teardown(void **state)
+static int tls_pool_teardown(void **state)
 {
     struct bed *bed = *state;
     tls_pool_free(bed->pool);
     for (size_t i = 0; i < bed->accepted; i++) {
-        drop(&bed->clients[i]);
+        tls_pool_drop(&bed->clients[i]);
     }
     if (ev_is_active(&bed->listener)) {
         ev_io_stop(bed->loop, &bed->listener);
@@ -243,9 +244,9 @@ static int teardown(void **state)
     }
     tls_server_free(bed->tls);
     ev_loop_destroy(bed->loop);
-    remove_file(bed, "ca.crt");
-    remove_file(bed, "leaf.crt");
-    remove_file(bed, "leaf.key");
+    tls_pool_remove_file(bed, "ca.crt");
+    tls_pool_remove_file(bed, "leaf.crt");
+    tls_pool_remove_file(bed, "leaf.key");
     (void)rmdir(bed->folder); /* what is left does no harm */
     test_free(bed->held);
     test_free(bed->questions);
@@ -253,41 +254,41 @@ static int teardown(void **state)
     return 0;
 }
 
-static int before_tests(void **state)
+static int tls_pool_before_tests(void **state)
 {
     (void)signal(SIGPIPE, SIG_IGN); /* as the program does */
     return 0;
 }
 
-UNIT_TESTS_EACH(setup, teardown)
-UNIT_TESTS_ONCE(before_tests, NULL)
+UNIT_TESTS_EACH(tls_pool_setup, tls_pool_teardown)
+UNIT_TESTS_ONCE(tls_pool_before_tests, NULL)
 UNIT_TESTS_HAVE_THREADS
 
-static void on_patience_end(struct ev_loop *loop, ev_timer *timer, int revents)
+static void on_timeout(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     fail_msg("it takes too long");
 }
 
-static void run_until(struct bed *bed, const size_t *count, size_t least)
+static void tls_pool_run_until(struct bed *bed, const size_t *count, size_t least)
 {
-    ev_timer patience;
-    ev_timer_init(&patience, on_patience_end, patience_s, 0.);
-    ev_timer_start(bed->loop, &patience);
+    ev_timer timeout;
+    ev_timer_init(&timeout, on_timeout, timeout_s, 0.);
+    ev_timer_start(bed->loop, &timeout);
     while (*count < least) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
-    ev_timer_stop(bed->loop, &patience);
+    ev_timer_stop(bed->loop, &timeout);
 }
 
 static void run_until_connections(struct bed *bed, size_t want)
 {
-    ev_timer patience;
-    ev_timer_init(&patience, on_patience_end, patience_s, 0.);
-    ev_timer_start(bed->loop, &patience);
+    ev_timer timeout;
+    ev_timer_init(&timeout, on_timeout, timeout_s, 0.);
+    ev_timer_start(bed->loop, &timeout);
     while (counter_get(&tls_pool_counts(bed->pool)->connections) != want) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
-    ev_timer_stop(bed->loop, &patience);
+    ev_timer_stop(bed->loop, &timeout);
 }
 
 /* ---- Questions ---- */
@@ -303,10 +304,10 @@ static struct nameserver server_of(const struct bed *bed, const char *name)
     return server;
 }
 
-static void on_done(void *data, const uint8_t *message, size_t len);
+static void tls_pool_on_done(void *data, const uint8_t *message, size_t len);
 
-static enum tls_pool_start start(struct bed *bed, size_t number, const char *server_name,
-                                 bool is_urgent)
+static enum tls_pool_start upstream_tls_pool_start(struct bed *bed, size_t number,
+                                                   const char *server_name, bool is_urgent)
 {
     struct question *q = &bed->questions[number];
     const struct nameserver server = server_of(bed, server_name);
@@ -322,23 +323,24 @@ static enum tls_pool_start start(struct bed *bed, size_t number, const char *ser
                               .is_urgent = is_urgent,
                               .client = bed->client,
                               .zone = bed->zone,
-                              .done = on_done,
+                              .done = tls_pool_on_done,
                               .data = q};
     bed->client.v4.sin_addr.s_addr += bed->is_one_client ? 0 : 1;
     return tls_pool_ask(bed->pool, &server, &q->ask);
 }
 
-static bool try_ask(struct bed *bed, size_t number, const char *server_name, bool is_urgent)
+static bool tls_pool_try_ask(struct bed *bed, size_t number, const char *server_name,
+                             bool is_urgent)
 {
-    return start(bed, number, server_name, is_urgent) == TLS_POOL_ASKED;
+    return upstream_tls_pool_start(bed, number, server_name, is_urgent) == TLS_POOL_ASKED;
 }
 
-static void ask(struct bed *bed, size_t number)
+static void upstream_tls_pool_ask(struct bed *bed, size_t number)
 {
-    assert_true(try_ask(bed, number, "a.dns.example", false));
+    assert_true(tls_pool_try_ask(bed, number, "a.dns.example", false));
 }
 
-static void on_done(void *data, const uint8_t *message, size_t len)
+static void tls_pool_on_done(void *data, const uint8_t *message, size_t len)
 {
     struct question *q = data;
     struct bed *bed = q->bed;
@@ -355,7 +357,7 @@ static void on_done(void *data, const uint8_t *message, size_t len)
         tls_pool_forget(&q->forget_then->ask);
     }
     if (q->ask_then) {
-        ask(bed, (size_t)(q->ask_then - bed->questions));
+        upstream_tls_pool_ask(bed, (size_t)(q->ask_then - bed->questions));
     }
 }
 
@@ -367,28 +369,30 @@ UNIT_TEST(test_share_of_a_client)
     struct bed *bed = *state;
     size_t number = 0;
     bed->holds = bed->is_one_client = true;
-    while (start(bed, number, "a.dns.example", false) == TLS_POOL_ASKED) {
+    while (upstream_tls_pool_start(bed, number, "a.dns.example", false) == TLS_POOL_ASKED) {
         number++;
     }
     assert_int_equal(number, TLS_POOL_WAITING_MAX / 2); /* until it is connected */
-    run_until(bed, &bed->held_count, number);
+    tls_pool_run_until(bed, &bed->held_count, number);
     while (number < TLS_POOL_TAKEN_MAX / 2) {
-        if (start(bed, number, "a.dns.example", false) == TLS_POOL_ASKED) {
-            run_until(bed, &bed->held_count, ++number);
+        if (upstream_tls_pool_start(bed, number, "a.dns.example", false) == TLS_POOL_ASKED) {
+            tls_pool_run_until(bed, &bed->held_count, ++number);
         } else {
             ev_run(bed->loop, EVRUN_ONCE); /* until there is another connection */
         }
     }
-    assert_int_equal(start(bed, number, "a.dns.example", false), TLS_POOL_FULL);
+    assert_int_equal(upstream_tls_pool_start(bed, number, "a.dns.example", false), TLS_POOL_FULL);
     assert_true(counter_get(&tls_pool_counts(bed->pool)->refused) >= 2);
-    assert_int_equal(start(bed, number, "a.dns.example", true), TLS_POOL_ASKED); /* a probe */
+    assert_int_equal(upstream_tls_pool_start(bed, number, "a.dns.example", true),
+                     TLS_POOL_ASKED); /* a probe */
     bed->client.v4.sin_addr.s_addr ^= 1;
-    ask(bed, number + 1);
-    run_until(bed, &bed->held_count, number + 2); /* at once, beside all that */
+    upstream_tls_pool_ask(bed, number + 1);
+    tls_pool_run_until(bed, &bed->held_count, number + 2); /* at once, beside all that */
     bed->holds = false;
-    release(bed);
-    run_until(bed, &bed->replied, number + 2);
-    assert_int_equal(start(bed, 0, "a.dns.example", false), TLS_POOL_ASKED); /* places come back */
+    tls_pool_release(bed);
+    tls_pool_run_until(bed, &bed->replied, number + 2);
+    assert_int_equal(upstream_tls_pool_start(bed, 0, "a.dns.example", false),
+                     TLS_POOL_ASKED); /* places come back */
     assert_int_equal(bed->failed, 0);
 }
 
@@ -402,22 +406,22 @@ UNIT_TEST(test_limits_of_a_nameserver)
     while (bed->held_count < HELD_MAX) {
         size_t step = HELD_MAX - number < 16 ? HELD_MAX - number : 16;
         for (size_t i = 0; i < step; i++) {
-            ask(bed, number++);
+            upstream_tls_pool_ask(bed, number++);
         }
-        run_until(bed, &bed->held_count, number);
+        tls_pool_run_until(bed, &bed->held_count, number);
     }
     assert_int_equal(bed->accepted, TLS_POOL_LINKS_MAX);
     for (size_t i = 0; i < TLS_POOL_LINKS_MAX; i++) {
         assert_int_equal(bed->clients[i].queries, TLS_POOL_ASKED_MAX);
     }
     for (size_t i = 0; i < TLS_POOL_WAITING_MAX; i++) {
-        ask(bed, number++);
+        upstream_tls_pool_ask(bed, number++);
     }
-    assert_false(try_ask(bed, number, "a.dns.example", false));
+    assert_false(tls_pool_try_ask(bed, number, "a.dns.example", false));
     assert_int_equal(bed->held_count, HELD_MAX);
     bed->holds = false;
-    release(bed);
-    run_until(bed, &bed->replied, number);
+    tls_pool_release(bed);
+    tls_pool_run_until(bed, &bed->replied, number);
     assert_int_equal(bed->accepted, TLS_POOL_LINKS_MAX);
     assert_int_equal(bed->failed, 0);
     const struct tls_pool_counts *counts = tls_pool_counts(bed->pool);
@@ -432,11 +436,11 @@ static size_t ask_each(struct bed *bed, size_t first, size_t count, size_t numbe
     for (size_t i = first; i < first + count; i++) {
         char name[32];
         (void)snprintf(name, sizeof(name), "n%zu.dns.example", i); /* fits */
-        const enum tls_pool_start started = start(bed, number + i, name, false);
+        const enum tls_pool_start started = upstream_tls_pool_start(bed, number + i, name, false);
         assert_int_not_equal(started, TLS_POOL_FAILING);
         asked += started == TLS_POOL_ASKED;
     }
-    run_until(bed, &bed->held_count, bed->held_count + asked);
+    tls_pool_run_until(bed, &bed->held_count, bed->held_count + asked);
     return asked;
 }
 
@@ -455,9 +459,9 @@ UNIT_TEST(test_share_of_connections_of_a_client)
     const size_t replied = bed->replied;
     for (size_t i = 0; i < 3; i++) {
         const struct held *held = &bed->held[--bed->held_count];
-        reply(held->client, held->query, held->len, 0);
+        tls_pool_reply(held->client, held->query, held->len, 0);
     }
-    run_until(bed, &bed->replied, replied + 3);
+    tls_pool_run_until(bed, &bed->replied, replied + 3);
     bed->holds = true;
     bed->client.v4.sin_addr.s_addr ^= 1;
     assert_int_equal(ask_each(bed, 6, 3, 60), 0); /* their connections are idle now */
@@ -465,11 +469,12 @@ UNIT_TEST(test_share_of_connections_of_a_client)
     assert_int_equal(ask_each(bed, 6, 3, 80), 3);
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->failed), 0);
     bed->holds = false;
-    release(bed);
-    run_until(bed, &bed->replied, replied + 18);
+    tls_pool_release(bed);
+    tls_pool_run_until(bed, &bed->replied, replied + 18);
     bed->client.v4.sin_addr.s_addr ^= 1;
-    assert_int_equal(start(bed, 100, "n11.dns.example", false), TLS_POOL_ASKED); /* shares return */
-    run_until(bed, &bed->replied, replied + 19);
+    assert_int_equal(upstream_tls_pool_start(bed, 100, "n11.dns.example", false),
+                     TLS_POOL_ASKED); /* shares return */
+    tls_pool_run_until(bed, &bed->replied, replied + 19);
     assert_int_equal(bed->failed, 0);
 }
 
@@ -500,24 +505,24 @@ UNIT_TEST(test_a_connection_that_nobody_holds_makes_room)
     const struct addr greedy = bed->client;
     new_pool(bed, 2);
     bed->holds = bed->is_one_client = true;
-    assert_true(try_ask(bed, 0, "a.dns.example", false));
-    run_until(bed, &bed->held_count, 1);
+    assert_true(tls_pool_try_ask(bed, 0, "a.dns.example", false));
+    tls_pool_run_until(bed, &bed->held_count, 1);
     bed->client.v4.sin_addr.s_addr ^= 1;
-    assert_true(try_ask(bed, 1, "b.dns.example", false));
-    run_until(bed, &bed->held_count, 2);
+    assert_true(tls_pool_try_ask(bed, 1, "b.dns.example", false));
+    tls_pool_run_until(bed, &bed->held_count, 2);
     bed->client = greedy;
-    assert_true(try_ask(bed, 2, "b.dns.example", false));
-    run_until(bed, &bed->held_count, 3);
-    assert_int_equal(start(bed, 3, "c.dns.example", false), TLS_POOL_FULL);
+    assert_true(tls_pool_try_ask(bed, 2, "b.dns.example", false));
+    tls_pool_run_until(bed, &bed->held_count, 3);
+    assert_int_equal(upstream_tls_pool_start(bed, 3, "c.dns.example", false), TLS_POOL_FULL);
     tls_pool_forget(&bed->questions[1].ask);
     bed->client.v4.sin_addr.s_addr ^= 1;
-    assert_true(try_ask(bed, 4, "c.dns.example", false));
-    run_until(bed, &bed->held_count, 4);
+    assert_true(tls_pool_try_ask(bed, 4, "c.dns.example", false));
+    tls_pool_run_until(bed, &bed->held_count, 4);
     assert_true(tls_ask_is_starved(&bed->questions[2].ask)); /* b has no connection */
     tls_pool_forget(&bed->questions[4].ask);
     bed->holds = false;
-    release(bed);
-    run_until(bed, &bed->replied, 1);
+    tls_pool_release(bed);
+    tls_pool_run_until(bed, &bed->replied, 1);
     assert_int_equal(bed->failed, 0);
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->failed), 0);
 }
@@ -528,16 +533,17 @@ UNIT_TEST(test_few_questions_share_a_connection)
     struct bed *bed = *state;
     bed->holds = true;
     for (size_t i = 0; i < TLS_POOL_BUSY - 1; i++) {
-        ask(bed, i);
+        upstream_tls_pool_ask(bed, i);
     }
-    run_until(bed, &bed->held_count, TLS_POOL_BUSY - 1);
+    tls_pool_run_until(bed, &bed->held_count, TLS_POOL_BUSY - 1);
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->connections), 1);
-    ask(bed, TLS_POOL_BUSY - 1); /* a server that is slow may do better on another */
+    upstream_tls_pool_ask(bed,
+                          TLS_POOL_BUSY - 1); /* a server that is slow may do better on another */
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->connections), 2);
-    run_until(bed, &bed->held_count, TLS_POOL_BUSY);
+    tls_pool_run_until(bed, &bed->held_count, TLS_POOL_BUSY);
     bed->holds = false;
-    release(bed);
-    run_until(bed, &bed->replied, TLS_POOL_BUSY);
+    tls_pool_release(bed);
+    tls_pool_run_until(bed, &bed->replied, TLS_POOL_BUSY);
 }
 
 /* At the limit of all, an idle connection makes room; none that is in use does. */
@@ -545,24 +551,24 @@ UNIT_TEST(test_limit_of_all)
 {
     struct bed *bed = *state;
     new_pool(bed, 2);
-    assert_true(try_ask(bed, 0, "a.dns.example", false));
-    assert_true(try_ask(bed, 1, "b.dns.example", false));
-    run_until(bed, &bed->replied, 2);
-    assert_true(try_ask(bed, 2, "c.dns.example", false));
-    run_until(bed, &bed->replied, 3);
+    assert_true(tls_pool_try_ask(bed, 0, "a.dns.example", false));
+    assert_true(tls_pool_try_ask(bed, 1, "b.dns.example", false));
+    tls_pool_run_until(bed, &bed->replied, 2);
+    assert_true(tls_pool_try_ask(bed, 2, "c.dns.example", false));
+    tls_pool_run_until(bed, &bed->replied, 3);
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->connections), 2);
     assert_int_equal(bed->accepted, 3);
     bed->holds = true;
-    assert_true(try_ask(bed, 3, "b.dns.example", false));
-    assert_true(try_ask(bed, 4, "c.dns.example", false));
-    run_until(bed, &bed->held_count, 2);
-    assert_true(try_ask(bed, 5, "d.dns.example", false));
+    assert_true(tls_pool_try_ask(bed, 3, "b.dns.example", false));
+    assert_true(tls_pool_try_ask(bed, 4, "c.dns.example", false));
+    tls_pool_run_until(bed, &bed->held_count, 2);
+    assert_true(tls_pool_try_ask(bed, 5, "d.dns.example", false));
     ev_run(bed->loop, EVRUN_NOWAIT);
     assert_int_equal(bed->accepted, 3);
     bed->holds = false;
-    release(bed);
+    tls_pool_release(bed);
     /* The first that has nothing more to answer gives way to the one that waits. */
-    run_until(bed, &bed->replied, 6);
+    tls_pool_run_until(bed, &bed->replied, 6);
     assert_int_equal(bed->accepted, 4);
     assert_int_equal(bed->failed, 0);
 }
@@ -573,17 +579,17 @@ UNIT_TEST(test_who_is_waited_for)
     struct bed *bed = *state;
     new_pool(bed, 1);
     bed->holds = true;
-    ask(bed, 0);
+    upstream_tls_pool_ask(bed, 0);
     assert_false(tls_ask_is_starved(&bed->questions[0].ask)); /* it connects */
-    run_until(bed, &bed->held_count, 1);
+    tls_pool_run_until(bed, &bed->held_count, 1);
     assert_false(tls_ask_is_starved(&bed->questions[0].ask)); /* it has the question */
-    assert_true(try_ask(bed, 1, "b.dns.example", false));
+    assert_true(tls_pool_try_ask(bed, 1, "b.dns.example", false));
     assert_true(tls_ask_is_starved(&bed->questions[1].ask)); /* the only connection is taken */
     size_t number = 2;
     for (; number <= TLS_POOL_ASKED_MAX; number++) {
-        ask(bed, number);
+        upstream_tls_pool_ask(bed, number);
     }
-    ask(bed, number);
+    upstream_tls_pool_ask(bed, number);
     assert_true(tls_ask_is_starved(&bed->questions[number].ask)); /* it takes no more */
     tls_pool_forget(&bed->questions[number].ask);
     assert_false(tls_ask_is_starved(&bed->questions[number].ask));
@@ -593,19 +599,19 @@ UNIT_TEST(test_who_is_waited_for)
 UNIT_TEST(test_no_descriptor_is_no_failure)
 {
     struct bed *bed = *state;
-    ask(bed, 0); /* reads the CAs and starts the thread */
-    run_until(bed, &bed->replied, 1);
+    upstream_tls_pool_ask(bed, 0); /* reads the CAs and starts the thread */
+    tls_pool_run_until(bed, &bed->replied, 1);
     few_descriptors_begin();
-    assert_int_equal(start(bed, 1, "b.dns.example", false), TLS_POOL_ASKED);
+    assert_int_equal(upstream_tls_pool_start(bed, 1, "b.dns.example", false), TLS_POOL_ASKED);
     ev_run(bed->loop, EVRUN_NOWAIT); /* and not until the next attempt */
     assert_int_equal(bed->failed, 1);
     assert_true(bed->questions[1].ask.is_starved);
-    assert_int_equal(start(bed, 2, "b.dns.example", false), TLS_POOL_FULL);
+    assert_int_equal(upstream_tls_pool_start(bed, 2, "b.dns.example", false), TLS_POOL_FULL);
     few_descriptors_end();
-    assert_int_equal(start(bed, 3, "b.dns.example", true), TLS_POOL_ASKED);
-    run_until(bed, &bed->replied, 2);
-    assert_int_equal(start(bed, 4, "b.dns.example", false), TLS_POOL_ASKED);
-    run_until(bed, &bed->replied, 3);
+    assert_int_equal(upstream_tls_pool_start(bed, 3, "b.dns.example", true), TLS_POOL_ASKED);
+    tls_pool_run_until(bed, &bed->replied, 2);
+    assert_int_equal(upstream_tls_pool_start(bed, 4, "b.dns.example", false), TLS_POOL_ASKED);
+    tls_pool_run_until(bed, &bed->replied, 3);
 }
 
 /* Asked again once; then it fails, and what follows is refused until the time is over. */
@@ -613,35 +619,35 @@ UNIT_TEST(test_connections_that_answer_nothing)
 {
     struct bed *bed = *state;
     bed->closes = true;
-    ask(bed, 0);
-    run_until(bed, &bed->failed, 1);
+    upstream_tls_pool_ask(bed, 0);
+    tls_pool_run_until(bed, &bed->failed, 1);
     assert_int_equal(bed->accepted, 2);
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->failed), 2);
-    assert_false(try_ask(bed, 1, "a.dns.example", false));
-    assert_true(try_ask(bed, 2, "b.dns.example", false)); /* another nameserver */
+    assert_false(tls_pool_try_ask(bed, 1, "a.dns.example", false));
+    assert_true(tls_pool_try_ask(bed, 2, "b.dns.example", false)); /* another nameserver */
     /* One that shall find out does not wait. */
     bed->closes = false;
-    assert_true(try_ask(bed, 3, "a.dns.example", true));
-    run_until(bed, &bed->replied, 1);
-    ask(bed, 4);
-    run_until(bed, &bed->replied, 2);
+    assert_true(tls_pool_try_ask(bed, 3, "a.dns.example", true));
+    tls_pool_run_until(bed, &bed->replied, 1);
+    upstream_tls_pool_ask(bed, 4);
+    tls_pool_run_until(bed, &bed->replied, 2);
 }
 
 /* What was open when a connection ended that had answered is asked again. */
 UNIT_TEST(test_a_lost_connection)
 {
     struct bed *bed = *state;
-    ask(bed, 0);
-    run_until(bed, &bed->replied, 1);
+    upstream_tls_pool_ask(bed, 0);
+    tls_pool_run_until(bed, &bed->replied, 1);
     bed->holds = true;
     for (size_t i = 1; i < 20; i++) {
-        ask(bed, i);
+        upstream_tls_pool_ask(bed, i);
     }
-    run_until(bed, &bed->held_count, 19);
+    tls_pool_run_until(bed, &bed->held_count, 19);
     bed->holds = false;
     bed->held_count = 0;
-    drop(&bed->clients[0]);
-    run_until(bed, &bed->replied, 20);
+    tls_pool_drop(&bed->clients[0]);
+    tls_pool_run_until(bed, &bed->replied, 20);
     assert_int_equal(bed->accepted, 2);
     assert_int_equal(bed->failed, 0);
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->failed), 0);
@@ -652,8 +658,8 @@ UNIT_TEST(test_junk)
 {
     struct bed *bed = *state;
     bed->sends_junk = true;
-    ask(bed, 0);
-    run_until(bed, &bed->failed, 1);
+    upstream_tls_pool_ask(bed, 0);
+    tls_pool_run_until(bed, &bed->failed, 1);
     assert_int_equal(bed->replied, 0);
     assert_int_equal(bed->accepted, 2);
 }
@@ -661,20 +667,20 @@ UNIT_TEST(test_junk)
 UNIT_TEST(test_forgotten)
 {
     struct bed *bed = *state;
-    ask(bed, 0); /* while it connects */
+    upstream_tls_pool_ask(bed, 0); /* while it connects */
     tls_pool_forget(&bed->questions[0].ask);
     tls_pool_forget(&bed->questions[0].ask);
     bed->holds = true;
-    ask(bed, 1);
-    ask(bed, 2);
-    run_until(bed, &bed->held_count, 2);
+    upstream_tls_pool_ask(bed, 1);
+    upstream_tls_pool_ask(bed, 2);
+    tls_pool_run_until(bed, &bed->held_count, 2);
     tls_pool_forget(&bed->questions[1].ask); /* its late reply is none to another */
     bed->holds = false;
-    release(bed);
-    run_until(bed, &bed->replied, 1);
+    tls_pool_release(bed);
+    tls_pool_run_until(bed, &bed->replied, 1);
     assert_true(bed->questions[2].is_replied);
-    ask(bed, 3);
-    run_until(bed, &bed->replied, 2);
+    upstream_tls_pool_ask(bed, 3);
+    tls_pool_run_until(bed, &bed->replied, 2);
     assert_false(bed->questions[0].is_replied || bed->questions[1].is_replied);
     assert_int_equal(bed->accepted, 1);
 }
@@ -686,12 +692,12 @@ UNIT_TEST(test_a_server_that_does_not_read)
     struct bed *bed = *state;
     enum { ENOUGH = 100 * 1000 }; /* questions: 38 MB, more than the sockets' buffers hold */
     size_t sent = 0;
-    ask(bed, 0);
-    run_until(bed, &bed->replied, 1);
+    upstream_tls_pool_ask(bed, 0);
+    tls_pool_run_until(bed, &bed->replied, 1);
     ev_io_stop(bed->loop, &bed->clients[0].io);
     ev_io_stop(bed->loop, &bed->listener);
     do {
-        ask(bed, 1);
+        upstream_tls_pool_ask(bed, 1);
         ev_run(bed->loop, EVRUN_NOWAIT);
         bool is_sent = bed->questions[1].ask.state == TLS_ASK_SENT;
         sent += is_sent;
@@ -702,8 +708,8 @@ UNIT_TEST(test_a_server_that_does_not_read)
     } while (sent < ENOUGH);
     assert_in_range(sent, TLS_POOL_ASKED_MAX, ENOUGH - 1);
     ev_io_start(bed->loop, &bed->listener);
-    ask(bed, 2);
-    run_until(bed, &bed->replied, 2);
+    upstream_tls_pool_ask(bed, 2);
+    tls_pool_run_until(bed, &bed->replied, 2);
     assert_int_equal(bed->accepted, 2);
 }
 
@@ -715,17 +721,18 @@ UNIT_TEST(test_from_callbacks)
     q[0].forget_then = &q[1];
     q[2].ask_then = &q[3];
     for (size_t i = 0; i < 3; i++) {
-        ask(bed, i);
+        upstream_tls_pool_ask(bed, i);
     }
-    run_until(bed, &bed->replied, 3);
+    tls_pool_run_until(bed, &bed->replied, 3);
     assert_false(q[1].is_replied);
     assert_true(q[3].is_replied);
     bed->closes = true;
     for (size_t i = 4; i < 7; i++) {
         q[i].forget_then = &q[i < 6 ? i + 1 : 4];
-        ask(bed, i);
+        upstream_tls_pool_ask(bed, i);
     }
-    run_until(bed, &bed->failed, 2); /* in whatever order, the first one's next is forgotten */
+    tls_pool_run_until(bed, &bed->failed,
+                       2); /* in whatever order, the first one's next is forgotten */
     run_until_connections(bed, 0);
     assert_int_equal(bed->failed, 2);
 }
@@ -740,12 +747,12 @@ UNIT_TEST(test_many_nameservers)
     for (size_t i = 0; i < MANY; i++) {
         char name[32];
         (void)snprintf(name, sizeof(name), "n%zu.dns.example", i); /* fits */
-        assert_true(try_ask(bed, i, name, false));
-        run_until(bed, &bed->failed, i + 1);
+        assert_true(tls_pool_try_ask(bed, i, name, false));
+        tls_pool_run_until(bed, &bed->failed, i + 1);
     }
-    assert_false(try_ask(bed, MANY, "n1073.dns.example", false)); /* just failed */
-    assert_true(try_ask(bed, MANY, "n0.dns.example", false));     /* forgotten */
-    run_until(bed, &bed->failed, MANY + 1);
+    assert_false(tls_pool_try_ask(bed, MANY, "n1073.dns.example", false)); /* just failed */
+    assert_true(tls_pool_try_ask(bed, MANY, "n0.dns.example", false));     /* forgotten */
+    tls_pool_run_until(bed, &bed->failed, MANY + 1);
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->connections), 0);
 }
 
@@ -756,15 +763,15 @@ UNIT_TEST(test_free_at_any_time)
     bed->holds = true;
     for (unsigned turns = 0; turns < 12; turns++) {
         new_pool(bed, TLS_POOL_CONNECTIONS_MAX);
-        ask(bed, 0);
+        upstream_tls_pool_ask(bed, 0);
         for (unsigned i = 0; i < turns; i++) {
             ev_run(bed->loop, EVRUN_NOWAIT);
         }
         bed->held_count = 0;
     }
     new_pool(bed, TLS_POOL_CONNECTIONS_MAX);
-    ask(bed, 0);
-    run_until(bed, &bed->held_count, 1);
+    upstream_tls_pool_ask(bed, 0);
+    tls_pool_run_until(bed, &bed->held_count, 1);
     tls_pool_free(bed->pool);
     bed->pool = NULL;
     assert_int_equal(bed->replied + bed->failed, 0);
@@ -784,10 +791,10 @@ UNIT_TEST(test_a_ca_file_that_is_none)
 UNIT_TEST(test_an_idle_connection_that_the_server_closes)
 {
     struct bed *bed = *state;
-    ask(bed, 0);
-    run_until(bed, &bed->replied, 1);
+    upstream_tls_pool_ask(bed, 0);
+    tls_pool_run_until(bed, &bed->replied, 1);
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->connections), 1);
-    drop(&bed->clients[0]);
+    tls_pool_drop(&bed->clients[0]);
     run_until_connections(bed, 0);
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->failed), 0);
 }

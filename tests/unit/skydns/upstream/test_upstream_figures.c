@@ -11,7 +11,7 @@
 static const struct dname root = {.len = 1};
 static const struct dname stub = {.len = 6, .wire = "\4acme"};
 
-static struct nameserver server(const char *scheme, unsigned number)
+static struct nameserver upstream_figures_server(const char *scheme, unsigned number)
 {
     char text[64];
     struct nameserver server;
@@ -24,7 +24,9 @@ static struct nameserver server(const char *scheme, unsigned number)
 UNIT_TEST(one_place_each)
 {
     struct upstream_figures *figures = xcalloc(1, sizeof(*figures));
-    const struct nameserver plain = server("", 1), other = server("", 2), tls = server("tls://", 1);
+    const struct nameserver plain = upstream_figures_server("", 1),
+                            other = upstream_figures_server("", 2),
+                            tls = upstream_figures_server("tls://", 1);
     struct upstream_figure *first = upstream_figures_of(figures, &root, &plain);
     assert_ptr_equal(upstream_figures_of(figures, &root, &plain), first);
     assert_ptr_not_equal(upstream_figures_of(figures, &root, &other), first);
@@ -40,10 +42,11 @@ UNIT_TEST(the_rest_share_one)
 {
     struct upstream_figures *figures = xcalloc(1, sizeof(*figures));
     for (unsigned i = 0; i < UPSTREAM_FIGURES_MAX; i++) {
-        const struct nameserver one = server("", i + 1);
+        const struct nameserver one = upstream_figures_server("", i + 1);
         assert_ptr_equal(upstream_figures_of(figures, &root, &one), &figures->items[i]);
     }
-    const struct nameserver late = server("", 200), first = server("", 1);
+    const struct nameserver late = upstream_figures_server("", 200),
+                            first = upstream_figures_server("", 1);
     assert_ptr_equal(upstream_figures_of(figures, &root, &late), &figures->others);
     assert_ptr_equal(upstream_figures_of(figures, &root, &first), &figures->items[0]);
     assert_int_equal(upstream_figures_count(figures), UPSTREAM_FIGURES_MAX);

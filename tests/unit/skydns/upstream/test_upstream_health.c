@@ -7,12 +7,12 @@
 
 static unsigned changes;
 
-static void on_changed(void *data)
+static void upstream_health_on_changed(void *data)
 {
     changes++;
 }
 
-static void on_revived(void *data, bool was_away)
+static void upstream_health_on_revived(void *data, bool was_away)
 {
     fail();
 }
@@ -23,8 +23,10 @@ UNIT_TEST(asked_without_edns_for_15_minutes)
     struct nameserver server;
     struct err err = {0};
     assert_int_equal(nameserver_parse("192.0.2.1", &server, &err), 0);
-    struct upstream_health *health = upstream_health_new(&(struct upstream_health_config){
-        .loop = EV_DEFAULT, .changed = on_changed, .revived = on_revived});
+    struct upstream_health *health = upstream_health_new(
+        &(struct upstream_health_config){.loop = EV_DEFAULT,
+                                         .changed = upstream_health_on_changed,
+                                         .revived = upstream_health_on_revived});
     upstream_health_set(health, &server, 1);
     assert_true(upstream_health_may_be_plain(health, &server));
     assert_false(upstream_health_is_plain(health, &server));

@@ -16,7 +16,7 @@
 #include "tests/support/scripted_nameserver.h"
 #include "tests/support/unit_test.h"
 
-enum { PATIENCE_MS = 20000, SOCKETS_MAX = 1000, ZONES_MAX = 2 };
+enum { TIMEOUT_MS = 20000, SOCKETS_MAX = 1000, ZONES_MAX = 2 };
 
 /* One question, and how it ended. */
 struct asking {
@@ -28,47 +28,47 @@ struct asking {
 struct bed {
     struct ev_loop *loop;
     struct scripted_nameserver ns[ZONES_MAX];
-    struct foreign_zone items[ZONES_MAX];
+    struct forward_zone items[ZONES_MAX];
     size_t zone_count;
     struct zone_table *zones;
     struct forwarder *forwarder;
 };
 
-static void on_reply(void *data, const struct forwarder_reply *reply)
+static void upstream_shares_on_reply(void *data, const struct forwarder_reply *reply)
 {
     struct asking *asking = data;
     asking->calls++;
     asking->outcome = reply->outcome;
 }
 
-static struct scripted_nameserver *add_zone(struct bed *bed, const char *name,
-                                            void (*script)(struct scripted_nameserver *))
+static struct scripted_nameserver *upstream_shares_add_zone(
+    struct bed *bed, const char *name, void (*script)(struct scripted_nameserver *))
 {
     struct scripted_nameserver *ns = &bed->ns[bed->zone_count];
-    struct foreign_zone *zone = &bed->items[bed->zone_count++];
+    struct forward_zone *zone = &bed->items[bed->zone_count++];
     scripted_nameserver_start(ns, bed->loop, script);
-    *zone = (struct foreign_zone){.server_count = 1, .servers = {nameserver_at(ns->address)}};
+    *zone = (struct forward_zone){.server_count = 1, .servers = {nameserver_at(ns->address)}};
     assert_true(dname_from_text(slice_str(name), &zone->name));
     return ns;
 }
 
-static void use_zones(struct bed *bed)
+static void upstream_shares_use_zones(struct bed *bed)
 {
     bed->zones = zone_table_new(bed->items, bed->zone_count, NULL);
     bed->forwarder =
         forwarder_new(&(struct forwarder_config){.loop = bed->loop, .sockets_max = SOCKETS_MAX});
     forwarder_set_zones(bed->forwarder, bed->zones);
-    forwarder_set_rules(bed->forwarder, &(struct forwarder_rules){.timeout_ms = PATIENCE_MS});
+    forwarder_set_rules(bed->forwarder, &(struct forwarder_rules){.timeout_ms = TIMEOUT_MS});
 }
 
-static int set_up(void **state)
+static int upstream_shares_set_up(void **state)
 {
     struct bed *bed = *state = xcalloc(1, sizeof(*bed));
     bed->loop = ev_loop_new(EVFLAG_AUTO);
     return 0;
 }
 
-static int tear_down(void **state)
+static int upstream_shares_tear_down(void **state)
 {
     struct bed *bed = *state;
     forwarder_free(bed->forwarder);
@@ -81,7 +81,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_EACH(upstream_shares_set_up, upstream_shares_tear_down)
 
 /* 192.0.2.`number` */
 static struct addr client_number(unsigned number)
@@ -95,13 +95,15 @@ static struct addr client_number(unsigned number)
 }
 
 /* A question about `name` that no other is equal to; client NULL: nobody's. */
-static enum forwarder_start begin(struct bed *bed, struct asking *asking, const char *name,
-                                  unsigned number, const struct addr *client)
+static enum forwarder_start upstream_shares_begin(struct bed *bed, struct asking *asking,
+                                                  const char *name, unsigned number,
+                                                  const struct addr *client)
 {
     struct upstream_question question = {
         .type = (uint16_t)(256 + number), .qclass = DNS_CLASS_IN, .flags = DNS_FLAG_RD};
     assert_true(dname_from_text(slice_str(name), &question.name));
-    *asking = (struct asking){.wait = {.client = client, .cb = on_reply, .data = asking}};
+    *asking =
+        (struct asking){.wait = {.client = client, .cb = upstream_shares_on_reply, .data = asking}};
     return forwarder_ask(bed->forwarder, zone_table_find(bed->zones, &question.name), &question, 0,
                          &asking->wait);
 }
@@ -113,11 +115,11 @@ UNIT_TEST(test_no_descriptor_is_no_failure)
     struct bed *bed = *state;
     struct asking asking;
     struct upstream_states states;
-    (void)add_zone(bed, ".", NULL);
-    use_zones(bed);
+    (void)upstream_shares_add_zone(bed, ".", NULL);
+    upstream_shares_use_zones(bed);
     few_descriptors_begin();
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        assert_int_equal(begin(bed, &asking, names[i], 0, NULL), FORWARDER_ASKED);
+        assert_int_equal(upstream_shares_begin(bed, &asking, names[i], 0, NULL), FORWARDER_ASKED);
         while (asking.calls == 0) {
             ev_run(bed->loop, EVRUN_ONCE);
         }
@@ -137,7 +139,7 @@ UNIT_TEST(test_no_descriptor_is_no_failure)
 /* ---- TCP ---- */
 
 /* Long replies, over TCP alone; connections are never accepted. */
-static void answer_truncated(struct scripted_nameserver *ns)
+static void upstream_shares_answer_truncated(struct scripted_nameserver *ns)
 {
     ns->message[2] |= 0x82;
     scripted_nameserver_send(ns);
@@ -161,7 +163,8 @@ static size_t ask_for_long_replies(struct bed *bed, const char *name, const stru
     size_t ended = 0;
     assert_true(count <= 10);
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(begin(bed, &askings[i], name, number++, client), FORWARDER_ASKED);
+        assert_int_equal(upstream_shares_begin(bed, &askings[i], name, number++, client),
+                         FORWARDER_ASKED);
     }
     while (ended + over_tcp(bed) - before < count) {
         ev_run(bed->loop, EVRUN_ONCE);
@@ -189,10 +192,11 @@ static size_t fill_tcp(struct bed *bed, const char *name, const struct addr *cli
 UNIT_TEST(test_tcp_is_shared_among_clients)
 {
     struct bed *bed = *state;
-    struct scripted_nameserver *ns = add_zone(bed, ".", answer_truncated);
+    struct scripted_nameserver *ns =
+        upstream_shares_add_zone(bed, ".", upstream_shares_answer_truncated);
     size_t taken = 0;
     ev_io_stop(bed->loop, &ns->listener);
-    use_zones(bed);
+    upstream_shares_use_zones(bed);
     for (unsigned i = 1; i < 4; i++) {
         const struct addr client = client_number(i);
         const size_t left = TCP_PLACES_MAX - taken, got = fill_tcp(bed, "a.test.", &client);
@@ -213,12 +217,14 @@ UNIT_TEST(test_tcp_is_shared_among_clients)
 UNIT_TEST(test_tcp_is_shared_among_zones)
 {
     struct bed *bed = *state;
-    struct scripted_nameserver *general = add_zone(bed, ".", answer_truncated);
-    struct scripted_nameserver *slow = add_zone(bed, "slow.test.", answer_truncated);
+    struct scripted_nameserver *general =
+        upstream_shares_add_zone(bed, ".", upstream_shares_answer_truncated);
+    struct scripted_nameserver *slow =
+        upstream_shares_add_zone(bed, "slow.test.", upstream_shares_answer_truncated);
     size_t taken = 0;
     ev_io_stop(bed->loop, &general->listener);
     ev_io_stop(bed->loop, &slow->listener);
-    use_zones(bed);
+    upstream_shares_use_zones(bed);
     for (unsigned i = 1; i < 9; i++) {
         const struct addr client = client_number(i);
         taken += fill_tcp(bed, "www.slow.test.", &client);
@@ -230,7 +236,7 @@ UNIT_TEST(test_tcp_is_shared_among_zones)
 
 /* Malformed: it lacks the record that it counts. Then a right one, about names that begin with r.
  */
-static void answer_twice(struct scripted_nameserver *ns)
+static void upstream_shares_answer_twice(struct scripted_nameserver *ns)
 {
     ns->message[2] |= 0x80;
     ns->message[3] |= 0x80;
@@ -248,16 +254,19 @@ UNIT_TEST(test_listening_is_shared_among_clients)
     struct bed *bed = *state;
     static struct asking others[2 * TCP_LISTENERS_MAX], asking; /* until the bed ends */
     const struct addr client = client_number(1), another = client_number(2);
-    struct scripted_nameserver *ns = add_zone(bed, ".", answer_twice);
+    struct scripted_nameserver *ns =
+        upstream_shares_add_zone(bed, ".", upstream_shares_answer_twice);
     ev_io_stop(bed->loop, &ns->listener);
-    use_zones(bed);
+    upstream_shares_use_zones(bed);
     for (unsigned i = 0; i < ARRAY_LEN(others); i++) {
-        assert_int_equal(begin(bed, &others[i], "a.test.", i, &client), FORWARDER_ASKED);
+        assert_int_equal(upstream_shares_begin(bed, &others[i], "a.test.", i, &client),
+                         FORWARDER_ASKED);
     }
     while (over_tcp(bed) < ARRAY_LEN(others)) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
-    assert_int_equal(begin(bed, &asking, "right.test.", 0, &another), FORWARDER_ASKED);
+    assert_int_equal(upstream_shares_begin(bed, &asking, "right.test.", 0, &another),
+                     FORWARDER_ASKED);
     while (asking.calls == 0) {
         ev_run(bed->loop, EVRUN_ONCE);
     }

@@ -45,7 +45,7 @@ static void bench_free(struct bench *b)
     free(b);
 }
 
-static struct slice keep_name(struct bench *b, const char *text)
+static struct slice encode_keep_name(struct bench *b, const char *text)
 {
     assert_true(b->name_count < NAMES_MAX);
     b->names[b->name_count] = fixture_name(text);
@@ -59,12 +59,13 @@ static struct slice question_name(const struct bench *b)
 
 static void add_pointer(struct bench *b, struct slice owner, uint16_t type, const char *target)
 {
-    struct rr rr = {.owner = owner, .ttl_s = 30, .type = type, .data = keep_name(b, target)};
+    struct rr rr = {.owner = owner, .ttl_s = 30, .type = type, .data = encode_keep_name(b, target)};
     rr_list_add(&b->plan.answers, &rr);
 }
 
 /* `count` different addresses; `bytes` keeps them. */
-static void add_addresses(struct rr_list *list, struct slice owner, uint32_t *bytes, size_t count)
+static void encode_add_addresses(struct rr_list *list, struct slice owner, uint32_t *bytes,
+                                 size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         bytes[i] = (uint32_t)i;
@@ -74,7 +75,7 @@ static void add_addresses(struct rr_list *list, struct slice owner, uint32_t *by
 }
 
 /* Checks that OPT is the last record and stands at opt_at. */
-static size_t check_response(const struct bench *b, const struct response *response)
+static size_t encode_check_response(const struct bench *b, const struct response *response)
 {
     const uint8_t *opt = response->bytes + response->opt_at;
     assert_int_equal(response->opt_at > 0, b->question.has_edns);
@@ -90,17 +91,17 @@ static size_t write_plan(struct bench *b, const struct answer_plan *plan, size_t
 {
     struct response response = {.bytes = out};
     encode_plan(b->encoder, &b->question, plan, limit, &response);
-    return check_response(b, &response);
+    return encode_check_response(b, &response);
 }
 
 static size_t write_bare(struct bench *b, enum dns_rcode rcode, uint16_t flags)
 {
     struct response response = {.bytes = b->reply};
     encode_bare(b->encoder, &b->question, rcode, flags, &response);
-    return check_response(b, &response);
+    return encode_check_response(b, &response);
 }
 
-static size_t encode(struct bench *b, size_t limit)
+static size_t wire_encode(struct bench *b, size_t limit)
 {
     memset(b->reply, 0xa5, sizeof(b->reply));
     size_t len = write_plan(b, &b->plan, limit, b->reply);
@@ -115,7 +116,7 @@ static size_t encode(struct bench *b, size_t limit)
     return len;
 }
 
-static unsigned count_lines(const char *text, const char *mark)
+static unsigned encode_count_lines(const char *text, const char *mark)
 {
     unsigned n = 0;
     for (const char *at = text; (at = strstr(at, mark)); at++) {
@@ -143,13 +144,13 @@ UNIT_TEST(sizes)
     };
     uint32_t answers[40], additionals[3];
     struct bench *b = bench_new("big.test.", DNS_TYPE_A);
-    add_addresses(&b->plan.answers, question_name(b), answers, 40);
-    add_addresses(&b->plan.additionals, question_name(b), additionals, 3);
+    encode_add_addresses(&b->plan.answers, question_name(b), answers, 40);
+    encode_add_addresses(&b->plan.additionals, question_name(b), additionals, 3);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         b->question.has_edns = cases[i].has_edns;
-        size_t len = encode(b, cases[i].limit);
-        if (len != cases[i].want_len || count_lines(b->text, "\n= ") != cases[i].answers ||
-            count_lines(b->text, "\n+ ") != cases[i].additionals ||
+        size_t len = wire_encode(b, cases[i].limit);
+        if (len != cases[i].want_len || encode_count_lines(b->text, "\n= ") != cases[i].answers ||
+            encode_count_lines(b->text, "\n+ ") != cases[i].additionals ||
             (strstr(b->text, " tc") != NULL) != cases[i].is_truncated ||
             (strstr(b->text, "\nedns 1232") != NULL) != cases[i].has_edns) {
             fail_msg("limit %zu, EDNS %d: want %zu bytes, got %zu:\n%s", cases[i].limit,
@@ -163,14 +164,14 @@ UNIT_TEST(cut_list_is_truncated)
 {
     uint32_t address;
     struct bench *b = bench_new("big.test.", DNS_TYPE_A);
-    add_addresses(&b->plan.answers, question_name(b), &address, 1);
+    encode_add_addresses(&b->plan.answers, question_name(b), &address, 1);
     b->plan.answers.is_cut = true;
-    (void)encode(b, 512);
+    (void)wire_encode(b, 512);
     assert_string_equal(b->text, "NOERROR qr tc\n? big.test. IN A\n= big.test. 30 A 0.0.0.0");
     b->plan.answers.is_cut = false;
-    add_addresses(&b->plan.additionals, question_name(b), &address, 1);
+    encode_add_addresses(&b->plan.additionals, question_name(b), &address, 1);
     b->plan.additionals.is_cut = true;
-    (void)encode(b, 512);
+    (void)wire_encode(b, 512);
     assert_string_equal(b->text, "NOERROR qr\n? big.test. IN A\n= big.test. 30 A 0.0.0.0");
     bench_free(b);
 }
@@ -189,13 +190,13 @@ UNIT_TEST(authority_that_does_not_fit)
     struct bench *b = bench_new(question, DNS_TYPE_A);
     b->plan.rcode = DNS_RCODE_NXDOMAIN;
     b->plan.authority_count = 1;
-    b->plan.authorities[0] = (struct rr){.owner = keep_name(b, "zone."), .type = RR_SOA};
-    b->plan.soa =
-        (struct answer_soa){.mname = keep_name(b, "ns.zone."), .rname = keep_name(b, mailbox)};
-    (void)encode(b, 512);
+    b->plan.authorities[0] = (struct rr){.owner = encode_keep_name(b, "zone."), .type = RR_SOA};
+    b->plan.soa = (struct answer_soa){.mname = encode_keep_name(b, "ns.zone."),
+                                      .rname = encode_keep_name(b, mailbox)};
+    (void)wire_encode(b, 512);
     assert_int_equal(strncmp(b->text, "NXDOMAIN qr\n? ", 14), 0);
     assert_null(strstr(b->text, "\n!"));
-    (void)encode(b, 600);
+    (void)wire_encode(b, 600);
     assert_non_null(strstr(b->text, "\n! zone. 0 SOA ns.zone. mmm"));
     bench_free(b);
 }
@@ -227,7 +228,7 @@ UNIT_TEST(compression)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct bench *b = bench_new("www.example.com.", DNS_TYPE_A);
         add_pointer(b, question_name(b), cases[i].type, cases[i].target);
-        size_t len = encode(b, 512), want = 33 + 12 + cases[i].want_data;
+        size_t len = wire_encode(b, 512), want = 33 + 12 + cases[i].want_data;
         const char *end = strrchr(b->text, ' ');
         if (len != want || strcmp(end + 1, cases[i].target) != 0) {
             fail_msg("%s: want %zu bytes, got %zu:\n%s", cases[i].target, want, len, b->text);
@@ -242,9 +243,9 @@ UNIT_TEST(pointer_into_srv)
     uint32_t address;
     struct bench *b = bench_new("s.test.", DNS_TYPE_SRV);
     add_pointer(b, question_name(b), DNS_TYPE_SRV, "far.example.org.");
-    add_addresses(&b->plan.additionals, b->plan.answers.items[0].data, &address, 1);
+    encode_add_addresses(&b->plan.additionals, b->plan.answers.items[0].data, &address, 1);
     /* header, question, SRV, and 2 + 10 + 4 for the address */
-    assert_int_equal(encode(b, 512), 12 + 12 + (12 + 6 + 17) + 16);
+    assert_int_equal(wire_encode(b, 512), 12 + 12 + (12 + 6 + 17) + 16);
     assert_string_equal(b->text, "NOERROR qr\n? s.test. IN SRV\n"
                                  "= s.test. 30 SRV 0 0 0 far.example.org.\n"
                                  "+ far.example.org. 30 A 0.0.0.0");
@@ -260,10 +261,10 @@ UNIT_TEST(large_messages)
         (void)snprintf(name, sizeof(name), "host-%u.pool.example.org.", i);
         add_pointer(b, question_name(b), DNS_TYPE_SRV, name);
     }
-    size_t len = encode(b, ENGINE_REPLY_MAX);
+    size_t len = wire_encode(b, ENGINE_REPLY_MAX);
     assert_true(len > ENGINE_REPLY_MAX - 64);
     assert_non_null(strstr(b->text, " tc"));
-    unsigned answers = count_lines(b->text, "\n= ");
+    unsigned answers = encode_count_lines(b->text, "\n= ");
     assert_in_range(answers, 1200, 1700);
     for (unsigned i = 0; i < answers; i++) {
         (void)snprintf(line, sizeof(line), "SRV 0 0 0 host-%u.pool.example.org.", i);
@@ -275,8 +276,8 @@ UNIT_TEST(large_messages)
         rr.data = rr_name(&b->names[i]);
         rr_list_add(&b->plan.answers, &rr);
     }
-    len = encode(b, ENGINE_REPLY_MAX);
-    answers = count_lines(b->text, "\n= ");
+    len = wire_encode(b, ENGINE_REPLY_MAX);
+    answers = encode_count_lines(b->text, "\n= ");
     assert_in_range(answers, 2000, 3999);
     assert_non_null(strstr(b->text, "PTR host-1999.pool.example.org."));
     bench_free(b);
@@ -292,10 +293,10 @@ UNIT_TEST(owners_past_the_pointers)
     for (unsigned i = 0; i < HOSTS; i++) {
         (void)snprintf(name, sizeof(name), "host-%u.pool.example.org.", i);
         add_pointer(b, question_name(b), DNS_TYPE_SRV, name);
-        add_addresses(&b->plan.additionals, b->plan.answers.items[i].data, &addresses[i], 1);
+        encode_add_addresses(&b->plan.additionals, b->plan.answers.items[i].data, &addresses[i], 1);
     }
-    assert_true(encode(b, ENGINE_REPLY_MAX) > 2 * DNS_POINTER_MAX);
-    assert_int_equal(count_lines(b->text, "\n= "), HOSTS);
+    assert_true(wire_encode(b, ENGINE_REPLY_MAX) > 2 * DNS_POINTER_MAX);
+    assert_int_equal(encode_count_lines(b->text, "\n= "), HOSTS);
     for (unsigned i = 0; i < HOSTS; i++) {
         (void)snprintf(line, sizeof(line), "\n+ host-%u.pool.example.org. 30 A 0.0.0.0\n", i);
         assert_true(strstr(b->text, line) || i == HOSTS - 1);
@@ -311,7 +312,7 @@ UNIT_TEST(messages_do_not_mix)
     const struct answer_plan empty = {.error = EDNS_ERROR_NONE, .rr_class = DNS_CLASS_IN};
     add_pointer(b, question_name(b), DNS_TYPE_CNAME, "a.b.test.");
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(encode(b, 512), 33 + 12 + 10);
+        assert_int_equal(wire_encode(b, 512), 33 + 12 + 10);
     }
     uint8_t other[512];
     for (unsigned i = 0; i < UINT16_MAX; i++) {
@@ -340,7 +341,7 @@ UNIT_TEST(texts)
         struct rr rr = {
             .owner = question_name(b), .type = RR_TXT, .data = slice_of(text, cases[i].len)};
         rr_list_add(&b->plan.answers, &rr);
-        assert_int_equal(encode(b, 1232), 12 + 7 + 12 + cases[i].want_data);
+        assert_int_equal(wire_encode(b, 1232), 12 + 7 + 12 + cases[i].want_data);
         bench_free(b);
     }
 }

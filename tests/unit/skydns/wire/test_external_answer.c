@@ -21,7 +21,7 @@ static const struct {
     {DNS_TYPE_A, "\1b", "\xc0\0\2\2", 4},
 };
 
-static void put_all(struct buf *packed)
+static void external_answer_put_all(struct buf *packed)
 {
     for (uint32_t i = 0; i < RECORDS; i++) {
         external_answer_put(packed, records[i].type, i << 24 | i,
@@ -30,7 +30,7 @@ static void put_all(struct buf *packed)
 }
 
 /* Reads them back; returns how many. */
-static size_t check(const struct external_answer *answer)
+static size_t external_answer_check(const struct external_answer *answer)
 {
     struct external_reader reader = external_answer_read(answer, slice_of("\1q", 3));
     struct external_rr rr;
@@ -50,14 +50,14 @@ UNIT_TEST(test_room)
     for (size_t limit = 0; limit <= PACKED; limit++) {
         struct buf packed;
         buf_init(&packed, limit);
-        put_all(&packed);
+        external_answer_put_all(&packed);
         const struct external_answer answer = {.records = buf_slice(&packed)};
         size_t want = limit < CNAME_SIZE                ? 0
                       : limit < 2 * CNAME_SIZE          ? 1
                       : limit < 2 * CNAME_SIZE + A_SIZE ? 2
                       : limit < PACKED                  ? 3
                                                         : 4;
-        assert_int_equal(check(&answer), want);
+        assert_int_equal(external_answer_check(&answer), want);
         assert_int_equal(packed.failed, limit < PACKED);
         buf_fini(&packed);
     }
@@ -67,12 +67,12 @@ UNIT_TEST(test_cut)
 {
     struct buf packed;
     buf_init(&packed, PACKED);
-    put_all(&packed);
+    external_answer_put_all(&packed);
     for (size_t max = 0; max <= RECORDS + 1; max++) {
         struct external_answer answer = {.outcome = EXTERNAL_ANSWERED,
                                          .records = buf_slice(&packed)};
         external_answer_cut(&answer, max);
-        assert_int_equal(check(&answer), max < RECORDS ? max : RECORDS);
+        assert_int_equal(external_answer_check(&answer), max < RECORDS ? max : RECORDS);
         assert_int_equal(answer.outcome, max < RECORDS ? EXTERNAL_TRUNCATED : EXTERNAL_ANSWERED);
     }
     struct external_answer none = {.outcome = EXTERNAL_DENIED};

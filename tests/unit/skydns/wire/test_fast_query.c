@@ -18,7 +18,7 @@ struct query_bytes {
 
 /* A query for A of class IN whose name, root label included, has this length: labels of `label`
  * bytes, and one that takes what is left. */
-static void make_query(struct query_bytes *query, size_t name_len, size_t label)
+static void fast_query_make_query(struct query_bytes *query, size_t name_len, size_t label)
 {
     uint8_t wire[QUERY_MAX] = {[2] = DNS_FLAG_RD >> 8, [5] = 1};
     size_t at = DNS_HEADER_SIZE, end = at + name_len - 1;
@@ -39,7 +39,7 @@ static void make_query(struct query_bytes *query, size_t name_len, size_t label)
     memcpy(query->wire, wire, query->len);
 }
 
-static bool read_query(struct query_bytes *query)
+static bool fast_query_read_query(struct query_bytes *query)
 {
     memset(&query->read, 0xa5, sizeof(query->read));
     return fast_query_read(query->wire, query->len, &query->read);
@@ -62,7 +62,7 @@ UNIT_TEST(test_each_byte_in_each_place)
                                     0,   0xff, 'A' | 0x80, 'Z' | 0x80, '.' | 0x80};
     for (size_t len = 3; len <= DNAME_MAX; len++) {
         struct query_bytes q;
-        make_query(&q, len, DNAME_LABEL_MAX);
+        fast_query_make_query(&q, len, DNAME_LABEL_MAX);
         for (size_t at = 0; at < len && !has_dotted_length(&q); at++) {
             uint8_t *byte = q.wire + DNS_HEADER_SIZE + at;
             if (*byte != 'x') {
@@ -71,7 +71,7 @@ UNIT_TEST(test_each_byte_in_each_place)
             for (size_t i = 0; i < sizeof(bytes); i++) {
                 bool is_capital = bytes[i] >= 'A' && bytes[i] <= 'Z';
                 *byte = bytes[i];
-                assert_int_equal(read_query(&q), bytes[i] != '.');
+                assert_int_equal(fast_query_read_query(&q), bytes[i] != '.');
                 if (bytes[i] != '.') {
                     assert_int_equal(q.read.is_lower, !is_capital);
                     assert_int_equal(q.read.name_len, len);
@@ -80,7 +80,7 @@ UNIT_TEST(test_each_byte_in_each_place)
             }
             *byte = 'x';
         }
-        assert_int_equal(read_query(&q), !has_dotted_length(&q));
+        assert_int_equal(fast_query_read_query(&q), !has_dotted_length(&q));
         assert_memory_equal(q.read.name, q.wire + DNS_HEADER_SIZE, len);
         free(q.wire);
     }
@@ -103,8 +103,8 @@ UNIT_TEST(test_labels)
     for (size_t label = 1; label <= DNAME_LABEL_MAX; label += 2) {
         for (size_t len = 3; len <= DNAME_MAX; len++) {
             struct query_bytes q;
-            make_query(&q, len, label);
-            assert_int_equal(read_query(&q), !has_dotted_length(&q));
+            fast_query_make_query(&q, len, label);
+            assert_int_equal(fast_query_read_query(&q), !has_dotted_length(&q));
             if (!has_dotted_length(&q)) {
                 check_labels(&q);
             }
@@ -116,8 +116,8 @@ UNIT_TEST(test_labels)
 UNIT_TEST(test_root)
 {
     struct query_bytes q;
-    make_query(&q, 1, 1);
-    assert_true(read_query(&q));
+    fast_query_make_query(&q, 1, 1);
+    assert_true(fast_query_read_query(&q));
     check_labels(&q);
     free(q.wire);
 }
@@ -125,8 +125,8 @@ UNIT_TEST(test_root)
 UNIT_TEST(test_most_labels)
 {
     struct query_bytes q;
-    make_query(&q, DNAME_MAX, 1);
-    assert_true(read_query(&q));
+    fast_query_make_query(&q, DNAME_MAX, 1);
+    assert_true(fast_query_read_query(&q));
     assert_int_equal(q.read.label_count, DNAME_LABELS_MAX);
     assert_int_equal(q.read.offsets[DNAME_LABELS_MAX], DNAME_MAX - 1);
     free(q.wire);
@@ -137,8 +137,8 @@ UNIT_TEST(test_too_long)
     for (size_t label = 1; label <= DNAME_LABEL_MAX; label++) {
         for (size_t len = DNAME_MAX + 1; len < (size_t)2 * DNAME_MAX; len++) {
             struct query_bytes q;
-            make_query(&q, len, label);
-            assert_false(read_query(&q));
+            fast_query_make_query(&q, len, label);
+            assert_false(fast_query_read_query(&q));
             free(q.wire);
         }
     }
@@ -149,12 +149,12 @@ UNIT_TEST(test_cut_off)
     static const size_t lengths[] = {1, 5, 15, 16, 17, 40, 254, 255};
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         struct query_bytes whole;
-        make_query(&whole, lengths[i], 7);
+        fast_query_make_query(&whole, lengths[i], 7);
         for (size_t len = 0; len < whole.len; len++) {
             struct query_bytes q = {.wire = malloc(len > 0 ? len : 1), .len = len};
             assert_non_null(q.wire);
             memcpy(q.wire, whole.wire, len);
-            assert_false(read_query(&q));
+            assert_false(fast_query_read_query(&q));
             free(q.wire);
         }
         free(whole.wire);
@@ -164,10 +164,10 @@ UNIT_TEST(test_cut_off)
 UNIT_TEST(test_label_too_long)
 {
     struct query_bytes q;
-    make_query(&q, 100, 60);
+    fast_query_make_query(&q, 100, 60);
     for (unsigned len = DNAME_LABEL_MAX + 1; len <= UINT8_MAX; len++) {
         q.wire[DNS_HEADER_SIZE] = (uint8_t)len;
-        assert_false(read_query(&q));
+        assert_false(fast_query_read_query(&q));
     }
     free(q.wire);
 }

@@ -26,7 +26,7 @@ struct reply_plan {
 };
 
 /* Owners are compressed, or spelled out in every second record. */
-static void add_record(struct buf *b, const struct record_plan *record, unsigned number)
+static void response_add_record(struct buf *b, const struct record_plan *record, unsigned number)
 {
     if (number % 2) {
         buf_append(b, "\1x\7example\0", 11);
@@ -47,7 +47,7 @@ static void add_record(struct buf *b, const struct record_plan *record, unsigned
     }
 }
 
-static void make_reply(struct buf *b, const struct reply_plan *plan)
+static void response_make_reply(struct buf *b, const struct reply_plan *plan)
 {
     uint16_t answers = 0, authorities = 0;
     while (answers < ARRAY_LEN(plan->answers) && plan->answers[answers].type) {
@@ -64,12 +64,13 @@ static void make_reply(struct buf *b, const struct reply_plan *plan)
     buf_append_u16(b, 1);
     buf_append(b, "\1x\7example\0\0\1\0\1", 15);
     for (unsigned i = 0; i < answers; i++) {
-        add_record(b, &plan->answers[i], i);
+        response_add_record(b, &plan->answers[i], i);
     }
     for (unsigned i = 0; i < authorities; i++) {
-        add_record(b, &plan->authorities[i], i);
+        response_add_record(b, &plan->authorities[i], i);
     }
-    add_record(b, &(struct record_plan){DNS_TYPE_A, 1, 0}, 0); /* additional: does not count */
+    response_add_record(b, &(struct record_plan){DNS_TYPE_A, 1, 0},
+                        0); /* additional: does not count */
 }
 
 static const struct reply_plan plans[] = {
@@ -104,7 +105,7 @@ UNIT_TEST(test_max_age)
     for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
         struct buf b;
         buf_init(&b, SIZE_MAX);
-        make_reply(&b, &plans[i]);
+        response_make_reply(&b, &plans[i]);
         const struct response response = {.bytes = b.data, .len = b.len, .name_len = NAME_LEN};
         uint32_t got = response_max_age_s(&response);
         if (got != plans[i].want) {
@@ -120,7 +121,7 @@ UNIT_TEST(test_cut_off)
     for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
         struct buf b;
         buf_init(&b, SIZE_MAX);
-        make_reply(&b, &plans[i]);
+        response_make_reply(&b, &plans[i]);
         size_t additional = 2 + 10 + 4;
         for (size_t len = 0; len < b.len - additional; len++) {
             uint8_t *part = malloc(len + 1);

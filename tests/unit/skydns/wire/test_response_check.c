@@ -146,8 +146,8 @@ UNIT_TEST(test_classes)
 }
 
 /* The authority section has a record of each type, with empty names or numbers as data. */
-static bool is_usable(uint16_t flags, uint16_t questions, unsigned extended_rcode, unsigned answers,
-                      const char *authorities)
+static bool response_check_is_usable(uint16_t flags, uint16_t questions, unsigned extended_rcode,
+                                     unsigned answers, const char *authorities)
 {
     uint8_t message[512];
     struct writer w = writer_of(message, sizeof(message));
@@ -189,20 +189,21 @@ UNIT_TEST(test_usable)
         NOTIMP = 4,
         REFUSED = 5
     };
-    assert_true(is_usable(0, 1, 0, 1, ""));
-    assert_true(is_usable(0, 1, 0, 0, "")); /* no data, without an SOA */
-    assert_true(is_usable(0, 1, 0, 0, "s"));
-    assert_true(is_usable(0, 1, 0, 0, "ns")); /* RFC 2308 2.2: type 1 */
-    assert_true(is_usable(AA, 1, 0, 0, "n"));
-    assert_true(is_usable(0, 1, 0, 1, "n"));
-    assert_true(is_usable(NXDOMAIN, 1, 0, 0, "n")); /* 2.1: type 4 */
-    assert_true(is_usable(NOTIMP, 1, 0, 0, ""));    /* of the type: others would say the same */
-    assert_true(is_usable(TC, 1, 0, 0, "n"));
-    assert_true(is_usable(RD, 1, 0, 0, "nn")); /* RD clear: what was asked for */
-    assert_false(is_usable(0, 1, 0, 0, "nn")); /* a referral */
-    assert_false(is_usable(SERVFAIL, 1, 0, 0, ""));
-    assert_false(is_usable(REFUSED, 1, 0, 0, ""));
-    assert_false(is_usable(0, 1, 1, 0, "")); /* BADVERS */
-    assert_false(is_usable(0, 1, 1, 1, ""));
-    assert_false(is_usable(NXDOMAIN, 0, 0, 0, ""));
+    assert_true(response_check_is_usable(0, 1, 0, 1, ""));
+    assert_true(response_check_is_usable(0, 1, 0, 0, "")); /* no data, without an SOA */
+    assert_true(response_check_is_usable(0, 1, 0, 0, "s"));
+    assert_true(response_check_is_usable(0, 1, 0, 0, "ns")); /* RFC 2308 2.2: type 1 */
+    assert_true(response_check_is_usable(AA, 1, 0, 0, "n"));
+    assert_true(response_check_is_usable(0, 1, 0, 1, "n"));
+    assert_true(response_check_is_usable(NXDOMAIN, 1, 0, 0, "n")); /* 2.1: type 4 */
+    assert_true(
+        response_check_is_usable(NOTIMP, 1, 0, 0, "")); /* of the type: others would say the same */
+    assert_true(response_check_is_usable(TC, 1, 0, 0, "n"));
+    assert_true(response_check_is_usable(RD, 1, 0, 0, "nn")); /* RD clear: what was asked for */
+    assert_false(response_check_is_usable(0, 1, 0, 0, "nn")); /* a referral */
+    assert_false(response_check_is_usable(SERVFAIL, 1, 0, 0, ""));
+    assert_false(response_check_is_usable(REFUSED, 1, 0, 0, ""));
+    assert_false(response_check_is_usable(0, 1, 1, 0, "")); /* BADVERS */
+    assert_false(response_check_is_usable(0, 1, 1, 1, ""));
+    assert_false(response_check_is_usable(NXDOMAIN, 0, 0, 0, ""));
 }

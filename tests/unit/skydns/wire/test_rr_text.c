@@ -6,7 +6,7 @@
 
 enum { OWNER = 3 }; /* "w." */
 
-static void check_text(uint16_t type, struct slice data, const char *want)
+static void rr_text_check_text(uint16_t type, struct slice data, const char *want)
 {
     uint8_t message[512] = {0};
     struct writer w = writer_of(message, sizeof(message));
@@ -62,7 +62,7 @@ UNIT_TEST(test_forms)
         {300, DATA("\1"), "w. 9 TYPE300 \\# 1 01"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        check_text(rows[i].type, rows[i].data, rows[i].want);
+        rr_text_check_text(rows[i].type, rows[i].data, rows[i].want);
     }
 }
 

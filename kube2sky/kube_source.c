@@ -1,0 +1,772 @@
+#include "kube2sky/kube_source.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/api/kube_client.h"
+#include "kube2sky/naming/client_keys.h"
+#include "kube2sky/naming/inventory.h"
+#include "kube2sky/naming/route_rules.h"
+#include "kube2sky/naming/route_table.h"
+#include "kube2sky/parts_fetch.h"
+#include "kube2sky/reconcile/flaw_list.h"
+
+/* A kind in one namespace, or in all of them: what happens to one says nothing of another. */
+struct follower {
+    struct kube_source *kube_source;
+    enum kube_kind kind;
+    const char *ns;              /* "": all, or the kind has none */
+    struct inventory *inventory; /* where its objects go, but for the ConfigMap */
+    struct outage_source followed;
+    struct reflector *reflector;
+    bool is_listed;     /* it has been, completely */
+    struct err refusal; /* told since the last list; code 0: none */
+};
+
+/* What is refused is asked again at once when something else is permitted that was refused, or the
+ * credentials have changed: at most once in this time, in which the credentials' files are looked
+ * at, too. */
+enum { REFUSED_LOOK_MS = 1000 };
+
+/* A kind whose objects say what a client may see: what the server refuses for `timeout_ms` counts
+ * no more. */
+struct trust {
+    struct kube_source *kube_source;
+    enum kube_kind kind;
+    const char *lost_line;
+    ev_timer timer; /* runs while the kind is refused and what it said counts */
+    bool is_lost;
+};
+
+enum { TRUSTED_KINDS = 2 };
+
+/* A CRD may be missing for good: that is told once, as each kind's outage is. */
+static const int64_t ROUTES_TIMEOUT_MS = (int64_t)365 * 24 * 3600 * 1000;
+
+struct kube_source {
+    struct kube_source_config config;
+    struct parts_fetch *parts;
+    ev_timer refused;  /* active while something is refused */
+    bool is_permitted; /* something that was refused, since that was last asked again */
+    int64_t asked_again_ms;
+    uint64_t credentials_id;
+    ev_timer restored; /* the API's store has gone back: everything is listed again */
+    struct trust trusts[TRUSTED_KINDS];
+    struct outage outage;
+    struct outage routes_outage; /* of Ingresses, Gateways and routes: nobody waits for those */
+    struct route_table *routes;  /* NULL: none are followed */
+    const char *gateway_namespaces[ROUTE_RULES_MAX]; /* owned; each once */
+    size_t gateway_namespace_count;
+    struct follower *followers[KUBE_KIND_COUNT];
+    size_t follower_counts[KUBE_KIND_COUNT]; /* 0: the kind is not followed */
+    struct kube_source_counts counts[KUBE_KIND_COUNT];
+    bool has_config_map; /* it exists */
+    bool has_left_out;   /* told: not all Namespaces' lists have room */
+};
+
+/* ---- Reflectors to inventory ---- */
+
+static void on_list_begin(void *data, enum kube_kind kind)
+{
+    struct follower *follower = data;
+    struct kube_source *kube_source = follower->kube_source;
+    if (kind == KUBE_CONFIG_MAP) {
+        kube_source->has_config_map = false;
+        return;
+    }
+    if (route_table_has_kind(kind)) {
+        route_table_list_begin(kube_source->routes, kind, follower->ns);
+        return;
+    }
+    if (kind == KUBE_ENDPOINTS || kind == KUBE_SLICE) {
+        inventory_use_endpoints(follower->inventory, kind);
+    }
+    inventory_list_begin(follower->inventory, kind);
+    if (kube_source->config.client_keys) {
+        client_keys_list_begin(kube_source->config.client_keys, kind, follower->ns);
+    }
+}
+
+static void keep_flaw(struct kube_source *kube_source, enum kube_kind kind, const char *name,
+                      const char *why)
+{
+    char *what = xasprintf("%s %s", kube_kind_name(kind), name);
+    flaw_list_add(kube_source->config.flaws, what, why);
+    free(what);
+}
+
+/* name: "default/web", of a Node "worker-1", "" if unknown. */
+static void tell_skipped(struct kube_source *kube_source, enum kube_kind kind, const char *name,
+                         const char *why)
+{
+    static struct log_limit limit = {.burst = 10};
+    counter_add(&kube_source->counts[kind].skipped, 1);
+    keep_flaw(kube_source, kind, name, why);
+    if (log_limit_pass(&limit)) {
+        log_warn("cannot understand object, its keys are unchanged",
+                 LOG_STR("kind", kube_kind_name(kind)), LOG_STR("name", name),
+                 LOG_STR("error", why));
+    }
+}
+
+/* A relist, or a change of something else, repeats the faults. */
+static void tell_faults(struct follower *follower, const struct kube_object *object,
+                        const char *name)
+{
+    struct kube_source *kube_source = follower->kube_source;
+    static struct log_limit limit = {.burst = 10};
+    const char *told = route_table_has_kind(object->kind)
+                           ? route_table_faults(kube_source->routes, object)
+                           : inventory_faults(follower->inventory, object);
+    if (strcmp(object->faults, told) == 0) {
+        return;
+    }
+    counter_add(&kube_source->counts[object->kind].faults, object->fault_count);
+    keep_flaw(kube_source, object->kind, name, object->faults);
+    if (log_limit_pass(&limit)) {
+        log_warn("part of an object cannot be understood, left out",
+                 LOG_STR("kind", kube_kind_name(object->kind)), LOG_STR("name", name),
+                 LOG_INT("parts", object->fault_count), LOG_STR("error", object->faults));
+    }
+}
+
+static void tell_flaws(struct follower *follower, const struct kube_object *object)
+{
+    char *name = xasprintf("%s%s%s", object->ns, *object->ns ? "/" : "", object->name);
+    if (object->is_garbled) {
+        tell_skipped(follower->kube_source, object->kind, name, object->faults);
+    } else {
+        tell_faults(follower, object, name);
+    }
+    free(name);
+}
+
+static struct follower *follower_of(struct kube_source *kube_source, enum kube_kind kind,
+                                    const char *ns)
+{
+    struct follower *found = NULL;
+    for (size_t i = 0; i < kube_source->follower_counts[kind] && !found; i++) {
+        struct follower *follower = &kube_source->followers[kind][i];
+        found = !*follower->ns || strcmp(follower->ns, ns) == 0 ? follower : NULL;
+    }
+    return found;
+}
+
+static const struct kube_resource *resource_of_parts(void *data, const char *ns)
+{
+    const struct follower *follower = follower_of(data, KUBE_ENDPOINTS, ns);
+    assert(follower); /* parts are wanted of namespaces that are followed */
+    return reflector_resource(follower->reflector);
+}
+
+static void on_part(void *data, struct kube_object *object)
+{
+    const struct follower *follower = follower_of(data, KUBE_ENDPOINTS, object->ns);
+    if (follower) {
+        inventory_fill(follower->inventory, object);
+    } else {
+        kube_object_free(object); /* of a namespace that nobody asked for */
+    }
+}
+
+static bool is_config_map(const struct kube_source *kube_source, const char *ns, const char *name)
+{
+    return strcmp(ns, kube_source->config.config_map_namespace) == 0 &&
+           strcmp(name, kube_source->config.config_map_name) == 0;
+}
+
+/* The server was asked for that one only. */
+static void kube_source_take_config_map(struct kube_source *kube_source, struct kube_object *object)
+{
+    if (is_config_map(kube_source, object->ns, object->name)) {
+        kube_source->has_config_map = true;
+        kube_source->config.config_map(kube_source->config.data, object);
+    } else {
+        kube_object_free(object);
+    }
+}
+
+static void lose_config_map(struct kube_source *kube_source)
+{
+    kube_source->has_config_map = false;
+    kube_source->config.config_map(kube_source->config.data, NULL);
+}
+
+/* A Namespace that is another writer's. */
+static bool is_elsewhere(const struct kube_source *kube_source, const struct kube_object *object)
+{
+    bool is_elsewhere = object->kind == KUBE_NAMESPACE && kube_source->config.namespace_count > 0;
+    for (size_t i = 0; i < kube_source->config.namespace_count && is_elsewhere; i++) {
+        is_elsewhere = strcmp(kube_source->config.namespaces[i], object->name) != 0;
+    }
+    return is_elsewhere;
+}
+
+/* The longest lists, which are as if there were none. */
+static void kube_source_report_left_out(struct kube_source *kube_source)
+{
+    size_t left_out = kube_source_left_out(kube_source);
+    if (left_out > 0 && !kube_source->has_left_out) {
+        log_warn("namespaces' lists of who sees them are left out, the longest: there is no room",
+                 LOG_INT("lists", (int64_t)left_out), LOG_INT("bytes", CLIENT_KEYS_TEXTS_MAX));
+    } else if (left_out == 0 && kube_source->has_left_out) {
+        log_info("all namespaces' lists of who sees them have room again");
+    }
+    kube_source->has_left_out = left_out > 0;
+}
+
+static void on_upsert(void *data, struct kube_object *object)
+{
+    struct follower *follower = data;
+    struct kube_source *kube_source = follower->kube_source;
+    if (object->kind == KUBE_CONFIG_MAP) {
+        kube_source_take_config_map(kube_source, object);
+        return;
+    }
+    if (is_elsewhere(kube_source, object)) {
+        kube_object_free(object);
+        return;
+    }
+    if (object->fault_count) {
+        tell_flaws(follower, object);
+    }
+    if (route_table_has_kind(object->kind)) {
+        route_table_upsert(kube_source->routes, object);
+        return;
+    }
+    if (kube_source->config.client_keys) {
+        client_keys_upsert(kube_source->config.client_keys, object);
+        kube_source_report_left_out(kube_source);
+    }
+    inventory_upsert(follower->inventory, object);
+}
+
+static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
+{
+    struct follower *follower = data;
+    struct kube_source *kube_source = follower->kube_source;
+    if (route_table_has_kind(kind)) {
+        route_table_remove(kube_source->routes, kind, ns, name);
+    } else if (kind != KUBE_CONFIG_MAP) {
+        if (kube_source->config.client_keys) {
+            client_keys_remove(kube_source->config.client_keys, kind, ns, name);
+            kube_source_report_left_out(kube_source);
+        }
+        inventory_remove(follower->inventory, kind, ns, name);
+    } else if (is_config_map(kube_source, ns, name)) {
+        lose_config_map(kube_source);
+    }
+}
+
+static void kube_source_end_list(struct follower *follower, enum kube_kind kind)
+{
+    struct client_keys *client_keys = follower->kube_source->config.client_keys;
+    if (route_table_has_kind(kind)) {
+        route_table_list_end(follower->kube_source->routes, kind, follower->ns);
+        return;
+    }
+    if (client_keys) {
+        client_keys_list_end(client_keys, kind, follower->ns);
+        kube_source_report_left_out(follower->kube_source);
+    }
+    inventory_list_end(follower->inventory, kind);
+}
+
+static void tell_listed(const struct follower *follower, enum kube_kind kind)
+{
+    if (*follower->ns && kind != KUBE_CONFIG_MAP && !route_table_has_kind(kind)) {
+        log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
+                 LOG_INT("objects", (int64_t)inventory_count(follower->inventory, kind)),
+                 LOG_STR("namespace", follower->ns));
+    } else {
+        log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
+                 LOG_INT("objects", (int64_t)kube_source_count(follower->kube_source, kind)));
+    }
+}
+
+static void kube_source_on_list_end(void *data, enum kube_kind kind)
+{
+    struct follower *follower = data;
+    struct kube_source *kube_source = follower->kube_source;
+    follower->is_listed = true;
+    follower->refusal = (struct err){0};
+    if (kind != KUBE_CONFIG_MAP) {
+        kube_source_end_list(follower, kind);
+    } else if (!kube_source->has_config_map) {
+        lose_config_map(kube_source);
+    }
+    xalloc_trim(); /* what it replaced, and the buffers of the list */
+    tell_listed(follower, kind);
+}
+
+static void on_settled(void *data, bool is_settled)
+{
+    struct follower *follower = data;
+    inventory_settle_endpoints(follower->inventory,
+                               is_settled || follower->kube_source->config.is_dry_run);
+}
+
+static void on_bad(void *data, enum kube_kind kind, const struct err *err)
+{
+    struct follower *follower = data;
+    tell_skipped(follower->kube_source, kind, "", err->msg);
+}
+
+/* Not from inside a reflector's callback. The first kind that sees it speaks for all. */
+static void kube_source_on_went_back(void *data, enum kube_kind kind, const struct err *err)
+{
+    struct kube_source *kube_source = ((struct follower *)data)->kube_source;
+    if (!ev_is_active(&kube_source->restored)) {
+        log_warn("the API's store has gone back to an older state, listing everything again",
+                 LOG_STR("kind", kube_kind_name(kind)), LOG_STR("reason", err->msg));
+        ev_timer_start(kube_source->config.loop, &kube_source->restored);
+    }
+}
+
+static void on_restored(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    struct kube_source *kube_source = timer->data;
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < kube_source->follower_counts[kind]; i++) {
+            reflector_relist(kube_source->followers[kind][i].reflector);
+        }
+    }
+}
+
+/* Whether the kind has been listed and believed, in another namespace than the follower's. */
+static bool is_listed_beside(const struct kube_source *kube_source, enum kube_kind kind,
+                             const struct follower *follower)
+{
+    bool is_listed = false;
+    for (size_t i = 0; i < kube_source->follower_counts[kind] && !is_listed; i++) {
+        const struct follower *other = &kube_source->followers[kind][i];
+        is_listed =
+            other != follower && other->is_listed && !inventory_doubts(other->inventory, kind);
+    }
+    return is_listed;
+}
+
+/* Whoever permits Services and pods may not permit Nodes or Namespaces, nor all of them in every
+ * namespace: that can last. A server that has just started may permit nothing for a moment, so
+ * nothing counts before it has listed the Services, or the kind in another namespace. A dry run
+ * would not know everything. */
+static void kube_source_note_missing(struct follower *follower, const struct err *err)
+{
+    const struct kube_source *kube_source = follower->kube_source;
+    bool is_refused = err->code == ERR_REFUSED;
+    enum kube_kind witness =
+        kube_kind_is_namespaced(follower->kind) && follower->kind != KUBE_CONFIG_MAP
+            ? follower->kind
+            : KUBE_SERVICE;
+    if (route_table_has_kind(follower->kind) || !is_listed_beside(kube_source, witness, follower)) {
+        return;
+    }
+    if (follower->kind == KUBE_CONFIG_MAP) {
+        kube_source->config.config_map_lacks(kube_source->config.data);
+    } else if (is_refused && !kube_source->config.is_dry_run) {
+        inventory_lack(follower->inventory, follower->kind);
+    }
+}
+
+/* Who sees a namespace is the owner's to say, and he may have taken it back since; a pod's address
+ * may be another one's. Not before the server has listed the Services, as in
+ * kube_source_note_missing(). */
+static void on_distrust(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
+{
+    struct trust *trust = timer->data;
+    const struct kube_source_config *config = &trust->kube_source->config;
+    if (is_listed_beside(trust->kube_source, KUBE_SERVICE, NULL)) {
+        ev_timer_stop(loop, timer);
+        trust->is_lost = true;
+        client_keys_lose(config->client_keys, trust->kind, true);
+        log_warn(trust->lost_line, LOG_INT("after_ms", config->timeout_ms));
+    }
+}
+
+static bool is_any_away(const struct kube_source *kube_source, enum kube_kind kind)
+{
+    bool is_away = false;
+    for (size_t i = 0; i < kube_source->follower_counts[kind] && !is_away; i++) {
+        is_away = kube_source->followers[kind][i].followed.is_away;
+    }
+    return is_away;
+}
+
+/* err: NULL, the kind can be read; in every namespace, if no other one is away. */
+static void judge_trust(struct trust *trust, const struct err *err)
+{
+    const struct kube_source_config *config = &trust->kube_source->config;
+    if (!err && !is_any_away(trust->kube_source, trust->kind)) {
+        ev_timer_stop(config->loop, &trust->timer);
+        trust->is_lost = false;
+        client_keys_lose(config->client_keys, trust->kind, false);
+    } else if (err && err->code == ERR_REFUSED && !config->is_dry_run && !trust->is_lost &&
+               !ev_is_active(&trust->timer)) {
+        ev_timer_again(config->loop, &trust->timer);
+    }
+}
+
+static void init_trust(struct kube_source *kube_source, struct trust *trust, enum kube_kind kind,
+                       const char *lost_line)
+{
+    *trust = (struct trust){.kube_source = kube_source, .kind = kind, .lost_line = lost_line};
+    ev_timer_init(&trust->timer, on_distrust, 0.0, (double)kube_source->config.timeout_ms / 1000);
+    trust->timer.data = trust;
+}
+
+/* "GET <URL>: 403", of "GET <URL>: 403 Forbidden: cannot list ...". */
+static size_t status_end(const char *reason)
+{
+    enum { STATUS_LEN = 3 };
+    const char *colon = strstr(reason, ": ");
+    size_t at = colon ? (size_t)(colon - reason) + strlen(": ") : 0;
+    return at && strspn(reason + at, "0123456789") == STATUS_LEN ? at + STATUS_LEN : strlen(reason);
+}
+
+/* Who may not watch may not list either, or the list will show it: one refusal, told once, however
+ * the server words it for each. */
+static const struct err *told_refusal(struct follower *follower, const struct err *err)
+{
+    struct err *told = &follower->refusal;
+    if (err->code != ERR_REFUSED) {
+        return err;
+    }
+    if (told->code != ERR_REFUSED || strncmp(told->msg, err->msg, status_end(err->msg)) != 0) {
+        *told = *err;
+    }
+    return told;
+}
+
+static bool kube_source_is_refused(const struct follower *follower)
+{
+    return follower->followed.is_away && follower->followed.err.code == ERR_REFUSED;
+}
+
+static bool has_refused(const struct kube_source *kube_source)
+{
+    bool has_any = false;
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT && !has_any; kind++) {
+        for (size_t i = 0; i < kube_source->follower_counts[kind] && !has_any; i++) {
+            has_any = kube_source_is_refused(&kube_source->followers[kind][i]);
+        }
+    }
+    return has_any;
+}
+
+static void on_refused(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
+{
+    struct kube_source *kube_source = timer->data;
+    uint64_t credentials_id = kube_client_credentials_id(kube_source->config.client);
+    if (!has_refused(kube_source)) {
+        ev_timer_stop(loop, timer);
+    } else if (kube_source->is_permitted || credentials_id != kube_source->credentials_id) {
+        kube_source_ask_refused(kube_source);
+    }
+    kube_source->credentials_id = credentials_id;
+}
+
+/* Starts to look for what may end a refusal; permits: this is what. */
+static void kube_source_note_refusal(struct kube_source *kube_source, bool permits)
+{
+    bool is_soon = clock_monotonic_ms() - kube_source->asked_again_ms < REFUSED_LOOK_MS;
+    kube_source->is_permitted |= permits;
+    if (!permits && !ev_is_active(&kube_source->refused)) {
+        kube_source->credentials_id = kube_client_credentials_id(kube_source->config.client);
+        ev_timer_start(kube_source->config.loop, &kube_source->refused);
+    } else if (permits && ev_is_active(&kube_source->refused) && !is_soon) {
+        ev_feed_event(kube_source->config.loop, &kube_source->refused,
+                      EV_TIMER); /* not from inside a reflector */
+    }
+}
+
+static void kube_source_on_state(void *data, enum kube_kind kind, const char *resource,
+                                 const struct err *err)
+{
+    struct follower *follower = data;
+    bool was_refused = kube_source_is_refused(follower);
+    follower->followed.kind = resource; /* for its log line */
+    if (err) {
+        outage_away(&follower->followed, told_refusal(follower, err));
+        kube_source_note_missing(follower, err);
+    } else {
+        follower->refusal = (struct err){0};
+        outage_back(&follower->followed);
+    }
+    for (size_t i = 0; i < TRUSTED_KINDS && follower->kube_source->config.client_keys; i++) {
+        if (follower->kube_source->trusts[i].kind == kind) {
+            judge_trust(&follower->kube_source->trusts[i], err);
+        }
+    }
+    if (was_refused != kube_source_is_refused(follower)) {
+        kube_source_note_refusal(follower->kube_source, !err);
+    }
+}
+
+/* ---- Lifetime ---- */
+
+/* Of the selector. Endpoints belong to their Service, whatever their own labels. */
+static bool has_labels(enum kube_kind kind)
+{
+    return kind == KUBE_SERVICE || kind == KUBE_POD;
+}
+
+static void start_follower(struct follower *follower)
+{
+    struct kube_source *kube_source = follower->kube_source;
+    enum kube_kind kind = follower->kind;
+    follower->followed = (struct outage_source){
+        .away_line = "API cannot be followed, retrying",
+        .back_line = "API is followed",
+        .kind = kube_kind_name(kind),
+        .ns = *follower->ns && kind != KUBE_CONFIG_MAP ? follower->ns : NULL,
+    };
+    outage_join(route_table_has_kind(kind) ? &kube_source->routes_outage : &kube_source->outage,
+                &follower->followed, true);
+    follower->reflector = reflector_start(&(struct reflector_config){
+        .loop = kube_source->config.loop,
+        .counts = &kube_source->counts[kind].reflector,
+        .client = kube_source->config.client,
+        .kind = kind,
+        .endpoints_mode = kube_source->config.endpoints_mode,
+        .namespaces = &follower->ns,
+        .namespace_count = *follower->ns ? 1 : 0,
+        .label_selector = has_labels(kind) ? kube_source->config.label_selector : "",
+        .object = kind == KUBE_CONFIG_MAP ? kube_source->config.config_map_name : NULL,
+        .list_begin = on_list_begin,
+        .upsert = on_upsert,
+        .remove = on_remove,
+        .list_end = kube_source_on_list_end,
+        .settled = on_settled,
+        .went_back = kube_source_on_went_back,
+        .bad = on_bad,
+        .state = kube_source_on_state,
+        .data = follower,
+    });
+}
+
+static void start_kind(struct kube_source *kube_source, enum kube_kind kind)
+{
+    static const char *const everywhere[] = {""};
+    const struct kube_source_config *config = &kube_source->config;
+    bool is_config_map = kind == KUBE_CONFIG_MAP;
+    bool is_narrowed = config->namespace_count > 0 && kube_kind_is_namespaced(kind);
+    bool is_gateway = kind == KUBE_GATEWAY;
+    const char *const *namespaces = is_config_map ? &config->config_map_namespace
+                                    : is_gateway  ? kube_source->gateway_namespaces
+                                    : is_narrowed ? config->namespaces
+                                                  : everywhere;
+    size_t count = is_gateway                      ? kube_source->gateway_namespace_count
+                   : is_narrowed && !is_config_map ? config->namespace_count
+                                                   : 1;
+    kube_source->followers[kind] = xcalloc(count, sizeof(struct follower));
+    kube_source->follower_counts[kind] = count;
+    for (size_t i = 0; i < count; i++) {
+        struct follower *follower = &kube_source->followers[kind][i];
+        follower->kube_source = kube_source;
+        follower->kind = kind;
+        follower->ns = namespaces[i];
+        follower->inventory = is_config_map
+                                  ? config->inventory
+                                  : inventory_part(config->inventory, kind, namespaces[i]);
+        start_follower(follower);
+    }
+}
+
+/* Those of --gateway, whatever --namespaces says: a Gateway is often elsewhere than its routes. */
+static void list_gateway_namespaces(struct kube_source *kube_source)
+{
+    const struct route_rules *rules = kube_source->config.route_rules;
+    for (size_t i = 0; i < rules->gateway_count; i++) {
+        struct slice ns = rules->gateways[i].ns;
+        size_t j = 0;
+        while (j < kube_source->gateway_namespace_count &&
+               !slice_equal(slice_str(kube_source->gateway_namespaces[j]), ns)) {
+            j++;
+        }
+        if (j == kube_source->gateway_namespace_count) {
+            kube_source->gateway_namespaces[kube_source->gateway_namespace_count++] =
+                xstrndup(ns.ptr, ns.len);
+        }
+    }
+}
+
+static void start_routes(struct kube_source *kube_source)
+{
+    const struct kube_source_config *config = &kube_source->config;
+    const struct route_rules *rules = config->route_rules;
+    if (!rules || !(rules->class_count + rules->gateway_count)) {
+        return;
+    }
+    list_gateway_namespaces(kube_source);
+    size_t lists = config->namespace_count ? config->namespace_count : 1;
+    const size_t list_counts[KUBE_KIND_COUNT] = {
+        [KUBE_INGRESS] = rules->class_count ? lists : 0,
+        [KUBE_GATEWAY] = kube_source->gateway_namespace_count,
+        [KUBE_ROUTE] = rules->gateway_count ? lists : 0,
+    };
+    kube_source->routes = route_table_new(rules, config->aliases, list_counts);
+    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
+        if (list_counts[i]) {
+            start_kind(kube_source, (enum kube_kind)i);
+        }
+    }
+}
+
+struct kube_source *kube_source_start(const struct kube_source_config *config)
+{
+    struct kube_source *kube_source = xcalloc(1, sizeof(*kube_source));
+    kube_source->config = *config;
+    ev_timer_init(&kube_source->refused, on_refused, REFUSED_LOOK_MS / 1000.0,
+                  REFUSED_LOOK_MS / 1000.0);
+    kube_source->refused.data = kube_source;
+    kube_source->parts = parts_fetch_new(&(struct parts_fetch_config){.loop = config->loop,
+                                                                      .client = config->client,
+                                                                      .resource = resource_of_parts,
+                                                                      .part = on_part,
+                                                                      .data = kube_source});
+    ev_timer_init(&kube_source->restored, on_restored, 0.0, 0.0);
+    kube_source->restored.data = kube_source;
+    init_trust(kube_source, &kube_source->trusts[0], KUBE_NAMESPACE,
+               "namespaces are refused, so none is shown to others any more");
+    init_trust(kube_source, &kube_source->trusts[1], KUBE_POD,
+               "pods are refused, so no client is identified any more");
+    outage_init(&kube_source->outage, config->loop, "the Kubernetes API", config->timeout_ms,
+                "the API has been failing for longer than etcd-mutation-timeout, still retrying");
+    outage_init(&kube_source->routes_outage, config->loop, "the Kubernetes API", ROUTES_TIMEOUT_MS,
+                "Ingresses or routes have been unknown for a year");
+    inventory_want(config->inventory, KUBE_POD, config->wants_pods);
+    inventory_want(config->inventory, KUBE_NODE, config->wants_nodes);
+    inventory_want(config->inventory, KUBE_NAMESPACE, config->wants_namespaces);
+    start_kind(kube_source, KUBE_SERVICE);
+    start_kind(kube_source, KUBE_ENDPOINTS);
+    if (config->wants_pods) {
+        start_kind(kube_source, KUBE_POD);
+    }
+    if (config->wants_nodes) {
+        start_kind(kube_source, KUBE_NODE);
+    }
+    if (config->wants_namespaces) {
+        start_kind(kube_source, KUBE_NAMESPACE);
+    }
+    if (config->config_map_name && *config->config_map_name) {
+        start_kind(kube_source, KUBE_CONFIG_MAP);
+    }
+    start_routes(kube_source);
+    return kube_source;
+}
+
+void kube_source_want_parts(struct kube_source *kube_source, const char *ns, const char *service)
+{
+    if (kube_source->parts) {
+        parts_fetch_want(kube_source->parts, ns, service);
+    }
+}
+
+void kube_source_ask_refused(struct kube_source *kube_source)
+{
+    kube_source->is_permitted = false;
+    kube_source->asked_again_ms = clock_monotonic_ms();
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < kube_source->follower_counts[kind]; i++) {
+            const struct follower *follower = &kube_source->followers[kind][i];
+            if (kube_source_is_refused(follower) && follower->reflector) {
+                reflector_retry(follower->reflector);
+            }
+        }
+    }
+}
+
+void kube_source_stop(struct kube_source *kube_source)
+{
+    ev_timer_stop(kube_source->config.loop, &kube_source->refused);
+    ev_timer_stop(kube_source->config.loop, &kube_source->restored);
+    for (size_t i = 0; i < TRUSTED_KINDS; i++) {
+        ev_timer_stop(kube_source->config.loop, &kube_source->trusts[i].timer);
+    }
+    parts_fetch_free(kube_source->parts);
+    kube_source->parts = NULL;
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < kube_source->follower_counts[kind]; i++) {
+            struct follower *follower = &kube_source->followers[kind][i];
+            reflector_stop(follower->reflector);
+            follower->reflector = NULL;
+        }
+    }
+}
+
+void kube_source_free(struct kube_source *kube_source)
+{
+    if (kube_source) {
+        kube_source_stop(kube_source);
+        outage_fini(&kube_source->outage);
+        outage_fini(&kube_source->routes_outage);
+        route_table_free(kube_source->routes);
+        for (size_t i = 0; i < kube_source->gateway_namespace_count; i++) {
+            free((char *)(uintptr_t)kube_source->gateway_namespaces[i]);
+        }
+        for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+            free(kube_source->followers[kind]);
+        }
+        free(kube_source);
+    }
+}
+
+/* ---- Getters ---- */
+
+const struct outage *kube_source_outage(const struct kube_source *kube_source)
+{
+    return &kube_source->outage;
+}
+
+bool kube_source_follows(const struct kube_source *kube_source, enum kube_kind kind)
+{
+    return kube_source->follower_counts[kind] > 0;
+}
+
+const struct outage_source *kube_source_followed(const struct kube_source *kube_source,
+                                                 enum kube_kind kind)
+{
+    const struct outage_source *found = &kube_source->followers[kind][0].followed;
+    for (size_t i = 1; i < kube_source->follower_counts[kind]; i++) {
+        const struct outage_source *other = &kube_source->followers[kind][i].followed;
+        bool is_longer = other->is_away && (!found->is_away || other->since_ms < found->since_ms);
+        found = is_longer ? other : found;
+    }
+    return found;
+}
+
+uint64_t kube_source_reconnects(const struct kube_source *kube_source, enum kube_kind kind,
+                                enum outage_reason reason)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < kube_source->follower_counts[kind]; i++) {
+        count += kube_source->followers[kind][i].followed.returns[reason];
+    }
+    return count;
+}
+
+size_t kube_source_left_out(const struct kube_source *kube_source)
+{
+    return kube_source->config.client_keys ? client_keys_left_out(kube_source->config.client_keys)
+                                           : 0;
+}
+
+size_t kube_source_count(const struct kube_source *kube_source, enum kube_kind kind)
+{
+    if (route_table_has_kind(kind)) {
+        return kube_source->routes ? route_table_count(kube_source->routes, kind) : 0;
+    }
+    return kind == KUBE_CONFIG_MAP ? kube_source->has_config_map
+                                   : inventory_count(kube_source->config.inventory, kind);
+}
+
+const struct kube_source_counts *kube_source_counts(const struct kube_source *kube_source,
+                                                    enum kube_kind kind)
+{
+    return &kube_source->counts[kind];
+}

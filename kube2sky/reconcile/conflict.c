@@ -1,0 +1,321 @@
+#include "kube2sky/reconcile/conflict_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/attributes.h"
+#include "common/base/backoff.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_kv.h"
+#include "kube2sky/naming/contract.h"
+#include "kube2sky/reconcile/ownership_internal.h"
+#include "kube2sky/reconcile/transactions_internal.h"
+
+/* Others' keys and values can have megabytes; a record and its key are shorter than this. */
+enum { TEXT_MAX = 512 };
+
+const struct conflict_limits conflict_limits = {
+    .rest_first_ms = 1000,
+    .rest_max_ms = 8000,
+    .rest_each_ms = 10,
+    .calm_ms = 10000,
+};
+
+struct text {
+    char *bytes;
+    size_t len;
+};
+
+struct conflict {
+    struct conflicts *conflicts;
+    struct owner *owner;
+    struct conflict *prev, *next;
+    ev_timer timer; /* always active: the end of the rest, or of the contest */
+    bool is_resting;
+    bool is_told;
+    bool has_own;      /* keys other than reverse ones were restored */
+    uint32_t restored; /* times in a row */
+    int64_t rest_until_ms;
+    int64_t calm_at_ms;
+    struct backoff backoff;
+    struct text key, ours;         /* a key that was restored; ours: empty if it was deleted */
+    struct text their_key, theirs; /* the last key that they wrote */
+};
+
+struct conflicts {
+    struct conflicts_config config;
+    struct conflict *first;
+    size_t begun; /* all */
+    size_t count; /* contested ones */
+};
+
+struct conflicts *conflicts_new(const struct conflicts_config *config)
+{
+    struct conflicts *conflicts = xcalloc(1, sizeof(*conflicts));
+    conflicts->config = *config;
+    return conflicts;
+}
+
+static void text_set(struct text *text, struct slice from)
+{
+    free(text->bytes);
+    text->len = from.len < TEXT_MAX ? from.len : TEXT_MAX;
+    text->bytes = xstrndup(from.ptr, text->len);
+}
+
+static struct slice text_get(const struct text *text)
+{
+    return slice_of(text->bytes, text->len);
+}
+
+static bool is_contested(const struct conflict *conflict)
+{
+    return conflict->restored >= CONFLICT_FREE;
+}
+
+static bool is_of_config(const struct conflict *conflict)
+{
+    return conflict->owner->class == OWNER_CONFIG;
+}
+
+/* ---- Begin and end ---- */
+
+static void conflict_end(struct conflict *conflict)
+{
+    struct conflicts *conflicts = conflict->conflicts;
+    conflicts->begun--;
+    conflicts->count -= is_contested(conflict);
+    ev_timer_stop(conflicts->config.loop, &conflict->timer);
+    *(conflict->prev ? &conflict->prev->next : &conflicts->first) = conflict->next;
+    if (conflict->next) {
+        conflict->next->prev = conflict->prev;
+    }
+    conflict->owner->conflict = NULL;
+    free(conflict->key.bytes);
+    free(conflict->ours.bytes);
+    free(conflict->their_key.bytes);
+    free(conflict->theirs.bytes);
+    free(conflict);
+}
+
+void conflicts_free(struct conflicts *conflicts)
+{
+    if (!conflicts) {
+        return;
+    }
+    while (conflicts->first) {
+        conflict_end(conflicts->first);
+    }
+    free(conflicts);
+}
+
+static void conflict_start_timer(struct conflict *conflict)
+{
+    struct ev_loop *loop = conflict->conflicts->config.loop;
+    int64_t until_ms = conflict->is_resting ? conflict->rest_until_ms : conflict->calm_at_ms;
+    int64_t wait_ms = until_ms - clock_monotonic_ms();
+    ev_now_update(loop);
+    ev_timer_stop(loop, &conflict->timer);
+    ev_timer_set(&conflict->timer, wait_ms > 0 ? (double)wait_ms / 1000.0 : 0.0, 0.0);
+    ev_timer_start(loop, &conflict->timer);
+}
+
+static void conflict_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    struct conflict *conflict = timer->data;
+    const struct conflicts_config *config = &conflict->conflicts->config;
+    struct owner *owner = conflict->owner;
+    if (conflict->is_resting) {
+        conflict->is_resting = false;
+        conflict_start_timer(conflict);
+    } else {
+        if (conflict->is_told) {
+            log_info(is_of_config(conflict) ? "keys of the ConfigMap are no longer contested"
+                                            : "keys of the service are no longer contested",
+                     LOG_SLICE("owner", owner->id));
+        }
+        conflict_end(conflict);
+    }
+    config->due(config->data, owner);
+}
+
+static struct conflict *conflict_begin(struct conflicts *conflicts, struct owner *owner)
+{
+    struct conflict *conflict = xcalloc(1, sizeof(*conflict));
+    const struct conflict_limits *limits = &conflicts->config.limits;
+    conflict->conflicts = conflicts;
+    conflict->owner = owner;
+    conflict->next = conflicts->first;
+    if (conflict->next) {
+        conflict->next->prev = conflict;
+    }
+    conflicts->first = conflict;
+    conflicts->begun++;
+    backoff_init(&conflict->backoff, limits->rest_first_ms, limits->rest_max_ms);
+    ev_timer_init(&conflict->timer, conflict_on_timer, 0.0, 0.0);
+    conflict->timer.data = conflict;
+    owner->conflict = conflict;
+    return conflict;
+}
+
+/* ---- Rounds ---- */
+
+/* A key that both want is told rather than one that only we want, and that rather than one that
+ * only the other wants. */
+static void conflict_remember(struct conflict *conflict, const struct plan *plan, size_t from,
+                              size_t end)
+{
+    size_t best = from;
+    for (size_t i = from; i < end && plan->ops[i].kind == ETCD_OP_PUT; i++) {
+        if (plan->ops[i].revision) {
+            best = i;
+            break;
+        }
+    }
+    struct etcd_op op = plan_get(plan, best);
+    text_set(&conflict->key, op.key);
+    text_set(&conflict->ours, op.value);
+}
+
+void conflict_restored(struct conflicts *conflicts, const struct transaction *transaction,
+                       const struct passenger *passenger, size_t from, size_t end)
+{
+    const struct conflict_limits *limits = &conflicts->config.limits;
+    struct conflict *conflict = passenger->owner->conflict;
+    int64_t now_ms = clock_monotonic_ms();
+    int64_t rest_ms = 0;
+    if (!conflict && conflicts->begun == CONFLICTS_MAX) {
+        return;
+    }
+    conflict = conflict ? conflict : conflict_begin(conflicts, passenger->owner);
+    conflict->restored++;
+    for (size_t i = from; i < end; i++) {
+        conflict->has_own |=
+            !slice_has_prefix(plan_get(&transaction->batch.plan, i).key, slice_str(REVERSE_TREE));
+    }
+    conflicts->count += conflict->restored == CONFLICT_FREE;
+    if (from < end && conflict->restored + 1 >= CONFLICT_FREE) {
+        conflict_remember(conflict, &transaction->batch.plan, from, end);
+    }
+    if (is_contested(conflict)) {
+        int64_t share_ms = (int64_t)limits->rest_each_ms * (int64_t)conflicts->count;
+        rest_ms = backoff_next_ms(&conflict->backoff, backoff_random());
+        rest_ms = rest_ms > share_ms ? rest_ms : share_ms;
+    }
+    conflict->is_resting = false;
+    conflict->rest_until_ms = now_ms + rest_ms;
+    conflict->calm_at_ms = now_ms + limits->calm_ms + 3 * rest_ms;
+    conflict_start_timer(conflict);
+}
+
+void conflict_saw(struct owner *owner, const struct etcd_kv *kv)
+{
+    struct conflict *conflict = owner->conflict;
+    bool is_wanted = conflict && !conflict->is_told && conflict->restored + 1 >= CONFLICT_FREE;
+    bool has_better = is_wanted && conflict->key.len &&
+                      slice_equal(text_get(&conflict->key), text_get(&conflict->their_key));
+    if (is_wanted && !has_better) {
+        text_set(&conflict->their_key, kv->key);
+        text_set(&conflict->theirs, kv->value);
+    }
+}
+
+/* Only by its form: another kube2sky's value, or anything. */
+static const char *writer_of(const struct conflicts *conflicts, const struct conflict *conflict)
+{
+    struct slice key = text_get(&conflict->their_key), value = text_get(&conflict->theirs);
+    return key.len == 0                                                    ? "unknown"
+           : ownership_is_written(conflicts->config.ownership, key, value) ? "another kube2sky"
+                                                                           : "not kube2sky";
+}
+
+/* What they write is seen only between our own transactions, so not always in the first rounds; who
+ * only deletes writes nothing. */
+static void conflict_report(const struct conflicts *conflicts, struct conflict *conflict)
+{
+    static struct log_limit limit = {.burst = 10};
+    if (conflict->their_key.len == 0 && conflict->restored < 2 * CONFLICT_FREE &&
+        !is_of_config(conflict)) {
+        return;
+    }
+    conflict->is_told = true;
+    if (log_limit_pass(&limit)) {
+        log_warn(
+            is_of_config(conflict)
+                ? "another writer keeps changing keys of the ConfigMap, restoring them less often"
+                : "another writer keeps changing keys of the service, restoring them less often",
+            LOG_SLICE("owner", conflict->owner->id),
+            LOG_STR("writer", writer_of(conflicts, conflict)),
+            LOG_SLICE("key", text_get(&conflict->key)),
+            LOG_SLICE("ours", text_get(&conflict->ours)),
+            LOG_SLICE("their_key", text_get(&conflict->their_key)),
+            LOG_SLICE("theirs", text_get(&conflict->theirs)),
+            LOG_INT("contested", (int64_t)conflicts->count),
+            LOG_INT("suppressed", (int64_t)limit.suppressed));
+    }
+}
+
+bool conflict_must_rest(struct conflicts *conflicts, struct owner *owner)
+{
+    struct conflict *conflict = owner->conflict;
+    if (!conflict || !is_contested(conflict) || clock_monotonic_ms() >= conflict->rest_until_ms) {
+        return false;
+    }
+    if (!conflict->is_told) {
+        conflict_report(conflicts, conflict);
+    }
+    log_debug("keys are restored later", LOG_SLICE("owner", owner->id),
+              LOG_INT("rest_ms", conflict->rest_until_ms - clock_monotonic_ms()));
+    conflict->is_resting = true;
+    conflict_start_timer(conflict);
+    return true;
+}
+
+/* ---- What is told ---- */
+
+bool conflict_of(const struct owner *owner, unsigned *ret_restored, int64_t *ret_rest_ms)
+{
+    const struct conflict *conflict = owner->conflict;
+    bool is = conflict && is_contested(conflict);
+    int64_t rest_ms = is ? conflict->rest_until_ms - clock_monotonic_ms() : 0;
+    *ret_restored = conflict ? conflict->restored : 0;
+    *ret_rest_ms = rest_ms > 0 ? rest_ms : 0;
+    return is;
+}
+
+bool conflict_is_of_reverse(const struct owner *owner)
+{
+    return owner->conflict && !owner->conflict->has_own;
+}
+
+struct slice conflict_key(const struct owner *owner)
+{
+    return owner->conflict ? text_get(&owner->conflict->key) : slice_of(NULL, 0);
+}
+
+size_t conflicts_count(const struct conflicts *conflicts)
+{
+    return conflicts->count;
+}
+
+bool conflicts_explain(const struct conflicts *conflicts, enum owner_class class, struct buf *out)
+{
+    const struct conflict *one = NULL;
+    size_t count = 0;
+    for (const struct conflict *conflict = conflicts->count ? conflicts->first : NULL; conflict;
+         conflict = conflict->next) {
+        if (is_contested(conflict) && is_of_config(conflict) == (class == OWNER_CONFIG)) {
+            one = one ? one : conflict;
+            count++;
+        }
+    }
+    if (one && is_of_config(one)) {
+        buf_append_str(out, "another writer keeps changing keys of the ConfigMap");
+    } else if (one) {
+        buf_printf(out, "another writer keeps changing keys of %zu services, such as ", count);
+        buf_append_slice(out, one->owner->id);
+        buf_append_str(out, "; a second kube2sky without --leader-elect?");
+    }
+    return one != NULL;
+}

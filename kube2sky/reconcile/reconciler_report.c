@@ -1,0 +1,270 @@
+/* Serves pages and metrics with the reconciler's state. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/etcd/etcd_metrics.h"
+#include "common/etcd/etcd_mirror.h"
+#include "kube2sky/reconcile/change_ring.h"
+#include "kube2sky/reconcile/conflict_internal.h"
+#include "kube2sky/reconcile/etcd_space_internal.h"
+#include "kube2sky/reconcile/history_internal.h"
+#include "kube2sky/reconcile/leader_internal.h"
+#include "kube2sky/reconcile/preview.h"
+#include "kube2sky/reconcile/reconciler_internal.h"
+
+bool reconciler_has_synced(const struct reconciler *r)
+{
+    return r->report.has_synced;
+}
+
+static void append_why(const struct outage_source *source, struct buf *out)
+{
+    if (source->is_away && source->err.msg[0]) {
+        buf_printf(out, ": %s", source->err.msg);
+    }
+}
+
+static size_t waiting_owners(const struct reconciler *r)
+{
+    return reconciler_queued(r) + owners_in(r->owners, OWNER_RECORDS, OWNER_HELD) +
+           owners_in(r->owners, OWNER_RECORDS, OWNER_CONTESTED) +
+           owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED);
+}
+
+static void explain_clients_missing(const struct reconciler *r, struct buf *out)
+{
+    if (reconciler_clients_are_pending(r)) {
+        buf_append_str(out, "; keys about clients are waiting, too");
+    }
+}
+
+void reconciler_explain(const struct reconciler *r, struct buf *out)
+{
+    if (!r->feeds[KEY_SOURCE_RECORDS].is_mirrored) {
+        buf_append_str(out, "etcd has not been read yet");
+        append_why(&r->followed, out);
+        return;
+    }
+    buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
+               reconciler_queued(r) + owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED),
+               transactions_used(r->transactions));
+    explain_clients_missing(r, out);
+    append_why(&r->written, out);
+    if (!r->written.is_away && r->refused[OWNER_RECORDS].msg[0]) {
+        buf_printf(out, "; the last refusal was: %s", r->refused[OWNER_RECORDS].msg);
+    }
+}
+
+struct too_large_visit {
+    const struct reconciler *r;
+    struct buf *out;
+    bool is_told;
+};
+
+static void visit_too_large(void *data, struct owner *owner)
+{
+    struct too_large_visit *visit = data;
+    const struct planner *planner = &visit->r->planner;
+    if (owner->is_too_large && !visit->is_told) {
+        visit->is_told = true;
+        buf_printf(visit->out, "%" PRIu64 " services have more than %" PRIu32 " records",
+                   planner->too_large, planner->config.limits.owner_keys);
+        if (owner->is_too_long) {
+            buf_printf(visit->out, " or %" PRIu32 " bytes of them",
+                       planner->config.limits.owner_bytes);
+        }
+        buf_append_str(visit->out, ", such as ");
+        buf_append_slice(visit->out, owner->id);
+        buf_append_str(visit->out, "; their keys are unchanged");
+    }
+}
+
+static bool explain_too_large(const struct reconciler *r, struct buf *out)
+{
+    struct too_large_visit visit = {.r = r, .out = out};
+    if (r->planner.too_large) {
+        owners_each(r->owners, visit_too_large, &visit);
+    }
+    return visit.is_told;
+}
+
+struct lacking_visit {
+    struct buf *out;
+    bool is_told;
+};
+
+static void visit_lacking(void *data, struct owner *owner)
+{
+    struct lacking_visit *visit = data;
+    if (owner->lacks_room && !visit->is_told) {
+        visit->is_told = true;
+        buf_append_slice(visit->out, owner->id);
+    }
+}
+
+static bool explain_lacking(const struct reconciler *r, struct buf *out)
+{
+    const struct lacking lacking = owners_lacking(r->owners);
+    struct lacking_visit visit = {.out = out};
+    if (lacking.owners) {
+        buf_printf(out,
+                   "%zu namespaces have as many keys as they may: new keys of %zu services "
+                   "wait, such as of ",
+                   lacking.groups, lacking.owners);
+        owners_each(r->owners, visit_lacking, &visit);
+    }
+    return lacking.owners > 0;
+}
+
+static bool explain_doubt(const struct reconciler *r, enum kube_kind kind, const char *text,
+                          struct buf *out)
+{
+    bool is_trouble = owners_in(r->owners, OWNER_RECORDS, OWNER_HELD) &&
+                      inventory_doubts(r->config.inventory, kind);
+    if (is_trouble) {
+        buf_append_str(out, text);
+    }
+    return is_trouble;
+}
+
+static bool explain_doubts(const struct reconciler *r, struct buf *out)
+{
+    return explain_doubt(r, KUBE_POD,
+                         "the API lists no pod: records of pods are kept until there is one",
+                         out) ||
+           explain_doubt(r, KUBE_NODE,
+                         "the API lists no node: records of nodes are kept until there is one",
+                         out);
+}
+
+static bool reconciler_report_explain_behind(const struct reconciler *r, struct buf *out)
+{
+    const struct etcd_mirror_counts counts =
+        etcd_mirror_counts(r->feeds[KEY_SOURCE_RECORDS].mirror);
+    return etcd_metrics_explain_behind(r->config.outage, &counts, out);
+}
+
+static bool append_constant(struct buf *out, const char *text)
+{
+    if (text) {
+        buf_append_str(out, text);
+    }
+    return text;
+}
+
+bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
+{
+    return (r->leader && leader_explain(r->leader, out)) ||
+           append_constant(out, etcd_space_refusal(r->space)) ||
+           reconciler_report_explain_behind(r, out) ||
+           conflicts_explain(r->conflicts, OWNER_RECORDS, out) || explain_too_large(r, out) ||
+           explain_lacking(r, out) || explain_doubts(r, out) || reconciler_explain_config(r, out) ||
+           reconciler_explain_clients(r, out) ||
+           append_constant(out, etcd_space_shortage(r->space));
+}
+
+struct unsettled_visit {
+    void (*fn)(void *data, struct slice owner);
+    void *data;
+};
+
+static void visit_unsettled(void *data, struct owner *owner)
+{
+    const struct unsettled_visit *visit = data;
+    if (owner->state != OWNER_SETTLED || owner->external_count) {
+        visit->fn(visit->data, owner->id);
+    }
+}
+
+/* Slots in a part: each a cache miss. */
+enum { UNSETTLED_SLOTS = 1024 };
+
+enum unsettled_part reconciler_each_unsettled(struct reconciler *r, struct unsettled_place *place,
+                                              void (*fn)(void *data, struct slice owner),
+                                              void *data)
+{
+    struct unsettled_visit visit = {fn, data};
+    size_t slots = owners_slots(r->owners);
+    if (place->at > 0 && place->slots != slots) {
+        *place = (struct unsettled_place){0};
+        return UNSETTLED_ANEW;
+    }
+    place->slots = slots;
+    if (owners_each_part(r->owners, &place->at, UNSETTLED_SLOTS, visit_unsettled, &visit)) {
+        return UNSETTLED_MORE;
+    }
+    return UNSETTLED_LAST;
+}
+
+void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
+{
+    struct owner *owner = owners_find(r->owners, id);
+    bool is_known = owner && r->feeds[owner_class_source(owner->class)].is_mirrored &&
+                    (owner->class != OWNER_CONFIG || reconciler_knows_config(r));
+    if (is_known) {
+        (void)planner_plan(&r->planner, owner, &r->plan);
+        preview_append(&r->plan, out);
+        preview_append_withheld(&r->planner.withheld, out);
+        preview_append_left(&r->planner.left, out);
+    }
+}
+
+struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
+{
+    const struct owner *config = owners_find(r->owners, slice_str(CONFIG_OWNER));
+    struct reconciler_stats stats = {
+        .config_keys = r->config_keys.listed,
+        .config_external = config ? config->external_count : 0,
+        .node_addresses = owners_key_count(r->owners, OWNER_NODE_ADDRESS),
+        .visible = owners_key_count(r->owners, OWNER_VISIBLE),
+        .mirror = etcd_mirror_counts(r->feeds[KEY_SOURCE_RECORDS].mirror),
+        .reads = r->feeds[KEY_SOURCE_RECORDS].reads,
+        .keys_written = r->report.keys_written,
+        .keys_deleted = r->report.keys_deleted,
+        .keys_restored = r->keys_restored,
+        .transaction_count = r->transaction_count,
+        .failures = r->failures,
+        .conflict_count = r->conflict_count,
+        .dropped = r->planner.dropped,
+        .transaction_time = &r->transaction_time,
+        .plan_time = &r->plan_time,
+        .change_time = &r->change_time,
+        .changes = &r->changes,
+        .revision = r->feeds[KEY_SOURCE_RECORDS].revision,
+        .desired = r->desired + planner_reverse_count(&r->planner),
+        .actual = owners_key_count(r->owners, OWNER_RECORDS) + reverse_keys_count(r->reverse_keys),
+        .others = r->others,
+        .alias_external = r->alias_external,
+        .reverse_refused = planner_reverse_refused(&r->planner),
+        .is_leading = !r->leader || leader_is_leading(r->leader),
+        .too_large = r->planner.too_large,
+        .lacking = owners_lacking(r->owners).owners,
+        .full = owners_lacking(r->owners).groups,
+        .over_share = history_over_count(r->history),
+        .space = etcd_space_figures(r->space),
+        .contested = conflicts_count(r->conflicts),
+        .waiting = waiting_owners(r),
+        .owners = owners_count(r->owners, OWNER_RECORDS),
+        .held = owners_in(r->owners, OWNER_RECORDS, OWNER_HELD),
+        .refused = owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED),
+        .leader = r->leader ? leader_holder(r->leader) : "",
+        .in_flight = transactions_passengers(r->transactions),
+        .transactions = transactions_used(r->transactions),
+    };
+    return stats;
+}
+
+struct external_aliases *reconciler_aliases(const struct reconciler *r)
+{
+    return r->aliases;
+}
+
+const struct external_keys *reconciler_external_keys(const struct reconciler *r)
+{
+    return r->external_keys;
+}
+
+const struct outage_source *reconciler_followed(const struct reconciler *r)
+{
+    return &r->followed;
+}

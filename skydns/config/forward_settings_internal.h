@@ -1,0 +1,39 @@
+/* Makes what the configuration says of other domains ready for the threads that answer: the table
+ * of zones, the hosts files, the cache and its limits, and who may ask. Keeps what did not change
+ * from one publication to the next: the cache, and the serials of zones. Main thread. */
+#ifndef SKYDNS_CONFIG_FORWARD_SETTINGS_INTERNAL_H
+#define SKYDNS_CONFIG_FORWARD_SETTINGS_INTERNAL_H
+
+#include <stddef.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/settings/options.h"
+
+struct forward_settings;
+
+struct forward_settings *forward_settings_new(struct cache_tally *tally); /* borrowed; or NULL */
+void forward_settings_free(struct forward_settings *external);            /* NULL is fine */
+
+/* All zones get new serials at the next fill: nothing that was kept counts any more. */
+void forward_settings_renew(struct forward_settings *external);
+
+/* The stub zones that etcd's keys name; copied. They count from the next fill on. */
+void forward_settings_set_keys(struct forward_settings *external, const struct forward_zone *zones,
+                               size_t count);
+
+/* What hosts files say; NULL: there are none. Counts from the next fill on. */
+void forward_settings_set_hosts(struct forward_settings *external, struct hosts_table *hosts);
+
+/* Adds what these options say to a configuration that is to be published: references of its own. */
+void forward_settings_fill(struct forward_settings *external, const struct options *options,
+                           struct engine_config *config);
+
+/* The host's own nameservers, used when none are configured. Main thread. */
+
+/* Adds the nameservers of a resolv.conf, port 53. A missing file is not an error and adds none. */
+int resolv_conf_read(struct options *options, const char *path, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,300 @@
+/* Names that no nameserver may be asked about: those that a plugin of CoreDNS answers and nothing
+ * here does, those that its `forward` leaves out, those whose nameservers have no counterpart.
+ * Without more, the nameservers of all other names would get them. */
+#include <string.h>
+
+#include "skydns/corefile/translate_internal.h"
+
+/* Zones of each kind; STUBS_MAX can be flags. */
+enum { KEPT_MAX = 1000 };
+
+static void close_too_many(struct translation *t)
+{
+    translation_close_item(t, "forward",
+                           "more zones than -stub takes of which no nameserver may be asked");
+}
+
+static void list_zone(struct translation *t, struct strings *list, const char *zone)
+{
+    if (strings_has(list, zone)) {
+        return;
+    }
+    if (strings_count(list) < KEPT_MAX) {
+        strings_add(list, zone);
+    } else {
+        close_too_many(t);
+    }
+}
+
+void translate_keep_zone(struct translation *t, const char *zone)
+{
+    struct buf name;
+    buf_init(&name, COREFILE_BYTES_MAX);
+    zone_enclosing(zone, &name); /* -stub takes names */
+    list_zone(t, &t->kept, buf_cstr(&name));
+    buf_fini(&name);
+}
+
+void translate_keep(const struct plugin_use *use, size_t first)
+{
+    struct strings zones;
+    const char *zone = NULL;
+    if (!use_zones(use, first, &zones)) {
+        translate_keep_zone(use->t, "."); /* there is no telling which */
+    }
+    while ((zone = strings_next(&zones, zone))) {
+        translate_keep_zone(use->t, zone);
+    }
+    strings_fini(&zones);
+}
+
+void translate_local(const struct plugin_use *use)
+{
+    static const char *const zones[] = {"0.in-addr.arpa", "127.in-addr.arpa", "255.in-addr.arpa"};
+    translation_missing(use->t, &use->directive->head,
+                        "none but for localhost, names below it, and PTR of 127.0.0.1 and ::1, "
+                        "which are always answered here");
+    for (size_t i = 0; i < ARRAY_LEN(zones); i++) {
+        translate_keep_zone(use->t, zones[i]);
+    }
+}
+
+/* "[stop] name [exact|suffix] FROM TO": names that CoreDNS asks about under another one, if at all.
+ * Of other patterns there is no telling which they are. */
+static void keep_rewritten(const struct plugin_use *use, const struct corefile_line *line,
+                           size_t at)
+{
+    static const char *const patterns[] = {"exact", "suffix", "prefix", "substring", "regex"};
+    size_t pattern = 0;
+    struct buf zone;
+    at += at < line->count &&
+          (strcmp(line->words[at], "continue") == 0 || strcmp(line->words[at], "stop") == 0);
+    if (at + 1 >= line->count || strcmp(line->words[at], "name") != 0) {
+        return;
+    }
+    at++;
+    while (pattern < ARRAY_LEN(patterns) && strcmp(line->words[at], patterns[pattern]) != 0) {
+        pattern++;
+    }
+    at += pattern < ARRAY_LEN(patterns);
+    const char *from = at < line->count ? line->words[at] : "";
+    bool is_zone = pattern == ARRAY_LEN(patterns) || pattern < 2;
+    buf_init(&zone, COREFILE_BYTES_MAX);
+    is_zone = is_zone && zone_text(from + (*from == '.'), &zone);
+    translate_keep_zone(use->t, is_zone ? buf_cstr(&zone) : ".");
+    buf_fini(&zone);
+}
+
+void translate_rewrite(const struct plugin_use *use)
+{
+    const struct corefile_directive *directive = use->directive;
+    if (directive->line_count == 0) {
+        translate_rewrite_rule(use, &directive->head, 1);
+    } else {
+        translation_missing(use->t, &directive->head, "none of several rules at once");
+    }
+    keep_rewritten(use, &directive->head, 1);
+    for (size_t i = 0; i < directive->line_count; i++) {
+        keep_rewritten(use, &directive->lines[i], 0);
+    }
+}
+
+void translate_unforwarded(struct translation *t, const struct strings *zones)
+{
+    const char *zone = NULL;
+    while ((zone = strings_next(zones, zone))) {
+        if (strcmp(zone, ".") != 0) {
+            list_zone(t, &t->unforwarded, zone);
+        }
+    }
+}
+
+/* ---- At the end ---- */
+
+static const char nobody_asked[] = "no nameserver may be asked about it: SERVFAIL";
+
+/* "acme.local=10.0.0.1:53" is of acme.local. */
+static bool is_stub_of(const char *stub, const char *zone)
+{
+    size_t n = strlen(zone);
+    return strncmp(stub, zone, n) == 0 && stub[n] == '=';
+}
+
+/* Without -domain, it is SkyDNS's default. */
+static bool translate_cache_is_domain(const struct translation *t, const char *zone)
+{
+    return strings_is_empty(&t->domains) ? strcmp(zone, "skydns.local") == 0
+                                         : strings_has(&t->domains, zone);
+}
+
+static bool is_in_domain(const struct translation *t, const char *zone)
+{
+    const char *domain = NULL;
+    while ((domain = strings_next(&t->domains, domain))) {
+        if (zone_contains(domain, zone)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_reverse_zone(const struct translation *t, const char *zone)
+{
+    struct buf network;
+    buf_init(&network, COREFILE_BYTES_MAX);
+    bool is_it = zone_is_reverse(zone) && zone_network(zone, &network) &&
+                 strings_has(&t->reverse_zones, buf_cstr(&network));
+    buf_fini(&network);
+    return is_it;
+}
+
+/* The stub zone that the name is in, the longest; NULL: none. */
+static const char *find_stub(const struct translation *t, const char *name, struct buf *zone)
+{
+    const char *stub = NULL, *best = NULL;
+    size_t longest = 0;
+    while ((stub = strings_next(&t->stubs, stub))) {
+        size_t n = strcspn(stub, "=");
+        buf_clear(zone);
+        buf_append(zone, stub, n);
+        if (n > longest && zone_contains(buf_cstr(zone), name)) {
+            best = stub;
+            longest = n;
+        }
+    }
+    return best;
+}
+
+/* Whether nameservers get the zone's names, as things are. */
+static bool is_forwarded(const struct translation *t, const char *zone, bool *ret_by_root)
+{
+    struct buf text;
+    buf_init(&text, COREFILE_BYTES_MAX);
+    const char *stub = find_stub(t, zone, &text);
+    buf_fini(&text);
+    *ret_by_root = !stub && t->root == ROOT_FORWARDED && !is_in_domain(t, zone);
+    return stub ? strcmp(stub + strcspn(stub, "="), "=none") != 0 : *ret_by_root;
+}
+
+static bool has_own_stub(const struct translation *t, const char *zone)
+{
+    const char *stub = NULL;
+    while ((stub = strings_next(&t->stubs, stub))) {
+        if (is_stub_of(stub, zone)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void keep_root(struct translation *t, const char *why)
+{
+    if (t->root == ROOT_FORWARDED) {
+        t->root = ROOT_KEPT;
+        strings_clear(&t->nameservers);
+        translation_narrower_item(t, "forward", why);
+    }
+}
+
+static void add_empty_stub(struct translation *t, const char *zone)
+{
+    bool is_by_root;
+    if (translate_cache_is_domain(t, zone) || is_reverse_zone(t, zone) ||
+        !is_forwarded(t, zone, &is_by_root)) {
+        return;
+    }
+    if (zone_is_odd(zone)) {
+        struct buf name;
+        buf_init(&name, COREFILE_BYTES_MAX);
+        zone_enclosing(zone, &name);
+        add_empty_stub(t, buf_cstr(&name));
+        buf_fini(&name);
+        return;
+    }
+    translation_narrower_item(t, zone, nobody_asked);
+    if (strings_count(&t->stubs) < STUBS_MAX) {
+        translation_flag(&t->stubs, "%s=none", zone);
+    } else if (is_by_root) {
+        keep_root(t, "too many zones of which no nameserver may be asked: nor of others (-no-rec)");
+    } else {
+        close_too_many(t);
+    }
+}
+
+/* The flags would be refused. */
+static void drop_stubs_of_domains(struct translation *t)
+{
+    const char *stub = NULL;
+    struct strings others;
+    struct buf text;
+    strings_init(&others);
+    buf_init(&text, STRINGS_BYTES_MAX);
+    while ((stub = strings_next(&t->stubs, stub))) {
+        buf_clear(&text);
+        buf_append(&text, stub, strcspn(stub, "="));
+        if (!translate_cache_is_domain(t, buf_cstr(&text))) {
+            strings_add(&others, stub);
+            continue;
+        }
+        buf_clear(&text);
+        buf_printf(&text, "forward %s", stub);
+        translation_missing_item(t, buf_cstr(&text),
+                                 "none: the zone is a domain that is answered here");
+    }
+    buf_fini(&text);
+    strings_fini(&t->stubs);
+    t->stubs = others;
+}
+
+/* Stub zones in a kept one, unless a block of their own has them. */
+static void empty_stubs_in(struct translation *t, const char *kept)
+{
+    const char *stub = NULL;
+    struct strings settled;
+    struct buf zone;
+    strings_init(&settled);
+    buf_init(&zone, STRINGS_BYTES_MAX);
+    while ((stub = strings_next(&t->stubs, stub))) {
+        buf_clear(&zone);
+        buf_append(&zone, stub, strcspn(stub, "="));
+        bool has_block = strings_has(&t->unforwarded, buf_cstr(&zone));
+        bool is_kept = strcmp(kept, buf_cstr(&zone)) == 0;
+        if (!zone_contains(kept, buf_cstr(&zone)) || (has_block && !is_kept)) {
+            strings_add(&settled, stub);
+        } else {
+            translation_flag(&settled, "%s=none", buf_cstr(&zone));
+            translation_narrower_item(t, buf_cstr(&zone), nobody_asked);
+        }
+    }
+    buf_fini(&zone);
+    strings_fini(&t->stubs);
+    t->stubs = settled;
+}
+
+void translate_settle_kept(struct translation *t)
+{
+    const char *zone = NULL;
+    drop_stubs_of_domains(t);
+    if (strings_has(&t->kept, ".")) {
+        keep_root(t, "another plugin has the names first: no nameserver is asked (-no-rec)");
+    }
+    while ((zone = strings_next(&t->kept, zone))) {
+        empty_stubs_in(t, zone);
+        if (strcmp(zone, ".") != 0) {
+            add_empty_stub(t, zone);
+        }
+    }
+    while ((zone = strings_next(&t->like_root, zone))) {
+        bool is_by_root;
+        bool is_right =
+            is_forwarded(t, zone, &is_by_root) && is_by_root && strings_is_empty(&t->nameservers);
+        if (!is_right && !has_own_stub(t, zone)) {
+            add_empty_stub(t, zone);
+        }
+    }
+    while ((zone = strings_next(&t->unforwarded, zone))) {
+        if (!has_own_stub(t, zone) && !strings_has(&t->like_root, zone)) {
+            add_empty_stub(t, zone);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+/* The plugins for what is known of names of other domains: cache and hosts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/addr.h"
+#include "skydns/corefile/translate_internal.h"
+
+/* The limit of -rcache-stale. */
+enum { RCACHE_STALE_MAX_S = 30 * 24 * 60 * 60 };
+
+/* ---- cache ---- */
+
+/* The capacity of each kind of replies that no line sets. */
+enum { COREDNS_CAPACITY = 9984, RCACHE_MAX = 1000000 };
+
+static bool translate_upstreams_number_of(const char *text, int64_t max, int64_t *ret_number)
+{
+    size_t digits = strspn(text, "0123456789");
+    int64_t number =
+        digits > 0 && digits < 10 && text[digits] == '\0' ? strtoll(text, NULL, 10) : -1;
+    *ret_number = number < max ? number : max;
+    return number >= 0;
+}
+
+static int64_t min_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* CAPACITY [TTL [MINTTL]]; replies and denials have one cache here. */
+static void translate_upstreams_take_capacity(const struct plugin_use *use,
+                                              const struct corefile_line *line)
+{
+    struct translation *t = use->t;
+    int64_t capacity;
+    if (line->count < 2 || !translate_upstreams_number_of(line->words[1], RCACHE_MAX, &capacity)) {
+        translation_missing(t, line, "expected a number of replies");
+        return;
+    }
+    t->has_capacity = true;
+    if (line == use_option(use, line->words[0])) { /* the first of its kind */
+        t->rcache_sum = min_of(t->rcache_sum - COREDNS_CAPACITY + capacity, RCACHE_MAX);
+    } else {
+        translation_missing(t, line, "another line has the capacity first");
+    }
+    if (line->count > 2) {
+        translation_missing(use->t, line,
+                            "none: -rcache-ttl is for all replies, denials are kept "
+                            "half an hour at most");
+    }
+}
+
+/* Seconds of "1h", "30m", "90s", "1h30m". -1: something else. */
+static int64_t duration_s(const char *text)
+{
+    int64_t total_s = 0;
+    bool is_empty = true;
+    while (*text) {
+        char *unit;
+        if (*text < '0' || *text > '9' || strspn(text, "0123456789") > 9) {
+            return -1;
+        }
+        int64_t n = strtol(text, &unit, 10);
+        int64_t unit_s = *unit == 'h' ? 3600 : *unit == 'm' ? 60 : *unit == 's' ? 1 : 0;
+        if (!unit_s || (*unit == 'm' && unit[1] == 's') || total_s > INT32_MAX) {
+            return -1;
+        }
+        total_s += n * unit_s;
+        text = unit + 1;
+        is_empty = false;
+    }
+    return is_empty ? -1 : total_s;
+}
+
+static void take_serve_stale(const struct plugin_use *use, const struct corefile_line *line)
+{
+    int64_t stale_s = line->count > 1 ? duration_s(line->words[1]) : 3600;
+    if (stale_s < 0) {
+        translation_missing(use->t, line, "expected a duration in hours, minutes and seconds");
+        return;
+    }
+    if (stale_s > RCACHE_STALE_MAX_S) {
+        translation_missing(use->t, line, "beyond what the flag takes: 720h is its limit");
+        stale_s = RCACHE_STALE_MAX_S;
+    }
+    use->t->rcache_stale_s = stale_s;
+    if (line->count > 2) {
+        translation_missing(use->t, line,
+                            "none: a stale reply is used when no nameserver has "
+                            "answered for 1.8 s");
+    }
+}
+
+/* Zones after it: ours are not in the cache anyway. */
+static void take_disable(const struct plugin_use *use, const struct corefile_line *line)
+{
+    bool is_ours = line->count > 2;
+    struct buf zone;
+    buf_init(&zone, COREFILE_BYTES_MAX);
+    for (size_t i = 2; i < line->count; i++) {
+        is_ours &=
+            zone_text(line->words[i], &zone) &&
+            (strings_has(&use->t->domains, buf_cstr(&zone)) || zone_is_reverse(buf_cstr(&zone)));
+    }
+    buf_fini(&zone);
+    if (is_ours) {
+        translation_needless(use->t, line, "own records are never in the cache");
+    } else {
+        translation_missing(use->t, line, "none: replies and denials of all names are kept");
+    }
+}
+
+void translate_cache(const struct plugin_use *use)
+{
+    static const struct plugin_option options[] = {
+        {"success", .take = translate_upstreams_take_capacity},
+        {"denial", .take = translate_upstreams_take_capacity},
+        {"prefetch", .needless = "names asked at least three times are asked again before they "
+                                 "expire"},
+        {"serve_stale", .take = take_serve_stale},
+        {"serve_stale_policy", .missing = "none"},
+        {"servfail", .needless = "failures are kept 1 s, doubling up to 30 s while they last"},
+        {"disable", .take = take_disable},
+        {"keepttl", .missing = "none: TTLs count down"},
+    };
+    const struct corefile_line *head = &use->directive->head;
+    int64_t ttl_s = -1;
+    bool is_of_root = strings_has(use->zones, ".");
+    size_t zones = use_argument_count(use);
+    if (zones > 0 && translate_upstreams_number_of(use_argument(use, 0), INT32_MAX, &ttl_s)) {
+        zones--;
+    }
+    if (zones > 0) {
+        translation_needless(use->t, head, "one cache for all names but our own");
+    }
+    use->t->has_cache = true;
+    use->t->rcache_sum += 2 * COREDNS_CAPACITY;
+    if (is_of_root && ttl_s > 0) {
+        use->t->rcache_ttl_s = ttl_s;
+    } else if (ttl_s >= 0) {
+        translation_missing(use->t, head,
+                            is_of_root ? "expected a TTL of at least 1"
+                                       : "none: one -rcache-ttl for all zones");
+    }
+    use_options(use, options, ARRAY_LEN(options));
+    if (use->t->rcache_stale_s < 0) {
+        translation_needless(
+            use->t, head,
+            "without serve_stale, too, an expired reply is used when no nameserver "
+            "answers; -rcache-stale=0 turns that off");
+    }
+}
+
+/* ---- hosts ---- */
+
+static bool translate_upstreams_is_host(const char *name)
+{
+    struct buf ignored;
+    buf_init(&ignored, COREFILE_BYTES_MAX);
+    bool is_it = !strchr(name, '/') && zone_text(name, &ignored);
+    buf_fini(&ignored);
+    return is_it;
+}
+
+static bool translate_upstreams_is_in_zones(const struct strings *zones, const char *name)
+{
+    const char *zone = NULL;
+    struct buf text;
+    buf_init(&text, COREFILE_BYTES_MAX);
+    bool is_in = false;
+    while (zone_text(name, &text) && !is_in && (zone = strings_next(zones, zone))) {
+        is_in = zone_contains(zone, buf_cstr(&text));
+    }
+    buf_fini(&text);
+    return is_in;
+}
+
+/* "10.0.0.1 name...": into the file that the translation has, with its names in the zones. */
+static bool add_entry(const struct plugin_use *use, const struct corefile_line *line,
+                      const struct strings *zones)
+{
+    struct buf entry;
+    struct ip ip;
+    size_t names = 0;
+    bool is_entry = line->count > 1 && ip_parse(slice_str(line->words[0]), &ip);
+    bool has_bad_name = false;
+    buf_init(&entry, COREFILE_BYTES_MAX);
+    buf_append_str(&entry, line->words[0]);
+    for (size_t i = 1; i < line->count && is_entry; i++) {
+        if (!translate_upstreams_is_host(line->words[i])) {
+            has_bad_name = true;
+        } else if (translate_upstreams_is_in_zones(zones, line->words[i])) {
+            buf_printf(&entry, " %s", line->words[i]);
+            names++;
+        }
+    }
+    if (has_bad_name) {
+        translation_missing(use->t, line, "expected an address and its names: a word is no name");
+    } else if (is_entry && names + 1 < line->count) {
+        translation_missing(use->t, line, "names of other zones than the plugin's");
+    }
+    if (is_entry && names > 0) {
+        strings_add(&use->t->hosts, buf_cstr(&entry));
+    }
+    buf_fini(&entry);
+    return is_entry;
+}
+
+/* Options begin with a letter, entries with an address; of IPv6, one may begin with a letter. */
+static void take_hosts_line(const struct plugin_use *use, const struct corefile_line *line,
+                            const struct strings *zones)
+{
+    static const struct {
+        const char *name;
+        const char *missing;
+        const char *needless;
+    } options[] = {
+        {"ttl", "none: 30 s", NULL},
+        {"no_reverse", "none: its addresses have reverse names", NULL},
+        {"reload", NULL, "files are followed"},
+        {"fallthrough", NULL, "names that are not in the files go to the nameservers"},
+        {"fallthrough_unsupported", "none: other types of its names have no data", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        if (strcmp(line->words[0], options[i].name) == 0) {
+            if (options[i].missing) {
+                translation_missing(use->t, line, options[i].missing);
+            } else {
+                translation_needless(use->t, line, options[i].needless);
+            }
+            return;
+        }
+    }
+    if (!add_entry(use, line, zones)) {
+        translation_missing(use->t, line, "expected an address and its names");
+    }
+}
+
+/* Names that are not in its files are answered by nobody else, unless they fall through. */
+static void keep_hosts_zones(const struct plugin_use *use, const struct strings *zones)
+{
+    const char *zone = NULL;
+    while ((zone = strings_next(zones, zone))) {
+        if (!use_falls_through(use, zone)) {
+            translation_missing(use->t, &use->directive->head,
+                                "without fallthrough: no nameserver is asked about other names");
+            translate_keep_zone(use->t, zone);
+        }
+    }
+}
+
+void translate_hosts(const struct plugin_use *use)
+{
+    const struct corefile_directive *directive = use->directive;
+    struct translation *t = use->t;
+    struct strings zones;
+    const char *file = use_argument_count(use) > 0 ? use_argument(use, 0) : "/etc/hosts";
+    if (!use_zones(use, 2, &zones)) {
+        translate_keep_zone(t, "."); /* there is no telling which */
+    }
+    for (size_t i = 0; i < directive->line_count; i++) {
+        take_hosts_line(use, &directive->lines[i], &zones);
+    }
+    if (!strings_has(&zones, ".")) {
+        translation_narrower(t, &directive->head,
+                             "-hosts has the names of all zones: write those of its zones into "
+                             "the file's place");
+    } else {
+        translation_flag(&t->skydns, "-hosts=%s", file); /* beside the lines here */
+    }
+    keep_hosts_zones(use, &zones);
+    strings_fini(&zones);
+}

@@ -1,0 +1,457 @@
+#include "skydns/engine/search_list_try_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/lookup.h"
+#include "skydns/answer/override_match.h"
+#include "skydns/answer/special_names.h"
+#include "skydns/engine/direct_internal.h"
+#include "skydns/engine/search_list_internal.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/fast/plain_names.h"
+#include "skydns/sign/signed_zones.h"
+#include "skydns/wire/edns.h"
+#include "skydns/wire/query_parse.h"
+#include "skydns/wire/reply_limit.h"
+#include "skydns/wire/response.h"
+
+/* A domain: what rules its names out. */
+struct path_zone {
+    struct plain_names plain;
+    bool may_rule_out;                     /* nothing below it exists but by its own records */
+    const struct store_node *domain, *svc; /* of the store in use; may be NULL */
+};
+
+/* The end of a name, from its prefix's last label on, and which places in the domain are ruled out
+ * for names with it. Two namespaces and two dozen top-level domains fit side by side. */
+enum { PATH_ENDS_BITS = 7, PATH_END_MAX = 94 };
+
+struct path_end {
+    uint64_t serial; /* of the store; 0: nothing is known */
+    uint8_t ruled_out, len;
+    uint8_t bytes[PATH_END_MAX];
+};
+
+struct search_list_try {
+    const struct engine_config *config;
+    struct direct *direct;
+    struct engine_counts *counts;
+    uint64_t serial; /* of the store whose nodes are known; 0: none */
+    struct path_zone zones[ENGINE_ZONES_MAX];
+    struct path_end ends[1 << PATH_ENDS_BITS];
+
+    /* Of the query being answered. */
+    struct path path;
+    unsigned ruled_out;      /* of its places in the domain, a bit for each */
+    struct question refresh; /* a kept reply on the way asks for this; name.len 0: none does */
+    struct path_candidate candidate;
+};
+
+_Static_assert((int)SEARCH_LIST_PLACES_MAX < (int)ENGINE_PATH_OVER, "places before the end");
+
+void search_list_try_configure(struct search_list_try *scan, const struct engine_config *config)
+{
+    scan->config = config;
+    scan->serial = 0;
+    memset(scan->ends, 0, sizeof(scan->ends)); /* of another configuration */
+    for (size_t i = 0; i < config->zone_count && config->settings.autopath; i++) {
+        struct path_zone *z = &scan->zones[i];
+        const struct engine_zone *zone = &config->zones[i];
+        plain_names_make(&z->plain, config, zone);
+        z->may_rule_out = !zone->is_incomplete && !z->plain.has_domains_below &&
+                          !engine_config_is_above_stub(config, &zone->domain);
+    }
+}
+
+struct search_list_try *search_list_try_new(const struct engine_config *config,
+                                            struct direct *direct, struct engine_counts *counts)
+{
+    struct search_list_try *scan = xcalloc(1, sizeof(*scan));
+    scan->direct = direct;
+    scan->counts = counts;
+    search_list_try_configure(scan, config);
+    return scan;
+}
+
+void search_list_try_free(struct search_list_try *scan)
+{
+    free(scan);
+}
+
+/* ---- Names that need no answer ---- */
+
+static void use_store(struct search_list_try *w, const struct store *store)
+{
+    if (w->serial != store_serial(store)) {
+        w->serial = store_serial(store);
+        for (size_t i = 0; i < w->config->zone_count; i++) {
+            struct path_zone *z = &w->zones[i];
+            z->domain = store_find(store, &w->config->zones[i].domain, NULL);
+            z->svc = z->domain ? store_child(z->domain, slice_of("svc", 3)) : NULL;
+        }
+    }
+}
+
+/* In the prefix, or the namespace's name. */
+static bool search_list_try_has_wildcard(const struct path *path)
+{
+    for (unsigned i = 0; i <= path->prefix_labels; i++) {
+        if (lookup_is_wildcard(fast_query_label(path->question, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether names of the domain with this label in front of it are NXDOMAIN if the store lacks them.
+ */
+static bool search_list_try_is_plain(const struct path_zone *z, struct slice label)
+{
+    enum kube_tree tree = kube_tree_of(label);
+    return z->plain.classes[tree][1][0].when_absent == PLAIN_NO_NAME &&
+           !(tree == KUBE_TREE_OTHER && plain_names_are_own(&z->plain, label));
+}
+
+/* Whether the name at a place in the domain is NXDOMAIN, told from the store's having nothing with
+ * its top label. What is hidden from the client may be there, and is left to direct_answer. */
+static bool is_absent(const struct search_list_try *w, unsigned place)
+{
+    const struct path *path = &w->path;
+    const struct path_zone *z = &w->zones[path->zone_at];
+    const struct slice top = path_top(path);
+    if (!search_list_try_is_plain(z, place == PATH_DOMAIN ? top : slice_of("svc", 3))) {
+        return false;
+    }
+    const struct store_node *above = place == PATH_DOMAIN ? z->domain : z->svc;
+    if (place == 0 && above) {
+        above = store_child(above, fast_query_label(path->question, path->prefix_labels));
+    }
+    return !above || !store_child(above, top);
+}
+
+/* Most queries end in one of few ways, .com.<namespace>.svc.<domain>: what is known of an end. */
+static struct path_end *find_end(struct search_list_try *w, struct slice end)
+{
+    uint64_t head = 0;
+    memcpy(&head, end.ptr, end.len < sizeof(head) ? end.len : sizeof(head));
+    return &w->ends[head * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PATH_ENDS_BITS)];
+}
+
+/* Finds the places of the path in the domain that need no answer. */
+static void rule_out(struct search_list_try *w, const struct store *store)
+{
+    const struct fast_query *q = w->path.question;
+    unsigned at = q->offsets[w->path.prefix_labels - 1];
+    const struct slice end = slice_of(q->name + at, q->name_len - at);
+    w->ruled_out = 0;
+    if (!store || !w->zones[w->path.zone_at].may_rule_out ||
+        search_list_try_has_wildcard(&w->path)) {
+        return;
+    }
+    use_store(w, store);
+    struct path_end *known = find_end(w, end);
+    if (known->serial == w->serial && slice_equal(slice_of(known->bytes, known->len), end)) {
+        w->ruled_out = known->ruled_out;
+        return;
+    }
+    for (unsigned place = 0; place <= PATH_DOMAIN; place++) {
+        w->ruled_out |= is_absent(w, place) ? 1u << place : 0;
+    }
+    if (end.len <= sizeof(known->bytes)) {
+        *known = (struct path_end){
+            .serial = w->serial, .ruled_out = (uint8_t)w->ruled_out, .len = (uint8_t)end.len};
+        memcpy(known->bytes, end.ptr, end.len);
+    }
+}
+
+static bool is_ruled_out(const struct search_list_try *w, unsigned place)
+{
+    return place <= PATH_DOMAIN && (w->ruled_out & 1u << place) != 0;
+}
+
+/* Whether the name at a place is one that -ndots keeps from being forwarded, and that nothing here
+ * answers but perhaps hosts files. */
+static bool has_too_few_dots(const struct search_list_try *w, const struct dname *name)
+{
+    const uint16_t type = w->path.question->type;
+    struct dname lower;
+    if (!engine_config_is_too_short(w->config, dname_label_count(name), type, false)) {
+        return false;
+    }
+    lower = *name;
+    dname_lower(&lower);
+    return engine_config_keeps_short_name(w->config, &lower, type) &&
+           special_name_find(&lower, NULL) == SPECIAL_NONE;
+}
+
+/* ---- Places ---- */
+
+/* What a reply is to the search. */
+enum outcome { OUTCOME_ANSWER, OUTCOME_NO_DATA, OUTCOME_NO_NAME, OUTCOME_FAILED };
+
+static enum outcome place_outcome(const struct search_list_try *w, unsigned place,
+                                  const struct response *response)
+{
+    const unsigned aliases = place > 0;
+    switch (response_low_rcode(response)) {
+    case DNS_RCODE_NOERROR:
+        return search_list_names_pass_no_data(place, search_list_places(&w->path)) &&
+                       response_answers(response) == aliases && !response_is_truncated(response)
+                   ? OUTCOME_NO_DATA
+                   : OUTCOME_ANSWER;
+    case DNS_RCODE_NXDOMAIN:
+        return OUTCOME_NO_NAME;
+    default:
+        return OUTCOME_FAILED;
+    }
+}
+
+/* The client's name, as it is typed. */
+static struct slice asked_name(const struct search_list_try *w)
+{
+    return slice_of(w->path.query->wire + DNS_HEADER_SIZE, w->path.question->name_len);
+}
+
+/* The query for another name, whose response is to begin with a CNAME to it. False: that would not
+ * even hold the question. */
+static bool search_list_try_make_query(struct search_list_try *w, const struct engine_query *query,
+                                       const struct dname *name, struct engine_query *ret)
+{
+    enum { OPT_MAX = EDNS_OPT_SIZE + EDNS_SUBNET_MAX + EDNS_ERROR_SIZE };
+    const struct fast_query *q = w->path.question;
+    const size_t limit =
+        reply_limit_of(query, q->has_edns, q->udp_size, w->config->settings.max_udp_size);
+    *ret = *query;
+    ret->len = path_query(&w->path, name, &w->candidate);
+    ret->wire = w->candidate.wire;
+    ret->parsed = &w->candidate.parsed;
+    ret->ahead = 0;
+    return response_start_of(asked_name(w), name->len).records_at + OPT_MAX <= limit;
+}
+
+static void count_answer(struct search_list_try *w, unsigned place)
+{
+    counter_add(&w->counts->path_answers, 1);
+    counter_add(&w->counts->path_saved, place);
+}
+
+/* ---- Refreshing ---- */
+
+static void pass_refresh(const struct search_list_try *w, struct engine_deferral *ret_deferral)
+{
+    if (w->refresh.name.len > 0) {
+        ret_deferral->wants_refresh = true;
+        ret_deferral->refresh = w->refresh;
+    }
+}
+
+/* ---- The search ---- */
+
+/* A call's arguments. */
+struct search {
+    const struct store *store;
+    const struct engine_query *query;
+    const struct external_answers *externals;
+    struct response *response;
+    struct engine_deferral *ret_deferral;
+    unsigned seen;    /* ENGINE_PATH_SAW_... */
+    bool has_no_room; /* for the reply at a place: the client had better search by itself */
+};
+
+/* The query as it stands. */
+static enum engine_verdict answer_plainly(struct search_list_try *w, const struct search *s,
+                                          const struct external_answers *externals)
+{
+    enum engine_verdict verdict =
+        direct_answer(w->direct, s->store, s->query, externals, s->response, s->ret_deferral);
+    if (s->query->search_list_at > 0 || w->path.query) {
+        s->ret_deferral->search_list_at = ENGINE_PATH_OVER;
+    }
+    return verdict;
+}
+
+/* Nothing answers: what the first name gets, unless it is not known what the others would. */
+static enum engine_verdict search_list_try_give_up(struct search_list_try *w,
+                                                   const struct search *s)
+{
+    enum engine_verdict verdict = answer_plainly(w, s, NULL);
+    const enum outcome outcome =
+        verdict == ENGINE_REPLY ? place_outcome(w, 0, s->response) : OUTCOME_ANSWER;
+    const unsigned seen = s->has_no_room ? 0 : s->seen;
+    if (seen & ENGINE_PATH_SAW_FAILURE && outcome != OUTCOME_FAILED) {
+        direct_error(w->direct, s->query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, EDNS_ERROR_NO_AUTHORITY,
+                     s->response);
+        verdict = ENGINE_REPLY;
+    } else if (seen & ENGINE_PATH_SAW_NO_DATA && outcome == OUTCOME_NO_NAME) {
+        response_set_no_data(s->response);
+    }
+    pass_refresh(w, s->ret_deferral);
+    return verdict;
+}
+
+enum step { STEP_NEXT, STEP_END, STEP_GIVE_UP };
+
+/* The client's own name, or another one if `query` is not the client's: a reply, a deferral, or
+ * neither. */
+static enum step take_verdict(struct search_list_try *w, struct search *s,
+                              const struct engine_query *query, unsigned place,
+                              enum engine_verdict verdict)
+{
+    struct engine_deferral *deferral = s->ret_deferral;
+    if (verdict == ENGINE_DEFER) {
+        deferral->search_list_at = (uint8_t)place;
+        deferral->search_list_serial = w->config->serial;
+        deferral->search_list_seen = (uint8_t)s->seen;
+        if (place > 0 && deferral->kind == ENGINE_DEFER_FORWARD) {
+            deferral->forward = query_question(query->parsed)->name;
+        }
+        return STEP_END;
+    }
+    enum outcome outcome =
+        verdict == ENGINE_REPLY ? place_outcome(w, place, s->response) : OUTCOME_FAILED;
+    if (deferral->wants_refresh && w->refresh.name.len == 0) { /* one a query: others just expire */
+        w->refresh = deferral->refresh;
+    }
+    if (outcome == OUTCOME_ANSWER) {
+        if (place > 0) {
+            count_answer(w, place);
+        }
+        return STEP_END;
+    }
+    s->seen |= outcome == OUTCOME_FAILED    ? ENGINE_PATH_SAW_FAILURE
+               : outcome == OUTCOME_NO_DATA ? ENGINE_PATH_SAW_NO_DATA
+                                            : 0;
+    return STEP_NEXT;
+}
+
+/* A place behind the first. */
+static enum step try_name(struct search_list_try *w, struct search *s, unsigned place,
+                          const struct external_answers *externals, enum engine_verdict *verdict)
+{
+    struct dname name;
+    struct engine_query query;
+    if (!path_name(&w->path, place, &name)) {
+        return STEP_NEXT;
+    }
+    bool is_short = place >= PATH_FIRST_SEARCH && has_too_few_dots(w, &name);
+    if (is_short && !w->config->hosts && !override_may_match(w->config, s->store)) {
+        return STEP_NEXT;
+    }
+    if (!search_list_try_make_query(w, s->query, &name, &query)) {
+        s->has_no_room = true;
+        return STEP_GIVE_UP;
+    }
+    query.takes_stale = s->query->takes_stale && place == s->query->search_list_at;
+    s->response->asked = asked_name(w);
+    *verdict = direct_answer(w->direct, s->store, &query, externals, s->response, s->ret_deferral);
+    s->response->asked = slice_of(NULL, 0);
+    if (is_short && *verdict == ENGINE_REPLY &&
+        place_outcome(w, place, s->response) != OUTCOME_ANSWER) {
+        return STEP_NEXT;
+    }
+    return take_verdict(w, s, &query, place, *verdict);
+}
+
+static enum step try_place(struct search_list_try *w, struct search *s, unsigned place,
+                           enum engine_verdict *verdict)
+{
+    const struct external_answers *externals =
+        place == s->query->search_list_at ? s->externals : NULL;
+    if (is_ruled_out(w, place)) {
+        return STEP_NEXT;
+    }
+    if (place > 0) {
+        return try_name(w, s, place, externals, verdict);
+    }
+    *verdict =
+        direct_answer(w->direct, s->store, s->query, externals, s->response, s->ret_deferral);
+    return *verdict == ENGINE_DROP ? STEP_END : take_verdict(w, s, s->query, place, *verdict);
+}
+
+static enum engine_verdict search_list_try_search(struct search_list_try *w, struct search *s)
+{
+    enum engine_verdict verdict = ENGINE_REPLY;
+    w->refresh.name.len = 0;
+    s->seen = s->query->search_list_seen;
+    rule_out(w, s->store);
+    for (unsigned place = s->query->search_list_at; place < search_list_places(&w->path); place++) {
+        switch (try_place(w, s, place, &verdict)) {
+        case STEP_NEXT:
+            break;
+        case STEP_END:
+            pass_refresh(w, s->ret_deferral);
+            return verdict;
+        case STEP_GIVE_UP:
+            return search_list_try_give_up(w, s);
+        }
+    }
+    return search_list_try_give_up(w, s);
+}
+
+/* A place that an earlier configuration's path had may be another name's now. */
+static bool search_list_try_is_over(const struct search_list_try *w,
+                                    const struct engine_query *query)
+{
+    return query->search_list_at == ENGINE_PATH_OVER ||
+           (query->search_list_at > 0 && query->search_list_serial != w->config->serial);
+}
+
+/* Whether the reply to the question as it stands is signed. The search path's CNAME would
+ * contradict it: what the one denies, the other gives. */
+static bool search_list_try_is_signed(const struct search_list_try *w)
+{
+    return w->path.question->dnssec_ok &&
+           signed_zones_domain(w->config, &w->config->zones[w->path.zone_at]);
+}
+
+static bool has_path(struct search_list_try *w, const struct engine_query *query)
+{
+    w->path.query = NULL;
+    return w->config->settings.autopath && !search_list_try_is_over(w, query) &&
+           path_find(&w->path, w->config, query) && !search_list_try_is_signed(w);
+}
+
+enum engine_verdict search_list_try_answer(struct search_list_try *scan, const struct store *store,
+                                           const struct engine_query *query,
+                                           const struct external_answers *externals,
+                                           struct response *response,
+                                           struct engine_deferral *ret_deferral)
+{
+    struct search s = {.store = store,
+                       .query = query,
+                       .externals = externals,
+                       .response = response,
+                       .ret_deferral = ret_deferral};
+    if (has_path(scan, query)) {
+        return search_list_try_search(scan, &s);
+    }
+    scan->path.query = NULL;
+    return answer_plainly(scan, &s, externals);
+}
+
+bool search_list_try_forwarded(struct search_list_try *scan, const struct engine_query *query,
+                               const struct parsed_response *upstream, struct cache_image *image,
+                               struct response *response)
+{
+    struct dname name;
+    struct engine_query candidate;
+    if (query->search_list_at == 0 || query->search_list_at == ENGINE_PATH_OVER) {
+        return direct_forwarded(scan->direct, query, upstream, image, response);
+    }
+    if (!has_path(scan, query) || query->search_list_at >= search_list_places(&scan->path) ||
+        !path_name(&scan->path, query->search_list_at, &name) ||
+        !search_list_try_make_query(scan, query, &name, &candidate)) {
+        return false;
+    }
+    response->asked = asked_name(scan);
+    const bool is_answer = direct_forwarded(scan->direct, &candidate, upstream, image, response) &&
+                           place_outcome(scan, query->search_list_at, response) == OUTCOME_ANSWER;
+    response->asked = slice_of(NULL, 0);
+    if (is_answer) {
+        count_answer(scan, query->search_list_at);
+    }
+    return is_answer;
+}

@@ -1,0 +1,59 @@
+/* Tries the names of a client's search path (search_list_internal.h) in their order, so that its
+ * resolver need not: the first answer that is not NXDOMAIN is the reply, behind a CNAME from the
+ * client's name (response.h). An answer to the query itself is given as it is; so is its NXDOMAIN
+ * if no other name exists. A place that could not be answered (SERVFAIL, REFUSED) is passed over,
+ * and the reply is SERVFAIL if nothing else answers; so is a name below a domain of -search that
+ * has no such data, and then NXDOMAIN becomes NODATA.
+ *
+ *     direct_answer, once for each place --> reply, or a deferral with the place that waits
+ *
+ * Most places are ruled out by one look into the store: there is nothing below the search domain
+ * with the prefix's last label. A client that asks for wildcards, which cannot be ruled out, has as
+ * many visits at each place as another query has (ENGINE_SCAN_MAX), on three or four places.
+ *
+ * A client that sets DO searches by itself where answers are signed: nobody can sign the CNAME that
+ * stands for a search.
+ *
+ * What a client may not have, it does not get: a place is answered by the rules that a query for
+ * its name has. One per engine; that engine's thread only; no allocation, lock or system call. */
+#ifndef SKYDNS_ENGINE_SEARCH_LIST_TRY_INTERNAL_H
+#define SKYDNS_ENGINE_SEARCH_LIST_TRY_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skydns/engine/engine.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
+#include "skydns/wire/deferral.h"
+#include "skydns/wire/external_answer.h"
+#include "skydns/wire/query.h"
+#include "skydns/wire/response.h"
+
+struct direct;
+struct cache_image;
+struct parsed_response;
+struct search_list_try;
+
+/* Both are borrowed; `direct` has the same configuration. */
+struct search_list_try *search_list_try_new(const struct engine_config *config,
+                                            struct direct *direct, struct engine_counts *counts);
+void search_list_try_free(struct search_list_try *scan); /* NULL is fine */
+
+/* The configuration is another one. */
+void search_list_try_configure(struct search_list_try *scan, const struct engine_config *config);
+
+/* As engine_answer, for a query whose view is set. */
+enum engine_verdict search_list_try_answer(struct search_list_try *scan, const struct store *store,
+                                           const struct engine_query *query,
+                                           const struct external_answers *externals,
+                                           struct response *response,
+                                           struct engine_deferral *ret_deferral);
+
+/* As engine_forwarded, likewise. */
+bool search_list_try_forwarded(struct search_list_try *scan, const struct engine_query *query,
+                               const struct parsed_response *upstream, struct cache_image *image,
+                               struct response *response);
+
+#endif

@@ -1,0 +1,188 @@
+#include "skydns/pages/explain_asking_client.h"
+
+#include <string.h>
+
+#include "skydns/answer/answer_kube.h"
+#include "skydns/pages/explain_internal.h"
+
+static enum explain_identity explain_asking_client_identify(const struct engine_config *config,
+                                                            struct explain_asking_client *who)
+{
+    if (!config->clients) {
+        return EXPLAIN_NOT_WANTED;
+    }
+    const struct client_index_entry entry = client_index_entry(config->clients, &who->ip);
+    who->spaces = entry.spaces;
+    who->view.space = client_index_find(config->clients, &who->ip);
+    if (who->view.space) {
+        return EXPLAIN_BY_POD;
+    }
+    return entry.bars > 0 ? EXPLAIN_OF_NODE : entry.spaces > 1 ? EXPLAIN_SHARED : EXPLAIN_NO_POD;
+}
+
+/* The first that contains the address, or NULL. */
+static const struct network *find_network(const struct network *networks, size_t count,
+                                          const struct ip *ip)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (network_contains(&networks[i], ip)) {
+            return &networks[i];
+        }
+    }
+    return NULL;
+}
+
+static void explain_asking_client_explain_admission(const struct engine_config *config,
+                                                    struct explain_asking_client *who)
+{
+    const struct network *network =
+        config->settings.is_restricted
+            ? find_network(config->settings.admitted, config->settings.admitted_count, &who->ip)
+            : NULL;
+    who->is_refused = config->settings.is_restricted && !network;
+    who->has_network = network != NULL;
+    if (network) {
+        who->network = *network;
+    }
+}
+
+void explain_asking_client_recursion(const struct engine_config *config,
+                                     struct explain_asking_client *who)
+{
+    if (who->identity == EXPLAIN_ANYBODY) {
+        return;
+    }
+    const struct network *network = find_network(config->allowed, config->allowed_count, &who->ip);
+    who->recursion = config->allows_all ? EXPLAIN_RECURSION_FOR_ALL
+                     : network          ? EXPLAIN_RECURSION_ALLOWED_BY
+                                        : EXPLAIN_RECURSION_REFUSED;
+    if (network) {
+        who->recursion_network = *network;
+    }
+}
+
+int explain_asking_client(const struct engine_config *config, const char *address,
+                          struct explain_asking_client *ret, struct err *err)
+{
+    *ret = (struct explain_asking_client){.identity = EXPLAIN_ANYBODY};
+    if (!address || !*address) {
+        return 0;
+    }
+    struct ip ip;
+    if (!ip_parse(slice_str(address), &ip)) {
+        return err_set(err, ERR_USAGE, "client `%s`: expected an address like 10.1.0.7", address);
+    }
+    const struct addr addr = addr_of_ip(&ip, 0);
+    ret->ip = addr_ip(&addr); /* as of a query */
+    ret->identity = explain_asking_client_identify(config, ret);
+    ret->view.visibility = config->visibility;
+    explain_asking_client_explain_admission(config, ret);
+    ret->rate = config->settings.rate;
+    ret->burst = config->settings.rate_burst;
+    return 0;
+}
+
+/* The namespace that a name of ours is in; len 0: none. */
+static struct slice explain_asking_client_space_of(const struct engine_config *config,
+                                                   const struct dname *name)
+{
+    struct dname_labels labels;
+    const struct engine_zone *zone = engine_config_zone(config, name);
+    dname_labels(name, &labels);
+    unsigned depth = zone ? labels.count - zone->labels : 0;
+    if (depth < 2 ||
+        kube_tree_of(dname_label(name, labels.offsets[depth - 1])) == KUBE_TREE_OTHER) {
+        return slice_of("", 0);
+    }
+    return dname_label(name, labels.offsets[depth - 2]);
+}
+
+void explain_asking_client_hidden(const struct view *view, const struct dname *name,
+                                  struct explain_asking_client *who)
+{
+    struct dname hidden = *name;
+    if (!view->visibility) {
+        return;
+    }
+    if (view->store && view_hides_record(view, name)) { /* a reverse name: where it points */
+        const struct store_node *node = store_find(view->store, name, NULL);
+        (void)store_record_host_name(store_node_record(node), &hidden); /* it is one */
+        dname_lower(&hidden);
+    } else if (view_part_of(view, name) != VIEW_NONE) {
+        return;
+    }
+    struct slice space = explain_asking_client_space_of(view->config, &hidden);
+    who->hidden_len = space.len;
+    memcpy(who->hidden, space.ptr, space.len);
+}
+
+/* The names that a pod's resolver asks for when it is given a short name: those of its search list,
+ * then the name itself (behaviour of `search` with `options ndots:5`, which the kubelet writes). */
+
+/* A name with as many dots is asked for first as it is. */
+enum { KUBELET_NDOTS = 5 };
+
+static bool explain_asking_client_add(struct explain_search *search, const struct dname *name,
+                                      const struct dname *suffix)
+{
+    struct dname joined = suffix ? *suffix : (struct dname){.len = 1};
+    struct dname_labels labels;
+    bool ok = search->count < SEARCH_LIST_NAMES_MAX;
+    dname_labels(name, &labels);
+    for (unsigned i = labels.count; i > 0 && ok; i--) {
+        ok = dname_prepend(&joined, dname_label(name, labels.offsets[i - 1]));
+    }
+    if (ok) {
+        search->names[search->count++] = joined;
+    }
+    return ok;
+}
+
+/* `<namespace>.svc.D`, `svc.D`, `D`, those of -search; a name that is too long is left out, as
+ * resolvers do. */
+static void find_names(const struct engine_config *config, const struct dname *name,
+                       struct explain_search *search)
+{
+    struct dname suffixes[2];
+    suffixes[1] = config->zones[0].domain;
+    bool ok = dname_prepend(&suffixes[1], slice_str("svc"));
+    suffixes[0] = suffixes[1];
+    if (ok && dname_prepend(&suffixes[0], search->space)) {
+        (void)explain_asking_client_add(search, name, &suffixes[0]);
+    }
+    if (ok) {
+        (void)explain_asking_client_add(search, name, &suffixes[1]);
+    }
+    (void)explain_asking_client_add(search, name, &config->zones[0].domain);
+    for (size_t i = 0; i < config->settings.search_count; i++) {
+        (void)explain_asking_client_add(search, name, &config->settings.search[i]);
+    }
+    (void)explain_asking_client_add(search, name, NULL);
+}
+
+static bool is_short(const struct explainer *e, const char *text)
+{
+    const struct dname *name = &e->result.asked;
+    struct dname lower = *name;
+    size_t len = strlen(text);
+    dname_lower(&lower);
+    return name->len > 1 && text[len - 1] != '.' && dname_label_count(name) <= KUBELET_NDOTS &&
+           e->config->zone_count > 0 && !engine_config_zone(e->config, &lower);
+}
+
+void explain_search(struct explainer *e, const char *text)
+{
+    struct explain_search *search = &e->result.search;
+    const struct client_space *space = e->result.who.view.space;
+    search->count = 0;
+    if (!is_short(e, text)) {
+        return;
+    }
+    search->is_assumed = !space;
+    search->space = space ? client_space_label(space) : slice_str("default");
+    find_names(e->config, &e->result.asked, search);
+    for (size_t i = 0; i < search->count; i++) {
+        search->outcomes[i] = explain_try(e, &search->names[i]);
+    }
+    e->result.question.name = e->result.asked;
+}

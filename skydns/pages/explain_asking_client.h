@@ -1,0 +1,88 @@
+/* Explains who asks: which namespace the client has and why, what is hidden from it, its limits,
+ * and its search path. Main thread; pure. */
+#ifndef SKYDNS_PAGES_EXPLAIN_ASKING_CLIENT_H
+#define SKYDNS_PAGES_EXPLAIN_ASKING_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "skydns/answer/view.h"
+#include "skydns/clients/client_view.h"
+#include "skydns/engine/search_list.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
+
+/* How the client has its namespace, or why it has none. */
+enum explain_identity {
+    EXPLAIN_ANYBODY,    /* no client was named: it sees everything and has no search path */
+    EXPLAIN_NOT_WANTED, /* no setting asks for namespaces */
+    EXPLAIN_BY_POD,     /* the pod with its address */
+    EXPLAIN_OF_NODE,    /* a pod shares the address with its node */
+    EXPLAIN_SHARED,     /* pods of several namespaces have it */
+    EXPLAIN_NO_POD,     /* no pod has it, or it is not known yet which of them are on their nodes'
+                         * network */
+};
+
+/* What the search found at a place. */
+enum explain_outcome {
+    EXPLAIN_ANSWERS,
+    EXPLAIN_NO_DATA, /* the name exists, without records of the type */
+    EXPLAIN_NO_NAME,
+    EXPLAIN_FAILED,
+    EXPLAIN_ASKED,     /* a nameserver decides */
+    EXPLAIN_TOO_SHORT, /* -ndots keeps it from being forwarded */
+    EXPLAIN_TOO_LONG,  /* for a name */
+};
+
+/* Whether the client's questions about other domains are answered. */
+enum explain_recursion {
+    EXPLAIN_RECURSION_NOT_ASKED,  /* the question is not such, or nobody is named */
+    EXPLAIN_RECURSION_FOR_ALL,    /* -allow-recursion=all */
+    EXPLAIN_RECURSION_ALLOWED_BY, /* a network of -allow-recursion, or of its default */
+    EXPLAIN_RECURSION_REFUSED,
+};
+
+struct explain_asking_client {
+    enum explain_identity identity;
+    struct ip ip;
+    size_t spaces;           /* SHARED: how many */
+    struct client_view view; /* borrowed until the loop turns */
+    bool is_refused;         /* not in a network of -allow */
+    bool has_network;        /* of -allow, which contains it */
+    struct network network;
+
+    /* About other domains, if the question is such. */
+    enum explain_recursion recursion;
+    struct network recursion_network; /* ALLOWED_BY: that contains it */
+
+    uint32_t rate, burst; /* its limit over UDP; 0: none */
+    bool has_left;
+    uint32_t left; /* of the burst, now */
+    size_t hidden_len;
+    char hidden[63]; /* the namespace that hides the name; hidden_len 0: nothing does */
+
+    struct search_list_names path;
+    size_t tried; /* of its names, the first ones */
+    enum explain_outcome outcomes[SEARCH_LIST_NAMES_MAX];
+    bool has_answer;  /* the last one tried is it, or decides */
+    bool has_failed;  /* without an answer: SERVFAIL, since one failed */
+    bool has_no_data; /* without an answer, and none failed: NODATA, since one exists */
+};
+
+/* "10.1.0.7"; NULL or "": nobody is named. ERR_USAGE: no address. */
+int explain_asking_client(const struct engine_config *config, const char *address,
+                          struct explain_asking_client *ret, struct err *err) MUST_CHECK;
+
+/* Notes whether the client may ask about other domains. */
+void explain_asking_client_recursion(const struct engine_config *config,
+                                     struct explain_asking_client *who);
+
+/* Notes why a lower-cased name is hidden from the client, if it is. */
+void explain_asking_client_hidden(const struct view *view, const struct dname *name,
+                                  struct explain_asking_client *who);
+
+#endif

@@ -1,0 +1,62 @@
+/* Explains what this server knows about a name of another domain: who answers for it, what is kept,
+ * since when, from whom and until when. For /explain: reads the tables and the cache that the
+ * answering threads read, and changes and counts nothing. Main thread. */
+#ifndef SKYDNS_PAGES_EXPLAIN_EXTERNAL_H
+#define SKYDNS_PAGES_EXPLAIN_EXTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/dns/dns.h"
+#include "skydns/external/cache.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/upstream/fetcher.h"
+#include "skydns/upstream/upstreams.h"
+#include "skydns/wire/external_answer.h"
+
+struct resolver;
+
+/* Where the answer to a query that came now would be from. */
+enum explain_source {
+    EXPLAIN_FROM_HERE, /* our own records, or a refusal */
+    EXPLAIN_FROM_HOSTS,
+    EXPLAIN_FROM_CACHE,
+    EXPLAIN_FROM_STUB,       /* a nameserver of a stub zone */
+    EXPLAIN_FROM_NAMESERVER, /* one of the general ones */
+};
+
+struct explain_external {
+    struct external_question question; /* in lower case */
+    enum explain_source source;
+    const struct forward_zone *zone; /* whose nameservers are responsible; NULL: not known, hosts */
+    struct cache_hit cached;         /* for a client without DO and CD */
+    uint32_t ttl_s;                  /* FROM_HOSTS, FROM_CACHE: of the answer */
+    struct upstream_states states;   /* of the zone's nameservers */
+    bool is_listed;                  /* a hosts file has the name, for A and AAAA */
+    bool has_uncached;               /* nothing is kept: the last reply could not be */
+    struct fetcher_uncached uncached;
+};
+
+/* The nameserver that gave the answer, or would be asked first, if they do not take turns. False:
+ * none. */
+bool explain_external_nameserver(const struct explain_external *x, struct nameserver *ret);
+
+/* That of the zone with this address, all that is kept of the sender of a reply; one in the clear
+ * if the zone has none. */
+struct nameserver explain_external_sender(const struct explain_external *x,
+                                          const struct addr *address);
+
+/* Of a name that the nameservers of `zone` know; NULL: the configuration has no table of zones.
+ * `message` gets header, question and the records kept, if any: they begin at the returned
+ * position. */
+size_t explain_external(const struct engine_config *config,
+                        const struct external_question *question, const struct forward_zone *zone,
+                        int64_t now_ms, uint8_t message[DNS_MESSAGE_MAX],
+                        struct explain_external *ret);
+
+/* Adds what the resolver's thread knows: `states` and `unkept`. NULL: nothing. */
+void explain_external_servers(const struct resolver *resolver, struct explain_external *x);
+
+#endif

@@ -1,0 +1,137 @@
+/* A question in flight: its tries, those who wait for it, and its end. What forwarder.c, which
+ * keeps the table of them, upstream_query.c, which runs each, upstream_query_onward.c and
+ * upstream_query_waits.c share. */
+#ifndef SKYDNS_UPSTREAM_UPSTREAM_QUERY_INTERNAL_H
+#define SKYDNS_UPSTREAM_UPSTREAM_QUERY_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "common/base/buf.h"
+#include "skydns/external/nameserver.h"
+#include "skydns/upstream/forwarder.h"
+#include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/reply_portions_internal.h"
+#include "skydns/upstream/tcp_places_internal.h"
+#include "skydns/upstream/upstream_figures.h"
+#include "skydns/upstream/upstream_message.h"
+#include "skydns/upstream/upstream_zones_internal.h"
+#include "skydns/upstream/upstreams.h"
+
+struct exchange;
+
+/* Chains in the table of questions in flight; at the limit, some ten questions per chain. */
+enum { FORWARDER_TABLE_SIZE = 1024 };
+
+struct
+try {
+    struct upstream_query *upstream_query;
+    struct nameserver server;
+    struct exchange *exchange; /* NULL: not started, or over */
+    bool is_noted;             /* its silence was counted as a failure of the server */
+    bool has_failed;           /* in `figure` */
+    bool is_doubted;           /* another server was asked; it fails unless a right reply comes */
+    bool is_lost;              /* doubted: it was told that nobody is there */
+    bool is_plain;             /* asked without EDNS, maybe after silence with it */
+    int64_t begun_us;
+    struct upstream_figure *figure;
+};
+
+/* A question in flight. */
+struct upstream_query {
+    LIST_ENTRY(upstream_query) entry;
+    TAILQ_ENTRY(upstream_query) background_entry; /* while nobody waits */
+    struct forwarder *owner;
+    struct upstream_zone *zone; /* a reference */
+    struct upstream_question question;
+    struct addr client; /* who asked first: its shares are used; not known: nobody waited then */
+    struct forwarder_waits waits;
+    bool was_waited;   /* for, at some time */
+    bool is_refused;   /* by a server: SERVFAIL, REFUSED, or a malformed reply */
+    bool has_failed;   /* a server was silent, or could not be reached */
+    ev_timer step;     /* until the next try */
+    ev_timer deadline; /* fires at once when all tries have failed */
+    double step_s;
+    size_t server_count;
+    size_t begun; /* tries */
+    size_t open;  /* of them */
+    /* Its response leads on: the CNAMEs, who sent them, and the question of their target. */
+    struct buf chain;             /* empty: it does not */
+    struct nameserver chain_from; /* with it */
+    struct forwarder_wait onward;
+    unsigned legs; /* before this one, at most, of those that wait for it so */
+    struct try tries[UPSTREAMS_MAX + 1];
+};
+
+TAILQ_HEAD(upstream_query_list, upstream_query);
+
+struct forwarder {
+    struct forwarder_config config;
+    struct forwarder_rules rules;
+    struct upstream_zones *zones;
+    bool has_stubs; /* sockets are shared: forwarder.h */
+    uint32_t seed;
+    size_t sockets;
+    struct reply_portions *portions; /* of questions that have ended */
+    struct forwarder_counts counts;
+    struct tcp_places tcp;
+    struct upstream_figures figures;
+    struct upstream_query_list background; /* in flight, nobody waits for them; oldest first */
+    LIST_HEAD(upstream_queries, upstream_query) table[FORWARDER_TABLE_SIZE];
+};
+
+/* Nobody waits for it yet; not in the table, and nothing is sent. client NULL: nobody's. */
+struct upstream_query *upstream_query_new(struct forwarder *forwarder, struct upstream_zone *zone,
+                                          const struct upstream_question *question,
+                                          unsigned rotation, const struct addr *client);
+
+/* Once it is in the table. Ends only from the loop, not in here. */
+void upstream_query_begin(struct upstream_query *upstream_query);
+
+/* How many sockets may be open: those of kept TLS connections are not for questions. */
+size_t upstream_query_sockets_max(const struct forwarder *forwarder);
+
+/* Whether another question of this zone may open a socket: forwarder.h. */
+bool upstream_query_has_room(const struct forwarder *forwarder, const struct upstream_zone *zone);
+
+/* Ends it for others that need its sockets; nobody waits for it. */
+void upstream_query_give_way(struct upstream_query *upstream_query);
+
+/* Ends it without any callback. */
+void upstream_query_drop(struct upstream_query *upstream_query);
+
+/* Ends it, with callbacks. */
+void upstream_query_finish_with(struct upstream_query *upstream_query,
+                                const struct nameserver *server,
+                                const struct parsed_response *response);
+void upstream_query_finish_as(struct upstream_query *upstream_query,
+                              enum forwarder_outcome outcome);
+
+/* Closes its sockets; it goes on to wait. */
+void upstream_query_end_tries(struct upstream_query *upstream_query);
+
+/* ---- upstream_query_onward.c ---- */
+
+/* A usable response, which nobody has had yet, ends it, or leads it on. */
+void upstream_query_take_response(struct upstream_query *upstream_query,
+                                  const struct nameserver *server,
+                                  struct parsed_response *response);
+
+/* It waits for no other one any more, if it did. */
+void upstream_query_end_onward(struct upstream_query *upstream_query);
+
+/* ---- upstream_query_waits.c ---- */
+
+void upstream_query_wait(struct upstream_query *upstream_query, struct forwarder_wait *wait);
+
+/* Takes the one that has waited longest off; NULL: nobody waits. */
+struct forwarder_wait *upstream_query_next_wait(struct upstream_query *upstream_query);
+
+/* Nobody waits for it any more, or yet; somebody does, or it ends. */
+void upstream_query_join_background(struct upstream_query *upstream_query);
+void upstream_query_leave_background(struct upstream_query *upstream_query);
+
+#endif
