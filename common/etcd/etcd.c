@@ -46,7 +46,8 @@ static struct etcd_auth *auth_of(struct etcd *etcd, const struct etcd_config *co
     });
 }
 
-/* Without https and TLS files, do not read the system's root certificates. */
+/* Returns false without https and TLS files, so that the system's root certificates are not
+ * read. */
 static bool needs_tls(const struct etcd_endpoints *endpoints, const struct tls_files *files)
 {
     bool is_https = false;
@@ -131,7 +132,7 @@ struct ev_loop *etcd_loop(const struct etcd *etcd)
 
 void etcd_calls_elsewhere(struct etcd *etcd)
 {
-    etcd_link_leave(etcd->calls, "dropped, it may lead to another store");
+    etcd_link_leave(etcd->calls, "dropped, it may lead to another data set");
 }
 
 uint32_t etcd_call_timeout_ms(const struct etcd *etcd)
@@ -264,7 +265,7 @@ static void deliver_status(const struct etcd_unary *u, const struct err *err)
     ((etcd_status_cb)u->cb)(u->data, err ? NULL : &u->reply.status, err);
 }
 
-/* The request is an empty message. */
+/* Sends an empty message as the request. */
 struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data)
 {
     struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.Maintenance/Status");

@@ -1,16 +1,18 @@
-/* The etcd v3 client: typed calls over gRPC (common/grpc/grpc.h), trying its endpoints in turn and
- * reconnecting by itself. One libev loop, one thread; every callback runs on it, never from inside
- * the call that started it. Nothing blocks and no failure ends the process: a call ends in its
- * callback, exactly once, with a reply or an error.
+/* The etcd v3 client: typed calls over gRPC, which tries its endpoints in turn and reconnects by
+ * itself.
  *
- * Requests and replies are plain data: etcd_messages.h, etcd_txn.h and etcd_kv.h. Code that makes
+ * It has one libev loop and one thread. Every callback runs on it, never from inside the call that
+ * started it. Nothing blocks and no failure ends the process: a call ends in its callback, exactly
+ * once, with a response or an error.
+ *
+ * Requests and responses are plain data: etcd_messages.h, etcd_txn.h and etcd_kv.h. Code that makes
  * no calls includes only those.
  *
- * Every call asks for a leader (metadata `hasleader`): a member without one refuses within about
+ * Every call requires a leader (metadata `hasleader`): a member without one refuses within about
  * three seconds, and the next attempt goes to another endpoint.
  *
- * There are two connections, one for watches and one for everything else (big reads would starve
- * watches on a shared one), opened on demand and closed after 30 s idle. */
+ * The client has two connections, one for watches and one for everything else, because big reads
+ * would starve watches on a shared one. Each opens on demand and closes after 30 s idle. */
 #ifndef COMMON_ETCD_ETCD_H
 #define COMMON_ETCD_ETCD_H
 
@@ -36,42 +38,42 @@ struct etcd_config {
     uint32_t call_timeout_ms; /* deadline of each unary call, from start to last byte */
     name_lookup_fn look_up;   /* resolves endpoint names, in a helper thread; NULL: the C library */
 
-    /* For an etcd with authentication; NULL or empty: none. Copied. The first line of a password
-     * file overrides `password`. The file is read for every token request, so a new password takes
-     * effect by itself; while the file is unreadable, calls fail. */
+    /* Identify us to an etcd with authentication; NULL or empty: none. Copied. The first line of a
+     * password file overrides `password`. The file is read for every token request, so a new
+     * password takes effect by itself; while the file is unreadable, calls fail. */
     const char *username;
     const char *password;
     const char *password_file;
 
     struct tls_files tls; /* for https endpoints, but always read at once; copied */
-    /* Files of `tls` changed on disk. err NULL: the next connection uses them, else why the old
-     * ones stay in use. Once per change. Must not free the client. May be NULL. */
+    /* Reports that files of `tls` changed on disk, once per change. err NULL: the next connection
+     * uses them, else why the old ones stay in use. Must not free the client. May be NULL. */
     void (*on_credentials)(void *data, const struct err *err);
-    void *data; /* of on_credentials */
+    void *data; /* passed to on_credentials */
 };
 
-/* A bad URL is ERR_USAGE, with a message that names it; an unusable TLS file is another code, with
- * a message that names the file. Makes no connection and looks up no name yet. */
+/* Returns ERR_USAGE for a bad URL, with a message that names it; another code for an unusable TLS
+ * file, with a message that names the file. Makes no connection and looks up no name yet. */
 int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct err *err) MUST_CHECK;
 
-/* Calls in flight end without their callbacks. Stop all watches first. NULL is fine. */
+/* Ends calls in flight without their callbacks. Stop all watches first. NULL is fine. */
 void etcd_free(struct etcd *etcd);
 
-/* The URL of the endpoint that watches use or try next, for log lines. Borrowed until the next loop
- * iteration. */
+/* Returns the URL of the endpoint that watches use or try next, for log lines. Borrowed until the
+ * next loop iteration. */
 const char *etcd_endpoint(const struct etcd *etcd);
 
-/* Time since the last byte from any endpoint, or since etcd_new if none came. A connected, idle
- * etcd is heard every 6 s, when it answers the watch's ping. */
+/* Returns the time since the last byte from any endpoint, or since etcd_new if none came. A
+ * connected, idle etcd is heard every 6 s, when it answers the watch's ping. */
 int64_t etcd_silence_ms(const struct etcd *etcd);
 
 /* ---- Range ---- */
 
-/* Exactly one of reply and err is NULL; the other is borrowed during the call. ERR_COMPACTED: the
- * requested revision is gone; ERR_FUTURE: it does not exist yet. ERR_UNAVAILABLE, ERR_TIMEOUT: try
- * again. For every kind of call: ERR_REFUSED means that etcd rejects this request (permission
- * missing, too many operations), ERR_SHUT_OUT that certificates or passwords let no call
- * through. */
+/* Gets exactly one of reply and err, the other is NULL; it is borrowed during the call.
+ * ERR_COMPACTED: the requested revision is gone; ERR_FUTURE: it does not exist yet.
+ * ERR_UNAVAILABLE, ERR_TIMEOUT: try again. For every kind of call, ERR_REFUSED means that etcd
+ * rejects this request (permission missing, too many operations). ERR_SHUT_OUT means that
+ * certificates or passwords let no call through. */
 typedef void (*etcd_range_cb)(void *data, const struct etcd_range_reply *reply,
                               const struct err *err);
 
@@ -82,8 +84,8 @@ struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, 
 
 typedef void (*etcd_txn_cb)(void *data, const struct etcd_txn_reply *reply, const struct err *err);
 
-/* After ERR_UNAVAILABLE and ERR_TIMEOUT the transaction may or may not have happened. All arguments
- * are copied before the function returns. */
+/* Copies all arguments before it returns. After ERR_UNAVAILABLE and ERR_TIMEOUT the transaction may
+ * or may not have happened. */
 struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
                            void *data);
 
@@ -92,14 +94,14 @@ struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_t
 typedef void (*etcd_status_cb)(void *data, const struct etcd_status_reply *reply,
                                const struct err *err);
 
-/* Asks the member that calls reach. */
+/* Requests the status of the member that calls reach. */
 struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data);
 
 /* ---- All calls ---- */
 
 /* Ends the calls already sent with ERR_UNAVAILABLE (their callbacks run inside) and uses a new
- * connection for later ones: for a caller that finds the current one leads to another store than
- * the one watched. Not from inside a call's callback. */
+ * connection for later ones. A caller needs it that finds the current connection leads to another
+ * data set than the one watched. Not from inside a call's callback. */
 void etcd_calls_elsewhere(struct etcd *etcd);
 
 /* Ends the call without its callback. */
@@ -107,7 +109,7 @@ void etcd_call_cancel(struct etcd_call *call);
 
 /* ---- Helpers ---- */
 
-/* The first key after all keys with this prefix ("/skydns/" -> "/skydns0"), written to out, which
+/* Writes the first key after all keys with this prefix ("/skydns/" -> "/skydns0") to out, which
  * needs room for prefix.len bytes. Returns its slice; empty only for a prefix of 0xff bytes. */
 struct slice etcd_prefix_end(struct slice prefix, char *out);
 

@@ -44,7 +44,7 @@ struct etcd_auth {
     int64_t not_before_ms;
     struct stat file_read; /* the password file when last read */
 
-    /* ASKING: the reply so far */
+    /* ASKING: the response so far */
     struct arena arena;
     const char *reply_token;
 };
@@ -71,7 +71,7 @@ static int read_fd(int fd, char out[PASSWORD_MAX + 1], size_t *ret_len)
     return 0;
 }
 
-/* Only the first line, which drops an editor's trailing newline. */
+/* Reads only the first line, which drops an editor's trailing newline. */
 static int read_password(struct etcd_auth *auth, char out[PASSWORD_MAX + 1], struct err *err)
 {
     size_t len = 0;
@@ -120,7 +120,7 @@ static void etcd_auth_fail(struct etcd_auth *auth, const struct err *err)
     auth->state = FAILED;
     auth->failure = *err;
     err_wrap(&auth->failure, err->code, "authenticate as `%s`", auth->username);
-    /* The link already backs off from an unreachable etcd; do not wait once it is back. */
+    /* The link already backs off from an unreachable etcd; once it is back, do not wait again. */
     auth->not_before_ms =
         err->code == ERR_REFUSED
             ? clock_monotonic_ms() + backoff_next_ms(&auth->backoff, backoff_random())

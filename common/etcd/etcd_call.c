@@ -1,4 +1,4 @@
-/* The calls on a link to etcd: tokens, deadlines, ends. */
+/* Runs the calls on a link to etcd: tokens, deadlines, ends. */
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -26,7 +26,7 @@ static void call_free(struct etcd_call *call)
     }
 }
 
-/* The callback may start and cancel calls, but not this one. */
+/* Calls the callback, which may start and cancel calls, but not this one. */
 static void call_end(struct etcd_call *call, int status, const struct err *err)
 {
     call->config.on_end(call->config.data, status, err);
@@ -54,7 +54,7 @@ static void etcd_call_sweep(struct etcd_link *link)
     }
 }
 
-/* This call never reached etcd, so a refusal is not about its request. */
+/* Dooms a call that never reached etcd, so a refusal is not about its request. */
 static void doom_unsent(struct etcd_call *call, const struct err *err)
 {
     call->doom = *err;
@@ -114,7 +114,7 @@ static void on_stream_message(void *data, struct slice message)
 
 static void etcd_call_submit(struct etcd_call *call);
 
-/* True: the call lives on. etcd only refused its token, so it is resent. */
+/* Returns true if etcd only refused the call's token: then it is resent and lives on. */
 static bool is_sent_again(struct etcd_call *call, int status, const struct err *err)
 {
     struct etcd_link *link = call->link;
@@ -133,11 +133,11 @@ static bool is_sent_again(struct etcd_call *call, int status, const struct err *
     return true;
 }
 
-/* Whether the call's end shows that the member can serve nothing now, or does not speak gRPC. */
+/* Returns whether the call's end shows that the member can serve nothing now, or speaks no gRPC. */
 static bool is_useless(const struct etcd_link *link, int status)
 {
     if (!etcd_link_is_open(link)) {
-        return false; /* we leave it anyway */
+        return false; /* we leave the member anyway */
     }
     /* no leader, stopping, cut off */
     return status <= 0 || status == STATUS_UNAVAILABLE; /* one URL can lead to several members */
@@ -180,7 +180,7 @@ static void etcd_call_on_stream_end(void *data, int status, const struct err *er
 
 static void arm_deadline(struct etcd_link *link, int64_t deadline_ms);
 
-/* False: do not send the call now; it waits for the token or is doomed. */
+/* Returns false if the call must not be sent now; it then waits for the token or is doomed. */
 static bool take_token(struct etcd_call *call, const char **ret_token)
 {
     struct etcd_link *link = call->link;
@@ -270,8 +270,8 @@ static void arm_deadline(struct etcd_link *link, int64_t deadline_ms)
     ev_timer_start(link->loop, &link->deadline);
 }
 
-/* No call has received anything since this one was sent: the member or the path to it hangs, even
- * if it still answers pings. */
+/* Returns whether no call has received anything since this one was sent. Then the member or the
+ * path to it hangs, even if it still answers pings. */
 static bool is_hung(const struct etcd_call *call)
 {
     return call->stream && call->link->answers == call->answers_before;

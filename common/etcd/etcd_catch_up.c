@@ -14,12 +14,13 @@ void etcd_catch_up_init(struct etcd_catch_up *catch_up, struct ev_loop *loop,
 {
     *catch_up = (struct etcd_catch_up){.loop = loop, .done = done, .data = data};
     ev_timer_init(&catch_up->timer, etcd_catch_up_on_timer, 0., 0.);
-    /* After what has arrived: this process may have been stopped for the quiet time. */
+    /* Runs after what has arrived is read: this process may have been stopped for the quiet
+     * time. */
     ev_set_priority(&catch_up->timer, EV_MINPRI);
     catch_up->timer.data = catch_up;
 }
 
-/* done is called from the loop, never from in here: the mirror's owner may end it in each of the
+/* Calls `done` from the loop, never from here: the mirror's owner may end it in each of the
  * callbacks around this. */
 static void etcd_catch_up_wait(struct etcd_catch_up *catch_up)
 {
@@ -96,7 +97,7 @@ bool etcd_silence_is_suspect(struct etcd_silence *silence, int64_t store, int64_
 void etcd_silence_delivered(struct etcd_silence *silence, int64_t revision)
 {
     if (revision <= silence->doubted) {
-        silence->timeout_ms = ETCD_SILENCE_FIRST_MS; /* it had been missed */
+        silence->timeout_ms = ETCD_SILENCE_FIRST_MS; /* the watch had missed the change */
     }
     etcd_silence_repeated(silence);
 }

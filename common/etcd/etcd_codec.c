@@ -58,7 +58,7 @@ static void fill_compare(const struct etcd_compare *compare, Etcdserverpb__Compa
     }
 }
 
-/* One operation and its wrapper message. */
+/* Holds one operation and its wrapper message. */
 struct op_message {
     Etcdserverpb__RequestOp op;
     union {
@@ -195,7 +195,8 @@ static int unpack_error(const char *type, struct slice message, const struct are
 
 static void *allocate_array(struct arena *arena, size_t count, size_t size, struct err *err)
 {
-    /* Cannot overflow: the arena already holds count structs of more than size / 10 bytes each. */
+    /* This cannot overflow: the arena already holds count structs of more than size / 10 bytes
+     * each. */
     void *p = arena_alloc(arena, count * size);
     if (!p) {
         err_set(err, ERR_TOO_LARGE, "reply of %zu entries decodes to more than %zu bytes", count,

@@ -1,6 +1,8 @@
 /* Converts etcd's protobuf messages to and from the structs of etcd_messages.h, etcd_txn.h and
- * etcd_kv.h; hides protobuf-c. Decoded replies live in the caller's arena, whose limit bounds what
- * a message can expand to. Used by etcd.c, etcd_watch.c and fuzzing. Pure; any thread. */
+ * etcd_kv.h.
+ *
+ * Hides protobuf-c. A decoded response lives in the caller's arena, whose limit bounds how far a
+ * message can expand. Used by etcd.c, etcd_watch.c and fuzzing. Pure; any thread. */
 #ifndef COMMON_ETCD_ETCD_CODEC_INTERNAL_H
 #define COMMON_ETCD_ETCD_CODEC_INTERNAL_H
 
@@ -17,12 +19,12 @@
 #include "common/etcd/etcd_messages.h"
 #include "common/etcd/etcd_txn.h"
 
-/* A message of ordinary records (140 bytes each) expands to 2.7 times its size (a Range reply to
- * 1.5 times), one of the tiniest keys to 30 times. This holds the largest message
- * (GRPC_RECEIVE_MAX) of ordinary records. */
+/* Holds the largest message (GRPC_RECEIVE_MAX) of ordinary records. A message of those (140 bytes
+ * each) expands to 2.7 times its size, a Range response to 1.5 times; one of the tiniest keys to 30
+ * times. */
 enum { ETCD_DECODED_MAX = 128 << 20 };
 
-/* Append the message to out; a message beyond out's limit sets out->failed. */
+/* Append the message to out; a message over out's limit sets out->failed. */
 void etcd_encode_range(const struct etcd_range *range, struct buf *out);
 void etcd_encode_txn(const struct etcd_txn *txn, struct buf *out);
 void etcd_encode_lease_grant(int64_t id, int64_t ttl_s, struct buf *out);
@@ -31,10 +33,10 @@ void etcd_encode_lease_time_to_live(int64_t id, struct buf *out);
 void etcd_encode_lease_revoke(int64_t id, struct buf *out);
 void etcd_encode_authenticate(const char *name, const char *password, struct buf *out);
 
-/* Without `fragment`: for each event of a long message etcd 3.7 would measure the whole message
- * again, a minute of its CPU for 65,000 deletes in one revision. So a message may be as long as
- * GRPC_RECEIVE_MAX, and the watch ends with ERR_TOO_LARGE at a longer one: about 350,000 deletes.
- * Fragments are still understood, since a proxy may ask for them. */
+/* Asks for a watch without `fragment`: for each event of a long message etcd 3.7 would measure the
+ * whole message again, a minute of its CPU for 65,000 deletes in one revision. So a message may be
+ * as long as GRPC_RECEIVE_MAX, about 350,000 deletes; at a longer one the watch ends with
+ * ERR_TOO_LARGE. Fragments are still understood, since a proxy may ask for them. */
 struct etcd_watch_request {
     struct slice key;
     struct slice range_end;
@@ -42,8 +44,8 @@ struct etcd_watch_request {
 };
 void etcd_encode_watch(const struct etcd_watch_request *request, struct buf *out);
 
-/* A reply lives until the arena is cleared. ERR_PROTOCOL: malformed; ERR_TOO_LARGE: over the
- * arena's limit. */
+/* Return ERR_PROTOCOL for a malformed message, ERR_TOO_LARGE for one over the arena's limit. A
+ * response lives until the arena is cleared. */
 int etcd_decode_range(struct slice message, struct arena *arena, struct etcd_range_reply *ret_reply,
                       struct err *err) MUST_CHECK;
 int etcd_decode_txn(struct slice message, struct arena *arena, struct etcd_txn_reply *ret_reply,
@@ -59,7 +61,7 @@ int etcd_decode_lease_revoke(struct slice message, struct arena *arena,
                              struct etcd_revoke_reply *ret_reply, struct err *err) MUST_CHECK;
 int etcd_decode_status(struct slice message, struct arena *arena,
                        struct etcd_status_reply *ret_reply, struct err *err) MUST_CHECK;
-/* The token is never empty. */
+/* Returns a token that is never empty. */
 int etcd_decode_authenticate(struct slice message, struct arena *arena, const char **ret_token,
                              struct err *err) MUST_CHECK;
 

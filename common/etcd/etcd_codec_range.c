@@ -1,11 +1,13 @@
-/* Range replies: a start reads hundreds of thousands of keys, so we parse these ourselves. The
- * message is copied once; keys and values are slices of the copy. */
+/* Decodes Range responses: a start reads hundreds of thousands of keys, so we parse these
+ * ourselves.
+ *
+ * The message is copied once; keys and values are slices of the copy. */
 #include <string.h>
 
 #include "common/base/proto_scan.h"
 #include "common/etcd/etcd_codec_internal.h"
 
-/* Field numbers: proto/rpc.proto, proto/kv.proto. */
+/* Names the fields by their numbers in proto/rpc.proto and proto/kv.proto. */
 enum { HEADER_REVISION = 3 };
 enum { RANGE_HEADER = 1, RANGE_KVS = 2, RANGE_MORE = 3, RANGE_COUNT = 4 };
 enum { KV_KEY = 1, KV_CREATE_REVISION, KV_MOD_REVISION, KV_VERSION, KV_VALUE, KV_LEASE };
@@ -112,7 +114,7 @@ int etcd_decode_range(struct slice message, struct arena *arena, struct etcd_ran
     if (!count_kvs(message, &count)) {
         return etcd_codec_range_malformed(err);
     }
-    /* Cannot overflow: each key takes at least two bytes of the message. */
+    /* This cannot overflow: each key takes at least two bytes of the message. */
     struct etcd_kv *kvs = arena_alloc(arena, count * sizeof(*kvs));
     char *copy = arena_alloc(arena, message.len);
     if (!kvs || !copy) {

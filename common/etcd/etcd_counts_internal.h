@@ -1,6 +1,7 @@
-/* An etcd client's counters, since its creation. The client owns them; both its links and its auth
- * count in them, etcd_metrics.c exposes them. Written on the client's thread, read by any (relaxed
- * counters, common/base/metrics.h). */
+/* Counts what an etcd client has done since its creation, for etcd_metrics.c.
+ *
+ * The client owns the counters; both its links and its auth count in them. Written on the client's
+ * thread, read by any (relaxed counters, common/base/metrics.h). */
 #ifndef COMMON_ETCD_ETCD_COUNTS_INTERNAL_H
 #define COMMON_ETCD_ETCD_COUNTS_INTERNAL_H
 
@@ -19,7 +20,7 @@ struct etcd_counts {
     struct counter token_failures;   /* etcd issued none, or the password file was unreadable */
 };
 
-/* Borrowed. In etcd.c. */
+/* Returns the client's counters, borrowed. In etcd.c. */
 const struct etcd_counts *etcd_counts(const struct etcd *etcd);
 
 #endif

@@ -1,5 +1,6 @@
-/* The endpoints of etcd unless a flag says otherwise, so that both programs find the same one:
- * etcd's own port, and the one it had until 2.0, which the legacy pod uses. */
+/* The endpoints of etcd unless a flag says otherwise, so that both programs find the same one.
+ *
+ * They are etcd's own port, and the one it had until 2.0, which the legacy pod uses. */
 #ifndef COMMON_ETCD_ETCD_DEFAULTS_H
 #define COMMON_ETCD_ETCD_DEFAULTS_H
 

@@ -7,17 +7,19 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 
-/* The C library gives a nameserver 5 s; rather than wait, try another endpoint. */
+/* Limits how long a turn waits for a name: the C library gives a DNS server 5 s, and another
+ * endpoint is more promising. */
 enum { LOOKUP_LIMIT_MS = 2000 };
 
-/* For this long, the result of a late lookup replaces a new one. */
+/* Limits how long the result of a late lookup replaces a new one. */
 enum { LATE_RESULT_MS = 5000 };
 
-/* Addresses that refuse do so at once, so we try them all; silent ones take a connection's whole
- * time limit, and after two of them the next endpoint is more promising. */
+/* Limits a turn to about two silent addresses, each of which takes a connection's whole timeout;
+ * then the next endpoint is more promising. Addresses that refuse do so at once, so we try them
+ * all. */
 enum { TURN_LIMIT_MS = 4000 };
 
-/* An endpoint and its known addresses. */
+/* Holds an endpoint and its known addresses. */
 struct place {
     struct etcd_dialer *dialer;
     const struct etcd_endpoint *endpoint;
@@ -47,7 +49,7 @@ static void etcd_dialer_offer(struct etcd_dialer *dialer)
     dialer->config.on_address(dialer->config.data, &place->addresses.items[place->index]);
 }
 
-/* With the addresses known so far. */
+/* Begins the turn with the addresses known so far. */
 static void begin_turn(struct etcd_dialer *dialer)
 {
     struct place *place = etcd_dialer_current(dialer);
@@ -174,7 +176,7 @@ struct etcd_dialer *etcd_dialer_new(const struct etcd_dialer_config *config)
             place->addresses.count = 1;
         }
     }
-    /* So that a thousand readers do not all start with the first member. */
+    /* Starts at random, so that a thousand readers do not all begin with the first member. */
     /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): etcd_endpoints_parse returns at least one */
     dialer->turn = backoff_random() % config->endpoints->count;
     ev_init(&dialer->limit, on_limit);

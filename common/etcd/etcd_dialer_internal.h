@@ -1,6 +1,6 @@
-/* Chooses where the next connection to the cluster goes: the endpoints in turn, starting at a
- * random one, and for each the addresses that its name resolves to at that moment. Internal to
- * etcd_link.c; same loop and thread.
+/* Chooses where the next connection to the cluster goes: the endpoints in turn, each with its
+ * addresses. It starts at a random endpoint and tries the addresses that its name resolves to at
+ * that moment. Internal to etcd_link.c; same loop and thread.
  *
  *     etcd_dialer_find -> on_address -> (connected and lost) etcd_dialer_next_endpoint
  *                  ^          `-- (failed) etcd_dialer_next_address --> false: the turn is over
@@ -8,7 +8,7 @@
  *                  `-> on_no_address: the turn is over
  *
  * Each turn looks the name up. If the lookup fails or is late, the previous addresses, if any,
- * still serve: losing the DNS, which may be our own, must not lose etcd. At most one lookup per
+ * still serve: without DNS, which may be our own, etcd must stay reachable. At most one lookup per
  * endpoint is in flight; a late one keeps running, and the next turn uses its result. */
 #ifndef COMMON_ETCD_ETCD_DIALER_INTERNAL_H
 #define COMMON_ETCD_ETCD_DIALER_INTERNAL_H
@@ -28,8 +28,8 @@ struct etcd_dialer_config {
     const struct etcd_endpoints *endpoints; /* borrowed */
     name_lookup_fn look_up;                 /* NULL: the C library */
 
-    /* Exactly one of them, once, after each etcd_dialer_find; on_address may run inside it,
-     * on_no_address never does. */
+    /* Report the result of etcd_dialer_find: exactly one of them runs, once. on_address may run
+     * inside it, on_no_address never does. */
     void (*on_address)(void *data, const struct addr *address);
     void (*on_no_address)(void *data, const struct etcd_endpoint *endpoint, const struct err *err);
     void *data;
@@ -38,19 +38,19 @@ struct etcd_dialer_config {
 struct etcd_dialer *etcd_dialer_new(const struct etcd_dialer_config *config);
 void etcd_dialer_free(struct etcd_dialer *dialer);
 
-/* The endpoint whose turn it is. */
+/* Returns the endpoint whose turn it is. */
 const struct etcd_endpoint *etcd_dialer_endpoint(const struct etcd_dialer *dialer);
 
 void etcd_dialer_find(struct etcd_dialer *dialer);
 
-/* The address found led nowhere. True: the endpoint has another one, and etcd_dialer_find gives it
- * at once. False: its turn is over and the next endpoint's has begun. */
+/* Moves past an address that led nowhere. True: the endpoint has another one, and etcd_dialer_find
+ * gives it at once. False: its turn is over and the next endpoint's has begun. */
 bool etcd_dialer_next_address(struct etcd_dialer *dialer);
 
 /* Ends the turn. */
 void etcd_dialer_next_endpoint(struct etcd_dialer *dialer);
 
-/* The connection is no longer wanted: no callback until the next etcd_dialer_find, which restarts
+/* Stops looking for an address: no callback runs until the next etcd_dialer_find, which restarts
  * the same endpoint's turn. */
 void etcd_dialer_cancel(struct etcd_dialer *dialer);
 

@@ -27,7 +27,7 @@ static struct slice etcd_endpoint_trim(struct slice s)
     return s;
 }
 
-/* Host and port of "HOST", "HOST:PORT", "[V6]:PORT"; the port is empty if absent. */
+/* Splits "HOST", "HOST:PORT" or "[V6]:PORT"; the port is empty if absent. */
 static bool split_authority(struct slice authority, struct slice *ret_host, struct slice *ret_port)
 {
     struct slice host = authority;
@@ -85,7 +85,8 @@ static void set_address(struct etcd_endpoint *e, const struct ip *ip)
     }
 }
 
-/* In a URL, the scope of an IPv6 address begins with %25 (RFC 6874); people write % as well. */
+/* Copies the host as the C library reads it. In a URL, the scope of an IPv6 address begins with %25
+ * (RFC 6874); people write % as well. */
 static char *host_of_url(struct slice host)
 {
     static const char escaped[] = "%25";
@@ -98,7 +99,7 @@ static char *host_of_url(struct slice host)
     return text;
 }
 
-/* A scope means nothing to others: RFC 6874 4. */
+/* Returns the length without a scope, which means nothing to others (RFC 6874 4). */
 static size_t without_scope(struct slice host)
 {
     const char *scope = memchr(host.ptr, '%', host.len);

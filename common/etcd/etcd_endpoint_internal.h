@@ -1,5 +1,6 @@
-/* The endpoints of an etcd cluster, from a comma-separated list of URLs. Pure: etcd_dialer.c looks
- * names up, at each connection. */
+/* Parses the endpoints of an etcd cluster from a comma-separated list of URLs.
+ *
+ * Pure: etcd_dialer.c looks names up, at each connection. */
 #ifndef COMMON_ETCD_ETCD_ENDPOINT_INTERNAL_H
 #define COMMON_ETCD_ETCD_ENDPOINT_INTERNAL_H
 
@@ -11,10 +12,10 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 
-/* A cluster has 5 or 7 members, perhaps each with an IPv4 and an IPv6 URL. */
+/* Exceeds a cluster of 7 members, each with an IPv4 and an IPv6 URL. */
 enum { ETCD_ENDPOINTS_MAX = 16 };
 
-/* etcd's own default, for URLs without a port. */
+/* Completes URLs without a port, as etcd's own clients do. */
 enum { ETCD_DEFAULT_PORT = 2379 };
 
 struct etcd_endpoint {
@@ -32,8 +33,8 @@ struct etcd_endpoints {
     size_t count; /* at least 1 after a successful parse */
 };
 
-/* "http://127.0.0.1:2379, https://etcd-0.etcd:2379/". ERR_USAGE, with a message that names the URL
- * and the expected form. *ret is untouched on failure. */
+/* Parses "http://127.0.0.1:2379, https://etcd-0.etcd:2379/". Returns ERR_USAGE with a message that
+ * names the URL and the expected form. Leaves *ret untouched on failure. */
 int etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret, struct err *err) MUST_CHECK;
 
 void etcd_endpoints_fini(struct etcd_endpoints *endpoints);

@@ -6,7 +6,7 @@
 
 #include "common/base/slice.h"
 
-/* Key and value are borrowed from the reply or event that carries them. */
+/* Holds a key and its value, borrowed from the response or event that carries them. */
 struct etcd_kv {
     struct slice key;
     struct slice value;

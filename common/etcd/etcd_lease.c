@@ -37,7 +37,7 @@ static int decode_keep_alive(struct slice message, struct arena *arena, union et
     return etcd_decode_lease_keep_alive(message, arena, &ret_reply->lease, err);
 }
 
-/* A stream on etcd's side; one request and half-closing make it a call. */
+/* Sends one request and half-closes the stream, which makes it a call. */
 struct etcd_call *etcd_lease_keep_alive(struct etcd *etcd, int64_t id, etcd_lease_cb cb, void *data)
 {
     struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.Lease/LeaseKeepAlive");

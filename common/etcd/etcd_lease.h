@@ -1,6 +1,7 @@
-/* etcd's lease calls: keys put with a lease vanish once nobody keeps it alive. Same loop, thread
- * and rules as common/etcd/etcd.h. An expired lease is a reply, not an error, except for
- * etcd_lease_revoke (ERR_NOT_FOUND).
+/* etcd's lease calls: keys put with a lease vanish once nobody keeps it alive.
+ *
+ * Same loop, thread and rules as common/etcd/etcd.h. An expired lease is a response, not an error,
+ * except for etcd_lease_revoke (ERR_NOT_FOUND).
  *
  * The caller's timer keeps a lease alive: each etcd_lease_keep_alive resets it once to its granted
  * TTL. */
@@ -9,12 +10,12 @@
 
 #include "common/etcd/etcd.h"
 
-/* Exactly one of reply and err is NULL. */
+/* Gets exactly one of reply and err; the other is NULL. */
 typedef void (*etcd_lease_cb)(void *data, const struct etcd_lease_reply *reply,
                               const struct err *err);
 
-/* id 0: etcd chooses one. etcd may grant a longer TTL, never a shorter one. ERR_REFUSED: the id is
- * taken, or the TTL is out of etcd's bounds. */
+/* Grants a lease; id 0: etcd chooses one. etcd may grant a longer TTL, never a shorter one.
+ * ERR_REFUSED: the id is taken, or the TTL is out of etcd's bounds. */
 struct etcd_call *etcd_lease_grant(struct etcd *etcd, int64_t id, int64_t ttl_s, etcd_lease_cb cb,
                                    void *data);
 
@@ -27,7 +28,7 @@ struct etcd_call *etcd_lease_time_to_live(struct etcd *etcd, int64_t id, etcd_le
 typedef void (*etcd_revoke_cb)(void *data, const struct etcd_revoke_reply *reply,
                                const struct err *err);
 
-/* Deletes its keys too. */
+/* Revokes the lease, which deletes its keys, too. */
 struct etcd_call *etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_revoke_cb cb, void *data);
 
 #endif

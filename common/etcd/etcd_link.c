@@ -8,13 +8,13 @@
 #include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_link_state_internal.h"
 
-/* After 2 s we leave a peer that accepts but stays silent (stopped, or not etcd) for the next one:
- * a healthy etcd answers in a millisecond, a distant one in a few hundred. With TLS after 3 s: more
- * round trips, and a member that comes back has a thousand handshakes to compute. */
+/* Limits how long we wait for a peer that accepts but stays silent, stopped or not etcd. A healthy
+ * etcd answers in a millisecond, a distant one in a few hundred. TLS takes more round trips, and a
+ * member that comes back has a thousand handshakes to compute. */
 enum { OPEN_TIMEOUT_MS = 2000, OPEN_TLS_TIMEOUT_MS = 3000 };
 
-/* etcd's --grpc-keepalive-min-time is 5 s; below it GOAWAY too_many_pings follows. If the server's
- * minimum is above our interval, we double the interval, up to an hour. */
+/* Keeps above etcd's --grpc-keepalive-min-time, 5 s; below it GOAWAY too_many_pings follows. If the
+ * server's minimum is above our interval, we double the interval, up to an hour. */
 enum { PING_INTERVAL_MS = 6000, PING_INTERVAL_MAX_MS = 3600 * 1000 };
 
 static const ev_tstamp idle_limit_s = 30.0;
@@ -33,7 +33,7 @@ bool etcd_link_is_open(const struct etcd_link *link)
 
 static void connect_when_due(struct etcd_link *link);
 
-/* An endpoint's turn is over; the next one's starts after the back-off. */
+/* Ends an endpoint's turn; the next one's starts after the backoff. */
 static void turn_failed(struct etcd_link *link, bool was_opened)
 {
     bool is_refused = !was_opened && link->last_failure.code == ERR_REFUSED;
@@ -93,7 +93,7 @@ static void on_grpc_open(void *data)
     etcd_calls_submit(link);
 }
 
-/* All sent calls have already ended. */
+/* All sent calls have already ended here. */
 static void on_grpc_close(void *data, const struct err *err)
 {
     struct etcd_link *link = data;

@@ -1,6 +1,7 @@
-/* The state that etcd_link.c and etcd_call.c share. etcd_link.c has the connection: to which
- * endpoint, when, how long; etcd_call.c the calls on it: tokens, deadlines, ends. Nobody else
- * includes it. */
+/* The state that etcd_link.c and etcd_call.c share; nothing else includes it.
+ *
+ * etcd_link.c has the connection: to which endpoint, when, how long. etcd_call.c has the calls on
+ * it: tokens, deadlines, ends. */
 #ifndef COMMON_ETCD_ETCD_LINK_STATE_INTERNAL_H
 #define COMMON_ETCD_ETCD_LINK_STATE_INTERNAL_H
 
@@ -55,20 +56,20 @@ struct etcd_link {
 
 /* ---- etcd_link.c ---- */
 
-/* Whether streams can be opened. */
+/* Returns whether streams can be opened. */
 bool etcd_link_is_open(const struct etcd_link *link);
 
-/* A call was added. */
+/* Opens a connection if there is none, as a call was added. */
 void etcd_link_wanted(struct etcd_link *link);
 
-/* The last call is gone. */
+/* Starts the idle time, as the last call is gone. */
 void etcd_link_unwanted(struct etcd_link *link);
 
-/* The peer sent a valid answer: the next failure starts a new back-off. */
+/* Notes that the peer sent a valid answer: the next failure starts a new backoff. */
 void etcd_link_made_sense(struct etcd_link *link);
 
-/* The connection stands, but this member is of no use. The calls sent to it end with the reason,
- * from inside. */
+/* Leaves a member that is of no use although its connection is open. The calls sent to it end with
+ * the reason, from inside. */
 void etcd_link_leave_member(struct etcd_link *link, const struct err *reason);
 
 /* ---- etcd_call.c ---- */
@@ -76,14 +77,14 @@ void etcd_link_leave_member(struct etcd_link *link, const struct err *reason);
 void etcd_calls_init(struct etcd_link *link);
 void etcd_calls_fini(struct etcd_link *link); /* without on_end */
 
-/* The connection has opened. */
+/* Sends the waiting calls, as the connection has opened. */
 void etcd_calls_submit(struct etcd_link *link);
 
-/* The connection closes with its streams; dooms their calls. */
+/* Dooms the sent calls, whose streams close with the connection. */
 void etcd_calls_doom_sent(struct etcd_link *link, const struct err *reason);
 
-/* An endpoint failed (last_failure): ends the doomed calls, and those that have no endpoint left to
- * try. was_opened: it had connected. */
+/* Ends the doomed calls, and those that have no endpoint left to try, after an endpoint failed
+ * (last_failure). was_opened: it had connected. */
 void etcd_calls_turn_failed(struct etcd_link *link, bool was_opened);
 
 #endif

@@ -1,7 +1,8 @@
-/* etcd requests and replies as plain data: accepted and returned by the calls of etcd.h and
- * etcd_lease.h, encoded and decoded by the codec. Transactions have their own header, etcd_txn.h.
+/* etcd requests and responses as plain data, which the calls accept and return and the codec
+ * converts.
  *
- * Field meanings: etcd API reference v3 (rpc.proto, kv.proto); trimmed copies are in proto/. */
+ * Transactions have their own header, etcd_txn.h. Field meanings: etcd API reference v3 (rpc.proto,
+ * kv.proto); trimmed copies are in proto/. */
 #ifndef COMMON_ETCD_ETCD_MESSAGES_H
 #define COMMON_ETCD_ETCD_MESSAGES_H
 
@@ -23,7 +24,7 @@ struct etcd_range {
 };
 
 struct etcd_range_reply {
-    int64_t revision; /* of the store at the read (header.revision) */
+    int64_t revision; /* etcd's revision at the read (header.revision) */
     const struct etcd_kv *kvs;
     size_t count;
     bool more;     /* truncated by the limit */
@@ -35,16 +36,16 @@ struct etcd_range_reply {
 struct etcd_lease_reply {
     int64_t id;
     int64_t ttl_s;     /* left, rounded down; 0 or less: the lease is gone */
-    int64_t granted_s; /* the full TTL, restored by keep_alive; 0 in keep_alive's reply */
+    int64_t granted_s; /* the full TTL, restored by keep_alive; 0 in keep_alive's response */
 };
 
 struct etcd_revoke_reply {
-    int64_t revision; /* of the store after the change */
+    int64_t revision; /* etcd's revision after the change */
 };
 
 /* ---- Status ---- */
 
-struct etcd_status_reply { /* of the member asked; neither is negative */
+struct etcd_status_reply { /* sizes at the member that answered; neither is negative */
     int64_t file_bytes;    /* its database, which its quota limits */
     int64_t in_use_bytes;  /* without what compactions have freed */
 };

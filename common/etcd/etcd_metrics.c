@@ -35,7 +35,7 @@ static void write_mirror(struct metrics_page *page, const struct etcd_mirror_cou
                   (double)mirror->revision);
 }
 
-/* Access to etcd: connections, certificates, tokens. */
+/* Writes how we reach etcd: connections, certificates, tokens. */
 static void etcd_metrics_write_connections(struct metrics_page *page,
                                            const struct etcd_counts *counts)
 {
@@ -86,7 +86,7 @@ void etcd_metrics_write(struct metrics_page *page, const struct etcd_metrics *me
     write_mirror(page, &metrics->mirror);
 }
 
-/* A full read of 100,000 keys takes as long. */
+/* Exceeds no full read: one of 100,000 keys takes as long. */
 enum { BEHIND_MS = 1000 };
 
 bool etcd_metrics_explain_behind(const struct outage *outage,

@@ -1,6 +1,8 @@
-/* The metrics that both programs report about etcd on /metrics: whether it is up, how long it has
- * been silent, how often we reconnected. A new aspect of etcd's health joins as an outage_source
- * (outage.h) and, if it counts something, gets a metric here. Main thread. */
+/* The metrics of etcd that both programs report: whether it is up, how long silent, how often
+ * reconnected.
+ *
+ * A new aspect of etcd's health joins as an outage_source (outage.h) and, if it counts something,
+ * gets a metric here. Main thread. */
 #ifndef COMMON_ETCD_ETCD_METRICS_H
 #define COMMON_ETCD_ETCD_METRICS_H
 
@@ -20,8 +22,9 @@ struct etcd_metrics {
 
 void etcd_metrics_write(struct metrics_page *page, const struct etcd_metrics *metrics);
 
-/* For /readiness?strict: appends that what is known of etcd is old although it is there. False, and
- * nothing appended: it is away, or not known to have had unknown changes for more than a second. */
+/* Appends, for /readiness?strict, that what is known of etcd is old although etcd is reachable.
+ * Returns false, and appends nothing, if etcd is unreachable or has had unknown changes for a
+ * second at most. */
 bool etcd_metrics_explain_behind(const struct outage *outage,
                                  const struct etcd_mirror_counts *mirror, struct buf *out);
 

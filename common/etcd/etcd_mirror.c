@@ -89,7 +89,8 @@ void etcd_mirror_note_behind(struct etcd_mirror *mirror, int64_t since_ms)
     }
 }
 
-/* While ASKING, the answer decides on the read anyway. A running read may have begun too early. */
+/* Wants another read, since a running one may have begun too early. While ASKING, the answer
+ * decides on the read anyway. */
 void etcd_mirror_reread(struct etcd_mirror *mirror)
 {
     etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
@@ -128,7 +129,7 @@ static void on_read_failed(void *data, const struct err *err)
     }
 }
 
-/* Called just before the owner gets the commit. */
+/* Runs just before the owner gets the commit. */
 static void read_ended(struct etcd_mirror *mirror)
 {
     etcd_mirror_was_read(mirror);
@@ -201,9 +202,9 @@ static void on_mark(void *data, bool is_ours, const struct err *err)
     mirror->is_marked = !err && lacks_key(mirror); /* else the event came first */
     mirror->counts.marked += is_ours;
     if (is_ours) {
-        log_debug("store id written");
+        log_debug("store key written");
     } else {
-        log_debug("store id not written", LOG_STR("reason", err ? err->msg : "there is one"));
+        log_debug("store key not written", LOG_STR("reason", err ? err->msg : "there is one"));
     }
 }
 
@@ -243,7 +244,7 @@ struct etcd_call *etcd_mirror_txn(struct etcd_mirror *mirror, const struct etcd_
 
 /* ---- Life ---- */
 
-/* One key has two ranges, too: the key, and from it up to the next possible one. */
+/* Names two ranges for one key, too: the key, and from it up to the next possible one. */
 static void set_one_key(struct etcd_mirror *mirror, struct slice key)
 {
     buf_append_slice(&mirror->first_key, key);
@@ -314,7 +315,7 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
     etcd_mirror_check_init(mirror);
     mirror->mark = etcd_store_mark_new(etcd, buf_slice(&mirror->store_key), on_mark, mirror);
     etcd_mirror_store_init(mirror);
-    mirror->config.saved = slice_of(NULL, 0); /* the owner's */
+    mirror->config.saved = slice_of(NULL, 0); /* borrowed from the owner */
     etcd_mirror_begin_session(mirror);
     return mirror;
 }

@@ -1,35 +1,35 @@
-/* Mirrors a key range of etcd: Range in pages pinned to one revision, then a watch from the next.
+/* Mirrors a key range of etcd: reads it in pages at one revision, then watches from the next.
  * Whatever happens to etcd, the owner converges to its content. skydns mirrors its records,
  * kube2sky its own keys. Same loop and thread as its etcd.
  *
- * It works in sessions. A session uses one connection of the watch link, so it sees only one store:
+ * It works in sessions. A session uses one connection of the watch link, so it sees only one data
+ * set:
  *
- *               ┌────────────── back-off ◀── connection lost, refused, no reply ◀─┐
+ *               ┌─────────────── backoff ◀── connection lost, refused, no reply ◀─┐
  *               ▼                                                                 │
- *     start ▶ ASKING ─── same store, little behind ──────────▶ FOLLOWING ─────────┤
- *               ▲ └─ nothing known, another store, far behind,    ▲   │           │
+ *     start ▶ ASKING ─── same data set, little behind ───────▶ FOLLOWING ─────────┤
+ *               ▲ └─ nothing known, another data set, far behind, ▲   │           │
  *               │    history compacted, read already wanted       │   │           │
  *               │                    └───────▶ READING ───────────┘   │           │
  *               │                                 └───────────────────┼───────────┘
  *               └── compacted, behind, silent, old keys to be dropped ┘
  *
- * ASKING (etcd_store_id.h): reads the store key and the serial, and checks whether the last changes
- * seen are still in the store's history. FOLLOWING: watches on the range and on these two keys.
+ * ASKING (etcd_store_id.h): reads the store key and checks whether the last changes seen are still
+ * in etcd's history. FOLLOWING: two watches, one on the range, one on the store key.
  *
- * A proxy may hide that etcd is away, was replaced, or no longer feeds our watch. So FOLLOWING
- * looks at the store every few seconds: at its key, at the serial while old keys are kept, and
- * whether the watch has told of its revision (etcd_catch_up_internal.h). If not, it counts the
- * store's keys. As many as the watch has told of: other keys have changed, or perhaps values, and
- * the next session asks; its watch names the range a bit differently, so that a proxy which merges
- * equal watches does not merge it with a dead one. Another number, or that watch silent, too:
- * everything is read, since a second watch from the same revision would cost etcd the same again.
+ * A proxy may hide that etcd is unreachable, was replaced, or no longer feeds our watch. So
+ * FOLLOWING checks etcd every few seconds: the store key, and whether the watch has delivered up to
+ * etcd's revision (etcd_catch_up_internal.h). If it has not, the check counts the keys of the
+ * range. If the count equals what the watch has delivered, other keys have changed, or perhaps
+ * values, and the next session finds out. Its watch names the range a bit differently, so that a
+ * proxy which merges equal watches does not merge it with a dead one. If the count differs, or that
+ * watch is silent, too, everything is read: a second watch from the same revision would cost etcd
+ * the same again.
  *
- * Another store (an etcd that came back empty or older) may lack keys that its writer is about to
- * rewrite. With keeps_old set, the owner keeps its old keys and adds those of the new store, until
- * the store is complete or stale_max_ms have passed. Then everything is read again, and that
- * publication drops the keys not in the store. It is complete once its writer has written the store
- * key, or the serial (etcd_store_id.h), since it was met; a store that had both when it was met, if
- * its serial is later than every one of the stores before, since a backup has both, too.
+ * Another data set (an etcd that came back empty or older) may lack keys that its writer is about
+ * to rewrite. With keeps_old set, the owner keeps its old keys and adds the new ones. That ends
+ * when the data set is complete (its own store key appears) or stale_max_ms have passed: then
+ * everything is read again, and that publication drops the keys not in etcd.
  *
  * The owner sees a sequence of publications, each of one or more whole revisions:
  *
@@ -41,7 +41,7 @@
  * A full read that fails midway starts over: full_begin may follow puts without a commit, which
  * voids everything since the earlier full_begin (a read that keeps old keys may keep those, too).
  * An owner must not use an uncommitted sequence in any other way, and knows nothing until the first
- * commit. Another store's revisions may be smaller than earlier ones. */
+ * commit. Another data set's revisions may be smaller than earlier ones. */
 #ifndef COMMON_ETCD_ETCD_MIRROR_H
 #define COMMON_ETCD_ETCD_MIRROR_H
 
@@ -59,28 +59,30 @@ struct err;
 struct etcd_compare;
 struct etcd_mirror;
 
-/* Why a full read happens. */
+/* Says why a full read happens. */
 enum etcd_mirror_cause {
     ETCD_MIRROR_FIRST,
     ETCD_MIRROR_COMPACTED,   /* the history to resume from is gone */
     ETCD_MIRROR_LAG,         /* so far behind that reading is quicker than following */
-    ETCD_MIRROR_UNCERTAIN,   /* no evidence whether the store is the same */
-    ETCD_MIRROR_OTHER_STORE, /* it is another store */
-    ETCD_MIRROR_COMPLETE,    /* the store has got its key: drop old keys; or the owner wants it */
+    ETCD_MIRROR_UNCERTAIN,   /* no evidence whether the data set is the same */
+    ETCD_MIRROR_OTHER_STORE, /* it is another data set */
+    ETCD_MIRROR_COMPLETE,    /* the data set has got its store key: drop old keys; or the owner
+                                wants it */
     ETCD_MIRROR_STALE,       /* stale_max_ms have passed: drop old keys */
     ETCD_MIRROR_CAUSE_COUNT,
 };
 
-/* For the log and a metric's label: "lag". */
+/* Returns the cause for the log and a metric's label: "lag". */
 const char *etcd_mirror_cause_text(enum etcd_mirror_cause cause);
 
 struct etcd_mirror_read {
     enum etcd_mirror_cause cause;
     bool keeps_old;     /* keys held but not read stay */
-    const char *reason; /* how another store was recognized, else ""; borrowed */
+    const char *reason; /* how another data set was recognized, else ""; borrowed */
 };
 
-/* config.check_ms of a few keys that hardly ever change, in a process that also mirrors others. */
+/* Serves as config.check_ms of a few keys that hardly ever change, in a process that also mirrors
+ * others. */
 enum { ETCD_MIRROR_CHECK_RARELY_MS = 60000 };
 
 struct etcd_mirror_config {
@@ -90,31 +92,30 @@ struct etcd_mirror_config {
     struct slice store_key; /* copied; see etcd_store_key */
     bool keeps_old;
     int64_t stale_max_ms; /* 0 = no limit */
-    struct slice saved;   /* what etcd_mirror_save appended in an earlier life; borrowed for the
-                           * call. The owner has those keys: if the store is the same, the watch
-                           * goes on behind them; if not, it is another store. Empty, or not such:
-                           * nothing is known */
-    int64_t check_ms;     /* between looks at the store while following; 0 = about 10 s */
+    struct slice saved;   /* bytes that etcd_mirror_save appended in an earlier life; borrowed for
+                             the call. The owner has those keys. If the data set is the same, the
+                             watch resumes behind them; if not, it is another one. Empty or other
+                             bytes: nothing is known */
+    int64_t check_ms;     /* between checks of etcd while following; 0 = about 10 s */
     int64_t page_size; /* keys per Range page; 0 = adaptive (etcd_pages_internal.h). Halves itself
                           when a page is too large. */
     void (*full_begin)(void *data, const struct etcd_mirror_read *read);
     void (*put)(void *data, const struct etcd_kv *kv);
     void (*del)(void *data, struct slice key, int64_t revision);
     void (*commit)(void *data, int64_t revision, bool full);
-    /* err NULL: the watch is up and confirmed; else why no updates arrive. Called after every
-     * attempt, so that the reason is the current one. */
+    /* Reports err NULL: the watch is up and confirmed; else why no updates arrive. Called after
+     * every attempt, so that the reason is the current one. */
     void (*state)(void *data, const struct err *err);
-    /* All that was in the store when this session began has been committed: at once if there was
-     * nothing new or everything was read, else when the watch has caught up
-     * (etcd_catch_up_internal.h says how that shows, and what remains). Once a session, after
-     * state(NULL), from the loop. May be NULL. */
+    /* Reports that all that etcd held when this session began has been committed: at once if there
+     * was nothing new or everything was read, else when the watch has caught up
+     * (etcd_catch_up_internal.h). Once a session, after state(NULL), from the loop. May be NULL. */
     void (*caught_up)(void *data);
-    /* err: etcd denies reading the store key, or writing it (etcd_mirror_mark_store). The mirror
-     * works without it and recognizes the store by single keys. err NULL: access is back. May be
-     * NULL. */
+    /* Reports err: etcd denies reading the store key, or writing it (etcd_mirror_mark_store). The
+     * mirror works without it and recognizes the data set by single keys. err NULL: access is back.
+     * May be NULL. */
     void (*store_key_state)(void *data, const struct err *err);
-    /* The store key was looked at: id empty = there is none, or it may not be read. has_read: a
-     * full commit of this store at that revision follows at once; else what the owner has may lack
+    /* Reports the store key: id empty = there is none, or it may not be read. has_read: a full
+     * commit of this data set at that revision follows at once. Without it, the owner may lack
      * records that the store key's writer wrote before it (etcd_mirror_reread). May be NULL. */
     void (*store_key_seen)(void *data, struct slice id, bool has_read);
     void *data;
@@ -122,22 +123,23 @@ struct etcd_mirror_config {
 
 struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config);
 
-/* No callback afterwards. From a callback: only commit or state, as the last act. NULL is fine. */
+/* Stops the mirror; no callback runs afterwards. From a callback: only commit or state, as the last
+ * act. NULL is fine. */
 void etcd_mirror_stop(struct etcd_mirror *mirror);
 
-/* Appends what a process that starts with the same keys needs to resume: the evidence which store
- * it is, the revision of the last commit, and whether keys of an earlier store are held and since
- * when (Unix time: stale_max_ms counts on). False, and nothing appended, if nothing has been
- * committed or a full read has begun, also while it waits for etcd: what the owner holds is then no
- * whole revision. Not from put, del and store_key_seen. */
+/* Appends what a process that starts with the same keys needs to resume: the evidence which data
+ * set it is, the revision of the last commit, and whether and since when keys of an earlier data
+ * set are held (Unix time: stale_max_ms counts on). Returns false, and appends nothing, if nothing
+ * has been committed or a full read has begun, even while it waits for etcd: what the owner holds
+ * is then no whole revision. Not from put, del and store_key_seen. */
 bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out);
 
-/* Whether these bytes are such. */
+/* Returns whether etcd_mirror_save may have appended these bytes. */
 bool etcd_mirror_is_saved(struct slice saved);
 
-/* Appends them with this value of the store key, for a process that follows another one; empty: the
- * last changes alone tell the store. False, and nothing appended: they are not such, or an earlier
- * store's keys are held, which only their key ends. */
+/* Appends such bytes with this value of the store key, for a process that follows another one;
+ * empty: the last changes alone identify the data set. Returns false, and appends nothing, for
+ * other bytes, or if an earlier data set's keys are held, which only their key ends. */
 bool etcd_mirror_saved_with_key(struct slice saved, struct slice id, struct buf *out) MUST_CHECK;
 
 /* Reads everything again, now or when the connection is back. From store_key_seen: only without
@@ -168,17 +170,17 @@ struct etcd_mirror_counts {
     uint64_t resumed;                        /* watches resumed without a read */
     uint64_t events;                         /* puts and deletes followed */
     uint64_t marked;                         /* store keys written */
-    uint64_t checks;                         /* looks at the store while following */
-    uint64_t silences;   /* watches restarted because they delivered none of the store's changes */
+    uint64_t checks;                         /* checks of etcd while following */
+    uint64_t silences;   /* watches restarted because they delivered none of etcd's changes */
     int64_t revision;    /* the owner has everything up to it; 0 = nothing yet */
     bool is_following;   /* the watch is confirmed */
     bool is_caught_up;   /* see caught_up; false again when the session ends */
     bool is_marking;     /* a write of the store key is in flight */
-    bool has_store_key;  /* the store has one */
-    bool is_holding_old; /* holds an earlier store's keys: the new one is incomplete */
+    bool has_store_key;  /* etcd has one */
+    bool is_holding_old; /* holds an earlier data set's keys: the new one is incomplete */
     int64_t holding_ms;  /* for how long; 0 if not holding */
-    int64_t behind_ms;   /* for how long the store has been known to have changes that the owner
-                            lacks, or that a read must show; 0: not known to have any */
+    int64_t behind_ms;   /* for how long etcd has been known to have changes that the owner lacks,
+                            or that a read must show; 0: not known to have any */
 };
 
 struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *mirror);

@@ -1,12 +1,12 @@
-/* Checks whether the mirrored store is still there, and the watch alive. */
+/* Checks whether the mirrored data set is still there, and the watch alive. */
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_mirror_internal.h"
 
-/* Between two looks at the store, at most: how long a reader behind a proxy may miss changes,
- * against what it costs etcd: 1,000 readers make a hundred small reads a second. */
+/* Bounds the time between two checks. A reader behind a proxy may miss changes for that long; 1,000
+ * readers cost etcd a hundred small reads a second. */
 enum { CHECK_MS = 10000 };
 
 static int64_t every_ms(const struct etcd_mirror *mirror)
@@ -14,7 +14,7 @@ static int64_t every_ms(const struct etcd_mirror *mirror)
     return mirror->config.check_ms ? mirror->config.check_ms : CHECK_MS;
 }
 
-/* Readers that began together should not ask together: somewhat earlier. */
+/* Schedules the check somewhat earlier: readers that began together should not read together. */
 static void etcd_mirror_check_schedule(struct etcd_mirror *mirror, int64_t wait_ms,
                                        int64_t earlier_ms)
 {
@@ -28,13 +28,14 @@ static void etcd_mirror_check_schedule(struct etcd_mirror *mirror, int64_t wait_
 static void schedule_next(struct etcd_mirror *mirror)
 {
     int64_t usual_ms = every_ms(mirror);
-    /* A doubt is settled soon, but not before its patience has passed. */
+    /* A suspicion is settled soon, but not before its timeout has passed. */
     int64_t settle_ms = mirror->silence.timeout_ms * 4 / 3 + 1;
     int64_t wait_ms = mirror->silence.unheard && settle_ms < usual_ms ? settle_ms : usual_ms;
     etcd_mirror_check_schedule(mirror, wait_ms, wait_ms / 4);
 }
 
-/* The watch of the store key has been told of it, or will be: asking settles it in both cases. */
+/* Returns whether the response shows another store key. Its watch has told of it, or will: a new
+ * session settles it in both cases. */
 static bool is_other_key(const struct etcd_mirror *mirror, const struct etcd_range_reply *reply)
 {
     struct slice id = reply->count > 0 ? reply->kvs[0].value : slice_of(NULL, 0);
@@ -51,7 +52,7 @@ static void begin_anew(struct etcd_mirror *mirror)
 {
     mirror->counts.silences++;
     mirror->is_range_shifted = !mirror->is_range_shifted;
-    log_debug("watch is silent, beginning it anew",
+    log_debug("watch is silent, restarting it",
               LOG_INT("heard", etcd_mirror_check_note_sign_of_life(mirror)),
               LOG_INT("reads", mirror->must_read));
     etcd_mirror_begin_session(mirror);
@@ -64,7 +65,7 @@ static void read_anew(struct etcd_mirror *mirror, enum etcd_mirror_cause cause)
     begin_anew(mirror);
 }
 
-/* What the watch has told of must be as many keys as the store had at the doubted revision. */
+/* Compares etcd's key count at the doubted revision with what the watch has delivered. */
 static void on_counted(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
     struct etcd_mirror *mirror = data;
@@ -73,7 +74,7 @@ static void on_counted(void *data, const struct etcd_range_reply *reply, const s
         etcd_mirror_lose(mirror, err);
     } else if (mirror->silence.doubted == 0 ||
                etcd_mirror_check_note_sign_of_life(mirror) >= mirror->silence.doubted) {
-        schedule_next(mirror); /* the watch has spoken meanwhile */
+        schedule_next(mirror); /* the watch has delivered meanwhile */
     } else if (reply->total != mirror->held_keys) {
         log_debug("changes of the watch are missing", LOG_INT("keys", reply->total),
                   LOG_INT("told", mirror->held_keys));
@@ -128,7 +129,7 @@ static void etcd_mirror_check_on_reply(void *data, const struct etcd_range_reply
     if (err) {
         etcd_mirror_lose(mirror, err);
     } else if (reply->revision < mirror->checked_at || is_other_key(mirror, reply)) {
-        log_debug("perhaps another store", LOG_INT("revision", reply->revision),
+        log_debug("perhaps another data set", LOG_INT("revision", reply->revision),
                   LOG_INT("known", mirror->checked_at));
         etcd_mirror_begin_session(mirror);
     } else if (etcd_silence_is_suspect(&mirror->silence, reply->revision,
@@ -146,7 +147,7 @@ static void etcd_mirror_check_on_reply(void *data, const struct etcd_range_reply
     }
 }
 
-/* The store key, or, if that may not be read, the first key of the range. */
+/* Reads the store key, or, if that may not be read, the first key of the range. */
 static void etcd_mirror_check_on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct etcd_mirror *mirror = timer->data;
@@ -169,7 +170,8 @@ void etcd_mirror_check_init(struct etcd_mirror *mirror)
 {
     etcd_silence_init(&mirror->silence);
     ev_timer_init(&mirror->check, etcd_mirror_check_on_timer, 0.0, 0.0);
-    /* After what has arrived: this process may have been stopped for longer than the patience. */
+    /* Runs after what has arrived is read: this process may have been stopped for longer than the
+     * timeout. */
     ev_set_priority(&mirror->check, EV_MINPRI);
     mirror->check.data = mirror;
 }

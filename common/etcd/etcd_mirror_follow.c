@@ -5,12 +5,12 @@
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_mirror_internal.h"
 
-/* If a store is written faster than its history replays, a new watch lags at once: this limits how
- * often lag causes a read. */
+/* Limits how often lag causes a read: a data set that is written faster than its history replays
+ * makes each new watch lag at once. */
 enum { LAG_READ_INTERVAL_MS = 1000 };
 
-/* Revisions that a watch may start back to get the last change seen once more: etcd reads each
- * change since, of whatever key. One of its batches (etcd_watch.h). */
+/* Bounds how many revisions back a watch may start to get the last change seen once more: etcd
+ * reads each change since, whatever its key. It is one of etcd's batches (etcd_watch.h). */
 enum { AGAIN_MAX = 1000 };
 
 /* ---- The range ---- */
@@ -35,7 +35,7 @@ static void etcd_mirror_follow_on_watch_end(void *data, const struct err *err)
     }
 }
 
-/* Of a key that did not exist: its version begins at 1. */
+/* Adds one for a key that did not exist: its version begins at 1. */
 static int64_t keys_added(const struct etcd_event *event)
 {
     return event->kind == ETCD_EVENT_DELETE ? -1 : event->kv.version == 1;
@@ -58,7 +58,7 @@ static void etcd_mirror_follow_note_header(struct etcd_mirror *mirror,
     }
 }
 
-/* Those that come again: start_revision. */
+/* Counts the events that come again, because the watch began at start_revision. */
 static size_t count_known(const struct etcd_mirror *mirror, const struct etcd_event *events,
                           size_t count)
 {
@@ -90,8 +90,8 @@ static void etcd_mirror_follow_apply(struct etcd_mirror *mirror, const struct et
               LOG_INT("revision", revision));
 }
 
-/* What the watch began with must be the last changes seen, if it started there. False: the store
- * must be read, and this session is over. */
+/* Returns false if the watch began where the last changes were seen, and does not repeat them. Then
+ * everything must be read, and this session is over. */
 static bool is_as_seen(struct etcd_mirror *mirror, const struct etcd_event *events, size_t count)
 {
     bool is_first = mirror->is_replaying;
@@ -152,7 +152,7 @@ static void etcd_mirror_follow_on_caught_up(void *data)
 
 /* ---- The store key and the serial ---- */
 
-/* It was written or deleted. */
+/* Handles a store key that was written or deleted. */
 static void on_store_events(void *data, const struct etcd_event *events, size_t count,
                             int64_t revision)
 {
@@ -163,8 +163,8 @@ static void on_store_events(void *data, const struct etcd_event *events, size_t 
     (void)revision;
     if (id.len && !is_first && !mirror->is_holding &&
         !slice_equal(id, buf_slice(&mirror->known.id))) {
-        /* It is rewritten only in a restored store; or a proxy went on with another store. Asking
-         * settles it, by the old id. */
+        /* Nobody rewrites the key: a proxy went on with another data set. A new session settles it,
+         * by the old id. */
         etcd_mirror_begin_session(mirror);
         return;
     }
@@ -208,10 +208,10 @@ static void on_store_watch_end(void *data, const struct err *err)
 
 /* ---- All watches ---- */
 
-/* To a watch that misses nothing etcd sends nothing. If it could have missed something, it starts
- * at the last change seen: that change comes again, and the response tells how far it reaches.
- * It starts there, too, if all changes of that revision are known: they must come again as they
- * were. */
+/* Returns where to start the watch. etcd sends nothing to a watch that misses nothing. If the watch
+ * could have missed something, it starts at the last change seen: that change comes again, and the
+ * response tells how far it reaches. It starts there, too, if all changes of that revision are
+ * known: they must come again as they were. */
 static int64_t start_revision(const struct etcd_mirror *mirror, int64_t newest)
 {
     int64_t seen = etcd_evidence_newest(&mirror->known);

@@ -1,12 +1,12 @@
 /* A mirror's state, shared by its four parts:
  *
  *     etcd_mirror.c         sessions, reading everything, writing the store key
- *     etcd_mirror_store.c   what is known of the store: whether to read or to follow, whether the
- *                           keys of an earlier store are held, and what of it outlives the process
- *     etcd_mirror_follow.c  the watches
- *     etcd_mirror_check.c   whether the store is still there, and the watch alive
+ *     etcd_mirror_store.c   what is known of the data set: whether to read or to follow, whether
+ *                           keys of an earlier one are held, and what of it outlives the process
+ *     etcd_mirror_follow.c  the two watches
+ *     etcd_mirror_check.c   whether the data set is still there, and the watch alive
  *
- * Nobody else includes it. Each field stands with the part that writes it; who else does is
+ * Nothing else includes it. Each field stands with the part that writes it; other writers are
  * noted. */
 #ifndef COMMON_ETCD_ETCD_MIRROR_INTERNAL_H
 #define COMMON_ETCD_ETCD_MIRROR_INTERNAL_H
@@ -27,13 +27,14 @@
 #include "common/etcd/etcd_store_mark_internal.h"
 #include "common/etcd/etcd_watch.h"
 
-/* etcd replays old history in batches of 1,000 revisions, five a second; reading 100,000 keys takes
- * as long as two or three. Its grpc-proxy takes the header of the first batch for what has been
- * delivered: it merges the watch with others that are further, and the rest never comes. So what
- * does not fit one batch is read; the margin is for changes until the watch is there. */
+/* Bounds what is followed: etcd replays old history in batches of 1,000 revisions, five a second,
+ * and reading 100,000 keys takes as long as two or three. etcd's grpc-proxy takes the header of the
+ * first batch for what has been delivered: it merges the watch with others that are further, and
+ * the rest never comes. So what does not fit one batch is read; the margin is for changes until the
+ * watch is there. */
 enum { ETCD_MIRROR_LAG_MAX = 800 };
 
-/* An etcd key may be as long as a request, 1.5 MiB. */
+/* Bounds a key, which may be as long as a request: 1.5 MiB. */
 enum { ETCD_MIRROR_KEY_MAX = 2 << 20 };
 
 enum phase { PHASE_WAITING, PHASE_ASKING, PHASE_READING, PHASE_FOLLOWING };
@@ -47,16 +48,16 @@ struct etcd_mirror {
     char *range_end;
     size_t range_end_len;
     struct buf shifted_end; /* another end of the range: above every key, and not range_end */
-    struct etcd_mirror_counts counts; /* by each part what it does */
+    struct etcd_mirror_counts counts; /* counted by each part */
 
     /* ---- etcd_mirror.c ---- */
 
-    /* The session; its end also stops and resets what the other parts started in it */
+    /* Belongs to the session, whose end also stops and resets what the other parts started in it */
     enum phase phase; /* also by the other parts: the one that they begin */
     ev_timer retry;   /* WAITING */
     struct backoff backoff;
 
-    /* The read wanted or running */
+    /* Describes the read wanted or running */
     struct etcd_pages *pages; /* READING */
     size_t page_count;        /* READING: pages received */
     size_t key_count;         /* READING: keys in them */
@@ -75,22 +76,22 @@ struct etcd_mirror {
 
     /* ---- etcd_mirror_store.c ---- */
 
-    /* What the owner has, and what it will have once the current read is committed; following and
-     * reading add what they see */
+    /* Says what the owner has, and what it will have once the current read is committed; following
+     * and reading add what they see */
     struct etcd_evidence known;
     struct etcd_evidence fresh;
 
     struct etcd_store_question *question; /* ASKING */
     int64_t noted;          /* ASKING: the newest write acknowledged since; 0 = none */
     bool is_seen_compacted; /* the last change seen is: it cannot be watched again */
-    bool is_other;          /* another store than `known`; etcd_mirror_follow.c resets it */
+    bool is_other;          /* another data set than `known`; etcd_mirror_follow.c resets it */
     char reason[160];       /* why it is another */
     bool is_complete;       /* its writer has found it complete, as the answer tells */
     bool can_read_serial;   /* likewise */
     struct etcd_serial asked_serial; /* likewise, of a store that seems the same */
     bool is_id_old;                  /* its key came with a copy of an earlier store */
 
-    /* Holding the keys of an earlier store */
+    /* Describes the keys of an earlier data set, while they are held */
     bool is_holding;
     int64_t held_since_ms;
     bool is_overdue;       /* held for stale_max_ms */
@@ -116,7 +117,7 @@ struct etcd_mirror {
     /* ---- etcd_mirror_check.c ---- */
 
     ev_timer check;               /* FOLLOWING */
-    struct etcd_call *check_call; /* or NULL: the look, or the count after it */
+    struct etcd_call *check_call; /* or NULL: the check, or the count after it */
     int64_t checked_at;           /* what was known when it was sent */
     struct etcd_silence silence;
     bool is_range_shifted; /* the watch ends at shifted_end */
@@ -133,7 +134,8 @@ void etcd_mirror_lose(struct etcd_mirror *mirror, const struct err *err);
 /* The next session reads everything. A read already wanted keeps its cause. */
 void etcd_mirror_want_read(struct etcd_mirror *mirror, enum etcd_mirror_cause cause);
 
-/* The owner lacks changes of the store, since then at the latest. The next full read ends that. */
+/* Notes that the owner lacks changes of etcd, since then at the latest. The next full read ends
+ * that. */
 void etcd_mirror_note_behind(struct etcd_mirror *mirror, int64_t since_ms);
 
 /* Reads, at the revision where the store key was read, into `fresh`; then follows. */
@@ -147,14 +149,14 @@ void etcd_mirror_tell_seen(const struct etcd_mirror *mirror, bool has_read);
 
 /* ---- etcd_mirror_store.c ---- */
 
-/* Loads config.saved. */
+/* Loads config.saved, what an earlier process noted. */
 void etcd_mirror_store_init(struct etcd_mirror *mirror);
 void etcd_mirror_store_fini(struct etcd_mirror *mirror);
 
-/* A session has begun: asks which store it is, then reads or follows. */
+/* Reads which data set it is as a session begins, then reads everything or follows. */
 void etcd_mirror_ask(struct etcd_mirror *mirror);
 
-/* Whether a store key with this value ends the holding of an earlier store's keys. */
+/* Returns whether a store key with this value ends the holding of an earlier data set's keys. */
 bool etcd_mirror_ends_holding(const struct etcd_mirror *mirror, struct slice id);
 
 /* It is the same store indeed: its serial counts. */
@@ -166,22 +168,22 @@ bool etcd_mirror_is_serial_new(const struct etcd_mirror *mirror, struct etcd_ser
 /* Whether the read about to begin is to keep keys that the store lacks. */
 bool etcd_mirror_keeps_old(const struct etcd_mirror *mirror);
 
-/* The read is complete: `fresh` becomes `known`. */
+/* Replaces `known` by `fresh`, as the read is complete. */
 void etcd_mirror_was_read(struct etcd_mirror *mirror);
 
 /* ---- etcd_mirror_follow.c ---- */
 
 void etcd_mirror_follow_init(struct etcd_mirror *mirror);
 
-/* store_revision: where the store key was read, 0: not readable; newest: what the store has
- * reached. */
+/* Starts both watches. store_revision: where the store key was read, 0: not readable; newest: what
+ * etcd has reached. */
 void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int64_t newest);
 
 /* ---- etcd_mirror_check.c ---- */
 
 void etcd_mirror_check_init(struct etcd_mirror *mirror);
 
-/* Once the watches have begun; until the session ends. */
+/* Schedules checks from the time that the watches have begun until the session ends. */
 void etcd_mirror_check_begin(struct etcd_mirror *mirror);
 void etcd_mirror_check_end(struct etcd_mirror *mirror);
 

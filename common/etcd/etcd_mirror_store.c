@@ -1,4 +1,4 @@
-/* Decides whether a mirror reads or resumes, and when keys of an earlier store are dropped. */
+/* Decides whether a mirror reads or resumes, and when keys of an earlier data set are dropped. */
 #include <stdio.h>
 
 #include "common/base/clock.h"
@@ -7,7 +7,7 @@
 #include "common/etcd/etcd_mirror_internal.h"
 #include "common/etcd/etcd_saved_internal.h"
 
-/* ---- Holding the keys of an earlier store ---- */
+/* ---- Holding the keys of an earlier data set ---- */
 
 /* Whether its writer has marked it complete. The store key of a store whose keys we hold proves
  * nothing: a copy of that store has it, too. */
@@ -80,7 +80,7 @@ static void etcd_mirror_store_withhold(struct etcd_mirror *mirror)
 static void let_go(struct etcd_mirror *mirror)
 {
     if (mirror->is_holding) {
-        log_debug("releasing the keys of an earlier store",
+        log_debug("releasing the keys of an earlier data set",
                   LOG_INT("held_ms", clock_monotonic_ms() - mirror->held_since_ms));
         mirror->is_id_old = false;
     }
@@ -136,9 +136,9 @@ void etcd_mirror_was_read(struct etcd_mirror *mirror)
     mirror->fresh = before;
 }
 
-/* ---- What to do with the store ---- */
+/* ---- Whether to read or to follow ---- */
 
-/* By the witnesses, or by a watch that showed more than they do. */
+/* Notes another data set, by the witnesses, or by a watch that showed more than they do. */
 static void on_other(struct etcd_mirror *mirror, const struct etcd_store_answer *answer)
 {
     if (answer->verdict == ETCD_STORE_OTHER) {
@@ -154,7 +154,7 @@ static void on_other(struct etcd_mirror *mirror, const struct etcd_store_answer 
 static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *answer)
 {
     if (mirror->must_read && mirror->read.cause == ETCD_MIRROR_OTHER_STORE) {
-        mirror->read.cause = ETCD_MIRROR_UNCERTAIN; /* we briefly reached another store */
+        mirror->read.cause = ETCD_MIRROR_UNCERTAIN; /* we briefly reached another data set */
     }
     if (mirror->is_holding && mirror->is_complete) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
@@ -172,8 +172,8 @@ static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *
         mirror->known.written = mirror->noted;
     }
     if (mirror->known.written > mirror->known.revision) {
-        /* Its events may never come: an older copy of the store that has reached that revision
-         * lacks the write. */
+        /* The write's events may never come: an older copy of the data set that has reached that
+         * revision lacks it. */
         etcd_mirror_want_read(mirror, ETCD_MIRROR_UNCERTAIN);
     }
     etcd_mirror_tell_seen(mirror, false);
@@ -249,8 +249,8 @@ void etcd_mirror_ask(struct etcd_mirror *mirror)
 
 /* ---- What the owner has written ---- */
 
-/* Into both: a running read will replace `known`. While ASKING, the store's answer may predate the
- * write, so the write enters the evidence only after the answer is judged. */
+/* Enters the write into both: a running read will replace `known`. While ASKING, etcd's answer may
+ * predate the write, so the write enters the evidence only after the answer is judged. */
 void etcd_mirror_note_write(struct etcd_mirror *mirror, int64_t revision)
 {
     if (mirror->phase == PHASE_ASKING) {
@@ -265,7 +265,7 @@ void etcd_mirror_note_write(struct etcd_mirror *mirror, int64_t revision)
     }
 }
 
-/* ---- Saved and loaded ---- */
+/* ---- What outlives the process ---- */
 
 static struct etcd_kv witness_kv(const struct etcd_witness *witness)
 {
@@ -288,7 +288,7 @@ bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out)
         .serial = known->serial,
         .put = witness_kv(&known->put),
         .del = witness_kv(&known->del),
-        /* All other causes show again. */
+        /* All other causes show again by themselves. */
         .wants_read = mirror->must_read && mirror->read.cause == ETCD_MIRROR_COMPLETE,
         .last = mirror->last,
         .is_holding = mirror->is_holding,

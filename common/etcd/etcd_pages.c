@@ -10,24 +10,27 @@
 #include "common/etcd/etcd_link_internal.h"
 #include "common/grpc/grpc.h"
 
-/* A Service's keys take at most 250 bytes each; at 640, a page would fill a message. */
+/* Reads so many keys at first. A Service's keys take at most 250 bytes each; at 640, a page would
+ * fill a message. */
 enum { PAGE_SIZE_DEFAULT = 50000 };
 
-/* This many of the largest keys that etcd accepts (1.5 MiB a request) fit our message limit. */
+/* Is the least page: so many of the largest keys that etcd accepts (1.5 MiB a request) fit our
+ * message limit. */
 enum { PAGE_SIZE_LEAST = 16 };
 
-/* Target limit of a page: a quarter below the message limit, because the next keys may be longer
- * than those of the last page. Overhead of a key: revisions of four bytes, a lease of nine, tags
- * and lengths. */
+/* Limits a page to a quarter below the message limit, because the next keys may be longer than
+ * those of the last page. A key's overhead: revisions of four bytes, a lease of nine, tags and
+ * lengths. */
 enum { PAGE_BYTES_MAX = GRPC_RECEIVE_MAX / 4 * 3, KEY_OVERHEAD = 32 };
 
-/* An etcd key may be as long as a request, 1.5 MiB; one more byte makes its successor. */
+/* Bounds a key, which may be as long as a request, 1.5 MiB; one more byte makes its successor. */
 enum { KEY_MAX = (2 << 20) + 1 };
 
-/* With at most so many pages to go, walking the rest for each costs little. */
+/* Leaves pages unbounded when fewer are to go: scanning the rest of the index for each costs etcd
+ * little. */
 enum { BOUND_PAGES_MIN = 4 };
 
-/* Bytes of a key that count as a number: from the first in which keys differ, or one before it
+/* Takes so many bytes of a key for a number: from the first in which keys differ, or one before it
  * where the number would have no room. */
 enum { BOUND_DIGITS = sizeof(uint64_t), BOUND_BASE = 256 };
 
@@ -36,12 +39,13 @@ enum { BOUND_DIGITS = sizeof(uint64_t), BOUND_BASE = 256 };
  * GAPS_MAX pages in gaps the next has no end. */
 enum { GAP_FACTOR = 4, GAPS_MAX = 12 };
 
-/* Times the client's limit for a call: 80 s of 5 s, for millions of keys on a busy machine. */
+/* Bounds the factor on the client's timeout for a call: 80 s for 5 s, for millions of keys on a
+ * busy machine. */
 enum { TIMEOUT_MAX = 16 };
 
 struct etcd_pages {
     struct etcd_pages_config config;
-    uint32_t timeout;  /* times that limit, for a page */
+    uint32_t timeout;  /* times that timeout, for a page */
     int64_t page_size; /* the minimum, or the fixed size */
     bool is_fixed;
 
@@ -54,11 +58,11 @@ struct etcd_pages {
     struct etcd_density density; /* of the last page that is a measure */
     unsigned gaps;               /* pages that ended in a gap since then */
 
-    /* One holds the page received, the other receives the next. */
+    /* Hold the page received and receive the next, in turn. */
     struct arena arenas[2];
     unsigned asked_into;
 
-    /* The page received waits until the request for the next is sent. */
+    /* Delays the page received until the request for the next is sent. */
     ev_prepare give;
     bool has_page;
     struct etcd_range_reply page;
@@ -72,7 +76,7 @@ static void drop_pages(struct etcd_pages *p)
     arena_fini(&p->arenas[1]);
 }
 
-/* The callback may cancel, read again or free. */
+/* Delivers the page; the callback may cancel, read again or free. */
 static void give_page(struct etcd_pages *p)
 {
     ev_clear_pending(etcd_loop(p->config.etcd), &p->give);
@@ -110,7 +114,7 @@ static void etcd_pages_ask(struct etcd_pages *p)
         etcd_watch_range_into(p->config.etcd, &range, timeout_ms, arena, etcd_pages_on_page, p);
 }
 
-/* How many keys like those of this page fit a message. */
+/* Returns how many keys like those of this page fit a message. */
 static int64_t etcd_pages_page_limit(const struct etcd_range_reply *reply)
 {
     size_t bytes = 0;
@@ -185,7 +189,7 @@ static void set_bound(struct etcd_pages *p)
 }
 
 /* Bounds the next page. A page that did not fill a quarter of its limit is no measure: it ended in
- * a gap, and how wide that is only etcd knows. */
+ * a gap, whose width only etcd knows. */
 static void bound_next(struct etcd_pages *p, const struct etcd_range_reply *page)
 {
     if (page->count > 1 && (int64_t)page->count >= p->limit / 4) {
@@ -198,8 +202,8 @@ static void bound_next(struct etcd_pages *p, const struct etcd_range_reply *page
     set_bound(p);
 }
 
-/* Where the page after this one starts: behind its last key, or, with all of its part there, where
- * that part ended. */
+/* Sets where the next page starts: behind the last key of this one, or, with all of its part
+ * received, where that part ended. */
 static void start_next(struct etcd_pages *p, const struct etcd_range_reply *reply)
 {
     buf_clear(&p->key);
@@ -220,7 +224,7 @@ static void etcd_pages_ask_next(struct etcd_pages *p, const struct etcd_range_re
     etcd_pages_ask(p);
 }
 
-/* Nothing is in the part that was asked for: what is behind it. */
+/* Requests what is behind a part without keys. */
 static void ask_behind(struct etcd_pages *p)
 {
     arena_fini(&p->arenas[p->asked_into]);

@@ -4,7 +4,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_saved_internal.h"
 
-/* Raised when the bytes mean something else. */
+/* Must rise when the bytes mean something else. */
 enum { FORMAT = 1 };
 
 enum {
@@ -17,10 +17,10 @@ enum {
     FLAGS = 63,
 };
 
-/* Of each text: an etcd request, as for the evidence (etcd_store_id.c). */
+/* Bounds each text by an etcd request, as for the evidence (etcd_store_id.c). */
 enum { BYTES_MAX = 2 << 20 };
 
-/* A thousand years: sums of it in milliseconds do not overflow. */
+/* Bounds times to a thousand years: sums of it in milliseconds do not overflow. */
 static const int64_t time_max_s = (int64_t)1000 * 366 * 86400;
 
 void etcd_saved_append(const struct etcd_saved *saved, struct buf *out)
@@ -60,7 +60,7 @@ void etcd_saved_append(const struct etcd_saved *saved, struct buf *out)
     }
 }
 
-/* A number from least to most. */
+/* Reads a number from least to most. */
 static int64_t etcd_saved_number(struct reader *r, int64_t least, int64_t most)
 {
     uint64_t v = reader_u64(r);
@@ -150,7 +150,8 @@ bool etcd_mirror_saved_with_key(struct slice bytes, struct slice id, struct buf 
     return true;
 }
 
-/* The hash's key need not be secret: who can choose values to collide can write to etcd. */
+/* Mixes bytes into a hash. Its key need not be secret: a client that can choose values to collide
+ * can write to etcd. */
 static uint64_t etcd_saved_mix(uint64_t a, uint64_t b, struct slice bytes)
 {
     uint8_t key[SIPHASH_KEY_SIZE];

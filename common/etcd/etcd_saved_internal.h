@@ -1,5 +1,6 @@
-/* The bytes of etcd_mirror_save. They come back from a file, so they are read like anything from
- * outside. Pure; any thread. */
+/* Encodes and decodes the bytes of etcd_mirror_save.
+ *
+ * They come back from a file, so they are read like anything from outside. Pure; any thread. */
 #ifndef COMMON_ETCD_ETCD_SAVED_INTERNAL_H
 #define COMMON_ETCD_ETCD_SAVED_INTERNAL_H
 
@@ -15,20 +16,21 @@
 
 /* ---- The last revision, as a number ---- */
 
-/* All changes of one revision, as one number: how the mirror recognises that a store which has the
- * last change it saw has made others beside it. A store restored from a copy one transaction older
- * may do so: its writer, repeating what is missing, puts more into the same revision. Pure; any
- * thread.
+/* Condenses all changes of one revision to a number. By it the mirror recognises a data set that
+ * has the last change it saw and others beside it. One restored from a copy that is one transaction
+ * older may do so: its writer, repeating what is missing, puts more into the same revision. Pure;
+ * any thread.
  *
- * Sums over the changes, so in whatever order they come. Of another process of the same program,
- * too: nothing here is seeded. */
+ * It sums over the changes, so their order does not matter. Nothing is seeded, so another process
+ * of the same program computes the same. */
 struct etcd_digest {
     int64_t revision; /* 0 = none */
     uint64_t puts;
     uint64_t dels; /* 0 = no deletes */
 };
 
-/* The newest revision of these, which are in order and whole revisions; at least one. */
+/* Returns the digest of the newest revision of these events, which are in order and whole
+ * revisions; at least one. */
 struct etcd_digest etcd_digest_of_last(const struct etcd_event *events, size_t count);
 
 enum etcd_digest_verdict {
@@ -37,13 +39,15 @@ enum etcd_digest_verdict {
     ETCD_DIGEST_UNCERTAIN, /* only deletes are missing: a compaction of this revision drops them */
 };
 
-/* events: what a watch from known->revision began with, in order; those after upto are news. */
+/* Compares the digest with what a watch from known->revision began with, in order; events after
+ * upto are news. */
 enum etcd_digest_verdict etcd_digest_check(const struct etcd_digest *known, int64_t upto,
                                            const struct etcd_event *events, size_t count);
 
 /* ---- The bytes ---- */
 
-/* Slices are borrowed: from the mirror when appending, from the bytes when reading. */
+/* Holds what the bytes say. Slices are borrowed: from the mirror when appending, from the bytes
+ * when reading. */
 struct etcd_saved {
     int64_t revision; /* of the last commit, at least 1 */
     int64_t written;
@@ -59,13 +63,13 @@ struct etcd_saved {
     struct slice doubted_id;
 };
 
-/* What does not fit sets out->failed. */
+/* Appends the bytes; sets out->failed if they do not fit. */
 void etcd_saved_append(const struct etcd_saved *saved, struct buf *out);
 
-/* False: these are no such bytes. */
+/* Returns false if these are no such bytes. */
 bool etcd_saved_read(struct slice bytes, struct etcd_saved *ret_saved) MUST_CHECK;
 
-/* How long keys have been held by now; a clock that went back counts nothing. */
+/* Returns how long keys have been held by now; a clock that went back counts nothing. */
 int64_t etcd_saved_held_ms(const struct etcd_saved *saved, int64_t now_s);
 
 #endif

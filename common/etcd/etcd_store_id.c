@@ -9,8 +9,7 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_internal.h"
 
-/* Limit of a key and of a value: an etcd request, 1.5 MiB by default. Larger ones are not kept as
- * witnesses. */
+/* Bounds a key and a value by an etcd request, 1.5 MiB by default. Larger ones are no witnesses. */
 enum { WITNESS_BYTES_MAX = 2 << 20 };
 
 char *etcd_writer_key(struct slice domain, const char *name)
@@ -197,7 +196,7 @@ static void etcd_store_id_answer(struct etcd_store_question *question,
 #define SAY(question, ...) \
     (void)snprintf((question)->reason, sizeof((question)->reason), __VA_ARGS__)
 
-/* Another store: its history contradicts the witness. */
+/* Judges that it is another data set: its history contradicts the witness. */
 static void etcd_store_id_refute(struct etcd_store_question *question,
                                  const struct etcd_witness *witness, const char *what)
 {
@@ -206,7 +205,7 @@ static void etcd_store_id_refute(struct etcd_store_question *question,
     etcd_store_id_answer(question, ETCD_STORE_OTHER);
 }
 
-/* revision 0: as it is now. */
+/* Reads the witness's key at a revision; 0: as it is now. */
 static void ask_witness(struct etcd_store_question *question, const struct etcd_witness *witness,
                         int64_t revision, etcd_range_cb cb)
 {
@@ -225,8 +224,8 @@ static void on_range(void *data, const struct etcd_range_reply *reply, const str
     etcd_store_id_fail(question, err ? err : &question->refusal);
 }
 
-/* A witness may not be read. The error should name the mirrored range, not one key in it, so try
- * the range, too. */
+/* Reads the mirrored range, too, if a witness may not be read: the error should name the range, not
+ * one key in it. */
 static void explain_refusal(struct etcd_store_question *question, const struct err *err)
 {
     const struct etcd_range range = {
@@ -239,12 +238,12 @@ static void explain_refusal(struct etcd_store_question *question, const struct e
     question->call = etcd_watch_range(question->etcd, &range, true, on_range, question);
 }
 
-/* The witness could not be read. */
+/* Decides what follows from a witness that could not be read. */
 static void witness_failed(struct etcd_store_question *question, const struct etcd_witness *witness,
                            const struct err *err)
 {
     if (err->code == ERR_FUTURE) {
-        etcd_store_id_refute(question, witness, "the store is older than what was last seen");
+        etcd_store_id_refute(question, witness, "the data set is older than what was last seen");
     } else if (err->code == ERR_REFUSED) {
         explain_refusal(question, err);
     } else {
@@ -252,7 +251,7 @@ static void witness_failed(struct etcd_store_question *question, const struct et
     }
 }
 
-/* True: skip this witness and go on. */
+/* Returns true to skip this witness and go on. */
 static bool is_passed_over(struct etcd_store_question *question, const struct err *err)
 {
     if (err && err->code == ERR_COMPACTED) {
@@ -324,8 +323,9 @@ static bool is_newest(const struct etcd_store_question *question,
     return witness->mod_revision == etcd_evidence_newest(question->ask.evidence);
 }
 
-/* The history is compacted, but the last put seen, which nothing followed, is still the key's last
- * one: that proves as much as the history would. A watch may then start behind it, not at it. */
+/* Judges a compacted history by the key as it is now. If the last put seen, which nothing followed,
+ * is still the key's last one, that proves as much as the history would. A watch may then start
+ * behind it, not at it. */
 static void on_put_now(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
     struct etcd_store_question *question = data;

@@ -1,17 +1,15 @@
-/* Tells whether etcd's store is still the same one. An etcd that lost its data and was restarted
- * with the same flags has the same cluster id, member id and, after as many writes, the same
- * revision; one restored from a snapshot has all that and older content. Only their histories tell
- * stores apart. Used by the mirror, which keeps the evidence and checks it before it resumes.
+/* Tells whether etcd's data set is still the same one, by its history.
  *
- * The evidence: the store key, a random id that kube2sky writes into a store once it has written
- * everything else, and the last changes seen, each of which always reads the same at its own
- * revision (until compacted) in its own store.
+ * An etcd that lost its data and was restarted with the same flags has the same cluster id, member
+ * id and, after as many writes, the same revision. One restored from a snapshot has all that and
+ * older content. Only their histories tell data sets apart. The mirror has the evidence and checks
+ * it before it resumes.
  *
- * A backup has the store key, too: it tells stores apart, but not whether a restored one is
- * complete. The serial tells that: the key beside it, which kube2sky writes at its start, as a new
- * leader and in another store, always later than before, once it has written everything else.
+ * The evidence is the store key and the last changes seen. The store key is a random id that
+ * kube2sky writes once it has written everything else. A change always reads the same at its own
+ * revision, until compacted, in its own data set.
  *
- * Same loop and thread as the etcd asked. */
+ * Same loop and thread as the etcd client in use. */
 #ifndef COMMON_ETCD_ETCD_STORE_ID_H
 #define COMMON_ETCD_ETCD_STORE_ID_H
 
@@ -26,15 +24,16 @@ struct err;
 struct etcd;
 struct etcd_kv;
 
-/* "/kube2sky/cluster.local/<name>", which the caller frees: a key that the writer of a domain keeps
- * next to the records, outside the prefix that SkyDNS reads. The domain is lower-case text; a
- * trailing dot does not matter. */
+/* Returns "/kube2sky/cluster.local/<name>", which the caller frees: a key that the writer of a
+ * domain has next to the records, outside the prefix that SkyDNS reads. The domain is lower-case
+ * text; a trailing dot does not matter. */
 char *etcd_writer_key(struct slice domain, const char *name);
 
-/* The one named "store". */
+/* Returns the writer's key named "store". */
 char *etcd_store_key(struct slice domain);
 
-/* 128 random bits in hexadecimal, for a new store key. False: the kernel has no random bits. */
+/* Writes 128 random bits in hexadecimal, for a new store key. Returns false if the kernel has no
+ * random bits. */
 enum { ETCD_STORE_ID_SIZE = 33 };
 bool etcd_store_id_random(char ret_id[ETCD_STORE_ID_SIZE]) MUST_CHECK;
 
@@ -75,11 +74,11 @@ void etcd_evidence_fini(struct etcd_evidence *evidence);
 void etcd_evidence_clear(struct etcd_evidence *evidence); /* empties it, keeps the memory */
 void etcd_evidence_set_id(struct etcd_evidence *evidence, struct slice id);
 
-/* Keeps the newest, in whatever order they come. */
+/* Remember the newest, in whatever order they come. */
 void etcd_evidence_put(struct etcd_evidence *evidence, const struct etcd_kv *kv);
 void etcd_evidence_del(struct etcd_evidence *evidence, struct slice key, int64_t revision);
 
-/* Of the newest change; 0: there is none. */
+/* Returns the revision of the newest change; 0: there is none. */
 int64_t etcd_evidence_newest(const struct etcd_evidence *evidence);
 
 /* ---- Asking ---- */
@@ -93,21 +92,21 @@ enum etcd_store_verdict {
 
 struct etcd_store_answer {
     enum etcd_store_verdict verdict;
-    int64_t revision;          /* of the store when its key was read; 0 if not permitted */
-    int64_t newest;            /* the newest revision the store has told of; 0 if of none */
+    int64_t revision;          /* etcd's, when the store key was read; 0 if not permitted */
+    int64_t newest;            /* the newest revision that etcd has told of; 0 if of none */
     bool is_seen_compacted;    /* SAME, but the last change seen cannot be watched again */
     struct slice id;           /* the store key's value now, borrowed; empty: none */
     struct etcd_serial serial; /* then; only of a store that has a store key */
     bool can_read_serial;      /* likewise */
     const char *reason;        /* of the verdict, for the log; borrowed */
     const struct err *key_err; /* why the store key may not be read, borrowed; `id` is then the
-                                  known one unless the store is another. NULL: it was read */
+                                  known one unless the data set is another. NULL: it was read */
 };
 
 struct etcd_store_question;
 
-/* Exactly one of answer and err is NULL; both are borrowed. Watches and calls started inside with
- * only_now reach the store that answered. */
+/* Gets exactly one of answer and err, borrowed; the other is NULL. Watches and calls started inside
+ * with only_now reach the server that answered. */
 typedef void (*etcd_store_cb)(void *data, const struct etcd_store_answer *answer,
                               const struct err *err);
 
@@ -122,13 +121,14 @@ struct etcd_store_ask {
     void *data;
 };
 
-/* Asks the member that the watch link is connected to (connecting first if needed) for the store
- * key, the serial and the evidence at its revisions: two to five small Ranges on one connection. A
- * store key or serial that may not be read (other writers' stores) counts as none. The slices are
- * borrowed until cb. */
+/* Reads the store key and the evidence at its revisions from the member that the watch link is
+ * connected to, connecting first if needed: two to four small Ranges on one connection. A store key
+ * that may not be read (other writers' data sets) counts as none. The slices are borrowed until
+ * cb. */
 struct etcd_store_question *etcd_store_ask(struct etcd *etcd, const struct etcd_store_ask *ask);
 
-/* Only before cb was called; unnecessary afterwards. NULL is fine. */
+/* Ends the question without its callback. Only before cb was called; unnecessary afterwards. NULL
+ * is fine. */
 void etcd_store_question_cancel(struct etcd_store_question *question);
 
 #endif

@@ -1,6 +1,6 @@
-/* Writes the store key (etcd_store_id.h) into a store that has none or an old one, for
- * etcd_mirror_mark_store: in its own transaction, on the watched connection. Same loop and thread
- * as its etcd. */
+/* Writes the store key (etcd_store_id.h) into a data set that has none, for etcd_mirror_mark_store.
+ *
+ * It uses its own transaction, on the watched connection. Same loop and thread as its etcd. */
 #ifndef COMMON_ETCD_ETCD_STORE_MARK_INTERNAL_H
 #define COMMON_ETCD_ETCD_STORE_MARK_INTERNAL_H
 
@@ -13,11 +13,11 @@ struct etcd;
 struct etcd_compare;
 struct etcd_store_mark;
 
-/* err NULL: the store has a key now, from us (is_ours) or from another writer. Else try again; the
- * loop wakes up when it is time. */
+/* Reports err NULL: there is a store key now, from us (is_ours) or from another writer. Else try
+ * again; the loop wakes up when it is time. */
 typedef void (*etcd_store_mark_cb)(void *data, bool is_ours, const struct err *err);
 
-/* The key is borrowed. */
+/* Creates the writer of this key, which is borrowed. */
 struct etcd_store_mark *etcd_store_mark_new(struct etcd *etcd, struct slice store_key,
                                             etcd_store_mark_cb cb, void *data);
 void etcd_store_mark_free(struct etcd_store_mark *mark); /* NULL is fine; cb does not come */

@@ -24,7 +24,7 @@ enum etcd_compare_target {
     ETCD_COMPARE_VALUE,
 };
 
-struct etcd_compare { /* the key's target is equal to: */
+struct etcd_compare { /* holds if the key's target is equal to: */
     enum etcd_compare_target target;
     struct slice key;
     int64_t revision;   /* 0 = the key does not exist */
@@ -38,7 +38,7 @@ struct etcd_txn {
     size_t op_count;           /* etcd rejects more than its limit, and duplicate keys */
 };
 
-/* etcd's --max-txn-ops default. */
+/* Is etcd's --max-txn-ops by default. */
 enum { ETCD_TXN_OPS_MAX = 128 };
 
 struct etcd_txn_reply {

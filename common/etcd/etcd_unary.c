@@ -11,7 +11,7 @@
 #include "common/etcd/etcd_link_internal.h"
 #include "common/grpc/grpc.h"
 
-/* A message shows at most this much of each key. */
+/* Bounds what a message shows of each key. */
 enum { KEY_SHOWN_MAX = 80 };
 
 struct etcd_unary *etcd_unary_new(struct etcd *etcd, const char *path)
@@ -121,7 +121,7 @@ struct etcd_call *etcd_unary_start(struct etcd_unary *u)
     return etcd_link_call(link, &config, &u->request);
 }
 
-/* By etcd's api/v3rpc/rpctypes/error.go, those of the calls that we make. */
+/* Maps the texts of etcd's api/v3rpc/rpctypes/error.go, for the calls that we make. */
 static const struct {
     const char *text; /* how it begins, behind "etcdserver: " */
     int status;

@@ -1,6 +1,7 @@
-/* Calls of one request and one reply, shared by etcd.c and etcd_lease.c. Create a call with
- * etcd_unary_new, fill it in, encode its request, start it; it then frees itself. Loop and thread
- * as common/etcd/etcd.h. */
+/* Calls of one request and one response, shared by etcd.c and etcd_lease.c.
+ *
+ * Create a call with etcd_unary_new, fill it in, encode its request, start it; it then frees
+ * itself. Loop and thread as common/etcd/etcd.h. */
 #ifndef COMMON_ETCD_ETCD_UNARY_INTERNAL_H
 #define COMMON_ETCD_ETCD_UNARY_INTERNAL_H
 
@@ -24,22 +25,23 @@ struct etcd_unary {
     bool only_now;       /* see struct etcd_call_config */
     uint32_t timeout_ms; /* the client's, unless set */
 
-    /* Calls a decoder of etcd_codec_internal.h for its union member. */
+    /* Decodes the response into its union member, by a decoder of etcd_codec_internal.h. */
     int (*decode)(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
                   struct err *err);
-    /* Calls `cb`, cast back to its type, with the reply if err is NULL. */
+    /* Calls `cb`, cast back to its type, with the response if err is NULL. */
     void (*deliver)(const struct etcd_unary *unary, const struct err *err);
     void (*cb)(void);
     void *data;
 
-    /* The keys it touches, for the message when permission is missing; see etcd_unary_touches. */
+    /* Name the keys that the call touches, for the message when permission is missing; see
+     * etcd_unary_touches. */
     const char *verb; /* "read"; NULL = no keys to report */
     struct slice key;
     struct slice range_end;
     size_t key_count; /* more than one: `key` to `range_end`, both included */
 
     struct buf request; /* the encoded request */
-    struct arena *into; /* the caller's, for the reply; NULL: the reply dies with the call */
+    struct arena *into; /* the caller's, for the response; NULL: the response dies with the call */
     struct arena arena;
     bool has_reply;
     union etcd_reply reply;
@@ -47,14 +49,14 @@ struct etcd_unary {
 
 struct etcd_unary *etcd_unary_new(struct etcd *etcd, const char *path);
 
-/* Key and range end are copied. */
+/* Copies key and range end, for the message when permission is missing. */
 void etcd_unary_touches(struct etcd_unary *unary, const char *verb, struct slice key,
                         struct slice range_end);
 
 struct etcd_call *etcd_unary_start(struct etcd_unary *unary);
 
-/* The status that etcd gave a call, if a proxy has lost it: etcd's grpc-proxy hands errors of most
- * calls on as status 2, unknown, with etcd's text. Pure. */
+/* Finds the status that etcd gave a call, if a proxy has lost it: etcd's grpc-proxy hands errors of
+ * most calls on as status 2, unknown, with etcd's text. Pure. */
 
 struct err;
 
@@ -71,7 +73,8 @@ enum {
     STATUS_UNAUTHENTICATED = 16,
 };
 
-/* What to take `status` for, by the error's text; its code follows. All others stay. */
+/* Returns the status that the error's text tells, and sets err's code by it. Returns any other
+ * status unchanged. */
 int etcd_status_of(int status, struct err *err);
 
 #endif

@@ -11,7 +11,7 @@
 #include "common/etcd/etcd_link_internal.h"
 #include "common/grpc/grpc.h"
 
-/* Distinct revisions in one response to a watch that is behind: etcd's watchBatchMaxRevs. */
+/* Is etcd's watchBatchMaxRevs: the distinct revisions in one response to a watch that is behind. */
 enum { BATCH_REVISIONS_MAX = 1000 };
 
 struct etcd_watch {
@@ -32,8 +32,8 @@ struct etcd_watch {
     bool was_probed;
     bool is_up;
 
-    /* Undelivered events, in `arena`, listed in `events`. They outlive a message only if a fragment
-     * ended inside a revision. */
+    /* Hold undelivered events, in `arena`, listed in `events`. They outlive a message only if a
+     * fragment ended inside a revision. */
     struct arena arena;
     struct arena spare; /* the rest moves here so that `arena` can be cleared */
     struct etcd_event *events;
@@ -73,7 +73,7 @@ static void etcd_watch_log_end(const struct etcd_watch *watch, const struct err 
               LOG_INT("next_revision", watch->next_revision), LOG_STR("reason", err->msg));
 }
 
-/* The stream's messages show that it is of no more use. */
+/* Ends the watch, as the stream's messages show that it is of no more use. */
 static void etcd_watch_give_up(struct etcd_watch *watch, const struct err *err)
 {
     etcd_call_cancel(watch->call);
@@ -117,7 +117,7 @@ static void keep_rest(struct etcd_watch *watch, size_t delivered)
     arena_clear(&watch->spare);
 }
 
-/* A fragment's last revision may continue in the next one; those before it are whole. */
+/* Counts the events of whole revisions: a fragment's last revision may continue in the next one. */
 static size_t whole_count(const struct etcd_watch *watch, bool is_fragment)
 {
     size_t n = watch->count;
@@ -158,7 +158,7 @@ static void count_revisions(struct etcd_watch *watch, const struct etcd_watch_re
     }
 }
 
-/* revision: of the last event delivered with this response. */
+/* Measures how far the response reaches. revision: of the last event delivered with it. */
 static void etcd_watch_measure(struct etcd_watch *watch, const struct etcd_watch_response *response,
                                int64_t revision)
 {
@@ -217,7 +217,7 @@ static void on_probe(void *data, const struct etcd_range_reply *reply, const str
     etcd_watch_open_stream(watch);
     if (reply && !watch->was_probed) {
         watch->was_probed = true;
-        etcd_watch_begin(watch); /* the token was at fault; the read has renewed it */
+        etcd_watch_begin(watch); /* the token was at fault; the read has fetched a new one */
     } else {
         etcd_watch_log_end(watch, err ? err : &watch->refusal);
         watch->config.on_end(watch->config.data, err ? err : &watch->refusal);
@@ -225,8 +225,9 @@ static void on_probe(void *data, const struct etcd_range_reply *reply, const str
     etcd_watch_close_stream(watch);
 }
 
-/* Without permission or with an old token, etcd creates the watch and cancels it at once, often
- * without a reason. It refuses a read of the same range with one. */
+/* Reads the same range to learn why etcd refused the watch. Without permission or with an old
+ * token, etcd creates the watch and cancels it at once, often without a reason. It refuses a read
+ * with one. */
 static void etcd_watch_on_refused(struct etcd_watch *watch,
                                   const struct etcd_watch_response *response)
 {
@@ -258,7 +259,7 @@ static int etcd_watch_on_message(void *data, struct slice message, struct err *e
     if (response.canceled && response.compact_revision > 0) {
         etcd_watch_on_compacted(watch, response.compact_revision);
     } else if (response.canceled) {
-        /* A watch without permission gets this, too, with created set as well. */
+        /* A watch without permission gets this response, too, with created set as well. */
         etcd_watch_on_refused(watch, &response);
     } else {
         if (response.created && !watch->is_up) {

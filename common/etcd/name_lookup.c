@@ -19,13 +19,13 @@ struct name_lookup {
     bool is_canceled;
     bool is_finished;
 
-    /* Owned by the thread until is_finished, then by the loop. */
+    /* Belong to the thread until is_finished, then to the loop. */
     struct name_addresses addresses;
     struct err err; /* code 0 = found */
 };
 
-/* The C library's: /etc/hosts, resolv.conf and what nsswitch.conf adds, reread by glibc when they
- * change. */
+/* Asks the C library: /etc/hosts, resolv.conf and what nsswitch.conf adds, reread by glibc when
+ * they change. */
 static int name_lookup_libc(const char *host, uint16_t port, struct name_addresses *ret,
                             struct err *err)
 {
@@ -52,7 +52,7 @@ static int name_lookup_libc(const char *host, uint16_t port, struct name_address
 
 static void name_lookup_free(struct name_lookup *lookup)
 {
-    (void)pthread_mutex_destroy(&lookup->mutex); /* nobody holds it now */
+    (void)pthread_mutex_destroy(&lookup->mutex); /* nothing holds it now */
     free(lookup->host);
     free(lookup);
 }
@@ -83,7 +83,7 @@ static void on_done(struct ev_loop *loop, ev_async *w, int events)
 {
     struct name_lookup *lookup = w->data;
     (void)events;
-    /* The thread may still be about to unlock. */
+    /* The thread may be about to unlock. */
     (void)pthread_mutex_lock(&lookup->mutex);
     (void)pthread_mutex_unlock(&lookup->mutex);
     ev_async_stop(loop, w);
@@ -93,7 +93,7 @@ static void on_done(struct ev_loop *loop, ev_async *w, int events)
     name_lookup_free(lookup);
 }
 
-/* The main thread handles all signals. */
+/* Blocks all signals in the thread: the main thread handles them. */
 static int name_lookup_start_thread(struct name_lookup *lookup)
 {
     pthread_t thread;

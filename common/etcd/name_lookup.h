@@ -1,5 +1,6 @@
-/* Resolves host names without blocking the loop: getaddrinfo waits for nameservers for up to half a
- * minute, so each lookup has its own thread, which ends by itself. Used by the etcd client
+/* Resolves host names without blocking the loop, each in a thread of its own that ends by itself.
+ *
+ * getaddrinfo waits for DNS servers for up to half a minute. Used by the etcd client
  * (etcd_dialer.c), which bounds the number in flight. Loop thread only; the callback runs on it,
  * never from inside name_lookup_start. */
 #ifndef COMMON_ETCD_NAME_LOOKUP_H
@@ -13,7 +14,8 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 
-/* Per name; the rest is ignored. The headless Service of an etcd cluster has 5 or 7. */
+/* Limits the addresses of a name; the rest is ignored. The headless Service of an etcd cluster has
+ * 5 or 7. */
 enum { NAME_ADDRESSES_MAX = 8 };
 
 struct name_addresses {
@@ -28,7 +30,7 @@ typedef int (*name_lookup_fn)(const char *host, uint16_t port, struct name_addre
 
 struct name_lookup;
 
-/* Exactly one of addresses and err is NULL; the lookup is gone afterwards. */
+/* Gets exactly one of addresses and err, the other is NULL; the lookup is gone afterwards. */
 typedef void (*name_lookup_cb)(void *data, const struct name_addresses *addresses,
                                const struct err *err);
 
@@ -43,8 +45,8 @@ struct name_lookup_config {
 
 struct name_lookup *name_lookup_start(const struct name_lookup_config *config);
 
-/* No callback afterwards. The thread keeps running until the C library returns, without touching
- * the loop. NULL is fine. */
+/* Drops the lookup; no callback runs afterwards. The thread runs on until the C library returns,
+ * without touching the loop. NULL is fine. */
 void name_lookup_cancel(struct name_lookup *lookup);
 
 #endif

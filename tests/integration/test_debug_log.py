@@ -139,7 +139,7 @@ def test_etcd_that_is_stopped_and_started(bed):
     bed.start_etcd()
     for log, first in zip(both, since, strict=True):
         say(log, "connected to etcd", first, link="watches")
-        assert re.search(r" id=[0-9a-f]{32} ", say(log, "store id seen", first))
+        assert re.search(r" id=[0-9a-f]{32} ", say(log, "store key seen", first))
         say(log, "resuming without a full read", first)
         say(log, "watch created", first)
     bed.etcd.put("/skydns/local/cluster/extra", value(IP))
@@ -156,7 +156,7 @@ def test_history_that_is_gone_is_read_again(bed):
         bed.etcd.put("/skydns/local/cluster/one", value(ONE_RIGHT[0]))
         bed.etcd.compact()
     bed.start_etcd()
-    say(bed.skydns, "store id seen", since, verdict=quoted("the revision last seen is compacted"))
+    say(bed.skydns, "store key seen", since, verdict=quoted("the revision last seen is compacted"))
     say(bed.skydns, "full read needed", since, cause="compacted")
     say(bed.skydns, "full read complete", since, keys=1, pages=1)
 
@@ -171,10 +171,10 @@ def test_records_of_a_lost_store_are_held(bed):
     wipe(bed)
     bed.start_etcd()
     say(bed.skydns, "full read started", since, cause="another", keeps_old=1)
-    say(bed.skydns, "holding the keys of an earlier store", since)
+    say(bed.skydns, "holding the keys of an earlier data set", since)
     bed.start_kube2sky()
     say(bed.skydns, "full read needed", since, cause="complete")
-    assert re.search(r"held_ms=\d+", say(bed.skydns, "releasing the keys of an earlier store", since))
+    assert re.search(r"held_ms=\d+", say(bed.skydns, "releasing the keys of an earlier data set", since))
 
 
 def test_tokens(bare_bed):
