@@ -30,7 +30,7 @@ static int read_ca(SSL_CTX *context, const char *path, struct err *err)
     return 0;
 }
 
-/* Stamps first: a change during the read is picked up next time. */
+/* Takes the stamps first, so that a change during the read is noticed next time. */
 static int tls_client_read_all(struct tls_client *client, struct err *err)
 {
     for (size_t i = 0; i < FILE_COUNT; i++) {

@@ -10,7 +10,7 @@
 #include "common/base/addr.h"
 #include "common/base/buf.h"
 
-/* Cap on a certificate's names in messages, which come from the peer. */
+/* Bounds a certificate's names in messages: they come from the peer. */
 enum { NAMES_MAX = 200 };
 
 /* ---- Certificates ---- */
@@ -44,7 +44,7 @@ static void tls_explain_append_name(struct buf *out, const GENERAL_NAME *name)
     }
 }
 
-/* "localhost, 127.0.0.1" */
+/* Writes "localhost, 127.0.0.1". */
 static const char *names_of(X509 *certificate, struct buf *out)
 {
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -58,7 +58,7 @@ static const char *names_of(X509 *certificate, struct buf *out)
     return buf_cstr(out);
 }
 
-/* "2026-01-02T03:04:05Z" */
+/* Writes "2026-01-02T03:04:05Z". */
 static const char *tls_explain_time_text(const ASN1_TIME *when, char out[64])
 {
     struct tm tm;
@@ -137,7 +137,7 @@ int tls_explain_dates(const struct x509_st *certificate, struct err *err)
 
 /* ---- Everything else ---- */
 
-/* The server's alerts about our certificate, or its absence. */
+/* Explains the server's alerts about our certificate, or its absence. */
 static int explain_refused_client(const SSL *ssl, const struct tls_client *client, const char *why,
                                   struct err *err)
 {
@@ -168,7 +168,8 @@ int tls_explain_loss(const struct ssl_st *ssl, const struct tls_client *client, 
                  : err_set(err, ERR_UNAVAILABLE, "connection closed by the peer");
 }
 
-/* On the server. Clients that refuse us send an alert, which is an error with its name. */
+/* Explains a failure on the server. A client that refuses us sends an alert, which is an error with
+ * its name. */
 static int tls_explain_client(int code, const char *why, struct err *err)
 {
     switch (code) {

@@ -77,7 +77,7 @@ int tls_files_read_ca(struct ssl_ctx_st *context, const char *role, const char *
     return rc;
 }
 
-/* Instead of prompting on the terminal. */
+/* Fails instead of prompting on the terminal. */
 static int tls_files_no_passphrase(char *out, int size, int is_writing, void *data)
 {
     (void)out;
@@ -114,7 +114,7 @@ int tls_files_read_pair(struct ssl_ctx_st *context, const char *cert, const char
         rc = tls_file_malformed("certificate", cert, err);
     }
     if (rc == 0) {
-        /* A key that does not match is rejected here. */
+        /* Rejects a key that does not match the certificate. */
         rc = tls_files_read_key(context, key, err);
     }
     if (rc == 0 && SSL_CTX_check_private_key(context) != 1) {
@@ -129,11 +129,12 @@ struct ssl_ctx_st *tls_context_new(const struct ssl_method_st *method)
     if (!context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1) {
         xalloc_out_of_memory(); /* the only failure with such arguments */
     }
-    /* RFC 9113 9.2.1 forbids the first two. A peer that closes its side without close_notify, as
-     * many do, still gets what is left to send: framing above tells whether a message is whole. */
+    /* RFC 9113 9.2.1 forbids renegotiation and compression. A peer that closes its side without
+     * close_notify, as many do, still gets what is left to send: framing above tells whether a
+     * message is whole. */
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                      SSL_OP_IGNORE_UNEXPECTED_EOF);
-    /* The writer's buffer moves and grows between attempts; idle connections keep none of
+    /* The writer's buffer moves and grows between attempts; idle connections hold none of
      * OpenSSL's. */
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                   SSL_MODE_RELEASE_BUFFERS);

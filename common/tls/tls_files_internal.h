@@ -23,22 +23,24 @@ struct tls_file_stamp {
     struct timespec changed;
 };
 
-struct tls_file_stamp tls_file_stamp_of(const char *path); /* "": no file */
+struct tls_file_stamp tls_file_stamp_of(const char *path); /* Returns the stamp of a file; "": of no
+                                                              file. */
 bool tls_file_stamp_is_same(const struct tls_file_stamp *a, const struct tls_file_stamp *b);
 
-/* OpenSSL's innermost reason as an error about this file; clears its queue. Returns ERR_SYNTAX. */
+/* Reports OpenSSL's innermost reason as an error about this file, and clears its queue. Returns
+ * ERR_SYNTAX. */
 int tls_file_malformed(const char *role, const char *path, struct err *err);
 
-/* The CAs that the peer's certificate may come from. */
+/* Reads the CAs that the peer's certificate may come from. */
 int tls_files_read_ca(struct ssl_ctx_st *context, const char *role, const char *path,
                       struct err *err) MUST_CHECK;
 
-/* Our certificate with its chain, and the key that belongs to it. */
+/* Reads our certificate with its chain, and the key that belongs to it. */
 int tls_files_read_pair(struct ssl_ctx_st *context, const char *cert, const char *key,
                         struct err *err) MUST_CHECK;
 
-/* What both sides set: TLS 1.2 or later, no renegotiation, no compression; idle sessions keep no
- * buffers. Never NULL. */
+/* Creates a context with what both sides set: TLS 1.2 or later, no renegotiation, no compression;
+ * idle sessions hold no buffers. Never returns NULL. */
 struct ssl_method_st;
 struct ssl_ctx_st *tls_context_new(const struct ssl_method_st *method);
 

@@ -23,16 +23,16 @@ struct tls_handshakes {
     pthread_t threads[THREADS_MAX];
     unsigned started;
 
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* for all below */
     pthread_cond_t pushed;
     struct fair_queue queue;
     struct job_list finished;
-    size_t untold;        /* of them, since the caller was woken */
+    size_t untold;        /* of those finished, since the caller was woken */
     int64_t untold_at_us; /* since when the first of those waits */
     bool is_stopping;
 };
 
-/* With the lock. The next client's first job; NULL: none waits. */
+/* Returns the next client's first job; NULL: none waits. Needs the lock. */
 static struct tls_handshake_job *tls_handshakes_dequeue(struct tls_handshakes *pool)
 {
     return (struct tls_handshake_job *)(void *)fair_queue_pop(&pool->queue); /* first member */
@@ -59,9 +59,9 @@ static void add_finished(struct tls_handshakes *pool, struct tls_handshake_job *
     }
 }
 
-/* With the lock; true: the caller is to be woken now. Its thread runs before ours, and each time
- * costs us two switches: so it takes what has finished together, if that is not late after one more
- * step like the last one. */
+/* Returns true if the caller is to be woken now; needs the lock. The caller's thread runs before
+ * ours, and each time costs us two switches. So it gets what has finished together, unless one more
+ * step like the last one would make that late. */
 static bool must_tell(struct tls_handshakes *pool, int64_t now_us, int64_t step_us)
 {
     return pool->untold > 0 &&
@@ -77,7 +77,7 @@ static void tls_handshakes_wake_owner(struct tls_handshakes *pool)
     (void)pthread_mutex_lock(&pool->lock);
 }
 
-/* Gives back the last job (NULL: none), which took so long, and returns the next one; NULL: the
+/* Hands the last job back (NULL: none), which took so long, and returns the next one; NULL: the
  * thread ends. */
 static struct tls_handshake_job *tls_handshakes_exchange(struct tls_handshakes *pool,
                                                          struct tls_handshake_job *last,
@@ -92,7 +92,7 @@ static struct tls_handshake_job *tls_handshakes_exchange(struct tls_handshakes *
     while (!pool->is_stopping && !next) {
         if (must_tell(pool, now_us, now_us - begun_us)) {
             tls_handshakes_wake_owner(
-                pool); /* without the lock for a moment: all is looked at again */
+                pool); /* releases the lock for a moment: all is checked again */
         } else if (!(next = tls_handshakes_dequeue(pool))) {
             (void)pthread_cond_wait(&pool->pushed, &pool->lock); /* cannot fail: it is held */
         }
@@ -170,8 +170,8 @@ void tls_handshakes_free(struct tls_handshakes *pool)
     if (pool) {
         assert(TAILQ_EMPTY(&pool->finished));
         fair_queue_fini(&pool->queue);
-        (void)pthread_cond_destroy(&pool->pushed); /* nobody waits */
-        (void)pthread_mutex_destroy(&pool->lock);  /* nobody holds it */
+        (void)pthread_cond_destroy(&pool->pushed); /* no thread waits */
+        (void)pthread_mutex_destroy(&pool->lock);  /* no thread holds it */
         free(pool);
     }
 }

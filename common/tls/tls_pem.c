@@ -17,7 +17,7 @@ static BIO *open_text(const char *pem)
     return bio;
 }
 
-/* OpenSSL's reason; clears its queue for the next call. */
+/* Reports OpenSSL's reason; clears its queue for the next call. */
 static int tls_pem_malformed(struct err *err, const char *what)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_error());
@@ -26,7 +26,7 @@ static int tls_pem_malformed(struct err *err, const char *what)
     return ERR_SYNTAX;
 }
 
-/* NULL: none found. */
+/* Returns NULL if there is none. */
 static X509 *read_certificate(const char *pem)
 {
     BIO *bio = open_text(pem);
@@ -35,7 +35,7 @@ static X509 *read_certificate(const char *pem)
     return certificate;
 }
 
-/* Instead of prompting on the terminal. */
+/* Fails instead of prompting on the terminal. */
 static int tls_pem_no_passphrase(char *out UNUSED, int size UNUSED, int is_writing UNUSED,
                                  void *data)
 {

@@ -20,13 +20,13 @@
 enum { FILE_CERT, FILE_KEY, FILE_CLIENT_CA, FILE_TICKET_KEYS, FILE_COUNT };
 
 enum {
-    /* Of a client's certificates: six of RSA with 4096 bits, where OpenSSL would take 100 KiB. Its
-     * limit of a ClientHello is higher, and fixed: TLS_HANDSHAKE_BYTES. */
+    /* Bounds a client's certificates to six of RSA with 4096 bits, where OpenSSL would take 100
+     * KiB. Its limit of a ClientHello is higher, and fixed: TLS_HANDSHAKE_BYTES. */
     CLIENT_CHAIN_MAX = 16 * 1024,
 };
 
-/* Forward secrecy and authenticated ciphers only, as TLS 1.3 has them; groups without those that
- * cost a server ten times as much (P-521, X448, finite fields). */
+/* Allows forward secrecy and authenticated ciphers only, as TLS 1.3 has them; leaves out groups
+ * that cost a server ten times as much (P-521, X448, finite fields). */
 static const char ciphers_1_2[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 static int groups[] = {NID_X25519, NID_X9_62_prime256v1, NID_secp384r1};
 
@@ -52,9 +52,9 @@ static void digest_or_die(EVP_MD_CTX *digest, X509 *certificate)
     }
 }
 
-/* Tickets are good only where the same CAs are in force: OpenSSL compares this id with the one that
- * is inside the ticket. Without client certificates it is the hash of nothing. Also collects the
- * names of the CAs, so that a client knows which of its certificates to show. */
+/* Binds tickets to the CAs in force: OpenSSL compares this id with the one that is inside the
+ * ticket. Without client certificates it is the hash of nothing. Also collects the names of the
+ * CAs, so that a client knows which of its certificates to show. */
 static void bind_to_cas(SSL_CTX *context, STACK_OF(X509_NAME) * names)
 {
     STACK_OF(X509_OBJECT) *cas = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
@@ -146,7 +146,7 @@ static void tls_server_adopt_context(struct tls_server *server, SSL_CTX *context
     atomic_store_explicit(&server->not_after_s, chain_end_s(context), memory_order_relaxed);
 }
 
-/* Stamps first: a change during the read is picked up next time. */
+/* Takes the stamps first, so that a change during the read is noticed next time. */
 static int tls_server_read_all(struct tls_server *server, struct err *err)
 {
     struct tls_ticket_keys keys = {.count = 0};
@@ -209,7 +209,7 @@ void tls_server_free(struct tls_server *server)
         }
         SSL_CTX_free(server->context);
         tls_tickets_free(server->tickets);
-        (void)pthread_mutex_destroy(&server->lock); /* nobody holds it */
+        (void)pthread_mutex_destroy(&server->lock); /* no thread holds it */
         free(server);
     }
 }

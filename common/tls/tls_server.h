@@ -1,13 +1,15 @@
-/* Holds what a TLS server shows and demands: its certificate chain and key, the CAs of client
- * certificates if it wants those, and the keys of session tickets. Read from PEM files, and again
- * when they change; sessions keep the ones they started with, so no connection is closed.
+/* Holds what a TLS server shows and demands: its certificate and key, client CAs, session ticket
+ * keys.
+ *
+ * Client CAs are there only if it requires client certificates. All are read from PEM files, and
+ * again when those change. Sessions stay with what they started with, so no connection is closed.
  *
  * TLS 1.2 or later; no renegotiation (a client that asks for it gets an alert); no compression; no
  * early data, since a replayed query would be answered twice. Sessions are resumed by stateless
  * tickets (RFC 5077, RFC 8446 4.6.1), so a resumption costs no memory here. Without
  * -tls-ticket-keys the ticket key is made here and changes by itself; with it, replicas that share
- * the file resume each other's sessions. A client certificate, where one is required, is checked at
- * the full handshake, and a resumed session stands for it only while the same CAs are in force.
+ * the file resume each other's sessions. A required client certificate is checked at the full
+ * handshake. A resumed session stands for it only while the same CAs are in force.
  *
  * Created and refreshed on the main thread; tls_server_hold on any. */
 #ifndef COMMON_TLS_TLS_SERVER_H
@@ -42,16 +44,16 @@ int tls_server_new(const struct tls_server_files *files, struct tls_server **ret
                    struct err *err) MUST_CHECK;
 void tls_server_free(struct tls_server *server); /* NULL is fine */
 
-/* enum tls_refresh of tls_client.h: looks whether a file has changed, and reads all of them then.
- * TLS_READ_FAILED: unusable, err has the reason, once per change; the old ones stay in force. Also
- * renews a ticket key that was made here. Every few seconds. */
+/* Rereads all files if one has changed; call it every few seconds. Returns an enum tls_refresh of
+ * tls_client.h. TLS_READ_FAILED, once per change: unusable, err has the reason; the old ones stay
+ * in force. Also replaces a ticket key that was made here. */
 int tls_server_refresh(struct tls_server *server, struct err *err);
 
-/* The context for new sessions; the caller gives it back (SSL_CTX_free counts). Any thread. */
+/* Returns the context for new sessions; the caller frees it (SSL_CTX_free counts). Any thread. */
 struct ssl_ctx_st *tls_server_hold(struct tls_server *server);
 void tls_server_release(struct ssl_ctx_st *context);
 
-/* When the first certificate of the chain that ends first does so; Unix time. Any thread. */
+/* Returns when the first certificate of the chain to expire does so; Unix time. Any thread. */
 int64_t tls_server_not_after_s(const struct tls_server *server);
 
 #endif

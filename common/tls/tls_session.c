@@ -17,17 +17,18 @@
 #include "common/tls/tls_session_internal.h"
 
 enum {
-    /* The longest that IANA lists for what we speak is http/1.1. */
+    /* Holds the longest protocol name: http/1.1 is the longest that IANA lists for what we
+     * speak. */
     PROTOCOL_MAX = 15,
     PROTOCOLS_WIRE_MAX = 64,
 
-    /* What a peer may send besides data once the session has begun: key updates, tickets, warnings,
-     * attempts to renegotiate. OpenSSL deals with as many in one call as the peer sends, at 10 us
-     * each; who needs more than this has sent some 2^29 records and can connect again. */
+    /* Bounds what a peer may send besides data once the session has begun: key updates, tickets,
+     * warnings, attempts to renegotiate. OpenSSL handles as many in one call as the peer sends, at
+     * 10 us each. A peer that needs more has sent some 2^29 records and can connect again. */
     CONTROL_MESSAGES_MAX = 32,
 };
 
-/* What only the handshake needs. */
+/* Holds state that only the handshake needs. */
 struct handshake {
     char *server_name;  /* client side: to be in the certificate; NULL: none */
     char *protocols;    /* as given, "" for none */
@@ -51,7 +52,7 @@ struct tls_session {
 
 /* ---- ALPN ---- */
 
-/* "h2 http/1.1" as RFC 7301 3.1 has it; returns its length. */
+/* Writes "h2 http/1.1" as RFC 7301 3.1 has it; returns its length. */
 static size_t protocols_wire(const char *text, unsigned char out[PROTOCOLS_WIRE_MAX])
 {
     size_t len = 0;
@@ -82,7 +83,7 @@ int tls_session_select_protocol(SSL *ssl, const unsigned char **ret_protocol,
         OPENSSL_NPN_NEGOTIATED) {
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     }
-    /* It points into `ours`; the client's own copy stays. */
+    /* The result points into `ours`; the client's own copy stays. */
     const unsigned char *end = offered + offered_len;
     for (const unsigned char *at = offered; at < end; at += 1 + *at) {
         if (*at == *ret_len && memcmp(at + 1, selected, *ret_len) == 0) {
@@ -105,7 +106,7 @@ static bool tls_session_is_in_list(struct slice protocol, const char *list)
     return false;
 }
 
-/* False: the server selected what was not offered, which OpenSSL accepts. */
+/* Returns false if the server selected what was not offered, which OpenSSL accepts. */
 static bool take_protocol(struct tls_session *session)
 {
     const unsigned char *protocol;
@@ -137,7 +138,7 @@ int tls_session_on_verify(int is_good, X509_STORE_CTX *verification)
     return is_good;
 }
 
-/* Counts what is no data, once the handshake is over: see CONTROL_MESSAGES_MAX. */
+/* Counts messages that are no data, once the handshake is over: see CONTROL_MESSAGES_MAX. */
 static void tls_session_on_message(int is_ours, int version, int type, const void *bytes,
                                    size_t len, SSL *ssl, void *data)
 {
@@ -188,7 +189,7 @@ void tls_session_free(struct tls_session *session)
     }
     ERR_clear_error();
     if (session->is_cut) {
-        SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN); /* as in lose */
+        SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN); /* as in tls_session_drop */
     } else if (!session->failure && SSL_is_init_finished(session->ssl)) {
         (void)SSL_shutdown(session->ssl); /* close_notify, if the socket accepts it at once */
     }
@@ -223,8 +224,8 @@ static void expect_name(SSL *ssl, char *name)
     }
 }
 
-/* A resumed session is not verified again: so it is good only for the trust and the name that it
- * was verified with. */
+/* Resumes a session only for the trust and the name that it was verified with: it is not verified
+ * again. */
 static void tls_session_resume(SSL *ssl, const struct tls_client *client, const char *name,
                                SSL_SESSION *resumed)
 {
@@ -276,7 +277,7 @@ struct tls_session *tls_session_connect(const struct tls_client *client, int fd,
 
 /* ---- Outcomes ---- */
 
-/* Keeps the first one. */
+/* Records the first failure; later ones are ignored. */
 static void tls_session_fail(struct tls_session *session, int error, const struct err *err)
 {
     if (!session->failure) {
@@ -286,7 +287,7 @@ static void tls_session_fail(struct tls_session *session, int error, const struc
     }
 }
 
-/* An SSL_ERROR_SSL. */
+/* Records the failure of an SSL_ERROR_SSL. */
 static void tls_session_explain(struct tls_session *session)
 {
     const struct handshake *handshake = session->handshake;
@@ -302,7 +303,7 @@ static void tls_session_explain(struct tls_session *session)
     tls_session_fail(session, EPROTO, &err);
 }
 
-/* The peer has closed its side, or the connection is gone: error 0 or an errno. */
+/* Records that the peer has closed its side (error 0), or that the connection is gone (errno). */
 static void tls_session_drop(struct tls_session *session, int error)
 {
     struct err err;
@@ -311,7 +312,7 @@ static void tls_session_drop(struct tls_session *session, int error)
                 CONTROL_MESSAGES_MAX);
         tls_session_fail(session, EPROTO, &err);
     } else if (error || session->handshake) {
-        /* Or OpenSSL would no longer resume the session. */
+        /* Otherwise OpenSSL would no longer resume the session. */
         SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         tls_explain_loss(session->ssl, session->client, error, &err);
         tls_session_fail(session, error ? error : ECONNRESET, &err);
@@ -320,8 +321,8 @@ static void tls_session_drop(struct tls_session *session, int error)
     }
 }
 
-/* After an OpenSSL call that did not succeed: what it waits for. NOTHING: the session has failed,
- * or the peer has closed its side. */
+/* Returns what an OpenSSL call that did not succeed waits for. NOTHING: the session has failed, or
+ * the peer has closed its side. */
 static enum tls_want take_outcome(struct tls_session *session, int rc)
 {
     int error = errno;
@@ -409,8 +410,8 @@ ssize_t tls_session_recv_with_room(struct tls_session *session, void *out, size_
             session->has_more = SSL_has_pending(session->ssl) == 1;
             may_go_on = session->has_more || n == SSL3_RT_MAX_PLAIN_LENGTH; /* one of many */
         } else {
-            /* Never waits to write: nobody renegotiates, and a reply to a key update that finds the
-             * socket full goes out with the next data. */
+            /* Never waits to write: renegotiation is off, and an answer to a key update that finds
+             * the socket full goes out with the next data. */
             (void)take_outcome(session, rc);
             may_go_on = session->has_more = false;
         }

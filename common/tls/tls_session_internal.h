@@ -9,17 +9,17 @@ struct ssl_st;
 struct tls_session;
 struct x509_store_ctx_st;
 
-/* The contexts' callbacks, on the thread of the handshake. SSL_CTX_set_alpn_select_cb: the server's
- * first choice among the client's. */
+/* Selects the server's first choice among the client's protocols, for SSL_CTX_set_alpn_select_cb.
+ * The contexts' callbacks run on the thread of the handshake. */
 int tls_session_select_protocol(struct ssl_st *ssl, const unsigned char **ret_protocol,
                                 unsigned char *ret_len, const unsigned char *offered,
                                 unsigned offered_len, void *data);
 
-/* SSL_CTX_set_verify: keeps the first reason why the peer's certificate is refused. */
+/* Records the first reason why the peer's certificate is refused, for SSL_CTX_set_verify. */
 int tls_session_on_verify(int is_good, struct x509_store_ctx_st *verification);
 
-/* tls_session_recv, but takes another record only while there is this much room: with that of a
- * record, nothing stays inside OpenSSL on the client side, which does not read ahead. */
+/* Reads as tls_session_recv, but takes another record only while there is this much room. With the
+ * room of a record, nothing stays inside OpenSSL on the client side, which does not read ahead. */
 ssize_t tls_session_recv_with_room(struct tls_session *session, void *out, size_t size,
                                    size_t room);
 

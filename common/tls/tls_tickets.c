@@ -19,13 +19,13 @@
 #include "common/base/slice.h"
 #include "common/base/xalloc.h"
 
-/* All keys with as much comment again, and lines that end in CR LF. */
+/* Holds all keys with as much comment again, and lines that end in CR LF. */
 enum { FILE_MAX = TLS_TICKET_KEYS_MAX * 2 * (TLS_TICKET_KEY_BYTES * 2 + 2) };
 
 struct tls_tickets {
     atomic_uint references;
     EVP_CIPHER *cipher;   /* fetched once: each fetch takes a lock of the library's */
-    pthread_mutex_t lock; /* of the keys: handshakes run on several threads */
+    pthread_mutex_t lock; /* guards the keys: handshakes run on several threads */
     struct tls_ticket_keys keys;
 };
 
@@ -61,7 +61,7 @@ static bool parse_key(struct slice line, struct tls_ticket_key *ret_key)
     return ok;
 }
 
-/* The next line, without its end and the blanks around it; moves *at behind it. */
+/* Returns the next line, without its end and the blanks around it; moves *at behind it. */
 static struct slice tls_tickets_next_line(struct slice text, size_t *at)
 {
     const char *start = text.ptr + *at;
@@ -106,7 +106,7 @@ static int tls_tickets_parse_keys(struct slice text, const char *path, struct tl
                          TLS_TICKET_KEY_BYTES * 2);
 }
 
-/* Without stdio, whose buffers would keep the keys. */
+/* Reads without stdio, whose buffers would hold the keys. */
 static ssize_t tls_tickets_read_text(const char *path, char *out, size_t size)
 {
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -149,11 +149,11 @@ void tls_ticket_keys_wipe(struct tls_ticket_keys *keys)
 
 /* ---- The set ---- */
 
-/* Straight into its place: no copy stays on the stack. */
+/* Writes the key straight to its place: no copy stays on the stack. */
 static void tls_tickets_make_key(struct tls_ticket_key *key)
 {
     if (RAND_bytes((unsigned char *)key, sizeof(*key)) != 1) {
-        xalloc_out_of_memory(); /* the kernel has always some */
+        xalloc_out_of_memory(); /* the kernel always has some */
     }
 }
 
@@ -175,7 +175,7 @@ void tls_tickets_free(struct tls_tickets *tickets)
 {
     if (tickets && atomic_fetch_sub(&tickets->references, 1) == 1) {
         tls_ticket_keys_wipe(&tickets->keys);
-        (void)pthread_mutex_destroy(&tickets->lock); /* nobody holds it */
+        (void)pthread_mutex_destroy(&tickets->lock); /* no thread holds it */
         EVP_CIPHER_free(tickets->cipher);
         free(tickets);
     }
@@ -198,7 +198,7 @@ void tls_tickets_renew(struct tls_tickets *tickets)
     (void)pthread_mutex_unlock(&tickets->lock);
 }
 
-/* Its index, or -1. name NULL: the one that makes tickets. */
+/* Returns the key's index, or -1. name NULL: the one that makes tickets. */
 static int tls_tickets_find_key(struct tls_tickets *tickets, const uint8_t *name,
                                 struct tls_ticket_key *ret_key)
 {
@@ -250,8 +250,8 @@ static bool set_keys(const struct tls_tickets *tickets, const struct tls_ticket_
            EVP_MAC_init(mac, key->hmac, sizeof(key->hmac), params) == 1;
 }
 
-/* SSL_CTX_set_tlsext_ticket_key_evp_cb: < 0: failure; 0: no such key; 1: good; 2: good, and the
- * client gets a new ticket. */
+/* Finds the key of a ticket, for SSL_CTX_set_tlsext_ticket_key_evp_cb. Returns < 0: failure; 0: no
+ * such key; 1: good; 2: good, and the client gets a new ticket. */
 static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                      EVP_MAC_CTX *mac, int is_new)
 {
@@ -275,8 +275,8 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
     return rc;
 }
 
-/* Each resumption makes a new ticket: without this, a client could go on for ever with a
- * certificate that has expired. */
+/* Refuses tickets whose certificate has expired. Each resumption makes a new ticket, so a client
+ * could otherwise go on for ever. */
 static SSL_TICKET_RETURN on_decrypted(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
                                       size_t name_len, SSL_TICKET_STATUS status, void *data)
 {
@@ -304,6 +304,6 @@ void tls_tickets_serve(struct tls_tickets *tickets, struct ssl_ctx_st *context)
     (void)atomic_fetch_add(&tickets->references, 1);
     (void)SSL_CTX_set_tlsext_ticket_key_evp_cb(context, on_ticket);         /* always 1 */
     (void)SSL_CTX_set_session_ticket_cb(context, NULL, on_decrypted, NULL); /* always 1 */
-    /* One, not two: a client has one connection here at a time. */
+    /* A client gets one ticket, not two: it has one connection here at a time. */
     (void)SSL_CTX_set_num_tickets(context, 1); /* always 1 */
 }

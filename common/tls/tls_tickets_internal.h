@@ -1,5 +1,5 @@
 /* The keys of session tickets: AES-256-CBC and HMAC-SHA256 (RFC 5077 4). One set serves all
- * contexts of a server, old ones too. Wiped when they are replaced, and at the end. */
+ * contexts of a server, old ones, too. Keys are wiped when they are replaced, and at the end. */
 #ifndef COMMON_TLS_TLS_TICKETS_INTERNAL_H
 #define COMMON_TLS_TLS_TICKETS_INTERNAL_H
 
@@ -25,22 +25,22 @@ struct tls_ticket_keys {
     size_t count;
 };
 
-/* A key a line, 160 hex digits; empty lines and those that begin with # do not count. Errors name
- * file and line, never the content. Fills in nothing on failure. */
+/* Reads a key a line, 160 hex digits; empty lines and those that begin with # do not count. Errors
+ * name file and line, never the content. Fills in nothing on failure. */
 int tls_ticket_keys_read(const char *path, struct tls_ticket_keys *ret_keys,
                          struct err *err) MUST_CHECK;
 void tls_ticket_keys_wipe(struct tls_ticket_keys *keys);
 
-/* With one random key. */
+/* Creates a set with one random key. */
 struct tls_tickets *tls_tickets_new(void);
 void tls_tickets_free(struct tls_tickets *tickets); /* counts references; NULL is fine */
 
 void tls_tickets_set(struct tls_tickets *tickets, const struct tls_ticket_keys *keys);
 
-/* A new random key makes tickets; only the previous one is accepted besides. */
+/* Makes a new random key for tickets; only the previous one is accepted besides. */
 void tls_tickets_renew(struct tls_tickets *tickets);
 
-/* The context makes and accepts tickets with these keys from now on, and holds a reference. */
+/* Makes the context issue and accept tickets with these keys from now on; it holds a reference. */
 void tls_tickets_serve(struct tls_tickets *tickets, struct ssl_ctx_st *context);
 
 #endif
