@@ -2,7 +2,7 @@
 
 #include "common/http/http_head.h"
 
-/* Of a chunk's size: 256 MB, more than is ever read of a body. */
+/* Bounds a chunk's size to 256 MB, more than is ever read of a body. */
 enum { DIGITS_MAX = 7 };
 
 int http_hex_digit(uint8_t c)
@@ -28,7 +28,7 @@ static int take_size(struct http_chunks *c, uint8_t byte)
     return HTTP_CHUNKS_MORE;
 }
 
-/* A byte that is passed over. */
+/* Counts a byte that is skipped, an extension's or a trailer's. */
 static int take_extra(struct http_chunks *c, uint8_t byte)
 {
     if ((byte < ' ' && byte != '\t') || byte == 0x7f) {
@@ -56,14 +56,14 @@ static int take_trailer(struct http_chunks *c, uint8_t byte)
     return HTTP_CHUNKS_MORE;
 }
 
-/* The byte that must come; then the next phase. */
+/* Checks for the byte that must come, and moves to the next phase. */
 static int http_chunks_expect(struct http_chunks *c, uint8_t byte, uint8_t want, unsigned next)
 {
     c->phase = next;
     return byte == want ? HTTP_CHUNKS_MORE : HTTP_BAD_REQUEST;
 }
 
-/* Any byte that is not data. */
+/* Handles any byte that is not data. */
 static int take_byte(struct http_chunks *c, uint8_t byte)
 {
     int r;

@@ -1,7 +1,7 @@
-/* Takes a chunked body apart (RFC 9112 7.1): proxies that stream send one when they do not know its
- * length, as from an HTTP/2 client without content-length. Strict about CR LF, as http_head.h.
- * Pure.
- */
+/* Decodes a chunked body (RFC 9112 7.1) as its bytes arrive.
+ *
+ * Proxies that stream send one when they do not know its length, as from an HTTP/2 client without
+ * content-length. Strict about CR LF, as http_head.h. Pure. */
 #ifndef COMMON_HTTP_HTTP_CHUNKS_H
 #define COMMON_HTTP_HTTP_CHUNKS_H
 
@@ -12,12 +12,12 @@
 #include "common/base/buf.h"
 
 enum {
-    /* Extensions and trailers of one body: nobody sends any. As much as a head. */
+    /* Bounds extensions and trailers of one body, which are rare, to as much as a head. */
     HTTP_CHUNKS_EXTRA_MAX = 16 * 1024,
     HTTP_CHUNKS_MORE = -1,
 };
 
-int http_hex_digit(uint8_t c); /* -1: it is none */
+int http_hex_digit(uint8_t c); /* returns -1 if it is none */
 
 /* Zeroed before the first byte. */
 struct http_chunks {
@@ -36,9 +36,9 @@ struct http_chunks {
     uint32_t extra;
 };
 
-/* Appends the data to the body (NULL: passes over it) and sets how many bytes are done with. 0: the
- * body is complete. HTTP_CHUNKS_MORE: it is not. 413: the body's limit is passed; the rest can be
- * passed over. Else a status, and what follows cannot be understood. */
+/* Appends the data to the body (NULL: skips it) and sets how many bytes were used. Returns 0: the
+ * body is complete. HTTP_CHUNKS_MORE: it is not. 413: the body's limit is exceeded; the rest can be
+ * skipped. Any other status: what follows cannot be understood. */
 int http_chunks_take(struct http_chunks *chunks, const uint8_t *bytes, size_t len, struct buf *body,
                      size_t *ret_taken) MUST_CHECK;
 

@@ -11,14 +11,14 @@ struct http_client {
     struct ev_loop *loop;
     CURLM *multi;
     ev_timer timer;
-    ev_timer rest;           /* of what libcurl has read from a connection of HTTP/2 */
+    ev_timer rest;           /* handles what libcurl has read from an HTTP/2 connection */
     struct http_call *calls; /* doubly linked, newest first */
     bool is_in_curl;         /* libcurl is running: handles must not be removed */
     bool is_busy;            /* a callback may be running: the client must not be freed */
     bool is_freed;           /* once it is not busy */
 };
 
-/* The watcher of one of libcurl's sockets. */
+/* Watches one of libcurl's sockets. */
 struct socket_watch {
     ev_io io;
     struct http_client *client;
@@ -33,7 +33,7 @@ struct http_call {
     uint32_t silence_ms;
     struct buf body;
     size_t body_max;
-    bool is_added; /* libcurl has it */
+    bool is_added; /* libcurl has the handle */
     bool is_canceled;
     bool wants_http2;
     void (*on_open)(void *data);
@@ -61,7 +61,8 @@ static void free_call(struct http_call *call)
     ev_timer_stop(call->client->loop, &call->silence);
     unlink_call(call);
     if (call->is_added) {
-        (void)curl_multi_remove_handle(call->client->multi, call->transfer.easy); /* is in there */
+        (void)curl_multi_remove_handle(call->client->multi, call->transfer.easy); /* the handle is
+                                                                                     in there */
     }
     http_transfer_fini(&call->transfer);
     buf_fini(&call->body);
@@ -84,7 +85,8 @@ static void http_client_finish(struct http_call *call, const struct err *err)
 static void add_to_curl(struct http_call *call)
 {
     call->is_added = true;
-    (void)curl_multi_add_handle(call->client->multi, call->transfer.easy); /* it is in no other */
+    (void)curl_multi_add_handle(call->client->multi, call->transfer.easy); /* the handle is in no
+                                                                              other */
 }
 
 /* Handles calls cancelled, started or ended while libcurl was running. on_end may start calls and
@@ -123,7 +125,7 @@ static void free_client(struct http_client *client)
     free(client);
 }
 
-/* May free the client. */
+/* Ends a busy phase; may free the client. */
 static void end_busy(struct http_client *client)
 {
     client->is_busy = false;
@@ -142,8 +144,8 @@ static void run_curl(struct http_client *client, curl_socket_t fd, int events)
     end_busy(client);
 }
 
-/* libcurl 7.88.1 reads from the socket what it has no room for in a stream, and then waits for the
- * socket. So it is run again until a call has got nothing more. */
+/* Runs libcurl again until no call has got more. libcurl 7.88.1 reads from the socket what it has
+ * no room for in a stream, and then waits for the socket. */
 static void on_rest(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct http_client *client = w->data;
@@ -249,7 +251,7 @@ void http_client_free(struct http_client *client)
     }
 }
 
-/* ---- Replies ---- */
+/* ---- Responses ---- */
 
 static void http_client_on_bytes(struct http_call *call)
 {
@@ -286,7 +288,7 @@ static size_t http_client_on_header(char *line, size_t size, size_t count, void 
     return call->is_canceled ? 0 : len;
 }
 
-/* Returning less than len makes libcurl end the call with CURLE_WRITE_ERROR. */
+/* Returns less than len to make libcurl end the call with CURLE_WRITE_ERROR. */
 static size_t on_body(char *bytes, size_t size, size_t count, void *user)
 {
     struct http_call *call = user;

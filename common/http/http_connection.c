@@ -19,20 +19,21 @@
 
 enum {
     READ_SIZE = 4096,
-    /* Discarded, so that a probe that POSTs a body gets its reply. A longer body is not a probe's,
-       and closes the connection. */
+    /* Bounds a body that is discarded, so that a probe that POSTs one gets its response. A longer
+     * body is not a probe's, and closes the connection. */
     REQUEST_BODY_MAX = 64 * 1024,
     REPLY_BODY_MAX = 16 * 1024 * 1024,
-    REPLY_HEAD_MAX = 1024 + HTTP_FIELDS_MAX, /* four fields; the handler's */
+    REPLY_HEAD_MAX = 1024 + HTTP_FIELDS_MAX, /* four fields, and the handler's */
 };
 
-static const double request_s = 10.;   /* for all of a request, from the end of the last reply */
+static const double request_s = 10.;   /* for all of a request, from the end of the last response */
 static const double first_soon_s = 2.; /* for the first request, once hurried */
-static const double unread_s = 10.;    /* without progress in reading the reply */
-static const double linger_s = 2.;     /* for the client to read the reply and the end after it */
+static const double unread_s = 10.;    /* without progress in reading the response */
+static const double linger_s = 2.;     /* for the client to read the response and the end after
+                                          it */
 
 enum { FRESH_MS = 1000 };      /* more than a client needs to send its first request */
-enum { REPLY_MS = 60 * 1000 }; /* for all of a reply: 16 MiB at 300 KB/s */
+enum { REPLY_MS = 60 * 1000 }; /* for all of a response: 16 MiB at 300 KB/s */
 
 enum phase { READING, SKIPPING, SENDING, LINGERING };
 
@@ -40,19 +41,19 @@ struct http_connection {
     const struct http_connection_config *config;
     struct ip client;
     ev_io io;
-    ev_timer timer; /* closes it */
+    ev_timer timer; /* closes the connection */
     enum phase phase;
     bool is_new; /* no complete request yet */
     int64_t begun_ms;
     int64_t reply_until_ms; /* SENDING */
     struct buf in;          /* from the start of the request */
-    size_t head_len;        /* its length in `in`, while it is answered */
+    size_t head_len;        /* the head's length in `in`, while the request is answered */
     struct http_head head;
     struct http_request request; /* its strings are in `in` */
     size_t skip_left;            /* SKIPPING: left of the body. LINGERING: still accepted */
-    bool is_last;                /* closed after this reply */
+    bool is_last;                /* closed after this response */
 
-    /* Being sent: two parts, and how many of their bytes are out. */
+    /* The two parts being sent, and how many of their bytes are out. */
     struct buf out_head;
     struct buf out_body;
     size_t sent;
@@ -78,7 +79,8 @@ static void end_stream(struct http_connection *c)
     c->stream = (struct http_stream){0};
 }
 
-/* The kernel would keep the sent part of a cut reply, megabytes, until the client reads it. */
+/* Resets the connection: the kernel would hold the sent part of a cut response, megabytes, until
+ * the client reads it. */
 static void drop_unread(int fd)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
@@ -154,7 +156,7 @@ const struct ip *http_connection_client(const struct http_connection *connection
     return &connection->client;
 }
 
-/* ---- Replies ---- */
+/* ---- Responses ---- */
 
 static void write_head(struct http_connection *c, const struct http_reply *reply)
 {
@@ -177,7 +179,7 @@ static void write_head(struct http_connection *c, const struct http_reply *reply
     buf_append_str(out, c->is_last ? "Connection: close\r\n\r\n" : "\r\n");
 }
 
-/* Takes the reply's body, or its stream. */
+/* Takes the response's body, or its stream. */
 static void begin_reply(struct http_connection *c, struct http_reply *reply, bool is_head_alone)
 {
     c->is_chunked = reply->stream.more && !c->head.is_1_0;
@@ -215,7 +217,7 @@ static void fill_error(struct http_reply *reply, int status, const char *text)
     buf_append_str(&reply->body, text);
 }
 
-/* Answers bytes that are not a valid request; where the next one begins is unknown. */
+/* Answers bytes that are not a valid request; the start of the next one is unknown. */
 static void http_connection_refuse(struct http_connection *c, int status)
 {
     struct http_reply reply = new_reply();
@@ -231,10 +233,10 @@ static void http_connection_refuse(struct http_connection *c, int status)
 
 /* ---- Sending ---- */
 
-/* The reply has been sent. */
+/* Goes on to the next request, or lingers, as the response has been sent. */
 static void end_reply(struct http_connection *c)
 {
-    buf_fini(&c->out_body); /* replies may be large; idle connections are not */
+    buf_fini(&c->out_body); /* responses may be large; idle connections are not */
     buf_init(&c->out_body, 0);
     buf_consume(&c->in, c->head_len);
     c->head_len = 0;
@@ -259,9 +261,9 @@ static void end_reply(struct http_connection *c)
     }
 }
 
-/* The next piece of a stream, as a chunk if chunked, or the end; nothing if the piece is empty, so
- * that a stream which has to search for its next bytes lets the loop go on. False: it failed;
- * closing before the last chunk tells the client. */
+/* Appends the next piece of a stream, as a chunk if chunked, or the end. An empty piece appends
+ * nothing, so that a stream which has to search for its next bytes lets the loop go on. False: it
+ * failed; closing before the last chunk tells the client. */
 static bool fill_from_stream(struct http_connection *c)
 {
     c->sent = 0;
@@ -282,7 +284,7 @@ static bool fill_from_stream(struct http_connection *c)
     return true;
 }
 
-/* After the last piece. False: nothing to send. */
+/* Appends the end after the last piece. Returns false if there is nothing to send. */
 static bool fill_end_of_chunks(struct http_connection *c)
 {
     if (!c->is_chunked) {
@@ -296,7 +298,7 @@ static bool fill_end_of_chunks(struct http_connection *c)
     return true;
 }
 
-/* Sends what the socket accepts of the two parts; false: an error, or no time left. */
+/* Sends what the socket accepts of the two parts. Returns false after an error or the deadline. */
 static bool send_parts(struct http_connection *c)
 {
     size_t head_sent = c->sent < c->out_head.len ? c->sent : c->out_head.len;
@@ -347,7 +349,7 @@ static const struct http_route *find_route(const struct http_connection_config *
     return NULL;
 }
 
-/* For a name that may be that of somebody's web page: no page of ours. */
+/* Refuses a host that may be the name of a web page elsewhere (http_hosts.h). */
 static bool refuse_host(const struct http_connection *c, struct http_reply *reply)
 {
     static struct log_limit limit = {.burst = 1};
@@ -368,7 +370,7 @@ static bool refuse_host(const struct http_connection *c, struct http_reply *repl
     return true;
 }
 
-/* The socket becomes a stream of events; the connection closes without it. */
+/* Gives the socket to the stream of events; the connection closes without it. */
 static void give_to_events(struct http_connection *c, const struct http_reply *reply)
 {
     write_head(c, reply);
@@ -377,7 +379,7 @@ static void give_to_events(struct http_connection *c, const struct http_reply *r
     http_events_add(reply->events, c->io.fd, &c->client, buf_slice(&c->out_head));
 }
 
-/* False: the connection has nothing more to do. */
+/* Returns false if the connection has nothing more to do. */
 static bool http_connection_answer(struct http_connection *c)
 {
     const struct http_request *request = &c->request;
@@ -407,14 +409,14 @@ static bool http_connection_answer(struct http_connection *c)
     }
     http_server_note_request(c->config->server, c);
     begin_reply(c, &reply, is_head_alone);
-    /* At once, so that a burst of small requests does not look busy. Who sends several at a time
-     * waits a turn for each reply: others come in between. */
+    /* Sends at once, so that a burst of small requests does not look busy. A client that sends
+     * several at a time waits a turn for each response, and others come in between. */
     return c->in.len > c->head_len || http_connection_send_reply(c);
 }
 
 /* ---- Requests ---- */
 
-/* Cuts out the body's bytes that have arrived; false: the body is too long. */
+/* Removes the body's bytes that have arrived. Returns false if the body is too long. */
 static bool begin_body(struct http_connection *c)
 {
     if (c->head.body_len > REQUEST_BODY_MAX) {
@@ -429,15 +431,15 @@ static bool begin_body(struct http_connection *c)
     return true;
 }
 
-/* Sends `100 Continue`. A socket without room for it belongs to a client that does not read.
- */
+/* Sends `100 Continue`. A socket without room for it belongs to a client that does not read. */
 static bool send_continue(const struct http_connection *c)
 {
     static const char word[] = "HTTP/1.1 100 Continue\r\n\r\n";
     return send(c->io.fd, word, sizeof(word) - 1, MSG_NOSIGNAL) == (ssize_t)(sizeof(word) - 1);
 }
 
-/* Checks for a complete request. False: close the connection, which may have been given away. */
+/* Checks for a complete request. Returns false to close the connection, which may have been given
+ * away. */
 static bool http_connection_take_request(struct http_connection *c)
 {
     int status = http_head_parse(&c->head, c->in.data, c->in.len);
@@ -464,7 +466,7 @@ static bool http_connection_take_request(struct http_connection *c)
     return !c->head.wants_continue || send_continue(c);
 }
 
-/* False: end of input, or an error. */
+/* Returns false at the end of input, or after an error. */
 static bool http_connection_read_request(struct http_connection *c)
 {
     size_t room = HTTP_HEAD_MAX - c->in.len;
@@ -477,7 +479,7 @@ static bool http_connection_read_request(struct http_connection *c)
     return http_connection_take_request(c);
 }
 
-/* Discards up to skip_left bytes. False: end of input, or an error. */
+/* Discards up to skip_left bytes. Returns false at the end of input, or after an error. */
 static bool http_connection_skip(struct http_connection *c)
 {
     uint8_t bytes[READ_SIZE];

@@ -1,12 +1,14 @@
-/* One connection of the HTTP server: reads a request, discards its body, calls the handler, sends
- * the reply, and starts over or closes. On the loop of http_server.c, its only caller.
+/* One connection of the HTTP server: reads a request, calls the handler, sends the response.
  *
- *     READING ─head─▶ SKIPPING its body ─▶ SENDING the reply ─▶ READING the next
+ * It discards the request's body, and starts over or closes after the response. On the loop of
+ * http_server.c, its only caller.
+ *
+ *     READING ─head─▶ SKIPPING its body ─▶ SENDING the response ─▶ READING the next
  *                                                     └─ it was the last ─▶ LINGERING ─▶ closed
  *
- * One request per loop turn. Each phase has a limit of time that dripping bytes do not extend:
- * http_server.h has them. LINGERING discards what the client still sends, because closing with
- * unread data would reset the connection and lose the reply. */
+ * A loop turn handles one request. Each phase has a timeout that dripping bytes do not extend
+ * (http_server.h). LINGERING discards what the client still sends, because closing with unread data
+ * would reset the connection and lose the response. */
 #ifndef COMMON_HTTP_HTTP_CONNECTION_INTERNAL_H
 #define COMMON_HTTP_HTTP_CONNECTION_INTERNAL_H
 
@@ -18,34 +20,35 @@ struct http_connection_config {
     struct ev_loop *loop;
     const struct http_route *routes; /* borrowed */
     size_t count;
-    const struct http_hosts *hosts; /* borrowed; NULL: a request may name any */
+    const struct http_hosts *hosts; /* borrowed; NULL: a request may name any host */
     struct http_server *server;
 };
 
-/* ---- Of http_server.c ---- */
+/* ---- http_server.c ---- */
 
-/* A complete request arrived. Closes other connections perhaps, not this one. */
+/* Notes that a complete request arrived. May close other connections, not this one. */
 void http_server_note_request(struct http_server *server, struct http_connection *connection);
 
-/* The connection has closed itself and is freed when this returns. */
+/* Removes a connection that has closed itself and is freed when this returns. */
 void http_server_drop(struct http_server *server, const struct http_connection *connection);
 
-/* ---- Of http_connection.c ---- */
+/* ---- http_connection.c ---- */
 
 /* Takes ownership of the non-blocking descriptor. The config is borrowed. */
 struct http_connection *http_connection_new(const struct http_connection_config *config, int fd,
                                             const struct ip *client);
 
-/* Closes it in any state, without http_server_drop. Not from inside those two. */
+/* Closes the connection in any state, without http_server_drop. Not from inside those two. */
 void http_connection_free(struct http_connection *connection);
 
 /* Shortens the wait for the first request, if it has not arrived. */
 void http_connection_hurry(struct http_connection *connection);
 
-/* It has made no request yet and has hardly had the time to: closing it would be unfair. */
+/* Returns whether the connection has made no request yet and has hardly had the time to: closing it
+ * would be unfair. */
 bool http_connection_is_fresh(const struct http_connection *connection);
 
-/* A complete request has arrived, and its reply is not out yet. */
+/* Returns whether a complete request has arrived and its response is not out yet. */
 bool http_connection_is_answering(const struct http_connection *connection);
 
 const struct ip *http_connection_client(const struct http_connection *connection); /* borrowed */

@@ -15,16 +15,16 @@
 #include "common/http/http_server.h"
 
 enum {
-    SOCKET_BYTES = 64 * 1024, /* of SO_SNDBUF, which the kernel doubles */
+    SOCKET_BYTES = 64 * 1024, /* for SO_SNDBUF, which the kernel doubles */
     INPUT_MAX = 64 * 1024,    /* a browser sends nothing after its request */
-    UNREAD_MS = 10 * 1000,    /* without having taken a whole event */
+    UNREAD_MS = 10 * 1000,    /* without having read a whole event */
     HEAD_MAX = 4096,
     FRAME_BYTES = 16, /* "data: " and the empty line */
 };
 
 static const double period_s = 1.;
 
-/* One event as it is sent, shared by the streams that have not taken all of it. */
+/* Holds one event as it is sent, shared by the streams that have not sent all of it. */
 struct event {
     size_t holders;
     struct buf bytes;
@@ -35,15 +35,15 @@ struct stream {
     struct client_net client;
     ev_io io;
     size_t input_len;
-    struct buf head;     /* of the reply, until it is out; before the event */
+    struct buf head;     /* the response's, until it is out; before the event */
     struct event *event; /* being sent; NULL: all is out */
-    size_t sent;         /* of head and event */
+    size_t sent;         /* from head and event */
     int64_t since_ms;    /* when the event was begun */
 };
 
 struct http_events {
     struct http_events_config config;
-    ev_timer timer; /* active while somebody reads */
+    ev_timer timer; /* active while there is a stream */
     struct event *newest;
     size_t count;
     struct stream *streams[HTTP_EVENTS_MAX];
@@ -82,7 +82,7 @@ static struct event *http_events_build(const struct http_events *events)
 
 /* ---- Streams ---- */
 
-/* The last reader has gone: nothing runs until the next one comes. */
+/* Stops the timer: the last reader has gone, and nothing runs until the next one comes. */
 static void http_events_stop(struct http_events *events)
 {
     ev_timer_stop(events->config.loop, &events->timer);
@@ -96,7 +96,8 @@ static void http_events_stop(struct http_events *events)
 static void close_stream(struct stream *s)
 {
     struct http_events *events = s->events;
-    /* The kernel would keep what the client has not taken, for as long as the client likes. */
+    /* Otherwise the kernel would hold what the client has not read, for as long as the client
+     * likes. */
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     size_t i = 0;
     while (events->streams[i] != s) {
@@ -126,7 +127,7 @@ static void http_events_set_events(struct stream *s, int wanted)
     }
 }
 
-/* Sends what the socket accepts. False: an error. */
+/* Sends what the socket accepts. Returns false after an error. */
 static bool send_event(struct stream *s)
 {
     size_t head_sent = s->sent < s->head.len ? s->sent : s->head.len;
@@ -150,7 +151,7 @@ static bool send_event(struct stream *s)
     return true;
 }
 
-/* The newest event, unless the last one is not out yet: then that one goes on. */
+/* Sends the newest event, or the rest of the last one if that is not out yet. */
 static void http_events_send(struct stream *s, int64_t now_ms)
 {
     if (!s->event) {
@@ -166,7 +167,8 @@ static void http_events_send(struct stream *s, int64_t now_ms)
     http_events_set_events(s, s->event ? EV_READ | EV_WRITE : EV_READ);
 }
 
-/* Discards input. False: its end, an error, or more than a reader has to say. */
+/* Discards input. Returns false at its end, after an error, or after more than a reader has to
+ * say. */
 static bool http_events_discard(struct stream *s)
 {
     uint8_t bytes[4096];
@@ -195,7 +197,8 @@ static void http_events_on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int re
     int64_t now_ms = clock_monotonic_ms();
     http_events_release(events->newest);
     events->newest = http_events_build(events);
-    for (size_t i = events->count; i > 0; i--) { /* the last one takes the place of a closed one */
+    for (size_t i = events->count; i > 0; i--) { /* the last stream moves to the place of a closed
+                                                    one */
         http_events_send(events->streams[i - 1], now_ms);
         if (!events->newest) {
             return; /* that was the last reader */
@@ -211,7 +214,7 @@ struct http_events *http_events_new(const struct http_events_config *config)
     events->config = *config;
     ev_timer_init(&events->timer, http_events_on_tick, period_s, period_s);
     events->timer.data = events;
-    /* After the sockets of the same turn: a probe that has arrived comes first. */
+    /* Runs after the sockets of the same turn: a probe that has arrived comes first. */
     ev_set_priority(&events->timer, EV_MINPRI);
     return events;
 }
@@ -237,7 +240,7 @@ void http_events_reply(struct http_events *events, const struct http_request *re
 {
     if (http_request_reads(request, reply)) {
         reply->content_type = "text/event-stream";
-        /* The last one asks nginx, and proxies that follow it, not to collect events. */
+        /* The last field asks nginx, and proxies that follow it, not to collect events. */
         reply->fields = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
                         "X-Accel-Buffering: no\r\n";
         reply->events = events;
@@ -253,7 +256,8 @@ static size_t http_events_count_of(const struct http_events *events, const struc
     return count;
 }
 
-/* A stream of the client that has nearly all of them, to make room for another client; or NULL. */
+/* Returns a stream of the client that has nearly all of them, to make room for another client; or
+ * NULL. */
 static struct stream *find_hog(const struct http_events *events, const struct client_net *net)
 {
     struct stream *found = NULL;

@@ -1,18 +1,19 @@
-/* Server-sent events: an endless reply of http_server that shows a program's figures once a second.
- * Each event is built once for all who read it, so that another reader costs only its send; while
- * nobody reads, nothing runs. Loop's thread only, as the servers that give it streams; it outlives
- * them.
+/* Server-sent events: an endless response that shows a program's figures once a second.
+ *
+ * Each event is built once for all readers, so that another reader costs only its send; without
+ * readers, nothing runs. Loop's thread only, as the servers that give it streams; it outlives them.
  *
  * A stream leaves its server's table of connections, so that open pages never close a probe's
  * connection, nor count against its client's. There are at most 256 streams; a further one gets 503
- * with the reason. But if one client (an IPv4 address or IPv6 /64) has more than 224 of them, more
- * than 200 open pages behind one proxy, another client's takes the place of one of these.
+ * with the reason. One client (an IPv4 address or IPv6 /64) may have more than 224 of them, such as
+ * a proxy with more than 200 open pages behind it. Then another client's stream replaces one of
+ * these.
  *
- * An event waits for no reader: who has not taken the last one misses those that come meanwhile,
- * and is closed after 10 s. A stream holds at most one event, of at most 256 KiB and shared with
- * all that hold it, and 128 KiB in the kernel: 256 readers that stop cost 32 MiB there and, since
- * they can be 10 s apart, 12 events here. What a client sends is discarded; after 64 KiB it is
- * closed.
+ * An event waits for no reader: one that has not read the last event misses those that come
+ * meanwhile, and is closed after 10 s. A stream holds at most one event, of at most 256 KiB and
+ * shared with all that hold it, and 128 KiB in the kernel. So 256 readers that stop cost 32 MiB
+ * there and, since they can be 10 s apart, 12 events here. Bytes that a client sends are discarded;
+ * after 64 KiB it is closed.
  *
  * A reader of another origin gets nothing: no CORS header is sent. The Host field is not checked,
  * since a Service, a proxy or a hosts file may give the server any name; nothing that is served so
@@ -32,30 +33,30 @@ struct http_request;
 
 struct http_events_config {
     struct ev_loop *loop;
-    /* Appends the event's text, one line, to an empty buffer; at most once a second, and never
-     * while nobody reads. If it exceeds the limit, the event is left out. */
+    /* Appends the event's text, one line, to an empty buffer; at most once a second, and only while
+     * there are readers. An event over the limit is left out. */
     void (*build)(void *data, struct buf *line);
-    /* The first reader has come, or the last one has gone. NULL: nobody wants to know. */
+    /* Reports that the first reader has come, or the last one has gone. May be NULL. */
     void (*watched)(void *data, bool is_watched);
     void *data;
 };
 
 enum {
     HTTP_EVENTS_MAX = 256,
-    HTTP_EVENTS_CLIENT_MAX = 224, /* that it need not give up */
+    HTTP_EVENTS_CLIENT_MAX = 224, /* streams that a client may hold against another client */
     HTTP_EVENT_BYTES_MAX = 256 * 1024,
 };
 
 struct http_events *http_events_new(const struct http_events_config *config);
 
-/* Closes all streams; after the servers. NULL is fine. */
+/* Closes all streams; free the servers first. NULL is fine. */
 void http_events_free(struct http_events *events);
 
-/* For a handler: makes the reply a stream of these events, the first of which is sent at once. HEAD
- * gets the header alone, other methods 405. */
+/* Makes a handler's reply a stream of these events, the first of which is sent at once. HEAD gets
+ * the header alone, other methods 405. */
 void http_events_reply(struct http_events *events, const struct http_request *request,
                        struct http_reply *reply);
 
-size_t http_events_count(const struct http_events *events); /* of open streams */
+size_t http_events_count(const struct http_events *events); /* returns the open streams */
 
 #endif

@@ -1,4 +1,4 @@
-/* Sends a reply that is a stream of events on its connection (http_events.h). */
+/* Sends a response that is a stream of events on its connection (http_events.h). */
 #ifndef COMMON_HTTP_HTTP_EVENTS_INTERNAL_H
 #define COMMON_HTTP_HTTP_EVENTS_INTERNAL_H
 
@@ -6,7 +6,7 @@
 #include "common/base/slice.h"
 #include "common/http/http_events.h"
 
-/* NULL: this client may have another stream; else why not, a line. */
+/* Returns NULL if this client may have another stream; else a line that says why not. */
 const char *http_events_refusal(const struct http_events *events, const struct ip *client);
 
 /* Takes ownership of the descriptor, on which the head is sent first. Only when not refused. */

@@ -9,13 +9,14 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 
-/* Of the request: names that people type; the server accepts 16 KiB. */
+/* Bounds the request, with names that people type; the server accepts 16 KiB. */
 enum { READ_SIZE = 65536, REQUEST_MAX = 16384 };
 
-/* Of a program of ours: it answers immediately, with at most 16 MiB (http_server.h). */
+/* Bound the response of our programs: they answer immediately, with at most 16 MiB
+ * (http_server.h). */
 enum { PRINT_TIMEOUT_MS = 5000, PRINTED_MAX = 16 * 1024 * 1024 };
 
-/* errno as text. A socket timeout is EAGAIN, or EINPROGRESS in connect(). */
+/* Reports errno as text. A socket timeout is EAGAIN, or EINPROGRESS in connect(). */
 static int http_fetch_failed(const struct addr *server, struct err *err)
 {
     char text[ADDR_TEXT_MAX];
@@ -23,7 +24,8 @@ static int http_fetch_failed(const struct addr *server, struct err *err)
     return err_set(err, code, "ask http://%s: %s", addr_format(server, text), err_code_text(code));
 }
 
-/* Sets the timeout of the next call on the socket; false with errno set when no time is left. */
+/* Sets the timeout of the next call on the socket. Returns false, with errno set, when no time is
+ * left. */
 static bool limit_time(int fd, int64_t deadline_ms)
 {
     int64_t left_ms = deadline_ms - clock_monotonic_ms();
@@ -51,7 +53,7 @@ static bool http_fetch_send_all(int fd, const struct buf *request, int64_t deadl
     return true;
 }
 
-/* The server closes the connection behind its reply, as asked by HTTP/1.0. */
+/* Reads until the server closes the connection behind its response, as HTTP/1.0 requests it. */
 static int receive_all(int fd, const struct http_fetch *fetch, int64_t deadline_ms,
                        struct http_response *response, struct err *err)
 {
@@ -116,7 +118,7 @@ int http_fetch_print(const struct addr *server, const char *target, struct err *
 
 struct addr http_fetch_server(const struct addr *listening)
 {
-    /* One that listens on :: also answers IPv4, which more machines have. */
+    /* A server on :: also answers on IPv4, which more machines have. */
     static const struct ip loopback = {.family_bytes = 4, .bytes = {127, 0, 0, 1}};
     return addr_is_wildcard(listening) ? addr_of_ip(&loopback, addr_port(listening)) : *listening;
 }

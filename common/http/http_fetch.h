@@ -1,5 +1,7 @@
 /* One blocking HTTP GET, for commands that query a running program and exit: skydns -explain,
- * -healthcheck. No redirects, TLS or keep-alive: the server is one of ours. Any thread. */
+ * -healthcheck.
+ *
+ * No redirects, TLS or keep-alive: the server is one of ours. Any thread. */
 #ifndef COMMON_HTTP_HTTP_FETCH_H
 #define COMMON_HTTP_HTTP_FETCH_H
 
@@ -15,19 +17,20 @@
 struct http_fetch {
     struct addr server;
     const char *target; /* path and query, escaped for the request line */
-    int64_t timeout_ms; /* until the last byte of the reply */
+    int64_t timeout_ms; /* until the last byte of the response */
 };
 
-/* Reads the reply into the initialised response, up to its body's limit. Any status is a success;
+/* Reads the response into the initialised struct, up to its body's limit. Any status is a success;
  * an unreachable or slow server, or one that does not speak HTTP, is an error. */
 int http_fetch(const struct http_fetch *fetch, struct http_response *response,
                struct err *err) MUST_CHECK;
 
-/* For a command: fetches the target, within 5 s, and prints what comes with status 200. The first
- * line of another reply is the error's message, with ERR_REFUSED. */
+/* Fetches the target for a command, within 5 s, and prints the body that comes with status 200. The
+ * first line of another response is the error's message, with ERR_REFUSED. */
 int http_fetch_print(const struct addr *server, const char *target, struct err *err) MUST_CHECK;
 
-/* Where to reach a server that listens at the address: a wildcard's is the loopback address. */
+/* Returns the address at which a server that listens there is reached: for a wildcard, the loopback
+ * address. */
 struct addr http_fetch_server(const struct addr *listening);
 
 /* Appends a value of the target's query, escaping all but unreserved characters (RFC 3986 2.3). */

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* More digits than any length that is taken has, and too few to overflow. */
+/* Allows more digits than any length that is accepted has, and too few to overflow. */
 enum { LENGTH_DIGITS_MAX = 18 };
 
-/* RFC 9110 5.6.2 */
+/* Marks the characters of a token, RFC 9110 5.6.2. */
 static const bool token_characters[256] = {
     ['0' ... '9'] = true,  ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['!'] = true,
     ['#' ... '\''] = true, ['*'] = true,         ['+'] = true,         ['-'] = true,
@@ -23,7 +23,7 @@ static bool is_token(struct slice s)
     return s.len > 0;
 }
 
-/* No control character but tabs; also no CR within a line. */
+/* Returns false for control characters but tabs; also for CR within a line. */
 static bool is_text(struct slice s)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -73,7 +73,7 @@ static int parse_version(struct slice version, struct http_head *head)
     return at[0] == '1' ? 0 : HTTP_WRONG_VERSION;
 }
 
-/* Three words with one space between each. */
+/* Accepts three words with one space between each. */
 static int parse_request_line(struct slice line, const uint8_t *bytes, struct http_head *head)
 {
     const char *end = line.ptr + line.len;
@@ -114,7 +114,7 @@ static int http_head_take_length(struct slice value, struct http_head *head)
     return 0;
 }
 
-/* Another coding than chunked could end anywhere (RFC 9112 6.1). */
+/* Refuses any coding but chunked, which could end anywhere (RFC 9112 6.1). */
 static int take_coding(struct slice value, struct http_head *head)
 {
     if (head->is_chunked || !http_head_is_word(value, slice_str("chunked"))) {
@@ -187,13 +187,14 @@ static int parse_field(struct slice line, const uint8_t *bytes, struct http_head
 static int check_fields(const struct http_head *head)
 {
     bool lacks_host = !head->has_host && !head->is_1_0;                         /* RFC 9112 3.2 */
-    bool has_two_ends = head->is_chunked && (head->has_length || head->is_1_0); /* 6.1, 6.3 */
+    bool has_two_ends = head->is_chunked && (head->has_length || head->is_1_0); /* RFC 9112 6.1,
+                                                                                   6.3 */
     return lacks_host || has_two_ends ? HTTP_BAD_REQUEST : 0;
 }
 
 /* ---- Lines ---- */
 
-/* Empty lines before the request line are passed over (RFC 9112 2.2). */
+/* Skips empty lines before the request line (RFC 9112 2.2). */
 static int parse_line(struct slice line, const uint8_t *bytes, struct http_head *head)
 {
     if (head->method.len > 0) {

@@ -1,7 +1,8 @@
-/* Parses the head of an HTTP/1.x request (RFC 9112), line by line as they arrive, each line once:
- * for pages (http_server.h) and for DNS over HTTPS. Strict where two parsers of one stream could
- * disagree about where a request ends: lines end with CR LF, no folded lines, no space before a
- * colon, one length and no contradiction to it. Pure. */
+/* Parses the head of an HTTP/1.x request (RFC 9112), line by line as they arrive, each line once.
+ *
+ * Used for pages (http_server.h) and for DNS over HTTPS. Strict wherever two parsers of one stream
+ * could disagree about the end of a request. Lines end with CR LF; there are no folded lines, no
+ * space before a colon, one length and no contradiction to it. Pure. */
 #ifndef COMMON_HTTP_HTTP_HEAD_H
 #define COMMON_HTTP_HTTP_HEAD_H
 
@@ -12,7 +13,7 @@
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
 
-/* Of replies (RFC 9110 15). */
+/* Names the status codes of responses (RFC 9110 15). */
 enum http_status {
     HTTP_OK = 200,
     HTTP_BAD_REQUEST = 400,
@@ -31,12 +32,12 @@ enum http_status {
     HTTP_WRONG_VERSION = 505,
 };
 
-/* "404 Not Found": of a status line. */
+/* Returns the text of a status line, "404 Not Found". */
 const char *http_status_line(enum http_status status);
 
 enum {
-    /* As HTTP/2's (HTTP2_HEADERS_MAX): a DNS query of 12 KB in the target, or a browser's cookies.
-     */
+    /* Equals HTTP/2's limit (HTTP2_HEADERS_MAX): a DNS query of 12 KB in the target, or a browser's
+     * cookies. */
     HTTP_HEAD_MAX = 16 * 1024,
     HTTP_HEAD_MORE = -1,
 };
@@ -51,14 +52,14 @@ struct http_head {
     uint16_t at; /* the lines before are parsed; in the end, the head's length */
     bool is_1_0;
     bool has_host, has_length, is_chunked;
-    bool wants_close, wants_keep_alive; /* of Connection */
+    bool wants_close, wants_keep_alive; /* from Connection */
     bool wants_continue;                /* waits for `100 Continue` before it sends the body */
     uint64_t body_len;
 };
 
 /* Parses the lines that have arrived; `bytes` start where the head does, and those of earlier calls
- * are still there. 0: the head is complete. HTTP_HEAD_MORE: it is not. Else the status that refuses
- * it: what follows on the connection cannot be understood. */
+ * are still there. Returns 0: the head is complete. HTTP_HEAD_MORE: it is not. Any other status
+ * refuses it: what follows on the connection cannot be understood. */
 int http_head_parse(struct http_head *head, const uint8_t *bytes, size_t len) MUST_CHECK;
 
 static inline struct slice http_head_text(const uint8_t *bytes, struct http_text text)

@@ -16,7 +16,7 @@ static bool is_digits(struct slice s)
     return i == s.len;
 }
 
-/* Without a scope such as %eth0, which has a meaning for the client alone. */
+/* Refuses a scope such as %eth0, which has a meaning for the client alone. */
 static bool is_ip(struct slice s)
 {
     const char *scope = s.len ? memchr(s.ptr, '%', s.len) : NULL;
@@ -24,7 +24,7 @@ static bool is_ip(struct slice s)
     return ip_parse(slice_of(s.ptr, scope ? (size_t)(scope - s.ptr) : s.len), &ip);
 }
 
-/* [2001:db8::1], with or without a port. */
+/* Accepts [2001:db8::1], with or without a port. */
 static bool is_bracketed_ip(struct slice host)
 {
     const char *end = memchr(host.ptr, ']', host.len);
@@ -50,7 +50,7 @@ static struct slice without_last_dot(struct slice name)
     return slice_of(name.ptr, name.len - (name.len > 1 && name.ptr[name.len - 1] == '.'));
 }
 
-/* Underscores are in names of pages that work. */
+/* Accepts underscores, too: names of pages that work have them. */
 static bool http_hosts_is_name(struct slice name)
 {
     char before = '.';

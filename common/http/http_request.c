@@ -46,7 +46,7 @@ static bool parse_arguments(char *query, struct http_request *request)
     return true;
 }
 
-/* `/path?query`, the same after `http://host` (as sent to proxies), or `*`. */
+/* Accepts `/path?query`, the same after `http://host` (as sent to proxies), or `*`. */
 static bool parse_target(char *target, struct http_request *request)
 {
     static const char scheme[] = "http://";

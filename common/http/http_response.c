@@ -8,7 +8,7 @@
 
 /* ---- Lines ---- */
 
-/* A peer's text as one that can be shown; returns out. */
+/* Copies a peer's text as one that can be shown; returns out. */
 static const char *http_response_printable(struct slice text, char out[HTTP_RESPONSE_SHOWN_MAX + 1])
 {
     size_t len = text.len < HTTP_RESPONSE_SHOWN_MAX ? text.len : HTTP_RESPONSE_SHOWN_MAX;
@@ -29,7 +29,7 @@ static bool http_response_is_word(struct slice s, const char *word)
     return s.len == strlen(word) && strncasecmp(s.ptr, word, s.len) == 0;
 }
 
-/* "HTTP/1.1 200 OK" */
+/* Reads "HTTP/1.1 200 OK". */
 static int take_status(struct http_response *response, struct slice line, struct err *err)
 {
     const char *p = line.ptr;
@@ -105,7 +105,8 @@ static int take_header(struct http_response *response, struct slice line, struct
     return 0;
 }
 
-/* RFC 9112 6.3: chunks go before a length; without both, the connection's end is the body's. */
+/* Decides how the body ends (RFC 9112 6.3): chunks go before a length; without both, the
+ * connection's end is the body's. */
 static void end_headers(struct http_response *response)
 {
     if (response->is_interim) {

@@ -1,5 +1,7 @@
-/* Reads one reply of HTTP/1.x (RFC 9112) as its bytes come: for probes over HTTPS, -healthcheck,
- * -explain and -top. Lines of the head may end with a bare LF. Pure; the bytes are untrusted. */
+/* Reads one HTTP/1.x response (RFC 9112) as its bytes come, for the commands that query servers.
+ *
+ * Those are probes over HTTPS, -healthcheck, -explain and -top. Lines of the head may end with a
+ * bare LF. Pure; the bytes are untrusted. */
 #ifndef COMMON_HTTP_HTTP_RESPONSE_H
 #define COMMON_HTTP_HTTP_RESPONSE_H
 
@@ -14,15 +16,15 @@
 
 enum {
     HTTP_RESPONSE_HEAD_MAX = 8192, /* as most servers allow for a request's; with interim ones */
-    HTTP_RESPONSE_SHOWN_MAX = 80,  /* of a text in an error: more than any of HTTP's own */
+    HTTP_RESPONSE_SHOWN_MAX = 80,  /* for a text in an error: more than any of HTTP's own */
 };
 
 struct http_response {
     enum http_response_part {
         HTTP_RESPONSE_STATUS,
         HTTP_RESPONSE_HEADERS,
-        HTTP_RESPONSE_BODY,           /* of known length */
-        HTTP_RESPONSE_BODY_UNTIL_END, /* of the connection */
+        HTTP_RESPONSE_BODY,           /* with a known length */
+        HTTP_RESPONSE_BODY_UNTIL_END, /* until the connection ends */
         HTTP_RESPONSE_CHUNKS,
         HTTP_RESPONSE_DONE,
     } part;                                   /* being read; from BODY on, the head is complete */
@@ -36,21 +38,21 @@ struct http_response {
     bool is_chunked, has_length;
     size_t left; /* of the body */
     struct http_chunks chunks;
-    struct buf body; /* whoever reads an endless one consumes it */
+    struct buf body; /* the reader of an endless one consumes it */
 };
 
 void http_response_init(struct http_response *response, size_t body_max);
 void http_response_fini(struct http_response *response);
 
-/* Adds bytes; those behind HTTP_RESPONSE_DONE are ignored. ERR_PROTOCOL for what is no HTTP,
- * ERR_TOO_LARGE beyond a limit; after an error, only fini. Any status and type are fine here. */
+/* Adds bytes; ignores those behind HTTP_RESPONSE_DONE. Returns ERR_PROTOCOL for what is no HTTP,
+ * ERR_TOO_LARGE over a limit; after an error, only fini. Any status and type are fine here. */
 int http_response_add(struct http_response *response, struct slice bytes,
                       struct err *err) MUST_CHECK;
 
-/* The peer has closed its side. ERR_PROTOCOL unless the reply is complete. */
+/* Notes that the peer has closed its side. Returns ERR_PROTOCOL unless the response is complete. */
 int http_response_end(struct http_response *response, struct err *err) MUST_CHECK;
 
-/* Whether its Content-Type is that, whatever the parameters. */
+/* Returns whether its Content-Type is that, whatever the parameters. */
 bool http_response_is_type(const struct http_response *response, const char *media_type);
 
 #endif

@@ -16,31 +16,33 @@
 #include "common/http/http_request_internal.h"
 
 enum {
-    /* Without those that are fresh: a second's worth of connections without a request. */
+    /* Bounds connections without those that are fresh: a second's worth of connections without a
+     * request. */
     CONNECTIONS_MAX = 64,
     CLIENT_CONNECTIONS_MAX = CONNECTIONS_MAX / 4,
-    OPEN_MAX = 512, /* with them: half of the usual limit of descriptors */
+    OPEN_MAX = 512, /* with fresh ones: half of the usual limit of descriptors */
     CLIENT_OPEN_MAX = OPEN_MAX / 2,
-    CROWDED = CONNECTIONS_MAX / 2, /* from here on the first request must come soon */
-    /* In one turn of the loop: the requests that came with them are read before more come. */
+    CROWDED = CONNECTIONS_MAX / 2, /* beyond which the first request must come soon */
+    /* Bounds a turn of the loop: the requests that came with the connections are read before more
+     * come. */
     ACCEPTS_MAX = CLIENT_CONNECTIONS_MAX / 2,
     BACKLOG = 1024,        /* a burst that a few dozen turns accept */
-    UNACKED_MS = 10 * 1000 /* the kernel drops what a client has not taken for so long */
+    UNACKED_MS = 10 * 1000 /* after which the kernel drops what a client has not read */
 };
 
-/* Retry interval of accept() when descriptors run out. */
+/* Retries accept() so often when descriptors run out. */
 static const double pause_s = 0.1;
 
 struct http_server {
     struct http_connection_config config;
     ev_io accepting; /* inactive during the pause */
     ev_timer pause;
-    /* By their last complete request, or else their beginning; the oldest first. */
+    /* Connections by their last complete request, or else their beginning; the oldest first. */
     size_t count;
     struct http_connection *connections[OPEN_MAX];
 };
 
-/* ---- Places ---- */
+/* ---- Evicted connections ---- */
 
 static bool http_server_is_same_client(const struct ip *a, const struct ip *b)
 {
@@ -48,9 +50,9 @@ static bool http_server_is_same_client(const struct ip *a, const struct ip *b)
     return client_net_equal(&net_a, &net_b);
 }
 
-/* Which connections: of one client, or of all; fresh ones, too, or not. */
+/* Selects connections: those of one client, or all; with or without fresh ones. */
 struct group {
-    const struct ip *client; /* NULL: of all */
+    const struct ip *client; /* NULL: all */
     bool has_fresh;
 };
 
@@ -69,8 +71,8 @@ static size_t group_count(const struct http_server *s, const struct group *group
     return count;
 }
 
-/* The connection that has been longest without a complete request; if each is being answered, the
- * one whose reply began first. The group is not empty. */
+/* Returns the connection that has been longest without a complete request. If all are being
+ * answered, returns the one whose response began first. The group is not empty. */
 static struct http_connection *least_useful(const struct http_server *s, const struct group *group)
 {
     struct http_connection *answering = NULL;
@@ -110,7 +112,7 @@ static void http_server_evict(struct http_server *s, struct http_connection *con
     http_connection_free(connection);
 }
 
-/* Fewer than `limit` of the group stay. */
+/* Evicts until fewer than `limit` of the group stay. */
 static void evict_down_to(struct http_server *s, struct group group, size_t limit)
 {
     for (size_t count = group_count(s, &group); count >= limit; count--) {
@@ -121,7 +123,7 @@ static void evict_down_to(struct http_server *s, struct group group, size_t limi
     }
 }
 
-/* For one more of the client. */
+/* Makes room for one more connection of the client. */
 static void http_server_make_room(struct http_server *s, const struct ip *client)
 {
     evict_down_to(s, (struct group){client, .has_fresh = false}, CLIENT_CONNECTIONS_MAX);
@@ -148,7 +150,7 @@ void http_server_note_request(struct http_server *server, struct http_connection
 
 /* ---- Accepting ---- */
 
-/* Else the socket would be readable again at once, in a busy loop. */
+/* Pauses: the socket would be readable again at once, in a busy loop. */
 static void http_server_pause_accepting(struct http_server *s, int error)
 {
     static struct log_limit limit = {.burst = 1};
@@ -194,7 +196,7 @@ static int listen_on(const struct addr *address, struct err *err)
     CLEANUP_CLOSE int fd =
         socket(address->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     /* SO_REUSEADDR: a restarted program need not wait for its old connections. Accepted sockets
-     * inherit TCP_NODELAY, so that pieces of a reply do not wait for acknowledgements, and
+     * inherit TCP_NODELAY, so that pieces of a response do not wait for acknowledgements, and
      * TCP_USER_TIMEOUT. */
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||

@@ -1,25 +1,26 @@
-/* A small HTTP/1.1 server on a libev loop, for probes, metrics and a few pages.
- * http_connection_internal.h and http_request_internal.h are its parts. Runs on the loop's thread
- * only; handlers answer immediately and never block.
+/* A small HTTP/1.1 server on a libev loop, for probes, metrics and a few pages. Its parts are
+ * http_connection_internal.h and http_request_internal.h. Loop's thread only; handlers answer
+ * immediately and never block.
  *
- * Nobody can lock out a probe. There are 64 connections (a kubelet, a Prometheus and a few people),
- * 16 for each client address (/64 for IPv6). A further one is accepted at once, and the connection
- * is closed that has been longest without a complete request: the client's own, if it has its 16,
- * because a kubelet may share its node's address with others. If every connection is being
- * answered, the one whose reply began first is closed.
+ * No client can lock out a probe. There are 64 connections (a kubelet, a Prometheus and a few
+ * people), 16 for each client address (/64 for IPv6). A further one is accepted at once, and
+ * replaces the connection that has been longest without a complete request. That is the client's
+ * own if it has its 16, because a kubelet may share its node's address with others. If every
+ * connection is being answered, the one whose response began first is closed.
  *
  * A burst is answered whole: a connection counts, and may be closed, only once it has made a
  * request or has been there for a second without one. Until then there is room for 512 in all, 256
- * for each client; beyond that the rules above hold for them, too. What the socket takes of a reply
- * is sent before the next request is read, so that many small replies are no crowd.
+ * for each client; above that the rules above hold for them, too. As much of a response as the
+ * socket accepts is sent before the next request is read, so that many small responses are no
+ * crowd.
  *
- * Limits of time: 10 s for a whole request, but 2 s for the first one once 32 connections are open;
- * 60 s for a whole reply, 10 s without progress in reading it. Of size: 16 KiB of request line and
+ * Timeouts: 10 s for a whole request, but 2 s for the first one once 32 connections are open; 60 s
+ * for a whole response, 10 s without progress in reading it. Limits: 16 KiB of request line and
  * headers. Request bodies are discarded; over 64 KiB the connection is closed, chunked ones are
  * rejected. The handler is called for any method (http_request_reads refuses those that would
- * change something); HEAD gets only the headers. Endless replies, http_events.h, count separately.
- * A path without a handler is 404 `not found`, a reply over its limit 500. No TLS, compression or
- * ranges.
+ * change something); HEAD gets only the headers. Endless responses (http_events.h) count
+ * separately. A path without a handler is 404 `not found`, a response over its limit 500. No TLS,
+ * compression or ranges.
  *
  * Written here because Debian's library for it, libmicrohttpd, pulls GnuTLS and seven more
  * libraries into each process: 2.5 MB resident, more than the rest of a health probe. */
@@ -50,9 +51,9 @@ struct http_request {
     } arguments[HTTP_ARGUMENTS_MAX]; /* for http_request_arg */
 };
 
-/* A body produced while it is sent, of any length: `more` appends the next piece, at most
+/* Produces a body of any length while it is sent. `more` appends the next piece, at most
  * HTTP_PIECE_MAX, to an empty buffer whenever there is room to send it; false: that was the last
- * piece. It is called once in a turn of the loop, also if it appends nothing, so that one that has
+ * piece. It is called once in a turn of the loop, even if it appends nothing, so that one that has
  * to look for its next bytes holds up nothing. `end` is called once, whether or not everything was
  * sent. Both run on the loop, after the handler. */
 struct http_stream {
@@ -84,22 +85,23 @@ struct http_route {
     void *data;
 };
 
-/* Routes are borrowed until http_server_free. Errors, such as a port in use, name the address. */
+/* Listens at the address. Routes are borrowed until http_server_free. Errors, such as a port in
+ * use, name the address. */
 int http_server_new(struct ev_loop *loop, const struct addr *address,
                     const struct http_route *routes, size_t count, struct http_server **ret_server,
                     struct err *err) MUST_CHECK;
 
-/* From now on, requests that name a host which http_hosts.h rejects get 421. Borrowed until
+/* Answers requests that name a host which http_hosts.h rejects with 421 from now on. Borrowed until
  * http_server_free. */
 void http_server_limit_hosts(struct http_server *server, const struct http_hosts *hosts);
 
 /* Stops listening and drops open connections. Not from a handler. NULL is fine. */
 void http_server_free(struct http_server *server);
 
-/* The value of ?name=..., "" for ?name, NULL when absent. Borrowed during the handler. */
+/* Returns the value of ?name=..., "" for ?name, NULL when absent. Borrowed during the handler. */
 const char *http_request_arg(const struct http_request *request, const char *name);
 
-/* True for GET and HEAD. Else the reply is 405 with Allow. */
+/* Returns true for GET and HEAD. Else sets the reply to 405 with Allow. */
 bool http_request_reads(const struct http_request *request, struct http_reply *reply) MUST_CHECK;
 
 #endif

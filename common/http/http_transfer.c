@@ -14,9 +14,9 @@
 
 enum {
     CONNECT_TIMEOUT_MS = 10000, /* with name lookup and TLS handshake; 1 s to a distant server */
-    /* Per read: a list page takes a few dozen callbacks, and each call holds 64 KiB. */
+    /* Sizes a read: a list page takes a few dozen callbacks, and each call holds 64 KiB. */
     RECEIVE_BUFFER_BYTES = 64 * 1024,
-    /* Detects a dead peer after 15 + 3 * 5 = 30 s, idle or with data in flight. */
+    /* Detect a dead peer after 15 + 3 * 5 = 30 s, idle or with data in flight. */
     KEEPALIVE_IDLE_S = 15,
     KEEPALIVE_INTERVAL_S = 5,
     KEEPALIVE_PROBES = 3,
@@ -25,8 +25,8 @@ enum {
 
 _Static_assert(HTTP_TRANSFER_MESSAGE_BYTES >= CURL_ERROR_SIZE, "libcurl fills in as much");
 
-/* Setting an option fails only for lack of memory or for a string of 8 MB, which no caller passes.
- */
+/* Requires that an option is set: that fails only for lack of memory or for a string of 8 MB, which
+ * no caller passes. */
 static void http_transfer_require(CURLcode code)
 {
     if (code != CURLE_OK) {
@@ -45,7 +45,8 @@ static int on_new_socket(void *user UNUSED, curl_socket_t fd, curlsocktype purpo
         {TCP_USER_TIMEOUT, UNACKED_MS},
     };
     const int on = 1;
-    /* Without them a dead peer is detected later, which is no reason to give up the connection. */
+    /* Failure is ignored: a dead peer is then detected later, which is no reason to give up the
+     * connection. */
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     for (size_t i = 0; i < ARRAY_LEN(options); i++) {
         (void)setsockopt(fd, IPPROTO_TCP, options[i].option, &options[i].value,
@@ -64,8 +65,8 @@ static void add_header(struct http_transfer *transfer, const char *name, const c
 
 /* ---- Where to connect ---- */
 
-/* libcurl takes the name to verify from the URL. So the URL gets that name, the connection goes to
- * the real host, and the Host header keeps the original name. */
+/* Gives the URL the name that is verified, since libcurl takes it from there. The connection goes
+ * to the real host, and the Host header has the original name. */
 static void rename_host(struct http_transfer *transfer, const char *url, const char *server_name)
 {
     CLEANUP_FREE char *authority = http_url_authority(url);
@@ -105,7 +106,7 @@ static void set_proxy(struct http_transfer *transfer, const struct http_call_con
         http_transfer_require(curl_easy_setopt(easy, CURLOPT_PROXY, ""));
     }
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L));
-    /* The server's headers are not for the proxy. */
+    /* Withholds the server's headers from the proxy. */
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE));
 }
 
@@ -124,7 +125,7 @@ static void set_verification(CURL *easy, const struct http_tls *tls)
     if (tls->ca.len) {
         set_blob(easy, CURLOPT_CAINFO_BLOB, tls->ca);
         set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, tls->ca);
-        /* Else the system's CA directory is trusted as well. */
+        /* Otherwise the system's CA directory is trusted as well. */
         http_transfer_require(curl_easy_setopt(easy, CURLOPT_CAPATH, NULL));
         http_transfer_require(curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL));
     }
@@ -177,7 +178,7 @@ static void set_transport(struct http_transfer *transfer,
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER_BYTES));
     http_transfer_require(
         curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS));
-    /* A hanging lookup is left to its thread when the call ends. */
+    /* Leaves a hanging lookup to its thread when the call ends. */
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L));
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_new_socket));
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, callbacks->on_header));
@@ -264,7 +265,7 @@ static const char *system_reason(const struct http_transfer *transfer, const cha
     return number > 0 ? strerror((int)number) : otherwise;
 }
 
-/* The proxy refused the CONNECT. */
+/* Explains that the proxy refused the CONNECT. */
 static bool explain_proxy_answer(const struct http_transfer *transfer, struct err *err)
 {
     long status = 0;
@@ -277,8 +278,8 @@ static bool explain_proxy_answer(const struct http_transfer *transfer, struct er
     return true;
 }
 
-/* OpenSSL's reason, without its number and libcurl's wrapping. With TLS 1.3 the server's verdict on
- * our certificate arrives with the first reply. NULL: TLS did not fail. */
+/* Returns OpenSSL's reason, without its number and libcurl's wrapping; NULL: TLS did not fail. With
+ * TLS 1.3 the server's verdict on our certificate arrives with the first response. */
 static const char *tls_reason(const char *message, char out[HTTP_TRANSFER_MESSAGE_BYTES])
 {
     static const char library[] = "SSL routines::";
@@ -330,7 +331,7 @@ static void explain_loss(const struct http_transfer *transfer, CURLcode code, co
             system_reason(transfer, curl_easy_strerror(code)));
 }
 
-/* libcurl's message for certificate errors; elsewhere ours, because libcurl's contain times and
+/* Uses libcurl's message for certificate errors, and ours elsewhere. libcurl's contain times and
  * byte counts, and the same failure should read the same each time. */
 void http_transfer_explain(const struct http_transfer *transfer, int curl_code, size_t body_max,
                            struct err *err)

@@ -1,5 +1,5 @@
 /* One libcurl handle, set up from a call's configuration, and the text of its failure. Part of
- * http_client.c, which runs it. */
+ * http_client.c. */
 #ifndef COMMON_HTTP_HTTP_TRANSFER_INTERNAL_H
 #define COMMON_HTTP_HTTP_TRANSFER_INTERNAL_H
 
@@ -28,25 +28,26 @@ struct http_transfer_callbacks {
     void *data; /* also CURLINFO_PRIVATE */
 };
 
-/* The struct must not move afterwards. */
+/* Sets up the transfer, which must not move afterwards. */
 void http_transfer_init(struct http_transfer *transfer, const struct http_call_config *config,
                         const struct http_transfer_callbacks *callbacks);
 
-/* Call after the handle has left its multi handle. */
+/* Frees the handle, once it has left its multi handle. */
 void http_transfer_fini(struct http_transfer *transfer);
 
-int http_transfer_status(const struct http_transfer *transfer); /* 0: no reply yet */
+int http_transfer_status(const struct http_transfer *transfer); /* returns 0 without a response */
 
-bool http_transfer_has_http2(const struct http_transfer *transfer);  /* once it has a reply */
+bool http_transfer_has_http2(const struct http_transfer *transfer);  /* valid once there is a
+                                                                        response */
 bool http_transfer_was_shared(const struct http_transfer *transfer); /* no new connection */
 int http_transfer_socket(const struct http_transfer *transfer);      /* -1: none */
 
-/* Of the reply's header. Over a day it is nonsense, and counts as none. */
+/* Bounds the response's Retry-After: over a day it is nonsense, and counts as none. */
 enum { RETRY_AFTER_MAX_S = 24 * 3600 };
 uint32_t http_transfer_retry_after_s(const struct http_transfer *transfer); /* 0: none */
 
-/* Why a transfer ended with this CURLcode: err as in http_client.h's results. body_max is for the
- * message. */
+/* Explains why a transfer ended with this CURLcode: err as in http_client.h's results. body_max is
+ * for the message. */
 void http_transfer_explain(const struct http_transfer *transfer, int curl_code, size_t body_max,
                            struct err *err);
 

@@ -23,7 +23,7 @@ static CURLU *http_url_parse(const char *url)
     return parsed;
 }
 
-/* Owned; NULL: absent. */
+/* Returns the part, owned; NULL: absent. */
 static char *http_url_part_of(CURLU *parsed, CURLUPart part)
 {
     char *text = NULL;
@@ -41,7 +41,7 @@ static bool is_http(const char *scheme)
     return is_scheme(scheme, "http") || is_scheme(scheme, "https");
 }
 
-/* libcurl ignores a third slash; here it means that the host is missing. */
+/* Refuses a third slash, which libcurl ignores; here it means that the host is missing. */
 static bool has_host(const char *text, const char *host)
 {
     const char *authority = strstr(text, "://");
