@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Of a refusal's text, which is shown to a person. */
+/* Bounds a refusal's text, which is shown to a person. */
 enum { REASON_MAX = 200 };
 
 void event_stream_init(struct event_stream *stream)
@@ -18,7 +18,7 @@ void event_stream_fini(struct event_stream *stream)
     buf_fini(&stream->data);
 }
 
-/* Lines are passed over, and moved away only here: not once for each line. */
+/* Adds bytes. Lines that were read are moved away only here, not once for each line. */
 void event_stream_add(struct event_stream *stream, struct slice bytes)
 {
     buf_consume(&stream->http.body, stream->pos);
@@ -29,7 +29,7 @@ void event_stream_add(struct event_stream *stream, struct slice bytes)
     }
 }
 
-/* Without its end, "\n" or "\r\n". */
+/* Returns the line without its end, "\n" or "\r\n". */
 static bool event_stream_next_line(struct event_stream *stream, struct slice *ret_line)
 {
     const struct buf *in = &stream->http.body;
@@ -54,7 +54,7 @@ static int event_stream_fail(struct event_stream *stream, struct err *err, const
     return err_set(err, ERR_PROTOCOL, "%s", why);
 }
 
-/* What is there of a refusal's text comes with its head. */
+/* Checks the head; the start of a refusal's text arrives with it. */
 static int check_head(struct event_stream *stream, struct err *err)
 {
     const struct http_response *http = &stream->http;
@@ -73,7 +73,7 @@ static int check_head(struct event_stream *stream, struct err *err)
 
 /* ---- Events ---- */
 
-/* True at the end of an event. */
+/* Returns true at the end of an event. */
 static bool take_event_line(struct event_stream *stream, struct slice line)
 {
     static const struct slice name = {"data:", 5};

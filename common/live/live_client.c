@@ -17,7 +17,8 @@ enum { RETRY_MS = 1000, SILENCE_MAX_MS = 5000 };
 
 enum { REQUEST_MAX = 256 };
 
-/* Of one step: a peer that never stops sending does not keep keys from being read. */
+/* Bounds the reads of one step: a peer that never stops sending must not keep keys from being
+ * read. */
 enum { READS_MAX = 32 };
 
 struct live_client {
@@ -28,7 +29,7 @@ struct live_client {
     struct event_stream stream;
     int64_t tried_ms;      /* when the last attempt began */
     int64_t heard_ms;      /* or when the attempt began */
-    int64_t away_since_ms; /* 0: not away */
+    int64_t away_since_ms; /* 0: not silent */
     struct err why;
 };
 
@@ -48,7 +49,7 @@ struct live_client *live_client_new(const struct addr *server, int64_t now_ms)
 static void hang_up(struct live_client *client)
 {
     if (client->fd >= 0) {
-        (void)close(client->fd); /* nothing of ours is on its way */
+        (void)close(client->fd); /* no write is pending */
     }
     client->fd = -1;
     client->is_connected = false;
@@ -90,7 +91,7 @@ const char *live_client_why(const struct live_client *client)
     return client->why.msg;
 }
 
-/* Why is in client->why. */
+/* Closes the connection; client->why says why. */
 static void live_client_disconnect(struct live_client *client, int64_t now_ms)
 {
     hang_up(client);
@@ -143,7 +144,7 @@ static void live_client_ask(struct live_client *client, int64_t now_ms)
     }
 }
 
-/* Whether there was anything. */
+/* Returns whether there was anything. */
 static bool live_client_receive(struct live_client *client, int64_t now_ms)
 {
     char bytes[EVENT_STREAM_CHUNK_MAX];

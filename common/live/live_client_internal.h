@@ -1,5 +1,6 @@
-/* Reads the events of GET /live of one of our programs, over a socket that never blocks; asks again
- * every second while the other side is gone. Its owner polls. One thread. */
+/* Reads the events of GET /live of one of our programs, over a socket that never blocks.
+ *
+ * It connects again every second while the program is gone. Its owner polls. One thread. */
 #ifndef COMMON_LIVE_LIVE_CLIENT_INTERNAL_H
 #define COMMON_LIVE_LIVE_CLIENT_INTERNAL_H
 
@@ -11,14 +12,16 @@
 
 struct live_client;
 
-/* A wildcard stands for this machine. Connects in the first live_client_step. */
+/* Creates a client, which connects in the first live_client_step. A wildcard stands for this
+ * machine. */
 struct live_client *live_client_new(const struct addr *server, int64_t now_ms);
 void live_client_free(struct live_client *client); /* NULL is fine */
 
-/* The address it asks. */
+/* Returns the address of the program. */
 const struct addr *live_client_server(const struct live_client *client);
 
-/* To poll: -1 while there is none, and the time to call live_client_step at the latest. */
+/* Returns the descriptor to poll, -1 while there is none. Also returns the time to call
+ * live_client_step at the latest. */
 int live_client_fd(const struct live_client *client, short *ret_events);
 int64_t live_client_due_ms(const struct live_client *client);
 
@@ -26,7 +29,7 @@ int64_t live_client_due_ms(const struct live_client *client);
  * again, or NULL. */
 struct live_node *live_client_step(struct live_client *client, int64_t now_ms);
 
-/* Since when nothing comes, and why; 0: something does. */
+/* Returns since when nothing comes, and why; 0: something does. */
 int64_t live_client_away_since_ms(const struct live_client *client);
 const char *live_client_why(const struct live_client *client);
 

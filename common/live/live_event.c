@@ -4,8 +4,8 @@
 #include <jansson.h>
 #include <string.h>
 
-/* A node is jansson's value under a name of ours. jansson counts references in values that it only
- * reads, so the casts drop const. */
+/* Casts a node to jansson's value: a node is that under a name of ours. jansson counts references
+ * in values that it only reads, so the casts drop const. */
 static json_t *live_event_value_of(const struct live_node *node)
 {
     union {

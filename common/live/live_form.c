@@ -19,7 +19,7 @@ static long long whole_seconds(double seconds)
     return (long long)(seconds < 0 ? 0 : seconds < seconds_max ? seconds : seconds_max);
 }
 
-/* The two largest units, each behind its number and `gap`; one for less than a minute. */
+/* Writes the two largest units, each behind its number and `gap`; one for less than a minute. */
 static void write_units(long long s, const char *gap, const char *between, char out[LIVE_TIME_MAX])
 {
     static const struct {
@@ -77,11 +77,11 @@ const char *live_form_micros(double us, char out[LIVE_TIME_MAX])
     return out;
 }
 
-/* Beyond that a bucket's bound is not one of ours. */
+/* Bounds the buckets: more are not ours. */
 enum { BUCKETS_MAX = 64 };
 
-/* The time within which that part of what buckets have counted since `past` lies, in one step of
- * them; negative: nothing was counted. */
+/* Returns the time within which that part of what buckets have counted since `past` lies, in one
+ * step of them; negative: nothing was counted. */
 static double within_us(const struct live_scope *at, double part)
 {
     const struct live_node *bounds = live_get(at->now, "bounds_us");
@@ -107,7 +107,7 @@ static double within_us(const struct live_scope *at, double part)
 
 /* ---- Paths ---- */
 
-/* Takes each ^ off the path: the scope where the rest of it begins. */
+/* Strips each ^ off the path; returns the scope where the rest of it begins. */
 static const struct live_scope *scope_of_path(const struct live_scope *scope, const char **path)
 {
     for (; **path == '^'; (*path)++) {
@@ -117,7 +117,7 @@ static const struct live_scope *scope_of_path(const struct live_scope *scope, co
     return scope;
 }
 
-/* The value at the path; what is around it stays. */
+/* Returns the scope at the path; what surrounds it stays. */
 static struct live_scope scope_at(const struct live_scope *scope, const char *path)
 {
     scope = scope_of_path(scope, &path);
@@ -154,11 +154,11 @@ bool live_scope_item(const struct live_scope *around, const char *path, size_t i
 /* ---- Values ---- */
 
 struct form {
-    const struct live_model *model; /* NULL: a page's */
+    const struct live_model *model; /* NULL: a page */
     struct buf *out;
 };
 
-/* A number by a word; 0 is that of no other. */
+/* Names a way to write a number, by a word; 0 is that of no other. */
 enum way {
     WAY_NUMBER,
     WAY_AGE,
@@ -197,7 +197,7 @@ static double rate_of(const struct form *form, const struct live_scope *at)
                : -1;
 }
 
-/* Room for any number without an exponent. */
+/* Has room for any number without an exponent. */
 enum { FIGURE_MAX = 512 };
 
 static void format_figure(const struct form *form, const struct live_scope *at, size_t way,
@@ -257,7 +257,7 @@ static void append_form_text(const struct form *form, struct slice text)
     }
 }
 
-/* `how` is what follows `|`. */
+/* Appends a value; `how` is what follows `|`. */
 static void append_value(const struct form *form, const struct live_scope *at, const char *how)
 {
     char figure[FIGURE_MAX], *end;
@@ -297,7 +297,7 @@ static void append_place(const struct form *form, const struct live_scope *scope
 
 /* ---- Forms ---- */
 
-/* Without its `?`. */
+/* Evaluates a condition without its `?`. */
 static bool is_met(const struct form *form, const struct live_scope *scope, char *condition)
 {
     char *word = strchr(condition, '=');
@@ -314,7 +314,7 @@ static bool is_met(const struct form *form, const struct live_scope *scope, char
     if (*rest == '+') {
         return (loop->index > 0) != is_negated;
     }
-    if (how) { /* the only one of a condition: |rate */
+    if (how) { /* the only one in a condition: |rate */
         *how = '\0';
         struct live_scope at = scope_at(scope, condition);
         return (rate_of(form, &at) > 0) != is_negated;
@@ -326,7 +326,8 @@ static bool is_met(const struct form *form, const struct live_scope *scope, char
 static const char *write_block(const struct form *form, const struct live_scope *scope,
                                const char *at, bool is_wanted);
 
-/* Both end behind their {/}; `at` is behind the place that begins them. */
+/* Write a choice or a list. Both return the place behind their {/}; `at` is behind what begins
+ * them. */
 static const char *write_choice(const struct form *form, const struct live_scope *scope,
                                 char *condition, const char *at, bool is_wanted)
 {
@@ -351,7 +352,7 @@ static const char *write_items(const struct form *form, const struct live_scope 
     return at + 3;
 }
 
-/* Ends at the {:} or {/} that is not of a block within, or at the end. */
+/* Writes up to the {:} or {/} that is not of a block within, or to the end. */
 static const char *write_block(const struct form *form, const struct live_scope *scope,
                                const char *at, bool is_wanted)
 {

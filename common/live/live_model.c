@@ -38,7 +38,7 @@ static void live_model_remember(struct live_model *model, double rate)
     model->history[model->history_count++] = rate;
 }
 
-/* One that started again counts from 0. */
+/* Returns whether both are events of one run: a program that started again counts from 0. */
 static bool is_same_run(const struct live_node *before, const struct live_node *now)
 {
     return live_number(now, "uptime_s") >= live_number(before, "uptime_s");

@@ -6,13 +6,13 @@
 #include "common/live/live_form.h"
 #include "common/term/panels.h"
 
-/* Of a text that may come from a peer: more than a row shows. */
+/* Bounds a text that may come from a peer: more than a row shows. */
 enum { FORM_TEXT_MAX = 64 * 1024 };
 
-/* Items that an event leaves out; more cannot be configured. */
+/* Bounds the items that an event leaves out; more cannot be configured. */
 enum { MORE_MAX = 100000 };
 
-/* Where the tables begin. */
+/* Is the row where the tables begin. */
 enum { TABLES_ROW = 4 };
 
 /* ---- What all screens begin with ---- */
@@ -37,7 +37,7 @@ static void draw_bar(const struct live_screen *view, const struct live_model *mo
     buf_fini(&text);
 }
 
-/* Both rows fit a narrow terminal; the second is otherwise blank. */
+/* Draws two rows that fit a narrow terminal; the second is otherwise blank. */
 static void draw_away(const struct live_model *model, const char *program, struct screen *screen)
 {
     char text[1024], age[LIVE_TIME_MAX];

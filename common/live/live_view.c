@@ -8,7 +8,7 @@
 #include "common/live/live_client_internal.h"
 #include "common/term/terminal.h"
 
-/* Between two looks at the keys; one a second is usual. */
+/* Bounds the events between two reads of the keys; one a second is usual. */
 enum { EVENTS_MAX = 16 };
 
 struct viewer {
@@ -30,7 +30,7 @@ static bool live_view_draw(struct viewer *viewer, int64_t now_ms)
     return terminal_show(viewer->terminal, &screen);
 }
 
-/* While the other side is gone, the screen says for how long. */
+/* Returns how long to poll: while the program is gone, the screen counts how long. */
 static int timeout_ms(const struct viewer *viewer, int64_t now_ms)
 {
     int64_t left_ms = live_client_due_ms(viewer->client) - now_ms;
@@ -38,7 +38,7 @@ static int timeout_ms(const struct viewer *viewer, int64_t now_ms)
     return (int)(left_ms < 0 ? 0 : left_ms < most_ms ? left_ms : most_ms);
 }
 
-/* True: there may be more. */
+/* Returns true if there may be more. */
 static bool live_view_take_events(struct viewer *viewer, int64_t now_ms)
 {
     struct live_node *event = NULL;
@@ -50,7 +50,7 @@ static bool live_view_take_events(struct viewer *viewer, int64_t now_ms)
     return event != NULL;
 }
 
-/* False: somebody ends it. */
+/* Returns false when a person ends the view. */
 static bool live_view_run_once(struct viewer *viewer)
 {
     short wanted;

@@ -1,4 +1,5 @@
-/* -top: shows a running program's figures in this terminal until somebody presses q or Ctrl-C.
+/* -top: shows a running program's figures in this terminal until q or Ctrl-C is pressed.
+ *
  * main() calls it instead of everything else; blocks. */
 #ifndef COMMON_LIVE_LIVE_VIEW_H
 #define COMMON_LIVE_LIVE_VIEW_H
@@ -9,12 +10,12 @@
 #include "common/live/live_screen.h"
 
 struct live_view {
-    const char *flag;   /* whose, for errors: "-top" */
+    const char *flag;   /* the flag, for errors: "-top" */
     struct addr server; /* a wildcard: this machine */
     const struct live_screen *screen;
 };
 
-/* Fails if there is no terminal to draw on. */
+/* Returns an error if there is no terminal to draw on. */
 int live_view_run(const struct live_view *view, struct err *err) MUST_CHECK;
 
 #endif
