@@ -7,15 +7,15 @@
 #include "common/base/xalloc.h"
 #include "common/grpc/grpc_state_internal.h"
 
-/* Size of one read, and of the output batched for one write. */
+/* Sizes one read, and the output batched for one write. */
 enum { READ_SIZE = 65536, WRITE_SIZE = 65536 };
 
-/* Reads per loop turn before other watchers get a chance: 1 MB. */
+/* Bounds the reads per loop turn before other watchers get a chance: 1 MB. */
 enum { READS_PER_TURN = 16 };
 
 static const ev_tstamp ping_limit_s = 3.0;
 
-/* After everything else in a turn that may produce output; EV_MINPRI is left to others. */
+/* Runs after everything else in a turn that may produce output; EV_MINPRI is left to others. */
 enum { FLUSH_PRIORITY = EV_MINPRI + 1 };
 
 /* ---- The end of the connection ---- */
@@ -44,7 +44,7 @@ static void grpc_stop_watchers(struct grpc *g)
     transport_close(&g->transport);
 }
 
-/* Only from a loop callback and outside nghttp2. */
+/* Call this only from a loop callback and outside nghttp2. */
 static void connection_close(struct grpc *g, const struct err *reason)
 {
     if (g->is_closed || g->is_freed) {
@@ -90,7 +90,7 @@ static void grpc_leave(struct grpc *g)
 
 /* ---- Socket ---- */
 
-/* True when more may be waiting. */
+/* Returns true when more may be waiting. */
 static bool read_once(struct grpc *g)
 {
     uint8_t bytes[READ_SIZE];
@@ -101,7 +101,7 @@ static bool read_once(struct grpc *g)
         return false;
     }
     g->last_heard_ms = n > 0 ? clock_monotonic_ms() : g->last_heard_ms;
-    /* A broken peer makes nghttp2 queue GOAWAY and want nothing more: seen in on_flush. */
+    /* A broken peer makes nghttp2 queue GOAWAY and want nothing more; on_flush sees it. */
     ssize_t used = nghttp2_session_mem_recv(g->session, bytes, (size_t)n);
     if (used < 0 && !g->is_freed) {
         err_set(&err, ERR_PROTOCOL, "HTTP/2: %s", nghttp2_strerror((int)used));
@@ -151,7 +151,7 @@ static void write_output(struct grpc *g)
         }
         ssize_t n = transport_write(&g->transport, buf_slice(&g->out), &err);
         if (n < 0) {
-            grpc_read_pending(g); /* its last bytes: a reply, or GOAWAY */
+            grpc_read_pending(g); /* its last bytes: a response, or GOAWAY */
             connection_close(g, g->failure.code ? &g->failure : &err);
             return;
         }
@@ -163,7 +163,7 @@ static void write_output(struct grpc *g)
     }
 }
 
-/* One step of connecting. */
+/* Takes one step of connecting. */
 static void grpc_advance(struct grpc *g)
 {
     struct ev_loop *loop = g->config.loop;
@@ -263,7 +263,7 @@ static void on_ping(struct ev_loop *loop, ev_timer *w, int events)
     struct grpc *g = w->data;
     (void)events;
     if (g->is_open && g->long_count > 0 && !ev_is_active(&g->ping_limit)) {
-        /* Fails only without memory, which xalloc excludes. */
+        /* This fails only without memory, which xalloc excludes. */
         (void)nghttp2_submit_ping(g->session, NGHTTP2_FLAG_NONE, NULL);
         ev_timer_set(&g->ping_limit, ping_limit_s, 0.0);
         ev_timer_start(loop, &g->ping_limit);
@@ -277,7 +277,7 @@ static void on_ping_limit(struct ev_loop *loop, ev_timer *w, int events)
     (void)loop;
     (void)events;
     grpc_enter(g);
-    /* The timer has stopped itself; restart it to see whether the reply was only unread. */
+    /* The timer has stopped itself; restart it to see whether the answer was only unread. */
     ev_timer_set(w, ping_limit_s, 0.0);
     ev_timer_start(loop, w);
     grpc_read_pending(g);
@@ -300,7 +300,7 @@ struct grpc *grpc_new(const struct grpc_config *config)
     g->config.authority = g->authority;
     g->session = grpc_session_new(g);
     TAILQ_INIT(&g->streams);
-    /* At most the batch and one more frame of 16 KiB with its header. */
+    /* Holds at most the batch and one more frame of 16 KiB with its header. */
     buf_init(&g->out, WRITE_SIZE * 2);
 
     const struct transport_config transport = {
@@ -317,7 +317,7 @@ struct grpc *grpc_new(const struct grpc_config *config)
     g->readable.data = g->writable.data = g->flush.data = g;
     g->open_limit.data = g->ping.data = g->ping_limit.data = g;
 
-    ev_now_update(loop); /* the time limit counts from now, however long the caller has worked */
+    ev_now_update(loop); /* the timeout counts from now, however long the caller has worked */
     ev_timer_start(loop, &g->open_limit);
     if (rc == 0) {
         ev_io_start(loop, &g->writable);

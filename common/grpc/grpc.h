@@ -1,7 +1,8 @@
-/* Carries gRPC calls on one HTTP/2 connection. RFC 9113, TLS or cleartext with prior knowledge,
- * over libnghttp2 on a libev loop. Used by the etcd client (etcd_link.c), which decides when and
- * where to connect and how long a call may take; this file never reconnects, and times only the
- * connection's own liveness. One loop, one thread.
+/* Carries gRPC calls on one HTTP/2 connection (RFC 9113), over libnghttp2 on a libev loop.
+ *
+ * The connection uses TLS, or cleartext with prior knowledge. The etcd client (etcd_link.c) decides
+ * when and where to connect and how long a call may take. This file never reconnects, and times
+ * only the connection's own liveness. One loop, one thread.
  *
  *     grpc_new -> opening --(peer's SETTINGS)--> open --(GOAWAY)--> draining -> on_close
  *                    `-- refused, timeout -> on_close    `-- lost, PING unanswered -> on_close
@@ -27,15 +28,16 @@ struct grpc;
 struct grpc_stream;
 struct tls_client;
 
-/* Longest message accepted: a Range page of 5,000 keys with 6.7 KB each, far more than a DNS record
- * needs; or the events of a watch, at most 1,000 revisions in one message (a deleted key is about
- * 90 bytes). */
+/* Bounds a message that is accepted: a Range page of 5,000 keys with 6.7 KB each, far more than a
+ * DNS record needs; or the events of a watch, at most 1,000 revisions in one message (a deleted key
+ * is about 90 bytes). */
 enum { GRPC_RECEIVE_MAX = 32 << 20 };
 
-/* Longest message sent: etcd accepts requests of 1.5 MiB and closes the connection at 2 MiB. */
+/* Bounds a message that is sent: etcd accepts requests of 1.5 MiB and closes the connection at 2
+ * MiB. */
 enum { GRPC_SEND_MAX = 2 << 20 };
 
-/* The status of a stream that ended without one. */
+/* Stands for the status of a stream that ended without one. */
 enum { GRPC_STATUS_NONE = -1 };
 
 struct grpc_config {
@@ -48,32 +50,33 @@ struct grpc_config {
     uint32_t ping_interval_ms;    /* 0 = never */
 
     void (*on_open)(void *data);
-    /* Once, after every stream has ended. The connection is dead: grpc_free it. ERR_REFUSED: the
-     * peer is the wrong kind of server (TLS, HTTP/2), or rejects us. */
+    /* Reports the end, once, after every stream has ended. The connection is dead: grpc_free it.
+     * ERR_REFUSED: the peer is the wrong kind of server (TLS, HTTP/2), or rejects us. */
     void (*on_close)(void *data, const struct err *err);
     void *data;
 };
 
 struct grpc *grpc_new(const struct grpc_config *config);
 
-/* Streams end without a callback. NULL is fine. */
+/* Ends streams without a callback. NULL is fine. */
 void grpc_free(struct grpc *grpc);
 
-/* Whether streams can be opened: from on_open to GOAWAY or the end. */
+/* Returns whether streams can be opened: from on_open to GOAWAY or the end. */
 bool grpc_is_open(const struct grpc *grpc);
 
-/* When the peer was last heard (clock_monotonic_ms); 0 = never. */
+/* Returns when the peer was last heard (clock_monotonic_ms); 0 = never. */
 int64_t grpc_last_heard_ms(const struct grpc *grpc);
 
 /* Handles what the peer has already sent. Call it before giving up a call at its deadline: after a
- * pause of this process, the reply may be waiting in the socket. Callbacks run inside. */
+ * pause of this process, the response may be waiting in the socket. Callbacks run inside. */
 void grpc_read_pending(struct grpc *grpc);
 
-/* The peer closed the connection for too many pings; the next one should ping half as often. */
+/* Returns whether the peer closed the connection for too many pings; the next one should ping half
+ * as often. */
 bool grpc_was_closed_for_pings(const struct grpc *grpc);
 
-/* A field sent with a call; name in lower case, constant. The value must be a valid header value
- * (RFC 9110 5.5: visible bytes), or nghttp2 fails the call. */
+/* Holds a field sent with a call; name in lower case, constant. The value must be a valid header
+ * value (RFC 9110 5.5: visible bytes), or nghttp2 fails the call. */
 struct grpc_metadata {
     const char *name;
     const char *value;
@@ -87,15 +90,15 @@ struct grpc_stream_config {
     const struct grpc_metadata *metadata; /* read before grpc_stream_open returns */
     size_t metadata_count;
 
-    /* A message, borrowed during the call. */
+    /* Delivers a message, borrowed during the call. */
     void (*on_message)(void *data, struct slice message);
-    /* Once; the stream is gone. status is the grpc-status or GRPC_STATUS_NONE; err is NULL if and
-     * only if it is 0 and the reply was well formed. */
+    /* Reports the end, once; the stream is gone. status is the grpc-status or GRPC_STATUS_NONE; err
+     * is NULL if and only if it is 0 and the response was well formed. */
     void (*on_end)(void *data, int status, const struct err *err);
     void *data;
 };
 
-/* Only while grpc_is_open. */
+/* Opens a stream; only while grpc_is_open. */
 struct grpc_stream *grpc_stream_open(struct grpc *grpc, const struct grpc_stream_config *config);
 
 /* Queues a copy of a message of at most GRPC_SEND_MAX bytes. Send nothing after the last one. */

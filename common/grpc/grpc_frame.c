@@ -2,15 +2,15 @@
 
 #include "common/base/cursor.h"
 
-/* Memory that a stream keeps between messages: a watch lives for weeks and must not keep the size
- * of its largest message. */
+/* Bounds the memory that a stream holds between messages: a watch lives for weeks and must not hold
+ * the size of its largest message. */
 enum { KEEP_BYTES = 1 << 20 };
 
 void grpc_frames_init(struct grpc_frames *frames, size_t message_max)
 {
     *frames = (struct grpc_frames){.message_max = message_max};
-    /* Messages are removed before more is pushed, so it holds at most one unfinished message and
-     * one DATA frame (RFC 9113: less than 16 MiB; nghttp2 delivers 16 KiB). */
+    /* Messages are removed before more is pushed. So the buffer holds at most one unfinished
+     * message and one DATA frame (RFC 9113: less than 16 MiB; nghttp2 delivers 16 KiB). */
     buf_init(&frames->bytes, message_max + GRPC_FRAME_HEADER + (1 << 24));
 }
 

@@ -1,6 +1,7 @@
-/* The parts of gRPC over HTTP/2 that need no connection: messages reassembled from DATA chunks
- * (one flag byte, four length bytes, the message), grpc-message text, status names. Used by grpc.c
- * and by tests and fuzzing. Pure; any thread. */
+/* The parts of gRPC over HTTP/2 that need no connection: messages, grpc-message text, status names.
+ *
+ * Messages are reassembled from DATA chunks: one flag byte, four length bytes, the message. Used by
+ * grpc.c and by tests and fuzzing. Pure; any thread. */
 #ifndef COMMON_GRPC_GRPC_FRAME_INTERNAL_H
 #define COMMON_GRPC_GRPC_FRAME_INTERNAL_H
 
@@ -11,7 +12,7 @@
 
 enum { GRPC_FRAME_HEADER = 5 };
 
-/* Reassembly of one stream's messages. */
+/* Reassembles one stream's messages. */
 struct grpc_frames {
     struct buf bytes;   /* received; from `pos` on not yet returned */
     size_t pos;         /* where the next message's header starts */
@@ -25,28 +26,29 @@ void grpc_frames_fini(struct grpc_frames *frames);
  * error since the last push. */
 void grpc_frames_push(struct grpc_frames *frames, struct slice chunk);
 
-/* 1: the next whole message, borrowed until the next call. 0: more bytes are needed. Negative:
- * ERR_TOO_LARGE, or ERR_PROTOCOL for a compressed or malformed frame; the stream is unusable. */
+/* Returns 1 with the next whole message, borrowed until the next call; 0 if more bytes are needed;
+ * ERR_TOO_LARGE, or ERR_PROTOCOL for a compressed or malformed frame: the stream is then
+ * unusable. */
 int grpc_frames_next(struct grpc_frames *frames, struct slice *ret_message,
                      struct err *err) MUST_CHECK;
 
-/* True when the bytes so far end inside a message. */
+/* Returns true when the bytes so far end inside a message. */
 bool grpc_frames_is_partial(const struct grpc_frames *frames);
 
 /* Appends the header of a message of len bytes. */
 void grpc_frame_header(struct buf *out, size_t len);
 
-/* grpc-message as text: %XX decoded, broken escapes kept, control bytes replaced by spaces (the
- * text goes into a log line). Cut to out_size - 1 bytes. Returns out. */
+/* Decodes grpc-message to text: %XX decoded, broken escapes as they are, control bytes replaced by
+ * spaces (the text goes into a log line). Cut to out_size - 1 bytes. Returns out. */
 const char *grpc_percent_decode(struct slice text, char *out, size_t out_size);
 
-/* grpc-status: decimal, 0-16; -1 for anything else. */
+/* Parses grpc-status: decimal, 0-16; returns -1 for anything else. */
 int grpc_status_parse(struct slice text);
 
-/* "permission denied"; for a status that came without a message. Never NULL. */
+/* Returns "permission denied", for a status that came without a message. Never NULL. */
 const char *grpc_status_text(int status);
 
-/* The err.h code of a status other than 0: what a caller can do about it. */
+/* Returns the err.h code of a status other than 0: what a caller can do about it. */
 int grpc_status_code(int status);
 
 #endif

@@ -1,5 +1,7 @@
-/* The state that grpc.c and grpc_stream.c share. grpc.c has the connection: socket, flushing,
- * timers; grpc_stream.c its streams and nghttp2's callbacks. */
+/* The state that grpc.c and grpc_stream.c share.
+ *
+ * grpc.c has the connection: socket, flushing, timers. grpc_stream.c has its streams and nghttp2's
+ * callbacks. */
 #ifndef COMMON_GRPC_GRPC_STATE_INTERNAL_H
 #define COMMON_GRPC_GRPC_STATE_INTERNAL_H
 
@@ -13,11 +15,11 @@
 
 struct nghttp2_session;
 
-/* A stream may have 4 MB in flight, all streams together 16 MB: a page of thousands of keys arrives
- * in one go, and the data waiting for a stopped process is bounded. */
+/* Bound what is in flight: 4 MB for a stream, 16 MB for all streams together. So a page of
+ * thousands of keys arrives in one go, and the data waiting for a stopped process is bounded. */
 enum { GRPC_STREAM_WINDOW = 4 << 20, GRPC_CONNECTION_WINDOW = 16 << 20 };
 
-/* The part of a grpc-message or GOAWAY text that is kept. */
+/* Bounds the part of a grpc-message or GOAWAY text that is stored. */
 enum { GRPC_TEXT_MAX = 300 };
 
 struct grpc_stream {
@@ -74,11 +76,11 @@ void grpc_want_flush(struct grpc *g);
 
 /* ---- grpc_stream.c ---- */
 
-/* The session, with our SETTINGS queued. Streams live until HTTP/2 has closed them or, at the end,
- * until grpc_stream_free. */
+/* Creates the session, with our SETTINGS queued. Streams live until HTTP/2 has closed them or, at
+ * the end, until grpc_stream_free. */
 struct nghttp2_session *grpc_session_new(struct grpc *g);
 
-/* No more callbacks; once per stream. */
+/* Ends the stream's callbacks; once per stream. */
 void grpc_stream_retire(struct grpc_stream *s);
 
 /* Calls on_end, unless the stream has ended. */

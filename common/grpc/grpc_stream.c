@@ -8,7 +8,8 @@
 
 #include "common/base/xalloc.h"
 
-/* A reply's headers and trailers: about 10 fields and 300 bytes from etcd; a proxy adds some. */
+/* Bound a response's headers and trailers: about 10 fields and 300 bytes from etcd; a proxy adds
+ * some. */
 enum { HEADERS_MAX = 64, HEADER_BYTES_MAX = 16384 };
 
 /* ---- Ends ---- */
@@ -31,7 +32,7 @@ void grpc_stream_end(struct grpc_stream *s, int status, const struct err *err)
 static void stream_reset(struct grpc_stream *s, uint32_t code)
 {
     if (s->id >= 0) {
-        /* Fails only without memory, which xalloc excludes. */
+        /* This fails only without memory, which xalloc excludes. */
         (void)nghttp2_submit_rst_stream(s->grpc->session, NGHTTP2_FLAG_NONE, s->id, code);
     }
 }
@@ -50,7 +51,7 @@ void grpc_stream_free(struct grpc_stream *s)
     free(s);
 }
 
-/* The peer has finished this stream. */
+/* Ends a stream that the peer has finished. */
 static void stream_finish(struct grpc_stream *s)
 {
     struct err err;
@@ -156,7 +157,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     return 0;
 }
 
-/* Calls in flight may finish, except endless ones; then the connection closes. */
+/* Lets calls in flight finish, except endless ones; then the connection closes. */
 static void on_goaway(struct grpc *g, const nghttp2_goaway *frame)
 {
     struct slice debug = slice_of(frame->opaque_data, frame->opaque_data_len);
@@ -195,7 +196,7 @@ static int grpc_stream_on_frame(nghttp2_session *session, const nghttp2_frame *f
     } else if (frame->hd.type == NGHTTP2_GOAWAY) {
         on_goaway(g, &frame->goaway);
     } else if (s && !s->is_ended && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
-        /* A server may end a call whose request is unfinished; close our half too. */
+        /* A server may end a call whose request is unfinished; close our half, too. */
         if (!s->is_last_queued) {
             stream_reset(s, NGHTTP2_CANCEL);
         }
@@ -308,7 +309,7 @@ static nghttp2_nv grpc_stream_header(const char *name, size_t name_len, const ch
                         strlen(value), flags | NGHTTP2_NV_FLAG_NO_COPY_NAME};
 }
 
-/* With a literal name and a value that lives as long as the connection. */
+/* Makes a header of a literal name and a value that lives as long as the connection. */
 #define HEADER(name, value) \
     grpc_stream_header(name, sizeof(name) - 1, value, NGHTTP2_NV_FLAG_NO_COPY_VALUE)
 
@@ -358,7 +359,7 @@ void grpc_stream_send(struct grpc_stream *s, struct slice message, bool is_last)
     buf_append_slice(&s->out, message);
     s->is_last_queued = is_last;
     if (s->id >= 0) {
-        /* Fails while the request is still unsent, which is just as good. */
+        /* This fails while the request is still unsent, which is just as good. */
         (void)nghttp2_session_resume_data(s->grpc->session, s->id);
     }
     grpc_want_flush(s->grpc);

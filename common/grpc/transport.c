@@ -54,8 +54,8 @@ const char *transport_stage(const struct transport *t)
     return t->is_tcp_connected ? "TLS handshake" : "connection";
 }
 
-/* The first bytes reveal another protocol: HTTP/2 begins with the length of a SETTINGS frame, TLS
- * with an alert record. */
+/* Recognizes another protocol by its first bytes: HTTP/2 begins with the length of a SETTINGS
+ * frame, TLS with an alert record. */
 static int check_first_bytes(struct slice bytes, struct err *err)
 {
     if (slice_has_prefix(bytes, slice_str("\x15\x03"))) {

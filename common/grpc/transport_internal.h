@@ -1,5 +1,6 @@
-/* The byte stream under an HTTP/2 connection: a non-blocking TCP socket, with or without TLS. The
- * owner watches `fd` on its loop; nothing here blocks or knows the loop. */
+/* The byte stream under an HTTP/2 connection: a non-blocking TCP socket, with or without TLS.
+ *
+ * The owner watches `fd` on its loop; nothing here blocks or knows the loop. */
 #ifndef COMMON_GRPC_TRANSPORT_INTERNAL_H
 #define COMMON_GRPC_TRANSPORT_INTERNAL_H
 
@@ -29,24 +30,24 @@ struct transport_config {
 int transport_connect(struct transport *t, const struct transport_config *config,
                       struct err *err) MUST_CHECK;
 
-/* One step of connecting or of the TLS handshake; repeat when fd is ready for *ret_wait.
+/* Takes one step of connecting or of the TLS handshake; repeat when fd is ready for *ret_wait.
  * TLS_NOTHING: ready to read and write. ERR_REFUSED: the peer speaks or requires something else; a
  * person must act. */
 int transport_advance(struct transport *t, enum tls_wait *ret_wait, struct err *err) MUST_CHECK;
 
-/* The stage that a timeout interrupts: "connection", "TLS handshake". */
+/* Returns the stage that a timeout interrupts: "connection", "TLS handshake". */
 const char *transport_stage(const struct transport *t);
 
 /* A read that leaves this much of its buffer free has emptied the socket; size must be at least
  * this. */
 enum { TRANSPORT_READ_SLACK = TLS_RECORD_MAX };
 
-/* Bytes read or written; 0 when it would block. Negative: the stream has ended; ERR_UNAVAILABLE, or
- * ERR_REFUSED or ERR_PROTOCOL for a peer of the wrong kind. */
+/* Return the bytes read or written; 0 when the call would block. Negative: the stream has ended;
+ * ERR_UNAVAILABLE, or ERR_REFUSED or ERR_PROTOCOL for a peer of the wrong kind. */
 ssize_t transport_read(struct transport *t, void *out, size_t size, struct err *err) MUST_CHECK;
 ssize_t transport_write(struct transport *t, struct slice bytes, struct err *err) MUST_CHECK;
 
-/* The next read returns end of stream, which poll() may not report. */
+/* Returns true if the next read returns end of stream, which poll() may not report. */
 bool transport_is_at_end(const struct transport *t);
 
 void transport_close(struct transport *t);
