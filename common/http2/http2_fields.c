@@ -8,7 +8,7 @@
 
 enum {
     FIELD_OVERHEAD = 32,    /* what each counts besides its bytes (RFC 9113 6.5.2) */
-    LENGTH_DIGITS_MAX = 18, /* of a content-length: fits 64 bits */
+    LENGTH_DIGITS_MAX = 18, /* for a content-length: fits 64 bits */
 };
 
 /* ---- Memory of the table ---- */
@@ -89,7 +89,7 @@ static bool http2_fields_is(struct slice name, const char *literal, size_t len)
 }
 #define IS(name, literal) http2_fields_is(name, literal, sizeof(literal) - 1)
 
-/* The first of its name counts. */
+/* Stores the first field of its name; later ones are ignored. */
 static void http2_fields_keep(struct block *b, struct slice *field, struct slice value)
 {
     if (!field->ptr) {
@@ -179,7 +179,8 @@ static bool has_control(uint64_t word)
     return ((below_space | is_del) & highs) != 0;
 }
 
-/* Most values: eight visible bytes or more, taken eight at a time, the last of them twice. */
+/* Recognizes most values quickly: eight visible bytes or more, taken eight at a time, the last of
+ * them twice. */
 static bool http2_fields_is_plain(struct slice value)
 {
     uint64_t word;
@@ -278,9 +279,9 @@ enum http2_head_result http2_fields_skip(struct http2_fields *fields, struct sli
     return http2_fields_decompress(fields, block, &b);
 }
 
-/* ---- Fields of replies ---- */
+/* ---- Fields of responses ---- */
 
-/* An integer of RFC 7541 5.1 behind the bits of `first`. */
+/* Encodes an integer as RFC 7541 5.1 does, behind the bits of `first`. */
 static void encode_integer(struct writer *out, uint8_t first, unsigned prefix_bits, size_t value)
 {
     size_t prefix_max = (1U << prefix_bits) - 1;
@@ -301,7 +302,7 @@ static void encode_text(struct writer *out, struct slice text)
     writer_bytes(out, text.ptr, text.len);
 }
 
-/* Places in the static table (RFC 7541 A) of names that our replies have. */
+/* Returns the index in the static table (RFC 7541 A) of a name that our responses have. */
 static size_t static_index(struct slice name)
 {
     switch (name.len) {

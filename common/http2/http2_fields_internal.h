@@ -1,14 +1,17 @@
-/* Header fields of HTTP/2 (RFC 7541, RFC 9113 8): a request's block into what we look at, a reply's
- * fields into a block. Blocks are decompressed by nghttp2; ours need no table: literals with names
- * of the static one, which is cheaper for both sides than 20 bytes less. One thread. */
+/* Header fields of HTTP/2 (RFC 7541, RFC 9113 8): decodes requests' blocks, encodes responses'
+ * fields.
+ *
+ * nghttp2 decompresses blocks. Ours need no table: they are literals with names of the static one,
+ * which is cheaper for both sides than 20 bytes less. One thread. */
 #ifndef COMMON_HTTP2_HTTP2_FIELDS_INTERNAL_H
 #define COMMON_HTTP2_HTTP2_FIELDS_INTERNAL_H
 
 #include "common/base/cursor.h"
 #include "common/http2/http2_server.h"
 
-/* A client's fields beyond HTTP2_HEADERS_MAX are passed over, so that its request can be answered
- * with 431; beyond this they are an attack by references to long entries of the table. */
+/* Bounds a client's fields. Those over HTTP2_HEADERS_MAX are skipped, so that the request can be
+ * answered with 431; over this limit they are an attack by references to long entries of the
+ * table. */
 enum { HTTP2_HEADERS_FLOOD = 4 * HTTP2_HEADERS_MAX };
 
 /* The decompressor of a connection, whose table lasts from block to block (4096 bytes, the least
@@ -17,7 +20,7 @@ struct http2_fields;
 
 struct http2_fields *http2_fields_new(void);
 void http2_fields_free(struct http2_fields *fields);           /* NULL is fine */
-size_t http2_fields_memory(const struct http2_fields *fields); /* of its table */
+size_t http2_fields_memory(const struct http2_fields *fields); /* for its table */
 
 struct http2_head {
     struct slice method, path, content_type; /* in the caller's text */
@@ -33,15 +36,15 @@ enum http2_head_result {
     HTTP2_HEAD_FLOOD,     /* the connection's: ENHANCE_YOUR_CALM */
 };
 
-/* The block of a request. text: HTTP2_HEADERS_MAX bytes, which hold what *ret borrows. */
+/* Decodes the block of a request. text: HTTP2_HEADERS_MAX bytes, which hold what *ret borrows. */
 enum http2_head_result http2_fields_request(struct http2_fields *fields, struct slice block,
                                             char *text, struct http2_head *ret);
-/* The block of trailers: nothing of it is kept. */
+/* Decodes the block of trailers, and stores nothing. */
 enum http2_head_result http2_fields_trailers(struct http2_fields *fields, struct slice block);
-/* A block nobody looks at, for the table's sake. Never malformed. */
+/* Decodes a block that is ignored, for the table's sake. Never malformed. */
 enum http2_head_result http2_fields_skip(struct http2_fields *fields, struct slice block);
 
-/* status 0: trailers. */
+/* Encodes a response's fields; status 0: trailers. */
 void http2_fields_encode(struct writer *out, unsigned status, const struct http2_field *fields,
                          size_t count);
 

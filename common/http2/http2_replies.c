@@ -1,4 +1,4 @@
-/* Sends replies within the client's windows. */
+/* Sends responses within the client's windows. */
 #include <stdlib.h>
 
 #include "common/base/cursor.h"
@@ -6,7 +6,7 @@
 #include "common/http2/http2_state_internal.h"
 
 enum {
-    FIELDS_MAX = 4096,    /* of a reply, encoded: a few short ones */
+    FIELDS_MAX = 4096,    /* for a response, encoded: a few short ones */
     TABLE_EMPTIED = 0x20, /* a table of 0 bytes (RFC 7541 6.3) */
 };
 
@@ -17,8 +17,8 @@ static bool http2_replies_has_room(const struct http2_server *s)
     return s->out.len - s->out_at < OUT_FULL;
 }
 
-/* Our table is emptied at the first block, and whenever the client has set its size: it expects to
- * be told (RFC 7541 4.2). */
+/* Puts a block. Our table is emptied at the first block, and whenever the client has set its size:
+ * it expects to be told (RFC 7541 4.2). */
 static void put_block(struct http2_server *s, int32_t id, unsigned flags, struct slice block)
 {
     http2_put_frame(&s->out, FRAME_HEADERS, flags | FLAG_END_HEADERS, id,
@@ -30,7 +30,7 @@ static void put_block(struct http2_server *s, int32_t id, unsigned flags, struct
     buf_append_slice(&s->out, block);
 }
 
-/* What both windows and a frame hold of a body. */
+/* Returns how much of a body both windows and a frame hold. */
 static size_t http2_replies_sendable(const struct http2_server *s,
                                      const struct http2_stream *stream, size_t len)
 {
@@ -39,7 +39,7 @@ static size_t http2_replies_sendable(const struct http2_server *s,
     return window <= 0 ? 0 : window < (int64_t)n ? (size_t)window : n;
 }
 
-/* False: something is left. */
+/* Returns false if something is left. */
 static bool http2_http2_replies_move(struct http2_server *s, struct http2_stream *stream,
                                      struct reply_rest *rest)
 {
@@ -67,9 +67,10 @@ static bool http2_http2_replies_move(struct http2_server *s, struct http2_stream
     return !rest->head.len && !rest->body.len && !rest->trailers.len;
 }
 
-/* ---- Replies ---- */
+/* ---- Responses ---- */
 
-/* The whole reply is out. A client that has more to say need not (RFC 9113 8.1). */
+/* Ends the stream, as the whole response is out. A client that has more to say need not (RFC 9113
+ * 8.1). */
 static void http2_replies_finish(struct http2_server *s, struct http2_stream *stream)
 {
     if (++s->answered >= HTTP2_RESETS_REFILL) {

@@ -7,7 +7,7 @@
 
 /* ---- A request is whole ---- */
 
-/* The callback may answer, and so end the stream. */
+/* Calls the callback, which may answer, and so end the stream. */
 static void http2_requests_deliver(struct http2_server *s, struct http2_stream *stream,
                                    struct slice body, bool is_too_long)
 {
@@ -25,7 +25,7 @@ static void http2_requests_deliver(struct http2_server *s, struct http2_stream *
     s->callbacks.requested(s->callbacks.data, &request);
 }
 
-/* What the head borrows is the caller's from now on. */
+/* Hands over what the head borrows; the caller owns it from now on. */
 static char *http2_requests_take_head(struct http2_server *s, struct http2_stream *stream)
 {
     char *text = stream->text;
@@ -35,7 +35,7 @@ static char *http2_requests_take_head(struct http2_server *s, struct http2_strea
     return text;
 }
 
-/* The body has ended, or has become too long. */
+/* Delivers a request whose body has ended, or has become too long. */
 static void deliver_with_body(struct http2_server *s, struct http2_stream *stream, bool is_too_long)
 {
     struct buf body = stream->body; /* the stream may be gone after the call */
@@ -47,7 +47,7 @@ static void deliver_with_body(struct http2_server *s, struct http2_stream *strea
     free(text);
 }
 
-/* RFC 9113 8.1.1. */
+/* Compares content-length with the body (RFC 9113 8.1.1). */
 static bool is_length_wrong(const struct http2_stream *stream)
 {
     const struct http2_head *head = &stream->head;
@@ -66,7 +66,7 @@ static char *keep_slice(char *at, struct slice *slice)
     return at + slice->len;
 }
 
-/* Until its body is there. */
+/* Stores the head until its body is there. */
 static void keep_head(struct http2_server *s, struct http2_stream *stream)
 {
     struct http2_head *head = &stream->head;
@@ -132,7 +132,8 @@ static void take_trailers(struct http2_server *s, struct http2_stream *stream, s
     }
 }
 
-/* A block for a stream that takes none: decompressed for the table's sake, then refused. */
+/* Skips a block for a stream that accepts none: decompresses it for the table's sake, then refuses
+ * the stream. */
 static void skip_block(struct http2_server *s, int32_t id, struct slice block,
                        enum http2_error error)
 {
@@ -164,7 +165,7 @@ static void http2_requests_take_block(struct http2_server *s, int32_t id, struct
     }
 }
 
-/* Takes padding, and the priority of HEADERS, off. False: they are longer than the frame. */
+/* Strips padding, and the priority of HEADERS. Returns false if they are longer than the frame. */
 static bool http2_requests_strip(const struct http2_frame *frame, struct slice *ret)
 {
     enum { PRIORITY_LEN = 5 };
@@ -213,7 +214,8 @@ void http2_take_continuation(struct http2_server *s, const struct http2_frame *f
 
 /* ---- DATA ---- */
 
-/* The connection's window counts padding too, and frames of streams that are gone. */
+/* Takes the bytes from the connection's window, which counts padding, too, and frames of streams
+ * that are gone. */
 static bool take_from_window(struct http2_server *s, size_t len)
 {
     if (len > s->recv_window) {
@@ -224,8 +226,8 @@ static bool take_from_window(struct http2_server *s, size_t len)
     return true;
 }
 
-/* Returned by halves, so that it costs a frame for thousands of requests; at once if the client has
- * less left. */
+/* Returns the window by halves, so that it costs a frame for thousands of requests; at once if the
+ * client has less left. */
 static void return_window(struct http2_server *s)
 {
     bool is_worth_it =
@@ -246,7 +248,7 @@ static void http2_requests_take_body(struct http2_server *s, struct http2_stream
     if (is_length_wrong(stream)) {
         http2_stream_reset(s, stream->id, HTTP2_PROTOCOL_ERROR);
     } else if (stream->is_requested) {
-        http2_stream_returns_credit(s, stream); /* of a request that was too long: not kept */
+        http2_stream_returns_credit(s, stream); /* a request that was too long: not stored */
     } else if (ends_stream && stream->body.len == 0 && data.len <= HTTP2_BODY_MAX) {
         char *text = http2_requests_take_head(s, stream);
         http2_requests_deliver(s, stream, data, false); /* the usual case: nothing is copied */

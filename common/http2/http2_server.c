@@ -80,7 +80,8 @@ static void put_greeting(struct http2_server *s)
 
 /* ---- Control frames ---- */
 
-/* One entry; false after a failure. Those that ask for nothing of ours are passed over. */
+/* Applies one entry; returns false after a failure. Entries that concern nothing of ours are
+ * skipped. */
 static bool take_setting(struct http2_server *s, unsigned id, uint32_t value, int64_t *ret_window)
 {
     if (id == SETTING_INITIAL_WINDOW_SIZE && value > WINDOW_MAX) {
@@ -97,7 +98,7 @@ static bool take_setting(struct http2_server *s, unsigned id, uint32_t value, in
     return !s->is_over;
 }
 
-/* Open streams get the difference (RFC 9113 6.9.2). */
+/* Gives open streams the difference (RFC 9113 6.9.2). */
 static void set_stream_window(struct http2_server *s, int64_t window)
 {
     for (size_t i = 0; i < s->stream_count && window != s->stream_window; i++) {
@@ -150,7 +151,7 @@ static void take_ping(struct http2_server *s, const struct http2_frame *frame)
     }
 }
 
-/* No frame but HEADERS and PRIORITY may be for a stream that the client has not begun. */
+/* Returns whether the stream has not begun: then only HEADERS and PRIORITY may name it. */
 static bool is_idle(const struct http2_server *s, int32_t id)
 {
     return id > s->last_id || id % 2 == 0;
@@ -194,7 +195,7 @@ static void take_reset(struct http2_server *s, const struct http2_frame *frame)
     }
 }
 
-/* Ignored: replies go out in the order in which they are ready. */
+/* Ignores priorities: responses go out in the order in which they are ready. */
 static void take_priority(struct http2_server *s, const struct http2_frame *frame)
 {
     if (frame->stream == 0) {
@@ -259,7 +260,7 @@ static void http2_server_take_frame(struct http2_server *s, const struct http2_f
     }
 }
 
-/* Whether a frame may complete a request. */
+/* Returns whether a frame may complete a request. */
 static bool is_of_request(uint8_t type)
 {
     return type == FRAME_HEADERS || type == FRAME_DATA || type == FRAME_CONTINUATION;
@@ -267,7 +268,7 @@ static bool is_of_request(uint8_t type)
 
 /* ---- Bytes in ---- */
 
-/* Before the rest of a frame is waited for: what its header tells. */
+/* Checks what a frame's header tells, before the rest is awaited. */
 static bool check_header(struct http2_server *s, const uint8_t *header, size_t len)
 {
     if (!s->has_settings && (header[3] != FRAME_SETTINGS || (header[4] & FLAG_ACK))) {
@@ -294,7 +295,7 @@ static size_t take_preface(struct http2_server *s, const uint8_t *bytes, size_t 
     return n;
 }
 
-/* The first FRAME_HEADER bytes of a frame, which have arrived. */
+/* Returns the first FRAME_HEADER bytes of a frame, which have arrived. */
 static const uint8_t *frame_header(const struct http2_server *s, const uint8_t *bytes,
                                    uint8_t joined[FRAME_HEADER])
 {
@@ -310,15 +311,15 @@ static const uint8_t *frame_header(const struct http2_server *s, const uint8_t *
     return joined;
 }
 
-/* All bytes of an unfinished frame: at most FRAME_HEADER + FRAME_MAX are kept. */
+/* Stores all bytes of an unfinished frame: at most FRAME_HEADER + FRAME_MAX. */
 static ssize_t http2_server_keep(struct http2_server *s, const uint8_t *bytes, size_t len)
 {
     buf_append(&s->in, bytes, len);
     return (ssize_t)len;
 }
 
-/* Takes the next frame, or the beginning of it that is there. 0: may_go_on has said no. -1: over.
- */
+/* Takes the next frame, or the beginning of it that is there. Returns 0 if may_go_on has said no,
+ * -1 at the end of the connection. */
 static ssize_t http2_server_take_some(struct http2_server *s, const uint8_t *bytes, size_t len)
 {
     uint8_t joined[FRAME_HEADER];

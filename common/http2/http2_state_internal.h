@@ -16,16 +16,16 @@
 
 enum {
     FRAME_HEADER = 9,
-    FRAME_MAX = 16384, /* SETTINGS_MAX_FRAME_SIZE as everybody starts with; we ask for no more */
+    FRAME_MAX = 16384, /* SETTINGS_MAX_FRAME_SIZE, which all peers start with; we ask for no more */
     WINDOW_START = 65535,
     WINDOW_MAX = INT32_MAX,
     STREAM_WINDOW = HTTP2_BODY_MAX + 1, /* never extended: one byte tells what is too long */
     CONTINUATIONS_MAX = 8,     /* frames after HEADERS; 16 KiB fit one of 16,384 bytes and two */
     SETTINGS_ENTRIES_MAX = 32, /* six are defined */
     SMALL_DATA = 256,       /* a DATA frame of less that does not end its body counts as control */
-    OUT_FULL = 32 * 1024,   /* then replies wait in their streams, which are counted */
+    OUT_FULL = 32 * 1024,   /* then responses wait in their streams, which are counted */
     OUT_MAX = 2 * OUT_FULL, /* with what control frames cause: a client that does not read them */
-    OUT_KEPT = 512,         /* of an idle connection: the next reply needs no allocation */
+    OUT_KEPT = 512,         /* for an idle connection: the next response needs no allocation */
 };
 
 enum frame_type {
@@ -67,7 +67,7 @@ struct http2_frame {
     struct slice payload; /* borrowed */
 };
 
-/* What is left of a reply. */
+/* Holds what is left of a response to send. */
 struct reply_rest {
     struct slice head;     /* a block of fields */
     struct slice body;     /* for DATA frames */
@@ -77,10 +77,10 @@ struct reply_rest {
 struct http2_stream {
     int32_t id;
     bool is_ended;     /* by the client: END_STREAM */
-    bool is_requested; /* a reply is due, or under way */
+    bool is_requested; /* a response is due, or under way */
     bool is_replied;
     int64_t window;  /* what the client lets us send; negative after a smaller SETTINGS */
-    size_t room;     /* of STREAM_WINDOW, what the client may still send */
+    size_t room;     /* what the client may still send of STREAM_WINDOW */
     size_t credit;   /* taken from the connection's window for the body */
     size_t received; /* of the body */
     struct http2_head head;
@@ -95,8 +95,8 @@ struct http2_stream {
 
 TAILQ_HEAD(http2_streams, http2_stream);
 
-/* Ids of streams that we have reset: what the client had sent before it knew is no error. More than
- * HTTP2_RESETS_MAX in a row end the connection. */
+/* Holds ids of streams that we have reset: frames that the client sent before it knew are no error.
+ * More than HTTP2_RESETS_MAX in a row end the connection. */
 enum { RESETS_REMEMBERED = 128 };
 struct http2_resets {
     int32_t ids[RESETS_REMEMBERED];
@@ -118,7 +118,7 @@ struct http2_server {
     size_t stream_count, stream_cap;
     struct http2_stream *spare;  /* the last one that ended */
     int32_t last_id;             /* the highest of the client's */
-    int32_t drained_id;          /* of that when is_draining began: GOAWAY names no later one */
+    int32_t drained_id;          /* last_id when is_draining began: GOAWAY names no later one */
     struct http2_resets *resets; /* NULL: none yet */
     unsigned resets_left;
     unsigned answered; /* since the last one was added to resets_left */
@@ -132,20 +132,21 @@ struct http2_server {
     size_t recv_window; /* what the client may still send as DATA */
     size_t recv_unreturned;
     int64_t window;               /* what we may send as DATA */
-    int64_t stream_window;        /* of new streams */
-    struct http2_streams waiting; /* replies that windows or OUT_FULL hold up */
-    size_t held;                  /* bytes of bodies and of replies that wait */
+    int64_t stream_window;        /* for new streams */
+    struct http2_streams waiting; /* responses that windows or OUT_FULL hold up */
+    size_t held;                  /* bytes of bodies and of responses that wait */
 };
 
 /* ---- http2_server.c ---- */
 
 void http2_put_frame(struct buf *out, enum frame_type type, unsigned flags, int32_t stream,
                      size_t len);
-/* The connection is over. */
+/* Ends the connection with an error. */
 void http2_fail(struct http2_server *server, enum http2_error error);
-/* A frame that asks for work without a request. */
+/* Counts a frame that asks for work without a request. */
 void http2_count_control(struct http2_server *server);
-/* Whether a frame that answers one of the client's still fits; if not the connection is over. */
+/* Returns whether a frame that answers one of the client's still fits; if not, the connection is
+ * over. */
 bool http2_has_room(struct http2_server *server);
 
 /* ---- http2_streams.c ---- */
@@ -154,12 +155,13 @@ struct http2_stream *http2_stream_find(const struct http2_server *server, int32_
 struct http2_stream *http2_stream_open(struct http2_server *server, int32_t id);
 void http2_stream_close(struct http2_server *server, struct http2_stream *stream);
 void http2_streams_free(struct http2_server *server);
-/* RST_STREAM for one that may not exist; it costs the client one of its resets. */
+/* Sends RST_STREAM for a stream that may not exist; it costs the client one of its resets. */
 void http2_stream_reset(struct http2_server *server, int32_t id, enum http2_error error);
-/* Whether frames of this stream, which is gone or was never opened, are passed over: the client may
- * have sent them before it knew that we have reset it, or before it saw GOAWAY (RFC 9113 6.8). */
+/* Returns whether frames of this stream, which is gone or was never opened, are ignored. The client
+ * may have sent them before it knew that we have reset it, or before it saw GOAWAY (RFC 9113
+ * 6.8). */
 bool http2_is_passed_over(const struct http2_server *server, int32_t id);
-/* One of the client's resets is gone. */
+/* Takes one of the client's resets. */
 void http2_count_reset(struct http2_server *server);
 void http2_stream_returns_credit(struct http2_server *server, struct http2_stream *stream);
 
@@ -171,7 +173,8 @@ void http2_take_data(struct http2_server *server, const struct http2_frame *fram
 
 /* ---- http2_replies.c ---- */
 
-/* Moves waiting replies on, as far as windows and OUT_FULL allow. True: something moved. */
+/* Moves waiting responses on, as far as windows and OUT_FULL allow. Returns true if something
+ * moved. */
 bool http2_replies_move(struct http2_server *server);
 
 #endif

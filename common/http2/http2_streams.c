@@ -6,7 +6,7 @@
 
 enum { CAP_MIN = 4 };
 
-/* Where id is, or would be. */
+/* Returns the index where id is, or would be. */
 static size_t http2_streams_place_of(const struct http2_server *s, int32_t id)
 {
     size_t low = 0, high = s->stream_count;
@@ -27,7 +27,7 @@ struct http2_stream *http2_stream_find(const struct http2_server *s, int32_t id)
     return place < s->stream_count && s->streams[place]->id == id ? s->streams[place] : NULL;
 }
 
-/* Ids only grow, so a new one is always the last. */
+/* Adds a stream at the end: ids only grow. */
 struct http2_stream *http2_stream_open(struct http2_server *s, int32_t id)
 {
     struct http2_stream *stream = s->spare;
