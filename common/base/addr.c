@@ -57,7 +57,7 @@ bool ip_parse_sloppy(struct slice text, struct ip *ret_ip)
     return len < text.len && ip_parse(slice_of(kept, len), ret_ip);
 }
 
-/* "10.0.0.1", without the printf of inet_ntop: kube2sky formats thousands at once. */
+/* Formats "10.0.0.1" without the printf of inet_ntop: kube2sky formats thousands at once. */
 static void format_v4(const uint8_t bytes[4], char *out)
 {
     for (size_t i = 0; i < 4; i++) {
@@ -73,7 +73,8 @@ static void format_v4(const uint8_t bytes[4], char *out)
     }
 }
 
-/* inet_ntop writes ::1:2 as ::0.1.0.2, which RFC 5952 section 5 leaves to well-known prefixes. */
+/* Formats IPv6. inet_ntop writes ::1:2 as ::0.1.0.2, which RFC 5952 section 5 leaves to well-known
+ * prefixes. */
 static void format_v6(const uint8_t bytes[16], char *out)
 {
     static const uint8_t none[12];
@@ -117,7 +118,7 @@ static bool addr_parse_port(const char *text, uint16_t *ret_port)
     return true;
 }
 
-/* The text before `%`, and the scope behind it. False: that is none. */
+/* Splits off the scope behind `%`. Returns false if it is none. */
 static bool split_scope(struct slice *text, char ret_scope[IF_NAMESIZE])
 {
     const char *percent = memchr(text->ptr, '%', text->len);
@@ -147,7 +148,7 @@ static bool needs_scope(const struct addr *addr)
                                               IN6_IS_ADDR_MC_LINKLOCAL(&addr->v6.sin6_addr));
 }
 
-/* The scope's interface, by number or name. False: there is none. */
+/* Finds the scope's interface, by number or name. Returns false if there is none. */
 static bool find_scope(struct addr *addr, const char *scope)
 {
     if (*scope == '\0' || !needs_scope(addr)) {
@@ -160,7 +161,7 @@ static bool find_scope(struct addr *addr, const char *scope)
     return addr->v6.sin6_scope_id != 0;
 }
 
-/* Without a port. */
+/* Parses an address without a port. */
 static bool parse_host(struct slice text, uint16_t port, struct addr *ret,
                        char ret_scope[IF_NAMESIZE])
 {
@@ -173,7 +174,7 @@ static bool parse_host(struct slice text, uint16_t port, struct addr *ret,
     return true;
 }
 
-/* With a port. An IPv4-mapped address in brackets is one of IPv6. */
+/* Parses an address with a port. An IPv4-mapped address in brackets is one of IPv6. */
 static bool parse_host_port(const char *text, struct addr *ret, char ret_scope[IF_NAMESIZE])
 {
     const char *colon = strrchr(text, ':');
@@ -341,7 +342,7 @@ struct network network_of(const struct ip *ip, uint8_t prefix_bits)
     return network;
 }
 
-/* One to three digits, nothing else. */
+/* Accepts one to three digits, nothing else. */
 static bool parse_bits(struct slice text, unsigned limit, uint8_t *ret_bits)
 {
     unsigned bits = 0;

@@ -1,9 +1,11 @@
-/* IP addresses and socket addresses: parsing and printing, never a name lookup. Any thread; pure,
- * except that addr_parse and addr_parse_ip ask the kernel for the number of an interface.
+/* IP addresses and socket addresses: parsing and printing, never a name lookup.
  *
- * A link-local IPv6 address has a scope (RFC 4007 section 11): "fe80::1%eth0" or "fe80::1%2", the
- * interface that it is reached through. A scope of any other IPv6 address means nothing and is
- * passed over, as by the kernel. */
+ * Any thread; pure, except that addr_parse and addr_parse_ip ask the kernel for the number of an
+ * interface.
+ *
+ * A link-local IPv6 address has a scope (RFC 4007 section 11), the interface that it is reached
+ * through: "fe80::1%eth0" or "fe80::1%2". A scope of any other IPv6 address means nothing and is
+ * ignored, as by the kernel. */
 #ifndef COMMON_BASE_ADDR_H
 #define COMMON_BASE_ADDR_H
 
@@ -39,27 +41,28 @@ static inline bool ip_equal(const struct ip *a, const struct ip *b)
     return a->family_bytes == b->family_bytes && memcmp(a->bytes, b->bytes, a->family_bytes) == 0;
 }
 
-/* "1.2.3.4", "fd00::1". False for anything else: spaces, a trailing dot or leading zeros make the
- * text a name. For flags, URLs and names in queries: there, a zero could mean an octal number. */
+/* Parses "1.2.3.4", "fd00::1". Returns false for anything else: spaces, a trailing dot or leading
+ * zeros make the text a name. For flags, URLs and names in queries: there, a zero could mean an
+ * octal number. */
 bool ip_parse(struct slice text, struct ip *ret_ip);
 
-/* The same, but with leading zeros, which count as nothing: "10.96.011.012" is 10.96.11.12. Like
- * ParseIPSloppy of Kubernetes, whose API server stores such addresses. For objects of the API,
- * records in etcd and hosts files. */
+/* Parses the same, but with leading zeros, which count as nothing: "10.96.011.012" is 10.96.11.12.
+ * ParseIPSloppy of Kubernetes does so, whose API server stores such addresses. For objects of the
+ * API, records in etcd and hosts files. */
 bool ip_parse_sloppy(struct slice text, struct ip *ret_ip);
 
-/* RFC 5952 text; INET6_ADDRSTRLEN bytes are always enough. Returns out. */
+/* Writes RFC 5952 text; INET6_ADDRSTRLEN bytes are always enough. Returns out. */
 const char *ip_format(const struct ip *ip, char out[INET6_ADDRSTRLEN]);
 
-/* "1.2.3.4:53", "[fd00::1]:53", "[fe80::1%eth0]:53". The port is mandatory, 1-65535; the interface
- * of a scope has to be there. */
+/* Parses "1.2.3.4:53", "[fd00::1]:53", "[fe80::1%eth0]:53". The port is mandatory, 1-65535; the
+ * interface of a scope must exist. */
 int addr_parse(const char *text, struct addr *ret_addr, struct err *err) MUST_CHECK;
 
-/* "1.2.3.4", "fd00::1", "fe80::1%eth0". False as for addr_parse. */
+/* Parses "1.2.3.4", "fd00::1", "fe80::1%eth0". Returns false where addr_parse fails. */
 bool addr_parse_ip(struct slice text, uint16_t port, struct addr *ret_addr);
 
 /* Parses both forms for another machine, whose interfaces are unknown here: the scope is its text,
- * empty for none. Without a port, the address has the default one; 0: it has to have one. */
+ * empty for none. Without a port, the address has the default one; 0: it must have one. */
 bool addr_parse_remote(const char *text, uint16_t default_port, struct addr *ret_addr,
                        char ret_scope[IF_NAMESIZE]);
 
@@ -71,13 +74,13 @@ const char *addr_format(const struct addr *addr, char out[ADDR_TEXT_MAX]);
 /* Prints an address of addr_parse_remote with its scope. */
 const char *addr_format_remote(const struct addr *addr, const char *scope, char out[ADDR_TEXT_MAX]);
 
-/* AF_UNSPEC for none. */
+/* Returns AF_UNSPEC for none. */
 struct addr addr_of_ip(const struct ip *ip, uint16_t port);
 uint16_t addr_port(const struct addr *addr);
 struct ip addr_ip(const struct addr *addr);
 bool addr_is_wildcard(const struct addr *addr);
 
-/* Same address and port; an IPv4-mapped IPv6 address differs from the IPv4 address, as their
+/* Compares address and port; an IPv4-mapped IPv6 address differs from the IPv4 address, as their
  * sockets do. */
 bool addr_equal(const struct addr *a, const struct addr *b);
 
@@ -88,11 +91,11 @@ struct network {
     uint8_t prefix_bits;
 };
 
-/* The network of this length that contains the address. */
+/* Returns the network of this length that contains the address. */
 struct network network_of(const struct ip *ip, uint8_t prefix_bits);
 
-/* "10.0.0.0/8", "fd00::/8"; an address without a length is a network of its own. Host bits may be
- * set and are ignored. */
+/* Parses "10.0.0.0/8", "fd00::/8"; an address without a length is a network of its own. Host bits
+ * may be set and are ignored. */
 int network_parse(struct slice text, struct network *ret_network, struct err *err) MUST_CHECK;
 
 bool network_contains(const struct network *network, const struct ip *ip);

@@ -6,9 +6,10 @@
 
 #include "common/base/xalloc.h"
 
-/* First chunk: holds a decoded reply to a single write and, with its header, fits malloc's
- * per-thread cache (1,032 bytes in glibc), because thousands of calls per second have an arena
- * each. Chunks then grow up to 1 MiB, so that a page of thousands of keys takes only a few. */
+/* Sizes the chunks. The first holds a decoded response to a single write. With its header it fits
+ * malloc's per-thread cache (1,032 bytes in glibc), because thousands of calls per second have an
+ * arena each. Chunks then grow up to 1 MiB, so that a page of thousands of keys takes only a
+ * few. */
 enum { CHUNK_MIN = 992, CHUNK_GROWTH = 4, CHUNK_MAX = 1 << 20 };
 
 struct arena_chunk {

@@ -18,7 +18,7 @@ void buf_fini(struct buf *b)
     *b = (struct buf){.limit = b->limit};
 }
 
-/* Always reserves one extra byte, for the NUL of buf_cstr. */
+/* Grows the buffer; always reserves one extra byte, for the NUL of buf_cstr. */
 static void buf_grow(struct buf *b, size_t need)
 {
     if (need + 1 <= b->cap) {
@@ -45,7 +45,7 @@ uint8_t *buf_reserve(struct buf *b, size_t len)
 void buf_append_growing(struct buf *b, const void *bytes, size_t len)
 {
     uint8_t *room = buf_reserve(b, len);
-    if (room && bytes) { /* NULL: of an empty slice */
+    if (room && bytes) { /* NULL: from an empty slice */
         memcpy(room, bytes, len);
         b->len += len;
     }

@@ -28,24 +28,25 @@ static inline void buf_append_str(struct buf *b, const char *s);
 static inline void buf_append_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Big-endian, for cursor.h's readers; _sized: the length as u32, then the bytes. */
+/* Append big-endian numbers, for cursor.h's readers; _sized: the length as u32, then the bytes. */
 void buf_append_u8(struct buf *b, uint8_t v);
 void buf_append_u16(struct buf *b, uint16_t v);
 void buf_append_u32(struct buf *b, uint32_t v);
 void buf_append_u64(struct buf *b, uint64_t v);
 void buf_append_sized(struct buf *b, struct slice s);
 
-/* Reserves len bytes for the caller to write, who then adds to b->len. NULL, with failed set, if
- * that exceeds the limit. */
+/* Reserves len bytes for the caller to write, which then adds to b->len. Returns NULL, with failed
+ * set, if that exceeds the limit. */
 uint8_t *buf_reserve(struct buf *b, size_t len);
 
 /* Removes the first len bytes. */
 void buf_consume(struct buf *b, size_t len);
 
-/* Empties it and resets failed, but keeps the memory. */
+/* Empties the buffer and resets failed, but keeps the memory. */
 void buf_clear(struct buf *b);
 
-/* The content with a NUL after it, outside len; never NULL. Borrowed until the next change. */
+/* Returns the content with a NUL after it, outside len; never NULL. Borrowed until the next
+ * change. */
 const char *buf_cstr(struct buf *b);
 
 static inline struct slice buf_slice(const struct buf *b)

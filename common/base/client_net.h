@@ -1,6 +1,8 @@
-/* Clients as limits count them: an IPv4 address, or all of an IPv6 network of 64 bits, of which one
- * host can use every address (RFC 7421). Pods behind a node's address, or in its /64, count as one
- * client: a limit leaves them enough, or applies only when there is little left. Pure. */
+/* Clients as limits count them: an IPv4 address, or an IPv6 network of 64 bits.
+ *
+ * One host can use every address of such a network (RFC 7421). Pods behind a node's address, or in
+ * its /64, count as one client: a limit leaves them enough, or applies only when there is little
+ * left. Pure. */
 #ifndef COMMON_BASE_CLIENT_NET_H
 #define COMMON_BASE_CLIENT_NET_H
 

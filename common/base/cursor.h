@@ -1,6 +1,7 @@
-/* Bounded big-endian reader and writer with a sticky error: after the first step out of bounds
- * every call is a no-op (reads return 0), so a parser reads straight down and checks `failed` once.
- * All bytes from outside go through it; nothing allocates. Pure; any thread. */
+/* Bounded big-endian reader and writer with a sticky error, for all bytes from outside.
+ *
+ * After the first step out of bounds every call is a no-op (reads return 0), so a parser reads
+ * straight down and checks `failed` once. Nothing allocates. Pure; any thread. */
 #ifndef COMMON_BASE_CURSOR_H
 #define COMMON_BASE_CURSOR_H
 
@@ -28,7 +29,7 @@ static inline size_t reader_left(const struct reader *r)
     return r->failed ? 0 : r->len - r->pos;
 }
 
-/* The next len bytes, borrowed from the data; NULL if there are fewer. */
+/* Returns the next len bytes, borrowed from the data; NULL if there are fewer. */
 static inline const uint8_t *reader_take(struct reader *r, size_t len)
 {
     if (r->failed || len > r->len - r->pos) {
@@ -64,7 +65,7 @@ static inline uint64_t reader_u64(struct reader *r)
     return high << 32 | reader_u32(r);
 }
 
-/* Bytes behind their length, as buf_append_sized writes them; empty if there are fewer. */
+/* Reads bytes behind their length, as buf_append_sized writes them; empty if there are fewer. */
 static inline struct slice reader_sized(struct reader *r)
 {
     uint32_t len = reader_u32(r);
@@ -93,7 +94,7 @@ static inline struct writer writer_of(void *data, size_t cap)
     return (struct writer){.data = data, .cap = cap};
 }
 
-/* Reserves len bytes, already counted; NULL if they do not fit. */
+/* Reserves len bytes, already counted; returns NULL if they do not fit. */
 static inline uint8_t *writer_take(struct writer *w, size_t len)
 {
     if (w->failed || len > w->cap - w->pos) {

@@ -5,8 +5,8 @@
 
 #include "common/base/attributes.h"
 
-/* The unit's length in microseconds, and the text after it. As in Go, a microsecond may be written
- * with the micro sign (U+00B5) or the Greek letter (U+03BC). */
+/* Returns the text after the unit, and the unit's length in microseconds. As in Go, a microsecond
+ * may be written with the micro sign (U+00B5) or the Greek letter (U+03BC). */
 static const char *unit_of(const char *text, double *ret_us)
 {
     static const struct {

@@ -5,16 +5,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "2562047788015h12m55s807ms" is the longest. */
+/* Fits "2562047788015h12m55s807ms", the longest. */
 enum { DURATION_TEXT_MAX = 32 };
 
-/* False: no Go duration, or longer than 285 years. Rounds to a millisecond. */
+/* Returns false for what is no Go duration, or is longer than 285 years. Rounds to a
+ * millisecond. */
 bool duration_parse_ms(const char *text, int64_t *ret_ms);
 
-/* The shortest way to write it: "1h", "1m30s", "1s500ms". ms from 0 up. Returns out. */
+/* Writes the shortest form: "1h", "1m30s", "1s500ms". ms from 0 up. Returns out. */
 const char *duration_text(int64_t ms, char out[DURATION_TEXT_MAX]);
 
-/* The same of an age in seconds, below 0 counting as 0: "0s", "12s", "1m30s". */
+/* Writes an age in seconds so, below 0 counting as 0: "0s", "12s", "1m30s". */
 const char *duration_text_s(int64_t s, char out[DURATION_TEXT_MAX]);
 
 #endif

@@ -7,7 +7,7 @@
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 
-/* A client that waits for its turn, with what it has queued, in that order. */
+/* A client that waits for its turn, with its queued items in order. */
 struct fair_turn {
     TAILQ_ENTRY(fair_turn) entry;
     struct client_net net;
@@ -44,7 +44,7 @@ void fair_queue_push(struct fair_queue *queue, struct fair_item *item)
     TAILQ_INSERT_TAIL(&turn->items, item, entry);
 }
 
-/* A client with nothing left has no turn. */
+/* Removes an item; a client with nothing left has no turn. */
 static void fair_queue_take_item(struct fair_queue *queue, struct fair_turn *turn,
                                  struct fair_item *item)
 {
@@ -76,7 +76,7 @@ void fair_queue_remove(struct fair_queue *queue, struct fair_item *item)
     fair_queue_take_item(queue, turn, item);
 }
 
-/* ---- Places ---- */
+/* ---- Loads ---- */
 
 struct load {
     struct client_net net;
@@ -139,7 +139,7 @@ bool client_loads_take(struct client_loads *loads, const struct addr *client, si
 {
     struct load *load = free_places > 0 ? find_or_add(loads, client) : NULL;
     if (!load || load->count >= free_places) {
-        return false; /* a load that is new has none, and there is room for it */
+        return false; /* a new load has none, and there is room for it */
     }
     load->count++;
     return true;

@@ -71,7 +71,7 @@ static bool in_range(const struct flag *flag, int64_t value)
     return value >= flag->min && value <= max;
 }
 
-/* A number without a unit is seconds. */
+/* Takes a number without a unit for seconds. */
 static bool parse_duration(const char *text, int64_t *ret_ms)
 {
     int64_t number_s;
@@ -138,7 +138,8 @@ static void note_ignored(const struct flag *flag)
     }
 }
 
-/* `source` is how the user set it: "flag -ttl" or "environment variable SKYDNS_ADDR". */
+/* Sets a value; `source` is how the user set it: "flag -ttl" or "environment variable
+ * SKYDNS_ADDR". */
 static int flags_set_value(const struct flag *flag, const char *text, const char *source,
                            struct err *err)
 {
@@ -212,7 +213,7 @@ static const struct flag *flags_find(const struct flags *flags, struct slice nam
     return NULL;
 }
 
-/* The visible flag that the fewest typing errors lead to; NULL: none is near. */
+/* Returns the visible flag that the fewest typing errors lead to; NULL: none is near. */
 static const char *nearest_flag(const struct flags *flags, struct slice given)
 {
     const char *nearest = NULL;
@@ -256,7 +257,7 @@ static int apply_environment(const struct flags *flags, struct err *err)
     return 0;
 }
 
-/* One flag at argv[*i]; moves *i over a value taken from the next argument. */
+/* Parses one flag at argv[*i]; moves *i over a value taken from the next argument. */
 static int parse_one(const struct flags *flags, int argc, char *const *argv, int *i,
                      struct err *err)
 {

@@ -1,12 +1,13 @@
-/* Go-style command lines from one table: `-flag`, `--flag`, `=value` or the next argument, booleans
- * only as `-flag` or `-flag=false`; no abbreviations; the table generates `-help`. Environment
- * variables apply first, so a flag overrides its variable. main() calls this before it starts
- * threads.
+/* Parses Go-style command lines by one table, which also generates `-help`.
+ *
+ * A flag is `-flag` or `--flag`, with `=value` or the next argument; booleans only as `-flag` or
+ * `-flag=false`. There are no abbreviations. Environment variables apply first, so a flag overrides
+ * its variable. main() calls this before it starts threads.
  *
  *     static const struct flag table[] = {
  *         {"ttl", FLAG_INT, &o->ttl_s, .min = 1, .max = 3600, .help = "seconds"}, ...
  *
- * The values before flags_parse are the defaults. */
+ * Defaults are the values before flags_parse. */
 #ifndef COMMON_BASE_FLAGS_H
 #define COMMON_BASE_FLAGS_H
 
@@ -23,14 +24,13 @@ enum flag_kind {
     FLAG_STRING,         /* const char **: points into argv or the environment, never freed */
     FLAG_STRING_LIST,    /* struct flag_strings *: the flag may repeat; no env */
     FLAG_INT,            /* int64_t *: decimal, min..max */
-    FLAG_DURATION_MS,    /* int64_t *: duration.h, or seconds without a unit; min..max in ms
-                          */
+    FLAG_DURATION_MS,    /* int64_t *: duration.h, or seconds; min..max in ms */
     FLAG_CHOICE,         /* int *: index into `choices`, from 0 */
     FLAG_IGNORED_BOOL,   /* accepted and ignored; value: NULL, or a flag_strings for names */
     FLAG_IGNORED_STRING, /* the same, with an argument */
 };
 
-/* The most repetitions of one flag; far above any pod's use. */
+/* Bounds the repetitions of one flag; far above any pod's use. */
 enum { FLAG_STRINGS_MAX = 64 };
 
 struct flag_strings {
@@ -60,16 +60,16 @@ struct flags {
 
 enum { FLAGS_HELP = 1 };
 
-/* Returns 0; FLAGS_HELP for -h, -help or --help (nothing printed yet); ERR_USAGE with a message
- * that names the flag, the given and the expected value. */
+/* Parses flags and variables. Returns 0; FLAGS_HELP for -h, -help or --help (nothing printed yet);
+ * ERR_USAGE with a message that names the flag, the given and the expected value. */
 int flags_parse(const struct flags *flags, int argc, char *const *argv, struct err *err) MUST_CHECK;
 
-/* The index-th of "auto|slices|endpoints"; empty after the last one. */
+/* Returns the index-th of "auto|slices|endpoints"; empty after the last one. */
 struct slice flags_choice(const char *choices, int index);
-/* False: the text is none of them. */
+/* Returns false if the text is none of them. */
 bool flags_parse_choice(const char *choices, const char *text, int *ret_index);
 
-/* The help text, to stdout. */
+/* Prints the help text to stdout. */
 void flags_print_help(const struct flags *flags);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-/* Length of the UTF-8 character that begins here (RFC 3629); 0: invalid. */
+/* Returns the length of the UTF-8 character that begins here (RFC 3629); 0: invalid. */
 static size_t character_len(const uint8_t *p, size_t left)
 {
     static const struct {

@@ -13,13 +13,14 @@
 void json_text_string(struct buf *out, struct slice bytes);
 
 /* Append `"name":value`, a field of an object, after a comma unless it is the first one, or a line
- * was just begun. The name is written as it is; without one (NULL) it is the item of a list. */
+ * was just begun. The name is written as it is; without one (NULL) the value is the item of a
+ * list. */
 void json_text_string_field(struct buf *out, const char *name, const char *value);
 void json_text_slice_field(struct buf *out, const char *name, struct slice value);
 void json_text_number_field(struct buf *out, const char *name, uint64_t value);
 void json_text_flag_field(struct buf *out, const char *name, bool value);
 
-/* The same of a value that the caller appends from its second byte on: `{`, `[`, `"`. */
+/* Begins such a field whose value the caller appends from its second byte on: `{`, `[`, `"`. */
 void json_text_open(struct buf *out, const char *name, char first);
 
 #endif

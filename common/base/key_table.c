@@ -8,7 +8,7 @@
 
 enum { CAP_MIN = 16 };
 
-/* The hash of a free slot. */
+/* Marks a free slot in place of a hash. */
 enum { FREE = 0 };
 
 void key_table_init(struct key_table *table, struct slice (*key_of)(const void *thing))
@@ -24,7 +24,7 @@ void key_table_fini(struct key_table *table)
     *table = (struct key_table){.key_of = table->key_of};
 }
 
-/* Never FREE. */
+/* Returns the key's hash, which is never FREE. */
 static uint32_t key_table_hash_of(struct slice key)
 {
     uint32_t hash = seeded_hash(key);
@@ -41,7 +41,8 @@ static size_t key_table_after(const struct key_table *table, size_t at)
     return (at + 1) & (table->cap - 1);
 }
 
-/* The key's slot, or the free one where it would go. One exists: the table is never full. */
+/* Returns the key's slot, or the free one where it would go. One exists: the table is never
+ * full. */
 static size_t key_table_seek(const struct key_table *table, struct slice key, uint32_t hash)
 {
     size_t at = key_table_home_of(table, hash);

@@ -1,7 +1,8 @@
-/* A hash table of things that contain their own key (any bytes): open addressing over hashes, which
- * are compared before the memory of a thing is touched: in a large table that is what a search
- * costs. An entry takes about 19 bytes, which matters, since every object of the cluster is in
- * several tables. The caller owns the things. Single-threaded. */
+/* A hash table of things that contain their own key (any bytes), by open addressing over hashes.
+ *
+ * Hashes are compared before the memory of a thing is touched: in a large table that is what a
+ * search costs. An entry takes about 19 bytes, which matters, since every object of the cluster is
+ * in several tables. The caller owns the things. Single-threaded. */
 #ifndef COMMON_BASE_KEY_TABLE_H
 #define COMMON_BASE_KEY_TABLE_H
 
@@ -21,7 +22,8 @@ struct key_table {
 void key_table_init(struct key_table *table, struct slice (*key_of)(const void *thing));
 void key_table_fini(struct key_table *table); /* frees no things */
 
-void *key_table_find(const struct key_table *table, struct slice key); /* NULL: not found */
+void *key_table_find(const struct key_table *table, struct slice key); /* returns NULL if not
+                                                                          found */
 
 /* Replaces and returns the one with the same key; NULL: none. */
 void *key_table_put(struct key_table *table, void *thing);
@@ -29,9 +31,9 @@ void *key_table_put(struct key_table *table, void *thing);
 /* Removes and returns the one with this key; NULL: none. */
 void *key_table_take(struct key_table *table, struct slice key);
 
-/* The first thing at or after *at, NULL at the end; start at 0. Sets *at to its position: continue
- * at *at + 1, or at *at if it was taken out. A loop that takes things out may see others twice but
- * misses none. */
+/* Returns the first thing at or after *at, NULL at the end; start at 0. Sets *at to its position:
+ * continue at *at + 1, or at *at if it was removed. A loop that removes things may see others twice
+ * but misses none. */
 void *key_table_next(const struct key_table *table, size_t *at);
 
 #endif

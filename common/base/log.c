@@ -41,7 +41,7 @@ void log_write(enum log_level level, const char *message, size_t count,
 {
     char text[LOG_LINE_MAX];
     size_t len = log_line_write(text, format_now(), level, message, count, fields);
-    (void)log_queue_put(level, text, len); /* lost: counted there */
+    (void)log_queue_put(level, text, len); /* a loss is counted there */
 }
 
 bool log_bulk_takes(void)
@@ -65,7 +65,7 @@ void log_plain(const char *program, const char *message)
     (void)log_queue_put(LOG_LEVEL_ERROR, text, end + 1); /* the same */
 }
 
-/* What the queue says where lines are missing. */
+/* Writes the line that stands where lines are missing. */
 static size_t write_loss(char *text, uint64_t count)
 {
     return log_line_write(text, format_now(), LOG_LEVEL_WARN, "log lines were lost", 1,

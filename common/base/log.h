@@ -1,7 +1,7 @@
-/* One line per event to stderr: `level time message key=value ...`, with untrusted bytes escaped.
+/* Writes one line per event to stderr: `level time message key=value ...`, untrusted bytes escaped.
  *
- *     log_warn("etcd away, retrying", LOG_STR("endpoint", url), LOG_INT("delay_ms", delay_ms));
- *     warn 2026-01-02T03:04:05.678Z etcd away, retrying endpoint=http://127.0.0.1:2379 delay_ms=200
+ *     log_warn("etcd connection lost", LOG_STR("endpoint", url), LOG_INT("retry_ms", ms));
+ *     warn 2026-01-02T03:04:05.678Z etcd connection lost endpoint=http://[::1]:2379 retry_ms=9
  *
  * error = act now; warn = degraded, continuing; info = a state changed; debug = each step that led
  * there. Lines that a client or peer can trigger at will are debug. A line below the level costs
@@ -9,10 +9,10 @@
  * an error once, where they decide how to handle it. The message is a constant of ours; data from a
  * peer goes into fields.
  *
- * Any thread, and none ever waits for who reads the log: between log_start and log_stop a line goes
- * into a bounded queue, which a thread writes to stderr. A line that does not fit, or that stderr
- * refuses, is lost and counted; when lines flow again, one tells how many are missing there. Before
- * and after, as in tests, a line is one write(2). */
+ * Any thread may log, and none ever waits for the reader of the log: between log_start and log_stop
+ * a line goes into a bounded queue, which a thread writes to stderr. A line that does not fit, or
+ * that stderr refuses, is lost and counted; when lines flow again, one says how many are missing
+ * there. Before and after, as in tests, a line is one write(2). */
 #ifndef COMMON_BASE_LOG_H
 #define COMMON_BASE_LOG_H
 
@@ -22,7 +22,7 @@
 
 #include "common/base/slice.h"
 
-/* Most severe first, in the order of LOG_LEVEL_CHOICES (a FLAG_CHOICE). */
+/* Order levels from the most severe, as in LOG_LEVEL_CHOICES (a FLAG_CHOICE). */
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 #define LOG_LEVEL_CHOICES "error|warn|info|debug"
 #define LOG_LEVEL_HELP    "the least severe lines to log"
@@ -45,7 +45,7 @@ struct log_field {
 #define LOG_SECONDS(k, v_us) \
     ((struct log_field){.key = (k), .kind = LOG_FIELD_SECONDS, .integer = (v_us)})
 
-/* fields may be NULL when count is 0. */
+/* Writes a line; fields may be NULL when count is 0. */
 void log_write(enum log_level level, const char *message, size_t count,
                const struct log_field *fields);
 
@@ -62,54 +62,55 @@ void log_write(enum log_level level, const char *message, size_t count,
 #define log_warn(...)  LOG_AT(LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_error(...) LOG_AT(LOG_LEVEL_ERROR, __VA_ARGS__)
 
-/* The same as JSON, one object per line. Each untrusted byte is one character: \u00XX unless
- * printable ASCII.
+/* Selects text, or the same as JSON, one object per line. Each untrusted byte is one character:
+ * \u00XX unless printable ASCII.
  *
- *     {"level":"warn","time":"2026-...Z","message":"etcd away, retrying","delay_ms":200} */
+ *     {"level":"warn","time":"2026-...Z","message":"etcd connection lost","retry_ms":200} */
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
-/* A FLAG_CHOICE of an enum log_format. */
+/* Lists the choices of a FLAG_CHOICE of an enum log_format. */
 #define LOG_FORMAT_CHOICES "text|json"
 
-/* Set once at start, before threads. Default: info, text. */
+/* Set the level and the format once at start, before threads. Default: info, text. */
 void log_set_level(enum log_level level);
 void log_set_format(enum log_format format);
 bool log_is_on(enum log_level level);
 
-/* Whether to make this line: false below the level, and while lines are being lost, when this one
- * is counted as lost. For lines whose fields cost something to make. */
+/* Returns whether to make this line, for lines whose fields cost something to make. False below the
+ * level, and while lines are being lost: then it counts as lost. */
 bool log_takes(enum log_level level);
 
-/* Lines that come in floods and are asked for by themselves, such as one for each query: written at
- * info whatever the level, at most 100 ms later. False: there is no room now; it counts as lost.
- * The first tells whether to make such a line. */
+/* Serve lines that come in floods and are switched on by themselves, such as one for each query.
+ * They are written at info whatever the level, at most 100 ms later. False: there is no room now;
+ * it counts as lost. The first tells whether to make such a line. */
 bool log_bulk_takes(void);
 bool log_bulk_write(const char *message, size_t count, const struct log_field *fields);
 
-/* A line `program: message` for the person who started it, in its place among the others. */
+/* Writes a line `program: message` for the person who started the program, in its place among the
+ * others. */
 void log_plain(const char *program, const char *message);
 
 /* ---- The thread; called on the main thread ---- */
 
-/* How long an exit waits for a reader: healthy ones take milliseconds, and a supervisor kills only
- * after several seconds. */
+/* Bounds how long an exit waits for a reader: healthy ones take milliseconds, and a supervisor
+ * kills only after several seconds. */
 enum { LOG_STOP_MS = 1000 };
 
-/* Before other threads and descriptors: it fills closed standard descriptors with /dev/null, lest
- * log lines go to whatever gets the number of stderr. Without a thread (a limit), lines are written
- * directly. */
+/* Starts the thread, before other threads and descriptors: it fills closed standard descriptors
+ * with /dev/null, lest log lines go to whatever gets the number of stderr. Without a thread (a
+ * limit), lines are written directly. */
 void log_start(void);
 
-/* Writes what is queued; gives up after that time, and then the rest is lost. Last before exit;
- * without effect if not started. */
+/* Writes what is queued; gives up after that time, and then the rest is lost. Call it last before
+ * exit; without effect if not started. */
 void log_stop(int64_t timeout_ms);
 
-/* Lines lost since the program started. Any thread. */
+/* Returns the lines lost since the program started. Any thread. */
 uint64_t log_lost(void);
 
 /* ---- Limits ---- */
 
-/* For lines that the network can trigger, so that hostile packets cannot fill a disk: at most
+/* Limits lines that the network can trigger, so that hostile packets cannot fill a disk: at most
  * `burst` lines per minute and call site; the next line has the count of suppressed ones. Static
  * storage:
  *

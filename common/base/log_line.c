@@ -7,7 +7,7 @@
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
-/* Reserved at the end of an overlong line: a quote, a brace, the newline. */
+/* Reserves the end of an overlong line: a quote, a brace, the newline. */
 enum { LINE_END_BYTES = 3 };
 
 struct line {
@@ -17,7 +17,7 @@ struct line {
     bool is_full; /* something did not fit: the line ends before it */
 };
 
-/* All or nothing, so that an escape sequence, for example, is never split. */
+/* Puts all bytes or none, so that an escape sequence, for example, is never split. */
 static void log_line_put(struct line *line, const char *bytes, size_t len)
 {
     if (line->is_full || line->len + len > LOG_LINE_MAX - LINE_END_BYTES) {
@@ -50,7 +50,7 @@ static struct slice field_text(const struct log_field *field)
     return field->kind == LOG_FIELD_SLICE ? field->slice : slice_str(field->str ? field->str : "");
 }
 
-/* 22 digits, a point and a sign at most. */
+/* Has room for 22 digits, a point and a sign. */
 enum { NUMBER_BYTES_MAX = 28 };
 
 static const char *number_text(const struct log_field *field, char text[NUMBER_BYTES_MAX])
@@ -68,7 +68,7 @@ static bool log_line_is_number(const struct log_field *field)
     return field->kind == LOG_FIELD_INT || field->kind == LOG_FIELD_SECONDS;
 }
 
-/* A byte inside quotes. */
+/* Puts a byte inside quotes. */
 static void put_quoted_byte(struct line *line, unsigned char c)
 {
     char escaped[8] = {'\\', (char)c};
@@ -128,10 +128,10 @@ static void log_line_write_text(struct line *line, enum log_level level, const c
 
 /* ---- JSON ---- */
 
-/* Keys are ours and short: 64 bytes hold a key with its punctuation, and a number. */
+/* Holds a key with its punctuation, and a number: keys are ours and short. */
 enum { MEMBER_BYTES_MAX = 64 };
 
-/* A string that does not fit is truncated and closed; a number or a key is all or nothing. */
+/* Puts a string, truncated and closed if it does not fit; a number or a key is all or nothing. */
 static void log_line_put_string(struct line *line, const char *before, const char *key,
                                 struct slice value)
 {

@@ -6,9 +6,9 @@
 
 #include "common/base/log.h"
 
-/* One line: a message, about ten fields, one of them an escaped DNS name (255 bytes, each up to 4).
- * Longer lines are truncated. A pipe takes as many bytes at once (PIPE_BUF), so that lines of
- * several processes do not mix. */
+/* Bounds a line: a message, about ten fields, one of them an escaped DNS name (255 bytes, each up
+ * to 4). Longer lines are truncated. A pipe takes as many bytes at once (PIPE_BUF), so that lines
+ * of several processes do not mix. */
 enum { LOG_LINE_MAX = 4096 };
 
 /* Writes at most LOG_LINE_MAX bytes, the last of them the only newline. Returns their number. */

@@ -13,11 +13,11 @@
 #include "common/base/log_line_internal.h"
 #include "common/base/privileges.h"
 
-/* Its one large variable is a line; sanitizers multiply that. */
+/* Has room for the thread's one large variable, a line; sanitizers multiply that. */
 enum { STACK_BYTES = 256 * 1024 };
 
-/* Waking the thread costs more than writing a line. After bulk lines it rests for so long, or
- * until there is half of what they may take. */
+/* Delays the thread after bulk lines, since waking it costs more than writing a line. It sleeps for
+ * so long, or until there is half of what they may take. */
 enum { REST_MS = 100, REST_BYTES_MAX = (LOG_QUEUE_BYTES - LOG_QUEUE_RESERVE_BYTES) / 2 };
 
 static char buffers[2][LOG_QUEUE_BYTES];
@@ -66,7 +66,7 @@ bool log_queue_takes(enum log_level level)
     return false;
 }
 
-/* With the mutex. */
+/* Returns whether the line fits. Needs the mutex. */
 static bool log_queue_has_room(enum log_level level, size_t len)
 {
     size_t reserve = is_reserved_for(level) ? 0 : LOG_QUEUE_RESERVE_BYTES;
@@ -74,7 +74,7 @@ static bool log_queue_has_room(enum log_level level, size_t len)
     return !is_late && queue.len + len <= LOG_QUEUE_BYTES - reserve;
 }
 
-/* With the mutex, behind a line. */
+/* Wakes the thread behind a line. Needs the mutex. */
 static void log_queue_wake(bool is_bulk)
 {
     queue.has_bulk = queue.has_bulk || is_bulk;
@@ -129,7 +129,7 @@ struct batch {
     uint64_t lost_after; /* lines that did not fit behind it */
 };
 
-/* What the thread remembers of failed writes. */
+/* Remembers failed writes, for the thread. */
 struct writer {
     bool is_cut;        /* stderr has the beginning of a line */
     uint64_t unwritten; /* lines that stderr refused, not told yet */
@@ -142,7 +142,7 @@ static bool log_queue_write_bytes(const char *bytes, size_t len, size_t *ret_wri
         ssize_t n = write(STDERR_FILENO, bytes + *ret_written, len - *ret_written);
         if (n >= 0) {
             *ret_written += (size_t)n;
-        } else if (errno == EAGAIN) { /* a pipe that somebody made non-blocking */
+        } else if (errno == EAGAIN) { /* a pipe that another process made non-blocking */
             struct pollfd full = {.fd = STDERR_FILENO, .events = POLLOUT};
             (void)poll(&full, 1, -1); /* whatever it says, the write tells */
         } else if (errno != EINTR) {
@@ -152,7 +152,8 @@ static bool log_queue_write_bytes(const char *bytes, size_t len, size_t *ret_wri
     return true;
 }
 
-/* Whole lines, LOG_LINE_MAX bytes at most. The newline of a line that was cut comes first. */
+/* Writes whole lines, LOG_LINE_MAX bytes at most. The newline of a line that was cut comes
+ * first. */
 static bool write_lines(struct writer *w, const char *lines, size_t len, size_t *ret_written)
 {
     size_t written = 0;
@@ -188,7 +189,7 @@ static size_t log_queue_count_lines(const char *text, size_t len)
     return count;
 }
 
-/* The length of the first lines that one write takes; a line always fits. */
+/* Returns the length of the first lines that one write takes; a line always fits. */
 static size_t next_lines(const char *text, size_t len)
 {
     size_t window = len < LOG_LINE_MAX ? len : LOG_LINE_MAX;
@@ -196,7 +197,7 @@ static size_t next_lines(const char *text, size_t len)
     return (size_t)(end - text) + 1;
 }
 
-/* Stops at the first error, such as a full disk; the next batch tries again. */
+/* Writes lines up to the first error, such as a full disk; the next batch tries again. */
 static void write_batch(struct writer *w, const struct batch *b)
 {
     size_t done = 0, written;
@@ -214,7 +215,7 @@ static void write_batch(struct writer *w, const struct batch *b)
     }
 }
 
-/* With the mutex. */
+/* Swaps the buffers. Needs the mutex. */
 static struct batch swap_buffers(void)
 {
     struct batch b = {.text = queue.filling, .len = queue.len};
@@ -236,7 +237,7 @@ static struct timespec deadline_in(int64_t ms)
     return at;
 }
 
-/* With the mutex. */
+/* Waits until there are lines. Needs the mutex. */
 static void log_queue_wait_for_work(void)
 {
     const struct timespec deadline = deadline_in(REST_MS);
@@ -285,14 +286,14 @@ static void open_standard_descriptors(void)
     }
 }
 
-/* Detached: a stop that gives up leaves it behind, in its write. */
+/* Starts the thread detached: a stop that gives up leaves it behind, in its write. */
 static int log_queue_start_thread(void)
 {
     pthread_t thread;
     pthread_attr_t attributes;
     sigset_t all, before;
     sigfillset(&all);
-    /* None but the creation fails with such arguments. */
+    /* Only the creation can fail with such arguments. */
     (void)pthread_attr_init(&attributes);
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);

@@ -9,7 +9,7 @@
 
 const char metrics_content_type[] = "text/plain; version=0.0.4; charset=utf-8";
 
-/* In steps of 1, 2.5, 5. */
+/* Rises in steps of 1, 2.5, 5. */
 const struct histogram_scale histogram_durations = {
     .bound_count = 16,
     .bounds = {100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000,
@@ -44,7 +44,7 @@ struct metrics_page metrics_page_begin(struct buf *out, const char *prefix)
     return (struct metrics_page){.out = out, .prefix = prefix, .name = ""};
 }
 
-/* The format's escapes; only label values escape quotes. */
+/* Puts the format's escapes; only label values escape quotes. */
 static void put_escaped(struct buf *out, const char *text, bool is_quoted)
 {
     for (; *text; text++) {
@@ -59,7 +59,7 @@ static void put_escaped(struct buf *out, const char *text, bool is_quoted)
     }
 }
 
-/* The sample's name and labels, up to its value; le NULL: no bucket. */
+/* Puts the sample's name and labels, up to its value; le NULL: no bucket. */
 static void metrics_put_name(struct metrics_page *page, const char *suffix,
                              const struct metric_label *labels, const char *le)
 {
@@ -114,7 +114,7 @@ void metrics_gauge(struct metrics_page *page, const char *name, const char *help
 {
     metrics_family(page, METRIC_GAUGE, name, help);
     metrics_put_name(page, "", NULL, NULL);
-    /* 15 digits: enough for every digit of a revision or of a time in milliseconds. */
+    /* Prints 15 digits, enough for every digit of a revision or of a time in milliseconds. */
     buf_printf(page->out, "%.15g\n", isfinite(value) ? value : 0.0);
 }
 

@@ -42,7 +42,7 @@ const char *outage_reason_name(enum outage_reason reason)
 
 /* ---- Lines ---- */
 
-/* FNV-1a 64. */
+/* Hashes with FNV-1a 64. */
 static uint64_t hash_text(const char *text)
 {
     uint64_t hash = 14695981039346656037u;
@@ -52,9 +52,8 @@ static uint64_t hash_text(const char *text)
     return hash;
 }
 
-/* Records a line about to be logged; false if it was logged in this outage or within the last
- * minute.
- */
+/* Records a line about to be logged. Returns false if it was logged in this outage or within the
+ * last minute. */
 static bool is_news(struct outage_source *source, const char *text, int64_t now_ms)
 {
     uint64_t hash = hash_text(text);
@@ -70,7 +69,7 @@ static bool is_news(struct outage_source *source, const char *text, int64_t now_
     return true;
 }
 
-/* Room for the fields of a line about a source. */
+/* Has room for the fields of a line about a source. */
 enum { SOURCE_FIELDS_MAX = 4 };
 
 /* Sets the fields that name the source; returns their number. */
@@ -125,8 +124,8 @@ bool outage_is_away(const struct outage *outage)
     return false;
 }
 
-/* The source away that knows the current reason: a source that has no reason to try, since another
- * one fails, keeps an old one. NULL: none has reported. */
+/* Returns the source away that knows the current reason; NULL: none has reported. A source that
+ * does not try, since another one fails, keeps an old reason. */
 static const struct outage_source *last_reported(const struct outage *outage)
 {
     const struct outage_source *last = NULL;
@@ -144,7 +143,7 @@ const char *outage_why(const struct outage *outage)
     return source ? source->err.msg : "";
 }
 
-/* Since when any source has been away. */
+/* Returns since when any source has been away. */
 static int64_t away_since_ms(const struct outage *outage)
 {
     int64_t since_ms = INT64_MAX;
@@ -185,7 +184,8 @@ bool outage_explain_overdue(const struct outage *outage, struct buf *out)
     return outage->is_overdue;
 }
 
-/* Once per outage, and only with a reason: without one it may just be slow, as a long list is. */
+/* Logs that an outage is overdue, once, and only with a reason: without one it may just be slow, as
+ * a long list is. */
 static void tell_overdue(struct outage *outage)
 {
     const char *why = outage_why(outage);

@@ -1,15 +1,18 @@
-/* Tracks whether something this program depends on, etcd or the Kubernetes API, is away, since when
- * and why. Several sources report, each one aspect of it (etcd can be followed, etcd accepts
- * transactions, ...). It is away while any source says so, and overdue once that has lasted longer
- * than the timeout. It shows in the log, the metrics and /readiness?strict:
+/* Tracks whether something this program depends on is away, since when and why.
+ *
+ * Such things are etcd and the Kubernetes API. Several sources report, each one aspect (etcd can be
+ * followed, etcd accepts transactions, ...). The thing is away while any source says so, and
+ * overdue once that has lasted longer than the timeout. It shows in the log, the metrics and
+ * /readiness?strict:
  *
  *     source away    a warning with the reason; again, with the time since, when the reason changes
  *     overdue        an error, once per outage, if there is a reason
  *     source back    a line with the duration and the endpoint
  *
- * The reason is always that of the last attempt: sources report every one. No line repeats within
- * a minute or within an outage, of which the last eight lines are remembered, and each source gets
- * at most ten lines per minute. It decides nothing: its callers keep retrying. On the main loop. */
+ * The reason is always that of the last attempt: sources report every one. No line repeats within a
+ * minute or within an outage, of which the last eight lines are remembered, and each source gets at
+ * most ten lines per minute. An outage decides nothing: its callers keep retrying. On the main
+ * loop. */
 #ifndef COMMON_BASE_OUTAGE_H
 #define COMMON_BASE_OUTAGE_H
 
@@ -24,7 +27,7 @@
 
 struct outage;
 
-/* Classes of reasons, for counting. */
+/* Classify reasons, for counting. */
 enum outage_reason {
     OUTAGE_UNAVAILABLE, /* no connection, or it was lost */
     OUTAGE_TIMEOUT,     /* connected, and silent */
@@ -35,26 +38,27 @@ enum outage_reason {
 };
 
 enum outage_reason outage_reason_of(int code);
-const char *outage_reason_name(enum outage_reason reason); /* "unavailable", ...; constant */
+const char *outage_reason_name(enum outage_reason reason); /* Returns "unavailable", ...;
+                                                              constant. */
 
-/* A logged line: a hash of its text, and when. */
+/* Remembers a logged line: a hash of its text, and when. */
 struct outage_told {
     uint64_t hash;
     int64_t at_ms;
 };
 
-/* The number of reasons that may alternate: three endpoints, each unreachable in two ways. */
+/* Bounds the reasons that may alternate: three endpoints, each unreachable in two ways. */
 enum { OUTAGE_TOLD_MAX = 8 };
 
-/* Owned by the caller, who sets the fields before `outage` for outage_join and may change them.
- */
+/* Belongs to the caller, which sets the fields before `outage` for outage_join and may change
+ * them. */
 struct outage_source {
     const char *away_line; /* constants; reason=... follows */
     const char *back_line; /* after_ms=... follows */
     const char *kind;      /* the value of a field kind=...; NULL: none */
     const char *ns;        /* the value of a field namespace=...; NULL: none */
-    /* The current endpoint, for the field endpoint=... of the back line; called with data. NULL:
-     * none. */
+    /* Returns the current endpoint, for the field endpoint=... of the back line; called with data.
+     * NULL: none. */
     const char *(*endpoint)(const void *data);
     const void *data;
 
@@ -68,7 +72,7 @@ struct outage_source {
     uint64_t report;         /* the number of the last one in outage->reports */
     int64_t reason_since_ms; /* since when the reason is this one */
     enum outage_reason began_with;
-    /* Past outages by their first reason; the wait at the start does not count. */
+    /* Counts past outages by their first reason; the wait at the start does not count. */
     uint64_t returns[OUTAGE_REASON_COUNT];
     struct outage_told told[OUTAGE_TOLD_MAX];
     size_t told_next;
@@ -86,13 +90,13 @@ struct outage {
     void (*overdue)(void *data); /* may be NULL */
     void *data;
     struct outage_source *sources;
-    uint64_t reports; /* of sources that are away */
+    uint64_t reports; /* number of reports by sources that are away */
 };
 
-/* Name and line are constants. Without sources it is not away. */
+/* Starts without sources, not away. Name and line are constants. */
 void outage_init(struct outage *outage, struct ev_loop *loop, const char *name, int64_t timeout_ms,
                  const char *overdue_line);
-void outage_fini(struct outage *outage); /* its sources have left, or report no more */
+void outage_fini(struct outage *outage); /* call it when its sources have left, or report no more */
 
 /* Calls overdue(data) after each overdue line, from the loop or a source's report. */
 void outage_when_overdue(struct outage *outage, void (*overdue)(void *data), void *data);
@@ -104,25 +108,25 @@ void outage_join(struct outage *outage, struct outage_source *source, bool start
 /* Forgets the source, silently. */
 void outage_leave(struct outage_source *source);
 
-/* The source's reports; repeating one is fine. */
+/* Report the source away, or back; repeating one is fine. */
 void outage_away(struct outage_source *source, const struct err *err);
 void outage_back(struct outage_source *source);
 
 bool outage_is_away(const struct outage *outage);
 
-/* For how long it has been away; 0 if it is not. */
+/* Returns for how long it has been away; 0 if it is not. */
 int64_t outage_away_ms(const struct outage *outage);
 
-/* The latest reason of a source that is away; "" if unknown or not away. Borrowed until the next
- * report. */
+/* Returns the latest reason of a source that is away; "" if unknown or not away. Borrowed until the
+ * next report. */
 const char *outage_why(const struct outage *outage);
 
-/* For pages: appends ": the reason (for 8 s, 12 s in all)", or nothing if it is unknown. The first
+/* Appends for pages ": the reason (for 8 s, 12 s in all)", or nothing if it is unknown. The first
  * is the reason's own duration, the second, if longer, that of the outage. */
 void outage_explain(const struct outage *outage, struct buf *out);
 
-/* For /readiness?strict: appends the reason as one line without newline. False, appending nothing,
- * if not overdue. */
+/* Appends for /readiness?strict the reason as one line without newline. Returns false, and appends
+ * nothing, if not overdue. */
 bool outage_explain_overdue(const struct outage *outage, struct buf *out);
 
 #endif

@@ -15,14 +15,14 @@
 
 #include "common/base/log.h"
 
-/* Longer than any name that useradd accepts. */
+/* Fits any name that useradd accepts. */
 enum { NAME_MAX_BYTES = 256 };
 
 static _Atomic bool is_about_to_switch;
 
 /* ---- Capabilities ---- */
 
-/* Two system calls without a libc wrapper are not worth linking libcap. */
+/* Uses two system calls without a libc wrapper, which are not worth linking libcap. */
 static bool read_sets(struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3])
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -77,7 +77,7 @@ void privileges_begin(const struct privileges_user *user)
 
 /* ---- Users ---- */
 
-/* -1: not a number. 0xffffffff means "no change" to the kernel. */
+/* Returns -1 for what is no number. 0xffffffff means "no change" to the kernel. */
 static int64_t privileges_number_of(const char *text)
 {
     char *end;
@@ -128,7 +128,7 @@ int privileges_find_user(const char *text, struct privileges_user *ret_user, str
     return 0;
 }
 
-/* For all threads of the process: the C library sees to that. */
+/* Switches all threads of the process: the C library sees to that. */
 static int privileges_set_ids(const struct privileges_user *user, struct err *err)
 {
     uid_t real, effective, saved;
@@ -157,7 +157,7 @@ static bool is_denied(const char *path)
     return fd < 0 && errno == EACCES;
 }
 
-/* The first file that cannot be opened for lack of permission; NULL: none. */
+/* Returns the first file that cannot be opened for lack of permission; NULL: none. */
 static const char *first_denied(const char *const *files, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -191,6 +191,6 @@ int privileges_drop(const struct privileges_user *user, const char *const *files
         log_warn("cannot read a file any more, so its next change will not be noticed",
                  LOG_STR("file", denied));
     }
-    (void)keep_only(-1, false); /* less than it has just let go */
+    (void)keep_only(-1, false); /* less than it has just dropped */
     return 0;
 }

@@ -11,7 +11,7 @@
 
 #include "common/base/metrics.h"
 
-/* Longer than either file: at most 52 numbers of 20 digits, and a name of 64 bytes. */
+/* Fits either file: at most 52 numbers of 20 digits, and a name of 64 bytes. */
 enum { FILE_MAX = 2048 };
 
 static int stat_fd = -1, memory_fd = -1;
@@ -24,7 +24,7 @@ void process_metrics_open(void)
     descriptors = opendir("/proc/self/fd");
 }
 
-/* False: it cannot be read. */
+/* Returns false if the file cannot be read. */
 static bool process_metrics_read_file(int fd, char text[FILE_MAX])
 {
     ssize_t n = fd >= 0 ? pread(fd, text, FILE_MAX - 1, 0) : -1;
@@ -32,7 +32,7 @@ static bool process_metrics_read_file(int fd, char text[FILE_MAX])
     return n > 0;
 }
 
-/* The field number `index`, from 0; 0: there is none. */
+/* Returns the field number `index`, from 0; 0: there is none. */
 static uint64_t process_metrics_field(const char *text, unsigned index)
 {
     for (; text && index > 0; index--) {
@@ -54,7 +54,7 @@ static void write_memory(struct metrics_page *page)
     }
 }
 
-/* proc(5): the name, field 2, may have spaces and parentheses of its own. */
+/* Skips the name, field 2 of proc(5), which may have spaces and parentheses of its own. */
 static void write_threads(struct metrics_page *page)
 {
     enum { AFTER_NAME = 2, THREADS = 20 };

@@ -1,6 +1,6 @@
 #include "common/base/proto_scan.h"
 
-/* protobuf's wire types; groups (3, 4) are unused. */
+/* Names protobuf's wire types; groups (3, 4) are unused. */
 enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5 };
 
 struct proto_scan proto_scan_of(struct slice message)
@@ -8,7 +8,7 @@ struct proto_scan proto_scan_of(struct slice message)
     return (struct proto_scan){.reader = reader_of(message.ptr, message.len)};
 }
 
-/* At most ten bytes of seven bits; bits beyond 64 are dropped, as in every decoder. */
+/* Takes at most ten bytes of seven bits; drops bits above 64, as every decoder does. */
 static uint64_t proto_scan_take_varint(struct reader *reader)
 {
     uint64_t value = 0;

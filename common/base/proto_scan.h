@@ -22,20 +22,20 @@ struct proto_scan {
 struct proto_field {
     uint32_t number;
     bool is_bytes;
-    struct slice bytes; /* of strings, bytes and messages; empty for numbers */
-    uint64_t varint;    /* of integers and booleans; 0 for others */
+    struct slice bytes; /* for strings, bytes and messages; empty for numbers */
+    uint64_t varint;    /* for integers and booleans; 0 for others */
 };
 
 struct proto_scan proto_scan_of(struct slice message);
 
-/* The next field in wire order. False: no more, or failed. */
+/* Returns the next field in wire order. False: no more, or failed. */
 bool proto_scan_next(struct proto_scan *scan, struct proto_field *ret_field);
 
-/* The last field with this number, which must hold bytes; empty if absent. False: it holds a
- * number, or the message is malformed (*ret_bytes has what was found before). */
+/* Finds the last field with this number, which must hold bytes; empty if absent. Returns false if
+ * it holds a number, or the message is malformed (*ret_bytes has what was found before). */
 bool proto_scan_find(struct slice message, uint32_t number, struct slice *ret_bytes);
 
-/* The same for an integer or boolean; 0 if absent. False: it holds bytes, or the message is
+/* Finds an integer or boolean so; 0 if absent. Returns false if it holds bytes, or the message is
  * malformed. */
 bool proto_scan_find_number(struct slice message, uint32_t number, uint64_t *ret_value);
 

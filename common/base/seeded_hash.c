@@ -66,7 +66,7 @@ struct state {
     uint64_t v0, v1, v2, v3;
 };
 
-/* Up to eight bytes. */
+/* Loads up to eight bytes. */
 static inline uint64_t load_little(const uint8_t *at, size_t len)
 {
     uint64_t word = 0;

@@ -1,5 +1,7 @@
-/* Hash for tables whose keys others choose (service names, query labels): seeded, so that nobody
- * can force collisions. Differs from process to process. Any thread once the seed is drawn. */
+/* Hash for tables whose keys others choose (service names, query labels), seeded against forced
+ * collisions.
+ *
+ * Differs from process to process. Any thread once the seed is drawn. */
 #ifndef COMMON_BASE_SEEDED_HASH_H
 #define COMMON_BASE_SEEDED_HASH_H
 
@@ -22,7 +24,7 @@ uint64_t seeded_hash64(struct slice bytes);
 
 enum { SIPHASH_KEY_SIZE = 16 };
 
-/* The number whose little-endian bytes are the hash as written in test vectors. */
+/* Returns the number whose little-endian bytes are the hash as written in test vectors. */
 uint64_t siphash24(const uint8_t key[SIPHASH_KEY_SIZE], struct slice bytes);
 
 #endif

@@ -13,15 +13,14 @@
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 
-/* Twice the longest text of any caller. */
+/* Fits twice the longest text of any caller. */
 enum { MESSAGE_MAX = 256 };
 
-/* If systemd's queue stays full for longer, our state does not matter. */
+/* Bounds a send: if systemd's queue stays full for longer, our state does not matter. */
 static const struct timeval send_timeout = {.tv_sec = 1};
 
-/* The variable's text, owned by the caller; NULL if unset or empty. Removes it from the
- * environment.
- */
+/* Removes the variable from the environment. Returns its text, owned by the caller; NULL if unset
+ * or empty. */
 static char *take_variable(const char *name)
 {
     const char *text = getenv(name);
@@ -30,7 +29,7 @@ static char *take_variable(const char *name)
     return taken;
 }
 
-/* A whole number; 0: unset or invalid. */
+/* Returns a whole number; 0: unset or invalid. */
 static int64_t service_manager_take_number(const char *name)
 {
     char *text = take_variable(name), *end = NULL;
@@ -40,7 +39,7 @@ static int64_t service_manager_take_number(const char *name)
     return is_number ? number : 0;
 }
 
-/* "/run/systemd/notify", or "@name" in the abstract namespace. */
+/* Parses "/run/systemd/notify", or "@name" in the abstract namespace. */
 static bool service_manager_parse_address(const char *text, struct service_manager *manager)
 {
     size_t len = strlen(text);
@@ -84,7 +83,7 @@ static void on_watchdog(struct ev_loop *loop UNUSED, ev_timer *timer, int revent
     service_manager_send(timer->data, "WATCHDOG=1", MSG_DONTWAIT);
 }
 
-/* Half of what the unit allows, as sd_watchdog_enabled(3) asks for. */
+/* Starts the timer at half of what the unit allows, as sd_watchdog_enabled(3) asks for. */
 static void start_watchdog(struct service_manager *manager, int64_t limit_us)
 {
     double period_s = (double)limit_us / 2e6;

@@ -1,7 +1,8 @@
-/* Notifies systemd when a unit of Type=notify started the program (sd_notify(3)): ready, stopping,
- * and, with WatchdogSec=, that its loop still runs, so that systemd restarts a hung program.
- * Without systemd every call does nothing. Messages that systemd does not accept are dropped: the
- * unit's timeouts decide then.
+/* Notifies systemd (sd_notify(3)) that the program is ready, stopping, or still running its loop.
+ *
+ * That needs a unit of Type=notify, and for the loop WatchdogSec=, so that systemd restarts a hung
+ * program. Without systemd every call does nothing. Messages that systemd does not accept are
+ * dropped: the unit's timeouts decide then.
  *
  * Called by each main(), on the main loop. */
 #ifndef COMMON_BASE_SERVICE_MANAGER_H
@@ -11,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* Owned by the caller; only service_manager_init initialises it. */
+/* Belongs to the caller; only service_manager_init initialises it. */
 struct service_manager {
     int fd; /* -1: no systemd */
     struct sockaddr_un address;
@@ -25,13 +26,13 @@ struct service_manager {
 void service_manager_init(struct service_manager *manager, struct ev_loop *loop);
 void service_manager_fini(struct service_manager *manager);
 
-/* The program is ready. `systemctl status` shows text, a constant. */
+/* Says that the program is ready. `systemctl status` shows text, a constant. */
 void service_manager_ready(const struct service_manager *manager, const char *text);
 
 /* Changes the text for `systemctl status`. */
 void service_manager_status(const struct service_manager *manager, const char *text);
 
-/* The program is stopping. */
+/* Says that the program is stopping. */
 void service_manager_stopping(const struct service_manager *manager);
 
 #endif

@@ -22,7 +22,7 @@ static inline struct slice slice_str(const char *s)
     return (struct slice){s, strlen(s)};
 }
 
-/* Without blanks and tabs around it. */
+/* Returns the text without blanks and tabs around it. */
 static inline struct slice slice_trim(struct slice s)
 {
     while (s.len > 0 && (*s.ptr == ' ' || *s.ptr == '\t')) {
@@ -51,7 +51,7 @@ static inline bool slice_has_suffix(struct slice s, struct slice suffix)
            (suffix.len == 0 || memcmp(s.ptr + s.len - suffix.len, suffix.ptr, suffix.len) == 0);
 }
 
-/* Byte order, as etcd sorts keys: a prefix sorts before longer keys. */
+/* Compares in byte order, as etcd sorts keys: a prefix sorts before longer keys. */
 static inline int slice_compare(struct slice a, struct slice b)
 {
     size_t n = a.len < b.len ? a.len : b.len;

@@ -10,7 +10,7 @@
 
 void *xmalloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
-/* Zeroed; at least size bytes. For free(). */
+/* Allocates at least size zeroed bytes. For free(). */
 void *xcalloc_aligned(size_t alignment, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *ptr, size_t size) __attribute__((returns_nonnull));
 void *xrealloc_array(void *ptr, size_t count, size_t size) __attribute__((returns_nonnull));
