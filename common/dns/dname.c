@@ -98,7 +98,7 @@ const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX])
     return out;
 }
 
-/* Of a message (RFC 1035 4.1.1): it contains no name. */
+/* Is the size of a message's header (RFC 1035 4.1.1), which contains no name. */
 enum { HEADER_SIZE = 12 };
 
 bool dname_read(struct reader *reader, struct dname *ret_name)
@@ -168,7 +168,8 @@ void dname_labels(const struct dname *name, struct dname_labels *ret_labels)
     }
 }
 
-/* Length bytes are below 64 and therefore never letters: folding every byte folds only labels. */
+/* Folds every byte, which folds only labels: length bytes are below 64 and therefore never
+ * letters. */
 static uint64_t lower_word(uint64_t word)
 {
     return word | ascii_capitals(word) >> 2;
@@ -181,7 +182,7 @@ static uint64_t dname_load_word(const uint8_t *p)
     return word;
 }
 
-/* Length bytes are never letters. */
+/* Lowers every byte: length bytes are never letters. */
 void dname_lower(struct dname *name)
 {
     size_t i = 0;

@@ -24,37 +24,37 @@ struct dname {
     uint8_t wire[DNAME_MAX];
 };
 
-/* The offset of each label in a name, root excluded: offsets[0] is the leftmost. */
+/* Holds the offset of each label in a name, root excluded: offsets[0] is the leftmost. */
 struct dname_labels {
     uint8_t count;
     uint8_t offsets[DNAME_LABELS_MAX];
 };
 
-/* Master-file text, `\.` and `\DDD` escapes, with or without the trailing dot. False: an empty
- * label, a label over 63 bytes, a name over 255, a bad escape. "." is the root. */
+/* Parses master-file text, `\.` and `\DDD` escapes, with or without the trailing dot. "." is the
+ * root. Returns false for an empty label, a label over 63 bytes, a name over 255, a bad escape. */
 bool dname_from_text(struct slice text, struct dname *ret_name) MUST_CHECK;
 
-/* Text with a trailing dot, escaped where necessary. Returns out. */
+/* Writes text with a trailing dot, escaped where necessary. Returns out. */
 const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX]);
 
 /* Reads a possibly compressed name from a reader over a whole message (RFC 1035 4.1.4). Pointers
  * must point backwards, behind the header, to a name that ends before the part with the pointer
- * begins: so there are no loops, and a name depends only on earlier bytes. Label types other than
+ * begins. So there are no loops, and a name depends only on earlier bytes. Label types other than
  * 00 and 11 are rejected. On success the reader stands after the name; on failure returns false
  * with reader->failed set. */
 bool dname_read(struct reader *reader, struct dname *ret_name) MUST_CHECK;
 
-/* Passes over a name in one look at its own bytes: where its pointer leads is not looked at, so
- * that thousands of names that share a long chain cost no more than their bytes. False, and the
- * reader has failed: it does not end, or has a label of another kind than RFC 1035's. */
+/* Skips a name by its own bytes alone, and follows no pointer, so that thousands of names that
+ * share a long chain cost no more than their bytes. Returns false, and the reader has failed, if
+ * the name does not end, or has a label of another kind than RFC 1035's. */
 bool dname_skip(struct reader *reader) MUST_CHECK;
 
 void dname_labels(const struct dname *name, struct dname_labels *ret_labels);
 
-/* ASCII letters folded to lower case, in place. */
+/* Folds ASCII letters to lower case, in place. */
 void dname_lower(struct dname *name);
 
-/* The name with this wire form, at most DNAME_MAX bytes, in lower case. */
+/* Returns the name with this wire form, at most DNAME_MAX bytes, in lower case. */
 static inline struct dname dname_lower_of(struct slice wire)
 {
     struct dname name = {.len = (uint8_t)wire.len};
@@ -65,29 +65,31 @@ static inline struct dname dname_lower_of(struct slice wire)
 
 bool dname_equal(const struct dname *a, const struct dname *b);
 
-/* Whether name is zone itself or below it, at a label boundary. */
+/* Returns whether name is zone itself or below it, at a label boundary. */
 bool dname_is_within(const struct dname *name, const struct dname *zone);
 
-/* A label of a host name (RFC 1123 2.1), as Kubernetes means it: letters, digits and inner hyphens,
- * 1-63 bytes. */
+/* Accepts a label of a host name (RFC 1123 2.1), as Kubernetes means it: letters, digits and inner
+ * hyphens, 1-63 bytes. */
 bool dname_is_host_label(struct slice text);
 
-/* A view of the label at this offset, without its length byte. */
+/* Returns a view of the label at this offset, without its length byte. */
 static inline struct slice dname_label(const struct dname *name, uint8_t offset)
 {
     return slice_of(name->wire + offset + 1, name->wire[offset]);
 }
 
-/* Prepends a label. False, with name unchanged, if the label or the name would be too long. */
+/* Prepends a label. Returns false, with name unchanged, if the label or the name would be too
+ * long. */
 bool dname_prepend(struct dname *name, struct slice label) MUST_CHECK;
 
 /* Removes n labels from the left; the root remains. */
 void dname_strip(struct dname *name, unsigned n);
 
-/* The number of labels, root excluded. */
+/* Returns the number of labels, root excluded. */
 unsigned dname_label_count(const struct dname *name);
 
-/* The high bit of each byte that is a capital letter; `>> 2` gives the bit that lower case adds. */
+/* Returns the high bit of each byte that is a capital letter; `>> 2` gives the bit that lower case
+ * adds. */
 static inline uint64_t ascii_capitals(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101;

@@ -17,7 +17,7 @@ enum {
     DNS_CHARACTER_STRING = 255 /* the longest <character-string>, 3.3 */
 };
 
-/* The flags word of the header, 4.1.1. */
+/* Names the bits of the header's flags word, 4.1.1. */
 enum dns_flag {
     DNS_FLAG_QR = 0x8000,
     DNS_FLAG_AA = 0x0400,
@@ -39,14 +39,14 @@ enum dns_rcode {
     DNS_RCODE_NXDOMAIN = 3,
     DNS_RCODE_NOTIMP = 4,
     DNS_RCODE_REFUSED = 5,
-    DNS_RCODE_NOTAUTH = 9,    /* RFC 8945: of a signature */
+    DNS_RCODE_NOTAUTH = 9,    /* RFC 8945: for a signature (TSIG) */
     DNS_RCODE_BADVERS = 16,   /* RFC 6891; upper bits in the OPT record */
     DNS_RCODE_BADCOOKIE = 23, /* RFC 7873; likewise */
 };
 
 enum dns_type {
-    DNS_TYPE_NSEC3 = 50, /* RFC 5155; of proofs, never ours */
-    /* Parts of a message, or questions that ask for more than records: RFC 6895 3.1. */
+    DNS_TYPE_NSEC3 = 50, /* RFC 5155; in proofs, never ours */
+    /* Belong to messages, or to questions that ask for more than records: RFC 6895 3.1. */
     DNS_TYPE_OPT = 41,         /* RFC 6891 */
     DNS_TYPE_META_FIRST = 128, /* to 255, ANY */
     DNS_TYPE_TKEY = 249,       /* RFC 2930 */
@@ -59,7 +59,8 @@ enum dns_type {
 #undef DNS_TYPE_ENUMERATOR
 };
 
-/* Types that no record has, whatever its name; ANY apart, which is no type of its own. */
+/* Returns whether no record has this type, whatever its name; ANY apart, which is no type of its
+ * own. */
 static inline bool dns_type_is_meta(unsigned type)
 {
     return type == DNS_TYPE_OPT || (type >= DNS_TYPE_META_FIRST && type < DNS_TYPE_ANY);
@@ -68,10 +69,10 @@ static inline bool dns_type_is_meta(unsigned type)
 enum dns_class {
     DNS_CLASS_IN = 1,
     DNS_CLASS_CH = 3,
-    DNS_CLASS_ANY = 255, /* of a question: RFC 1035 3.2.5 */
+    DNS_CLASS_ANY = 255, /* in a question: RFC 1035 3.2.5 */
 };
 
-/* The flags half of an OPT record's TTL field, RFC 3225. */
+/* Is a bit in the flags half of an OPT record's TTL field, RFC 3225. */
 enum { DNS_EDNS_DO = 0x8000 };
 
 #endif

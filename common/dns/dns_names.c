@@ -46,7 +46,7 @@ bool dns_type_from_name(struct slice name, uint16_t *ret_type)
     return false;
 }
 
-/* One to five digits; leading zeros are fine. */
+/* Reads one to five digits; leading zeros are fine. */
 static bool dns_names_read_number(struct slice digits, uint16_t *ret)
 {
     enum { DIGITS_MAX = 5 };

@@ -15,21 +15,21 @@ enum {
     DNS_RCODE_TEXT_MAX = sizeof("NXDOMAIN"), /* the longest; "RCODE255" is as long */
 };
 
-/* "AAAA"; "TYPE1234" (RFC 3597) for types without a name here. Returns out or a constant. */
+/* Returns "AAAA"; "TYPE1234" (RFC 3597) for types without a name here. It is out or a constant. */
 const char *dns_type_text(uint16_t type, char out[DNS_TYPE_TEXT_MAX]);
 
-/* A name, in any case. */
+/* Accepts a name, in any case. */
 bool dns_type_from_name(struct slice name, uint16_t *ret_type) MUST_CHECK;
 
-/* A name or "TYPE1234", in any case. */
+/* Accepts a name or "TYPE1234", in any case. */
 bool dns_type_from_text(struct slice text, uint16_t *ret_type) MUST_CHECK;
 
-/* "NXDOMAIN", "YXDOMAIN", "BADVERS"; "RCODE12" for codes without a name. Constant. rcode is at most
- * DNS_RCODE_BADCOOKIE. */
+/* Returns "NXDOMAIN", "YXDOMAIN", "BADVERS"; "RCODE12" for codes without a name. Constant. rcode is
+ * at most DNS_RCODE_BADCOOKIE. */
 const char *dns_rcode_name(size_t rcode);
 
-/* A reply's code for log lines: "NXDOMAIN", "NOTAUTH" as TSIG has it, but "RCODE6", since update
- * codes (RFC 2136) mean nothing in a reply to a query. Returns out or a constant. */
+/* Returns a response's code for log lines: "NXDOMAIN", "NOTAUTH" as TSIG has it, but "RCODE6",
+ * since update codes (RFC 2136) mean nothing in a response to a query. It is out or a constant. */
 const char *dns_rcode_text(uint8_t rcode, char out[DNS_RCODE_TEXT_MAX]);
 
 #endif

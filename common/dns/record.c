@@ -35,7 +35,8 @@ static bool record_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The byte that the escape at `at`, behind its backslash, stands for; moves *at behind it. */
+/* Returns the byte that the escape at `at`, behind its backslash, stands for; moves *at behind
+ * it. */
 static uint8_t take_escaped(struct slice text, size_t *at)
 {
     const char *p = text.ptr + *at;
@@ -107,7 +108,7 @@ void record_key_of(struct slice prefix, const struct dname *name, struct buf *ou
     }
 }
 
-/* Filled from the end: the key's first label is the name's last. */
+/* Fills the name from its end: the key's first label is the name's last. */
 bool record_key_to_name(struct slice prefix, struct slice key, struct dname *ret_name)
 {
     if (!slice_has_prefix(key, prefix)) {

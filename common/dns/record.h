@@ -13,7 +13,7 @@
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
 
-/* Its strings, as written but for the last: another one is stored and saved like these. */
+/* Names the record's strings, as written: another one is stored and saved like these. */
 enum record_string {
     RECORD_HOST,  /* an address or a name */
     RECORD_TEXT,  /* in presentation form (txt_unescape) */
@@ -35,17 +35,17 @@ struct record {
     uint16_t weight;      /* 0 = not set */
     uint16_t targetstrip; /* labels to remove from the left of the target */
     bool mail;
-    bool is_leased; /* not of the value: its key has a lease, which bounds the TTL */
+    bool is_leased; /* not in the value: its key has a lease, which bounds the TTL */
     char *owned;    /* the strings, if they are the record's own; else they are borrowed */
 };
 
-/* RFC 2181 section 8: a TTL has 31 bits; larger values are capped. */
+/* Caps a TTL to 31 bits (RFC 2181 section 8). */
 static inline uint32_t record_ttl_s(uint32_t ttl_s)
 {
     return ttl_s < INT32_MAX ? ttl_s : INT32_MAX;
 }
 
-/* A copy of the record whose strings are its own. */
+/* Returns a copy of the record whose strings are its own. */
 struct record record_copy(const struct record *record);
 
 void record_fini(struct record *record);
@@ -54,13 +54,13 @@ void record_fini(struct record *record);
  * `\DDD` is the byte with that decimal value, modulo 256; `\X` is X; a backslash at the end is
  * nothing. Every text is valid. Pure; any thread. */
 
-/* Whether the bytes on the wire differ from the text. */
+/* Returns whether the bytes on the wire differ from the text. */
 static inline bool txt_has_escapes(struct slice text)
 {
     return text.len > 0 && memchr(text.ptr, '\\', text.len);
 }
 
-/* The text's bytes; returns how many, at most text.len. `out` NULL: only counts. */
+/* Writes the text's bytes; returns how many, at most text.len. `out` NULL: only counts. */
 size_t txt_unescape(struct slice text, uint8_t *out);
 
 /* DNS name <-> etcd key: `/<prefix>/` and the labels reversed, joined with `/`.
@@ -69,16 +69,16 @@ size_t txt_unescape(struct slice text, uint8_t *out);
 
 /* In both calls `prefix` is "/skydns/", with both slashes. */
 
-/* Appends the key of a name (text, trailing dot optional), in lower case. No escaping: names come
- * from flags and Kubernetes objects. */
+/* Appends the key of a name (text, trailing dot optional), in lower case. Escapes nothing: names
+ * come from flags and Kubernetes objects. */
 void record_key_from_name(struct slice prefix, struct slice name, struct buf *out);
 
 /* Appends the key of a stored name; the inverse of record_key_to_name. */
 void record_key_of(struct slice prefix, const struct dname *name, struct buf *out);
 
-/* The name of a key. False when the key is not below the prefix, has an empty label, a label over
- * 63 bytes or a name over 255, so that no query can ask for it. Case is kept: no (folded) query
- * matches a key with upper-case letters. */
+/* Writes the name of a key. Returns false when the key is not below the prefix, has an empty label,
+ * a label over 63 bytes or a name over 255: then no query can ask for it. Case is kept: no (folded)
+ * query matches a key with upper-case letters. */
 bool record_key_to_name(struct slice prefix, struct slice key, struct dname *ret_name) MUST_CHECK;
 
 #endif

@@ -10,11 +10,11 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record_rrs.h"
 
-/* SkyDNS accepted 32 bits; record_ttl_s caps them to 31. */
+/* Accepts the 32 bits that SkyDNS did; record_ttl_s caps them to 31. */
 #define TTL_TAKEN UINT32_MAX
 #define SHORT_MAX UINT16_MAX
 
-/* How much of a value an error message quotes. */
+/* Bounds what an error message quotes of a value. */
 enum { SHOWN_BYTES = 40 };
 
 static int wrong_type(const char *field, const json_t *value, const char *want, struct err *err)
@@ -26,7 +26,7 @@ static int wrong_type(const char *field, const json_t *value, const char *want, 
     return r;
 }
 
-/* Borrowed from the value. */
+/* Takes a string, borrowed from the value. */
 static int record_json_take_string(const char *field, const json_t *value, struct slice *out,
                                    struct err *err)
 {
@@ -192,7 +192,7 @@ static void record_json_put_string(struct slice s, struct buf *out)
     buf_append_char(out, '"');
 }
 
-/* Without printf: kube2sky writes thousands of records for one Service. */
+/* Prints without printf: kube2sky writes thousands of records for one Service. */
 static void record_json_put_number(const char *name, uint32_t value, struct buf *out)
 {
     char digits[sizeof("4294967295")];

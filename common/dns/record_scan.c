@@ -2,7 +2,7 @@
 
 #include "common/dns/record_json.h"
 
-/* The unread rest, not NUL-terminated: every step checks for the end first. */
+/* Holds the unread rest, not NUL-terminated: every step checks for the end first. */
 struct rest {
     const char *at;
     const char *end;
@@ -17,7 +17,7 @@ static bool take_char(struct rest *rest, char c)
     return true;
 }
 
-/* Printable ASCII between quotes; anything else needs UTF-8 validation or escape decoding. */
+/* Takes printable ASCII between quotes; anything else needs UTF-8 validation or escape decoding. */
 static bool record_scan_take_string(struct rest *rest, struct slice *ret_string)
 {
     if (!take_char(rest, '"')) {
@@ -34,7 +34,8 @@ static bool record_scan_take_string(struct rest *rest, struct slice *ret_string)
     return take_char(rest, '"');
 }
 
-/* JSON allows no leading zero; fractions, exponents and signs are left to record_from_json. */
+/* Takes a number without a leading zero, which JSON forbids; fractions, exponents and signs are
+ * left to record_from_json. */
 static bool record_scan_take_number(struct rest *rest, uint32_t max, uint32_t *ret_number)
 {
     const char *start = rest->at;
@@ -106,7 +107,7 @@ static bool record_scan_take_value(struct rest *rest, struct slice field, struct
     return slice_equal(field, slice_str("mail")) && take_bool(rest, &view->mail);
 }
 
-/* The last of duplicate fields counts, as in record_from_json. */
+/* Lets the last of duplicate fields count, as record_from_json does. */
 bool record_scan(struct slice value, struct record *ret_view)
 {
     struct rest rest = {value.ptr, value.ptr + value.len};

@@ -1,10 +1,11 @@
-/* The one table of record types: what each is called, what its data are, how they are written as
- * text, and which part of the answer code gives a name's records of it. A new type is a row here,
- * and one more function there if its records come from what no other type has. */
+/* The one table of record types: name, data, text form, and the part of the answer code for each.
+ *
+ * That part gives a name's records of the type. A new type is a row here, and one more function
+ * there if its records come from what no other type has. */
 #ifndef COMMON_DNS_RR_TYPES_H
 #define COMMON_DNS_RR_TYPES_H
 
-/* What a type's data are, in struct rr (skydns/records/rr.h) and on the wire. */
+/* Describes a type's data, in struct rr (skydns/records/rr.h) and on the wire. */
 enum rr_shape {
     RR_SHAPE_BYTES, /* as on the wire: without names */
     RR_SHAPE_TEXT,  /* strings, in struct rr one text that is not split (RFC 1035 3.3.14) */
