@@ -8,7 +8,8 @@
 
 enum { COLUMNS_MAX = 4, GAP = 2 };
 
-/* Names get room before there are more columns: 39 cells at 80, 65 at 200. */
+/* Returns the columns for a width: names get room before there are more columns, 39 cells at 80, 65
+ * at 200. */
 static size_t columns_of(size_t width)
 {
     return width < 76 ? 1 : width < 150 ? 2 : width < 260 ? 3 : COLUMNS_MAX;
@@ -59,7 +60,7 @@ void panel_row(struct panel *panel, enum screen_style style, const char *left, c
     va_end(args);
 }
 
-/* The right text at the right edge, the left one in what remains. */
+/* Draws the right text at the right edge, the left one in what remains. */
 static void draw_line(struct screen *screen, size_t row, size_t column, size_t width,
                       const struct panel_row *line, bool is_title)
 {

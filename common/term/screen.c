@@ -6,10 +6,10 @@
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 
-/* The longest escape, "\u{10ffff}". */
+/* Fits the longest escape, "\u{10ffff}". */
 enum { ESCAPE_MAX = 12 };
 
-/* More than any text that fits; bounds the escaping of hostile ones. */
+/* Exceeds any text that fits; bounds the escaping of hostile ones. */
 enum { TEXT_CELLS_MAX = SCREEN_WIDTH_MAX + 1 };
 
 void screen_init(struct screen *screen, size_t width, size_t height, bool is_utf8)
@@ -42,7 +42,8 @@ static void put_cell(struct screen *screen, size_t row, size_t column, enum scre
 
 /* ---- Text ---- */
 
-/* The character at *text in UTF-8, which moves behind it; a byte that is none stands for itself. */
+/* Returns the character at *text in UTF-8, which moves behind it; a byte that is none stands for
+ * itself. */
 static uint32_t screen_next_character(const unsigned char **text, bool *ret_is_byte)
 {
     const unsigned char *at = *text;
@@ -61,7 +62,7 @@ static uint32_t screen_next_character(const unsigned char **text, bool *ret_is_b
     return value;
 }
 
-/* The cells of the text, at most TEXT_CELLS_MAX of them. */
+/* Returns the cells of the text, at most TEXT_CELLS_MAX of them. */
 static size_t screen_escape(const char *text, char cells[TEXT_CELLS_MAX + ESCAPE_MAX])
 {
     const unsigned char *at = (const unsigned char *)text;

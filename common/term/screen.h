@@ -1,6 +1,8 @@
-/* A screen as cells, and the bytes that turn one into the next. What is put on it is never sent as
- * it is: control characters, and all that is not ASCII, are shown escaped, as \x1b or \u{202e}, so
- * nothing moves the cursor, changes direction or has another width. Pure; one thread. */
+/* A screen as cells, and the bytes that turn one into the next.
+ *
+ * Text is never sent as it is: control characters, and all that is not ASCII, are shown escaped, as
+ * \x1b or \u{202e}. So nothing moves the cursor, changes direction or has another width. Pure; one
+ * thread. */
 #ifndef COMMON_TERM_SCREEN_H
 #define COMMON_TERM_SCREEN_H
 
@@ -10,7 +12,7 @@
 
 #include "common/base/buf.h"
 
-/* More than any display has; bounds what a terminal that lies makes us allocate. */
+/* Exceed any display; bound what a terminal that lies makes us allocate. */
 enum { SCREEN_WIDTH_MAX = 1000, SCREEN_HEIGHT_MAX = 500 };
 
 enum screen_style {
@@ -23,7 +25,7 @@ enum screen_style {
 };
 
 struct screen_cell {
-    uint16_t character; /* of the basic plane */
+    uint16_t character; /* in the basic plane */
     uint8_t style;
 };
 
@@ -33,23 +35,23 @@ struct screen {
     struct screen_cell *cells;
 };
 
-/* Blank; larger sizes are cut. */
+/* Starts blank; larger sizes are cut. */
 void screen_init(struct screen *screen, size_t width, size_t height, bool is_utf8);
 void screen_fini(struct screen *screen);
 
-/* Puts text at most `width` cells wide, a longer one with its last cell as a mark; what is outside
- * of the screen is left out. Returns the cells that it took. */
+/* Puts text at most `width` cells wide, a longer one with its last cell as a mark. Text outside the
+ * screen is left out. Returns the cells that it took. */
 size_t screen_put(struct screen *screen, size_t row, size_t column, size_t width,
                   enum screen_style style, const char *text);
 
-/* The cells that the text takes. */
+/* Returns the cells that the text takes. */
 size_t screen_text_width(const char *text);
 
-/* The whole row gets a style. */
+/* Gives the whole row a style. */
 void screen_fill(struct screen *screen, size_t row, enum screen_style style);
 
-/* Values as bars from left to right, the highest of them, or `peak` if higher, as the full one;
- * negative: a blank. */
+/* Puts values as bars from left to right. The highest of them, or `peak` if higher, is the full
+ * bar; a negative one is a blank. */
 void screen_put_bars(struct screen *screen, size_t row, size_t column, const double *values,
                      size_t count, double peak);
 
@@ -58,7 +60,7 @@ void screen_put_bars(struct screen *screen, size_t row, size_t column, const dou
 void screen_changes(const struct screen *before, const struct screen *now, bool has_colours,
                     struct buf *out);
 
-/* The lines, without blanks at their ends; for tests. */
+/* Writes the lines, without blanks at their ends; for tests. */
 void screen_lines(const struct screen *screen, struct buf *out);
 
 #endif

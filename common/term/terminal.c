@@ -15,13 +15,13 @@
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 
-/* Every cell with its own place and style takes some 30 bytes. */
+/* Has room for every cell with its own position and style, some 30 bytes. */
 enum { OUTPUT_MAX = SCREEN_WIDTH_MAX * SCREEN_HEIGHT_MAX * 32 };
 
-/* The size of a terminal that does not say. */
+/* Is the size of a terminal that does not tell. */
 enum { WIDTH_DEFAULT = 80, HEIGHT_DEFAULT = 24 };
 
-/* The alternate screen, no cursor, no wrap at the right edge; and back. */
+/* Switch to the alternate screen, without cursor and without wrap at the right edge; and back. */
 static const char enter[] = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 static const char leave[] = "\x1b[0m\x1b[2J\x1b[H\x1b[?7h\x1b[?25h\x1b[?1049l";
 
@@ -41,7 +41,7 @@ static bool write_all(const char *bytes, size_t len)
         if (n >= 0) {
             bytes += n;
             len -= (size_t)n;
-        } else if (errno == EAGAIN) { /* somebody made it non-blocking */
+        } else if (errno == EAGAIN) { /* another process made it non-blocking */
             struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
             (void)poll(&out, 1, -1); /* a failure comes again from write */
         } else if (errno != EINTR) {
@@ -69,7 +69,7 @@ static int terminal_check(struct err *err)
     return 0;
 }
 
-/* Keys at once and without echo; Ctrl-C and Ctrl-Z stay signals. */
+/* Takes keys at once and without echo; Ctrl-C and Ctrl-Z stay signals. */
 static void terminal_take_over(struct terminal *terminal)
 {
     struct termios raw = terminal->before;
@@ -158,7 +158,7 @@ bool terminal_take_signal(struct terminal *terminal)
     }
     if (info.ssi_signo == SIGTSTP) {
         terminal_give_back(terminal);
-        (void)raise(SIGSTOP); /* returns when the shell lets it go on, with SIGCONT */
+        (void)raise(SIGSTOP); /* returns when the shell continues it, with SIGCONT */
     } else if (info.ssi_signo == SIGCONT) {
         terminal_take_over(terminal);
     }
