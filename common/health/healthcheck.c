@@ -20,7 +20,7 @@
 enum {
     TIMEOUT_MS = 4000,
     DNS_TRIES = 4, /* a second each: a datagram may be lost */
-    /* Room for a page with reasons: /readiness?strict has a line for each. */
+    /* Has room for a page with reasons: /readiness?strict has a line for each. */
     REPLY_MAX = 65536,
     SHOWN_MAX = 256, /* of its first line */
 };
@@ -98,7 +98,7 @@ static int check_udp(const struct addr *server, struct err *err)
             return 0;
         }
         if (n < 0 && errno != EAGAIN) {
-            break; /* nobody listens there */
+            break; /* nothing listens there */
         }
         errno = EAGAIN;
     }
