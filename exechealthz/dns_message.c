@@ -37,7 +37,7 @@ size_t dns_query_write(const struct dns_question *question, uint16_t id, uint8_t
     return w.pos;
 }
 
-/* The reader is past the header. */
+/* Compares the question; the reader is past the header. */
 static bool is_question_repeated(struct reader *r, const struct dns_question *question)
 {
     struct dname name;

@@ -1,6 +1,7 @@
-/* A probe's two DNS messages: builds the query and parses what it needs of the reply. RFC 1035
- * without EDNS, which every server supports. Pure; never allocates; the reply's bytes are
- * untrusted. */
+/* A probe's two DNS messages: builds the query and parses what it needs of the response.
+ *
+ * RFC 1035 without EDNS, which every server supports. Pure; never allocates; the response's bytes
+ * are untrusted. */
 #ifndef EXECHEALTHZ_DNS_MESSAGE_H
 #define EXECHEALTHZ_DNS_MESSAGE_H
 
@@ -14,8 +15,8 @@
 
 enum {
     DNS_QUERY_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4, /* the longest name, type and class */
-    /* Read per reply. Without EDNS a reply has at most 512 bytes; a longer one is cut here and so
-     * malformed. */
+    /* Sizes the read of a response. Without EDNS it has at most 512 bytes; a longer one is cut here
+     * and so malformed. */
     DNS_REPLY_MAX = 4096,
 };
 
@@ -25,7 +26,7 @@ struct dns_question {
 };
 
 enum dns_reply_kind {
-    DNS_REPLY_EXTERNAL,  /* not the reply to our query: keep waiting */
+    DNS_REPLY_EXTERNAL,  /* not the response to our query: keep waiting */
     DNS_REPLY_MALFORMED, /* id and question match, but the answers are malformed */
     DNS_REPLY_READ,
 };
@@ -36,17 +37,17 @@ struct dns_reply {
     unsigned answers;  /* records of the answer section */
 };
 
-/* Recursion desired, class IN. Returns the length. */
+/* Writes a query with recursion desired, class IN. Returns the length. */
 size_t dns_query_write(const struct dns_question *question, uint16_t id,
                        uint8_t out[DNS_QUERY_MAX]);
 
-/* Fills *ret_reply only for DNS_REPLY_READ. The reply must repeat the question, case-insensitively;
- * an error reply may omit it. */
+/* Fills *ret_reply only for DNS_REPLY_READ. The response must repeat the question,
+ * case-insensitively; an error response may omit it. */
 enum dns_reply_kind dns_reply_read(const struct dns_question *question, uint16_t id,
                                    const uint8_t *bytes, size_t len,
                                    struct dns_reply *ret_reply) MUST_CHECK;
 
-/* "A", "srv": the types worth querying. False: any other word. */
+/* Parses "A", "srv": the types worth querying. Returns false for any other word. */
 bool dns_question_type(struct slice text, uint16_t *ret_type) MUST_CHECK;
 
 #endif

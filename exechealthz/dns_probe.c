@@ -18,7 +18,7 @@
 
 enum {
     RESEND_S = 1, /* for lost datagrams; a second is far more than an answer from memory takes */
-    /* A short error with a quoted name, or an error of a TLS query. */
+    /* Fits a short error with a quoted name, or an error of a TLS query. */
     ERROR_MAX = DNAME_TEXT_MAX + 64,
 };
 
@@ -28,12 +28,12 @@ struct dns_probe {
     ev_timer tick;
     bool tick_missed; /* a tick came during a run */
 
-    /* The current run: over UDP, or readable.fd is -1; over TLS, or stream is NULL. */
+    /* Holds the current run: over UDP, or readable.fd is -1; over TLS, or stream is NULL. */
     ev_io readable;
     ev_timer resend;
     struct tls_query *stream;
     ev_timer timeout;
-    uint16_t id; /* of the query */
+    uint16_t id; /* the query's */
     uint8_t query[DNS_QUERY_MAX];
     size_t query_len;
     int64_t started_us;
@@ -42,12 +42,12 @@ struct dns_probe {
     bool has_failed;
     char error[ERROR_MAX]; /* the reason, or that there was no run yet */
     int64_t latency_us;
-    int64_t at_ms; /* of the last result, or the start */
+    int64_t at_ms; /* time of the last result, or the start */
 };
 
 /* ---- Results ---- */
 
-/* From 0.25 ms, each twice the one before, as kube-dns' sidecar has them. */
+/* Rises from 0.25 ms, each twice the one before, as kube-dns' sidecar has them. */
 const struct histogram_scale dns_latency_scale = {
     .bound_count = 16,
     .bounds = {250, 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000, 512000,
@@ -147,7 +147,8 @@ static void catch_up(struct dns_probe *probe)
     }
 }
 
-/* Reads what came for the current run, and ends it. False: not its reply, and the run goes on. */
+/* Reads what came for the current run, and ends it. Returns false if that is not its response, and
+ * the run goes on. */
 static bool dns_probe_take_reply(struct dns_probe *probe, const uint8_t *bytes, size_t len)
 {
     struct dns_reply reply;
@@ -187,7 +188,7 @@ static void dns_probe_on_readable(struct ev_loop *loop UNUSED, ev_io *w, int eve
     (void)dns_probe_take_reply(probe, bytes, (size_t)n); /* else it waits for the next datagram */
 }
 
-/* A datagram that cannot be sent counts as lost: it is repeated until the timeout. */
+/* Sends again. A datagram that cannot be sent counts as lost: it is repeated until the timeout. */
 static void on_resend(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct dns_probe *probe = w->data;
@@ -239,7 +240,7 @@ static void dns_probe_on_stream_end(void *data, struct slice reply, const struct
     }
 }
 
-/* Files that have been replaced are used from now on. */
+/* Uses files that have been replaced from now on. */
 static void refresh_files(struct dns_probe *probe)
 {
     struct err err;
@@ -275,7 +276,7 @@ static bool start_stream(struct dns_probe *probe)
     return true;
 }
 
-/* ---- Over any ---- */
+/* ---- Over any transport ---- */
 
 static void dns_probe_on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
@@ -290,7 +291,7 @@ static bool write_query(struct dns_probe *probe)
 {
     const struct dns_target *target = probe->config.target;
     if (target->protocol == DNS_OVER_HTTPS) {
-        probe->id = 0; /* HTTP has its own way to match replies (RFC 8484 4.1) */
+        probe->id = 0; /* HTTP has its own way to match responses (RFC 8484 4.1) */
     } else if (getrandom(&probe->id, sizeof(probe->id), 0) != sizeof(probe->id)) {
         return false;
     }

@@ -1,12 +1,13 @@
-/* Repeats one question to one DNS server and keeps the last result. Like a command with nslookup,
- * but without a shell or libc's resolver. main() creates it, the HTTP handlers read it; everything
- * on one loop's thread.
+/* Repeats one query to one DNS server and holds the last result.
  *
- *     every period ──▶ UDP query, again each second ──▶ reply, error or timeout ──▶ result
+ * It works like a command with nslookup, but without a shell or libc's resolver. main() creates it,
+ * the HTTP handlers read it; everything on one loop's thread.
+ *
+ *     every period ──▶ UDP query, again each second ──▶ response, error or timeout ──▶ result
  *                  or: tls_query.h, once
  *
  * Each run has a socket of its own, with an unpredictable port and id, and over TLS a new session,
- * as a new client has. A run succeeds if the reply has an answer, or is truncated, which proves
+ * as a new client has. A run succeeds if the response has an answer, or is truncated, which proves
  * that there is one. The first run starts at once; a run longer than the period is followed by the
  * next when it ends. */
 #ifndef EXECHEALTHZ_DNS_PROBE_H
@@ -32,12 +33,12 @@ struct dns_probe_config {
 struct dns_probe_counts {
     uint64_t runs; /* completed */
     uint64_t failures;
-    struct histogram latency; /* of the successful ones: dns_latency_scale */
+    struct histogram latency; /* counts the successful ones: dns_latency_scale */
 };
 
 struct dns_probe;
 
-/* config is copied. */
+/* Copies config. */
 struct dns_probe *dns_probe_new(struct ev_loop *loop, const struct dns_probe_config *config);
 /* NULL is fine. */
 void dns_probe_free(struct dns_probe *probe);
@@ -47,15 +48,15 @@ void dns_probe_start(struct dns_probe *probe);
 const struct dns_target *dns_probe_target(const struct dns_probe *probe);
 const struct dns_probe_counts *dns_probe_counts(const struct dns_probe *probe);
 
-/* Whether it is healthy at this time (clock_monotonic_ms); before the first result it is, unless it
- * starts unhealthy. When unhealthy, appends a line with the reason. */
+/* Returns whether it is healthy at this time (clock_monotonic_ms); before the first result it is,
+ * unless it starts unhealthy. When unhealthy, appends a line with the reason. */
 bool dns_probe_report(const struct dns_probe *probe, int64_t now_ms, struct buf *reply);
 
-/* As kube-dns's sidecar reports it: true if the last run had an answer, false before the first one.
- * Appends {"IsOk":true,"LatencySeconds":0.0012,"Err":""}. */
+/* Reports health as kube-dns's sidecar does: true if the last run had an answer, false before the
+ * first one. Appends {"IsOk":true,"LatencySeconds":0.0012,"Err":""}. */
 bool dns_probe_healthcheck(const struct dns_probe *probe, struct buf *reply);
 
-/* Durations in us, as milliseconds on the page. */
+/* Counts durations in us, shown as milliseconds on the page. */
 extern const struct histogram_scale dns_latency_scale;
 
 #endif

@@ -17,7 +17,7 @@ static bool is_label_byte(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* False: not letters, digits and _ only, or too long. */
+/* Returns false for other than letters, digits and _, or too many. */
 static bool dns_target_take_label(struct slice text, char out[DNS_LABEL_TEXT_MAX])
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -45,7 +45,7 @@ static void label_of_name(const struct dname *name, char out[DNS_LABEL_TEXT_MAX]
     out[first.len] = '\0'; /* DNAME_LABEL_MAX bytes at most */
 }
 
-/* The next part, and the text after its comma. */
+/* Returns the next part, and the text after its comma. */
 static struct slice next_part(const char **text)
 {
     struct slice part = slice_of(*text, strcspn(*text, ","));
@@ -56,7 +56,7 @@ static struct slice next_part(const char **text)
 
 /* ---- The server ---- */
 
-/* The text up to the first of `stops`, removed from *text. */
+/* Returns the text up to the first of `stops`, removed from *text. */
 static struct slice take_until(struct slice *text, const char *stops)
 {
     size_t len = 0;
@@ -68,7 +68,7 @@ static struct slice take_until(struct slice *text, const char *stops)
     return part;
 }
 
-/* False: does not fit, or is empty. */
+/* Returns false if the text does not fit, or is empty. */
 static bool dns_target_copy_text(struct slice text, char *out, size_t size)
 {
     if (text.len == 0 || text.len >= size) {
@@ -79,7 +79,7 @@ static bool dns_target_copy_text(struct slice text, char *out, size_t size)
     return true;
 }
 
-/* "10.0.0.10", "10.0.0.10:53", "fd00::10", "[fd00::10]", "[fd00::10]:53". */
+/* Parses "10.0.0.10", "10.0.0.10:53", "fd00::10", "[fd00::10]", "[fd00::10]:53". */
 static bool dns_target_parse_address(struct slice text, uint16_t default_port, struct addr *ret)
 {
     char copy[ADDR_TEXT_MAX];
@@ -95,7 +95,7 @@ static bool dns_target_parse_address(struct slice text, uint16_t default_port, s
     return dns_target_copy_text(text, copy, sizeof(copy)) && addr_parse(copy, ret, NULL) == 0;
 }
 
-/* What may stand in a request's first line (RFC 3986 3.3, and a query). */
+/* Accepts only what may stand in a request's first line (RFC 3986 3.3, and a query). */
 static bool parse_path(struct slice text, char out[DNS_PATH_MAX])
 {
     static const char allowed[] =
@@ -103,7 +103,7 @@ static bool parse_path(struct slice text, char out[DNS_PATH_MAX])
     return dns_target_copy_text(text, out, DNS_PATH_MAX) && strspn(out, allowed) == text.len;
 }
 
-/* Behind the #: a host name or an IP address. It becomes part of a request, too. */
+/* Parses what is behind the #: a host name or an IP address. It becomes part of a request, too. */
 static bool parse_tls_name(struct slice text, char out[DNS_TLS_NAME_MAX])
 {
     static const char allowed[] =
@@ -206,7 +206,8 @@ int dns_target_parse(const char *text, struct dns_target *ret_target, struct err
 
 /* ---- HTTPS ---- */
 
-/* The name that the certificate must have, or else the address; the port unless it is HTTPS's. */
+/* Appends the name that the certificate must have, or else the address; the port unless it is
+ * HTTPS's. */
 static void append_host(const struct dns_target *target, struct buf *out)
 {
     char text[ADDR_TEXT_MAX];

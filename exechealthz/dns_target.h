@@ -1,4 +1,4 @@
-/* The value of a --dns flag: a name, its type, and the server to ask. Pure; used by options. */
+/* The value of a --dns flag: a name, its type, and the server to query. Pure; used by options. */
 #ifndef EXECHEALTHZ_DNS_TARGET_H
 #define EXECHEALTHZ_DNS_TARGET_H
 
@@ -10,11 +10,11 @@
 
 enum {
     DNS_LABEL_TEXT_MAX = 64, /* a DNS label and NUL */
-    /* A host name (RFC 1035: 253 characters), a final dot and NUL. */
+    /* Fits a host name (RFC 1035: 253 characters), a final dot and NUL. */
     DNS_TLS_NAME_MAX = 256,
-    /* As long as a host name; the paths of public servers have about ten characters. */
+    /* Equals a host name's limit; the paths of public servers have about ten characters. */
     DNS_PATH_MAX = 256,
-    /* https://, the address and the path */
+    /* Fits https://, the address and the path. */
     DNS_SERVER_TEXT_MAX = 8 + ADDR_TEXT_MAX + DNS_PATH_MAX,
 };
 
@@ -25,7 +25,7 @@ enum dns_protocol {
 };
 
 struct dns_target {
-    /* Part of paths and metric names: letters, digits and _ */
+    /* Is part of paths and metric names: letters, digits and _ */
     char label[DNS_LABEL_TEXT_MAX];
     struct dns_question question;
     enum dns_protocol protocol;
@@ -34,18 +34,18 @@ struct dns_target {
     char path[DNS_PATH_MAX];         /* for HTTPS, starts with / */
 };
 
-/* `[LABEL=]NAME[,TYPE][,SERVER]`. Defaults: the name's first label, with _ for other bytes; type A;
- * server 127.0.0.1:53. SERVER is `IP[:PORT]`, `tls://IP[:853][#NAME]` or
+/* Parses `[LABEL=]NAME[,TYPE][,SERVER]`. Defaults: the name's first label, with _ for other bytes;
+ * type A; server 127.0.0.1:53. SERVER is `IP[:PORT]`, `tls://IP[:853][#NAME]` or
  * `https://IP[:443][/PATH][#NAME]`, path /dns-query unless given: no name is resolved. Errors say
  * what was expected. */
 int dns_target_parse(const char *text, struct dns_target *ret_target, struct err *err) MUST_CHECK;
 
-/* "127.0.0.1:53", "tls://127.0.0.1:853", "https://127.0.0.1:443/dns-query". Returns out. */
+/* Writes "127.0.0.1:53", "tls://127.0.0.1:853", "https://127.0.0.1:443/dns-query". Returns out. */
 const char *dns_target_server(const struct dns_target *target, char out[DNS_SERVER_TEXT_MAX]);
 
 #define DOH_MEDIA_TYPE "application/dns-message"
 
-/* A POST of HTTP/1.1 that asks for the connection's end behind the reply. */
+/* Writes a POST of HTTP/1.1 that asks for the connection's end behind the response. */
 void doh_request_write(const struct dns_target *target, struct slice query, struct buf *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* exechealthz: wiring and signals. One thread, one loop: the probes' timers, children and sockets,
- * and the HTTP server with their last results. Another only writes the log.
+/* exechealthz: wiring and signals. One thread with one loop has the probes' timers, children and
+ * sockets, and the HTTP server with their last results. Another only writes the log.
  *
  * It keeps its user and capabilities: commands are the operator's, and may need them. */
 #include <signal.h>
@@ -22,7 +22,7 @@
 #include "exechealthz/probe.h"
 #include "exechealthz/reaper.h"
 
-/* One probe per -cmd and per -dns. */
+/* Holds one probe per -cmd and per -dns. */
 struct probes {
     struct reaper reaper;
     struct probe *commands[FLAG_STRINGS_MAX];

@@ -1,5 +1,6 @@
-/* exechealthz's metrics: `exechealthz_` for its own, `kubedns_probe_` for DNS probes, as named by
- * kube-dns's sidecar. On the loop's thread. */
+/* exechealthz's metrics: `exechealthz_` for its own, `kubedns_probe_` for DNS probes.
+ *
+ * The latter are named by kube-dns's sidecar. On the loop's thread. */
 #ifndef EXECHEALTHZ_METRICS_TABLE_H
 #define EXECHEALTHZ_METRICS_TABLE_H
 
@@ -10,7 +11,7 @@
 #include "exechealthz/dns_probe.h"
 #include "exechealthz/probe.h"
 
-/* Borrowed during the call. */
+/* Holds the sources, borrowed during the call. */
 struct metrics_sources {
     int64_t start_s; /* Unix time */
     struct probe *const *probes;

@@ -6,15 +6,15 @@
 #include "common/base/slice.h"
 
 enum {
-    /* Longest period, latency or timeout: a day; more is certainly a mistake. */
+    /* Bounds a period, latency or timeout: longer than a day is certainly a mistake. */
     DURATION_MAX_MS = 24 * 60 * 60 * 1000,
-    /* As long as resolvers wait for a server (resolv.conf(5)). */
+    /* Waits as long as resolvers wait for a server (resolv.conf(5)). */
     DNS_TIMEOUT_MS = 5000,
 };
 
 static const char default_command[] = "echo healthz", default_url[] = "/healthz";
 
-/* The flags as typed. */
+/* Holds the flags as typed. */
 struct given {
     struct flag_strings commands, urls, dns;
     const char *address;
@@ -94,7 +94,7 @@ static int check_url(const struct options *o, const char *url, struct err *err)
 static int add_command(struct options *o, const char *command, const char *url, struct err *err)
 {
     if (command[strspn(command, " \t\n")] == '\0') {
-        /* To a shell, an empty command succeeds. */
+        /* A shell takes an empty command for a success. */
         return err_set(err, ERR_USAGE, "flag -cmd: `%s`: expected a shell command", command);
     }
     for (size_t i = 0; i < o->command_count; i++) {
@@ -166,7 +166,7 @@ static bool has_tls_name(const struct options *o)
     return has_name;
 }
 
-/* A file without effect would make somebody believe that something is checked. */
+/* Refuses a file without effect, which would make a person believe that something is checked. */
 static int check_files(const struct options *o, struct err *err)
 {
     const struct tls_files *files = &o->dns_files;
@@ -188,7 +188,7 @@ static int check_files(const struct options *o, struct err *err)
     return 0;
 }
 
-/* Without a command, kubelets ask for all DNS probes together. */
+/* Uses one path for all DNS probes: without a command, kubelets ask for all of them together. */
 static int use_dns_alone(const struct given *given, struct options *o, struct err *err)
 {
     if (given->urls.count > 1) {

@@ -14,7 +14,7 @@
 #include "exechealthz/dns_target.h"
 #include "exechealthz/probe_settings.h"
 
-/* A command and the path of its result; from argv, borrowed for the process's lifetime. */
+/* Holds a command and the path of its result; from argv, borrowed for the process's lifetime. */
 struct command_option {
     const char *command;
     const char *url;
@@ -29,17 +29,17 @@ struct options {
     struct addr listen;
     struct probe_settings probes; /* the timeout: the latency unless given */
     int64_t dns_timeout_ms;       /* never 0; default: 5 s, or the latency if shorter */
-    struct tls_files dns_files;   /* of all DNS probes over TLS; "": none */
+    struct tls_files dns_files;   /* for all DNS probes over TLS; "": none */
     int log_level;                /* enum log_level */
     bool has_legacy_pages;
     const char *healthcheck; /* the URL to query instead of all else; "": none */
     bool want_version;
 };
 
-/* Whether a DNS probe goes over TLS or HTTPS. */
+/* Returns whether a DNS probe goes over TLS or HTTPS. */
 bool options_have_tls(const struct options *o);
 
-/* 0; FLAGS_HELP after printing help; ERR_USAGE with a message. Only 0 sets *ret_options. */
+/* Returns 0; FLAGS_HELP after printing help; ERR_USAGE with a message. Only 0 sets *ret_options. */
 int exechealthz_options_parse(int argc, char *const *argv, struct options *ret_options,
                               struct err *err) MUST_CHECK;
 

@@ -11,7 +11,7 @@
 
 static const char healthcheck_folder[] = "/healthcheck/";
 
-/* A route's data: the pages, and the index of its probe. */
+/* Holds a route's data: the pages, and the index of its probe. */
 struct entry {
     const struct pages *pages;
     size_t index;

@@ -1,6 +1,9 @@
-/* exechealthz's HTTP pages: the health of each command at its path, of each DNS probe at
- * /healthcheck/<label>, /metrics, and optionally the old program's pages. Runs nothing and never
- * waits: serves the last results. On the loop's thread. */
+/* exechealthz's HTTP pages: the health of each command and DNS probe, metrics, the old program's
+ * pages.
+ *
+ * A command is at its path, a DNS probe at /healthcheck/<label>, metrics are at /metrics; the old
+ * pages are optional. The handlers run nothing and never wait: they serve the last results. On the
+ * loop's thread. */
 #ifndef EXECHEALTHZ_PAGES_H
 #define EXECHEALTHZ_PAGES_H
 
@@ -12,7 +15,7 @@
 #include "exechealthz/dns_probe.h"
 #include "exechealthz/probe.h"
 
-/* All borrowed until pages_free. */
+/* Borrows everything until pages_free. */
 struct pages_config {
     struct ev_loop *loop; /* stopped by /quit */
     struct probe *const *probes;
@@ -27,10 +30,11 @@ struct pages_config {
 struct pages;
 
 struct pages *pages_new(const struct pages_config *config);
-/* After the server. NULL is fine. */
+/* Free the server first. NULL is fine. */
 void pages_free(struct pages *pages);
 
-/* For http_server_new. Commands' paths come first, so that users' paths override ours. */
+/* Returns the routes for http_server_new. Commands' paths come first, so that users' paths override
+ * ours. */
 const struct http_route *pages_routes(const struct pages *pages, size_t *ret_count);
 
 #endif

@@ -18,13 +18,13 @@
 #include "common/base/xalloc.h"
 
 enum {
-    /* Enough for any message that people read in a probe's reply, and a pipe's capacity. The rest
-       is read and dropped, so that the command does not block. */
+    /* Bounds the output: enough for any message that people read in a probe's response, and a
+     * pipe's capacity. The rest is read and dropped, so that the command does not block. */
     OUTPUT_MAX = 64 * 1024,
     ERROR_MAX = 128, /* "start sh: " and a system error text, at most 50 characters */
 };
 
-/* A finished run. */
+/* Holds a finished run. */
 struct outcome {
     struct buf output;
     char error[ERROR_MAX]; /* empty: success */
@@ -39,7 +39,7 @@ struct probe {
     ev_timer tick;
     bool tick_missed; /* a tick came during a run */
 
-    /* The running command; child.pid 0: none. */
+    /* Holds the running command; child.pid 0: none. */
     struct reaper_child child;
     int output_fd;
     ev_io output_ready;
@@ -98,7 +98,7 @@ static void probe_record(struct probe *probe, const char *error)
     probe_log_result(probe, had_failed, duration_us);
 }
 
-/* How a child ended, in the old program's words, which alerts match. */
+/* Describes how a child ended, in the old program's words, which alerts match. */
 static void describe_end(const siginfo_t *info, char out[ERROR_MAX])
 {
     static const char *const signals[] = {
@@ -134,7 +134,7 @@ static void describe_end(const siginfo_t *info, char out[ERROR_MAX])
 
 /* ---- The running command ---- */
 
-/* Reads what is available, at most `limit` bytes. False: end of output. */
+/* Reads what is available, at most `limit` bytes. Returns false at the end of output. */
 static bool read_output(struct probe *probe, size_t limit)
 {
     char bytes[4096];
@@ -339,7 +339,7 @@ const struct probe_counts *probe_counts(const struct probe *probe)
     return &probe->counts;
 }
 
-/* "2016-04-07 12:34:56.789 +0000 UTC": fractions without trailing zeros. */
+/* Appends "2016-04-07 12:34:56.789 +0000 UTC": fractions without trailing zeros. */
 static void append_time(struct buf *reply, struct timespec time)
 {
     char text[64];

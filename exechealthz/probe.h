@@ -1,4 +1,4 @@
-/* Runs one shell command periodically and keeps its last result. main() creates it, the HTTP
+/* Runs one shell command periodically and holds its last result. main() creates it, the HTTP
  * handler reads it; everything on one loop's thread, which never waits for the command.
  *
  *     every period ──▶ sh -c COMMAND in a process group of its own ──▶ result {output, error, time}
@@ -22,7 +22,7 @@
 #include "exechealthz/reaper.h"
 
 struct probe_config {
-    const char *path;    /* for the reply's text */
+    const char *path;    /* for the response's text */
     const char *command; /* both borrowed until probe_free */
     struct probe_settings settings;
 };
@@ -42,7 +42,7 @@ struct probe_result {
 
 struct probe;
 
-/* config is copied. */
+/* Copies config. */
 struct probe *probe_new(struct ev_loop *loop, struct reaper *reaper,
                         const struct probe_config *config);
 
@@ -51,17 +51,17 @@ void probe_free(struct probe *probe);
 
 void probe_start(struct probe *probe);
 
-/* The report's source, for tests. Borrowed until the loop turns. */
+/* Returns the report's source, for tests. Borrowed until the loop turns. */
 struct probe_result probe_last(const struct probe *probe);
 
 const char *probe_path(const struct probe *probe);
 const struct probe_counts *probe_counts(const struct probe *probe);
 
-/* At this time (clock_monotonic_ms). */
+/* Returns whether it is healthy at this time (clock_monotonic_ms). */
 bool probe_is_healthy(const struct probe *probe, int64_t now_ms);
 
-/* Whether it is healthy at this time. Appends the reply's text either way; when unhealthy, it names
- * the reason and ends with a newline. */
+/* Returns whether it is healthy at this time. Appends the response's text either way; when
+ * unhealthy, it names the reason and ends with a newline. */
 bool probe_report(const struct probe *probe, int64_t now_ms, struct buf *reply);
 
 #endif

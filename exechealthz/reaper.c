@@ -17,7 +17,7 @@ static struct reaper_child *reaper_find_child(struct reaper *reaper, pid_t pid)
     return NULL;
 }
 
-/* One signal may stand for several children. */
+/* Reaps all children that have ended: one signal may stand for several. */
 static void on_sigchld(struct ev_loop *loop UNUSED, ev_signal *w, int events UNUSED)
 {
     struct reaper *reaper = w->data;

@@ -1,5 +1,5 @@
 /* Reaps every dead child of the process. As PID 1 of a container, exechealthz inherits whatever its
- * commands leave behind, so waiting for its own shells is not enough.
+ * commands leave behind, so it does not suffice to wait for its own shells.
  *
  * One per process, on the loop that handles SIGCHLD; not the default loop, whose own handler would
  * reap the children first. Everything runs on that loop's thread. */
@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
-/* A child with a listener; caller storage. */
+/* A child with a listener, in the caller's storage. */
 struct reaper_child {
     pid_t pid;
     /* Called once, already off the list, while the child is still a zombie, so that its pid and

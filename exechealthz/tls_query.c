@@ -17,7 +17,8 @@ enum {
     LENGTH_SIZE = 2,      /* before each message over TLS (RFC 7858 3.3) */
     MESSAGE_MAX = 65535,  /* what two bytes can say */
     RECEIVE_SIZE = 16384, /* a TLS record (RFC 8446 5.1) */
-    /* Path, name, address and DNS query, each at its longest, and 200 bytes of header names. */
+    /* Fits path, name, address and DNS query, each at its longest, and 200 bytes of header
+     * names. */
     REQUEST_MAX = DNS_PATH_MAX + DNS_TLS_NAME_MAX + ADDR_TEXT_MAX + DNS_QUERY_MAX + 256,
 };
 
@@ -29,7 +30,8 @@ struct tls_query {
     ev_io ready;
     struct tls_session *session; /* NULL while it connects */
     struct buf request;          /* what is left of it */
-    struct buf message;          /* over TLS: the length and the reply, as far as they are here */
+    struct buf message;          /* over TLS: the length and the response, as far as they have
+                                    arrived */
     struct http_response http;   /* over HTTPS */
 };
 
@@ -51,7 +53,7 @@ const char *tls_query_doing(const struct tls_query *query)
     return texts[query->step];
 }
 
-/* The last act of every caller: the query may be freed. */
+/* Ends the query with an error, the last act of every caller: the query may be freed. */
 static void fail_as(struct tls_query *query, const char *doing, int code, const char *reason)
 {
     char server[DNS_SERVER_TEXT_MAX];
@@ -88,7 +90,7 @@ static void tls_query_wait_for(struct tls_query *query, int events)
     ev_io_start(query->config.loop, &query->ready);
 }
 
-/* 0 once the reply is complete; ERR_UNAVAILABLE until then. */
+/* Returns 0 once the response is complete; ERR_UNAVAILABLE until then. */
 static int add_message(struct tls_query *query, struct slice bytes)
 {
     struct buf *message = &query->message;
@@ -106,7 +108,7 @@ static struct slice message_of(const struct tls_query *query)
     return slice_of(bytes + LENGTH_SIZE, (size_t)bytes[0] << 8 | bytes[1]);
 }
 
-/* As soon as it is known: the rest need not come. */
+/* Checks the head as soon as it is known: the rest need not come. */
 static int tls_query_check_response(const struct http_response *http, struct err *err)
 {
     if (http->status != 0 && http->status != 200) {
@@ -121,7 +123,7 @@ static int tls_query_check_response(const struct http_response *http, struct err
     return 0;
 }
 
-/* Adds what was received; len 0: the server's end. True when that was the query's end. */
+/* Adds what was received; len 0: the server's end. Returns true when that was the query's end. */
 static bool tls_query_take_reply(struct tls_query *query, const uint8_t *bytes, size_t len)
 {
     struct err err;
@@ -240,7 +242,7 @@ static void tls_query_on_ready(struct ev_loop *loop UNUSED, ev_io *w, int events
 
 /* ---- Lifetime ---- */
 
-/* A socket that connects, or has; or -errno. */
+/* Returns a socket that connects, or has connected; or -errno. */
 static int tls_query_open_socket(const struct addr *server)
 {
     CLEANUP_CLOSE int fd =

@@ -1,10 +1,10 @@
 /* One DNS query over a TLS connection of its own, as DNS over TLS or over HTTPS, by the target. For
  * dns_probe.c; the loop's thread.
  *
- *     connect ──▶ handshake ──▶ ask ──▶ reply or error
+ *     connect ──▶ handshake ──▶ query ──▶ response or error
  *
- * The caller has the timeout: it frees the query, after asking it what it was doing. The process
- * must ignore SIGPIPE. */
+ * The caller has the timeout: it frees the query, after reading tls_query_doing. The process must
+ * ignore SIGPIPE. */
 #ifndef EXECHEALTHZ_TLS_QUERY_H
 #define EXECHEALTHZ_TLS_QUERY_H
 
@@ -24,21 +24,21 @@ struct tls_query_config {
     const struct tls_client *tls;
     struct slice message; /* the DNS query; copied */
 
-    /* Called once, unless it is freed before. err: NULL for a reply, which need not be a DNS
-     * message; both are borrowed for the call, which may free the query. */
+    /* Called once, unless the query is freed before. err: NULL for a response, which need not be a
+     * DNS message; both are borrowed for the call, which may free the query. */
     void (*on_end)(void *data, struct slice reply, const struct err *err);
     void *data;
 };
 
-/* config is copied. Errors begin with what failed. */
+/* Starts a query; copies config. Errors begin with what failed. */
 int tls_query_start(const struct tls_query_config *config, struct tls_query **ret,
                     struct err *err) MUST_CHECK;
 
 /* Closes the connection. NULL is fine. */
 void tls_query_free(struct tls_query *query);
 
-/* What it waits for, as the beginning of an error: "connect to", "handshake with", "no reply
- * from". */
+/* Returns what it waits for, as the beginning of an error: "connect to", "handshake with", "no
+ * reply from". */
 const char *tls_query_doing(const struct tls_query *query);
 
 #endif
