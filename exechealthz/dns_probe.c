@@ -192,7 +192,7 @@ static void dns_probe_on_readable(struct ev_loop *loop UNUSED, ev_io *w, int eve
 static void on_resend(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct dns_probe *probe = w->data;
-    log_debug("no reply yet, sending again", LOG_STR("label", probe->config.target->label));
+    log_debug("no response yet, sending again", LOG_STR("label", probe->config.target->label));
     (void)send(probe->readable.fd, probe->query, probe->query_len, 0);
 }
 
@@ -248,7 +248,7 @@ static void refresh_files(struct dns_probe *probe)
     case TLS_UNCHANGED:
         break;
     case TLS_READ_AGAIN:
-        log_info("TLS files read again");
+        log_info("TLS files reloaded");
         break;
     case TLS_READ_FAILED:
         log_warn("new TLS files cannot be used, keeping the old ones", LOG_STR("error", err.msg));

@@ -240,7 +240,7 @@ static void etcd_watch_on_refused(struct etcd_watch *watch,
     const char *reason = response->cancel_reason[0] ? response->cancel_reason
                                                     : "no reason given; is a permission missing?";
     err_set(&watch->refusal, ERR_REFUSED, "etcd: watch canceled: %s", reason);
-    log_debug("watch refused, asking why", LOG_SLICE("key", watch->config.key),
+    log_debug("watch refused, reading the range to learn why", LOG_SLICE("key", watch->config.key),
               LOG_STR("reason", reason));
     etcd_call_cancel(watch->call);
     watch->call = NULL;

@@ -192,7 +192,7 @@ static int tls_explain_client(int code, const char *why, struct err *err)
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
         return err_set(err, ERR_REFUSED, "TLS: the client shows no certificate");
     case SSL_R_EXCESSIVE_MESSAGE_SIZE:
-        return err_set(err, ERR_REFUSED, "TLS: the client sends a message beyond the limit");
+        return err_set(err, ERR_REFUSED, "TLS: the client sends a message over the limit");
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:

@@ -183,7 +183,7 @@ static void print_log(const struct etcd_proc *proc)
     }
 }
 
-/* Of this run. */
+/* Searches the log of this run. */
 static bool is_in_log(const struct etcd_proc *proc, const char *text)
 {
     CLEANUP_FILE FILE *f = open_log(proc, proc->log_start, SEEK_SET);

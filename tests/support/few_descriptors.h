@@ -5,7 +5,7 @@
 /* From now on, none can be opened. */
 void few_descriptors_begin(void);
 
-/* As many as before. */
+/* Allows as many as before. */
 void few_descriptors_end(void);
 
 #endif

@@ -36,7 +36,7 @@ void h2_client_open(struct h2_client *client);
 void h2_client_start(struct h2_client *client);
 void h2_client_end(struct h2_client *client);
 
-/* What is in `bytes`, then a flush. Returns how many bytes were not taken. */
+/* Sends the content of `bytes`, then flushes. Returns how many bytes were not taken. */
 size_t h2_client_send(struct h2_client *client);
 void h2_client_get(struct h2_client *client, int32_t stream);
 /* "reply <stream>" or the text, with 200. */

@@ -418,8 +418,8 @@ static void etcd_mirror_on_state(void *data, const struct err *err)
     (void)err;
 }
 
-/* What the owner has is the store's content of its revision, beside old keys that it holds; and
- * nothing in the range has changed between that and the session's start. */
+/* Expects the owner to have etcd's content of its revision, beside old keys that it holds, and
+ * nothing in the range to have changed between that and the session's start. */
 static void expect_content(void)
 {
     bool is_holding = etcd_mirror_counts(mirror).is_holding_old;

@@ -18,7 +18,8 @@ enum {
     INPUT_MAX = 1 << 17,
     LONG_BODY = 40000,
     SMALL_ROOM = 100,
-    /* What the limits of http2_server.h allow, with a buffer's doubling and the client's table. */
+    /* Allows as much as the limits of http2_server.h, with a buffer's doubling and the client's
+     * table. */
     MEMORY_MAX = 4 * HTTP2_BODIES_MAX + 2 * HTTP2_STREAMS_MAX * LONG_BODY,
 };
 enum { TYPE_GOAWAY = 7, FRAME_HEADER = 9, FRAME_MAX = 16384 };

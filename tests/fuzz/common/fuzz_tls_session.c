@@ -108,7 +108,7 @@ static void tls_session_check(struct wire *w)
     }
 }
 
-/* To the server, in pieces. */
+/* Sends to the server, in pieces. */
 static void tls_session_deliver(struct wire *w, const uint8_t *bytes, size_t len)
 {
     for (size_t at = 0; at < len && !w->is_over;) {

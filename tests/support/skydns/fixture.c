@@ -186,7 +186,7 @@ static void fixture_configure(struct fixture *fixture)
     }
 }
 
-/* What is said of a response against its bytes. */
+/* Checks the descriptions of a response against its bytes. */
 static void fixture_check_response(const struct response *response)
 {
     static const uint8_t opt[] = {0, 0, DNS_TYPE_OPT};

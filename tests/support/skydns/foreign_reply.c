@@ -49,7 +49,7 @@ static uint32_t foreign_reply_number_of(const char *text)
     return (uint32_t)number;
 }
 
-/* Where this name, or its longest suffix, begins in the message: 0 if nowhere. */
+/* Returns where this name, or its longest suffix, begins in the message: 0 if nowhere. */
 static size_t foreign_reply_find_name(const struct writer *w, const struct dname *name)
 {
     for (size_t at = DNS_HEADER_SIZE; at < w->pos && at <= DNS_POINTER_MAX; at++) {

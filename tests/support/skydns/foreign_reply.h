@@ -31,8 +31,8 @@ struct cache_key others_key(const char *text);
 /* 192.0.2.53:53 */
 struct addr external_nameserver(void);
 
-/* What a client that asks with this key's name gets, as dns_text. `records` are those of a hit.
- * Returns out. */
+/* Returns, as dns_text, what a client that queries with this key's name gets. `records` are those
+ * of a hit. It is out. */
 const char *external_text(const struct cache_key *key, const struct cache_hit *hit,
                           const uint8_t *records, char *out, size_t size);
 

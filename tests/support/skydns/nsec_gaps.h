@@ -5,11 +5,12 @@
 
 #include "common/dns/dname.h"
 
-/* What is wrong with the names before and behind `name`, which is below the zone; NULL: nothing. */
+/* Returns what is wrong with the names before and behind `name`, which is below the zone; NULL:
+ * nothing. */
 const char *nsec_gaps_fault(const struct dname *zone, const struct dname *name,
                             const struct dname *probe);
 
-/* What is wrong with two names' gaps, joined; NULL: nothing. */
+/* Returns what is wrong with two names' gaps, joined; NULL: nothing. */
 const char *nsec_gaps_join_fault(const struct dname *zone, const struct dname *a,
                                  const struct dname *b, const struct dname *probe);
 

@@ -1,6 +1,8 @@
-/* What a validator makes of NSEC records, written from the RFCs and sharing no code with the server
- * but the form of a name: RFC 4034 4 and 6.1, RFC 4035 5.4, RFC 6840 4.1, 4.3. Signatures are not
- * its concern. Names may have capitals. */
+/* Judges NSEC records as a validator does, written from the RFCs: RFC 4034 4 and 6.1, RFC 4035 5.4,
+ * RFC 6840 4.1, 4.3.
+ *
+ * It shares no code with the server but the form of a name. Signatures are not its concern. Names
+ * may have capitals. */
 #ifndef TESTS_SUPPORT_SKYDNS_NSEC_MODEL_H
 #define TESTS_SUPPORT_SKYDNS_NSEC_MODEL_H
 
@@ -26,8 +28,8 @@ int nsec_model_order(const struct dname *a, const struct dname *b);
 bool nsec_model_covers(const struct nsec_model *record, const struct dname *zone,
                        const struct dname *name);
 
-/* What is wrong with the record itself, or NULL: its names' zone and order, its bitmap's form, and
- * NSEC and RRSIG in it. */
+/* Returns what is wrong with the record itself, or NULL: its names' zone and order, its bitmap's
+ * form, and NSEC and RRSIG in it. */
 const char *nsec_model_fault(const struct nsec_model *record, const struct dname *zone);
 
 bool nsec_model_has_type(const struct nsec_model *record, uint16_t type);

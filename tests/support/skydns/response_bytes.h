@@ -10,7 +10,7 @@
 #include "skydns/external/cache_image.h"
 #include "skydns/wire/response_parse.h"
 
-/* What the first who asked gets; a miss if nothing is kept. */
+/* Returns what the first client gets; a miss if nothing is cached. */
 static inline enum cache_verdict cached_first(const struct cache_key *key,
                                               const struct parsed_response *response,
                                               uint32_t ttl_max_s, uint32_t shuffle,

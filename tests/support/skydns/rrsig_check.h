@@ -19,8 +19,9 @@ struct rrsig_records {
     const struct slice *rdata; /* in any order, even repeated */
 };
 
-/* What is wrong with the RRSIG's data, with the data of a DNSKEY of `zone` (wire form): a constant.
- * NULL: it proves the records at now_s. A wildcard's expansion counts as wrong: skydns has none. */
+/* Returns what is wrong with the RRSIG's data, with the data of a DNSKEY of `zone` (wire form): a
+ * constant. NULL: it proves the records at now_s. A wildcard's expansion counts as wrong: skydns
+ * has none. */
 const char *rrsig_fault(struct slice rrsig, struct slice dnskey, struct slice zone,
                         const struct rrsig_records *records, int64_t now_s);
 

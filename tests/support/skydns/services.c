@@ -45,7 +45,7 @@ struct dname services_name(unsigned number)
     return name;
 }
 
-/* What kube2sky writes for a Service in this state. */
+/* Makes the pairs that kube2sky writes for a Service in this state. */
 static void services_make_pairs(unsigned number, unsigned state,
                                 struct pair pairs[KEYS_PER_SERVICE])
 {

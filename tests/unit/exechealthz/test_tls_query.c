@@ -199,7 +199,7 @@ static void on_request(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
     }
 }
 
-/* What the peer sends is not read: the connection ends when the next one comes. */
+/* Reads nothing that the peer sends: the connection ends when the next one comes. */
 static void on_bytes_without_tls(struct ev_loop *loop, ev_io *w, int events UNUSED)
 {
     struct fixture *f = w->data;

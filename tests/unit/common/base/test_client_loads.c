@@ -13,7 +13,7 @@ static struct addr client_loads_client_at(const char *ip)
     return addr;
 }
 
-/* As many of PLACES as it gets. */
+/* Takes as many of PLACES as the client gets. */
 static size_t client_loads_take_all(struct client_loads *loads, const char *ip, size_t taken)
 {
     const struct addr client = client_loads_client_at(ip);

@@ -13,7 +13,7 @@ static void etcd_catch_up_on_done(void *data)
     done++;
 }
 
-/* What the loop does within that time. */
+/* Runs the loop for that time; returns how often it called `done`. */
 static unsigned done_after_ms(int64_t ms)
 {
     test_clock_advance_ms(ms);

@@ -225,7 +225,7 @@ UNIT_TEST_IN(test_lost_connection, NULL, end_reading)
     relay_set(f.relay, RELAY_OPEN);
 }
 
-/* What etcd was asked for, and what it sent. */
+/* Counts what etcd was asked for, and what it sent. */
 static struct {
     unsigned keys, pages;
     char last[64];
@@ -378,7 +378,7 @@ UNIT_TEST(test_sizes)
         page.total = rows[i].total;
         assert_int_equal(etcd_pages_next_size(LEAST, &page), rows[i].want);
     }
-    /* As many as fit a message. */
+    /* Gets as many as fit a message. */
     page.total = INT64_MAX;
     kv.value = slice_of(value, 1000);
     int64_t size = etcd_pages_next_size(LEAST, &page);

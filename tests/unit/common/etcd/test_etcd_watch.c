@@ -14,7 +14,7 @@
 
 enum { CALL_TIMEOUT_MS = 60000 };
 
-/* What a watch has reported. */
+/* Holds what a watch has reported. */
 struct seen {
     unsigned ups;
     unsigned ends;

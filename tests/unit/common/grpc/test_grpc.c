@@ -160,7 +160,7 @@ static void peer_hang_up(void)
     s.peer = -1;
 }
 
-/* What the peer has received so far, decoded from `bytes`. */
+/* Holds what the peer has received so far, decoded from `bytes`. */
 struct received {
     struct buf bytes;
     size_t data; /* payload of DATA frames */

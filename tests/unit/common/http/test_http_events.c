@@ -16,7 +16,7 @@
 #include "tests/support/unit_test.h"
 
 enum {
-    /* As documented in http_events.h and http_server.h. */
+    /* Equal the limits of http_events.h and http_server.h. */
     STREAMS_MAX = 256,
     CLIENT_MAX = 224,
     UNREAD_S = 10,
@@ -153,7 +153,7 @@ static struct reader open_live(struct fixture *f, int host)
     return http_events_ask(f, host, "GET /live" OF_HOST);
 }
 
-/* What has arrived so far. */
+/* Returns what has arrived so far. */
 static const char *http_events_drain(struct fixture *f, struct reader *r)
 {
     char bytes[4096];

@@ -1,4 +1,4 @@
-/* What requests ask: paths and arguments out of targets, and which are refused. */
+/* Tests paths and arguments out of requests' targets, and which targets are refused. */
 #include "common/http/http_request_internal.h"
 
 #include <stdint.h>

@@ -13,7 +13,7 @@
 #include "tests/support/unit_test.h"
 
 enum {
-    /* As documented in http_server.h. */
+    /* Equal the limits of http_server.h. */
     CONNECTIONS_MAX = 64,
     CLIENT_CONNECTIONS_MAX = 16,
     CLIENT_OPEN_MAX = 256, /* with fresh ones */

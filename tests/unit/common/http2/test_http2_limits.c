@@ -1,5 +1,5 @@
-/* What exceeds a limit of common/http2/http2_server.h, or breaks RFC 9113, with frames made here:
- * the stream or the connection ends with the right error, and the next connection is served. */
+/* Exceeds each limit of common/http2/http2_server.h, or breaks RFC 9113, with frames made here: the
+ * stream or the connection ends with the right error, and the next connection is served. */
 #include "common/http2/http2_server.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* What a program's view draws of a model: for the tests of both programs' `top_view`. */
+/* Draws a program's view of a model, for the tests of both programs' `top_view`. */
 #ifndef TESTS_UNIT_COMMON_LIVE_DRAWN_H
 #define TESTS_UNIT_COMMON_LIVE_DRAWN_H
 

@@ -4,7 +4,7 @@
 
 #include "tests/support/unit_test.h"
 
-/* What a form makes of a page. */
+/* Expects this text of a form and a page. */
 static void live_form_expect(const char *form, const char *page, const char *text)
 {
     struct buf json, out;

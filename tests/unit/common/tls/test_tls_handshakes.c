@@ -75,7 +75,7 @@ static void start_pool(void)
     assert_int_equal(tls_handshakes_start(f.pool, &err), 0);
 }
 
-/* As a loop does: pops until there is nothing, then waits for a wake. */
+/* Pops as a loop does, until there is nothing, then waits for a wake. */
 static struct tls_handshake_job *tls_handshakes_next(void)
 {
     struct tls_handshake_job *job;

@@ -132,7 +132,7 @@ static void raw_close(struct raw *raw)
     tls_pair_close(&raw->pair);
 }
 
-/* Of the server: 0, or the error of its handshake. */
+/* Returns the server's result: 0, or the error of its handshake. */
 static int raw_handshake(struct raw *raw)
 {
     enum tls_want want = TLS_WANT_READ;
