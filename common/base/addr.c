@@ -37,7 +37,7 @@ bool ip_parse(struct slice text, struct ip *ret_ip)
 bool ip_parse_sloppy(struct slice text, struct ip *ret_ip)
 {
     static const char digits[] = "0123456789abcdefABCDEF";
-    char kept[INET6_ADDRSTRLEN];
+    char trimmed[INET6_ADDRSTRLEN];
     size_t len = 0;
     bool is_leading = false; /* a zero before another digit of its group */
     if (ip_parse(text, ret_ip)) {
@@ -47,14 +47,14 @@ bool ip_parse_sloppy(struct slice text, struct ip *ret_ip)
         bool begins_group = i == 0 || text.ptr[i - 1] == '.' || text.ptr[i - 1] == ':';
         is_leading = (begins_group || is_leading) && text.ptr[i] == '0' && i + 1 < text.len &&
                      memchr(digits, text.ptr[i + 1], strlen(digits));
-        if (!is_leading && len == sizeof(kept)) {
+        if (!is_leading && len == sizeof(trimmed)) {
             return false;
         }
         if (!is_leading) {
-            kept[len++] = text.ptr[i];
+            trimmed[len++] = text.ptr[i];
         }
     }
-    return len < text.len && ip_parse(slice_of(kept, len), ret_ip);
+    return len < text.len && ip_parse(slice_of(trimmed, len), ret_ip);
 }
 
 /* Formats "10.0.0.1" without the printf of inet_ntop: kube2sky formats thousands at once. */

@@ -10,7 +10,7 @@
  *     source back    a line with the duration and the endpoint
  *
  * The reason is always that of the last attempt: sources report every one. No line repeats within a
- * minute or within an outage, of which the last eight lines are remembered, and each source gets at
+ * minute or within an outage, of which the last eight lines are remembered. Each source gets at
  * most ten lines per minute. An outage decides nothing: its callers keep retrying. On the main
  * loop. */
 #ifndef COMMON_BASE_OUTAGE_H

@@ -50,16 +50,16 @@ void privileges_raise_bind(void)
 static bool keep_only(int capability, bool is_effective)
 {
     struct __user_cap_data_struct had[_LINUX_CAPABILITY_U32S_3];
-    struct __user_cap_data_struct kept[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    struct __user_cap_data_struct wanted[_LINUX_CAPABILITY_U32S_3] = {{0}};
     if (!read_sets(had)) {
         return false;
     }
     if (capability >= 0) {
         const unsigned index = CAP_TO_INDEX((unsigned)capability);
-        kept[index].permitted = had[index].permitted & CAP_TO_MASK((unsigned)capability);
-        kept[index].effective = is_effective ? kept[index].permitted : 0;
+        wanted[index].permitted = had[index].permitted & CAP_TO_MASK((unsigned)capability);
+        wanted[index].effective = is_effective ? wanted[index].permitted : 0;
     }
-    return memcmp(had, kept, sizeof(had)) == 0 || write_sets(kept);
+    return memcmp(had, wanted, sizeof(had)) == 0 || write_sets(wanted);
 }
 
 void privileges_drop_thread(void)

@@ -44,9 +44,9 @@ const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX]);
  * with reader->failed set. */
 bool dname_read(struct reader *reader, struct dname *ret_name) MUST_CHECK;
 
-/* Skips a name by its own bytes alone, and follows no pointer, so that thousands of names that
- * share a long chain cost no more than their bytes. Returns false, and the reader has failed, if
- * the name does not end, or has a label of another kind than RFC 1035's. */
+/* Skips a name by its own bytes and follows no pointer. So thousands of names that share a long
+ * chain cost no more than their bytes. Returns false, and the reader has failed, if the name does
+ * not end, or has a label of another kind than RFC 1035's. */
 bool dname_skip(struct reader *reader) MUST_CHECK;
 
 void dname_labels(const struct dname *name, struct dname_labels *ret_labels);

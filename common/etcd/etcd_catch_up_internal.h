@@ -54,8 +54,8 @@ void etcd_catch_up_end(struct etcd_catch_up *catch_up);
  * revision is ahead of what it has delivered, and it does not catch up within the timeout. The
  * mirror then restarts it behind the last change delivered, and whatever it missed comes then.
  * Changes of other keys raise the revision, too, so each suspicion doubles the timeout; one that
- * was right resets it. The longest timeout exceeds the 10 minutes after which etcd reports its
- * revision to an idle watch by itself, so that in the end a living watch is left alone.
+ * was right resets it. After 10 minutes etcd reports its revision to an idle watch by itself. The
+ * longest timeout exceeds that, so that in the end a living watch is left alone.
  *
  * Plain data, no I/O. */
 

@@ -163,7 +163,7 @@ void etcd_encode_authenticate(const char *name, const char *password, struct buf
     etcd_codec_pack(&m.base, out);
 }
 
-/* ---- Replies ---- */
+/* ---- Responses ---- */
 
 static void *etcd_codec_allocate(void *arena, size_t size)
 {
@@ -283,7 +283,7 @@ int etcd_decode_watch(struct slice message, struct arena *arena,
     return 0;
 }
 
-/* ---- Replies of one value ---- */
+/* ---- Responses of one value ---- */
 
 static int64_t revision_of(const Etcdserverpb__ResponseHeader *header)
 {

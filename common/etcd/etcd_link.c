@@ -42,7 +42,7 @@ static void turn_failed(struct etcd_link *link, bool was_opened)
     link->backoff.max_ms = is_refused ? BACKOFF_REFUSED_MAX_MS : BACKOFF_REMOTE_MAX_MS;
     uint32_t delay_ms = backoff_next_ms(&link->backoff, backoff_random());
     link->not_before_ms = clock_monotonic_ms() + delay_ms;
-    log_debug("etcd endpoint left", LOG_STR("link", link->config.name),
+    log_debug("etcd endpoint failed, trying the next", LOG_STR("link", link->config.name),
               LOG_STR("reason", link->last_failure.msg), LOG_INT("was_connected", was_opened),
               LOG_INT("next_attempt_ms", delay_ms));
     etcd_calls_turn_failed(link, was_opened);

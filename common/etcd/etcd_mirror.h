@@ -127,9 +127,9 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
  * act. NULL is fine. */
 void etcd_mirror_stop(struct etcd_mirror *mirror);
 
-/* Appends what a process that starts with the same keys needs to resume: the evidence which data
- * set it is, the revision of the last commit, and whether and since when keys of an earlier data
- * set are held (Unix time: stale_max_ms counts on). Returns false, and appends nothing, if nothing
+/* Appends what a process that starts with the same keys needs to resume. That is the evidence which
+ * data set it is, the revision of the last commit, and since when keys of an earlier data set are
+ * held, if any (Unix time: stale_max_ms counts on). Returns false, and appends nothing, if nothing
  * has been committed or a full read has begun, even while it waits for etcd: what the owner holds
  * is then no whole revision. Not from put, del and store_key_seen. */
 bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out);

@@ -83,7 +83,8 @@ struct etcd_mirror {
 
     struct etcd_store_question *question; /* ASKING */
     int64_t noted;          /* ASKING: the newest write acknowledged since; 0 = none */
-    bool is_seen_compacted; /* the last change seen is: it cannot be watched again */
+    bool is_seen_compacted; /* the last change seen has left the history: it cannot be watched
+                               again */
     bool is_other;          /* another data set than `known`; etcd_mirror_follow.c resets it */
     char reason[160];       /* why it is another */
     bool is_complete;       /* its writer has found it complete, as the answer tells */
@@ -144,7 +145,7 @@ void etcd_mirror_read_all(struct etcd_mirror *mirror);
 /* Tells the owner when the store key becomes unreadable or unwritable, and when access is back. */
 void etcd_mirror_tell_key(struct etcd_mirror *mirror, const struct err *err);
 
-/* Tells the owner that the store key was looked at. */
+/* Tells the owner that the store key was read. */
 void etcd_mirror_tell_seen(const struct etcd_mirror *mirror, bool has_read);
 
 /* ---- etcd_mirror_store.c ---- */

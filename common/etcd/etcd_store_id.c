@@ -155,7 +155,7 @@ struct etcd_store_question {
     bool can_read_serial;
     struct err key_err; /* code 0: the store key was read */
     struct err refusal; /* of a witness, while the range read is in flight */
-    bool is_compacted;  /* a witness was, and nothing else proves as much */
+    bool is_compacted;  /* a witness was compacted, and nothing else proves as much */
     bool is_seen_compacted;
     char reason[160];
 };

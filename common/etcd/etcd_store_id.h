@@ -1,9 +1,9 @@
 /* Tells whether etcd's data set is still the same one, by its history.
  *
- * An etcd that lost its data and was restarted with the same flags has the same cluster id, member
- * id and, after as many writes, the same revision. One restored from a snapshot has all that and
- * older content. Only their histories tell data sets apart. The mirror has the evidence and checks
- * it before it resumes.
+ * An etcd that lost its data and was restarted with the same flags has the same cluster id and
+ * member id. After as many writes, it has the same revision. One restored from a snapshot has all
+ * that, and older content. Only their histories tell data sets apart. The mirror has the evidence
+ * and checks it before it resumes.
  *
  * The evidence is the store key and the last changes seen. The store key is a random id that
  * kube2sky writes once it has written everything else. A change always reads the same at its own
@@ -86,8 +86,8 @@ int64_t etcd_evidence_newest(const struct etcd_evidence *evidence);
 enum etcd_store_verdict {
     ETCD_STORE_SAME,
     ETCD_STORE_OTHER,
-    ETCD_STORE_COMPACTED, /* the evidence is; only a full read tells */
-    ETCD_STORE_UNKNOWN,   /* no evidence: likewise */
+    ETCD_STORE_COMPACTED, /* the evidence has left the history; only a full read tells */
+    ETCD_STORE_UNKNOWN,   /* there is no evidence; only a full read tells */
 };
 
 struct etcd_store_answer {

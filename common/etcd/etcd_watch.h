@@ -5,12 +5,12 @@
  *
  *     start -> on_up -> on_events ... -> on_end: lost, refused, compacted
  *
- * Only the events tell where to resume. header.revision does not: it is 0 in cancel responses, may
- * run ahead of undelivered events in progress responses (etcd issue 15220), and does so in every
- * batch of events but the last while the server catches up from an old start. There it tells how
- * far the watch lags: etcd_watch_lag. In the last batch it is right: everything in the range up to
- * it has been delivered. A batch of fewer revisions than etcd's maximum (watchBatchMaxRevs, 1,000
- * in etcd 3.0 to 3.6) is the last. */
+ * Only the events tell where to resume. header.revision does not: it is 0 in cancel responses, and
+ * may run ahead of undelivered events in progress responses (etcd issue 15220). While the server
+ * catches up from an old start, it runs ahead in every batch of events but the last. There it tells
+ * how far the watch lags: etcd_watch_lag. In the last batch it is right: everything in the range up
+ * to it has been delivered. A batch of fewer revisions than etcd's maximum (watchBatchMaxRevs,
+ * 1,000 in etcd 3.0 to 3.6) is the last. */
 #ifndef COMMON_ETCD_ETCD_WATCH_H
 #define COMMON_ETCD_ETCD_WATCH_H
 

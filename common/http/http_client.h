@@ -5,7 +5,7 @@
  * loop's thread only and never blocks (libcurl resolves names in a thread of its own). Redirects
  * are not followed.
  *
- * A running call owns its connection; the next call to the same place with the same TLS settings
+ * A running call owns its connection; the next call to the same server with the same TLS settings
  * reuses it. With HTTP/2 a small call can share the connection of one that runs, which shows
  * whether the server still answers there. Use a client for each such connection, since libcurl
  * chooses among a client's. TCP keepalive detects a dead peer within 30 s, silence_ms a live one

@@ -53,8 +53,8 @@ struct http_request {
 
 /* Produces a body of any length while it is sent. `more` appends the next piece, at most
  * HTTP_PIECE_MAX, to an empty buffer whenever there is room to send it; false: that was the last
- * piece. It is called once in a turn of the loop, even if it appends nothing, so that one that has
- * to look for its next bytes holds up nothing. `end` is called once, whether or not everything was
+ * piece. It is called once in a turn of the loop, even if it appends nothing: a stream that has to
+ * search for its next bytes holds up nothing. `end` is called once, whether or not everything was
  * sent. Both run on the loop, after the handler. */
 struct http_stream {
     bool (*more)(void *data, struct buf *piece);

@@ -3,7 +3,7 @@
  *     bytes ─▶ http2_server.c   frames, control frames, GOAWAY
  *                 ├─▶ http2_requests.c   HEADERS, CONTINUATION, DATA: requests
  *                 ├─▶ http2_streams.c    the table of streams, resets
- *     bytes ◀─────┴── http2_replies.c    replies within the client's windows
+ *     bytes ◀─────┴── http2_replies.c    responses within the client's windows
  */
 #ifndef COMMON_HTTP2_HTTP2_STATE_INTERNAL_H
 #define COMMON_HTTP2_HTTP2_STATE_INTERNAL_H

@@ -134,7 +134,7 @@ def test_etcd_that_is_stopped_and_started(bed):
     bed.etcd_program.stop(expected=(0, -15))
     for log, first in zip(both, since, strict=True):
         assert 'reason="' in say(log, "watch ended", first)
-        assert re.search(r"next_attempt_ms=\d+", say(log, "etcd endpoint left", first, link="watches"))
+        assert re.search(r"next_attempt_ms=\d+", say(log, "etcd endpoint failed, trying the next", first, link="watches"))
         assert re.search(r"retry_ms=\d+", say(log, "mirror interrupted", first))
     bed.start_etcd()
     for log, first in zip(both, since, strict=True):
