@@ -25,7 +25,7 @@ enum dns_protocol {
 };
 
 struct dns_target {
-    /* Is part of paths and metric names: letters, digits and _ */
+    /* Names the target in paths and metrics: letters, digits and _ */
     char label[DNS_LABEL_TEXT_MAX];
     struct dns_question question;
     enum dns_protocol protocol;

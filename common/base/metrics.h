@@ -19,8 +19,8 @@
 
 /* ---- Counting ---- */
 
-/* Is a cache line of 64 bytes and the adjacent one, which the CPU prefetches. Align one thread's
- * counters to it if another thread's memory may lie next to them. */
+/* Equals a cache line of 64 bytes and the adjacent one, which the CPU prefetches. Align one
+ * thread's counters to it if another thread's memory may lie next to them. */
 enum { COUNTERS_ALIGN = 128 };
 
 struct counter {

@@ -98,7 +98,7 @@ const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX])
     return out;
 }
 
-/* Is the size of a message's header (RFC 1035 4.1.1), which contains no name. */
+/* Equals a message's header (RFC 1035 4.1.1), which contains no name. */
 enum { HEADER_SIZE = 12 };
 
 bool dname_read(struct reader *reader, struct dname *ret_name)

@@ -72,7 +72,7 @@ enum dns_class {
     DNS_CLASS_ANY = 255, /* in a question: RFC 1035 3.2.5 */
 };
 
-/* Is a bit in the flags half of an OPT record's TTL field, RFC 3225. */
+/* Asks for DNSSEC records: a bit in the flags half of an OPT record's TTL field, RFC 3225. */
 enum { DNS_EDNS_DO = 0x8000 };
 
 #endif

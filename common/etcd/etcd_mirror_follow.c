@@ -90,8 +90,8 @@ static void etcd_mirror_follow_apply(struct etcd_mirror *mirror, const struct et
               LOG_INT("revision", revision));
 }
 
-/* Returns false if the watch began where the last changes were seen, and does not repeat them. Then
- * everything must be read, and this session is over. */
+/* Returns false if the watch began with other changes than the last ones seen. Then everything must
+ * be read, and this session is over. */
 static bool is_as_seen(struct etcd_mirror *mirror, const struct etcd_event *events, size_t count)
 {
     bool is_first = mirror->is_replaying;

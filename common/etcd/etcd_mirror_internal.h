@@ -129,10 +129,10 @@ struct etcd_mirror {
 /* Ends the session and begins the next one. */
 void etcd_mirror_begin_session(struct etcd_mirror *mirror);
 
-/* Ends the session; the next one, perhaps with another member, starts after the back-off. */
+/* Ends the session; the next one, perhaps with another member, starts after the backoff. */
 void etcd_mirror_lose(struct etcd_mirror *mirror, const struct err *err);
 
-/* The next session reads everything. A read already wanted keeps its cause. */
+/* Makes the next session read everything. A read already wanted keeps its cause. */
 void etcd_mirror_want_read(struct etcd_mirror *mirror, enum etcd_mirror_cause cause);
 
 /* Notes that the owner lacks changes of etcd, since then at the latest. The next full read ends

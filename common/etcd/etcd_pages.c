@@ -14,8 +14,8 @@
  * fill a message. */
 enum { PAGE_SIZE_DEFAULT = 50000 };
 
-/* Is the least page: so many of the largest keys that etcd accepts (1.5 MiB a request) fit our
- * message limit. */
+/* Bounds a page from below: so many of the largest keys that etcd accepts (1.5 MiB a request) fit
+ * our message limit. */
 enum { PAGE_SIZE_LEAST = 16 };
 
 /* Limits a page to a quarter below the message limit, because the next keys may be longer than

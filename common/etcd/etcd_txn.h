@@ -38,7 +38,7 @@ struct etcd_txn {
     size_t op_count;           /* etcd rejects more than its limit, and duplicate keys */
 };
 
-/* Is etcd's --max-txn-ops by default. */
+/* Equals etcd's --max-txn-ops by default. */
 enum { ETCD_TXN_OPS_MAX = 128 };
 
 struct etcd_txn_reply {

@@ -11,7 +11,8 @@
 #include "common/etcd/etcd_link_internal.h"
 #include "common/grpc/grpc.h"
 
-/* Is etcd's watchBatchMaxRevs: the distinct revisions in one response to a watch that is behind. */
+/* Equals etcd's watchBatchMaxRevs: the distinct revisions in one response to a watch that is
+ * behind. */
 enum { BATCH_REVISIONS_MAX = 1000 };
 
 struct etcd_watch {

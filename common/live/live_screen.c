@@ -12,7 +12,7 @@ enum { FORM_TEXT_MAX = 64 * 1024 };
 /* Bounds the items that an event leaves out; more cannot be configured. */
 enum { MORE_MAX = 100000 };
 
-/* Is the row where the tables begin. */
+/* Names the row where the tables begin. */
 enum { TABLES_ROW = 4 };
 
 /* ---- What all screens begin with ---- */

@@ -18,7 +18,7 @@
 /* Has room for every cell with its own position and style, some 30 bytes. */
 enum { OUTPUT_MAX = SCREEN_WIDTH_MAX * SCREEN_HEIGHT_MAX * 32 };
 
-/* Is the size of a terminal that does not tell. */
+/* Stand for the size of a terminal that tells none. */
 enum { WIDTH_DEFAULT = 80, HEIGHT_DEFAULT = 24 };
 
 /* Switch to the alternate screen, without cursor and without wrap at the right edge; and back. */

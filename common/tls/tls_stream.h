@@ -17,7 +17,7 @@
 #include "common/base/slice.h"
 #include "common/tls/tls_client.h"
 
-/* Is the maximum payload of one record (RFC 8446 5.1). */
+/* Equals the maximum payload of one record (RFC 8446 5.1). */
 enum { TLS_RECORD_MAX = 16384 };
 
 struct tls_stream;
