@@ -1,5 +1,5 @@
-/* A response behind a search path's CNAME (response.h), beside the one to that name's own
- * question: the same records, one more in front. */
+/* A response behind a search list's CNAME (response.h), beside the one to that name's own question:
+ * the same records, one more in front. */
 #ifndef TESTS_SUPPORT_SKYDNS_BEHIND_ALIAS_H
 #define TESTS_SUPPORT_SKYDNS_BEHIND_ALIAS_H
 
