@@ -43,6 +43,7 @@ struct dns_probe *dns_probe_new(struct ev_loop *loop, const struct dns_probe_con
 /* NULL is fine. */
 void dns_probe_free(struct dns_probe *probe);
 
+/* Starts the first run at once, and the period. */
 void dns_probe_start(struct dns_probe *probe);
 
 const struct dns_target *dns_probe_target(const struct dns_probe *probe);

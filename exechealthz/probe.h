@@ -49,6 +49,7 @@ struct probe *probe_new(struct ev_loop *loop, struct reaper *reaper,
 /* Kills a running command with all its processes. NULL is fine. */
 void probe_free(struct probe *probe);
 
+/* Starts the period; with starts_unhealthy, runs the command at once, too. */
 void probe_start(struct probe *probe);
 
 /* Returns the report's source, for tests. Borrowed until the loop turns. */

@@ -34,6 +34,7 @@ struct fair_queue {
 void fair_queue_init(struct fair_queue *queue);
 void fair_queue_fini(struct fair_queue *queue); /* must be empty */
 
+/* Adds an item behind those of its client; a client without any gets the last turn. */
 void fair_queue_push(struct fair_queue *queue, struct fair_item *item);
 
 /* Returns the oldest item of the client whose turn it is, which goes behind the others; NULL: the

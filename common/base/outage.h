@@ -37,6 +37,7 @@ enum outage_reason {
     OUTAGE_REASON_COUNT,
 };
 
+/* Returns the class of an error code (err.h); an errno from a socket is OUTAGE_UNAVAILABLE. */
 enum outage_reason outage_reason_of(int code);
 const char *outage_reason_name(enum outage_reason reason); /* Returns "unavailable", ...;
                                                               constant. */

@@ -77,6 +77,7 @@ int64_t etcd_silence_ms(const struct etcd *etcd);
 typedef void (*etcd_range_cb)(void *data, const struct etcd_range_reply *reply,
                               const struct err *err);
 
+/* Reads the keys of a range. The arguments are copied before the function returns. */
 struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_cb cb,
                              void *data);
 

@@ -41,6 +41,7 @@ void etcd_dialer_free(struct etcd_dialer *dialer);
 /* Returns the endpoint whose turn it is. */
 const struct etcd_endpoint *etcd_dialer_endpoint(const struct etcd_dialer *dialer);
 
+/* Finds the address to connect to: the next one of the turn, or else begins a turn. */
 void etcd_dialer_find(struct etcd_dialer *dialer);
 
 /* Moves past an address that led nowhere. True: the endpoint has another one, and etcd_dialer_find

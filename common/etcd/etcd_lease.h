@@ -19,9 +19,11 @@ typedef void (*etcd_lease_cb)(void *data, const struct etcd_lease_reply *reply,
 struct etcd_call *etcd_lease_grant(struct etcd *etcd, int64_t id, int64_t ttl_s, etcd_lease_cb cb,
                                    void *data);
 
+/* Resets the lease to its granted TTL. */
 struct etcd_call *etcd_lease_keep_alive(struct etcd *etcd, int64_t id, etcd_lease_cb cb,
                                         void *data);
 
+/* Reads how much of the TTL is left, and leaves it as it is. */
 struct etcd_call *etcd_lease_time_to_live(struct etcd *etcd, int64_t id, etcd_lease_cb cb,
                                           void *data);
 

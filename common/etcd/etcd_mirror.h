@@ -121,6 +121,7 @@ struct etcd_mirror_config {
     void *data;
 };
 
+/* Begins the first session. Callbacks run until etcd_mirror_stop. */
 struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config);
 
 /* Stops the mirror; no callback runs afterwards. From a callback: only commit or state, as the last

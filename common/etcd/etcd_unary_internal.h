@@ -53,6 +53,7 @@ struct etcd_unary *etcd_unary_new(struct etcd *etcd, const char *path);
 void etcd_unary_touches(struct etcd_unary *unary, const char *verb, struct slice key,
                         struct slice range_end);
 
+/* Sends the request; the call frees itself at its end or when it is canceled. */
 struct etcd_call *etcd_unary_start(struct etcd_unary *unary);
 
 /* Finds the status that etcd gave a call, if a proxy has lost it: etcd's grpc-proxy hands errors of

@@ -43,6 +43,7 @@ struct etcd_watch_config {
     void *data;
 };
 
+/* Starts a watch, which reports on_end once; etcd_watch_stop frees it, also before. */
 struct etcd_watch *etcd_watch_start(struct etcd *etcd, const struct etcd_watch_config *config);
 
 /* Stops the watch; no callback runs afterwards. May be called from inside one. NULL is fine. */

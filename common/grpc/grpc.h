@@ -56,6 +56,7 @@ struct grpc_config {
     void *data;
 };
 
+/* Begins to connect; on_open or on_close follows, from the loop. */
 struct grpc *grpc_new(const struct grpc_config *config);
 
 /* Ends streams without a callback. NULL is fine. */

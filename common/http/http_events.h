@@ -47,6 +47,7 @@ enum {
     HTTP_EVENT_BYTES_MAX = 256 * 1024,
 };
 
+/* Copies config. Nothing runs before the first reader comes. */
 struct http_events *http_events_new(const struct http_events_config *config);
 
 /* Closes all streams; free the servers first. NULL is fine. */

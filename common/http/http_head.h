@@ -62,6 +62,7 @@ struct http_head {
  * refuses it: what follows on the connection cannot be understood. */
 int http_head_parse(struct http_head *head, const uint8_t *bytes, size_t len) MUST_CHECK;
 
+/* Returns a text of the head as it lies in the bytes; empty for an absent one. */
 static inline struct slice http_head_text(const uint8_t *bytes, struct http_text text)
 {
     return slice_of(bytes + text.at, text.len);

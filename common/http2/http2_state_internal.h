@@ -139,6 +139,7 @@ struct http2_server {
 
 /* ---- http2_server.c ---- */
 
+/* Appends the header of a frame with `len` bytes of payload. */
 void http2_put_frame(struct buf *out, enum frame_type type, unsigned flags, int32_t stream,
                      size_t len);
 /* Ends the connection with an error. */
@@ -151,6 +152,7 @@ bool http2_has_room(struct http2_server *server);
 
 /* ---- http2_streams.c ---- */
 
+/* Returns the open stream, or NULL. */
 struct http2_stream *http2_stream_find(const struct http2_server *server, int32_t id);
 struct http2_stream *http2_stream_open(struct http2_server *server, int32_t id);
 void http2_stream_close(struct http2_server *server, struct http2_stream *stream);

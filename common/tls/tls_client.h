@@ -23,6 +23,7 @@ struct tls_files {
     bool without_ca;
 };
 
+/* Returns whether any file is given. */
 bool tls_files_any(const struct tls_files *files);
 
 /* Reads the files and copies their names. Errors name the file: -errno if it cannot be read,

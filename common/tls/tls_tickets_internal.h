@@ -35,6 +35,7 @@ void tls_ticket_keys_wipe(struct tls_ticket_keys *keys);
 struct tls_tickets *tls_tickets_new(void);
 void tls_tickets_free(struct tls_tickets *tickets); /* counts references; NULL is fine */
 
+/* Replaces the keys, and wipes the old ones. */
 void tls_tickets_set(struct tls_tickets *tickets, const struct tls_ticket_keys *keys);
 
 /* Makes a new random key for tickets; only the previous one is accepted besides. */
