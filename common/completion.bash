@@ -1,7 +1,7 @@
 # bash completion for kube2sky, skydns and exechealthz; installed under each of these names. The flags come from the
 # program's own -help, so that none is forgotten here. Other words are completed as file names.
 
-# The whole word under the cursor: bash splits -flag=value at the =, which is in COMP_WORDBREAKS.
+# Finds the whole word under the cursor: bash splits -flag=value at the =, which is in COMP_WORDBREAKS.
 # Sets flag to the flag whose value is being typed, or to nothing, and word to the text so far.
 _kube2sky_skydns_word() {
 	local previous=${COMP_WORDS[COMP_CWORD - 1]}

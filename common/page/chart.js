@@ -1,11 +1,12 @@
 'use strict';
-// Lines over the last ten minutes, or as much of them as there is. The pointer, or the arrow keys, show the values of another time in the legend.
+// Draws lines over the last ten minutes, or over less while there is less. The pointer, or the arrow keys, show the values
+// of another time in the legend.
 
 const HISTORY_S = 600;
 const SPANS_S = [60, 120, 300, HISTORY_S];
 const SERIES_MAX = 8; // as many as have a colour and dashes; the least of the others are left out
 
-// The next of 1, 2, 5, 10, ... that is not smaller.
+// Returns the next of 1, 2, 5, 10, ... that is not smaller.
 function niceMax(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= value * 0.999);
@@ -53,7 +54,7 @@ class Chart {
     this.draw();
   }
 
-  // The names with the largest values, in a fixed order, so that each keeps its colour.
+  // Returns the names with the largest values, in a fixed order, so that each keeps its colour.
   shownNames() {
     const sums = new Map(this.rates.names.map((name) => [name, 0]));
     for (const point of this.rates.points) {

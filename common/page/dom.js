@@ -1,7 +1,7 @@
 'use strict';
-// Elements, and text in them. Whatever a server says becomes text, never markup.
+// Makes elements, and text in them. All that a server sends becomes text, never markup.
 
-// Characters that would hide, or turn around, what is written: as their code.
+// Shows characters that would hide text, or change its direction, as their code.
 function visible(text) {
   return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
     (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
@@ -55,8 +55,8 @@ function keepRoles(table) {
   table.setAttribute('role', 'table');
 }
 
-// Rows of cells, each a text, a node, or {number: text}. Replaces them only if something differs, and keeps the focus,
-// so that a table can be read, selected and walked through while it is updated.
+// Sets rows of cells, each a text, a node, or {number: text}. Replaces them only if something differs, and keeps the
+// focus, so that a table can be read, selected and navigated while it is updated.
 function setRows(body, rows, nothing) {
   const table = body.closest('table');
   const titles = [...table.querySelectorAll('thead th')].map((th) => th.textContent);
@@ -90,7 +90,7 @@ function setRows(body, rows, nothing) {
   }
 }
 
-// Sections by the address after #, so that links, the back button and the keyboard work as everywhere.
+// Shows sections by the address after #, so that links, the back button and the keyboard work as everywhere.
 function followSections(sections, onShown) {
   const show = () => {
     const [wanted, query] = location.hash.slice(1).split('?');

@@ -1,5 +1,5 @@
 'use strict';
-// Numbers and times for people.
+// Formats numbers and times for people.
 
 function formatCount(n) {
   return Math.round(n).toLocaleString('en');

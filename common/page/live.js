@@ -1,7 +1,7 @@
 'use strict';
-// The figures of /live: reconnects by itself, and keeps ten minutes of them.
+// Reads the figures of /live, reconnects by itself, and holds ten minutes of them.
 
-// One figure per second for each name, from totals: the difference of two events over their time.
+// Holds a rate per second for each name, from totals: the difference of two events over their time.
 class Rates {
   constructor() {
     this.names = [];
@@ -75,14 +75,14 @@ class Live {
     this.source.onerror = () => this.retry();
   }
 
-  // A connection that says nothing is none: the machine may have slept.
+  // Closes a silent connection: the machine may have slept.
   check() {
     if (this.source && Date.now() - this.heard_ms > 5000) {
       this.retry();
     }
   }
 
-  // Our own: a browser gives up at the first 503.
+  // Reconnects by a timer of ours: a browser gives up at the first 503.
   retry() {
     if (!this.source) {
       return;
@@ -99,7 +99,7 @@ class Live {
   }
 }
 
-// Asks again and again while wanted; only the last answer counts.
+// Fetches again and again while wanted; only the last response counts.
 class Poll {
   constructor({every_ms, ask, shown, failed}) {
     Object.assign(this, {every_ms, ask, shown, failed, turn: 0, timer: 0});

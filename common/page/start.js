@@ -1,6 +1,6 @@
 'use strict';
-// What every program's page does: it shows the figures of /live, says when they are lost, and has sections, of which
-// `now` has the figures.
+// Starts a program's page: it shows the figures of /live, says when they are lost, and has sections, of which `now` has
+// the figures.
 
 // sections: the others, by name, {open(query), close()}: open() when one is shown, close() whenever another may be.
 // shown(event) is called for each event.
