@@ -22,7 +22,7 @@ uint64_t actual_value_hash(struct slice value)
     return seeded_hash64(value);
 }
 
-/* Where the suffix is (deleted or not) or belongs. */
+/* Returns the index of the suffix, deleted or not, or the index where it belongs. */
 static size_t actual_position(const struct actual_keys *actual, struct slice suffix,
                               bool *ret_found)
 {
@@ -104,7 +104,7 @@ bool actual_put(struct actual_keys *actual, struct slice suffix, const struct ac
     return has_changed;
 }
 
-/* Keeps the keys of one generation; 0: all that are not deleted. */
+/* Removes the keys of other generations; generation 0 removes only deleted keys. */
 static void actual_keep(struct actual_keys *actual, uint32_t generation)
 {
     size_t kept = 0;
@@ -136,8 +136,9 @@ bool actual_delete(struct actual_keys *actual, struct slice suffix)
     if (actual->count == 0) {
         actual_fini(actual);
     } else if (deleted > actual->count / 2) {
-        /* In batches, so that an owner which loses 100,000 keys one by one does not move the rest
-         * 100,000 times; few, since Services that change all the time must not grow. */
+        /* Removes deleted keys in batches: an owner that loses 100,000 keys one by one does not
+         * move the rest 100,000 times. Batches are small, since the array of a Service that changes
+         * all the time must not grow. */
         actual_keep(actual, 0);
     }
     return true;

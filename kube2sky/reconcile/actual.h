@@ -1,6 +1,8 @@
-/* Holds what etcd has of one owner, according to the mirror: key -> hash of its value, and its
- * revision. Values are never needed again, so they are not kept. A sorted array: most owners have
- * two to five keys, a full read appends, and the plan merges two sorted lists. Pure. */
+/* Holds the keys that etcd has of one owner, as the mirror shows them: key -> hash of its value,
+ * and its revision. Values are never needed again, so only their hashes are stored.
+ *
+ * It is a sorted array: most owners have two to five keys, a full read appends, and the plan merges
+ * two sorted lists. Pure. */
 #ifndef KUBE2SKY_RECONCILE_ACTUAL_H
 #define KUBE2SKY_RECONCILE_ACTUAL_H
 
@@ -12,11 +14,12 @@
 
 struct actual_value {
     uint64_t hash;
-    int64_t revision;    /* that last wrote it */
+    int64_t revision;    /* of the transaction that last wrote it */
     uint32_t generation; /* of the full read that last saw it; starts at 1 */
     bool is_ours;        /* may be deleted if not desired: ownership_has */
-    bool may_be_copy;    /* but not if its value is desired elsewhere: ownership_may_be_copy */
-    uint16_t length;     /* the value's; the largest number stands for all above it */
+    bool may_be_copy;    /* is not deleted if its value is desired elsewhere:
+                          * ownership_may_be_copy */
+    uint16_t length;     /* of the value; UINT16_MAX stands for all larger lengths */
 };
 
 struct actual_key {
@@ -29,8 +32,8 @@ struct actual_keys {
     struct actual_key **keys; /* by suffix, in byte order */
     size_t used;
     size_t cap;
-    size_t count; /* those of `used` that are not deleted */
-    size_t bytes; /* of these, suffixes and values */
+    size_t count; /* keys in `used` that are not deleted */
+    size_t bytes; /* suffixes and values of those keys */
 };
 
 void actual_fini(struct actual_keys *actual);
@@ -42,26 +45,26 @@ static inline struct slice actual_suffix(const struct actual_key *key)
 
 uint64_t actual_value_hash(struct slice value);
 
-/* The key's part of `bytes`. */
+/* Returns the share of `bytes` that the key adds. */
 static inline size_t actual_key_bytes(const struct actual_key *key)
 {
     return key->suffix_len + key->value.length;
 }
 
-/* NULL if absent. Borrowed until the next change. */
+/* Returns NULL if the key is absent. The result is borrowed until the next change. */
 const struct actual_key *actual_find(const struct actual_keys *actual, struct slice suffix);
 
-/* The first key at or after *at that is not deleted, with its index in *at; NULL at the end. Start
- * at 0 and continue at *at + 1. */
+/* Returns the first key at or after *at that is not deleted, and sets *at to its index; NULL at the
+ * end. Start at 0 and continue at *at + 1. */
 const struct actual_key *actual_next(const struct actual_keys *actual, size_t *at);
 
-/* True if the key is new or its value changed. */
+/* Returns true if the key is new or its value changed. */
 bool actual_put(struct actual_keys *actual, struct slice suffix, const struct actual_value *value);
 
-/* True if it existed. */
+/* Returns true if the key existed. */
 bool actual_delete(struct actual_keys *actual, struct slice suffix);
 
-/* Removes the keys of other generations; returns how many. */
+/* Removes the keys of other generations; returns their number. */
 size_t actual_sweep(struct actual_keys *actual, uint32_t generation);
 
 #endif

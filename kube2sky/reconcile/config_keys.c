@@ -13,11 +13,11 @@
 
 struct config_key {
     int64_t revision; /* 0: not in etcd */
-    uint64_t hash;    /* of its value */
+    uint64_t hash;    /* of the value */
     uint32_t generation;
     uint32_t key_len;
     bool is_listed;
-    bool is_gone; /* a transaction has found it absent: not only that the mirror does not show it */
+    bool is_gone; /* a transaction has found it absent; the mirror alone does not prove that */
     char key[];
 };
 
@@ -162,7 +162,7 @@ bool config_keys_sweep(struct config_keys *keys, uint32_t generation)
         if (key->revision && key->generation != generation) {
             is_concerned |= config_keys_drop(keys, key);
         }
-        at += keys->table.count == count; /* else another one may have taken its place */
+        at += keys->table.count == count; /* if a key was removed, another may be in its slot */
         count = keys->table.count;
     }
     return is_concerned;
@@ -257,7 +257,8 @@ void config_keys_note_written(struct config_keys *keys, const struct plan *plan)
 
 /* ---- The difference ---- */
 
-/* Adds to the document, too. */
+/* Plans the put of one record if etcd's value differs, and lists its key in the document. A key of
+ * another writer goes to `left`. */
 static void plan_put(struct config_keys *keys, const struct desired_record *record,
                      struct plan *plan, struct plan *left)
 {
@@ -270,7 +271,7 @@ static void plan_put(struct config_keys *keys, const struct desired_record *reco
     }
     config_document_add(record->key, &keys->document);
     if (key) {
-        key->is_gone = false; /* whatever becomes of the transaction */
+        key->is_gone = false; /* holds whatever becomes of the transaction */
     }
     if (!is_there || key->hash != actual_value_hash(record->value)) {
         plan_add(plan, &op, is_there ? key->revision : 0);
@@ -283,7 +284,7 @@ static int config_keys_compare_keys(const void *a, const void *b)
                          config_keys_key_of(*(struct config_key *const *)b));
 }
 
-/* Listed keys in byte order, so that plans read well. */
+/* Returns the listed keys in byte order, so that plans read well. The caller frees the array. */
 static struct config_key **sorted_list(const struct config_keys *keys, size_t *ret_count)
 {
     struct config_key **list = xcalloc(keys->listed + 1, sizeof(struct config_key *));
@@ -300,9 +301,9 @@ static struct config_key **sorted_list(const struct config_keys *keys, size_t *r
     return list;
 }
 
-/* Whether etcd may have the key. The mirror of the list may be ahead of that of the keys: one that
- * is listed, and not there, is deleted, too, on the condition that it is not, before it is listed
- * no more. */
+/* Returns whether etcd may have the key. The mirror of the list may be ahead of the mirror of the
+ * keys. So a listed key that is not shown is deleted, too, conditional on its absence, before it is
+ * taken off the list. */
 static bool may_be_there(const struct config_key *key)
 {
     return key->revision || !key->is_gone;
@@ -321,7 +322,7 @@ static void config_keys_plan_deletes(const struct config_keys *keys, struct plan
     free(list);
 }
 
-/* Makes the scratch the document; empty: there is to be none. */
+/* Plans the operation that makes the scratch buffer the document; an empty buffer deletes it. */
 static void plan_document(const struct config_keys *keys, struct plan *plan)
 {
     const struct etcd_op op = {
@@ -375,7 +376,7 @@ static bool has_unlisted(const struct config_keys *keys, const struct plan *plan
     return has;
 }
 
-/* Those that may still be in etcd. */
+/* Returns the listed keys that may still be in etcd. The caller frees the array. */
 static struct config_key **present_list(const struct config_keys *keys, size_t *ret_count)
 {
     size_t count = 0, present = 0;
@@ -388,9 +389,9 @@ static struct config_key **present_list(const struct config_keys *keys, size_t *
     return list;
 }
 
-/* Makes the scratch the document that lists what may be there of what is listed and what the plan
- * puts, with the nameservers wanted: merges two sorted lists. False: it is too long, after several
- * large maps in a row. */
+/* Writes the next document into the scratch buffer: listed keys that may exist, keys that the plan
+ * puts, and the wanted nameservers. Merges two sorted lists. Returns false if the text is too long,
+ * after several large maps in a row. */
 static bool config_keys_make_document(struct config_keys *keys, const struct plan *plan)
 {
     size_t count = 0, i = 0, j = 0;
@@ -415,7 +416,8 @@ void config_keys_cut(struct config_keys *keys, struct plan *plan, size_t ops_max
 {
     bool has_document = config_keys_has_document(keys, plan);
     size_t key_count = plan->op_count - has_document;
-    size_t key_max = ops_max > 1 ? ops_max - 1 : 1; /* one for the document or its condition */
+    size_t key_max = ops_max > 1 ? ops_max - 1 : 1; /* one operation is for the document or its
+                                                     * condition */
     if (key_count <= key_max && plan_count_fitting(plan, ops_max) == plan->op_count) {
         return;
     }
@@ -425,7 +427,7 @@ void config_keys_cut(struct config_keys *keys, struct plan *plan, size_t ops_max
     } else if (config_keys_make_document(keys, plan)) {
         plan_build_nothing(plan);
         plan_document(keys, plan);
-    } else { /* an earlier list is not worked off: its deletes first */
+    } else { /* deletes first, since an earlier list is not worked off yet */
         plan_drop_puts(plan);
         plan_truncate(plan, plan_count_fitting(plan, key_max));
     }

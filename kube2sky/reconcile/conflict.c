@@ -12,7 +12,7 @@
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/transactions_internal.h"
 
-/* Others' keys and values can have megabytes; a record and its key are shorter than this. */
+/* Other writers' keys and values can have megabytes; a record and its key are shorter than this. */
 enum { TEXT_MAX = 512 };
 
 const struct conflict_limits conflict_limits = {
@@ -31,23 +31,23 @@ struct conflict {
     struct conflicts *conflicts;
     struct owner *owner;
     struct conflict *prev, *next;
-    ev_timer timer; /* always active: the end of the rest, or of the contest */
+    ev_timer timer; /* always active: fires at the end of the backoff or of the conflict */
     bool is_resting;
     bool is_told;
-    bool has_own;      /* keys other than reverse ones were restored */
-    uint32_t restored; /* times in a row */
+    bool has_own;      /* has restored keys other than reverse keys */
+    uint32_t restored; /* restorations in a row */
     int64_t rest_until_ms;
     int64_t calm_at_ms;
     struct backoff backoff;
-    struct text key, ours;         /* a key that was restored; ours: empty if it was deleted */
-    struct text their_key, theirs; /* the last key that they wrote */
+    struct text key, ours;         /* a restored key; `ours` is empty if it was deleted */
+    struct text their_key, theirs; /* the last key that the other writer wrote */
 };
 
 struct conflicts {
     struct conflicts_config config;
     struct conflict *first;
-    size_t begun; /* all */
-    size_t count; /* contested ones */
+    size_t begun; /* all conflicts, contested or not */
+    size_t count; /* owners that are contested */
 };
 
 struct conflicts *conflicts_new(const struct conflicts_config *config)
@@ -161,8 +161,8 @@ static struct conflict *conflict_begin(struct conflicts *conflicts, struct owner
 
 /* ---- Rounds ---- */
 
-/* A key that both want is told rather than one that only we want, and that rather than one that
- * only the other wants. */
+/* Chooses the key to report: best one that both writers want, then one that only we want, then one
+ * that only the other wants. */
 static void conflict_remember(struct conflict *conflict, const struct plan *plan, size_t from,
                               size_t end)
 {
@@ -221,7 +221,7 @@ void conflict_saw(struct owner *owner, const struct etcd_kv *kv)
     }
 }
 
-/* Only by its form: another kube2sky's value, or anything. */
+/* Judges the writer only by the value's form: another kube2sky, or anything else. */
 static const char *writer_of(const struct conflicts *conflicts, const struct conflict *conflict)
 {
     struct slice key = text_get(&conflict->their_key), value = text_get(&conflict->theirs);
@@ -230,8 +230,8 @@ static const char *writer_of(const struct conflicts *conflicts, const struct con
                                                                            : "not kube2sky";
 }
 
-/* What they write is seen only between our own transactions, so not always in the first rounds; who
- * only deletes writes nothing. */
+/* Logs the conflict once. Another writer's values are visible only between our own transactions, so
+ * not always in the first rounds. A writer that only deletes shows none. */
 static void conflict_report(const struct conflicts *conflicts, struct conflict *conflict)
 {
     static struct log_limit limit = {.burst = 10};

@@ -1,13 +1,13 @@
-/* Two writers that undo each other's work: another kube2sky on the same etcd without
- * --leader-elect, with other flags or another cluster, or somebody's script. Each restores its keys
- * as soon as the mirror shows a change, so they would write as fast as etcd can, until its quota is
- * exhausted.
+/* Slows down conflicts: two writers that undo each other's work. The other may be a second kube2sky
+ * on the same etcd without --leader-elect, with other flags or another cluster, or a script. Each
+ * restores its keys as soon as its mirror shows a change. Both would write as fast as etcd can,
+ * until its quota is exhausted.
  *
  * An owner is contested once its keys had to be restored CONFLICT_FREE times in a row although its
- * objects had not changed. From then on it rests before each restoration: seconds, more with each
- * one. A change of its objects is written at once, and if only its reverse keys were changed, so
- * are its other keys. It is calm again when nobody has touched its keys for a while. On the main
- * loop; no I/O but the log. */
+ * objects had not changed. From then on each restoration waits for a backoff of seconds, longer
+ * each time. A change of its objects is written at once. If only its reverse keys were changed, so
+ * are its other keys. The conflict ends when nobody else has changed its keys for a while. On the
+ * main loop; no I/O but the log. */
 #ifndef KUBE2SKY_RECONCILE_CONFLICT_INTERNAL_H
 #define KUBE2SKY_RECONCILE_CONFLICT_INTERNAL_H
 
@@ -28,67 +28,70 @@ struct owner;
 struct ownership;
 struct passenger;
 
-/* Restorations in a row without a rest: more than a person causes who tries something with etcdctl.
- */
+/* Restorations in a row without a backoff: more than a person causes who tries something with
+ * etcdctl. */
 enum { CONFLICT_FREE = 5 };
 
-/* Owners that are remembered since their keys were restored: somebody may write below ever new
- * names. Those beyond are restored without a rest. Together they take some 20 MB. */
+/* Limits the owners whose restorations are counted, since another writer may write below ever new
+ * names. Further owners are restored without a backoff. All together take some 20 MB. */
 enum { CONFLICTS_MAX = 65536 };
 
 struct conflict_limits {
     uint32_t rest_first_ms;
     uint32_t rest_max_ms;
-    uint32_t rest_each_ms; /* times the contested owners: a rest is at least that long */
-    uint32_t calm_ms;      /* and three rests without a restoration: no longer contested */
+    uint32_t rest_each_ms; /* a backoff is at least this times the number of contested owners */
+    uint32_t calm_ms;      /* the conflict ends after this time and three backoffs without a
+                            * restoration */
 };
 
-/* 1 to 8 s, 10 ms for each, 10 s: a client sees a wrong record for seconds, and of all contested
- * owners together at most 100 are restored a second: 10,000 are right again 100 s after the other
- * writer has ended. That writer may rest as long as we do. */
+/* 1 to 8 s, 10 ms for each owner, 10 s. A client sees a wrong record for seconds. At most 100
+ * contested owners are restored a second: 10,000 are right again 100 s after the other writer has
+ * ended. That writer may use the same backoff. */
 extern const struct conflict_limits conflict_limits;
 
 struct conflicts_config {
     struct ev_loop *loop;
-    const struct ownership *ownership; /* borrowed for good */
+    const struct ownership *ownership; /* borrowed for the conflicts' lifetime */
     struct conflict_limits limits;
-    /* The owner's rest is over, or its contest. Not from inside a call. */
+    /* Called when the owner's backoff, or its conflict, has ended; never from inside a call. */
     void (*due)(void *data, struct owner *owner);
     void *data;
 };
 
 struct conflicts *conflicts_new(const struct conflicts_config *config);
 
-/* Before the owners. NULL is fine. */
+/* Frees all; call it before the owners are freed. NULL is fine. */
 void conflicts_free(struct conflicts *conflicts);
 
-/* Whether the owner, whose keys somebody else changed, must rest before they are restored. Then
- * `due` is called when it may continue. */
+/* Returns whether the owner, whose keys another writer changed, must wait before they are restored.
+ * If so, `due` is called when it may continue. */
 bool conflict_must_rest(struct conflicts *conflicts, struct owner *owner);
 
-/* The passenger's transaction restored its owner's keys: ops from..end of the flight's plan. */
+/* Notes that the passenger's transaction restored its owner's keys: operations from..end of the
+ * transaction's plan. */
 void conflict_restored(struct conflicts *conflicts, const struct transaction *transaction,
                        const struct passenger *passenger, size_t from, size_t end);
 
-/* Somebody else wrote a key of an owner that has a contest: for the log. */
+/* Notes for the log that another writer wrote a key of an owner that has a conflict. */
 void conflict_saw(struct owner *owner, const struct etcd_kv *kv);
 
-/* Whether the owner is contested; times its keys were restored in a row, and how long they rest
- * still. */
+/* Returns whether the owner is contested. Sets how often its keys were restored in a row, and the
+ * remaining backoff. */
 bool conflict_of(const struct owner *owner, unsigned *ret_restored, int64_t *ret_rest_ms);
 
-/* Whether only reverse keys of it had to be restored: the others need not rest. */
+/* Returns whether only reverse keys of the owner had to be restored: its other keys need not
+ * wait. */
 bool conflict_is_of_reverse(const struct owner *owner);
 
-/* The key that both want, or only one of the two; empty: not known, or it has no contest. Borrowed
- * until it is restored again. */
+/* Returns a key that both writers want or, if there is none, one that either wants. Empty if none
+ * is known or there is no conflict. Borrowed until the owner is restored again. */
 struct slice conflict_key(const struct owner *owner);
 
-/* Contested owners. */
+/* Returns the number of contested owners. */
 size_t conflicts_count(const struct conflicts *conflicts);
 
-/* Appends one line without newline about those of the class, OWNER_CONFIG or any other; false,
- * appending nothing, if there is none. */
+/* Appends one line without newline about the contested owners of the class, OWNER_CONFIG or any
+ * other. Returns false, appending nothing, if there is none. */
 bool conflicts_explain(const struct conflicts *conflicts, enum owner_class class, struct buf *out);
 
 #endif

@@ -10,8 +10,9 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 
-/* Between two looks: up to a quarter earlier, so that writers which began together do not ask
- * together. A file that grows from 80 % to its quota within a minute is seen by the refusal. */
+/* Time between two status requests; each comes up to a quarter earlier, so that writers that
+ * started together do not ask together. A file that grows from 80 % to its quota within a minute
+ * shows by etcd's refusal. */
 enum { LOOK_EVERY_MS = 60000 };
 
 static const char refusal_text[] =
@@ -23,14 +24,14 @@ static const char shortage_text[] =
 struct etcd_space {
     struct etcd_space_config config;
     struct etcd_space_figures figures;
-    struct etcd_call *call; /* NULL: none is under way */
+    struct etcd_call *call; /* NULL: no request is under way */
     ev_timer next;
     bool is_denial_told;
 };
 
 /* ---- Refusals ---- */
 
-/* etcd has no code of its own for that, and its alarm ends all writes. */
+/* Looks for the message, since etcd has no status code of its own for a full database. */
 void etcd_space_note_write(struct etcd_space *space, const struct err *err)
 {
     bool was_exhausted = space->figures.is_exhausted;
@@ -75,7 +76,8 @@ static void note_denial(struct etcd_space *space, const struct err *err)
     }
 }
 
-/* An etcd that is away is told by others; what was seen last counts until it is back. */
+/* Ignores an etcd that cannot be reached, which others report; the last sizes count until it
+ * answers. */
 static void on_status(void *data, const struct etcd_status_reply *reply, const struct err *err)
 {
     struct etcd_space *space = data;

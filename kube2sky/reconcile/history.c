@@ -7,13 +7,13 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_txn.h"
 
-/* Of a revision, beside its key and value: etcd's own fields and the database's. Of a deleted key:
- * the usual value, and the tombstone, which has the key again. */
+/* Bytes beside key and value: etcd's and the database's own fields of a revision. A deleted key
+ * leaves a usual value, and a tombstone, which repeats the key. */
 enum { REVISION_BYTES = 64, DELETED_VALUE_BYTES = 128 };
 
 struct spender {
     struct slice name;
-    uint64_t marked_bytes; /* by revisions up to the mark */
+    uint64_t marked_bytes; /* written by revisions up to the mark */
     uint64_t later_bytes;
 };
 
@@ -21,9 +21,9 @@ struct history {
     uint64_t share_bytes;
     struct key_table table;
     size_t over_count;
-    uint64_t most_bytes;   /* of any, since the last compaction that was seen */
+    uint64_t most_bytes;   /* of the largest spender since the last compaction that was noticed */
     int64_t mark;          /* 0: none */
-    int64_t last_revision; /* that was charged */
+    int64_t last_revision; /* the last one that was charged */
 };
 
 static struct slice history_name_of(const void *thing)
@@ -70,7 +70,7 @@ uint64_t history_op_bytes(const struct etcd_op *op)
                                    : 2 * revision_bytes + DELETED_VALUE_BYTES;
 }
 
-/* The name follows the struct. */
+/* Returns the namespace's spender, created if need be. The name follows the struct. */
 static struct spender *get_spender(struct history *history, struct slice ns)
 {
     struct spender *spender = key_table_find(&history->table, ns);
@@ -112,7 +112,8 @@ size_t history_over_count(const struct history *history)
     return history->over_count;
 }
 
-/* From here on, what was charged so far is up to the mark. Frees those who have nothing left. */
+/* Moves the mark to the last charged revision: all charges so far are now before it. Frees spenders
+ * that have nothing left. */
 static void set_mark(struct history *history)
 {
     size_t at = 0;

@@ -15,11 +15,11 @@ void key_log_planned(const struct owner *owner, const struct plan *plan,
 
 /* ---- Written and deleted ---- */
 
-/* Why the keys of one passenger are written or deleted. */
+/* Says why the keys of one passenger are written or deleted. */
 struct cause {
     const struct owner *owner;
     bool is_in_api;
-    bool has_changed; /* its objects changed; else etcd did */
+    bool has_changed; /* true: its objects changed; false: etcd did */
     bool is_restoring;
 };
 

@@ -14,10 +14,11 @@
 #include "common/etcd/etcd_store_id.h"
 #include "common/etcd/etcd_watch.h"
 
-/* Keepalives per lease time, so that two may be lost. */
+/* Keepalives per lease time: two may be lost. */
 enum { KEEPS_PER_LEASE = 3 };
 
-/* Host names have up to 253 bytes in DNS, 64 in Linux; others' longer texts are truncated. */
+/* Host names have up to 253 bytes in DNS, 64 in Linux; longer texts of other writers are
+ * truncated. */
 enum { HOLDER_MAX = 300 };
 
 struct leader {
@@ -30,15 +31,15 @@ struct leader {
     bool is_resigned;
     int64_t lease; /* ours; 0 = none */
     int64_t lease_s;
-    int64_t sent_ms;     /* monotonic, when the lease or its last keepalive was requested */
-    int64_t deadline_ms; /* until when the lease certainly lives */
+    int64_t sent_ms;     /* monotonic; when the lease or its last keepalive was requested */
+    int64_t deadline_ms; /* monotonic; the lease certainly lives until then */
 
     /* A key without a lease */
     int64_t stray_revision; /* its mod_revision; 0: none */
-    int64_t stray_until_ms; /* monotonic: then it is overwritten */
+    int64_t stray_until_ms; /* monotonic; the key is overwritten then */
     ev_timer stray;
 
-    struct etcd_call *call; /* look, grant or claim */
+    struct etcd_call *call; /* read, grant or claim */
     struct etcd_call *keep;
     struct etcd_call *revoke;
     struct etcd_watch *watch;
@@ -47,7 +48,7 @@ struct leader {
     ev_timer keep_timer;
     ev_timer deadline;
 
-    ev_timer resigned; /* active: done is due */
+    ev_timer resigned; /* active: `done` is to be called */
     void (*done)(void *data);
     void *done_data;
 };
@@ -193,7 +194,7 @@ static void leader_on_events(void *data, const struct etcd_event *events UNUSED,
 
 static void on_watch_up(void *data UNUSED)
 {
-    /* only events matter */
+    /* does nothing: only events matter */
 }
 
 static void leader_on_watch_end(void *data, const struct err *err UNUSED)
@@ -204,7 +205,7 @@ static void leader_on_watch_end(void *data, const struct err *err UNUSED)
     look_later(l);
 }
 
-/* Also while leading: somebody may delete the key. */
+/* Watches the key also while leading, since another writer may delete it. */
 static void leader_watch(struct leader *l, int64_t from)
 {
     l->watch = etcd_watch_start(l->config.etcd, &(struct etcd_watch_config){
@@ -224,7 +225,7 @@ static void on_claimed(void *data, const struct etcd_txn_reply *reply, const str
     struct leader *l = data;
     l->call = NULL;
     if (err) {
-        look_later(l); /* then see who holds it */
+        look_later(l); /* reads the key, which tells who holds it */
     } else if (reply->succeeded) {
         leader_become_leader(l);
         leader_watch(l, reply->revision + 1);
@@ -298,7 +299,7 @@ static void forget_stray(struct leader *l)
     ev_timer_stop(l->config.loop, &l->stray);
 }
 
-/* Whether it has been there, unchanged, for so long that nobody can be behind it. */
+/* Returns whether the key has been unchanged for a lease time, so that no process can hold it. */
 static bool is_abandoned(struct leader *l, const struct etcd_kv *kv)
 {
     static struct log_limit limit = {.burst = 10};
@@ -359,7 +360,7 @@ static void leader_on_key_read(void *data, const struct etcd_range_reply *reply,
         reconcile_leader_resign(l, "another one holds the key");
         set_holder(l, kv->value);
     } else if (!l->is_leading) {
-        leader_become_leader(l); /* the claim's reply was lost */
+        leader_become_leader(l); /* the response to the claim was lost */
     }
     leader_watch(l, reply->revision + 1);
 }
@@ -416,7 +417,7 @@ struct leader *leader_start(const struct leader_config *config)
 static void leader_stop_all(struct leader *l)
 {
     l->is_resigned = true;
-    leader_read_key(l); /* which only stops pending calls */
+    leader_read_key(l); /* only stops pending calls */
     stop_keeping(l);
     forget_stray(l);
 }

@@ -7,15 +7,16 @@
  *      ▲       └── another's ──▶ FOLLOWING ────┘ it is gone        │      │ lease lost,
  *      └───────────── whenever etcd was away ◀─────────────────────┴──────┘ or the key changed
  *
- * Believing to lead is not enough: leader_condition goes with every transaction, so a process that
- * was paused for longer than its lease writes nothing of what it had planned. It compares the key's
- * value, which each claim makes anew: an etcd restored from a backup repeats revisions.
+ * Believing to lead is not enough: leader_condition goes with every transaction. So a process that
+ * was paused for longer than its lease writes nothing that it had planned. The condition compares
+ * the key's value, which is new in each claim, since an etcd restored from a backup repeats
+ * revisions.
  *
- * A key without a lease never goes: somebody wrote it by hand. It is overwritten if it has not
- * changed for the time of a lease; until then leader_explain reports it.
+ * A key without a lease never expires: a person wrote it. It is overwritten if it has not changed
+ * for a lease time; until then leader_explain reports it.
  *
- * When the leader dies, its key goes with its lease; followers watch it and claim it at once. An
- * orderly stop returns the lease. */
+ * When the leader dies, its key goes with its lease; followers watch the key and claim it at once.
+ * An orderly stop returns the lease. */
 #ifndef KUBE2SKY_RECONCILE_LEADER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_LEADER_INTERNAL_H
 
@@ -40,28 +41,28 @@ struct leader_config {
 
 struct leader *leader_start(const struct leader_config *config);
 
-/* Does not return the lease. NULL is fine. */
+/* Frees all without returning the lease. NULL is fine. */
 void leader_stop(struct leader *leader);
 
 bool leader_is_leading(const struct leader *leader);
 
-/* The condition that the key is still ours, for the leader's transactions. Borrowed until it
+/* Returns the condition for the leader's transactions: the key is still ours. Borrowed until it
  * changes. */
 struct etcd_compare leader_condition(const struct leader *leader);
 
-/* Appends why nobody leads and none of the candidates' leases will end that, as one line without
- * newline. False, appending nothing, if there is no such reason. */
+/* Appends, as one line without newline, why nobody leads although no lease of a candidate is
+ * awaited. Returns false, appending nothing, if there is no such reason. */
 bool leader_explain(const struct leader *leader, struct buf *out);
 
-/* A transaction's condition failed, perhaps this one: reads the key. */
+/* Reads the key: a transaction's condition failed, perhaps this one. */
 void leader_doubt(struct leader *leader);
 
-/* Returns the lease, so that another can lead at once, and stops claiming. Calls done, not from
- * inside, when etcd has answered or could not be reached; at once if not leading. */
+/* Returns the lease, so that another process can lead at once, and stops claiming. Calls `done`,
+ * not from inside, when etcd has answered or could not be reached; soon if not leading. */
 void leader_resign(struct leader *leader, void (*done)(void *data), void *data);
 
-/* The last known holder: "<host name>-<8 hex digits>", ours if we lead; "" if none. Borrowed until
- * it changes. */
+/* Returns the last known holder: "<host name>-<8 hex digits>", ours if we lead; "" if none.
+ * Borrowed until it changes. */
 const char *leader_holder(const struct leader *leader);
 
 #endif

@@ -52,14 +52,15 @@ void owner_groups_free(struct owner_groups *groups)
     free(groups);
 }
 
-/* Visibility is a group of its own. */
+/* Returns the name of the owner's group: its namespace; keys about visibility have a group of their
+ * own. */
 static struct slice group_name(const struct owner *owner)
 {
     size_t len = sizeof(VISIBLE_PREFIX) - 1;
     return owner->class == OWNER_VISIBLE ? slice_of(owner->id.ptr, len) : owner_namespace(owner);
 }
 
-/* The name follows the struct. */
+/* Creates a group; its name follows the struct. */
 static struct owner_group *group_new(struct slice name, struct turns *turns)
 {
     struct owner_group *group = xcalloc(1, sizeof(*group) + name.len);
@@ -104,7 +105,8 @@ void owner_groups_leave(struct owner_groups *groups, struct owner *owner)
 
 /* ---- Owners to plan ---- */
 
-/* What its own objects want is best known when no claim is due. */
+/* Lets the group plan only when no claim is due: by then the wishes of its own objects are
+ * known. */
 static void note_work(struct owner_group *group)
 {
     bool has_work = group->first && !owner_group_awaits_claims(group);

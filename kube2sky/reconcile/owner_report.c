@@ -9,7 +9,7 @@
 #include "kube2sky/reconcile/reconciler_internal.h"
 #include "kube2sky/reconcile/refusal_internal.h"
 
-/* Others' keys may be as long as a request to etcd. */
+/* Other writers' keys may be as long as a request to etcd. */
 enum { KEY_MAX = 16 * 1024 * 1024 };
 
 struct look {
@@ -17,7 +17,7 @@ struct look {
     const struct owner *owner;
     const struct owner_visitor *visitor;
     struct owner_report *report;
-    struct buf text; /* scratch */
+    struct buf text; /* scratch buffer */
 };
 
 const char *owner_key_state_name(enum owner_key_state state)
@@ -86,7 +86,7 @@ static void tell_unwanted(struct look *look, struct slice base, const struct act
     look->visitor->key(look->visitor->data, &key);
 }
 
-/* Merges two sorted lists. */
+/* Reports each key, merging the sorted lists of desired and actual keys. */
 static void tell_keys(struct look *look)
 {
     const struct desired *desired = &look->r->planner.desired;
@@ -95,7 +95,7 @@ static void tell_keys(struct look *look)
     size_t next = 0, at = 0;
     const struct actual_key *there = actual_next(actual, &at);
     while (there || next < desired->count) {
-        int d = there ? 1 : -1; /* < 0: the desired key comes first */
+        int d = there ? 1 : -1; /* negative: the desired key comes first */
         struct desired_record record = {.key = base};
         if (next < desired->count) {
             record = desired_get(desired, next);
@@ -171,7 +171,7 @@ static bool has_kind(const struct plan *plan, bool is_reverse)
     return has;
 }
 
-/* In the order in which the planner asks. */
+/* Adds the reasons why operations are withheld, in the planner's order. */
 static void explain_held_back(const struct look *look, const struct planned *planned)
 {
     const struct planner *planner = &look->r->planner;
@@ -290,7 +290,8 @@ static void fill_writer(const struct reconciler *r, struct owner_report *report)
 void owner_report(struct reconciler *r, struct slice id, const struct owner_visitor *visitor,
                   struct owner_report *report)
 {
-    const struct owner nobody = {.id = id}; /* wants nothing, perhaps because of what is left out */
+    const struct owner nobody = {.id = id}; /* wants nothing, perhaps since --namespaces leaves it
+                                             * out */
     const struct owner *owner = owners_find(r->owners, id);
     struct look look = {
         .r = r, .owner = owner ? owner : &nobody, .visitor = visitor, .report = report};

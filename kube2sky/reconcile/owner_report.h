@@ -1,6 +1,6 @@
-/* Explains one owner, for /explain: what the reconciler wants of one owner's keys, what etcd has of
- * them, and what keeps the two apart. Changes nothing. On the main loop; costs what planning the
- * owner does. */
+/* Explains one owner, for /explain: the keys that the reconciler wants, the keys that etcd has, and
+ * the reasons for the difference. Changes nothing. On the main loop; costs what planning the owner
+ * does. */
 #ifndef KUBE2SKY_RECONCILE_OWNER_REPORT_H
 #define KUBE2SKY_RECONCILE_OWNER_REPORT_H
 
@@ -16,13 +16,13 @@
 struct reconciler;
 
 enum owner_key_state {
-    OWNER_KEY_PRESENT, /* as wanted */
+    OWNER_KEY_PRESENT, /* has the wanted value */
     OWNER_KEY_MISSING,
     OWNER_KEY_DIFFERS,  /* has another value */
     OWNER_KEY_UNWANTED, /* to be deleted */
-    OWNER_KEY_OTHERS,   /* somebody else's, left alone */
+    OWNER_KEY_OTHERS,   /* another writer's, left alone */
     OWNER_KEY_UNKNOWN,  /* etcd has not been read yet */
-    OWNER_KEY_TAKEN,    /* a reverse key: the address is that of another namespace's pod */
+    OWNER_KEY_TAKEN,    /* a reverse key: the address belongs to a pod of another namespace */
 };
 enum { OWNER_KEY_STATES = 7 };
 
@@ -30,24 +30,24 @@ const char *owner_key_state_name(enum owner_key_state state); /* "present", ...;
 
 struct owner_key {
     struct slice key;
-    struct slice value; /* wanted; empty: none is */
-    int64_t revision;   /* that last wrote it; 0: absent */
+    struct slice value; /* the wanted value; empty: none is wanted */
+    int64_t revision;   /* of the last write; 0: absent */
     enum owner_key_state state;
 };
 
-/* A reverse name that the owner claims. Only the winner's is wanted in etcd. */
+/* Describes a reverse name that the owner claims. Only the winner's is wanted in etcd. */
 struct owner_claim {
     struct ip ip;
     struct slice key;
     struct slice host;         /* the owner's claim */
-    struct slice winner_host;  /* empty: not decided yet, or nobody may have it */
+    struct slice winner_host;  /* empty: not decided yet, or no owner may have it */
     struct slice winner_owner; /* "svc/default/web" */
     bool is_won;
     int64_t revision;
-    enum owner_key_state state; /* of the winner's value */
+    enum owner_key_state state; /* compared with the winner's value */
 };
 
-/* Slices are borrowed during the call. */
+/* Gets the parts of the report. Slices are borrowed during the call. */
 struct owner_visitor {
     void (*key)(void *data, const struct owner_key *key);
     void (*claim)(void *data, const struct owner_claim *claim);
@@ -56,31 +56,32 @@ struct owner_visitor {
     void *data;
 };
 
-/* At most one of each constant reason. */
+/* Limits the reasons: each constant one appears at most once. */
 enum { OWNER_REASONS_MAX = 9 };
 
 struct owner_report {
-    bool is_known;     /* something of it has been seen, in the API or in etcd */
+    bool is_known;     /* it has been seen, in the API or in etcd */
     const char *state; /* "settled", "queued", "held", "blocked", "contested", "refused",
                           "in flight"; constant */
-    const char *reasons[OWNER_REASONS_MAX]; /* why not everything is in etcd; constants */
+    const char *reasons[OWNER_REASONS_MAX]; /* why keys are missing in etcd; constants */
     size_t reason_count;
-    size_t puts; /* that the next transaction has, or would have */
+    size_t puts; /* of the next transaction, sent or not */
     size_t deletes;
-    int64_t changed_ms;         /* since its objects' oldest change that was not sent; 0: none */
+    int64_t changed_ms;         /* age of its objects' oldest change that was not sent; 0: none */
     bool is_contested;          /* another writer keeps changing its keys */
-    unsigned restored;          /* times in a row */
-    int64_t rest_ms;            /* until they are restored again; 0: at once */
-    struct slice contested_key; /* one of them; borrowed until the next is restored */
-    bool is_refused;            /* by etcd, alone */
-    int64_t retry_ms;           /* until it is tried again */
-    const char *refusal;        /* etcd's last refusal of any owner, ""; borrowed until the next */
+    unsigned restored;          /* restorations in a row */
+    int64_t rest_ms;            /* remaining backoff before keys are restored; 0: none */
+    struct slice contested_key; /* an example; borrowed until the next restoration */
+    bool is_refused;            /* etcd refused a transaction of this owner alone */
+    int64_t retry_ms;           /* remaining backoff */
+    const char *refusal;        /* etcd's last refusal of any owner, or ""; borrowed until the
+                                 * next */
     bool is_leading;            /* this kube2sky writes */
-    const char *leader;         /* who does; "": nobody, or there is no election; borrowed */
-    bool is_electing;           /* --leader-elect */
+    const char *leader;         /* the writer; "": nobody, or there is no election; borrowed */
+    bool is_electing;           /* --leader-elect is set */
 };
 
-/* Calls the visitor for each key, claim, part left out and operation held back. */
+/* Reports the owner: calls the visitor for each key, claim, dropped part and withheld operation. */
 void owner_report(struct reconciler *reconciler, struct slice owner,
                   const struct owner_visitor *visitor, struct owner_report *ret_report);
 

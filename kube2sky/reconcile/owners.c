@@ -23,9 +23,9 @@ struct held_owners {
 struct owners {
     const struct ownership *ownership;
     struct key_table table;
-    struct key_table addresses; /* of pods: the first owner at each */
+    struct key_table addresses; /* by a pod's label: the first owner at each address */
     struct owner_groups *groups;
-    struct held_owners held[2]; /* [1]: those that await claims */
+    struct held_owners held[2]; /* [1]: owners that await claims */
     size_t promised_places;
     size_t counts[OWNER_CLASSES][OWNER_STATES];
     size_t key_counts[OWNER_CLASSES];
@@ -144,7 +144,7 @@ static void owners_add_address(struct owners *owners, struct owner *owner)
         owner->next_here = first->next_here;
         first->next_here = owner;
     } else if (label.len) {
-        (void)key_table_put(&owners->addresses, owner); /* was not there */
+        (void)key_table_put(&owners->addresses, owner); /* returns NULL: it was absent */
     }
 }
 
@@ -205,7 +205,7 @@ static void remove_held(struct owners *owners, struct owner *owner)
     owner->awaits_claims = false;
 }
 
-/* In no queue. */
+/* Sets the state of an owner that is in no queue. */
 static void set_state(struct owners *owners, struct owner *owner, enum owner_state state)
 {
     struct key_room *room = &owner->group->room;
@@ -217,14 +217,14 @@ static void set_state(struct owners *owners, struct owner *owner, enum owner_sta
     owners->counts[owner->class][owner->state]--;
     owner->state = state;
     owners->counts[owner->class][owner->state]++;
-    key_room_remove_waiting(room, owner); /* held no longer */
+    key_room_remove_waiting(room, owner); /* is not held any longer */
     room->offered = room->offered == owner ? NULL : room->offered;
     if (state == OWNER_HELD) {
         add_held(owners, owner);
     }
 }
 
-/* The id follows the struct. */
+/* Returns the owner, created if need be. The id follows the struct. */
 struct owner *owners_get(struct owners *owners, struct slice id)
 {
     struct owner *owner = owners_find(owners, id);
@@ -252,7 +252,7 @@ struct owner *owners_find_node(const struct owners *owners, struct slice label)
 {
     enum { PREFIX_LEN = sizeof(NODE_ADDRESS_PREFIX) - 1 };
     char id[PREFIX_LEN + DNAME_LABEL_MAX] = NODE_ADDRESS_PREFIX;
-    if (label.len > DNAME_LABEL_MAX) { /* of a key that is nobody's */
+    if (label.len > DNAME_LABEL_MAX) { /* a key of another writer */
         return NULL;
     }
     memcpy(id + PREFIX_LEN, label.ptr, label.len);
@@ -261,7 +261,8 @@ struct owner *owners_find_node(const struct owners *owners, struct slice label)
 
 /* ---- Room for keys ---- */
 
-/* To the first by name of those that wait. It leaves them, so that it is offered once. */
+/* Offers the room to the waiting owner with the first name. It leaves the waiting ones, so that it
+ * is offered once. */
 static void offer_room(struct owners *owners, struct key_room *room)
 {
     if (room->waiting_count && !room->offered) {
@@ -562,7 +563,7 @@ bool owners_wants_place(const struct owners *owners)
     return owner_groups_has_waiting(owners->groups);
 }
 
-/* A blocked one is queued. */
+/* Queues a blocked owner. */
 static void owners_unblock(struct owners *owners, struct owner *owner)
 {
     set_state(owners, owner, OWNER_QUEUED);
@@ -588,7 +589,7 @@ void owners_dequeue(struct owners *owners, struct owner *owner, enum owner_state
 {
     assert(owner->group->first == owner);
     (void)owner_group_take(owner->group);
-    owners_free_difference(owner); /* whatever comes next looks at everything */
+    owners_free_difference(owner); /* the next plan looks at all keys */
     set_state(owners, owner, state);
 }
 

@@ -1,18 +1,20 @@
-/* Owners of keys, the unit of the reconciler's work: "svc/<namespace>/<name>" for each Service,
- * "pod/<namespace>/<address>", and for anything else below svc/ and pod/ its first three path
- * segments, so that foreign keys have an owner and can be removed. An unclaimed reverse key is an
- * owner of its own, "arpa/in-addr/10/0/0/1", while there is something to do about it; and so is
- * each key about clients, "node-address/10-1-0-1" and "visible/default". The external names that
- * lead to a Service are one owner's, "alias/default/web". All that the ConfigMap
- * asks for is one owner's, CONFIG_OWNER. A table of owners, and queues of those to plan, which
- * owner_groups_internal.h serves by turns. Plain data, no I/O; single-threaded.
+/* Holds the owners of keys, the unit of the reconciler's work: "svc/<namespace>/<name>" for each
+ * Service, and "pod/<namespace>/<address>". For any other key below svc/ and pod/ the first three
+ * path segments are its owner, so that keys of other writers have one and can be removed.
+ *
+ * An unclaimed reverse key is an owner of its own, "arpa/in-addr/10/0/0/1", while it has work. So
+ * is each key about clients, "node-address/10-1-0-1" and "visible/default". All keys of the
+ * ConfigMap belong to one owner, CONFIG_OWNER.
+ *
+ * A table has all owners; owner_groups_internal.h serves the queues of those to plan by turns.
+ * Plain data, no I/O; single-threaded.
  *
  *     settled -> queued -> in flight -> settled | queued again
  *                       -> held (nothing of its plan may be written yet) -> queued
- *                       -> blocked (what is left of its plan is in flight with another's, or
+ *                       -> blocked (the rest of its plan is in flight with another's, or
  *                          its plan is large and too many such are) -> queued
- *                       -> contested (rests: conflict_internal.h) -> queued
- *              in flight -> refused (waits: refusal_internal.h) -> queued
+ *                       -> contested (backs off: conflict_internal.h) -> queued
+ *              in flight -> refused (backs off: refusal_internal.h) -> queued
  *                       -> settled, if there is nothing to do */
 #ifndef KUBE2SKY_RECONCILE_OWNERS_INTERNAL_H
 #define KUBE2SKY_RECONCILE_OWNERS_INTERNAL_H
@@ -44,19 +46,20 @@ enum owner_state {
     OWNER_STATES,
 };
 
-/* Planned from the last one on: a pod's address is a node's before the pod has a name. */
+/* Classes are planned from the last to the first: readers must know an address as a node's before
+ * the pod has a name. */
 enum owner_class {
-    OWNER_RECORDS, /* of objects, and reverse keys */
-    OWNER_CONFIG,  /* of the ConfigMap, with its document: config_keys_internal.h */
+    OWNER_RECORDS, /* keys of objects, and reverse keys */
+    OWNER_CONFIG,  /* keys of the ConfigMap, and its document: config_keys_internal.h */
     OWNER_VISIBLE,
     OWNER_NODE_ADDRESS,
     OWNER_CLASSES,
 };
 
-/* No object's id. */
+/* The ConfigMap's owner; no object has such an id. */
 #define CONFIG_OWNER "ConfigMap"
 
-/* The mirror that shows a class's keys outside /skydns/. */
+/* Names the mirror that shows a class's keys outside /skydns/. */
 enum key_source_id {
     KEY_SOURCE_RECORDS, /* /skydns/ */
     KEY_SOURCE_CONFIG,  /* the ConfigMap's document */
@@ -73,69 +76,73 @@ static inline enum key_source_id owner_class_source(enum owner_class class)
 
 struct owner {
     struct slice id;
-    struct owner_group *group; /* its namespace's: owner_groups_internal.h */
-    struct actual_keys actual; /* without its reverse keys: reverse_keys_internal.h */
-    struct ip_list *touched;   /* addresses that it concerns and does not win: planner_internal.h */
-    struct slice_difference *difference; /* all that changed since it was settled; NULL: unknown */
-    struct reverse_lock *locks;          /* in flight only: of reverse_keys_internal.h */
-    uint32_t desired_count;              /* of its own keys, when last planned */
-    uint32_t external_count;             /* desired reverse keys that others own, left alone */
-    uint32_t planned_keys;               /* what etcd has once all that was planned has landed */
-    uint32_t planned_bytes;              /* (key_room_internal.h) */
-    uint32_t room_place;                 /* held for want of room: key_room_internal.h's; 0: not */
-    int64_t changed_us; /* monotonic: its objects' oldest change not yet sent; 0 = none */
+    struct owner_group *group; /* the namespace's: owner_groups_internal.h */
+    struct actual_keys actual; /* without reverse keys: reverse_keys_internal.h */
+    struct ip_list *touched;   /* addresses that it affects and does not win: planner_internal.h */
+    struct slice_difference *difference; /* all changes since it was settled; NULL: unknown */
+    struct reverse_lock *locks;          /* in flight only: reverse_keys_internal.h */
+    uint32_t desired_count;              /* own keys, when last planned */
+    uint32_t external_count;             /* desired reverse keys that belong to other writers, left
+                                          * alone */
+    uint32_t planned_keys;               /* keys in etcd once all planned transactions have
+                                          * landed */
+    uint32_t planned_bytes;              /* their bytes (key_room_internal.h) */
+    uint32_t room_place;                 /* index in key_room's heap while held for want of room; 0:
+                                          * not held for that */
+    int64_t changed_us; /* monotonic; its objects' oldest change not yet sent; 0 = none */
     enum owner_class class;
     enum owner_state state;
     bool is_claim_due;    /* its objects changed since it last claimed its reverse names */
-    bool is_in_doubt;     /* what it wants is not all known: nothing that may be its is deleted */
-    bool has_copies;      /* of its values, when last planned: not deleted (plan.h) */
-    bool is_too_large;    /* has more records, or bytes of them, than it may: its keys are
-                             unchanged */
-    bool is_too_long;     /* and it is for the bytes */
+    bool is_in_doubt;     /* its wishes are not all known: no key that may be its own is deleted */
+    bool has_copies;      /* keys with copied values, when last planned, are not deleted (plan.h) */
+    bool is_too_large;    /* has more records, or bytes of them, than allowed: its keys are
+                           * unchanged */
+    bool is_too_long;     /* exceeds the limit of bytes */
     bool lacks_room;      /* new keys were left out of its last plan: key_room_internal.h */
     bool is_suspect;      /* was in a refused transaction: goes alone until one succeeds */
-    bool is_refusal_told; /* and was logged as refused alone */
-    bool is_overtaken;    /* somebody else changed a key of its last transaction: goes alone */
-    bool is_split;        /* its reverse keys are left for a transaction of their own: goes alone */
-    bool is_disturbed;    /* somebody else changed its keys since it was last in flight */
+    bool is_refusal_told; /* was logged as refused alone */
+    bool is_overtaken;    /* another writer changed a key of its last transaction: goes alone */
+    bool is_split;        /* its reverse keys wait for a transaction of their own: goes alone */
+    bool is_disturbed;    /* another writer changed its keys since it was last in flight */
     bool is_told;         /* its plan was passed on, in a dry run */
     bool has_claimed;     /* once at least */
-    bool awaits_claims;   /* held only: by claims of another namespace that are due */
-    bool has_place;       /* queued only: a place for a large plan is kept for it */
+    bool awaits_claims;   /* held only: claims of another namespace are due */
+    bool has_place;       /* queued only: a slot for a large plan is reserved for it */
     struct refusal *refusal;   /* NULL for nearly all: refusal_internal.h */
     struct conflict *conflict; /* NULL for nearly all: conflict_internal.h */
 
     /* In flight only: whether to plan again after landing */
     bool has_changed;    /* its objects changed */
-    bool is_partial;     /* something was withheld when it boarded: it is looked at after landing */
+    bool is_partial;     /* operations were withheld when it boarded: it is planned after landing */
     int64_t first_event; /* first and last revision of the changes seen in flight, 0 = none; */
     int64_t last_event;  /* both its own transaction's if nothing else changed it */
-    struct transaction *unfinished; /* has the rest of its plan, larger than a transaction: it is in
-                                  the queue, too, until that is sent; else NULL */
-    struct owner *blocked;          /* the first one that waits for its reverse keys */
-    struct owner *next;             /* in the queue, or among the held or blocked ones */
-    struct owner *prev;             /* among the held ones */
-    struct owner *next_due;         /* among those whose claim is due */
-    struct owner *next_here;        /* of a pod's address: of the same address */
+    struct transaction *unfinished; /* holds the rest of its plan, larger than a transaction, while
+                                     * that waits in the queue; else NULL */
+    struct owner *blocked;          /* the first owner that waits for its reverse keys */
+    struct owner *next;             /* in the queue, or among held or blocked owners */
+    struct owner *prev;             /* among held owners */
+    struct owner *next_due;         /* among owners whose claim is due */
+    struct owner *next_here;        /* among pods' owners of the same address */
 };
 
 struct owners;
 struct ownership;
 
-/* Borrowed for good. */
+/* Creates the table; ownership is borrowed for its lifetime. */
 struct owners *owners_new(const struct ownership *ownership);
 void owners_free(struct owners *owners); /* NULL is fine */
 
-struct owner *owners_find(const struct owners *owners, struct slice id); /* NULL: unknown */
-struct owner *owners_get(struct owners *owners, struct slice id);        /* created if unknown */
+struct owner *owners_find(const struct owners *owners,
+                          struct slice id);                       /* returns NULL if unknown */
+struct owner *owners_get(struct owners *owners, struct slice id); /* created if unknown */
 
-/* Sets out to the owner's part of its keys, "/skydns/local/cluster/svc/default/web". */
+/* Sets `out` to the common prefix of the owner's keys, "/skydns/local/cluster/svc/default/web". */
 void owners_base(const struct owners *owners, const struct owner *owner, struct buf *out);
 
 /* ---- Events of the mirrors; every key is a KEY_OBJECT or KEY_CLIENT (ownership_internal.h) ----
  */
 
-/* The key's owner if something changed, else NULL. generation: see actual.h. */
+/* Stores the key. Returns its owner if something changed, else NULL. generation: see actual.h. */
 struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation);
 struct owner *owners_key_delete(struct owners *owners, struct slice key);
 
@@ -150,7 +157,8 @@ bool owner_is_alias(const struct owner *owner);
 /* The revision that last wrote the key; 0: absent. */
 int64_t owners_key_revision(const struct owners *owners, struct slice key);
 
-/* After a full read: forgets the owner's keys of other generations. True if there were any. */
+/* Forgets the owner's keys of other generations after a full read. Returns true if there were
+ * any. */
 bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation);
 
 size_t owners_count(const struct owners *owners, enum owner_class class);
@@ -158,32 +166,32 @@ size_t owners_key_count(const struct owners *owners, enum owner_class class);
 
 /* ---- The table ---- */
 
-/* Frees the owner if it is settled, has no keys, wants none, nor others', and nothing about it is
- * open. */
+/* Frees the owner if it is settled, has and wants no keys, and has no conflict, refusal or claim
+ * pending. */
 void owners_forget_if_empty(struct owners *owners, struct owner *owner);
 
-/* fn may change the owner, not the table. */
+/* Calls fn for each owner. fn may change the owner, not the table. */
 void owners_each(struct owners *owners, void (*fn)(void *data, struct owner *owner), void *data);
 
-/* The same, of those in `count` slots of the table from *at on, which moves on; start at 0. False:
- * that was the end. Those that move in the table between two calls may be missed or seen twice; the
- * number of slots tells when all do. */
+/* Calls fn for the owners in `count` slots of the table from *at on, and moves *at; start at 0.
+ * Returns false at the end. Owners that move in the table between two calls may be missed or seen
+ * twice; when all move, the number of slots changes. */
 bool owners_each_part(struct owners *owners, size_t *at, size_t count,
                       void (*fn)(void *data, struct owner *owner), void *data);
 size_t owners_slots(const struct owners *owners);
 
-/* The same, of those of one pod address, in whatever namespaces: "10-1-0-1". */
+/* Calls fn for the owners of one pod address, "10-1-0-1", in all namespaces. */
 void owners_each_at(const struct owners *owners, struct slice label,
                     void (*fn)(void *data, struct owner *owner), void *data);
 
-/* The namespace in the id of a Service's, pod's or visibility's owner; of others, the first segment
- * with its slash, which no namespace has, or CONFIG_OWNER. */
+/* Returns the namespace in the id of a Service's, pod's or visibility's owner. For other owners,
+ * returns the first segment with its slash, which no namespace has, or CONFIG_OWNER. */
 struct slice owner_namespace(const struct owner *owner);
 
-/* The last segment of the id of a pod's address, "10-1-0-1"; empty: it is another owner. */
+/* Returns the last segment of the id of a pod's address, "10-1-0-1"; empty for other owners. */
 struct slice owner_pod_label(const struct owner *owner);
 
-/* Likewise of a node's address; and its owner, NULL: unknown. */
+/* The same for a node's address; and its owner, NULL if unknown. */
 struct slice owner_node_label(const struct owner *owner);
 struct owner *owners_find_node(const struct owners *owners, struct slice label);
 
@@ -193,12 +201,12 @@ void owners_free_difference(struct owner *owner);
 /* ---- Those whose claim is due ---- */
 
 void owners_want_claim(struct owners *owners, struct owner *owner);
-struct owner *owners_take_due(struct owners *owners); /* NULL: none */
+struct owner *owners_take_due(struct owners *owners); /* returns NULL if none is due */
 void owners_charge_claim(struct owner *owner, size_t records);
 bool owners_has_due(const struct owners *owners);
 
-/* Whether the namespace of the owner's id has due claims that are worth waiting for: not when it
- * has had its turn and changes faster than it can claim. */
+/* Returns whether the namespace of the owner's id has due claims that are worth waiting for. Those
+ * of a namespace that has had its turn, and changes faster than it can claim, are not. */
 bool owners_awaits_claims(const struct owners *owners, struct slice id);
 
 /* ---- The queues ---- */
@@ -206,68 +214,69 @@ bool owners_awaits_claims(const struct owners *owners, struct slice id);
 /* Queues the owner, which must be neither queued, blocked nor in flight. */
 void owners_enqueue(struct owners *owners, struct owner *owner);
 
-/* Queues the owner, in flight, for the rest of its plan; and takes it out when it is first. */
+/* Queue the owner, in flight, for the rest of its plan; and remove it when it is first. */
 void owners_enqueue_rest(struct owner *owner, struct transaction *transaction);
 void owners_dequeue_rest(struct owner *owner);
 
-/* Whether the class has one to plan; and the next one. is_further: of a namespace that has a
- * transaction in flight, instead of one that has none. NULL: none. */
+/* Return whether the class has an owner to plan, and the next one; NULL: none. is_further: of a
+ * namespace that has a transaction in flight, instead of one that has none. */
 bool owners_has_next(const struct owners *owners, enum owner_class class, bool is_further);
 struct owner *owners_next(struct owners *owners, enum owner_class class, bool is_further);
 
-/* The next one for a transaction that has last_aboard's namespace aboard: another one's when that
- * has had its share. NULL: none. */
+/* Returns the next owner for a transaction that has last_aboard's namespace aboard. It is another
+ * namespace's if that one has used its share. NULL: none. */
 struct owner *owners_next_aboard(struct owners *owners, const struct owner *last_aboard,
                                  bool has_room_for_others);
 
-/* Its namespace gets a transaction under way; and etcd has answered that. */
+/* Note that the owner's namespace has a transaction under way, and that etcd has answered it. */
 void owners_begin_turn(const struct owner *owner);
 void owners_end_turn(const struct owner *owner);
 
-/* Its namespace is charged for what was planned and sent. */
+/* Charges the owner's namespace for planned records and sent bytes. */
 void owners_charge(struct owner *owner, size_t bytes, size_t records);
 
-/* Blocks the first of its namespace's queue until there is a place for its plan, larger than a
- * transaction; and queues the next one that waits so, with the promise of a place, which ends when
- * it leaves the queue. */
+/* owners_wait_for_place blocks the first owner of its namespace's queue until there is a slot for
+ * its plan, larger than a transaction. owners_release_place queues the next such owner and reserves
+ * a slot for it, until it leaves the queue. */
 void owners_wait_for_place(struct owners *owners, struct owner *owner);
 void owners_release_place(struct owners *owners);
 bool owners_wants_place(const struct owners *owners);
 size_t owners_promised_places(const struct owners *owners);
 
-/* A settled one is set aside as refused; one in flight is settled. */
+/* owners_refuse sets a settled owner aside as refused; owners_land settles one in flight. */
 void owners_refuse(struct owners *owners, struct owner *owner);
 void owners_land(struct owners *owners, struct owner *owner);
 
-/* Moves the owner, the first of its namespace's queue, into another state; or blocks it until the
- * other one's transaction has landed. */
+/* owners_dequeue moves the owner, first of its namespace's queue, into another state. owners_block
+ * blocks it until the locker's transaction has landed. */
 void owners_dequeue(struct owners *owners, struct owner *owner, enum owner_state state);
 void owners_block(struct owners *owners, struct owner *owner, struct owner *locker);
 
-/* Queues every held one; those that await claims; those that the owner blocks. Each costs what was
- * held back. */
+/* Queue all held owners; those that await claims; those that the locker blocks. Each costs as much
+ * as the owners it queues. */
 void owners_hold_release(struct owners *owners);
 void owners_hold_release_claims(struct owners *owners);
 void owners_blocked_release(struct owners *owners, struct owner *locker);
 
 /* ---- Room for keys: key_room_internal.h ---- */
 
-/* The owner is about to leave the queue with this plan: what etcd has of it afterwards, and whether
- * new keys were left out. True if its namespace had none of which that is so. */
+/* Notes, for an owner about to leave the queue with this plan, the keys that etcd has afterwards,
+ * and whether new keys were left out. Returns true if it is the first of its namespace that lacks
+ * room. */
 bool owners_note_room(struct owners *owners, struct owner *owner, const struct key_amount *after,
                       bool lacks_room);
 
-/* The held owner waits until there is room. */
+/* Lets the held owner wait until there is room. */
 void owners_wait_for_room(struct owner *owner);
 
-/* Owners that lack room, and namespaces that have such. */
+/* Counts owners that lack room, and namespaces that have such owners. */
 struct lacking {
     size_t owners;
     size_t groups;
 };
 struct lacking owners_lacking(const struct owners *owners);
 
-/* How many of the class are in the state. */
+/* Returns how many owners of the class are in the state. */
 size_t owners_in(const struct owners *owners, enum owner_class class, enum owner_state state);
 
 #endif

@@ -12,7 +12,7 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/key_style.h"
 
-/* A domain has at most 255 bytes; the rest is shorter. */
+/* A domain has at most 255 bytes; the other parts are shorter. */
 enum { TREE_MAX = 512 };
 
 void ownership_init(struct ownership *o, const struct ownership_config *config)
@@ -39,7 +39,7 @@ static struct slice rest_of(struct slice s, size_t from)
     return slice_of(s.ptr + from, s.len - from);
 }
 
-/* The first segment, without its slash. */
+/* Returns the first segment, without its slash. */
 static struct slice first_segment(struct slice path)
 {
     const char *slash = path.len ? memchr(path.ptr, '/', path.len) : NULL;
@@ -112,8 +112,7 @@ static struct object_key part_node(struct slice below)
 {
     const char *slash = memrchr(below.ptr, '/', below.len);
     size_t n = (size_t)(slash - below.ptr);
-    n = n < sizeof(NODE_PREFIX) ? below.len
-                                : n; /* only one segment behind node/, or an empty one */
+    n = n < sizeof(NODE_PREFIX) ? below.len : n; /* one segment below node/, or an empty one */
     return (struct object_key){.owner = slice_of(below.ptr, n), .suffix = rest_of(below, n)};
 }
 
@@ -148,8 +147,8 @@ void ownership_base(const struct ownership *o, struct slice owner, struct buf *o
     buf_append_slice(out, owner);
 }
 
-/* The writer's values begin like this, and no host it writes needs an escape. Empty: no quick
- * check. */
+/* Returns the host of a value in the form that the writer uses, which needs no escape. Empty: the
+ * value has another form and needs a full parse. */
 static struct slice quick_host(struct slice value)
 {
     static const char start[] = "{\"host\":\"";
@@ -162,7 +161,7 @@ static struct slice quick_host(struct slice value)
     return n && !memchr(rest.ptr, '\\', n) ? slice_of(rest.ptr, n) : slice_of(NULL, 0);
 }
 
-/* The last label. The rest, without its dot, is left in *names. */
+/* Returns the last label, and leaves the names before it, without the dot, in *names. */
 static struct slice take_last_label(struct slice *names)
 {
     const char *dot = names->len ? memrchr(names->ptr, '.', names->len) : NULL;
@@ -171,8 +170,8 @@ static struct slice take_last_label(struct slice *names)
     return label;
 }
 
-/* "web.default" of "web.default.svc.cluster.local.", "a1.web.default" of "a1.web.default.svc....";
- * empty for other hosts. */
+/* Returns "web.default" for "web.default.svc.cluster.local.", "a1.web.default" for
+ * "a1.web.default.svc...."; empty for other hosts. */
 static struct slice our_names(const struct ownership *o, struct slice host)
 {
     struct slice end = slice_str(o->host_end);
@@ -209,7 +208,7 @@ bool ownership_is_written(const struct ownership *o, struct slice key, struct sl
     case KEY_REVERSE:
         return key_style_reverse(key, value);
     case KEY_CLIENT:
-        return true; /* its name says so */
+        return true; /* the key's form is proof enough */
     case KEY_ELSEWHERE:
     case KEY_BESIDE:
     case KEY_EXTERNAL:

@@ -1,4 +1,4 @@
-/* Tells who owns a key. Below /skydns/ the writer owns because of objects
+/* Tells who owns a key. The writer owns keys below /skydns/ because of objects:
  *
  *     /skydns/<domain reversed>/svc/...    everything
  *     /skydns/<domain reversed>/pod/...    everything
@@ -6,24 +6,19 @@
  *                                          written when it had that flag
  *     /skydns/arpa/...                     keys whose host ends in ".svc.<domain>"
  *
- * With --namespaces only svc/<ns>/, pod/<ns>/ and hosts in ".<ns>.svc.<domain>", and node/ only
- * with
- * --nodes, since another writer may have it; with --own-only-written only what it could have
- * written itself, judging by label and value. It deletes only keys that it owns and does not want.
+ * With --namespaces it owns only svc/<ns>/, pod/<ns>/ and hosts in ".<ns>.svc.<domain>"; node/ only
+ * with --nodes, since another writer may have it. With --own-only-written it owns only keys that it
+ * could have written itself, judging by label and value. It deletes only keys that it owns and does
+ * not want.
  *
- * And because of pods and namespaces the keys about clients (client_keys.h):
+ * It owns keys about clients (client_keys.h) because of pods and namespaces:
  *
  *     /kube2sky/<domain>/node-address/<address>   with --namespaces never deleted: another writer
- * may have put it there, for a pod whose key follows /kube2sky/<domain>/visible/<namespace> with
- * --namespaces only theirs
+ *                                                 may have put it there, for a pod whose key
+ *                                                 follows
+ *     /kube2sky/<domain>/visible/<namespace>      with --namespaces only theirs
  *
- * And outside the domain, because of objects that want external names (external_aliases.h), in any
- * zone, whatever --override-zones says now
- *
- *     .../<hash>   whose host is "<svc>.<ns>.svc.<domain>" and whose last label is the hash of
- *                  "<ns>/<svc>", with --namespaces only of those
- *
- * Elsewhere below the domain are keys of people and other programs, and those of the ConfigMap,
+ * Elsewhere below the domain are keys of people and other programs, and keys of the ConfigMap,
  * which a list of their own tells from the others (config_keys_internal.h). PURE. */
 #ifndef KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
 #define KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
@@ -43,7 +38,7 @@ struct ownership_config {
 };
 
 struct ownership {
-    struct ownership_config config; /* borrowed for good */
+    struct ownership_config config; /* strings are borrowed for its lifetime */
     struct buf tree;                /* "/skydns/local/cluster/" */
     char *beside;                   /* "/kube2sky/cluster.local/" */
     char *host_end;                 /* ".svc.cluster.local." */
@@ -53,7 +48,7 @@ void ownership_init(struct ownership *ownership, const struct ownership_config *
 void ownership_fini(struct ownership *ownership);
 
 enum key_place {
-    KEY_ELSEWHERE, /* not the writer's, whatever its value */
+    KEY_ELSEWHERE, /* not the writer's, whatever the value */
     KEY_OBJECT,    /* below svc/, pod/ or node/ */
     KEY_REVERSE,   /* below /skydns/arpa/ */
     KEY_CLIENT,    /* about clients */
@@ -73,11 +68,11 @@ struct object_key {
 };
 struct object_key ownership_part(const struct ownership *ownership, struct slice key);
 
-/* Appends the part of the owner's keys that all of them begin with. */
+/* Appends the prefix that all keys of the owner have. */
 void ownership_base(const struct ownership *ownership, struct slice owner, struct buf *out);
 
-/* Appends the id of the Service whose name a reverse key of ours has, "svc/default/web"; nothing if
- * the value is not such a key's. */
+/* Appends the id of the Service that the value of a reverse key of ours names, "svc/default/web";
+ * nothing for other values. */
 void ownership_owner_object(const struct ownership *ownership, struct slice value, struct buf *out);
 
 /* Appends the id of the owner of a KEY_EXTERNAL, "alias/default/web"; nothing if the key is not
@@ -89,11 +84,12 @@ void ownership_alias(const struct ownership *ownership, struct slice key, struct
 bool ownership_has(const struct ownership *ownership, enum key_place place, struct slice key,
                    struct slice value);
 
-/* Of a key that the writer has: whether it is somebody's copy if its value is also desired under
- * another key of the owner. Only with --own-only-written. */
+/* Returns whether a key that the writer has is another writer's copy if its value is also desired
+ * under another key of the owner. Applies only with --own-only-written. */
 bool ownership_may_be_copy(const struct ownership *ownership, struct slice key, struct slice value);
 
-/* Whether kube2sky could have written the key, by its form (key_style.h): ours or another's. */
+/* Returns whether a kube2sky, this or another, could have written the key, judging by its form
+ * (key_style.h). */
 bool ownership_is_written(const struct ownership *ownership, struct slice key, struct slice value);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "common/base/xalloc.h"
 
-/* protobuf's overhead per operation and per condition: tags and lengths of nested messages, of a
- * condition also its revision. */
+/* protobuf's overhead per operation and per condition: tags and lengths of nested messages, and a
+ * condition's revision. */
 enum { OP_OVERHEAD = 32, CONDITION_OVERHEAD = 40 };
 
 /* More than the largest desired set; offsets fit 32 bits. */
@@ -36,7 +36,7 @@ void plan_build_nothing(struct plan *plan)
     plan->put_count = 0;
 }
 
-/* Adds nothing past the limit: the buffer's failure is sticky. */
+/* Adds the operation, or nothing past the limit: the buffer's failure is sticky. */
 void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision)
 {
     size_t at = plan->bytes.len;
@@ -76,7 +76,8 @@ void plan_move(struct plan *plan, struct slice prefix, struct plan *to)
     plan->put_count = kept_puts;
 }
 
-/* Moves *at to the first key that does not sort before the suffix. */
+/* Moves *at to the first key that does not sort before the suffix. Returns that key if it has the
+ * suffix, else NULL. */
 static const struct actual_key *plan_advance(const struct actual_keys *actual, size_t *at,
                                              struct slice suffix)
 {
@@ -116,7 +117,7 @@ void plan_add_puts(const struct desired *desired, struct slice base,
 
 /* ---- Copies ---- */
 
-/* The hashes of all desired values, sorted; made when first needed, which is rare. */
+/* Holds the hashes of all desired values, sorted; built when first needed, which is rare. */
 struct value_set {
     uint64_t *hashes;
     bool is_made;
@@ -227,13 +228,14 @@ void plan_batch_clear(struct plan_batch *batch)
     batch->size = 0;
 }
 
-/* With a condition on its key, which most have (transactions_internal.h). */
+/* Returns the operation's size with a condition on its key, which most have
+ * (transactions_internal.h). */
 static size_t op_size(const struct plan_op *op)
 {
     return 2 * (size_t)op->key_len + op->value_len + OP_OVERHEAD + CONDITION_OVERHEAD;
 }
 
-/* The end of the operations from `from` on that fit into the rest of the batch. */
+/* Returns the end of the operations from `from` on that fit into the batch. */
 static size_t fitting_end(const struct plan_batch *batch, const struct plan *plan, size_t from)
 {
     size_t size = batch->size, at = from;
@@ -270,7 +272,7 @@ enum plan_fit plan_batch_add(struct plan_batch *batch, const struct plan *plan, 
         return PLAN_FITS_NOT;
     }
     if (end == *from) {
-        end++; /* let etcd judge a single oversized operation */
+        end++; /* etcd judges a single oversized operation */
     }
     copy_ops(batch, plan, *from, end);
     *from = end;

@@ -1,5 +1,5 @@
-/* The difference between an owner's desired and actual keys: puts of missing or changed keys,
- * deletes of unwanted ones. And the packing of such plans into transactions. PURE.
+/* Plans the difference between an owner's desired and actual keys: puts of missing or changed keys,
+ * deletes of unwanted ones. Packs such plans into transactions. PURE.
  *
  * Puts come first, deletes last, each in key order, so that a plan too large for one transaction
  * adds first. */
@@ -27,40 +27,40 @@ struct plan {
     struct buf bytes;
     struct plan_op *ops;
     size_t op_count;
-    size_t put_count; /* the first ones */
+    size_t put_count; /* puts come first */
     size_t cap;
 };
 
 void plan_init(struct plan *plan);
 void plan_fini(struct plan *plan);
 
-/* Keeps memory of ordinary size: a full transaction takes less. */
+/* Empties the plan. Memory of ordinary size is reused: a full transaction takes less. */
 enum { PLAN_KEPT_BYTES = 128 * 1024 };
 
 void plan_build_nothing(struct plan *ret_plan);
 
-/* Add the puts, or the deletes; keys that are not ours (actual.h), or copies of a desired value,
+/* Add the puts, or the deletes. Keys that are not ours (actual.h), and copies of a desired value,
  * are not deleted. `base` is the owner's part of the keys; all desired keys begin with it. Add all
- * puts before any delete. A plan is truncated at 256 MiB (if others left that much to delete);
- * planning again afterwards yields the rest. Returns whether copies were left. */
+ * puts before any delete. A plan is truncated at 256 MiB, if other writers left that much to
+ * delete; the next plan has the rest. plan_add_deletes returns whether it left copies. */
 void plan_add_puts(const struct desired *desired, struct slice base,
                    const struct actual_keys *actual, struct plan *plan);
 bool plan_add_deletes(const struct desired *desired, struct slice base,
                       const struct actual_keys *actual, struct plan *plan);
 
-/* Any other operation; revision: as in struct plan_op. */
+/* Adds any other operation; revision: as in struct plan_op. */
 void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision);
 
 /* Moves the operations on keys with the prefix to the end of the other plan. */
 void plan_move(struct plan *plan, struct slice prefix, struct plan *to);
 
-/* Leaves the deletes. */
+/* Removes the puts. */
 void plan_drop_puts(struct plan *plan);
 
-/* Leaves the first operations. */
+/* Removes all operations but the first op_count. */
 void plan_truncate(struct plan *plan, size_t op_count);
 
-/* Borrowed until the plan changes. */
+/* Returns an operation, borrowed until the plan changes. */
 struct etcd_op plan_get(const struct plan *plan, size_t index);
 
 /* ---- Transactions ---- */
@@ -68,11 +68,11 @@ struct etcd_op plan_get(const struct plan *plan, size_t index);
 /* etcd refuses requests over 1.5 MiB; this leaves room for the encoding. */
 enum { PLAN_BATCH_BYTES_MAX = 1024 * 1024 };
 
-/* How many operations, from the first one on, fit into a transaction of ops_max. One may be larger,
- * alone: etcd is to judge. */
+/* Returns how many operations, from the first on, fit into a transaction of ops_max. An oversized
+ * first operation counts as fitting alone: etcd judges it. */
 size_t plan_count_fitting(const struct plan *plan, size_t ops_max);
 
-/* One transaction being filled; holds copies. */
+/* Fills one transaction; holds copies of the operations. */
 struct plan_batch {
     struct plan plan;
     size_t ops_max;
@@ -85,15 +85,17 @@ void plan_batch_clear(struct plan_batch *batch);
 
 enum plan_fit {
     PLAN_FITS_WHOLE,
-    PLAN_FITS_PARTLY, /* larger than a transaction, and the batch was empty: as much as fits */
+    PLAN_FITS_PARTLY, /* the plan is larger than a transaction and the batch was empty: added as
+                       * much as fits */
     PLAN_FITS_NOT,    /* nothing added; use the next batch */
 };
 
-/* Adds the plan's operations from *from on and moves *from past them. Requires at least one, and no
- * key shared with other plans in the batch. */
+/* Adds the plan's operations from *from on, and moves *from past them. Requires at least one
+ * operation, and no key shared with other plans in the batch. */
 enum plan_fit plan_batch_add(struct plan_batch *batch, const struct plan *plan, size_t *from);
 
-/* ret_ops has room for ops_max; borrowed until the batch changes. Returns how many. */
+/* Fills ret_ops, which has room for ops_max, and returns their number. They are borrowed until the
+ * batch changes. */
 size_t plan_batch_ops(const struct plan_batch *batch, struct etcd_op *ret_ops);
 
 #endif

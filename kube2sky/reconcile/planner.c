@@ -16,10 +16,10 @@
 #include "kube2sky/reconcile/key_source_internal.h"
 #include "kube2sky/reconcile/planner_reverse_internal.h"
 
-/* Foreign keys can be as long as a request to etcd, 1.5 MiB by default. */
+/* Other writers' keys can be as long as a request to etcd, 1.5 MiB by default. */
 enum { ETCD_KEY_MAX = 16 * 1024 * 1024 };
 
-/* For pages; frees both texts. */
+/* Adds to the list for pages; frees both texts. */
 static void note_flaw(struct planner *planner, char *what, char *why)
 {
     if (planner->config.flaws) {
@@ -44,7 +44,7 @@ static void planner_on_dropped(void *data, const struct naming_drop *drop)
     }
 }
 
-/* They were reported when the owner claimed. */
+/* Ignores dropped parts, which were reported when the owner claimed. */
 static void planner_ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNUSED)
 {
 }
@@ -110,7 +110,7 @@ static void on_winner_changed(void *data, const struct ip *ip)
     ip_list_add(&planner->touched, ip);
 }
 
-/* Adds planner->touched to the owner's, and keeps the addresses that it does not win. */
+/* Adds planner->touched to the owner's, and keeps only the addresses that it does not win. */
 static void planner_note_touched(struct planner *planner, struct owner *owner)
 {
     struct ip_list *touched = &planner->touched;
@@ -186,7 +186,8 @@ void planner_forget_names(struct planner *planner)
     buf_clear(&planner->named);
 }
 
-/* By what it was planned for last; in doubt it is named as a whole. */
+/* Returns whether the owner has room for these records beside those that it was last planned for.
+ * If not, it is named as a whole. */
 static bool has_room_for(struct planner *planner, const struct owner *owner,
                          const struct desired *come)
 {
@@ -222,7 +223,7 @@ static size_t claim_difference(struct planner *planner, struct owner *owner)
     return 1 + difference->come.count + difference->gone.count;
 }
 
-/* Of the owner last named: what went in, or what came out. */
+/* Returns the size of the work on the owner last named: the larger of its input and output. */
 static size_t work_done(const struct planner *planner)
 {
     size_t in = owner_objects_work(&planner->objects), out = planner->desired.count;
@@ -290,8 +291,8 @@ int planner_look(struct planner *planner, const struct owner *owner,
 
 /* ---- Keys about clients ---- */
 
-/* Until readers know a pod's address for its node's: it must not be there by chance, or on its way
- * out. */
+/* Returns whether the owner must wait until readers know its pod's address as a node's. The node
+ * address must not be there by chance, or about to be deleted. */
 static bool must_wait(struct planner *planner, const struct owner *owner)
 {
     const struct planner_config *config = &planner->config;
@@ -315,7 +316,8 @@ static void look_whether_open(void *data, struct owner *owner)
     *is_open |= owner->state != OWNER_SETTLED || owner->is_claim_due;
 }
 
-/* Whether a node's address may go: not while keys of pods at it may be about to change. */
+/* Returns whether a node's address may be deleted: not while keys of pods at it may be about to
+ * change. */
 static bool is_node_address_free(const struct planner *planner, const struct owner *node)
 {
     const struct planner_config *config = &planner->config;
@@ -378,7 +380,7 @@ static void append_ops(struct plan *plan, const struct plan *more, enum etcd_op_
     }
 }
 
-/* A reverse key without a claim when it became an owner. */
+/* Plans a reverse key that had no claim when it became an owner. */
 static void plan_orphan(struct planner *planner, const struct owner *owner, struct planned *planned)
 {
     struct reverse_winner winner;
@@ -429,14 +431,15 @@ static void planner_plan_deletes(struct planner *planner, const struct owner *ow
     planned->is_withheld |= planner->withheld.op_count > 0;
 }
 
-/* Puts before deletes, the owner's own keys first. */
+/* Plans puts before deletes, and the owner's own keys first. */
 static void plan_objects(struct planner *planner, const struct owner *owner,
                          struct planned *planned, struct plan *plan)
 {
     struct naming_config naming = planner->naming;
-    struct err ignored; /* it was reported when the owner claimed */
+    struct err ignored; /* was reported when the owner claimed */
     naming.dropped = planner_ignore_dropped;
-    bool is_named = slice_equal(buf_slice(&planner->named), owner->id); /* it just claimed */
+    bool is_named =
+        slice_equal(buf_slice(&planner->named), owner->id); /* the owner has just claimed */
     if (!is_named && name_owner(planner, &naming, owner, &ignored) < 0) {
         claims_clear(&planner->claims);
         planner_reverse_plan_addresses(planner, owner, &planner->claims, planned);
@@ -492,7 +495,7 @@ static void plan_gone(const struct owner *owner, struct slice base, struct plan 
     }
 }
 
-/* As plan_objects, of what changed. */
+/* Plans like plan_objects, but only the changed records. */
 static void plan_difference(struct planner *planner, const struct owner *owner,
                             struct planned *planned, struct plan *plan)
 {
@@ -511,7 +514,8 @@ static void plan_difference(struct planner *planner, const struct owner *owner,
 
 /* ---- Room ---- */
 
-/* Reverse names, nodes and what is said about clients are no namespace's. */
+/* Returns whether a namespace's limit applies: reverse names, nodes and keys about clients belong
+ * to no namespace. */
 static bool has_limit(const struct planner *planner, const struct owner *owner)
 {
     struct slice ns = owner_namespace(owner);

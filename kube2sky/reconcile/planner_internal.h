@@ -11,18 +11,21 @@
  * The latter stay with the owner (owner->touched) until a plan finds nothing to do about them, so
  * that they survive a failed transaction.
  *
- * Withheld, that is, not in the plan, is what may turn out to be wrong: deletes before all that
- * feeds the owner's keys is listed; changes of reverse keys before all claims are, and while
- * claims of the namespace that has the key now are awaited; and both while the owner that has it is
- * in doubt and might want it: whoever has a cluster IP, or a pod where the other has none, does not
- * wait for that. So additions
- * never wait, and doubt holds up only the owner that it concerns. A reverse key in flight with
- * another owner waits until that has landed; the rest of the plan does not. Withheld, too, are the
- * additions of a pod on the host network before readers can know that its address is its node's:
- * they take an address for its pod's unless it is among the node addresses. So the node address, in
- * turn, stays until the pod's keys are gone. Withheld, at last, are new keys for which their
- * namespace has no room (key_room_internal.h); and those of external names until all Services are
- * known, of which an older one may claim them.
+ * A plan withholds each operation that may turn out to be wrong. Deletes wait until all objects
+ * that may want the owner's keys are listed. Changes of reverse keys wait until all claims are
+ * known, and while claims of the namespace that has the key now are due. Both wait while the owner
+ * that has the key is in doubt and might want it; a cluster IP, or a pod where the other has none,
+ * does not wait for that. So additions never wait, and doubt delays only the owner that it
+ * concerns.
+ *
+ * A reverse key in flight with another owner waits until that transaction has landed; the rest of
+ * the plan does not.
+ *
+ * Additions of a pod on the host network wait until readers can know that its address is its
+ * node's: they take an address for a pod's unless it is among the node addresses. So the node
+ * address, in turn, stays until the pod's keys are gone.
+ *
+ * New keys wait while their namespace has no room for them (key_room_internal.h).
  *
  * Plan only when no claims of the owner's namespace are awaited (owners_awaits_claims), and again
  * after a claim that was due. Single-threaded, no I/O but the log; reuses the steps' memory between
@@ -57,7 +60,7 @@ struct external_keys;
 struct key_source;
 
 struct planner_config {
-    const struct inventory *inventory; /* all outlive the planner */
+    const struct inventory *inventory; /* this and the next pointers outlive the planner */
     const struct owners *owners;
     const struct reverse_keys *reverse_keys;
     const char *domain;
@@ -85,40 +88,44 @@ struct planner {
     struct desired desired; /* and claims: of the owner last named */
     struct desired others;  /* likewise: external names that it claims and does not get */
     struct claims claims;
-    struct buf holder_key;    /* scratch of reverse_holder */
-    struct buf named;         /* its id; empty: none, or objects have changed since */
-    struct ip_list touched;   /* in addition to those it wins */
+    struct buf holder_key;    /* scratch buffer of planner_reverse_holder */
+    struct buf named;         /* id of the owner last named; empty: none, or objects have changed
+                               * since */
+    struct ip_list touched;   /* addresses beside those that the owner wins */
     struct plan reverse_plan; /* only operations on reverse keys */
-    struct plan left;         /* of the last plan: puts of keys that others own, left alone */
+    struct plan left;         /* of the last plan: puts of keys that belong to other writers */
     struct plan withheld;     /* of the last plan */
-    uint64_t dropped;   /* parts of objects that cannot be in a key, each time an owner claims */
-    uint64_t too_large; /* owners */
+    uint64_t dropped;         /* counts parts of objects that cannot be in a key, each time an owner
+                               * claims */
+    uint64_t too_large;       /* owners */
 };
 
-/* The planner must not move afterwards. */
+/* Initializes the planner, which must not move afterwards. */
 void planner_init(struct planner *planner, const struct planner_config *config);
 void planner_fini(struct planner *planner);
 
-/* To be called when objects changed: the owner named last is named again. */
+/* Forgets the names of the last owner: call it when objects changed. */
 void planner_forget_names(struct planner *planner);
 
-/* Registers the owner's claims and adds to owner->touched; sets owner->is_in_doubt, also if it has
- * too many records. Then it has no claims, as after a restart: what etcd holds for it stays, and it
- * is in nobody's way elsewhere. Returns its size in records. */
+/* Registers the owner's claims and adds to owner->touched. Sets owner->is_in_doubt, also if it has
+ * too many records. Such an owner has no claims, as after a restart: etcd keeps its keys, and it is
+ * in no other owner's way. Returns its size in records. */
 size_t planner_claim(struct planner *planner, struct owner *owner);
 
-/* All that changed about the settled owner: claim and plan cost what the change does. False: they
- * take everything, as without it. */
+/* Notes the only change of the settled owner: claim and plan then cost as much as the change.
+ * Returns false if they must take the whole owner. */
 bool planner_note_change(struct planner *planner, struct owner *owner,
                          const struct slice_change *change);
 
-/* What the owner wants, into planner->desired and planner->claims, valid until objects change or
- * another owner is named; parts left out are passed to dropped(data), not counted. For pages. */
+/* Builds the owner's desired keys in planner->desired and planner->claims, for pages. They are
+ * valid until objects change or another owner is named. Dropped parts are passed to dropped(data),
+ * not counted. */
 int planner_look(struct planner *planner, const struct owner *owner,
                  void (*dropped)(void *data, const struct naming_drop *drop), void *data,
                  struct err *err) MUST_CHECK;
 
-/* For pages, too: the winner of an address; whether the owner's unwanted keys may be deleted. */
+/* Return, for pages, the winner of an address, and whether the owner's unwanted keys may be
+ * deleted. */
 bool planner_winner(const struct planner *planner, const struct ip *ip,
                     struct reverse_winner *ret_winner);
 bool planner_may_delete_own(const struct planner *planner, const struct owner *owner);
@@ -126,37 +133,38 @@ bool planner_may_delete_own(const struct planner *planner, const struct owner *o
 struct planned {
     size_t work;             /* its size in records */
     size_t reverse_ops;      /* operations on reverse keys */
-    uint32_t desired_count;  /* keys of its own */
-    uint32_t external_count; /* desired reverse keys, or external names, that others own:
-                               planner->left */
-    bool has_copies;         /* plan_add_deletes left some */
+    uint32_t desired_count;  /* its own keys */
+    uint32_t external_count; /* desired reverse keys that belong to other writers: planner->left */
+    bool has_copies;         /* plan_add_deletes left copies */
     bool is_withheld;        /* planner->withheld has operations */
-    bool is_split;           /* planner_leave_reverse withheld some */
-    bool awaits_claims;      /* likewise, because claims of the key's namespace are due */
-    bool lacks_room;         /* new keys were withheld for that: key_room_internal.h */
-    struct key_amount after; /* what etcd has of its own keys after the plan */
+    bool is_split;           /* planner_leave_reverse withheld reverse keys */
+    bool awaits_claims;      /* some are withheld since claims of the key's namespace are due */
+    bool lacks_room;         /* new keys are withheld for want of room: key_room_internal.h */
+    struct key_amount after; /* its own keys in etcd after the plan */
     struct owner *other;     /* the owner whose transaction in flight has a reverse key that this
-                                one wants, withheld until it has landed; or NULL */
+                              * one wants, withheld until that has landed; or NULL */
 };
 
-/* Fills ret_plan, empty if there is nothing to do, or nothing yet. CONFIG_OWNER's requires that its
- * keys are known, and is to be cut before it is sent. */
+/* Fills ret_plan; it is empty if there is nothing to do, or nothing yet. CONFIG_OWNER requires that
+ * its keys are known, and its plan must be cut before it is sent. */
 struct planned planner_plan(struct planner *planner, const struct owner *owner,
                             struct plan *ret_plan);
 
-/* Of a plan that also has the owner's own keys, withholds the reverse keys: another writer keeps
- * changing those. */
+/* Withholds the reverse keys of a plan that also has the owner's own keys: another writer keeps
+ * changing them. */
 void planner_leave_reverse(struct planner *planner, struct plan *plan, struct planned *planned);
 
-/* The reverse keys that are desired, of all owners; and the addresses that are claimed only by
- * namespaces whose they cannot be (reverse.h). */
+/* Return the number of desired reverse keys of all owners; and of addresses that only namespaces
+ * claim that may not have them (reverse.h). */
 size_t planner_reverse_count(const struct planner *planner);
 size_t planner_reverse_refused(const struct planner *planner);
 
-/* To be called when etcd's reverse key changed: true if it names another owner now than before. */
+/* Decides again whose the reverse key is, after etcd's key changed. Returns true if another owner
+ * wins now. */
 bool planner_decide_reverse(struct planner *planner, struct slice key);
 
-/* The id of the owner that wants the reverse key; empty if none. Borrowed until the next plan. */
+/* Returns the id of the owner that wants the reverse key; empty if none. Borrowed until the next
+ * plan. */
 struct slice planner_reverse_owner(const struct planner *planner, struct slice key);
 
 #endif

@@ -13,7 +13,8 @@ struct slice planner_reverse_holder(void *data, const struct ip *ip)
     return there && there->value.is_ours ? reverse_key_owner_object(there) : slice_of(NULL, 0);
 }
 
-/* Whether etcd has the address's name for another owner than the winner, which may be held. */
+/* Returns whether etcd has the address's name for an owner other than the winner, which may be
+ * held. */
 static bool is_another_there(struct planner *planner, const struct ip *ip)
 {
     struct reverse_winner winner;
@@ -48,7 +49,7 @@ void planner_withhold(struct planner *planner, const struct etcd_op *op, int64_t
     planned->is_withheld = true;
 }
 
-/* Whether claims are due that may want the key to stay. */
+/* Returns whether claims are due that may want the key to stay. */
 static bool awaits_claims(const struct planner *planner, struct slice named)
 {
     const struct owners *owners = planner->config.owners;
@@ -57,9 +58,9 @@ static bool awaits_claims(const struct planner *planner, struct slice named)
     return named.len && (is_new || owners_awaits_claims(owners, named));
 }
 
-/* Whether the key may be changed from what it is. Not while whose it is may want it to stay: an
- * owner in doubt whose claim might win, or a namespace whose pods are not all known. ip NULL: it is
- * of no address. winner NULL: the address has no name. */
+/* Returns whether the key may be changed. It may not while the owner that it names may want it to
+ * stay: one in doubt whose claim might win, or a namespace whose pods are not all known. ip NULL:
+ * the key is of no address. winner NULL: the address has no name. */
 static bool may_change(const struct planner *planner, const struct reverse_key *there,
                        const struct ip *ip, const struct reverse_winner *winner,
                        struct planned *planned)
@@ -72,7 +73,7 @@ static bool may_change(const struct planner *planner, const struct reverse_key *
         return false;
     }
     if (ip && winner && (winner->is_allocated || slice_equal(winner->owner, named))) {
-        return true; /* whatever is claimed next */
+        return true; /* holds whatever is claimed next */
     }
     if (awaits_claims(planner, named)) {
         planned->awaits_claims = true;
@@ -102,13 +103,14 @@ void planner_reverse_plan_key(struct planner *planner, const struct owner *owner
         op.kind = ETCD_OP_PUT;
         op.value = buf_slice(&planner->value);
     }
-    if (locker && locker != owner) { /* its value in etcd is about to change */
+    if (locker && locker != owner) { /* that transaction is about to change its value */
         planner_withhold(planner, &op, there ? there->value.revision : 0, planned);
         planned->other = locker;
         return;
     }
     if (winner && there && !there->value.is_ours) {
-        if (slice_equal(winner->owner, owner->id)) { /* counted once, and not for who goes */
+        if (slice_equal(winner->owner, owner->id)) { /* counts it once, and not for an owner that
+                                                      * loses it */
             planned->external_count++;
             plan_add(&planner->left, &op, 0);
         }

@@ -47,7 +47,7 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     if (!owner->changed_us) {
         owner->changed_us = clock_monotonic_us();
     }
-    if (owner->state == OWNER_CONTESTED) { /* the change does not wait for the contest */
+    if (owner->state == OWNER_CONTESTED) { /* its objects' change does not wait for the backoff */
         owners_enqueue(r->owners, owner);
     }
     if (owner->class == OWNER_RECORDS) {
@@ -57,7 +57,8 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     reconciler_want_look(r, owner);
 }
 
-/* Only what is settled differs from etcd by that change alone; copies go with what they copy. */
+/* Notes a change of one slice. Only a settled owner differs from etcd by that change alone; a
+ * copied value would have to go with its original. */
 void reconciler_slice_changed(struct reconciler *r, struct slice id,
                               const struct slice_change *change)
 {
@@ -67,7 +68,8 @@ void reconciler_slice_changed(struct reconciler *r, struct slice id,
                       !owner->has_copies && owner->desired_count > 0;
     reconciler_owner_changed(r, id);
     if (is_settled) {
-        (void)planner_note_change(&r->planner, owner, change); /* false: all is looked at */
+        (void)planner_note_change(&r->planner, owner,
+                                  change); /* on failure, the plan compares all keys */
     }
 }
 
@@ -87,7 +89,7 @@ static void on_leader_changed(void *data, bool is_leading)
 
 /* ---- The turn of the loop ---- */
 
-/* Another process writes, or this is a dry run. */
+/* Returns whether another process writes, or this is a dry run. */
 static bool is_onlooker(const struct reconciler *r)
 {
     return r->config.planned != NULL ||
@@ -100,8 +102,9 @@ size_t reconciler_queued(const struct reconciler *r)
            owners_in(r->owners, OWNER_RECORDS, OWNER_BLOCKED);
 }
 
-/* A non-writer is in sync when it knows what it would write. Owners held by doubt do not count: it
- * may last as long as an object nobody understands, or until the source of endpoints is settled. */
+/* Returns whether the queue is empty. A process that does not write is in sync when it knows what
+ * it would write. Owners held by doubt do not count: doubt may last as long as an object that
+ * cannot be understood, or until the source of endpoints is settled. */
 static bool is_in_sync(const struct reconciler *r)
 {
     bool are_orphans_due = r->are_orphans_due && !inventory_awaits_claims(r->config.inventory);
@@ -147,7 +150,8 @@ static void finish_drain(struct reconciler *r)
     }
 }
 
-/* A transaction planned as leader is not written after losing the lead. */
+/* Marks etcd's data set as complete, conditional on the lead: a process that lost it writes
+ * nothing. */
 static void mark_store(struct reconciler *r)
 {
     struct etcd_mirror *mirror = r->feeds[KEY_SOURCE_RECORDS].mirror;
@@ -160,11 +164,11 @@ static void mark_store(struct reconciler *r)
     }
 }
 
-/* A namespace's worth: giving memory back walks the heap. */
+/* Deletes before memory is given back, a namespace's worth: giving it back scans the heap. */
 enum { TRIM_AFTER_DELETES = 4096 };
 
-/* After a mass delete, once the mirror has dropped its keys, too; and after a full read, whose
- * pages take megabytes. */
+/* Gives memory back after a mass delete, once the mirror has dropped the keys, and after a full
+ * read, whose pages take megabytes. */
 static void trim_memory(struct reconciler *r)
 {
     if (r->report.keys_deleted - r->trimmed_at >= TRIM_AFTER_DELETES ||
@@ -175,7 +179,7 @@ static void trim_memory(struct reconciler *r)
     }
 }
 
-/* Before the loop sleeps: by then we know everything that has arrived. */
+/* Works before the loop sleeps: by then everything that has arrived is known. */
 static void reconciler_on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
 {
     struct reconciler *r = prepare->data;
@@ -197,7 +201,8 @@ static void reconciler_on_turn(struct ev_loop *loop, ev_prepare *prepare, int re
     }
     bool has_no_work = is_in_sync(r);
     if (has_no_work && reconciler_may_write(r)) {
-        outage_back(&r->written); /* the failed change happened after all, or is no longer wanted */
+        outage_back(&r->written); /* the failed change happened after all, or is not wanted any
+                                   * longer */
         for (size_t i = 0; i < OWNER_CLASSES; i++) {
             if (!owners_in(r->owners, (enum owner_class)i, OWNER_REFUSED)) {
                 r->refused[i].msg[0] = '\0';

@@ -7,16 +7,16 @@
  *            ▲                                                  └─▶ transaction (transactions.c)
  *            └───────────────────────── its events ◀───────────────────────┘
  *
- * The mirror is the only source of truth: a transaction has landed when it is acknowledged and the
- * mirror has reached its revision; until then its owners are not planned again. Keys that somebody
- * else deletes or overwrites are restored the same way; less often if that other keeps doing it
- * (conflict_internal.h). A failed transaction puts its owners back
- * into the queue; the owners of a refused one are sent one by one, and one which etcd refuses alone
- * waits by itself (refusal_internal.h), so that it does not hold up the others.
+ * The mirror is the only source of truth. A transaction has landed when it is acknowledged and the
+ * mirror has reached its revision; until then its owners are not planned again. Keys that another
+ * writer deletes or overwrites are restored the same way; less often if that writer keeps doing it
+ * (conflict_internal.h). A failed transaction puts its owners back into the queue. Owners of a
+ * refused one are sent one by one. One that etcd refuses alone backs off by itself
+ * (refusal_internal.h), so that it does not delay the others.
  *
- * In another store (an etcd that came back empty or older) everything starts over: no old content
- * is assumed, and missing keys are written. A store without a store key gets one when everything is
- * in it for the first time (etcd_mirror.h).
+ * When etcd comes back with another data set, empty or older, everything starts over: no old
+ * content is assumed, and missing keys are written. A data set without a store key gets one when
+ * everything is in it for the first time (etcd_mirror.h).
  *
  * Nothing is written before the mirror has read everything once. Deletes wait until all that may
  * want their keys is known (planner_internal.h); additions do not. */
@@ -52,75 +52,77 @@ struct reconciler_config {
     struct ev_loop *loop;
     struct etcd *etcd; /* outlives the reconciler, as do the inventory and the outage */
     const struct inventory *inventory;
-    struct outage *outage;   /* etcd's; gets `followed` and failed transactions */
-    struct flaw_list *flaws; /* gets what has no keys; outlives it; NULL: not wanted */
-    const char *domain;      /* "cluster.local.", lower case, with the dot; borrowed for good */
+    struct outage *outage;   /* etcd's outage; gets `followed` and failed transactions */
+    struct flaw_list *flaws; /* gets objects that have no keys; outlives it; NULL: not wanted */
+    const char *domain;      /* "cluster.local.", lower case, with the dot; borrowed for its
+                              * lifetime */
     uint32_t ttl_s;          /* of the records */
     enum endpoint_names endpoint_names;
     size_t txn_ops_max;        /* operations in one transaction, at least 2 */
     uint64_t etcd_space_bytes; /* etcd's quota, which namespaces share; 0: without limit */
-    uint32_t owner_keys_max;   /* of an owner; 0: DESIRED_MAX */
-    uint64_t ns_keys_max;      /* of a namespace; 0: without limit */
+    uint32_t owner_keys_max;   /* per owner; 0: DESIRED_MAX */
+    uint64_t ns_keys_max;      /* per namespace; 0: without limit */
 
-    /* Which keys it owns: ownership_internal.h. */
-    const char *const *namespaces; /* borrowed for good */
+    /* Select the keys that it owns: ownership_internal.h. */
+    const char *const *namespaces; /* borrowed for its lifetime */
     size_t namespace_count;        /* 0 = all */
     bool own_only_written;
-    bool has_nodes;  /* --nodes: the inventory has them */
+    bool has_nodes;  /* --nodes is set: the inventory has nodes */
     bool no_reverse; /* desires no reverse keys and deletes ours */
 
-    int64_t leader_lease_s; /* one of several writers (leader_internal.h); 0: the only one */
+    int64_t leader_lease_s; /* it is one of several writers (leader_internal.h); 0: the only one */
 
-    /* What readers know clients by, written as it wants; NULL: left alone. Outlives the reconciler,
-     * which looks for changes in each turn of the loop. */
+    /* Tells the keys about clients, which are written as it wants; NULL: they are left alone. It
+     * outlives the reconciler, which looks for changes in each turn of the loop. */
     struct client_keys *client_keys;
 
     /* Where external names are written; NULL: nowhere. Outlives the reconciler. */
     const struct override_zones *zones;
 
     bool has_config_map; /* reconciler_want_config will be called */
-    bool leaves_config;  /* what a ConfigMap asks for is another writer's */
+    bool leaves_config;  /* another writer has the ConfigMap's keys */
 
-    /* NULL: plans are executed. Else nothing is written: once everything is known, it gets each
-     * non-empty plan; borrowed. */
+    /* Gets each non-empty plan once everything is known, borrowed; then nothing is written. NULL:
+     * plans are executed. */
     void (*planned)(void *data, const struct plan *plan);
     void *data;
 };
 
-/* Call it before the inventory gets its first object: it learns of objects through
- * reconciler_owner_changed. */
+/* Starts the reconciler. Call it before the inventory gets its first object: it learns of objects
+ * through reconciler_owner_changed. */
 struct reconciler *reconciler_start(const struct reconciler_config *config);
 
-/* Transactions in flight are forgotten, not undone. NULL is fine. */
+/* Frees all. Transactions in flight are forgotten, not undone. NULL is fine. */
 void reconciler_stop(struct reconciler *reconciler);
 
-/* The owner's objects changed: inventory's callback. */
+/* Notes that the owner's objects changed: inventory's callback. */
 void reconciler_owner_changed(struct reconciler *reconciler, struct slice owner);
 
-/* The same, for a slice's change that can be named by itself; borrowed. */
+/* Does the same for a slice's change that can be named by itself; borrowed. */
 void reconciler_slice_changed(struct reconciler *reconciler, struct slice owner,
                               const struct slice_change *change);
 
-/* What the ConfigMap asks for; its content is taken over. Until then its keys stay as they are, and
- * the reconciler is not in sync, unless told that the map is not known: it cannot be read, or is
- * refused. Without has_config_map nothing is asked for. */
+/* reconciler_want_config takes over the map's content. Until it is called, the map's keys stay as
+ * they are, and the reconciler is not in sync. reconciler_lack_config says that the map cannot be
+ * read, or is refused: then nothing waits for it. Without has_config_map no keys are wanted. */
 void reconciler_want_config(struct reconciler *reconciler, struct config_map *map);
 void reconciler_lack_config(struct reconciler *reconciler);
 
-/* True once everything was in etcd for the first time. */
+/* Returns true once everything was in etcd for the first time. */
 bool reconciler_has_synced(const struct reconciler *reconciler);
 
-/* Appends what it still waits for, as one line. Doubt about an object is nothing it waits for. */
+/* Appends, as one line, the work that is left before it is in sync. Doubt about an object does not
+ * count. */
 void reconciler_explain(const struct reconciler *reconciler, struct buf *out);
 
-/* For /readiness?strict: appends what keeps going wrong although etcd works, as one line without
- * newline. False, appending nothing, if all is well. */
+/* Appends, for /readiness?strict, what keeps failing although etcd works, as one line without
+ * newline. Returns false, appending nothing, if there is no such trouble. */
 bool reconciler_explain_trouble(const struct reconciler *reconciler, struct buf *out);
 
-/* For people: the ids of owners with work waiting or in flight, and the plan of one, as lines of
- * preview.h; nothing for an owner that is gone. With a million owners all ids together would hold
- * the loop up: they come in parts, each well below a millisecond. The place is zeroed at first.
- * What changes between two parts may be missing. */
+/* Visit, for pages, the ids of owners with work waiting or in flight, and the plan of one, as lines
+ * of preview.h; an owner that is gone has none. The ids of a million owners at once would block the
+ * loop: they come in parts, each well below a millisecond. The struct is zeroed at first. Owners
+ * that change between two parts may be missing. */
 struct unsettled_place {
     size_t at;
     size_t slots; /* of the table of owners */
@@ -129,7 +131,7 @@ struct unsettled_place {
 enum unsettled_part {
     UNSETTLED_MORE,
     UNSETTLED_LAST,
-    UNSETTLED_ANEW, /* the table has grown: the next part is the first one again */
+    UNSETTLED_ANEW, /* the table has grown: the next part is the first again */
 };
 
 enum unsettled_part reconciler_each_unsettled(struct reconciler *reconciler,
@@ -138,32 +140,32 @@ enum unsettled_part reconciler_each_unsettled(struct reconciler *reconciler,
                                               void *data);
 void reconciler_preview(struct reconciler *reconciler, struct slice owner, struct buf *out);
 
-/* For an orderly shutdown: calls done(data), once and not from inside this call, when no
- * transaction is in flight and none can be sent: the queue is empty or etcd is away. */
+/* Drains for an orderly shutdown: calls done(data), once and not from inside this call, when no
+ * transaction is in flight and none can be sent. The queue is then empty, or etcd is away. */
 void reconciler_drain(struct reconciler *reconciler, void (*done)(void *data), void *data);
 
-/* Of etcd's space (etcd_space_internal.h). */
+/* Figures of etcd's space (etcd_space_internal.h). */
 struct etcd_space_figures {
-    bool is_exhausted;     /* etcd refuses writes for that */
-    bool is_known;         /* its size; else both are 0 */
-    bool is_short;         /* beyond 80 % of etcd_space_bytes */
+    bool is_exhausted;     /* etcd refuses writes for want of space */
+    bool is_known;         /* the sizes are known; else both are 0 */
+    bool is_short;         /* above 80 % of etcd_space_bytes */
     uint64_t file_bytes;   /* the database, as etcd's quota counts it */
-    uint64_t in_use_bytes; /* of that */
+    uint64_t in_use_bytes; /* of file_bytes */
 };
 
 struct reconciler_stats {
-    /* Since the start */
-    uint64_t reads; /* full ones of the mirror */
+    /* Since the process started */
+    uint64_t reads; /* full reads of the mirror */
     uint64_t keys_written;
     uint64_t keys_deleted;
-    uint64_t keys_restored;     /* of both: somebody else had changed, deleted or added them */
+    uint64_t keys_restored;     /* of both: another writer had changed, deleted or added them */
     uint64_t transaction_count; /* acknowledged */
-    uint64_t failures;          /* transactions refused, or without a reply even to the check */
+    uint64_t failures;          /* transactions refused, or without a response even to the check */
     uint64_t conflict_count;    /* transactions whose conditions failed */
-    uint64_t dropped; /* parts of objects that cannot be in a key, each time one is found */
+    uint64_t dropped; /* counts parts of objects that cannot be in a key, each time one is found */
     const struct histogram *transaction_time; /* from sending to acknowledgement; borrowed */
-    const struct histogram *plan_time;        /* from an object's change to the sending */
-    const struct histogram *change_time;      /* and to the acknowledgement */
+    const struct histogram *plan_time;        /* from an object's change to sending */
+    const struct histogram *change_time;      /* from an object's change to the acknowledgement */
     const struct change_ring *changes;        /* the latest ones; borrowed */
 
     /* Now */
@@ -181,14 +183,16 @@ struct reconciler_stats {
     size_t over_share;       /* namespaces whose additions wait for a compaction of etcd */
     struct etcd_space_figures space;
     size_t contested;    /* owners whose keys another writer keeps changing: conflict_internal.h */
-    uint64_t too_large;  /* owners with more records than they may have: their keys are unchanged */
+    uint64_t too_large;  /* counts owners with more records than allowed: their keys are
+                          * unchanged */
     size_t lacking;      /* owners whose new keys wait, since their namespaces have no room */
-    size_t full;         /* such namespaces */
-    size_t waiting;      /* owners in the queue, held with deletes that wait, or resting */
+    size_t full;         /* namespaces without room */
+    size_t waiting;      /* owners in the queue, held with withheld deletes, or backing off */
     size_t owners;       /* known ones */
-    size_t held;         /* of those waiting: with nothing that may be written yet */
-    size_t refused;      /* of those waiting: which etcd refuses alone */
-    const char *leader;  /* who may write, with leader_lease_s; else, or nobody: "". Borrowed */
+    size_t held;         /* waiting owners of whose plans nothing may be written yet */
+    size_t refused;      /* waiting owners that etcd refuses alone */
+    const char *leader;  /* the writer's name, with leader_lease_s; "": nobody leads, or no
+                          * election. Borrowed */
     size_t in_flight;    /* owners in transactions */
     size_t transactions; /* transactions */
     struct etcd_mirror_counts mirror;

@@ -1,5 +1,4 @@
-/* Brings pods' owners and the keys about clients together: which have changed, who waits for whom.
- */
+/* Makes pods' owners and keys about clients wait for each other, and queues those that changed. */
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
@@ -41,12 +40,12 @@ void reconciler_tell_settled(struct reconciler *r, const struct owner *owner)
     struct owner *waiting = pod.len ? owners_find_node(r->owners, pod) : NULL;
     if (waiting) {
         reconciler_clients_release(r, waiting);
-    } else if (node.len && !r->config.planned) { /* in a dry run nobody waited */
+    } else if (node.len && !r->config.planned) { /* in a dry run no owner waited */
         owners_each_at(r->owners, node, reconciler_clients_release, r);
     }
 }
 
-/* It takes a person to end it. */
+/* Returns whether only a person can end the failure. */
 static bool is_trouble(const struct err *err)
 {
     return err->msg[0] &&

@@ -82,7 +82,8 @@ static bool is_document(const struct reconciler *r, struct slice key)
     return slice_equal(key, slice_str(r->config_keys.document_key));
 }
 
-/* Nobody but us takes keys off the list while we lead: what we have listed stays ours. */
+/* Returns whether listed keys stay listed: while we lead, no other process takes keys off the
+ * list. */
 static bool stays_listed(const struct key_source *source)
 {
     return reconciler_may_write(source->reconciler) && !source->is_other_store;

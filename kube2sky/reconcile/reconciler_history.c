@@ -1,4 +1,4 @@
-/* Limits what fills etcd's space with history, until a compaction has freed it. */
+/* Limits the history that fills etcd's space, until a compaction has freed it. */
 #include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/etcd/etcd.h"
@@ -6,10 +6,11 @@
 #include "kube2sky/reconcile/history_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 
-/* A read of one key, only while some namespace has filled half of its share. */
+/* A read of one key, sent only while some namespace has filled half of its share. */
 enum { HISTORY_ASKED_EVERY_S = 5 };
 
-/* Reverse names, nodes, node addresses and the ConfigMap are no namespace's own. */
+/* Returns whether the owner belongs to a namespace. Reverse names, nodes, node addresses and the
+ * ConfigMap belong to none. */
 static bool has_share(const struct owner *owner)
 {
     struct slice ns = owner_namespace(owner);

@@ -28,7 +28,7 @@ void reconciler_owner_touched(struct key_source *source, struct owner *owner, in
     reconciler_want_look(r, owner);
 }
 
-/* A key that is no reverse key: it does not rest with those. */
+/* Notes a change of a key that is no reverse key: it does not share the backoff of those. */
 static void own_key_touched(struct key_source *source, struct owner *owner, int64_t revision)
 {
     if (owner && owner->state == OWNER_CONTESTED && conflict_is_of_reverse(owner)) {
@@ -37,7 +37,7 @@ static void own_key_touched(struct key_source *source, struct owner *owner, int6
     reconciler_owner_touched(source, owner, revision);
 }
 
-/* An unclaimed reverse key is its own owner. */
+/* Returns the id of the owner that an unclaimed reverse key is. */
 static struct slice orphan_id(struct slice key)
 {
     size_t n = strlen(SKYDNS_TREE);
@@ -50,8 +50,9 @@ void reconciler_want_another_look(struct reconciler *r, struct owner *owner)
     reconciler_want_look(r, owner);
 }
 
-/* Its claimant, or the owner that has it in flight, handles it. Before the objects are known, all
- * keys may look unclaimed: reconciler_find_orphans handles those. */
+/* Queues the owner of a changed reverse key: the one that has it in flight, else its owner object.
+ * Before the objects are known, all keys may look unclaimed: reconciler_find_orphans handles those.
+ */
 static void reverse_touched(struct reconciler *r, struct slice key, int64_t revision, bool is_moved)
 {
     struct key_source *source = &r->feeds[KEY_SOURCE_RECORDS];
@@ -69,7 +70,7 @@ static void reverse_touched(struct reconciler *r, struct slice key, int64_t revi
         reconciler_owner_touched(source, owners_get(r->owners, orphan_id(key)), revision);
     }
     struct owner *orphan = owners_find(r->owners, orphan_id(key));
-    if (orphan && orphan->state == OWNER_HELD) { /* nothing else says that it need not wait */
+    if (orphan && orphan->state == OWNER_HELD) { /* no other event ends its wait */
         reconciler_want_look(r, orphan);
     }
 }
@@ -99,8 +100,8 @@ static void find_orphan(void *data, struct slice key)
     }
 }
 
-/* Before all claims are known, any key may look unclaimed. One that names a namespace which is
- * refused stays (planner.c). */
+/* Waits until all claims are known, since before that any key may look unclaimed. A key that names
+ * a refused namespace stays (planner.c). */
 void reconciler_find_orphans(struct reconciler *r)
 {
     if (r->are_orphans_due && key_source_is_whole(&r->feeds[KEY_SOURCE_RECORDS]) &&
@@ -128,7 +129,7 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
                  LOG_STR("reason", read->reason));
         serial_key_other_store(r->serial_key, source->revision);
         reconciler_forget_history(r);
-        etcd_calls_elsewhere(r->config.etcd); /* they may still reach the old store */
+        etcd_calls_elsewhere(r->config.etcd); /* open calls may still reach the old data set */
     }
     if (source == &r->feeds[KEY_SOURCE_RECORDS] && may_be_another_store(read->cause)) {
         serial_key_rewrite(r->serial_key);
@@ -152,8 +153,8 @@ static void put_reverse(struct reconciler *r, const struct etcd_kv *kv)
     bool has_changed =
         reverse_keys_put(r->reverse_keys, kv->key, &value, buf_slice(&r->owner_object));
     bool is_moved = has_changed && planner_decide_reverse(&r->planner, kv->key);
-    if (has_changed && r->feeds[KEY_SOURCE_RECORDS]
-                           .is_mirrored) { /* before, whoever claims it has not been planned yet */
+    if (has_changed && r->feeds[KEY_SOURCE_RECORDS].is_mirrored) { /* before that, its owner object
+                                                                    * has not been planned yet */
         reverse_touched(r, kv->key, kv->mod_revision, is_moved);
     }
 }
@@ -259,11 +260,11 @@ static void on_reverse_swept(void *data, struct slice key)
     }
 }
 
-/* What waits for keys of the feed, or for their absence. */
+/* Ends a full read: queues the owners that waited for keys of the mirror, or for their absence. */
 static void end_read(struct reconciler *r, struct key_source *source)
 {
     bool is_records = source == &r->feeds[KEY_SOURCE_RECORDS];
-    if (source->generation > 1) { /* else nothing is of an earlier read */
+    if (source->generation > 1) { /* the first read has no earlier keys */
         owners_each(r->owners, sweep_owner, source);
     }
     if (source->generation > 1 && is_records) {
@@ -306,7 +307,7 @@ static void reconciler_mirror_on_state(void *data, const struct err *err)
     source->is_following = !err;
 }
 
-/* etcd's outages are told by the mirror of the records: here only what concerns these keys. */
+/* Logs the denial of this mirror's keys only: the mirror of the records reports etcd's outages. */
 static void tell_denied(const struct key_source *source, const struct err *err)
 {
     const struct reconciler *r = source->reconciler;
@@ -344,8 +345,8 @@ static void on_store_key_state(void *data UNUSED, const struct err *err)
     }
 }
 
-/* SkyDNS's whole tree, since reverse keys are not below the domain; the ConfigMap's document; and
- * what is about clients. */
+/* Starts the mirrors: SkyDNS's whole tree, since reverse keys are not below the domain; the
+ * ConfigMap's document; and the keys about clients. */
 void reconciler_follow(struct reconciler *r)
 {
     CLEANUP_FREE char *store_key = etcd_store_key(slice_str(r->config.domain));

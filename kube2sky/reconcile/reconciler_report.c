@@ -1,4 +1,4 @@
-/* Serves pages and metrics with the reconciler's state. */
+/* Reports the reconciler's state to pages and metrics. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -176,7 +176,7 @@ static void visit_unsettled(void *data, struct owner *owner)
     }
 }
 
-/* Slots in a part: each a cache miss. */
+/* Slots of one part; each costs a cache miss. */
 enum { UNSETTLED_SLOTS = 1024 };
 
 enum unsettled_part reconciler_each_unsettled(struct reconciler *r, struct unsettled_place *place,

@@ -1,4 +1,4 @@
-/* Claims, plans and sends, namespaces taking turns. */
+/* Claims, plans and sends, with namespaces taking turns. */
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -8,20 +8,20 @@
 #include "kube2sky/reconcile/reconciler_internal.h"
 #include "kube2sky/reconcile/refusal_internal.h"
 
-/* Planning waits so long for claims of other namespaces. */
+/* Limits how long planning waits for claims of other namespaces. */
 enum { CLAIMS_AWAITED_US = 100 * 1000 };
 
 /* ---- Claims ---- */
 
-/* What was not all known about it is: others may have waited for that. */
+/* Queues held owners: they may have waited until this owner's wishes were all known. */
 static void on_doubt_over(struct reconciler *r)
 {
     r->are_orphans_due = true;
     owners_hold_release(r->owners);
 }
 
-/* Another namespace's Service has a reverse name now: it writes that itself, and does not wait for
- * the former owner's turn, or share of etcd's space. */
+/* Queues owners in other namespaces that have a reverse name now. Each writes it itself, and does
+ * not wait for the former owner's turn, or share of etcd's space. */
 static void look_at_heirs(struct reconciler *r, const struct owner *owner)
 {
     for (size_t i = 0; owner->touched && i < owner->touched->count; i++) {
@@ -36,7 +36,7 @@ static void look_at_heirs(struct reconciler *r, const struct owner *owner)
     }
 }
 
-/* It may have been planned while its claim was due. */
+/* Queues the owner after its claim, since it may have been planned while that was due. */
 static void note_claimed(struct reconciler *r, struct owner *owner)
 {
     owner->has_claimed = true;
@@ -72,9 +72,9 @@ void reconciler_claim_some(struct reconciler *r, size_t *budget)
     }
 }
 
-/* A plan is best made when all claims are those of the objects: what others want of a reverse key
- * is known then. But a namespace whose objects change faster than they can be looked at holds up
- * only itself. */
+/* Returns whether planning may begin. It is best once all claims are registered: then the wishes
+ * for each reverse key are known. But a namespace whose objects change faster than they can be
+ * claimed delays only itself. */
 static bool are_claims_done(const struct reconciler *r)
 {
     return !owners_has_due(r->owners) ||
@@ -83,7 +83,7 @@ static bool are_claims_done(const struct reconciler *r)
 
 /* ---- Planning ---- */
 
-/* Logged once, until it has none again. */
+/* Logs reverse keys that belong to other writers, once until the owner has none again. */
 static void tell_external(const struct reconciler *r, const struct owner *owner)
 {
     static struct log_limit limit = {.burst = 10};
@@ -104,7 +104,7 @@ static void tell_external(const struct reconciler *r, const struct owner *owner)
     }
 }
 
-/* Logged once, until none of the namespace's owners lacks room. */
+/* Logs a lack of room, once until none of the namespace's owners lacks room. */
 static void note_room(struct reconciler *r, struct owner *owner, const struct planned *planned)
 {
     if (owners_note_room(r->owners, owner, &planned->after, planned->lacks_room)) {
@@ -115,7 +115,8 @@ static void note_room(struct reconciler *r, struct owner *owner, const struct pl
     }
 }
 
-/* When the owner is about to leave the queue, and so is not planned again from the same change. */
+/* Counts a plan when the owner is about to leave the queue, so that it is not planned again from
+ * the same change. */
 static void count_planned(struct reconciler *r, struct owner *owner, const struct planned *planned)
 {
     tell_external(r, owner);
@@ -155,8 +156,8 @@ static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const s
     }
 }
 
-/* It is written only if etcd still has the list that it was planned from; and what is left to do is
- * planned after it. */
+/* Makes the transaction conditional on the list that it was planned from, and queues another plan
+ * for the work that is left. */
 static void guard_config(const struct reconciler *r, struct owner *owner,
                          struct transaction *transaction)
 {
@@ -171,7 +172,7 @@ static void guard_config(const struct reconciler *r, struct owner *owner,
     }
 }
 
-/* Adds the owner to the flight. False: the flight takes no further owner. */
+/* Adds the owner to the transaction. Returns false if that takes no further owner. */
 static bool reconciler_send_add_owner(struct reconciler *r, struct owner *owner,
                                       struct transaction *transaction,
                                       const struct planned *planned)
@@ -199,8 +200,8 @@ static bool reconciler_send_add_owner(struct reconciler *r, struct owner *owner,
     return fit == PLAN_FITS_WHOLE && !is_alone;
 }
 
-/* A namespace that has filled its share of etcd's space only deletes until the next compaction:
- * then what its objects want by that time is written. */
+/* Withholds the puts of a namespace that has filled its share of etcd's space. After the next
+ * compaction, the wishes that its objects have then are written. */
 static void hold_back_puts(struct reconciler *r, const struct owner *owner, struct planned *planned)
 {
     if (r->plan.put_count && reconciler_is_over_share(r, owner)) {
@@ -217,8 +218,8 @@ static void pass_on(struct reconciler *r, struct owner *owner)
     }
 }
 
-/* Plans the owner, the first of its namespace, and moves it to its next state. flight NULL: nothing
- * may be written. False: as board. */
+/* Plans the owner, the first of its namespace, and moves it to its next state. transaction NULL:
+ * nothing may be written. Returns false if the transaction takes no further owner. */
 static bool plan_owner(struct reconciler *r, struct owner *owner, struct transaction *transaction,
                        size_t *budget)
 {
@@ -264,7 +265,7 @@ static bool can_send(struct reconciler *r, enum owner_class class, bool is_furth
            owners_has_next(r->owners, class, is_further);
 }
 
-/* Who is next, for a transaction of its own; NULL: nobody, or nothing can be sent. */
+/* Returns the next owner for a transaction of its own; NULL: none, or nothing can be sent. */
 static struct owner *next_to_send(struct reconciler *r, enum owner_class class)
 {
     bool is_further = !can_send(r, class, false);
@@ -306,7 +307,7 @@ static void reconciler_send_next(struct reconciler *r, enum owner_class class, s
     }
 }
 
-/* A non-writer only holds its owners. */
+/* Plans the next owner without writing, as a process that does not lead. */
 static void look_over(struct reconciler *r, enum owner_class class, size_t *budget)
 {
     struct owner *owner = owners_next(r->owners, class, !owners_has_next(r->owners, class, false));
@@ -317,7 +318,8 @@ static void look_over(struct reconciler *r, enum owner_class class, size_t *budg
     }
 }
 
-/* Nobody waits for what the ConfigMap asks of another writer. */
+/* Returns whether an owner can be planned without writing. Nothing waits for keys that the
+ * ConfigMap wants of another writer. */
 static bool can_look_over(const struct reconciler *r, enum owner_class class)
 {
     return (class == OWNER_CONFIG ? r->config.planned != NULL
@@ -325,7 +327,8 @@ static bool can_look_over(const struct reconciler *r, enum owner_class class)
            (owners_has_next(r->owners, class, false) || owners_has_next(r->owners, class, true));
 }
 
-/* What one class wants may depend on the state of the others' owners. */
+/* Returns whether an owner of the class can be planned. The wishes of one class may depend on the
+ * state of others' owners. */
 static bool can_plan_class(struct reconciler *r, enum owner_class class)
 {
     return key_source_is_whole(&r->feeds[owner_class_source(class)]) &&
@@ -336,7 +339,7 @@ static bool can_plan_class(struct reconciler *r, enum owner_class class)
                                     : can_look_over(r, class));
 }
 
-/* A free place that is not promised yet. */
+/* Returns whether a free slot can be promised to a waiting owner. */
 static bool can_promise_place(const struct reconciler *r)
 {
     return owners_wants_place(r->owners) &&
@@ -352,7 +355,7 @@ bool reconciler_can_plan(struct reconciler *r)
     return can;
 }
 
-/* To as many as there are: each that is planned in vain costs what its plan does. */
+/* Promises only as many slots as there are: an owner planned in vain costs as much as its plan. */
 static void promise_places(struct reconciler *r)
 {
     while (can_promise_place(r)) {

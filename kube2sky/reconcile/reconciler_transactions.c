@@ -1,4 +1,4 @@
-/* Handles what becomes of transactions. */
+/* Handles the outcomes of transactions. */
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -30,8 +30,8 @@ static void wait_before_retry(struct reconciler *r)
     }
 }
 
-/* etcd does not say which owner's part of a transaction it refused: each goes alone from now on, so
- * that one does not hold up the others. */
+/* Marks the owners to go alone from now on, so that one does not delay the others: etcd does not
+ * say which owner's part of a transaction it refused. */
 static void set_suspect(const struct transaction *transaction, bool is_suspect)
 {
     for (size_t i = 0; i < transaction->passenger_count; i++) {
@@ -41,7 +41,7 @@ static void set_suspect(const struct transaction *transaction, bool is_suspect)
     }
 }
 
-/* etcd refuses this owner alone too: that does not mean etcd is away. */
+/* Notes that etcd refused a single owner; that does not mean that etcd is away. */
 static void refuse_again(struct reconciler *r, const struct transaction *transaction,
                          const struct err *err)
 {
@@ -89,7 +89,7 @@ static void on_failed(void *data, const struct transaction *transaction,
     }
 }
 
-/* etcd accepted what it may have refused before. */
+/* Ends the refusals of owners whose keys etcd accepted. */
 static void end_refusals(struct reconciler *r, const struct transaction *transaction)
 {
     bool was_refused = false;
@@ -103,7 +103,7 @@ static void end_refusals(struct reconciler *r, const struct transaction *transac
     }
 }
 
-/* Its list is the one in etcd, unless somebody else's may be. */
+/* Notes the list that etcd has now, unless another writer's list may be there. */
 static void note_config(struct reconciler *r, const struct transaction *transaction)
 {
     if (!transaction->was_doubtful) {
@@ -115,7 +115,8 @@ static void note_config(struct reconciler *r, const struct transaction *transact
     }
 }
 
-/* The passenger's operations are from..end of the flight's. */
+/* Adds an entry to the latest changes. The passenger's operations are from..end of the
+ * transaction's. */
 static void reconciler_transactions_note_change(struct reconciler *r,
                                                 const struct transaction *transaction,
                                                 const struct passenger *passenger, size_t from,
@@ -135,7 +136,7 @@ static void reconciler_transactions_note_change(struct reconciler *r,
     }
 }
 
-/* Of a plan larger than a transaction, only the last part counts. */
+/* Counts acknowledged changes; only the last part of a plan larger than a transaction counts. */
 static void count_passengers(struct reconciler *r, const struct transaction *transaction,
                              int64_t now_us)
 {
@@ -224,7 +225,7 @@ static void on_landed(void *data, struct owner *owner, bool needs_look)
 
 /* ---- Lifetime ---- */
 
-/* Its rest is over, or its contest. */
+/* Queues an owner whose backoff, or conflict, is over. */
 static void reconciler_transactions_on_due(void *data, struct owner *owner)
 {
     struct reconciler *r = data;
@@ -239,8 +240,8 @@ bool reconciler_is_reverse_key(struct slice key)
     return slice_has_prefix(key, slice_str(REVERSE_TREE));
 }
 
-/* Whoever else has such keys: reverse names are common to all, and a node address is another
- * writer's, too. */
+/* Returns whether another writer may have such keys: reverse names are common to all, and so are
+ * node addresses. */
 static bool may_be_others(struct slice key)
 {
     return reconciler_is_reverse_key(key) || !slice_has_prefix(key, slice_str(SKYDNS_TREE));

@@ -15,7 +15,7 @@ struct refusal {
     struct refusals *refusals;
     struct owner *owner;
     struct refusal *prev, *next;
-    ev_timer timer; /* active while it waits */
+    ev_timer timer; /* active while the owner backs off */
     struct backoff backoff;
 };
 

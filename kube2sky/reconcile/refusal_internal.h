@@ -1,5 +1,5 @@
-/* Owners whose keys etcd refuses: too large, or denied to our user. Each waits by itself before it
- * is tried again, so that it delays no other. On the main loop; no I/O. */
+/* Delays owners whose keys etcd refuses, as too large or denied to our user. Each backs off by
+ * itself before it is retried, so that it delays no other. On the main loop; no I/O. */
 #ifndef KUBE2SKY_RECONCILE_REFUSAL_INTERNAL_H
 #define KUBE2SKY_RECONCILE_REFUSAL_INTERNAL_H
 
@@ -12,39 +12,39 @@ struct owner;
 struct refusal;
 struct refusals;
 
-/* Refused owners together are tried at most 100 times a second, however many: an etcd out of space
- * refuses all of them. */
+/* Limits retries of all refused owners together to 100 a second: an etcd out of space refuses all
+ * of them. */
 enum { REFUSAL_SHARE_MS = 10 };
 
-/* After so many refusals without a success, an owner is not tried alone before it has waited. */
+/* After so many refusals without a success, an owner is not sent alone before it has backed off. */
 enum { REFUSALS_AT_ONCE = 128 };
 
 struct refusals_config {
     struct ev_loop *loop;
-    void (*due)(void *data, struct owner *owner); /* its wait is over */
+    void (*due)(void *data, struct owner *owner); /* called when its backoff is over */
     void *data;
 };
 
 struct refusals *refusals_new(const struct refusals_config *config);
 
-/* Before the owners. NULL is fine. */
+/* Frees all; call it before the owners are freed. NULL is fine. */
 void refusals_free(struct refusals *refusals);
 
-/* etcd refused the owner's transaction: it waits, longer each time. */
+/* Backs the owner off after etcd refused its transaction, longer each time. */
 void refusal_wait(struct refusals *refusals, struct owner *owner);
 bool refusal_is_waiting(const struct owner *owner);
 
-/* Until it is tried again; 0: it does not wait. */
+/* Returns the time until it is retried; 0: it does not wait. */
 int64_t refusal_wait_ms(const struct owner *owner);
 
-/* etcd accepted it, or there is nothing left to write. */
+/* Ends the refusal: etcd accepted its keys, or there is nothing left to write. */
 void refusal_end(struct refusals *refusals, struct owner *owner);
 
-/* A refused owner's transaction was accepted, so whatever was wrong may be mended: `due` is called
- * for every one that waits, at most once a second. */
+/* Calls `due` for every waiting owner, at most once a second. One was accepted, so the cause may be
+ * mended. */
 void refusals_retry(struct refusals *refusals);
 
-/* No single owner is to blame, after this many refusals of single owners in a row. */
+/* Returns whether so many single owners were refused in a row that the cause is not an owner. */
 bool refusals_are_general(const struct refusals *refusals);
 
 #endif

@@ -15,31 +15,31 @@
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 
-/* Revisions that readers may have seen of a lost store, and this process not. */
+/* Revisions of a lost data set that readers may have seen, and this process has not. */
 enum { UNSEEN_MAX = 32 };
 
 enum { RETRY_FIRST_MS = 200, RETRY_MAX_MS = 10000, LEADERSHIP_MAX = 512 };
 
 enum state {
-    DUE,     /* the key is to be read */
-    READ,    /* it was, and is to be written */
-    SETTLED, /* nothing to do in this store, for this leader */
+    DUE,     /* the key must be read */
+    READ,    /* it has been read, and must be written */
+    SETTLED, /* done for this data set and this leader */
 };
 
 struct serial_key {
     struct serial_key_config config;
     char *key;
     enum state state;
-    struct etcd_call *call; /* NULL: none is under way */
+    struct etcd_call *call; /* NULL: no request is under way */
     ev_timer retry;         /* runs after a failure */
     struct backoff backoff;
-    int64_t mod_revision; /* of the key as read; 0: there is none */
-    uint32_t base;        /* what it says */
-    bool has_base;        /* it is a number */
-    bool has_last;        /* readers of an earlier store can have given this serial: */
+    int64_t mod_revision; /* of the key as read; 0: absent */
+    uint32_t base;        /* the key's value */
+    bool has_base;        /* the value is a number */
+    bool has_last;        /* readers of an earlier data set can have served this serial: */
     uint32_t last;
-    uint32_t wanted;       /* being written */
-    struct buf leadership; /* the value of the leader's key when this process began to lead */
+    uint32_t wanted;       /* the base that is being written */
+    struct buf leadership; /* value of the leader's key when this process began to lead */
 };
 
 /* ---- What etcd says ---- */
@@ -86,7 +86,7 @@ static void serial_key_on_read(void *data, const struct etcd_range_reply *reply,
     k->state = READ;
 }
 
-/* Another writer was first, or the lead is lost: what there is now is read. */
+/* Notes the write. If another writer was first, or the lead is lost, the key is read again. */
 static void serial_key_on_written(void *data, const struct etcd_txn_reply *reply,
                                   const struct err *err)
 {
@@ -98,7 +98,7 @@ static void serial_key_on_written(void *data, const struct etcd_txn_reply *reply
     }
     k->state = reply->succeeded ? SETTLED : DUE;
     if (reply->succeeded) {
-        k->has_last = false; /* it is after them */
+        k->has_last = false; /* the new base is after it */
         k->base = k->wanted;
         k->mod_revision = reply->revision;
         k->has_base = true;
@@ -135,7 +135,8 @@ static void write_key(struct serial_key *k, struct etcd_mirror *mirror, uint32_t
     k->call = etcd_mirror_txn(mirror, &txn, serial_key_on_written, k);
 }
 
-/* What readers can have given in this store and those before. False: nothing is known. */
+/* Sets the latest serial that readers can have served from this data set and earlier ones. Returns
+ * false if none is known. */
 static bool find_reached(const struct serial_key *k, int64_t revision, uint32_t *ret_reached)
 {
     int64_t newest = revision > k->mod_revision ? revision : k->mod_revision;
@@ -145,7 +146,7 @@ static bool find_reached(const struct serial_key *k, int64_t revision, uint32_t 
     return k->has_base || k->has_last;
 }
 
-/* Each leader claims its key with another value. */
+/* Starts over when the leader changed: each leader claims its key with another value. */
 static void note_leader(struct serial_key *k, const struct etcd_compare *condition)
 {
     if (condition && !slice_equal(condition->value, buf_slice(&k->leadership))) {
@@ -203,7 +204,7 @@ bool serial_key_is_busy(const struct serial_key *k)
 static void serial_key_on_retry(struct ev_loop *loop UNUSED, ev_timer *timer UNUSED,
                                 int revents UNUSED)
 {
-    /* the turn that follows goes on */
+    /* the next turn of the loop goes on */
 }
 
 struct serial_key *serial_key_new(const struct serial_key_config *config)

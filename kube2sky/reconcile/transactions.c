@@ -21,7 +21,7 @@ struct transactions {
 struct transactions *transactions_new(const struct transactions_config *config)
 {
     struct transactions *transactions = xcalloc(1, sizeof(*transactions));
-    /* Each operation may have a condition, and etcd counts both. */
+    /* Leaves room for a condition on each operation: etcd counts both. */
     size_t ops_max = config->ops_max - (config->condition != NULL);
     transactions->config = *config;
     transactions->compares =
@@ -58,9 +58,10 @@ void transactions_free(struct transactions *transactions)
 
 /* ---- Landing ---- */
 
-/* Unless its transaction is the only thing that happened to the owner. No event at all does not
- * prove it: an etcd restored from an older copy reuses acknowledged revisions. (If only reverse
- * keys were written, which belong to no owner, planning finds nothing to do.) */
+/* Returns whether the owner must be planned again: unless its transaction is the only change that
+ * it saw. No event at all does not prove that: an etcd restored from an older copy reuses
+ * acknowledged revisions. If only reverse keys were written, which belong to no owner, planning
+ * finds nothing to do. */
 static bool needs_look(const struct owner *owner, int64_t revision)
 {
     return owner->has_changed || owner->is_partial || owner->first_event != revision ||
@@ -84,11 +85,11 @@ static void transactions_finish(struct transaction *transaction)
         config->landed(config->data, owner, needs_look(owner, transaction->revision));
     }
     transaction->is_large = false;
-    plan_batch_clear(&transaction->batch); /* not kept for the next large owner */
+    plan_batch_clear(&transaction->batch); /* does not keep memory for the next large owner */
     plan_build_nothing(&transaction->rest);
 }
 
-/* Planning against the mirror finds what is left to do. */
+/* Queues the owners again: planning against the mirror finds the work that is left. */
 static void want_look(struct transaction *transaction)
 {
     for (size_t i = 0; i < transaction->passenger_count; i++) {
@@ -107,7 +108,7 @@ static void land_undone(struct transaction *transaction)
     transactions_finish(transaction);
 }
 
-/* Whether the transaction is conditional on this operation's key. */
+/* Returns whether the transaction is conditional on this operation's key. */
 static bool is_condition(const struct transaction *transaction, size_t at)
 {
     const struct transactions_config *config = &transaction->transactions->config;
@@ -117,7 +118,7 @@ static bool is_condition(const struct transaction *transaction, size_t at)
            config->is_contested(plan_get(&transaction->batch.plan, at).key);
 }
 
-/* Whether the key of this operation has changed since it was planned. */
+/* Returns whether the key of this operation has changed since it was planned. */
 static bool is_stale(const struct transaction *transaction, size_t at)
 {
     const struct plan *plan = &transaction->batch.plan;
@@ -126,7 +127,7 @@ static bool is_stale(const struct transaction *transaction, size_t at)
            config->key_revision(config->data, plan_get(plan, at).key) != plan->ops[at].revision;
 }
 
-/* Whether a condition is seen to have failed. Marks the owners whose keys those are. */
+/* Returns whether the mirror shows that a condition failed. Marks the owners of those keys. */
 static bool is_seen_stale(const struct transaction *transaction)
 {
     const struct transactions_config *config = &transaction->transactions->config;
@@ -165,7 +166,7 @@ static void land_if_seen(struct transaction *transaction)
     }
 }
 
-/* After a full read its changes cannot be told from others'. */
+/* Queues the owners again after a full read, which does not tell its changes from others'. */
 static void note_read(struct transaction *transaction, enum key_source_id source)
 {
     bool is_waiting = transaction->state == TRANSACTION_DONE ||
@@ -221,7 +222,7 @@ bool transaction_rest_has_puts(const struct transaction *transaction)
     return transaction->rest_at < transaction->rest.put_count;
 }
 
-/* Calls fn for each namespace aboard, whose owners lie together. */
+/* Calls fn for each namespace aboard; owners of one are adjacent. */
 static void each_group(const struct transaction *transaction, void (*fn)(const struct owner *owner))
 {
     const struct owner_group *last = NULL;
@@ -234,13 +235,14 @@ static void each_group(const struct transaction *transaction, void (*fn)(const s
     }
 }
 
-/* etcd has answered, one way or the other. */
+/* Ends the turns of the namespaces aboard, since etcd has answered. */
 static void end_turns(const struct transaction *transaction)
 {
     each_group(transaction, owners_end_turn);
 }
 
-/* The owner is planned anew, from what the mirror shows after the parts that were written. */
+/* Drops the rest of the plan. The owner is planned anew, from what the mirror shows after the
+ * written parts. */
 static void transactions_drop_rest(struct transaction *transaction)
 {
     transaction->state = TRANSACTION_DONE;
@@ -317,7 +319,8 @@ static void transactions_on_txn(void *data, const struct etcd_txn_reply *reply,
     }
 }
 
-/* A put if there is one: its key shows the revision. */
+/* Returns the operation that proves the outcome: a put if there is one, since its key has the
+ * revision. */
 static size_t transactions_probe_of(const struct plan *plan)
 {
     size_t at = 0;
@@ -327,7 +330,7 @@ static size_t transactions_probe_of(const struct plan *plan)
     return at < plan->op_count ? at : 0;
 }
 
-/* Fills flights->compares; returns how many. */
+/* Fills transactions->compares; returns their number. */
 static size_t collect_conditions(const struct transaction *transaction)
 {
     const struct transactions *transactions = transaction->transactions;
@@ -352,7 +355,7 @@ static size_t collect_conditions(const struct transaction *transaction)
     return count;
 }
 
-/* Those that show its keys. */
+/* Returns the mirrors, as bits, that show the transaction's keys. */
 static unsigned feeds_of(const struct transaction *transaction)
 {
     const struct plan *plan = &transaction->batch.plan;
@@ -388,8 +391,8 @@ void transaction_send(struct transaction *transaction)
 
 /* ---- Did it happen? ---- */
 
-/* All its keys changed at once, so one speaks for all. If others changed it since, "yes" looks like
- * "no", which costs only an empty plan. */
+/* Returns whether the transaction happened. All its keys changed at once, so one proves it. If
+ * others changed that key since, the result is a wrong "no", which costs only an empty plan. */
 static bool has_happened(const struct etcd_op *op, const struct etcd_kv *kv)
 {
     return op->kind == ETCD_OP_PUT ? kv && slice_equal(kv->value, op->value) : !kv;
@@ -410,7 +413,7 @@ static void transactions_on_answer(void *data, const struct etcd_range_reply *re
     log_debug("outcome of an uncertain transaction", LOG_SLICE("key", op.key),
               LOG_INT("has_happened", has_happened(&op, kv)));
     end_turns(transaction);
-    want_look(transaction); /* somebody else may have written the same value */
+    want_look(transaction); /* another writer may have written the same value */
     if (!has_happened(&op, kv)) {
         transactions_finish(transaction);
         return;

@@ -21,7 +21,7 @@ static void turns_unlist(struct turns *turns, struct turn *turn)
     turn->list = TURN_UNLISTED;
 }
 
-/* At the end of the list. */
+/* Moves the turn to the end of the list. */
 static void turns_move(struct turns *turns, struct turn *turn, enum turn_list list)
 {
     turns_unlist(turns, turn);
@@ -69,7 +69,7 @@ void turns_end(struct turns *turns, struct turn *turn)
     }
 }
 
-/* Its turn has come, and it is not served: a round is over for it. */
+/* Ends the round of a turn that is first and cannot be served. */
 static void turns_end_round(struct turns *turns, struct turn *turn)
 {
     if (!turns_has_credit(turns, turn)) {

@@ -1,13 +1,12 @@
-/* Chooses who is next: deficit round robin among those who share something. PURE; single-threaded.
+/* Chooses who is next: deficit round robin among users of a shared resource. PURE; single-threaded.
  *
- * Each has a credit of one quantum. It is served while that is positive, pays what it was given,
- * and is in debt if that was more; in each round it gets another quantum. So whoever asks for much
- * waits for as many rounds as it took, and only while somebody else is waiting. Who asked for
- * nothing for a round is new when it asks again, and comes before all who were served (as in
- * fq_codel, RFC 8290).
+ * Each user has a credit of one quantum. It is served while that is positive, pays for what it got,
+ * and is in debt if that was more. Each round adds another quantum. So a user that takes much waits
+ * as many rounds as it took, and only while others wait. A user without work for a round is new
+ * when it has work again, and comes before all that were served (as in fq_codel, RFC 8290).
  *
- * Who is being served, that is, has something in flight, is out of the rounds until that ends: it
- * may get more only by turns_next_further. */
+ * A user that is being served, that is, has work in flight, is out of the rounds until that ends.
+ * It may get more only by turns_next_further. */
 #ifndef KUBE2SKY_RECONCILE_TURNS_INTERNAL_H
 #define KUBE2SKY_RECONCILE_TURNS_INTERNAL_H
 
@@ -18,12 +17,12 @@
 enum turn_list {
     TURN_UNLISTED,
     TURN_NEW,     /* has not been served in this round */
-    TURN_OLD,     /* has been */
+    TURN_OLD,     /* has been served in this round */
     TURN_FURTHER, /* is being served, and has more work */
     TURN_LISTS,
 };
 
-/* Of one who shares; zeroed at first. */
+/* The state of one user; zeroed at first. */
 struct turn {
     void *who; /* the caller's */
     struct turn *prev;
@@ -42,10 +41,10 @@ struct turns {
     size_t ready_count; /* with work, and not being served */
 };
 
-/* Whether there is something to serve it with. */
+/* Notes whether the user has work. */
 void turns_set_work(struct turns *turns, struct turn *turn, bool has_work);
 
-/* It is being served; and no longer. Once for each thing in flight. */
+/* Note that it is being served, and no longer. Call them once for each thing in flight. */
 void turns_begin(struct turns *turns, struct turn *turn);
 void turns_end(struct turns *turns, struct turn *turn);
 
@@ -60,11 +59,11 @@ static inline bool turns_has_credit(const struct turns *turns, const struct turn
     return turn->debt < turns->quantum;
 }
 
-/* The next one with work that is not being served; NULL: none. It stays next until it is charged,
- * begins, or has no more work. */
+/* Returns the next user with work that is not being served; NULL: none. It stays next until it is
+ * charged, begins, or has no more work. */
 struct turn *turns_next(struct turns *turns);
 
-/* Likewise among those being served: each call another one. */
+/* Does the same among users being served; each call returns another one. */
 struct turn *turns_next_further(struct turns *turns);
 
 static inline bool turns_has_further(const struct turns *turns)
@@ -72,7 +71,7 @@ static inline bool turns_has_further(const struct turns *turns)
     return turns->first[TURN_FURTHER] != NULL;
 }
 
-/* Before it is freed. Requires that nothing of it is in flight. */
+/* Removes the user before it is freed. Requires that it has nothing in flight. */
 void turns_remove(struct turns *turns, struct turn *turn);
 
 #endif
