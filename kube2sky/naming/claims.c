@@ -11,7 +11,7 @@ struct claims_item {
     struct ip ip;
     uint8_t rank;
     uint16_t host_len;
-    uint32_t host_at; /* into hosts */
+    uint32_t host_at; /* offset into hosts */
 };
 
 /* Offsets have 32 bits; there are no more hosts than records. */

@@ -1,6 +1,5 @@
-/* The reverse names that one owner claims: naming fills it, reverse decides between owners. An
- * address has one name in DNS, so claims are ranked. Pure; keeps memory between uses (see
- * desired.h). */
+/* Holds the reverse names that one owner claims: naming fills it, reverse decides between owners.
+ * An address has one name in DNS, so claims are ranked. Pure; reuses memory (see desired.h). */
 #ifndef KUBE2SKY_NAMING_CLAIMS_H
 #define KUBE2SKY_NAMING_CLAIMS_H
 
@@ -12,11 +11,11 @@
 #include "common/base/buf.h"
 #include "common/base/slice.h"
 
-/* Smaller is better. */
+/* Ranks claims; smaller is better. */
 enum claim_rank {
     CLAIM_CLUSTER_IP, /* a Service's own address */
     CLAIM_HOSTNAME,   /* an endpoint with an explicit hostname */
-    CLAIM_HASH,       /* an endpoint under another label: its hash, address or pod */
+    CLAIM_HASH,       /* an endpoint under another label: its hash, address or pod's name */
 };
 
 struct claim {
@@ -25,11 +24,11 @@ struct claim {
     struct slice host; /* "web-0.web.default.svc.cluster.local." */
 };
 
-/* Compares two claims on one address: < 0 if a wins. By rank, then the smallest host in byte order;
- * 0 only if both are equal. */
+/* Compares two claims on one address by rank, then by host in byte order. Returns < 0 if a wins; 0
+ * only if both are equal. */
 int claim_compare(const struct claim *a, const struct claim *b);
 
-/* A fixed order of addresses: IPv4 before IPv6. */
+/* Compares addresses in a fixed order: IPv4 before IPv6. */
 int claim_compare_ips(const struct ip *a, const struct ip *b);
 
 struct claims {
@@ -49,7 +48,7 @@ void claims_add(struct claims *claims, const struct claim *claim);
 /* Sorts by address and keeps the best claim on each. */
 void claims_seal(struct claims *claims);
 
-/* Borrowed until the next change. */
+/* Returns a claim, borrowed until the next change. */
 struct claim claims_get(const struct claims *claims, size_t index);
 
 #endif

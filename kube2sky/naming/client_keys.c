@@ -13,23 +13,23 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
 
-/* A domain has at most 255 bytes, a name at most 253 of its own. */
+/* A domain has at most 255 bytes, a name at most 253 more. */
 enum { KEY_MAX = 1024, POD_ID_MAX = 16 * 1024 * 1024 };
 
-/* A key that is wanted, or was until it was last taken as changed. */
+/* A key that is wanted, or was wanted when it was last returned as changed. */
 struct client_key {
     struct client_key *next_changed;
     char *value; /* NULL: not wanted */
     size_t value_len;
-    size_t pods; /* node-address: how many name it, each time */
+    size_t pods; /* node-address: how many pods name it, counted each time */
     uint32_t generation;
     bool is_changed;
-    bool is_left_out; /* a list without a share: as if it were not wanted */
+    bool is_left_out; /* a list that did not fit: treated as not wanted */
     uint16_t key_len;
     char key[];
 };
 
-/* Stands for all; no pod has it. */
+/* Stands for every address; no pod has it. */
 static const struct ip every_ip = {.family_bytes = 4};
 
 /* A pod on the host network. */
@@ -41,14 +41,14 @@ struct host_pod {
     char id[]; /* "default\0web" */
 };
 
-/* The lists of one namespace's objects, or of all. */
+/* The lists of one namespace's objects, or of those of all namespaces. */
 struct listing {
-    const char *ns; /* "": all */
+    const char *ns; /* "": all namespaces */
     uint32_t generation;
     bool is_listing;
     bool is_listed;
-    bool has_any;     /* in this list */
-    bool wants_first; /* the last one had no object */
+    bool has_any;     /* the current list has named an object */
+    bool wants_first; /* the last list had no object */
 };
 
 struct part {
@@ -60,8 +60,8 @@ struct part {
     struct listing *listings;
     size_t listing_count;
     size_t bytes;    /* of all values */
-    size_t left_out; /* of the keys */
-    bool is_lost;    /* what is wanted can no longer be known: nothing is */
+    size_t left_out; /* keys that were left out */
+    bool is_lost;    /* the server refuses the kind: no key of it is wanted */
 };
 
 struct client_keys {
@@ -69,9 +69,9 @@ struct client_keys {
     struct part parts[CLIENT_KEYS_PARTS];
     struct key_table pods;
     struct client_key *every_address; /* NULL: pods are known */
-    struct buf key;                   /* scratch */
-    struct buf id;                    /* scratch */
-    struct buf taken;                 /* the change last returned */
+    struct buf key;                   /* scratch buffer */
+    struct buf id;                    /* scratch buffer */
+    struct buf taken;                 /* the key that was last returned as changed */
 };
 
 static const char *const folders[CLIENT_KEYS_PARTS] = {
@@ -165,9 +165,9 @@ static struct client_key *get_key(struct part *part, struct slice text)
     struct client_key *key = key_table_find(&part->table, text);
     if (!key) {
         key = xcalloc(1, sizeof(*key) + text.len);
-        key->key_len = (uint16_t)text.len; /* at most KEY_MAX */
+        key->key_len = (uint16_t)text.len; /* cannot be cut: at most KEY_MAX */
         memcpy(key->key, text.ptr, text.len);
-        (void)key_table_put(&part->table, key); /* was not there */
+        (void)key_table_put(&part->table, key); /* returns NULL: it was absent */
     }
     return key;
 }
@@ -182,7 +182,7 @@ static void client_keys_note_change(struct part *part, struct client_key *key)
     }
 }
 
-/* ptr NULL: it is not wanted any more. */
+/* Sets the value and notes a change; ptr NULL: the key is not wanted any more. */
 static void client_keys_set_value(struct part *part, struct client_key *key, struct slice value)
 {
     bool is_same =
@@ -207,7 +207,7 @@ static struct slice wanted_value(const struct part *part, const struct client_ke
                                                              : slice_of(NULL, 0);
 }
 
-/* Sets keys->key. */
+/* Returns the name's key, written into keys->key. */
 static struct slice client_keys_make_key(struct client_keys *keys, const struct part *part,
                                          struct slice name)
 {
@@ -219,7 +219,8 @@ static struct slice client_keys_make_key(struct client_keys *keys, const struct 
 
 /* ---- Pods ---- */
 
-/* One that has ended keeps its IP in the API, although the node's address may be a pod's now. */
+/* Returns whether the pod's addresses count. An ended pod keeps its IP in the API, although the
+ * node's address may be another pod's now. */
 static bool names_addresses(const struct kube_object *object)
 {
     const char *phase = object->pod.phase;
@@ -275,11 +276,11 @@ static struct host_pod *new_pod(struct client_keys *keys, struct slice id)
     struct host_pod *pod = xcalloc(1, sizeof(*pod) + id.len);
     pod->id_len = (uint32_t)id.len;
     memcpy(pod->id, id.ptr, id.len);
-    (void)key_table_put(&keys->pods, pod); /* was not there */
+    (void)key_table_put(&keys->pods, pod); /* returns NULL: it was absent */
     return pod;
 }
 
-/* New addresses first, so that unchanged ones are never gone in between. */
+/* Sets the pod's addresses, new ones first, so that unchanged ones are never absent in between. */
 static void set_addresses(struct client_keys *keys, struct host_pod *pod,
                           const struct kube_object *object)
 {
@@ -305,7 +306,7 @@ static void upsert_pod(struct client_keys *keys, const struct kube_object *objec
     if (is_wanted) {
         pod = pod ? pod : new_pod(keys, id);
         set_addresses(keys, pod, object);
-    } else if (pod && !object->is_garbled) { /* a garbled one keeps its last state */
+    } else if (pod && !object->is_garbled) { /* a garbled pod keeps its last state */
         discard_pod(keys, pod);
         pod = NULL;
     }
@@ -337,7 +338,7 @@ static void sweep_pods(struct client_keys *keys, const struct listing *listing)
 
 /* ---- Namespaces ---- */
 
-/* The key with this name, in lower case; a name that can be none has an empty one. */
+/* Returns the key with this name, in lower case; empty if no key can have the name. */
 static struct slice client_keys_namespace_key(struct client_keys *keys, const char *name)
 {
     struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
@@ -370,8 +371,8 @@ static bool is_listing(const struct part *part)
     return false;
 }
 
-/* Leaves the longest lists out if all of them do not fit, so that nobody's is left out for the sake
- * of longer ones. The same lists have the same result, in whatever order they came. */
+/* Leaves out the longest lists if all together do not fit, so that no shorter one is left out for a
+ * longer one. Equal lists have equal results, in whatever order they came. */
 static void client_keys_share_out(struct client_keys *keys)
 {
     struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
@@ -444,7 +445,7 @@ static void sweep_namespaces(struct client_keys *keys, uint32_t generation)
 
 /* ---- Lists ---- */
 
-/* NULL: nothing is wanted of the kind. */
+/* Returns the part that the kind feeds; NULL: no key of it is wanted. */
 static struct part *client_keys_part_of(struct client_keys *keys, enum kube_kind kind)
 {
     enum client_keys_part part = kind == KUBE_POD         ? CLIENT_KEYS_NODE_ADDRESS
@@ -454,7 +455,7 @@ static struct part *client_keys_part_of(struct client_keys *keys, enum kube_kind
     return is_wanted ? &keys->parts[part] : NULL;
 }
 
-/* Of the namespace, or of all. NULL: it is none of them. */
+/* Returns the lists of the namespace, or those of all. NULL: the namespace is not listed. */
 static struct listing *find_listing(struct part *part, const char *ns)
 {
     struct listing *found = NULL;
@@ -475,7 +476,7 @@ void client_keys_list_begin(struct client_keys *keys, enum kube_kind kind, const
     }
 }
 
-/* The list is complete: objects it did not name are gone. */
+/* Ends a complete list: removes objects that it did not name. */
 static void client_keys_sweep(struct client_keys *keys, enum kube_kind kind,
                               struct listing *listing)
 {

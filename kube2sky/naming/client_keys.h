@@ -1,4 +1,4 @@
-/* The keys beside the records that tell readers about their clients:
+/* Builds the keys beside the records that tell readers about their clients:
  *
  *     /kube2sky/<domain>/node-address/10-1-0-1   {"host":"10.1.0.1"}   an address that a pod shares
  *                                                with its node: it identifies no client
@@ -9,16 +9,16 @@
  *     /kube2sky/<domain>/node-address/0-0-0-0    {"host":"0.0.0.0"}    every address: the pods are
  *                                                not known any more
  *
- * One node-address key stands for all pods on that node's network, of whatever namespace; pods that
- * have ended do not count. A namespace whose name is no label has no key. If all texts together are
- * more than readers take, the longest have none: whoever may annotate some namespaces takes nothing
- * away from others whose text is shorter.
+ * One node-address key stands for all pods on that node's network, of any namespace; pods that have
+ * ended do not count. A namespace whose name is no label has no key. If all texts together exceed
+ * the readers' limit, the longest have none. So a user who may annotate some namespaces takes
+ * nothing away from namespaces with shorter texts.
  *
- * Learns of pods and namespaces from the feed, as the inventory does; the reconciler writes what it
- * wants (reconcile/reconciler_clients). A part whose kind has been listed completely, in every
- * namespace, may lose keys; before, keys are only added. A list without any object is not believed
- * (inventory.h). Holds nothing of other pods, so a change of one costs a search. Single-threaded.
- */
+ * It learns of pods and namespaces from the reflectors, like the inventory; the reconciler writes
+ * the wanted keys (reconcile/reconciler_clients). A part may lose keys once its kind has been
+ * listed completely in every namespace; before that, keys are only added. A list without any object
+ * is not believed (inventory.h). It holds only pods on the host network, so a change of another pod
+ * costs a search. Single-threaded. */
 #ifndef KUBE2SKY_NAMING_CLIENT_KEYS_H
 #define KUBE2SKY_NAMING_CLIENT_KEYS_H
 
@@ -32,15 +32,18 @@ struct client_keys;
 
 enum client_keys_part { CLIENT_KEYS_NODE_ADDRESS, CLIENT_KEYS_VISIBLE, CLIENT_KEYS_PARTS };
 
-/* skydns' limits of one list, and of all of a domain (skydns/sync/client_marks_internal.h). */
+/* Repeat skydns's limits of one list, and of all of a domain
+ * (skydns/sync/client_marks_internal.h). */
 enum { CLIENT_KEYS_TEXT_MAX = KUBE_VISIBLE_TO_MAX, CLIENT_KEYS_TEXTS_MAX = 4 * 1024 * 1024 };
 
 struct client_keys_config {
-    const char *domain;                  /* "cluster.local.", borrowed for good */
-    bool is_wanted[CLIENT_KEYS_PARTS];   /* of one that is not, all keys are to go */
-    bool is_narrowed[CLIENT_KEYS_PARTS]; /* only some are listed, perhaps none: that is believed */
-    const char *const *namespaces;       /* each with its own lists of pods; borrowed for good */
-    size_t namespace_count;              /* none: all in one list */
+    const char *domain;                  /* "cluster.local.", borrowed for its lifetime */
+    bool is_wanted[CLIENT_KEYS_PARTS];   /* all keys of an unwanted part are to be deleted */
+    bool is_narrowed[CLIENT_KEYS_PARTS]; /* only some objects are listed, perhaps none: an empty
+                                          * list is believed */
+    const char *const *namespaces;       /* each has its own lists of pods; borrowed for its
+                                          * lifetime */
+    size_t namespace_count;              /* 0: one list has all pods */
 };
 
 struct client_keys *client_keys_new(const struct client_keys_config *config);
@@ -55,36 +58,37 @@ void client_keys_remove(struct client_keys *keys, enum kube_kind kind, const cha
                         const char *name);
 void client_keys_list_end(struct client_keys *keys, enum kube_kind kind, const char *ns);
 
-/* Whether the server has refused the kind for so long that what it said can no longer be trusted,
- * be it of this life or what etcd has. Without Namespaces, none has a key, which hides it; without
- * pods, whose records stay, an address may be another pod's now, so none identifies a client. That
- * key is not written for some namespaces only, where nobody could remove it. */
+/* Notes whether the server has refused the kind for so long that neither earlier lists nor etcd's
+ * keys can be trusted. Without Namespaces, no namespace has a key, which hides it. Without pods,
+ * whose records stay, an address may be another pod's now: so no address identifies a client. That
+ * key is not written for only some namespaces, where no process could remove it. */
 void client_keys_lose(struct client_keys *keys, enum kube_kind kind, bool is_lost);
 
 /* ---- The reconciler's side ---- */
 
-/* "/kube2sky/<domain>/visible/", below which the part's keys are, each one segment. Borrowed. */
+/* Returns "/kube2sky/<domain>/visible/", the prefix of the part's keys, each one segment longer.
+ * Borrowed. */
 struct slice client_keys_tree(const struct client_keys *keys, enum client_keys_part part);
 
-/* Whether the part could have a key with this last segment: a label of an address, or of a
- * namespace. Others there are not kube2sky's. */
+/* Returns whether the part could have a key with this last segment: a label of an address, or of a
+ * namespace. Other keys there are not kube2sky's. */
 bool client_keys_is_name(enum client_keys_part part, struct slice segment);
 
-/* The value that the key should have, borrowed until the next change; ptr NULL: none. */
+/* Returns the value that the key should have, borrowed until the next change; ptr NULL: none. */
 struct slice client_keys_value(const struct client_keys *keys, struct slice key);
 
-/* A key of the part whose value has changed since it was last returned; ptr NULL: none. Borrowed
- * until the next call. */
+/* Returns a key of the part whose value has changed since it was last returned; ptr NULL: none.
+ * Borrowed until the next call. */
 struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_part part);
 
-/* Calls fn for each key wanted, in no order. */
+/* Calls fn for each wanted key, in no order. */
 void client_keys_each(const struct client_keys *keys,
                       void (*fn)(void *data, struct slice key, struct slice value), void *data);
 
-/* How many namespaces' texts are too long for all to have a key. */
+/* Returns how many namespaces have no key, since all texts together are too long. */
 size_t client_keys_left_out(const struct client_keys *keys);
 
-/* Keys of the part that are not wanted may be deleted. */
+/* Returns whether unwanted keys of the part may be deleted. */
 bool client_keys_may_delete(const struct client_keys *keys, enum client_keys_part part);
 
 #endif

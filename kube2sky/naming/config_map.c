@@ -18,16 +18,16 @@
 
 enum { DNS_PORT = 53 };
 
-/* Three of the longest, quoted. */
+/* Room for three of the longest, quoted. */
 enum { NAMESERVERS_BYTES_MAX = CONFIG_NAMESERVERS_MAX * (ADDR_TEXT_MAX + 4) };
 
-/* A prefix and a name of 255 bytes. */
+/* Room for a prefix and a name of 255 bytes. */
 enum { KEY_MAX = 512 };
 
-/* How much of a value an error shows. */
+/* Limits how much of a value an error shows. */
 enum { SHOWN_MAX = 100 };
 
-/* A ConfigMap being read. */
+/* The state while a ConfigMap is read. */
 struct reading {
     const struct config_map_rules *rules;
     struct config_map *map;
@@ -90,14 +90,14 @@ static int config_map_refuse(struct reading *r, const char *text, const char *ex
     return err_set(r->err, ERR_SYNTAX, "`%.*s`: expected %s", SHOWN_MAX, text, expected);
 }
 
-/* The same for what is no string. */
+/* Fails with an error that shows a JSON value that is no string. */
 static int refuse_json(struct reading *r, const json_t *json, const char *expected)
 {
     CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
     return config_map_refuse(r, text ? text : "", expected);
 }
 
-/* NULL: refused. The caller owns it. */
+/* Returns the parsed text, which the caller owns; NULL: refused. */
 static json_t *config_map_parse(struct reading *r, const char *text, const char *expected)
 {
     json_error_t why;
@@ -116,7 +116,7 @@ static json_t *config_map_parse(struct reading *r, const char *text, const char 
 
 /* ---- Keys ---- */
 
-/* The key of a name, with r->value. */
+/* Adds the key of a name, with the value r->value. */
 static int config_map_add_key(struct reading *r, const struct dname *name)
 {
     buf_clear(&r->key);
@@ -133,7 +133,7 @@ static int config_map_add_key(struct reading *r, const struct dname *name)
     return 0;
 }
 
-/* The key of <hash>.<name>. */
+/* Adds the key of <hash>.<name>, with the value r->value. */
 static int add_hashed_key(struct reading *r, const struct dname *name)
 {
     char label[9];
@@ -158,7 +158,7 @@ static bool is_all_digits(struct slice text)
     return is;
 }
 
-/* DNS-1123 subdomain: lower case, no trailing dot. */
+/* Returns whether the text is a DNS-1123 subdomain: lower case, no trailing dot. */
 static bool is_subdomain(const char *text, struct dname *ret_name)
 {
     struct dname_labels labels;
@@ -174,14 +174,14 @@ static bool is_subdomain(const char *text, struct dname *ret_name)
     return is;
 }
 
-/* The same, but "10.0.0.300" is a mistyped address. */
+/* Does the same for a host, and refuses "10.0.0.300", a mistyped address. */
 static bool config_map_is_host(const char *text, struct dname *ret_name)
 {
     const char *dot = strrchr(text, '.');
     return is_subdomain(text, ret_name) && !is_all_digits(slice_str(dot ? dot + 1 : text));
 }
 
-/* "10.0.0.1", "fd00::1", "10.0.0.1:53", "[fd00::1]:53"; port 0: none. */
+/* Parses "10.0.0.1", "fd00::1", "10.0.0.1:53" or "[fd00::1]:53"; port 0: none. */
 static bool take_server(const char *text, struct ip *ret_ip, uint16_t *ret_port)
 {
     struct addr addr;
@@ -190,7 +190,7 @@ static bool take_server(const char *text, struct ip *ret_ip, uint16_t *ret_port)
     if (ip_parse(slice_str(text), ret_ip)) {
         return true;
     }
-    if (!addr_parse_remote(text, 0, &addr, scope) || *scope) { /* a key's host has none */
+    if (!addr_parse_remote(text, 0, &addr, scope) || *scope) { /* a host in a key has no scope */
         return false;
     }
     *ret_ip = addr_ip(&addr);
@@ -222,7 +222,7 @@ static int add_stub_server(struct reading *r, const struct dname *zone, const js
     return add_hashed_key(r, zone);
 }
 
-/* The name of its keys without their label: <zone>.stub.dns.D. */
+/* Sets the name of the zone's keys without their label: <zone>.stub.dns.D. */
 static int stub_name(struct reading *r, const char *zone, struct dname *ret_name)
 {
     struct dname name;
@@ -329,7 +329,8 @@ static bool is_record_name(const struct reading *r, const struct dname *name)
     return is;
 }
 
-/* None, an address, or a name that can be sent: skydns has no answers from others. */
+/* Returns whether the host is empty, an address, or a name that a response can contain. skydns
+ * serves no records of other kinds. */
 static bool is_record_host(const struct record *record)
 {
     struct dname name;
@@ -514,8 +515,8 @@ static int read_setting(struct reading *r, const struct setting *setting, const 
     return rc < 0 ? err_wrap(r->err, rc, "%s", setting->key) : 0;
 }
 
-/* The domain was checked as a flag; "svc." before it is no label too many for what kube2sky writes.
- */
+/* Prepares the reserved names. The domain was checked as a flag: "svc." before it is not one label
+ * too many. */
 static int config_map_begin(struct reading *r)
 {
     static const char *const reserved[] = {SERVICE_LABEL, POD_LABEL, NODE_LABEL, "stub.dns"};

@@ -1,4 +1,5 @@
-/* From kube-dns's ConfigMap to keys and nameservers. PURE; single-threaded. With D for the domain:
+/* Converts kube-dns's ConfigMap to keys and nameservers. PURE; single-threaded. With D for the
+ * domain:
  *
  *   stubDomains          {"acme.local": ["10.0.0.1", "10.0.0.2:5353", "ns.example.com"]}
  *                        the key of <hash>.acme.local.stub.dns.D. for each server: its address and
@@ -9,14 +10,13 @@
  *                        SkyDNS's values. The key of the name itself; of a list, <hash>.<name> for
  *                        each. The value is written as it is, without blanks.
  *
- * <hash> is the hash of the value, as of addresses (record_label). The rules are kube-dns's: a zone
- * and a host name are lower case and have no trailing dot, a port follows an address only, null is
- * nothing. Names of records are of the domain, in any case, and neither D itself nor in svc.D,
- * pod.D, node.D or stub.dns.D, whose keys come from elsewhere; labels have letters, digits, - and
- * _. Or they are external names that --override-zones allows (override_zones.h); a list's keys get
- * "targetstrip":1 then, since nothing below such a name answers for it.
+ * <hash> is the hash of the value, as of addresses (record_label). The rules are kube-dns's. A zone
+ * and a host name are lower case and have no trailing dot; a port follows an address only; null
+ * means an absent setting. Names of records are in the domain, in any case. They are neither D
+ * itself nor in svc.D, pod.D, node.D or stub.dns.D, whose keys have other sources. Their labels
+ * have letters, digits, - and _.
  *
- * A map with anything wrong is refused as a whole: half of a configuration is none. */
+ * A map with any error is refused as a whole: half a configuration is not applied. */
 #ifndef KUBE2SKY_NAMING_CONFIG_MAP_H
 #define KUBE2SKY_NAMING_CONFIG_MAP_H
 
@@ -38,11 +38,11 @@ enum { CONFIG_NAMESERVERS_MAX = 3 };
 /* A ConfigMap has at most 1 MiB. */
 enum { CONFIG_VALUE_MAX = 1024 * 1024 };
 
-/* The document lists the keys, while they change the old and the new ones, and etcd accepts
- * requests of 1.5 MiB: 10,000 keys of 64 bytes. */
+/* The document lists the keys, old and new ones while they change, and etcd accepts requests of 1.5
+ * MiB: 10,000 keys of 64 bytes. */
 enum { CONFIG_KEYS_MAX = 10000, CONFIG_KEYS_BYTES_MAX = 640 * 1024 };
 
-/* What a ConfigMap asks for. */
+/* Holds the keys and nameservers that a ConfigMap wants. */
 struct config_map {
     struct desired keys;    /* sealed */
     struct desired names;   /* sealed; the external names, in lower case, without values */
@@ -52,7 +52,7 @@ struct config_map {
 void config_map_init(struct config_map *map);
 void config_map_fini(struct config_map *map);
 
-/* Nothing: what a ConfigMap without data, or none, asks for. */
+/* Empties it: a ConfigMap without data, or none, wants nothing. */
 void config_map_clear(struct config_map *map);
 
 bool config_map_equal(const struct config_map *a, const struct config_map *b);
@@ -63,15 +63,15 @@ struct config_map_rules {
     const struct override_zones *zones; /* NULL: no external names */
 };
 
-/* Replaces *map by what the settings ask for. A failure names the setting, the value and what was
- * expected; *map is then invalid. */
+/* Replaces *map by the content of the settings. On failure the error names the setting, the value
+ * and what was expected; *map is then invalid. */
 int config_map_read(const struct config_map_rules *rules, const struct kube_config_map *settings,
                     struct config_map *map, struct err *err) MUST_CHECK;
 
 enum config_map_setting {
     CONFIG_MAP_KNOWN,
-    CONFIG_MAP_FEDERATIONS, /* kube-dns had them; without effect here */
-    CONFIG_MAP_UNKNOWN,     /* without effect */
+    CONFIG_MAP_FEDERATIONS, /* a setting of kube-dns that has no effect here */
+    CONFIG_MAP_UNKNOWN,     /* unknown to kube-dns, without effect */
 };
 enum config_map_setting config_map_setting_of(const char *key);
 

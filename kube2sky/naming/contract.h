@@ -3,23 +3,23 @@
  * from these constants; reconcile/ uses them to recognize its own keys. naming.h maps objects to
  * keys, ownership_internal.h maps keys to owners.
  *
- * None of this may change: running clusters hold what kube2sky 1.15 wrote, old readers look for
- * exactly these keys, and a value that differs in one byte has another hash in its key
+ * None of this may change: running clusters hold keys that kube2sky 1.15 wrote, and old readers
+ * look for exactly these keys. A value that differs in one byte has another hash in its key
  * (record.h maps names to keys, record_json.h formats values). */
 #ifndef KUBE2SKY_NAMING_CONTRACT_H
 #define KUBE2SKY_NAMING_CONTRACT_H
 
 /* ---- Keys ---- */
 
-/* SkyDNS's default -path-prefix. The old kube2sky had no flag to change it, either. */
+/* SkyDNS's default -path-prefix; kube2sky 1.15 had no flag to change it, either. */
 #define SKYDNS_TREE "/skydns/"
 
-/* Below the domain, in keys and names: <service>.<namespace>.svc.<domain>. Same labels as in the
+/* Labels below the domain, in keys and names: <service>.<namespace>.svc.<domain>, as in the
  * Kubernetes DNS specification. */
 #define SERVICE_LABEL "svc"
 #define POD_LABEL     "pod"
 
-/* <node>.node.<domain>, with --nodes; as people ask of CoreDNS. */
+/* With --nodes, <node>.node.<domain>, which people ask of CoreDNS. */
 #define NODE_LABEL "node"
 
 /* Prefixes of owner ids: the path of the owner's keys below the domain (owner_objects.h). */
@@ -27,12 +27,12 @@
 #define POD_PREFIX     POD_LABEL "/"
 #define NODE_PREFIX    NODE_LABEL "/"
 
-/* The first two have this length. */
+/* Length of the first two. */
 enum { OWNER_PREFIX_LEN = sizeof(SERVICE_PREFIX) - 1 };
 _Static_assert(sizeof(POD_PREFIX) == sizeof(SERVICE_PREFIX), "OWNER_PREFIX_LEN is for both");
 
-/* Below /kube2sky/<domain>/: the keys about clients (client_keys.h). Owner ids there have these
- * prefixes, too. */
+/* Prefixes of the keys about clients, and of their owners' ids, below /kube2sky/<domain>/
+ * (client_keys.h). */
 #define NODE_ADDRESS_PREFIX "node-address/"
 #define VISIBLE_PREFIX      "visible/"
 
@@ -51,8 +51,8 @@ _Static_assert(sizeof(POD_PREFIX) == sizeof(SERVICE_PREFIX), "OWNER_PREFIX_LEN i
 
 /* ---- Values ---- */
 
-/* As kube2sky has written them since 1.9, the same for every record: SkyDNS distributes queries by
- * weight among records of one priority, and strips no label off a target. */
+/* Values of every record since kube2sky 1.9. SkyDNS distributes queries by weight among records of
+ * one priority, and strips no label off a target. */
 enum { RECORD_PRIORITY = 10, RECORD_WEIGHT = 10, RECORD_TARGETSTRIP = 0 };
 
 /* An external name's record stands below it: its last label is none of the name. */

@@ -66,7 +66,8 @@ static struct desired_record desired_record_of(const struct desired *desired,
     };
 }
 
-/* By value too, so that the survivor of duplicates does not depend on the order of addition. */
+/* Compares by key, then by value, so that the survivor of duplicates does not depend on the order
+ * of addition. */
 static int desired_compare_items(const void *a, const void *b, void *desired)
 {
     struct desired_record x = desired_record_of(desired, a), y = desired_record_of(desired, b);

@@ -1,5 +1,5 @@
-/* The keys and values that one owner should have in etcd: naming fills it, plan compares it with
- * etcd. Pure; keeps memory of ordinary size between uses. */
+/* Holds the keys and values that one owner should have in etcd: naming fills it, plan compares it
+ * with etcd. Pure; reuses memory of ordinary size. */
 #ifndef KUBE2SKY_NAMING_DESIRED_H
 #define KUBE2SKY_NAMING_DESIRED_H
 
@@ -10,22 +10,23 @@
 #include "common/base/buf.h"
 #include "common/base/slice.h"
 
-/* Records per owner, by default: 20,000 endpoints with four named ports. A DNS message holds a
+/* Default limit of records per owner: 20,000 endpoints with four named ports. A DNS message holds a
  * fiftieth of that. Without a limit, one Endpoints object of the API's 1.5 MB could make 100
  * million keys, its addresses times its ports. */
 enum { DESIRED_MAX = 100000 };
 
-/* Keys and values of one owner together, whatever the limit on records: offsets have 32 bits. */
+/* Limits keys and values of one owner together, whatever the limit on records: offsets have 32
+ * bits. */
 enum { DESIRED_BYTES_MAX = 256 * 1024 * 1024 };
 
-/* How much is kept between uses, here and in claims, so that one Service with 20,000 endpoints does
- * not fix the size of the process. */
+/* Limits the memory that is reused, here and in claims, so that one Service with 20,000 endpoints
+ * does not fix the size of the process. */
 enum { DESIRED_KEPT_BYTES = 1024 * 1024 };
 
 struct desired {
     struct buf bytes; /* key, value, key, value, ... */
     size_t bytes_max;
-    bool is_beyond; /* a record was not added for that, since the last clearing */
+    bool is_beyond; /* a record was left out for that since the last clearing */
     struct desired_item *items;
     size_t count;
     size_t cap;
@@ -43,10 +44,10 @@ void desired_clear(struct desired *desired);
 /* Copies both. */
 void desired_add(struct desired *desired, struct slice key, struct slice value);
 
-/* Sorts by key and removes duplicates. Before that, desired_get is in order of addition. */
+/* Sorts by key and removes duplicates. Before that, desired_get uses the order of addition. */
 void desired_seal(struct desired *desired);
 
-/* Borrowed until the next change. */
+/* Returns a record, borrowed until the next change. */
 struct desired_record desired_get(const struct desired *desired, size_t index);
 
 #endif

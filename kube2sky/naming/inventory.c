@@ -10,14 +10,14 @@
 
 #define FIRST_SERVICE "default/kubernetes"
 
-/* While slices are only listed, to take the place of Endpoints, they change no record. */
+/* Sets the source. Slices that are only listed to replace Endpoints later change no record yet. */
 static void set_source(struct inventory *inventory, enum kube_kind source)
 {
     inventory->source = source;
     inventory->index.slice_changed = source == KUBE_SLICE ? inventory->config.slice_changed : NULL;
 }
 
-/* One that holds all itself. */
+/* Creates an inventory that holds all objects itself. */
 static struct inventory *new_part(const struct inventory_config *config)
 {
     struct inventory *inventory = xcalloc(1, sizeof(*inventory));
@@ -95,7 +95,7 @@ struct inventory *inventory_part(struct inventory *inventory, enum kube_kind kin
 
 /* ---- Adding and removing objects ---- */
 
-/* Endpoints or a slice that its Service is about to lose; another object is none of one. */
+/* Notes that a Service is about to lose this Endpoints or slice; ignores other objects. */
 static void note_lost_part(struct inventory *inventory, const struct kube_object *part)
 {
     struct entry *service = index_service_of(&inventory->index, part);
@@ -143,7 +143,7 @@ static void inventory_stop_following(struct inventory *inventory, enum kube_kind
     *state = (struct kind_state){.generation = generation};
 }
 
-/* Of a headless Service whose parts have no content. */
+/* Asks for the parts of a headless Service whose parts have no content. */
 static void want_parts(const struct inventory *inventory, const struct entry *service)
 {
     const struct kube_object *object = service->object;
@@ -153,8 +153,8 @@ static void want_parts(const struct inventory *inventory, const struct entry *se
     }
 }
 
-/* Every owner with objects of either kind is planned again: those of the old kind are reported as
- * its objects are removed. */
+/* Switches the source and reports every owner with objects of either kind: those with objects of
+ * the old kind when these are removed. */
 static void switch_source(struct inventory *inventory)
 {
     enum kube_kind old = inventory->source;
@@ -178,7 +178,7 @@ void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind)
     if (kind == next) {
         return;
     }
-    if (next != source) { /* a pending switch that is no longer wanted */
+    if (next != source) { /* cancels a pending switch that is not wanted any longer */
         inventory_stop_following(inventory, next);
     }
     inventory->next_source = kind;
@@ -236,7 +236,7 @@ void inventory_list_begin(struct inventory *inventory, enum kube_kind kind)
     state->has_any = false;
 }
 
-/* The list is complete: objects it did not name are gone. */
+/* Ends a complete list: removes objects that it did not name. */
 static void inventory_sweep(struct inventory *inventory, enum kube_kind kind)
 {
     struct kind_state *state = &inventory->kinds[kind];
@@ -259,7 +259,7 @@ static bool has_first_service(const struct inventory *inventory)
     return entry && entry->generation == inventory->kinds[KUBE_SERVICE].generation;
 }
 
-/* Whether the list has what every cluster has, so that it can be believed. */
+/* Returns whether the list has the object that every cluster has, so that it can be believed. */
 static bool has_first(const struct inventory *inventory, enum kube_kind kind)
 {
     bool has_any = inventory->kinds[kind].has_any;
@@ -268,7 +268,7 @@ static bool has_first(const struct inventory *inventory, enum kube_kind kind)
         return inventory->config.is_narrowed || has_first_service(inventory);
     case KUBE_POD:
         return inventory->config.is_narrowed || has_any;
-    case KUBE_NODE: /* of all namespaces and labels */
+    case KUBE_NODE: /* across all namespaces and labels */
         return has_any;
     default:
         return true;
@@ -301,7 +301,8 @@ void inventory_list_end(struct inventory *inventory, enum kube_kind kind)
 
 /* ---- Objects ---- */
 
-/* Whether its endpoints yield no keys: it has a cluster IP, or is an ExternalName. */
+/* Returns whether the Service's endpoints yield no keys: it has a cluster IP, or is an
+ * ExternalName. */
 static bool needs_no_parts(const struct kube_object *service)
 {
     return !service->is_garbled && !service->service.is_headless &&
@@ -314,7 +315,7 @@ static bool is_part_of_no_use(struct inventory *inventory, const struct kube_obj
     return service && needs_no_parts(service->object);
 }
 
-/* An object for the entry, which has another one or none. */
+/* Sets the entry's object, in place of another one or none. */
 static void set_object(struct inventory *inventory, enum kube_kind kind, struct entry *entry,
                        struct kube_object *object)
 {
@@ -330,13 +331,14 @@ static void set_object(struct inventory *inventory, enum kube_kind kind, struct 
     }
 }
 
-/* From one Service to another. */
+/* Returns whether the slice has moved from one Service to another. */
 static bool has_moved(const struct kube_object *old, const struct kube_object *slice)
 {
     return slice->kind == KUBE_SLICE && strcmp(old->slice.service, slice->slice.service) != 0;
 }
 
-/* Takes the object. The same again: listed again, or changed in fields that are not used. */
+/* Replaces the entry's object, taking it. An equal one changes nothing: it was listed again, or
+ * changed in unused fields. */
 static void inventory_replace(struct inventory *inventory, enum kube_kind kind, struct entry *entry,
                               struct kube_object *object)
 {

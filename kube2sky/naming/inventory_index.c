@@ -10,8 +10,8 @@
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/node_names_internal.h"
 
-/* Namespace and name of at most 253 bytes each (the API's limit) with separators; longer ones,
- * which no sane API sends, are truncated consistently. */
+/* Room for namespace and name of at most 253 bytes each (the API's limit) with separators; longer
+ * ones are truncated consistently. */
 enum { OWNER_ID_MAX = 1024 };
 
 /* Prefix for a pod's invalid address; no label begins with it. */
@@ -24,9 +24,9 @@ struct slices {
     char id[]; /* "<namespace>/<service>" */
 };
 
-/* An address of pods of one namespace: usually one pod, several on the host network. */
+/* An address of pods in one namespace: usually of one pod, of several on the host network. */
 struct address {
-    struct address *next_here; /* of another namespace */
+    struct address *next_here; /* of another namespace, with the same IP */
     uint32_t pod_count;
     uint32_t id_len;
     struct ip ip; /* family 0: invalid */
@@ -51,7 +51,7 @@ static struct slice inventory_index_address_key(const void *thing)
     return slice_of(address->id, address->id_len);
 }
 
-/* family_bytes, followed by that many bytes. */
+/* Returns the key of the table: family_bytes, followed by that many bytes. */
 static struct slice inventory_index_place_of(const struct ip *ip)
 {
     return slice_of(ip, 1 + (size_t)ip->family_bytes);
@@ -118,7 +118,7 @@ static void inventory_index_append_lower(struct buf *out, struct slice text)
     }
 }
 
-/* "<prefix><namespace>/<name>" in index->id; borrowed until the next one. */
+/* Returns "<prefix><namespace>/<name>" in index->id, borrowed until the next call. */
 static struct slice inventory_index_make_id(struct index *index, const char *prefix,
                                             struct slice ns, struct slice name)
 {
@@ -156,7 +156,7 @@ static void link_slice(struct index *index, struct entry *entry)
         slices = xcalloc(1, sizeof(*slices) + id.len);
         slices->id_len = (uint32_t)id.len;
         memcpy(slices->id, id.ptr, id.len);
-        (void)key_table_put(&index->services, slices); /* was not there */
+        (void)key_table_put(&index->services, slices); /* returns NULL: it was absent */
     }
     entry->link = xcalloc(1, sizeof(*entry->link));
     entry->link->next = slices->first;
@@ -181,12 +181,13 @@ static void unlink_slice(struct index *index, struct entry *entry)
     }
     inventory_index_free_link(entry);
     if (!slices->first) {
-        (void)key_table_take(&index->services, id); /* this one */
+        (void)key_table_take(&index->services, id); /* removes this one */
         free(slices);
     }
 }
 
-/* Endpoints matter only to headless Services; a Service that appears or changes reports itself. */
+/* Reports a headless Service, the only kind whose records Endpoints feed. A Service that appears or
+ * changes is reported by itself. */
 static void tell_service(struct index *index, struct slice owner)
 {
     const struct entry *service = index_find(index, KUBE_SERVICE, without_prefix(owner));
@@ -207,7 +208,8 @@ static bool spares_slice(const struct slice_change *change, struct entry *other)
     return slice_change_spares(change, object, other->link->words);
 }
 
-/* The change of a slice of one headless Service, if no other slice of it has to do with that. */
+/* Reports the change of a slice of a headless Service by itself. Returns false if another slice of
+ * the Service is affected. */
 static bool tell_slice_alone(struct index *index, struct entry *entry,
                              const struct kube_object *old)
 {
@@ -256,7 +258,8 @@ static void set_slice(struct index *index, struct entry *entry, struct kube_obje
 
 /* ---- Pods by address ---- */
 
-/* A pod that has ended keeps its IP in the API, although another pod may have it now. */
+/* Returns how many addresses of the pod count: none of an ended pod, which keeps its IP in the API
+ * although another pod may have it now. */
 static size_t address_count(const struct kube_object *pod)
 {
     bool has_ended =
@@ -290,7 +293,7 @@ static void link_place(struct index *index, struct address *address)
         address->next_here = first->next_here;
         first->next_here = address;
     } else {
-        (void)key_table_put(&index->places, address); /* was not there */
+        (void)key_table_put(&index->places, address); /* returns NULL: it was absent */
     }
 }
 
@@ -303,9 +306,9 @@ static void unlink_place(struct index *index, struct address *address)
     }
     *link = address->next_here;
     if (first) {
-        (void)key_table_put(&index->places, first); /* or what was first */
+        (void)key_table_put(&index->places, first); /* returns the former first one */
     } else {
-        (void)key_table_take(&index->places, place_key(address)); /* this one */
+        (void)key_table_take(&index->places, place_key(address)); /* removes this one */
     }
 }
 
@@ -320,7 +323,7 @@ static void inventory_index_count_address(struct index *index, const struct kube
         address->ip = ip;
         address->id_len = (uint32_t)id.len;
         memcpy(address->id, id.ptr, id.len);
-        (void)key_table_put(&index->addresses, address); /* was not there */
+        (void)key_table_put(&index->addresses, address); /* returns NULL: it was absent */
         if (ip.family_bytes) {
             link_place(index, address);
         }
@@ -338,7 +341,7 @@ static void uncount_address(struct index *index, const struct kube_object *pod, 
     struct address *address = key_table_find(&index->addresses, id);
     address->pod_count--;
     if (address->pod_count == 0) {
-        (void)key_table_take(&index->addresses, id); /* this one */
+        (void)key_table_take(&index->addresses, id); /* removes this one */
         if (ip.family_bytes) {
             unlink_place(index, address);
         }
@@ -347,7 +350,7 @@ static void uncount_address(struct index *index, const struct kube_object *pod, 
     }
 }
 
-/* New addresses first, so that unchanged ones are never gone in between. */
+/* Sets the pod's addresses, new ones first, so that unchanged ones are never absent in between. */
 static void set_pod(struct index *index, struct entry *entry, struct kube_object *object)
 {
     const struct kube_object *old = entry->object;
@@ -389,14 +392,14 @@ struct entry *index_get(struct index *index, enum kube_kind kind, struct slice n
     struct entry *entry = index_find(index, kind, id);
     if (!entry) {
         entry = xcalloc(1, sizeof(*entry) + id.len);
-        entry->id_len = (uint16_t)id.len; /* at most OWNER_ID_MAX */
+        entry->id_len = (uint16_t)id.len; /* cannot be cut: at most OWNER_ID_MAX */
         memcpy(entry->id, id.ptr, id.len);
-        (void)key_table_put(&index->kinds[kind], entry); /* was not there */
+        (void)key_table_put(&index->kinds[kind], entry); /* returns NULL: it was absent */
     }
     return entry;
 }
 
-/* For a Service, or Endpoints, which have the Service's name. */
+/* Returns the owner of a Service, or of Endpoints, which have the Service's name. */
 static struct slice owner_of_named(struct index *index, const struct entry *entry)
 {
     buf_clear(&index->id);
@@ -405,7 +408,7 @@ static struct slice owner_of_named(struct index *index, const struct entry *entr
     return buf_slice(&index->id);
 }
 
-/* Of the entry's id, "/worker-1", without a namespace. */
+/* Returns the owner of a Node, whose entry's id, "/worker-1", has no namespace. */
 static struct slice owner_of_node(struct index *index, const struct entry *entry)
 {
     buf_clear(&index->id);
@@ -495,7 +498,7 @@ bool index_has_bare_parts(const struct index *index, struct slice service)
 
 void index_discard(struct index *index, enum kube_kind kind, struct entry *entry)
 {
-    (void)key_table_take(&index->kinds[kind], entry_key(entry)); /* this one */
+    (void)key_table_take(&index->kinds[kind], entry_key(entry)); /* removes this one */
     index_set_object(index, kind, entry, NULL);
     free(entry);
 }
@@ -546,7 +549,7 @@ void index_add_pod(const struct index *index, struct slice address, struct owner
     const char *slash = found ? memchr(found->id, '/', found->id_len) : NULL;
     if (slash) {
         size_t ns_len = (size_t)(slash - found->id), from = ns_len + 1;
-        from += found->ip.family_bytes == 0; /* the mark */
+        from += found->ip.family_bytes == 0; /* skips NO_ADDRESS_MARK */
         objects->pod_ns = slice_of(found->id, ns_len);
         objects->pod_name = slice_of(found->id + from, found->id_len - from);
         objects->pod_ip = found->ip;

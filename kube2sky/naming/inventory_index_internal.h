@@ -1,5 +1,5 @@
-/* The inventory's objects and their indexes: by namespace and name, slices by Service, pods by
- * address. Part of inventory.c; knows nothing of lists. */
+/* Holds the inventory's objects and their indexes: by namespace and name, slices by Service, pods
+ * by address. Part of inventory.c; has no state of lists. */
 #ifndef KUBE2SKY_NAMING_INVENTORY_INDEX_INTERNAL_H
 #define KUBE2SKY_NAMING_INVENTORY_INDEX_INTERNAL_H
 
@@ -15,33 +15,35 @@
 #include "kube2sky/naming/owner_objects.h"
 #include "kube2sky/naming/slice_change.h"
 
-/* A slice among those of its Service. */
+/* Links a slice to the others of its Service. */
 struct slice_link {
     struct entry *next;
-    struct entry *previous;    /* NULL: it is the first */
-    struct slice_words *words; /* of its object; NULL until a change of another one needs them */
+    struct entry *previous;    /* NULL: this is the first */
+    struct slice_words *words; /* words of its object; NULL until a change of another slice needs
+                                * them */
 };
 
 /* One object in its latest state. */
 struct entry {
     struct kube_object *object; /* NULL only while it is added or removed */
     struct slice_link *link;    /* of a slice that names a Service */
-    uint32_t generation;        /* of the list that last named it */
+    uint32_t generation;        /* number of the list that last named it */
     uint16_t id_len;
-    /* inventory.c's: Endpoints or a slice that changed since the first list of its source; a
-     * Service that lost one since then. */
+    /* Used by inventory.c for Endpoints or a slice that changed since the first list of its source,
+     * and for a Service that lost one since then. */
     bool is_news;
-    char id[]; /* "<namespace>/<name>", lower case; of a Node "/<name>" */
+    char id[]; /* "<namespace>/<name>", lower case; "/<name>" of a Node */
 };
 
 struct index {
-    struct key_table kinds[KUBE_KIND_COUNT]; /* of entries */
-    struct key_table services;               /* that have slices, and these */
-    struct key_table addresses;              /* of pods that have not ended, by namespace */
-    struct key_table places;                 /* the same: the first of each address */
-    struct buf id;                           /* scratch for the current id */
+    struct key_table kinds[KUBE_KIND_COUNT]; /* entries by id */
+    struct key_table services;               /* Services that have slices, with their slices */
+    struct key_table addresses;              /* addresses of pods that have not ended, by
+                                              * namespace */
+    struct key_table places;                 /* the first of these with each IP */
+    struct buf id;                           /* scratch buffer for the current id */
     void (*changed)(void *data, struct slice owner);
-    /* Instead of it, for a change that can be named by itself; NULL: never. */
+    /* Called instead for a change that can be named by itself; NULL: never. */
     void (*slice_changed)(void *data, struct slice owner, const struct slice_change *change);
     void *data;
 };
@@ -49,47 +51,47 @@ struct index {
 void index_init(struct index *index, void (*changed)(void *data, struct slice owner), void *data);
 void index_fini(struct index *index);
 
-/* By "<namespace>/<name>" in lower case; NULL: absent. */
+/* Finds an entry by "<namespace>/<name>" in lower case; NULL: absent. */
 struct entry *index_find(const struct index *index, enum kube_kind kind, struct slice id);
 
-/* The same, case-insensitive. index_get creates a missing entry, without an object. */
+/* Find an entry, ignoring case. index_get creates a missing entry, without an object. */
 struct entry *index_lookup(struct index *index, enum kube_kind kind, struct slice ns,
                            struct slice name);
 struct entry *index_get(struct index *index, enum kube_kind kind, struct slice ns,
                         struct slice name);
 
-/* The Service of Endpoints or of a slice. NULL: it is unknown, or the object is another one. */
+/* Returns the Service of Endpoints or of a slice. NULL: it is unknown, or the object is neither. */
 struct entry *index_service_of(struct index *index, const struct kube_object *part);
 
-/* Replaces the entry's object (takes ownership) and reports the owners whose keys that changes.
+/* Replaces the entry's object, taking the new one, and reports the owners whose keys that changes.
  * NULL removes it. */
 void index_set_object(struct index *index, enum kube_kind kind, struct entry *entry,
                       struct kube_object *object);
 
-/* Removes the entry with its object; reports as above. */
+/* Removes the entry with its object; reports like index_set_object. */
 void index_discard(struct index *index, enum kube_kind kind, struct entry *entry);
 
 /* Drops the content of the Service's Endpoints and slices, which yield no keys. */
 void index_strip_parts(struct index *index, struct slice service);
 
-/* Whether one of them was dropped. */
+/* Returns whether the content of such a part was dropped. */
 bool index_has_bare_parts(const struct index *index, struct slice service);
 
 /* Reports the entry's owner, if known. */
 void index_tell(struct index *index, enum kube_kind kind, const struct entry *entry);
 
-/* `service` and `address` are an owner's id without "svc/" or "pod/". Garbled and bare parts only
- * cast doubt.
- */
+/* Add the objects of an owner, whose id without "svc/" or "pod/" is `service` or `address`. Garbled
+ * and bare parts only cast doubt. */
 void index_add_endpoints(const struct index *index, struct slice service,
                          struct owner_objects *objects);
 void index_add_slices(const struct index *index, struct slice service,
                       struct owner_objects *objects);
-bool index_has_news(const struct index *index, struct slice service); /* one of its slices is */
+bool index_has_news(const struct index *index,
+                    struct slice service); /* whether a slice of it is news */
 void index_add_pod(const struct index *index, struct slice address, struct owner_objects *objects);
 
-/* Whether pods that have not ended have the address; and such pods of the namespace, in lower case.
- */
+/* Return whether pods that have not ended have the address; and whether such pods of the namespace,
+ * in lower case, have it. */
 bool index_has_pod(const struct index *index, const struct ip *ip);
 bool index_has_pod_of(const struct index *index, const struct ip *ip, struct slice ns);
 

@@ -1,4 +1,4 @@
-/* The state of an inventory, which inventory.c changes and inventory_view.c reads. */
+/* Defines the state of an inventory, which inventory.c changes and inventory_view.c reads. */
 #ifndef KUBE2SKY_NAMING_INVENTORY_INTERNAL_H
 #define KUBE2SKY_NAMING_INVENTORY_INTERNAL_H
 
@@ -10,13 +10,13 @@
 #include "kube2sky/naming/inventory_index_internal.h"
 
 struct kind_state {
-    uint32_t generation; /* of the current or last list */
+    uint32_t generation; /* number of the current or last list */
     bool is_wanted;
     bool is_listing;
     bool is_listed;
-    bool is_lacking;  /* it could not be listed: not waited for */
+    bool is_lacking;  /* the kind could not be listed: nothing waits for it */
     bool wants_first; /* the list lacked default/kubernetes, or any pod or Node */
-    bool has_any;     /* since the list began, an object came */
+    bool has_any;     /* the current list has named an object */
 };
 
 struct inventory {
@@ -25,13 +25,13 @@ struct inventory {
     struct kind_state kinds[KUBE_KIND_COUNT];
     enum kube_kind source;      /* the source of headless Services' endpoints */
     enum kube_kind next_source; /* the next source, once it is listed; may be the same */
-    bool is_settled;            /* nothing of another source is worth keeping */
+    bool is_settled;            /* no key of another source is to be preserved */
     uint64_t completions;       /* lists that were believed */
-    struct inventory **parts;   /* of the namespaces; without any, itself alone */
+    struct inventory **parts;   /* one per namespace; without namespaces, only itself */
     size_t part_count;
 };
 
-/* The namespace's part; NULL: it is none of them. */
+/* Returns the namespace's part; NULL: the namespace is not listed. */
 struct inventory *inventory_find_part(const struct inventory *inventory, struct slice ns);
 
 #endif

@@ -5,7 +5,7 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/node_names_internal.h"
 
-/* The id of an entry without a namespace: "/worker-1". */
+/* Length of the prefix of an entry's id without a namespace: "/worker-1". */
 enum { ID_PREFIX_LEN = 1 };
 
 static struct slice inventory_nodes_name_of(const struct entry *entry)
@@ -24,7 +24,7 @@ static const struct entry *inventory_nodes_find(const struct index *index, struc
     return entry;
 }
 
-/* The next one above; "" if there is none. */
+/* Returns the name of the nearest Node above the name; "" if there is none. */
 static const char *find_above(const struct index *index, struct slice name)
 {
     const struct entry *entry = NULL;

@@ -5,7 +5,7 @@
 #include "kube2sky/naming/inventory_internal.h"
 #include "kube2sky/naming/inventory_nodes_internal.h"
 
-/* By an id that begins with the namespace, "default/web". */
+/* Returns the part for an id that begins with the namespace, "default/web". */
 static const struct inventory *inventory_view_part_of(const struct inventory *inventory,
                                                       struct slice id)
 {
@@ -54,7 +54,8 @@ const char *inventory_missing(const struct inventory *inventory)
     return missing;
 }
 
-/* Lists of a namespace may be empty: they are never doubted. */
+/* Returns whether an empty list is doubted. Lists of single namespaces may be empty: they are never
+ * doubted. */
 bool inventory_doubts(const struct inventory *inventory, enum kube_kind kind)
 {
     return inventory->kinds[kind].wants_first;
@@ -96,7 +97,7 @@ uint64_t inventory_completions(const struct inventory *inventory)
 
 /* ---- An owner's objects ---- */
 
-/* "svc/default/web" with "svc/" gives "default/web"; ptr NULL: another prefix. */
+/* Returns "default/web" for "svc/default/web" with "svc/"; ptr NULL: another prefix. */
 static struct slice inventory_view_after_prefix(struct slice owner, const char *prefix)
 {
     struct slice text = slice_str(prefix);
@@ -104,7 +105,7 @@ static struct slice inventory_view_after_prefix(struct slice owner, const char *
                                          : slice_of(NULL, 0);
 }
 
-/* Its endpoints have changed in the source in force. */
+/* Returns whether the Service's endpoints have changed in the source in force. */
 static bool inventory_view_has_news(const struct inventory *inventory, const struct entry *service)
 {
     struct slice id = slice_of(service->id, service->id_len);
@@ -253,7 +254,8 @@ bool inventory_awaits_claims(const struct inventory *inventory)
 
 /* ---- Objects ---- */
 
-/* The parts with objects of the kind: the inventory itself, if the kind is in no namespace. */
+/* Returns the number of parts with objects of the kind: one, the inventory itself, if the kind is
+ * in no namespace. */
 static size_t count_parts(const struct inventory *inventory, enum kube_kind kind)
 {
     return kube_kind_is_namespaced(kind) ? inventory->part_count : 1;

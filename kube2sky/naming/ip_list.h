@@ -1,4 +1,4 @@
-/* A set of addresses in the order of claim_compare_ips. Plain data. */
+/* Holds a set of addresses in the order of claim_compare_ips. Plain data. */
 #ifndef KUBE2SKY_NAMING_IP_LIST_H
 #define KUBE2SKY_NAMING_IP_LIST_H
 
@@ -13,7 +13,7 @@ struct ip_list {
 };
 
 void ip_list_fini(struct ip_list *list);
-void ip_list_clear(struct ip_list *list); /* keeps its memory */
+void ip_list_clear(struct ip_list *list); /* does not free memory */
 
 /* Appends, unsorted. */
 void ip_list_add(struct ip_list *list, const struct ip *ip);

@@ -12,7 +12,7 @@
 #include "kube2sky/naming/node_names_internal.h"
 #include "kube2sky/naming/reverse.h"
 
-/* The longest key that is ours has svc, ns, name, _proto, _port, label. */
+/* The longest key of ours has svc, ns, name, _proto, _port and label. */
 enum { SEGMENTS_MAX = 6 };
 
 struct path {
@@ -39,7 +39,7 @@ static struct path key_style_split(struct slice below)
 
 /* ---- Values ---- */
 
-/* Byte for byte as written by naming, with any ttl. */
+/* Parses a value if it is, byte for byte, in naming's form, with any ttl. */
 static bool key_style_parse(struct slice value, struct record *ret_record)
 {
     struct buf again;
@@ -67,7 +67,7 @@ static bool says_address(const struct record *r)
 
 /* ---- Labels ---- */
 
-/* As record_label prints it. */
+/* Returns whether the label is in the form that record_label prints. */
 static bool is_hash_form(struct slice label)
 {
     size_t n = 0;
@@ -83,13 +83,14 @@ static bool is_hash_of(struct slice label, struct slice value)
     return slice_equal(label, slice_str(record_label(value, hash)));
 }
 
-/* Six or more hexadecimal digits: all but one hash in 4,096, and few words. */
+/* Returns whether the label has six or more hexadecimal digits: all but one hash in 4,096 do, and
+ * few words. */
 static bool looks_like_hash(struct slice label)
 {
     return label.len >= 6 && is_hash_form(label);
 }
 
-/* "_tcp" */
+/* Returns whether it is a label like "_tcp". */
 static bool is_service_label(struct slice label)
 {
     return label.len > 1 && label.ptr[0] == '_' &&
@@ -116,7 +117,7 @@ static bool key_style_take_label(struct slice *host, struct slice label)
     return true;
 }
 
-/* "[<label>.]<service>.<ns>.svc.<domain>" */
+/* Returns whether the host is "[<label>.]<service>.<ns>.svc.<domain>". */
 static bool is_host_of(struct slice domain, const struct path *path, struct slice label,
                        struct slice host)
 {
@@ -126,15 +127,16 @@ static bool is_host_of(struct slice domain, const struct path *path, struct slic
            key_style_take_label(&host, slice_str(SERVICE_LABEL)) && slice_equal(host, domain);
 }
 
-/* The first label of a host's name. */
+/* Returns the first label of a host's name. */
 static struct slice first_label(struct slice host)
 {
     const char *dot = memchr(host.ptr, '.', host.len);
     return dot ? slice_of(host.ptr, (size_t)(dot - host.ptr)) : host;
 }
 
-/* A port keeps its plain label only if no other one has its name and protocol; else it may have its
- * number after the label, or its record's hash for a label. */
+/* Returns the label without the port's number. A port has its plain label only if no other one has
+ * its name and protocol; else its number may follow the label, or its label is its record's hash.
+ */
 static struct slice without_number(struct slice label, uint16_t port)
 {
     char number[8];
@@ -189,7 +191,8 @@ static bool is_node_key(struct slice below, const struct record *r, struct slice
 {
     struct buf name;
     const char *slash = memrchr(below.ptr, '/', below.len);
-    struct slice owner = slice_of(below.ptr, (size_t)(slash - below.ptr)); /* "node/" has one */
+    struct slice owner =
+        slice_of(below.ptr, (size_t)(slash - below.ptr)); /* "node/" contains one */
     struct slice label = slice_of(slash + 1, below.len - owner.len - 1);
     buf_init(&name, NODE_NAME_MAX);
     bool is_it = node_names_from_owner(owner, &name) && node_names_is_valid(buf_slice(&name)) &&

@@ -11,7 +11,6 @@
 
 /* ---- A Service with cluster IPs ---- */
 
-/* Returns how many; *ret_first is the first one's label. */
 size_t naming_records_max(const struct naming_config *config)
 {
     return config->records_max ? config->records_max : DESIRED_MAX;
@@ -22,6 +21,7 @@ size_t naming_bytes_max(const struct naming_config *config)
     return config->bytes_max ? config->bytes_max : DESIRED_BYTES_MAX;
 }
 
+/* Adds the addresses; returns their number and the first one's label in *ret_first. */
 static size_t add_cluster_ips(struct build *b, const struct kube_service *service,
                               struct label *ret_first)
 {
@@ -64,7 +64,8 @@ static int build_cluster_ips(struct build *b, const struct kube_service *service
 
 /* ---- An ExternalName ---- */
 
-/* A host name as the API accepts it, RFC 1123, with or without a trailing dot. */
+/* Returns whether it is a host name that the API accepts, RFC 1123, with or without a trailing
+ * dot. */
 static bool naming_is_host_name(struct slice name)
 {
     struct dname wire;
@@ -110,7 +111,7 @@ void naming_pod_label(const struct ip *ip, struct buf *out)
     buf_append_str(out, n && text[n - 1] == '-' ? "0" : "");
 }
 
-/* Longer than the longest: an IPv6 address with a 0 at either end. */
+/* More than the longest: an IPv6 address with a 0 at either end. */
 enum { ADDRESS_LABEL_SIZE = INET6_ADDRSTRLEN + 2 };
 
 static bool parse_dashed(struct slice text, char separator, struct ip *ret_ip)
@@ -227,7 +228,8 @@ static int build_service(struct build *b, const struct owner_objects *objects, s
     }
     build_set_name(b, &name, &ns, SERVICE_LABEL);
     if (strcmp(service->type, "ExternalName") == 0) {
-        build_external_name(b, service->external_name); /* its remaining address does not count */
+        build_external_name(b, service->external_name); /* an address that is left in it does not
+                                                         * count */
         return 0;
     }
     return service->is_headless ? build_headless(b, objects, err)

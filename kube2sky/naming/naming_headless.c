@@ -1,19 +1,19 @@
-/* Names a headless Service: from its Endpoints or slices to the ready addresses under their labels,
- * each with the ports of its subset or slice. */
+/* Names a headless Service's endpoints: ready addresses of its Endpoints or slices, under their
+ * labels. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/xalloc.h"
 #include "kube2sky/naming/naming_records_internal.h"
 
-/* A ready address under its label. */
+/* Holds a ready address under its label. */
 struct endpoint {
     struct label label;
     struct address address;
     bool has_hostname;
 };
 
-/* A subset of an Endpoints object, or a slice: addresses that share ports. */
+/* Holds a subset of an Endpoints object, or a slice: addresses that share ports. */
 struct group {
     struct endpoint *endpoints;
     size_t endpoint_count;
@@ -24,7 +24,7 @@ struct group {
 struct groups {
     struct group *items;
     size_t count;
-    size_t endpoint_count; /* of all */
+    size_t endpoint_count; /* of all groups */
     size_t srv_count;      /* endpoints x ports */
 };
 
@@ -39,7 +39,8 @@ static void dashed_label(const struct address *address, struct label *ret_label)
     buf_fini(&text);
 }
 
-/* A pod's name may have dots, and 253 bytes: nothing is wrong with one that is no label. */
+/* Takes the pod's name if it is a label. A pod's name may have dots, and 253 bytes, so another one
+ * is no error. */
 static bool take_pod(const char *pod, struct label *ret_label)
 {
     size_t n = strlen(pod);
@@ -52,7 +53,7 @@ static bool take_pod(const char *pod, struct label *ret_label)
     return true;
 }
 
-/* Without a hostname. */
+/* Labels an endpoint without a hostname. */
 static void name_endpoint(struct build *b, const char *pod, const struct address *address,
                           struct label *ret_label)
 {
@@ -92,7 +93,7 @@ static int compare_endpoint_labels(const void *a, const void *b)
     return strcmp(x->label.text, y->label.text);
 }
 
-/* In the order in which their records are added. */
+/* Sorts the group in the order in which its records are added. */
 static void sort_group(struct group *group)
 {
     if (group->endpoint_count) {
@@ -131,7 +132,7 @@ static void take_subset(struct build *b, bool takes_all, const struct kube_subse
     add_group(b, groups, &group, subset->ports, subset->port_count);
 }
 
-/* Skips FQDN addresses; `ready` already covers terminating endpoints. */
+/* Takes a slice. Skips FQDN addresses; `ready` already covers terminating endpoints. */
 static void take_slice(struct build *b, bool takes_all, const struct kube_slice *slice,
                        struct groups *groups)
 {
@@ -170,7 +171,7 @@ static bool are_too_many(const struct build *b, const struct groups *groups)
     return groups->endpoint_count + groups->srv_count > naming_records_max(b->config);
 }
 
-/* Up to the slice or object with which there are too many. */
+/* Gathers the groups, up to the slice or object that exceeds the limit. */
 static void naming_headless_gather(struct build *b, const struct owner_objects *objects,
                                    struct groups *ret_groups)
 {
@@ -207,7 +208,8 @@ static int compare_endpoints(const void *a, const void *b)
     return d ? d : claim_compare_ips(&x->address.ip, &y->address.ip);
 }
 
-/* Sorted by label and address, without duplicates. Returns how many. */
+/* Merges the groups' endpoints, sorted by label and address, without duplicates. Returns their
+ * number. */
 static size_t merge_endpoints(const struct groups *groups, const struct endpoint **ret_endpoints)
 {
     size_t total = 0, kept = 0;
@@ -232,7 +234,7 @@ static bool same_label(const struct endpoint *a, const struct endpoint *b)
     return strcmp(a->label.text, b->label.text) == 0;
 }
 
-/* A single address is the label's value; several are below it, by their hashes. */
+/* Adds the addresses. A single one is the label's value; several are below it, by their hashes. */
 static void add_endpoints(struct build *b, const struct endpoint *const *endpoints, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -248,8 +250,8 @@ static void add_endpoints(struct build *b, const struct endpoint *const *endpoin
     }
 }
 
-/* From every group, since merging kept only one of two addresses when one's hostname equals the
- * other's label. */
+/* Adds claims from every group, since merging dropped one of two addresses when one's hostname
+ * equals the other's label. */
 static void add_claims(struct build *b, const struct groups *groups)
 {
     for (size_t i = 0; i < groups->count; i++) {

@@ -11,10 +11,10 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/run_sort_internal.h"
 
-/* The label gets a leading underscore. */
+/* Leaves room for the leading underscore. */
 enum { UNDERSCORED_MAX = DNAME_LABEL_MAX - 1 };
 
-/* Prefix and a name of at most 4 labels more than the domain's 255. */
+/* Room for a prefix and a name of at most 4 labels more than the domain's 255 bytes. */
 enum { KEY_MAX = 2048 };
 
 void build_init(struct build *b, const struct naming_config *config,
@@ -166,7 +166,7 @@ static void naming_records_add_record(struct build *b)
     b->key.len = b->key_base;
 }
 
-/* "<label>.<name>"; borrowed until the next one. */
+/* Returns "<label>.<name>", borrowed until the next call. */
 static const char *name_below(struct build *b, const char *label)
 {
     buf_clear(&b->host);
@@ -197,7 +197,7 @@ void add_hashed_address(struct build *b, const struct address *address, struct l
 {
     address_label(b, address, ret_label);
     append_segment(b, "/", ret_label->text);
-    naming_records_add_record(b); /* the value that the label is the hash of */
+    naming_records_add_record(b); /* the label is this value's hash */
 }
 
 void naming_records_add_host(struct build *b, const char *host)
@@ -211,7 +211,7 @@ void add_claim(struct build *b, const struct address *address, enum claim_rank r
 {
     struct dname name;
     const char *host = label ? name_below(b, label) : b->name;
-    if (dname_from_text(slice_str(host), &name)) { /* otherwise its key was dropped and reported */
+    if (dname_from_text(slice_str(host), &name)) { /* another host's key was dropped and reported */
         claims_add(b->claims,
                    &(struct claim){.ip = address->ip, .rank = rank, .host = slice_str(host)});
     }
@@ -225,7 +225,7 @@ static int compare_ports(const struct named_port *a, const struct named_port *b)
     return d || a == b ? d : strcmp(a->name.text, b->name.text);
 }
 
-/* As the keys sort, nearly: desired_seal finds them in order. */
+/* Compares ports nearly as their keys sort, so that desired_seal finds them in order. */
 static int compare_srv_keys(const struct srv *a, const struct srv *b)
 {
     int d = compare_ports(a->port, b->port);
@@ -246,7 +246,7 @@ int compare_named_ports(const void *a, const void *b)
     return d ? d : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Equal ports sort by number, so searching for the key suffices. */
+/* Compares by key only: equal ports sort by number. */
 static int compare_to_key(const void *key, const void *srv)
 {
     return compare_srv_keys(key, srv);
@@ -267,9 +267,9 @@ static void add_srv(struct build *b, const struct srv *srv, const char *label, b
     naming_records_add_record(b);
 }
 
-/* A port whose key went to an equal one with a smaller number. If its label with the number is too
- * long or another endpoint's, the record's hash is its label; if that is another's, too, somebody
- * wants it to be. */
+/* Adds a port whose key went to an equal one with a smaller number. If its label with the number is
+ * too long or another endpoint's, the record's hash is its label. If that is another endpoint's,
+ * too, that is on purpose, and the port is left out. */
 static void add_numbered_srv(struct build *b, const struct srv *srv, const struct srv *srvs,
                              size_t count, bool is_headless)
 {

@@ -1,4 +1,4 @@
-/* Shared by the files of naming: one naming_build in progress, and the records added to it. */
+/* Adds records to one naming_build in progress; shared by the files of naming. */
 #ifndef KUBE2SKY_NAMING_NAMING_RECORDS_INTERNAL_H
 #define KUBE2SKY_NAMING_NAMING_RECORDS_INTERNAL_H
 
@@ -15,20 +15,20 @@ struct label {
     char text[DNAME_LABEL_MAX + 1];
 };
 
-/* An address, parsed and in RFC 5952 form. */
+/* Holds an address, parsed and in RFC 5952 form. */
 struct address {
     struct ip ip;
     char text[INET6_ADDRSTRLEN];
 };
 
-/* A named port with its protocol, folded. */
+/* Holds a named port with its protocol, folded to lower case. */
 struct named_port {
     struct label name;
     struct label protocol;
     uint16_t number;
 };
 
-/* A port at an endpoint or cluster IP: one SRV record. */
+/* Describes a port at an endpoint or cluster IP: one SRV record. */
 struct srv {
     const struct named_port *port;
     const struct label *label;
@@ -36,23 +36,23 @@ struct srv {
 
 struct build {
     const struct naming_config *config;
-    struct naming_drop object; /* common to all its drops */
+    struct naming_drop object; /* the fields that all its drops share */
     struct desired *desired;
     struct claims *claims;
     char *name;       /* "web.default.svc.cluster.local." */
     struct buf key;   /* "/skydns/local/cluster/svc/default/web", then additions */
-    size_t key_base;  /* its length */
+    size_t key_base;  /* length of the key's fixed part */
     struct buf value; /* the last value */
-    struct buf host;  /* scratch: a name below `name` */
+    struct buf host;  /* scratch buffer: a name below `name` */
 };
 
-/* object: the owner of these records; its strings outlive the build. */
+/* Prepares a build. `object` is the owner of the records; its strings outlive the build. */
 void build_init(struct build *b, const struct naming_config *config,
                 const struct naming_drop *object, struct desired *desired, struct claims *claims);
-/* The DNS name above the keys: "<name>.<ns>.<kind>.<domain>". */
+/* Sets the DNS name above the keys: "<name>.<ns>.<kind>.<domain>". */
 void build_set_name(struct build *b, const struct label *name, const struct label *ns,
                     const char *kind);
-/* "<name>.node.<domain>" */
+/* Sets the DNS name of a Node: "<name>.node.<domain>". */
 void build_set_node_name(struct build *b, struct slice name);
 void build_fini(struct build *b);
 
@@ -60,41 +60,43 @@ void build_drop(const struct build *b, const char *what, const char *value);
 
 /* ---- Parts of keys: false, and reported, if invalid ---- */
 
-/* Folded to lower case; at most max bytes. */
+/* Takes a label of at most max bytes, folded to lower case. Returns false after reporting an
+ * invalid one. */
 bool naming_records_take_label(const struct build *b, const char *what, const char *text,
                                size_t max, struct label *ret_label);
 bool naming_records_take_address(const struct build *b, const char *text,
                                  struct address *ret_address);
 
-/* The ports with a name, a protocol and a number; others have no SRV record. Returns how many;
- * ret_ports has room for count. */
+/* Takes the ports with a name, a protocol and a number; others have no SRV record. Returns their
+ * number; ret_ports has room for count. */
 size_t take_ports(const struct build *b, const struct kube_port *ports, size_t count,
                   struct named_port *ret_ports);
 
 /* ---- Records ---- */
 
-/* The label of an address: the hash of its value. */
+/* Sets the label of an address: the hash of its value. */
 void address_label(struct build *b, const struct address *address, struct label *ret_label);
 
-/* At or below <name>/<label>. */
+/* Adds an address at <name>/<label>, or below that at label_below. */
 void naming_records_add_address(struct build *b, const char *label, const struct address *address,
                                 const char *label_below);
-/* At <name>/<the address's label>. */
+/* Adds an address at <name>/<the address's label>. */
 void add_hashed_address(struct build *b, const struct address *address, struct label *ret_label);
-void naming_records_add_host(struct build *b, const char *host); /* at the name itself */
+void naming_records_add_host(struct build *b, const char *host); /* adds the name itself */
 
-/* As add_srvs sorts those with one label. */
+/* Compares ports in the order in which add_srvs sorts those with one label. */
 int compare_named_ports(const void *a, const void *b);
 
-/* Sorts the ports; what is in that order costs least. Of several with one key, the smallest number
- * gets the plain label. The target is the label below the name if is_headless, else the name. */
+/* Adds SRV records, sorting the ports; sorted input costs least. Of several with one key, the
+ * smallest number gets the plain label. The target is the label below the name if is_headless, else
+ * the name. */
 void add_srvs(struct build *b, struct srv *srvs, size_t count, bool is_headless);
 
-/* label NULL: for the name itself. */
+/* Adds a claim for the label's name; label NULL: for the name itself. */
 void add_claim(struct build *b, const struct address *address, enum claim_rank rank,
                const char *label);
 
-/* naming_headless.c: a headless Service's endpoints. */
+/* Adds a headless Service's endpoints; in naming_headless.c. */
 int build_headless(struct build *b, const struct owner_objects *objects, struct err *err);
 
 #endif

@@ -13,7 +13,8 @@ static struct slice node_names_tail(struct slice text, size_t from)
     return slice_of(text.ptr + from, text.len - from);
 }
 
-/* The last part. The rest, without the separator, is left in *text; has_more: there is one. */
+/* Returns the last part, and leaves the rest in *text, without the separator. has_more: there is a
+ * rest. */
 static struct slice take_last(struct slice *text, char separator, bool *ret_has_more)
 {
     const char *at = text->len ? memrchr(text->ptr, separator, text->len) : NULL;

@@ -1,5 +1,5 @@
-/* Nodes' names and the owner ids of their keys. A name may have dots, which stay: the node
- * ip-10-0-0-1.ec2.internal is ip-10-0-0-1.ec2.internal.node.<domain>, and its owner
+/* Converts Nodes' names to the owner ids of their keys and back. A name may have dots, which stay:
+ * the node ip-10-0-0-1.ec2.internal is ip-10-0-0-1.ec2.internal.node.<domain>, and its owner
  * node/internal/ec2/ip-10-0-0-1. For naming and the inventory; pure. */
 #ifndef KUBE2SKY_NAMING_NODE_NAMES_INTERNAL_H
 #define KUBE2SKY_NAMING_NODE_NAMES_INTERNAL_H
@@ -9,23 +9,23 @@
 #include "common/base/buf.h"
 #include "common/base/slice.h"
 
-/* The API's limit is 253 bytes; longer ones, which no sane API sends, are truncated. */
+/* The API's limit is 253 bytes; longer names are truncated. */
 enum { NODE_NAME_MAX = 1024 };
 
-/* Whether the name consists of labels that a key can have. */
+/* Returns whether the name consists of labels that a key can have. */
 bool node_names_is_valid(struct slice name);
 
-/* Appends the id, in lower case. An invalid name is in it as it is, behind a mark that no label
+/* Appends the id, in lower case. It has an invalid name unchanged, behind a mark that no label
  * begins with. */
 void node_names_append_owner(struct slice name, struct buf *out);
 
-/* Replaces out by the name whose id that is. False, with out empty: it is no name's. */
+/* Sets `out` to the name with this id. Returns false, with `out` empty, if no name has it. */
 bool node_names_from_owner(struct slice owner, struct buf *out);
 
-/* The name without its first label; empty if it has only one. */
+/* Returns the name without its first label; empty if it has only one. */
 struct slice node_names_above(struct slice name);
 
-/* Whether the name ends in ".<above>", in any case. */
+/* Returns whether the name ends in ".<above>", in any case. */
 bool node_names_is_below(struct slice name, struct slice above);
 
 #endif

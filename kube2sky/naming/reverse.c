@@ -10,10 +10,10 @@
 
 struct owner_object;
 
-/* One claim, in two lists: its address's, the winner first, and its claimant's. */
+/* Holds one claim, in two lists: its address's, the winner first, and its owner object's. */
 struct held_claim {
     struct held_claim *next_here;
-    struct held_claim *next_own; /* by address */
+    struct held_claim *next_own; /* in the order of addresses */
     struct owner_object *owner_object;
     struct ip ip;
     uint8_t rank;
@@ -22,7 +22,7 @@ struct held_claim {
     char host[];
 };
 
-/* An owner that has claims. */
+/* Holds an owner that has claims. */
 struct owner_object {
     struct held_claim *first;
     uint32_t id_len;
@@ -31,12 +31,12 @@ struct owner_object {
 
 struct reverse {
     struct reverse_config config;
-    struct key_table addresses; /* of the first claims */
+    struct key_table addresses; /* the first claim on each address */
     struct key_table claimants;
     size_t winner_count;
 };
 
-/* family_bytes, followed by that many bytes. */
+/* Returns the key of the table: family_bytes, followed by that many bytes. */
 static struct slice ip_bytes(const struct ip *ip)
 {
     return slice_of(ip, 1 + (size_t)ip->family_bytes);
@@ -120,7 +120,7 @@ static void set_first(struct reverse *reverse, const struct ip *ip, struct held_
 {
     if (first) {
         (void)key_table_put(&reverse->addresses,
-                            first); /* the previous one is in its list, or gone */
+                            first); /* the previous first one is in its list, or freed */
     } else {
         (void)key_table_take(&reverse->addresses, ip_bytes(ip));
     }
@@ -133,7 +133,7 @@ static void set_winner(struct reverse *reverse, struct held_claim *held, bool is
     held->is_winner = is_winner;
 }
 
-/* Behind the first one, which stays. */
+/* Links the claim behind the first one, which stays. */
 static void link_here(struct reverse *reverse, struct held_claim *held)
 {
     struct held_claim *first = first_at(reverse, &held->ip);
@@ -160,7 +160,7 @@ static void unlink_here(struct reverse *reverse, struct held_claim *held)
 
 /* ---- Between claimants ---- */
 
-/* "default" of "svc/default/web". */
+/* Returns "default" for "svc/default/web". */
 static struct slice reverse_namespace_of(struct slice owner)
 {
     const char *end = owner.ptr + owner.len;
@@ -201,11 +201,11 @@ static bool is_same_namespace(const struct held_claim *held, struct slice ns)
     return ns.len > 0 && slice_equal(namespace_of_claim(held), ns);
 }
 
-/* Smaller wins, whatever the ranks. */
+/* Ranks the reasons to win; smaller wins, whatever the claims' ranks. */
 enum precedence { BY_ALLOCATION, BY_HOLDING, BY_LAST_DECISION, BY_NAME };
 
-/* The claim that wins, of all on the first one's address; NULL: none may. last: the namespace that
- * won before; empty: none. */
+/* Returns the winning claim of all on the first one's address; NULL: none may win. last: the
+ * namespace that won before; empty: none. */
 static struct held_claim *reverse_choose(const struct reverse *reverse, struct held_claim *first,
                                          struct slice last)
 {
@@ -237,7 +237,7 @@ static struct held_claim *reverse_choose(const struct reverse *reverse, struct h
     return best;
 }
 
-/* last: as choose. Returns the winner, or NULL. */
+/* Decides an address again; last: see reverse_choose. Returns the winner, or NULL. */
 static const struct held_claim *naming_reverse_decide(struct reverse *reverse, const struct ip *ip,
                                                       struct slice last)
 {
@@ -292,8 +292,8 @@ bool reverse_is_claimed_beside(const struct reverse *reverse, const struct ip *i
 
 /* ---- An owner's claims ---- */
 
-/* Replaces the claimant's old claim on one address (NULL: none) by the new one (NULL: none).
- * Reports a change of name. */
+/* Replaces the owner object's old claim on one address by the new one; NULL: none. Reports a change
+ * of name. */
 static void reverse_replace(struct reverse *reverse, const struct ip *ip, struct held_claim *old,
                             struct held_claim *new, reverse_changed_fn changed, void *data)
 {
@@ -318,7 +318,7 @@ static bool is_same_claim(const struct held_claim *held, const struct claim *cla
     return claim_compare(&mine, claim) == 0;
 }
 
-/* Whether one is on this address; they are sorted. */
+/* Returns whether a claim is on this address; claims are sorted. */
 static bool has_claim_on(const struct claims *claims, const struct ip *ip)
 {
     size_t low = 0, high = claims->count;
@@ -335,7 +335,8 @@ static bool has_claim_on(const struct claims *claims, const struct ip *ip)
     return false;
 }
 
-/* Both lists are sorted by address. gone: of the claimant's others, those that go; NULL: all. */
+/* Merges the owner object's claims, sorted by address, with the new ones. gone: old claims to
+ * remove; NULL: all that are not renewed. */
 static void reverse_merge(struct reverse *reverse, struct owner_object *owner_object,
                           const struct claims *gone, const struct claims *claims,
                           reverse_changed_fn changed, void *data)
@@ -345,7 +346,7 @@ static void reverse_merge(struct reverse *reverse, struct owner_object *owner_ob
     while (*link || at < claims->count) {
         struct held_claim *old = *link;
         struct claim claim = {.ip = {0}};
-        int order = -1; /* an old claim, a new one, or both, on one address */
+        int order = -1; /* negative: an old claim; positive: a new one; 0: both, on one address */
         if (at < claims->count) {
             claim = claims_get(claims, at);
             order = old ? claim_compare_ips(&old->ip, &claim.ip) : 1;
@@ -383,11 +384,12 @@ static void set_claims(struct reverse *reverse, struct slice owner, const struct
         owner_object = xcalloc(1, sizeof(*owner_object) + owner.len);
         owner_object->id_len = (uint32_t)owner.len;
         memcpy(owner_object->id, owner.ptr, owner.len);
-        (void)key_table_put(&reverse->claimants, owner_object); /* was not there */
+        (void)key_table_put(&reverse->claimants, owner_object); /* returns NULL: it was absent */
     }
     reverse_merge(reverse, owner_object, gone, claims, changed, data);
     if (!owner_object->first) {
-        (void)key_table_take(&reverse->claimants, owner_object_key(owner_object)); /* this one */
+        (void)key_table_take(&reverse->claimants,
+                             owner_object_key(owner_object)); /* removes this one */
         free(owner_object);
     }
 }
@@ -448,7 +450,7 @@ void reverse_key(const struct ip *ip, struct buf *out)
     }
 }
 
-/* "/d" for each nibble. */
+/* Parses "/d" for each nibble. */
 static bool parse_nibbles(struct slice text, struct ip *ret_ip)
 {
     static const char digits[] = "0123456789abcdef";
@@ -463,7 +465,7 @@ static bool parse_nibbles(struct slice text, struct ip *ret_ip)
     return text.len == 64;
 }
 
-/* "/10/0/0/1": with dots for the inner slashes it is an address. */
+/* Parses "/10/0/0/1": with dots in place of the inner slashes it is an address. */
 static bool parse_numbers(struct slice text, struct ip *ret_ip)
 {
     char dotted[sizeof("255.255.255.255")];

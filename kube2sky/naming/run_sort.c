@@ -10,7 +10,7 @@ struct run_sort {
     size_t size;
     int (*compare)(const void *a, const void *b, void *data);
     void *data;
-    size_t *ends; /* of the runs, in items */
+    size_t *ends; /* ends of the runs, in items */
     size_t run_count;
     size_t run_cap;
 };
@@ -50,7 +50,7 @@ static void merge_two_runs(const struct run_sort *sort, const uint8_t *from, con
     memcpy(out + (middle - a), b, (size_t)(end - b));
 }
 
-/* Merges pairs of neighbours: half as many runs are left, in `out`. */
+/* Merges pairs of neighbours into `out`: half as many runs are left. */
 static void merge_neighbours(struct run_sort *sort, const uint8_t *items, uint8_t *out)
 {
     size_t from = 0, kept = 0;

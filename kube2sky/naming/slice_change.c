@@ -13,7 +13,7 @@
 /* A hash in hex has at most as many digits: such a hostname could be another endpoint's label. */
 enum { HASH_DIGITS_MAX = 8 };
 
-/* Slices have a handful of ports. With more, comparing them costs more than it saves. */
+/* Slices have a handful of ports. Comparing more of them costs more than it saves. */
 enum { PORTS_MAX = 32 };
 
 static bool is_like_a_hash(const char *word)
@@ -22,7 +22,7 @@ static bool is_like_a_hash(const char *word)
     return digits > 0 && digits <= HASH_DIGITS_MAX && word[digits] == '\0';
 }
 
-/* What could be the label of another endpoint, which has no name. */
+/* Returns whether the word could be the label of another endpoint, which has no name. */
 static bool is_like_a_label(const char *word)
 {
     return *word && (is_like_a_hash(word) || naming_is_address_label(slice_str(word)));
@@ -40,13 +40,13 @@ static const struct kube_slice *any_of(const struct slice_change *change)
 
 /* ---- Words ---- */
 
-/* 0: it is none, and shares no key. */
+/* Sets the name's hash. Returns 0 if it is no label, and shares no key. */
 static size_t slice_change_hash_name(const char *name, uint32_t *ret_hash)
 {
     char lower[DNAME_LABEL_MAX];
     size_t len = strlen(name);
     if (len == 0 || len > sizeof(lower)) {
-        return 0; /* no label: its endpoint goes by its address */
+        return 0; /* its endpoint's label is its address */
     }
     for (size_t i = 0; i < len; i++) {
         lower[i] = (char)ascii_lower((uint8_t)name[i]);
@@ -65,7 +65,7 @@ static size_t hash_address(const char *text, uint32_t *ret_hash)
     return 1;
 }
 
-/* At most two more than it has addresses. Returns how many. */
+/* Hashes an endpoint's words, at most two more than it has addresses. Returns their number. */
 static size_t hash_endpoint(const struct kube_slice_endpoint *endpoint, uint32_t *ret_hashes)
 {
     size_t count = slice_change_hash_name(endpoint->hostname, ret_hashes);
@@ -144,7 +144,8 @@ static size_t endpoint_count(const struct kube_object *object)
     return object ? object->slice.endpoint_count : 0;
 }
 
-/* Whether it is in the object, at this place or a few beside it: controllers keep the order. */
+/* Returns whether the object has the endpoint, at this index or a few beside it: controllers
+ * preserve the order. */
 static bool has_endpoint(const struct kube_object *object, size_t at,
                          const struct kube_slice_endpoint *endpoint)
 {
@@ -156,8 +157,8 @@ static bool has_endpoint(const struct kube_object *object, size_t at,
     return has;
 }
 
-/* Adds the object's endpoints that the other one lacks. False: too many, or one with a name like
- * a label of those without. */
+/* Adds the object's endpoints that the other one lacks. Returns false if they are too many, or one
+ * has a name like the label of an unnamed one. */
 static bool slice_change_collect(struct slice_change *change, const struct kube_object *object,
                                  const struct kube_object *other, size_t *addresses)
 {
@@ -212,7 +213,7 @@ bool slice_change_spares(const struct slice_change *change, const struct kube_ob
 
 /* ---- The difference ---- */
 
-/* Of the state before: reported when it came. */
+/* Ignores drops of the former state, which were reported when it came. */
 static void slice_change_ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNUSED)
 {
 }
@@ -232,8 +233,8 @@ static int name_part(const struct naming_config *config, const struct kube_objec
     return r;
 }
 
-/* The records of `from` that are not in `other`; is_by_key: whatever their values. Both are sorted.
- */
+/* Returns the records of `from` that are not in `other`; is_by_key: whatever their values. Both are
+ * sorted. */
 static void slice_change_subtract(const struct desired *from, const struct desired *other,
                                   bool is_by_key, struct desired *ret)
 {
