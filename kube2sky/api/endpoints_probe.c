@@ -7,20 +7,20 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 
-/* Only says when the server would end it; we end it at its first byte. */
+/* The request's timeoutSeconds; the probe ends at the first byte anyway. */
 enum { WATCH_S = 1 };
 
 struct endpoints_probe {
     struct endpoints_probe_config config;
-    struct kube_request *request; /* NULL: it has ended */
-    size_t at;                    /* the namespace being tried */
+    struct kube_request *request; /* NULL: no request is under way */
+    size_t at;                    /* index of the namespace being probed */
 };
 
 static void try_namespace(struct endpoints_probe *probe);
 
 /* ---- The end ---- */
 
-/* May free the trial. */
+/* Ends the probe and reports the result, which may free the probe. */
 static void endpoints_probe_end(struct endpoints_probe *probe, enum endpoints_probe_result result)
 {
     bool is_refused = result == ENDPOINTS_PROBE_ABSENT || result == ENDPOINTS_PROBE_FORBIDDEN;

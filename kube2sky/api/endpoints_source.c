@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-/* Kubernetes 1.17 to 1.24. */
+/* Kubernetes 1.17 to 1.24 serve this version. */
 static const struct kube_resource slices_v1beta1 = {
     .kind = KUBE_SLICE,
     .group_path = "/apis/discovery.k8s.io/v1beta1",

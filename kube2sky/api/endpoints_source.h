@@ -1,17 +1,17 @@
-/* The source of headless Services' endpoints: EndpointSlices or Endpoints. Slices hold what
- * Endpoints cannot (over a thousand addresses, both families), but Kubernetes 1.20 and older do not
- * serve v1, and roles written for the old program do not permit them.
+/* Chooses the source of headless Services' endpoints: EndpointSlices or Endpoints. Slices hold more
+ * than Endpoints can (over a thousand addresses, both families). But Kubernetes 1.20 and older do
+ * not serve v1, and roles written for kube2sky 1.15 do not permit them.
  *
  * A 404 says that the server has no slices: real servers install their API groups before they
- * accept a connection. A 403 proves less, since a server that has just started gives it until its
+ * accept a connection. A 403 proves less, since a server that has just started sends it until its
  * RBAC is warm. So once slices have been listed, a refusal of either kind is an outage like any
- * other, and Endpoints take their place only when it has lasted for minutes. Otherwise Endpoints
- * are followed at once. Slices are tried again as soon as Endpoints are watched, whose permission
+ * other, and Endpoints replace them only when it has lasted for minutes. Otherwise Endpoints are
+ * followed at once. Slices are probed again as soon as Endpoints are watched, whose permission
  * shows that the RBAC is warm, then every minute and before each list. The reflector asks whenever
  * slices are refused.
  *
- * While the source is not settled, what it lacks may still exist elsewhere, and deletes wait
- * (inventory.h). With ENDPOINTS_AUTO:
+ * While the source is not settled, endpoints that it lacks may still exist elsewhere, and deletes
+ * wait (inventory.h). With ENDPOINTS_AUTO:
  *
  *     slices      never listed, or refused for minutes    while Endpoints are followed
  *     404         Endpoints, settled with their list      settled at once
@@ -20,9 +20,9 @@
  *                                                         if Endpoints were not settled
  *     otherwise   no Endpoints; slices again              nothing changes
  *
- * A source once settled stays so until another one takes its place. A 404 that was wrong (a
- * balancer in front of servers of several versions) loses the keys of what only slices have, until
- * the next trial. Another version of the same objects is as settled as the one before. Pure. */
+ * A settled source stays settled until another one replaces it. A wrong 404, from a balancer in
+ * front of servers of several versions, deletes the keys that only slices have, until the next
+ * probe. Another version of the same objects is as settled as the one before. Pure. */
 #ifndef KUBE2SKY_API_ENDPOINTS_SOURCE_H
 #define KUBE2SKY_API_ENDPOINTS_SOURCE_H
 
@@ -37,33 +37,34 @@ enum endpoints_mode {
     ENDPOINTS_ENDPOINTS,
 };
 
-/* As the values of a flag, in the enum's order. */
+/* The values of the flag, in the enum's order. */
 #define ENDPOINTS_MODE_CHOICES "auto|slices|endpoints"
 
 struct endpoints_refusal {
-    const struct kube_resource *resource; /* the one refused */
-    int status;                           /* HTTP */
-    const struct kube_resource *listed;   /* the one last listed completely; NULL: none */
-    int64_t lasts_ms;                     /* since the first such refusal in a row */
-    int64_t timeout_ms;                   /* how long it counts as an outage */
+    const struct kube_resource *resource; /* the resource that was refused */
+    int status;                           /* HTTP status */
+    const struct kube_resource *listed;   /* the resource last listed completely; NULL: none */
+    int64_t lasts_ms;                     /* time since the first such refusal in a row */
+    int64_t timeout_ms;                   /* time for which it counts as an outage */
 };
 
-/* Constants. The resource to list first, and the one to fall back to. NULL: no fallback, the status
- * is an ordinary error. */
+/* Return, as constants, the resource to list first, and the one to fall back to. NULL: there is no
+ * fallback, and the status is an ordinary error. */
 const struct kube_resource *endpoints_source_first(enum endpoints_mode mode);
 const struct kube_resource *endpoints_source_instead(enum endpoints_mode mode,
                                                      const struct endpoints_refusal *refusal);
 
-/* 403 or 404. And: the server does not have it. */
+/* Return whether the status is a refusal, 403 or 404; and whether it says that the server does not
+ * have the resource. */
 bool endpoints_source_is_refusal(int status);
 bool endpoints_source_is_absence(int status);
 
-/* Whether the source is settled with its first list. before: the settled source until now; NULL:
- * none. status: the refusal of slices that led to it; 0: none. */
+/* Returns whether the source is settled with its first list. before: the settled source until now;
+ * NULL: none. status: the refusal of slices that led to it; 0: none. */
 bool endpoints_source_is_settled(enum endpoints_mode mode, const struct kube_resource *before,
                                  const struct kube_resource *listed, int status);
 
-/* What was listed is only in the place of slices. */
+/* Returns whether the listed source only replaces slices. */
 bool endpoints_source_is_second_choice(enum endpoints_mode mode,
                                        const struct kube_resource *listed);
 

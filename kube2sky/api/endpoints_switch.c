@@ -10,19 +10,20 @@
 
 struct endpoints_switch {
     struct endpoints_switch_config config;
-    const struct kube_resource *listed; /* of the last complete list; NULL: none */
+    const struct kube_resource *listed; /* by the last complete list; NULL: none */
     bool is_watching;                   /* its watches have not ended */
     bool is_settled;
 
     struct endpoints_probe *probe; /* NULL: none runs */
-    bool is_asked;                 /* the trial comes before a list */
-    bool is_due;                   /* one begins when all is watched */
-    ev_timer minute;               /* to the next trial, or until the source is settled */
+    bool is_asked;                 /* a list waits for the probe */
+    bool is_due;                   /* a probe begins when all is watched */
+    ev_timer minute;               /* runs until the next probe, or until the source is settled */
 
-    int refused_status;   /* of the last failure, a refusal; 0: it was none, or has passed */
+    int refused_status;   /* the last failure's status if it was a refusal; 0: it was none, or has
+                           * passed */
     int64_t refused_ms;   /* when the current row of refusals began */
     struct err refusal;   /* the last failure */
-    struct err forbidden; /* the last refusal of slices, if permission lacks; code 0: none */
+    struct err forbidden; /* the last refusal of slices for want of permission; code 0: none */
 };
 
 static enum endpoints_mode mode_of(const struct endpoints_switch *s)
@@ -58,8 +59,8 @@ static void stop_probe(struct endpoints_switch *s)
     s->is_due = false;
 }
 
-/* Slices that the server does not have, or still refuses a minute after Endpoints were chosen:
- * these have to do. */
+/* Ends a probe. If the server does not have slices, or still refuses them a minute after Endpoints
+ * were chosen, the source is settled. */
 static void on_tried(void *data, enum endpoints_probe_result result)
 {
     struct endpoints_switch *s = data;
@@ -99,7 +100,7 @@ static void on_minute(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUS
         endpoints_switch_settle(s, true);
     } else if (s->is_watching && !s->probe) {
         try_slices(s, false);
-    } /* else a trial runs, or the next list begins with one; then it waits again */
+    } /* otherwise a probe runs, or the next list begins with one; the timer starts after it */
 }
 
 /* ---- The reflector's side ---- */
@@ -115,7 +116,8 @@ const struct kube_resource *endpoints_switch_ask(struct endpoints_switch *s)
     return NULL;
 }
 
-/* Another failure ends a row of refusals: the time in which a server is away proves nothing. */
+/* Returns the resource to list instead. A failure of another kind ends a row of refusals: the time
+ * in which a server is away proves nothing. */
 const struct kube_resource *endpoints_switch_failed(struct endpoints_switch *s,
                                                     const struct kube_resource *resource,
                                                     const struct kube_failure *failure)

@@ -43,7 +43,7 @@ const char *fields_type_name(const json_t *json)
     return "something else";
 }
 
-/* *ret_value is NULL when absent. */
+/* Gets a member of the given type; *ret_value is NULL when absent. */
 static int get_member(const json_t *object, const char *key, json_type type, const char *expected,
                       json_t **ret_value, struct err *err)
 {

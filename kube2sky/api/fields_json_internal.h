@@ -1,4 +1,4 @@
-/* Typed access to the members of a JSON object, with errors that a person can act on. One is `port:
+/* Reads typed members of a JSON object, with errors that a person can act on, such as `port:
  * expected a number from 0 to 65535, found a string`. For the files that decode the Kubernetes
  * API's JSON; jansson's own header stays in those. Null counts as absent, as in the API's own
  * decoder. Each getter returns 0, or a negative code (ERR_SYNTAX unless noted) and no value. Main
@@ -16,38 +16,39 @@
 
 typedef struct json_t json_t;
 
-/* The caller owns the result (json_decref). NULL: not JSON. */
+/* Parses a text. The caller owns the result (json_decref). NULL: it is not JSON. */
 json_t *fields_parse(struct slice text, struct err *err) MUST_CHECK;
 
-/* Borrowed from object; NULL when absent. */
+/* Gets an object, borrowed from its parent; NULL when absent. */
 int fields_get_object(const json_t *object, const char *key, json_t **ret_value,
                       struct err *err) MUST_CHECK;
 int fields_get_array(const json_t *object, const char *key, json_t **ret_value,
                      struct err *err) MUST_CHECK;
 
-/* Borrowed from object; "" when absent. A string with a NUL is rejected rather than truncated. */
+/* Gets a string, borrowed from its parent; "" when absent. A string with a NUL is rejected rather
+ * than truncated. */
 int fields_get_string(const json_t *object, const char *key, const char **ret_text,
                       struct err *err) MUST_CHECK;
 
-/* resourceVersion; "" when absent. Longer than KUBE_VERSION_MAX: ERR_TOO_LARGE. */
+/* Gets resourceVersion; "" when absent. Fails with ERR_TOO_LARGE above KUBE_VERSION_MAX. */
 int fields_get_version(const json_t *metadata, const char **ret_version,
                        struct err *err) MUST_CHECK;
 
-/* *ret_value is unchanged when absent. */
+/* Gets a boolean; *ret_value is unchanged when absent. */
 int fields_get_bool(const json_t *object, const char *key, bool *ret_value,
                     struct err *err) MUST_CHECK;
 
-/* 0 when absent. */
+/* Gets a port number; 0 when absent. */
 int fields_get_port(const json_t *object, const char *key, int32_t *ret_port,
                     struct err *err) MUST_CHECK;
 
-/* The i-th element of the array called key. */
+/* Gets the i-th element, an object, of the array called key. */
 int fields_get_element_object(const json_t *array, const char *key, size_t i, json_t **ret_object,
                               struct err *err) MUST_CHECK;
 int fields_get_element_string(const json_t *array, const char *key, size_t i, const char **ret_text,
                               struct err *err) MUST_CHECK;
 
-/* "a string", "an object", ... */
+/* Returns "a string", "an object", ... */
 const char *fields_type_name(const json_t *json);
 
 #endif

@@ -23,7 +23,7 @@ static bool json_scan_accept(struct json_scan *scan, char c)
     return false;
 }
 
-/* From after the opening quote to after the closing one. */
+/* Skips from after the opening quote to after the closing one. */
 static bool skip_string(struct json_scan *scan)
 {
     while (scan->pos < scan->end) {
@@ -38,8 +38,8 @@ static bool skip_string(struct json_scan *scan)
     return false;
 }
 
-/* Skips an object or array up to its closing bracket. Does not check that brackets match in kind:
- * others parse the text between. */
+/* Skips an object or array up to its closing bracket. It does not check that brackets match in
+ * kind: callers parse the text between. */
 static bool skip_nested(struct json_scan *scan)
 {
     size_t depth = 0;
@@ -99,7 +99,7 @@ struct json_scan json_scan_object(struct slice text)
     return scan;
 }
 
-/* True if another member must follow. */
+/* Returns true if another member must follow. */
 static bool has_next(struct json_scan *scan)
 {
     if (scan->failed || scan->is_done) {

@@ -21,11 +21,12 @@ struct json_scan {
     bool failed;   /* not an object, or truncated; sticky */
 };
 
-/* Blanks around the text are fine; anything else after the closing bracket is an error. */
+/* Begins a scan. Blanks around the text are fine; anything else after the closing bracket is an
+ * error. */
 struct json_scan json_scan_object(struct slice text);
 
-/* The next member: its key between the quotes, with escapes, and its value. False: no more, or
- * failed. The slices are views of the text. */
+/* Sets the next member: its key between the quotes, with escapes, and its value. Returns false at
+ * the end, or if the scan failed. The slices are views of the text. */
 bool json_scan_member(struct json_scan *scan, struct slice *ret_key, struct slice *ret_value);
 
 #endif

@@ -31,7 +31,7 @@ struct kube_auth {
 
 /* ---- The three sources ---- */
 
-/* $NAME and ${NAME}; any other dollar is literal. */
+/* Expands $NAME and ${NAME}; any other dollar is literal. */
 static char *expand_variables(const char *text)
 {
     struct buf out;
@@ -80,7 +80,7 @@ static char *resolve_path(const char *base_file, const char *path)
     return xasprintf("%.*s/%s", (int)(slash - base_file), base_file, path);
 }
 
-/* A text of the kubeconfig, inline or as the name of a file. */
+/* Describes a text of the kubeconfig, inline or as the name of a file. */
 struct given {
     const char *data_key; /* the kubeconfig's names, for messages */
     const char *file_key;
@@ -89,7 +89,7 @@ struct given {
     kube_auth_check check;
 };
 
-/* Data overrides a file, as in kubectl; takes it from the config. */
+/* Sets a text, taking it from the config. Data overrides a file, as in kubectl. */
 static int set_text(struct kube_auth_text *text, const char *kubecfg_file,
                     const struct given *given, struct err *err)
 {
@@ -103,7 +103,7 @@ static int set_text(struct kube_auth_text *text, const char *kubecfg_file,
     return rc < 0 ? err_wrap(err, rc, "%s", key) : 0;
 }
 
-/* A token file can rotate, so it overrides a token. */
+/* Sets the token. A token file can rotate, so it overrides a token. */
 static int set_token(struct kube_auth *auth, const char *kubecfg_file,
                      struct kube_auth_config *config, struct err *err)
 {

@@ -16,7 +16,7 @@ enum field_kind { FIELD_TEXT, FIELD_BASE64, FIELD_BOOL };
 struct field {
     const char *key;
     enum field_kind kind;
-    size_t offset; /* into struct kube_auth_config */
+    size_t offset; /* offset into struct kube_auth_config */
 };
 
 #define AT(member) offsetof(struct kube_auth_config, member)
@@ -77,7 +77,7 @@ static struct slice kube_auth_config_scalar(const yaml_node_t *node)
     return slice_of(node->data.scalar.value, node->data.scalar.length);
 }
 
-/* `key:` without a value, `null`, `~`. */
+/* Returns whether the value is absent, `null` or `~`. */
 static bool is_null(const yaml_node_t *node)
 {
     if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE) {
@@ -88,7 +88,7 @@ static bool is_null(const yaml_node_t *node)
            slice_equal(text, slice_str("null"));
 }
 
-/* The value of a key; NULL when it is absent or null. */
+/* Returns the value of a key; NULL when it is absent or null. */
 static yaml_node_t *kube_auth_config_find(yaml_document_t *document, const yaml_node_t *mapping,
                                           const char *key)
 {
@@ -104,7 +104,7 @@ static yaml_node_t *kube_auth_config_find(yaml_document_t *document, const yaml_
     return NULL;
 }
 
-/* *ret_value: NULL when absent. */
+/* Finds a value of the given type; *ret_value is NULL when absent. */
 static int find_typed(yaml_document_t *document, const yaml_node_t *mapping, const char *key,
                       yaml_node_type_t type, yaml_node_t **ret_value, struct err *err)
 {
@@ -118,7 +118,7 @@ static int find_typed(yaml_document_t *document, const yaml_node_t *mapping, con
     return 0;
 }
 
-/* *ret_text: owned; NULL when absent or empty. */
+/* Finds a text; *ret_text is owned, and NULL when absent or empty. */
 static int find_text(yaml_document_t *document, const yaml_node_t *mapping, const char *key,
                      char **ret_text, struct err *err)
 {
@@ -137,7 +137,7 @@ static int find_text(yaml_document_t *document, const yaml_node_t *mapping, cons
 
 /* ---- Fields ---- */
 
-/* Decodes base64 text, line breaks allowed. NULL: invalid, or contains a NUL. */
+/* Decodes base64 text, line breaks allowed. Returns NULL if it is invalid, or contains a NUL. */
 static char *decode_base64(const char *text)
 {
     size_t len = strlen(text);
@@ -218,7 +218,7 @@ static int kube_auth_config_read_fields(yaml_document_t *document, const yaml_no
 
 /* ---- Contexts, clusters, users ---- */
 
-/* The mapping `member` of the element named `name` in the list `list`. */
+/* Finds the mapping `member` of the element named `name` in the list `list`. */
 static int find_named(yaml_document_t *document, const yaml_node_t *root, const char *list,
                       const char *name, const char *member, yaml_node_t **ret_mapping,
                       struct err *err)
@@ -269,7 +269,7 @@ static int read_cluster(yaml_document_t *document, const yaml_node_t *root,
     return rc;
 }
 
-/* A context without a user has no credentials. */
+/* Reads the context's user; a context without one has no credentials. */
 static int read_user(yaml_document_t *document, const yaml_node_t *root, const yaml_node_t *context,
                      struct kube_auth_config *config, struct err *err)
 {

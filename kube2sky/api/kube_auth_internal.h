@@ -1,6 +1,7 @@
-/* The Kubernetes API's address and credentials, from a kubeconfig, a URL, or the pod's service
- * account. kube_client.c gets the credentials before each request: files are reread when they
- * change (tokens and certificates rotate on disk), and at once after a 401. Main thread only. */
+/* Gets the Kubernetes API's address and credentials from a kubeconfig, a URL, or the pod's service
+ * account. kube_client.c gets the credentials before each request. Files are reread when they
+ * change, since tokens and certificates rotate on disk, and at once after a 401. Main thread only.
+ */
 #ifndef KUBE2SKY_API_KUBE_AUTH_INTERNAL_H
 #define KUBE2SKY_API_KUBE_AUTH_INTERNAL_H
 
@@ -13,10 +14,10 @@
 
 struct kube_auth;
 
-/* All strings borrowed until kube_auth_new returns; NULL is "".
+/* Selects the source. All strings are borrowed until kube_auth_new returns; NULL is "".
  *
  *     kubecfg_file     its current context; kube_master_url, if set, replaces its server
- *     kube_master_url  alone: that server without credentials, as in the old program
+ *     kube_master_url  alone: that server without credentials, as in kube2sky 1.15
  *     neither          KUBERNETES_SERVICE_HOST and _PORT, token and ca.crt of the service account
  */
 struct kube_auth_source {
@@ -25,20 +26,20 @@ struct kube_auth_source {
     const char *service_account_dir;
 };
 
-/* Reads every file once, so that a wrong path fails at start with an error that names it. A URL
- * without scheme or host, or no KUBERNETES_SERVICE_HOST: ERR_USAGE. */
+/* Reads every file once, so that a wrong path fails at start with an error that names it. Fails
+ * with ERR_USAGE on a URL without scheme or host, or without KUBERNETES_SERVICE_HOST. */
 int kube_auth_new(const struct kube_auth_source *source, struct kube_auth **ret_auth,
                   struct err *err) MUST_CHECK;
 void kube_auth_free(struct kube_auth *auth); /* NULL is fine */
 
-/* "https://10.96.0.1:443", without a trailing slash. */
+/* Returns the server's URL, "https://10.96.0.1:443", without a trailing slash. */
 const char *kube_auth_server(const struct kube_auth *auth);
 
-/* The files that are reread, at most `max`: token, CAs, certificate, key. Borrowed until the next
- * kube_auth_credentials. */
+/* Returns the files that are reread, at most `max`: token, CAs, certificate, key. Borrowed until
+ * the next kube_auth_credentials. */
 size_t kube_auth_files(const struct kube_auth *auth, const char **ret_paths, size_t max);
 
-/* NULL and empty: none. */
+/* An absent credential is NULL or empty. */
 struct kube_credentials {
     const char *bearer_token;
     const char *username;
@@ -47,16 +48,16 @@ struct kube_credentials {
     struct http_tls tls;
 };
 
-/* The current credentials; borrowed until the next call. If a file has become unreadable or
+/* Returns the current credentials, borrowed until the next call. If a file has become unreadable or
  * invalid, its previous content stays in use. */
 struct kube_credentials kube_auth_credentials(struct kube_auth *auth);
 
-/* For messages: appends the credentials sent, "the token in /var/run/.../token", or the CAs
+/* Append, for messages, the credentials sent, "the token in /var/run/.../token", or the CAs
  * trusted, "the CAs in ...". */
 void kube_auth_tell_identity(const struct kube_auth *auth, struct buf *out);
 void kube_auth_tell_trust(const struct kube_auth *auth, struct buf *out);
 
-/* The server answered 401: rereads files at the next call even if they look unchanged. */
+/* Notes that the server answered 401: the next call rereads files even if they look unchanged. */
 void kube_auth_refused(struct kube_auth *auth);
 
 #endif

@@ -69,7 +69,7 @@ int kube_auth_check_key(char *text, struct err *err)
     return tls_pem_check_key(text, err);
 }
 
-/* It becomes a header line and must not contain a line end. */
+/* Validates a token, which becomes a header line and must not contain a line end. */
 int kube_auth_check_token(char *text, struct err *err)
 {
     size_t blanks = strspn(text, " \t\r\n");
@@ -89,7 +89,7 @@ int kube_auth_check_token(char *text, struct err *err)
 
 /* ---- Texts ---- */
 
-/* The file's validated text; owned. */
+/* Reads the file's text and validates it; the result is owned. */
 static int read_checked(const struct kube_auth_text *text, char **ret_text, struct stat *ret_stat,
                         struct err *err)
 {
@@ -190,7 +190,7 @@ void kube_auth_text_refresh_pair(struct kube_auth_text *cert, struct kube_auth_t
     if (rc == 0 && (rc = tls_pem_check_pair(new_cert, new_key, &err)) < 0) {
         err_wrap(&err, rc, "%s, %s", cert->where, key->where);
     }
-    /* Even after a failure, waits for the next change of either file. */
+    /* Notes the files' state even after a failure, to wait for the next change of either. */
     cert->stat = cert_stat;
     key->stat = key_stat;
     if (rc < 0) {

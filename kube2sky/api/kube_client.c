@@ -31,38 +31,39 @@ static const struct kube_resource resources[KUBE_KIND_COUNT] = {
 #define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
 #define JSON_TYPE     "application/json"
 
-/* Three times the longest part that needs escaping, plus the rest. */
+/* Room for three bytes per character that needs escaping, plus the rest. */
 enum { QUERY_BYTES_MAX = 3 * (KUBE_CONTINUE_MAX + KUBE_SELECTOR_MAX + KUBE_VERSION_MAX) + 1024 };
 
-/* Two paths, and some words. */
+/* Room for two paths, and some words. */
 enum { TOLD_BYTES_MAX = 2 * PATH_MAX + 256 };
 
-/* The API server itself answers 504 to a list after 60 s. */
+/* Outlasts the API server, which answers 504 to a list after 60 s. */
 enum { LIST_SILENCE_MS = 65000 };
 
 enum {
-    EVENT_LIST_MAX_S = 600, /* all pods of a big cluster take seconds */
+    EVENT_LIST_MAX_S = 600, /* all pods of a large cluster take seconds */
     EVENT_LISTS_AGAIN_MS = 3600 * 1000,
 };
 
-/* Servers answer it without waiting for others (the flow schema "probes") and for etcd, and to
- * every account; otherwise a refusal is an answer, too. It is a word. */
+/* The path of a liveness question. Servers answer it without waiting for other requests (flow
+ * schema "probes") or etcd, and to every account; a refusal would prove life, too. The response is
+ * a word. */
 #define QUESTION "/livez?exclude=etcd"
 enum { ANSWER_BYTES_MAX = 64 * 1024 };
 
 struct kube_client {
     struct ev_loop *loop;
-    struct http_client *http; /* of all lists */
+    struct http_client *http; /* for all lists */
     struct kube_auth *auth;
     char *user_agent;
-    int64_t event_lists_from_ms; /* not asked for before; 0: not refused */
+    int64_t event_lists_from_ms; /* no event list is requested before; 0: none was refused */
 };
 
 struct kube_request {
     struct kube_client *client;
-    struct http_client *own; /* a watch's; NULL: the client's */
+    struct http_client *own; /* a watch's own client; NULL: the shared one is used */
     struct http_call *call;
-    struct http_call *question; /* NULL: none runs */
+    struct http_call *question; /* NULL: no question is under way */
     void (*answered)(void *data, bool is_there);
     char *what; /* "GET https://.../api/v1/services", for messages */
     const struct kube_resource *resource;
@@ -71,7 +72,7 @@ struct kube_request {
     struct kube_watch_callbacks watch;
     void *data;
     struct kube_frames frames;
-    bool is_delivering; /* a callback is running: keep the request alive */
+    bool is_delivering; /* a callback is running: the request must not be freed */
     bool is_canceled;
 };
 
@@ -185,7 +186,7 @@ static int status_code(int status)
     }
 }
 
-/* The first line of a reply without a Status (from a proxy, for example), truncated. */
+/* Returns the first line of a response without a Status (from a proxy, for example), truncated. */
 static struct slice first_line(struct slice body)
 {
     enum { SHOWN_BYTES = 160 };
@@ -196,7 +197,7 @@ static struct slice first_line(struct slice body)
     return slice_of(len ? body.ptr : "", len);
 }
 
-/* Adds the credentials sent or CAs trusted if the server or we rejected them. */
+/* Adds the credentials sent or CAs trusted if the server, or we, rejected them. */
 static void tell_credentials(const struct kube_client *client, const struct http_result *result,
                              struct buf *out)
 {
@@ -220,7 +221,7 @@ static uint32_t retry_after_ms(const struct http_result *result)
     return (result->retry_after_s < max_s ? result->retry_after_s : max_s) * 1000;
 }
 
-/* True, with *ret_failure set, if the reply is an error. */
+/* Returns true, with *ret_failure set, if the response is an error. */
 static bool is_failure(const struct kube_request *request, const struct http_result *result,
                        struct kube_failure *ret_failure)
 {
@@ -261,7 +262,7 @@ static void free_request(struct kube_request *request)
     free(request);
 }
 
-/* RFC 3986: escapes all but unreserved characters. */
+/* Escapes all but unreserved characters (RFC 3986, section 2.3). */
 static void append_escaped(struct buf *out, const char *text)
 {
     static const char unreserved[] =
@@ -275,7 +276,7 @@ static void append_escaped(struct buf *out, const char *text)
     }
 }
 
-/* `GET <URL>`, without the query. */
+/* Returns `GET <URL>`, without the query. */
 static char *what_is_asked(const struct kube_client *client, const struct kube_resource *resource,
                            const struct kube_scope *scope)
 {
@@ -333,7 +334,7 @@ static struct http_call *kube_client_call(struct kube_request *request, const ch
     return http_call_start(request->own ? request->own : client->http, config);
 }
 
-/* Lists and watches differ only in the URL's query and the callbacks. */
+/* Starts a request: lists and watches differ only in the URL's query and the callbacks. */
 static void kube_client_start(struct kube_request *request, const char *query,
                               struct http_call_config *config)
 {
@@ -372,7 +373,7 @@ static void kube_client_end_list(struct kube_request *request, struct kube_list_
     free_request(request);
 }
 
-/* After a callback, which may have cancelled the request. */
+/* Ends a callback, which may have cancelled the request. */
 static void end_delivery(struct kube_request *request)
 {
     request->is_delivering = false;
@@ -418,7 +419,7 @@ static void kube_client_on_list_open(void *data)
     }
 }
 
-/* It is no list. */
+/* Ends a response that is no list. */
 static void end_bad_list(struct kube_request *request, struct kube_failure *bad)
 {
     err_wrap(&bad->err, bad->err.code, "%s", request->resource->name);
@@ -634,7 +635,7 @@ void kube_request_cancel(struct kube_request *request)
         http_call_cancel(request->question);
     }
     if (request->is_delivering) {
-        request->is_canceled = true; /* freed after the callback */
+        request->is_canceled = true; /* is freed after the callback */
     } else {
         free_request(request);
     }

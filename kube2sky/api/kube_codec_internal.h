@@ -1,61 +1,62 @@
-/* The interface of an encoding of the Kubernetes API to kube_decode.c: kube_list_json.c and
- * kube_list_proto.c split lists and events into objects, kube_object_json.c and kube_object_proto.c
+/* Defines the interface of an encoding of the Kubernetes API to kube_decode.c. kube_list_json.c and
+ * kube_list_proto.c split lists and events into objects; kube_object_json.c and kube_object_proto.c
  * decode one. Main thread. */
 #ifndef KUBE2SKY_API_KUBE_CODEC_INTERNAL_H
 #define KUBE2SKY_API_KUBE_CODEC_INTERNAL_H
 
 #include "kube2sky/api/kube_draft_internal.h"
 
-/* Slices of the text; empty when absent. */
+/* Slices of the text, empty when absent. */
 struct kube_full_name {
     struct slice ns;
     struct slice name;
 };
 
-/* The state of a list being read, shared by kube_decode.c and the codec. */
+/* Holds the state of a list being read, shared by kube_decode.c and the codec. */
 struct kube_list_cut {
     /* Called for each item, in order. */
     void (*on_item)(void *data, struct slice item);
     void *data;
     struct kube_list_meta meta;
-    size_t left; /* at the end: leftover bytes */
+    size_t left; /* at the end: bytes that are left over */
 
-    /* The codec's own; zeroed at first. */
+    /* Used by the codec only; zeroed at first. */
     int step;
     bool has_items;
     bool is_meta;      /* JSON: the next value is the metadata */
-    size_t scanned;    /* JSON: of an incomplete value */
+    size_t scanned;    /* JSON: scanned bytes of an incomplete value */
     size_t depth;      /* JSON: open brackets at that point */
-    bool is_in_string; /* JSON: of an incomplete value */
+    bool is_in_string; /* JSON: inside a string of an incomplete value */
     bool is_escaped;
     uint64_t list_left; /* protobuf: bytes of the list within the envelope */
 };
 
 struct kube_codec {
-    /* Consumes one part of a list from the front of the (non-empty) bytes and returns its length;
-     * 0: incomplete, nothing consumed. It is then called again with more bytes. */
+    /* Consumes one part of a list from the front of the (non-empty) bytes, and sets its length. 0:
+     * the part is incomplete and nothing is consumed; the function is called again with more bytes.
+     */
     int (*cut)(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used, struct err *err);
-    /* End of input: fails if something is missing. */
+    /* Notes the end of input; fails if something is missing. */
     int (*cut_end)(const struct kube_list_cut *cut, struct err *err);
 
-    /* An event's type ("ADDED") and object, slices of the frame. */
+    /* Splits an event into its type ("ADDED") and object, slices of the frame. */
     int (*event)(struct slice frame, struct slice *ret_type, struct slice *ret_object,
                  struct err *err);
 
-    /* *ret_object (owned by the caller) is set on failure too, garbled, with namespace, name and
-     * version as far as known, else "". draft is scratch memory. */
+    /* Decodes an object. *ret_object (owned by the caller) is set on failure too, garbled, with
+     * namespace, name and version as far as known, else "". draft is scratch memory. */
     int (*object)(enum kube_kind kind, struct slice text, enum kube_object_part part,
                   struct kube_draft *draft, struct kube_object **ret_object, struct err *err);
 
-    /* For an object that could not be decoded. */
+    /* Finds the name of an object that could not be decoded. */
     struct kube_full_name (*full_name)(struct slice object);
 
-    /* A bookmark's object: its resourceVersion, owned, not empty; and whether it has the annotation
-     * k8s.io/initial-events-end. */
+    /* Reads a bookmark's object: its resourceVersion, owned, not empty; and whether it has the
+     * annotation k8s.io/initial-events-end. */
     int (*bookmark)(struct slice object, char **ret_version, bool *ret_is_initial_end,
                     struct err *err);
 
-    /* A Status as an event's object, and as a body. */
+    /* Read a Status as an event's object, and as a body. */
     bool (*status)(struct slice object, struct kube_status *ret_status);
     bool (*status_body)(struct slice body, struct kube_status *ret_status);
 };

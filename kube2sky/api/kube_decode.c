@@ -1,5 +1,5 @@
-/* Lists and watch events in any encoding (kube_object.h): handles each object, and interprets event
- * types. */
+/* Decodes lists and watch events in any encoding (kube_object.h): handles each object, and
+ * interprets event types. */
 #include <stdlib.h>
 
 #include "common/base/buf.h"
@@ -24,7 +24,8 @@ int kube_replace_text(char **text, struct slice value, const char *key, size_t m
     return 0;
 }
 
-/* Decodes an object, perhaps garbled; NULL if its name is unknown, with the reason in err. */
+/* Decodes an object, perhaps garbled. Returns NULL if its name is unknown, with the reason in
+ * err. */
 static struct kube_object *api_kube_decode(const struct kube_codec *codec, enum kube_kind kind,
                                            enum kube_object_part part, struct slice text,
                                            struct kube_draft *draft, struct err *err)
@@ -48,14 +49,14 @@ static struct kube_object *api_kube_decode(const struct kube_codec *codec, enum 
 
 /* ---- Lists ---- */
 
-/* How much is appended at a time to an incomplete item. */
+/* Bytes appended at a time to an incomplete item. */
 enum { PIECE_BYTES = 64 * 1024 };
 
 struct kube_list {
     const struct kube_codec *codec;
     enum kube_kind kind;
     struct kube_list_cut cut;
-    struct buf partial; /* pushed and unused: at most the beginning of an item */
+    struct buf partial; /* bytes not used yet: at most the beginning of an item */
     struct kube_draft draft;
     kube_object_fn fn;
     kube_bad_object_fn bad;
@@ -108,7 +109,7 @@ static int cut_parts(struct kube_list *list, struct slice bytes, size_t *ret_use
     return rc;
 }
 
-/* Appends the next bytes to the leftover. *ret_used: how many were copied. */
+/* Appends the next bytes to those left over; sets *ret_used to their number. */
 static int push_behind(struct kube_list *list, struct slice bytes, size_t *ret_used,
                        struct err *err)
 {

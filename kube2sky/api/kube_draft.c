@@ -11,10 +11,10 @@
  * protobuf, which take 200 bytes while decoded. */
 enum { DRAFT_BYTES_MAX = 8 * KUBE_FRAME_MAX };
 
-/* Of an object's faults: enough to find the first ones, and at least one whole message. */
+/* Room for an object's faults: enough to find the first ones, and at least one whole message. */
 enum { FAULTS_BYTES_MAX = sizeof((struct err){0}.msg) };
 
-/* In nearly every object: not copied into each. */
+/* Strings that nearly every object has: they are not copied into each. */
 static const char *const constants[] = {
     "", "TCP", "UDP", "ClusterIP", "Running", "Pending", "Succeeded", "Failed", "NodePort", "SCTP",
 };
@@ -184,7 +184,7 @@ int kube_draft_text(struct kube_draft *draft, struct slice text, const char **re
 
 /* ---- Fields ---- */
 
-/* All but "", or else the single one. */
+/* Takes all addresses but ""; without any, the single one. */
 static const char **take_addresses(struct kube_draft *draft, const char *const *many, size_t count,
                                    const char *single, size_t *ret_count, struct err *err)
 {
@@ -201,7 +201,7 @@ static const char **take_addresses(struct kube_draft *draft, const char *const *
     return taken;
 }
 
-/* "None" means headless; anything else is an address. */
+/* Sets the Service's cluster IPs. "None" means headless; anything else is an address. */
 int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_ips, size_t count,
                            const char *cluster_ip, struct err *err)
 {
@@ -282,9 +282,9 @@ int64_t kube_time_parse(const char *text)
 
 /* ---- Packing: walks twice, to measure and to copy ---- */
 
-/* Aligned arrays first, then strings. */
+/* Packs aligned arrays first, then strings. */
 struct packing {
-    char *block; /* NULL: measured only */
+    char *block; /* NULL: only measures */
     size_t array_bytes;
     size_t string_start;
     size_t string_bytes;
@@ -495,7 +495,8 @@ static void pack_content(struct packing *p, struct kube_object *object)
     }
 }
 
-/* The object itself comes first, with only its kind's part of the union. */
+/* Returns the size of the object itself, which comes first, with only its kind's part of the
+ * union. */
 static size_t head_size(enum kube_kind kind)
 {
     switch (kind) {
@@ -523,8 +524,7 @@ static size_t head_size(enum kube_kind kind)
     return sizeof(struct kube_object);
 }
 
-/* object: the draft on entry, the packed one on return (unusable after measuring).
- */
+/* Packs the object: a draft on entry, the packed one on return (unusable after measuring). */
 static void api_kube_draft_pack(struct packing *p, struct kube_object *object)
 {
     p->array_bytes = head_size(object->kind);
@@ -535,7 +535,7 @@ static void api_kube_draft_pack(struct packing *p, struct kube_object *object)
     pack_content(p, object);
 }
 
-/* Namespace, name and version alone. */
+/* Returns a copy with namespace, name and version alone. */
 static struct kube_object kube_draft_identity_only(const struct kube_object *object)
 {
     struct kube_draft draft;

@@ -1,11 +1,10 @@
-/* An object during decoding, from any encoding: strings are borrowed from the input, arrays are in
- * an arena. kube_draft_pack makes the compact object. Sits between the object decoders
+/* Holds an object during decoding, from any encoding: strings are borrowed from the input, arrays
+ * are in an arena. kube_draft_pack makes the compact object. Sits between the object decoders
  * (kube_codec_internal.h) and kube_object.h. Main thread.
  *
  *     kube_draft_init(&draft);
  *     for each object: kube_draft_begin(&draft, kind); fill in draft.object; kube_draft_pack(...)
- *     kube_draft_fini(&draft);
- */
+ *     kube_draft_fini(&draft); */
 #ifndef KUBE2SKY_API_KUBE_DRAFT_INTERNAL_H
 #define KUBE2SKY_API_KUBE_DRAFT_INTERNAL_H
 
@@ -19,7 +18,7 @@
 #define KUBE_ALIASES_ANNOTATION          "dns.kube2sky/aliases"
 #define KUBE_INGRESS_CLASS_ANNOTATION    "kubernetes.io/ingress.class"
 
-/* The type of a Node's addresses that are used. */
+/* The type of those addresses of a Node that are used. */
 #define KUBE_NODE_ADDRESS_TYPE "InternalIP"
 
 enum kube_object_part { KUBE_WHOLE, KUBE_METADATA_ONLY };
@@ -36,7 +35,7 @@ void kube_draft_fini(struct kube_draft *draft);
 /* Starts an empty object of this kind, every string ""; releases the arena. */
 void kube_draft_begin(struct kube_draft *draft, enum kube_kind kind);
 
-/* Whether to decode the names of endpoints' pods (kube_object_keep_pods). */
+/* Returns whether to decode the names of endpoints' pods (kube_object_keep_pods). */
 bool kube_draft_keeps_pods(void);
 
 /* Whether to decode aliases (kube_object_keep_aliases). */
@@ -48,27 +47,28 @@ bool kube_draft_keeps_aliases(void);
 /* The kind of targetRef that names a pod. */
 #define KUBE_POD_REFERENCE "Pod"
 
-/* count zeroed elements of that size; borrowed until the next begin. NULL: the object exceeds the
- * limit (ERR_TOO_LARGE). Not NULL for count 0. */
+/* Returns count zeroed elements of that size, borrowed until the next begin; not NULL for count 0.
+ * Fails with NULL and ERR_TOO_LARGE if the object exceeds the limit. */
 void *kube_draft_array(struct kube_draft *draft, size_t count, size_t size,
                        struct err *err) MUST_CHECK;
 
-/* A NUL-terminated copy of the slice; borrowed as above. ERR_TOO_LARGE; ERR_SYNTAX if it contains a
- * NUL. */
+/* Copies the slice, NUL-terminated; borrowed until the next begin. Fails with ERR_TOO_LARGE, or
+ * with ERR_SYNTAX if it contains a NUL. */
 int kube_draft_text(struct kube_draft *draft, struct slice text, const char **ret_text,
                     struct err *err) MUST_CHECK;
 
-/* A part could not be decoded: it is left out, noted among the object's faults, and 0 returned;
- * unless the object exceeds the limit, ERR_TOO_LARGE. rc 0 passes. */
+/* Leaves out a part that could not be decoded: notes it among the object's faults and returns 0.
+ * Fails with ERR_TOO_LARGE if the object exceeds the limit. Returns 0 for rc 0. */
 int kube_draft_leave_out(struct kube_draft *draft, int rc, const struct err *err) MUST_CHECK;
 
-/* Whether its namespace, which some kinds have not, and its name are known. ERR_SYNTAX if not. */
+/* Checks that the object's name, and its namespace unless its kind has none, are known. Fails with
+ * ERR_SYNTAX. */
 int kube_draft_check_name(const struct kube_object *object, struct err *err) MUST_CHECK;
 
-/* The object is garbled, for this reason: empties its content, except a slice's Service. */
+/* Marks the object as garbled, for this reason: empties its content, except a slice's Service. */
 void kube_draft_garble(struct kube_draft *draft, const struct err *err);
 
-/* The Namespace's list, borrowed; too long: ERR_SYNTAX. */
+/* Sets the Namespace's list, borrowed. Fails with ERR_SYNTAX if it is too long. */
 int kube_draft_visible_to(struct kube_draft *draft, const char *text, struct err *err) MUST_CHECK;
 
 /* The Service's aliases, likewise. */
@@ -80,7 +80,8 @@ int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_
                            const char *cluster_ip, struct err *err) MUST_CHECK;
 int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, size_t count,
                        const char *pod_ip, struct err *err) MUST_CHECK;
-/* A type without addresses is a fault: the endpoints have no records. */
+/* Checks a slice's address type. A type without addresses is a fault: the endpoints have no
+ * records. */
 int kube_draft_address_type(struct kube_draft *draft, const char *type) MUST_CHECK;
 
 /* "2024-05-01T12:00:00Z" as seconds since 1970, as the API server writes times; 0: another text. */

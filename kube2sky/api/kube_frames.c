@@ -41,7 +41,7 @@ static void drop_handed_out(struct kube_frames *frames)
     frames->is_partial_out = false;
 }
 
-/* Up to a newline. */
+/* Takes a line, up to a newline. */
 static bool kube_frames_take_line(struct kube_frames *frames, struct slice *ret_line)
 {
     const char *newline = memchr(frames->input.ptr, '\n', frames->input.len);
@@ -76,7 +76,7 @@ static size_t length_of(struct kube_frames *frames, struct slice head)
     return frames->failed ? 0 : len;
 }
 
-/* By its length. */
+/* Takes a message of the length that precedes it. */
 static bool take_message(struct kube_frames *frames, struct slice *ret_message)
 {
     struct slice *input = &frames->input;

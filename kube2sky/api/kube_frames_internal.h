@@ -26,11 +26,12 @@ struct kube_frames {
 void kube_frames_init(struct kube_frames *frames, enum kube_encoding encoding);
 void kube_frames_fini(struct kube_frames *frames);
 
-/* The caller keeps bytes, which must stay valid until kube_frames_next has returned false. */
+/* Adds input, which the caller owns and which must stay valid until kube_frames_next has returned
+ * false. */
 void kube_frames_push(struct kube_frames *frames, struct slice bytes);
 
-/* The next event, without its newline or length; empty ones are skipped. Borrowed until the next
- * call. False: input exhausted, or failed. */
+/* Sets the next event, without its newline or length; empty ones are skipped. It is borrowed until
+ * the next call. Returns false if input is exhausted, or the frames failed. */
 bool kube_frames_next(struct kube_frames *frames, struct slice *ret_frame);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include "common/dns/dname.h"
 
-/* The host name of an address's fields; NULL: none. Field names are case-insensitive, as in the
- * program that defined it. An invalid label counts as no name, as there: nothing else validates
- * what people put here. */
+/* Returns the host name in an address's fields; NULL: none. Field names are case-insensitive, as in
+ * kube2sky 1.14, which defined the annotation. An invalid label counts as no name, as there:
+ * nothing else validates this annotation. */
 static json_t *find_host_name(json_t *fields)
 {
     const char *key;
@@ -23,8 +23,8 @@ static json_t *find_host_name(json_t *fields)
     return NULL;
 }
 
-/* Puts each address's name in the place of its fields. An object may have an address a thousand
- * times, and the fields are as many as whoever wrote them likes: they are searched once. */
+/* Replaces each address's fields by its name. An object may have an address a thousand times, and
+ * its author chooses the number of fields: so they are searched once. */
 static void shorten_to_names(json_t *map)
 {
     for (void *at = json_object_iter(map); at; at = json_object_iter_next(map, at)) {

@@ -1,5 +1,5 @@
-/* Lists, watch events and Statuses in JSON. Splits the text into objects by brackets and parses
- * each by itself: an error stays within its object, and a tree holds only one. */
+/* Splits lists, watch events and Statuses in JSON into objects, by brackets, and parses each by
+ * itself. So an error stays within its object, and a tree holds only one. */
 #include <jansson.h>
 #include <string.h>
 
@@ -15,7 +15,8 @@ static void free_json(json_t **json)
 }
 #define CLEANUP_JSON __attribute__((cleanup(free_json)))
 
-/* The text between the quotes if value is a string without escapes, as names are; else empty. */
+/* Returns the text between the quotes if value is a string without escapes, as names are; else
+ * empty. */
 static struct slice plain_string(struct slice value)
 {
     if (value.len < 2 || value.ptr[0] != '"' || memchr(value.ptr, '\\', value.len)) {
@@ -24,7 +25,7 @@ static struct slice plain_string(struct slice value)
     return slice_of(value.ptr + 1, value.len - 2);
 }
 
-/* Checks that brackets match. */
+/* Finds the name of an object, and checks that brackets match. */
 static struct kube_full_name kube_list_json_find_name(struct slice text)
 {
     struct json_scan object = json_scan_object(text);
@@ -48,7 +49,7 @@ static struct kube_full_name kube_list_json_find_name(struct slice text)
 
 /* ---- Lists ---- */
 
-/* What must come next. */
+/* Says what must come next. */
 enum {
     AT_START,
     AT_FIRST_KEY,
@@ -89,7 +90,7 @@ static int kube_list_json_decode_list_meta(struct slice text, struct kube_list_m
     return rc < 0 ? err_wrap(err, rc, "metadata") : 0;
 }
 
-/* Tracks strings and bracket depth from byte to byte. True: the byte ends the value. */
+/* Tracks strings and bracket depth from byte to byte. Returns true if the byte ends the value. */
 static bool ends_value(struct kube_list_cut *cut, char c)
 {
     if (cut->is_escaped) {
@@ -113,7 +114,8 @@ static bool kube_list_json_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* The value at the start of the text; false: incomplete. An empty one is not a value. */
+/* Takes the value at the start of the text. Returns false if it is incomplete; an empty text is no
+ * value. */
 static bool kube_list_json_take_value(struct kube_list_cut *cut, struct slice text,
                                       struct slice *ret_value)
 {
@@ -133,7 +135,7 @@ static bool kube_list_json_take_value(struct kube_list_cut *cut, struct slice te
     return false;
 }
 
-/* A key with its colon. *ret_used is 0 if they are incomplete. */
+/* Takes a key with its colon; sets *ret_used to 0 if they are incomplete. */
 static int kube_list_json_take_key(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
                                    struct err *err)
 {
@@ -142,7 +144,7 @@ static int kube_list_json_take_key(struct kube_list_cut *cut, struct slice text,
         return no_list(err);
     }
     if (!kube_list_json_take_value(cut, text, &key)) {
-        cut->scanned = 0; /* rescanned with the rest: keys are short */
+        cut->scanned = 0; /* is rescanned with the rest: keys are short */
         cut->is_in_string = cut->is_escaped = false;
         return 0;
     }
@@ -162,7 +164,7 @@ static int kube_list_json_take_key(struct kube_list_cut *cut, struct slice text,
     return 0;
 }
 
-/* The value of any member but items. */
+/* Takes the value of any member but items. */
 static int take_member(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
                        struct err *err)
 {
@@ -182,7 +184,7 @@ static int take_member(struct kube_list_cut *cut, struct slice text, size_t *ret
     return rc;
 }
 
-/* An array, or null, as Go writes a list that was never filled. */
+/* Takes the beginning of an array, or null, as Go writes a list that was never filled. */
 static int open_items(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
                       struct err *err)
 {
@@ -220,7 +222,7 @@ static int kube_list_json_take_item(struct kube_list_cut *cut, struct slice text
     return 0;
 }
 
-/* One bracket, comma, key or value; the text has no leading blank. */
+/* Takes one bracket, comma, key or value; the text has no leading blank. */
 static int kube_list_json_take_step(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
                                     struct err *err)
 {

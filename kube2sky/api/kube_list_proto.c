@@ -1,6 +1,5 @@
-/* Lists, watch events and Statuses in protobuf. Splits the message into objects by field lengths
- * and unpacks each by itself: an error stays within its object, and an unpacked message holds only
- * one. */
+/* Splits lists, watch events and Statuses in protobuf into objects, by field lengths, and unpacks
+ * each by itself. So an error stays within its object, and an unpacked message holds only one. */
 #include <string.h>
 
 #include "common/base/proto_scan.h"
@@ -8,7 +7,7 @@
 #include "kube2sky/api/kube_codec_internal.h"
 #include "kube2sky/api/kube_object_proto_internal.h"
 
-/* Prefix of every body and of every object of a watch. */
+/* Begins every body and every object of a watch. */
 static const struct slice magic = {"k8s\0", 4};
 
 /* Fields of the messages around objects, from runtime/generated.proto and
@@ -55,7 +54,7 @@ static int open_envelope(struct slice body, struct envelope *ret_envelope, struc
     struct proto_field field;
     while (proto_scan_next(&scan, &field)) {
         if (field.number == UNKNOWN_TYPE_META) {
-            (void)proto_scan_find(field.bytes, TYPE_META_KIND, &envelope.kind); /* else "" */
+            (void)proto_scan_find(field.bytes, TYPE_META_KIND, &envelope.kind); /* "" if absent */
         } else if (field.number == UNKNOWN_RAW) {
             envelope.raw = field.bytes;
         } else if (field.number == UNKNOWN_CONTENT_ENCODING && field.bytes.len > 0) {
@@ -69,7 +68,7 @@ static int open_envelope(struct slice body, struct envelope *ret_envelope, struc
     return 0;
 }
 
-/* A field of the object's metadata. */
+/* Finds a field of the object's metadata. */
 static bool find_in_metadata(struct slice object, uint32_t number, struct slice *ret_text)
 {
     struct slice metadata;
@@ -78,7 +77,7 @@ static bool find_in_metadata(struct slice object, uint32_t number, struct slice 
            proto_scan_find(metadata, number, ret_text);
 }
 
-/* The metadata comes first: errors after it do not matter. */
+/* Finds the name of an object. The metadata comes first, so errors after it do not matter. */
 static struct kube_full_name kube_list_proto_find_name(struct slice object)
 {
     struct kube_full_name full;
@@ -107,7 +106,7 @@ static int kube_list_proto_decode_list_meta(struct slice message, struct kube_li
     return rc < 0 ? err_wrap(err, rc, "metadata") : 0;
 }
 
-/* What must come next. */
+/* Says what must come next. */
 enum { AT_MAGIC, IN_ENVELOPE, IN_LIST };
 
 static int no_message(struct err *err)
@@ -115,7 +114,8 @@ static int no_message(struct err *err)
     return err_set(err, ERR_SYNTAX, "not a protobuf message, or cut short");
 }
 
-/* Reads a varint at pos and moves past it. 0: incomplete; negative: invalid. */
+/* Reads a varint at pos and moves past it. Returns 0 if it is incomplete, a negative code if it is
+ * invalid. */
 static int kube_list_proto_take_varint(struct slice bytes, size_t *pos, uint64_t *ret_value)
 {
     enum { VARINT_BYTES_MAX = 10 };
@@ -137,8 +137,8 @@ static int kube_list_proto_take_varint(struct slice bytes, size_t *pos, uint64_t
     return -1;
 }
 
-/* The length of the first field, which must hold bytes, including its key; *ret_head: of its key
- * and length only. 0: even those are incomplete. */
+/* Measures the first field, which must hold bytes: its length including its key and, in *ret_head,
+ * that of key and length only. Sets *ret_head to 0 if even those are incomplete. */
 static int measure_field(struct slice bytes, uint32_t *ret_number, size_t *ret_head,
                          uint64_t *ret_size, struct err *err)
 {
@@ -331,7 +331,7 @@ static int kube_list_proto_cut_event(struct slice message, struct slice *ret_typ
         if (field.number == WATCH_EVENT_TYPE) {
             *ret_type = field.bytes;
         } else if (field.number == WATCH_EVENT_OBJECT) {
-            (void)proto_scan_find(field.bytes, RAW_EXTENSION_RAW, &object); /* else empty */
+            (void)proto_scan_find(field.bytes, RAW_EXTENSION_RAW, &object); /* empty if absent */
         }
     }
     if (scan.failed || object.len == 0) {

@@ -95,7 +95,7 @@ static bool equal_config_maps(const struct kube_config_map *a, const struct kube
     return equal;
 }
 
-/* Either may be NULL. */
+/* Compares two texts, which may be NULL. */
 static bool equal_texts(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;

@@ -1,8 +1,8 @@
-/* The Kubernetes objects that yield records, reduced to the fields used. Compact plain data;
- * single-threaded like all of kube2sky. Decodes JSON and protobuf, which stay inside. Field
- * meanings: Kubernetes API reference, core/v1 Service, Endpoints, Pod, Node and Namespace,
- * discovery.k8s.io/v1 EndpointSlice, whose v1beta1 has the same fields of those used; core/v1
- * ConfigMap; networking.k8s.io/v1 Ingress; gateway.networking.k8s.io/v1 Gateway and HTTPRoute. */
+/* Represents the Kubernetes objects that yield records, reduced to the used fields. Compact plain
+ * data; single-threaded like all of kube2sky. Decodes JSON and protobuf, which stay inside. Field
+ * meanings: Kubernetes API reference, core/v1 Service, Endpoints, Pod, Node and Namespace;
+ * discovery.k8s.io/v1 EndpointSlice, whose v1beta1 has the same used fields; and core/v1 ConfigMap.
+ */
 #ifndef KUBE2SKY_API_KUBE_OBJECT_H
 #define KUBE2SKY_API_KUBE_OBJECT_H
 
@@ -14,9 +14,9 @@
 #include "common/base/err.h"
 #include "common/base/slice.h"
 
-/* Both come from the server and go back to it in a URL. A version is opaque, in practice a 64-bit
- * decimal number; a continue token has some 200 bytes, and Go's HTTP server accepts 1 MiB with all
- * headers. Longer ones are rejected. */
+/* Limit texts that come from the server and go back to it in a URL. A version is opaque, in
+ * practice a 64-bit decimal number. A continue token has some 200 bytes, and Go's HTTP server
+ * accepts 1 MiB with all headers. Longer ones are rejected. */
 enum { KUBE_VERSION_MAX = 256, KUBE_CONTINUE_MAX = 64 * 1024 };
 
 /* etcd accepts requests of 1.5 MiB, which bounds objects there. JSON can be longer: HTML-safe
@@ -24,7 +24,7 @@ enum { KUBE_VERSION_MAX = 256, KUBE_CONTINUE_MAX = 64 * 1024 };
  */
 enum { KUBE_FRAME_MAX = 8 * 1024 * 1024 };
 
-/* The reply's encoding: application/vnd.kubernetes.protobuf is preferred. */
+/* Says how the response is encoded; application/vnd.kubernetes.protobuf is preferred. */
 enum kube_encoding { KUBE_JSON, KUBE_PROTOBUF };
 
 enum kube_kind {
@@ -45,7 +45,8 @@ enum { KUBE_KIND_COUNT = 10 };
  * have no protobuf: they are asked for in JSON. */
 enum { KUBE_PROTOBUF_KIND_COUNT = KUBE_NAMESPACE + 1 };
 
-/* Objects of the others, Nodes and Namespaces, have no namespace: "". (kube_object.c) */
+/* Returns whether objects of the kind have a namespace; that of Nodes and Namespaces is "".
+ * (kube_object.c) */
 bool kube_kind_is_namespaced(enum kube_kind kind);
 
 struct kube_port {
@@ -67,7 +68,7 @@ struct kube_service {
     const struct kube_port *ports;
     size_t cluster_ip_count;
     size_t port_count;
-    bool is_headless;       /* clusterIP None; an empty one is not decided yet */
+    bool is_headless;       /* clusterIP is None; an empty one is not decided yet */
     bool publish_not_ready; /* the field, or the tolerate-unready-endpoints annotation */
 };
 
@@ -79,7 +80,7 @@ struct kube_address {
 };
 
 struct kube_subset {
-    const struct kube_address *addresses; /* ready and not ready ones */
+    const struct kube_address *addresses; /* ready and not ready addresses */
     size_t address_count;
     const struct kube_port *ports;
     size_t port_count;
@@ -92,19 +93,20 @@ struct kube_endpoints {
 
 enum kube_address_type { KUBE_IPV4, KUBE_IPV6, KUBE_FQDN, KUBE_OTHER_ADDRESS };
 
-/* Missing conditions have the API's defaults: ready, serving same as ready, not terminating. */
+/* Holds an endpoint. Missing conditions have the API's defaults: ready, serving same as ready, not
+ * terminating. */
 struct kube_slice_endpoint {
     const char *const *addresses;
-    const char *hostname; /* its own, else from the hostnames-map annotation; "" = none */
-    const char *pod;      /* as of an address */
+    const char *hostname; /* the field, else from the hostnames-map annotation; "" = none */
+    const char *pod;      /* see kube_address */
     uint32_t address_count;
     bool is_ready;
     bool is_serving;
     bool is_terminating;
 };
 
-/* An EndpointSlice: part of the endpoints of one Service. A Service may have several, in any order;
- * an endpoint may be in two of them while it moves. */
+/* Holds an EndpointSlice: part of the endpoints of one Service. A Service may have several, in any
+ * order; an endpoint may be in two of them while it moves. */
 struct kube_slice {
     const char *service; /* the label kubernetes.io/service-name; "" = none */
     const struct kube_slice_endpoint *endpoints;
@@ -118,20 +120,20 @@ struct kube_pod {
     const char *phase;      /* "Running", "Succeeded", ...; "" = absent */
     const char *const *ips; /* podIPs, or else podIP; without "" */
     size_t ip_count;
-    bool is_on_host_network; /* spec.hostNetwork: its addresses are its node's */
+    bool is_on_host_network; /* spec.hostNetwork: its addresses belong to its node */
 };
 
-/* Of status.addresses those of the type InternalIP, in their order; without "". */
+/* Holds the addresses of status.addresses with the type InternalIP, in their order; without "". */
 struct kube_node {
     const char *const *ips;
     size_t ip_count;
 };
 
-/* Bytes of the annotation: skydns's limit. With more, it is left out. */
+/* Limits the annotation's bytes, like skydns. A longer one is left out. */
 enum { KUBE_VISIBLE_TO_MAX = 64 * 1024 };
 
 struct kube_namespace {
-    const char *visible_to; /* the annotation dns.kube2sky/visible-to; NULL: there is none */
+    const char *visible_to; /* the annotation dns.kube2sky/visible-to; NULL: absent */
 };
 
 /* networking.k8s.io/v1. */
@@ -184,20 +186,20 @@ struct kube_config_map {
     size_t setting_count;
 };
 
-/* One allocation with all its strings and arrays and only its kind's part of the union: never
- * copied by value, and immutable.
+/* Holds one object in one allocation, with all its strings and arrays and only its kind's part of
+ * the union: never copied by value, and immutable.
  *
- * Whoever may edit a namespace can write nonsense into annotations, and into a slice's ports and
+ * A user who may edit a namespace can write nonsense into annotations, and into a slice's ports and
  * addresses, which the API server does not check. So a part that cannot be understood is left out
  * alone: an annotation, a port, an address, an endpoint, a subset. */
 struct kube_object {
     enum kube_kind kind;
     uint16_t fault_count; /* parts left out because they cannot be understood; at most 65535 */
-    /* Its content cannot be understood: what feeds it is in doubt. Only these first members are
-     * known, and, of a slice, perhaps its Service. */
+    /* The object cannot be understood: its owner is in doubt. Only the members up to here are
+     * known, and perhaps a slice's Service. */
     bool is_garbled;
     bool is_bare;       /* its content was dropped (kube_object_bare); the same members are known */
-    const char *faults; /* the first ones, or why it is garbled; for the log, "" = none */
+    const char *faults; /* the first faults, or why it is garbled; for the log, "" = none */
     const char *ns;
     const char *name;
     const char *resource_version; /* "" = absent; equal versions mean equal state; not ordered */
@@ -219,15 +221,16 @@ struct kube_object {
 
 void kube_object_free(struct kube_object *object); /* NULL is fine */
 
-/* A copy without content: what an object is called, and a slice's Service. (kube_draft.c) */
+/* Returns a copy without content: its identity, and a slice's Service. (kube_draft.c) */
 struct kube_object *kube_object_bare(const struct kube_object *object);
 
-/* Only version and faults differ in the fields kept: the change was to labels, or a controller's
- * annotation. */
+/* Returns whether only version and faults differ in the used fields: the change was to labels, or a
+ * controller's annotation. */
 bool kube_object_equal(const struct kube_object *a, const struct kube_object *b);
 
-/* Whether endpoints keep the names of their pods: a string each, which only
- * --endpoint-names=pod needs. Set once, before anything is decoded; off at first. (kube_draft.c) */
+/* Sets whether endpoints have the names of their pods: a string each, which only
+ * --endpoint-names=pod needs. Call it once, before anything is decoded; off at first.
+ * (kube_draft.c) */
 void kube_object_keep_pods(bool are_kept);
 
 /* Likewise whether Services keep their aliases, and the time of their creation. */
@@ -244,7 +247,7 @@ void kube_object_keep_aliases(bool are_kept);
  *     rc = kube_list_end(list, &meta, err);
  *     kube_list_free(list);
  *
- * Fails if it is not a list or is truncated; earlier objects were passed on. */
+ * Fails if the input is no list or is truncated; earlier objects were passed on. */
 struct kube_list;
 struct kube_list_meta {
     char *resource_version; /* owned, not empty */
@@ -260,7 +263,7 @@ int kube_list_end(struct kube_list *list, struct kube_list_meta *ret_meta,
 void kube_list_free(struct kube_list *list); /* NULL is fine */
 void kube_list_meta_fini(struct kube_list_meta *meta);
 
-/* One event of a watch, as kube_frames_internal.h cuts it. */
+/* Decodes one event of a watch, as kube_frames_internal.h cuts it. */
 enum kube_event_kind {
     KUBE_EVENT_UPSERT,   /* ADDED, MODIFIED: object set */
     KUBE_EVENT_DELETE,   /* object set, with metadata only */
@@ -271,17 +274,18 @@ enum kube_event_kind {
 struct kube_event {
     enum kube_event_kind kind;
     struct kube_object *object; /* owned by the event until taken */
-    char *resource_version;     /* owned; of the object or bookmark; NULL if unknown */
+    char *resource_version;     /* owned; the object's or bookmark's; NULL if unknown */
     int status_code;
-    bool is_initial_end; /* of a bookmark: what existed when the watch began has been sent */
+    bool is_initial_end; /* a bookmark: all objects that existed when the watch began have been
+                          * sent */
 };
-/* Fails if the frame is not a watch event. */
+/* Decodes a frame; fails if it is no watch event. */
 int kube_decode_event(enum kube_encoding encoding, enum kube_kind kind, struct slice frame,
                       struct kube_event *ret_event, struct err *err) MUST_CHECK;
 void kube_event_fini(struct kube_event *event);
 
-/* A Status, which the API sends with every error, in either encoding (detected). False: not a
- * Status, perhaps from a proxy. */
+/* Decodes a Status, which the API sends with every error, in either encoding (detected). Returns
+ * false if it is none, perhaps from a proxy. */
 struct kube_status {
     int code;      /* 0 = absent */
     char *message; /* owned, "" = absent */

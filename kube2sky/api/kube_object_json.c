@@ -7,7 +7,7 @@
 #include "kube2sky/api/fields_json_internal.h"
 #include "kube2sky/api/kube_hostnames_json_internal.h"
 
-/* One object being decoded. */
+/* Holds the state of decoding one object. */
 struct decoder {
     struct kube_draft *draft;
     struct kube_hostnames hostnames;
@@ -50,7 +50,7 @@ static int kube_object_json_decode_metadata(struct decoder *d, const json_t *jso
                         d, fields_get_object(metadata, "annotations", &d->annotations, err));
 }
 
-/* The array `key` of parent, and room for its elements. *ret_array is NULL if absent. */
+/* Gets the array `key` of parent, and room for its elements. *ret_array is NULL if absent. */
 static int begin_array(struct decoder *d, const json_t *parent, const char *key, size_t size,
                        json_t **ret_array, void **ret_elements)
 {
@@ -93,7 +93,7 @@ static int kube_object_json_decode_ports(struct decoder *d, const json_t *parent
     return rc;
 }
 
-/* Elements that are no strings are left out. */
+/* Decodes strings; elements that are no strings are left out. */
 static int decode_strings(struct decoder *d, const json_t *parent, const char *key,
                           const char *const **ret_strings, size_t *ret_count)
 {
@@ -172,8 +172,8 @@ static int kube_object_json_decode_hostnames(struct decoder *d)
         d, rc < 0 ? rc : kube_hostnames_parse(slice_str(text), &d->hostnames, d->err));
 }
 
-/* The name of the pod behind an endpoint; "" if none is known or wanted. A reference that cannot be
- * understood is left out alone: the endpoint is then named without it. */
+/* Decodes the name of the pod behind an endpoint; "" if none is known or wanted. A reference that
+ * cannot be understood is left out alone: the endpoint is then named without it. */
 static int decode_pod_name(struct decoder *d, const json_t *endpoint, const char **ret_pod)
 {
     json_t *reference = NULL;
@@ -206,7 +206,7 @@ static int decode_address(struct decoder *d, const json_t *array, const char *ke
     return rc;
 }
 
-/* Appends to the subset's, which has room. */
+/* Appends to the subset's addresses, which have room. */
 static int kube_object_json_decode_addresses(struct decoder *d, const json_t *array,
                                              const char *key, bool is_ready,
                                              struct kube_address *addresses, size_t *count)
@@ -420,7 +420,8 @@ static int kube_object_json_decode_pod(struct decoder *d, const json_t *json)
 
 /* ---- ConfigMaps ---- */
 
-/* A value that is no string makes the whole unknown: half a configuration is none. */
+/* Decodes a ConfigMap. A value that is no string makes all of it unknown: half a configuration is
+ * not applied. */
 static int kube_object_json_decode_config_map(struct decoder *d, const json_t *json)
 {
     struct kube_config_map *map = &d->draft->object.config_map;
@@ -440,7 +441,7 @@ static int kube_object_json_decode_config_map(struct decoder *d, const json_t *j
 
 /* ---- Nodes ---- */
 
-/* *ret_ip is "" if the address is of another type. */
+/* Decodes an address of a Node; *ret_ip is "" if it is of another type. */
 static int decode_node_address(struct decoder *d, const json_t *array, size_t i,
                                const char **ret_ip)
 {

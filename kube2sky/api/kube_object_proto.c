@@ -4,7 +4,7 @@
 #include "kube2sky/api/kube_hostnames_json_internal.h"
 #include "kube_objects.pb-c.h"
 
-/* Fields of the objects themselves. */
+/* Numbers of fields of the objects themselves. */
 enum { OBJECT_METADATA = 1, SERVICE_SPEC = 2, POD_SPEC = 2, POD_STATUS = 3, NODE_STATUS = 3 };
 
 /* Of the metadata, which protobuf-c decodes without it: only aliases need it. */
@@ -13,7 +13,7 @@ enum { METADATA_CREATION = 8, TIME_SECONDS = 1 };
 /* Fields of a pod's spec, which has many more. */
 enum { POD_SPEC_HOST_NETWORK = 11 };
 
-/* One object being decoded. protobuf-c allocates from the draft's arena too. */
+/* Holds the state of decoding one object. protobuf-c allocates from the draft's arena, too. */
 struct decoder {
     struct kube_draft *draft;
     struct kube_hostnames hostnames;
@@ -31,7 +31,7 @@ static void *kube_object_proto_allocate(void *data, size_t size)
     return arena_alloc(&draft->arena, size);
 }
 
-/* With the arena. */
+/* Does nothing: memory is freed with the arena. */
 static void kube_object_proto_deallocate(void *data, void *pointer)
 {
     (void)data;
@@ -61,7 +61,7 @@ static void *unpack_field(struct decoder *d, const ProtobufCMessageDescriptor *t
     return kube_object_proto_unpack(d, type, message, what);
 }
 
-/* "" when absent. */
+/* Takes a text; "" when absent. */
 static int kube_object_proto_take_text(struct decoder *d, ProtobufCBinaryData value,
                                        const char *key, const char **ret_text)
 {
@@ -74,7 +74,7 @@ static int kube_object_proto_leave_out(struct decoder *d, int rc)
     return kube_draft_leave_out(d->draft, rc, d->err);
 }
 
-/* Those with a NUL are left out. */
+/* Takes texts; those with a NUL are left out. */
 static int take_texts(struct decoder *d, const ProtobufCBinaryData *values, size_t count,
                       const char *key, const char *const **ret_texts, size_t *ret_count)
 {
@@ -91,7 +91,7 @@ static int take_texts(struct decoder *d, const ProtobufCBinaryData *values, size
     return rc;
 }
 
-/* The last entry with this key, as map decoders keep it; NULL if absent. */
+/* Returns the last entry with this key, as map decoders do; NULL if absent. */
 static const Kube__StringEntry *find_entry(Kube__StringEntry *const *entries, size_t count,
                                            const char *key)
 {
@@ -104,7 +104,7 @@ static const Kube__StringEntry *find_entry(Kube__StringEntry *const *entries, si
     return entry;
 }
 
-/* Its value; empty if absent. */
+/* Returns the value of the last entry with this key; empty if absent. */
 static struct slice entry_of(Kube__StringEntry *const *entries, size_t count, const char *key)
 {
     const Kube__StringEntry *entry = find_entry(entries, count, key);
@@ -144,7 +144,7 @@ static int kube_object_proto_decode_metadata(struct decoder *d, struct slice obj
     return kube_draft_check_name(draft, d->err);
 }
 
-/* Two messages of the API describe ports, with their fields in different order. */
+/* Takes a port: two messages of the API describe ports, with their fields in different order. */
 static int kube_object_proto_take_port(struct decoder *d, size_t i, const Kube__Port *from,
                                        struct kube_port *to)
 {
@@ -267,7 +267,7 @@ static int kube_object_proto_decode_service(struct decoder *d, struct slice obje
 
 /* ---- Endpoints ---- */
 
-/* As decode_pod_name in kube_object_json.c. */
+/* Takes a pod's name, like decode_pod_name in kube_object_json.c. */
 static int take_pod_name(struct decoder *d, const Kube__ObjectReference *reference,
                          const char **ret_pod)
 {
@@ -449,7 +449,7 @@ static int kube_object_proto_decode_status(struct decoder *d, const Kube__PodSta
     return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, count, ip, d->err);
 }
 
-/* Only skimmed: a spec is most of a pod, and there are many pods. */
+/* Skims the spec for one field, since a spec is most of a pod, and there are many pods. */
 static int kube_object_proto_decode_host_network(struct decoder *d, struct slice object)
 {
     struct slice spec;
@@ -476,7 +476,7 @@ static int kube_object_proto_decode_pod(struct decoder *d, struct slice object)
 
 /* ---- ConfigMaps ---- */
 
-/* As in the JSON decoder: half a configuration is none. */
+/* Decodes a ConfigMap; like the JSON decoder, not half of one. */
 static int kube_object_proto_decode_config_map(struct decoder *d, struct slice object)
 {
     struct kube_config_map *map = &d->draft->object.config_map;

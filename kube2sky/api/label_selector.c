@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* RFC 1035's limits, as Kubernetes has them. */
+/* Limits of Kubernetes, from RFC 1035, section 2.3.4. */
 enum { NAME_MAX_BYTES = 63, PREFIX_MAX_BYTES = 253 };
 
 struct scanner {
@@ -97,7 +97,7 @@ static bool label_selector_accept(struct scanner *s, const char *token)
     return true;
 }
 
-/* May be empty. */
+/* Takes a word, which may be empty. */
 static struct slice label_selector_take_word(struct scanner *s)
 {
     label_selector_skip_blanks(s);
@@ -132,7 +132,7 @@ static int check_values(struct scanner *s, struct err *err)
     return label_selector_accept(s, ")") ? 0 : label_selector_expected(s, s->at, "`,` or `)`", err);
 }
 
-/* What follows a key. */
+/* Checks the operator that follows a key. */
 static int check_operator(struct scanner *s, struct err *err)
 {
     if (label_selector_accept(s, "==") || label_selector_accept(s, "!=") ||

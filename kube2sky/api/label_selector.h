@@ -15,7 +15,8 @@
 #include "common/base/err.h"
 #include "common/base/slice.h"
 
-/* ERR_SYNTAX with what was expected and where. The empty text selects everything. */
+/* Checks a selector; the empty text selects everything. Fails with ERR_SYNTAX, what was expected
+ * and where. */
 int label_selector_check(struct slice text, struct err *err) MUST_CHECK;
 
 #endif

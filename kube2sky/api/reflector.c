@@ -32,10 +32,10 @@ static const struct reflector_timing default_timing = {
     .probe_ms = 60 * 1000,
 };
 
-/* One namespace, or all of them. */
+/* Follows one namespace, or all of them. */
 struct part {
     struct reflector *reflector;
-    char *version;           /* its list's version, where its watch starts; NULL: not listed yet */
+    char *version;           /* version of its list, where its watch starts; NULL: not listed yet */
     struct watcher *watcher; /* NULL while listing */
     bool is_open;
     struct err err; /* why the watch is down; code 0 = none */
@@ -44,26 +44,26 @@ struct part {
 struct reflector {
     struct reflector_config config;
     struct reflector_timing timing;
-    const struct kube_resource *resource; /* of the current or last list */
+    const struct kube_resource *resource; /* the resource of the current or last list */
     struct part *parts;
-    struct kube_scope *scopes; /* of the parts */
+    struct kube_scope *scopes; /* one per part */
     size_t part_count;
 
     struct backoff backoff;
-    int64_t failed_ms; /* the last failure, and the wait after it */
+    int64_t failed_ms; /* when the last failure, and the delay after it, ended */
     bool has_failed;
-    ev_timer retry;          /* WAITING */
-    ev_timer relist;         /* WATCHING */
-    struct scope_list *list; /* LISTING; else NULL */
-    size_t listing;          /* the part being listed */
+    ev_timer retry;          /* runs while WAITING */
+    ev_timer relist;         /* runs while WATCHING */
+    struct scope_list *list; /* set while LISTING; else NULL */
+    size_t listing;          /* index of the part being listed */
     int64_t object_count;    /* in the current list */
     bool has_begun;          /* list_begin was called for the current list */
-    unsigned expired_lists;  /* in a row that outlived the server's history */
+    unsigned expired_lists;  /* lists in a row that outlived the server's history */
 
-    struct endpoints_switch *endpoints; /* NULL: another kind, with one source */
+    struct endpoints_switch *endpoints; /* NULL: another kind, which has one source */
 
-    bool has_state;   /* state was called */
-    struct err state; /* with this; code 0 = NULL */
+    bool has_state;   /* state() has been called */
+    struct err state; /* with this error; code 0 = NULL */
 };
 
 static void list_part(struct reflector *reflector);
@@ -130,7 +130,7 @@ static void reflector_on_retry(struct ev_loop *loop, ev_timer *w, int revents)
     list_again(reflector);
 }
 
-/* Whether nothing has failed for a while. Counts the failure. */
+/* Returns whether nothing has failed for a while, and counts this failure. */
 static bool was_calm(struct reflector *reflector)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -144,7 +144,7 @@ static bool was_calm(struct reflector *reflector)
     return was_calm;
 }
 
-/* The time of the wait is no calm. */
+/* Waits before it lists again. The delay does not count as time without failures. */
 static void reflector_retry_later(struct reflector *reflector, const struct kube_failure *failure)
 {
     uint32_t delay_ms =
@@ -169,9 +169,10 @@ static void report_failure(struct reflector *reflector, const struct kube_failur
     reflector_report(reflector, reason.resource, reason.err);
 }
 
-/* Lost history is normal after an absence: not reported, and listed again at once, unless something
- * has failed shortly before (a server could answer so each time). Neither is a refusal with a
- * fallback resource. */
+/* Ends the list or watch after a failure. Lost history is normal after an absence: it is not
+ * reported, and everything is listed again at once. If something has failed shortly before, it
+ * waits, since a server could answer so each time. A refusal with a fallback resource is not
+ * reported, either. */
 static void reflector_fail(struct reflector *reflector, const struct kube_failure *failure)
 {
     const struct kube_resource *other =
@@ -283,7 +284,7 @@ static void on_watch_lost(void *data, const struct kube_failure *failure)
     reflector_fail(reflector, failure);
 }
 
-/* Slices that are refused are listed again: another resource may take their place. */
+/* Returns whether refused slices are listed again: another resource may replace them. */
 static bool is_replaceable(const struct reflector *reflector)
 {
     return reflector->config.kind == KUBE_ENDPOINTS &&
@@ -349,7 +350,8 @@ static void forget_scope_list(struct reflector *reflector)
     reflector->list = NULL;
 }
 
-/* A list that takes longer than the server keeps its revision is not paged again. */
+/* Lists again after a failure. A list that takes longer than the server holds its revision is
+ * requested in one page. */
 static void on_list_failed(void *data, const struct kube_failure *failure)
 {
     struct reflector *reflector = data;
@@ -429,7 +431,7 @@ struct reflector *reflector_start(const struct reflector_config *config)
     struct reflector *reflector = xcalloc(1, sizeof(*reflector));
     reflector->config = *config;
     reflector->timing = config->timing ? *config->timing : default_timing;
-    reflector->config.timing = NULL; /* use the copy */
+    reflector->config.timing = NULL; /* points to a copy from now on */
     reflector->part_count = config->namespace_count ? config->namespace_count : 1;
     reflector->parts = xcalloc(reflector->part_count, sizeof(*reflector->parts));
     reflector->scopes = xcalloc(reflector->part_count, sizeof(*reflector->scopes));

@@ -9,11 +9,11 @@
 struct scope_list {
     struct scope_list_config config;
     struct kube_request *request; /* NULL: ended */
-    bool is_open;                 /* open was called */
+    bool is_open;                 /* open() has been called */
     int64_t object_count;
 
-    char *version;        /* of the first page; NULL: not known yet */
-    char *continue_token; /* of the next one; NULL: the first */
+    char *version;        /* the first page's; NULL: not known yet */
+    char *continue_token; /* for the next page; NULL: the first */
 };
 
 static void request_page(struct scope_list *list);
@@ -58,7 +58,8 @@ static void log_page(const struct scope_list *list, const struct kube_list_meta 
               LOG_INT("objects", list->object_count), LOG_INT("more", *meta->continue_token));
 }
 
-/* The watch starts at the first page's version, which later pages share. */
+/* Takes a page's metadata. The watch starts at the first page's version, which later pages
+ * share. */
 static void take_meta(struct scope_list *list, struct kube_list_meta *meta)
 {
     if (!list->version) {
@@ -102,8 +103,8 @@ static void request_page(struct scope_list *list)
 
 /* ---- Events ---- */
 
-/* Whoever may list may not watch. If the server had begun, what it sent is void: some of it may be
- * gone since. */
+/* Lists in pages after an event list failed: an account that may list may not watch. Events that
+ * the server has sent are void: some of those objects may be gone since. */
 static void list_otherwise(struct scope_list *list, const struct kube_failure *failure)
 {
     log_debug("no list as events", LOG_STR("kind", list->config.resource->name),
@@ -127,7 +128,7 @@ static void fail_events(struct scope_list *list, struct kube_failure *bad)
     list->config.failed(list->config.data, bad);
 }
 
-/* A server that ignores the wish sends bookmarks of its own accord. */
+/* Handles a bookmark. A server that ignores sendInitialEvents sends bookmarks, too. */
 static void on_bookmark(struct scope_list *list, const struct kube_event *event)
 {
     struct kube_failure failure = {0};
@@ -145,7 +146,7 @@ static void on_bookmark(struct scope_list *list, const struct kube_event *event)
     list_otherwise(list, &failure);
 }
 
-/* May free the list. */
+/* Handles an event; may free the list. */
 static void take_event(struct scope_list *list, struct kube_event *event, struct kube_failure *bad)
 {
     const struct scope_list_config *config = &list->config;
@@ -181,8 +182,8 @@ static void scope_list_on_frame(void *data, enum kube_encoding encoding, struct 
     kube_event_fini(&event);
 }
 
-/* Older servers refuse what they do not know, or find it invalid in a watch; still older ones send
- * everything, and then nothing more or the end. */
+/* Returns whether the server does not know event lists. Older servers refuse the parameter, or find
+ * it invalid in a watch. Still older ones send everything, and then nothing more or the end. */
 static bool is_unknown(const struct scope_list *list, const struct kube_failure *failure,
                        bool has_ended)
 {

@@ -10,11 +10,11 @@
 
 struct version_check {
     struct version_check_config config;
-    struct kube_scope scope; /* of one object: the server looks at no other */
+    struct kube_scope scope; /* selects one object: the server looks at no other */
     char *seen;
     struct backoff backoff;
     ev_timer retry;
-    struct kube_request *request; /* NULL: waiting, or done */
+    struct kube_request *request; /* NULL: waiting, or finished */
 };
 
 static void version_check_ask(struct version_check *check);
@@ -50,7 +50,7 @@ static void version_check_on_retry(struct ev_loop *loop UNUSED, ev_timer *w, int
     version_check_ask(w->data);
 }
 
-/* May free the check. */
+/* Compares the versions; may free the check. */
 static void version_check_compare(struct version_check *check, const char *now)
 {
     log_debug("versions compared", LOG_STR("kind", check->config.resource->name),
@@ -60,7 +60,8 @@ static void version_check_compare(struct version_check *check, const char *now)
     }
 }
 
-/* What is refused, or makes no sense, does so again; the hourly list is left. */
+/* Returns whether a repeated request would fail the same way: a refusal, or a response without
+ * sense. The hourly list remains. */
 static bool is_lasting(const struct err *err)
 {
     return err->code == ERR_REFUSED || err->code == ERR_PROTOCOL || err->code == ERR_SYNTAX ||
@@ -88,7 +89,8 @@ static void version_check_ask(struct version_check *check)
 
 /* ---- Lifecycle ---- */
 
-/* A namespace and a name make it a read of one key, whether that exists or not. */
+/* Returns the scope of one object: with namespace and name the server reads one key, whether that
+ * exists or not. */
 static struct kube_scope scope_of_one(const struct version_check_config *config)
 {
     bool is_namespaced = kube_kind_is_namespaced(config->resource->kind);

@@ -1,9 +1,11 @@
-/* Asks whether the API's store has gone back to an older state than a watch has seen. A restore
- * from a backup does that. The watch itself cannot tell: asked from a version in the future it is
- * silent, and once other writes have overtaken that version, it goes on as if nothing had happened.
- * The answer is the version of a list of at most one object. Versions that are not numbers are not
- * compared: only equality is defined. Owned by a watcher, after each reconnection; on the main
- * loop, over kube_client. */
+/* Detects that the API's storage went back to an older state than a watch has seen: a restore from
+ * a backup does that.
+ *
+ * The watch itself cannot tell. Requested from a version in the future, it is silent; once other
+ * writes have overtaken that version, it goes on as if nothing had happened. So the check reads the
+ * version of a list of at most one object. Versions that are not numbers are not compared: only
+ * equality is defined. Owned by a watcher, after each reconnection; on the main loop, over
+ * kube_client. */
 #ifndef KUBE2SKY_API_VERSION_CHECK_INTERNAL_H
 #define KUBE2SKY_API_VERSION_CHECK_INTERNAL_H
 
@@ -17,23 +19,24 @@ struct version_check;
 
 struct version_check_config {
     struct ev_loop *loop;
-    struct kube_client *client; /* outlives it, like all below */
+    struct kube_client *client; /* outlives it, as do the next pointers */
     const struct kube_resource *resource;
     const struct kube_scope *scope;        /* the watch's */
-    const struct reflector_timing *timing; /* between attempts */
-    /* At most once, from the loop; stop it in there. Both are numbers; now is before seen. */
+    const struct reflector_timing *timing; /* has the delays between attempts */
+    /* Called at most once, from the loop; stop the check in it. Both are numbers; now is before
+     * seen. */
     void (*went_back)(void *data, const char *seen, const char *now);
     void *data;
 };
 
-/* Runs no callback. Repeats the request until it is answered or refused. */
+/* Starts a check. Runs no callback. Repeats the request until it is answered or refused. */
 struct version_check *version_check_start(const struct version_check_config *config,
                                           const char *seen);
 
-/* No callback follows. NULL is fine. */
+/* Stops it: no callback follows. NULL is fine. */
 void version_check_stop(struct version_check *check);
 
-/* Pure. */
+/* Returns whether both are numbers and the first is smaller. Pure. */
 bool version_is_before(const char *version, const char *other);
 
 #endif

@@ -9,7 +9,7 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/api/version_check_internal.h"
 
-/* A watch that ends sooner, whatever it brought, is not reopened without a pause. */
+/* A watch that ends sooner, whatever it brought, is reopened only after a backoff. */
 enum { SHORT_WATCH_MS = 1000 };
 
 struct watcher {
@@ -17,19 +17,19 @@ struct watcher {
     struct backoff backoff;
     ev_timer retry;
     struct kube_request *request; /* NULL while waiting or lost */
-    char *version;                /* where the watch resumes */
+    char *version;                /* version where the watch resumes */
 
-    ev_timer pulse; /* looks whether the server is still there */
+    ev_timer pulse; /* checks whether the server is still there */
     int timeout_s;
     uint32_t renew_ms;
     int64_t start_ms;
-    int64_t heard_ms;            /* accepted, a frame or an answer */
-    int64_t asked_ms;            /* 0 = no question runs */
-    int64_t refused_ms;          /* the first refusal in a row; 0 = none */
-    bool is_open;                /* accepted */
+    int64_t heard_ms;            /* when it was accepted, or last received a frame or an answer */
+    int64_t asked_ms;            /* when a question was asked; 0 = none is open */
+    int64_t refused_ms;          /* when the first refusal in a row came; 0 = none */
+    bool is_open;                /* the server has accepted it */
     bool is_doubted;             /* the question has no answer, which was reported */
     struct version_check *check; /* NULL: none since the version was listed */
-    bool is_resumed;             /* it goes on where another one ended */
+    bool is_resumed;             /* it continues one that ended */
 };
 
 static void open_watch(struct watcher *watcher);
@@ -47,8 +47,9 @@ uint32_t watcher_retry_ms(const struct reflector_timing *timing, struct backoff 
     return backoff_next_ms(backoff, backoff_random());
 }
 
-/* One event is no proof of health: the delay grows until a watch has lasted; not for long while the
- * server that refuses may have just started. failure NULL: it only ended early. */
+/* Waits before it reopens the watch. One event is no proof of health: the delay grows until a watch
+ * has lasted. It stays short while a server that refuses may have just started. failure NULL: the
+ * watch only ended early. */
 static void watcher_retry_later(struct watcher *watcher, const struct kube_failure *failure)
 {
     uint32_t at_least_ms = failure ? failure->retry_after_ms : 0;
@@ -71,7 +72,7 @@ static void watcher_on_retry(struct ev_loop *loop, ev_timer *w, int revents)
     open_watch(w->data);
 }
 
-/* The watch ended early. */
+/* Reopens a watch that ended early. */
 static void leave_watch(struct watcher *watcher)
 {
     ev_timer_stop(watcher->config.loop, &watcher->pulse);
@@ -81,7 +82,7 @@ static void leave_watch(struct watcher *watcher)
     }
 }
 
-/* May free the watcher. */
+/* Handles the end of the connection; may free the watcher. */
 static void watcher_disconnect(struct watcher *watcher, const struct kube_failure *failure)
 {
     log_debug("watch lost, listing again", LOG_STR("kind", kind_name(watcher)),
@@ -105,7 +106,7 @@ static void set_pulse(struct watcher *watcher, int64_t wait_ms)
     ev_timer_start(watcher->config.loop, &watcher->pulse);
 }
 
-/* Any sign of life. */
+/* Notes any sign of life. */
 static void watcher_on_sign_of_life(struct watcher *watcher)
 {
     watcher->heard_ms = clock_monotonic_ms();
@@ -115,7 +116,7 @@ static void watcher_on_sign_of_life(struct watcher *watcher)
     }
 }
 
-/* What is known of other kinds may be wrong, too. */
+/* Reports that the storage went back: known objects of other kinds may be wrong, too. */
 static void watcher_on_went_back(void *data, const char *seen, const char *now)
 {
     struct watcher *watcher = data;
@@ -129,7 +130,8 @@ static void watcher_on_went_back(void *data, const char *seen, const char *now)
     watcher_disconnect(watcher, &failure);
 }
 
-/* After a reconnection: it may be to a server whose store was restored meanwhile. */
+/* Checks the version after a reconnection, which may be to a server whose storage was restored
+ * meanwhile. */
 static void check_version(struct watcher *watcher)
 {
     const struct watcher_config *config = &watcher->config;
@@ -162,9 +164,9 @@ static void watcher_on_open(void *data)
     watcher->config.state(watcher->config.data, NULL);
 }
 
-/* After an ERROR event or an invalid frame, events may have been missed. Within a watch versions
- * grow: a server that goes back repeats or reorders events, so that an object's last state is
- * unknown. */
+/* Handles an event. After an ERROR event or an invalid frame, events may have been missed. Within a
+ * watch versions grow: a server that goes back repeats or reorders events, so that an object's last
+ * state is unknown. */
 static void watcher_on_frame(void *data, enum kube_encoding encoding, struct slice frame)
 {
     struct watcher *watcher = data;
@@ -194,13 +196,13 @@ static void watcher_on_frame(void *data, enum kube_encoding encoding, struct sli
 
 /* ---- The end of a watch ---- */
 
-/* Repeating the request would fail the same way. */
+/* Returns whether a repeated request would fail the same way. */
 static bool is_final(const struct err *err)
 {
     return err->code == ERR_COMPACTED || err->code == ERR_PROTOCOL || err->code == ERR_TOO_LARGE;
 }
 
-/* For good, as far as can be known. */
+/* Returns whether the server refuses for good, as far as can be known. */
 static bool watcher_is_refused(struct watcher *watcher, int status)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -275,7 +277,7 @@ static void wait_for_answer(struct watcher *watcher, int64_t now_ms)
     set_pulse(watcher, (watcher->is_doubted ? timing->lost_ms : timing->doubt_ms) - waited_ms);
 }
 
-/* Silence is no failure: the watch is asked again from the same version. */
+/* Requests the watch again from the same version: silence is no failure. */
 static void watcher_reopen(struct watcher *watcher, const char *why)
 {
     log_debug("watch asked again", LOG_STR("kind", kind_name(watcher)),
