@@ -9,18 +9,18 @@
 #include "kube2sky/naming/config_map.h"
 #include "kube2sky/reconcile/reconciler.h"
 
-/* A server that answers at all takes far less; readiness does not wait for one that does not. */
+/* Limits the time that readiness waits for the map: a working server answers in far less. */
 static const double timeout_s = 2.0;
 
-/* Settings without effect that are told of: a map may have thousands. */
+/* Limits the settings without effect that are logged: a map may have thousands. */
 enum { TOLD_MAX = 10 };
 
 struct config_source {
     struct config_source_config config;
     ev_timer timeout;
-    struct kube_object *last; /* the latest state; NULL: none */
-    struct config_map map;    /* scratch */
-    struct err refusal;       /* msg "": none */
+    struct kube_object *last; /* the latest state; NULL: there is no map */
+    struct config_map map;    /* scratch buffer */
+    struct err refusal;       /* msg "": the latest state is accepted */
 };
 
 static void config_source_on_timeout(struct ev_loop *loop UNUSED, ev_timer *timer,
@@ -61,7 +61,7 @@ static bool had_setting(const struct kube_object *map, const char *key)
     return had;
 }
 
-/* Once each, until the map has been without it. */
+/* Logs settings without effect, once each until the map has been without it. */
 static void tell_without_effect(const struct config_source *source, const struct kube_object *map)
 {
     size_t told = 0;
@@ -123,7 +123,7 @@ void config_source_take(struct config_source *source, struct kube_object *map)
         source->refusal.msg[0] = '\0';
         reconciler_want_config(source->config.reconciler, &source->map);
     } else if (source->last && kube_object_equal(source->last, map)) {
-        kube_object_free(source->last); /* listed again, or another annotation */
+        kube_object_free(source->last); /* listed again, or changed in another annotation only */
         source->last = map;
         return;
     } else {
@@ -156,7 +156,7 @@ bool config_source_explain(const struct config_source *source, struct buf *out)
     if (kube2sky_config_source_is_refused(source)) {
         buf_append_str(out, "ConfigMap refused, its last good settings stay: ");
     }
-    for (const char *at = source->refusal.msg; *at; at++) { /* with the map's own words */
+    for (const char *at = source->refusal.msg; *at; at++) { /* it quotes the map's text */
         bool is_control = (unsigned char)*at < ' ' || *at == 0x7f;
         buf_append_char(out, is_control ? '?' : *at);
     }

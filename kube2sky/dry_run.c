@@ -14,7 +14,7 @@
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
 
-/* Listing a million objects takes less. */
+/* Limits the whole run: listing a million objects takes less. */
 enum { LIMIT_MS = 120 * 1000 };
 
 /* Interval of checks for conditions that may never come. */
@@ -31,10 +31,10 @@ struct dry_run {
     ev_prepare turn;
     ev_timer look;
     int64_t started_ms;
-    struct buf lines; /* of one owner */
+    struct buf lines; /* of one owner's plan */
     uint64_t changes;
     bool is_complete; /* everything was planned */
-    bool has_failed;  /* to write */
+    bool has_failed;  /* writing to stdout failed */
 };
 
 struct dry_run *dry_run_new(struct ev_loop *loop)
@@ -65,14 +65,14 @@ void dry_run_planned(void *data, const struct plan *plan)
     run->has_failed |= run->lines.failed || written < run->lines.len;
 }
 
-/* After the reconciler's turn. */
+/* Checks after the reconciler's turn whether everything is known. */
 static void dry_run_on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
 {
     struct dry_run *run = prepare->data;
     if (!reconciler_has_synced(run->sources->reconciler)) {
         return;
     }
-    /* A refused ConfigMap was told in the log; what it should ask for is not known. */
+    /* A refused ConfigMap was logged; its wanted keys are not known. */
     const struct config_source *source = run->sources->config_source;
     run->is_complete = !source || !kube2sky_config_source_is_refused(source);
     if (fflush(stdout) != 0 || run->has_failed) {
@@ -82,7 +82,7 @@ static void dry_run_on_turn(struct ev_loop *loop, ev_prepare *prepare, int reven
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* Overdue, and not just because of a long list. */
+/* Returns whether the outage is overdue, and not just because of a long list. */
 static bool dry_run_is_failing(const struct outage *outage)
 {
     return outage->is_overdue && *outage_why(outage);

@@ -1,5 +1,5 @@
-/* --dry-run: prints what would be written (preview.h) to stdout once everything is known, then
- * ends. Writes nothing to etcd. Created by main(), which runs the loop; on the main loop. */
+/* Prints what would be written (preview.h) to stdout once everything is known, then ends:
+ * --dry-run. Writes nothing to etcd. Created by main(), which runs the loop; on the main loop. */
 #ifndef KUBE2SKY_DRY_RUN_H
 #define KUBE2SKY_DRY_RUN_H
 
@@ -12,23 +12,23 @@ struct plan;
 
 enum dry_run_status {
     DRY_RUN_NOTHING = 0, /* etcd is up to date */
-    DRY_RUN_UNKNOWN = 1, /* something could not be read, the ConfigMap is refused, or stdout
-                            could not be written */
+    DRY_RUN_UNKNOWN = 1, /* something could not be read, the ConfigMap is refused, or writing to
+                          * stdout failed */
     DRY_RUN_CHANGES = 3,
 };
 
 struct dry_run *dry_run_new(struct ev_loop *loop);
 void dry_run_free(struct dry_run *run); /* NULL is fine */
 
-/* The reconciler's `planned`; data is the struct dry_run. */
+/* Prints a plan: the reconciler's `planned`; data is the struct dry_run. */
 void dry_run_planned(void *data, const struct plan *plan);
 
-/* Breaks the loop when everything was planned, or when it cannot be: with a line on stderr once
- * etcd or the API has been failing for longer than --etcd-mutation-timeout, or after two minutes.
- * The sources are borrowed. */
+/* Starts the run, and breaks the loop when everything was planned. It gives up, with a line on
+ * stderr, once etcd or the API has been failing for longer than --etcd-mutation-timeout, or after
+ * two minutes. The sources are borrowed. */
 void dry_run_start(struct dry_run *run, const struct metrics_sources *sources);
 
-/* For the exit status; DRY_RUN_UNKNOWN if the loop ended early. */
+/* Returns the exit status: DRY_RUN_UNKNOWN if the loop ended early. */
 enum dry_run_status dry_run_result(const struct dry_run *run);
 
 #endif

@@ -17,7 +17,7 @@
 #include "kube2sky/naming/owner_objects.h"
 #include "kube2sky/reconcile/reconciler.h"
 
-/* Four lists of texts; a usual key and value have some 150 bytes together. */
+/* Room for four lists of texts; a usual key and value have some 150 bytes together. */
 enum { TEXTS_BYTES_MAX = 16 * 1024 * 1024 };
 
 static const char owner_prefix[] = "svc/";
@@ -41,7 +41,7 @@ bool explain_parse(const char *text, char ret_id[EXPLAIN_ID_MAX + 1])
         return false;
     }
     size_t len = strlen(text);
-    for (size_t i = 0; i <= len; i++) { /* with the NUL */
+    for (size_t i = 0; i <= len; i++) { /* includes the NUL */
         ret_id[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
     }
     return true;
@@ -60,14 +60,14 @@ static struct slice kube2sky_explain_keep(struct explanation *x, struct slice te
     return slice_of(copy, len);
 }
 
-/* Counts one more; a place for it, or NULL: it is only counted. */
+/* Counts one more entry. Returns a slot for it; NULL if it is only counted. */
 static void *kube2sky_explain_place(void **list, size_t size, size_t *count, size_t *total)
 {
     (*total)++;
     if (*count == EXPLAIN_LIST_MAX) {
         return NULL;
     }
-    if ((*count & (*count - 1)) == 0) { /* full at each power of two */
+    if ((*count & (*count - 1)) == 0) { /* the list is full at each power of two */
         *list = xrealloc_array(*list, *count ? *count * 2 : 1, size);
     }
     return (char *)*list + (*count)++ * size;
@@ -221,7 +221,8 @@ static void gather_objects(struct explanation *x, struct slice owner)
     const struct inventory *inventory = x->sources->inventory;
     struct owner_objects objects;
     x->service = inventory_find(inventory, KUBE_SERVICE, slice_str(x->id));
-    x->is_listed = inventory_may_delete(inventory, owner); /* if it is absent */
+    x->is_listed = inventory_may_delete(inventory, owner); /* if there is no such Service, that is
+                                                            * certain only then */
     x->missing = inventory_missing(inventory);
     if (!x->service) {
         x->near_count = kube2sky_explain_near(inventory, x->id, x->near);

@@ -1,7 +1,6 @@
-/* Why a Service's records are in etcd, or not: `GET /explain?service=NAMESPACE/SERVICE` and
- * `kube2sky --explain`. explain.c gathers what the inventory and the reconciler know,
- * explain_page.c writes it. Changes nothing. On the main loop, but for
- * kube2sky_explain_client. */
+/* Explains why a Service's records are in etcd, or not: `GET /explain?service=NAMESPACE/SERVICE`
+ * and `kube2sky --explain`. explain.c gathers the knowledge of inventory and reconciler,
+ * explain_page.c writes it. Changes nothing. On the main loop, but for kube2sky_explain_client. */
 #ifndef KUBE2SKY_EXPLAIN_H
 #define KUBE2SKY_EXPLAIN_H
 
@@ -19,12 +18,12 @@
 #include "kube2sky/metrics_table.h"
 #include "kube2sky/reconcile/owner_report.h"
 
-/* Of each list, so that a Service with 100,000 records does not fill a page: the others are
- * counted. Names that exist and look like a wrong one. Bytes of one text: a key that others wrote
+/* Limits of a page: entries of each list, so that a Service with 100,000 records does not fill it
+ * (further ones are counted); suggested names; and bytes of one text, since a key of another writer
  * may have a megabyte. */
 enum { EXPLAIN_LIST_MAX = 1000, EXPLAIN_NEAR_MAX = 5, EXPLAIN_TEXT_MAX = 1024 };
 
-/* Namespace and name as in DNS, at most; what a kube-apiserver allows is shorter. */
+/* Limits of namespace and name, as in DNS; a kube-apiserver allows less. */
 enum { EXPLAIN_PART_MAX = 253, EXPLAIN_ID_MAX = 2 * EXPLAIN_PART_MAX + 1 };
 
 struct explain_drop {
@@ -55,22 +54,22 @@ struct explain_held {
 
 struct explain_away {
     bool is_away;
-    int64_t since_ms; /* how long it has been */
+    int64_t since_ms; /* its age */
     const char *why;  /* "": unknown; borrowed */
 };
 
-/* Lists: the first EXPLAIN_LIST_MAX, and how many there are in all. */
+/* Each list has the first EXPLAIN_LIST_MAX entries, and the number of all. */
 struct explanation {
     struct arena arena;                /* holds all slices but `id` */
     char id[EXPLAIN_ID_MAX + 1];       /* "default/web", in lower case */
-    struct slice ns;                   /* of it */
-    const struct kube_object *service; /* NULL: there is none; borrowed until the next change */
+    struct slice ns;                   /* part of `id` */
+    const struct kube_object *service; /* borrowed until the next change; NULL: absent */
     bool is_listed;                    /* all Services of its namespace are known */
-    bool is_followed;                  /* its namespace is */
-    const char *missing;               /* what is not listed yet; NULL: nothing */
+    bool is_followed;                  /* its namespace is followed */
+    const char *missing;               /* kinds that are not listed yet; NULL: none */
     const struct metrics_sources *sources;
 
-    /* Of a headless Service; of others nothing is kept. */
+    /* Addresses of a headless Service; for other Services they are not stored */
     size_t ready;
     size_t not_ready;
 
@@ -94,8 +93,8 @@ struct explanation {
     struct explain_away etcd, api;
 };
 
-/* The id of NAMESPACE/SERVICE; false: it is no such text, as expected is told by
- * EXPLAIN_EXPECTED. */
+/* Writes the id of NAMESPACE/SERVICE. Returns false if the text is not of that form, which
+ * EXPLAIN_EXPECTED describes. */
 #define EXPLAIN_EXPECTED "expected NAMESPACE/SERVICE, such as default/kubernetes"
 bool explain_parse(const char *text, char ret_id[EXPLAIN_ID_MAX + 1]) MUST_CHECK;
 
@@ -104,24 +103,24 @@ void explain_gather(const struct metrics_sources *sources, const char *id,
                     struct explanation *ret_explanation);
 void explain_fini(struct explanation *x);
 
-/* There is no such Service, and nothing of it is left in etcd. */
+/* Returns whether there is no such Service, and nothing of it is left in etcd. */
 bool explain_is_absent(const struct explanation *x);
 
-/* Existing Services that id may have meant. */
+/* Finds existing Services that id may have meant; returns their number. */
 size_t kube2sky_explain_near(const struct inventory *inventory, const char *id,
                              char ret_near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1]);
 
-/* Append the page. */
+/* Append the page, as JSON and as text. */
 void explain_json(const struct explanation *x, struct buf *out);
 void explain_text(const struct explanation *x, struct buf *out);
 
-/* An http_handler; data is a struct metrics_sources. 200; 400 for what is no NAMESPACE/SERVICE;
- * 404 for a Service that does not exist, 503 while Services are not listed yet. With `&text` for
- * people. */
+/* Serves the page: an http_handler; data is a struct metrics_sources. Sends 200; 400 for a text
+ * that is no NAMESPACE/SERVICE; 404 for a Service that does not exist; 503 while Services are not
+ * listed yet. With `&text` the page is for people. */
 void explain_page_handle(void *data, const struct http_request *request, struct http_reply *reply);
 
-/* --explain: asks the kube2sky at that address and prints its reply. Blocks. Fails with a message
- * if it cannot be reached, or knows no such Service. */
+/* Asks the kube2sky at that address, for --explain, and prints its response. Blocks. Fails with a
+ * message if it cannot be reached, or knows no such Service. */
 int kube2sky_explain_client(const struct addr *server, const char *id, struct err *err) MUST_CHECK;
 
 #endif

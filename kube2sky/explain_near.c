@@ -1,5 +1,5 @@
-/* Services that the user may have meant: of a similar name in the same namespace, of the same name
- * in another one, or with both parts nearly right. Pure. */
+/* Finds Services that the user may have meant: of a similar name in the same namespace, of the same
+ * name in another one, or with both parts nearly right. Pure. */
 #include <string.h>
 
 #include "common/base/attributes.h"
@@ -7,13 +7,13 @@
 #include "kube2sky/explain.h"
 #include "kube2sky/naming/inventory.h"
 
-/* Compared in part beyond that, since the loop waits: some 10 ms. */
+/* Limits the compared Services, since the loop waits: some 10 ms. */
 enum { COMPARED_MAX = 20000 };
 
-/* One typo or swap of neighbours per word; two in a long word. */
+/* A word may have one typo or swap of neighbours, a word of this length two. */
 enum { LONG_WORD = 8 };
 
-/* How far a Service is from what was asked for: less is nearer. */
+/* Distances from a Service to the wanted one; smaller is nearer. */
 enum { NAME_ELSEWHERE = 1, TYPOS = 2, FAR = 100 };
 
 struct search {
@@ -57,7 +57,7 @@ static unsigned kube2sky_explain_near_distance(const struct search *s, struct sl
                                                              : FAR;
 }
 
-/* Keeps the nearest ones, sorted. */
+/* Adds a Service to the nearest ones, sorted, if it is near enough. */
 static void kube2sky_explain_near_add(struct search *s, struct slice id, unsigned far)
 {
     size_t at = s->count;

@@ -1,5 +1,5 @@
-/* The page of an explanation: JSON, and text for people, which is a form over the same JSON with
- * some members more. */
+/* Writes an explanation as JSON and, for people, as text: a form over the same JSON with some more
+ * members. */
 #include <inttypes.h>
 
 #include "common/base/json_text.h"
@@ -9,7 +9,7 @@
 
 /* ---- JSON ---- */
 
-/* Ends a list; how many were left out. */
+/* Ends a list with the number of entries left out. */
 static void end_explained_list(struct buf *out, const char *name_more, size_t count, size_t total)
 {
     buf_append_char(out, ']');
@@ -124,7 +124,7 @@ static void service_put_state(const struct explanation *x, struct buf *out)
     }
 }
 
-/* As in preview.h, and a blank for what is right. */
+/* Signs of preview.h, and a blank for a key with the wanted value. */
 static const char signs[OWNER_KEY_STATES][2] = {
     [OWNER_KEY_PRESENT] = " ",  [OWNER_KEY_MISSING] = "+", [OWNER_KEY_DIFFERS] = "~",
     [OWNER_KEY_UNWANTED] = "-", [OWNER_KEY_OTHERS] = "=",  [OWNER_KEY_UNKNOWN] = "?",
@@ -316,7 +316,7 @@ static const char page_form[] =
     "{?not_listed}not listed  {not_listed}\n{/}";
 /* clang-format on */
 
-/* Lists of texts of which each character takes six. */
+/* Room for lists of texts of which each character takes six bytes. */
 enum { TEXT_JSON_MAX = 128 * 1024 * 1024 };
 
 void explain_text(const struct explanation *x, struct buf *out)

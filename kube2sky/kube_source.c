@@ -16,30 +16,30 @@
 #include "kube2sky/parts_fetch.h"
 #include "kube2sky/reconcile/flaw_list.h"
 
-/* A kind in one namespace, or in all of them: what happens to one says nothing of another. */
+/* Follows a kind in one namespace, or in all: the state of one says nothing of another. */
 struct follower {
     struct kube_source *kube_source;
     enum kube_kind kind;
-    const char *ns;              /* "": all, or the kind has none */
-    struct inventory *inventory; /* where its objects go, but for the ConfigMap */
+    const char *ns;              /* "": all namespaces, or the kind has none */
+    struct inventory *inventory; /* gets the objects, except the ConfigMap */
     struct outage_source followed;
     struct reflector *reflector;
-    bool is_listed;     /* it has been, completely */
-    struct err refusal; /* told since the last list; code 0: none */
+    bool is_listed;     /* it has been listed completely */
+    struct err refusal; /* logged since the last list; code 0: none */
 };
 
-/* What is refused is asked again at once when something else is permitted that was refused, or the
- * credentials have changed: at most once in this time, in which the credentials' files are looked
- * at, too. */
+/* Time between two checks of refused kinds. They are requested again at once when another refused
+ * one is permitted, or the credentials have changed. That is at most once in this time, in which
+ * the credentials' files are checked, too. */
 enum { REFUSED_LOOK_MS = 1000 };
 
-/* A kind whose objects say what a client may see: what the server refuses for `timeout_ms` counts
- * no more. */
+/* Tracks a kind whose objects say what a client may see: once the server has refused it for
+ * `timeout_ms`, its last state is not used any longer. */
 struct trust {
     struct kube_source *kube_source;
     enum kube_kind kind;
     const char *lost_line;
-    ev_timer timer; /* runs while the kind is refused and what it said counts */
+    ev_timer timer; /* runs while the kind is refused and its last state is still used */
     bool is_lost;
 };
 
@@ -51,11 +51,12 @@ static const int64_t ROUTES_TIMEOUT_MS = (int64_t)365 * 24 * 3600 * 1000;
 struct kube_source {
     struct kube_source_config config;
     struct parts_fetch *parts;
-    ev_timer refused;  /* active while something is refused */
-    bool is_permitted; /* something that was refused, since that was last asked again */
+    ev_timer refused;  /* active while a kind is refused */
+    bool is_permitted; /* a refused kind has been permitted since refused kinds were last requested
+                        * again */
     int64_t asked_again_ms;
     uint64_t credentials_id;
-    ev_timer restored; /* the API's store has gone back: everything is listed again */
+    ev_timer restored; /* fires when the API's storage has gone back: everything is listed again */
     struct trust trusts[TRUSTED_KINDS];
     struct outage outage;
     struct outage routes_outage; /* of Ingresses, Gateways and routes: nobody waits for those */
@@ -66,7 +67,7 @@ struct kube_source {
     size_t follower_counts[KUBE_KIND_COUNT]; /* 0: the kind is not followed */
     struct kube_source_counts counts[KUBE_KIND_COUNT];
     bool has_config_map; /* it exists */
-    bool has_left_out;   /* told: not all Namespaces' lists have room */
+    bool has_left_out;   /* logged: not all Namespaces' lists have room */
 };
 
 /* ---- Reflectors to inventory ---- */
@@ -100,7 +101,7 @@ static void keep_flaw(struct kube_source *kube_source, enum kube_kind kind, cons
     free(what);
 }
 
-/* name: "default/web", of a Node "worker-1", "" if unknown. */
+/* Logs a skipped object; name: "default/web", of a Node "worker-1", "" if unknown. */
 static void tell_skipped(struct kube_source *kube_source, enum kube_kind kind, const char *name,
                          const char *why)
 {
@@ -114,7 +115,8 @@ static void tell_skipped(struct kube_source *kube_source, enum kube_kind kind, c
     }
 }
 
-/* A relist, or a change of something else, repeats the faults. */
+/* Logs the faults of an object, unless its last state had the same: a relist, or an unrelated
+ * change, repeats them. */
 static void tell_faults(struct follower *follower, const struct kube_object *object,
                         const char *name)
 {
@@ -160,7 +162,7 @@ static struct follower *follower_of(struct kube_source *kube_source, enum kube_k
 static const struct kube_resource *resource_of_parts(void *data, const char *ns)
 {
     const struct follower *follower = follower_of(data, KUBE_ENDPOINTS, ns);
-    assert(follower); /* parts are wanted of namespaces that are followed */
+    assert(follower); /* parts are wanted only of followed namespaces */
     return reflector_resource(follower->reflector);
 }
 
@@ -170,7 +172,7 @@ static void on_part(void *data, struct kube_object *object)
     if (follower) {
         inventory_fill(follower->inventory, object);
     } else {
-        kube_object_free(object); /* of a namespace that nobody asked for */
+        kube_object_free(object); /* its namespace is not followed */
     }
 }
 
@@ -180,7 +182,7 @@ static bool is_config_map(const struct kube_source *kube_source, const char *ns,
            strcmp(name, kube_source->config.config_map_name) == 0;
 }
 
-/* The server was asked for that one only. */
+/* Takes the ConfigMap: the server was asked for that one only. */
 static void kube_source_take_config_map(struct kube_source *kube_source, struct kube_object *object)
 {
     if (is_config_map(kube_source, object->ns, object->name)) {
@@ -197,7 +199,7 @@ static void lose_config_map(struct kube_source *kube_source)
     kube_source->config.config_map(kube_source->config.data, NULL);
 }
 
-/* A Namespace that is another writer's. */
+/* Returns whether a Namespace is another writer's. */
 static bool is_elsewhere(const struct kube_source *kube_source, const struct kube_object *object)
 {
     bool is_elsewhere = object->kind == KUBE_NAMESPACE && kube_source->config.namespace_count > 0;
@@ -207,7 +209,7 @@ static bool is_elsewhere(const struct kube_source *kube_source, const struct kub
     return is_elsewhere;
 }
 
-/* The longest lists, which are as if there were none. */
+/* Logs the Namespaces whose lists have no room; the longest lists are left out. */
 static void kube_source_report_left_out(struct kube_source *kube_source)
 {
     size_t left_out = kube_source_left_out(kube_source);
@@ -300,7 +302,7 @@ static void kube_source_on_list_end(void *data, enum kube_kind kind)
     } else if (!kube_source->has_config_map) {
         lose_config_map(kube_source);
     }
-    xalloc_trim(); /* what it replaced, and the buffers of the list */
+    xalloc_trim(); /* frees replaced objects and the list's buffers */
     tell_listed(follower, kind);
 }
 
@@ -317,7 +319,8 @@ static void on_bad(void *data, enum kube_kind kind, const struct err *err)
     tell_skipped(follower->kube_source, kind, "", err->msg);
 }
 
-/* Not from inside a reflector's callback. The first kind that sees it speaks for all. */
+/* Relists everything, not from inside a reflector's callback. The first kind that notices acts for
+ * all. */
 static void kube_source_on_went_back(void *data, enum kube_kind kind, const struct err *err)
 {
     struct kube_source *kube_source = ((struct follower *)data)->kube_source;
@@ -338,7 +341,8 @@ static void on_restored(struct ev_loop *loop UNUSED, ev_timer *timer, int revent
     }
 }
 
-/* Whether the kind has been listed and believed, in another namespace than the follower's. */
+/* Returns whether the kind has been listed and believed in a namespace other than the
+ * follower's. */
 static bool is_listed_beside(const struct kube_source *kube_source, enum kube_kind kind,
                              const struct follower *follower)
 {
@@ -351,10 +355,11 @@ static bool is_listed_beside(const struct kube_source *kube_source, enum kube_ki
     return is_listed;
 }
 
-/* Whoever permits Services and pods may not permit Nodes or Namespaces, nor all of them in every
- * namespace: that can last. A server that has just started may permit nothing for a moment, so
- * nothing counts before it has listed the Services, or the kind in another namespace. A dry run
- * would not know everything. */
+/* Notes a kind that cannot be listed, so that nothing waits for it. A role that permits Services
+ * and pods may not permit Nodes or Namespaces, or all of them in every namespace, and that can
+ * last. A server that has just started may refuse everything for a moment: so a refusal counts only
+ * after the server has listed the Services, or the kind in another namespace. In a dry run it does
+ * not count, since not everything would be known. */
 static void kube_source_note_missing(struct follower *follower, const struct err *err)
 {
     const struct kube_source *kube_source = follower->kube_source;
@@ -373,9 +378,9 @@ static void kube_source_note_missing(struct follower *follower, const struct err
     }
 }
 
-/* Who sees a namespace is the owner's to say, and he may have taken it back since; a pod's address
- * may be another one's. Not before the server has listed the Services, as in
- * kube_source_note_missing(). */
+/* Discards the last state of a refused kind. A namespace's visibility may have been revoked since,
+ * and a pod's address may belong to another one. Like kube_source_note_missing, it waits until the
+ * server has listed the Services. */
 static void on_distrust(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
 {
     struct trust *trust = timer->data;
@@ -397,7 +402,8 @@ static bool is_any_away(const struct kube_source *kube_source, enum kube_kind ki
     return is_away;
 }
 
-/* err: NULL, the kind can be read; in every namespace, if no other one is away. */
+/* Starts or stops the distrust of a kind. err NULL: it can be read, in every namespace if no other
+ * one is away. */
 static void judge_trust(struct trust *trust, const struct err *err)
 {
     const struct kube_source_config *config = &trust->kube_source->config;
@@ -419,7 +425,7 @@ static void init_trust(struct kube_source *kube_source, struct trust *trust, enu
     trust->timer.data = trust;
 }
 
-/* "GET <URL>: 403", of "GET <URL>: 403 Forbidden: cannot list ...". */
+/* Returns the end of "GET <URL>: 403" in "GET <URL>: 403 Forbidden: cannot list ...". */
 static size_t status_end(const char *reason)
 {
     enum { STATUS_LEN = 3 };
@@ -428,8 +434,8 @@ static size_t status_end(const char *reason)
     return at && strspn(reason + at, "0123456789") == STATUS_LEN ? at + STATUS_LEN : strlen(reason);
 }
 
-/* Who may not watch may not list either, or the list will show it: one refusal, told once, however
- * the server words it for each. */
+/* Returns the refusal to log. An account that may not watch may not list, either, or the list will
+ * show it: so a refusal is logged once, whatever the server's words for each. */
 static const struct err *told_refusal(struct follower *follower, const struct err *err)
 {
     struct err *told = &follower->refusal;
@@ -470,7 +476,7 @@ static void on_refused(struct ev_loop *loop, ev_timer *timer, int revents UNUSED
     kube_source->credentials_id = credentials_id;
 }
 
-/* Starts to look for what may end a refusal; permits: this is what. */
+/* Starts to check for an end of refusals; permits: a refused kind has been permitted. */
 static void kube_source_note_refusal(struct kube_source *kube_source, bool permits)
 {
     bool is_soon = clock_monotonic_ms() - kube_source->asked_again_ms < REFUSED_LOOK_MS;
@@ -480,7 +486,7 @@ static void kube_source_note_refusal(struct kube_source *kube_source, bool permi
         ev_timer_start(kube_source->config.loop, &kube_source->refused);
     } else if (permits && ev_is_active(&kube_source->refused) && !is_soon) {
         ev_feed_event(kube_source->config.loop, &kube_source->refused,
-                      EV_TIMER); /* not from inside a reflector */
+                      EV_TIMER); /* is not inside a reflector's callback */
     }
 }
 
@@ -509,7 +515,8 @@ static void kube_source_on_state(void *data, enum kube_kind kind, const char *re
 
 /* ---- Lifetime ---- */
 
-/* Of the selector. Endpoints belong to their Service, whatever their own labels. */
+/* Returns whether the label selector applies. Endpoints belong to their Service, whatever their own
+ * labels. */
 static bool has_labels(enum kube_kind kind)
 {
     return kind == KUBE_SERVICE || kind == KUBE_POD;

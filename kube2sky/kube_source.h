@@ -1,17 +1,14 @@
-/* Feeds the inventory from the Kubernetes API: runs a reflector for each kind and namespace, passes
- * its objects to the inventory, pods and Namespaces to client_keys as well, and the ConfigMap to
- * whoever wants it, logs and counts what of them cannot be understood, and reports an outage while
- * a kind cannot be followed. Created and freed by main(); on the main loop.
+/* Feeds the inventory from the Kubernetes API: runs a reflector for each kind and namespace, and
+ * passes its objects on. Pods and Namespaces go to client_keys, too, and the ConfigMap to its
+ * callback. It logs and counts objects that cannot be understood, and reports an outage while a
+ * kind cannot be followed. Created and freed by main(); on the main loop.
  *
  * Nodes and Namespaces are listed as a whole, whatever the label selector, so they need a
  * ClusterRole; of the Namespaces, only those in `namespaces` are passed on. While the server
  * refuses either (401, 403, 404), or the ConfigMap cannot be read, the other kinds go on. Nothing
- * waits for such a kind once that has happened after the Services were listed: a server that has
- * just started may refuse everything. Its keys stay, since nothing stands in for it. The same holds
- * for a kind that is refused in one namespace of several after it was listed in another.
- *
- * Ingresses, Gateways and routes go to a route_table of the feed's own. Their outages, that of a
- * missing CRD say, are told and counted, and nothing else waits for them. */
+ * waits for such a kind if it was refused after the Services were listed: a server that has just
+ * started may refuse everything. Its keys stay, since no other kind replaces it. The same holds for
+ * a kind that is refused in one namespace of several after it was listed in another. */
 #ifndef KUBE2SKY_KUBE_SOURCE_H
 #define KUBE2SKY_KUBE_SOURCE_H
 
@@ -35,10 +32,10 @@ struct route_rules;
 
 struct kube_source_config {
     struct ev_loop *loop;
-    struct kube_client *client; /* both outlive the feed */
+    struct kube_client *client; /* both clients outlive the source */
     struct inventory *inventory;
-    struct client_keys *client_keys; /* outlives the feed; NULL: none */
-    struct flaw_list *flaws;         /* outlives the feed, too */
+    struct client_keys *client_keys; /* NULL: none */
+    struct flaw_list *flaws;         /* outlives the source, too */
     enum endpoints_mode endpoints_mode;
     bool wants_pods;
     bool wants_nodes;
@@ -53,23 +50,24 @@ struct kube_source_config {
     /* The ConfigMap; name NULL or "": none. Both borrowed until kube_source_free. */
     const char *config_map_namespace;
     const char *config_map_name;
-    /* Its state, to be owned; NULL: it does not exist. And: it cannot be read now. */
+    /* Called with the map's state, to be owned, or NULL if it does not exist; and when it cannot be
+     * read now. */
     void (*config_map)(void *data, struct kube_object *map);
     void (*config_map_lacks)(void *data);
     void *data;
-    bool is_dry_run;    /* what would be deleted later counts now */
+    bool is_dry_run;    /* keys that would be deleted later count now */
     int64_t timeout_ms; /* time until an outage of the API is an error */
 };
 
-/* Calls nothing of the inventory's from inside. */
+/* Starts the source. It calls nothing of the inventory's from inside. */
 struct kube_source *kube_source_start(const struct kube_source_config *config);
 
-/* The inventory lacks the content of the Service's Endpoints or slices (inventory.h): lists them.
- * Runs no callback. */
+/* Lists the Service's Endpoints or slices, whose content the inventory lacks (inventory.h). Runs no
+ * callback. */
 void kube_source_want_parts(struct kube_source *kube_source, const char *ns, const char *service);
 
-/* Asks again what the server refuses, which otherwise waits up to a minute, as credentials may be
- * other ones now. */
+/* Requests again, at once, the kinds that the server refuses, since the credentials may have
+ * changed; otherwise they wait up to a minute. */
 void kube_source_ask_refused(struct kube_source *kube_source);
 
 /* Stops feeding the inventory. */
@@ -81,28 +79,29 @@ void kube_source_free(struct kube_source *kube_source); /* stops it; NULL is fin
 
 const struct outage *kube_source_outage(const struct kube_source *kube_source);
 
-/* Whether the kind is listed and watched on its own. Endpoints are, or the slices in their place;
- * pods, Nodes, Namespaces and the ConfigMap if wanted. */
+/* Returns whether the kind is listed and watched on its own. Endpoints are, or the slices in their
+ * place; pods, Nodes, Namespaces and the ConfigMap if wanted. */
 bool kube_source_follows(const struct kube_source *kube_source, enum kube_kind kind);
 
-/* Whether such a kind is followed or away: in the namespace that has been away longest, if any. */
+/* Returns whether such a kind is followed or away: in the namespace that has been away longest, if
+ * any. */
 const struct outage_source *kube_source_followed(const struct kube_source *kube_source,
                                                  enum kube_kind kind);
 
-/* Past outages of such a kind in all namespaces, by their first reason. */
+/* Returns the past outages of such a kind in all namespaces, by their first reason. */
 uint64_t kube_source_reconnects(const struct kube_source *kube_source, enum kube_kind kind,
                                 enum outage_reason reason);
 
-/* client_keys_left_out; 0 without. */
+/* Returns client_keys_left_out, or 0 without client_keys. */
 size_t kube_source_left_out(const struct kube_source *kube_source);
 
-/* Objects known of the kind. */
+/* Returns the number of known objects of the kind. */
 size_t kube_source_count(const struct kube_source *kube_source, enum kube_kind kind);
 
 struct kube_source_counts {
-    struct reflector_counts reflector; /* of such a kind */
-    struct counter skipped; /* objects that could not be understood, each time one came */
-    struct counter faults;  /* parts left out of others, once for each state of an object */
+    struct reflector_counts reflector; /* of the kind, as above */
+    struct counter skipped; /* counts objects that could not be understood, each time one came */
+    struct counter faults;  /* counts parts left out of others, once for each state of an object */
 };
 const struct kube_source_counts *kube_source_counts(const struct kube_source *kube_source,
                                                     enum kube_kind kind);

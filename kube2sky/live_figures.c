@@ -42,7 +42,7 @@ static void write_away(const struct outage_source *source, struct buf *out)
     json_text_string_field(out, "reason", source->is_away ? source->err.msg : "");
 }
 
-/* Endpoints and the slices in their place are one row: only those that are followed are known. */
+/* Writes one row for Endpoints and the slices in their place: only the followed ones are known. */
 static void write_live_counts(const struct kube_source *kube_source, enum kube_kind kind,
                               struct buf *out)
 {

@@ -1,11 +1,11 @@
-/* The JSON of one event of `GET /live`, which the man page documents. On the main loop. */
+/* Writes the JSON of one event of `GET /live`, which the man page documents. On the main loop. */
 #ifndef KUBE2SKY_LIVE_FIGURES_H
 #define KUBE2SKY_LIVE_FIGURES_H
 
 #include "common/base/buf.h"
 #include "kube2sky/metrics_table.h"
 
-/* Changes in an event, the latest first. */
+/* Limits the changes in an event, the latest first. */
 enum { LIVE_CHANGES_MAX = 20 };
 
 /* Appends one line without newline. */

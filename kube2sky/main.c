@@ -1,6 +1,6 @@
-/* kube2sky: wiring and signals. One thread, one loop: the feed fills the inventory, the reconciler
- * writes it to etcd, and the HTTP server reports on both. Others only look up host names and write
- * the log. */
+/* Wires kube2sky together and handles its signals. One thread, one loop: the reflectors fill the
+ * inventory, the reconciler writes it to etcd, and the HTTP server reports on both. Other threads
+ * only look up host names and write the log. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,15 +34,15 @@
 #include "kube2sky/status.h"
 #include "kube2sky/top_view.h"
 
-/* A transaction takes etcd milliseconds. One that a follower forwarded to a dying leader is lost
- * silently, while the next leader is elected within one or two seconds. If a disk stalls for
- * longer, the transaction still happens, and the mirror shows it. */
+/* Timeout of a request to etcd, where a transaction takes milliseconds. One that a follower
+ * forwarded to a dying leader is lost silently, while the next leader is elected within one or two
+ * seconds. If a disk stalls for longer, the transaction still happens, and the mirror shows it. */
 enum { ETCD_CALL_TIMEOUT_MS = 2500 };
 
-/* The old program's exit status when etcd failed for too long. */
+/* kube2sky 1.15's exit status when etcd failed for too long. */
 enum { ETCD_TIMEOUT_STATUS = 255 };
 
-/* For transactions in flight at shutdown. */
+/* Time for transactions in flight at shutdown. */
 static const double stop_grace_s = 1.0;
 
 static const char service_account_dir[] = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -125,7 +125,7 @@ static void on_etcd_overdue(void *data)
     end_loop(app);
 }
 
-/* Whatever can fail, before anything is started. */
+/* Opens everything that can fail, before anything is started. */
 static int open_clients(struct app *app, const struct options *o, struct err *err)
 {
     const struct kube_client_config kube = {
@@ -147,7 +147,7 @@ static int open_clients(struct app *app, const struct options *o, struct err *er
     return r < 0 ? r : kube_client_new(&kube, &app->kube, err);
 }
 
-/* Everything is open, and no request made yet. */
+/* Drops privileges when everything is open, and no request has been made yet. */
 static int kube2sky_drop_privileges(const struct app *app, const struct options *o, struct err *err)
 {
     const char *files[KUBE_CLIENT_FILES_MAX + 4] = {o->etcd_cafile, o->etcd_certfile,
@@ -181,8 +181,8 @@ static void start_config_source(struct app *app, const struct options *o)
     }
 }
 
-/* Of several writers with --namespaces, one may follow a ConfigMap: only that with its namespace
- * removes what an earlier one left. */
+/* Returns whether another writer has the ConfigMap's keys. Of several writers with --namespaces,
+ * only the one with the map's namespace follows it, and removes keys that an earlier map left. */
 static bool leaves_config(const struct options *o)
 {
     bool leaves = !o->config_map && o->namespace_count > 0;
@@ -294,7 +294,8 @@ static void on_drained(void *data)
     end_loop(data);
 }
 
-/* The first signal: take no more work, finish what is in flight. The second: exit at once. */
+/* Handles the first signal: takes no more work, and finishes transactions in flight. The second
+ * exits at once. */
 static void kube2sky_on_stop_signal(struct ev_loop *loop, ev_signal *w, int revents UNUSED)
 {
     struct app *app = w->data;
@@ -331,8 +332,8 @@ static void kube2sky_watch_signal(struct app *app, ev_signal *w,
     ev_signal_start(app->loop, w);
 }
 
-/* Installed first, handled once the loop runs: PID 1 of a container never receives signals it does
- * not handle. */
+/* Installs the signal handlers, first of all: PID 1 of a container never receives a signal without
+ * a handler. Signals are handled once the loop runs. */
 static void kube2sky_watch_signals(struct app *app)
 {
     kube2sky_watch_signal(app, &app->stop_signals[0], kube2sky_on_stop_signal, SIGTERM);
@@ -363,7 +364,7 @@ static void kube2sky_stop_all(struct app *app)
     ev_loop_destroy(app->loop);
 }
 
-/* Runs until somebody breaks the loop. */
+/* Runs until the loop is broken. */
 static void kube2sky_run(struct app *app, const struct options *o)
 {
     log_info("started", LOG_STR("version", version_string), LOG_STR("domain", o->domain),
@@ -409,7 +410,7 @@ static int kube2sky_serve(const struct options *o)
     return r == 0 ? app.exit_status : r == ERR_USAGE ? 2 : 1;
 }
 
-/* libev's allocator: realloc, and free for size 0. */
+/* Allocates for libev: realloc, and free for size 0. */
 static void *kube2sky_allocate(void *ptr, long size)
 {
     if (size == 0) {
@@ -442,7 +443,7 @@ static int show_top(const struct options *o)
     return r == 0 ? 0 : 1;
 }
 
-/* Asks the running one. */
+/* Asks the running kube2sky. */
 static int kube2sky_explain(const struct options *o)
 {
     struct err err;
@@ -475,7 +476,7 @@ int main(int argc, char **argv)
     } else if (*options.explain) {
         r = kube2sky_explain(&options);
     } else {
-        (void)signal(SIGPIPE, SIG_IGN); /* a broken connection is an error code, not a signal */
+        (void)signal(SIGPIPE, SIG_IGN); /* makes a broken connection an error code, not a signal */
         process_metrics_open();
         privileges_begin(&same_user);
         start_log(&options);

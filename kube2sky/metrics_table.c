@@ -44,7 +44,7 @@ static uint64_t kube2sky_metrics_faults(const struct metrics_sources *sources, e
     return counter_get(&kube_source_counts(sources->kube_source, kind)->faults);
 }
 
-/* For kinds that are listed and watched. */
+/* Writes a value for each kind that is listed and watched. */
 static void write_by_followed(struct metrics_page *page, const struct metrics_sources *sources,
                               kind_value value)
 {
@@ -57,7 +57,7 @@ static void write_by_followed(struct metrics_page *page, const struct metrics_so
     }
 }
 
-/* Others are there only if their flag is set. */
+/* Returns whether the kind is always followed; others are only with their flag. */
 static bool is_always_there(enum kube_kind kind)
 {
     return kind == KUBE_SERVICE || kind == KUBE_ENDPOINTS || kind == KUBE_SLICE || kind == KUBE_POD;

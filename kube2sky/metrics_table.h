@@ -1,5 +1,5 @@
-/* kube2sky's metrics: metrics_table.c lists their names, meanings and sources; the man page lists
- * the same. Main thread. */
+/* Writes kube2sky's metrics: metrics_table.c lists their names, meanings and sources; the man page
+ * lists the same. Main thread. */
 #ifndef KUBE2SKY_METRICS_TABLE_H
 #define KUBE2SKY_METRICS_TABLE_H
 

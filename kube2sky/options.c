@@ -19,29 +19,29 @@
 #include "kube2sky/naming/override_zones.h"
 #include "kube2sky/naming/route_rules.h"
 
-/* More than a day is certainly a mistake. */
+/* A timeout of more than a day is certainly a mistake. */
 enum { TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
 
-/* RFC 2181, section 8. */
+/* RFC 2181, section 8, limits TTLs. */
 enum { TTL_MAX_S = INT32_MAX };
 
-/* Below it -v stays at info: glog's users know 2 as normal and 4 as debugging. */
+/* Lower values of -v mean info: glog's users know 2 as normal and 4 as debugging. */
 enum { DEBUG_VERBOSITY = 4 };
 
-/* Each costs a connection or two to the API server. */
+/* Each namespace costs a connection or two to the API server. */
 enum { NAMESPACES_MAX = 100 };
 
-/* DNS-1123 subdomain. */
+/* Length of a DNS-1123 subdomain. */
 enum { OBJECT_NAME_MAX = 253 };
 
 /* The choices of -pods. */
 enum { PODS_VERIFIED, PODS_DISABLED };
 #define PODS_CHOICES "verified|disabled"
 
-/* etcd grants no lease below 2 s; an hour without a writer is more than anybody wants. */
+/* etcd grants no lease below 2 s; an hour without a writer is too long for any cluster. */
 enum { LEASE_MIN_MS = 2000, LEASE_MAX_MS = 60 * 60 * 1000 };
 
-/* Values that need conversion. */
+/* Holds values that need conversion. */
 struct raw {
     const char *domain;
     const char *namespaces;
@@ -64,8 +64,8 @@ struct raw {
     bool has_explain;
 };
 
-/* etcd counts comparisons too: with a leader there is one more than operations. Beyond some
- * thousand operations, a transaction is limited by its bytes. */
+/* etcd counts comparisons, too: with a leader there is one more than operations. A transaction of
+ * more than some thousand operations is limited by its bytes. */
 enum { TXN_OPS_MIN = 2, TXN_OPS_MAX = 8192 };
 
 /* A million records of one owner are 256 MB (DESIRED_BYTES_MAX). */
@@ -217,7 +217,7 @@ static bool kube2sky_options_is_domain(struct slice text)
     return labels.count > 0;
 }
 
-/* Owned. */
+/* Returns a copy in lower case, owned by the caller. */
 static char *lower_copy(struct slice text)
 {
     char *copy = xstrndup(text.ptr, text.len);
@@ -282,13 +282,14 @@ static int kube2sky_options_take_namespaces(const char *text, struct options *o,
         r = add_namespace(o, slice_of(text, len), err);
         text += len;
         if (*text == ',' && *++text == '\0') {
-            r = add_namespace(o, slice_of(text, 0), err); /* a trailing comma */
+            r = add_namespace(o, slice_of(text, 0), err); /* fails on the empty name after a
+                                                           * trailing comma */
         }
     }
     return r;
 }
 
-/* A name of the API's: host labels, with dots between them. */
+/* Returns whether it is a name of the API's: host labels, with dots between them. */
 static bool is_object_name(struct slice name)
 {
     size_t from = 0;

@@ -1,4 +1,4 @@
-/* kube2sky's command line, validated. main() calls it before anything else. */
+/* Parses and validates kube2sky's command line. main() calls it before anything else. */
 #ifndef KUBE2SKY_OPTIONS_H
 #define KUBE2SKY_OPTIONS_H
 
@@ -17,7 +17,8 @@ struct route_rules;
 
 struct options {
     char *domain; /* lower case, with the trailing dot; owned */
-    /* From argv, borrowed for the process's lifetime; "" = unset. Their users validate URLs. */
+    /* From argv, borrowed for the process's lifetime; "" = unset. The modules that use them
+     * validate URLs. */
     const char *etcd_server;
     const char *etcd_cafile;
     const char *etcd_certfile;
@@ -49,19 +50,19 @@ struct options {
     int64_t max_owner_keys;
     int64_t max_namespace_keys; /* 0: no limit */
     bool is_dry_run;
-    struct addr healthz;     /* where HTTP is served; the address `::` is every one, IPv4 too */
+    struct addr healthz;     /* address of the HTTP server; `::` stands for all, IPv4 too */
     int log_level;           /* enum log_level */
     int log_format;          /* enum log_format */
     const char *http_hosts;  /* comma-separated, "" = none: http_hosts.h */
-    bool wants_top;          /* show the figures of the one at healthz instead */
+    bool wants_top;          /* show the figures of the kube2sky at healthz instead */
     const char *healthcheck; /* the URL to ask instead of everything else; "": none */
-    const char *explain;     /* NAMESPACE/SERVICE to ask a running one about; "": none */
+    const char *explain;     /* NAMESPACE/SERVICE to ask a running kube2sky about; "": none */
     bool want_version;
     struct flag_strings without_effect; /* ignored flags that were set */
 };
 
-/* 0; FLAGS_HELP after printing help; ERR_USAGE with a message. On success the caller calls
- * options_fini. */
+/* Parses argv. Returns 0, FLAGS_HELP after printing help, or ERR_USAGE with a message. On success
+ * the caller calls options_fini. */
 int kube2sky_options_parse(int argc, char *const *argv, struct options *ret_options,
                            struct err *err) MUST_CHECK;
 void options_fini(struct options *options);

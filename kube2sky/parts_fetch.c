@@ -12,25 +12,25 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 
-/* After a failure: the reflectors tell of it. */
+/* Delays after a failure, which the reflectors report. */
 enum { FAILED_FIRST_MS = PARTS_FETCH_PAUSE_MS, FAILED_MAX_MS = 60 * 1000 };
 
 static_assert(PARTS_FETCH_NAMED_MAX * 64 + 64 < KUBE_SELECTOR_MAX, "the names fit into a selector");
 
 struct wanted_service {
     uint32_t len;
-    bool is_asked; /* the list that runs names it */
+    bool is_asked; /* the list under way names it */
     char name[];
 };
 
 struct fetch_namespace {
     struct parts_fetch *fetch;
-    struct key_table services; /* that are wanted */
-    size_t waiting;            /* of them */
+    struct key_table services; /* wanted Services */
+    size_t waiting;            /* wanted Services that no list names */
     int64_t due_ms;            /* when the next list may begin */
-    int64_t start_ms;          /* of the list that runs */
+    int64_t start_ms;          /* when the list under way began */
     struct backoff backoff;
-    struct kube_request *request; /* NULL: no list runs */
+    struct kube_request *request; /* NULL: no list is under way */
     const struct kube_resource *resource;
     uint32_t len;
     char name[];
@@ -57,7 +57,7 @@ static struct slice parts_fetch_namespace_key(const void *thing)
 
 /* ---- Turns ---- */
 
-/* By what waits longest. NULL: nothing waits. */
+/* Returns the namespace whose Services have waited longest; NULL: none waits. */
 static struct fetch_namespace *next_namespace(const struct parts_fetch *fetch)
 {
     struct fetch_namespace *next = NULL, *ns;
@@ -93,7 +93,7 @@ static void free_namespace(struct fetch_namespace *ns)
     free(ns);
 }
 
-/* Forgets the namespaces of which nothing is wanted, and nothing was listed lately. */
+/* Forgets namespaces that want nothing, and were not listed lately. */
 static void forget_idle(struct parts_fetch *fetch, int64_t now_ms)
 {
     struct fetch_namespace *ns;
@@ -110,7 +110,7 @@ static void forget_idle(struct parts_fetch *fetch, int64_t now_ms)
 
 /* ---- A list ---- */
 
-/* Those that it named: listed, or waiting again. */
+/* Ends a list: forgets the Services that it named, or lets them wait again. */
 static void settle_asked(struct fetch_namespace *ns, bool is_listed)
 {
     struct wanted_service *service;
@@ -175,8 +175,8 @@ static bool parts_fetch_is_plain(struct slice name)
     return is_plain;
 }
 
-/* Marks what waits as asked. Returns the only one, or NULL, and appends them all as a selector,
- * unless they are too many for one. */
+/* Marks waiting Services as named by the list. Appends them all as a selector, unless they are too
+ * many for one. Returns the only one, or NULL. */
 static const struct wanted_service *ask_waiting(struct fetch_namespace *ns, struct buf *selector)
 {
     struct wanted_service *service, *one = NULL;
@@ -250,7 +250,7 @@ static struct fetch_namespace *get_namespace(struct parts_fetch *fetch, struct s
         memcpy(ns->name, name.ptr, name.len);
         key_table_init(&ns->services, service_key);
         backoff_init(&ns->backoff, FAILED_FIRST_MS, FAILED_MAX_MS);
-        (void)key_table_put(&fetch->namespaces, ns); /* was not there */
+        (void)key_table_put(&fetch->namespaces, ns); /* returns NULL: it was absent */
     }
     return ns;
 }
@@ -265,7 +265,7 @@ void parts_fetch_want(struct parts_fetch *fetch, const char *ns_name, const char
         service = xcalloc(1, sizeof(*service) + len + 1);
         service->len = (uint32_t)len;
         memcpy(service->name, name, len);
-        (void)key_table_put(&ns->services, service); /* was not there */
+        (void)key_table_put(&ns->services, service); /* returns NULL: it was absent */
         ns->waiting++;
     } else if (service->is_asked) {
         service->is_asked = false;

@@ -10,13 +10,13 @@
 /* Owners planned per piece of the page: below a millisecond, since the loop waits. */
 enum { OWNERS_PER_PIECE = 32 };
 
-/* Owners that had something to do when they were looked at, after the page was requested. */
+/* Holds owners that had work when they were visited, after the page was requested. */
 struct plan_page {
     const struct metrics_sources *sources;
     struct unsettled_place place;
-    bool has_ids;   /* all of them */
+    bool has_ids;   /* the ids are complete */
     struct buf ids; /* each NUL-terminated */
-    size_t at;      /* of the next one */
+    size_t at;      /* offset of the next id */
     bool has_lines;
 };
 
@@ -34,7 +34,7 @@ static struct slice next_id(struct plan_page *page)
     return id;
 }
 
-/* Why the rest is unknown. */
+/* Writes why the rest is unknown. */
 static void plan_page_begin(const struct metrics_sources *sources, struct buf *out)
 {
     if (!reconciler_has_synced(sources->reconciler)) {

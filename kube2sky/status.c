@@ -19,7 +19,7 @@
 
 enum { ROUTES = 5 + LIVE_PAGE_ROUTES };
 
-/* Built from kube2sky/page. */
+/* Is built from kube2sky/page. */
 extern const struct page kube2sky_page;
 
 struct status {
@@ -59,7 +59,8 @@ static bool explain_config(const struct metrics_sources *sources, struct buf *ou
     return sources->config_source && config_source_explain(sources->config_source, out);
 }
 
-/* True, with the reason, if some namespaces are hidden although they list who may see them. */
+/* Appends a reason and returns true if some namespaces are hidden although they list who may see
+ * them. */
 static bool kube2sky_status_explain_left_out(const struct metrics_sources *sources, struct buf *out)
 {
     size_t left_out = kube_source_left_out(sources->kube_source);
@@ -110,7 +111,7 @@ static void build_figures(void *data, struct buf *line)
     kube2sky_live_figures_write(sources, line);
 }
 
-/* A socket of :: takes IPv4, too; a kernel without IPv6 has none. */
+/* Listens at the address. A socket of :: accepts IPv4, too; a kernel without IPv6 has none. */
 static int listen_at(struct status *status, struct ev_loop *loop, const struct addr *address,
                      struct err *err)
 {

@@ -1,4 +1,4 @@
-/* The HTTP pages of kube2sky (--healthz-address, --healthz-port):
+/* Serves kube2sky's HTTP pages (--healthz-address, --healthz-port):
  *
  *     /healthz           200: the loop runs. The loop itself answers, so a hung one does not
  *     /readiness         503 with what is missing until everything listed is in etcd for the first
@@ -26,7 +26,7 @@ struct status;
 
 struct status_config {
     struct ev_loop *loop;
-    struct addr address;             /* `::`: every one, IPv4 too */
+    struct addr address;             /* `::`: all addresses, IPv4 too */
     const char *http_hosts;          /* see http_hosts.h; borrowed, as are the sources */
     struct metrics_sources *sources; /* set before the loop runs */
 };
@@ -35,13 +35,13 @@ struct status_config {
 int status_new(const struct status_config *config, struct status **ret_status,
                struct err *err) MUST_CHECK;
 
-/* What /readiness says: false, with the reason as one line without newline. */
+/* Returns whether /readiness is 200; if not, appends the reason as one line without newline. */
 bool status_is_ready(const struct metrics_sources *sources, bool is_strict, struct buf *out);
 
 /* Appends what is missing before the first 200, as one line without newline. */
 void status_explain_missing(const struct metrics_sources *sources, struct buf *out);
 
-/* Before freeing its sources. NULL is fine. */
+/* Stops serving; call it before its sources are freed. NULL is fine. */
 void status_free(struct status *status);
 
 #endif

@@ -47,7 +47,7 @@ static const struct live_row skipped_rows[] = {{.left = "{what|.240}: {reason|.2
 
 /* ---- All ---- */
 
-/* A third of a high screen. */
+/* Shows at most a third of a high screen. */
 #define FEW(more)     \
     {                 \
         5, 3, 0, more \
