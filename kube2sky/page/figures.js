@@ -1,5 +1,5 @@
 'use strict';
-// The section Now: objects, outages, owners, and the latest changes with their times.
+// Shows the section Now: objects, outages, owners, and the latest changes with their times.
 
 class Figures {
   constructor() {

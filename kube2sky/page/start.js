@@ -1,9 +1,9 @@
 'use strict';
-// What starts when the document is there.
+// Starts the page when the document is loaded.
 
 const PLAN_LINES_MAX = 500, PLAN_EVERY_MS = 3000;
 
-// Asks while it is shown; reads no more of a long plan than it shows.
+// Polls the plan while it is shown; reads no more of a long plan than it shows.
 class Plan {
   start() {
     this.stop();

@@ -1,5 +1,5 @@
 'use strict';
-// The section Why: one Service, its keys, and what keeps them from etcd.
+// Shows the section Why: one Service, its keys, and the reasons why some are not in etcd.
 
 const KEY_KINDS = {present: 'good', missing: 'warn', differs: 'warn', unwanted: 'warn', unknown: ''};
 
