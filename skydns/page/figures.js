@@ -15,7 +15,7 @@ class Figures {
     const chart = (id, rates, title, unit, format) => new Chart(byId(id), {rates, title, unit, format});
     this.charts = [
       chart('chart-queries', this.queries, 'Queries by transport', 'per second', count),
-      chart('chart-latency', this.latency, 'Answer time', 'half, 90 % and 99 % of replies take less', formatMicros),
+      chart('chart-latency', this.latency, 'Answer time', 'p50, p90 and p99 of responses', formatMicros),
       chart('chart-rcodes', this.rcodes, 'Replies by result', 'per second', count),
       chart('chart-types', this.types, 'Queries by type', 'per second', count),
     ];
@@ -103,7 +103,7 @@ class Figures {
     setText(byId('rate'), now.size ? formatRate([...now.values()].reduce((a, b) => a + b, 0)) + '/s' : '–');
     setText(byId('rate-note'), `${formatCount(total(event.queries))} since the start`);
     setText(byId('p99'), quantiles.size ? formatMicros(quantiles.get('p99')) : '–');
-    setText(byId('p99-note'), quantiles.size ? `99 % of ${WINDOW_S} s; half: ${formatMicros(quantiles.get('p50'))}` : `no reply measured in ${WINDOW_S} s`);
+    setText(byId('p99-note'), quantiles.size ? `p99 over ${WINDOW_S} s, p50 ${formatMicros(quantiles.get('p50'))}` : `no reply measured in ${WINDOW_S} s`);
     const hits = (e) => e.cache ? e.cache.hits + e.cache.negative_hits + e.cache.stale_hits + e.cache.failure_hits : 0;
     const hit = this.growth(event, hits), missed = this.growth(event, (e) => e.cache ? e.cache.misses : 0);
     setText(byId('hits'), hit + missed > 0 ? Math.round(100 * hit / (hit + missed)) + ' %' : '–');
