@@ -1,4 +1,4 @@
-/* What the bare responders over TCP and over TLS share: the socket, and the answers to a read.
+/* Shared by the bare responders over TCP and over TLS: the socket, and the answers to a read.
  * Single-threaded. */
 #ifndef BENCH_ANSWERS_BARE_STREAM_H
 #define BENCH_ANSWERS_BARE_STREAM_H

@@ -23,7 +23,7 @@ struct doh_asker {
     struct request requests[DOH_ASKED_MAX], *free;
     int64_t answers; /* in this call */
     bool is_ended;   /* GOAWAY */
-    /* Of nghttp2_session_mem_send, the rest of what it gave. */
+    /* The unsent rest of nghttp2_session_mem_send's output. */
     const uint8_t *rest;
     size_t rest_len;
 };

@@ -19,7 +19,7 @@ struct ssl_st;
 
 enum { TLS_ASKED_MAX = 64, TLS_ASKER_INPUT = 2048 };
 
-/* What the connections share. */
+/* State that the connections share. */
 struct tls_askers {
     struct addr server;
     struct queries *queries; /* borrowed, as the meter */

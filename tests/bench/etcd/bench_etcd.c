@@ -1,5 +1,6 @@
-/* What the etcd client costs, one or two figures per run: tests/bench/etcd_client.py starts an
- * etcd, runs this repeatedly, and prints the table. CPU is this process's own, in microseconds.
+/* Measures the cost of the etcd client, one or two figures per run: tests/bench/etcd_client.py
+ * starts an etcd, runs this repeatedly, and prints the table. CPU is this process's own, in
+ * microseconds.
  *
  *     bench_etcd URL puts         single puts, 64 outstanding
  *     bench_etcd URL txns         every key once, in transactions of 128 operations, 8 in flight

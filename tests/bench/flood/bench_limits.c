@@ -1,5 +1,5 @@
-/* What rates and cookies cost a query, in process: engine_answer without and with a cookie, as the
- * workers call it, and rate_limit_take. */
+/* Measures the cost of rate limits and cookies for a query, in process: engine_answer without and
+ * with a cookie, as the workers call it, and rate_limit_take. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -51,7 +51,7 @@ static void bench_instructions_fail(const char *what)
 
 /* ---- Records ---- */
 
-/* As kube2sky writes it: the key's last part is a hash of the value. */
+/* Puts an address like kube2sky: the key's last part is a hash of the value. */
 static void bench_instructions_put_address(struct store_writer *writer, const char *key,
                                            uint32_t address)
 {
@@ -135,8 +135,8 @@ static struct dnssec *bench_instructions_make_keys(void)
     return dnssec;
 }
 
-/* As live_config makes it of the flags of docker/manifests, with pods from etcd; but nothing that
- * the machine decides. */
+/* Makes the configuration that live_config makes of the flags of docker/manifests, with pods from
+ * etcd; without settings that depend on the machine. */
 static struct engine_config *make_config(struct bench *b, enum setup setup)
 {
     static struct options options; /* large */

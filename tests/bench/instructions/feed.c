@@ -92,7 +92,7 @@ static void *feed_put_control(struct msghdr *in, size_t *used, int level, int ty
     return CMSG_DATA(c);
 }
 
-/* As the kernel does for a wildcard socket; its time first, if it has one. */
+/* Writes control data like the kernel for a wildcard socket; its time first, if it has one. */
 static void write_control(struct msghdr *in, bool is_timed)
 {
     const struct timespec at = {FEED_NOW_S - 1, 1000000000 - AGE_NS};
@@ -121,7 +121,7 @@ static void write_packet(struct mmsghdr *message, unsigned number, bool is_timed
     write_control(in, is_timed);
 }
 
-/* What a socket that was shut down returns. */
+/* Returns the result of a socket that was shut down. */
 static int feed_stop(struct mmsghdr *messages)
 {
     udp_server_stop(feed.udp);

@@ -20,7 +20,8 @@
 #include "tests/bench/instructions/kinds.h"
 
 enum {
-    /* Of a batch each: what is lazily made is there, and addresses have gone round once. */
+    /* Counts of batches: after the warm-up, lazily made state exists, and each address has been
+     * used once. */
     FEED_WARM = 4,
     /* One of them has the kernel's times (UDP_TIMED_BATCHES), as it is in the long run. */
     FEED_COUNTED = UDP_TIMED_BATCHES,

@@ -9,7 +9,7 @@
 #include "common/dns/dns.h"
 #include "tests/support/skydns/services.h"
 
-/* As many as fit: the worker's under load. */
+/* Fills a batch, like those of the worker under load. */
 enum { FULL = 64 };
 
 enum { EDNS_SIZE = 1232, TAIL_SIZE = 4 };

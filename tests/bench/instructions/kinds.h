@@ -10,7 +10,7 @@
 
 #include "common/dns/dname.h"
 
-/* What there is to ask for. A headless Service has ENDPOINTS addresses. */
+/* The names that queries ask for. A headless Service has ENDPOINTS addresses. */
 enum { SERVICES = 10000, HEADLESS = 200, ENDPOINTS = 5, PODS = 2000, EXTERNAL = 1000 };
 
 /* How its questions are asked; DO and a cookie come with EDNS. */
@@ -49,7 +49,7 @@ struct dname kinds_dname(const char *text); /* aborts if it is no name */
 /* Writes the query, KIND_QUERY_MAX bytes; its ID is the number's low bits. Returns its length. */
 size_t kinds_query(const struct kind *kind, unsigned number, uint8_t *wire);
 
-/* What is wrong with the reply to this query, a constant; NULL: nothing. */
+/* Returns the fault of the response to this query, a constant; NULL: none. */
 const char *kinds_fault(const struct kind *kind, unsigned number, const uint8_t *reply, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a search path costs on a worker, in process, without sockets:
+/* Measures the cost of a search list on a worker, in process, without sockets:
  *
  *     bare      a kept name of another domain, asked for itself
  *     search    the same name below the client's search domain, answered from the same kept reply
@@ -6,8 +6,7 @@
  *     service   a service below the search domain, with -autopath and without
  *
  * Prints nanoseconds an answer, the best of several rounds; with an argument, of that kind alone,
- * for a profile. Exit status 1: a search costs more than
- * 1.4 times the bare name. */
+ * for a profile. Exit status 1: a search costs more than 1.4 times the bare name. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

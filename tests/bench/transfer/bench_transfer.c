@@ -1,8 +1,8 @@
-/* What zone transfers cost their thread, in process, without sockets: a zone of 10,000 and 100,000
- * Services as whole messages, the reverse zone likewise, and the difference that one change, or a
- * thousand, make. Prints milliseconds of thread time, the best of several rounds, and what the
- * messages hold. Exit status 1: the whole zone of 100,000 Services took more than 2 s, or the
- * difference of one change more than 1 ms. */
+/* Measures the cost of zone transfers for their thread, in process, without sockets: a zone of
+ * 10,000 and 100,000 Services as whole messages, the reverse zone likewise, and the difference
+ * after one change, or a thousand. Prints milliseconds of thread time, the best of several rounds,
+ * and the content of the messages. Exit status 1: the whole zone of 100,000 Services took more than
+ * 2 s, or the difference of one change more than 1 ms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -118,7 +118,7 @@ static void bench_transfer_count(void *data, bool is_added, struct slice bytes)
     counts[is_added]++;
 }
 
-/* Of that many changes at once. */
+/* Measures the difference after that many changes at once. */
 static double show_step(struct bench *b, unsigned changes)
 {
     const struct dname apex = fixture_name("cluster.local.");

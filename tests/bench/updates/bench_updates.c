@@ -1,4 +1,4 @@
-/* What updates cost skydns and its clients (tests/bench/updates.py runs it):
+/* Measures the cost of updates for skydns and its clients (tests/bench/updates.py runs it):
  *
  *     bench_updates SERVICES SECONDS CHANGES_PER_S QUERIES_PER_S FILE INTERVAL_MS
  *

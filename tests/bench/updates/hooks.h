@@ -1,6 +1,6 @@
-/* What the benchmark sees of skydns from outside: the linker substitutes these functions for calls
- * that udp_server, worker, publisher and xalloc make (--wrap, in the Makefile), so that the
- * measured code is the program's own, with no line for measuring.
+/* Lets the benchmark watch skydns from outside: the linker substitutes these functions for calls
+ * that udp_server, worker, publisher and xalloc make (--wrap, in the Makefile). So the measured
+ * code is the program's own, without a line for measuring.
  *
  *     recvmmsg returns --- publisher_enter ... publisher_leave --- sendmmsg is called
  *        `---------------------- a worker's own time ----------------'
@@ -51,7 +51,8 @@ void hooks_publishing(const struct store *store, const struct store_garbage *gar
 uint64_t hooks_versions_waiting(void);
 const struct fine_histogram *hooks_versions_cached(void);
 
-/* What this thread has allocated so far through xalloc and the store's pool. */
+/* Return the bytes and the allocations of this thread so far, through xalloc and the record store's
+ * pool. */
 uint64_t hooks_allocated_bytes(void);
 uint64_t hooks_allocations(void);
 

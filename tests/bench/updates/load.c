@@ -20,7 +20,7 @@ enum {
     SOCKET_BUFFER = 4 << 20,
 };
 
-/* Of twelve questions: six addresses; the other kinds in equal parts. */
+/* Twelve questions: six addresses; the other kinds in equal parts. */
 static const enum question_kind mix[] = {
     QUESTION_ADDRESS, QUESTION_NO_NAME, QUESTION_ADDRESS, QUESTION_PORT,
     QUESTION_ADDRESS, QUESTION_NO_DATA, QUESTION_ADDRESS, QUESTION_NO_NAME,

@@ -1,4 +1,4 @@
-/* What the fuzz targets of watch events share: one event decoded and checked, of each kind. */
+/* Shared by the fuzz targets of watch events: one event decoded and checked, of each kind. */
 #ifndef TESTS_FUZZ_KUBE2SKY_KUBE_EVENT_CHECK_H
 #define TESTS_FUZZ_KUBE2SKY_KUBE_EVENT_CHECK_H
 
@@ -6,7 +6,7 @@
 
 #include "kube2sky/api/kube_object.h"
 
-/* What the header promises for each kind of event. */
+/* Checks the header's promises for each kind of event. */
 static inline void kube_event_check(const struct kube_event *event)
 {
     bool has_object = event->kind == KUBE_EVENT_UPSERT || event->kind == KUBE_EVENT_DELETE;

@@ -253,7 +253,7 @@ static void expect_figures(const struct bed *b, const char *part)
     buf_fini(&line);
 }
 
-/* As JSON and as text. */
+/* Expects the page as JSON and as text. */
 static void expect_why(struct bed *b, const char *service, unsigned status, const char *json,
                        const char *text)
 {
@@ -286,7 +286,7 @@ static bool status_is_over(const void *data)
     return atomic_load(&asking->is_over);
 }
 
-/* As --explain does, which prints. */
+/* Asks like --explain, which prints. */
 static int ask_why(struct bed *b, const char *id, struct err *ret_err)
 {
     struct asking asking = {.address = b->address, .id = id};

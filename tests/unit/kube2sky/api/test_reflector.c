@@ -477,7 +477,7 @@ UNIT_TEST(test_token_renewed)
     free(want);
 }
 
-/* What is refused waits longer than what fails otherwise, and grows to it through the same waits: a
+/* Refused requests wait longer than others that fail, and the delay grows through the same steps: a
  * server that has started may refuse for a moment. */
 UNIT_TEST(test_waits_of_the_refused)
 {

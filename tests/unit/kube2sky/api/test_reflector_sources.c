@@ -225,8 +225,8 @@ UNIT_TEST(test_slices_turn_out_absent)
            "begin endpoints\nend endpoints\n");
 }
 
-/* While Endpoints are followed, slices are tried again and again, which disturbs nothing; a refusal
- * settles that Endpoints have to do, an outage does not. A role that permits only lists of slices
+/* While Endpoints are followed, slices are probed again and again, which disturbs nothing. A
+ * refusal settles that Endpoints stay, an outage does not. A role that permits only lists of slices
  * is a refusal. */
 UNIT_TEST(test_slices_are_tried_meanwhile)
 {

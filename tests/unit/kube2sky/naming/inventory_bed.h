@@ -135,8 +135,8 @@ static inline int compare_names(const void *a, const void *b)
                   (*(const struct kube_object *const *)b)->name);
 }
 
-/* What the owner has: "S web-1 web-2 " for a Service and its parts by name, "P default 10-0-0-1"
- * for a pod's address, or ""; before it "? " if it is in doubt. */
+/* Checks an owner's objects: "S web-1 web-2 " for a Service and its parts by name, "P default
+ * 10-0-0-1" for a pod's address, or ""; "? " comes first if it is in doubt. */
 static inline void assert_has(struct fixture *f, const char *owner, const char *want)
 {
     struct owner_objects *objects = &f->objects;

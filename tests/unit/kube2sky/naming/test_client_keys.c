@@ -63,7 +63,7 @@ static void client_keys_put_namespace(struct client_keys *keys, const char *name
     client_keys_upsert(keys, &object);
 }
 
-/* What cannot be understood: only its name is known. */
+/* Puts an object that cannot be understood: only its name is known. */
 static void put_garbled(struct client_keys *keys, enum kube_kind kind, const char *ns,
                         const char *name)
 {
@@ -545,7 +545,7 @@ static void count_one(void *data, struct slice key UNUSED, struct slice value UN
     ++*(size_t *)data;
 }
 
-/* What changed was announced: a reader that looks only at these sees every change. */
+/* Checks that changes are announced: a reader that looks only at these sees every change. */
 static void follow_changes(struct world *w, bool seen[ADDRESSES_MAX + NAMESPACES])
 {
     static const char *const nodes[] = {NODES "10-1-0-1", NODES "10-1-0-2", NODES "fd00--1",

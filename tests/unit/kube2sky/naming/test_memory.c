@@ -83,7 +83,7 @@ static struct kube_object *pod_of(int i)
     return object;
 }
 
-/* What one object of the kind adds, in bytes. */
+/* Returns the bytes that one object of the kind adds. */
 static size_t add_objects(struct tables *t, int count, struct kube_object *(*make)(int i))
 {
     size_t before = memory_allocated();
@@ -96,7 +96,7 @@ static size_t add_objects(struct tables *t, int count, struct kube_object *(*mak
 /* One for each cluster IP, two for each headless Service. */
 enum { CLAIMS = SERVICES + SERVICES / HEADLESS_EVERY };
 
-/* What one claim adds. */
+/* Returns the bytes that one claim adds. */
 static size_t memory_add_claims(struct tables *t)
 {
     struct naming_config config = {

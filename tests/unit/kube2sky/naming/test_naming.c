@@ -34,7 +34,7 @@ static void naming_note_drop(void *data, const struct naming_drop *drop)
     buf_printf(data, "%s=%s ", drop->what, drop->value);
 }
 
-/* What naming derives from some objects, as text. */
+/* The keys, claims and drops that naming derives from some objects, as text. */
 struct result {
     struct buf records; /* keys without their base */
     struct buf claims;

@@ -422,9 +422,9 @@ static bool is_wished(const struct wishes *wishes, unsigned ip, unsigned ns, con
     return is;
 }
 
-/* Whose name the address must have, of the namespaces that claim it and may: that of the claim that
- * had it before, if it still exists. If it does not, another one may have won during the step, and
- * any of them is right: now's. */
+/* Returns the namespace whose name the address must have, of those that claim it and may have it:
+ * that of the claim that had it before, if it still exists. If it does not, another one may have
+ * won during the step, and any of them is right: now's. */
 static unsigned winning_namespace(const struct wishes *wishes, unsigned ip, const bool *may,
                                   const char *before, const char *now)
 {

@@ -96,7 +96,8 @@ static struct kube_object *large_slice(unsigned number, unsigned size, unsigned 
     return slice;
 }
 
-/* Of a change of MOVED addresses beside SLICES others of that size: the least of some rounds. */
+/* Returns the cost of a change of MOVED addresses beside SLICES others of that size: the least of
+ * some rounds. */
 static double change_us(unsigned size)
 {
     struct counts counts = {0};
@@ -137,7 +138,8 @@ UNIT_TEST(test_cost_of_what_changed)
     assert_true(more < 4 * some);
 }
 
-/* As many slices again take as long again to come and go, not four times as long. */
+/* Returns the cost of so many slices that come and go: twice as many must take twice as long, not
+ * four times. */
 static double come_and_go_us(unsigned count)
 {
     struct counts counts = {0};

@@ -61,7 +61,7 @@ struct document {
     char nameserver;
 };
 
-/* Of "n07" at the beginning. */
+/* Returns the bit of the name that begins with "n07". */
 static uint32_t bit_of(const char *name)
 {
     return 1u << ((name[1] - '0') * 10 + name[2] - '0');

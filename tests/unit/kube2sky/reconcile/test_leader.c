@@ -220,7 +220,7 @@ UNIT_TEST(test_who_dies_is_replaced)
     leader_wait_for(f, &f->b, is_leading);
 }
 
-/* As leader_condition, for use when the key has changed. */
+/* Returns a copy of leader_condition, for use when the key has changed. */
 static struct etcd_compare condition_of(const struct candidate *c, char **ret_value)
 {
     struct etcd_compare condition = leader_condition(c->leader);

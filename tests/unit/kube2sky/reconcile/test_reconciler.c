@@ -172,7 +172,7 @@ static void reconciler_put_endpoints(struct fixture *f, int net, int count)
     put_endpoints_of(f, "db", net, count);
 }
 
-/* Several at once, so that each has a flight of its own. */
+/* Several at once, so that each has a transaction of its own. */
 enum { LARGE_SERVICES = 6, LARGE_ENDPOINTS = 4000 };
 
 static void change_large_services(struct fixture *f, int count, bool exist)

@@ -151,7 +151,7 @@ static void add_preview(void *data, struct slice owner)
     }
 }
 
-/* What there is to do about clients; buf_fini it. */
+/* Returns the planned operations on keys about clients; buf_fini it. */
 static struct buf preview_clients(const struct fixture *f)
 {
     struct preview preview = {.f = f};
@@ -163,7 +163,7 @@ static struct buf preview_clients(const struct fixture *f)
     return preview.lines;
 }
 
-/* Nothing to do but what waits for something else. */
+/* Returns whether all that is left waits for something else. */
 static bool reconciler_clients_is_in_order(const void *data)
 {
     const struct fixture *f = data;
@@ -311,7 +311,7 @@ UNIT_TEST(test_others)
     assert_true(reconciler_explain_trouble(f->reconciler, &why));
     assert_non_null(strstr(buf_cstr(&why), "another writer keeps changing keys of "));
     buf_fini(&why);
-    /* It rests; a change in the API does not wait for that. */
+    /* It backs off; a change in the API does not wait for that. */
     put_beside(f, "visible/a", "everybody");
     reconciler_clients_put_namespace(f, "b", "x");
     reconciler_clients_put_namespace(f, "a", "c");

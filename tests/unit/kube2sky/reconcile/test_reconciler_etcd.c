@@ -3,7 +3,7 @@
 #include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
-/* What was written may have landed before the watch is confirmed. */
+/* Written keys may have landed before the watch is confirmed. */
 static bool is_back(const void *data)
 {
     return !outage_is_away(&((const struct fixture *)data)->outage);

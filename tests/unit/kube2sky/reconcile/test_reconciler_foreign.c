@@ -117,7 +117,7 @@ UNIT_TEST(test_the_others_of_a_transaction_do_without_the_changed_one)
     end_other(&other);
 }
 
-/* Until the reconciler rests before it restores the key. */
+/* Runs until the reconciler backs off before it restores the key. */
 static void conflict_web(struct fixture *f)
 {
     while (reconciler_get_stats(f->reconciler).contested == 0) {

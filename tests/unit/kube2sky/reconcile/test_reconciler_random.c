@@ -153,7 +153,7 @@ static void list_all(struct world *w)
     inventory_list_end(f->inventory, KUBE_SLICE);
 }
 
-/* None rests any more. */
+/* Queues all owners: none backs off any more. */
 static void reconciler_random_tell_all(struct fixture *f)
 {
     reconciler_owner_changed(f->reconciler, slice_str("svc/default/kubernetes"));

@@ -16,7 +16,7 @@ UNIT_TEST(test_clock)
     assert_true(serial_base_is_after(serial_clock(around_s), serial_clock(around_s - 86400)));
 }
 
-/* What a reader gives when the base was written at the next revision: at least. */
+/* Returns the lowest serial that a reader serves if the base was written at the next revision. */
 static uint32_t serial_base_lowest(uint32_t base, int64_t revision)
 {
     return base + (uint32_t)(revision + 1);

@@ -124,7 +124,7 @@ static struct owner *acknowledged_put(struct fixture *f, const char *id, const c
     return owner;
 }
 
-/* As reconciler_mirror does with each event. */
+/* Notes an event like reconciler_mirror. */
 static void transactions_see(struct owner *owner, int64_t revision)
 {
     owner->first_event = owner->first_event ? owner->first_event : revision;
