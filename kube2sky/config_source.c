@@ -117,7 +117,7 @@ void config_source_take(struct config_source *source, struct kube_object *map)
     ev_timer_stop(source->config.loop, &source->timeout);
     if (!map) {
         if (source->last || source->refusal.msg[0]) {
-            log_info("ConfigMap is gone, removing what it asked for");
+            log_info("ConfigMap is gone, removing its keys");
         }
         config_map_clear(&source->map);
         source->refusal.msg[0] = '\0';

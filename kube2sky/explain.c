@@ -356,7 +356,7 @@ int kube2sky_explain_client(const struct addr *server, const char *id, struct er
     int r = http_fetch_print(server, buf_cstr(&target), &why);
     buf_fini(&target);
     if (r == ERR_REFUSED && strcmp(why.msg, "not found") == 0) {
-        return err_set(err, r, "what answers there is no kube2sky that has /explain");
+        return err_set(err, r, "the server there has no /explain: expected a running kube2sky");
     }
     if (r == ERR_REFUSED) {
         return err_set(err, r, "%s", why.msg);

@@ -149,8 +149,8 @@ static int kube2sky_options_parse_flags(int argc, char *const *argv, struct opti
          .help = "records of one Service; with more, its keys are left as they are"},
         {"max-namespace-keys", FLAG_INT, &o->max_namespace_keys, .min = 0,
          .max = NAMESPACE_KEYS_MAX,
-         .help = "keys of one namespace, reverse names not counted; beyond, new ones wait; 0: no "
-                 "limit but its share of -etcd-space"},
+         .help = "keys of one namespace, without reverse names; further new keys wait; 0: no limit "
+                 "but its share of -etcd-space"},
         {"kubecfg-file", FLAG_STRING, &o->kubecfg_file,
          .help = "kubeconfig with the API server and credentials"},
         {"kube-master-url", FLAG_STRING, &o->kube_master_url,
@@ -173,10 +173,10 @@ static int kube2sky_options_parse_flags(int argc, char *const *argv, struct opti
         {"log-format", FLAG_CHOICE, &o->log_format, .choices = LOG_FORMAT_CHOICES,
          .help = "log lines of text, or JSON objects"},
         {"healthcheck", FLAG_STRING, &o->healthcheck,
-         .help = "ask a running one at http://IP:PORT/PATH whether it is healthy; exit status 0 if "
-                 "it is"},
+         .help = "ask a running kube2sky at http://IP:PORT/PATH whether it is healthy; exit status "
+                 "0 if it is"},
         {"explain", FLAG_STRING, &o->explain,
-         .help = "ask the running one why NAMESPACE/SERVICE has the records it has, and exit",
+         .help = "ask the running kube2sky why NAMESPACE/SERVICE has its records, and exit",
          .was_given = &raw->has_explain},
         {"version", FLAG_BOOL, &o->want_version, .help = "print the version and exit"},
         {"logtostderr", FLAG_BOOL, &raw->wants_stderr, .help = NULL},

@@ -24,7 +24,8 @@ static void try_namespace(struct endpoints_probe *probe);
 static void endpoints_probe_end(struct endpoints_probe *probe, enum endpoints_probe_result result)
 {
     bool is_refused = result == ENDPOINTS_PROBE_ABSENT || result == ENDPOINTS_PROBE_FORBIDDEN;
-    log_debug("endpoint slices tried", LOG_INT("is_permitted", result == ENDPOINTS_PROBE_PERMITTED),
+    log_debug("endpoint slices probed",
+              LOG_INT("is_permitted", result == ENDPOINTS_PROBE_PERMITTED),
               LOG_INT("is_refused", is_refused));
     probe->config.done(probe->config.data, result);
 }

@@ -359,7 +359,7 @@ static int find_encoding(const struct kube_request *request, enum kube_encoding 
         *ret_encoding = KUBE_JSON;
     } else {
         return err_set(err, ERR_PROTOCOL,
-                       "%s: the answer's type is `%.100s`: expected " PROTOBUF_TYPE
+                       "%s: the response's Content-Type is `%.100s`: expected " PROTOBUF_TYPE
                        " or " JSON_TYPE,
                        request->what, type);
     }

@@ -280,7 +280,7 @@ static void wait_for_answer(struct watcher *watcher, int64_t now_ms)
 /* Requests the watch again from the same version: silence is no failure. */
 static void watcher_reopen(struct watcher *watcher, const char *why)
 {
-    log_debug("watch asked again", LOG_STR("kind", kind_name(watcher)),
+    log_debug("watch requested again", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", why));
     leave_watch(watcher);
     open_watch(watcher);

@@ -265,7 +265,7 @@ bool conflict_must_rest(struct conflicts *conflicts, struct owner *owner)
     if (!conflict->is_told) {
         conflict_report(conflicts, conflict);
     }
-    log_debug("keys are restored later", LOG_SLICE("owner", owner->id),
+    log_debug("restoring keys later", LOG_SLICE("owner", owner->id),
               LOG_INT("rest_ms", conflict->rest_until_ms - clock_monotonic_ms()));
     conflict->is_resting = true;
     conflict_start_timer(conflict);

@@ -263,7 +263,7 @@ static void owner_report_plan(struct look *look)
     }
     explain_held_back(look, &planned);
     if (look->owner->state == OWNER_BLOCKED && !planned.other) {
-        add_reason(look->report, "it waits for a place among the large changes");
+        add_reason(look->report, "it waits for a slot among the large changes");
     }
 }
 

@@ -91,7 +91,7 @@ void refusal_wait(struct refusals *refusals, struct owner *owner)
     size_t wait_ms = backoff_next_ms(&refusal->backoff, backoff_random());
     wait_ms = wait_ms > share_ms ? wait_ms : share_ms;
     refusals->in_a_row++;
-    log_debug("refused service waits", LOG_SLICE("owner", owner->id),
+    log_debug("refused service backs off", LOG_SLICE("owner", owner->id),
               LOG_INT("retry_ms", (int64_t)wait_ms), LOG_INT("refused", (int64_t)refusals->count));
     ev_now_update(loop);
     ev_timer_stop(loop, &refusal->timer);

@@ -236,7 +236,7 @@ def test_lists_and_watches(bed):
     say(log, "source switched", since, to="endpoints", status=403, **{"from": "endpointslices"})
     bed.kube.control("expire-history", resource="endpoints")
     bed.kube.control("drop-watches", resource="endpoints")
-    say(log, "endpoint slices tried", since, is_permitted=0, is_refused=1)
+    say(log, "endpoint slices probed", since, is_permitted=0, is_refused=1)
 
 
 # ---- Nameservers ----
