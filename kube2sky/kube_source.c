@@ -319,8 +319,8 @@ static void on_bad(void *data, enum kube_kind kind, const struct err *err)
     tell_skipped(follower->kube_source, kind, "", err->msg);
 }
 
-/* Relists everything, not from inside a reflector's callback. The first kind that notices acts for
- * all. */
+/* Lets everything be listed again, outside of reflectors' callbacks. The first kind that notices
+ * acts for all. */
 static void kube_source_on_went_back(void *data, enum kube_kind kind, const struct err *err)
 {
     struct kube_source *kube_source = ((struct follower *)data)->kube_source;

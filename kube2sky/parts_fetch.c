@@ -238,7 +238,7 @@ static void parts_fetch_on_turn(struct ev_loop *loop UNUSED, ev_timer *w, int re
     set_turn(fetch);
 }
 
-/* ---- The feed's side ---- */
+/* ---- For kube_source.c ---- */
 
 static struct fetch_namespace *get_namespace(struct parts_fetch *fetch, struct slice name)
 {

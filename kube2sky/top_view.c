@@ -1,6 +1,6 @@
 #include "kube2sky/top_view.h"
 
-/* ---- Where objects come from and keys go ---- */
+/* ---- Sources of objects and targets of keys ---- */
 
 static const struct live_row kind_rows[] = {
     {"{kind}{?reason}: {reason}{/}",

@@ -1,4 +1,4 @@
-/* Reads typed members of a JSON object, with errors that a person can act on, such as `port:
+/* Reads typed members of a JSON object, with errors that a person can act on. One is `port:
  * expected a number from 0 to 65535, found a string`. For the files that decode the Kubernetes
  * API's JSON; jansson's own header stays in those. Null counts as absent, as in the API's own
  * decoder. Each getter returns 0, or a negative code (ERR_SYNTAX unless noted) and no value. Main

@@ -138,7 +138,7 @@ static int kube_list_proto_take_varint(struct slice bytes, size_t *pos, uint64_t
 }
 
 /* Measures the first field, which must hold bytes: its length including its key and, in *ret_head,
- * that of key and length only. Sets *ret_head to 0 if even those are incomplete. */
+ * that of key and length only. Returns 0 if even those are incomplete. */
 static int measure_field(struct slice bytes, uint32_t *ret_number, size_t *ret_head,
                          uint64_t *ret_size, struct err *err)
 {

@@ -72,7 +72,7 @@ static void watcher_on_retry(struct ev_loop *loop, ev_timer *w, int revents)
     open_watch(w->data);
 }
 
-/* Reopens a watch that ended early. */
+/* Ends the request, before it is repeated or the watch is given up. */
 static void leave_watch(struct watcher *watcher)
 {
     ev_timer_stop(watcher->config.loop, &watcher->pulse);

@@ -3,7 +3,7 @@
  *     /kube2sky/<domain>/node-address/10-1-0-1   {"host":"10.1.0.1"}   an address that a pod shares
  *                                                with its node: it identifies no client
  *     /kube2sky/<domain>/visible/<namespace>     the text of the namespace's annotation
- *                                                dns.kube2sky/visible-to, byte for byte: whoever
+ *                                                dns.kube2sky/visible-to, byte for byte: code that
  *                                                shows it to people escapes it
  *
  *     /kube2sky/<domain>/node-address/0-0-0-0    {"host":"0.0.0.0"}    every address: the pods are
@@ -49,7 +49,7 @@ struct client_keys_config {
 struct client_keys *client_keys_new(const struct client_keys_config *config);
 void client_keys_free(struct client_keys *keys); /* NULL is fine */
 
-/* ---- The feed's side: of KUBE_POD and KUBE_NAMESPACE; other kinds are ignored. See reflector.h.
+/* ---- For the reflectors: KUBE_POD and KUBE_NAMESPACE; other kinds are ignored. See reflector.h.
  * ns: the list's, "" of all namespaces or of a kind without one. */
 
 void client_keys_list_begin(struct client_keys *keys, enum kube_kind kind, const char *ns);

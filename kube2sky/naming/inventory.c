@@ -133,7 +133,7 @@ static void discard_others(struct inventory *inventory, enum kube_kind kind, int
     }
 }
 
-/* ---- Which kinds ---- */
+/* ---- Wanted kinds ---- */
 
 static void inventory_stop_following(struct inventory *inventory, enum kube_kind kind)
 {

@@ -14,7 +14,7 @@ static const struct inventory *inventory_view_part_of(const struct inventory *in
     return inventory_find_part(inventory, slice_of(id.ptr, n));
 }
 
-/* ---- What is known ---- */
+/* ---- Known objects ---- */
 
 static bool inventory_view_is_complete(const struct inventory *inventory, enum kube_kind kind)
 {

@@ -134,8 +134,9 @@ static struct slice first_label(struct slice host)
     return dot ? slice_of(host.ptr, (size_t)(dot - host.ptr)) : host;
 }
 
-/* Returns the label without the port's number. A port has its plain label only if no other one has
- * its name and protocol; else its number may follow the label, or its label is its record's hash.
+/* Returns the label without the port's number; empty if it has none. A port has its plain label
+ * only if no other one has its name and protocol; else its number may follow the label, or its
+ * label is its record's hash.
  */
 static struct slice without_number(struct slice label, uint16_t port)
 {

@@ -269,7 +269,7 @@ static void add_srv(struct build *b, const struct srv *srv, const char *label, b
 
 /* Adds a port whose key went to an equal one with a smaller number. If its label with the number is
  * too long or another endpoint's, the record's hash is its label. If that is another endpoint's,
- * too, that is on purpose, and the port is left out. */
+ * too, its name was chosen on purpose, and the port is dropped. */
 static void add_numbered_srv(struct build *b, const struct srv *srv, const struct srv *srvs,
                              size_t count, bool is_headless)
 {

@@ -158,7 +158,7 @@ static void unlink_here(struct reverse *reverse, struct held_claim *held)
     set_first(reverse, &held->ip, first);
 }
 
-/* ---- Between claimants ---- */
+/* ---- Deciding between owner objects ---- */
 
 /* Returns "default" for "svc/default/web". */
 static struct slice reverse_namespace_of(struct slice owner)

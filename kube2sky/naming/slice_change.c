@@ -40,7 +40,7 @@ static const struct kube_slice *any_of(const struct slice_change *change)
 
 /* ---- Words ---- */
 
-/* Sets the name's hash. Returns 0 if it is no label, and shares no key. */
+/* Sets the name's hash and returns 1. Returns 0 for a name that is no label: it shares no key. */
 static size_t slice_change_hash_name(const char *name, uint32_t *ret_hash)
 {
     char lower[DNAME_LABEL_MAX];

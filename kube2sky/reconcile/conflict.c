@@ -272,7 +272,7 @@ bool conflict_must_rest(struct conflicts *conflicts, struct owner *owner)
     return true;
 }
 
-/* ---- What is told ---- */
+/* ---- Reports ---- */
 
 bool conflict_of(const struct owner *owner, unsigned *ret_restored, int64_t *ret_rest_ms)
 {

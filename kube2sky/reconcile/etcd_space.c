@@ -99,7 +99,7 @@ static void on_space_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int rev
     space->call = etcd_status(space->config.etcd, on_status, space);
 }
 
-/* ---- For others ---- */
+/* ---- Reports ---- */
 
 struct etcd_space_figures etcd_space_figures(const struct etcd_space *space)
 {

@@ -96,7 +96,7 @@ void key_log(const struct transaction *transaction, const struct inventory *inve
     }
 }
 
-/* ---- What somebody else did ---- */
+/* ---- Other writers' changes ---- */
 
 void key_log_restored(const struct transaction *transaction, const struct passenger *passenger,
                       size_t from, size_t end)

@@ -25,7 +25,7 @@ void key_room_fini(struct key_room *room)
     free(room->waiting);
 }
 
-/* ---- What is taken ---- */
+/* ---- Room in use ---- */
 
 static uint64_t fixed_bytes(const struct owner *owner)
 {

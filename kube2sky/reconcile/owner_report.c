@@ -160,7 +160,7 @@ static void tell_claims(struct look *look)
     }
 }
 
-/* ---- What keeps them apart ---- */
+/* ---- Reasons for the difference ---- */
 
 static bool has_kind(const struct plan *plan, bool is_reverse)
 {

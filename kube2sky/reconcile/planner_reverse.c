@@ -156,7 +156,7 @@ void planner_reverse_plan_addresses(struct planner *planner, const struct owner 
     }
 }
 
-/* ---- For others ---- */
+/* ---- For the reconciler ---- */
 
 bool planner_winner(const struct planner *planner, const struct ip *ip,
                     struct reverse_winner *ret_winner)

@@ -18,7 +18,7 @@ bool reconciler_has_config(const struct reconciler *r)
     return !r->config.leaves_config;
 }
 
-/* ---- What is wanted ---- */
+/* ---- Wanted keys ---- */
 
 /* Before Services, whatever their age. */
 static void claim_external_names(struct reconciler *r)
@@ -50,7 +50,7 @@ void reconciler_lack_config(struct reconciler *r)
     r->is_config_given_up = true;
 }
 
-/* ---- What is there ---- */
+/* ---- etcd's keys ---- */
 
 static void note_put(struct key_source *source, const struct etcd_kv *kv)
 {
@@ -125,7 +125,7 @@ void reconciler_config_end_read(struct key_source *source)
     }
 }
 
-/* ---- What is told ---- */
+/* ---- Reports ---- */
 
 bool reconciler_knows_config(const struct reconciler *r)
 {

@@ -156,8 +156,8 @@ static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const s
     }
 }
 
-/* Makes the transaction conditional on the list that it was planned from, and queues another plan
- * for the work that is left. */
+/* Makes the transaction conditional on the list that it was planned from. The owner is planned
+ * again after it, for the work that is left. */
 static void guard_config(const struct reconciler *r, struct owner *owner,
                          struct transaction *transaction)
 {

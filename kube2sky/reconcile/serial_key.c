@@ -42,7 +42,7 @@ struct serial_key {
     struct buf leadership; /* value of the leader's key when this process began to lead */
 };
 
-/* ---- What etcd says ---- */
+/* ---- etcd's responses ---- */
 
 static void serial_key_fail(struct serial_key *k, const struct err *err)
 {
@@ -107,7 +107,7 @@ static void serial_key_on_written(void *data, const struct etcd_txn_reply *reply
     }
 }
 
-/* ---- What to do ---- */
+/* ---- Turns ---- */
 
 static void serial_key_read_key(struct serial_key *k)
 {

@@ -89,7 +89,8 @@ static void transactions_finish(struct transaction *transaction)
     plan_build_nothing(&transaction->rest);
 }
 
-/* Queues the owners again: planning against the mirror finds the work that is left. */
+/* Lets the owners be planned again after landing: planning against the mirror finds the work that
+ * is left. */
 static void want_look(struct transaction *transaction)
 {
     for (size_t i = 0; i < transaction->passenger_count; i++) {
@@ -166,7 +167,7 @@ static void land_if_seen(struct transaction *transaction)
     }
 }
 
-/* Queues the owners again after a full read, which does not tell its changes from others'. */
+/* Lands the transaction after a full read, which does not tell its changes from others'. */
 static void note_read(struct transaction *transaction, enum key_source_id source)
 {
     bool is_waiting = transaction->state == TRANSACTION_DONE ||
@@ -389,7 +390,7 @@ void transaction_send(struct transaction *transaction)
     transaction->call = etcd_txn(config->etcd, &txn, transactions_on_txn, transaction);
 }
 
-/* ---- Did it happen? ---- */
+/* ---- Unknown outcomes ---- */
 
 /* Returns whether the transaction happened. All its keys changed at once, so one proves it. If
  * others changed that key since, the result is a wrong "no", which costs only an empty plan. */

@@ -11,7 +11,7 @@
 #include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/objects.h"
 
-/* ---- What stands for the reconciler ---- */
+/* ---- In place of the reconciler ---- */
 
 static struct {
     unsigned wanted, lacked;

@@ -47,7 +47,7 @@ struct fixture {
     char *token_path;     /* rewritten with `new` on a reported 401 */
 };
 
-/* ---- What the owner sees, as lines ---- */
+/* ---- The owner's callbacks, as lines ---- */
 
 static inline void note(struct fixture *f, const char *format, ...) PRINTF_LIKE(2, 3);
 static inline void note(struct fixture *f, const char *format, ...)

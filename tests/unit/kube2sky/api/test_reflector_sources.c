@@ -109,7 +109,7 @@ UNIT_TEST(test_label_selector)
            ARRAY_LEN(steps), "begin services\nend services\nstate ok\n");
 }
 
-/* ---- Where endpoints come from ---- */
+/* ---- Sources of endpoints ---- */
 
 static const struct reflector_config of_auto = {.kind = KUBE_ENDPOINTS,
                                                 .endpoints_mode = ENDPOINTS_AUTO};

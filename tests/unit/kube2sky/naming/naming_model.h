@@ -23,7 +23,7 @@ enum {
     LINES_MAX = 4096,
 };
 
-/* ---- What objects are made of ---- */
+/* ---- Parts of objects ---- */
 
 static const struct {
     const char *given;

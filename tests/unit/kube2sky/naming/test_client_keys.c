@@ -22,7 +22,7 @@ static struct client_keys *client_keys_of(bool is_narrowed)
     });
 }
 
-/* ---- Objects: no copy is kept of them ---- */
+/* ---- Objects, of which no copy remains ---- */
 
 static void client_keys_put_pod(struct client_keys *keys, const char *ns, const char *name,
                                 bool is_on_host, const char *phase, const char *ip,

@@ -282,7 +282,7 @@ UNIT_TEST_IN(test_faults_of_the_last_state, set_up_slices, tear_down)
     kube_object_free(next);
 }
 
-/* ---- What each kind allows ---- */
+/* ---- Effects of each kind ---- */
 
 static void list_one_pod(struct fixture *f)
 {

@@ -414,7 +414,7 @@ UNIT_TEST(test_random_nodes)
     }
 }
 
-/* ---- What may be deleted ---- */
+/* ---- Permitted deletes ---- */
 
 static void list_nothing(struct fixture *f, enum kube_kind kind)
 {

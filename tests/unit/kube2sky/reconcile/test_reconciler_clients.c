@@ -10,7 +10,7 @@
 
 #define HOST(a) "{\"host\":\"" a "\"}"
 
-/* ---- Objects, for the inventory and the keys as the feed would ---- */
+/* ---- Objects, passed on like by kube_source ---- */
 
 static void start_keys(struct fixture *f, bool nodes, bool visible)
 {
