@@ -6,7 +6,7 @@
 #include "common/base/seeded_hash.h"
 #include "skydns/records/store_pick.h"
 
-/* Owner's pointer, type, class, TTL, length. */
+/* The record before its rdata: owner pointer, type, class, TTL, length. */
 enum { RECORD_HEAD = 12 };
 
 size_t address_pick_enough(unsigned family_bytes, size_t reply_limit)
@@ -20,10 +20,11 @@ struct picking {
     const struct address_wanted *wanted;
     size_t enough;
     size_t slot_mask;
-    bool is_over; /* it would take more visits */
+    bool is_over; /* picking would need more visits than allowed */
 };
 
-/* Of the same family. Without calls of memcmp, which would be a tenth of a pick. */
+/* Returns whether two addresses of one family are equal. Compares fixed sizes: calls of memcmp
+ * would be a tenth of a pick's time. */
 static bool address_pick_is_same(const struct store_record *a, const struct store_record *b)
 {
     return a->host_len == 4 ? memcmp(a->bytes, b->bytes, 4) == 0

@@ -1,7 +1,9 @@
-/* The addresses of a name that has many: as many as a reply may hold and one more, so that the
- * encoder sees that it does not hold all. With rotation they begin at a random one, so that each
- * has its turn. For the fast path and the slow path, which pick alike. One per engine and path;
- * that engine's thread only. Nothing allocates. */
+/* Picks addresses of a name that has many: as many as a response may hold and one more, so that the
+ * encoder sees that it does not hold all.
+ *
+ * With rotation the pick begins at a random address, so that each has its turn. The fast path and
+ * the slow path share it and so pick alike. One per engine and path, on that engine's thread. It
+ * allocates nothing. */
 #ifndef SKYDNS_ANSWER_ADDRESS_PICK_H
 #define SKYDNS_ANSWER_ADDRESS_PICK_H
 
@@ -21,25 +23,26 @@ struct address_pick {
     uint32_t visits; /* records looked at */
     const struct store_record *records[RR_LIST_MAX];
 
-    /* Of de-duplication: an index into records plus one; 0 is free. Half of them stay free. */
+    /* For deduplication: each slot is an index into records plus one; 0 is free. Half of them stay
+     * free. */
     uint16_t slots[2 * RR_LIST_MAX];
 };
 
-/* What to pick. */
+/* A pick's input. */
 struct address_wanted {
     const struct engine_config *config;
     const struct store_node *node;
     unsigned family_bytes; /* 4 or 16; the node has such an address */
-    size_t reply_limit;    /* bytes of the reply */
+    size_t reply_limit;    /* size of the response */
     uint32_t visits_max;   /* records that may be looked at */
-    uint32_t random;       /* of the query */
+    uint32_t random;       /* the query's random number */
 };
 
-/* How many records of this family cannot all be in a reply: more than its bytes could hold, and no
- * more than a section's list does. */
+/* Returns how many records of this family are more than a response can hold: one more than fit its
+ * bytes, and at most a section's list. */
 size_t address_pick_enough(unsigned family_bytes, size_t reply_limit);
 
-/* Returns the index, below `count`, at which an answer begins that cannot have all records: each
+/* Returns the index, below `count`, of an answer's first record when it cannot have all: each
  * equally often. The shuffle uses the query's random number itself. */
 static inline uint32_t address_pick_first(uint32_t random, uint32_t count)
 {
@@ -47,7 +50,8 @@ static inline uint32_t address_pick_first(uint32_t random, uint32_t count)
     return (uint32_t)((uint64_t)(random * spread) * count >> 32);
 }
 
-/* False: it would take more visits, because many records repeat an address. */
+/* Fills *pick. Returns false when that would need more than visits_max visits, because many records
+ * repeat an address. */
 bool address_pick(struct address_pick *pick, const struct address_wanted *wanted);
 
 #endif

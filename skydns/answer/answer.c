@@ -118,7 +118,7 @@ void answer_unknown(struct answer *a)
     answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NO_AUTHORITY);
 }
 
-/* NOERROR without data, or NXDOMAIN: RFC 2308. */
+/* Makes a negative answer (RFC 2308): NODATA for NOERROR, else NXDOMAIN. */
 static void answer_set_negative(struct answer *a, enum dns_rcode rcode)
 {
     if (a->is_incomplete) {
@@ -145,8 +145,8 @@ bool answer_is_apex(const struct answer *a)
     return dname_equal(&a->name, &a->zone->domain);
 }
 
-/* The apex, the name server's name and the names between them exist whatever the store holds; so do
- * the names above another domain of ours, or above a stub zone. */
+/* Returns whether the name exists whatever records there are: the apex, the name server's name and
+ * the names between them, and the names above another domain of ours or above a stub zone. */
 static bool always_exists(const struct answer *a)
 {
     if (dname_is_within(&a->zone->ns, &a->name)) {
@@ -183,7 +183,7 @@ bool answer_is_hidden(const struct answer *a)
     return lookup_is_hidden(&a->follow.view, &a->name, a->follow.rule);
 }
 
-/* Sets the name, or what it stands for, and its zone. */
+/* Sets the name, or the name that it is an alias for, and its zone. */
 static void take_name(struct answer *a, const struct dname *name)
 {
     const struct engine_config *config = a->config;
@@ -226,8 +226,8 @@ static void answer_start(struct answer *a, const struct answer_input *input)
     (void)answer_start_plan(a);
 }
 
-/* In SkyDNS's order. Before the first sync, names of ours are SERVFAIL: an NXDOMAIN would stay in
- * the clients' caches. A reverse name may be ours, too. */
+/* Answers the question; the order of the checks is SkyDNS's. Before the first sync, names of ours
+ * are SERVFAIL: clients would cache an NXDOMAIN. A reverse name may be ours, too. */
 static void answer_dispatch(struct answer *a)
 {
     if (answer_meta(a)) {
@@ -248,9 +248,9 @@ static void answer_dispatch(struct answer *a)
     }
 }
 
-/* From some of the records: if they alone do not fit, neither do all, and the reply is cut without
- * visiting the others. The weights of SRV are then shares of those visited. False: all records must
- * be visited. */
+/* Truncates the answer if the records visited so far do not fit: all records cannot fit either, so
+ * the others need no visit. SRV weights are then shares of the visited records. Returns false when
+ * all records must be visited. */
 static bool answer_cut(struct answer *a)
 {
     struct rr_list *answers = &a->plan.answers;
@@ -261,7 +261,8 @@ static bool answer_cut(struct answer *a)
     return true;
 }
 
-/* What a walk that took too long has found would pass for the whole answer. */
+/* Answers SERVFAIL after a subtree scan that took too long: a partial result would pass for the
+ * whole answer. */
 static void answer_late(struct answer *a)
 {
     rr_list_clear(&a->plan.additionals);
@@ -301,7 +302,8 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
         answer_late(answer);
     }
     if (answer->follow.is_some && !answer_cut(answer)) {
-        (void)follow_defer_scan(&answer->follow); /* some are only taken by those who may not */
+        (void)follow_defer_scan(
+            &answer->follow); /* some answers are made only by a thread that may scan */
     }
     if (input->cached && !follow_is_scan_deferred(&answer->follow)) {
         follow_end(&answer->follow);

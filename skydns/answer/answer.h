@@ -1,6 +1,7 @@
-/* Decides what to answer: (question, store, configuration, externals) -> the records of a reply, as
- * a plan that encode.h encodes. All policy is here, and no wire format; no I/O, no clock. One per
- * engine; that engine's thread only. */
+/* Decides what to answer: (question, record store, configuration, externals) -> a plan of the
+ * response's records. encode.h encodes the plan.
+ *
+ * All policy is here: no wire format, no I/O, no clock. One per engine, on that engine's thread. */
 #ifndef SKYDNS_ANSWER_ANSWER_H
 #define SKYDNS_ANSWER_ANSWER_H
 
@@ -32,13 +33,13 @@ enum { ANSWER_TYPE_OF_OTHERS = 65535 };
 struct answer_input {
     const struct question *question;
     const struct store *store;                /* NULL before the first sync */
-    struct client_view client;                /* who asks */
+    struct client_view client;                /* the client, as visibility sees it */
     const struct external_answers *externals; /* NULL in the first call */
-    struct ip local;                          /* the address it was sent to; none if not known */
+    struct ip local; /* the address that the query was sent to; none if not known */
     int64_t now_s;
     uint32_t random;
     size_t reply_limit; /* bytes: no more records are collected than could fit */
-    bool may_cut;       /* over UDP: a client asks again over TCP, and gets what fits there */
+    bool may_cut;       /* over UDP: the client repeats a truncated query over TCP */
     bool may_scan;
     bool (*is_late)(void *data);
     void *is_late_data;
@@ -50,7 +51,8 @@ struct answer_input {
                                         * ANSWER_TYPE_OF_OTHERS */
 };
 
-/* The SOA's serial is the start of the hour, as in SkyDNS, unless the zone can be transferred. */
+/* Returns the SOA's serial: the start of the hour, as in SkyDNS, unless the zone can be
+ * transferred. */
 static inline uint32_t answer_soa_serial(const struct zone_serial *serial, int64_t now_s)
 {
     return serial ? zone_serial_get(serial) : (uint32_t)(now_s - now_s % 3600);
@@ -61,19 +63,19 @@ struct answer;
 struct answer *answer_new(const struct engine_config *config); /* borrowed */
 void answer_free(struct answer *answer);
 
-/* ENGINE_REPLY: the plan is made. ENGINE_DEFER: *ret_deferral says why. ENGINE_DROP: a server that
- * we ask of a stub zone asks us of it. */
+/* Answers the question. ENGINE_REPLY: the plan is made. ENGINE_DEFER: *ret_deferral says why.
+ * ENGINE_DROP: the query comes from a server that we ask about the same stub zone. */
 enum engine_verdict answer_build(struct answer *answer, const struct answer_input *input,
                                  struct engine_deferral *ret_deferral) MUST_CHECK;
 
-/* Between answers: switches to another configuration, borrowed like the first. */
+/* Switches to another configuration, borrowed like the first. Call it between answers. */
 void answer_configure(struct answer *answer, const struct engine_config *config);
 
 /* Returns the plan that the last answer_build made; the signer adds to it. */
 struct answer_plan *answer_get_plan(struct answer *answer);
 
-/* Instead of answer_build: an answer of ours without records, which the caller adds; or NXDOMAIN or
- * no data, of a zone that is complete. */
+/* Start an answer without answer_build: one of ours without records, which the caller adds; or
+ * NXDOMAIN or NODATA of a complete zone. */
 struct answer_plan *answer_start_plan(struct answer *answer);
 void answer_start_denial(struct answer *answer, const struct engine_zone *zone,
                          enum dns_rcode rcode, int64_t now_s);

@@ -1,5 +1,5 @@
-/* Names of other domains: from hosts files, special ones, or by the nameservers of their zone.
- * Whether a kept reply answers them is not decided here (cache_access.h), but after these rules. */
+/* Answers external names: from hosts files, or by the upstreams of their zone. These rules come
+ * before the response cache's (cache_access.h), which decide whether a cached response answers. */
 #include "skydns/answer/answer_internal.h"
 #include "skydns/answer/cache_access.h"
 #include "skydns/answer/external_synthesis.h"
@@ -23,14 +23,15 @@ static void answer_external_add_addresses(struct answer *a, const struct ip *ips
     }
 }
 
-/* -ndots is about the general nameservers, as -no-rec is. */
+/* Returns whether -ndots keeps the name from the general upstreams. Like -no-rec, it does not
+ * concern stub zones. */
 static bool is_too_short(const struct answer *a)
 {
     return engine_config_is_too_short(a->config, dname_label_count(&a->name), a->in.question->type,
                                       a->stub != NULL);
 }
 
-/* Finds whose nameservers are responsible. False: none is asked. */
+/* Finds the zone whose upstreams are responsible. Returns false when no upstream is to be asked. */
 static bool find_servers(struct answer *a)
 {
     const struct engine_config *config = a->config;
@@ -225,8 +226,9 @@ static bool answer_from_source(struct answer *a, bool is_asked)
     return answer_ipv6(a, is_asked) || (outcome == OVERRIDE_NONE && answer_made_reverse(a));
 }
 
-/* A question of another server of stub zones would be asked in a circle. It is refused at once: one
- * that is not answered is asked again, and without the option, in case that is what silences us. */
+/* Forwards the question, or refuses it at once when another server of stub zones sent it: the two
+ * would ask each other in a circle. An unanswered query would come again, and without the option,
+ * in case the option is the cause. */
 static void answer_external_forward(struct answer *a, bool is_asked)
 {
     const bool has_recursion = a->stub || !a->config->settings.no_rec;
@@ -245,7 +247,8 @@ static void answer_external_forward(struct answer *a, bool is_asked)
     }
 }
 
-/* A nameserver's CNAMEs led to a name of ours: that one's records follow them. */
+/* Answers from our records when an upstream's CNAMEs lead to a name of ours: those records follow
+ * the CNAMEs. */
 static void lead_home(struct answer *a, const struct external_answer *answer)
 {
     struct external_reader reader = external_answer_read(answer, a->owner);

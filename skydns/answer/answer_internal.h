@@ -1,14 +1,13 @@
-/* The parts that make an answer, for answer*.c alone: the answer being made, the outcomes they
- * share, and one function for each kind of question. On the engine's thread.
+/* Declares the parts that make an answer, for answer*.c alone: the answer being made, the outcomes,
+ * and one function for each kind of question. On the engine's thread.
  *
- *     answer.c          whose name it is; the outcomes; the dispatch
- *     answer_types.c    the types, from the records of a name of ours
- *     answer_kube.c     what -schema=kubernetes answers differently, and
- *                       a-b-c-d.<namespace>.pod.<domain> without records
- *     answer_reverse.c  PTR, and the networks that are ours (reverse_zone.h)
- *     answer_external.c  other domains: hosts files, stub zones, the general nameservers
- *     answer_override.c aliases and overrides of other domains' names
- *     answer_meta.c     class CHAOS, ANY, and what is no question about records */
+ *     answer.c           the zone of the name; the outcomes; the dispatch
+ *     answer_types.c     each type, from the records of a name of ours
+ *     answer_kube.c      the differences of -schema=kubernetes, and
+ *                        a-b-c-d.<namespace>.pod.<domain> without records
+ *     answer_reverse.c   PTR, and the networks that are ours (reverse_zone.h)
+ *     answer_external.c  external names: hosts files, stub zones, the general upstreams
+ *     answer_meta.c      class CHAOS, ANY, and questions that no record answers */
 #ifndef SKYDNS_ANSWER_ANSWER_INTERNAL_H
 #define SKYDNS_ANSWER_ANSWER_INTERNAL_H
 
@@ -23,7 +22,7 @@ struct answer {
     const struct engine_config *config;
     struct weights weights;
 
-    /* Of the answer being made. */
+    /* The answer being made: */
     struct answer_input in;
     struct slice owner;                  /* the question's name as typed, or an alias's target */
     struct dname asked;                  /* the question's name in lower case */
@@ -40,27 +39,27 @@ struct answer {
     struct ip pod;                    /* an address that only the name gives */
     char number[CHAOS_NUMBER_MAX];    /* of the cache, for class CHAOS */
     struct follow follow;
-    struct view_trail trail; /* of the view that follow has */
+    struct view_trail trail; /* the trail of follow's view */
     struct answer_plan plan;
 };
 
 /* ---- Outcomes (answer.c) ---- */
 
-/* Instead of the answers so far: a response with an error has no records. */
+/* Answers with an error and drops the records so far: such a response has none. */
 void answer_fail(struct answer *a, enum dns_rcode rcode, enum edns_error error);
-/* SERVFAIL instead of the answers so far: upstream could not say where the name leads. */
+/* Answers SERVFAIL and drops the records so far: no upstream could say where the name leads. */
 void answer_unknown(struct answer *a);
 void answer_not_ready(struct answer *a); /* SERVFAIL: the records are not all there */
 void answer_add(struct answer *a, struct rr rr);
 
-/* NOERROR without data; the same for a name that always exists, else NXDOMAIN. In a zone that is
- * incomplete, all three are answer_not_ready. */
+/* Answer NODATA, or for answer_no_name NXDOMAIN unless the name always exists. In an incomplete
+ * zone both do what answer_not_ready does, and so does answer_denied. */
 void answer_no_data(struct answer *a);
 void answer_no_name(struct answer *a);
-/* NXDOMAIN. */
+/* Answers NXDOMAIN. */
 void answer_denied(struct answer *a);
 
-/* The SOA of the zone, as an answer or for the authority section. */
+/* Returns the SOA of the zone, as an answer or for the authority section. */
 struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s);
 
 /* Answers the question for the SOA of the zone: SERVFAIL until its serial is known. */
@@ -68,15 +67,15 @@ void answer_own_soa(struct answer *a);
 
 bool answer_is_apex(const struct answer *a);
 
-/* The domain of the name, which negative answers are about; may be NULL. */
+/* Sets the zone of the name, which negative answers name; NULL is fine. */
 void answer_set_zone(struct answer *a, const struct engine_zone *zone);
 
 /* ---- Questions ---- */
 
-/* A name of ours, by the question's type; answer_alias, answer_pod and answer_kube come first. */
+/* Answers a name of ours by the question's type, after answer_alias, answer_pod and answer_kube. */
 void answer_in_domain(struct answer *a);
 
-/* Single types, for parts that choose among them. */
+/* Answer one type each, for the parts that choose among types. */
 void answer_nothing(struct answer *a); /* a type without data */
 void answer_records(struct answer *a); /* whatever type is asked for */
 void answer_ports(struct answer *a);   /* SRV at a service's own name: its named ports */
@@ -91,12 +90,12 @@ void answer_list_others(struct answer_other_types *others, const struct store_re
  * the target, or wanted. */
 bool answer_alias(struct answer *a);
 
-/* True: answered. */
+/* Each returns true when it has answered. */
 bool answer_kube(struct answer *a);
 bool answer_pod(struct answer *a);
 bool answer_reverse(struct answer *a);
 
-/* A name outside our domains, or in a stub zone. */
+/* Answers an external name, or a name in a stub zone. */
 void answer_external(struct answer *a);
 /* Its alias of the settings; its override. OVERRIDE_OTHER_TYPE: the name is one, but what is asked
  * for is its upstream's, if there `is_asked` one. */
@@ -114,10 +113,11 @@ void answer_deny_external(struct answer *a, enum dns_rcode rcode, uint32_t ttl_s
 /* A reverse name, in no domain of ours, that spells the address. True: hosts files answer it. */
 bool answer_hosts_address(struct answer *a, const struct ip *ip);
 
-/* Whether the name asked about, or what it stands for, is hidden from the client. */
+/* Returns whether the question's name, or the name that it is an alias for, is hidden from the
+ * client. */
 bool answer_is_hidden(const struct answer *a);
 
-/* True: the type or the class is one that no record has, and the question is denied. */
+/* Returns true, and denies the question, when no record has the type or the class. */
 bool answer_meta(struct answer *a);
 void answer_chaos(struct answer *a);
 void answer_any(struct answer *a);

@@ -50,8 +50,8 @@ enum kube_place kube_place_of(const struct engine_zone *zone, const struct dname
     return kube_place_at(tree, depth, is_underscored);
 }
 
-/* The places that may have the type, a bit each. A service's records are its addresses, its ports'
- * are SRV, and nothing else below them is; names above them have none. */
+/* Returns a bit for each place that may have the type. A service has addresses, its ports have SRV,
+ * and nothing else is below it. Names above services have no data. */
 static unsigned places_with(uint16_t number)
 {
     enum {
@@ -59,7 +59,7 @@ static unsigned places_with(uint16_t number)
         ENDPOINTS = 1u << KUBE_ENDPOINT,
     };
     switch (number) {
-    case DNS_TYPE_SRV: /* an endpoint's would have port 0 */
+    case DNS_TYPE_SRV: /* an endpoint's SRV would have port 0 */
         return ANYWHERE | 1u << KUBE_PORT | 1u << KUBE_BELOW_PORT;
     case DNS_TYPE_SOA:
     case DNS_TYPE_NS:
@@ -86,12 +86,14 @@ bool kube_has_data(const struct engine_zone *zone, const struct dname *name, uin
 
 /* ---- Answers ---- */
 
-/* -schema=kubernetes: where Kubernetes DNS-Based Service Discovery 1.1.0 differs from SkyDNS. A
- * name with a CNAME has nothing else and answers every type with it (RFC 1034 3.6.2), but for TXT
- * if its record has a text; the rcode is that of the last name (RFC 6604). Wildcards are not
- * handled here: with this schema no lookup knows them (follow_rule). */
+/* Below are the differences from SkyDNS under -schema=kubernetes (Kubernetes DNS-Based Service
+ * Discovery 1.1.0).
+ *
+ * A name with a CNAME has nothing else and answers every type with it (RFC 1034 3.6.2), except TXT
+ * if its record has a text. The rcode is that of the last name (RFC 6604). Wildcards need no case
+ * here: with this schema no lookup knows them (follow_rule). */
 
-/* Whether a CNAME of the answer already leads on from there. */
+/* Returns whether the answer already has a CNAME at the target. */
 static bool is_ring(const struct answer *a, struct slice target)
 {
     for (size_t i = 0; i < a->plan.answers.count; i++) {
@@ -107,7 +109,8 @@ static enum follow_families families_of(uint16_t type)
     return type == DNS_TYPE_A ? FOLLOW_A : type == DNS_TYPE_AAAA ? FOLLOW_AAAA : FOLLOW_NONE;
 }
 
-/* The rest of the answer is about the target. False: it is in no domain of ours. */
+/* Makes the target the name that the rest of the answer is about. Returns false when the target is
+ * in no domain of ours. */
 static bool lead_on(struct answer *a, struct slice target)
 {
     const struct dname name = dname_lower_of(target);
@@ -128,7 +131,7 @@ static bool lead_on(struct answer *a, struct slice target)
 }
 
 /* Adds the texts beside the host names that make the name an alias: its own record's, or those of
- * the records below it. False: there are none. */
+ * the records below it. Returns false when there are none. */
 static bool add_alias_texts(struct answer *a, const struct store_record *alias)
 {
     size_t before = a->plan.answers.count;
@@ -196,7 +199,7 @@ bool answer_kube(struct answer *a)
 
 /* ---- -pods=insecure and -pods=disabled: a-b-c-d.<namespace>.pod.<domain>, without records ---- */
 
-/* 10-0-0-1, or fd00--1: the dashes are dots when that makes an IPv4 address, else colons. */
+/* Parses 10-0-0-1 or fd00--1. The dashes are dots when that makes an IPv4 address, else colons. */
 static bool answer_kube_parse_label(struct slice label, struct ip *ret_ip)
 {
     static const char separators[] = {'.', ':'};
@@ -226,8 +229,9 @@ static void add_pod(struct answer *a)
     }
 }
 
-/* Insecure: pod.<domain> and any namespace below it exist; a label below a namespace exists if it
- * spells an address; nothing exists below that. Disabled: none of these exists. */
+/* Answers names below pod.<domain>. Insecure: pod.<domain> and any namespace below it exist; a
+ * label below a namespace exists if it spells an address; nothing exists below that. Disabled: none
+ * of these exists. */
 bool answer_pod(struct answer *a)
 {
     if (a->zone->pods.len == 0 || !dname_is_within(&a->name, &a->zone->pods)) {

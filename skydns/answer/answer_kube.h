@@ -1,7 +1,8 @@
 /* Tells what a name below a domain means in Kubernetes' DNS specification 1.1.0, by its labels
- * alone. It also says which types of records the name may have. -schema=kubernetes uses it to
- * answer (answer_kube.c), to follow targets (follow.c) and to prepare the fast path
- * (plain_names.h). Pure; any thread. */
+ * alone, and which types of records it may have.
+ *
+ * With -schema=kubernetes, answer_kube.c answers by it, follow.c follows targets by it, and
+ * plain_names.h prepares the fast path by it. Pure; any thread. */
 #ifndef SKYDNS_ANSWER_ANSWER_KUBE_H
 #define SKYDNS_ANSWER_ANSWER_KUBE_H
 
@@ -24,7 +25,7 @@ enum kube_place {
     KUBE_OTHER,      /* not in the specification */
 };
 
-/* By the label in front of the domain. */
+/* The tree that a name is in, by the label in front of the domain. */
 enum kube_tree { KUBE_TREE_SVC, KUBE_TREE_POD, KUBE_TREE_OTHER, KUBE_TREES };
 
 static inline enum kube_tree kube_tree_of(struct slice label)
@@ -35,22 +36,24 @@ static inline enum kube_tree kube_tree_of(struct slice label)
     return label.len == 3 && memcmp(label.ptr, "pod", 3) == 0 ? KUBE_TREE_POD : KUBE_TREE_OTHER;
 }
 
-/* The place of a name with `depth` labels in front of the domain. The label at KUBE_PROTOCOL_DEPTH,
- * counted from the domain, tells a protocol from an endpoint; from KUBE_DEPTH_MAX on, depth makes
- * no difference. */
+/* Returns the place of a name with `depth` labels in front of the domain. The label at
+ * KUBE_PROTOCOL_DEPTH, counted from the domain, tells a protocol from an endpoint. From
+ * KUBE_DEPTH_MAX on, depth makes no difference. */
 enum { KUBE_PROTOCOL_DEPTH = 4, KUBE_DEPTH_MAX = 6 };
 enum kube_place kube_place_at(enum kube_tree tree, unsigned depth, bool is_protocol_underscored);
 
-/* The place of a lower-cased name of the zone. */
+/* Returns the place of a lower-cased name of the zone. */
 enum kube_place kube_place_of(const struct engine_zone *zone, const struct dname *name);
 
-/* Whether the schema lets a name there have records of the type. */
+/* Returns whether the schema lets a name at the place have records of the type. */
 bool kube_place_has_data(enum kube_place place, uint16_t type);
 
-/* Whether this is SRV at a service's own name: the records of its named ports below it. */
+/* Returns whether the question is SRV at a service's own name, which the named ports below it
+ * answer. */
 bool kube_place_lists_ports(enum kube_place place, uint16_t type);
 
-/* Whether -schema=kubernetes lets a lower-cased name of the zone have records of the type. */
+/* Returns whether -schema=kubernetes lets a lower-cased name of the zone have records of the type.
+ */
 bool kube_has_data(const struct engine_zone *zone, const struct dname *name, uint16_t type);
 
 #endif

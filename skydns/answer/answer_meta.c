@@ -1,5 +1,5 @@
-/* Questions about the server rather than the records: class CHAOS, ANY, and types and classes that
- * no record has, which are neither answered from records nor forwarded. */
+/* Answers questions about the server rather than the records: class CHAOS, ANY, and types and
+ * classes that no record has. These are neither answered from records nor forwarded. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,15 +8,16 @@
 #include "skydns/answer/answer_internal.h"
 #include "skydns/external/cache_counts.h"
 
-/* Any class is IN for names of ours, as with BIND, NSD and CoreDNS: Java's JNDI asks it when it
- * wants all attributes. */
+/* Returns whether we answer the class. Any class is IN for names of ours, as with BIND, NSD and
+ * CoreDNS: Java's JNDI sends it when it wants all attributes. */
 static bool has_class(const struct answer *a, uint16_t qclass)
 {
     return qclass == DNS_CLASS_IN || qclass == DNS_CLASS_CH || (qclass == DNS_CLASS_ANY && a->zone);
 }
 
-/* As BIND and Knot do. RFC 6895 3.1 keeps 128 to 255 for types that are no data; those among them
- * that nobody defined, and the ones that belong into other sections, are malformed questions. */
+/* Returns the rcode for a type that is no data, as BIND and Knot do. RFC 6895 3.1 reserves 128 to
+ * 255 for such types. Undefined ones among them, and types that belong in other sections, make the
+ * question malformed. */
 static enum dns_rcode meta_rcode(const struct answer *a)
 {
     const uint16_t type = a->in.question->type;
@@ -46,8 +47,8 @@ static enum edns_error meta_error(uint16_t type, enum dns_rcode rcode)
                                       : EDNS_ERROR_NOT_SUPPORTED;
 }
 
-/* Of zones of ours, to who may have them: over plain TCP and TLS, IXFR also over UDP (RFC 1995 2).
- * Whether the name is a zone's is for the transfers to see. */
+/* Returns whether the question asks for a transfer that the client may have: over TCP and TLS, IXFR
+ * also over UDP (RFC 1995 2). The transfers check themselves that the name is a zone's. */
 static bool is_transfer(const struct answer *a)
 {
     const struct engine_config *config = a->config;
@@ -78,14 +79,15 @@ bool answer_meta(struct answer *a)
     return rcode != DNS_RCODE_NOERROR;
 }
 
-/* Without AA and RA, which say something about names in class IN. */
+/* Answers REFUSED, without AA and RA: these say something about names in class IN. */
 static void refuse_unsupported(struct answer *a)
 {
     a->plan.is_authoritative = a->plan.is_recursive = false;
     answer_fail(a, DNS_RCODE_REFUSED, EDNS_ERROR_NOT_SUPPORTED);
 }
 
-/* The server's identity. The authors are those of SkyDNS, as in its answer. */
+/* Returns the texts that tell the server's identity, or NULL. The authors are those of SkyDNS, as
+ * in its answer. */
 static const char *const *chaos_texts(const struct answer *a)
 {
     static const char *const authors[] = {"Erik St. Martin", "Brian Ketelsen", "Miek Gieben",
@@ -109,8 +111,8 @@ static const char *const *chaos_texts(const struct answer *a)
     return a->zone && answer_is_apex(a) ? authors : NULL;
 }
 
-/* The cache's figures as dnsmasq gives them: its hits are whatever it answers without asking. They
- * go on counting when -rcache changes. */
+/* Sets *ret to a figure of the response cache, as dnsmasq gives it. Hits are all answers made
+ * without asking an upstream. The figures go on counting when -rcache changes. */
 static bool chaos_number(const struct answer *a, const char *name, uint64_t *ret)
 {
     const struct engine_config *config = a->config;
@@ -143,7 +145,7 @@ static bool chaos_number(const struct answer *a, const char *name, uint64_t *ret
     return false;
 }
 
-/* Adds the number that the name asks for, if it asks for one. */
+/* Adds the figure that the name asks for. Returns false when it asks for none. */
 static bool add_chaos_number(struct answer *a)
 {
     char name[DNAME_TEXT_MAX];
@@ -178,7 +180,7 @@ void answer_chaos(struct answer *a)
     }
 }
 
-/* Adds the name's A and AAAA records, as far as nobody must be asked for them. */
+/* Adds the name's A and AAAA records, as far as no upstream must be asked for them. */
 static void add_addresses_of_any(struct answer *a)
 {
     static const uint16_t types[] = {DNS_TYPE_A, DNS_TYPE_AAAA};
@@ -196,9 +198,11 @@ static void add_addresses_of_any(struct answer *a)
     a->in.question = any;
 }
 
-/* RFC 8482 4.2: one record for every existing name of ours; over streams, the addresses as well
- * (4.1, 4.4), and TC says so over UDP. Java's JNDI asks ANY when it wants more than one type, over
- * UDP first. A resolver with DO asks for types. */
+/* Answers ANY with HINFO (RFC 8482 4.2): one record for every existing name of ours.
+ *
+ * Over streams, the addresses follow (4.1, 4.4), and over UDP TC says so: Java's JNDI sends ANY,
+ * over UDP first, when it wants more than one type. A resolver that sets DO asks for single types
+ * instead. */
 static void answer_hinfo(struct answer *a)
 {
     static const char hinfo[] = "\7RFC8482";
@@ -206,7 +210,7 @@ static void answer_hinfo(struct answer *a)
         answer_not_ready(a);
         return;
     }
-    answer_in_domain(a); /* no data is of type ANY: only finds whether the name exists */
+    answer_in_domain(a); /* no data has type ANY: this only finds whether the name exists */
     if (a->plan.rcode == DNS_RCODE_NOERROR && a->plan.answers.count == 0) { /* no CNAME */
         a->plan.authority_count = 0;
         answer_add(a, (struct rr){.owner = a->owner,

@@ -1,8 +1,9 @@
-/* Reverse names: PTR records that etcd holds, for any address, then those of hosts files; and the
- * networks of -reverse-zones, whose names are forwarded to stub zones within them only. A record
- * that is hidden from the client is as good as none: who answers for addresses without one answers
- * for this one, so that nobody can tell the two apart. A network's zones begin at its prefix,
- * rounded up to whole octets (or nibbles): 10.96.0.0/12 is 96.10.in-addr.arpa. to
+/* Answers reverse names: PTR records from etcd for any address, then from hosts files. Names in the
+ * networks of -reverse-zones are forwarded only to stub zones within them.
+ *
+ * A record that is hidden from the client counts as absent: the address is answered like one
+ * without a record, so that a client cannot tell the two apart. A network's zones begin at its
+ * prefix, rounded up to whole octets (or nibbles): 10.96.0.0/12 is 96.10.in-addr.arpa. to
  * 111.10.in-addr.arpa. */
 #include "skydns/answer/answer_internal.h"
 
@@ -43,15 +44,16 @@ static bool answer_reverse_add_records(struct answer *a)
     return a->plan.answers.count > 0;
 }
 
-/* With less than an address, and nothing else: what is below it is no one client's. */
+/* Returns whether the name spells less than an address, and nothing else. The names below it belong
+ * to no single client. */
 static bool is_above_addresses(const struct reversed *r)
 {
     unsigned all = (unsigned)r->form->family_bytes * 8 / r->form->label_bits;
     return r->said < all && r->labels.count == r->said + r->form->suffix_labels;
 }
 
-/* Whether the name exists in a zone of ours; false also if that is not known yet. With visibility,
- * all names above addresses do, for whomever: which have records below depends on other
+/* Returns whether the name exists in a zone of ours; false also while that is not known. With
+ * visibility, all names above addresses exist for every client: their records depend on other
  * namespaces. */
 static bool exists_in_zone(struct answer *a, const struct reversed *r)
 {
@@ -66,10 +68,10 @@ static bool exists_in_zone(struct answer *a, const struct reversed *r)
     case LOOKUP_FOUND:
         return true;
     case LOOKUP_ABSENT:
-        (void)answer_reverse_has_record(a, &at); /* takes as long as what was found hidden */
+        (void)answer_reverse_has_record(a, &at); /* takes as long as for a hidden record */
         break;
     case LOOKUP_LIMIT:
-        (void)follow_defer_scan(f); /* else it is too much below an address: as absent */
+        (void)follow_defer_scan(f); /* else too much is below an address: absent */
         break;
     }
     return engine_config_is_above_stub(a->config, &a->name);
@@ -81,7 +83,7 @@ static bool add_from_hosts(struct answer *a, const struct reversed *r)
     return reversed_address(r, &ip) && answer_hosts_address(a, &ip);
 }
 
-/* From a zone of ours whose name has `apex` labels of the address. */
+/* Answers from a zone of ours whose name has `apex` labels of the address. */
 static void answer_zone(struct answer *a, const struct reversed *r, unsigned apex)
 {
     unsigned first = r->labels.count - r->form->suffix_labels - apex;
@@ -106,7 +108,7 @@ static void answer_zone(struct answer *a, const struct reversed *r, unsigned ape
     }
 }
 
-/* The longest zone counts, ours or a stub zone. */
+/* Returns whether the name is ours: the longest zone counts, be it ours or a stub zone. */
 static bool answer_reverse_is_ours(const struct answer *a, const struct reversed *r, int apex)
 {
     return apex >= 0 &&

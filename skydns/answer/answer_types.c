@@ -6,8 +6,9 @@
 
 /* ---- Types that collect records ---- */
 
-/* More records than this thread may visit. Some of them may show that no reply to this client holds
- * them all: answer_cut. Groups do not: they may leave out any record. */
+/* Returns whether an answer may use some of the records, when there are more than this thread may
+ * visit. Some may already exceed any response to this client (answer_cut). With groups it may not:
+ * a group may leave out any record. */
 static bool may_take_some(struct answer *a, const struct dname *name)
 {
     struct follow *f = &a->follow;
@@ -21,7 +22,8 @@ static bool may_take_some(struct answer *a, const struct dname *name)
     return true;
 }
 
-/* Checks the result of looking up the question's name; false: the answer is already decided. */
+/* Checks the result of looking up the question's name. Returns false when the answer is already
+ * decided. */
 static bool take_found(struct answer *a, enum lookup_result result)
 {
     struct follow *f = &a->follow;
@@ -43,8 +45,8 @@ static bool take_found(struct answer *a, enum lookup_result result)
     return true;
 }
 
-/* Whether a question needs records with one of these, of which its name has none. A name with a
- * wildcard can only have what it selects from. */
+/* Returns whether the name has none of the records that the type needs. A name with a wildcard has
+ * at most what it selects from. */
 static bool has_none(const struct answer *a, const struct dname *name, enum rr_type type)
 {
     const struct store_node *node = lookup_listed(&a->follow.view, name, a->follow.rule);
@@ -70,8 +72,8 @@ static bool has_none(const struct answer *a, const struct dname *name, enum rr_t
     }
 }
 
-/* The records of the question's name, or of one below it, for a question of this type; false: the
- * answer is already decided. */
+/* Finds the records of the question's name, or of a name below it, for this type. Returns false
+ * when the answer is already decided. */
 static bool find_records(struct answer *a, const struct dname *name, enum rr_type type,
                          struct lookup_span *ret_span)
 {
@@ -93,7 +95,7 @@ static const struct store_record *answer_types_nth(const struct answer *a,
     return lookup_record(a->follow.lookup, span, i);
 }
 
-/* Whether more records can make a difference: no more fit when those before do not. */
+/* Returns whether more records can make a difference: none fits once those before do not. */
 static bool may_add(struct answer *a)
 {
     struct rr_list *answers = &a->plan.answers;
@@ -101,7 +103,7 @@ static bool may_add(struct answer *a)
     return !answers->is_cut && !follow_is_scan_deferred(&a->follow);
 }
 
-/* Bytes that the record takes in a message as this type, at least. */
+/* Returns the fewest bytes that the record takes in a message as this type. */
 static size_t least_size(const struct store_record *record, enum rr_type type)
 {
     enum { OWNER_POINTER = 2 };
@@ -116,9 +118,9 @@ static size_t least_size(const struct store_record *record, enum rr_type type)
     }
 }
 
-/* Returns the index of the first record. A client does not repeat a query of a stream: if an answer
- * holds fewer records than there are, rotation gives each its turn, and no target is looked up,
- * since additional records are dropped first. A datagram with TC is repeated over TCP. */
+/* Returns the index of the first record, which rotates when an answer over a stream holds fewer
+ * records than there are: a client does not repeat such a query. No target is looked up then, since
+ * additional records are dropped first. A datagram with TC is repeated over TCP. */
 static size_t begin_records(struct answer *a, const struct lookup_span *span, enum rr_type type)
 {
     size_t bytes = 0;
@@ -133,12 +135,13 @@ static size_t begin_records(struct answer *a, const struct lookup_span *span, en
                                            : 0;
 }
 
-/* Adds the addresses of what an SRV, MX or NS record points to, or an IP host itself. */
+/* Adds the addresses of an SRV, MX or NS record's target, or the host itself if it is an address.
+ */
 static void answer_types_add_target(struct answer *a, const struct store_record *record,
                                     struct slice owner)
 {
     if (a->follow.is_some) {
-        return; /* they go first when an answer does not fit */
+        return; /* additional records are dropped first when an answer does not fit */
     }
     if (record->host == STORE_HOST_IP) {
         struct rr rr = rrsynth_address(a->config, record, owner);
@@ -201,7 +204,8 @@ void answer_ports(struct answer *a)
     }
 }
 
-/* As in SkyDNS, groups do not matter here, and a host's address is owned by the key's full name. */
+/* Answers MX as SkyDNS does: groups do not matter, and a host's address has the key's full name as
+ * its owner. */
 static void answer_mx(struct answer *a)
 {
     struct lookup_span span;
@@ -220,7 +224,8 @@ static void answer_mx(struct answer *a)
     }
 }
 
-/* Without keys for name servers, this server names itself, at the address the query was sent to. */
+/* Returns whether etcd has keys for name servers. Without them this server names itself, at the
+ * address that the query was sent to. */
 static bool has_ns_keys(struct answer *a)
 {
     struct follow *f = &a->follow;
@@ -262,9 +267,9 @@ static bool has_address(const struct rr_list *list)
     return false;
 }
 
-/* A target that upstream could not resolve, or one of a zone that is incomplete, costs the name's
- * other addresses nothing; but without any, nobody knows whether there are some. A target that
- * nobody was asked about leaves its CNAME for the client to follow. */
+/* Decides about an answer without addresses. If an upstream failed for a target, or a target's zone
+ * is incomplete, nobody knows whether there are addresses: SERVFAIL. A target that no upstream was
+ * asked about leaves its CNAME for the client to follow. */
 static void answer_no_address(struct answer *a)
 {
     struct follow *f = &a->follow;
@@ -301,7 +306,7 @@ static void answer_address(struct answer *a)
     }
 }
 
-/* A type without data. */
+/* Answers a type that the name has no data of: NODATA, or NXDOMAIN. */
 void answer_nothing(struct answer *a)
 {
     struct follow *f = &a->follow;
@@ -319,7 +324,7 @@ static bool all_hosts_are_addresses(const struct answer *a, const struct lookup_
     return true;
 }
 
-/* Name servers are the keys below dns/ns; only the apex has any. */
+/* Answers NS at the apex: the name servers are the keys below dns/ns. No other name has NS. */
 static void answer_ns(struct answer *a)
 {
     struct lookup_span span;
@@ -419,7 +424,7 @@ static void answer_other(struct answer *a)
     }
 }
 
-/* Only the key of exactly this name: keys below it have names of their own. */
+/* Answers CNAME from the key of exactly this name: keys below it have names of their own. */
 static void answer_cname(struct answer *a)
 {
     const struct store_record *record = lookup_exact(&a->follow.view, &a->name);
@@ -454,8 +459,8 @@ void answer_records(struct answer *a)
     }
 }
 
-/* Asked for the DS of a stub zone within the domain, which is the domain's to deny, whatever keys
- * the name has. */
+/* Returns whether the question asks for the DS of a stub zone within the domain. The domain denies
+ * it (RFC 4035 3.1.4.1), whatever keys the name has. */
 static bool is_stub_delegation(const struct answer *a)
 {
     return a->in.question->type == DNS_TYPE_DS &&

@@ -65,14 +65,14 @@ bool cached_is_usable(const struct cache_hit *hit, const struct engine_query *qu
     case CACHE_STALE:
         return hit->is_failing || query->takes_stale;
     case CACHE_FAILED:
-        return !query->takes_stale; /* whoever asks for it knows how this question failed */
+        return !query->takes_stale; /* the query's sender already knows how this question failed */
     }
     return false;
 }
 
 /* ---- Bytes ---- */
 
-/* A reply being written: its limit, how it begins, and the room for its records. */
+/* A response being written: its limit, its beginning, and the room for its records. */
 struct frame {
     bool has_edns;
     size_t limit;
@@ -126,8 +126,8 @@ static void end_edns(const struct cache_access *access, bool dnssec_ok, enum edn
     response->len = w.pos;
 }
 
-/* The question; or that of the client, and the CNAME, behind which the records move. Returns how
- * many records that adds. */
+/* Writes the question; or, for a candidate name of a search list, the client's question and the
+ * CNAME, for which the records move. Returns how many records it adds. */
 static unsigned begin_cached_reply(const struct engine_query *query, const struct cache_key *key,
                                    const struct cache_hit *hit, const struct frame *frame,
                                    struct response *response)
@@ -151,8 +151,8 @@ static unsigned begin_cached_reply(const struct engine_query *query, const struc
     return 1;
 }
 
-/* Around the records, as many of them as cache_read has given, and TC if those are not all that
- * answer. Over TCP, that would send the client where it already is. */
+/* Completes the response around the records that cache_read gave, with TC if the answer has more.
+ * Over TCP it sets no TC, which would send the client to TCP again. */
 static void end_cached_reply(const struct cache_access *access, const struct engine_query *query,
                              const struct cache_key *key, const struct cache_hit *hit,
                              const struct frame *frame, struct response *response)
@@ -163,7 +163,7 @@ static void end_cached_reply(const struct cache_access *access, const struct eng
                   (hit->answers == 0 && hit->shown_authorities < hit->authorities);
     bool is_lost = is_cut && query->transport != ENGINE_UDP;
     bool may_say_ad = (key->dnssec_ok || (wire[3] & DNS_FLAG_AD)) && /* RFC 6840 5.8 */
-                      response->asked.len == 0;                      /* nobody signed the CNAME */
+                      response->asked.len == 0; /* the CNAME has no signature */
     unsigned rcode =
         is_lost || hit->state == CACHE_FAILED ? (unsigned)DNS_RCODE_SERVFAIL : hit->rcode;
     const unsigned aliases = begin_cached_reply(query, key, hit, frame, response);
@@ -219,7 +219,7 @@ void cache_access_first(const struct cache_access *access, const struct engine_q
 
 /* ---- Targets ---- */
 
-/* One answer's packed targets: a message's records, with CNAMEs whole. What exceeds this would not
+/* Bounds the packed targets of one answer: a message's records, with CNAMEs in full. More would not
  * fit the response either. */
 enum { PACKED_MAX = 64 * 1024 };
 
@@ -227,7 +227,7 @@ void cached_targets_init(struct cached_targets *targets)
 {
     *targets = (struct cached_targets){.message = xmalloc(DNS_MESSAGE_MAX)};
     buf_init(&targets->packed, PACKED_MAX);
-    (void)buf_reserve(&targets->packed, PACKED_MAX); /* so that items stay where they are */
+    (void)buf_reserve(&targets->packed, PACKED_MAX); /* so that items stay at their addresses */
 }
 
 void cached_targets_fini(struct cached_targets *targets)
@@ -242,9 +242,8 @@ void cached_targets_start(struct cached_targets *targets)
     buf_clear(&targets->packed);
 }
 
-/* Packs the answer section, which begins behind the question: CNAMEs and addresses. The chain is in
- * order (cache_image.h); what else there is, DNAMEs, is of no use to those who ask for addresses.
- */
+/* Packs the CNAMEs and addresses of the answer section, which begins after the question. The chain
+ * is in order (cache_image.h). DNAMEs are left out: an address lookup does not use them. */
 static void pack_target(struct cached_targets *t, size_t question_end, const struct cache_hit *hit)
 {
     struct reader r = reader_of(t->message, question_end + hit->answers_len);
@@ -271,7 +270,7 @@ static enum external_outcome target_outcome_of(const struct cache_hit *hit, size
                                       : EXTERNAL_ANSWERED;
 }
 
-/* False: nothing usable, or no room for it. */
+/* Reads a target's cache entry. Returns false when nothing is usable or there is no room for it. */
 static bool read_cached_target(struct cached_targets *t, struct cache_access *access,
                                const struct engine_query *query, const struct cache_key *key,
                                size_t room)
@@ -308,7 +307,7 @@ const struct external_answer *cached_targets_find(struct cached_targets *targets
     const struct external_answers known = {.count = t->count, .items = t->items};
     const struct external_answer *found = external_answers_find(&known, &key->name, key->type);
     if (found || t->count == ENGINE_EXTERNAL_MAX || t->packed.failed) {
-        return found; /* full: each further one would be read for nothing */
+        return found; /* full: reading another would be for nothing */
     }
     const size_t most = DNS_MESSAGE_MAX - QUESTION_WIRE_MAX;
     struct external_answer *item = &t->items[t->count];

@@ -1,7 +1,8 @@
-/* Replies about other domains from the cache (skydns/external/cache.h), on the thread that received
- * the query: who may have one, its bytes, and what is counted. The fast path, the slow path and the
- * first reply to a question end here, so that they say the same. One per engine; that engine's
- * thread only. No allocation, no lock, no system call. */
+/* Reads responses about external names from the response cache (skydns/external/cache.h), on the
+ * thread that received the query: who may have one, its bytes, and the counts.
+ *
+ * The fast path, the slow path and the first response to a question all end here, so that they say
+ * the same. One per engine, on that engine's thread. No allocation, no lock, no system call. */
 #ifndef SKYDNS_ANSWER_CACHE_ACCESS_H
 #define SKYDNS_ANSWER_CACHE_ACCESS_H
 
@@ -23,45 +24,47 @@ struct cache_image;
 struct cache_access {
     const struct engine_config *config;
     struct cache_counts *counts; /* this thread's */
-    size_t allowed_last;         /* of config->allowed, the last client's: the next one's, mostly */
-    struct cache_key key;        /* scratch */
+    size_t allowed_last;  /* index in config->allowed of the last client's network: mostly the next
+                             client's, too */
+    struct cache_key key; /* scratch */
 };
 
-/* The configuration is borrowed until the next call of cache_access_configure. */
+/* Borrow the configuration until the next call of cache_access_configure. */
 void cache_access_init(struct cache_access *access, const struct engine_config *config);
 void cache_access_configure(struct cache_access *access, const struct engine_config *config);
 
-/* Whether the published networks say that the client's questions about other domains may be
- * answered; the resolver decides about those that they do not contain. */
+/* Returns whether the published networks allow the client questions about external names. The
+ * resolver decides for clients in none of them. */
 bool cache_access_allows(struct cache_access *access, const struct addr *client);
 
-/* The response to the query, which has been read, of what is kept; `deferral` says whether that is
- * to be refreshed. False: there is nothing that may be used now. */
+/* Writes the cached response to the query, which has been parsed; `deferral` says whether the entry
+ * is to be refreshed. Returns false when there is nothing usable now. */
 bool cache_access_reply(struct cache_access *access, const struct engine_query *query,
                         const struct cache_key *key, struct response *response,
                         struct engine_deferral *deferral);
 
-/* Likewise the first response, of what is kept. */
+/* Writes the first response, from the image that is about to be cached. */
 void cache_access_first(const struct cache_access *access, const struct engine_query *query,
                         const struct cache_key *key, const struct cache_image *image,
                         struct response *response);
 
-/* A client's question is not answered here. */
+/* Counts a cache miss: the client's question is not answered here. */
 void cache_access_miss(struct cache_access *access, const struct engine_query *query);
 
-/* Whether an expired or failed question is answered from the cache now. */
+/* Returns whether a stale answer or a cached failure is to be used now. */
 bool cached_is_usable(const struct cache_hit *hit, const struct engine_query *query);
 
 /* ---- Targets ----
  *
- * Names outside the domain that CNAME, SRV and MX records point to, from the cache, so that the
- * thread that received a query answers it when all of its targets are kept: part of follow.c, on
- * its thread. One per engine; an answer's items and what they borrow are valid until the next
- * start. Nothing allocates but cached_targets_init. */
+ * Looks up external names that CNAME, SRV and MX records point to in the response cache. So the
+ * thread that received a query answers it when all of its targets are cached. Part of follow.c, on
+ * its thread.
+ *
+ * One per engine. An answer's items and what they borrow are valid until the next start. Only
+ * cached_targets_init allocates. */
 
 struct cached_targets {
-    uint8_t
-        *message; /* scratch: the question that a kept reply's names point into, and the reply */
+    uint8_t *message; /* scratch: a question, which the cached names point into, and the records */
     struct buf packed;
     /* The answer being made: */
     size_t count;
@@ -84,10 +87,10 @@ const struct external_answer *cached_targets_find(struct cached_targets *targets
                                                   const struct engine_query *query,
                                                   const struct cache_key *key, size_t reply_limit);
 
-/* The answer is sent: counts what it used. */
+/* Counts the cache hits of an answer that is sent. */
 void cached_targets_count(const struct cached_targets *targets, struct cache_access *access);
 
-/* Asks for one of them to be refreshed, if one should be. */
+/* Asks for the refresh of one cached target, if one needs it. */
 void cached_targets_refresh(const struct cached_targets *targets, struct engine_deferral *deferral);
 
 #endif

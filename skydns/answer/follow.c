@@ -274,7 +274,8 @@ static void use_external(struct follow *f, struct follow_chain *chain,
         break;
     case EXTERNAL_TRUNCATED:
         if (!chain->is_for_target && !f->may_cut) {
-            f->has_failed = true; /* upstream had no more over TCP: nor has the client */
+            f->has_failed = true; /* the upstream had no more over TCP, and the client would get no
+                                     more either */
         } else if (!chain->is_for_target) {
             add_external(f, chain, found, name);
             chain->out->is_cut = true;
@@ -284,7 +285,7 @@ static void use_external(struct follow *f, struct follow_chain *chain,
         if (f->may_ask) {
             f->has_failed = true;
         } else {
-            note_unasked_target(f, chain); /* a cached failure of someone else's question */
+            note_unasked_target(f, chain); /* a cached failure of another client's question */
         }
         break;
     }
@@ -537,8 +538,8 @@ static bool is_kubernetes(const struct follow *f)
     return f->config->settings.schema == ENGINE_SCHEMA_KUBERNETES;
 }
 
-/* Names that the specification or -pods gives their meaning are what they are, whatever the keys.
- */
+/* The Kubernetes specification and -pods reserve some names, which are no aliases whatever the keys
+ * say. */
 const struct store_record *follow_alias(const struct view *view, const struct engine_zone *zone,
                                         const struct dname *name)
 {
@@ -560,7 +561,8 @@ bool follow_is_hidden(const struct view *view, const struct engine_zone *domain,
 
 /* ---- More addresses than are prepared ---- */
 
-/* Picks addresses of one family, at the cost of this answer's visits. False: too many visits. */
+/* Picks addresses of one family and charges this answer's visits. Returns false when it needs too
+ * many visits. */
 static bool follow_pick(struct follow *f, const struct store_node *node,
                         const struct store_tally *tally, unsigned family_bytes)
 {
@@ -583,7 +585,7 @@ static bool follow_pick(struct follow *f, const struct store_node *node,
     return is_done;
 }
 
-/* Whether a reply cannot hold all addresses of the family. */
+/* Returns whether a response cannot hold all addresses of the family. */
 static bool is_too_many(struct follow *f, const struct store_node *node,
                         const struct store_tally *tally, unsigned family_bytes)
 {
@@ -592,7 +594,7 @@ static bool is_too_many(struct follow *f, const struct store_node *node,
            follow_pick(f, node, tally, family_bytes) && !f->pick->is_all;
 }
 
-/* Of a target: the additional section has all of its addresses or none. */
+/* Adds a target with many addresses: the additional section has all of them or none. */
 static bool add_target_of_many(struct follow *f, const struct store_node *node,
                                const struct store_tally *tally, struct rr_list *out)
 {
@@ -660,7 +662,7 @@ void follow_chain_name(struct follow *f, struct follow_chain *chain, struct slic
         return;
     }
     if (is_kubernetes(f) && !kube_has_data(zone, &lower, DNS_TYPE_A)) {
-        return; /* as for a client that asks for it */
+        return; /* a client that asks about it gets none either */
     }
     const struct store_node *node = lookup_node(&f->view, &lower, follow_rule(f->config, zone));
     if (node && add_many(f, chain, node, name)) {

@@ -1,10 +1,10 @@
-/* From records to addresses: through CNAMEs inside the domain, and outside it through hosts files,
- * the cache and upstream's answers. For A and AAAA answers and for the additional section; part of
- * answer.c, on its thread.
+/* Follows records to addresses: through CNAMEs inside the domain, and outside it through hosts
+ * files, the response cache and upstreams' answers. It serves A and AAAA answers and the additional
+ * section, as part of answer.c, on its thread.
  *
  * With -schema=skydns, host names among a name's records are CNAMEs beside its addresses, and shown
- * when they lead to an address. With -schema=kubernetes a name either is an alias (follow_alias),
- * or has no CNAME. */
+ * when they lead to an address. With -schema=kubernetes a name either is an alias (follow_alias) or
+ * has no CNAME. */
 #ifndef SKYDNS_ANSWER_FOLLOW_H
 #define SKYDNS_ANSWER_FOLLOW_H
 
@@ -25,34 +25,34 @@ struct override_match;
 
 enum follow_families { FOLLOW_NONE = 0, FOLLOW_A = 1, FOLLOW_AAAA = 2, FOLLOW_BOTH = 3 };
 
-/* How much following CNAMEs and targets may visit on a walker, in addition to the
- * records of the question's name: sixteen times the records a message holds. It bounds records that
- * point to many others, which point to many others. On a worker, both share ENGINE_SCAN_MAX. */
+/* Bounds what following CNAMEs and targets may visit on a walker, in addition to the records of the
+ * question's name: sixteen times the records a message holds. It stops records that point to many
+ * others, which point to many others. On a worker, both share ENGINE_SCAN_MAX. */
 enum { FOLLOW_VISITS_MAX = 16 * RR_LIST_MAX };
 
-/* CNAMEs in one chain, as in SkyDNS. */
+/* Bounds the CNAMEs of one chain, as in SkyDNS. */
 enum { FOLLOW_CHAIN_MAX = 8 };
 
 struct follow {
     const struct engine_config *config;
-    struct lookup_rule rule; /* of the question's name: follow_rule */
+    struct lookup_rule rule; /* follow_rule of the question's name */
     struct lookup *lookup;
     struct rr_list targets;        /* names already followed: only owners are set */
     struct address_pick *pick;     /* scratch */
-    struct cached_targets *cached; /* targets that the cache has */
+    struct cached_targets *cached; /* targets found in the response cache */
 
-    /* Of the answer being made. */
-    struct view view; /* of the records, as the client sees them */
+    /* The answer being made: */
+    struct view view; /* the records, as the client sees them */
     const struct external_answers *externals;
-    struct cache_access *cache_access; /* NULL: the cache is not used, */
+    struct cache_access *cache_access; /* NULL: the response cache is not used; */
     const struct engine_query *query;  /* else the client's query */
     size_t reply_limit;
     uint32_t random;
     bool may_scan;
-    bool may_ask;      /* RD is set: else upstreams are not asked, only the cache */
+    bool may_ask;      /* RD is set; else only the response cache is used, and no upstream */
     bool may_cut;      /* over UDP */
-    bool is_from_stub; /* another server of stub zones asks: it follows CNAMEs into those itself, or
-                        * two that have aliases of each other's names would ask in a circle */
+    bool is_from_stub; /* another server of stub zones sent the query and follows CNAMEs into those
+                          itself: two with aliases of each other's names would ask in a circle */
     bool is_brief;
     bool may_map;           /* DNS64: synthesis_may_map */
     bool is_some;           /* the question's name has more records than were visited */
@@ -73,7 +73,7 @@ struct follow {
     struct engine_deferral *deferral;
 };
 
-/* How names in the zone are read. */
+/* Returns the rule by which labels of names in the zone are read. */
 static inline struct lookup_rule follow_rule(const struct engine_config *config,
                                              const struct engine_zone *zone)
 {
@@ -82,31 +82,30 @@ static inline struct lookup_rule follow_rule(const struct engine_config *config,
                                     config->settings.schema == ENGINE_SCHEMA_KUBERNETES};
 }
 
-/* Whether the client may not see a lower-cased name, which is in the domain, or below it in a stub
- * zone. */
+/* Returns whether a lower-cased name in the domain, or below it in a stub zone, is hidden from the
+ * client. */
 bool follow_is_hidden(const struct view *view, const struct engine_zone *domain,
                       const struct dname *name);
 
 void follow_init(struct follow *follow);
 void follow_fini(struct follow *follow);
 
-/* Starts an answer; the caller sets the fields of the answer up to is_brief, and the deferral. */
+/* Starts an answer. The caller sets the fields of the answer up to is_brief, and the deferral. */
 void follow_start(struct follow *follow);
 
-/* The answer is made: counts what it used of the cache, or lacked; asks for a target to be
- * refreshed if one should be. */
+/* Ends an answer: counts cache hits and misses, and asks for a target's refresh if one needs it. */
 void follow_end(struct follow *follow);
 
-/* How many records this thread may visit. */
+/* Returns how many records this thread may visit. */
 size_t follow_visits(const struct follow *follow);
 
-/* To be called when a lookup exceeds what this thread may visit: defers the walk and returns true,
- * unless this already is a walker. */
+/* Defers the subtree scan and returns true when a lookup exceeds the visits of this thread. Returns
+ * false on a walker, which may scan. */
 bool follow_defer_scan(struct follow *follow);
 bool follow_is_scan_deferred(const struct follow *follow);
 
-/* The record that makes a lower-cased name of the zone an alias, or NULL; always NULL with
- * -schema=skydns. Pure. */
+/* Returns the record that makes a lower-cased name of the zone an alias, or NULL. With
+ * -schema=skydns it is always NULL. Pure. */
 const struct store_record *follow_alias(const struct view *view, const struct engine_zone *zone,
                                         const struct dname *name);
 
@@ -137,22 +136,22 @@ void follow_flat_records(struct follow *follow, const struct lookup_span *span, 
                          enum follow_families families, struct rr_list *out);
 
 /* Adds the addresses of a name with more than its node has prepared (store_ready.h), as far as the
- * reply may hold them; `node` is the name's. False, and nothing added, if that takes all records.
- */
+ * response may hold them; `node` is the name's. Returns false, and adds nothing, if that takes all
+ * records. */
 bool follow_many(struct follow *follow, const struct store_node *node, struct slice owner,
                  enum follow_families families, struct rr_list *out) MUST_CHECK;
 
-/* Adds the addresses that the records of `owner` give, each after the CNAMEs that lead to it. If
- * upstream could give only some of a target's, cuts the list. */
+/* Adds the addresses that the records of `owner` give, each after the CNAMEs that lead to it. Marks
+ * the list as cut if an upstream could give only some of a target's addresses. */
 void follow_records(struct follow *follow, const struct lookup_span *span, struct slice owner,
                     enum follow_families families, struct rr_list *out);
 
-/* Adds the CNAMEs to an external name that nobody was asked about: RD is clear, or there is no
+/* Adds the CNAMEs to an external name that no upstream was asked about: RD is clear, or there is no
  * upstream. For an answer without addresses. */
 void follow_show_unasked(struct follow *follow, struct rr_list *out);
 
-/* Adds the addresses of both families of a name, once per name in an answer; none of a target
- * outside the domain of which upstream could give only some. */
+/* Adds the addresses of both families of a name, once per name in an answer. It adds none of an
+ * external target if an upstream could give only some. */
 void follow_target(struct follow *follow, struct slice target, struct rr_list *out);
 
 #endif

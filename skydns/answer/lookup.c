@@ -72,15 +72,15 @@ size_t lookup_visits_left(const struct lookup *lookup)
     return lookup->visits_left;
 }
 
-/* Every label is literal. */
+/* Reads every label literally. */
 static const struct lookup_rule as_written = {.no_wildcards = true};
 
-/* Whether a label of the name, of those before the last `literal` ones, has a dot in it. */
+/* Returns whether a label before the last `literal` ones contains a dot. */
 static bool has_dotted_label(const struct dname *name, const struct dname_labels *labels,
                              unsigned literal)
 {
     if (!memchr(name->wire, '.', name->len)) {
-        return false; /* as nearly always: a length of 46 looks like one, too */
+        return false; /* nearly always; a length byte of 46 looks like a dot, too */
     }
     for (unsigned i = 0; i + literal < labels->count; i++) {
         struct slice label = dname_label(name, labels->offsets[i]);
@@ -105,7 +105,7 @@ static struct pattern pattern_of(const struct dname *name, struct lookup_rule ru
     return p;
 }
 
-/* The name that is listed. */
+/* Returns the name whose listing the pattern selects from. */
 static struct dname listed_of(const struct pattern *p)
 {
     struct dname listed = *p->name;
@@ -128,7 +128,7 @@ static bool find_listed(const struct view *view, const struct pattern *p,
     return view_find(view, &listed, ret_node);
 }
 
-/* The same, of a name that has something to see. */
+/* Finds the listed node, if the client can see a record there. */
 static enum lookup_result find_shown(struct lookup *l, const struct pattern *p,
                                      struct view_node *ret_node)
 {
@@ -159,7 +159,7 @@ static void clear_slots(struct lookup *l, size_t count)
     }
 }
 
-/* Keeps the first of equal records, and the order. */
+/* Drops records that equal an earlier one; keeps the order. */
 static void remove_duplicates(struct lookup *l, struct lookup_span *span)
 {
     if (span->count < 2) {
@@ -204,9 +204,9 @@ static enum lookup_result lookup_end(struct lookup *l, struct lookup_span *span)
     return LOOKUP_FOUND;
 }
 
-/* ---- Walks that are kept ---- */
+/* ---- Cached subtree scans ---- */
 
-/* What the client sees is part of it where something may be hidden. */
+/* Returns the key of a scan. The client's view is part of it if something may be hidden. */
 static struct scan_key lookup_key_of(const struct view *view, const struct view_node *at,
                                      const struct dname *name, struct lookup_rule rule,
                                      bool is_ports)
@@ -225,7 +225,7 @@ static struct scan_key lookup_key_of(const struct view *view, const struct view_
     return key;
 }
 
-/* Takes the records of a walk that was kept, each at the cost of a visit. */
+/* Takes the records of a cached subtree scan, each at the cost of a visit. */
 static bool lookup_take_cached(struct lookup *l, const struct scan_key *key,
                                struct lookup_span *ret_span)
 {
@@ -243,7 +243,8 @@ static bool lookup_take_cached(struct lookup *l, const struct scan_key *key,
     return true;
 }
 
-/* Ends a lookup that began with this many visits left. */
+/* Ends a lookup that began with `visits_before` visits left, and caches the result of a long scan.
+ */
 static enum lookup_result end_cached(struct lookup *l, const struct scan_key *key,
                                      size_t visits_before, struct lookup_span *span)
 {
@@ -256,7 +257,7 @@ static enum lookup_result end_cached(struct lookup *l, const struct scan_key *ke
     return result;
 }
 
-/* Of the ports of a name, or of the name itself. */
+/* Finds the records of a name, or of its ports, at its node or by a subtree scan. */
 static enum lookup_result find_or_scan(struct lookup *l, const struct view *view,
                                        const struct dname *name, struct lookup_rule rule,
                                        bool wants_ports, struct lookup_span *ret_span)
@@ -364,9 +365,9 @@ static unsigned record_depth(const struct store_record *record)
     return dname_label_count(&name);
 }
 
-/* The group of the records closest to the root; empty: none, or they disagree. The scan is in key
- * order and ends at a record closer to the root that has no group. There is at least one record;
- * the result is borrowed from one. */
+/* Returns the group of the records closest to the root, borrowed from a record; empty when there is
+ * none or they disagree. The scan is in key order and ends at a record closer to the root that has
+ * no group. There is at least one record. */
 static struct slice choose_group(const struct store_record *const *records, size_t count)
 {
     struct slice group = store_record_string(records[0], RECORD_GROUP);

@@ -1,9 +1,9 @@
-/* Whether a name is an alias: lookup.h. */
+/* Decides whether a name is an alias (lookup.h). */
 #include "skydns/answer/lookup.h"
 #include "skydns/records/store_ready.h"
 
-/* A port makes it SRV data, `mail` MX data: of a name that can have several. A text beside the host
- * is the alias's TXT data. */
+/* Returns whether the record is a host name and nothing else but texts, which are the alias's TXT
+ * data. A port makes it SRV data and `mail` MX data, of which a name can have several. */
 static bool is_bare_name(const struct store_record *r)
 {
     return r->host == STORE_HOST_NAME && r->port == 0 && !r->mail;
@@ -15,7 +15,8 @@ static bool has_hidden_label(const struct store_node *node)
     return label.len > 0 && label.ptr[0] == '_';
 }
 
-/* Names tried where something may be hidden from the client; beyond, the name is no alias. */
+/* Bounds the names tried if something may be hidden from the client. A name that needs more is no
+ * alias. */
 enum { TRIED_MAX = 16 * STORE_READY_MAX };
 
 /* The records at and below a name, as far as a listing shows them. */
@@ -44,7 +45,7 @@ static bool list_child(void *data, const struct store_node *node)
     return is_bare;
 }
 
-/* False: it is no alias. */
+/* Lists the node and those below it. Returns false when the name is no alias. */
 static bool lookup_alias_list(struct listing *l, const struct view_node *at)
 {
     const struct store_record *record = view_record(l->view, at);
@@ -80,7 +81,7 @@ static bool keep_first(void *data, const struct store_node *node)
     return true;
 }
 
-/* In key order; the node has one. */
+/* Returns the first listed record in key order; the node has one. */
 static const struct store_record *first_listed(const struct view *view, struct view_node at)
 {
     const struct store_record *record;

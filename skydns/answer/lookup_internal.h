@@ -1,6 +1,6 @@
-/* A lookup's state, and the walk that collects its records: lookup.c finds where a name's records
- * are listed and what becomes of them, lookup_scan.c goes there. For these two alone; on the
- * engine's thread. */
+/* Holds a lookup's state, and the subtree scan that collects its records. lookup.c finds the node
+ * whose records are listed and selects from them; lookup_scan.c visits the nodes. For these two
+ * alone, on the engine's thread. */
 #ifndef SKYDNS_ANSWER_LOOKUP_INTERNAL_H
 #define SKYDNS_ANSWER_LOOKUP_INTERNAL_H
 
@@ -14,19 +14,19 @@
 #include "skydns/answer/view.h"
 #include "skydns/records/store.h"
 
-/* The walk's position: the siblings still to be visited on each level, on one stack. */
+/* The scan's position: the siblings still to be visited on each level, on one stack. */
 struct node_stack {
     const struct store_node **items;
     size_t count, capacity;
 };
 
 struct lookup {
-    const struct view *view; /* of the lookup being made */
+    const struct view *view; /* the view of the current lookup */
     const struct store_record **records;
     size_t count, capacity;
     struct node_stack nodes;
-    size_t siblings_base; /* where the children now being pushed begin */
-    uint32_t *slots;      /* of de-duplication: an index into records plus one; 0 is free */
+    size_t siblings_base; /* index of the first child that is being pushed */
+    uint32_t *slots;      /* for deduplication: an index into records plus one; 0 is free */
     size_t slots_capacity;
     size_t visits_left;
     bool limit_hit;
@@ -37,10 +37,10 @@ struct lookup {
     bool is_late;
     bool (*ask_late)(void *data); /* NULL: never */
     void *ask_data;
-    struct scan_cache *cached; /* NULL until the first walk */
+    struct scan_cache *cached; /* NULL until the first long scan */
 };
 
-/* A name split into the part that is listed and the pattern that selects from the listing. */
+/* A name, split into the part that is listed and the pattern that selects from the listing. */
 struct pattern {
     const struct dname *name;
     struct dname_labels labels;
@@ -48,7 +48,7 @@ struct pattern {
     bool has_dotted_label;
 };
 
-/* Counts a visit. False: none is left. */
+/* Counts a visit. Returns false when none is left. */
 bool lookup_visit(struct lookup *lookup);
 
 void lookup_push_record(struct lookup *lookup, const struct store_record *record);
@@ -63,11 +63,12 @@ void lookup_scan_matching(struct lookup *lookup, const struct view_node *at,
 /* Descends through hidden children for `levels` levels and lists what is at and below the last. */
 void lookup_scan_hidden(struct lookup *lookup, const struct view_node *at, int levels);
 
-/* Whether there is a record at or below; is_listing: one that a listing shows. Ends at the first
- * one: a visit for each name tried until then. */
+/* Returns whether there is a record at or below the node; with is_listing, one that a listing
+ * shows. It ends at the first one, after a visit for each name tried. */
 bool lookup_has_records(struct lookup *lookup, const struct view_node *at, bool is_listing);
 
-/* A path with wildcards to a leaf gives the leaf itself: etcd had nothing to select from. */
+/* Returns whether the node is a leaf. A pattern with wildcards that ends at a leaf gives the leaf
+ * itself: etcd had nothing to select from. */
 bool lookup_is_leaf(struct lookup *lookup, const struct view_node *at);
 
 #endif

@@ -1,4 +1,4 @@
-/* Collects a name's records by a walk. */
+/* Collects a name's records by a subtree scan. */
 #include "skydns/answer/lookup_internal.h"
 
 #include <stdlib.h>
@@ -52,7 +52,8 @@ static int lookup_scan_compare_labels(const void *a, const void *b)
                          store_node_label(*(const struct store_node *const *)b));
 }
 
-/* Siblings beyond the visits left could not be visited, and are not worth sorting. */
+/* Pushes a child. Siblings beyond the remaining visits cannot be visited and are not worth sorting.
+ */
 static bool lookup_scan_push_child(struct lookup *l, const struct store_node *child)
 {
     if (l->nodes.count - l->siblings_base >= l->visits_left) {
@@ -151,7 +152,7 @@ void lookup_scan_hidden(struct lookup *l, const struct view_node *at, int levels
     l->nodes.count = base;
 }
 
-/* ---- Whether there is something to see ---- */
+/* ---- Search for a visible record ---- */
 
 struct search {
     struct lookup *lookup;

@@ -8,14 +8,14 @@
 #include "common/dns/dns.h"
 #include "skydns/records/hash.h"
 
-/* The types of names asked about again and again, AAAA of names with only A: a few dozen that many
- * clients use. A longer name is asked about each time. */
+/* Bounds the table of known types: it serves names asked again and again, such as AAAA of names
+ * with only A, a few dozen that many clients use. A longer name is looked up each time. */
 enum { KNOWN_BITS = 8, KNOWN_NAME_MAX = 102 };
 
 struct known {
     uint64_t store_serial; /* 0: nothing is known */
     uint16_t types;        /* a bit for each */
-    uint8_t family;        /* of the address that the query was sent to, which our names have */
+    uint8_t family; /* family of the address that the query was sent to, which our names have */
     uint8_t len;
     uint8_t name[KNOWN_NAME_MAX];
 };
@@ -64,15 +64,15 @@ void name_facts_begin(struct name_facts *facts, const struct answer_input *input
     facts->input.others = NULL;
     facts->input.cached = NULL;
     facts->input.query = NULL;
-    facts->input.reply_limit = DNS_UDP_SIZE; /* whether there is one record is all that counts */
+    facts->input.reply_limit = DNS_UDP_SIZE; /* only whether there is one record counts */
     facts->input.may_cut = true;
     facts->store_serial = input->store ? store_serial(input->store) : 0;
 }
 
-/* ---- Asking ---- */
+/* ---- Lookups ---- */
 
-/* NAME_FACT_NO: there is an answer. NAME_FACT_YES: the name leads to other domains, whose
- * nameservers would be asked. */
+/* Answers one type. NAME_FACT_NO: there is an answer. NAME_FACT_YES: the name leads to external
+ * names, whose upstreams would be asked. */
 static enum name_fact ask_answer(struct name_facts *f, const struct dname *name, uint16_t type,
                                  const struct answer_plan **ret_plan)
 {
@@ -91,7 +91,7 @@ static enum name_fact ask_answer(struct name_facts *f, const struct dname *name,
     if (plan->rcode == DNS_RCODE_NOERROR || plan->rcode == DNS_RCODE_NXDOMAIN) {
         return NAME_FACT_NO;
     }
-    /* A stub zone without nameservers. */
+    /* The name is in a stub zone without upstreams. */
     return plan->is_authoritative ? NAME_FACT_UNKNOWN : NAME_FACT_YES;
 }
 
@@ -105,7 +105,8 @@ static bool plan_has_records(const struct answer_plan *plan)
     return plan->answers.count > 0 || plan->answers.is_cut;
 }
 
-/* CNAME is the type that leads nowhere: the rcode is the name's own, and no target is asked for. */
+/* Asks for CNAME, the type that leads nowhere: the rcode is the name's own, and no target is looked
+ * up. */
 enum name_fact name_facts_exists(struct name_facts *facts, const struct dname *name)
 {
     const struct answer_plan *plan;
@@ -132,7 +133,8 @@ enum {
     HAS_TXT = 1 << AT_TXT,
 };
 
-/* NULL: it is not kept. What a client sees may be its own. */
+/* Returns the table's slot for the name, or NULL when its facts are not cached: with visibility, a
+ * client may see types of its own. */
 static struct known *find_known_fact(struct name_facts *f, const struct dname *name)
 {
     if (name->len > KNOWN_NAME_MAX || f->config->visibility || f->store_serial == 0) {
@@ -154,7 +156,7 @@ static bool is_known_fact(const struct name_facts *f, const struct known *known,
            known->len == name->len && memcmp(known->name, name->wire, name->len) == 0;
 }
 
-/* Whether an alias has texts of its own: else TXT is answered with its CNAME. */
+/* Returns whether an alias has texts of its own. Without them, its CNAME answers TXT. */
 static bool has_alias_texts(struct name_facts *f, const struct dname *name)
 {
     const struct answer_plan *plan;
@@ -185,7 +187,7 @@ static enum name_fact ask_types(struct name_facts *f, const struct dname *name, 
     for (unsigned i = 0; i < NAME_FACT_TYPES; i++) {
         const struct answer_plan *plan;
         if (i == AT_CNAME) {
-            continue; /* without an alias, A and AAAA have what it leads to */
+            continue; /* without an alias, A and AAAA have its target's */
         }
         enum name_fact fact = ask_answer(f, name, types[i], &plan);
         if (fact == NAME_FACT_SCAN || fact == NAME_FACT_UNKNOWN) {

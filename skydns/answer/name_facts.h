@@ -1,7 +1,8 @@
 /* Tells what the answer code says of names, for proofs of denials: whether a name exists, and which
- * types it has. It asks answer_build itself, like a client of the same view; so there is no second
- * opinion of what a name has. Neither externals nor the response
- * cache are used. One per engine; that engine's thread only. */
+ * types it has.
+ *
+ * It calls answer_build itself, like a client with the same view, so that the two never disagree.
+ * It uses neither externals nor the response cache. One per engine, on that engine's thread. */
 #ifndef SKYDNS_ANSWER_NAME_FACTS_H
 #define SKYDNS_ANSWER_NAME_FACTS_H
 
@@ -37,20 +38,20 @@ struct name_facts *name_facts_new(const struct engine_config *config); /* borrow
 void name_facts_free(struct name_facts *facts);                        /* NULL is fine */
 void name_facts_configure(struct name_facts *facts, const struct engine_config *config);
 
-/* Takes what a client's query is answered from, whose view and limits hold: borrowed until the next
+/* Takes the input that answers a client's query, with its view and limits. Borrowed until the next
  * call. */
 void name_facts_begin(struct name_facts *facts, const struct answer_input *input);
 
 enum name_fact name_facts_exists(struct name_facts *facts, const struct dname *name);
 
-/* The types that a lower-cased name answers: NAME_FACT_YES, and *ret_count of them. With
+/* Sets the types that a lower-cased name answers. NAME_FACT_YES: *ret_count of them. With
  * -schema=kubernetes, an alias has CNAME alone. */
 enum name_fact name_facts_types(struct name_facts *facts, const struct dname *name,
                                 uint16_t ret_types[NAME_FACT_TYPES_MAX], size_t *ret_count);
 
-/* Whether the first record's owner has these records of its type and no others, as its own answer
- * has them: `next` links them, ending with NAME_FACTS_END. False also if that is not known, or they
- * do not fit a small response. */
+/* Returns whether the first record's owner has exactly these records of its type, as its own answer
+ * has them; `next` links them, ending with NAME_FACTS_END. Returns false also if that is not known,
+ * or if they do not fit a small response. */
 enum { NAME_FACTS_END = UINT16_MAX };
 bool name_facts_has_just(struct name_facts *facts, const struct rr *rrs, uint16_t first,
                          const uint16_t *next, size_t count);

@@ -8,9 +8,8 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/response.h"
 
-/* Taken from the nameserver's reply. RD and CD come from the client's query; we offer recursion,
- * and have no authority for the name: AA would be the nameserver's, which may be a resolver itself.
- */
+/* The flags taken from the upstream's response. RD and CD come from the client's query. RA is ours.
+ * AA stays clear: it would be the upstream's, which may be a resolver itself. */
 enum { FLAGS_PASSED = DNS_FLAG_TC };
 
 static void find_subnet(const struct parsed_response *upstream, struct relay_parts *parts)
@@ -27,7 +26,7 @@ static void find_subnet(const struct parsed_response *upstream, struct relay_par
     }
 }
 
-/* Up to OPT: what is behind it is dropped with it. */
+/* Finds the sections, the additional one up to OPT: records after OPT are dropped with it. */
 static void find_sections(const struct parsed_response *upstream, struct relay_parts *parts)
 {
     for (unsigned i = 0; i < RESPONSE_SECTIONS; i++) {
@@ -61,12 +60,12 @@ bool relay_read(const struct question *question, const struct parsed_response *u
     return true;
 }
 
-/* A reply's records being written. */
+/* A response's records being written. */
 struct relay_records {
     const struct parsed_response *upstream;
     struct cache_image_writer writer;
     uint16_t counts[RESPONSE_SECTIONS];
-    uint32_t ttl_s; /* of the search path's CNAME; UINT32_MAX: nothing says */
+    uint32_t ttl_s; /* TTL of the search list's CNAME; UINT32_MAX: nothing sets it */
     bool is_sound;
 };
 
@@ -80,7 +79,7 @@ static void note_relayed_ttl(struct relay_records *r, enum response_section sect
     r->ttl_s = ttl_s < r->ttl_s ? ttl_s : r->ttl_s;
 }
 
-/* Writes as many as fit; true when that is all. */
+/* Writes as many records as fit. Returns true when that is all. */
 static bool put_relayed(struct relay_records *r, const struct relay_parts *parts,
                         enum response_section section)
 {
@@ -104,8 +103,8 @@ static bool put_relayed(struct relay_records *r, const struct relay_parts *parts
     return true;
 }
 
-/* All of them or none: part of an address set would look like the whole set. Nothing may follow
- * those that were withdrawn, whose names the writer still knows. */
+/* Writes all records of the section or none: part of an address set would look like the whole set.
+ * Nothing may follow withdrawn records, because the writer may still point at their names. */
 static bool put_relayed_whole(struct relay_records *r, const struct relay_parts *parts,
                               enum response_section section)
 {
@@ -118,7 +117,7 @@ static bool put_relayed_whole(struct relay_records *r, const struct relay_parts 
     return is_whole;
 }
 
-/* True: a part of the answer is lacking. */
+/* Writes the sections. Returns true when a part of the answer is missing. */
 static bool put_sections(struct relay_records *r, const struct relay_parts *parts)
 {
     if (!put_relayed(r, parts, RESPONSE_ANSWER)) {
@@ -136,7 +135,7 @@ static void write_relayed_head(const struct question *question, const struct rel
                                const struct response *response)
 {
     const bool has_alias = response->asked.len > 0;
-    const bool may_say_ad = !has_alias && /* nobody signed the CNAME */
+    const bool may_say_ad = !has_alias && /* the CNAME has no signature */
                             (question->wants_authentic || question->dnssec_ok); /* RFC 6840 5.8 */
     struct writer w = writer_of(response->bytes, DNS_HEADER_SIZE);
     writer_u16(&w, question->id);
@@ -152,7 +151,8 @@ static void write_relayed_head(const struct question *question, const struct rel
     writer_u16(&w, (uint16_t)(r->counts[RESPONSE_ADDITIONAL] + question->has_edns));
 }
 
-/* Writes the question in the client's spelling, or its own question and the CNAME. */
+/* Writes the question in the client's spelling; or, for a candidate name, the client's own question
+ * and the CNAME. */
 static void write_relayed_question(const struct question *q, const struct relay_records *r,
                                    struct response *response)
 {
@@ -181,7 +181,7 @@ bool relay_write(const struct question *question, const struct parsed_response *
     if (parts->extended_rcode && !question->has_edns) {
         return false;
     }
-    struct dname name = question->name; /* in signed data, the client's capitals would not verify */
+    struct dname name = question->name; /* the client's capitals in signed data would not verify */
     dname_lower(&name);
     cache_image_writer_init(&r.writer, &name, &start, response->bytes, limit - opt_len);
     const bool is_cut = put_sections(&r, parts);

@@ -135,8 +135,8 @@ struct rr rrsynth_ns(const struct engine_config *config, const struct store_reco
     return rr;
 }
 
-/* One sum for each possible priority: 512 KiB of address space, of which only the pages of
- * priorities in use are ever touched. */
+/* Allocates one sum for each possible priority: 512 KiB of address space, of which only the pages
+ * of priorities in use are ever touched. */
 void weights_init(struct weights *weights)
 {
     weights->sums = xcalloc(UINT16_MAX + 1, sizeof(*weights->sums));

@@ -1,5 +1,5 @@
-/* From a key's record to resource records: what each type takes from it, with the configuration's
- * defaults for what is not set. Pure except for struct weights, which belongs to one thread. */
+/* Makes resource records from a key's record: each type takes its fields, and the configuration's
+ * defaults for those not set. Pure except for struct weights, which belongs to one thread. */
 #ifndef SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
 #define SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
 
@@ -8,18 +8,18 @@
 #include "skydns/records/rr.h"
 #include "skydns/records/store.h"
 
-/* What an SRV or MX record points to: the host when it is a name, the key's own name when it is an
- * address; without the `targetstrip` leftmost labels, unless nothing would be left. */
+/* Returns the target of an SRV or MX record: the host when it is a name, the key's own name when it
+ * is an address. It strips the `targetstrip` leftmost labels, unless nothing would be left. */
 struct slice rrsynth_target(const struct store_record *record);
 
-/* Whether an SRV or MX record can be made: the host is an address or a valid name. */
+/* Returns whether an SRV or MX record can be made: the host is an address or a valid name. */
 bool rrsynth_has_target(const struct store_record *record);
 
-/* A or AAAA, whichever the host is. */
+/* Returns A or AAAA, whichever the host is. */
 struct rr rrsynth_address(const struct engine_config *config, const struct store_record *record,
                           struct slice owner);
 
-/* CNAME, PTR: to the host. */
+/* Returns a CNAME or PTR to the host. */
 struct rr rrsynth_pointer(const struct engine_config *config, const struct store_record *record,
                           struct slice owner, enum rr_type type);
 
@@ -54,7 +54,7 @@ uint16_t weights_share(const struct weights *weights, const struct engine_config
 void weights_forget(struct weights *weights, const struct engine_config *config,
                     const struct store_record *record);
 
-/* What a record of a lease has in a zone, where its TTL does not count down. */
+/* The TTL of a leased record in a zone transfer, where it does not count down. */
 enum { RRSYNTH_LEASED_TTL_S = 30 };
 
 static inline uint32_t rrsynth_ttl_s(const struct engine_config *config,

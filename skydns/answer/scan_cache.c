@@ -12,7 +12,7 @@ struct entry {
 };
 
 struct scan_cache {
-    size_t next; /* to be replaced: the oldest */
+    size_t next; /* the entry to replace next: the oldest */
     size_t record_count;
     struct entry entries[SCAN_CACHE_ENTRIES];
 };

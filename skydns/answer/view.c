@@ -8,7 +8,7 @@
 
 /* ---- Names ---- */
 
-/* Of a name in the zone. */
+/* Returns the part of a name in the zone. */
 static enum view_part part_in(const struct view *view, const struct engine_zone *zone,
                               const struct dname *name, const struct dname_labels *labels)
 {
@@ -31,7 +31,8 @@ static bool is_related(const struct dname *a, const struct dname *b)
     return dname_is_within(a, b) || dname_is_within(b, a);
 }
 
-/* Whether reverse names may be at or below the name. Few names end like one. */
+/* Returns whether reverse names may be at or below the name. It compares the name's end first,
+ * which few names share. */
 static bool may_have_reverse(const struct dname *name)
 {
     static const char arpa[] = "\4arpa"; /* with the root label */
@@ -103,7 +104,7 @@ static void begin_trail(struct view_trail *t, const struct store *store)
     t->nodes[0] = store_root(store);
 }
 
-/* Finds what store_find does. */
+/* Finds what store_find finds, from the trail on. */
 static const struct store_node *find_node(const struct view *view, const struct dname *name)
 {
     struct view_trail *t = view->trail;
@@ -174,7 +175,7 @@ const struct store_record *view_record(const struct view *view, const struct vie
     return is_hidden ? NULL : record;
 }
 
-/* Does what view_hides_target does, for no target. */
+/* Takes as long as view_hides_target, for no target. */
 static bool hides_nothing(const struct view *view)
 {
     static const char *const labels[] = {"svc", "no-namespace", "no-service"};

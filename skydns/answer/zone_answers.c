@@ -13,10 +13,10 @@
 /* Stands for the address that a request came to: no name server has the broadcast address. */
 static const struct ip own_address = {.family_bytes = 4, .bytes = {255, 255, 255, 255}};
 
-/* No reply is cut because of its size; RR_LIST_MAX remains. */
+/* Lets no size cut a response; RR_LIST_MAX remains. */
 static const size_t REPLY_LIMIT = SIZE_MAX / 2;
 
-/* Longer data than fits a record (RFC 1035, 3.2.1) is left out, as in a reply. */
+/* Rdata longer than a record holds (RFC 1035 3.2.1) is left out, as in a response. */
 
 struct zone_answers {
     struct answer *answer;
@@ -71,7 +71,7 @@ static bool is_own_address(const struct zone_answers *answers, const struct dnam
            slice_equal(rr->data, slice_of(own_address.bytes, own_address.family_bytes));
 }
 
-/* Those of the name itself: a chain of aliases leads to others. */
+/* Takes the records of the name itself: a chain of aliases leads to others. */
 static void take_records(struct zone_answers *answers, const struct dname *name,
                          struct zone_rrs *out)
 {
@@ -94,7 +94,7 @@ static void take_records(struct zone_answers *answers, const struct dname *name,
     }
 }
 
-/* False: not known. `others` is asked for instead of records if it is not NULL. */
+/* Asks the answer code for one type. Returns false when the answer is not known. */
 static bool zone_answers_ask(struct zone_answers *answers, const struct store *store,
                              const struct dname *name, uint16_t type,
                              struct answer_other_types *others, struct zone_rrs *out)
@@ -111,7 +111,7 @@ static bool zone_answers_ask(struct zone_answers *answers, const struct store *s
     };
     struct engine_deferral deferral;
     if (answer_build(answers->answer, &input, &deferral) != ENGINE_REPLY) {
-        return true; /* other nameservers' */
+        return true; /* other upstreams answer it */
     }
     const struct answer_plan *plan = answer_get_plan(answers->answer);
     if (plan->rcode == DNS_RCODE_NOERROR) {
@@ -120,8 +120,8 @@ static bool zone_answers_ask(struct zone_answers *answers, const struct store *s
     return plan->error != EDNS_ERROR_NOT_READY;
 }
 
-/* Whether a name can have the type, as the answer code sees it. The SOA is made at each transfer,
- * and CNAME comes first. */
+/* Returns whether a name can have the type, as the answer code sees it. The SOA is made at each
+ * transfer, and CNAME comes first. */
 static bool can_have(const struct zone_answers *answers, const struct engine_zone *zone,
                      const struct dname *name, uint16_t type)
 {

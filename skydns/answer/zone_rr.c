@@ -5,7 +5,7 @@
 
 #include "common/base/xalloc.h"
 
-/* All types of one name: RR_LIST_MAX records each, of less than 800 bytes. */
+/* Bounds all types of one name: RR_LIST_MAX records each, of less than 800 bytes. */
 enum { BYTES_MAX = 64 << 20 };
 
 void zone_rrs_init(struct zone_rrs *rrs)
