@@ -9,20 +9,20 @@
 #include "skydns/external/cache_memory_internal.h"
 #include "skydns/external/cache_zones_internal.h"
 
-/* Where an entry waits for its eviction. */
+/* The queue in which an entry waits for its eviction. */
 enum queue_kind {
-    SMALL,  /* replies of up to SMALL_CHUNKS */
-    LARGE,  /* longer ones */
-    FAILED, /* failures of questions to which no reply is kept */
+    SMALL,  /* responses of up to SMALL_CHUNKS */
+    LARGE,  /* longer responses */
+    FAILED, /* failures of questions without a cached response */
     QUEUES,
 };
 
 enum {
-    SMALL_CHUNKS = 4, /* what an entry has on average: all entries may be such */
-    LARGE_SHARE = 4,  /* longer ones together: a quarter of all chunks */
-    FAILED_SHARE = 8, /* an eighth as many as replies; a name takes two chunks at most */
+    SMALL_CHUNKS = 4, /* an entry's average: all entries may have it */
+    LARGE_SHARE = 4,  /* longer ones have a quarter of all chunks together */
+    FAILED_SHARE = 8, /* an eighth as many as responses; a name takes two chunks at most */
     FAILED_MIN = 4,
-    READ_TRIES = 3, /* an entry that is replaced while it is read is found again */
+    READ_TRIES = 3, /* finds an entry again that is replaced while it is read */
 };
 
 struct cache {
@@ -41,8 +41,8 @@ struct cache *cache_new(size_t entries)
     atomic_init(&cache->references, 1);
     cache->entries_max = entries;
     cache->failed_max = entries / FAILED_SHARE + FAILED_MIN;
-    /* Four chunks and a quarter for each; with the failures' quarter, and index slots of 8 bytes,
-     * two to four and a half for each: less than 1,200 bytes. */
+    /* Each entry has four chunks and a quarter. With the failures' quarter, and two to four and a
+     * half index slots of 8 bytes for each, this is less than 1,200 bytes an entry. */
     cache->reply_chunks = entries * SMALL_CHUNKS + entries / 4 + SMALL_CHUNKS;
     cache_chunks_init(&cache->chunks, (uint32_t)(cache->reply_chunks + 2 * cache->failed_max));
     cache_index_init(&cache->index, entries + cache->failed_max + 1);
@@ -67,10 +67,10 @@ void cache_unref(struct cache *cache)
     }
 }
 
-/* ---- What changes in an entry that is kept ---- */
+/* ---- The words of an entry that change ---- */
 
-/* ENTRY_USE: the lower half of the entry's sequence, then these. A reader changes it only if the
- * sequence is that of the entry it read. */
+/* The bits of ENTRY_USE: the lower half of the entry's sequence in front, then these. A reader
+ * changes the word only if the sequence is that of the entry it read. */
 enum {
     USE_HITS = 3, /* mask: up to CACHE_REFRESH_HITS */
     USE_RECENT = 4,
@@ -78,7 +78,7 @@ enum {
 };
 _Static_assert((int)CACHE_REFRESH_HITS <= (int)USE_HITS, "two bits");
 
-/* Counts a hit. True: this one is to have the entry refreshed. */
+/* Counts a hit. Returns true for the hit that is to have the entry refreshed. */
 static bool mark_hit(_Atomic uint64_t *words, uint64_t sequence, bool may_refresh)
 {
     uint64_t use = atomic_load_explicit(&words[ENTRY_USE], memory_order_relaxed);
@@ -91,7 +91,7 @@ static bool mark_hit(_Atomic uint64_t *words, uint64_t sequence, bool may_refres
         bool wants_refresh =
             may_refresh && (next & USE_HITS) >= CACHE_REFRESH_HITS && !(next & USE_REFRESHING);
         next |= wants_refresh ? USE_REFRESHING : 0;
-        /* The same as before for nearly every hit: nothing is written. */
+        /* Nearly every hit leaves the word as it is and writes nothing. */
         if (next == use ||
             atomic_compare_exchange_weak_explicit(&words[ENTRY_USE], &use, next,
                                                   memory_order_relaxed, memory_order_relaxed)) {
@@ -107,7 +107,8 @@ static bool take_use(const struct cache_chunks *chunks, uint32_t entry)
     return use & USE_RECENT;
 }
 
-/* ENTRY_FAILURE: until when, in ms, then the length of that time as a power of 2. 0: none. */
+/* ENTRY_FAILURE: the end of the backoff in ms, then the backoff's length as a power of 2. 0: no
+ * failure. */
 enum { FAILURE_STEP_BITS = 8 };
 
 static int64_t failed_until_ms(uint64_t failure)
@@ -131,12 +132,12 @@ static uint64_t next_failure(uint64_t failure, bool is_forgiven, int64_t now_ms)
     unsigned step = (uint8_t)failure;
     int64_t since_ms = now_ms - failed_until_ms(failure);
     if (failure != 0 && now_ms - failed_at_ms(failure) < CACHE_FAILURE_FIRST_MS) {
-        return failure; /* asked before, or at the same time */
+        return failure; /* asked before that failure, or at the same time */
     }
     if (failure == 0 || is_forgiven || since_ms > CACHE_FAILURE_MAX_MS) {
         step = 0; /* the first in a while */
     } else if (since_ms >= 0 && failure_ms(step) < CACHE_FAILURE_MAX_MS) {
-        step++; /* else a trial: as long again, from now on */
+        step++; /* else a probe failed: back off as long again */
     }
     return (uint64_t)(now_ms + failure_ms(step)) << FAILURE_STEP_BITS | step;
 }
@@ -154,7 +155,7 @@ struct reading {
     size_t room;
 };
 
-/* What an entry says now, from what was read of it. */
+/* An entry's state now, computed from the words that were read. */
 struct view {
     bool has_reply, is_failing, may_refresh;
     enum cache_state state;
@@ -162,7 +163,7 @@ struct view {
     int64_t age_ms, left_ms;
 };
 
-/* Whether the question is not to be asked now. */
+/* Returns whether the question is not to be asked now. */
 static bool external_cache_is_failing(const struct reading *r, uint64_t failure)
 {
     struct cache_zones *zones = &r->cache->zones;
@@ -214,7 +215,8 @@ static void cache_describe(const struct view *v, struct cache_hit *hit)
     hit->left_s = v->state == CACHE_FRESH ? (uint32_t)((v->left_ms + MS_PER_S - 1) / MS_PER_S) : 0;
 }
 
-/* False: the entry was changed meanwhile, and what was read means nothing. */
+/* Reads one entry. Returns false when the entry changed meanwhile, and what was read means nothing.
+ */
 static bool cache_read_entry(const struct reading *r, _Atomic uint64_t *words, uint64_t sequence,
                              struct cache_hit *ret_hit)
 {
@@ -249,7 +251,7 @@ static bool cache_read_entry(const struct reading *r, _Atomic uint64_t *words, u
     return true;
 }
 
-/* False: try again. */
+/* Searches for the entry and reads it. Returns false when it must be tried again. */
 static bool try_read(const struct reading *r, struct cache_hit *ret_hit)
 {
     size_t step = 0;
@@ -324,7 +326,7 @@ static void count_memory(struct cache *cache)
     counter_set(&cache->used_bytes, (uint64_t)cache->chunks.taken * CHUNK_SIZE);
 }
 
-/* ENTRY_PLACE: the queue, then the length of the chain. */
+/* Queues an entry. ENTRY_PLACE holds the queue, then the length of the chain. */
 static void cache_enqueue(struct cache *cache, uint32_t entry, enum queue_kind kind, size_t chunks)
 {
     chunk_set(&chunk_words(&cache->chunks, entry)[ENTRY_PLACE], (uint64_t)kind << 32 | chunks);
@@ -336,7 +338,7 @@ static enum queue_kind cache_kind_of(const struct cache *cache, uint32_t entry)
     return (enum queue_kind)(chunk_get(&chunk_words(&cache->chunks, entry)[ENTRY_PLACE]) >> 32);
 }
 
-/* An entry that nothing in the index points at any more. */
+/* Frees an entry that the index does not point at any more. */
 static void cache_release(struct cache *cache, uint32_t entry)
 {
     uint32_t chunks = (uint32_t)chunk_get(&chunk_words(&cache->chunks, entry)[ENTRY_PLACE]);
@@ -359,8 +361,9 @@ static size_t reply_chunks_left(const struct cache *cache)
     return cache->reply_chunks - cache->queues[SMALL].chunks - cache->queues[LARGE].chunks;
 }
 
-/* Long replies have their share and push out others only within it; short ones may have all that is
- * left. So a client that asks for long ones cannot push out ten thousand short ones. */
+/* Evicts until the new entry fits. Long responses evict others only within their share; short ones
+ * may have all that is left. So a client that asks for long ones cannot evict ten thousand short
+ * ones. */
 static void cache_make_room(struct cache *cache, enum queue_kind kind, size_t chunks, bool is_new)
 {
     const size_t entries_max = is_new ? cache->entries_max - 1 : cache->entries_max;
@@ -444,7 +447,7 @@ void cache_fail(struct cache *cache, const struct cache_key *key, enum cache_ask
                      (uint32_t)seeded_hash(slice_of(key->name.wire, key->name.len)));
 }
 
-/* PEEK: no trial begins. */
+/* Returns whether the question is not to be asked now. With CACHE_PEEK, no probe begins. */
 static bool cache_has_failed(struct cache *cache, const struct entry_key *key, enum cache_use use,
                              int64_t now_ms)
 {

@@ -8,8 +8,8 @@
 
 #include "common/base/xalloc.h"
 
-/* As many as can register with the publisher: 64 workers, the resolver, the walker, room for the
- * rest. */
+/* Bounds the threads that can register with the publisher: 64 workers, the resolver, the walker,
+ * and room for others. */
 enum { THREADS_MAX = 128 };
 
 struct slot {

@@ -1,13 +1,14 @@
-/* Counts what became of questions about other domains, counted by each answering thread for itself.
- * The metrics sum them; class CHAOS has them as dnsmasq does. Lives longer than any cache: a
- * changed -rcache makes a new cache, and the counts go on. */
+/* Counts the outcomes of questions about external names, on each answering thread for itself.
+ *
+ * The metrics sum them, and class CHAOS gives them as dnsmasq does. They live longer than any
+ * response cache: a changed -rcache makes a new cache, and the counts go on. */
 #ifndef SKYDNS_EXTERNAL_CACHE_COUNTS_H
 #define SKYDNS_EXTERNAL_CACHE_COUNTS_H
 
 #include "common/base/metrics.h"
 #include "skydns/external/cache.h"
 
-/* One thread's. */
+/* One thread's counts. */
 struct cache_counts {
     struct counter hits_positive, hits_negative, hits_failure, hits_stale;
     struct counter misses;
@@ -16,7 +17,7 @@ struct cache_counts {
     struct counter prefetches, insertions, evictions;
 };
 
-/* Counts what was used of the cache, by its kind. */
+/* Counts a use of the response cache, by its kind. */
 static inline void cache_counts_hit(struct cache_counts *counts, const struct cache_hit *hit)
 {
     counter_add(hit->state == CACHE_STALE    ? &counts->hits_stale
@@ -26,17 +27,17 @@ static inline void cache_counts_hit(struct cache_counts *counts, const struct ca
                 1);
 }
 
-/* All threads'. */
+/* All threads' counts. */
 struct cache_tally;
 
 struct cache_tally *cache_tally_new(void);
 void cache_tally_free(struct cache_tally *tally); /* its threads are gone; NULL is fine */
 
-/* Main thread, before the thread starts: its counts, which live as long as the tally. `tally` NULL:
- * counts that nobody sums, for tests. */
+/* Returns the counts of a thread that is about to start; they live as long as the tally. `tally`
+ * NULL: counts that nothing sums, for tests. Main thread. */
 struct cache_counts *cache_tally_join(struct cache_tally *tally);
 
-/* Any thread: adds up all threads' counts. */
+/* Adds up all threads' counts. Any thread. */
 void cache_tally_sum(const struct cache_tally *tally, struct cache_counts *ret_sums);
 
 #endif

@@ -19,7 +19,7 @@ static size_t words_of(size_t bytes)
     return (bytes + WORD - 1) / WORD;
 }
 
-/* A word of bytes of which there may be fewer: the rest is 0. */
+/* Returns a word of bytes, of which fewer than eight may be left: the rest is 0. */
 static uint64_t cache_entry_load_word(const uint8_t *bytes, size_t left)
 {
     uint64_t word = 0;
@@ -27,7 +27,7 @@ static uint64_t cache_entry_load_word(const uint8_t *bytes, size_t left)
     return word;
 }
 
-/* The same of a name, without a copy of unknown length. */
+/* Returns such a word of a name, without a copy of unknown length. */
 static uint64_t name_word(const struct dname *name, size_t at)
 {
     size_t left = name->len - at;
@@ -88,8 +88,8 @@ struct place {
     size_t at, end; /* in this chunk */
 };
 
-/* The place of the next word. What a reader finds may not be a chunk's number, if it is too late:
- * then it reads the same chunk again, for nothing. */
+/* Returns the next word. A reader that is too late may find no chunk's number: then it reads the
+ * same chunk again, for nothing. */
 static inline _Atomic uint64_t *cache_entry_step(struct place *place)
 {
     if (place->at == place->end) {
@@ -166,7 +166,7 @@ void entry_write(const struct cache_chunks *chunks, uint32_t chunk, const struct
     chunk_set(&words[ENTRY_ZONE], key->zone);
     write_reply(words, reply);
     chunk_set(&words[ENTRY_FAILURE], 0);
-    /* The sequence in it tells a late reader that this is another entry. */
+    /* The sequence in the word tells a late reader that this is another entry. */
     chunk_set(&words[ENTRY_USE], (writing + 1) << 32);
     struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
     cache_entry_write_bytes(&place, key->name->wire, key->name->len);
@@ -262,7 +262,8 @@ size_t entry_copied(const struct cached_reply *cached, size_t room)
     return cached->len <= room ? cached->len : answers;
 }
 
-/* The hit path: trusts the records, which cache_image_writer has written. */
+/* Returns where the name ends. On the path of every hit, it trusts the records, which
+ * cache_image_writer wrote. */
 static size_t name_end(const uint8_t *records, size_t len, size_t at)
 {
     while (at < len && records[at] != 0) {
@@ -283,12 +284,11 @@ static uint32_t shown_ttl_s(uint32_t ttl_s, const struct entry_age *age)
     return ttl_s > age->cached_s ? ttl_s - age->cached_s : 1;
 }
 
-/* Counts the records that are whole, all but perhaps the last, in *ret_count; returns where they
- * end. */
+/* Counts the whole records, all but perhaps the last, in *ret_count. Returns where they end. */
 static size_t age_records(uint8_t *records, size_t len, const struct entry_age *age,
                           unsigned *ret_count)
 {
-    enum { TTL_AT = 4, RDATA_LEN_AT = 8, RDATA_AT = 10 }; /* behind the owner */
+    enum { TTL_AT = 4, RDATA_LEN_AT = 8, RDATA_AT = 10 }; /* after the owner */
     size_t at = 0;
     for (*ret_count = 0; at < len; ++*ret_count) {
         const size_t head = name_end(records, len, at);
@@ -313,7 +313,7 @@ static size_t age_records(uint8_t *records, size_t len, const struct entry_age *
     return at;
 }
 
-/* Fisher and Yates, with a xorshift32; record by record, TTLs and all. */
+/* Shuffles the records whole, by Fisher and Yates with a xorshift32. */
 static void shuffle_addresses(const struct cached_reply *cached, uint8_t *records, size_t len,
                               uint32_t random)
 {

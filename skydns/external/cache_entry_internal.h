@@ -1,10 +1,9 @@
-/* An entry of the cache in its chunks: what is known of it, its key's name, and the records as
- * cached_reply has made them, all in one piece, so that a hit waits for two or three lines of
- * memory.
+/* Lays out a cache entry in its chunks: its state, its key's name, and the records as cached_reply
+ * has them, in one piece. So a hit waits for two or three lines of memory.
  *
- * One thread writes an entry once and never changes it, but for the words that say so; its sequence
- * is even from then on until it is dropped. Any thread may read it at any time: what it has read is
- * an entry if the sequence was even before and is the same afterwards. */
+ * One thread writes an entry once. Later it changes only the words marked below. The entry's
+ * sequence is even from then on until it is dropped. Any thread may read it at any time: the result
+ * is an entry if the sequence was even before and is the same afterwards. */
 #ifndef SKYDNS_EXTERNAL_CACHE_ENTRY_INTERNAL_H
 #define SKYDNS_EXTERNAL_CACHE_ENTRY_INTERNAL_H
 
@@ -14,27 +13,27 @@
 #include "skydns/external/cache_image.h"
 #include "skydns/external/cache_memory_internal.h"
 
-/* Words of an entry's first chunk: first what every hit needs, so that it and a short reply lie in
- * two lines of memory, which processors fetch together. */
+/* The words of an entry's first chunk. The words that every hit needs come first, so that they and
+ * a short response lie in two lines of memory, which processors fetch together. */
 enum {
     ENTRY_QUESTION = CHUNK_REST, /* type, class, DO, CD, the name's length */
-    ENTRY_ZONE,                  /* serial; hash of the key */
+    ENTRY_ZONE,                  /* the zone's serial; the key's hash */
     ENTRY_CACHED_AT,             /* ms */
     ENTRY_KIND,                  /* TTL, rcode, bits */
     ENTRY_COUNTS,                /* records; run of addresses */
     ENTRY_LENGTHS,
     ENTRY_FAILURE,                 /* changes: cache.c */
     ENTRY_USE,                     /* changes, by readers too: cache.c */
-    ENTRY_DATA,                    /* the name, the records, each from a word's beginning */
+    ENTRY_DATA,                    /* the name, then the records, each from a word's beginning */
     ENTRY_PLACE = CHUNK_WORDS - 1, /* the filling thread's: queue, length of the chain */
     ENTRY_LINKS = ENTRY_PLACE - 1, /* the filling thread's: neighbours in the queue */
     ENTRY_PEER_IP_END = ENTRY_LINKS - 1,
     ENTRY_PEER_IP = ENTRY_PEER_IP_END - 1,
-    ENTRY_PEER = ENTRY_PEER_IP - 1, /* nameserver: family, port, scope, then its address */
+    ENTRY_PEER = ENTRY_PEER_IP - 1, /* the upstream: family, port, scope, then its address */
     ENTRY_DATA_END = ENTRY_PEER,    /* continued in the next chunk */
 };
 
-/* A key as entries have it. */
+/* A key in an entry's form. */
 struct entry_key {
     uint32_t hash;
     uint64_t question, zone;
@@ -42,14 +41,15 @@ struct entry_key {
     const struct dname *name; /* borrowed */
 };
 struct entry_key entry_key_of(const struct cache_key *key);
-/* That of failures of questions that were not CACHE_PLAIN: another one than of these. */
+/* Returns the key of failures of questions that were not CACHE_PLAIN. It differs from that of plain
+ * ones. */
 struct entry_key entry_key_of_failure(const struct cache_key *key, enum cache_asking asking);
 
-/* Chunks for a name and records of such lengths. */
+/* Returns how many chunks a name and records of such lengths take. */
 size_t entry_chunks(size_t name_len, size_t records_len);
 
-/* The filling thread. `chunk` begins a chain of as many; afterwards the entry can be read. `kept`
- * NULL: an entry without a reply, for a failure. */
+/* Writes an entry into the chain that begins at `chunk` and has entry_chunks. Afterwards it can be
+ * read. `cached` NULL: an entry without a response, for a failure. The filling thread. */
 struct entry_reply {
     const struct cached_reply *cached;
     const uint8_t *records;
@@ -59,7 +59,7 @@ struct entry_reply {
 void entry_write(const struct cache_chunks *chunks, uint32_t chunk, const struct entry_key *key,
                  const struct entry_reply *reply);
 
-/* The filling thread: ends all reading of it. */
+/* Ends all reading of an entry. The filling thread. */
 void entry_drop(const struct cache_chunks *chunks, uint32_t chunk);
 
 static inline uint64_t entry_sequence(_Atomic uint64_t *words)
@@ -72,11 +72,12 @@ static inline bool entry_is_at(uint64_t sequence)
     return sequence % 2 == 0;
 }
 
-/* Whether the entry has this key. Any thread. */
+/* Returns whether the entry has this key. Any thread. */
 bool entry_has_key(const struct cache_chunks *chunks, _Atomic uint64_t *words,
                    const struct entry_key *key);
 
-/* What is known of the reply; false: there is none. Any thread, as the next two. */
+/* Reads the response's description. Returns false when there is no response. Any thread, like the
+ * next two. */
 bool entry_read_reply(_Atomic uint64_t *words, struct cached_reply *ret_cached,
                       int64_t *ret_cached_at_ms);
 struct addr entry_read_nameserver(_Atomic uint64_t *words);
@@ -84,25 +85,25 @@ struct addr entry_read_nameserver(_Atomic uint64_t *words);
 void entry_read_records(const struct cache_chunks *chunks, _Atomic uint64_t *words,
                         const struct entry_key *key, uint8_t *records, size_t len);
 
-/* ---- Copied records, as a client is to see them; any thread ---- */
+/* ---- Copied records, in a client's form; any thread ---- */
 
-/* How many bytes a reader with so much room copies: both sections, the answer section, or what
- * there is room for of that. */
+/* Returns how many bytes a reader with so much room copies: both sections, the answer section, or
+ * the part of it that fits. */
 size_t entry_copied(const struct cached_reply *cached, size_t room);
 
-/* How old the records are to look. */
+/* The age that the records are to show. */
 struct entry_age {
     uint32_t ttl_max_s; /* no TTL is longer */
     uint32_t cached_s;  /* subtracted from each, down to 1 */
     bool is_stale;      /* all CACHE_STALE_TTL_S instead */
 };
 
-/* Gives records just copied the TTLs they are to have now and, with `shuffle` != 0, puts the
- * addresses in a random order. `len`: what entry_copied says. Sets the hit's shown_... fields. */
+/* Gives records just copied the TTLs of now and, with `shuffle` != 0, a random order of addresses.
+ * `len` comes from entry_copied. Sets the hit's shown_... fields. */
 void entry_show(const struct cached_reply *cached, const struct entry_age *age, uint32_t shuffle,
                 uint8_t *records, size_t len, struct cache_hit *hit);
 
-/* Sets those fields of a hit that are the same as long as the reply is kept. */
+/* Sets those fields of a hit that stay the same while the entry is cached. */
 void entry_describe(const struct cached_reply *cached, struct cache_hit *hit);
 
 #endif

@@ -11,7 +11,7 @@
 #include "skydns/wire/rdata_layout.h"
 
 enum {
-    DNAMES_MAX = 64, /* looked at in one reply: a few for each CNAME */
+    DNAMES_MAX = 64, /* looked at in one response: a few for each CNAME */
 };
 
 struct making {
@@ -20,19 +20,21 @@ struct making {
     struct cache_image_writer writer;
     struct cached_reply cached;
     bool is_sound;
-    bool wants_signatures; /* of what is kept; those asked for are records like others */
-    struct dname name;     /* at the end of the chain so far */
+    bool
+        wants_signatures; /* cached signatures; RRSIGs that are asked for are records like others */
+    struct dname name;    /* the name at the end of the chain so far */
     uint32_t name_hash;
     unsigned dnames_seen;
-    size_t last_dname; /* its place, one up: a chain may go through it several times; 0: none */
-    /* Zones in which something was denied, or made from a wildcard, so that proofs belong to it. */
+    size_t last_dname; /* its index plus one: a chain may go through it several times; 0: none */
+    /* Zones with a denial or a wildcard, to which proofs belong. */
     size_t zone_count;
     struct dname zones[CACHED_CNAMES_MAX + 2];
 };
 
 /* ---- Records ---- */
 
-/* The section's next record, from *at on, of a name and type (ANY: every type); NULL: no more. */
+/* Returns the section's next record of a name and type, from *at on (ANY: every type). NULL: no
+ * more. */
 static const struct response_rr *cache_image_next_rr(struct making *m,
                                                      const struct response_span *section,
                                                      size_t *at, const struct dname *name,
@@ -60,15 +62,15 @@ static struct response_span authorities_of(const struct making *m)
     return response_section_span(m->response, RESPONSE_AUTHORITY);
 }
 
-/* RFC 4034 3.1: the type it covers, the labels of the name that was signed, and whose key it was
- * made with. */
+/* A signature's fields (RFC 4034 3.1): the type covered, the labels of the signed name, and the
+ * owner of the key. */
 struct cached_signature {
     uint16_t covered;
     uint8_t labels;
     struct dname signer;
 };
 
-/* False: not one. */
+/* Reads an RRSIG. Returns false when the record is none. */
 static bool read_signature(const struct making *m, const struct response_rr *rr,
                            struct cached_signature *ret)
 {
@@ -88,11 +90,11 @@ static size_t cache_image_put(struct making *m, const struct response_rr *rr,
 {
     bool is_sound = true;
     if (m->writer.out.failed) {
-        return m->writer.out.pos; /* too large already */
+        return m->writer.out.pos; /* already too large */
     }
     size_t at = cache_image_writer_put(&m->writer, m->response, rr, owner, ttl_s, &is_sound);
     m->is_sound &= is_sound;
-    m->cached.answers++; /* of the authority section, too, until the sections are told apart */
+    m->cached.answers++; /* counts the authority section, too, until the sections are told apart */
     return at;
 }
 
@@ -103,8 +105,8 @@ static void cache_image_add_zone(struct making *m, const struct dname *zone)
     }
 }
 
-/* A signature over fewer labels than the name has was made for a wildcard (RFC 4035 5.3.4): that
- * the name itself does not exist is proved in the authority section. */
+/* Notes the zone of a wildcard: a signature over fewer labels than the name has was made for one
+ * (RFC 4035 5.3.4). The authority section proves that the name itself does not exist. */
 static void note_wildcard(struct making *m, const struct dname *owner,
                           const struct cached_signature *signature)
 {
@@ -139,7 +141,7 @@ static void set_name(struct making *m, const struct dname *name)
     m->name_hash = response_name_hash(name);
 }
 
-/* Whether the DNAME turns the name into the target: RFC 6672 2.2. */
+/* Returns whether the DNAME turns the name into the target (RFC 6672 2.2). */
 static bool is_made_by(const struct making *m, const struct response_rr *dname,
                        const struct dname *target)
 {
@@ -158,7 +160,7 @@ static bool is_made_by(const struct making *m, const struct response_rr *dname,
     return dname_equal(&made, target);
 }
 
-/* Keeps the DNAME that a CNAME was made from: validators check that one's signature. */
+/* Caches the DNAME that a CNAME was made from: validators check the DNAME's signature. */
 static void put_dname(struct making *m, const struct dname *target)
 {
     const struct response_span section = answers_of(m);
@@ -179,9 +181,10 @@ static void put_dname(struct making *m, const struct dname *target)
     }
 }
 
-/* Follows the CNAMEs from the question's name. What is asked for may stand beside a CNAME, as NSEC
- * does, and ends the chain; addresses may not, and targets are read likewise (external.h). False:
- * too many, or one that is none. */
+/* Follows the CNAMEs from the question's name. The type asked for may stand beside a CNAME, as NSEC
+ * does, and then ends the chain. Addresses may not stand beside one, and targets are read by the
+ * same rule (external_answer.h). Returns false when there are too many CNAMEs, or a malformed one.
+ */
 static bool put_chain(struct making *m)
 {
     const struct response_span section = answers_of(m);
@@ -208,7 +211,7 @@ static bool put_chain(struct making *m)
     return true;
 }
 
-/* Of records of equal length, the last ones in a row: those before have the owner spelled out. */
+/* Notes the last run of records of equal length; those before it have the owner spelled out. */
 static void note_address(struct cached_reply *cached, size_t at, size_t size)
 {
     if (cached->run_count == 0 || cached->run_size != size) {
@@ -247,7 +250,7 @@ static void cache_image_shorten(uint32_t *ttl_s, uint32_t max_s)
     *ttl_s = *ttl_s < max_s ? *ttl_s : max_s;
 }
 
-/* A denial is that of the zone that contains the name, and says so with its SOA. */
+/* Writes the SOA of a denial. It is that of the zone that contains the name. */
 static enum cache_verdict put_soa(struct making *m)
 {
     const struct response_span section = authorities_of(m);
@@ -282,8 +285,7 @@ static bool cache_image_is_in_zones(const struct making *m, const struct dname *
     return false;
 }
 
-/* Whether no earlier record of the section has the owner and type: its RRset is met for the first
- * time. */
+/* Returns whether the record is the first of its RRset in the section. */
 static bool is_first_of_set(struct making *m, size_t from, size_t at, const struct dname *owner)
 {
     const struct response_rr *rr = &m->response->rrs[at];
@@ -292,8 +294,8 @@ static bool is_first_of_set(struct making *m, size_t from, size_t at, const stru
     return cache_image_next_rr(m, &before, &i, owner, rr->owner_hash, rr->type) == NULL;
 }
 
-/* A set's signatures once, however often its records are repeated: what a nameserver sends is not
- * multiplied. */
+/* Writes the proofs, with a set's signatures once, however often its records repeat: a response is
+ * not multiplied. */
 static void put_proofs(struct making *m)
 {
     const struct response_span section = authorities_of(m);
@@ -316,7 +318,7 @@ static void put_proofs(struct making *m)
     }
 }
 
-/* ---- The whole ---- */
+/* ---- The image ---- */
 
 static size_t cache_image_written(const struct making *m)
 {
@@ -364,7 +366,7 @@ static enum cache_verdict external_cache_image_make(struct making *m)
     return m->writer.out.failed ? CACHE_TOO_LARGE : CACHE_HIT;
 }
 
-/* CACHE_HIT: it may hold an answer. */
+/* Checks the header. Returns CACHE_HIT when the response may hold an answer. */
 static enum cache_verdict cache_image_check_response(const struct cache_key *key,
                                                      const struct parsed_response *response)
 {
@@ -463,14 +465,14 @@ void cache_image_read(const struct cache_image *image, uint32_t shuffle, uint8_t
     ret_hit->left_s = image->cached.ttl_s;
 }
 
-/* ---- Behind a search path's CNAME ---- */
+/* ---- Records after a search list's CNAME ---- */
 
 struct cached_move {
     uint8_t *records;
-    size_t name_end, name_by, records_by; /* of the image; what each part moves by */
+    size_t name_end, name_by, records_by; /* of the image; how far each part moves */
 };
 
-/* A name of the image, which cache_image_writer has written: returns where it ends. */
+/* Moves a name that cache_image_writer wrote. Returns where it ends. */
 static size_t move_cached_name(const struct cached_move *m, size_t at)
 {
     uint8_t *label = m->records + at;

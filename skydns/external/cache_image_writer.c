@@ -9,7 +9,7 @@
 
 /* ---- Names ---- */
 
-/* Of each suffix of a name, from the one of its last label on. */
+/* Hashes each suffix of a name, beginning with its last label. */
 static void hash_suffixes(const struct dname *name, const struct dname_labels *labels,
                           uint32_t ret_hashes[DNAME_LABELS_MAX])
 {
@@ -24,7 +24,7 @@ static void hash_suffixes(const struct dname *name, const struct dname_labels *l
     }
 }
 
-/* Whether the name written there is this one's suffix. */
+/* Returns whether the name written at `at` is this suffix. */
 static bool is_suffix_at(const struct cache_image_writer *writer, size_t at,
                          const struct dname *name, size_t offset)
 {
@@ -37,7 +37,7 @@ static bool is_suffix_at(const struct cache_image_writer *writer, size_t at,
 
 enum { PLACES = 4 };
 
-/* Where this suffix was written before; 0: nowhere. */
+/* Returns the offset at which this suffix was written before; 0: none. */
 static uint16_t find_suffix(const struct cache_image_writer *writer, uint32_t hash,
                             const struct dname *name, size_t offset)
 {
@@ -91,8 +91,8 @@ static void write_compressed(struct cache_image_writer *writer, const struct dna
     }
 }
 
-/* What such a name shares with the question is in lower case: the nameserver may have repeated the
- * capitals of our query, which are random. */
+/* Writes a name without compression. The part it shares with the question is in lower case: the
+ * upstream may have repeated our query's capitals, which are random. */
 static void write_whole(struct cache_image_writer *writer, const struct dname *name)
 {
     struct dname_labels labels;

@@ -1,12 +1,11 @@
-/* Writes records of a nameserver's response into another message, behind the question's name.
- * Compression pointers come out right, in the image that the cache keeps (cache_image.h) and in a
- * client's response (relay.h). Pure.
+/* Writes records of an upstream's response into another message, after the question's name, with
+ * correct compression pointers: in the response cache's image (cache_image.h) and in a client's
+ * response (relay.h). Pure.
  *
- * Names are compressed where RFC 3597 4 allows it; a nameserver's compression of others is undone.
- * Which earlier names can be pointed at is remembered in a table of fixed size, of which four
- * places are looked at for each label: a reply of many names costs no more for each than one of
- * few. None is pointed at that an image put behind a search path's CNAME would move out of reach.
- */
+ * It compresses names if RFC 3597 4 allows it, and undoes the upstream's compression of others. A
+ * table of fixed size remembers the names that can be pointed at. It tries four slots for each
+ * label, so a name costs the same in a response of many names as of few. It points at no name that
+ * would move out of reach in an image put after a search list's CNAME. */
 #ifndef SKYDNS_EXTERNAL_CACHE_IMAGE_WRITER_H
 #define SKYDNS_EXTERNAL_CACHE_IMAGE_WRITER_H
 
@@ -26,13 +25,13 @@ struct cache_image_writer {
     } suffixes[CACHED_SUFFIXES];
 };
 
-/* `image` is borrowed, of `size` bytes, which have room for the name at name_at; records follow
- * from records_at on. */
+/* Starts an image. `image` is borrowed, of `size` bytes, which have room for the name at name_at.
+ * Records follow from records_at on. */
 void cache_image_writer_init(struct cache_image_writer *writer, const struct dname *name,
                              const struct response_start *start, uint8_t *image, size_t size);
 
-/* Appends a record under this name, its owner in some spelling. Returns where it begins. False in
- * *ret_is_sound: its data is not what its type has. */
+/* Appends a record under this name, its owner in some spelling. Returns where it begins. Sets
+ * *ret_is_sound to false when its rdata does not match its type. */
 size_t cache_image_writer_put(struct cache_image_writer *writer,
                               const struct parsed_response *response, const struct response_rr *rr,
                               const struct dname *owner, uint32_t ttl_s, bool *ret_is_sound);

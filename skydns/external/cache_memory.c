@@ -7,7 +7,8 @@
 
 /* ---- Chunks ---- */
 
-/* Not aligned by the allocator: it would have to zero the memory, and so touch all of it. */
+/* Allocates the chunks. Aligns them itself: an aligning allocator would zero the memory, and so
+ * touch all of it. */
 void cache_chunks_init(struct cache_chunks *chunks, uint32_t count)
 {
     *chunks = (struct cache_chunks){.count = count};
@@ -79,7 +80,7 @@ static uint64_t cache_memory_get(const struct cache_index *index, size_t place)
     return atomic_load_explicit(&index->slots[place], memory_order_relaxed);
 }
 
-/* Release: who finds the chunk sees what was written to it. */
+/* Sets a slot with release order: a thread that finds the chunk sees its words. */
 static void cache_memory_set(struct cache_index *index, size_t place, uint64_t slot)
 {
     atomic_store_explicit(&index->slots[place], slot, memory_order_release);
@@ -90,7 +91,7 @@ static uint64_t cache_memory_slot_of(uint32_t hash, uint32_t chunk)
     return (uint64_t)hash << 32 | chunk;
 }
 
-/* The place of this slot; 0 finds the next free one. */
+/* Returns the index of this slot; 0 finds the next free one. */
 static size_t cache_memory_place_of(const struct cache_index *index, uint32_t hash, uint64_t slot)
 {
     size_t place = hash & index->mask;
@@ -113,13 +114,14 @@ void cache_index_replace(struct cache_index *index, uint32_t hash, uint32_t chun
                      cache_memory_slot_of(hash, with_chunk));
 }
 
-/* Whether the slot at `place`, whose search begins at `home`, may move to the gap before it. */
+/* Returns whether the slot at `place`, whose search begins at `home`, may move to the gap before
+ * it. */
 static bool may_move(size_t gap, size_t place, size_t home, size_t mask)
 {
     return ((place - home) & mask) >= ((place - gap) & mask);
 }
 
-/* Closes the gap with slots from behind it, so that no search ends there too early. */
+/* Removes a slot, and closes the gap with later slots, so that no search ends there too early. */
 void cache_index_remove(struct cache_index *index, uint32_t hash, uint32_t chunk)
 {
     size_t gap = cache_memory_place_of(index, hash, cache_memory_slot_of(hash, chunk)), place = gap;

@@ -7,7 +7,7 @@ static struct cache_zone *cache_zones_place_of(struct cache_zones *zones, uint32
     return &zones->items[serial % CACHE_ZONES];
 }
 
-/* Names that failed; 0 also for a zone that has no place. */
+/* Returns how many names failed; 0 also for a zone without a slot. */
 static uint32_t names_failed(const struct cache_zone *zone, uint32_t serial)
 {
     uint64_t failing = atomic_load_explicit(&zone->failing, memory_order_acquire);
@@ -86,7 +86,7 @@ bool cache_zones_try(struct cache_zones *zones, uint32_t serial, uint32_t hash, 
         return false;
     }
     uint64_t probe = atomic_load_explicit(&zone->probe, memory_order_relaxed);
-    /* Threads' times differ: one may begin after another's now. */
+    /* Threads' times differ: a probe may begin after another thread's now. */
     int32_t since_ms = (int32_t)((uint32_t)now_ms - (uint32_t)probe);
     if (probe != 0 && since_ms < ZONE_PROBE_MS && since_ms > -ZONE_PROBE_MS) {
         return (uint32_t)(probe >> 32) == hash;

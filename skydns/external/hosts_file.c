@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Takes what is in front of the separator off the text; all if there is none. */
+/* Takes the text in front of the separator off; all of it if there is none. */
 static struct slice cut_at(struct slice *text, char separator)
 {
     const char *at = text->len ? memchr(text->ptr, separator, text->len) : NULL;
@@ -18,7 +18,7 @@ static bool hosts_file_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/* The next word of a line; empty at its end. */
+/* Takes the next word of a line off; empty at its end. */
 static struct slice hosts_file_next_word(struct slice *line)
 {
     size_t start = 0, end;
@@ -48,7 +48,7 @@ static bool hosts_file_parse_name(struct slice word, struct dname *ret_name)
     return true;
 }
 
-/* Takes the line's address off it. What is wrong with the line; NULL: nothing, or it is empty. */
+/* Takes the line's address off it. Returns the line's error, or NULL when it is good or empty. */
 static const char *check_line(struct slice *line, struct ip *ret_ip)
 {
     struct slice word = hosts_file_next_word(line);

@@ -1,5 +1,5 @@
-/* The text of a hosts file, hosts(5): lines of an address and its names, `#` begins a comment.
- * Pure; any thread. */
+/* Parses the text of a hosts file, hosts(5): lines of an address and its names. `#` begins a
+ * comment. Pure; any thread. */
 #ifndef SKYDNS_EXTERNAL_HOSTS_FILE_H
 #define SKYDNS_EXTERNAL_HOSTS_FILE_H
 
@@ -14,7 +14,7 @@ enum {
     HOSTS_BAD_LINES_SHOWN = 8,
 };
 
-/* What of a file is left out. */
+/* Reports the lines of a file that are left out. */
 struct hosts_report {
     size_t bad_lines;
     struct {
@@ -25,14 +25,14 @@ struct hosts_report {
 
 /* A file being read; zeroed at first, but for its text. */
 struct hosts_reader {
-    struct slice text;  /* borrowed; what is left of it */
-    size_t line;        /* of the last entry; from 1 */
-    struct ip ip;       /* that line's, */
+    struct slice text;  /* borrowed; the rest of it */
+    size_t line;        /* number of the last entry's line, from 1 */
+    struct ip ip;       /* that line's address, */
     struct slice names; /* and its further names */
     struct hosts_report report;
 };
 
-/* The next entry. A bad line is left out as a whole. False: there are no more. */
+/* Reads the next entry. Leaves out a bad line as a whole. Returns false when there are no more. */
 bool hosts_reader_next(struct hosts_reader *reader, struct hosts_entry *ret_entry);
 
 #endif

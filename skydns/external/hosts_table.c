@@ -68,7 +68,8 @@ struct hosts_table *hosts_table_new(size_t bytes_max)
     return table;
 }
 
-/* NULL: no room, for this or anything else from now on. */
+/* Allocates from the arena. Returns NULL when there is no room for this, and then for nothing else
+ * from now on. */
 static void *take_hosts_room(struct hosts_table *table, size_t size)
 {
     enum { TABLE_ENTRY = 19 }; /* key_table.h */
@@ -93,7 +94,8 @@ static struct host *add_hosts_name(struct hosts_table *table, const struct hosts
     return host;
 }
 
-/* Grows the array by copying it; the old one stays in the arena, and is never larger. */
+/* Adds an address to a host. Grows the array by copying it; the old one stays in the arena, and is
+ * never larger. */
 static bool add_hosts_ip(struct hosts_table *table, struct host *host, const struct ip *ip)
 {
     for (unsigned i = 0; i < host->count; i++) {

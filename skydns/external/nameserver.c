@@ -18,7 +18,7 @@ static struct slice nameserver_key_of(const void *thing)
     return slice_str(thing);
 }
 
-/* NULL: there is no room for another. */
+/* Returns the one stored copy of a name. NULL: there is no room for another. */
 static const char *keep_name(const char *name)
 {
     static struct key_table names;
@@ -34,8 +34,9 @@ static const char *keep_name(const char *name)
     return copy;
 }
 
-/* Lower case, without the last dot, as certificates and SNI have it. False: it is no name of a
- * host: letters, digits, hyphens and underscores between dots; nor an IP address. */
+/* Writes the name in lower case, without the last dot, as certificates and SNI have it. Returns
+ * false when it is neither an IP address nor a host name: letters, digits, hyphens and underscores
+ * between dots. */
 static bool tidy_name(const char *text, char out[NAMESERVER_NAME_MAX + 1])
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
@@ -101,14 +102,14 @@ static int parse_tls(const char *text, struct nameserver *ret, struct err *err)
         return nameserver_refuse(
             text,
             "tls://IP[:port]#name, like tls://192.0.2.1#dns.example or tls://[::1]:853, "
-            "the name that of its certificate",
+            "the name as in its certificate",
             err);
     }
     server.tls_name = keep_name(name);
     if (!server.tls_name) {
         return err_set(err, ERR_USAGE,
-                       "`%s`: expected at most %d different names of nameservers since the start; "
-                       "restart to forget those of before",
+                       "`%s`: expected at most %d different names of upstreams since the start; "
+                       "restart to drop the earlier ones",
                        text, NAMESERVER_NAMES_MAX);
     }
     *ret = server;
@@ -132,7 +133,7 @@ int nameserver_parse(const char *text, struct nameserver *ret, struct err *err)
     return 0;
 }
 
-/* ---- The rest ---- */
+/* ---- Use ---- */
 
 bool nameserver_equal(const struct nameserver *a, const struct nameserver *b)
 {

@@ -1,10 +1,10 @@
-/* Describes whom a question is passed on to: an address, and whether TLS is spoken there and who
- * has to answer. Plain data, copied freely, compared by all of it: an address with TLS and without
- * are two servers, and so are two names at one address.
+/* Describes an upstream: its address, and whether it speaks TLS there and under which name. Plain
+ * data, copied freely, compared by all of it: an address with TLS and without are two upstreams,
+ * and so are two names at one address.
  *
- * Names are kept once for each text and never freed, so that a table of thousands of servers need
- * not have 254 bytes for each, and so that a copy costs nothing. They come from flags and documents
- * of those who run the program, never from clients. */
+ * Names are stored once for each text and never freed. So a table of thousands of servers need not
+ * have 254 bytes for each, and a copy costs nothing. They come from flags and documents of the
+ * operator, never from clients. */
 #ifndef SKYDNS_EXTERNAL_NAMESERVER_H
 #define SKYDNS_EXTERNAL_NAMESERVER_H
 
@@ -19,19 +19,19 @@ enum {
     NAMESERVER_TLS_PORT = 853,
     /* A DNS name without its last dot. */
     NAMESERVER_NAME_MAX = 253,
-    /* Different names, since the start: a whole zone table's servers, each with its own, take 4 MiB
-     * at most. */
+    /* Bounds the different names since the start. A whole zone table's servers, each with its own,
+     * take 4 MiB at most. */
     NAMESERVER_NAMES_MAX = 16 * 1024,
 };
 
-/* "tls://[ADDRESS]:PORT#NAME". */
+/* The longest text: "tls://[ADDRESS]:PORT#NAME". */
 #define NAMESERVER_TEXT_MAX (sizeof("tls://#") + ADDR_TEXT_MAX + NAMESERVER_NAME_MAX)
 
 struct nameserver {
     struct addr address;
-    const char *tls_name; /* what its certificate must have, in lower case; "": its IP address;
-                           * NULL: asked over UDP and TCP in the clear. Lives as long as the
-                           * program; equal texts are one */
+    const char *tls_name; /* the name that its certificate must have, in lower case; "": its IP
+                             address; NULL: UDP and TCP without TLS. Lives as long as the program;
+                             equal texts are one pointer */
 };
 
 static inline bool nameserver_is_tls(const struct nameserver *server)
@@ -39,7 +39,7 @@ static inline bool nameserver_is_tls(const struct nameserver *server)
     return server->tls_name != NULL;
 }
 
-/* In the clear. */
+/* Returns an upstream without TLS. */
 static inline struct nameserver nameserver_at(struct addr address)
 {
     return (struct nameserver){.address = address};
@@ -47,16 +47,16 @@ static inline struct nameserver nameserver_at(struct addr address)
 
 bool nameserver_equal(const struct nameserver *a, const struct nameserver *b);
 
-/* "192.0.2.1", "192.0.2.1:5353", "[::1]", "tls://192.0.2.1", "tls://[::1]:853#dns.example". The
- * port is 53, or 853 with TLS. ERR_USAGE says what was expected. Main thread: it may keep a name.
- */
+/* Parses "192.0.2.1", "192.0.2.1:5353", "[::1]", "tls://192.0.2.1", or
+ * "tls://[::1]:853#dns.example". The default port is 53, or 853 with TLS. Fails with ERR_USAGE,
+ * which says what was expected. Main thread: it may store a name. */
 int nameserver_parse(const char *text, struct nameserver *ret, struct err *err) MUST_CHECK;
 
-/* "192.0.2.1:53", "tls://192.0.2.1:853#dns.example". Returns out. */
+/* Writes "192.0.2.1:53" or "tls://192.0.2.1:853#dns.example". Returns out. */
 const char *nameserver_format(const struct nameserver *server, char out[NAMESERVER_TEXT_MAX]);
 
-/* The name that its certificate must have: a host name or an IP address. Returns tls_name, or the
- * address in `out`. Only if nameserver_is_tls. */
+/* Returns the name that its certificate must have: a host name, which is tls_name, or an IP address
+ * in `out`. Only if nameserver_is_tls. */
 const char *nameserver_certificate_name(const struct nameserver *server,
                                         char out[INET6_ADDRSTRLEN]);
 

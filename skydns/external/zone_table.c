@@ -28,7 +28,7 @@ static struct slice zone_table_key_of(const void *thing)
 
 /* ---- Building ---- */
 
-/* Main thread. */
+/* Returns a serial that no zone had before. Main thread. */
 static uint32_t zone_table_next_serial(void)
 {
     static uint32_t serial;
@@ -58,7 +58,7 @@ static uint32_t serial_of(const struct forward_zone *zone, const struct zone_tab
     return old && same_servers(old, zone) ? old->serial : zone_table_next_serial();
 }
 
-/* Of several zones with one name, one of the strongest origin stays. */
+/* Adds a zone. Among several zones with one name, one of the strongest origin stays. */
 static void zone_table_add(struct zone_table *table, const struct forward_zone *zone)
 {
     struct forward_zone *same = key_table_find(&table->stubs, zone_table_key_of(zone));
