@@ -6,10 +6,10 @@
 
 _Static_assert((int)COOKIE_SECRET_SIZE == (int)SIPHASH_KEY_SIZE, "the secret is the key");
 
-/* RFC 9018 4: version, three reserved bytes, time, hash. */
+/* Offsets in a server cookie, RFC 9018 4: version, three reserved bytes, time, hash. */
 enum { VERSION = 1, TIME_AT = 4, HASH_AT = 8, HASHED_MAX = COOKIE_CLIENT_SIZE + HASH_AT + 16 };
 
-/* The hash of the client's cookie, the server's up to its own hash, and the address. */
+/* Hashes the client's cookie, the server's up to its own hash, and the address. */
 static void cookie_hash(const uint8_t secret[COOKIE_SECRET_SIZE], const uint8_t *cookie,
                         const struct ip *client, uint8_t out[8])
 {
@@ -23,7 +23,7 @@ static void cookie_hash(const uint8_t secret[COOKIE_SECRET_SIZE], const uint8_t 
     }
 }
 
-/* In a time that does not depend on where they differ. */
+/* Compares two hashes in constant time. */
 static bool is_same_hash(const uint8_t *a, const uint8_t *b)
 {
     unsigned differences = 0;
@@ -33,7 +33,7 @@ static bool is_same_hash(const uint8_t *a, const uint8_t *b)
     return differences == 0;
 }
 
-/* Seconds since the cookie was made; negative: it is from the future. */
+/* Returns the seconds since the cookie was made; negative: it is from the future. */
 static int32_t age_of(const struct cookie *cookie, uint32_t now_s)
 {
     const uint8_t *at = cookie->bytes + COOKIE_CLIENT_SIZE + TIME_AT;
@@ -41,7 +41,7 @@ static int32_t age_of(const struct cookie *cookie, uint32_t now_s)
     return (int32_t)(now_s - made_s);
 }
 
-/* The secret that made it; -1: none of ours. */
+/* Returns the index of the secret that made the cookie; -1: none of ours did. */
 static int find_secret(const struct cookie_secrets *secrets, const struct cookie *cookie,
                        const struct ip *client)
 {
@@ -55,7 +55,7 @@ static int find_secret(const struct cookie_secrets *secrets, const struct cookie
     return -1;
 }
 
-/* *ret_may_keep: the client may go on using it. */
+/* Checks a cookie. Sets *ret_may_keep to whether the client may go on using it. */
 static enum cookie_verdict engine_cookie_check(const struct cookie_secrets *secrets,
                                                const struct cookie *cookie, const struct ip *client,
                                                uint32_t now_s, bool *ret_may_keep)

@@ -1,6 +1,7 @@
-/* DNS cookies (RFC 7873) with the server cookies of RFC 9018: version 1, a timestamp, and a
- * SipHash-2-4 over both, the client's cookie and its address. A client that returns ours has
- * received a reply at that address: it is not forged. Pure; any thread. */
+/* Makes and checks DNS cookies (RFC 7873) with the server cookies of RFC 9018: version 1, a
+ * timestamp, and a SipHash-2-4 over both, the client's cookie and its address. A client that
+ * returns our cookie has received a response at that address: it is not forged. Pure; any thread.
+ */
 #ifndef SKYDNS_ENGINE_COOKIE_H
 #define SKYDNS_ENGINE_COOKIE_H
 
@@ -11,8 +12,8 @@
 #include "skydns/wire/cookie_option.h"
 
 enum {
-    /* RFC 9018 4.3: how old, and how far ahead of our clock, a cookie may be; and from which age on
-     * the client gets a new one. */
+    /* RFC 9018 4.3: how old, and how far ahead of our clock, a cookie may be; and the age from
+     * which the client gets a new one. */
     COOKIE_AGE_MAX_S = 3600,
     COOKIE_AHEAD_MAX_S = 300,
     COOKIE_RENEW_S = 1800,
@@ -24,12 +25,13 @@ enum cookie_verdict {
     COOKIE_WRONG, /* the server cookie is not ours, not this client's, or out of date */
 };
 
-/* now_s: Unix time, of which the lower 32 bits count (RFC 1982). */
+/* Checks a query's cookie. now_s is Unix time, of which the lower 32 bits count (RFC 1982). */
 enum cookie_verdict cookie_check(const struct cookie_secrets *secrets, const struct cookie *cookie,
                                  const struct ip *client, uint32_t now_s);
 
-/* The option of the reply to a client that sent `cookie`, whose length is not 0: with its server
- * cookie, if the first secret made it not long ago, or a new one. Returns what the client's was. */
+/* Writes the option for the response to a client that sent `cookie`, whose length is not 0. It
+ * repeats the client's server cookie if the first secret made it not long ago, else it has a new
+ * one. Returns the verdict on the client's. */
 enum cookie_verdict cookie_answer(const struct cookie_secrets *secrets, const struct cookie *cookie,
                                   const struct ip *client, uint32_t now_s,
                                   uint8_t option[COOKIE_OPTION_SIZE]);

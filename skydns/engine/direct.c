@@ -79,13 +79,14 @@ static size_t reply_limit(const struct direct *direct, const struct engine_query
                           direct->config->settings.max_udp_size);
 }
 
-/* Over TCP, TC would send the client where it already is: it stays beside a part of the records. */
+/* Returns whether a response over TCP is truncated. TC would send the client to TCP again, so it
+ * stays beside part of the records. */
 static bool is_cut_over_tcp(const struct engine_query *query, const uint8_t *reply)
 {
     return query->transport != ENGINE_UDP && (reply[2] & DNS_FLAG_TC >> 8) != 0;
 }
 
-/* The address a client can reach this server at, if the transport knows it. */
+/* Returns the address that the client reached this server at, if the transport knows it. */
 static struct ip local_ip(const struct engine_query *query)
 {
     if (addr_is_wildcard(query->local)) {
@@ -94,9 +95,9 @@ static struct ip local_ip(const struct engine_query *query)
     return addr_ip(query->local);
 }
 
-/* ---- Other domains ---- */
+/* ---- External names ---- */
 
-/* Valid until the next call. */
+/* Returns the question's cache key, valid until the next call. */
 static const struct cache_key *direct_key_of(struct direct *direct, const struct question *question,
                                              const struct forward_zone *zone)
 {
@@ -111,8 +112,9 @@ static const struct cache_key *direct_key_of(struct direct *direct, const struct
     return key;
 }
 
-/* A name of a hosts file exists, whatever upstreams say: NXDOMAIN for one type would hide its
- * addresses from clients that ask for several, as musl does. */
+/* Turns NXDOMAIN into NODATA for a name of a hosts file, which exists whatever upstreams say.
+ * NXDOMAIN for one type would hide its addresses from clients that ask for several, as musl does.
+ */
 static NOINLINE void keep_listed_name(const struct direct *direct, const struct question *question,
                                       struct response *response)
 {
@@ -125,7 +127,7 @@ static NOINLINE void keep_listed_name(const struct direct *direct, const struct 
     }
 }
 
-/* The response about another domain is made. */
+/* Completes a response about an external name. */
 static void end_external(const struct direct *direct, const struct question *question,
                          bool keeps_name, struct response *response)
 {
@@ -140,8 +142,9 @@ static void end_external(const struct direct *direct, const struct question *que
     }
 }
 
-/* A question that is to be forwarded: from the cache, if it is there. What a nameserver says to one
- * network is not for others. */
+/* Answers a question that is to be forwarded from the response cache, if it is there. An answer
+ * that an upstream gave for one network is not for others, so questions with a client subnet are
+ * not looked up. */
 static enum engine_verdict direct_answer_cached(struct direct *direct,
                                                 const struct engine_query *query,
                                                 const struct question *question,
@@ -261,10 +264,10 @@ struct direct_source {
     struct direct *direct;
     const struct store *store;
     const struct external_answers *externals;
-    bool is_built; /* the plan is made; it is to be signed */
+    bool is_built; /* the plan is made; only the signatures are missing */
 };
 
-/* A response without records, and why. */
+/* Writes a response without records, with an extended error. */
 static void bare_error(const struct direct *direct, const struct question *question,
                        enum dns_rcode rcode, uint16_t flags, enum edns_error error,
                        struct response *response)
@@ -279,7 +282,7 @@ static void bare_error(const struct direct *direct, const struct question *quest
     }
 }
 
-/* The answer, signed if that is wanted. */
+/* Builds the answer, with signatures if the client wants them. */
 static enum engine_verdict build_answer(const struct direct_source *source,
                                         const struct answer_input *input,
                                         struct engine_deferral *ret_deferral)
@@ -355,7 +358,7 @@ static NOINLINE enum engine_verdict answer_slowly(const struct direct_source *so
     case QUESTION_DROP:
         return ENGINE_DROP;
     case QUESTION_FORMERR:
-    case QUESTION_NONE: /* of a client with a cookie, but there are no cookies */
+    case QUESTION_NONE: /* of a client with a cookie, when cookies are off */
         rcode = DNS_RCODE_FORMERR;
         break;
     case QUESTION_NOTIMP:
@@ -369,7 +372,7 @@ static NOINLINE enum engine_verdict answer_slowly(const struct direct_source *so
     return ENGINE_REPLY;
 }
 
-/* Whether DNSSEC may make the answer another one. */
+/* Returns whether DNSSEC may change the answer. */
 static inline bool may_be_signed(const struct fast_query *query)
 {
     return query->dnssec_ok || answer_signer_is_of_keys(query->type);
@@ -418,13 +421,13 @@ void direct_error(struct direct *direct, const struct engine_query *query, enum 
     }
 }
 
-/* Makes the response that later hits will repeat. False: they will not. */
+/* Writes the response that later cache hits will repeat. Returns false when it cannot be cached. */
 static bool forwarded_as_cached(struct direct *direct, const struct engine_query *query,
                                 const struct question *question,
                                 const struct parsed_response *upstream, struct cache_image *image,
                                 struct response *response)
 {
-    static const struct forward_zone any_zone; /* the reply is the same whoever sent it */
+    static const struct forward_zone any_zone; /* the response is the same from any upstream */
     if (!direct->config->cache || question->subnet_len > 0) {
         return false;
     }

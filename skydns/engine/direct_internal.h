@@ -1,8 +1,10 @@
-/* Answers a query as it stands, for the client it came from: the fast path, then the slow path, and
- * nameservers' replies. engine.c calls it, perhaps several times for one query of a client, with
- * queries that it makes itself (a search path's names), each with what was read of it: who may ask,
- * who asks and what surrounds the reply is decided there. One per engine; that engine's thread
- * only. Arguments and results as engine.h's. */
+/* Answers a query as it stands, for its client: by the fast path, then the slow path, and from
+ * upstreams' responses.
+ *
+ * engine.c calls it, perhaps several times for one query of a client, with queries that it makes
+ * itself (a search list's candidate names), already parsed. engine.c decides who may ask,
+ * identifies the client, and completes the response. One per engine, on that engine's thread.
+ * Arguments and results are those of engine.h. */
 #ifndef SKYDNS_ENGINE_DIRECT_INTERNAL_H
 #define SKYDNS_ENGINE_DIRECT_INTERNAL_H
 
@@ -26,7 +28,7 @@ struct parsed_response;
 struct direct *direct_new(const struct engine_config *config); /* config is borrowed */
 void direct_free(struct direct *direct);                       /* NULL is fine */
 
-/* The configuration is another one. */
+/* Switches to another configuration. */
 void direct_configure(struct direct *direct, const struct engine_config *config);
 
 enum engine_verdict direct_answer(struct direct *direct, const struct store *store,
@@ -34,16 +36,16 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
                                   const struct external_answers *externals,
                                   struct response *response, struct engine_deferral *ret_deferral);
 
-/* NULL: not an ordinary query. */
+/* Looks ahead like engine_look_ahead. A NULL query is not an ordinary one. */
 void direct_look_ahead(struct direct *direct, const struct store *store,
                        const struct fast_query *const *queries, size_t count);
 
-/* Header, question and OPT, with this extended error if it is one; len 0: the query makes no sense.
- */
+/* Writes header, question and OPT, with the extended error unless it is EDNS_ERROR_NONE. Sets len
+ * to 0 when the query is malformed. */
 void direct_error(struct direct *direct, const struct engine_query *query, enum dns_rcode rcode,
                   uint16_t flags, enum edns_error error, struct response *response);
 
-/* As engine_forwarded. */
+/* Does what engine_forwarded does. */
 bool direct_forwarded(struct direct *direct, const struct engine_query *query,
                       const struct parsed_response *upstream, struct cache_image *image,
                       struct response *response);

@@ -21,12 +21,12 @@ struct engine {
     uint64_t config_serial;
     struct direct *direct;
     struct search_list_try *path;
-    size_t admitted_last; /* the network of -allow that the last client admitted is in */
+    size_t admitted_last; /* index of the -allow network of the last client admitted */
     size_t ahead_count;   /* queries looked ahead at */
     struct query ahead[ENGINE_AHEAD_MAX];
-    struct query alone;         /* one that is not among them */
+    struct query alone;         /* a query that is not among them */
     struct tsig_query tsig;     /* of the query being answered, if it has one */
-    struct engine_query opened; /* as it is answered: one with it, or that has waited */
+    struct engine_query opened; /* the query in its final form: with TSIG, or one that has waited */
     struct engine_counts counts;
 };
 
@@ -50,7 +50,8 @@ void engine_free(struct engine *engine)
     free(engine);
 }
 
-/* A new configuration may have an old one's address: the serial tells them apart. */
+/* Switches the configuration. A new one may have an old one's address: the serial tells them apart.
+ */
 void engine_configure(struct engine *engine, const struct engine_config *config)
 {
     if (engine->config != config || engine->config_serial != config->serial) {
@@ -75,8 +76,8 @@ static struct client_view view_of(const struct engine *engine, const struct addr
     return view;
 }
 
-/* Whether one of the networks of -allow has it. Begins with that of the last client, so that one
- * network of many costs what one costs. */
+/* Returns whether a network of -allow contains the client. Tries the last client's first, so that
+ * one network of many costs what one costs. */
 static bool is_admitted(struct engine *engine, const struct engine_settings *settings,
                         const struct addr *client)
 {
@@ -102,7 +103,8 @@ bool engine_admits(struct engine *engine, const struct addr *client)
 
 /* ---- Queries ---- */
 
-/* Out of line, so that ordinary queries are read without a call more. */
+/* Parses a query that is not ordinary. Out of line, so that ordinary queries take no further call.
+ */
 static NOINLINE struct query *parse_rest(const struct engine_query *query, struct query *parsed)
 {
     if (!parsed->has_question) {
@@ -111,7 +113,7 @@ static NOINLINE struct query *parse_rest(const struct engine_query *query, struc
     return parsed;
 }
 
-/* A query as it was read, once, if it is ordinary. */
+/* Returns a query as parsed, once, if it is ordinary. */
 static inline struct query *parse_begin(struct engine *engine, const struct engine_query *query)
 {
     struct query *parsed = &engine->alone;
@@ -130,8 +132,8 @@ static inline struct query *parse_end(const struct engine_query *query, struct q
     return parsed->is_ordinary ? parsed : parse_rest(query, parsed);
 }
 
-/* Makes the query, of which `parsed` is what parse_begin gave, as the answers see it: with room in
- * the response for a cookie, if it gets one. */
+/* Prepares the query for the answer code: reserves room in the response for a cookie, if the client
+ * gets one. `parsed` is parse_begin's result. */
 static inline void open_in_place(const struct engine *engine, struct engine_query *query)
 {
     query->parsed = parse_end(query, query->parsed);
@@ -172,8 +174,8 @@ enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engi
 
 /* ---- TSIG ---- */
 
-/* Checks the TSIG record of a query that has been read. NULL: there are no keys, or it has none.
- * Costs a hash if it has one. */
+/* Checks the TSIG record of a parsed query. Returns NULL when there are no keys, or it has no
+ * record. A record costs a hash. */
 static const struct tsig_query *open_tsig(struct engine *engine, const struct engine_query *query)
 {
     const struct tsig_keys *keys = engine->config->tsig;
@@ -184,8 +186,8 @@ static const struct tsig_query *open_tsig(struct engine *engine, const struct en
                : NULL;
 }
 
-/* Makes the query, which open_tsig has found not to be MALFORMED, one whose response ends in TSIG,
- * with room for it. */
+/* Reserves room for TSIG at the end of the response. open_tsig has found that the query is not
+ * MALFORMED. */
 static void note_tsig(const struct engine *engine, struct engine_query *query)
 {
     const struct tsig_query *tsig = &engine->tsig;
@@ -194,7 +196,8 @@ static void note_tsig(const struct engine *engine, struct engine_query *query)
     query->reserved_by_tsig = tsig->key ? tsig_reply_size(tsig) : 0;
 }
 
-/* The query as it is answered: signed, if it is. False: it has waited, and its key is gone. */
+/* Prepares the query, with TSIG if it has a record. Returns false when it has waited and its key is
+ * gone. */
 static NOINLINE bool open_whole(struct engine *engine, const struct engine_query *query,
                                 struct engine_query *ret_opened)
 {
@@ -216,12 +219,12 @@ void engine_read(struct engine *engine, struct engine_query *query)
 {
     struct engine_query opened;
     assert(!query->owned);
-    (void)!open_whole(engine, query, &opened); /* false: only of one that has waited */
+    (void)!open_whole(engine, query, &opened); /* false: only for a query that has waited */
     query->parsed = opened.parsed;
     query->tsig = opened.ends_in_tsig ? &engine->tsig : NULL;
 }
 
-/* Its options and its signature. */
+/* Appends the response's options and its TSIG record. */
 static NOINLINE void finish_response(const struct engine *engine, const struct engine_query *opened,
                                      struct response *response)
 {
@@ -246,8 +249,8 @@ static bool signed_error(struct engine *engine, const struct engine_query *query
     return response->len > 0;
 }
 
-/* Not signed, so that a flood of these costs no hash. RA: without it, glibc's resolver takes an
- * empty reply for a referral, and asks another server. */
+/* Writes the response without TSIG, so that a flood of these costs no hash. It sets RA: without it,
+ * glibc's resolver takes an empty response for a referral, and asks another server. */
 bool engine_limited(struct engine *engine, const struct engine_query *query,
                     enum cookie_verdict cookie, struct response *response)
 {
@@ -275,7 +278,7 @@ bool engine_refused(struct engine *engine, const struct engine_query *query,
 
 /* ---- Answers ---- */
 
-/* To a client whose search path or namespace matters. */
+/* Answers a client whose search list or namespace matters. */
 static NOINLINE enum engine_verdict answer_known(struct engine *engine, const struct store *store,
                                                  const struct engine_query *query,
                                                  const struct external_answers *externals,
@@ -287,7 +290,7 @@ static NOINLINE enum engine_verdict answer_known(struct engine *engine, const st
     return search_list_try_answer(engine->path, store, &known, externals, response, ret_deferral);
 }
 
-/* The client asks for nothing but a cookie. */
+/* Answers a client that asks for nothing but a cookie. */
 static NOINLINE enum engine_verdict answer_cookie(struct engine *engine,
                                                   const struct engine_query *opened,
                                                   struct response *response,
@@ -316,7 +319,8 @@ static NOINLINE enum engine_verdict engine_refuse(struct engine *engine,
     return ENGINE_REPLY;
 }
 
-/* RFC 8945 5.2: NOTAUTH, and why in the TSIG record; FORMERR if that makes no sense. */
+/* Answers a bad TSIG record (RFC 8945 5.2): NOTAUTH, with the reason in a TSIG record; FORMERR if
+ * the record is malformed. */
 static NOINLINE enum engine_verdict answer_unsound(struct engine *engine,
                                                    const struct engine_query *query,
                                                    struct response *response,
@@ -335,8 +339,8 @@ static NOINLINE enum engine_verdict answer_unsound(struct engine *engine,
     return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
-/* The query as it is answered: signed, if it has a good TSIG record. NULL: its record is no good;
- * *ret_verdict is what comes of that. */
+/* Returns the query, which is signed if it has a good TSIG record. Returns NULL when its record is
+ * bad: *ret_verdict is then the result. */
 static NOINLINE struct engine_query *check_tsig(struct engine *engine, struct engine_query *query,
                                                 struct response *response,
                                                 struct engine_deferral *ret_deferral,
@@ -382,7 +386,7 @@ static NOINLINE enum engine_verdict answer_and_finish(struct engine *engine,
     return verdict;
 }
 
-/* Few calls deep: this is on the way of every query. */
+/* Keeps the calls on every query's way few. */
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
                                   struct engine_query *query,
                                   const struct external_answers *externals,
@@ -400,7 +404,7 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
     } else {
         query->tsig = NULL;
         query->parsed = parse_begin(engine, query);
-        if (engine->config->tsig && !query->parsed->is_ordinary && /* no ordinary one has TSIG */
+        if (engine->config->tsig && !query->parsed->is_ordinary && /* no ordinary query has TSIG */
             !(opened = check_tsig(engine, query, response, ret_deferral, &verdict))) {
             return verdict;
         }

@@ -83,7 +83,7 @@ static void append_keepalive(struct writer *w, size_t opt_at, uint32_t idle_ms)
     edns_append_option(w, opt_at, option, sizeof(option));
 }
 
-/* To the next multiple, or as long as a response may be. */
+/* Pads to the next multiple, or to the longest response allowed. */
 static void append_padding(struct writer *w, size_t opt_at)
 {
     enum { BLOCK = FINISH_PADDING_BLOCK };
@@ -121,7 +121,7 @@ void finish_options(const struct engine_config *config, const struct engine_quer
     response->len = w.pos;
 }
 
-/* What a response of 512 bytes always has room for. */
+/* The longest response that 512 bytes must hold. */
 enum { RESPONSE_LEAST = DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE + COOKIE_OPTION_SIZE };
 _Static_assert((int)RESPONSE_LEAST + (int)TSIG_KNOWN_MAX <= (int)DNS_UDP_SIZE,
                "any response can be signed with a known key");

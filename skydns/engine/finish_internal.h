@@ -1,14 +1,12 @@
-/* Writes what ends a response, behind all that its answer is. engine.c calls this. Pure but for
- * libcrypto's HMAC; any thread.
+/* Writes the end of a response, after the answer. engine.c calls this. Pure but for libcrypto's
+ * HMAC; any thread.
  *
  *     OPT of the answer, its extended error
- *     its options that belong to the client and the transport rather than to the answer:
+ *     the options that belong to the client and the transport rather than to the answer:
  *         cookie       (cookie.h) the answer has left room for it
- *         NSID         (RFC 5001) likewise
- *         keepalive    how long an idle connection stays open (RFC 7828), as room is left
- *         padding      (RFC 7830, RFC 8467) as room is left
- *     TSIG             the answer has left room for it; excludes all options but the cookie
- */
+ *         keepalive    how long an idle connection stays open (RFC 7828), if there is room
+ *         padding      (RFC 7830, RFC 8467) if there is room
+ *     TSIG             the answer has left room for it; excludes keepalive and padding */
 #ifndef SKYDNS_ENGINE_FINISH_INTERNAL_H
 #define SKYDNS_ENGINE_FINISH_INTERNAL_H
 
@@ -22,11 +20,11 @@
 #include "skydns/wire/query.h"
 #include "skydns/wire/response.h"
 
-/* RFC 8467 4.1: padded responses have a multiple of this length. */
+/* RFC 8467 4.1: the length of a padded response is a multiple of this. */
 enum { FINISH_PADDING_BLOCK = 468 };
 
-/* Which of the options that the parsed query asks for its response gets, as EDNS_ASKS_...: padding
- * over TLS, HTTPS, and HTTP, which a proxy may encrypt; keepalive over TLS. */
+/* Returns those of the requested options that the response gets, as EDNS_ASKS_...: padding over
+ * TLS, HTTPS, and HTTP, which a proxy may encrypt; keepalive over TLS. */
 uint8_t finish_gets(const struct engine_config *config, const struct engine_query *query);
 
 /* How much room the answer leaves for what the query `gets`. */
@@ -40,8 +38,9 @@ static inline size_t finish_reserves(const struct engine_config *config, unsigne
 void finish_options(const struct engine_config *config, const struct engine_query *query,
                     struct response *response);
 
-/* Appends the TSIG record to the response, if there is one, to a query that had this. One over UDP
- * to an unknown key whose name is so long that 512 bytes do not hold the record stays as it is. */
+/* Appends the TSIG record to the response, if there is one, to a query with this one. A response
+ * over UDP stays without if the key is unknown and its name so long that 512 bytes do not hold the
+ * record. */
 void finish_tsig(const struct tsig_query *tsig, const struct engine_query *query,
                  struct response *response);
 

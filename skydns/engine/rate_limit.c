@@ -10,10 +10,10 @@
 enum { SETS = RATE_LIMIT_CLIENTS / RATE_LIMIT_WAYS, LINE = 64 };
 _Static_assert((SETS & (SETS - 1)) == 0, "the hash is masked");
 
-/* More races than this in one set, and the query passes. */
+/* Races in one set after which the query passes. */
 enum { TRIES = 8 };
 
-/* The lowest bit of a time says which verdict is next beyond the limit: dropped if it is set. */
+/* Marks, in the lowest bit of a time, the next verdict over the limit: dropped if it is set. */
 #define IS_DROP_NEXT UINT64_C(1)
 
 struct entry {
@@ -28,11 +28,11 @@ _Static_assert(sizeof(struct set) == LINE, "one cache miss for each query");
 
 struct rate_limit {
     void *memory;
-    struct set *sets; /* in it, at the start of a line */
+    struct set *sets; /* in `memory`, at the start of a cache line */
 };
 
-/* calloc leaves such a large block to the kernel, which provides zeroed pages when they are used.
- */
+/* Makes a limiter. calloc leaves such a large block to the kernel, which provides zeroed pages when
+ * they are first used. */
 struct rate_limit *rate_limit_new(void)
 {
     struct rate_limit *limit = xcalloc(1, sizeof(*limit));
@@ -49,7 +49,7 @@ void rate_limit_free(struct rate_limit *limit)
     }
 }
 
-/* The family, then the address or its first seven bytes: unequal for unequal clients. */
+/* Returns the family, then the address or its first seven bytes: unequal for unequal clients. */
 uint64_t rate_limit_client(const struct addr *addr)
 {
     const struct ip ip = addr_ip(addr);
@@ -74,8 +74,8 @@ void rate_limit_prepare(const struct rate_limit *limit, uint64_t client)
 
 /* ---- Entries ---- */
 
-/* An idle victim's time is as good as any other in the past. One that is ahead loses its debt; if
- * another thread is charging it meanwhile, that query is free. */
+/* Clears an entry's debt. An idle one's time in the past is as good as any other. If another
+ * thread is charging the entry meanwhile, that query is free. */
 static void rate_limit_forget(struct entry *entry, uint64_t now_ns)
 {
     if (atomic_load_explicit(&entry->paid_ns, memory_order_relaxed) > now_ns) {
@@ -83,7 +83,8 @@ static void rate_limit_forget(struct entry *entry, uint64_t now_ns)
     }
 }
 
-/* The client's entry, or the one that becomes its own; NULL: too many others want one. */
+/* Returns the client's entry, or another that becomes its own. NULL: too many other clients want
+ * one. */
 static struct entry *rate_limit_find(struct set *set, uint64_t client, uint64_t now_ns)
 {
     for (unsigned tries = 0; tries < TRIES; tries++) {

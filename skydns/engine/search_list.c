@@ -13,7 +13,7 @@ bool path_take_query(struct path *path, const struct engine_query *query)
 {
     path->query = query;
     path->question = &query->parsed->fast;
-    if (!query->parsed->is_ordinary) { /* as if it were */
+    if (!query->parsed->is_ordinary) { /* gives it an ordinary query's form */
         const struct question *question = query_question(query->parsed);
         if (query->parsed->verdict != QUESTION_OK || question->qclass != DNS_CLASS_IN) {
             return false;
@@ -34,7 +34,7 @@ static bool is_within(const struct fast_query *q, const struct engine_zone *zone
                0;
 }
 
-/* The first that has the name is the longest: engine_config.h. */
+/* Finds the domain that contains the name. The first is the longest: engine_config.h. */
 static const struct engine_zone *search_list_find_zone(struct path *path)
 {
     const struct engine_config *config = path->config;
@@ -47,13 +47,14 @@ static const struct engine_zone *search_list_find_zone(struct path *path)
     return NULL;
 }
 
-/* The label this far in front of the domain, which has labels to spare. */
+/* Returns whether the label so far in front of the domain is `text`. The name has labels to spare.
+ */
 static bool search_list_is_label(const struct fast_query *q, unsigned at, struct slice text)
 {
     return slice_equal(fast_query_label(q, at), text);
 }
 
-/* A stub zone may have the name. */
+/* Returns whether the name is ours: a stub zone may have it. */
 static bool search_list_is_ours(const struct path *path, const struct engine_zone *zone)
 {
     const struct fast_query *q = path->question;
@@ -87,9 +88,9 @@ bool path_find(struct path *path, const struct engine_config *config,
            search_list_is_ours(path, zone);
 }
 
-/* ---- Places ---- */
+/* ---- Candidate names ---- */
 
-/* What follows the prefix, with the root label. */
+/* Returns the labels after the prefix, with the root label. */
 static struct slice search_list_suffix(const struct path *path, unsigned place)
 {
     static const uint8_t root[1];

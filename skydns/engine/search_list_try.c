@@ -18,19 +18,19 @@
 #include "skydns/wire/reply_limit.h"
 #include "skydns/wire/response.h"
 
-/* A domain: what rules its names out. */
+/* A domain, and its rule for names that do not exist. */
 struct path_zone {
     struct plain_names plain;
-    bool may_rule_out;                     /* nothing below it exists but by its own records */
-    const struct store_node *domain, *svc; /* of the store in use; may be NULL */
+    bool may_rule_out;                     /* a name below exists only by its own records */
+    const struct store_node *domain, *svc; /* in the version in use; may be NULL */
 };
 
-/* The end of a name, from its prefix's last label on, and which places in the domain are ruled out
- * for names with it. Two namespaces and two dozen top-level domains fit side by side. */
+/* A name's end, from its prefix's last label on, and the candidate names in the domain that are
+ * ruled out for names with it. Two namespaces and two dozen top-level domains fit side by side. */
 enum { PATH_ENDS_BITS = 7, PATH_END_MAX = 94 };
 
 struct path_end {
-    uint64_t serial; /* of the store; 0: nothing is known */
+    uint64_t serial; /* the version's serial; 0: nothing is known */
     uint8_t ruled_out, len;
     uint8_t bytes[PATH_END_MAX];
 };
@@ -39,14 +39,15 @@ struct search_list_try {
     const struct engine_config *config;
     struct direct *direct;
     struct engine_counts *counts;
-    uint64_t serial; /* of the store whose nodes are known; 0: none */
+    uint64_t serial; /* serial of the version whose nodes are known; 0: none */
     struct path_zone zones[ENGINE_ZONES_MAX];
     struct path_end ends[1 << PATH_ENDS_BITS];
 
-    /* Of the query being answered. */
+    /* The query being answered: */
     struct path path;
-    unsigned ruled_out;      /* of its places in the domain, a bit for each */
-    struct question refresh; /* a kept reply on the way asks for this; name.len 0: none does */
+    unsigned ruled_out;      /* a bit for each candidate name in the domain */
+    struct question refresh; /* the question that a cached response on the way needs refreshed;
+                                name.len 0: none */
     struct path_candidate candidate;
 };
 
@@ -56,7 +57,7 @@ void search_list_try_configure(struct search_list_try *scan, const struct engine
 {
     scan->config = config;
     scan->serial = 0;
-    memset(scan->ends, 0, sizeof(scan->ends)); /* of another configuration */
+    memset(scan->ends, 0, sizeof(scan->ends)); /* they belong to another configuration */
     for (size_t i = 0; i < config->zone_count && config->settings.autopath; i++) {
         struct path_zone *z = &scan->zones[i];
         const struct engine_zone *zone = &config->zones[i];
@@ -95,7 +96,7 @@ static void use_store(struct search_list_try *w, const struct store *store)
     }
 }
 
-/* In the prefix, or the namespace's name. */
+/* Returns whether the prefix or the namespace's name has a wildcard. */
 static bool search_list_try_has_wildcard(const struct path *path)
 {
     for (unsigned i = 0; i <= path->prefix_labels; i++) {
@@ -106,8 +107,8 @@ static bool search_list_try_has_wildcard(const struct path *path)
     return false;
 }
 
-/* Whether names of the domain with this label in front of it are NXDOMAIN if the store lacks them.
- */
+/* Returns whether names of the domain with this label in front of it are NXDOMAIN if the store
+ * lacks them. */
 static bool search_list_try_is_plain(const struct path_zone *z, struct slice label)
 {
     enum kube_tree tree = kube_tree_of(label);
@@ -115,8 +116,9 @@ static bool search_list_try_is_plain(const struct path_zone *z, struct slice lab
            !(tree == KUBE_TREE_OTHER && plain_names_are_own(&z->plain, label));
 }
 
-/* Whether the name at a place in the domain is NXDOMAIN, told from the store's having nothing with
- * its top label. What is hidden from the client may be there, and is left to direct_answer. */
+/* Returns whether the candidate name at a place in the domain is NXDOMAIN because the store has
+ * nothing with its top label. A name that is hidden from the client may be there, and is left to
+ * direct_answer. */
 static bool is_absent(const struct search_list_try *w, unsigned place)
 {
     const struct path *path = &w->path;
@@ -132,7 +134,8 @@ static bool is_absent(const struct search_list_try *w, unsigned place)
     return !above || !store_child(above, top);
 }
 
-/* Most queries end in one of few ways, .com.<namespace>.svc.<domain>: what is known of an end. */
+/* Returns the slot of an end. Most queries end in one of few ways, .com.<namespace>.svc.<domain>.
+ */
 static struct path_end *find_end(struct search_list_try *w, struct slice end)
 {
     uint64_t head = 0;
@@ -140,7 +143,7 @@ static struct path_end *find_end(struct search_list_try *w, struct slice end)
     return &w->ends[head * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PATH_ENDS_BITS)];
 }
 
-/* Finds the places of the path in the domain that need no answer. */
+/* Finds the candidate names in the domain that need no answer. */
 static void rule_out(struct search_list_try *w, const struct store *store)
 {
     const struct fast_query *q = w->path.question;
@@ -172,8 +175,7 @@ static bool is_ruled_out(const struct search_list_try *w, unsigned place)
     return place <= PATH_DOMAIN && (w->ruled_out & 1u << place) != 0;
 }
 
-/* Whether the name at a place is one that -ndots keeps from being forwarded, and that nothing here
- * answers but perhaps hosts files. */
+/* Returns whether -ndots keeps the candidate name at a place from being forwarded. */
 static bool has_too_few_dots(const struct search_list_try *w, const struct dname *name)
 {
     const uint16_t type = w->path.question->type;
@@ -187,9 +189,9 @@ static bool has_too_few_dots(const struct search_list_try *w, const struct dname
            special_name_find(&lower, NULL) == SPECIAL_NONE;
 }
 
-/* ---- Places ---- */
+/* ---- Outcomes ---- */
 
-/* What a reply is to the search. */
+/* A response's meaning for the search. */
 enum outcome { OUTCOME_ANSWER, OUTCOME_NO_DATA, OUTCOME_NO_NAME, OUTCOME_FAILED };
 
 static enum outcome place_outcome(const struct search_list_try *w, unsigned place,
@@ -209,14 +211,14 @@ static enum outcome place_outcome(const struct search_list_try *w, unsigned plac
     }
 }
 
-/* The client's name, as it is typed. */
+/* Returns the client's name, in its spelling. */
 static struct slice asked_name(const struct search_list_try *w)
 {
     return slice_of(w->path.query->wire + DNS_HEADER_SIZE, w->path.question->name_len);
 }
 
-/* The query for another name, whose response is to begin with a CNAME to it. False: that would not
- * even hold the question. */
+/* Makes the query for another name, whose response is to begin with a CNAME to it. Returns false
+ * when that would not even hold the question. */
 static bool search_list_try_make_query(struct search_list_try *w, const struct engine_query *query,
                                        const struct dname *name, struct engine_query *ret)
 {
@@ -258,10 +260,11 @@ struct search {
     struct response *response;
     struct engine_deferral *ret_deferral;
     unsigned seen;    /* ENGINE_PATH_SAW_... */
-    bool has_no_room; /* for the reply at a place: the client had better search by itself */
+    bool has_no_room; /* the response at a place has no room: the client had better search by itself
+                       */
 };
 
-/* The query as it stands. */
+/* Answers the query as it stands. */
 static enum engine_verdict answer_plainly(struct search_list_try *w, const struct search *s,
                                           const struct external_answers *externals)
 {
@@ -273,7 +276,8 @@ static enum engine_verdict answer_plainly(struct search_list_try *w, const struc
     return verdict;
 }
 
-/* Nothing answers: what the first name gets, unless it is not known what the others would. */
+/* Gives the first name's answer, since no candidate name has one; unless some could not be
+ * answered. */
 static enum engine_verdict search_list_try_give_up(struct search_list_try *w,
                                                    const struct search *s)
 {
@@ -294,8 +298,8 @@ static enum engine_verdict search_list_try_give_up(struct search_list_try *w,
 
 enum step { STEP_NEXT, STEP_END, STEP_GIVE_UP };
 
-/* The client's own name, or another one if `query` is not the client's: a reply, a deferral, or
- * neither. */
+/* Takes the verdict on the client's own name, or on another one if `query` is not the client's. The
+ * step is a response, a deferral, or neither. */
 static enum step take_verdict(struct search_list_try *w, struct search *s,
                               const struct engine_query *query, unsigned place,
                               enum engine_verdict verdict)
@@ -312,7 +316,8 @@ static enum step take_verdict(struct search_list_try *w, struct search *s,
     }
     enum outcome outcome =
         verdict == ENGINE_REPLY ? place_outcome(w, place, s->response) : OUTCOME_FAILED;
-    if (deferral->wants_refresh && w->refresh.name.len == 0) { /* one a query: others just expire */
+    if (deferral->wants_refresh &&
+        w->refresh.name.len == 0) { /* one for each query: others just expire */
         w->refresh = deferral->refresh;
     }
     if (outcome == OUTCOME_ANSWER) {
@@ -327,7 +332,7 @@ static enum step take_verdict(struct search_list_try *w, struct search *s,
     return STEP_NEXT;
 }
 
-/* A place behind the first. */
+/* Tries a candidate name after the first. */
 static enum step try_name(struct search_list_try *w, struct search *s, unsigned place,
                           const struct external_answers *externals, enum engine_verdict *verdict)
 {
@@ -391,7 +396,8 @@ static enum engine_verdict search_list_try_search(struct search_list_try *w, str
     return search_list_try_give_up(w, s);
 }
 
-/* A place that an earlier configuration's path had may be another name's now. */
+/* Returns whether the search is over. A place of an earlier configuration may be another name's
+ * now. */
 static bool search_list_try_is_over(const struct search_list_try *w,
                                     const struct engine_query *query)
 {
@@ -399,8 +405,8 @@ static bool search_list_try_is_over(const struct search_list_try *w,
            (query->search_list_at > 0 && query->search_list_serial != w->config->serial);
 }
 
-/* Whether the reply to the question as it stands is signed. The search path's CNAME would
- * contradict it: what the one denies, the other gives. */
+/* Returns whether the response to the question as it stands has signatures. The search list's CNAME
+ * would contradict it: one denies what the other gives. */
 static bool search_list_try_is_signed(const struct search_list_try *w)
 {
     return w->path.question->dnssec_ok &&

@@ -1,21 +1,22 @@
-/* Tries the names of a client's search path (search_list_internal.h) in their order, so that its
- * resolver need not: the first answer that is not NXDOMAIN is the reply, behind a CNAME from the
- * client's name (response.h). An answer to the query itself is given as it is; so is its NXDOMAIN
- * if no other name exists. A place that could not be answered (SERVFAIL, REFUSED) is passed over,
- * and the reply is SERVFAIL if nothing else answers; so is a name below a domain of -search that
- * has no such data, and then NXDOMAIN becomes NODATA.
+/* Tries the candidate names of a client's search list (search_list_internal.h) in their order, so
+ * that its resolver need not. The first answer that is not NXDOMAIN is the response, behind a CNAME
+ * from the client's name (response.h).
  *
- *     direct_answer, once for each place --> reply, or a deferral with the place that waits
+ * An answer to the query itself is given as it is; so is its NXDOMAIN if no other name exists. A
+ * candidate name that could not be answered (SERVFAIL, REFUSED) is skipped, and the response is
+ * SERVFAIL if nothing else answers. A name below a domain of -search without such data is skipped,
+ * too, and then NXDOMAIN becomes NODATA.
  *
- * Most places are ruled out by one look into the store: there is nothing below the search domain
+ *     direct_answer, once for each candidate --> response, or a deferral with the place that waits
+ *
+ * One look into the store rules out most candidate names: there is nothing below the search domain
  * with the prefix's last label. A client that asks for wildcards, which cannot be ruled out, has as
- * many visits at each place as another query has (ENGINE_SCAN_MAX), on three or four places.
+ * many visits at each place as any other query has (ENGINE_SCAN_MAX), on three or four places.
  *
- * A client that sets DO searches by itself where answers are signed: nobody can sign the CNAME that
- * stands for a search.
- *
- * What a client may not have, it does not get: a place is answered by the rules that a query for
- * its name has. One per engine; that engine's thread only; no allocation, lock or system call. */
+ * A client that sets DO searches by itself if answers have signatures: nobody can sign the CNAME
+ * that stands for a search. The search reveals no hidden name: each place follows the rules of a
+ * query for its name. One per engine, on that engine's thread; no allocation, lock or system call.
+ */
 #ifndef SKYDNS_ENGINE_SEARCH_LIST_TRY_INTERNAL_H
 #define SKYDNS_ENGINE_SEARCH_LIST_TRY_INTERNAL_H
 
@@ -36,22 +37,22 @@ struct cache_image;
 struct parsed_response;
 struct search_list_try;
 
-/* Both are borrowed; `direct` has the same configuration. */
+/* Makes a search. Borrows both; `direct` has the same configuration. */
 struct search_list_try *search_list_try_new(const struct engine_config *config,
                                             struct direct *direct, struct engine_counts *counts);
 void search_list_try_free(struct search_list_try *scan); /* NULL is fine */
 
-/* The configuration is another one. */
+/* Switches to another configuration. */
 void search_list_try_configure(struct search_list_try *scan, const struct engine_config *config);
 
-/* As engine_answer, for a query whose view is set. */
+/* Answers like engine_answer, for a query whose view is set. */
 enum engine_verdict search_list_try_answer(struct search_list_try *scan, const struct store *store,
                                            const struct engine_query *query,
                                            const struct external_answers *externals,
                                            struct response *response,
                                            struct engine_deferral *ret_deferral);
 
-/* As engine_forwarded, likewise. */
+/* Does what engine_forwarded does, for such a query. */
 bool search_list_try_forwarded(struct search_list_try *scan, const struct engine_query *query,
                                const struct parsed_response *upstream, struct cache_image *image,
                                struct response *response);
