@@ -27,15 +27,15 @@ struct fast {
     struct cache_access *cached;
     struct fast_zones zones;
 
-    struct response *response; /* being made, */
-    struct fast_reply reply;   /* record by record, */
-    struct view view;          /* for this client */
+    struct response *response; /* the response being made, */
+    struct fast_reply reply;   /* record by record */
+    struct view view;          /* this client's */
     uint32_t random;
 
-    uint64_t ahead_serial; /* of the store of the last batched lookup */
+    uint64_t ahead_serial; /* serial of the last batched lookup's version */
     size_t ahead_count;
     struct fast_question questions[ENGINE_AHEAD_MAX];
-    struct fast_question alone; /* one that is not in the batch */
+    struct fast_question alone; /* a question that is not in the batch */
 
     struct address_pick pick; /* scratch */
 };
@@ -61,7 +61,7 @@ void fast_free(struct fast *fast)
     free(fast);
 }
 
-/* ---- Looking up ---- */
+/* ---- Lookup ---- */
 
 void fast_look_ahead(struct fast *fast, const struct store *store,
                      const struct fast_query *const *queries, size_t count)
@@ -69,7 +69,7 @@ void fast_look_ahead(struct fast *fast, const struct store *store,
     struct store_scan *scans[ENGINE_AHEAD_MAX];
     const struct fast_question *external[ENGINE_AHEAD_MAX];
     size_t going = 0, external_count = 0;
-    /* What a client may not see is not looked for: how long that takes would tell of it. */
+    /* A name that a client may not see is not looked up: the time it takes would tell of it. */
     fast->ahead_count = fast->config->visibility   ? 0
                         : count < ENGINE_AHEAD_MAX ? count
                                                    : ENGINE_AHEAD_MAX;
@@ -102,7 +102,8 @@ void fast_look_ahead(struct fast *fast, const struct store *store,
     }
 }
 
-/* From the client, whether or not it exists. All reverse names may be: the slow path decides. */
+/* Returns whether the name may be hidden from the client, whether or not it exists. All reverse
+ * names may be: the slow path decides. */
 static bool may_be_hidden(const struct fast *f, const struct fast_question *question,
                           const struct engine_query *query)
 {
@@ -123,7 +124,7 @@ static NOINLINE const struct fast_question *find_alone(struct fast *f, const str
     return q;
 }
 
-/* The query's question; its name, if it may be in the store, looked up. */
+/* Returns the query's question, with its name looked up if it may be in the store. */
 static inline const struct fast_question *find_question(struct fast *f, const struct store *store,
                                                         const struct engine_query *query)
 {
@@ -141,13 +142,13 @@ struct addresses {
     uint32_t ttl_s;
 };
 
-/* 0: IPv4; 1: IPv6. */
+/* Returns 0 for IPv4, 1 for IPv6. */
 static unsigned query_family(const struct fast_question *question)
 {
     return question->query->type == DNS_TYPE_A ? 0 : 1;
 }
 
-/* The addresses of one family at a node. False: fall back to the slow path. */
+/* Gets the addresses of one family at a node. Returns false to fall back to the slow path. */
 static bool get_addresses(const struct fast *f, const struct store_node *node, unsigned family,
                           struct addresses *ret)
 {
@@ -174,7 +175,7 @@ static bool get_addresses(const struct fast *f, const struct store_node *node, u
     return ready->kind == STORE_READY_ADDRESSES;
 }
 
-/* Writes as many as fit; returns how many. */
+/* Writes as many addresses as fit. Returns how many. */
 static unsigned put_addresses(struct fast *f, const struct addresses *a, unsigned owner_at)
 {
     uint8_t order[STORE_READY_MAX];
@@ -203,7 +204,7 @@ static uint32_t fast_level(const struct fast *f, unsigned count, uint32_t ttl_s)
 
 /* ---- Answers ---- */
 
-/* ttl_s is the answers', or the denial's. */
+/* Ends the response. ttl_s is the answers' TTL, or the denial's. */
 static bool fast_end(struct fast *f, const struct fast_query *q, enum dns_rcode rcode,
                      uint32_t ttl_s)
 {
@@ -211,7 +212,8 @@ static bool fast_end(struct fast *f, const struct fast_query *q, enum dns_rcode 
     return true;
 }
 
-/* What the encoder would write behind a question in mixed case; NULL: it is not at hand. */
+/* Returns the SOA that the encoder would write after a question in mixed case. NULL: it is not at
+ * hand. */
 static NOINLINE const struct soa_template *find_mixed_soa(const struct fast_question *question)
 {
     const struct fast_zone *z = question->zone;
@@ -233,7 +235,7 @@ static NOINLINE const struct soa_template *find_mixed_soa(const struct fast_ques
                                          : NULL;
 }
 
-/* False: one of its pointers would lie. */
+/* Writes the SOA after a CNAME. Returns false when one of its pointers would be wrong. */
 static NOINLINE bool put_soa_behind_alias(struct fast *f, const struct fast_query *q,
                                           const struct soa_template *soa, uint32_t serial)
 {
@@ -245,7 +247,7 @@ static NOINLINE bool put_soa_behind_alias(struct fast *f, const struct fast_quer
     return true;
 }
 
-/* No data, or no such name. */
+/* Answers NODATA or NXDOMAIN. */
 static bool fast_answer_negative(struct fast *f, const struct fast_question *question,
                                  const struct engine_query *query, enum dns_rcode rcode)
 {
@@ -290,7 +292,7 @@ static bool put_picked(struct fast *f, const struct fast_question *question, uns
     return fast_end(f, question->query, DNS_RCODE_NOERROR, ttl_s);
 }
 
-/* More addresses than are prepared. False: the slow path decides. */
+/* Answers with more addresses than are prepared. Returns false when the slow path decides. */
 static bool answer_many(struct fast *f, const struct fast_question *question,
                         const struct engine_query *query, unsigned family_bytes)
 {
@@ -338,7 +340,7 @@ static bool answer_addresses(struct fast *f, const struct fast_question *questio
 
 /* ---- Ports ---- */
 
-/* Whether a target is in the namespace of the question's name, which the client sees. */
+/* Returns whether a target is in the namespace of the question's name, which the client sees. */
 static bool is_in_same_space(const struct fast *f, const struct fast_question *question,
                              struct slice target)
 {
@@ -355,7 +357,7 @@ static bool is_in_same_space(const struct fast *f, const struct fast_question *q
     return target.len - at == len && memcmp(target.ptr + at, space, len) == 0;
 }
 
-/* What the client sees of a target. */
+/* Returns the part of a target that the client sees. */
 static enum view_part target_part(const struct fast *f, const struct fast_question *question,
                                   struct slice target)
 {
@@ -366,8 +368,8 @@ static enum view_part target_part(const struct fast *f, const struct fast_questi
     return view_part_of(&f->view, &name);
 }
 
-/* Adds the addresses of a target, if all are of one family and have one TTL. False: fall back to
- * the slow path. */
+/* Adds the addresses of a target, if all are of one family and have one TTL. Returns false to fall
+ * back to the slow path. */
 static bool fast_add_target(struct fast *f, const struct fast_question *question, struct slice wire,
                             unsigned written_at)
 {
@@ -462,7 +464,7 @@ static bool answer_targets(struct fast *f, const struct fast_question *question)
 
 /* ---- Questions ---- */
 
-/* The question's node, as the client sees it. False: the slow path decides. */
+/* Gets the question's node, as the client sees it. Returns false when the slow path decides. */
 static inline bool get_node(const struct fast *f, const struct fast_question *question,
                             const struct engine_query *query, const struct store_node **ret_node)
 {
@@ -483,7 +485,8 @@ static inline bool get_node(const struct fast *f, const struct fast_question *qu
     return false;
 }
 
-/* How a name in a zone is answered; PLAIN_NOT: the slow path decides. Never PLAIN_IF_ALIAS. */
+/* Returns the action for a name in a zone; PLAIN_NOT: the slow path decides. Never PLAIN_IF_ALIAS.
+ */
 static inline enum plain_action find_action(const struct fast *f,
                                             const struct fast_question *question,
                                             const struct engine_query *query)
@@ -498,11 +501,11 @@ static inline enum plain_action find_action(const struct fast *f,
     if (action != PLAIN_IF_ALIAS) {
         return action;
     }
-    /* Its records may be host names. */
+    /* The name's records may be host names. */
     return get_addresses(f, node, 0, &ignored) ? PLAIN_NO_DATA : PLAIN_NOT;
 }
 
-/* Whether a name could share a suffix with a reverse name, whatever the case of either. */
+/* Returns whether a name could share a suffix with a reverse name, whatever the case of either. */
 static bool may_end_like_reverse(struct slice name)
 {
     static const char arpa[] = "\4arpa"; /* with the root label */
@@ -511,7 +514,7 @@ static bool may_end_like_reverse(struct slice name)
                         slice_of(arpa, sizeof(arpa)));
 }
 
-/* A reverse name that has a key. */
+/* Answers a reverse name that has a key. */
 static bool answer_pointer(struct fast *f, const struct fast_question *question)
 {
     const struct store_node *node = f->view.visibility ? NULL : question->scan.node;
@@ -530,14 +533,14 @@ static bool answer_pointer(struct fast *f, const struct fast_question *question)
     return fast_end(f, question->query, DNS_RCODE_NOERROR, ttl_s);
 }
 
-/* Whether a name of a stub zone is hidden from the client, since the zone is below a name that is.
- */
+/* Returns whether a name of a stub zone is hidden from the client, since the zone is below a name
+ * that is. */
 static bool is_hidden_stub(const struct fast *f, const struct fast_question *question)
 {
     return f->view.visibility && view_part_of(&f->view, &question->key.name) == VIEW_NONE;
 }
 
-/* A name of another domain, if the cache has it. */
+/* Answers an external name, if the response cache has it. */
 static NOINLINE bool fast_answer_cached(struct fast *f, const struct fast_question *question,
                                         const struct engine_query *query, struct response *response,
                                         struct engine_deferral *ret_deferral)
@@ -610,7 +613,7 @@ static void build_addresses(struct fast *f, const struct fast_question *question
     }
 }
 
-/* False: the slow path decides. */
+/* Builds the plan of an answer. Returns false when the slow path decides. */
 static NOINLINE bool build_in_zone(struct fast *f, const struct fast_question *question,
                                    const struct engine_query *query, const struct question *q,
                                    struct answer *answer)

@@ -96,7 +96,7 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
         make_mixed_soa(z, config, encoder);
         zones->is_nested = zones->is_nested || is_nested(config, &z->zone->domain);
         z->has_stubs_below = engine_config_is_above_stub(config, &z->zone->domain);
-        if (z->has_stubs_below) { /* whose a target is depends on all of its name */
+        if (z->has_stubs_below) { /* a target's zone depends on all of its name */
             z->plain.is_uniform = false;
         }
         z->has_zones_below = z->has_stubs_below || z->plain.has_domains_below;
@@ -156,7 +156,8 @@ static bool fast_names_is_label(struct slice label, const char *text, size_t len
     return label.len == len && memcmp(label.ptr, text, len) == 0;
 }
 
-/* Compares labels, not bytes: the bytes of one label may end like another. */
+/* Returns whether the name is a reverse name. Compares labels, not bytes: the bytes of one label
+ * may end like another. */
 static bool is_reverse(const struct fast_query *q)
 {
     if (q->label_count < 2 ||
@@ -298,7 +299,7 @@ static enum fast_source begin_in_zone(const struct fast_zones *zones,
     return FAST_STORE;
 }
 
-/* Of a type that the slow path looks for in domains of ours. */
+/* Begins a question whose type the slow path looks for in domains of ours. */
 static enum fast_source begin_elsewhere(const struct fast_zones *zones,
                                         struct fast_question *question)
 {
@@ -356,7 +357,7 @@ void fast_question_begin(const struct fast_zones *zones, const struct fast_query
     question->source = begin_question(zones, query, question);
 }
 
-/* ---- How a name is answered ---- */
+/* ---- A name's action ---- */
 
 static bool fast_names_has_wildcard(const struct fast_query *q, unsigned labels)
 {
@@ -368,7 +369,7 @@ static bool fast_names_has_wildcard(const struct fast_query *q, unsigned labels)
     return false;
 }
 
-/* Names above a domain of ours exist, whatever the store has. */
+/* Returns whether the name is above a domain of ours. Such names exist, whatever the store has. */
 static bool is_above_a_domain(const struct fast_zones *zones, const struct fast_query *q)
 {
     for (size_t i = 0; i < zones->count; i++) {
@@ -387,7 +388,7 @@ static bool is_above_a_stub(const struct fast_zones *zones, const struct fast_qu
     return engine_config_is_above_stub(zones->config, &name);
 }
 
-/* Whether the name, which is the zone's, exists for the sake of one below it. */
+/* Returns whether the name, which is the zone's, exists because a zone is below it. */
 static NOINLINE bool is_above_a_zone(const struct fast_zones *zones, const struct fast_zone *zone,
                                      const struct fast_query *q)
 {

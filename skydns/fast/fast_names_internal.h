@@ -1,7 +1,8 @@
-/* The second step of the fast path: the domain of a question's name, the walk from there to the
- * name's node, and how the name is answered (plain_names.h); or that the name is another
- * domain's, and the key that the cache has it under. One set of domains per
- * engine; that engine's thread only. Nothing allocates. */
+/* Finds the domain and the node of a fast-path question's name, and the action for it.
+ *
+ * This is the second step of the fast path: the domain, the lookup from there to the name's node,
+ * and the action (plain_names.h). For an external name it makes the response cache's key instead.
+ * One set of domains per engine, on that engine's thread. It allocates nothing. */
 #ifndef SKYDNS_FAST_FAST_NAMES_INTERNAL_H
 #define SKYDNS_FAST_FAST_NAMES_INTERNAL_H
 
@@ -17,19 +18,20 @@
 #include "skydns/records/store_scan.h"
 #include "skydns/wire/query_parse.h"
 
-/* Labels of a domain for whose questions in mixed case the fast path has a SOA. */
+/* Bounds a domain's labels for which the fast path has a SOA for questions in mixed case. */
 enum { FAST_SOA_LABELS_MAX = 4 };
 
-/* What the fast path keeps ready for a domain. */
+/* The prepared parts of a domain. */
 struct fast_zone {
     const struct engine_zone *zone;
-    struct soa_template soa; /* for questions in lower case; in mixed, by the labels they share: */
+    struct soa_template
+        soa; /* for questions in lower case; in mixed case, by the labels they share: */
     struct soa_template mixed_soa[FAST_SOA_LABELS_MAX];
     unsigned mixed_soa_count; /* 0: names in the SOA have capitals, which a question may share */
     struct plain_names plain;
-    const struct store_node *node; /* of the domain in the store in use; may be NULL */
-    bool has_stubs_below;          /* some of its names are asked of nameservers */
-    bool has_zones_below;          /* such, or domains of ours */
+    const struct store_node *node; /* the domain's node in the version in use; may be NULL */
+    bool has_stubs_below;          /* some of its names are forwarded to upstreams */
+    bool has_zones_below;          /* stub zones, or domains of ours */
 };
 
 struct fast_zones {
@@ -45,7 +47,8 @@ struct fast_zones {
     bool has_rrs;                  /* records in the store in use have further types */
     uint64_t serial;               /* of the store whose nodes are known; 0: none */
     size_t count;
-    const struct store_node *arpa; /* of reverse names in the store in use; may be NULL */
+    const struct store_node
+        *arpa; /* the node of reverse names in the version in use; may be NULL */
     struct fast_zone zones[ENGINE_ZONES_MAX];
 };
 
@@ -58,42 +61,44 @@ enum fast_source {
     FAST_OVERRIDE,
 };
 
-/* A question being answered. The walk points into `query`, which is borrowed. */
+/* A question being answered. The lookup points into `query`, which is borrowed. */
 struct fast_question {
     enum fast_source source;
-    enum plain_kind kind;           /* of names in a zone */
-    const struct fast_query *query; /* not of FAST_NOWHERE */
-    const struct fast_zone *zone;   /* NULL: a reverse name, or an override */
-    struct store_scan scan;         /* of an override, its node alone */
-    struct cache_key key;           /* of names of other domains */
+    enum plain_kind kind;           /* for names in a zone */
+    const struct fast_query *query; /* unset for FAST_NOWHERE */
+    const struct fast_zone *zone;   /* NULL: a reverse name */
+    struct store_scan scan;
+    struct cache_key key; /* for external names */
 };
 
-/* The configuration is borrowed until the next one, the encoder for the call. */
+/* Switches to another configuration, borrowed until the next one; borrows the encoder for the call.
+ */
 void fast_zones_configure(struct fast_zones *zones, const struct engine_config *config,
                           struct encoder *encoder);
 
-/* Sets the version that the next questions are answered from. */
+/* Sets the version that answers the next questions. */
 void fast_zones_use(struct fast_zones *zones, const struct store *store);
 
-/* The longest domain that contains a lower-cased name, or NULL: it is another domain's. */
+/* Returns the longest domain that contains a lower-cased name. NULL: it is an external name. */
 const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
                                         const struct fast_query *query);
 
-/* If the fast path may have the answer, begins the walk to the query's name, or makes its key. The
- * query is borrowed; NULL: it is not ordinary. */
+/* Begins the lookup of the query's name, or makes its key, if the fast path may have the answer.
+ * Borrows the query; NULL: it is not ordinary. */
 void fast_question_begin(const struct fast_zones *zones, const struct fast_query *query,
                          struct fast_question *question);
 
-/* Begins the walk to the name of `query`, which is in the zone. */
+/* Begins the lookup of the name of `query`, which is in the zone. */
 void fast_scan_begin(const struct fast_zone *zone, const struct fast_query *query,
                      struct store_scan *scan);
 
-/* view_part_of's result, for a client from whom something is hidden. VIEW_SPACES and VIEW_SOME
- * leave the name to the slow path. */
+/* Returns view_part_of's result for a client from which something is hidden. VIEW_SPACES and
+ * VIEW_SOME leave the name to the slow path. */
 enum view_part fast_name_part(const struct fast_zones *zones, const struct fast_zone *zone,
                               const struct fast_query *query, const struct client_view *client);
 
-/* How a question of this kind about a name of the zone is answered; `node`: the name's or NULL. */
+/* Returns the action for a question of this kind about a name of the zone. `node` is the name's, or
+ * NULL. */
 enum plain_action fast_name_action(const struct fast_zones *zones, const struct fast_zone *zone,
                                    const struct fast_query *query, enum plain_kind kind,
                                    const struct store_node *node);

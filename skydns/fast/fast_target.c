@@ -10,7 +10,7 @@ struct cut {
     struct slice wire;
     unsigned count;
     unsigned own;       /* labels before that suffix; count: none is shared */
-    unsigned shared_at; /* the question's label where the suffix begins */
+    unsigned shared_at; /* the question's label at which the suffix begins */
     uint8_t offsets[DNAME_LABELS_MAX];
 };
 
@@ -42,7 +42,7 @@ static void cut_target(struct slice wire, const struct fast_query *q, struct cut
     cut->shared_at = i;
 }
 
-/* A byte that the name of an ordinary question has after folding. */
+/* Returns whether an ordinary question's name can have the byte after case folding. */
 static bool is_plain_byte(uint8_t c)
 {
     return c != '.' && !(c >= 'A' && c <= 'Z');
@@ -58,7 +58,8 @@ static bool is_plain_label(struct slice label)
     return !lookup_is_wildcard(label);
 }
 
-/* Descends from the last node that question and target share. *ret_node NULL: no such node. */
+/* Descends from the last node that question and target share. Sets *ret_node to NULL when there is
+ * no such node. */
 static bool fast_target_find_below(const struct store_node *node, const struct cut *cut,
                                    const struct store_node **ret_node)
 {
@@ -74,7 +75,7 @@ static bool fast_target_find_below(const struct store_node *node, const struct c
     return true;
 }
 
-/* Like a question for the target's address. */
+/* Finds the target like a question about its address. */
 static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut,
                            const struct store_node **ret_node)
 {
@@ -99,8 +100,8 @@ static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut
     return action != PLAIN_NOT;
 }
 
-/* The last node that question and target share below their domain; NULL: none, or the target may be
- * in another domain below theirs, or a stub zone's. */
+/* Returns the last node that question and target share below their domain. NULL: there is none, or
+ * the target may be in another domain below theirs, or in a stub zone. */
 static const struct store_node *common_node(const struct fast_question *question,
                                             const struct cut *cut)
 {
@@ -113,14 +114,14 @@ static const struct store_node *common_node(const struct fast_question *question
     return question->scan.passed[shared - above - 1];
 }
 
-/* How a question for the target's address is answered, which has labels of the question's domain
- * and of the question in front of it; no label is a wildcard. */
+/* Returns the action for a question about the target's address. The target has labels of the
+ * question's domain and of the question in front of it; none is a wildcard. */
 static enum plain_action address_action(const struct fast_question *question, const struct cut *cut,
                                         const struct store_node *node)
 {
     const struct plain_names *plain = &question->zone->plain;
     if (plain->is_uniform) {
-        return PLAIN_ADDRESSES; /* as the question, which is answered with targets */
+        return PLAIN_ADDRESSES; /* the question's own action, since targets answer it */
     }
     const struct plain_class *class =
         plain_names_class(plain, (const uint8_t *)cut->wire.ptr, cut->offsets,
@@ -128,7 +129,8 @@ static enum plain_action address_action(const struct fast_question *question, co
     return node ? class->when_found[PLAIN_ADDRESS] : class->when_absent;
 }
 
-/* Like a question for the target's address, from the last node that the question shares with it. */
+/* Finds the target like a question about its address, from the last node that the question shares
+ * with it. */
 static bool find_from_node(const struct fast_question *question, const struct cut *cut,
                            const struct store_node *common, const struct store_node **ret_node)
 {

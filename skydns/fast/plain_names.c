@@ -28,7 +28,7 @@ static void add_own(struct plain_names *names, const struct engine_zone *zone,
     }
 }
 
-/* Six at most: PLAIN_OWN_MAX. */
+/* Finds this server's own names: six at most, PLAIN_OWN_MAX. */
 static void find_own(struct plain_names *names, const struct engine_config *config,
                      const struct engine_zone *zone)
 {
@@ -69,12 +69,12 @@ static enum plain_action action_of(const struct engine_config *config, enum kube
         return may_be_alias ? PLAIN_IF_ALIAS : PLAIN_NO_DATA;
     }
     if (kind == PLAIN_PORT && may_be_alias) {
-        return PLAIN_NOT; /* and a service's own name lists its ports */
+        return PLAIN_NOT; /* a service's own name lists its ports, too */
     }
-    return kinds[kind].action; /* addresses that are prepared are no alias's */
+    return kinds[kind].action; /* prepared addresses belong to no alias */
 }
 
-/* False: names of the tree depend on more than the store. */
+/* Returns whether names of the tree depend on the store alone. */
 static bool is_plain_tree(const struct plain_names *names, const struct engine_config *config,
                           const struct engine_zone *zone, enum kube_tree tree)
 {
@@ -147,7 +147,7 @@ bool plain_names_have_pointers(const struct engine_config *config)
 {
     for (size_t i = 0; i < config->zone_count && config->settings.local.len > 0; i++) {
         if (reverse_zone_is_reverse(&config->zones[i].local)) {
-            return false; /* it stands for another name */
+            return false; /* it is an alias for another name */
         }
     }
     return true;

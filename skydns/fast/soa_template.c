@@ -6,7 +6,8 @@
 
 #include "common/dns/dns.h"
 
-/* The offset after the name at `at`, which ends with the root or a pointer; notes that pointer. */
+/* Returns the offset after the name at `at`, which ends with the root or a pointer; notes that
+ * pointer. */
 static size_t pass_name(struct soa_template *soa, size_t at)
 {
     while (soa->bytes[at] != 0 && soa->bytes[at] < 0xc0) {
@@ -24,8 +25,8 @@ static size_t pass_name(struct soa_template *soa, size_t at)
     return at + 2;
 }
 
-/* The domain, but for a capital just before the shared labels: no name of a SOA has one
- * (fast_names.c), so none is compressed further than against these. */
+/* Returns the domain, with a capital just before the shared labels: no name of a SOA has one
+ * (fast_names.c), so no name is compressed beyond these. */
 static struct dname name_sharing(const struct engine_zone *zone, unsigned shared)
 {
     struct dname name = zone->domain;

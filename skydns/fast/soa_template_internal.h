@@ -1,7 +1,8 @@
-/* The authority section of a negative answer, made once by the encoder and adapted to each
- * question: only the pointers and the serial differ. Compression is case-exact, so a question that
- * mixes cases has another template for each number of the domain's labels that it ends with as they
- * are written. Pure. */
+/* Makes the authority section of a negative answer once, by the encoder, and adapts it to each
+ * question: only the pointers and the serial differ.
+ *
+ * Compression is case-exact. So a question in mixed case has another template for each number of
+ * the domain's labels, at its end, that match in case. Pure. */
 #ifndef SKYDNS_FAST_SOA_TEMPLATE_INTERNAL_H
 #define SKYDNS_FAST_SOA_TEMPLATE_INTERNAL_H
 
@@ -18,7 +19,8 @@ enum {
     SOA_POINTERS_MAX = 3, /* the owner, and the end of each name */
 };
 
-/* A compression pointer at this offset of the record; its value behind a name of no length. */
+/* A compression pointer at offset `at` of the record. `base` is its value after a name of no
+ * length. */
 struct soa_pointer {
     uint16_t at;
     uint16_t base;
@@ -30,8 +32,8 @@ struct soa_template {
     unsigned pointer_count;
     struct soa_pointer pointers[SOA_POINTERS_MAX];
     uint8_t domain_len;
-    bool has_own_suffix; /* a name points to another in the record: it must lie right behind the
-                          * question */
+    bool has_own_suffix; /* a name points to another in the record, which must lie right after the
+                            question */
     uint8_t bytes[SOA_TEMPLATE_MAX];
 };
 
@@ -40,8 +42,8 @@ struct soa_template {
 void soa_template_make(struct soa_template *soa, uint32_t ttl_s, const struct engine_zone *zone,
                        unsigned shared, struct encoder *encoder);
 
-/* Writes it for such a question, whose name ends name_len bytes behind the header and shares no
- * longer suffix with the names of the record. Returns the length. */
+/* Writes the record for such a question, whose name ends name_len bytes after the header and shares
+ * no longer suffix with the record's names. Returns the length. */
 size_t soa_template_write(const struct soa_template *soa, size_t name_len, uint32_t serial,
                           uint8_t *out);
 
