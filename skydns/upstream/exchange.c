@@ -22,18 +22,19 @@ struct exchange {
     struct nameserver server;
     struct exchange_channel udp, tcp, tls;
     bool has_place;    /* over TCP */
-    bool is_listening; /* to UDP as well: a place for that */
+    bool is_listening; /* to UDP as well, with a place for that */
     bool without_edns;
-    unsigned malformed; /* replies */
-    unsigned wrong_ids; /* of replies over UDP */
-    bool was_lost;      /* ICMP said that nobody is there */
-    unsigned refusals;  /* of EDNS, over UDP, that say nothing of the query asked without it, too */
-    size_t sent;        /* TCP: bytes of the frame */
+    unsigned malformed; /* responses */
+    unsigned wrong_ids; /* of responses over UDP */
+    bool was_lost;      /* ICMP said that the server is unreachable */
+    unsigned
+        refusals; /* refusals of EDNS over UDP that say nothing of the query sent without it, too */
+    size_t sent;  /* TCP: bytes of the frame */
     struct buf received;  /* TCP: the frame so far */
-    struct buf truncated; /* the UDP reply that made us switch to TCP */
+    struct buf truncated; /* the UDP response that made us switch to TCP */
     struct tls_ask ask;   /* TLS */
     size_t query_len;
-    uint8_t frame[FRAME_PREFIX + UPSTREAM_PADDED_MAX]; /* the length over TCP, the query */
+    uint8_t frame[FRAME_PREFIX + UPSTREAM_PADDED_MAX]; /* the length over TCP, then the query */
 };
 
 static const uint8_t *exchange_query_of(const struct exchange *x)
@@ -46,7 +47,7 @@ static struct slice query_slice(const struct exchange *x)
     return slice_of(exchange_query_of(x), x->query_len);
 }
 
-/* ---- Asking ---- */
+/* ---- Sending ---- */
 
 static void strip_edns(struct exchange *x)
 {
@@ -56,7 +57,8 @@ static void strip_edns(struct exchange *x)
     x->frame[1] = (uint8_t)x->query_len;
 }
 
-/* Picks the id and the capitals, which nobody can guess. False: no random bytes from the kernel. */
+/* Makes the query with a random id and random capitals, which nobody can guess. Returns false when
+ * the kernel gives no random bytes. */
 static bool exchange_make_query(struct exchange *x, const struct upstream_question *question)
 {
     struct {
@@ -82,7 +84,7 @@ static bool exchange_make_query(struct exchange *x, const struct upstream_questi
     return true;
 }
 
-/* Opens a socket to the server; over UDP the query is sent at once. 0, or -errno. */
+/* Opens a socket to the server. Over UDP it sends the query at once. Returns 0, or -errno. */
 static int open_channel(struct exchange *x, struct exchange_channel *channel)
 {
     const bool over_tcp = channel == &x->tcp;
@@ -118,11 +120,11 @@ static void close_sockets(struct exchange *x)
 static void exchange_end(struct exchange *x, enum exchange_outcome outcome,
                          struct parsed_response *reply)
 {
-    close_sockets(x); /* the callback may need what they take, and free whose it is */
+    close_sockets(x); /* the callback may need the descriptors, and may free x */
     x->config.done(x->config.data, outcome, reply);
 }
 
-/* False: it is malformed, and counted as such. */
+/* Ends the exchange with a sound response. Returns false when it is malformed, and counts it. */
 static bool end_if_sound(struct exchange *x, const uint8_t *reply, size_t len)
 {
     struct parsed_response response;
@@ -136,7 +138,7 @@ static bool end_if_sound(struct exchange *x, const uint8_t *reply, size_t len)
     return is_sound;
 }
 
-/* On failure: passes on the truncated UDP reply, if any. */
+/* Ends a failed exchange; passes on the truncated UDP response, if any. */
 static void end_broken(struct exchange *x)
 {
     if (x->truncated.len == 0 || !end_if_sound(x, x->truncated.data, x->truncated.len)) {
@@ -159,7 +161,7 @@ static bool may_use_tcp(struct exchange *x)
     return x->has_place || !config->places;
 }
 
-/* TCP brings nothing. If the reply over UDP was malformed, there may still be a right one. */
+/* Gives up TCP. If the UDP response was malformed, a right one may still come. */
 static void lose_tcp(struct exchange *x)
 {
     exchange_channel_close(&x->tcp);
@@ -191,7 +193,7 @@ static void take_truncated(struct exchange *x, const uint8_t *reply, size_t len)
     }
 }
 
-/* Whether it may hold a socket for UDP beside that for TCP. */
+/* Returns whether the exchange may hold a UDP socket beside its TCP socket. */
 static bool may_listen_on(struct exchange *x)
 {
     const struct exchange_config *config = &x->config;
@@ -222,8 +224,8 @@ static void log_without_edns(const struct exchange *x)
               LOG_STR("server", nameserver_format(&x->server, server)));
 }
 
-/* For servers without EDNS: repeats the question in plain RFC 1035. A truncated reply still leads
- * to TCP. */
+/* Repeats the question in plain RFC 1035, for servers without EDNS. A truncated response still
+ * leads to TCP. */
 static void ask_without_edns(struct exchange *x)
 {
     log_without_edns(x);
@@ -235,15 +237,15 @@ static void ask_without_edns(struct exchange *x)
     }
 }
 
-/* While TCP is asked, its query stays as it is. */
+/* Returns whether the response refuses EDNS. While TCP is in use, its query stays as it is. */
 static bool rejects_edns(const struct exchange *x, const uint8_t *bytes, size_t len)
 {
     return !x->without_edns && !exchange_channel_is_open(&x->tcp) &&
            upstream_is_edns_refusal(exchange_query_of(x), x->query_len, bytes, len);
 }
 
-/* Another server should be asked, but this one may be there: the socket goes on listening. Probes
- * and loop checks wait as if it were silent. */
+/* Reports an ICMP error: another server should be asked, but this one may be there, so the socket
+ * goes on listening. Probes and loop checks wait as for a silent server. */
 static void take_error(struct exchange *x)
 {
     if (x->config.doubted && !x->was_lost && !exchange_has_heard(x)) {
@@ -308,7 +310,7 @@ static void send_tcp(struct exchange *x)
     }
 }
 
-/* Nobody forges a reply over TCP: what it says is what the server has to say. */
+/* Takes a response over TCP. Nobody forges one, so it is the server's own. */
 static void take_tcp_reply(struct exchange *x, const uint8_t *reply, size_t len)
 {
     if (!exchange_is_reply(x, reply, len)) {
@@ -321,7 +323,7 @@ static void take_tcp_reply(struct exchange *x, const uint8_t *reply, size_t len)
     }
 }
 
-/* The stream carries exactly one reply; anything else means a broken server. */
+/* Reads the stream, which carries exactly one response; anything else means a broken server. */
 static void receive_tcp(struct exchange *x)
 {
     uint8_t bytes[16 * 1024];
@@ -347,8 +349,8 @@ static void receive_tcp(struct exchange *x)
 
 static void on_tls_reply(void *data, const uint8_t *reply, size_t len);
 
-/* Those who wait for nobody in particular, probes and loop checks, find out whether a nameserver
- * that failed is back. REPLIED: it is asked. */
+/* Sends the query over TLS; REPLIED: it is sent. Probes and loop checks find out whether a failed
+ * upstream is back, so they do not wait for its backoff. */
 static enum exchange_outcome ask_over_tls(struct exchange *x)
 {
     x->ask = (struct tls_ask){
@@ -425,7 +427,7 @@ static void init_channels(struct exchange *x)
     exchange_channel_init(&x->tls, &config, DNSTAP_DOT, NULL, x);
 }
 
-/* REPLIED: it is under way. */
+/* Starts the exchange; REPLIED: it is under way. */
 static enum exchange_outcome begin_asking(struct exchange *x)
 {
     if (nameserver_is_tls(&x->server)) {
@@ -476,7 +478,7 @@ bool exchange_ask_plainly(struct exchange *exchange)
     }
     log_debug("no reply yet, asking without EDNS, too",
               LOG_STR("server", nameserver_format(&x->server, server)));
-    x->refusals = 2; /* of the query before, and of its copy */
+    x->refusals = 2; /* those of the earlier query and of its copy */
     for (unsigned i = 0; i < 2; i++) {
         if (i == 1) {
             strip_edns(x);

@@ -1,6 +1,6 @@
-/* A way to the nameserver of an exchange: a socket over UDP or TCP on the resolver's loop, or a
- * place on a connection that tls_pool.h keeps, which has no socket here; and what dnstap is shown
- * of it. For exchange.c alone, on its thread. */
+/* Opens the transport of an exchange to its upstream, and shows its messages to dnstap. It is a
+ * socket over UDP or TCP on the resolver's loop, or a question on a connection of tls_pool.h, which
+ * has no socket here. For exchange.c alone, on its thread. */
 #ifndef SKYDNS_UPSTREAM_EXCHANGE_CHANNEL_INTERNAL_H
 #define SKYDNS_UPSTREAM_EXCHANGE_CHANNEL_INTERNAL_H
 
@@ -15,20 +15,20 @@
 
 struct dname;
 
-/* To whom, and who is told; borrowed while the channel is in use. */
+/* The server, and the receiver of dnstap; borrowed while the channel is in use. */
 struct exchange_channel_config {
     struct ev_loop *loop;
     const struct addr *server;
     struct dnstap *dnstap;    /* NULL: none */
-    const struct dname *zone; /* whose server it is; NULL: none */
+    const struct dname *zone; /* the server's zone; NULL: none */
 };
 
 struct exchange_channel {
     struct exchange_channel_config config;
     ev_io io; /* fd -1: not open, or a connection of tls_pool's */
     enum dnstap_protocol protocol;
-    int64_t asked_ns;  /* with dnstap: Unix time of the query that has no reply yet */
-    struct addr local; /* with dnstap: what it came from; not known of TLS */
+    int64_t asked_ns;  /* with dnstap: Unix time of the query that has no response yet */
+    struct addr local; /* with dnstap: the query's source address; not known for TLS */
 };
 
 void exchange_channel_init(struct exchange_channel *channel,
@@ -36,18 +36,18 @@ void exchange_channel_init(struct exchange_channel *channel,
                            enum dnstap_protocol protocol,
                            void (*on_io)(struct ev_loop *, ev_io *, int), void *data);
 
-/* Connects a socket, not yet watched: non-blocking over TCP. 0, or -errno. */
+/* Connects a socket, not yet watched: non-blocking over TCP. Returns 0, or -errno. */
 int exchange_channel_open(struct exchange_channel *channel);
 bool exchange_channel_is_open(const struct exchange_channel *channel);
 void exchange_channel_close(struct exchange_channel *channel); /* open or not */
 
 void exchange_channel_watch(struct exchange_channel *channel, int events);
 
-/* Sends a whole datagram; 0, or -errno. */
+/* Sends a whole datagram. Returns 0, or -errno. */
 int exchange_channel_send(const struct exchange_channel *channel, struct slice query);
 
-/* A query was sent now; or, for TLS, where the connection chose its id: it is sent now, and shown
- * with its reply, or when nobody waits for that any more. */
+/* Show a query to dnstap as sent now. For TLS, the connection chooses the id, so the time is noted,
+ * and the query is shown with its response, or when it is no longer awaited. */
 void exchange_channel_show_query(struct exchange_channel *channel, struct slice query);
 void exchange_channel_note_query(struct exchange_channel *channel);
 void exchange_channel_show_noted(struct exchange_channel *channel, struct slice query);

@@ -1,14 +1,14 @@
-/* One question to one nameserver: a fresh socket (and so a random port) and a random id, over UDP,
- * then over TCP if the reply is truncated; or on a connection that tls_pool.h keeps, if the server
- * is one for TLS, and never otherwise; without EDNS if the server does not know it. Accepts a
- * reply only from the server asked, with the id and the question sent, and ignores anything else.
- * After EXCHANGE_WRONG_IDS_MAX replies that are right but for the id, somebody is guessing: then
- * only TCP counts.
+/* Sends one question to one upstream. Over UDP it uses a fresh socket (and so a random port) and a
+ * random id, then TCP if the response is truncated. It uses a connection of tls_pool.h if, and only
+ * if, the server is one for TLS. It omits EDNS if the server does not know it.
  *
- * Such a reply over UDP that is malformed (response_check.h) may be forged, or cut on the way: TCP
- * is asked, and a right one over UDP still counts.
+ * It accepts a response only from the server asked, with the id and the question sent, and ignores
+ * anything else. After EXCHANGE_WRONG_IDS_MAX responses that are right but for the id, somebody is
+ * guessing: then only TCP counts.
  *
- * No time limit of its own: its owner frees it. On the resolver's loop and thread. */
+ * A malformed response over UDP (response_check.h) may be forged, or cut on the way. The exchange
+ * then tries TCP, and a right one over UDP still counts. It has no deadline of its own: its owner
+ * frees it. On the resolver's loop and thread. */
 #ifndef SKYDNS_UPSTREAM_EXCHANGE_INTERNAL_H
 #define SKYDNS_UPSTREAM_EXCHANGE_INTERNAL_H
 
@@ -29,49 +29,50 @@ struct tcp_places;
 struct tcp_zone;
 struct tls_pool;
 
-/* Malformed replies over UDP that are parsed; further ones are ignored, so that a sender that knows
- * the id cannot keep us busy. */
+/* Bounds the malformed responses over UDP that are parsed. Further ones are ignored, so that a
+ * sender that knows the id cannot keep us busy. */
 enum { EXCHANGE_MALFORMED_MAX = 8 };
 
-/* Right replies over UDP with a wrong id, before it is closed: whoever knows the port has so many
- * guesses at one of 65,536. No nameserver sends one. */
+/* Bounds the responses over UDP that are right but for the id, before UDP is closed: a sender that
+ * knows the port has so many guesses at one of 65,536. No upstream sends one. */
 enum { EXCHANGE_WRONG_IDS_MAX = 3 };
 
 enum exchange_outcome {
     EXCHANGE_REPLIED,
-    EXCHANGE_MALFORMED,   /* it replied, but nothing that can be used */
-    EXCHANGE_UNREACHABLE, /* or closed the connection */
-    EXCHANGE_STARVED,     /* it was not asked: there was no descriptor or place of ours */
+    EXCHANGE_MALFORMED,   /* it responded, but with nothing usable */
+    EXCHANGE_UNREACHABLE, /* or it closed the connection */
+    EXCHANGE_STARVED,     /* not sent: we lacked a descriptor or a place */
 };
 
-/* Called once, not from inside exchange_start: with the reply if REPLIED, else NULL; borrowed
- * during the call. Passes a truncated reply only if TCP brought no better one. The owner frees the
- * exchange, in the call or later. */
+/* Called once, not from inside exchange_start: with the response if REPLIED, borrowed during the
+ * call, else NULL. Passes a truncated response only if TCP brought no better one. The owner frees
+ * the exchange, in the call or later. */
 typedef void (*exchange_cb)(void *data, enum exchange_outcome outcome,
                             struct parsed_response *reply);
 
 struct exchange_config {
     struct ev_loop *loop;
     const struct nameserver *server; /* copied */
-    bool random_case;                /* of the name's letters; the reply must repeat them */
+    bool random_case;                /* in the name's letters; the response must repeat it */
     bool without_edns;               /* the server is known to drop queries with it */
     struct tls_pool *tls;            /* borrowed; NULL: servers for TLS cannot be asked */
     struct dnstap *dnstap;           /* borrowed; NULL: none */
-    const struct dname *zone;        /* borrowed: whose server it is, for dnstap; NULL: none */
-    struct tcp_places *places;       /* borrowed; NULL: no client's question, needs none */
-    struct tcp_zone *zone_tcp;       /* of these places, those of its zone; borrowed */
-    struct tls_zone *zone_tls; /* the same, of connections over TLS; NULL: zones have no share */
-    const struct addr *client; /* whose shares it uses; borrowed */
+    const struct dname *zone;        /* borrowed: the server's zone, for dnstap; NULL: none */
+    struct tcp_places *places;       /* borrowed; NULL: no client's question, which needs none */
+    struct tcp_zone *zone_tcp;       /* the zone's use of these places; borrowed */
+    struct tls_zone *zone_tls; /* the zone's use of TLS connections; NULL: zones have no share */
+    const struct addr *client; /* the client whose shares it uses; borrowed */
     exchange_cb done;
-    /* Called before `done`, at most once for each: MALFORMED: the reply over UDP is, and there is
-     * none over TCP. UNREACHABLE: an ICMP message says so, which anybody can send that guesses the
-     * port. A right reply is still waited for, but another server should be asked. Not NULL if
-     * `places` is not. */
+    /* Called before `done`, at most once for each outcome. MALFORMED: the response over UDP is, and
+     * there is none over TCP. UNREACHABLE: an ICMP message says so, which anybody can send that
+     * guesses the port. A right response still counts, but another server should be asked. Not NULL
+     * if `places` is not. */
     void (*doubted)(void *data, enum exchange_outcome outcome);
     void *data;
 };
 
-/* NULL: the question could not be sent: *ret_outcome is UNREACHABLE, or STARVED. */
+/* Starts an exchange. Returns NULL when the question could not be sent: *ret_outcome is
+ * UNREACHABLE, or STARVED. */
 struct exchange *exchange_start(const struct exchange_config *config,
                                 const struct upstream_question *question,
                                 enum exchange_outcome *ret_outcome);
@@ -79,21 +80,22 @@ struct exchange *exchange_start(const struct exchange_config *config,
 /* Cancels the callback if it is still due. NULL is fine. */
 void exchange_free(struct exchange *exchange);
 
-/* After silence, over UDP: asks again, with EDNS, since the query or the reply may have been lost,
- * and then without, since the server, or a firewall before it, may drop queries with EDNS. True: it
- * did. A reply without OPT then comes from a server that needs this. */
+/* Asks again over UDP after silence: with EDNS, since the query or the response may have been lost,
+ * and without, since the server, or a firewall before it, may drop queries with EDNS. Returns true
+ * when it did. A response without OPT then means that the server needs this. */
 bool exchange_ask_plainly(struct exchange *exchange);
 
-/* Whether the server said something, if only a truncated or malformed reply: it is not silent. */
+/* Returns whether the server is not silent: it sent something, if only a truncated or malformed
+ * response. */
 bool exchange_has_heard(const struct exchange *exchange);
 
-/* Whether it has not been sent yet, and waits for nothing but a place of ours. */
+/* Returns whether the question is unsent, and waits for nothing but a place of ours. */
 bool exchange_is_starved(const struct exchange *exchange);
 
-/* Whether all that the server said is malformed; TCP may still bring a right reply. */
+/* Returns whether all responses so far are malformed. TCP may still bring a right one. */
 bool exchange_is_malformed(const struct exchange *exchange);
 
-/* The truncated reply, while TCP is still being tried; empty: none. */
+/* Returns the truncated response, while TCP is still being tried; empty: none. */
 struct slice exchange_truncated(const struct exchange *exchange);
 
 #endif

@@ -39,7 +39,8 @@ static bool read_target(const struct chain *chain, const struct response_rr *rr,
            end == (size_t)rr->data_at + rr->data_len;
 }
 
-/* False: one is malformed, or there are more CNAMEs than in any sane chain. */
+/* Collects the CNAMEs. Returns false when one is malformed, or when there are more than in any sane
+ * chain. */
 static bool collect_cnames(struct chain *chain)
 {
     for (size_t i = chain->answers.from; i < chain->answers.to; i++) {
@@ -67,8 +68,8 @@ static const struct cname *find_cname(const struct chain *chain, const struct dn
     return NULL;
 }
 
-/* Appends the CNAMEs that lead on from the name, which becomes the last one's target, to `packed`
- * (NULL: nowhere). They may come in any order. False: a loop. */
+/* Appends the CNAMEs that begin at the name to `packed` (NULL: nowhere), in any order of the
+ * section. The name becomes the last one's target. Returns false in a loop. */
 static bool external_follow(const struct chain *chain, struct dname *name, struct buf *packed)
 {
     const struct cname *cname;
@@ -85,7 +86,7 @@ static bool external_follow(const struct chain *chain, struct dname *name, struc
     return true;
 }
 
-/* Appends the addresses of the name. False: one is malformed. */
+/* Appends the addresses of the name. Returns false when one is malformed. */
 static bool collect_addresses(const struct chain *chain, const struct dname *name, uint16_t type,
                               struct buf *packed)
 {

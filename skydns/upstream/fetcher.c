@@ -17,7 +17,7 @@
 struct fetcher {
     struct forwarder *forwarder;
     const struct engine_config *config; /* this turn's */
-    uint64_t config_serial;             /* of the last one; 0: none */
+    uint64_t config_serial;             /* the last configuration's; 0: none */
     struct cache_counts *counts;
     struct uncached *uncached;
     uint8_t message[DNS_MESSAGE_MAX]; /* fetcher_find's */
@@ -50,7 +50,7 @@ static void fetcher_count_change(struct fetcher *f, const struct cache_figures *
     counter_add(&f->counts->evictions, now.evictions - before->evictions);
 }
 
-/* ---- Where CNAMEs lead ---- */
+/* ---- Targets of CNAMEs ---- */
 
 bool fetcher_leads_home(const struct fetcher *fetcher, const struct parsed_response *response,
                         struct reply_forms *forms)
@@ -65,9 +65,9 @@ bool fetcher_leads_home(const struct fetcher *fetcher, const struct parsed_respo
     return forms->leads_home;
 }
 
-/* ---- Keeping ---- */
+/* ---- Filling the response cache ---- */
 
-/* Whether it is kept from now on. */
+/* Caches a response. Returns whether it is cached from now on. */
 static bool fetcher_keep(struct fetcher *f, const struct cache_key *key,
                          const struct forwarder_reply *reply, int64_t now_ms)
 {
@@ -144,7 +144,8 @@ void fetcher_refresh(struct fetcher *fetcher, const struct upstream_question *qu
                      unsigned rotation)
 {
     struct upstream_question q = *question;
-    q.flags |= DNS_FLAG_RD; /* whoever hit the reply: it was asked for with RD */
+    q.flags |=
+        DNS_FLAG_RD; /* the cached response was to a question with RD, whichever client hit it */
     if (fetcher_ask(fetcher, &q, rotation, NULL) == FORWARDER_ASKED) {
         counter_add(&fetcher->counts->prefetches, 1);
     } else if (fetcher->config->zones_of_others && fetcher->config->cache) {
@@ -156,7 +157,7 @@ void fetcher_refresh(struct fetcher *fetcher, const struct upstream_question *qu
 
 /* ---- Finding ---- */
 
-/* Where the records go: behind header and question. */
+/* Starts a message. The records follow header and question. */
 static struct writer fetcher_begin_message(struct fetcher *f,
                                            const struct upstream_question *question)
 {
@@ -168,7 +169,8 @@ static struct writer fetcher_begin_message(struct fetcher *f,
     return w;
 }
 
-/* Behind it are the records of the hit, or only those of the answer section; or none: too long. */
+/* Ends the message after the records of the hit, or only those of the answer section. Returns an
+ * empty slice when these are too long. */
 static struct slice end_message(struct fetcher *f, const struct cache_hit *hit, size_t records_at)
 {
     const size_t room = sizeof(f->message) - records_at;
@@ -234,7 +236,7 @@ bool fetcher_is_pausing(struct fetcher *fetcher, const struct upstream_question 
     return true;
 }
 
-/* ---- Going on ---- */
+/* ---- Following CNAMEs ---- */
 
 static void on_arrived(void *data, struct parsed_response *response)
 {
@@ -272,7 +274,7 @@ static enum forwarder_way on_leading(void *data, const struct dname *zone,
                : FORWARDER_GOES_ON;
 }
 
-/* ---- Life ---- */
+/* ---- Setup and teardown ---- */
 
 struct fetcher *fetcher_new(const struct fetcher_config *config)
 {

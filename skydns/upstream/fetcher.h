@@ -1,20 +1,21 @@
-/* Questions to nameservers, and what is kept of the replies: chooses the zone whose nameservers are
- * asked, keeps replies and failures in the cache, and finds them again for those that ask on this
- * thread (workers and engines read the cache themselves).
+/* Asks upstreams and caches their responses. It chooses the zone whose upstreams are asked, puts
+ * responses and failures into the response cache, and finds them again for queries on this thread.
+ * Workers and engines read the cache themselves.
  *
- *     fetcher_ask -- forwarder --> those who wait have the reply --> the cache
+ *     fetcher_ask -- forwarder --> waiting queries have the response --> the response cache
  *
- * Which replies fill the cache: those to questions with RD and without a client's network, if the
- * zone still has the nameservers that were asked. A question that fails, however it was asked, is
- * not asked again for a while, which the cache remembers (cache_fail) and those who read it
- * respect; one that was only to refresh a kept reply does not count as failed, since that reply is
- * still good. Together with the sharing of questions in flight, nameservers get one question for
- * each name, type and flags at a time, and while they fail one in 1 s, then 2 s and so on up to 30
- * s, however many clients ask; and, for the zone as a whole, one trial a second, so that a recovery
- * is noticed soon and ends all waiting (cache_zone_answered). A nameserver that is silent for one
- * name only, and answers probes, ends no waiting.
+ * It caches responses to questions with RD and without a client's network, if the zone still has
+ * the upstreams that were asked. A question that fails, however it was asked, is not asked again
+ * for a while: the cache remembers it (cache_fail), and its readers respect it. A refresh that
+ * fails does not count, since the cached response is still good.
  *
- * On the resolver's loop and thread; any thread where it says so. */
+ * Identical questions share one upstream query. So upstreams get one question for each name, type
+ * and flags at a time; while they fail, one in 1 s, then 2 s and so on up to 30 s, however many
+ * clients ask. The zone as a whole gets one probe a second, which soon notices a recovery and ends
+ * all backoffs (cache_zone_answered). An upstream that is silent for one name only, and answers
+ * probes, ends none.
+ *
+ * On the resolver's loop and thread; any thread if the comment says so. */
 #ifndef SKYDNS_UPSTREAM_FETCHER_H
 #define SKYDNS_UPSTREAM_FETCHER_H
 
@@ -42,28 +43,28 @@ struct fetcher_config {
     struct dnstap *dnstap;
     void (*suspect_loop)(void *data); /* may be NULL */
     void *data;
-    struct cache_tally *tally; /* borrowed; NULL: nobody sums */
+    struct cache_tally *tally; /* borrowed; NULL: nothing sums the counts */
 };
 
 struct fetcher *fetcher_new(const struct fetcher_config *config);
 void fetcher_free(struct fetcher *fetcher); /* without callbacks; NULL is fine */
 
-/* Before anything is asked in a turn of the loop: the configuration, borrowed until the next call
- * or the end of the turn. Costs nothing when nothing changed. True: it changed. */
+/* Sets the configuration before anything is asked in a turn of the loop; borrowed until the next
+ * call or the end of the turn. Returns whether it changed. Costs nothing when nothing changed. */
 bool fetcher_configure(struct fetcher *fetcher, const struct engine_config *config);
 
-/* As forwarder_ask, of the zone that the question's name is in. */
+/* Calls forwarder_ask for the zone that contains the question's name. */
 enum forwarder_start fetcher_ask(struct fetcher *fetcher, const struct upstream_question *question,
                                  unsigned rotation, struct forwarder_wait *wait) MUST_CHECK;
 
-/* Asks for a kept reply again, before its time is over; at most FORWARDER_BACKGROUND_MAX. */
+/* Refreshes a cached response before it expires; at most FORWARDER_BACKGROUND_MAX at a time. */
 void fetcher_refresh(struct fetcher *fetcher, const struct upstream_question *question,
                      unsigned rotation);
 
-/* Whether a response's CNAMEs end at a name of our domains, whose records are ours to give: what
- * nameservers say of such names is taken out of every response (onward_internal.h), and none of
- * these is kept, since what follows may differ for each client and change at any time. `forms`:
- * those of the response. */
+/* Returns whether a response's CNAMEs end at a name of our domains, whose records are ours.
+ * onward_internal.h takes upstreams' records of such names out of every response. None of these
+ * responses is cached, since the records that follow may differ for each client and change at any
+ * time. `forms` are the response's. */
 bool fetcher_leads_home(const struct fetcher *fetcher, const struct parsed_response *response,
                         struct reply_forms *forms);
 
@@ -73,32 +74,32 @@ enum fetcher_found {
     FETCHER_FAILURE, /* the question failed so recently that it is not asked again */
 };
 
-/* What is kept of the reply to a question: one that has not expired or, after a failure, with
- * `takes_stale`, or while the question is not asked again, also one that has. *ret_message is a
- * message with the records, borrowed until the next call. */
+/* Finds the cached response to a question. It is a fresh one; or a stale one after a failure, with
+ * `takes_stale`, or while the question is not asked again. *ret_message is a message with the
+ * records, borrowed until the next call. */
 enum fetcher_found fetcher_find(struct fetcher *fetcher, const struct upstream_question *question,
                                 bool takes_stale, struct slice *ret_message);
 
-/* Whether a client's question without RD, or for a network, is not asked now since it failed
- * recently: those that cache_read does not look at. */
+/* Returns whether a client's question without RD, or for a network, is in its backoff after a
+ * failure. cache_read does not look at these. */
 bool fetcher_is_pausing(struct fetcher *fetcher, const struct upstream_question *question);
 
-/* For what concerns questions in flight and servers alone. */
+/* Returns the forwarder, for its outstanding questions and its servers. */
 struct forwarder *fetcher_forwarder(struct fetcher *fetcher);
 
-/* ---- Why a reply was not kept; for explanations ---- */
+/* ---- Reasons why a response is not cached; for explanations ---- */
 
-/* Of the last replies that were not kept, by question: a later one may take the place of another's.
- * A reply that was kept afterwards does not remove it: ask the cache first. */
+/* Bounds the reasons remembered, by question: a later one may replace another question's. Caching a
+ * response later does not remove its reason: ask the cache first. */
 enum { FETCHER_UNCACHED_MAX = 1024 };
 
 struct fetcher_uncached {
     enum cache_verdict verdict;
     int64_t at_ms;          /* clock_monotonic_ms */
-    struct addr nameserver; /* that sent it */
+    struct addr nameserver; /* the sender */
 };
 
-/* Any thread. False: nothing is known. */
+/* Finds the reason for a question. Returns false when none is known. Any thread. */
 bool fetcher_uncached(const struct fetcher *fetcher, const struct cache_key *key,
                       struct fetcher_uncached *ret);
 

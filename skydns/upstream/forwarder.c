@@ -1,4 +1,4 @@
-/* The table of questions in flight, and whether another may begin. */
+/* Keeps the table of outstanding questions, and decides whether another may begin. */
 #include "skydns/upstream/forwarder.h"
 
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static struct upstream_query *find_upstream_query(const struct forwarder *f,
     return NULL;
 }
 
-/* Whether a question may begin; those that nobody waits for give way to one that is. */
+/* Returns whether a question may begin. A question that no query waits for is ended for one that a
+ * query waits for. */
 static bool may_begin(struct forwarder *f, const struct upstream_zone *zone, bool is_waited)
 {
     static struct log_limit limit = {.burst = 1};
@@ -140,7 +141,7 @@ void forwarder_set_rules(struct forwarder *forwarder, const struct forwarder_rul
     forwarder->rules = *rules;
 }
 
-/* The general nameservers are counted although nobody has asked them yet. */
+/* Sets the zones. Counts the general upstreams although they have not been asked yet. */
 void forwarder_set_zones(struct forwarder *forwarder, const struct zone_table *table)
 {
     size_t count;

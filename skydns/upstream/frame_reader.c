@@ -16,12 +16,11 @@ void frame_reader_fini(struct frame_reader *reader)
 
 static size_t frame_len(const uint8_t *bytes)
 {
-    assert(bytes); /* a prefix, at least */
+    assert(bytes); /* there is a prefix, at least */
     return PREFIX + (size_t)(bytes[0] << 8 | bytes[1]);
 }
 
-/* How many of the next bytes belong to what is held: up to the end of the prefix, then to that of
- * the message. */
+/* Returns how many of the next bytes complete the held ones: the prefix first, then the message. */
 static size_t frame_reader_missing(const struct buf *held)
 {
     if (held->len < PREFIX) {
@@ -30,7 +29,7 @@ static size_t frame_reader_missing(const struct buf *held)
     return frame_len(held->data) - held->len;
 }
 
-/* Completes what is held; returns how many bytes that took. */
+/* Completes the held bytes. Returns how many bytes that took. */
 static size_t frame_reader_fill(struct buf *held, const uint8_t *bytes, size_t len)
 {
     size_t taken = 0;
@@ -48,7 +47,7 @@ static bool is_whole(const struct buf *held)
     return held->len >= PREFIX && frame_reader_missing(held) == 0;
 }
 
-/* Passes the held message; an idle connection keeps no memory. */
+/* Passes the held message. Frees the buffer: an idle connection holds no memory. */
 static bool pass_held(struct frame_reader *reader, frame_cb frame, void *data)
 {
     bool goes_on = frame(data, reader->held.data + PREFIX, reader->held.len - PREFIX);

@@ -1,4 +1,5 @@
-/* DNS messages out of a stream: each behind its length in two bytes (RFC 1035 4.2.2). Pure. */
+/* Splits a stream into DNS messages: each follows its length in two bytes (RFC 1035 4.2.2). Pure.
+ */
 #ifndef SKYDNS_UPSTREAM_FRAME_READER_INTERNAL_H
 #define SKYDNS_UPSTREAM_FRAME_READER_INTERNAL_H
 
@@ -15,11 +16,11 @@ struct frame_reader {
 void frame_reader_init(struct frame_reader *reader);
 void frame_reader_fini(struct frame_reader *reader);
 
-/* Gets each complete message, borrowed during the call. False: the reader stops. It must not take
- * more, nor end the reader. */
+/* Gets each complete message, borrowed during the call. Returns false to stop the reader. It must
+ * not call frame_reader_take or frame_reader_fini. */
 typedef bool (*frame_cb)(void *data, const uint8_t *message, size_t len);
 
-/* Takes bytes, split anyhow. False: the callback has said so, and the rest is lost. */
+/* Takes bytes, split anyhow. Returns false when the callback did; the rest is lost. */
 bool frame_reader_take(struct frame_reader *reader, const uint8_t *bytes, size_t len,
                        frame_cb frame, void *data);
 

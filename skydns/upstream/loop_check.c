@@ -11,7 +11,7 @@
 #include "skydns/records/rng.h"
 #include "skydns/upstream/exchange_internal.h"
 
-/* A label of eight hex digits has 32 random bits; nobody guesses three or more of them; more than
+/* A label of eight hex digits has 32 random bits. Nobody guesses three or more of them; more than
  * 28 do not fit a name. */
 enum { LABEL_LEN = 8, LABELS_MIN = 3, LABELS_MAX = 28 };
 _Static_assert(LABELS_MIN *LABEL_LEN * 4 >= 96, "bits of getrandom");
@@ -26,8 +26,8 @@ const struct loop_check_times loop_check_times = {
 struct suspect {
     struct loop_check *owner;
     struct nameserver server;
-    struct dname name; /* asked for in this round */
-    struct dname last; /* in the one before */
+    struct dname name; /* the name of this round */
+    struct dname last; /* that of the round before */
     struct exchange *exchange;
     bool is_judged; /* in this round */
 };
@@ -36,9 +36,9 @@ struct loop_check {
     struct loop_check_config config;
     ev_timer timer; /* in a round: the next attempt; else the next round */
     bool in_round;
-    bool in_hurry;     /* the next round shall begin as soon as it may */
+    bool in_hurry;     /* the next round is to begin as soon as it may */
     unsigned attempts; /* in this round */
-    int64_t begun_ms;  /* when this round or the last one began: clock_monotonic_ms */
+    int64_t begun_ms;  /* begin of this round or the last one: clock_monotonic_ms */
     unsigned labels;
     size_t count;
     struct suspect suspects[UPSTREAMS_MAX];
@@ -70,7 +70,7 @@ static void loop_check_conclude(struct suspect *s, enum upstream_verdict verdict
 
 /* ---- Names ---- */
 
-/* False: no random bytes from the kernel. */
+/* Makes a random name. Returns false when the kernel gives no random bytes. */
 static bool make_name(unsigned labels, struct dname *ret_name)
 {
     static const char digits[] = "0123456789abcdef";
@@ -115,7 +115,7 @@ static void loop_check_on_end(void *data, enum exchange_outcome outcome,
                               struct parsed_response *reply)
 {
     struct suspect *s = data;
-    (void)reply; /* whatever it says */
+    (void)reply; /* any response counts */
     drop_exchange(s);
     if ((outcome == EXCHANGE_REPLIED || outcome == EXCHANGE_MALFORMED) && !s->is_judged) {
         loop_check_conclude(s, UPSTREAM_REPLIES);
@@ -152,7 +152,7 @@ static void loop_check_wait(struct loop_check *check, double s)
     ev_timer_start(check->config.loop, &check->timer);
 }
 
-/* When the next round may begin, from now. */
+/* Returns the seconds until the next round may begin. */
 static double gap_left_s(const struct loop_check *check)
 {
     return check->config.times.gap_s - (double)(clock_monotonic_ms() - check->begun_ms) / 1000;
@@ -174,7 +174,8 @@ static void loop_check_end_round(struct loop_check *check)
     loop_check_wait(check, check->in_hurry ? gap_left_s(check) : pause_s);
 }
 
-/* Asks those that have not been judged; once more than there are attempts, to wait for the last. */
+/* Asks the servers without a verdict. It runs once more than there are attempts, to wait for the
+ * last. */
 static void loop_check_attempt(struct loop_check *check)
 {
     bool is_waiting = false;
@@ -229,7 +230,7 @@ void loop_check_hurry(struct loop_check *check)
     }
 }
 
-/* ---- Life ---- */
+/* ---- Setup and teardown ---- */
 
 static void loop_check_stop(struct loop_check *check)
 {

@@ -12,7 +12,7 @@ bool onward_is_ours(const struct engine_config *config, const struct dname *name
     return engine_config_own_zone(config, name) != NULL;
 }
 
-/* ---- What is believed ---- */
+/* ---- Records that are believed ---- */
 
 static bool is_owner_ours(const void *data, enum response_section section, uint16_t type,
                           const struct dname *owner)
@@ -33,7 +33,7 @@ static bool is_of_denial(uint16_t type)
     return type == DNS_TYPE_NSEC || type == DNS_TYPE_NSEC3 || type == DNS_TYPE_RRSIG;
 }
 
-/* Never the root, which OPT has. */
+/* Returns whether the owner is outside the zone; false for the root, which OPT has. */
 static bool is_owner_outside(const void *data, enum response_section section, uint16_t type,
                              const struct dname *owner)
 {
@@ -50,7 +50,7 @@ void onward_drop_outside(const struct dname *zone, struct parsed_response *respo
     response_drop(response, is_owner_outside, zone);
 }
 
-/* ---- Where it leads ---- */
+/* ---- The way of a CNAME ---- */
 
 static bool is_in_hosts(const struct engine_config *config,
                         const struct upstream_question *question)
@@ -61,7 +61,7 @@ static bool is_in_hosts(const struct engine_config *config,
            hosts_table_find(config->hosts, &question->name, &count);
 }
 
-/* As of a CNAME of ours (follow.c). */
+/* Decides as for a CNAME of ours (follow.c). */
 static enum onward_way way_to(const struct engine_config *config, const struct onward *onward)
 {
     const struct upstream_question *question = &onward->question;
@@ -100,7 +100,7 @@ enum onward_way onward_find(const struct engine_config *config, const struct dna
 
 /* ---- Messages ---- */
 
-/* One that is being written; pure records, no OPT. */
+/* A message being written; only records, no OPT. */
 struct onward_message {
     struct cache_image_writer writer;
     uint16_t counts[RESPONSE_SECTIONS];
@@ -115,7 +115,7 @@ static void begin_onward(struct onward_message *m, const struct dname *name, uin
     cache_image_writer_init(&m->writer, name, &start, out, size);
 }
 
-/* Returns the length; 0: it does not fit. */
+/* Ends the message. Returns its length; 0: it does not fit. */
 static size_t end_onward(struct onward_message *m, const struct response_head *asked,
                          uint16_t flags)
 {
@@ -168,7 +168,7 @@ size_t onward_chain_write(const struct upstream_question *question,
     struct onward_message m;
     begin_onward(&m, &question->name, out, ONWARD_CHAIN_MAX);
     put_onward(&m, response, RESPONSE_ANSWER, is_of_chain);
-    put_onward(&m, response, RESPONSE_AUTHORITY, is_of_denial); /* a CNAME made of a wildcard */
+    put_onward(&m, response, RESPONSE_AUTHORITY, is_of_denial); /* a CNAME made from a wildcard */
     return end_onward(&m, &response->head, response->head.flags & (uint16_t)~DNS_MASK_RCODE);
 }
 

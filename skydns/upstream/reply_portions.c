@@ -11,13 +11,13 @@
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/wire/response_parse.h"
 
-/* How a question ended, for those who wait for it. */
+/* A question's end, shared by the queries that wait for it. */
 struct shared_reply {
     struct reply_portions *owner;
-    size_t waiting; /* whose turn is to come, and the one whose turn it is */
+    size_t waiting; /* queries whose turn is to come, and the one whose turn it is */
     size_t bytes;   /* counted in the owner's */
     uint8_t *message;
-    struct parsed_response response; /* of the message */
+    struct parsed_response response; /* parsed from the message */
     struct nameserver server;
     struct reply_forms forms;
     struct forwarder_reply reply; /* borrows from the three above */
@@ -27,8 +27,8 @@ struct reply_portions {
     struct ev_loop *loop;
     struct forwarder_counts *counts;
     struct fair_queue queue; /* of forwarder_wait */
-    size_t bytes;            /* of all shared replies */
-    ev_async next;           /* active while somebody waits */
+    size_t bytes;            /* of all shared responses */
+    ev_async next;           /* active while a query waits */
 };
 
 static void stop_if_empty(struct reply_portions *p)
@@ -63,7 +63,7 @@ static void end_wait(struct shared_reply *s)
     }
 }
 
-/* NULL: none waits. */
+/* Takes the next waiting query; NULL: none waits. */
 static struct forwarder_wait *next_shared_wait(struct reply_portions *p)
 {
     return (struct forwarder_wait *)(void *)fair_queue_pop(&p->queue); /* first member */
@@ -90,7 +90,7 @@ static void on_portion(struct ev_loop *loop, ev_async *next, int revents)
     }
 }
 
-/* Without room for it, those who wait get none. */
+/* Copies the response. Without room for it, the waiting queries get none. */
 static void copy_response(struct shared_reply *s, const struct forwarder_reply *reply)
 {
     const struct parsed_response *response = reply->response;
@@ -159,7 +159,7 @@ struct reply_portions *reply_portions_new(struct ev_loop *loop, struct forwarder
     p->counts = counts;
     fair_queue_init(&p->queue);
     ev_async_init(&p->next, on_portion);
-    ev_set_priority(&p->next, EV_MINPRI); /* what has arrived meanwhile comes first */
+    ev_set_priority(&p->next, EV_MINPRI); /* messages that have arrived meanwhile come first */
     p->next.data = p;
     return p;
 }

@@ -1,4 +1,4 @@
-/* The questions on a connection to a nameserver, and those that wait for one. */
+/* Manages the questions on a connection to an upstream, and those that wait for one. */
 #include <assert.h>
 #include <sys/random.h>
 
@@ -8,8 +8,8 @@
 #include "skydns/upstream/tls_pool_internal.h"
 #include "skydns/upstream/upstream_message.h"
 
-/* A question that waited for so long without a byte from the nameserver means that the connection
- * is dead, or the nameserver. */
+/* How long a question may wait without a byte from the upstream before the connection, or the
+ * upstream, counts as dead. */
 enum { SILENCE_MS = 1000 };
 
 static struct tls_ask *find_ask(const struct tls_link_user *user, uint16_t id)
@@ -24,12 +24,12 @@ static struct tls_ask *find_ask(const struct tls_link_user *user, uint16_t id)
     return NULL;
 }
 
-/* One that no question on this connection has. */
+/* Draws an id that no question on this connection has. */
 static uint16_t draw_id(const struct tls_link_user *user)
 {
     uint16_t id;
     if (getrandom(&id, sizeof(id), 0) != sizeof(id)) {
-        id = (uint16_t)user->asked; /* never; and TLS protects the reply, not the id */
+        id = (uint16_t)user->asked; /* never; and TLS protects the response, not the id */
     }
     while (find_ask(user, id)) {
         id++;
@@ -48,7 +48,7 @@ void tls_ask_send(struct tls_link_user *user, struct tls_ask *ask)
     ask->heard = user->heard;
     LIST_INSERT_HEAD(&user->by_id[id % TLS_ID_CHAINS], ask, sent_entry);
     TAILQ_INSERT_TAIL(&user->sent, ask, wait_entry);
-    if (ask->holds != user) { /* another one, that it waited for */
+    if (ask->holds != user) { /* a connection that it waited for */
         tls_ask_pass_on(ask);
         tls_link_hold(user, ask);
     }
@@ -130,7 +130,8 @@ void tls_ask_stop_waiting(struct tls_ask *ask)
     ask->state = TLS_ASK_NONE;
 }
 
-/* Nothing came since the question was sent: whatever is asked next would not be answered either. */
+/* Ends a connection that has been silent since the question was sent: it would not answer further
+ * questions either. */
 static void suspect_silence(struct tls_link_user *user, const struct tls_ask *ask)
 {
     struct err err;
@@ -172,7 +173,8 @@ static bool is_reply_to(const struct tls_ask *ask, const uint8_t *message, size_
            upstream_is_edns_refusal(ask->query, ask->len, message, len);
 }
 
-/* RFC 7828 3.3: 0 means that it should be closed at once. */
+/* Learns how long the connection may be idle. RFC 7828 3.3: 0 means that it should be closed at
+ * once. */
 static void learn_idle(struct tls_link_user *user, const uint8_t *message, size_t len)
 {
     uint16_t ds;
@@ -183,7 +185,8 @@ static void learn_idle(struct tls_link_user *user, const uint8_t *message, size_
     }
 }
 
-/* A late reply to a forgotten question is fine; more of them than were asked are not. */
+/* Counts a response without a question. Late ones to forgotten questions are fine; more than were
+ * asked are not. */
 static void note_unasked(struct tls_link_user *user)
 {
     struct err err;

@@ -11,7 +11,8 @@
 #include "common/tls/tls_client.h"
 #include "common/tls/tls_session.h"
 
-/* Reads of 16 KiB, a TLS record, in one turn of the loop: other connections have theirs, too. */
+/* Reads up to four times 16 KiB, a TLS record, in one turn of the loop: other connections need
+ * their turns, too. */
 enum { READ_SIZE = 16 * 1024, READS_MAX = 4 };
 
 static void tls_link_watch(struct tls_link *link, int events)
@@ -125,7 +126,7 @@ static void tls_link_send_some(struct tls_link *link)
             return;
         }
     }
-    if (link->unsent.len == 0) { /* an idle connection keeps no memory */
+    if (link->unsent.len == 0) { /* an idle connection holds no memory */
         buf_fini(&link->unsent);
         buf_init(&link->unsent, TLS_LINK_UNSENT_MAX + 2 + UINT16_MAX);
     }
@@ -216,9 +217,9 @@ void tls_link_set_idle(struct tls_link *link, double idle_s)
     }
 }
 
-/* ---- Life ---- */
+/* ---- Setup and teardown ---- */
 
-/* 0 or -errno. */
+/* Begins to connect. Returns 0 or -errno. */
 static int begin_connect(struct tls_link *link)
 {
     static const int on = 1;

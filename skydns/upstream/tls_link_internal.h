@@ -1,4 +1,4 @@
-/* One TLS connection to a nameserver, for tls_pool.c: connects, shakes hands, sends and receives
+/* Runs one TLS connection to an upstream for tls_pool.c: connects, shakes hands, sends and receives
  * messages. It knows nothing of questions. On the resolver's loop and thread, but for the steps of
  * the handshake, which tls_handshakes.h runs.
  *
@@ -22,10 +22,10 @@ struct ssl_session_st;
 struct tls_client;
 
 enum {
-    /* From the first packet to the end of the handshake: as long as a question lasts by default,
-     * so that one to a distant server can still be answered. */
+    /* From the first packet to the end of the handshake: a question's default deadline, so that one
+     * to a distant server can still be answered. */
     TLS_LINK_CONNECT_MS = 4000,
-    /* Not sent yet: what 256 questions are, padded; then the connection takes no more. */
+    /* Bounds the unsent bytes: 256 padded questions. Then the connection takes no more. */
     TLS_LINK_UNSENT_MAX = 256 * (2 + 384),
 };
 
@@ -40,14 +40,14 @@ struct tls_link;
 
 struct tls_link_config {
     struct ev_loop *loop;
-    const struct nameserver *server; /* borrowed while it lives */
-    const struct tls_client *client; /* the same */
+    const struct nameserver *server; /* borrowed while the link lives */
+    const struct tls_client *client; /* likewise */
     struct tls_handshakes *handshakes;
     struct ssl_session_st *const *ticket; /* the latest, to resume from; likewise */
     void (*opened)(void *data);
     void (*message)(void *data, const uint8_t *message, size_t len);
-    /* Once, from the loop; the owner ends the link in the call. Code 0: it was asked to end, or
-     * was idle. */
+    /* Called once, from the loop; the owner ends the link in the call. Code 0: it was asked to end,
+     * or was idle. */
     void (*ended)(void *data, const struct err *err);
     void *data;
 };
@@ -56,34 +56,36 @@ struct tls_link {
     struct tls_link_config config;
     enum tls_link_state state;
     bool is_ending;
-    struct err err; /* why it ends; code 0: nothing is wrong */
+    struct err err; /* the reason for its end; code 0: nothing is wrong */
     ev_io io;
-    ev_timer timer; /* the handshake's deadline; open: that of being idle */
+    ev_timer timer; /* the handshake's deadline; when open, that of being idle */
     struct tls_session *session;
     struct tls_handshake_job job;
     struct frame_reader reader;
     struct buf unsent;
 };
 
-/* Does not fail: what goes wrong, `ended` tells later. */
+/* Starts a connection. It does not fail: `ended` reports a failure later. */
 void tls_link_init(struct tls_link *link, const struct tls_link_config *config);
 
-/* Not while the other thread has it: when `ended` is called, or after tls_handshakes_stop. */
+/* Frees the connection. Call it when `ended` is called, or after tls_handshakes_stop: not while the
+ * other thread has it. */
 void tls_link_fini(struct tls_link *link);
 
-/* A job of a link has come back. */
+/* Takes back a link's job. */
 void tls_link_shaken(struct tls_handshake_job *job);
 
-/* Ends it soon, from the loop. Code 0 (or err NULL): nothing is wrong. The first reason counts. */
+/* Ends the connection soon, from the loop. Code 0 (or err NULL): nothing is wrong. The first reason
+ * counts. */
 void tls_link_end(struct tls_link *link, const struct err *err);
 
-/* Open, not ending, and it takes another message. */
+/* Returns whether the connection is open, not ending, and takes another message. */
 bool tls_link_has_room(const struct tls_link *link);
 
 /* Sends a message at the end of this turn of the loop. */
 void tls_link_send(struct tls_link *link, const uint8_t *message, size_t len);
 
-/* Ends it if it stays idle for so long; negative: it is not idle. */
+/* Ends the connection if it stays idle for so long; negative: it is not idle. */
 void tls_link_set_idle(struct tls_link *link, double idle_s);
 
 #endif

@@ -1,4 +1,4 @@
-/* Nameservers over TLS: those that were asked last, and which of them fail. */
+/* Keeps the upstreams over TLS that were asked last, and which of them fail. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "common/tls/tls_session.h"
 #include "skydns/upstream/tls_pool_internal.h"
 
-/* A nameserver that fails now and then is told of each time. */
+/* Bounds the log lines about upstreams that fail now and then. */
 enum { TURNS_TOLD_A_MINUTE = 10 };
 
 void tls_peer_free(struct tls_peer *peer)
@@ -21,7 +21,8 @@ void tls_peer_free(struct tls_peer *peer)
     free(peer);
 }
 
-/* Forgets the one that was asked longest ago, if nothing goes on there. */
+/* Forgets the upstream that was asked longest ago and has nothing going on. Returns false when all
+ * have. */
 static bool tls_peers_make_room(struct tls_pool *pool)
 {
     struct tls_peer *peer;
@@ -59,7 +60,7 @@ static struct tls_peer *add_peer(struct tls_pool *pool, const struct nameserver 
     return peer;
 }
 
-/* NULL: too many have something going on. */
+/* Returns the upstream's entry. NULL: too many have something going on. */
 struct tls_peer *tls_peer_get(struct tls_pool *pool, const struct nameserver *server)
 {
     struct tls_peer *peer;

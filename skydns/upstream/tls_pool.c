@@ -1,4 +1,4 @@
-/* Connections: when one is opened, which takes a question, and what becomes of those of one that
+/* Opens connections, chooses one for each question, and moves the questions of a connection that
  * ended. */
 #include "skydns/upstream/tls_pool.h"
 
@@ -39,7 +39,7 @@ static void on_opened(void *data)
     tls_link_rest(user);
 }
 
-/* Those of an ended connection: ask again, or fail. */
+/* Takes the questions of an ended connection back: they are sent again, or fail. */
 static void tls_pool_reclaim(struct tls_link_user *user)
 {
     struct tls_ask *ask;
@@ -57,7 +57,7 @@ static void tls_pool_reclaim(struct tls_link_user *user)
     }
 }
 
-/* Callbacks may ask again, and forget others. */
+/* Fails the lost questions. Callbacks may ask again, and forget others. */
 static void fail_lost(struct tls_peer *peer)
 {
     struct tls_ask *ask;
@@ -69,7 +69,7 @@ static void fail_lost(struct tls_peer *peer)
     }
 }
 
-/* Of the round, which is over. */
+/* Fails the questions that waited for the round of attempts that is over. */
 static void fail_waiting(struct tls_peer *peer)
 {
     struct tls_ask *ask;
@@ -87,7 +87,7 @@ static void keep_ticket(struct tls_link_user *user)
     struct tls_peer *peer = user->peer;
     struct ssl_session_st *ticket =
         user->link.state == TLS_LINK_OPEN ? tls_session_ticket(user->link.session) : NULL;
-    if (ticket || user->link.state != TLS_LINK_OPEN) { /* one that failed may be the reason */
+    if (ticket || user->link.state != TLS_LINK_OPEN) { /* a ticket may be why it failed */
         tls_session_ticket_free(peer->ticket);
         peer->ticket = ticket;
     }
@@ -136,7 +136,7 @@ static void tls_pool_on_ended(void *data, const struct err *err)
     keep_ticket(user);
     if (has_failed) {
         peer->is_starved = err_is_shortage(err->code) && !was_open;
-        tls_peer_failed(peer, err); /* which may be part of the link */
+        tls_peer_failed(peer, err); /* the error may be part of the link */
     }
     tls_pool_reclaim(user);
     tls_pool_free_link(user);
@@ -152,10 +152,11 @@ static void tls_pool_on_ended(void *data, const struct err *err)
     }
 }
 
-/* The system's CAs take some milliseconds to read, and the thread some memory: only when needed. */
+/* Reads the system's CAs, which takes some milliseconds, and starts the thread, which takes memory:
+ * only when needed. */
 static bool tls_pool_prepare(struct tls_pool *pool, struct err *err);
 
-/* `ask` is to hold it, if it waits; NULL: none is. */
+/* Opens a connection. `ask` is to hold it, if it waits; NULL: none is. */
 static bool open_link(struct tls_peer *peer, struct tls_ask *ask)
 {
     struct tls_pool *pool = peer->pool;
@@ -192,8 +193,8 @@ static bool open_link(struct tls_peer *peer, struct tls_ask *ask)
     return true;
 }
 
-/* Whether another connection may be made; ends one that nobody holds if there are too many: what is
- * asked there is asked again, or waits. */
+/* Returns whether another connection may be made. If there are too many, ends one that no question
+ * holds: its questions are sent again, or wait. */
 static bool may_open(struct tls_pool *pool)
 {
     struct tls_peer *peer;
@@ -208,7 +209,7 @@ static bool may_open(struct tls_pool *pool)
         {
             if (!user->holder && user->link.state == TLS_LINK_OPEN) {
                 tls_link_make_room(user);
-                return false; /* when it has ended */
+                return false; /* true once it has ended */
             }
         }
     }
@@ -220,8 +221,8 @@ static bool is_usable(const struct tls_link_user *user)
     return !user->is_retired && user->open < TLS_POOL_ASKED_MAX && tls_link_has_room(&user->link);
 }
 
-/* The connection with the fewest questions, for one that may hold it, or else of those that others
- * hold; NULL: none takes any. */
+/* Returns the connection with the fewest questions: any, for a question that may hold one, or else
+ * one of those that others hold. NULL: none takes any. */
 static struct tls_link_user *choose_link(const struct tls_peer *peer, bool may_hold)
 {
     struct tls_link_user *user, *best = NULL;
@@ -252,7 +253,7 @@ static bool may_connect(struct tls_peer *peer, bool is_urgent)
            (is_urgent || !ev_is_active(&peer->retry)) && may_open(peer->pool);
 }
 
-/* Whether its nameserver should have another connection, for it. */
+/* Returns whether the upstream should have another connection, for this question. */
 static bool wants_link(struct tls_peer *peer, const struct tls_ask *ask)
 {
     const struct tls_link_user *best = choose_link(peer, true);
@@ -260,7 +261,7 @@ static bool wants_link(struct tls_peer *peer, const struct tls_ask *ask)
     return is_needed && tls_ask_may_hold(peer->pool, ask) && may_connect(peer, ask->is_urgent);
 }
 
-/* The first that waits and may hold a connection; NULL: none. */
+/* Returns the first question that waits and may hold a connection; NULL: none. */
 static struct tls_ask *first_to_connect(const struct tls_peer *peer)
 {
     struct tls_ask *ask;
@@ -272,7 +273,7 @@ static struct tls_ask *first_to_connect(const struct tls_peer *peer)
     return ask;
 }
 
-/* Those that may hold no connection come after one that holds it. */
+/* Sends the waiting questions. Those that may hold no connection come after one that holds it. */
 static void send_waiting(struct tls_peer *peer)
 {
     struct tls_ask *ask, *next;
@@ -295,7 +296,7 @@ void tls_peer_pump(struct tls_peer *peer)
     }
 }
 
-/* Nothing is tried there before its back-off is over. */
+/* Returns whether the upstream is in its backoff: nothing is tried there before it is over. */
 static bool is_put_off(struct tls_peer *peer) /* libev's macro: no const */
 {
     return ev_is_active(&peer->retry) && !is_connecting(peer) && !has_open_link(peer);
@@ -331,7 +332,7 @@ enum tls_pool_start tls_pool_ask(struct tls_pool *pool, const struct nameserver 
     }
     if (!tls_ask_take_place(peer, ask, !user)) {
         if (!user && may_hold && may_connect(peer, false)) {
-            (void)open_link(peer, NULL); /* for the next ones */
+            (void)open_link(peer, NULL); /* for later questions */
         }
         return TLS_POOL_FULL;
     }
@@ -352,7 +353,7 @@ enum tls_pool_start tls_pool_ask(struct tls_pool *pool, const struct nameserver 
 
 /* ---- CAs, and the thread ---- */
 
-/* With other CAs, what the old ones vouched for counts no more. */
+/* Retires all connections and tickets: with other CAs, the old ones' certificates count no more. */
 static void retire_all(struct tls_pool *pool)
 {
     struct tls_peer *peer;
@@ -404,7 +405,7 @@ static void tls_pool_on_wake(struct ev_loop *loop, ev_async *wake, int revents)
     }
 }
 
-/* On the thread of the handshakes. */
+/* Wakes the loop; runs on the thread of the handshakes. */
 static void wake_loop(void *data)
 {
     struct tls_pool *pool = data;
@@ -440,7 +441,7 @@ static bool tls_pool_prepare(struct tls_pool *pool, struct err *err)
            (pool->handshakes || tls_pool_start_thread(pool, err) == 0);
 }
 
-/* ---- Life ---- */
+/* ---- Setup and teardown ---- */
 
 int tls_pool_new(const struct tls_pool_config *config, struct tls_pool **ret, struct err *err)
 {

@@ -1,5 +1,6 @@
-/* The parts of tls_pool.h: nameservers (tls_peers.c), the questions on a connection (tls_asks.c),
- * who holds connections (tls_shares.c), and what opens and ends connections (tls_pool.c). */
+/* Declares the parts of tls_pool.h: upstreams (tls_peers.c), the questions on a connection
+ * (tls_asks.c), their shares of the connections (tls_shares.c), and the connections (tls_pool.c).
+ */
 #ifndef SKYDNS_UPSTREAM_TLS_POOL_INTERNAL_H
 #define SKYDNS_UPSTREAM_TLS_POOL_INTERNAL_H
 
@@ -20,20 +21,20 @@ struct ssl_session_st;
 struct tls_client;
 struct tls_handshakes;
 
-/* Of the questions on a connection; four in each, at the limit. */
+/* Chains of the questions on a connection; four in each, at the limit. */
 enum { TLS_ID_CHAINS = 64 };
 
 LIST_HEAD(sent_asks, tls_ask);
 TAILQ_HEAD(waiting_asks, tls_ask);
 
-/* A connection and what is asked on it. */
+/* A connection and its questions. */
 struct tls_link_user {
     LIST_ENTRY(tls_link_user) entry;
     struct tls_peer *peer;
     struct tls_link link;
-    bool is_retired; /* takes no more questions, and ends with the last reply */
+    bool is_retired; /* takes no more questions, and ends with the last response */
     bool makes_room; /* ends for another: its questions are asked again */
-    bool knows_idle; /* a reply has said, or not, how long it may be idle */
+    bool knows_idle; /* a response told how long it may be idle, or could have */
     double idle_s;
     size_t open;                              /* questions sent, not answered or forgotten */
     uint64_t asked, heard, answered, unasked; /* messages, since it was made */
@@ -42,7 +43,7 @@ struct tls_link_user {
     struct tls_ask *holder;   /* NULL: none, so that it may have to make room */
 };
 
-/* A nameserver. */
+/* An upstream. */
 struct tls_peer {
     TAILQ_ENTRY(tls_peer) entry;
     struct tls_pool *pool;
@@ -52,15 +53,15 @@ struct tls_peer {
     struct waiting_asks waiting;
     size_t waiting_count;
     size_t taken;               /* questions sent, waiting or lost, */
-    struct client_loads *loads; /* by client */
-    struct waiting_asks lost;   /* that fail now */
+    struct client_loads *loads; /* and by client */
+    struct waiting_asks lost;   /* these fail now */
     uint64_t round;
     bool is_calling; /* callbacks run: it stays */
     struct backoff backoff;
     ev_timer retry; /* active: no connection is made until then */
     struct ssl_session_st *ticket;
     bool is_failing;
-    bool is_starved; /* the last connection could not be made for want of descriptors of ours */
+    bool is_starved; /* the last connection could not be made because we lacked descriptors */
     char told[sizeof(((struct err *)0)->msg)]; /* the last failure, while it fails */
 };
 
@@ -74,20 +75,21 @@ struct tls_pool {
     ev_timer refresh;
     TAILQ_HEAD(peers, tls_peer) peers; /* the last asked first */
     size_t peer_count;
-    bool is_short;              /* of connections: somebody waits for one to end */
-    size_t held;                /* connections, */
-    struct client_loads *loads; /* by client */
+    bool is_short;              /* of connections: a question waits for one to end */
+    size_t held;                /* connections held, */
+    struct client_loads *loads; /* and by client */
 };
 
 /* ---- tls_peers.c ---- */
 
-/* NULL: too many have something going on. */
+/* Returns the upstream's entry. NULL: too many have something going on. */
 struct tls_peer *tls_peer_get(struct tls_pool *pool, const struct nameserver *server);
 
-/* Without connections and questions. */
+/* Frees an entry without connections and questions. */
 void tls_peer_free(struct tls_peer *peer);
 
-/* No connection, or one that answered nothing: tells why, and puts the next one off. */
+/* Notes a failure: no connection, or one that answered nothing. Logs the reason, and starts the
+ * backoff. */
 void tls_peer_failed(struct tls_peer *peer, const struct err *err);
 void tls_peer_answered(struct tls_peer *peer);
 
@@ -95,45 +97,47 @@ void tls_peer_answered(struct tls_peer *peer);
 
 void tls_ask_send(struct tls_link_user *user, struct tls_ask *ask);
 
-/* That of this reply, which it has no more; NULL: none has. */
+/* Takes the question of this response off its connection. NULL: no question matches. */
 struct tls_ask *tls_ask_answered(struct tls_link_user *user, const uint8_t *message, size_t len);
 
-/* Off its connection. */
+/* Takes the question off its connection. */
 void tls_ask_take_off(struct tls_ask *ask);
 
-/* The client has a place for it, which is free when it has ended, however it did. `waits`: it will
- * wait. False: it has its share. */
+/* Takes a place of the client's, which is free when the question has ended, however it did.
+ * `waits`: it will wait. Returns false when the client has its share. */
 bool tls_ask_take_place(struct tls_peer *peer, struct tls_ask *ask, bool waits) MUST_CHECK;
 void tls_ask_leave_place(struct tls_ask *ask);
 
-/* For a connection to its nameserver. */
+/* Makes the question wait for a connection to its upstream. */
 void tls_ask_wait(struct tls_peer *peer, struct tls_ask *ask);
 void tls_ask_stop_waiting(struct tls_ask *ask);
 
-/* Without questions, ends the connection if it was to end with the last reply, or lets it be idle.
- * One that nobody holds ends if another is waited for. */
+/* Lets a connection without questions be idle, or ends it if it was to end with the last response.
+ * One that no question holds ends if another is waited for. */
 void tls_link_rest(struct tls_link_user *user);
 
-/* Ends it for another nameserver's, which is opened then. */
+/* Ends the connection for another upstream's, which is opened then. */
 void tls_link_make_room(struct tls_link_user *user);
 
 /* ---- tls_shares.c ---- */
 
-/* Whether client and zone may hold one more connection. */
+/* Returns whether client and zone may hold one more connection. */
 bool tls_ask_may_hold(const struct tls_pool *pool, const struct tls_ask *ask);
 
-/* If nobody does, and it may; a question holds at most one. */
+/* Makes the question hold the connection, if no other does and it may. A question holds at most
+ * one. */
 void tls_link_hold(struct tls_link_user *user, struct tls_ask *ask);
 
-/* Nobody does from now on. */
+/* Ends the hold on the connection. */
 void tls_link_release(struct tls_link_user *user);
 
-/* Leaves what it holds to the next one there that may. Off the lists before. */
+/* Passes the question's hold to the next question there that may have it. The question is off the
+ * lists already. */
 void tls_ask_pass_on(struct tls_ask *ask);
 
 /* ---- tls_pool.c ---- */
 
-/* Sends what waits, and connects if that asks for it. */
+/* Sends the waiting questions, and connects if they need it. */
 void tls_peer_pump(struct tls_peer *peer);
 
 #endif

@@ -1,4 +1,4 @@
-/* Shares of the connections to all nameservers: which question holds which of them. */
+/* Decides which questions hold which of the connections to all upstreams. */
 #include <assert.h>
 
 #include "common/base/fair_queue.h"

@@ -10,7 +10,7 @@
 /* The address in words. */
 enum { ADDR_WORDS = (sizeof(struct addr) + 7) / 8 };
 
-/* What an entry says, in words, so that it can be read while it is written. */
+/* An entry in words, so that it can be read while it is written. */
 struct entry {
     uint64_t question; /* hash */
     uint64_t verdict;
@@ -20,8 +20,8 @@ struct entry {
 
 enum { WORDS = sizeof(struct entry) / 8 };
 
-/* The sequence is odd while the words are written, and grows by two: a reader that sees the same
- * even one before and after has read one entry. */
+/* A slot. Its sequence is odd while the words are written, and grows by two: a reader that sees the
+ * same even one before and after has read one entry. */
 struct slot {
     _Atomic uint64_t sequence; /* 0: empty */
     _Atomic uint64_t words[WORDS];
@@ -42,7 +42,8 @@ void uncached_free(struct uncached *uncached)
     free(uncached);
 }
 
-/* Two questions with the same one are told apart by nothing else: once in 2^64. */
+/* Returns a question's hash. Nothing else tells two questions apart: they share one once in 2^64.
+ */
 static uint64_t uncached_hash_of(const struct cache_key *key)
 {
     uint8_t bytes[1 + DNAME_MAX + 2 + 2 + 1 + 4];
@@ -54,7 +55,7 @@ static uint64_t uncached_hash_of(const struct cache_key *key)
     writer_u8(&w, (uint8_t)(key->dnssec_ok << 1 | key->checking_disabled));
     writer_u32(&w, key->zone_serial);
     uint32_t low = seeded_hash(slice_of(bytes, w.pos));
-    bytes[0] = 1; /* another hash of the same */
+    bytes[0] = 1; /* a second hash of the same */
     return (uint64_t)seeded_hash(slice_of(bytes, w.pos)) << 32 | low;
 }
 

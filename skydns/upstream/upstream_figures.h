@@ -1,7 +1,6 @@
-/* Counts what each nameserver of each zone was asked, how often in vain, and how long its replies
- * took. Written by the resolver's thread, read by any (relaxed counters, common/base/metrics.h):
- * places are taken once and never given back, so that totals only grow; a nameserver that went
- * keeps its place until the program ends. */
+/* Counts each zone's tries, failures and response times by upstream. The resolver's thread writes,
+ * any thread reads (relaxed counters, common/base/metrics.h). A slot is taken once and never given
+ * back, so that totals only grow: a removed upstream has its slot until the program ends. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAM_FIGURES_H
 #define SKYDNS_UPSTREAM_UPSTREAM_FIGURES_H
 
@@ -16,25 +15,25 @@
 enum { UPSTREAM_FIGURES_MAX = 64 };
 
 struct upstream_figure {
-    struct dname zone; /* the root: the general nameservers */
+    struct dname zone; /* the root: the general upstreams */
     struct nameserver server;
-    struct counter queries;  /* tries: one question may be several, of several nameservers */
-    struct counter failures; /* of them: no reply in time, unreachable, SERVFAIL or REFUSED */
-    struct histogram took;   /* us, of histogram_durations: until the reply, whatever it says */
+    struct counter queries;  /* tries: one question may be several, at several upstreams */
+    struct counter failures; /* of them: no response in time, unreachable, SERVFAIL or REFUSED */
+    struct histogram took;   /* us, of histogram_durations: until the response, whatever it says */
 };
 
 struct upstream_figures {
     _Atomic size_t count;
     struct upstream_figure items[UPSTREAM_FIGURES_MAX];
-    struct upstream_figure others; /* of those that found no place; without zone and server */
+    struct upstream_figure others; /* all that found no slot; without zone and server */
 };
 
-/* The resolver's thread: the nameserver's place; `others` if all are taken. */
+/* Returns the upstream's slot, or `others` if all are taken. The resolver's thread. */
 struct upstream_figure *upstream_figures_of(struct upstream_figures *figures,
                                             const struct dname *zone,
                                             const struct nameserver *server);
 
-/* Any thread: how many items there are. */
+/* Returns how many items there are. Any thread. */
 size_t upstream_figures_count(const struct upstream_figures *figures);
 
 #endif

@@ -7,7 +7,8 @@
 #include "common/base/xalloc.h"
 #include "skydns/upstream/upstream_probes_internal.h"
 
-/* A server that ignores only some names dies and recovers every few questions. */
+/* Bounds the log lines: a server that ignores only some names dies and recovers every few
+ * questions. */
 enum { TURNS_TOLD_A_MINUTE = 10 };
 
 struct upstream_health {

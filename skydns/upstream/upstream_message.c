@@ -70,12 +70,12 @@ size_t upstream_query_write(const struct upstream_question *question, uint16_t i
     return w.pos;
 }
 
-/* OPT is the last record, and follows the question. Returns where. */
+/* Returns the offset of OPT, which is the last record, and follows the question. */
 static size_t find_opt(const uint8_t *query, size_t len)
 {
     struct reader r = reader_of(query, len);
     reader_seek(&r, DNS_HEADER_SIZE);
-    return rr_step_question(&r) ? r.pos : len; /* always: it is our own */
+    return rr_step_question(&r) ? r.pos : len; /* always: the query is our own */
 }
 
 size_t upstream_query_strip_edns(uint8_t *query, size_t len)
@@ -122,7 +122,7 @@ bool upstream_reply_keepalive(const uint8_t *reply, size_t len, uint16_t *ret_ds
     return has_found;
 }
 
-/* Only label bytes change; a length byte is at most 63, below any letter. */
+/* Changes the case of labels' bytes only; a length byte is at most 63, below any letter. */
 void upstream_query_mix_case(uint8_t *query, size_t len, const uint8_t bits[DNAME_MAX / 8 + 1])
 {
     uint8_t *name = query + DNS_HEADER_SIZE;
@@ -137,14 +137,14 @@ void upstream_query_mix_case(uint8_t *query, size_t len, const uint8_t bits[DNAM
     }
 }
 
-/* QR, opcode. */
+/* Returns whether QR and opcode match. */
 static bool is_reply_header(const uint8_t *query, const uint8_t *reply, size_t reply_len)
 {
     return reply_len >= DNS_HEADER_SIZE && (reply[2] & DNS_FLAG_QR >> 8) &&
            ((reply[2] ^ query[2]) & DNS_MASK_OPCODE >> 8) == 0;
 }
 
-/* Id, QR, opcode. */
+/* Returns whether id, QR and opcode match. */
 static bool is_header_of_reply(const uint8_t *query, const uint8_t *reply, size_t reply_len)
 {
     return is_reply_header(query, reply, reply_len) && memcmp(reply, query, 2) == 0;
@@ -154,7 +154,7 @@ static bool has_same_question(const uint8_t *query, size_t query_len, const uint
                               size_t reply_len, bool exact_case)
 {
     struct response_head asked, answered;
-    response_head_read(query, query_len, &asked); /* it begins as its response does */
+    response_head_read(query, query_len, &asked); /* the query begins as its response does */
     response_head_read(reply, reply_len, &answered);
     return response_head_asks(&answered, &asked.name, asked.type, asked.qclass) &&
            (!exact_case || memcmp(asked.name.wire, answered.name.wire, asked.name.len) == 0);
@@ -174,7 +174,7 @@ bool upstream_has_wrong_id(const uint8_t *query, size_t query_len, const uint8_t
            has_same_question(query, query_len, reply, reply_len, false);
 }
 
-/* Nothing follows the header, or an OPT record does. */
+/* Returns whether nothing but an OPT record follows the header. */
 static bool has_no_records_but_opt(const uint8_t *reply, size_t reply_len)
 {
     enum { COUNTS_AT = 4, ADDITIONALS_AT = 11 };

@@ -56,7 +56,7 @@ static void upstream_probes_on_end(void *data, enum exchange_outcome outcome,
 {
     struct probe *p = data;
     const bool is_answered = outcome == EXCHANGE_REPLIED || outcome == EXCHANGE_MALFORMED;
-    (void)reply; /* whatever it says */
+    (void)reply; /* any response counts */
     upstream_probes_log_end(p, is_answered);
     end_exchange(p);
     if (is_answered) {
@@ -85,7 +85,7 @@ static void upstream_probes_ask(struct probe *p)
     struct forwarder_counts *counts = p->owner->config.counts;
     p->exchange = counter_get(&counts->probing) < p->owner->config.under_way_max
                       ? exchange_start(&config, &root_ns, &unused)
-                      : NULL; /* which counts as no answer */
+                      : NULL; /* counts as no answer */
     counter_add(&counts->probes, p->exchange != NULL);
     counter_add(&counts->probing, p->exchange != NULL);
     log_debug("probe sent", LOG_STR("server", nameserver_format(&p->server, server)),
@@ -96,7 +96,8 @@ static void upstream_probes_on_timer(struct ev_loop *loop, ev_timer *timer, int 
 {
     struct probe *p = timer->data;
     const struct upstream_probes_config *config = &p->owner->config;
-    /* Then another server's turn comes first: those that began early would be the only ones. */
+    /* Ends this probe so that another server has a turn: else the first to begin would be the only
+     * ones. */
     bool gives_way = p->exchange && counter_get(&config->counts->probing) >= config->under_way_max;
     (void)revents;
     if (p->exchange) {

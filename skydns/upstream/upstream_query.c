@@ -1,4 +1,4 @@
-/* The tries of a question, and its end. */
+/* Runs the tries of a question, and its end. */
 #include <stdlib.h>
 
 #include "common/base/buf.h"
@@ -19,7 +19,7 @@
 
 /* ---- Figures ---- */
 
-/* One try fails once: what is silent for long may also turn out to be unreachable. */
+/* Counts a try's failure once: a silent server may turn out to be unreachable, too. */
 static void count_failure(struct try *t)
 {
     counter_add(&t->figure->failures, t->has_failed ? 0 : 1);
@@ -74,8 +74,8 @@ void upstream_query_end_tries(struct upstream_query *upstream_query)
     }
 }
 
-/* Takes it out of the table, so that the same question can be asked again, and closes its sockets,
- * since the waiters' own questions may need the descriptors. */
+/* Takes the question out of the table, so that it can be asked again. Closes its sockets, since the
+ * waiting queries' own questions may need the descriptors. */
 static void upstream_query_withdraw(struct upstream_query *upstream_query)
 {
     struct forwarder *f = upstream_query->owner;
@@ -95,7 +95,8 @@ static void free_upstream_query(struct upstream_query *upstream_query)
     free(upstream_query);
 }
 
-/* Its callback may forget others of the list, which counts as waited for meanwhile. */
+/* Passes the response to the first waiting query. Its callback may forget others of the list, which
+ * is not empty meanwhile. */
 static void tell_first(struct upstream_query *upstream_query, const struct forwarder_reply *reply)
 {
     struct forwarder_wait *wait = upstream_query_next_wait(upstream_query),
@@ -107,7 +108,7 @@ static void tell_first(struct upstream_query *upstream_query, const struct forwa
     }
 }
 
-/* Of a withdrawn one. */
+/* Ends a question that is out of the table. */
 static void upstream_query_finish(struct upstream_query *upstream_query,
                                   const struct forwarder_reply *reply)
 {
@@ -163,7 +164,8 @@ void upstream_query_give_way(struct upstream_query *upstream_query)
 
 /* ---- Out of time ---- */
 
-/* Out of time. A truncated reply is better than none: the client then asks over TCP itself. */
+/* Ends a question at its deadline. A truncated response is better than none: the client then asks
+ * over TCP itself. */
 static void finish_late(struct upstream_query *upstream_query)
 {
     struct buf cached;
@@ -264,10 +266,11 @@ bool upstream_query_has_room(const struct forwarder *f, const struct upstream_zo
     return left > 0 && (!f->has_stubs || zone->sockets < left);
 }
 
-/* Whether a try may have a socket. At the limit, closes the question's own oldest ones. A further
- * try does so when half of all are open, or when its zone has its share, so that many questions to
- * a silent server leave sockets for others; but a truncated reply is kept. The share is no reason
- * to end a question that had begun before others took theirs. */
+/* Returns whether a try may have a socket. At the limit, it closes the question's own oldest ones.
+ *
+ * A further try does so when half of all are open, or when its zone has its share. So many
+ * questions to a silent server leave sockets for others. It does not close an exchange that has a
+ * truncated response. The share never ends a question that began before others took theirs. */
 static bool upstream_query_make_room(struct upstream_query *upstream_query)
 {
     struct forwarder *f = upstream_query->owner;
@@ -287,7 +290,7 @@ static bool upstream_query_make_room(struct upstream_query *upstream_query)
     return f->sockets < max;
 }
 
-/* REPLIED: it is under way. */
+/* Begins a try; REPLIED: it is under way. */
 static enum exchange_outcome begin_try(struct upstream_query *upstream_query, struct try *t)
 {
     enum exchange_outcome outcome = EXCHANGE_STARVED;
@@ -324,7 +327,8 @@ static enum exchange_outcome begin_try(struct upstream_query *upstream_query, st
     return outcome;
 }
 
-/* Whether a reply may still come: to a try that was not told that nobody is there. */
+/* Returns whether a response may still come: to a try whose server is not known to be unreachable.
+ */
 static bool has_hope(const struct upstream_query *upstream_query)
 {
     bool has_open = false;
@@ -334,7 +338,8 @@ static bool has_hope(const struct upstream_query *upstream_query)
     return has_open;
 }
 
-/* Tries the next reachable server, or ends the question (from the loop, not in the asker). */
+/* Tries the next reachable server, or ends the question (from the loop, not inside forwarder_ask).
+ */
 static void next_try(struct upstream_query *upstream_query)
 {
     struct ev_loop *loop = upstream_query->owner->config.loop;
@@ -358,7 +363,7 @@ static void next_try(struct upstream_query *upstream_query)
     }
 }
 
-/* Each server has been asked and has its say, none of it usable: nobody needs to be asked twice. */
+/* Returns whether each server has responded with nothing usable: none needs a second try. */
 static bool are_all_malformed(const struct upstream_query *upstream_query)
 {
     bool has_one = false;
@@ -395,7 +400,7 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
     next_try(upstream_query);
 }
 
-/* The server is alive, but this question needs another one. */
+/* Notes that the server is alive, but that this question needs another one. */
 static void upstream_query_note_refusal(struct try *t)
 {
     upstream_health_answered(t->upstream_query->zone->health, &t->server);
@@ -411,7 +416,7 @@ static void on_exchange(void *data, enum exchange_outcome outcome, struct parsed
 {
     struct try *t = data;
     struct upstream_query *upstream_query = t->upstream_query;
-    struct exchange *exchange = upstream_query_detach(t); /* it owns the reply */
+    struct exchange *exchange = upstream_query_detach(t); /* it owns the response */
     log_outcome(t, outcome, reply);
     if (outcome == EXCHANGE_UNREACHABLE || outcome == EXCHANGE_STARVED) {
         exchange_free(exchange);
@@ -445,7 +450,7 @@ static void on_exchange(void *data, enum exchange_outcome outcome, struct parsed
     }
 }
 
-/* The try goes on listening, and counts as failed only when that was in vain. */
+/* Lets the try go on listening: it counts as failed only when that was in vain. */
 static void on_doubt(void *data, enum exchange_outcome outcome)
 {
     struct try *t = data;
@@ -466,7 +471,7 @@ static void on_doubt(void *data, enum exchange_outcome outcome)
 
 /* ---- The begin ---- */
 
-/* Every server once, in order, then the first one again. */
+/* Plans the tries: every server once, in order, then the first one again. */
 static size_t plan_tries(struct upstream_query *upstream_query, unsigned rotation)
 {
     unsigned first = upstream_query->owner->rules.rotate ? rotation : 0;
@@ -480,8 +485,7 @@ static size_t plan_tries(struct upstream_query *upstream_query, unsigned rotatio
     return n;
 }
 
-/* Timers have the lowest priority, so that replies that have arrived are read before a timeout
- * counts. */
+/* Gives timers the lowest priority, so that arrived responses are read before a timeout counts. */
 static void upstream_query_init_timer(ev_timer *timer,
                                       void (*fn)(struct ev_loop *, ev_timer *, int),
                                       struct upstream_query *upstream_query)
@@ -506,7 +510,7 @@ struct upstream_query *upstream_query_new(struct forwarder *f, struct upstream_z
     upstream_query->step_s = 2 * timeout_s / (double)(upstream_query->server_count + 1);
     TAILQ_INIT(&upstream_query->waits);
     buf_init(&upstream_query->chain, ONWARD_CHAIN_MAX);
-    upstream_query_join_background(upstream_query); /* until somebody waits */
+    upstream_query_join_background(upstream_query); /* until a query waits */
     upstream_query_init_timer(&upstream_query->step, on_step, upstream_query);
     upstream_query_init_timer(&upstream_query->deadline, upstream_query_on_deadline,
                               upstream_query);

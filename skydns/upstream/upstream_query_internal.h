@@ -1,6 +1,6 @@
-/* A question in flight: its tries, those who wait for it, and its end. What forwarder.c, which
- * keeps the table of them, upstream_query.c, which runs each, upstream_query_onward.c and
- * upstream_query_waits.c share. */
+/* Defines an outstanding question: its tries, the queries that wait for it, and its end.
+ * forwarder.c keeps the table of them, and upstream_query.c runs each; upstream_query_onward.c and
+ * upstream_query_waits.c share this, too. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAM_QUERY_INTERNAL_H
 #define SKYDNS_UPSTREAM_UPSTREAM_QUERY_INTERNAL_H
 
@@ -23,7 +23,7 @@
 
 struct exchange;
 
-/* Chains in the table of questions in flight; at the limit, some ten questions per chain. */
+/* Chains in the table of outstanding questions; at the limit, some ten questions in each chain. */
 enum { FORWARDER_TABLE_SIZE = 1024 };
 
 struct
@@ -33,24 +33,25 @@ try {
     struct exchange *exchange; /* NULL: not started, or over */
     bool is_noted;             /* its silence was counted as a failure of the server */
     bool has_failed;           /* in `figure` */
-    bool is_doubted;           /* another server was asked; it fails unless a right reply comes */
-    bool is_lost;              /* doubted: it was told that nobody is there */
-    bool is_plain;             /* asked without EDNS, maybe after silence with it */
+    bool is_doubted; /* another server was asked; it fails unless a right response comes */
+    bool is_lost;    /* doubted: the server is said to be unreachable */
+    bool is_plain;   /* sent without EDNS, maybe after silence with it */
     int64_t begun_us;
     struct upstream_figure *figure;
 };
 
-/* A question in flight. */
+/* An outstanding question. */
 struct upstream_query {
     LIST_ENTRY(upstream_query) entry;
-    TAILQ_ENTRY(upstream_query) background_entry; /* while nobody waits */
+    TAILQ_ENTRY(upstream_query) background_entry; /* while no query waits */
     struct forwarder *owner;
     struct upstream_zone *zone; /* a reference */
     struct upstream_question question;
-    struct addr client; /* who asked first: its shares are used; not known: nobody waited then */
+    struct addr
+        client; /* the first client, whose shares are used; not known: no query waited then */
     struct forwarder_waits waits;
-    bool was_waited;   /* for, at some time */
-    bool is_refused;   /* by a server: SERVFAIL, REFUSED, or a malformed reply */
+    bool was_waited;   /* a query waited for it at some time */
+    bool is_refused;   /* by a server: SERVFAIL, REFUSED, or a malformed response */
     bool has_failed;   /* a server was silent, or could not be reached */
     ev_timer step;     /* until the next try */
     ev_timer deadline; /* fires at once when all tries have failed */
@@ -58,11 +59,11 @@ struct upstream_query {
     size_t server_count;
     size_t begun; /* tries */
     size_t open;  /* of them */
-    /* Its response leads on: the CNAMEs, who sent them, and the question of their target. */
+    /* Its response leads on: the CNAMEs, their sender, and the question about their target. */
     struct buf chain;             /* empty: it does not */
     struct nameserver chain_from; /* with it */
     struct forwarder_wait onward;
-    unsigned legs; /* before this one, at most, of those that wait for it so */
+    unsigned legs; /* the most steps before this one, of those that wait for it so */
     struct try tries[UPSTREAMS_MAX + 1];
 };
 
@@ -79,58 +80,61 @@ struct forwarder {
     struct forwarder_counts counts;
     struct tcp_places tcp;
     struct upstream_figures figures;
-    struct upstream_query_list background; /* in flight, nobody waits for them; oldest first */
+    struct upstream_query_list
+        background; /* outstanding, and no query waits for them; oldest first */
     LIST_HEAD(upstream_queries, upstream_query) table[FORWARDER_TABLE_SIZE];
 };
 
-/* Nobody waits for it yet; not in the table, and nothing is sent. client NULL: nobody's. */
+/* Makes a question that no query waits for yet. It is not in the table, and nothing is sent.
+ * `client` NULL: no client's. */
 struct upstream_query *upstream_query_new(struct forwarder *forwarder, struct upstream_zone *zone,
                                           const struct upstream_question *question,
                                           unsigned rotation, const struct addr *client);
 
-/* Once it is in the table. Ends only from the loop, not in here. */
+/* Begins a question in the table. It ends only from the loop, not in here. */
 void upstream_query_begin(struct upstream_query *upstream_query);
 
-/* How many sockets may be open: those of kept TLS connections are not for questions. */
+/* Returns how many sockets may be open: those of open TLS connections are not for questions. */
 size_t upstream_query_sockets_max(const struct forwarder *forwarder);
 
-/* Whether another question of this zone may open a socket: forwarder.h. */
+/* Returns whether another question of this zone may open a socket: forwarder.h. */
 bool upstream_query_has_room(const struct forwarder *forwarder, const struct upstream_zone *zone);
 
-/* Ends it for others that need its sockets; nobody waits for it. */
+/* Ends a question that no query waits for, since others need its sockets. */
 void upstream_query_give_way(struct upstream_query *upstream_query);
 
-/* Ends it without any callback. */
+/* Ends the question without any callback. */
 void upstream_query_drop(struct upstream_query *upstream_query);
 
-/* Ends it, with callbacks. */
+/* End the question, with callbacks. */
 void upstream_query_finish_with(struct upstream_query *upstream_query,
                                 const struct nameserver *server,
                                 const struct parsed_response *response);
 void upstream_query_finish_as(struct upstream_query *upstream_query,
                               enum forwarder_outcome outcome);
 
-/* Closes its sockets; it goes on to wait. */
+/* Closes the question's sockets; it goes on to wait. */
 void upstream_query_end_tries(struct upstream_query *upstream_query);
 
 /* ---- upstream_query_onward.c ---- */
 
-/* A usable response, which nobody has had yet, ends it, or leads it on. */
+/* Takes a usable response, which no query has had yet: it ends the question, or leads on. */
 void upstream_query_take_response(struct upstream_query *upstream_query,
                                   const struct nameserver *server,
                                   struct parsed_response *response);
 
-/* It waits for no other one any more, if it did. */
+/* Ends the wait for another question, if there is one. */
 void upstream_query_end_onward(struct upstream_query *upstream_query);
 
 /* ---- upstream_query_waits.c ---- */
 
 void upstream_query_wait(struct upstream_query *upstream_query, struct forwarder_wait *wait);
 
-/* Takes the one that has waited longest off; NULL: nobody waits. */
+/* Takes the query off that has waited longest; NULL: none waits. */
 struct forwarder_wait *upstream_query_next_wait(struct upstream_query *upstream_query);
 
-/* Nobody waits for it any more, or yet; somebody does, or it ends. */
+/* Put the question among those that no query waits for, and take it off when one does, or when the
+ * question ends. */
 void upstream_query_join_background(struct upstream_query *upstream_query);
 void upstream_query_leave_background(struct upstream_query *upstream_query);
 

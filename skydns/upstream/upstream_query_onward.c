@@ -1,4 +1,4 @@
-/* A question whose response leads out of its stub zone: it waits for that of the target. */
+/* Follows a response out of its stub zone: its question waits for that of the CNAMEs' target. */
 #include <stdlib.h>
 
 #include "common/base/buf.h"
@@ -8,7 +8,7 @@
 #include "skydns/upstream/upstream_query_internal.h"
 #include "skydns/wire/response_parse.h"
 
-/* It waits for another one, in the place of an open try. */
+/* Begins to wait for another question, in the place of an open try. */
 static void begin_onward_wait(struct upstream_query *upstream_query)
 {
     upstream_query_end_tries(upstream_query);
@@ -26,7 +26,7 @@ void upstream_query_end_onward(struct upstream_query *upstream_query)
     }
 }
 
-/* Whether it waits for that one, maybe by way of others, or is that one. */
+/* Returns whether the question waits for the other, maybe by way of others, or is the other. */
 static bool awaits_upstream_query(const struct upstream_query *upstream_query,
                                   const struct upstream_query *other)
 {
@@ -36,7 +36,7 @@ static bool awaits_upstream_query(const struct upstream_query *upstream_query,
     return upstream_query != NULL;
 }
 
-/* With the CNAMEs, and what was said of their target. */
+/* Ends the question with the CNAMEs, and the response about their target. */
 static void finish_joined(struct upstream_query *upstream_query,
                           const struct parsed_response *target)
 {

@@ -1,4 +1,5 @@
-/* Keeps who waits for a question in flight; and the questions that nobody waits for. */
+/* Lists the queries that wait for an outstanding question, and the questions that none waits for.
+ */
 #include "common/base/cleanup.h"
 #include "skydns/upstream/upstream_query_internal.h"
 

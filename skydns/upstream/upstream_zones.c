@@ -14,8 +14,8 @@ enum { PLACES = ZONE_TABLE_MAX + 1, NO_PLACE = PLACES };
 /* A zone's serial and states, in one word, so that they belong together. */
 typedef _Atomic uint64_t state_word;
 
-/* What goes with it, for people: a reader that comes while the place changes hands may find times
- * of both zones. */
+/* The times that go with it, for display: a reader that comes while the slot changes hands may find
+ * times of both zones. */
 struct state_times {
     _Atomic uint32_t asked; /* a bit for each server */
     _Atomic uint32_t turned_s[UPSTREAMS_MAX];
@@ -47,7 +47,7 @@ static size_t upstream_zones_take_place(struct upstream_zones *zones)
             return i;
         }
     }
-    return NO_PLACE; /* zones that went still have questions in flight: the new one is not shown */
+    return NO_PLACE; /* removed zones still have outstanding questions: the new one is not shown */
 }
 
 static void write_state(const struct upstream_zone *zone, uint64_t word)
@@ -204,7 +204,7 @@ struct upstream_zone *upstream_zones_root(const struct upstream_zones *zones)
     return key_table_find(&zones->items, slice_of("", 1));
 }
 
-/* Nothing is known of its servers any more, so that nobody probes them. */
+/* Forgets the state of the zone's servers, so that none is probed. */
 static void upstream_zones_drop(struct upstream_zone *zone)
 {
     zone->serial = 0;
@@ -223,7 +223,8 @@ void upstream_zones_update(struct upstream_zones *zones, const struct zone_table
         const struct forward_zone *now = zone_table_find(table, &zone->name);
         if (!dname_equal(&now->name, &zone->name)) {
             upstream_zones_drop(key_table_take(
-                &zones->items, upstream_zones_key_of(zone))); /* the next one is at this place */
+                &zones->items,
+                upstream_zones_key_of(zone))); /* the next zone moves to this index */
         } else {
             (void)upstream_zones_get(zones, now);
             at++;
@@ -243,7 +244,7 @@ void upstream_zone_unref(struct upstream_zone *zone)
     }
 }
 
-/* ---- Life ---- */
+/* ---- Setup and teardown ---- */
 
 struct upstream_zones *upstream_zones_new(const struct upstream_zones_config *config)
 {

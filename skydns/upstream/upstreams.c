@@ -48,7 +48,7 @@ size_t upstreams_order(const struct upstreams *upstreams, size_t first,
     return n + upstreams_collect(upstreams, first, true, ret_order + n);
 }
 
-/* Afterwards `turned_s` is right, if this changed it. */
+/* Sets `turned_s` if the state changed. Returns whether it did. */
 static bool note_turn(struct upstream *upstream, bool has_turned, uint32_t now_s)
 {
     upstream->turned_s = has_turned ? now_s : upstream->turned_s;
@@ -90,8 +90,8 @@ bool upstream_note_answer(struct upstream *upstream, int64_t now_us, uint32_t no
     upstream->is_suspected = false;
     upstream->answered_us = now_us;
     upstream->has_answered = true;
-    /* Another one may be in its place, and a probe has no EDNS. A slow one is not asked any more
-     * often while it is dead. */
+    /* Another server may be in its place, and a probe has no EDNS. A slow one is not queried any
+     * more often while it is dead. */
     upstream->knows_edns = upstream->knows_edns && !was_dead;
     return note_turn(upstream, was_dead, now_s);
 }
