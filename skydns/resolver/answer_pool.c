@@ -18,13 +18,13 @@
 
 TAILQ_HEAD(query_list, pooled_query);
 
-/* All but the first three fields are the thread's own. */
+/* A pool's thread. All but the first three fields are the thread's own. */
 struct pool_thread {
     struct answer_pool *pool;
     struct answer_lane lane;
     pthread_t thread;
     struct rng rng;
-    int64_t ends_ms; /* of the answer that goes on */
+    int64_t ends_ms; /* deadline of the current answer */
     struct engine_deferral deferral;
     uint8_t reply[ENGINE_REPLY_MAX];
 };
@@ -35,7 +35,7 @@ struct answer_pool {
     _Atomic bool is_stopping;
     struct pool_thread *threads;
 
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t pushed;
     struct fair_queue queue;
     struct query_list finished;
@@ -75,7 +75,7 @@ void pooled_query_set_externals(struct pooled_query *query, const struct externa
     for (size_t i = 0; i < count; i++) {
         buf_append_slice(&query->packed, answers[i].records);
     }
-    for (size_t i = 0; i < count; i++) { /* now that they stay where they are */
+    for (size_t i = 0; i < count; i++) { /* now that they stay at their addresses */
         query->externals[i] = answers[i];
         query->externals[i].records = slice_of(query->packed.data + at, answers[i].records.len);
         at += answers[i].records.len;
@@ -102,8 +102,8 @@ static bool pooled_is_outdated(struct pool_thread *t, const struct store *store,
                &t->deferral, externals);
 }
 
-/* Whether somebody else has the rest of the answer: nameservers or the walker, or whom the next
- * place of a search path waits for. Else the name has left the domain meanwhile. */
+/* Returns whether another thread can complete the answer: upstreams or the walker, or the one that
+ * the search list's next candidate name waits for. Else the name has left the domain meanwhile. */
 static bool goes_on(const struct pool_thread *t, const struct pooled_query *q)
 {
     if (t->deferral.search_list_at > q->query.search_list_at) {
@@ -119,7 +119,7 @@ static void answer_pool_answer(struct pool_thread *t, const struct store *store,
 {
     const struct external_answers externals = {.count = q->external_count, .items = q->externals};
     if (q->externals &&
-        pooled_is_outdated(t, store, query, q, &externals)) { /* ask again, please */
+        pooled_is_outdated(t, store, query, q, &externals)) { /* the client should ask again */
         q->is_refused = true;
         return;
     }
@@ -162,13 +162,13 @@ static void answer_pool_take_query(struct pool_thread *t, struct pooled_query *q
     publisher_leave(t->lane.reader);
 }
 
-/* With the lock. The next client's first one; NULL: none waits. */
+/* Takes the next client's first query; NULL: none waits. With the lock. */
 static struct pooled_query *answer_pool_dequeue(struct answer_pool *pool)
 {
     return (struct pooled_query *)(void *)fair_queue_pop(&pool->queue); /* first member */
 }
 
-/* NULL: the thread ends. */
+/* Returns the next query; NULL: the thread ends. */
 static struct pooled_query *next_query(struct answer_pool *pool)
 {
     struct pooled_query *query = NULL;
@@ -181,7 +181,7 @@ static struct pooled_query *next_query(struct answer_pool *pool)
     return query;
 }
 
-/* Whoever pops takes all: one wake is enough. */
+/* Hands back a finished query. Wakes for the first only: a pop takes all. */
 static void answer_pool_finish(struct answer_pool *pool, struct pooled_query *query)
 {
     (void)pthread_mutex_lock(&pool->lock); /* as above */
@@ -264,13 +264,13 @@ void answer_pool_free(struct answer_pool *pool)
         pooled_query_free(query);
     }
     fair_queue_fini(&pool->queue);
-    (void)pthread_cond_destroy(&pool->pushed); /* nobody waits */
-    (void)pthread_mutex_destroy(&pool->lock);  /* nobody holds it */
+    (void)pthread_cond_destroy(&pool->pushed); /* no thread waits */
+    (void)pthread_mutex_destroy(&pool->lock);  /* no thread holds it */
     free(pool->threads);
     free(pool);
 }
 
-/* A result that goes on has none any more. */
+/* Frees the result of a query that goes on. */
 static void forget_result(struct pooled_query *query)
 {
     free(query->deferral);

@@ -10,14 +10,14 @@
 #include "common/base/fair_queue.h"
 #include "common/base/xalloc.h"
 
-/* Head and tail only grow; the ring holds their difference. */
+/* The ring. Head and tail only grow; the ring holds their difference. */
 struct deferred_ring {
     _Atomic size_t head; /* next to pop; the consumer's */
     _Atomic size_t tail; /* next to push; the producer's */
     struct deferred *slots[DEFERRED_RING_SIZE];
 
-    /* The producer's alone: whose the queries from `counted` to the tail are. Those up to the head
-     * are discounted at the next push. */
+    /* The producer's alone: the clients of the queries from `counted` to the tail. Those up to the
+     * head are discounted at the next push. */
     size_t counted;
     struct client_loads *loads;
     struct addr clients[DEFERRED_RING_SIZE];
@@ -59,7 +59,8 @@ void deferred_ring_free(struct deferred_ring *ring)
     }
 }
 
-/* Acquire: the consumer has read a slot's pointer before it is overwritten. */
+/* Returns the room. The load acquires: the consumer has read a slot's pointer before it is
+ * overwritten. */
 size_t deferred_ring_room(const struct deferred_ring *ring)
 {
     size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);

@@ -1,4 +1,4 @@
-/* The thread, its input from the rings, and its end. */
+/* Runs the resolver's thread, its input from the rings, and its end. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 #include "skydns/upstream/loop_check.h"
 #include "skydns/upstream/tls_pool.h"
 
-/* Queries taken from each ring per turn of the loop, so that TCP and timers get theirs. */
+/* Bounds the queries taken from each ring in one turn of the loop, so that TCP and timers get their
+ * turns. */
 enum { TAKES_A_TURN = 64 };
 
 /* ---- Queries in ---- */
@@ -76,7 +77,7 @@ bool resolver_defer_refresh(struct resolver *resolver, unsigned producer,
     struct query parsed = {.has_question = true, .question = *question};
     struct engine_query refresh = *query;
     refresh.parsed = &parsed;
-    refresh.tsig = NULL; /* nobody gets a response */
+    refresh.tsig = NULL; /* no client gets a response */
     return resolver_defer(resolver, producer, &refresh, ENGINE_DEFER_REFRESH, &origin);
 }
 
@@ -89,8 +90,8 @@ static void resolver_on_refresh(void *data, const struct engine_query *query,
 
 /* ---- The loop ---- */
 
-/* The general nameservers, if they changed: those of stub zones are asked with an option that says
- * so when they lead back here. */
+/* Checks the general upstreams for loops, if they changed. Queries to stub zones' upstreams have an
+ * option that shows when they lead back here. */
 static void check_nameservers(struct resolver *r, const struct engine_config *config)
 {
     size_t count;
@@ -106,7 +107,7 @@ static void check_nameservers(struct resolver *r, const struct engine_config *co
     }
 }
 
-/* Runs first after the sleep, before any other callback. */
+/* Begins a turn: runs first after the sleep, before any other callback. */
 static void resolver_on_check(struct ev_loop *loop, ev_check *check, int revents)
 {
     struct resolver *r = check->data;
@@ -118,7 +119,7 @@ static void resolver_on_check(struct ev_loop *loop, ev_check *check, int revents
     }
 }
 
-/* Runs last before the sleep: holds no version while asleep. */
+/* Ends a turn: runs last before the sleep, and holds no version while asleep. */
 static void resolver_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
 {
     struct resolver *r = prepare->data;
@@ -137,8 +138,8 @@ static void resolver_on_timeout(struct ev_loop *loop, ev_timer *timer, int reven
     resolver_time_out(timer->data);
 }
 
-/* Answers all waiting queries with SERVFAIL, so that their clients ask another server now. Gives up
- * the nameserver questions first, whose callbacks in this turn would find their queries freed. */
+/* Answers all waiting queries with SERVFAIL, so that their clients ask another server now. Ends the
+ * outstanding questions first: their callbacks in this turn would find their queries freed. */
 static void resolver_on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct resolver *r = timer->data;
@@ -160,7 +161,7 @@ static void resolver_on_drain_end(struct ev_loop *loop, ev_timer *timer, int rev
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* No other thread fills its ring any more, only TCP connections theirs. */
+/* Begins the drain. No other thread fills its ring any more; only TCP connections fill theirs. */
 static void resolver_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
 {
     struct resolver *r = stop->data;
@@ -172,7 +173,7 @@ static void resolver_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
     ev_timer_start(loop, &r->drain_timer);
 }
 
-/* ---- Nameservers ---- */
+/* ---- Upstreams ---- */
 
 static void on_judged(void *data, const struct nameserver *server, enum upstream_verdict verdict)
 {
@@ -225,7 +226,8 @@ static void on_rules(struct ev_loop *loop, ev_async *changed, int revents)
     forwarder_set_rules(fetcher_forwarder(r->fetcher), &rules);
 }
 
-/* The configuration, with the nameservers, is looked at when the thread wakes. */
+/* Sets the rules, and wakes the thread, which then reads the configuration with the upstreams, too.
+ */
 void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules *rules)
 {
     (void)pthread_mutex_lock(&resolver->rules_lock); /* cannot fail: a plain mutex, not held */
@@ -234,7 +236,7 @@ void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules 
     ev_async_send(resolver->loop, &resolver->rules_changed);
 }
 
-/* ---- Life ---- */
+/* ---- Setup and teardown ---- */
 
 static void resolver_start_watchers(struct resolver *r)
 {
@@ -249,7 +251,7 @@ static void resolver_start_watchers(struct resolver *r)
     r->stop.data = r;
     ev_async_start(r->loop, &r->stop);
     ev_init(&r->timeout, resolver_on_timeout);
-    ev_set_priority(&r->timeout, EV_MINPRI); /* replies that have arrived count first */
+    ev_set_priority(&r->timeout, EV_MINPRI); /* arrived responses count first */
     r->timeout.data = r;
     ev_init(&r->drain_timer, resolver_on_drain_end);
     r->drain_timer.data = r;
@@ -262,7 +264,7 @@ static void resolver_start_watchers(struct resolver *r)
     ev_prepare_start(r->loop, &r->prepare);
 }
 
-/* Its connections have at most an eighth of the descriptors for nameservers. */
+/* Opens the TLS pool. Its connections have at most an eighth of the descriptors for upstreams. */
 static int open_tls(struct resolver *r, struct err *err)
 {
     size_t eighth = r->config.sockets_max / 8;
@@ -412,7 +414,7 @@ void resolver_free(struct resolver *resolver)
     fetcher_free(resolver->fetcher);
     loop_check_free(resolver->loop_check);
     tls_pool_free(resolver->tls);
-    (void)pthread_mutex_destroy(&resolver->rules_lock); /* nobody holds it */
+    (void)pthread_mutex_destroy(&resolver->rules_lock); /* no thread holds it */
     while (!TAILQ_EMPTY(&resolver->in_hand)) {
         resolver_release(resolver, TAILQ_FIRST(&resolver->in_hand));
     }

@@ -1,31 +1,30 @@
-/* The slow path, on a thread that may wait: every query that cannot be answered from
- * memory at once (a name in another domain, a record that points to one, a walk over thousands of
- * records). It calls the same engine_answer as the workers, on the store's current version:
+/* Answers the queries that must wait, on a thread that may: the slow path. These are external
+ * names, records that point to one, and subtree scans over thousands of records. It calls the same
+ * engine_answer as the workers, on the store's current version:
  *
- *     worker -- ring --> resolver: engine_answer --> reply
- *                          |  FORWARD: fetcher.h, then engine_forwarded --> reply
- *                          |  LOOKUP: fetcher.h for each name, then engine_answer again --> reply
- *                          |  WALK: answer_pool.h --> reply, or LOOKUP and again WALK
- *                          |  SIGN: answer_pool.h --> reply, or LOOKUP or WALK
- *                          `  REFRESH: fetcher.h; the client has its reply
+ *     worker -- ring --> resolver: engine_answer --> response
+ *                          |  FORWARD: fetcher.h, then engine_forwarded --> response
+ *                          |  LOOKUP: fetcher.h for each name, then engine_answer again -->
+ * response |  SCAN: answer_pool.h --> response, or LOOKUP and again SCAN |  SIGN: answer_pool.h -->
+ * response, or LOOKUP or SCAN `  REFRESH: fetcher.h; the client has its response
  *
- * A query with a search path (engine.h) may go round several times, once for each place at most: a
- * name that does not exist, or that no nameserver answers, leads to the next place. One whose
- * configuration was replaced meanwhile is answered as if it had no search path.
+ * A query with a search list (engine.h) may go round several times, at most once for each candidate
+ * name. One that does not exist, or that no upstream answers, leads to the next. A query whose
+ * configuration was replaced meanwhile is answered as if it had no search list.
  *
  * This thread visits no more records for an answer than a worker may, and makes few of the
  * expensive answers (ENGINE_BRIEF_MAX) between two looks at its sockets: the walker makes the
  * others. It makes no signatures: the signers do.
  *
- * A client gets its first signatures of a name when it is its turn, whatever the others ask. Where
- * there is no place at the signers, or the turn comes too late, a query over UDP is as good as
- * lost: the client asks again, or another server, and what others have waited for meanwhile is
- * kept. A SERVFAIL would be believed, and told to clients for up to 5 minutes (RFC 9520). On a
- * connection it is SERVFAIL: there, clients wait for each answer.
+ * A client gets its first signatures of a name in its turn, whatever other clients ask. If the
+ * signers have no place, or the turn comes too late, a query over UDP counts as lost: the client
+ * asks again, or another server, and the signatures that others have waited for are cached by then.
+ * Clients would believe a SERVFAIL for up to 5 minutes (RFC 9520). On a connection it is SERVFAIL:
+ * there, clients wait for each answer.
  *
- * When nameservers fail, or have not replied for stale_wait_ms, an expired reply that is kept is
- * the answer; the question goes on, and its reply is kept. Any other failure ends in SERVFAIL,
- * except that SRV and MX do without the addresses of a target that cannot be looked up; every other
+ * When upstreams fail, or have not responded for stale_wait_ms, a stale answer is given, if there
+ * is one; the question goes on, and its response is cached. Any other failure ends in SERVFAIL,
+ * except that SRV and MX do without the addresses of a target that cannot be looked up. Every other
  * query taken is answered once. Created, started, stopped and freed on the main thread; runs its
  * own loop. */
 #ifndef SKYDNS_RESOLVER_RESOLVER_H
@@ -60,39 +59,41 @@ struct tls_pool_counts;
 struct turn;
 
 enum {
-    /* Queries in hand, from all workers and connections; 0.2-0.5 KB each, signed ones up to 2 KiB.
-     * A client (client_net.h) gets no further place when it has as many as are free: alone it may
-     * have half of them, and there is always one for another. */
+    /* Bounds the deferred queries of all workers and connections; 0.2-0.5 KB each, those with TSIG
+     * up to 2 KiB. A client (client_net.h) gets no further place when it has as many as are free.
+     * So it may have half of them alone, and there is always one for another. */
     RESOLVER_IN_HAND_MAX = 10000,
-    /* Of these, lookups of external names; a client has no more than as many as are free. Each
-     * keeps the records of its replies, packed, while it waits for others: at most
+    /* The lookups of external names among these; a client has no more than as many as are free.
+     * Each holds the records of its responses, packed, while it waits for others: at most
      * EXTERNAL_PACKED_UDP_MAX, so all of them 12 MiB, or over TCP EXTERNAL_PACKED_MAX, 64 MiB;
      * usually some 100 bytes. */
     RESOLVER_LOOKUPS_MAX = 1000,
-    /* And queries at the walker, each with a reply of at most 64 KB; a client has no more than a
-     * part of these. Beyond, SERVFAIL at once. */
+    /* And queries at the walker, each with a response of at most 64 KB; a client has no more than a
+     * part of these. Further ones get SERVFAIL at once. */
     RESOLVER_SCANS_MAX = 256,
     RESOLVER_CLIENT_SCANS_MAX = 64,
-    /* And queries at the signers, 1 KB each: with RSA, replies with three signatures take one
+    /* And queries at the signers, 1 KB each: with RSA, responses with three signatures take one
      * signer 3 s, about as long as clients wait. A client has no more than as many as are free. */
     RESOLVER_SIGNS_MAX = 1024,
-    RESOLVER_SIGNERS_NICE = 10, /* as handshakes: a tenth of a processor that is busy answering */
-    /* RFC 8767 5: how long a client waits for nameservers if an expired reply is kept. */
+    RESOLVER_SIGNERS_NICE =
+        10, /* as for handshakes: a tenth of a processor that is busy answering */
+    /* RFC 8767 5: how long a client waits for upstreams when there is a stale answer. */
     RESOLVER_STALE_WAIT_MS = 1800,
-    /* How long resolver_stop waits for the queries in hand. */
+    /* The longest time that resolver_stop waits for deferred queries. */
     RESOLVER_DRAIN_MS = 1000,
     /* Threads and loops with connections: plain TCP's and the streams'. */
     RESOLVER_PRODUCERS_MAX = 2,
 };
 
-/* All borrowed until resolver_free; engines and readers are the resolver's alone. */
+/* The configuration; all borrowed until resolver_free. Engines and readers are the resolver's
+ * alone. */
 struct resolver_config {
-    bool random_case;                /* of the names sent to nameservers: 0x20 */
+    bool random_case;                /* of the names sent to upstreams: 0x20 */
     size_t sockets_max;              /* at most FORWARDER_SOCKETS_MAX: process_limits.h */
-    const char *nameservers_ca;      /* CAs of nameservers with TLS; NULL or "": the system's */
-    struct cache_tally *cache_tally; /* NULL: nobody sums */
-    uint32_t stale_wait_ms;          /* RESOLVER_STALE_WAIT_MS; tests have less patience */
-    struct recursion *recursion;     /* which clients may ask about other domains */
+    const char *nameservers_ca;      /* CAs of upstreams with TLS; NULL or "": the system's */
+    struct cache_tally *cache_tally; /* NULL: nothing sums the counts */
+    uint32_t stale_wait_ms;          /* RESOLVER_STALE_WAIT_MS; shorter in tests */
+    struct recursion *recursion;     /* which clients may ask about external names */
     struct engine *engine;
     struct publisher_reader *reader;
     struct answer_lane walker; /* the walker's, and the signers', at least one */
@@ -101,58 +102,58 @@ struct resolver_config {
     uint32_t pool_answer_ms, pool_wait_ms; /* POOL_ANSWER_MS and POOL_WAIT_MS */
     unsigned workers; /* their producer numbers in resolver_defer: 0 to workers - 1 */
     const struct query_tap *tap;
-    struct dnstap *dnstap; /* for questions to nameservers; NULL: none */
+    struct dnstap *dnstap; /* for questions to upstreams; NULL: none */
     bool want_skydns_metrics;
 };
 
 int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
                  struct err *err) MUST_CHECK;
 
-/* Any thread: how nameservers are asked (forwarder.h). Which ones, the configuration that the
- * publisher publishes says (engine_config.h); call this after its nameservers changed, too, so that
- * they are looked at before the next query. */
+/* Sets how upstreams are asked (forwarder.h). The upstreams themselves are in the configuration
+ * that the publisher publishes (engine_config.h). Call this after they changed, too, so that they
+ * are read before the next query. Any thread. */
 void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules *rules);
 
 int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
 
-/* Before the start: the number of a producer besides the workers, at most RESOLVER_PRODUCERS_MAX.
- */
+/* Returns the number of a producer besides the workers, at most RESOLVER_PRODUCERS_MAX. Before the
+ * start. */
 unsigned resolver_add_producer(struct resolver *resolver);
 
-/* What else answers on its thread (plain_tcp.h): its loop, and the turns that queries are answered
- * in. Borrowed. */
+/* Return the thread's loop and turns, for other code that answers on it (plain_tcp.h). Borrowed. */
 struct ev_loop *resolver_loop(struct resolver *resolver);
 struct turn *resolver_turn(struct resolver *resolver);
 
-/* The thread, before it sleeps: connections of its loop that are open now, whether there will be
- * more, and those closed to make room since the start. resolver_stop waits for all of them, too. */
+/* Notes connections of the loop: those open now, whether there will be more, and those closed to
+ * make room since the start. resolver_stop waits for all of them, too. The thread, before it
+ * sleeps. */
 void resolver_note_connections(struct resolver *resolver, size_t count, bool are_accepted,
                                uint64_t evictions);
 
-/* Threads that answer, each with its own number. Copies the query. False: no room; the caller
- * answers SERVFAIL. */
+/* Defers a copy of the query. Returns false when there is no room; the caller answers SERVFAIL. For
+ * threads that answer, each with its own number. */
 bool resolver_defer(struct resolver *resolver, unsigned producer, const struct engine_query *query,
                     enum engine_deferral_kind kind,
                     const struct deferred_origin *origin) MUST_CHECK;
 
-/* The same, for a kept reply that is to be asked for again; false: it just expires. */
+/* Does the same for the refresh of a cached response. When it returns false, that just expires. */
 bool resolver_defer_refresh(struct resolver *resolver, unsigned producer,
                             const struct engine_query *query,
                             const struct question *question) MUST_CHECK;
 
-/* The same threads: how many more resolver_defer takes. */
+/* Returns how many more queries resolver_defer takes. The same threads. */
 size_t resolver_room(const struct resolver *resolver, unsigned producer);
 
-/* Call when neither worker nor streams run any more, and after plain_tcp_stop: finishes the queries
- * in hand within RESOLVER_DRAIN_MS, ends the thread. Does nothing if it never started. */
+/* Finishes the deferred queries within RESOLVER_DRAIN_MS, and ends the thread. Call it when neither
+ * worker nor streams run any more, and after plain_tcp_stop. Does nothing if it never started. */
 void resolver_stop(struct resolver *resolver);
 
 void resolver_free(struct resolver *resolver); /* stopped; NULL is fine */
 
 /* Written by the resolver's thread. */
 struct resolver_counts {
-    /* Since the start */
-    struct query_counts udp; /* late replies; the workers count the queries */
+    /* Since the start: */
+    struct query_counts udp; /* late responses; the workers count the queries */
     struct query_counts tcp;
     struct counter forwarded;       /* clients' queries forwarded */
     struct counter lookups;         /* questions of our own sent */
@@ -162,23 +163,24 @@ struct resolver_counts {
     struct counter signing;         /* queries passed to the signers, */
     struct counter signing_refused; /* and those of them without a place or too late */
 
-    /* Now */
+    /* Now: */
     struct counter in_hand;     /* deferred queries */
     struct counter connections; /* TCP, when the thread last went to sleep */
 
     const struct forwarder_counts *forwarder;
-    const struct upstream_figures *upstreams; /* of each nameserver */
-    const struct tls_pool_counts *tls;        /* to nameservers */
+    const struct upstream_figures *upstreams; /* of each upstream */
+    const struct tls_pool_counts *tls;        /* to upstreams */
     size_t engine_count;                      /* of this thread, the walker and the signers */
     const struct engine_counts *engines[2 + POOL_THREADS_MAX];
 };
 
-/* Any thread: what is known of the nameservers of the zone with this serial (zone_table.h). False:
- * nothing, since none was asked. */
+/* Reads the state of the upstreams of the zone with this serial (zone_table.h). Returns false when
+ * none was asked. Any thread. */
 bool resolver_zone_state(const struct resolver *resolver, uint32_t serial,
                          struct upstream_states *ret);
 
-/* Any thread: why the last reply to a question was not kept. False: nothing is known. */
+/* Finds why the last response to a question was not cached. Returns false when that is not known.
+ * Any thread. */
 bool resolver_uncached(const struct resolver *resolver, const struct cache_key *key,
                        struct fetcher_uncached *ret);
 

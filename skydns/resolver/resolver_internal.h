@@ -1,7 +1,7 @@
-/* The state that the resolver's files share. resolver.c has the thread, rings and life cycle,
- * resolver_work.c the queries in hand, resolver_pools.c those that the walker and the signers
- * answer, resolver_lookup.c those whose names in other domains are looked up. All fields are the
- * resolver thread's unless noted. */
+/* Holds the state that the resolver's files share. resolver.c has the thread, rings and life cycle,
+ * and resolver_work.c the waiting queries. resolver_pools.c has those that the walker and the
+ * signers answer, and resolver_lookup.c those whose external names are looked up. All fields are
+ * the resolver thread's unless noted. */
 #ifndef SKYDNS_RESOLVER_RESOLVER_INTERNAL_H
 #define SKYDNS_RESOLVER_RESOLVER_INTERNAL_H
 
@@ -23,17 +23,17 @@ struct answer_pool;
 struct loop_check;
 struct tls_pool;
 
-/* The external questions of one query, and what has become of each so far. */
+/* The external questions of one query, and their outcomes so far. */
 struct lookup {
     struct deferred *deferred;
     int64_t revision;  /* of the records that led to the questions */
-    size_t waiting;    /* questions in flight */
+    size_t waiting;    /* outstanding questions */
     struct buf packed; /* records of all items; its limit: RESOLVER_LOOKUPS_MAX */
     size_t count;
     struct lookup_item {
         struct lookup *lookup;
         struct external_question question;
-        struct forwarder_wait wait; /* for its reply */
+        struct forwarder_wait wait; /* for its response */
         enum external_outcome outcome;
         bool is_nxdomain; /* external_answer's, like the next */
         uint32_t denial_ttl_s;
@@ -43,7 +43,7 @@ struct lookup {
 
 TAILQ_HEAD(deferred_list, deferred);
 
-/* The walker or the signers, and which of the queries in hand they have. */
+/* The walker or the signers, and the queries that they have. */
 struct resolver_pool {
     struct answer_pool *pool;
     size_t count;
@@ -64,33 +64,33 @@ struct resolver {
     ev_check check;
     ev_prepare prepare;
     struct turn turn;
-    struct tls_pool *tls; /* to nameservers */
+    struct tls_pool *tls; /* to upstreams */
     struct fetcher *fetcher;
     struct loop_check *loop_check;
-    uint32_t checked_serial; /* of the nameservers that it checks, */
-    unsigned checked_ndots;  /* and of the names it asks for; 0: none */
-    int64_t refusal_told_ms; /* when a refused client was last logged; 0 = never */
+    uint32_t checked_serial; /* of the upstreams that it checks, */
+    unsigned checked_ndots;  /* and of the names it asks about; 0: none */
+    int64_t refusal_told_ms; /* when a refused client was last logged; 0: never */
 
-    /* From the main thread. */
+    /* From the main thread: */
     pthread_mutex_t rules_lock;
     ev_async rules_changed;
     struct forwarder_rules rules;
 
-    /* The workers', the TCP server's, and the streams'. */
+    /* The workers', the TCP server's, and the streams': */
     struct deferred_ring **rings;
     unsigned ring_count;
     bool rings_pending; /* the last turn may have left queries in one */
 
     struct deferred_list in_hand;
     struct client_loads *loads;   /* of them, by client */
-    struct deferred_list patient; /* of them, those that wait for nameservers; oldest first */
-    ev_timer timeout;             /* until the first of these takes an expired reply */
+    struct deferred_list patient; /* of them, those that wait for upstreams; oldest first */
+    ev_timer timeout;             /* until the first of these takes a stale answer */
     struct resolver_pool walker, signers;
     ev_async pooled; /* one of them has finished something */
     size_t lookup_count;
     struct client_loads *lookup_loads; /* of them, by client */
 
-    /* Scratch of one call. */
+    /* Scratch of one call: */
     struct external_answer answers[ENGINE_EXTERNAL_MAX];
     uint8_t reply[ENGINE_REPLY_MAX];
     struct response response; /* of these bytes */
@@ -98,16 +98,16 @@ struct resolver {
 
 /* ---- resolver_work.c ---- */
 
-/* Puts the query in hand; resolver_begin or resolver_refuse must follow. False: its client has too
- * many, and it must be refused. */
+/* Puts the query among the deferred ones; resolver_begin or resolver_refuse must follow. Returns
+ * false when its client has too many, and it must be refused. */
 bool resolver_take(struct resolver *resolver, struct deferred *deferred);
 
-/* Answers it now, or once nameservers have. */
+/* Answers the query now, or once upstreams have. */
 void resolver_begin(struct resolver *resolver, struct deferred *deferred);
 
-/* The engine has deferred it at a later place of its search path, as the turn's deferral says, or
- * for signatures, which nothing here can make up for: does what that asks for. False, and nothing
- * done: it is neither. */
+/* Goes on with a query that the engine has deferred at a later candidate name, as the turn's
+ * deferral says, or for signatures, which nothing here can replace. Returns false, and does
+ * nothing, when it is neither. */
 bool resolver_goes_on(struct resolver *resolver, struct deferred *deferred) MUST_CHECK;
 
 /* DNS64 has nothing to put in the place of upstream's answer about AAAA, which is not kept: asks
@@ -122,32 +122,32 @@ void resolver_refuse_recursion(struct resolver *resolver, struct deferred *defer
 /* SERVFAIL. */
 void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
 
-/* Asks for a kept reply to this question again. */
+/* Refreshes the cached response to this question. */
 void resolver_refresh(struct resolver *resolver, const struct question *question);
 
-/* The first of those that wait have done so for long enough. */
+/* Ends the wait of the queries that have reached the stale timeout. */
 void resolver_time_out(struct resolver *resolver);
 
-/* Frees it without an answer. */
+/* Frees the query without an answer. */
 void resolver_release(struct resolver *resolver, struct deferred *deferred);
 
-/* This is the answer; or there is none. */
+/* Ends the query with this response, or with none. */
 void resolver_finish(struct resolver *resolver, struct deferred *deferred,
                      const struct response *response);
 void resolver_drop(struct resolver *resolver, struct deferred *deferred);
 
-/* True: nobody can have its response any more, since the connection is closed, and it is dropped.
- * Before a response is made for one that has waited. */
+/* Returns true, and drops the query, when its connection is closed, so that no client can have its
+ * response. Called before a response is made for a query that has waited. */
 bool resolver_drop_if_gone(struct resolver *resolver, struct deferred *deferred);
 
-/* Where the query's search path waits, as the turn's deferral says. */
+/* Stores the candidate name that waits, as the turn's deferral says. */
 void resolver_keep_place(struct resolver *resolver, struct deferred *deferred);
 
-/* It waits for nameservers: after stale_wait_ms an expired reply will do. */
+/* Lets the query wait for upstreams: after stale_wait_ms a stale answer will do. */
 void resolver_be_patient(struct resolver *resolver, struct deferred *deferred);
 void resolver_be_patient_no_more(struct resolver *resolver, struct deferred *deferred);
 
-/* The query as the engine takes it; borrows from the deferred one. */
+/* Returns the query as the engine takes it; borrows from the deferred one. */
 struct engine_query resolver_query(struct resolver *resolver, const struct deferred *deferred);
 
 /* ---- resolver_pools.c ---- */
@@ -157,14 +157,14 @@ int resolver_start_pools(struct resolver *resolver, struct err *err) MUST_CHECK;
 void resolver_stop_pools(struct resolver *resolver); /* started or not */
 void resolver_free_pools(struct resolver *resolver);
 
-/* Passes it to the walker, or to the signers; with resolver->answers, `external_count` of them, to
- * the questions that records of this revision led to. */
+/* Passes the query to the walker, or to the signers; with resolver->answers, `external_count` of
+ * them, to the questions that records of this revision led to. */
 void resolver_scan(struct resolver *resolver, struct deferred *deferred, size_t external_count,
                    int64_t revision);
 void resolver_sign(struct resolver *resolver, struct deferred *deferred, size_t external_count,
                    int64_t revision);
 
-/* What a pool has of it, if it does, is given up. */
+/* Gives up the pool's copy of the query, if there is one. */
 void resolver_leave_pool(struct resolver *resolver, struct deferred *deferred);
 
 /* ---- resolver_lookup.c ---- */
@@ -185,12 +185,12 @@ void resolver_note_mapped(struct deferred *deferred);
 /* Takes expired replies for what is still awaited. */
 void resolver_look_up_stale(struct resolver *resolver, struct deferred *deferred);
 
-/* A nameserver's response to it leads to a name of ours (fetcher_leads_home): that is answered,
- * with the CNAMEs. False: it does not. */
+/* Answers the query when an upstream's response leads to a name of ours (fetcher_leads_home), with
+ * the CNAMEs. Returns false when it does not. */
 bool resolver_lead_home(struct resolver *resolver, struct deferred *deferred,
                         const struct forwarder_reply *reply) MUST_CHECK;
 
-/* Ends its lookup, if there is one. */
+/* Ends the query's lookup, if there is one. */
 void resolver_free_lookup(struct resolver *resolver, struct deferred *deferred);
 
 #endif

@@ -1,5 +1,4 @@
-/* Names in other domains that records point to: asked about, and the query answered with the
- * outcomes. */
+/* Looks up the external names that records point to, and answers the query with the outcomes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +31,8 @@ void resolver_free_lookup(struct resolver *r, struct deferred *d)
 
 /* ---- The answer ---- */
 
-/* If what the records of now lead to is a WALK, so is the answer, and the walker sees; if it lacks
- * signatures, they are not what is outdated. */
+/* Returns whether the lookup is outdated. If the current records need a SCAN, so does the answer,
+ * and the walker decides. Missing signatures do not make it outdated. */
 static bool lookup_is_outdated(struct resolver *r, const struct deferred *d,
                                const struct external_answers *externals)
 {
@@ -98,7 +97,7 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
     }
 }
 
-/* No question is in flight any more. */
+/* Answers the query when no question is outstanding any more. */
 static void answer_with_externals(struct resolver *r, struct deferred *d)
 {
     const struct lookup *lookup = d->lookup;
@@ -119,14 +118,14 @@ static void answer_with_externals(struct resolver *r, struct deferred *d)
     }
     const struct external_answers externals = {.count = lookup->count, .items = r->answers};
     if (d->kind != ENGINE_DEFER_SCAN &&
-        lookup_is_outdated(r, d, &externals)) { /* ask again, please */
+        lookup_is_outdated(r, d, &externals)) { /* the client should ask again */
         resolver_refuse(r, d);
         return;
     }
     answer_with(r, d, lookup->count, lookup->revision);
 }
 
-/* ---- The replies ---- */
+/* ---- Responses ---- */
 
 static uint32_t ttl_max_s(const struct resolver *r)
 {
@@ -134,9 +133,9 @@ static uint32_t ttl_max_s(const struct resolver *r)
     return config->cache ? config->cache_limits.ttl_max_s : EXTERNAL_TTL_MAX_S;
 }
 
-/* What the client can use of it. Over UDP, no more addresses than a datagram holds, so that a long
- * reply costs what a short one does: it asks for the rest over TCP. Over TCP, part of an answer
- * would pass for the whole. */
+/* Cuts the answer to what the client can use. Over UDP that is as many addresses as a datagram
+ * holds, so that a long response costs no more than a short one: the client asks for the rest over
+ * TCP. Over TCP, part of an answer would pass for the whole. */
 static void fit_client(struct resolver *r, const struct deferred *d, size_t room,
                        struct external_answer *answer)
 {
@@ -156,7 +155,8 @@ static void fit_client(struct resolver *r, const struct deferred *d, size_t room
     }
 }
 
-/* Into `forms`. Where it leads to a name of ours, no rcode of another server counts. */
+/* Reads the response into `forms`. If it leads to a name of ours, another server's rcode does not
+ * count. */
 static void read_external(struct resolver *r, const struct external_question *question,
                           const struct parsed_response *response, struct reply_forms *forms)
 {
@@ -224,7 +224,7 @@ static void resolver_lookup_take_cached(struct lookup_item *item, struct slice m
     response_parse_fini(&response);
 }
 
-/* From what is kept, expired or not. False: there is nothing. */
+/* Takes the cached answer, stale or not. Returns false when there is none. */
 static bool take_stale(struct lookup_item *item)
 {
     struct slice message;
@@ -237,7 +237,7 @@ static bool take_stale(struct lookup_item *item)
     return true;
 }
 
-/* No nameserver has a usable reply. */
+/* Gives up a question that no upstream has a usable response to. */
 static void resolver_lookup_give_up(struct lookup_item *item)
 {
     if (!take_stale(item)) {
@@ -275,9 +275,9 @@ void resolver_look_up_stale(struct resolver *r, struct deferred *d)
     }
 }
 
-/* ---- The questions ---- */
+/* ---- Questions ---- */
 
-/* At the limit nothing is asked: as if no nameserver replied. */
+/* Answers at the limit without asking, as if no upstream responded. */
 static void resolver_lookup_answer_without_upstream(struct resolver *r, struct deferred *d,
                                                     int64_t revision)
 {

@@ -1,5 +1,4 @@
-/* Deferred queries that the walker and the signers answer: which of them get a place there, and
- * what becomes of the results. */
+/* Passes deferred queries to the walker and the signers, as places allow, and takes the results. */
 
 #include "skydns/engine/engine.h"
 #include "skydns/resolver/answer_pool.h"
@@ -7,7 +6,8 @@
 
 /* ---- Places ---- */
 
-/* Few walks, of which each client has a part; of signatures, as many as are free. */
+/* Returns the bound on a client's places: a fixed part of the few subtree scans; of signatures, as
+ * many as are free. */
 static size_t client_places(const struct resolver *r, const struct resolver_pool *pool)
 {
     if (pool == &r->walker) {
@@ -43,7 +43,7 @@ void resolver_leave_pool(struct resolver *r, struct deferred *d)
     }
 }
 
-/* To the pool in which it has taken a place. */
+/* Pushes the query to the pool in which it has taken a place. */
 static void resolver_pools_push(struct resolver *r, struct deferred *d, struct pooled_query *query)
 {
     d->pooled = query;
@@ -69,7 +69,7 @@ void resolver_scan(struct resolver *r, struct deferred *d, size_t external_count
     push_new(r, d, external_count, revision);
 }
 
-/* Over UDP it is as if the query were lost (resolver.h). */
+/* Refuses to sign. Over UDP the query counts as lost (resolver.h). */
 static void refuse_to_sign(struct resolver *r, struct deferred *d)
 {
     counter_add(&r->counts.signing_refused, 1);
@@ -92,7 +92,7 @@ void resolver_sign(struct resolver *r, struct deferred *d, size_t external_count
 
 /* ---- Results ---- */
 
-/* From the signers, whose outcomes of questions it still has. Takes it over. */
+/* Passes the signers' result, with its outcomes of questions, to the walker. Takes it over. */
 static void pass_to_walker(struct resolver *r, struct deferred *d, struct pooled_query *query)
 {
     if (!resolver_pools_take_place(r, &r->walker, d)) {
@@ -109,8 +109,8 @@ static void resolver_pools_go_on(struct resolver *r, struct deferred *d,
 {
     r->turn.deferral = *query->deferral;
     if (query->deferral->kind == ENGINE_DEFER_LOOKUP) {
-        d->kind = is_scan ? ENGINE_DEFER_SCAN : d->kind; /* as its second answer will be */
-        resolver_free_lookup(r, d);                      /* of an earlier place */
+        d->kind = is_scan ? ENGINE_DEFER_SCAN : d->kind; /* its second answer will be one, too */
+        resolver_free_lookup(r, d);                      /* of an earlier candidate name */
         resolver_keep_place(r, d);
         resolver_look_up(r, d, query->revision);
     } else if (!resolver_goes_on(r, d)) {
@@ -167,9 +167,9 @@ static void on_pooled(struct ev_loop *loop, ev_async *pooled, int revents)
     resolver_pools_take_back(r, &r->signers);
 }
 
-/* ---- Life ---- */
+/* ---- Setup and teardown ---- */
 
-/* A thread of a pool. */
+/* Wakes the loop; runs on a thread of a pool. */
 static void resolver_pools_wake(void *data)
 {
     struct resolver *r = data;

@@ -1,4 +1,4 @@
-/* Carries a deferred query from resolver_take to its reply. */
+/* Carries a deferred query from resolver_take to its response. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,15 +20,16 @@
 #include "skydns/upstream/loop_check.h"
 #include "skydns/wire/response_parse.h"
 
-/* What a deferral asks for; it may end with the query's reply. */
+/* Waits as the turn's deferral says; it may end with the query's response. */
 static void resolver_work_wait_for(struct resolver *r, struct deferred *d);
-/* The same, after asking the engine again. */
+/* Does the same, after asking the engine again. */
 static void answer_now(struct resolver *r, struct deferred *d);
 
 /* Time between log lines about refused clients. */
 enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
 
-/* What the loop waits for at most while many lose patience together, beside one of them. */
+/* The longest time that the loop waits when many stale timeouts come together, beside one of them.
+ */
 enum { TIMEOUT_PORTION_US = 1000 };
 
 struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
@@ -67,13 +68,13 @@ static void send_datagram(struct resolver *r, const struct deferred *d,
     const struct reply_to *to = d->origin.to;
     const bool is_there = response->len > 0;
     if (is_there && !to->send(to->data, d, response)) {
-        counter_add(&r->counts.udp.unsent, 1); /* lost as on any link: the client retries */
+        counter_add(&r->counts.udp.unsent, 1); /* lost as on any network: the client retries */
     } else if (is_there && d->query.received_ns > 0) {
         query_counts_took(&r->counts.udp, (clock_wall_ns() - d->query.received_ns) / 1000);
     }
 }
 
-/* The streams count theirs. */
+/* Sends a response to a connection. The streams count theirs. */
 static void send_to_connection(struct resolver *r, const struct deferred *d,
                                const struct response *response)
 {
@@ -81,7 +82,7 @@ static void send_to_connection(struct resolver *r, const struct deferred *d,
         count_late(&r->counts.tcp, d, response);
         query_counts_took(&r->counts.tcp, clock_monotonic_us() - d->begun_us);
     }
-    (void)d->origin.to->send(d->origin.to->data, d, response); /* false: it is gone */
+    (void)d->origin.to->send(d->origin.to->data, d, response); /* false: the connection is gone */
 }
 
 static void resolver_work_log(struct resolver *r, const struct deferred *d,
@@ -95,7 +96,7 @@ static void resolver_work_log(struct resolver *r, const struct deferred *d,
 
 void resolver_finish(struct resolver *r, struct deferred *d, const struct response *response)
 {
-    assert(response->bytes); /* also of none: its receivers may copy it */
+    assert(response->bytes); /* set even without a response: its receivers may copy it */
     if (response->len > 0) {
         resolver_work_log(r, d, response);
     }
@@ -123,7 +124,7 @@ bool resolver_drop_if_gone(struct resolver *r, struct deferred *d)
     return is_gone;
 }
 
-/* SERVFAIL, for this reason. */
+/* Answers SERVFAIL, for this reason. */
 static void finish_failed(struct resolver *r, struct deferred *d, enum edns_error error)
 {
     const struct engine_query query = resolver_query(r, d);
@@ -136,7 +137,7 @@ void resolver_refuse(struct resolver *r, struct deferred *d)
     finish_failed(r, d, EDNS_ERROR_OTHER);
 }
 
-/* ---- Search paths ---- */
+/* ---- Search lists ---- */
 
 void resolver_keep_place(struct resolver *r, struct deferred *d)
 {
@@ -159,7 +160,8 @@ bool resolver_goes_on(struct resolver *r, struct deferred *d)
     return true;
 }
 
-/* The place has no answer; the next ones may. False: the query has no search path. */
+/* Goes on after a candidate name without an answer: the next ones may have one. Returns false when
+ * the query has no search list. */
 static bool try_next_place(struct resolver *r, struct deferred *d, unsigned seen)
 {
     if (d->query.search_list_at == 0 || d->query.search_list_at == ENGINE_PATH_OVER) {
@@ -179,8 +181,8 @@ static bool keeps_stale(const struct resolver *r)
     return config->cache && config->cache_limits.stale_ms > 0;
 }
 
-/* True: it is answered: there was an expired reply, or the question needs no nameserver any more.
- * Or its search path goes on. */
+/* Answers with a stale answer, or if the question needs no upstream any more. Returns true when it
+ * did, or when the search list goes on. */
 static bool answer_stale(struct resolver *r, struct deferred *d)
 {
     struct engine_query query = resolver_query(r, d);
@@ -190,7 +192,7 @@ static bool answer_stale(struct resolver *r, struct deferred *d)
     }
     switch (turn_answer(&r->turn, &query, NULL, &r->response)) {
     case ENGINE_DEFER:
-        return resolver_goes_on(r, d); /* there is no such name, said an expired reply */
+        return resolver_goes_on(r, d); /* a stale answer denied the name */
     case ENGINE_REPLY:
         turn_refresh_if_wanted(&r->turn, &query);
         resolver_finish(r, d, &r->response);
@@ -255,7 +257,7 @@ static void resolver_work_answer_without_upstream(struct resolver *r, struct def
     }
 }
 
-/* To the next place of a search path, a denial is no failure. */
+/* Returns whether the response is a denial, after which a search list goes on: it is no failure. */
 static bool is_forwarded_denial(const struct forwarder_reply *reply, unsigned *ret_seen)
 {
     const struct response_head *head = &reply->response->head;
@@ -266,8 +268,8 @@ static bool is_forwarded_denial(const struct forwarder_reply *reply, unsigned *r
     return is_no_data || rcode == DNS_RCODE_NXDOMAIN;
 }
 
-/* No answer of a whole reply: it makes no sense, or is too long. Of a truncated one: the client
- * cannot get more over TCP than we did. */
+/* Takes the outcome of a forwarded query. A response that is malformed or too long gives no answer,
+ * nor does a truncated one over TCP: the client cannot get more over TCP than we did. */
 static void on_forwarded(void *data, const struct forwarder_reply *reply)
 {
     struct deferred *d = data;
@@ -315,7 +317,7 @@ void resolver_refuse_recursion(struct resolver *r, struct deferred *d)
     counter_add(&r->counts.not_allowed, 1);
     if (r->refusal_told_ms == 0 || now_ms - r->refusal_told_ms >= REFUSAL_PAUSE_MS) {
         r->refusal_told_ms = now_ms;
-        log_warn("refusing queries for other domains; set -allow-recursion to allow them",
+        log_warn("refusing queries for external names; set -allow-recursion to allow them",
                  LOG_STR("client", addr_format(&d->query.client, client)));
     }
     struct engine_query query = resolver_query(r, d);
@@ -323,8 +325,8 @@ void resolver_refuse_recursion(struct resolver *r, struct deferred *d)
     resolver_finish(r, d, &r->response);
 }
 
-/* The published list did not have this client, whose network is newer: the engine has not looked
- * into the cache. True: it is answered from there, or its search path goes on. */
+/* Answers a client whose network is newer than the published list, so that the engine has not read
+ * the response cache. Returns true when the cache answers, or when its search list goes on. */
 static bool answer_allowed(struct resolver *r, struct deferred *d)
 {
     const struct engine_config *config = publisher_config(r->config.reader);
@@ -351,7 +353,7 @@ static int64_t timeout_left_us(const struct resolver *r, const struct deferred *
     return r->config.stale_wait_ms * INT64_C(1000) - (clock_monotonic_us() - d->begun_us);
 }
 
-/* What has lost patience at one place of a search path has none at the next. */
+/* Waits for upstreams. The stale timeout counts once for all candidate names. */
 static void wait_patiently(struct resolver *r, struct deferred *d)
 {
     if (d->query.search_list_at > 0 && timeout_left_us(r, d) <= 0) {
@@ -361,8 +363,8 @@ static void wait_patiently(struct resolver *r, struct deferred *d)
     }
 }
 
-/* Spreads the questions over the servers: SkyDNS took the client's id, but then clients choose the
- * server, and so whose reply is kept for all. */
+/* Asks upstreams; spreads the questions over them. SkyDNS used the client's id for that, but then
+ * clients choose the upstream, and so the response that is cached for all. */
 static void resolver_work_ask(struct resolver *r, struct deferred *d,
                               const struct upstream_question *question)
 {
@@ -387,8 +389,8 @@ static void resolver_work_ask(struct resolver *r, struct deferred *d,
     }
 }
 
-/* A client that may not ask for the name at a place of its search path is told of the first name,
- * as if it had no search path, and is refused when it asks for the other one itself. */
+/* Forwards the query. A client that may not ask about a candidate name gets the first name's
+ * answer, as if it had no search list. It is refused when it asks about that name itself. */
 static void resolver_work_forward(struct resolver *r, struct deferred *d)
 {
     struct query parsed;
@@ -408,9 +410,9 @@ static void resolver_work_forward(struct resolver *r, struct deferred *d)
     }
 }
 
-/* ---- Patience ---- */
+/* ---- Stale timeouts ---- */
 
-/* Until the oldest loses it; queries come nearly in the order of their age. */
+/* Sets the timer for the oldest; queries come nearly in the order of their age. */
 static void set_timeout(struct resolver *r)
 {
     const struct deferred *oldest = TAILQ_FIRST(&r->patient);
@@ -434,7 +436,7 @@ void resolver_be_patient(struct resolver *r, struct deferred *d)
     }
 }
 
-/* A timer that is now too early sets itself again. */
+/* Ends the query's stale timeout. A timer that is now too early sets itself again. */
 void resolver_be_patient_no_more(struct resolver *r, struct deferred *d)
 {
     if (d->is_patient) {
@@ -443,7 +445,7 @@ void resolver_be_patient_no_more(struct resolver *r, struct deferred *d)
     }
 }
 
-/* In portions, as those who share a response: the timer goes on with the rest. */
+/* Takes the due timeouts in portions, like reply_portions: the timer goes on with the rest. */
 void resolver_time_out(struct resolver *r)
 {
     const int64_t begun_us = clock_monotonic_us();
@@ -491,7 +493,7 @@ static void resolver_work_wait_for(struct resolver *r, struct deferred *d)
     case ENGINE_DEFER_TRANSFER: /* not one that was answered before */
         resolver_refuse(r, d);
         break;
-    case ENGINE_DEFER_REFRESH: /* never of the engine */
+    case ENGINE_DEFER_REFRESH: /* the engine never sets it */
         break;
     }
 }
@@ -524,7 +526,7 @@ void resolver_begin(struct resolver *r, struct deferred *d)
     }
 }
 
-/* A client may have as many as are free: alone, half of them. */
+/* Takes the query. A client may have as many as are free: half of them when alone. */
 bool resolver_take(struct resolver *r, struct deferred *d)
 {
     d->resolver = r;

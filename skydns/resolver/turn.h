@@ -1,7 +1,7 @@
-/* A turn of a loop that answers queries: of the resolver's, for plain TCP and what was deferred,
- * and of the streams' for the other transports. It sees one version of the records and of the
- * configuration, visits no more records for an answer than a worker may, and makes few of the
- * expensive answers (ENGINE_BRIEF_MAX): the others are deferred. Only on the loop's thread. */
+/* Runs a turn of a loop that answers queries: the resolver's, for plain TCP and deferred queries,
+ * and the streams', for the other transports. It sees one version of the records and of the
+ * configuration, and visits no more records for an answer than a worker may. It makes few of the
+ * expensive answers (ENGINE_BRIEF_MAX) and defers the others. Only on the loop's thread. */
 #ifndef SKYDNS_RESOLVER_TURN_H
 #define SKYDNS_RESOLVER_TURN_H
 
@@ -17,7 +17,7 @@
 struct publisher_reader;
 struct query_tap;
 
-/* Expensive answers in one turn: less than a millisecond. */
+/* Bounds the expensive answers in one turn: less than a millisecond. */
 enum { TURN_EXPENSIVE_MAX = 8 };
 
 struct turn {
@@ -26,7 +26,7 @@ struct turn {
     struct publisher_reader *reader;
     const struct query_tap *tap;
     struct query_counts *counts[ENGINE_TRANSPORTS]; /* NULL: counted elsewhere */
-    /* Asks for a kept reply to the question again, which a client's query led to. */
+    /* Refreshes the cached response to the question, which a client's query led to. */
     void (*refresh)(void *data, const struct engine_query *query, const struct question *question);
     void *data;
 
@@ -37,19 +37,19 @@ struct turn {
     struct engine_deferral deferral; /* of the last answer */
 };
 
-/* After the sleep, before any other callback. Returns the configuration. */
+/* Begins a turn after the sleep, before any other callback. Returns the configuration. */
 const struct engine_config *turn_begin(struct turn *turn);
 
-/* Before the sleep: holds no version while asleep. Does nothing outside a turn. */
+/* Ends a turn before the sleep: holds no version while asleep. Does nothing outside a turn. */
 void turn_end(struct turn *turn);
 
-/* engine_answer, on this turn's version, with the deferral in the turn; what is too expensive for
- * the rest of it is deferred for WALK. */
+/* Calls engine_answer on this turn's version, with the deferral in the turn. Defers for SCAN when
+ * the answer is too expensive for the rest of the turn. */
 enum engine_verdict turn_answer(struct turn *turn, struct engine_query *query,
                                 const struct external_answers *externals,
                                 struct response *response);
 
-/* After a reply: refreshes if the deferral asks for that. */
+/* Refreshes after a response, if the deferral asks for that. */
 void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query);
 
 /* Shows the tap, which is on, the response to a query that came at begun_us (clock_monotonic_us).

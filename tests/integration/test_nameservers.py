@@ -238,7 +238,7 @@ def test_foreign_names_only_for_those_allowed(bare_bed):
     for tcp in (False, True):
         reply = bare_bed.dns.query("www.real.test", "A", tcp=tcp, use_edns=0)
         assert reply.rcode() == dns.rcode.REFUSED and not reply.answer and reply.edns == 0
-    assert "-allow-recursion" in bare_bed.skydns.wait_line("refusing queries for other domains")
+    assert "-allow-recursion" in bare_bed.skydns.wait_line("refusing queries for external names")
     refusals = [line for line in bare_bed.skydns.lines if "refusing queries" in line]
     assert len(refusals) == 1  # an hour
     assert metric(port, "recursion_refused_total") == 2
