@@ -1,5 +1,5 @@
-/* Says what a reply of ours has in it: RRsets in sections, and the codes around them. The code that
- * answers makes it, signatures are made for it, encode.h writes it. Plain data. */
+/* Plans a response of ours: RRsets in sections, and the codes around them. The answer code makes
+ * the plan, the signer adds signatures, encode.h writes it. Plain data. */
 #ifndef SKYDNS_WIRE_ANSWER_PLAN_H
 #define SKYDNS_WIRE_ANSWER_PLAN_H
 
@@ -25,19 +25,19 @@ struct answer_soa {
     uint32_t minimum_s;
 };
 
-/* In the authority section: the SOA of a negative answer, with its signatures and those of the
+/* Bounds the authority section: the SOA of a negative answer, with its signatures and those of the
  * denial's two NSEC records, by up to eight keys. */
 enum { ANSWER_AUTHORITIES_MAX = 3 * (1 + 8) };
 
-/* Borrows from what it was made of, the version of the records and the configuration among that:
- * valid as long as they are, and until the next answer_build (answer.h). */
+/* The plan. It borrows from its sources, among them the version of the records and the
+ * configuration. It is valid as long as they are, and until the next answer_build (answer.h). */
 struct answer_plan {
     enum dns_rcode rcode;
     bool is_authoritative;
     bool is_recursive;     /* RA */
     bool is_signed;        /* its answers and authorities are sent whole, or none of them with TC: a
-                            * validator takes no part of them */
-    enum edns_error error; /* why SERVFAIL or REFUSED */
+                              validator takes no part of them */
+    enum edns_error error; /* the reason for SERVFAIL or REFUSED */
     uint16_t rr_class;
     struct rr_list answers;
     struct rr_list additionals;

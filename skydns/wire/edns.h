@@ -1,5 +1,5 @@
-/* EDNS(0), RFC 6891, in our replies and queries: the OPT record, the options we know, and how long
- * a datagram may be. Pure; any thread. */
+/* Writes EDNS(0), RFC 6891, in our responses and queries: the OPT record, the options we know, and
+ * the limit of a datagram. Pure; any thread. */
 #ifndef SKYDNS_WIRE_EDNS_H
 #define SKYDNS_WIRE_EDNS_H
 
@@ -14,7 +14,8 @@
 /* Root owner, type, class, TTL, length. */
 enum { EDNS_OPT_SIZE = 11 };
 
-/* `udp_size` is what we accept ourselves; `extended_rcode` the upper eight bits of the rcode. */
+/* Writes OPT. `udp_size` is what we accept ourselves; `extended_rcode` is the upper eight bits of
+ * the rcode. */
 static inline void edns_write_opt(uint8_t *out, uint16_t udp_size, uint8_t extended_rcode,
                                   bool dnssec_ok)
 {
@@ -25,7 +26,7 @@ static inline void edns_write_opt(uint8_t *out, uint16_t udp_size, uint8_t exten
     memcpy(out, opt, sizeof(opt));
 }
 
-/* The same at the end of a message. If it does not fit, writes nothing and the writer fails. */
+/* Appends OPT to a message. If it does not fit, it writes nothing and the writer fails. */
 static inline void edns_append_opt(struct writer *w, uint16_t udp_size, uint8_t extended_rcode,
                                    bool dnssec_ok)
 {
@@ -35,13 +36,13 @@ static inline void edns_append_opt(struct writer *w, uint16_t udp_size, uint8_t 
     }
 }
 
-/* Options that something depends on. */
+/* The options that the code knows. */
 enum {
     EDNS_OPTION_NSID = 3,       /* which server it is, RFC 5001 */
     EDNS_OPTION_SUBNET = 8,     /* the client's network, RFC 7871 */
     EDNS_OPTION_COOKIE = 10,    /* RFC 7873 */
     EDNS_OPTION_KEEPALIVE = 11, /* how long an idle connection stays open, RFC 7828 */
-    EDNS_OPTION_PADDING = 12,   /* so that the length of what is encrypted says little, RFC 7830 */
+    EDNS_OPTION_PADDING = 12,   /* hides the length of an encrypted message, RFC 7830 */
     EDNS_OPTION_STUB = 65011,   /* data 1: a server of stub zones forwards the query, as SkyDNS's */
     EDNS_OPTION_HEAD = 4,       /* code, length */
     EDNS_SUBNET_MAX = EDNS_OPTION_HEAD + 4 + 16, /* family, two prefix lengths, an IPv6 address */
@@ -49,7 +50,7 @@ enum {
     EDNS_COOKIE_MAX = 40, /* the client's and the server's, without the head */
 };
 
-/* Options of a query that ask for the same in its response; together, bits. */
+/* Bits of the options of a query that ask for the same in its response. */
 enum {
     EDNS_ASKS_COOKIE = 1,
     EDNS_ASKS_KEEPALIVE = 2,
@@ -57,8 +58,8 @@ enum {
     EDNS_ASKS_NSID = 8,
 };
 
-/* The bit of an option with this code and length, else 0: a client that tells a timeout itself asks
- * for none (RFC 7828 3.2.1). */
+/* Returns the bit of an option with this code and length, else 0: a client that sends a timeout
+ * itself asks for none (RFC 7828 3.2.1). */
 static inline unsigned edns_asks(unsigned code, size_t len)
 {
     switch (code) {
@@ -75,7 +76,7 @@ static inline unsigned edns_asks(unsigned code, size_t len)
     }
 }
 
-/* Adds a whole option to the OPT record at `opt_at`, which ends the message. If it does not fit,
+/* Adds a whole option to the OPT record at `opt_at`, which ends the message. If it does not fit, it
  * writes nothing and the writer fails. */
 static inline void edns_append_option(struct writer *w, size_t opt_at, const uint8_t *option,
                                       size_t len)
@@ -89,8 +90,8 @@ static inline void edns_append_option(struct writer *w, size_t opt_at, const uin
     }
 }
 
-/* The next option of OPT's data (RFC 6891 6.1.2), borrowed from it. False: there is none, or the
- * reader has failed: the options do not fill the data. */
+/* Reads the next option of OPT's data (RFC 6891 6.1.2), borrowed from it. Returns false when there
+ * is none, or when the options do not fill the data and the reader has failed. */
 static inline bool edns_option_next(struct reader *options, uint16_t *ret_code,
                                     struct slice *ret_data)
 {
@@ -103,21 +104,21 @@ static inline bool edns_option_next(struct reader *options, uint16_t *ret_code,
     return !options->failed;
 }
 
-/* Extended errors, RFC 8914, each as the only option of the OPT record just appended: in every
- * SERVFAIL and REFUSED of ours, and with what is expired. Without text: the codes' names, which dig
- * prints, say it. */
+/* Extended errors (RFC 8914), each the only option of the OPT record just appended: in every
+ * SERVFAIL and REFUSED of ours, and with stale answers. They have no text: the codes' names, which
+ * dig prints, say it. */
 enum edns_error {
     EDNS_ERROR_NONE = -1,
     EDNS_ERROR_OTHER = 0, /* a limit of ours: no room, no time, too long */
     EDNS_ERROR_STALE = 3,
-    EDNS_ERROR_CACHED = 13, /* a failure that was kept */
+    EDNS_ERROR_CACHED = 13, /* a cached failure */
     EDNS_ERROR_NOT_READY = 14,
     EDNS_ERROR_PROHIBITED = 18, /* the client may not ask this, or at all */
     EDNS_ERROR_STALE_NXDOMAIN = 19,
     EDNS_ERROR_NOT_AUTHORITATIVE = 20, /* not a name of ours, and not to be forwarded */
-    EDNS_ERROR_NOT_SUPPORTED = 21,     /* a type or class that nobody gets an answer for */
-    EDNS_ERROR_NO_AUTHORITY = 22,      /* nameservers replied, with a failure */
-    EDNS_ERROR_NETWORK = 23,           /* no nameserver could be reached */
+    EDNS_ERROR_NOT_SUPPORTED = 21,     /* a type or class that no client gets an answer for */
+    EDNS_ERROR_NO_AUTHORITY = 22,      /* upstreams responded with a failure */
+    EDNS_ERROR_NETWORK = 23,           /* no upstream could be reached */
 };
 enum { EDNS_ERROR_SIZE = EDNS_OPTION_HEAD + 2 };
 static inline void edns_append_error(struct writer *w, uint16_t code)
@@ -132,8 +133,8 @@ static inline void edns_append_error(struct writer *w, uint16_t code)
     }
 }
 
-/* How long a reply over UDP may be: what the client accepts, but at most `max`, which is known to
- * pass networks unfragmented; at least what RFC 1035 allows to any client. */
+/* Returns how long a response over UDP may be: what the client accepts, but at most `max`, which is
+ * known to pass networks unfragmented; at least what RFC 1035 allows to any client. */
 static inline size_t edns_udp_limit(bool has_edns, uint16_t client_size, uint16_t max)
 {
     size_t limit = has_edns && client_size < max ? client_size : has_edns ? max : 0;

@@ -12,7 +12,7 @@
 #include "skydns/wire/name_table_internal.h"
 #include "skydns/wire/response.h"
 
-/* ---- The data of a record ---- */
+/* ---- Rdata ---- */
 
 static void write_data_numbers(const struct rr *rr, struct writer *w)
 {
@@ -26,7 +26,7 @@ static void write_data_numbers(const struct rr *rr, struct writer *w)
     }
 }
 
-/* An empty text is one empty string. */
+/* Writes a text as strings; an empty one is one empty string. */
 static void write_data_text(struct slice text, struct writer *w)
 {
     do {
@@ -72,9 +72,9 @@ void rr_data_write(const struct rr *rr, const struct answer_soa *soa, struct wri
 struct encoder {
     uint16_t udp_size;
     const struct question *question;
-    uint16_t name_at; /* where its name is written */
+    uint16_t name_at; /* the offset of its name in the message */
     struct writer w;
-    bool has_withdrawn; /* records: the names in them are still in the table */
+    bool has_withdrawn; /* records: their names are still in the table */
     struct name_table names;
 };
 
@@ -99,7 +99,7 @@ static void encode_write_name(struct encoder *e, struct slice name, enum name_fo
         writer_u16(&e->w, 0xc000 | e->name_at);
         return;
     }
-    if (e->names.names == 0) { /* the question's is learnt when a second one comes */
+    if (e->names.names == 0) { /* the question's name is learnt when a second name comes */
         name_table_learn(&e->names, rr_name(&e->question->name), e->name_at);
     }
     name_table_write(&e->names, name, form, &e->w);
@@ -118,7 +118,7 @@ static void write_rr_data(struct encoder *e, const struct rr *rr, const struct a
         break;
     case RR_SHAPE_SERVICE_NAMED:
         write_data_numbers(rr, &e->w);
-        encode_write_name(e, rr->data, NAME_WHOLE); /* RFC 2782, RFC 3597 section 4 */
+        encode_write_name(e, rr->data, NAME_WHOLE); /* RFC 2782, RFC 3597 4 */
         break;
     case RR_SHAPE_PREFERENCE_NAMED:
         write_data_numbers(rr, &e->w);
@@ -147,7 +147,7 @@ static void put_rr_head(uint8_t head[DNS_RR_HEAD], const struct rr *rr, uint16_t
     memcpy(head + 8, &len, 2);
 }
 
-/* False, and nothing written, when it does not fit. */
+/* Writes a record. Returns false, and writes nothing, when it does not fit. */
 static bool encode_write_rr(struct encoder *e, const struct answer_plan *plan, const struct rr *rr)
 {
     size_t start = e->w.pos;
@@ -180,8 +180,8 @@ static void write_question(struct writer *w, const struct question *q)
     }
 }
 
-/* CD is repeated where this server is asked as a resolver, and clear where it has authority: RFC
- * 4035 3.2.2, 3.1.6. */
+/* Writes the header. It repeats CD if this server acts as a resolver, and clears it if it has
+ * authority (RFC 4035 3.2.2, 3.1.6). */
 static void write_header(uint8_t *reply, const struct question *q, enum dns_rcode rcode,
                          uint16_t flags, const struct counts *counts)
 {
@@ -197,7 +197,7 @@ static void write_header(uint8_t *reply, const struct question *q, enum dns_rcod
     writer_u16(&w, counts->additionals);
 }
 
-/* Writes as many as fit; true when that is all. */
+/* Writes as many answers as fit. Returns true when that is all. */
 static bool write_answers(struct encoder *e, const struct answer_plan *plan, uint16_t *ret_count)
 {
     const struct rr_list *answers = &plan->answers;
@@ -209,7 +209,7 @@ static bool write_answers(struct encoder *e, const struct answer_plan *plan, uin
     return n == answers->count && !answers->is_cut;
 }
 
-/* All or nothing: part of an address set would look like the whole set. */
+/* Writes all records of a section or none: part of an address set would look like the whole set. */
 static uint16_t write_section_whole(struct encoder *e, const struct answer_plan *plan,
                                     const struct rr *rrs, size_t count)
 {
@@ -223,7 +223,8 @@ static uint16_t write_section_whole(struct encoder *e, const struct answer_plan 
     return (uint16_t)count;
 }
 
-/* False: a part is lacking without which the others say something else. */
+/* Writes the sections. Returns false when a part is missing without which the others mean something
+ * else. */
 static bool write_records(struct encoder *e, const struct answer_plan *plan, struct counts *counts)
 {
     assert(plan->answers.count <= RR_LIST_MAX && plan->authority_count <= ANSWER_AUTHORITIES_MAX);
@@ -239,7 +240,7 @@ static bool write_records(struct encoder *e, const struct answer_plan *plan, str
     return is_complete;
 }
 
-/* The question and, if there is one, the search path's CNAME. */
+/* Writes the question and, if there is one, the search list's CNAME. */
 static size_t write_start(struct encoder *e, struct slice asked)
 {
     const struct question *q = e->question;
@@ -298,7 +299,7 @@ void encode_plan(struct encoder *encoder, const struct question *question,
     if (question->has_edns) {
         e->w.cap = limit;
         edns_append_opt(&e->w, e->udp_size, (uint8_t)(plan->rcode >> 4), question->dnssec_ok);
-        if (plan->error != EDNS_ERROR_NONE) { /* such a reply has no records */
+        if (plan->error != EDNS_ERROR_NONE) { /* such a response has no records */
             edns_append_error(&e->w, (uint16_t)plan->error);
         }
         counts.additionals++;

@@ -4,7 +4,7 @@
 
 #include "common/dns/dns.h"
 
-/* Type, length of the data, TTL; the data follows. */
+/* Type, length of the rdata, TTL; the rdata follows. */
 enum { HEAD_SIZE = 1 + 1 + 4 };
 
 void external_answer_put(struct buf *packed, uint16_t type, uint32_t ttl_s, struct slice data)

@@ -1,7 +1,9 @@
-/* Names outside the domain that CNAME, SRV and MX records point to: the questions the answer layer
- * asks about them, and what became of each. An answer's records are packed, so that many can wait
- * in little memory: skydns/upstream/external packs them on the resolver's thread as a reply
- * arrives, follow.c reads them. Pure; any thread; an answer owns nothing. */
+/* Packs the answers about external names that CNAME, SRV and MX records point to: the answer
+ * layer's questions, and their outcomes.
+ *
+ * An answer's records are packed, so that many can wait in little memory.
+ * skydns/upstream/external.h packs them on the resolver's thread as a response arrives; follow.c
+ * reads them. Pure; any thread; an answer owns nothing. */
 #ifndef SKYDNS_WIRE_EXTERNAL_ANSWER_H
 #define SKYDNS_WIRE_EXTERNAL_ANSWER_H
 
@@ -24,7 +26,7 @@ enum external_outcome {
     EXTERNAL_ANSWERED,  /* all addresses */
     EXTERNAL_DENIED,    /* no such name, or no such address: maybe CNAMEs, but no address */
     EXTERNAL_TRUNCATED, /* some of the addresses, maybe none */
-    EXTERNAL_FAILED,    /* no nameserver gave a usable reply: no records */
+    EXTERNAL_FAILED,    /* no upstream gave a usable response: no records */
 };
 
 struct external_answer {
@@ -40,15 +42,15 @@ struct external_answers {
     const struct external_answer *items;
 };
 
-/* NULL: this was not asked. */
+/* Returns the answer to a question. NULL: it was not asked. */
 const struct external_answer *external_answers_find(const struct external_answers *answers,
                                                     const struct dname *name, uint16_t type);
 
-/* Whether each of these questions was asked. */
+/* Returns whether each of these questions was asked. */
 bool external_answers_cover(const struct external_answers *answers,
                             const struct external_question *questions, size_t count);
 
-/* One record. Its owner is the target of the CNAME before it. */
+/* A record. Its owner is the target of the CNAME before it. */
 struct external_rr {
     struct slice owner;
     uint16_t type; /* CNAME, A, AAAA */
@@ -56,11 +58,11 @@ struct external_rr {
     struct slice data; /* CNAME: a name in wire form; else the address */
 };
 
-/* Appends a record, whole or, past the buffer's limit, not at all. Takes no more room than the
- * record does in a message if it is an address, and 6 bytes besides the name if it is a CNAME. */
+/* Appends a record, or nothing if it exceeds the buffer's limit. An address takes no more room than
+ * its record in a message, and a CNAME 6 bytes besides the name. */
 void external_answer_put(struct buf *packed, uint16_t type, uint32_t ttl_s, struct slice data);
 
-/* Keeps `max` records at most; an answer that loses some is truncated. */
+/* Cuts the answer to `max` records. An answer that loses some is truncated. */
 void external_answer_cut(struct external_answer *answer, size_t max);
 
 struct external_reader {
@@ -68,11 +70,11 @@ struct external_reader {
     struct slice owner;
 };
 
-/* `name` is the question's, as the first record shall spell it; the records borrow from it and from
- * the answer. */
+/* Starts to read. `name` is the question's, in the spelling for the first record. The records
+ * borrow from it and from the answer. */
 struct external_reader external_answer_read(const struct external_answer *answer,
                                             struct slice name);
-/* False: there are no more. */
+/* Reads the next record. Returns false when there are no more. */
 bool external_answer_next(struct external_reader *reader, struct external_rr *ret);
 
 #endif

@@ -6,7 +6,7 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/reply_limit.h"
 
-/* Owner's pointer, type, class, TTL, length. */
+/* The record before its rdata: owner pointer, type, class, TTL, length. */
 enum { RECORD_HEAD = 12 };
 
 static NOINLINE void begin_behind_alias(struct fast_reply *reply, const struct fast_query *question,

@@ -17,7 +17,7 @@ static uint8_t byte_at(struct slice name, size_t at)
 void name_table_begin(struct name_table *table)
 {
     table->names = 0;
-    if (++table->message == 0) { /* after 65,535 messages, old places would look new */
+    if (++table->message == 0) { /* after 65,535 messages, old slots would look new */
         memset(table->groups, 0, sizeof(table->groups));
         table->message = 1;
     }
@@ -45,8 +45,8 @@ static void cut_ends(struct slice name, struct name_ends *ends)
     }
 }
 
-/* Whether the name written at this offset is the rest of `name` from `at` on. Only names of this
- * message are read, so pointers are ours, and point backwards. */
+/* Returns whether the name written at this offset is the rest of `name` from `at` on. It reads only
+ * names of this message, so pointers are ours, and point backwards. */
 static bool is_written_at(const uint8_t *message, size_t offset, struct slice name, size_t at)
 {
     for (;;) {
@@ -72,7 +72,8 @@ static struct name_place *group_of(struct name_table *t, uint32_t hash)
     return t->groups[hash % NAME_TABLE_GROUPS];
 }
 
-/* The longest suffix of the name already written, as an index into ends; ends->count: none. */
+/* Returns the longest suffix of the name already written, as an index into ends; ends->count: none.
+ */
 static unsigned find_longest(struct name_table *t, const uint8_t *message, struct slice name,
                              const struct name_ends *ends, size_t *ret_offset)
 {
@@ -89,8 +90,8 @@ static unsigned find_longest(struct name_table *t, const uint8_t *message, struc
     return ends->count;
 }
 
-/* Remembers the first `count` suffixes of a name written at the offset; of more than a group holds,
- * the first ones. */
+/* Remembers the first `count` suffixes of a name written at the offset; when a group is full, the
+ * first ones. */
 static void learn_ends(struct name_table *t, const struct name_ends *ends, unsigned count,
                        size_t offset)
 {
@@ -131,7 +132,7 @@ void name_table_write(struct name_table *table, struct slice name, enum name_for
         writer_bytes(w, name.ptr, ends.at[known]);
         writer_u16(w, (uint16_t)(POINTER << 8 | target));
     }
-    if (!w->failed) { /* only what is completely written may be searched for */
+    if (!w->failed) { /* only a completely written name may be pointed at */
         learn_ends(table, &ends, known, start);
     }
 }

@@ -1,7 +1,7 @@
-/* Holds what a query owns while it waits: what was read of it, and where it came from. It is made
- * once, on the thread that received the query, and answered from on others, perhaps several times;
- * nothing of it is parsed again. Namespace, zone and key are not in it: whoever answers looks them
- * up in the version of that moment. Pure; any thread. */
+/* Holds a waiting query's own data: what was parsed of it, and its origin. The thread that received
+ * the query makes it once. Other threads answer from it, perhaps several times, without parsing
+ * again. It holds neither namespace, zone nor key: each answer looks them up in the version of that
+ * moment. Pure; any thread. */
 #ifndef SKYDNS_WIRE_OWNED_QUERY_H
 #define SKYDNS_WIRE_OWNED_QUERY_H
 
@@ -17,10 +17,11 @@
 #include "skydns/wire/query.h"
 #include "skydns/wire/query_parse.h"
 
-/* Copied as the owned_query_size bytes that it has. */
+/* A waiting query; copy it by its owned_query_size bytes. */
 struct owned_query {
     struct addr client, local;
-    int64_t received_ns; /* engine_query's, like the next; place and is_allowed may change */
+    int64_t
+        received_ns; /* engine_query's, like the next; search_list_at and is_allowed may change */
     uint64_t search_list_serial;
     uint32_t idle_ms;
     uint16_t udp_size; /* EDNS's, like has_edns, dnssec_ok, is_from_stub, asks */
@@ -32,13 +33,14 @@ struct owned_query {
     bool keeps_name : 1;
     bool is_ordinary : 1, has_edns : 1, dnssec_ok : 1, is_from_stub : 1;
     bool is_signed : 1;
-    /* A message of header, name as typed, type and class; the option client-subnet; the cookie, of
-     * one that cannot be ours the client's part; if it is signed, struct tsig_state. */
+    /* A message of header, name in the client's spelling, type and class. Then the option
+     * client-subnet, and the cookie, of which only the client's part if it cannot be ours. With
+     * TSIG, struct tsig_state. */
     uint8_t bytes[];
 };
 
 enum {
-    /* Without a signature. */
+    /* Without TSIG. */
     OWNED_QUERY_PLAIN_MAX =
         offsetof(struct owned_query, bytes) + QUESTION_WIRE_MAX + EDNS_SUBNET_MAX + COOKIE_SIZE,
     OWNED_QUERY_MAX = OWNED_QUERY_PLAIN_MAX + sizeof(struct tsig_state),
@@ -49,20 +51,19 @@ union owned_query_room { /* for any of them */
     uint8_t bytes[OWNED_QUERY_MAX];
 };
 
-/* Takes a query that the engine has read (`parsed`, `tsig`), and which makes sense. Returns its
- * size. */
+/* Takes a sound query that the engine has parsed (`parsed`, `tsig`). Returns its size. */
 size_t owned_query_take(struct owned_query *owned, const struct engine_query *query);
 
 size_t owned_query_size(const struct owned_query *owned);
 
-/* NULL: it was not signed. */
+/* Returns the TSIG state. NULL: the query had no TSIG. */
 const struct tsig_state *owned_query_tsig(const struct owned_query *owned);
 
-/* The query as it is answered now; borrows from `owned`. */
+/* Returns the query as it is to be answered now; borrows from `owned`. */
 struct engine_query owned_query_open(const struct owned_query *owned, int64_t now_s, int64_t now_ms,
                                      uint32_t random);
 
-/* The query as it was read, with its question; borrows from `owned`. */
+/* Returns the query as parsed, with its question; borrows from `owned`. */
 void owned_query_read(const struct owned_query *owned, struct query *ret_query);
 
 #endif

@@ -13,7 +13,8 @@ static uint16_t u16_at(const uint8_t *at)
     return (uint16_t)(at[0] << 8 | at[1]);
 }
 
-/* A query, opcode QUERY, one question, at most one record, which is additional. */
+/* Returns whether the header is a query's with opcode QUERY, one question, and at most one record,
+ * which is additional. */
 static bool is_ordinary(const uint8_t *wire)
 {
     static const uint8_t one_question[] = {0, 1, 0, 0, 0, 0, 0};
@@ -40,8 +41,8 @@ static inline bool find_labels(const uint8_t *name, size_t left, struct fast_que
     return pos < end && name[pos] == 0;
 }
 
-/* The labels' lengths are folded with their bytes: none of them is a letter. A length of 46 looks
- * like a dot, and sends its name to the slow path. */
+/* Folds a short name. It folds the labels' lengths with their bytes: none of them is a letter. A
+ * length of 46 looks like a dot, and sends its name to the slow path. */
 static bool fold_short(const uint8_t *name, struct fast_query *q)
 {
     bool has_dot = false;
@@ -53,7 +54,7 @@ static bool fold_short(const uint8_t *name, struct fast_query *q)
     return !has_dot;
 }
 
-enum { BLOCK = 16 }; /* bytes: a register of every processor that has vectors */
+enum { BLOCK = 16 }; /* bytes: a vector register of any processor that has them */
 typedef uint8_t block __attribute__((vector_size(BLOCK)));
 
 struct seen {
@@ -78,7 +79,7 @@ static bool is_zero(const block *bytes)
     return (words[0] | words[1]) == 0;
 }
 
-/* As fold_short, block by block; the last one ends where the name does. */
+/* Folds a longer name block by block; the last one ends with the name. */
 static inline bool fold_long(const uint8_t *name, struct fast_query *q)
 {
     struct seen seen = {{0}, {0}};
@@ -97,7 +98,8 @@ static inline bool query_parse_fold(const uint8_t *name, struct fast_query *q)
     return q->name_len < BLOCK ? fold_short(name, q) : fold_long(name, q);
 }
 
-/* Options that fill the record. False: one changes the answer, or makes no sense. */
+/* Reads options that fill the record. Returns false when one changes the answer, or is malformed.
+ */
 static NOINLINE bool read_ordinary_options(const uint8_t *options, size_t len, struct fast_query *q)
 {
     size_t at = 0;
@@ -118,7 +120,7 @@ static NOINLINE bool read_ordinary_options(const uint8_t *options, size_t len, s
     return at == len;
 }
 
-/* Version 0, nothing after it. */
+/* Reads an OPT of version 0 with nothing after it. */
 static bool query_parse_read_opt(const uint8_t *opt, size_t left, struct fast_query *q)
 {
     if (left < EDNS_OPT_SIZE || opt[0] != 0 || u16_at(opt + 1) != DNS_TYPE_OPT || opt[6] != 0 ||

@@ -11,7 +11,8 @@ struct counts {
     uint16_t questions, answers, authorities, additionals;
 };
 
-/* One question, its name uncompressed: nothing precedes it that a pointer could refer to. */
+/* Reads one question. Its name is uncompressed: no name precedes it that a pointer could refer to.
+ */
 static bool read_question(struct reader *r, struct question *q)
 {
     size_t start = r->pos;
@@ -29,7 +30,8 @@ static bool read_question(struct reader *r, struct question *q)
     return true;
 }
 
-/* Moves past them. False: there is not one, of a query, or none; or it makes no sense. */
+/* Moves past the questions. Returns false when a query has not exactly one or none, or when one is
+ * malformed. */
 static bool read_questions(struct reader *r, unsigned count, struct question *q)
 {
     const bool is_query = q->opcode == DNS_OPCODE_QUERY;
@@ -43,8 +45,8 @@ static bool read_questions(struct reader *r, unsigned count, struct question *q)
     return is_query && count == 0;
 }
 
-/* RFC 7871 6: as many bytes of an address as the prefix needs, none of its other bits set, and no
- * scope, which is for replies. Family 0: no network is told. */
+/* Checks a client subnet (RFC 7871 6): as many bytes of an address as the prefix needs, none of its
+ * other bits set, and no scope, which is for responses. Family 0: no network is told. */
 static bool is_subnet(const uint8_t *data, size_t len)
 {
     enum { SUBNET_HEAD = 4 };
@@ -59,7 +61,7 @@ static bool is_subnet(const uint8_t *data, size_t len)
     return bits % 8 == 0 || (data[len - 1] & 0xff >> bits % 8) == 0;
 }
 
-/* Of several, the first counts (RFC 7873 5.2). */
+/* Reads a cookie. Of several, the first counts (RFC 7873 5.2). */
 static bool read_cookie(const uint8_t *data, size_t len, struct question *q)
 {
     if (!cookie_has_sound_length(len)) {
@@ -72,7 +74,7 @@ static bool read_cookie(const uint8_t *data, size_t len, struct question *q)
     return true;
 }
 
-/* `option` is the whole option. False: it makes no sense. */
+/* Reads an option; `option` is all of it. Returns false when it is malformed. */
 static bool read_option(const uint8_t *option, uint16_t code, size_t len, struct question *q)
 {
     const uint8_t *data = option + EDNS_OPTION_HEAD;
@@ -91,7 +93,7 @@ static bool read_option(const uint8_t *option, uint16_t code, size_t len, struct
     return true;
 }
 
-/* They must fill the record exactly; most are ignored. */
+/* Reads the options, which must fill the record exactly; most are ignored. */
 static bool read_options(const uint8_t *data, size_t len, struct question *q)
 {
     struct reader r = reader_of(data, len);
@@ -106,7 +108,7 @@ static bool read_options(const uint8_t *data, size_t len, struct question *q)
     return !r.failed;
 }
 
-/* Only one, in the additional section and owned by the root. */
+/* Reads OPT: only one, in the additional section and owned by the root. */
 static bool question_read_opt(const uint8_t *owner, const uint8_t *data, const struct rr_step *opt,
                               struct question *q, uint8_t *ret_version)
 {
@@ -121,8 +123,8 @@ static bool question_read_opt(const uint8_t *owner, const uint8_t *data, const s
     return true;
 }
 
-/* What follows the question: OPT, and where TSIG is; any other record is skipped, whatever its
- * name. Of a message that made no sense before (is_sound), TSIG alone. */
+/* Reads the records after the question: OPT, and the offset of TSIG. Any other record is skipped,
+ * whatever its name. In a message that is already malformed (is_sound), only TSIG counts. */
 static bool question_read_records(struct reader *r, const struct counts *counts, bool is_sound,
                                   struct question *q, uint8_t *ret_version)
 {

@@ -4,8 +4,8 @@
 
 enum { SOA_REST = 20, SIGNATURE_HEAD = 18, KEY_HEAD = 4 };
 
-/* Names that no sender compresses, as of SVCB and LP, and those of types that nobody has any more,
- * are bytes here: validators need them as they are signed (RFC 6840 5.1). */
+/* Names that no sender compresses, as in SVCB and LP, and those of obsolete types are bytes here:
+ * validators need them as they are signed (RFC 6840 5.1). */
 const struct rdata_layout rdata_layouts[RDATA_LAYOUT_TYPES] = {
     [DNS_TYPE_A] = {.head = 4}, /* and AAAA: in class IN */
     [DNS_TYPE_NS] = {.names = 1, .is_compressible = true},

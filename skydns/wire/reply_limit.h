@@ -1,4 +1,4 @@
-/* How long a reply may be. Pure. */
+/* Limits the length of a response. Pure. */
 #ifndef SKYDNS_WIRE_REPLY_LIMIT_H
 #define SKYDNS_WIRE_REPLY_LIMIT_H
 
@@ -9,8 +9,8 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/query.h"
 
-/* What the transport and the client's EDNS allow, less what the query reserves. Whoever reserves
- * leaves room for the header, the question and an OPT record. */
+/* Returns what the transport and the client's EDNS allow, less what the query reserves. A
+ * reservation leaves room for the header, the question and an OPT record. */
 static inline size_t reply_limit_of(const struct engine_query *query, bool has_edns,
                                     uint16_t udp_size, uint16_t max_udp_size)
 {

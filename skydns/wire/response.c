@@ -6,7 +6,7 @@
 #include "common/base/cursor.h"
 #include "skydns/wire/rr_step.h"
 
-/* A SOA's minimum is its last field. */
+/* Returns the TTL of a denial with this SOA. Its minimum is its last field. */
 static uint32_t negative_ttl_s(const struct reader *message, const struct rr_step *soa)
 {
     enum { MINIMUM_SIZE = 4 };
@@ -19,8 +19,8 @@ static uint32_t negative_ttl_s(const struct reader *message, const struct rr_ste
     return minimum_s < soa->ttl_s ? minimum_s : soa->ttl_s;
 }
 
-/* Finds the smallest TTL of `counts[0]` answers and `counts[1]` records of the authority section,
- * where a SOA makes the response negative, also behind aliases. */
+/* Finds the smallest TTL of `counts[0]` answers and `counts[1]` records of the authority section. A
+ * SOA there makes the response negative, also after aliases. */
 static uint32_t smallest_written_ttl(struct reader *r, const uint16_t counts[2], bool is_no_name)
 {
     uint32_t smallest = UINT32_MAX;
@@ -86,7 +86,7 @@ void search_alias_write(uint8_t *message, struct slice asked, struct slice name,
 
 void search_alias_set_ttl(uint8_t *message, struct slice asked, uint32_t ttl_s)
 {
-    enum { TTL_BACK = 6 }; /* from the data: TTL and length */
+    enum { TTL_BACK = 6 }; /* before the data: TTL and length */
     struct writer w = writer_of(message + response_start_of(asked, 0).name_at - TTL_BACK, 4);
     writer_u32(&w, ttl_s);
 }

@@ -9,7 +9,8 @@ static void pass_string(struct reader *r)
     (void)reader_take(r, reader_u8(r)); /* the reader remembers the failure */
 }
 
-/* Windows of 256 types, in order; none has more bytes than it needs, 32 at most. */
+/* Checks a type bitmap: windows of 256 types, in order; none has more bytes than it needs, 32 at
+ * most. */
 static bool is_bitmap(struct reader *r)
 {
     enum { WINDOW_BYTES_MAX = 32 };
@@ -26,7 +27,7 @@ static bool is_bitmap(struct reader *r)
     return !r->failed;
 }
 
-/* Code, length, data; `in_order`: each code is larger than the one before. */
+/* Checks a list of code, length, data. `in_order`: each code is larger than the one before. */
 static bool is_list(struct reader *r, bool in_order)
 {
     int last = -1;

@@ -37,7 +37,7 @@ void response_head_read(const uint8_t *bytes, size_t len, struct response_head *
     if (len < DNS_HEADER_SIZE || len > DNS_MESSAGE_MAX) {
         return;
     }
-    (void)reader_u16(&r); /* id: for the receiver to check */
+    (void)reader_u16(&r); /* id: the receiver checks it */
     head->flags = reader_u16(&r);
     head->questions = reader_u16(&r);
     for (unsigned i = 0; i < RESPONSE_SECTIONS; i++) {

@@ -1,9 +1,9 @@
-/* From record to record of a message without reading names: for messages that we have made, or have
- * parsed before (response_parse.h is for those of upstreams), and for the records of queries, of
- * which no name matters. Steps stay within the bytes, whatever these say; a name is only passed by
- * (dname_skip), and may lead anywhere.
+/* Steps from record to record of a message without reading names.
  *
- * Pure; any thread; allocates nothing. */
+ * It is for messages that we have made or parsed before (response_parse.h is for those of
+ * upstreams), and for the records of queries, whose names do not matter. Steps stay within the
+ * bytes, whatever these say. A name is only skipped (dname_skip), and may lead anywhere. Pure; any
+ * thread; allocates nothing. */
 #ifndef SKYDNS_WIRE_RR_STEP_H
 #define SKYDNS_WIRE_RR_STEP_H
 
@@ -16,7 +16,7 @@
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 
-/* A record's fields between owner and rdata (RFC 1035 4.1.3), and where its rdata lies. */
+/* A record's fields between owner and rdata (RFC 1035 4.1.3), and the offset of its rdata. */
 struct rr_step {
     uint16_t type, rr_class;
     uint32_t ttl_s; /* RFC 2181 8: 0 if its top bit is set */
@@ -24,14 +24,14 @@ struct rr_step {
     uint16_t data_len;
 };
 
-/* Moves past a question. False, and the reader has failed, as dname_skip. */
+/* Moves past a question. Returns false like dname_skip; the reader has failed then. */
 MUST_CHECK static inline bool rr_step_question(struct reader *r)
 {
     return dname_skip(r) && reader_take(r, DNS_QUESTION_TAIL);
 }
 
-/* Moves from behind the owner to behind the rdata. False, and the reader has failed: there is no
- * whole record. */
+/* Moves from the owner's end to the rdata's end. Returns false, and the reader has failed, when
+ * there is no whole record. */
 static inline bool rr_step_body(struct reader *r, struct rr_step *ret)
 {
     ret->type = reader_u16(r);

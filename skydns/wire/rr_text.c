@@ -22,7 +22,7 @@ static const char *text_form(unsigned type)
     return "";
 }
 
-/* ---- Fields; false: the data are not so ---- */
+/* ---- Fields; false: the data do not have this form ---- */
 
 static bool rr_text_append_name(struct reader *r, struct buf *out)
 {

@@ -1,6 +1,8 @@
-/* Resource records as people write them, without the class: "web.cluster.local. 30 A 10.0.0.1". The
- * form of each type: common/dns/rr_types.h. Others, and data that are not as their type has them,
- * are printed as RFC 3597 has it: \# 4 0a000001. All of it is printable ASCII. Any thread. */
+/* Prints resource records in their presentation form, without the class: "web.cluster.local. 30 A
+ * 10.0.0.1".
+ *
+ * common/dns/rr_types.h has each type's form. Other types, and rdata that do not match their type,
+ * are printed by RFC 3597: \# 4 0a000001. All of it is printable ASCII. Any thread. */
 #ifndef SKYDNS_WIRE_RR_TEXT_H
 #define SKYDNS_WIRE_RR_TEXT_H
 
@@ -11,10 +13,10 @@
 #include "common/base/cursor.h"
 #include "skydns/wire/answer_plan.h"
 
-/* One record takes no more: a text of 64 KiB with each byte escaped, and some names. */
+/* The most that one record takes: a text of 64 KiB with each byte escaped, and some names. */
 enum { RR_TEXT_MAX = 4 * 65536 + 4096 };
 
-/* Appends the record; an SOA's data are in `soa`. */
+/* Appends the record; an SOA's rdata are in `soa`. */
 void rr_text(const struct rr *rr, const struct answer_soa *soa, struct buf *out);
 
 /* Appends type and data, which are as on the wire without compression. */
