@@ -24,9 +24,9 @@ enum {
     SOA_LEAST = 3 * POINTER_SIZE + DNS_RR_HEAD + RR_DATA_SOA_NUMBERS,
     RRSIG_LEAST = POINTER_SIZE + DNS_RR_HEAD + 18 + 64, /* without the signer's name: ECDSA P-256 */
 
-    /* Signed additional RRsets. A validator verifies them all before it answers. Measured, of
-     * Debian 12, with keys of up to three algorithms: unbound 1.17 pauses once it has verified 15,
-     * takes 1.9 s for 64 and drops the query with 80; systemd-resolved 252 answers SERVFAIL with
+    /* Bounds the signed additional RRsets: a validator verifies them all before it answers.
+     * Measured with Debian 12, with keys of up to three algorithms: unbound 1.17 pauses after 15,
+     * takes 1.9 s for 64 and drops the query with 80. systemd-resolved 252 answers SERVFAIL with
      * 64. Knot Resolver 5.6, PowerDNS Recursor 4.8 and BIND 9.18 answer at once with 256. */
     ADDITIONALS_MAX = 12,
 };
@@ -44,11 +44,11 @@ struct answer_signer {
     /* The answer being signed: */
     const struct answer_input *input;
     struct dname name;         /* the question's, in lower case, */
-    struct signed_place place; /* and where it belongs */
+    struct signed_place place; /* and its zone */
     struct answer_plan *plan;
-    size_t room; /* bytes that are left of the limit, at most: names take more than pointers */
+    size_t room; /* bytes left of the limit, at most: names take more than pointers */
     struct signed_denial denial;
-    struct dname nsec_owners[SIGNED_NSECS_MAX]; /* as they are sent */
+    struct dname nsec_owners[SIGNED_NSECS_MAX]; /* in the form that is sent */
     struct rrsets answers, authorities, additionals;
 
     struct dnssec_signature signatures[DNSSEC_ZONE_KEYS_MAX]; /* scratch */
@@ -96,16 +96,16 @@ enum engine_verdict answer_signer_build(struct answer_signer *signer, struct ans
 
 /* ---- Signatures ---- */
 
-/* What became of a part of the answer. */
+/* The result of one part of the signing. */
 enum step {
     STEP_DONE,
     STEP_FULL,  /* it does not fit */
     STEP_SIGN,  /* a signature is missing */
     STEP_SCAN,  /* a question has too many records for this thread */
-    STEP_FAILED /* nobody knows, or libcrypto failed */
+    STEP_FAILED /* the answer is not known, or libcrypto failed */
 };
 
-/* Records of a section that signatures are added to. */
+/* A section's records, to which signatures are added. */
 struct section {
     struct rr *rrs;
     size_t count, count_max;
@@ -176,7 +176,7 @@ static bool is_of_question(const struct answer_signer *s, const struct rrset *se
     return set->owner.ptr == (const char *)s->input->question->name.wire;
 }
 
-/* In lower case; `other` may be used for it. */
+/* Returns an RRset's owner in lower case; may use `other` for it. */
 static const struct dname *owner_of(const struct answer_signer *s, const struct rrsets *sets,
                                     const struct rrset *set, struct dname *other)
 {
@@ -208,7 +208,7 @@ static enum step sign_rrsets(struct answer_signer *s, const struct rrsets *sets,
 
 /* ---- RRsets ---- */
 
-/* Finds what signs each of them; returns whether anything signs one. */
+/* Finds the keys of each RRset. Returns whether any RRset has keys. */
 static bool find_keys(struct answer_signer *s, struct rrsets *sets)
 {
     bool is_signed = false;
@@ -225,7 +225,7 @@ static bool find_keys(struct answer_signer *s, struct rrsets *sets)
     return is_signed;
 }
 
-/* Finds the RRsets. False: the answer stays as it is without DNSSEC. */
+/* Finds the RRsets. Returns false when the answer stays as it is without DNSSEC. */
 static bool find_rrsets(struct answer_signer *s, bool *ret_has_room)
 {
     struct answer_plan *plan = s->plan;
@@ -243,7 +243,8 @@ static bool find_rrsets(struct answer_signer *s, bool *ret_has_room)
 
 /* ---- Denials ---- */
 
-/* The last name of the question's CNAMEs (RFC 6604). False: they go in a circle. */
+/* Finds the last name of the question's CNAMEs (RFC 6604). Returns false when they go in a circle.
+ */
 static bool find_last_name(const struct answer_signer *s, struct dname *name)
 {
     const uint16_t type = s->input->question->type;
@@ -278,7 +279,7 @@ static enum step step_of(enum name_fact fact)
     return STEP_FAILED;
 }
 
-/* CNAMEs whose end is not denied: signed_denial_is_open. */
+/* Makes an answer of CNAMEs whose end is not denied: signed_denial_is_open. */
 static void leave_open(struct answer_plan *plan)
 {
     plan->rcode = DNS_RCODE_NOERROR;
@@ -311,8 +312,8 @@ static enum step find_denial(struct answer_signer *s)
     return step_of(is_denied ? signed_denial_of_name(denial) : signed_denial_of_type(denial));
 }
 
-/* The owner with the question's capitals where both end alike, so that it can point there; and the
- * bytes before that. */
+/* Returns the owner with the question's capitals in the suffix that both share, so that it can
+ * point there, and the number of bytes before it. */
 static struct dname owner_as_typed(const struct answer_signer *s, const struct dname *owner,
                                    size_t *ret_own)
 {
@@ -327,8 +328,8 @@ static struct dname owner_as_typed(const struct answer_signer *s, const struct d
     return ret;
 }
 
-/* A signed NSEC record; without the record itself for a question of type RRSIG. RFC 9077 3: the
- * smaller of the SOA's TTL and its minimum. */
+/* Adds a signed NSEC record; for a question of type RRSIG, without the record itself. Its TTL is
+ * the smaller of the SOA's TTL and its minimum (RFC 9077 3). */
 static enum step add_nsec(struct answer_signer *s, size_t i, uint32_t ttl_s,
                           struct section *section)
 {
@@ -352,7 +353,7 @@ static enum step add_nsec(struct answer_signer *s, size_t i, uint32_t ttl_s,
     return sign_rrset(s, section, s->denial.keys, &rrset, rr.owner);
 }
 
-/* Whether the denial's record is what the question asks for. */
+/* Returns whether the question asks for the denial's own record. */
 static bool is_for_nsec(const struct answer_signer *s)
 {
     const uint16_t type = s->input->question->type;
@@ -391,8 +392,9 @@ static enum step sign_authorities(struct answer_signer *s, uint32_t nsec_ttl_s)
     return step;
 }
 
-/* Additional addresses can be some of a name's, those of the record that is the target, or be at a
- * name that by the schema has none. A validator would keep them, signed, as the name's answer. */
+/* Returns whether additional addresses are all of a name's. They may be only those of the record
+ * that is the target, or be at a name that has none by the schema. A validator would cache them,
+ * signed, as the name's answer. */
 static bool are_additionals_whole(struct answer_signer *s)
 {
     const struct rrsets *sets = &s->additionals;
@@ -415,7 +417,7 @@ static bool are_additionals_few(const struct rrsets *sets)
     return signed_count <= ADDITIONALS_MAX;
 }
 
-/* All or nothing. */
+/* Signs all of the additional section, or drops it. */
 static enum step sign_additionals(struct answer_signer *s)
 {
     struct rr_list *additionals = &s->plan->additionals;
@@ -438,7 +440,7 @@ static enum step sign_additionals(struct answer_signer *s)
 
 /* ---- Choices ---- */
 
-/* Of all answers, at most. */
+/* Returns an upper bound on the bytes of all answers' signatures. */
 static size_t signature_bytes(const struct rrsets *sets)
 {
     size_t bytes = 0;
@@ -450,8 +452,8 @@ static size_t signature_bytes(const struct rrsets *sets)
     return bytes;
 }
 
-/* Over a stream, where a client can ask for no more. True: the RRsets of the answers have changed.
- */
+/* Shortens the answers over a stream, where a client can ask for no more. Returns true when the
+ * RRsets of the answers have changed. */
 static NOINLINE bool shorten_answers(struct answer_signer *s)
 {
     struct answer_plan *plan = s->plan;
@@ -484,7 +486,7 @@ static enum step sign_plan(struct answer_signer *s)
         (void)find_rrsets(s, &has_room);
         assert(has_room);
     }
-    /* An owner takes two bytes, as a pointer: one more than least_bytes has. */
+    /* An owner takes two bytes, as a pointer: one more than least_bytes counts. */
     if (plan->answers.is_cut || !take_room(s, plan->answers.least_bytes + plan->answers.count)) {
         return STEP_FULL;
     }
@@ -507,8 +509,8 @@ static void clear_records(struct answer_plan *plan)
     plan->authority_count = 0;
 }
 
-/* Leaves the first records as they are without DNSSEC: over a stream, where no choice of one RRset
- * fits, a part serves those who do not validate, and the others as little as none. */
+/* Leaves the first records without signatures, as without DNSSEC, over a stream if no choice of one
+ * RRset fits. Clients that do not validate can use a part, and others lose nothing. */
 static bool leave_unsigned(struct answer_signer *s)
 {
     struct answer_plan *plan = s->plan;
@@ -573,7 +575,7 @@ enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answ
     bool has_room;
     if (!plan->is_authoritative ||
         (plan->rcode != DNS_RCODE_NOERROR && plan->rcode != DNS_RCODE_NXDOMAIN)) {
-        return ENGINE_REPLY; /* only answers and denials of ours are signed */
+        return ENGINE_REPLY; /* only answers and denials of ours have signatures */
     }
     assert(input->question->has_edns && input->question->dnssec_ok);
     s->input = input;
@@ -585,7 +587,7 @@ enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answ
     }
     plan->is_signed = true;
     if (plan->authority_count > 0 || plan->additionals.count > 0) {
-        name_facts_begin(s->facts, input); /* they may be asked */
+        name_facts_begin(s->facts, input); /* it may ask about names */
     }
     enum step step = has_room ? sign_plan(s) : STEP_FULL;
     return step == STEP_FULL && leave_unsigned(s) ? ENGINE_REPLY

@@ -1,21 +1,21 @@
 /* Signs answers of ours, RRset by RRset, before they are encoded: the step between answer.h and
- * encode.h for clients that set DO. What a name has, and whether it exists, is for the answer code
- * alone to say: it is asked (name_facts.h).
+ * encode.h for clients that set DO. The answer code alone decides what a name has, and whether it
+ * exists; the signer asks it (name_facts.h).
  *
  *     answer_signer.c     the step; what is dropped when it does not fit
  *     rrsets.c            a section's RRsets, and their canonical form
  *     signed_denial.c     NSEC records
- *     signed_choice.c     some of an RRset's records, where all are too many
+ *     signed_choice.c     some of an RRset's records, if all are too many
  *     signed_apex.c       questions that keys answer: DNSKEY, CDS, CDNSKEY, DS
- *     signed_zones.c      which zone signs a name
+ *     signed_zones.c      the zone that signs a name
  *
- * An answer that cannot fit with its signatures loses its additional section first, as a whole, and
- * so does one with only some of a name's addresses there: resolvers would keep them as its answer;
- * or with more RRsets there than validators verify in good time;
- * then all: TC over UDP. Over TCP, where no more can be asked for, a choice of the records is
- * signed.
+ * An answer that does not fit with its signatures loses its additional section first, as a whole.
+ * So does one whose additional section has only some of a name's addresses, which resolvers would
+ * cache as its answer. So does one that has more RRsets there than validators verify in good time.
+ * If that is not enough, all records go, with TC over UDP. Over TCP, where a client can ask for no
+ * more, a choice of the records is signed.
  *
- * One per engine; that engine's thread only. No lock but those of making signatures. */
+ * One per engine, on that engine's thread. No lock but those of making signatures. */
 #ifndef SKYDNS_SIGN_ANSWER_SIGNER_H
 #define SKYDNS_SIGN_ANSWER_SIGNER_H
 
@@ -36,20 +36,20 @@ void answer_signer_free(struct answer_signer *signer); /* NULL is fine */
 /* Switches to a configuration with dnssec, borrowed until the next one. */
 void answer_signer_configure(struct answer_signer *signer, const struct engine_config *config);
 
-/* Whether keys may answer questions of this type: DNSKEY, CDS, CDNSKEY, DS. */
+/* Returns whether keys may answer questions of this type: DNSKEY, CDS, CDNSKEY, DS. */
 static inline bool answer_signer_is_of_keys(uint16_t type)
 {
     return type == DNS_TYPE_DNSKEY || type == DNS_TYPE_CDS || type == DNS_TYPE_CDNSKEY ||
            type == DNS_TYPE_DS;
 }
 
-/* Does what answer_build does, also for what keys answer. The question is of class IN. */
+/* Does what answer_build does, also for questions that keys answer. The question is of class IN. */
 enum engine_verdict answer_signer_build(struct answer_signer *signer, struct answer *answer,
                                         const struct answer_input *input,
                                         struct engine_deferral *ret_deferral) MUST_CHECK;
 
-/* Adds to the answer's plan, which the input led to, what a client with DO gets. A signature that
- * is not kept is ENGINE_DEFER_SIGN, unless the query may make it. */
+/* Adds the records for a client with DO to the plan that the input led to. A signature that is not
+ * cached is ENGINE_DEFER_SIGN, unless the query may make it. */
 enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answer *answer,
                                        const struct answer_input *input,
                                        struct engine_deferral *ret_deferral) MUST_CHECK;

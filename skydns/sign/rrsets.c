@@ -8,7 +8,8 @@
 
 /* ---- Grouping ---- */
 
-/* Equal for names that differ in case alone: the bit that tells letters' cases is set. */
+/* Returns one hash for names that differ only in case: it sets the bit that tells letters' cases.
+ */
 static uint32_t hash_owner(struct slice name)
 {
     const uint64_t fold = UINT64_C(0x2020202020202020), odd = UINT64_C(0x9e3779b97f4a7c15);
@@ -23,7 +24,7 @@ static uint32_t hash_owner(struct slice name)
     return (uint32_t)h;
 }
 
-/* Most records are of the RRset before. */
+/* Finds an RRset from the end: most records are of the RRset before. */
 static size_t find_rrset(const struct rrsets *sets, struct slice owner, enum rr_type type,
                          uint32_t hash)
 {
@@ -70,7 +71,7 @@ bool rrsets_find(struct rrsets *sets, const struct rr *rrs, size_t count)
     sets->rrs = rrs;
     sets->record_count = count;
     sets->count = 0;
-    uint32_t hash = 0; /* of a single record it does not matter */
+    uint32_t hash = 0; /* a single record needs none */
     for (size_t i = 0; i < count; i++) {
         if (count > 1 && (i == 0 || rrs[i].owner.ptr != rrs[i - 1].owner.ptr ||
                           rrs[i].owner.len != rrs[i - 1].owner.len)) {
@@ -98,7 +99,7 @@ void rrsets_level_ttls(const struct rrsets *sets, struct rr *rrs)
 
 /* ---- Canonical form ---- */
 
-/* Lengths of labels are no capitals. */
+/* Lowers names; lengths of labels are no capitals. */
 static void lower_names(uint8_t *names, size_t len)
 {
     for (size_t i = 0; i < len; i++) {

@@ -1,5 +1,5 @@
-/* The RRsets among a section's records, in the order of their first ones, and the form that is
- * signed. RFC 4034 6. Pure; nothing allocates. */
+/* Groups a section's records into RRsets, in the order of their first ones, and writes the form
+ * that is signed (RFC 4034 6). Pure; it allocates nothing. */
 #ifndef SKYDNS_SIGN_RRSETS_INTERNAL_H
 #define SKYDNS_SIGN_RRSETS_INTERNAL_H
 
@@ -15,8 +15,8 @@
 #include "skydns/wire/answer_plan.h"
 
 enum {
-    /* Those that fit a message with a signature each: an address, and an RRSIG of ECDSA P-256 by a
-     * zone of one letter. */
+    /* Bounds the RRsets: those that fit a message with a signature each: an address, and an RRSIG
+     * of ECDSA P-256 by a zone of one letter. */
     RRSETS_MAX = DNS_MESSAGE_MAX / (16 + 12 + 18 + 3 + 64),
     RRSETS_END = UINT16_MAX, /* of a chain of records */
 };
@@ -28,7 +28,7 @@ struct rrset {
     uint32_t ttl_s;       /* the smallest of its records' */
     uint16_t first, last; /* of its records, linked by `next` */
     uint16_t count;
-    const struct dnssec_zone *keys; /* what signs it: the caller's */
+    const struct dnssec_zone *keys; /* its keys: set by the caller */
 };
 
 struct rrsets {
@@ -39,23 +39,25 @@ struct rrsets {
     uint16_t next[RR_LIST_MAX];
 };
 
-/* At most RR_LIST_MAX records. False: there are more RRsets than fit a message. */
+/* Groups at most RR_LIST_MAX records. Returns false when there are more RRsets than fit a message.
+ */
 bool rrsets_find(struct rrsets *sets, const struct rr *rrs, size_t count) MUST_CHECK;
 
-/* NULL: there is none. */
+/* Returns the RRset of a name and type. NULL: there is none. */
 const struct rrset *rrsets_of_name(const struct rrsets *sets, struct slice owner,
                                    enum rr_type type);
 
-/* RFC 2181 5.2: gives the records of each RRset one TTL. `rrs` are those of rrsets_find. */
+/* Gives the records of each RRset one TTL (RFC 2181 5.2). `rrs` are those of rrsets_find. */
 void rrsets_level_ttls(const struct rrsets *sets, struct rr *rrs);
 
 /* Room for one RRset's canonical form. */
 struct rrset_scratch {
     struct slice data[RR_LIST_MAX];
-    uint8_t bytes[RR_LIST_MAX * (6 + DNAME_MAX)]; /* of those that have names, or texts */
+    uint8_t bytes[RR_LIST_MAX * (6 + DNAME_MAX)]; /* of records that have names, or texts */
 };
 
-/* Valid as long as the records, the scratch and `owner` are, which is in lower case. */
+/* Returns the canonical form. It is valid as long as the records, the scratch and `owner` are;
+ * `owner` is in lower case. */
 struct dnssec_rrset rrsets_canonical(const struct rrsets *sets, const struct rrset *set,
                                      const struct dname *owner, const struct answer_soa *soa,
                                      struct rrset_scratch *scratch);

@@ -34,8 +34,8 @@ static bool build_set(const struct signed_zones *zones, struct answer *answer,
     return true;
 }
 
-/* The parent denies that it has a DS, as it does of a type that its own name has not. False: it
- * cannot be read. */
+/* Builds the parent's denial of a DS, as of a type that the parent's own name lacks. Returns false
+ * when it cannot be read. */
 static bool build_denial(struct answer *answer, const struct answer_input *input,
                          const struct dname *parent)
 {
@@ -53,7 +53,7 @@ static bool build_denial(struct answer *answer, const struct answer_input *input
            answer_get_plan(answer)->authority_count > 0;
 }
 
-/* What the parent says of the zone that begins at the question's name. */
+/* Builds the parent's answer about the DS of the zone that begins at the question's name. */
 static bool build_ds(const struct signed_zones *zones, struct answer *answer,
                      const struct answer_input *input, const struct dname *name)
 {

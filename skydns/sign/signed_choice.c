@@ -6,7 +6,7 @@
 
 enum { POINTER_BYTES = 2 };
 
-/* At most, with names whole. */
+/* Returns an upper bound on the rdata's bytes, with whole names. */
 static size_t data_bytes(const struct rr *rr)
 {
     switch (rr_shape(rr)) {
@@ -64,7 +64,7 @@ static const struct rrset *largest_signed(const struct rrsets *sets)
     return largest;
 }
 
-/* Of all but that RRset's records. */
+/* Returns the bytes of all records but that RRset's. */
 static size_t other_bytes(const struct rrsets *sets, const struct rrset *largest)
 {
     size_t bytes = 0;
@@ -143,6 +143,6 @@ bool signed_choice_shorten(struct rr_list *answers, const struct rrsets *sets, s
     }
     keep_records(answers, sets, set, first % set->count, count);
     answers->is_cut = false;
-    answers->least_bytes = others + bytes - answers->count; /* which the signer adds */
+    answers->least_bytes = others + bytes - answers->count; /* the signer adds the count */
     return true;
 }

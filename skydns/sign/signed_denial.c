@@ -20,7 +20,7 @@ static void add_type(struct type_list *list, uint16_t type)
     list->types[list->count++] = type;
 }
 
-/* What the parent has of a delegation. */
+/* Adds the types that the parent has at a delegation. */
 static void add_cut_types(struct type_list *list, const struct signed_place *child)
 {
     add_type(list, DNS_TYPE_NS);
@@ -29,7 +29,7 @@ static void add_cut_types(struct type_list *list, const struct signed_place *chi
     }
 }
 
-/* The types of a name that exists. */
+/* Finds the types of a name that exists. */
 static enum name_fact find_types(struct signed_denial *d, const struct dname *name,
                                  struct type_list *list)
 {
@@ -47,7 +47,8 @@ static enum name_fact find_types(struct signed_denial *d, const struct dname *na
     return fact;
 }
 
-/* Sets the data: the next name and the types, without the one that is being denied at this name. */
+/* Sets the rdata: the next name and the types, without the one that is being denied at this name.
+ */
 static void signed_denial_finish(const struct signed_denial *d, struct signed_nsec *nsec,
                                  const struct dname *next, struct type_list *list)
 {
@@ -82,7 +83,7 @@ enum name_fact signed_denial_of_type(struct signed_denial *denial)
 
 /* ---- Ends of CNAMEs ---- */
 
-/* The keys of a zone and its DS are answers to questions for its apex itself. */
+/* Returns whether the question is one that a zone's keys or its DS answer, for its apex. */
 static bool is_of_apex(const struct signed_denial *d)
 {
     return (d->type == DNS_TYPE_DS || d->type == DNS_TYPE_DNSKEY || d->type == DNS_TYPE_CDS ||
@@ -100,9 +101,8 @@ enum name_fact signed_denial_is_open(struct signed_denial *denial, bool is_of_na
 
 /* ---- Names ---- */
 
-/* How many labels of the name to take off for its closest ancestor that exists (RFC 4592 3.3.1).
- * Ancestors of what exists do, too, and the apex does: so half of those in doubt are ruled out at
- * once. */
+/* Finds how many labels to take off the name for its closest encloser (RFC 4592 3.3.1). Ancestors
+ * of an existing name exist, and the apex does. So each look rules out half of those in doubt. */
 static enum name_fact find_encloser(struct signed_denial *d, unsigned *ret_labels)
 {
     unsigned absent = 0;
@@ -121,12 +121,12 @@ static enum name_fact find_encloser(struct signed_denial *d, unsigned *ret_label
     return NAME_FACT_YES;
 }
 
-/* A name so far before `name` that nothing lies between. NAME_FACT_YES: it exists itself;
+/* Finds a name so close before `name` that nothing lies between. NAME_FACT_YES: it exists itself;
  * NAME_FACT_NO: it is invented. */
 static enum name_fact find_before(struct signed_denial *d, const struct dname *name,
                                   struct dname *ret)
 {
-    enum { TRIES_MAX = 4 }; /* nobody has names like these, unless to annoy */
+    enum { TRIES_MAX = 4 }; /* names like these exist only to annoy */
     if (nsec_before(name, ret) == NSEC_BEFORE_PARENT) {
         return NAME_FACT_YES;
     }
@@ -141,7 +141,7 @@ static enum name_fact find_before(struct signed_denial *d, const struct dname *n
     return NAME_FACT_UNKNOWN;
 }
 
-/* What a record is to cover: a name and all below it. */
+/* The range that a record is to cover: a name and all below it. */
 struct gap {
     struct nsec_gap names;
     bool has_owner; /* it exists */
@@ -155,7 +155,7 @@ static enum name_fact find_gap(struct signed_denial *d, const struct dname *name
     return fact == NAME_FACT_NO ? NAME_FACT_YES : fact;
 }
 
-/* Both in the first, if they overlap. */
+/* Joins both in the first, if they overlap. */
 static bool signed_denial_join(const struct signed_denial *d, struct gap gaps[SIGNED_NSECS_MAX])
 {
     bool is_second_first = nsec_compare(&gaps[1].names.owner, &gaps[0].names.owner) < 0;

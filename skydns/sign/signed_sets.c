@@ -25,12 +25,12 @@ static struct signed_set_shown show_rrset(const struct engine_config *config,
     return shown;
 }
 
-/* Those of a section, behind `count` others. */
+/* Lists the RRsets of a section, after `count` others. */
 static size_t show_section(const struct engine_config *config, struct scratch *s,
                            const struct answer_plan *plan, const struct rr *rrs, size_t rr_count,
                            size_t count, struct signed_set_shown ret_sets[SIGNED_SETS_SHOWN_MAX])
 {
-    (void)!rrsets_find(&s->sets, rrs, rr_count); /* of too many, those found will do */
+    (void)!rrsets_find(&s->sets, rrs, rr_count); /* if there are too many, those found will do */
     for (size_t i = 0; i < s->sets.count && count < SIGNED_SETS_SHOWN_MAX; i++) {
         const struct rrset *set = &s->sets.items[i];
         const struct dname owner = rr_owner(&rrs[set->first]);

@@ -6,7 +6,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/reverse_zone.h"
 
-/* The keys whose owner is exactly this name. */
+/* Returns the keys whose owner is exactly this name. */
 static const struct dnssec_zone *keys_at(const struct engine_config *config,
                                          const struct dname *apex)
 {
@@ -28,7 +28,7 @@ void signed_zones_configure(struct signed_zones *zones, const struct engine_conf
     }
 }
 
-/* The name from an offset on. */
+/* Returns the name from an offset on. */
 static struct dname tail_of(const struct dname *name, unsigned at)
 {
     struct dname tail = {.len = (uint8_t)(name->len - at)};
@@ -36,7 +36,7 @@ static struct dname tail_of(const struct dname *name, unsigned at)
     return tail;
 }
 
-/* A name of -reverse-zones: they go before domains of ours (answer.c). */
+/* Finds the reverse zone of a name. Reverse zones precede domains of ours (answer.c). */
 static bool find_reverse(const struct engine_config *config, const struct dname *name,
                          struct signed_place *ret_place)
 {
