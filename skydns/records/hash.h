@@ -1,5 +1,6 @@
-/* FNV-1a 32, for the small tables of one answer (duplicates, compression). They are bounded and
- * emptied for every answer, and a client influences what goes in only by naming a record. Pure. */
+/* Hashes with FNV-1a 32, for the small tables of one answer (duplicates, compression). They are
+ * bounded and emptied for every answer, and a client influences their content only by naming a
+ * record. Pure. */
 #ifndef SKYDNS_RECORDS_HASH_H
 #define SKYDNS_RECORDS_HASH_H
 

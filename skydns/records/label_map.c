@@ -14,7 +14,7 @@ unsigned label_map_slot_count(const struct label_branch *branch, unsigned level)
                                : (unsigned)__builtin_popcountll(branch->used);
 }
 
-/* The position in a list; the list's length when absent. */
+/* Returns the position in a list; the list's length when absent. */
 static unsigned index_in_list(const struct label_branch *list, struct slice label)
 {
     unsigned at = 0;
@@ -33,7 +33,7 @@ struct label_branch *label_branch_new(size_t count, const struct store_build *bu
     return branch;
 }
 
-/* The branch itself when the build made it, else a copy. */
+/* Returns the branch itself when the build made it, else a copy. */
 static struct label_branch *branch_writable(struct label_branch *branch, unsigned level,
                                             struct store_build *build)
 {
@@ -102,7 +102,7 @@ struct store_node *label_map_find(struct label_map map, uint32_t hash, struct sl
     return node && store_node_has_label(node, hash, label) ? node : NULL;
 }
 
-/* A branch for this level that holds just this node. */
+/* Returns a branch for this level that holds just this node. */
 static struct label_branch *branch_around(struct store_node *node, unsigned level,
                                           const struct store_build *build)
 {
@@ -115,7 +115,7 @@ static struct label_branch *branch_around(struct store_node *node, unsigned leve
     return branch;
 }
 
-/* The replacement for `slot`, with the node in it. At most seven calls deep. */
+/* Returns the replacement for `slot`, with the node in it. At most seven calls deep. */
 static uintptr_t put_below(uintptr_t slot, unsigned level, struct store_node *node,
                            struct store_build *build)
 {
@@ -160,8 +160,8 @@ void label_map_put(struct label_map *map, struct store_node *node, struct store_
     map->slot = put_below(map->slot, 0, node, build);
 }
 
-/* The replacement for `slot`, without the node. A branch left with a single node is replaced by
- * that node: equal contents have equal shapes. */
+/* Returns the replacement for `slot`, without the node. It replaces a branch left with a single
+ * node by that node: equal contents have equal shapes. */
 static uintptr_t remove_below(uintptr_t slot, unsigned level, const struct store_node *node,
                               struct store_build *build)
 {
@@ -258,7 +258,8 @@ bool label_map_each_from(struct label_map map, uint32_t hash, label_map_fn fn, v
 
 /* ---- In order: by the hash's bits, level by level, then by label ---- */
 
-/* The node of a list with the smallest label; if `after` is given, the smallest one after it. */
+/* Returns the node of a list with the smallest label; if `after` is given, the smallest one after
+ * it. */
 static struct store_node *least_in_list(const struct label_branch *list, const struct slice *after)
 {
     struct store_node *least = NULL;
@@ -284,7 +285,8 @@ static struct store_node *first_below(uintptr_t slot, unsigned level)
     return label_map_as_node(slot);
 }
 
-/* Whether the node comes after this hash and label; both agree on the levels before this one. */
+/* Returns whether the node comes after this hash and label; both agree on the levels before this
+ * one. */
 static bool is_behind(const struct store_node *node, unsigned level, uint32_t hash,
                       struct slice label)
 {

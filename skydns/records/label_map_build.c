@@ -1,5 +1,5 @@
-/* A map made at once from all its nodes: sorted by six bits of the hash at a time, each branch gets
- * its final size. */
+/* Builds a map at once from all its nodes, sorted by six bits of the hash at a time, so that each
+ * branch gets its final size. */
 #include "skydns/records/label_map_internal.h"
 #include "skydns/records/store_node_internal.h"
 
@@ -7,7 +7,7 @@ enum { VALUES = 1 << LABEL_MAP_LEVEL_BITS };
 
 struct map_build {
     const struct store_build *build;
-    bool has_equal; /* labels */
+    bool has_equal; /* two labels are equal */
 };
 
 static unsigned value_at(uint32_t hash, unsigned level)
@@ -20,8 +20,8 @@ static bool have_equal_labels(const struct label_child *a, const struct label_ch
     return slice_equal(store_node_label_slice(a->node), store_node_label_slice(b->node));
 }
 
-/* Looks for equal labels, which are here because their hashes are equal, until it has found some:
- * however many there are, that costs no more than the hashes that really collide. */
+/* Fills a list. Looks for equal labels until it has found some; only here can there be any, since
+ * their hashes are equal. So the cost is that of the hashes that really collide. */
 static void fill_list(struct map_build *b, struct label_branch *list,
                       const struct label_child *children, size_t count)
 {
@@ -39,8 +39,8 @@ static uintptr_t build_slot(struct map_build *b, struct label_child *children,
                             struct label_child *spare, size_t count, unsigned level,
                             struct store_tally *tally);
 
-/* Moves the children to `spare`, sorted by this level's bits, and builds what is below each value:
- * `children` is spare room for that. */
+/* Moves the children to `spare`, sorted by this level's bits, and builds the slots below each
+ * value, for which `children` is spare room. */
 static void fill_sorted(struct map_build *b, struct label_branch *branch,
                         struct label_child *children, struct label_child *spare, size_t count,
                         unsigned level)
@@ -78,7 +78,7 @@ static void fill_distinct(struct label_branch *branch, const struct label_child 
     }
 }
 
-/* What a slot above this level holds for these children. Adds to the tally. At most seven calls
+/* Returns the slot above this level for these children. Adds to the tally. At most seven calls
  * deep. */
 static uintptr_t build_slot(struct map_build *b, struct label_child *children,
                             struct label_child *spare, size_t count, unsigned level,

@@ -1,10 +1,10 @@
-/* The children of a store node: a persistent hash trie from labels to nodes. One word for zero or
- * one child; otherwise branches of up to 64 slots, each level selecting by six more bits of the
+/* Maps labels to the children of a store node: a persistent hash trie. It is one word for zero or
+ * one child, otherwise branches of up to 64 slots. Each level selects by six more bits of the
  * label's hash, so that the 100,000 services of a namespace are three branches deep. Labels whose
  * full hashes are equal share a list at the end.
  *
- * Part of the store (store_node_internal.h has the rules of a build). Find and each run on any
- * thread, put and remove on the writer's. */
+ * Part of the record store (store_node_internal.h has the rules of a build). Find and each run on
+ * any thread, put and remove on the writer's. */
 #ifndef SKYDNS_RECORDS_LABEL_MAP_INTERNAL_H
 #define SKYDNS_RECORDS_LABEL_MAP_INTERNAL_H
 
@@ -23,12 +23,12 @@ struct label_map {
     uintptr_t slot; /* 0, a node, or a branch with the lowest bit set */
 };
 
-/* The node with this label, or NULL; `hash` is the label's seeded_hash. */
+/* Returns the node with this label, or NULL; `hash` is the label's seeded_hash. */
 struct store_node *label_map_find(struct label_map map, uint32_t hash, struct slice label);
 
 /* ---- A find, step by step (store_scan.h) ---- */
 
-/* Six bits of a 32-bit hash per level; the sixth level has the two that remain. A branch below the
+/* Each level uses six bits of a 32-bit hash; the sixth has the two that remain. A branch below the
  * last level is a list of labels with equal hashes, which only label_map_find tells apart. */
 enum { LABEL_MAP_LEVELS = 6, LABEL_MAP_LEVEL_BITS = 6 };
 
@@ -59,7 +59,7 @@ static inline uintptr_t label_map_slot_of(struct label_branch *branch)
     return (uintptr_t)branch | 1;
 }
 
-/* The block that a slot leads to; NULL for slot 0. */
+/* Returns the block that a slot leads to; NULL for slot 0. */
 static inline const void *label_map_block(uintptr_t slot)
 {
     return label_map_is_branch(slot) ? (const void *)label_map_as_branch(slot)
@@ -71,8 +71,8 @@ static inline uint64_t label_map_bit(uint32_t hash, unsigned level)
     return UINT64_C(1) << (hash >> (LABEL_MAP_LEVEL_BITS * level) & 63);
 }
 
-/* How many bits are set: the sums of two, four and eight neighbours, then of all. Where the
- * processor need not have an instruction for it, the compiler's builtin is a call. */
+/* Counts the bits that are set: sums two, four and eight neighbours, then all. The compiler's
+ * builtin is a call on processors that need not have an instruction for it. */
 static inline unsigned label_map_count_bits(uint64_t word)
 {
     static const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -87,7 +87,7 @@ static inline unsigned label_map_index(const struct label_branch *branch, uint64
     return label_map_count_bits(branch->used & (bit - 1));
 }
 
-/* The slot for a hash in this branch, which is on this level; 0: none. */
+/* Returns the slot for a hash in this branch, which is on this level; 0: none. */
 static inline uintptr_t label_map_below(uintptr_t slot, unsigned level, uint32_t hash)
 {
     const struct label_branch *branch = label_map_as_branch(slot);
@@ -98,19 +98,20 @@ static inline uintptr_t label_map_below(uintptr_t slot, unsigned level, uint32_t
 /* Adds the node, or replaces the one with the same label, which the caller still has to retire. */
 void label_map_put(struct label_map *map, struct store_node *node, struct store_build *build);
 
-/* A node of a map to be built, and what would have to be fetched from it. */
+/* A node for a new map, with the fields that would have to be fetched from it. */
 struct label_child {
     struct store_node *node;
     uint32_t hash;
-    struct store_tally tally; /* nothing if the node is hidden */
+    struct store_tally tally; /* zero if the node is hidden */
 };
 
-/* The map that label_map_put makes of these nodes one by one. Their order is lost; `spare` has room
- * for as many. False: two have the same label; the map is then good for label_map_free alone. */
+/* Builds the map that label_map_put makes of these nodes one by one. Their order is lost; `spare`
+ * has room for as many. Returns false when two have the same label; the map is then good for
+ * label_map_free alone. */
 bool label_map_build(struct label_map *map, struct label_child *children, struct label_child *spare,
                      size_t count, const struct store_build *build) MUST_CHECK;
 
-/* A branch of the build with this many slots, nothing used or counted. */
+/* Returns a branch of the build with this many slots, nothing used or counted. */
 struct label_branch *label_branch_new(size_t count, const struct store_build *build);
 
 /* Removes the node, which must be in the map; the caller still has to retire it. */
@@ -118,7 +119,7 @@ void label_map_remove(struct label_map *map, const struct store_node *node,
                       struct store_build *build);
 
 /* Changes the tallies on the way to a node of the map, which the build made, by `change`. The node
- * is visible; one that is put has nothing to count yet, one that is removed nothing any more. */
+ * is visible. One that is put counts nothing yet, one that is removed nothing any more. */
 void label_map_count(struct label_map map, const struct store_node *node,
                      const struct store_tally *change);
 
@@ -126,17 +127,17 @@ void label_map_count(struct label_map map, const struct store_node *node,
 typedef bool (*label_map_fn)(void *data, struct store_node *node);
 bool label_map_each(struct label_map map, label_map_fn fn, void *data);
 
-/* The same for one slot of a branch, on the level below that branch's. */
+/* Does the same for one slot of a branch, on the level below that branch's. */
 bool label_slot_each(uintptr_t slot, unsigned level, label_map_fn fn, void *data);
 
-/* The same, beginning at this hash on each level and wrapping around. */
+/* Does the same, beginning at this hash on each level and wrapping around. */
 bool label_map_each_from(struct label_map map, uint32_t hash, label_map_fn fn, void *data);
 
-/* The slots of a branch on this level. */
+/* Returns the number of slots of a branch on this level. */
 unsigned label_map_slot_count(const struct label_branch *branch, unsigned level);
 
-/* The node after this hash and label, in an order that is the same for all maps, whether or not the
- * map has a node with them; NULL at the end. label_map_first starts it. */
+/* Returns the node after this hash and label, whether or not the map has a node with them; NULL at
+ * the end. The order is the same for all maps. label_map_first starts it. */
 struct store_node *label_map_next(struct label_map map, uint32_t hash, struct slice label);
 struct store_node *label_map_first(struct label_map map);
 

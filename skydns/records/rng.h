@@ -1,5 +1,6 @@
-/* Fast random numbers for rotation and spreading, one state per thread; never for anything an
- * attacker must not guess (the forwarder asks the kernel for that). xorshift64, Marsaglia 2003. */
+/* Makes fast random numbers for rotation and spreading, with one state per thread. Never for
+ * anything an attacker must not guess: the forwarder asks the kernel for that. xorshift64,
+ * Marsaglia 2003. */
 #ifndef SKYDNS_RECORDS_RNG_H
 #define SKYDNS_RECORDS_RNG_H
 
@@ -25,8 +26,8 @@ static inline uint32_t rng_next(struct rng *rng)
     return (uint32_t)(rng->state >> 32);
 }
 
-/* The order of an answer's addresses, from the query's own random number: the fast path and the
- * slow path shuffle alike. xorshift32; 0 would stay 0. */
+/* Orders an answer's addresses from the query's own random number: the fast path and the slow path
+ * shuffle alike. xorshift32; 0 would stay 0. */
 static inline uint32_t shuffle_random(uint32_t *state)
 {
     uint32_t x = *state ? *state : 1;

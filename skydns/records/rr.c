@@ -10,7 +10,7 @@
 /* Twice the items, so that searches stay short. */
 enum { SLOTS = 2 * RR_LIST_MAX };
 
-/* Up to this many items, comparing with each is cheaper than clearing and filling the slots. */
+/* For up to this many items, comparing with each is cheaper than clearing and filling the slots. */
 enum { UNINDEXED_MAX = 16 };
 
 bool rr_same_name(struct slice a, struct slice b)
@@ -59,7 +59,7 @@ static bool data_is_name(enum rr_type type)
            shape != RR_SHAPE_TEXT; /* RR_SHAPE_ZONE: empty, equal either way */
 }
 
-/* Whether the list may hold only one of the two. */
+/* Returns whether the list may hold only one of the two. */
 static bool rr_excludes(const struct rr *a, const struct rr *b)
 {
     if (a->type != b->type || !rr_same_name(a->owner, b->owner)) {
@@ -82,7 +82,7 @@ static uint32_t rr_hash_name(uint32_t h, struct slice name)
     return h;
 }
 
-/* Equal for records that exclude each other. */
+/* Returns one hash for records that exclude each other. */
 static uint32_t hash_rr(const struct rr *rr)
 {
     uint32_t h = rr_hash_name(HASH_START ^ rr->type, rr->owner);
@@ -94,7 +94,7 @@ static uint32_t hash_rr(const struct rr *rr)
                                   : hash_bytes(h, rr->data.ptr, rr->data.len);
 }
 
-/* The slot of the record that excludes this one, or the free slot where this one belongs. */
+/* Returns the slot of the record that excludes this one, or the free slot for this one. */
 static uint16_t *find_slot(struct rr_list *list, const struct rr *rr)
 {
     size_t at = hash_rr(rr) & (SLOTS - 1);
@@ -127,7 +127,8 @@ static struct rr *find_excluding(struct rr_list *list, const struct rr *rr)
     return NULL;
 }
 
-/* In a message, with names compressed away: the owner and others to the root label alone. */
+/* Returns the record's fewest bytes in a message, with names compressed away: the owner and others
+ * to the root label alone. */
 static size_t least_bytes(const struct rr *rr)
 {
     enum { OWNER = 1, FIXED = 10, NAME = 1 };

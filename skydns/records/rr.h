@@ -1,6 +1,7 @@
-/* Resource records of an answer before encoding: views into the store, the question, the
- * configuration or an upstream's reply, valid as long as those. Names are slices of uncompressed
- * wire form, since a name with labels stripped is simply the tail of the full one. Any thread. */
+/* Describes the resource records of an answer before encoding. They are views into the store, the
+ * question, the configuration or an upstream's response, and valid as long as those. Names are
+ * slices of uncompressed wire form, since a name with labels stripped is simply the tail of the
+ * full one. Any thread. */
 #ifndef SKYDNS_RECORDS_RR_H
 #define SKYDNS_RECORDS_RR_H
 
@@ -32,7 +33,7 @@ static inline enum rr_shape rr_shape_of(enum rr_type type)
     return RR_SHAPE_BYTES;
 }
 
-/* Bytes of numbers before a name. */
+/* Returns the bytes of numbers before a name. */
 static inline size_t rr_numbers_len(enum rr_shape shape)
 {
     return shape == RR_SHAPE_SERVICE_NAMED ? 6 : shape == RR_SHAPE_PREFERENCE_NAMED ? 2 : 0;
@@ -67,18 +68,18 @@ static inline struct dname rr_owner(const struct rr *rr) /* in lower case */
     return owner;
 }
 
-/* Ignores case. */
+/* Compares names; ignores case. */
 bool rr_same_name(struct slice a, struct slice b);
 
-/* No message holds more: over TCP it has 65,535 bytes, and an address record with a compressed
- * owner has 16. */
+/* Bounds a section: no message holds more. Over TCP it has 65,535 bytes, and an address record with
+ * a compressed owner has 16. */
 enum { RR_LIST_MAX = 4096 };
 
 /* The records of one section, without duplicates, in the order they were added. */
 struct rr_list {
     size_t count;
-    bool is_cut;        /* there were more than RR_LIST_MAX, or than the reply holds */
-    size_t least_bytes; /* that they take in a message */
+    bool is_cut;        /* there were more than RR_LIST_MAX, or than the response holds */
+    size_t least_bytes; /* the fewest that they take in a message */
     struct rr *items;
     uint16_t *slots; /* an index into items plus one; 0 is free */
     bool is_indexed; /* slots are in use: long lists only */

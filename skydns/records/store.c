@@ -1,4 +1,4 @@
-/* Reading a version. Writing: store_writer.c. */
+/* Reads a version. store_writer.c writes. */
 #include "skydns/records/store.h"
 
 #include "common/base/seeded_hash.h"
@@ -47,7 +47,7 @@ const struct store_node *store_child(const struct store_node *node, struct slice
     return label_map_find(node->children, seeded_hash(label), label);
 }
 
-/* Label by label, starting at the root. */
+/* Descends label by label from the root. */
 const struct store_node *store_find(const struct store *store, const struct dname *name,
                                     const struct store_node **ret_closest)
 {
@@ -103,7 +103,7 @@ void store_each_child_from(const struct store_node *node, uint32_t from, store_c
     (void)label_map_each_from(node->children, from, visit_child, &visit); /* all, or fn stopped */
 }
 
-/* The first record at or below the node: every node has one. */
+/* Returns the first record at or below the node: every node has one. */
 static const struct store_record *first_record(const struct store_node *node)
 {
     while (!store_node_own_record(node)) {
@@ -112,8 +112,8 @@ static const struct store_record *first_record(const struct store_node *node)
     return store_node_own_record(node);
 }
 
-/* The first record below the node and after the name, of which the `left` leftmost labels are still
- * to be matched. A node's own record comes before its children's. */
+/* Returns the first record below the node and after the name, of which the `left` leftmost labels
+ * are still to be matched. A node's own record comes before its children's. */
 static const struct store_record *store_next_below(const struct store_node *node,
                                                    const struct dname *name,
                                                    const struct dname_labels *labels, unsigned left)

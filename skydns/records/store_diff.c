@@ -5,7 +5,7 @@
 struct diff {
     store_diff_fn fn;
     void *data;
-    bool is_swapped; /* what is walked is the new version, what is looked up in, the old one */
+    bool is_swapped; /* the new version is scanned, and the old one looked up */
 };
 
 static bool store_diff_report(const struct diff *diff, const struct store_record *walked,
@@ -18,7 +18,7 @@ static bool store_diff_report(const struct diff *diff, const struct store_record
 static bool diff_nodes(const struct diff *diff, const struct store_node *a,
                        const struct store_node *b);
 
-/* ---- All of a node that the other version lacks ---- */
+/* ---- A node that the other version lacks ---- */
 
 static bool tell_all(void *data, struct store_node *node)
 {
@@ -30,7 +30,7 @@ static bool tell_all(void *data, struct store_node *node)
 
 /* ---- Maps: slots of one level, for the same bits of the hash ---- */
 
-/* The node of `slot`, which is on this level, with the label of `like`; or NULL. */
+/* Returns the node of `slot`, which is on this level, with the label of `like`; or NULL. */
 static const struct store_node *store_diff_find_below(uintptr_t slot, unsigned level,
                                                       const struct store_node *like)
 {
@@ -69,7 +69,8 @@ static bool diff_one(void *data, struct store_node *node)
     return side->only_missing || diff_nodes(&side->diff, node, other);
 }
 
-/* Two slots of which at least one is no branch, or a list: few nodes, or one version's only. */
+/* Compares two slots of which at least one is no branch, or a list: few nodes, or one version's
+ * only. */
 static bool diff_node_by_node(const struct diff *diff, uintptr_t a, uintptr_t b, unsigned level)
 {
     struct side there = {.diff = *diff, .other = b, .level = level};
@@ -109,7 +110,7 @@ static bool diff_records(const struct diff *diff, const struct store_record *a,
     return is_same || store_diff_report(diff, a, b);
 }
 
-/* As deep as names have labels: 127. */
+/* Compares two nodes; as deep as names have labels: 127. */
 static bool diff_nodes(const struct diff *diff, const struct store_node *a,
                        const struct store_node *b)
 {

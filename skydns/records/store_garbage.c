@@ -20,7 +20,7 @@ struct store_garbage {
     struct dead *dead;
 };
 
-/* 16: the path of one change, its branches and the record. */
+/* The first capacity, 16: the path of one change, its branches and the record. */
 enum { FIRST_CAP = 16 };
 
 static void records_store_garbage_add(struct store_garbage **garbage, struct dead dead)
@@ -82,7 +82,7 @@ static bool has_block(const struct store *store, const struct dead *dead)
                                 : dead->born <= store->serial;
 }
 
-/* To the newest part, or to a new one in front of it when that is full. */
+/* Adds to the newest part, or to a new one in front of it when that is full. */
 static void records_store_garbage_keep(struct store_pin *pin, struct dead dead)
 {
     struct store_garbage *part = pin->kept;
@@ -96,7 +96,7 @@ static void records_store_garbage_keep(struct store_pin *pin, struct dead dead)
     }
 }
 
-/* The newest pin that has the block, or NULL. */
+/* Returns the newest pin that has the block, or NULL. */
 static struct store_pin *store_garbage_find_pin(const struct store_garbage *garbage,
                                                 const struct dead *dead, struct store_pin *pins,
                                                 size_t count)

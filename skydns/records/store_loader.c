@@ -8,7 +8,7 @@
 #include "skydns/records/store_node_internal.h"
 #include "skydns/records/store_ready.h"
 
-/* A label of the last name: its node is made when a name comes that is not below it. */
+/* A label of the last name. Its node is made when a name comes that is not below it. */
 struct level {
     struct store_record *record; /* its own, or NULL */
     struct store_record *only;   /* if `visible` is 1: that one */
@@ -57,7 +57,7 @@ void store_loader_expect(struct store_loader *loader, size_t records)
     }
 }
 
-/* All but what a writer took over. */
+/* Frees all but what a writer took over. */
 static void free_loader(struct store_loader *loader)
 {
     free(loader->children);
@@ -110,7 +110,7 @@ static struct label_map take_children(struct store_loader *loader, const struct 
     return map;
 }
 
-/* The node of the deepest level, which is then closed. */
+/* Makes the node of the deepest level, and closes that. */
 static struct store_node *close_node(struct store_loader *loader, struct slice label, uint32_t hash)
 {
     struct level *level = &loader->levels[--loader->depth];

@@ -1,5 +1,5 @@
-/* The inside of the store, for store*.c and label_map.c alone: what a node is, and what a build may
- * do to it.
+/* Defines a node of the record store, and what a build may do to it. For store*.c and label_map.c
+ * alone.
  *
  * A build makes the next version from the last one. A block that the build itself made carries the
  * build's stamp: no reader can see it yet, so it is changed in place. Any other block belongs to
@@ -25,14 +25,14 @@ struct store {
     const struct store *overrides;
 };
 
-/* What a node's pointer refers to. The last two are set at the end of the build (store_ready.h). */
+/* The kind of a node's pointer. The end of the build sets the last two (store_ready.h). */
 enum store_node_has {
     STORE_NODE_RECORD, /* the node's own, or NULL */
     STORE_NODE_SINGLE, /* the record of a node below, which owns it */
     STORE_NODE_READY,
 };
 
-/* Kept small: a service has five or six nodes. */
+/* A node. Kept small: a service has five or six. */
 struct store_node {
     uint64_t stamp : 55; /* at 10,000 builds a second, good for 100,000 years */
     uint64_t label_len : 7;
@@ -53,7 +53,7 @@ struct store_build {
     struct store_garbage *garbage;
 };
 
-/* Frees a block at once if the build made it; otherwise it becomes garbage. */
+/* Frees a block at once if the build made it; otherwise makes it garbage. */
 void store_build_retire(struct store_build *build, uint64_t stamp, void *block);
 
 static inline struct slice store_node_label_slice(const struct store_node *node)
@@ -61,7 +61,7 @@ static inline struct slice store_node_label_slice(const struct store_node *node)
     return slice_of(node->label, node->label_len);
 }
 
-/* Not shown in listings. */
+/* Returns whether listings hide the node. */
 static inline bool store_node_is_hidden(const struct store_node *node)
 {
     return node->label_len > 0 && node->label[0] == '_';
@@ -79,11 +79,11 @@ static inline struct store_record *store_node_own_record(const struct store_node
     return node->has == STORE_NODE_RECORD ? node->record : NULL;
 }
 
-/* The block of a record: a copy of everything in `record`. */
+/* Makes the block of a record: a copy of everything in `record`. */
 struct store_record *store_record_new(struct store_pool *pool, const struct dname *name,
                                       const struct record *record, int64_t mod_revision);
 
-/* The same from its fields, which must be those of a record (store_record_can_be). */
+/* Makes the same from its fields, which must be those of a record (store_record_can_be). */
 struct store_record *store_record_of(struct store_pool *pool, const struct dname *name,
                                      const struct store_saved *saved);
 
@@ -94,15 +94,15 @@ struct store_record *store_record_copy(struct store_pool *pool, const struct sto
 /* Frees a node that no version holds, and all below it. */
 void store_node_free(struct store_node *node);
 
-/* A writer whose next commit publishes this tree, which takes the build over: its nodes have their
- * answers prepared, and what changes until then replaces them. */
+/* Returns a writer whose next commit publishes this tree, and which takes the build over. The
+ * tree's nodes have their answers prepared, and changes until then replace them. */
 struct store_writer *store_writer_of(const struct store_build *build, struct store_node *root,
                                      size_t record_count, size_t rr_count);
 
-/* Whether the two say the same: all that answers may have. The TTL counts. */
+/* Returns whether the two say the same: all that answers may have. The TTL counts. */
 bool store_record_same_content(const struct store_record *a, const struct store_record *b);
 
-/* The same, and are of the same revision. */
+/* Returns whether the two say the same and are of the same revision. */
 bool store_record_equal(const struct store_record *a, const struct store_record *b);
 
 #endif

@@ -209,7 +209,8 @@ static void slab_retire(struct slab *slab)
 
 /* ---- Blocks ---- */
 
-/* Aligned like a slab, with a slab's header, so that store_pool_free finds it. */
+/* Allocates a large block, aligned like a slab, with a slab's header, so that store_pool_free finds
+ * it. */
 static void *large_alloc(struct store_pool *pool, size_t size)
 {
     struct slab *slab = xcalloc_aligned(SLAB_SIZE, sizeof(*slab) + size);

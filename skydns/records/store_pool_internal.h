@@ -1,7 +1,7 @@
-/* Memory for the store's blocks: a service takes ten of them, of 16 to 150 bytes. Blocks of one
- * size share slabs, without headers or gaps, which is a quarter less than malloc needs; empty slabs
- * beyond 1 MiB return their memory to the system. Large stores use huge pages: a lookup of a random
- * name then misses the cache, but not the TLB as well.
+/* Allocates the record store's blocks: a service takes ten of them, of 16 to 150 bytes. Blocks of
+ * one size share slabs, without headers or gaps, which is a quarter less than malloc needs. Empty
+ * slabs beyond 1 MiB return their memory to the system. Large stores use huge pages: a lookup of a
+ * random name then misses the cache, but not the TLB as well.
  *
  * Main thread only, like the writer. Under the address sanitizer every block is a malloc of its
  * own, so that a use after free is caught. */
@@ -14,21 +14,21 @@ struct store_pool;
 
 struct store_pool *store_pool_new(void);
 
-/* Much is to come: huge pages from the first block on. */
+/* Uses huge pages from the first block on: many blocks will come. */
 void store_pool_expect_much(struct store_pool *pool);
 
-/* No more blocks are allocated. The memory is freed with the last block: garbage may outlive the
- * writer. */
+/* Ends allocation. The memory is freed with the last block: garbage may outlive the writer. */
 void store_pool_close(struct store_pool *pool);
 
-/* A block of at least this many bytes, not cleared, aligned for a pointer. Ends the process when
- * out of memory, like xmalloc. */
+/* Returns a block of at least this many bytes, not cleared, aligned for a pointer. Ends the process
+ * when out of memory, like xmalloc. */
 void *store_pool_alloc(struct store_pool *pool, size_t size);
 
-/* A block of any pool; NULL is fine. */
+/* Frees a block of any pool; NULL is fine. */
 void store_pool_free(void *block);
 
-/* The bytes of the slabs that hold blocks or are kept warm; 0 under the address sanitizer. */
+/* Returns the bytes of the slabs that hold blocks or still have memory; 0 under the address
+ * sanitizer. */
 size_t store_pool_bytes(const struct store_pool *pool);
 
 #endif

@@ -33,7 +33,8 @@ static int store_ready_compare_labels(const void *a, const void *b)
                          store_node_label_slice(*(const struct store_node *const *)b));
 }
 
-/* Recurses as deep as a name has labels. The node's `visible` bounds what it finds. */
+/* Collects the records; recurses as deep as a name has labels. The node's `visible` bounds the
+ * result. */
 static void store_ready_collect(const struct store_node *node, struct collected *found)
 {
     struct children children = {.count = 0};
@@ -63,7 +64,7 @@ static bool is_plain_record(const struct store_record *record, enum store_host h
            record->lens[RECORD_RR] == 0 && record->ttl_s != 0;
 }
 
-/* Every record is complete by itself, and no two have the same host. */
+/* Returns whether every record is complete by itself, and no two have the same host. */
 static bool store_ready_is_plain(const struct collected *found, enum store_host host)
 {
     for (size_t i = 0; i < found->count; i++) {
@@ -90,7 +91,7 @@ static bool have_one_ttl(const struct collected *found)
     return true;
 }
 
-/* Whether b ends with a: then a message would write a as a pointer into b. */
+/* Returns whether b ends with a: then a message would write a as a pointer into b. */
 static bool is_end_of(const struct store_record *a, const struct store_record *b)
 {
     return a->host_len < b->host_len &&
@@ -114,7 +115,7 @@ static uint32_t store_ready_smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Zeroed, with room for this many bytes of addresses or records. */
+/* Returns zeroed memory with room for this many bytes of addresses or records. */
 static struct store_ready *ready_alloc(struct store_pool *pool, size_t bytes)
 {
     size_t size = offsetof(struct store_ready, bytes) + bytes;
@@ -147,7 +148,7 @@ static struct store_ready *make_addresses(struct store_pool *pool, const struct 
     return ready;
 }
 
-/* The priority and the name are used as written. */
+/* Returns whether the priority and the name are used as written. */
 static bool is_plain_target(const struct store_record *record)
 {
     return record->priority != 0 && record->targetstrip == 0;

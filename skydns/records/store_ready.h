@@ -1,6 +1,5 @@
-/* The answer for a name of a few records, prepared when they change instead of for every query. It
- * has the addresses of a service, or the targets of its port. For a single record, it is the record
- * itself.
+/* Prepares the answer for a name of a few records when they change, instead of for every query: the
+ * addresses of a service, or the targets of its port. For a single record, it is the record itself.
  *
  * Only records that need no further rule qualify: each has its TTL set, none has a group or `rr`,
  * none repeats another's host. Targets also have one priority, which is set, and no targetstrip,
@@ -14,8 +13,9 @@
 
 #include "skydns/records/store.h"
 
-/* Of more records below one name, addresses are picked for each answer (store_pick.h). 28 fill a
- * datagram of 512 bytes; a change costs as much for each node above it as there are prepared. */
+/* The most records that are prepared. If a name has more below it, addresses are picked for each
+ * answer (store_pick.h). 28 fill a datagram of 512 bytes. A change costs as much for each node
+ * above it as there are prepared. */
 enum { STORE_READY_MAX = 32 };
 
 enum store_ready_kind {
@@ -39,11 +39,11 @@ struct store_ready {
 struct store_pool;
 struct store_record;
 
-/* Prepares it for a node of the build that has no record of its own; does nothing when the records
- * below do not qualify. */
+/* Prepares the answer of a node of the build that has no record of its own. Does nothing when the
+ * records below do not qualify. */
 void store_ready_make(struct store_pool *pool, struct store_node *node);
 
-/* The same when `only` is the one visible record below: nothing is looked for. */
+/* Does the same when `only` is the one visible record below, without looking for it. */
 void store_ready_make_single(struct store_node *node, struct store_record *only);
 
 #endif

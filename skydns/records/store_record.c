@@ -1,5 +1,5 @@
-/* A record as one block of memory: the fixed fields, then host, name, host text, text, group, the
- * packed records of `rr`, and what the text stands for if it has escapes. */
+/* Lays out a record as one block of memory: the fixed fields, then host, name, host text, text,
+ * group, and the unescaped text if it has escapes. */
 #include <assert.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "skydns/records/store_loader.h"
 #include "skydns/records/store_node_internal.h"
 
-/* The parsed host, and its text where the printed form of the address or name would differ from it
- * ("FD00::1", a name without its trailing dot): de-duplication compares what was written. */
+/* The parsed host, and its text if the printed form of the address or name would differ from it
+ * ("FD00::1", a name without its trailing dot): deduplication compares what was written. */
 struct host {
     enum store_host kind;
     const uint8_t *bytes;
@@ -18,8 +18,8 @@ struct host {
     struct slice text;
 };
 
-/* Digits and three dots: text that parsed as these bytes and is as long as their printed form has
- * no leading zeros, and is their printed form. */
+/* Returns whether the text is the address's printed form: digits and three dots. Text that parsed
+ * as these bytes and is as long as their printed form has no leading zeros. */
 static bool is_printed_v4(const struct ip *ip, struct slice written)
 {
     size_t len = 3;
@@ -35,7 +35,8 @@ static bool is_printed_ip(const struct ip *ip, struct slice written)
     return is_printed_v4(ip, written) || slice_equal(slice_str(ip_format(ip, printed)), written);
 }
 
-/* Only bytes that dname_to_text writes as they are, and a trailing dot. */
+/* Returns whether the name has only bytes that dname_to_text writes as they are, and a trailing
+ * dot. */
 static bool is_plain_name(struct slice written)
 {
     for (size_t i = 0; i < written.len; i++) {
@@ -54,7 +55,7 @@ static bool is_printed_name(const struct dname *name, struct slice written)
     return is_plain_name(written) || slice_equal(slice_str(dname_to_text(name, printed)), written);
 }
 
-/* `ip` and `name` are storage for what the host's bytes point to. */
+/* Parses the host. `ip` and `name` are storage for what its bytes point to. */
 static struct host host_of(struct slice written, struct ip *ip, struct dname *name)
 {
     if (written.len == 0) {
@@ -83,7 +84,8 @@ static uint8_t *store_record_append(uint8_t *at, const void *bytes, size_t len)
     return at + len;
 }
 
-/* At least the struct's size: it ends with padding, which an assignment writes too. */
+/* Returns the block's size, at least the struct's: that ends with padding, which an assignment
+ * writes too. */
 static size_t record_size(size_t tail)
 {
     size_t size = offsetof(struct store_record, bytes) + tail;
@@ -179,7 +181,7 @@ bool store_record_can_be(const struct store_saved *saved)
     return can_be && record_rrs_are_packed(saved->record.rrs);
 }
 
-/* Behind the last one: what the text stands for. */
+/* Returns a string; after the last one comes the unescaped text. */
 struct slice store_record_string(const struct store_record *r, unsigned string)
 {
     const uint8_t *at = r->bytes + r->host_len + r->name_len;

@@ -4,7 +4,8 @@
 #include "common/base/seeded_hash.h"
 #include "skydns/records/store_node_internal.h"
 
-/* Blocks span two cache lines more often than not. NULL is fine: nothing is read. */
+/* Fetches a block, which spans two cache lines more often than not. NULL is fine: nothing is read.
+ */
 static void store_scan_fetch(const void *block)
 {
     enum { BLOCK_TAIL = 47 };
@@ -45,7 +46,7 @@ void store_scan_begin(struct store_scan *scan, const struct store_node *from)
     (void)go_below(scan, from); /* store_scan_step returns whether there is a step */
 }
 
-/* At the end of a label's way through the map: descends to its node, if that is there. */
+/* Descends to a label's node at the end of its way through the map, if the node is there. */
 static NOINLINE bool take_node(struct store_scan *w)
 {
     const struct store_node *node;
@@ -66,7 +67,7 @@ static NOINLINE bool take_node(struct store_scan *w)
     return go_below(w, node);
 }
 
-/* Most steps are through a branch; without a call, they save no registers. */
+/* Takes one step. Most steps are through a branch; without a call, they save no registers. */
 bool store_scan_step(struct store_scan *scan)
 {
     struct store_scan *w = scan;
@@ -89,8 +90,8 @@ void store_scan_finish(struct store_scan *scan)
 
 /* ---- All records ---- */
 
-/* Neighbours are far apart in memory: what the next ones need is fetched while the present one is
- * visited. */
+/* Neighbours are far apart in memory: those to come are fetched while the present one is visited.
+ */
 enum { AHEAD = 4 };
 
 struct record_visit {
@@ -98,7 +99,7 @@ struct record_visit {
     void *data;
 };
 
-/* Fetches what a visit of this slot, already fetched itself, reads first. */
+/* Fetches the memory that a visit of this slot, already fetched itself, reads first. */
 static void fetch_below(uintptr_t slot)
 {
     if (!label_map_is_branch(slot)) {
@@ -117,7 +118,7 @@ static bool visit_node(const struct record_visit *visit, const struct store_node
            (!node->children.slot || visit_slot(visit, node->children.slot, 0));
 }
 
-/* A name's labels bound the recursion, as they do in any walk. */
+/* Visits a slot. A name's labels bound the recursion. */
 static bool visit_slot(const struct record_visit *visit, uintptr_t slot, unsigned level)
 {
     if (!label_map_is_branch(slot)) {

@@ -1,4 +1,4 @@
-/* Counts of records, and the addresses found by them. */
+/* Counts records, and finds addresses by the counts. */
 #include "skydns/records/store_tally.h"
 
 #include "skydns/records/store_node_internal.h"
@@ -46,7 +46,7 @@ enum { FETCH_AHEAD = 4 };
 
 struct pick {
     unsigned family_bytes;
-    uint32_t skip; /* addresses still to be passed over */
+    uint32_t skip; /* addresses still to be skipped */
     uint32_t left; /* to be visited after these */
     store_pick_fn fn;
     void *data;
@@ -68,7 +68,7 @@ static bool pick_record(struct pick *p, const struct store_record *record)
     return p->fn(p->data, record);
 }
 
-/* Whether everything counted here was passed over. */
+/* Skips everything counted here. Returns whether it could. */
 static bool store_tally_pass_over(struct pick *p, const struct store_tally *tally)
 {
     uint32_t count = store_tally_of_family(tally, p->family_bytes);
@@ -92,7 +92,7 @@ static bool pick_node(struct pick *p, const struct store_node *node)
     return pick_own(p, node) && pick_below(p, node->children.slot, 0);
 }
 
-/* A node with one record, or none: nearly all of a large name's. */
+/* Returns whether the slot is a node with one record, or none: nearly all of a large name's are. */
 static bool is_leaf(uintptr_t slot)
 {
     return !label_map_is_branch(slot) && label_map_as_node(slot)->children.slot == 0;
@@ -122,7 +122,7 @@ static bool pick_branch(struct pick *p, const struct label_branch *branch, unsig
     return true;
 }
 
-/* A name's labels bound the recursion, as they do in any walk. */
+/* Visits a slot. A name's labels bound the recursion. */
 static bool pick_below(struct pick *p, uintptr_t slot, unsigned level)
 {
     if (slot == 0) {

@@ -1,7 +1,7 @@
-/* How many records at and below a node have what a type of question needs. Kept with each branch of
- * a node's children (label_map_internal.h), so that a name without data costs its depth and not its
- * records, and so that some of many addresses are found without visiting the others
- * (store_pick.h). Hidden children do not count (store.h). Any thread with the version. */
+/* Counts the records at and below a node that each type of question needs. Each branch of a node's
+ * children has its counts (label_map_internal.h). So a name without data costs its depth and not
+ * its records, and some of many addresses are found without visiting the others (store_pick.h).
+ * Hidden children do not count (store.h). Any thread with the version. */
 #ifndef SKYDNS_RECORDS_STORE_TALLY_H
 #define SKYDNS_RECORDS_STORE_TALLY_H
 
@@ -21,7 +21,8 @@ struct store_tally {
 
 struct store_tally store_record_tally(const struct store_record *record);
 
-/* Costs no more than the depth of what is below, however many records there are. */
+/* Returns the node's counts. Costs no more than the depth of the nodes below, however many records
+ * there are. */
 struct store_tally store_node_tally(const struct store_node *node);
 
 static inline void store_tally_add(struct store_tally *tally, const struct store_tally *more)
@@ -35,7 +36,7 @@ static inline void store_tally_add(struct store_tally *tally, const struct store
     tally->rrs += more->rrs;
 }
 
-/* A change may be negative: it wraps around, and so does adding it. */
+/* Subtracts counts. A change may be negative: it wraps around, and so does adding it. */
 static inline void store_tally_subtract(struct store_tally *tally, const struct store_tally *less)
 {
     tally->v4 -= less->v4;

@@ -10,10 +10,10 @@
 #include "skydns/records/store_node_internal.h"
 #include "skydns/records/store_ready.h"
 
-/* Of the first list of fresh nodes and records to sweep: a change makes a few. */
+/* The first capacity of the lists of fresh nodes and of records to sweep: a change makes a few. */
 enum { FIRST_CAP = 16 };
 
-/* Room for a burst; what the first full read needed is freed. */
+/* The room that stays for a burst; the first full read's is freed. */
 enum { FRESH_KEPT_MAX = 4096 };
 
 void store_build_retire(struct store_build *build, uint64_t stamp, void *block)
@@ -71,7 +71,8 @@ static struct store_node *node_new(struct store_writer *writer, struct slice lab
     return node;
 }
 
-/* The node itself when the build made it, else a copy without its outdated prepared answer. */
+/* Returns the node itself when the build made it, else a copy without its outdated prepared answer.
+ */
 static struct store_node *node_writable(struct store_writer *writer, struct store_node *node)
 {
     struct store_build *build = &writer->build;
@@ -142,7 +143,7 @@ void store_writer_free(struct store_writer *writer)
     free(writer);
 }
 
-/* The record of a name in the version being built, or NULL. */
+/* Returns the record of a name in the version being built, or NULL. */
 static struct store_record *find_record(const struct store_writer *writer, const struct dname *name)
 {
     const struct store building = {.root = writer->root};
@@ -230,7 +231,7 @@ bool store_writer_has_changed(const struct store_writer *writer)
     return writer->has_changed;
 }
 
-/* What a lease has left is not what was written. */
+/* Compares what was written; the rest of a lease does not count. */
 static bool says_the_same(const struct store_record *old, struct store_record *new)
 {
     uint32_t ttl_s = new->ttl_s;
@@ -349,7 +350,7 @@ static void sweep_old(struct store_writer *writer)
     free(sweep.records);
 }
 
-/* Nodes with a record of their own need nothing prepared. */
+/* Prepares the answers. Nodes with a record of their own need none. */
 static void make_ready(struct store_writer *writer)
 {
     for (size_t i = 0; i < writer->fresh.count; i++) {
