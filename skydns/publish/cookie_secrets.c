@@ -21,7 +21,7 @@ static struct slice cookie_secrets_trim(const char *line, size_t len)
     return slice_of(line, len);
 }
 
-/* -1: no digit. */
+/* Returns the digit's value; -1: no digit. */
 static int cookie_secrets_digit(char c)
 {
     const char lower = (char)(c | 0x20);
@@ -79,6 +79,6 @@ void cookie_secrets_draw(struct cookie_secrets *ret_secrets)
 {
     *ret_secrets = (struct cookie_secrets){.count = 1};
     if (getrandom(ret_secrets->items[0], COOKIE_SECRET_SIZE, 0) != COOKIE_SECRET_SIZE) {
-        ret_secrets->count = 0; /* rather none than those that others can make */
+        ret_secrets->count = 0; /* rather none than secrets that others can guess */
     }
 }

@@ -11,7 +11,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/tsig/tsig_keys.h"
 
-/* The labels, leftmost first, in front of the domain; empty when they do not fit. */
+/* Returns the labels, leftmost first, in front of the domain; empty when they do not fit. */
 static struct dname engine_config_below(const struct dname *domain, const char *first,
                                         const char *second)
 {
@@ -21,7 +21,8 @@ static struct dname engine_config_below(const struct dname *domain, const char *
     return fits ? name : (struct dname){0};
 }
 
-/* The first index whose domain has fewer labels: no domain comes after one that contains it. */
+/* Returns the first index whose domain has fewer labels: no domain comes after one that contains
+ * it. */
 static size_t engine_config_place_of(const struct engine_config *config, unsigned labels)
 {
     size_t at = 0;
@@ -142,9 +143,10 @@ bool engine_config_keeps_short_name(const struct engine_config *config, const st
            !engine_config_stub(config, name, DNS_TYPE_SOA, NULL);
 }
 
-/* ---- Who may transfer zones ---- */
+/* ---- Clients that may transfer zones ---- */
 
-/* A link-local address is another machine's on each interface. */
+/* Returns whether the client has the address's scope: a link-local address is another machine's on
+ * each interface. */
 static bool has_scope_of(const struct addr *client, const struct addr *scoped)
 {
     return scoped->sa.sa_family != AF_INET6 || scoped->v6.sin6_scope_id == 0 ||

@@ -1,7 +1,7 @@
-/* Holds what answers depend on apart from the records: the domains, defaults and rules of one
- * server. Built on the main thread from the flags and the document in etcd (live_config.h),
- * published to the answering threads like a store version (publisher.h), and never changed
- * afterwards. */
+/* Holds the configuration that answers depend on, besides the records: the domains, defaults and
+ * rules of one server. The main thread builds it from the flags and the document in etcd
+ * (live_config.h), and publishes it to the answering threads like a store version (publisher.h). It
+ * never changes afterwards. */
 #ifndef SKYDNS_PUBLISH_ENGINE_CONFIG_H
 #define SKYDNS_PUBLISH_ENGINE_CONFIG_H
 
@@ -27,20 +27,21 @@ struct visibility;
 struct zone_serial;
 struct zone_table;
 
-/* ---- Who may transfer our zones: -transfer-to, or the document's transfer_to ---- */
+/* ---- Clients that may transfer our zones: -transfer-to, or the document's transfer_to ---- */
 
-enum { TRANSFER_ACCESS_MAX = 64 }; /* a zone has a dozen secondaries; each is asked about in turn */
+enum { TRANSFER_ACCESS_MAX = 64 }; /* a zone has a dozen secondaries; each is compared in turn */
 
-/* Both must be right, if it has both. */
+/* A client that may transfer. Both must match, if it has both. */
 struct transfer_who {
     bool has_network, has_key;
     struct network network;
     struct dname key;   /* TSIG; lower case */
     struct addr notify; /* gets NOTIFY: a single address, with its port; AF_UNSPEC: none. The client
-                         * has its scope, too, if it has one */
+                           must have its scope, too, if it has one */
 };
 
-/* One of them is right. `key`: whose signature the query has, in lower case; NULL: no good one. */
+/* Returns whether the client matches one of them. `key` is that of the query's good TSIG record, in
+ * lower case; NULL: none. */
 bool transfer_access_allows(const struct transfer_who *who, size_t count, const struct addr *client,
                             const struct dname *key);
 
@@ -70,7 +71,7 @@ enum {
     ENGINE_RATE_MAX = 1000000,     /* of -rate, both figures: more than a socket takes */
 };
 
-/* How a name's records are found; same names and order as the flag's choices. */
+/* Chooses how a name's records are found; same names and order as the flag's choices. */
 enum engine_schema {
     ENGINE_SCHEMA_SKYDNS,     /* records at and below the name; `*` and `any` match any label */
     ENGINE_SCHEMA_KUBERNETES, /* Kubernetes DNS-Based Service Discovery 1.1.0 (answer_kube.c) */
@@ -78,7 +79,7 @@ enum engine_schema {
 
 #define ENGINE_SCHEMA_CHOICES "skydns|kubernetes"
 
-/* What decides whether a-b-c-d.<namespace>.pod.<domain> exists. */
+/* Decides whether a-b-c-d.<namespace>.pod.<domain> exists. */
 enum engine_pods {
     ENGINE_PODS_VERIFIED, /* etcd */
     ENGINE_PODS_INSECURE, /* the name itself: any address it spells exists */
@@ -120,15 +121,16 @@ struct engine_settings {
     size_t reverse_zone_count;
     struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX]; /* ours alone: never forwarded */
 
-    struct dname local;    /* lower case; what local.dns.<domain> stands for; len 0: nothing */
-    uint32_t ttl_s;        /* of records without one, and of the SOA: 3600 */
+    struct dname
+        local;      /* lower case; the name that local.dns.<domain> is an alias for; len 0: none */
+    uint32_t ttl_s; /* of records without one, and of the SOA: 3600 */
     uint32_t min_ttl_s;    /* SOA minimum and TTL of negative answers: 60, or 5 */
     uint16_t priority;     /* of records without one: 10 */
-    uint16_t max_udp_size; /* reply cap, whatever the client offers: 1232 */
+    uint16_t max_udp_size; /* limit of a response, whatever the client offers: 1232 */
     enum engine_schema schema;
     enum engine_pods pods;
     bool round_robin;  /* shuffle addresses */
-    bool no_rec;       /* clients' foreign names: SERVFAIL instead of forwarding */
+    bool no_rec;       /* clients' external names: SERVFAIL instead of forwarding */
     bool chaos;        /* class CHAOS is answered, else refused */
     bool overrides;    /* records with external names answer for them */
     bool any_is_hinfo; /* ANY: HINFO (RFC 8482) instead of REFUSED */
@@ -170,39 +172,40 @@ struct engine_config {
     struct zone_serial *reverse_serials[ENGINE_REVERSE_ZONES_MAX]; /* as engine_zone.serial */
 
     bool is_for_transfers; /* answers make a zone: TTLs do not count down with leases */
-    bool has_nameservers;  /* there is somewhere to forward to; without zones_of_others only */
+    bool has_nameservers;  /* there is an upstream; only without zones_of_others */
 
-    /* Other domains. References of this configuration's own, but for the tally. */
-    struct zone_table *zones_of_others; /* NULL: has_nameservers says what there is */
-    struct hosts_table *hosts;          /* NULL: none */
-    struct cache *cache;                /* NULL: nothing is kept */
+    /* External names. References of this configuration's own, except the tally. */
+    struct zone_table
+        *zones_of_others;      /* NULL: has_nameservers tells whether there is an upstream */
+    struct hosts_table *hosts; /* NULL: none */
+    struct cache *cache;       /* NULL: no response is cached */
     struct cache_limits cache_limits;
-    struct cache_tally *cache_tally; /* borrowed; NULL: nobody sums */
-    /* Clients whose questions about other domains may be answered from the cache, or forwarded, by
-     * what was known at publication; the resolver decides about the others (recursion.h). */
+    struct cache_tally *cache_tally; /* borrowed; NULL: nothing sums the counts */
+    /* Clients whose questions about external names may be answered from the response cache, or
+     * forwarded, as known at publication. The resolver decides about the others (recursion.h). */
     bool allows_all;
     size_t allowed_count;
     struct network allowed[ENGINE_ALLOWED_MAX];
 
     struct cookie_secrets cookies; /* of server cookies; none: clients' cookies are ignored */
 
-    struct dnssec *dnssec;  /* a reference; NULL: nothing is signed */
-    struct tsig_keys *tsig; /* a reference; NULL: queries' TSIG records are passed over */
+    struct dnssec *dnssec;  /* a reference; NULL: no answer is signed */
+    struct tsig_keys *tsig; /* a reference; NULL: queries' TSIG records are ignored */
 
     /* Clients known by their pods. */
-    const struct client_index *clients; /* borrowed; NULL: nobody's namespace is asked for */
-    struct visibility *visibility;      /* a reference; NULL: everybody sees everything */
+    const struct client_index *clients; /* borrowed; NULL: no client's namespace is looked up */
+    struct visibility *visibility;      /* a reference; NULL: every client sees everything */
 };
 
-/* Frees one, with its references; NULL is fine. */
+/* Frees a configuration, with its references; NULL is fine. */
 void engine_config_free(struct engine_config *config);
 
 /* Adds a domain, given in lower case. `hostmaster` NULL: hostmaster.<domain>. Adding a domain again
- * changes nothing; false when there is no room. */
+ * changes nothing. Returns false when there is no room. */
 bool engine_config_add_domain(struct engine_config *config, const struct dname *domain,
                               const struct dname *hostmaster) MUST_CHECK;
 
-/* The longest domain that contains a lower-cased name, or NULL. Any thread. */
+/* Returns the longest domain that contains a lower-cased name, or NULL. Any thread. */
 static inline const struct engine_zone *engine_config_zone(const struct engine_config *config,
                                                            const struct dname *name)
 {
@@ -234,16 +237,17 @@ static inline bool engine_config_lacks_names(const struct engine_config *config)
     return is_lacking;
 }
 
-/* The stub zone that has the records of this type of a lower-cased name (zone_table_find_for), or
- * NULL: they are ours, or the general nameservers'. The longest zone counts, so that a stub zone
- * may lie below a domain, and a domain below a stub zone. DNS_TYPE_SOA finds the zone that the name
- * is in. `domain`: engine_config_zone's, or NULL. Any thread; borrowed. */
+/* Returns the stub zone that has the records of this type of a lower-cased name
+ * (zone_table_find_for), or NULL: they are ours, or the general upstreams'. The longest zone
+ * counts, so that a stub zone may lie below a domain, and a domain below a stub zone. DNS_TYPE_SOA
+ * finds the zone that the name is in. `domain` is engine_config_zone's, or NULL. Any thread;
+ * borrowed. */
 const struct forward_zone *engine_config_stub(const struct engine_config *config,
                                               const struct dname *name, uint16_t type,
                                               const struct engine_zone *domain);
 
-/* The domain of ours that says what a lower-cased name has: not that of a stub zone below it. NULL:
- * upstreams say. Any thread. */
+/* Returns the domain of ours that has a lower-cased name's records, unless a stub zone below it has
+ * them. NULL: upstreams have them. Any thread. */
 static inline const struct engine_zone *engine_config_own_zone(const struct engine_config *config,
                                                                const struct dname *name)
 {
@@ -251,9 +255,9 @@ static inline const struct engine_zone *engine_config_own_zone(const struct engi
     return zone && !engine_config_stub(config, name, DNS_TYPE_A, zone) ? zone : NULL;
 }
 
-/* Whether -ndots keeps a question about a name with so many labels from being forwarded. Never one
- * about a name of a stub zone; nor what resolvers and validators ask of the root and of top-level
- * domains. Any thread. */
+/* Returns whether -ndots keeps a question about a name with so many labels from being forwarded. It
+ * never keeps one about a stub zone's name, nor one that resolvers and validators ask about the
+ * root and top-level domains. Any thread. */
 static inline bool engine_config_is_too_short(const struct engine_config *config, size_t labels,
                                               uint16_t type, bool is_stub)
 {
@@ -262,41 +266,43 @@ static inline bool engine_config_is_too_short(const struct engine_config *config
     return labels < config->settings.ndots && !is_stub && !(is_of_zone && labels <= 1);
 }
 
-/* The same for a lower-cased name, wherever it is; false for names of ours and of stub zones. Any
- * thread. */
+/* Returns the same for any lower-cased name; false for names of ours and of stub zones. Any thread.
+ */
 bool engine_config_keeps_short_name(const struct engine_config *config, const struct dname *name,
                                     uint16_t type);
 
-/* Whether a stub zone lies below the lower-cased name, which exists therefore. */
+/* Returns whether a stub zone lies below the lower-cased name, which exists therefore. */
 bool engine_config_is_above_stub(const struct engine_config *config, const struct dname *name);
 
 /* ---- The serials of zones, which outlive configurations ---- */
 
-/* The serials that SOA records show while zones can be transferred. The transfers' thread sets one
- * once a transfer gives what it stands for; any thread reads it. Until then, a question for the SOA
- * is SERVFAIL, and negative answers show the hour at which the entry was made: no secondary takes a
- * serial from those. The table belongs to the main thread, and an
- * entry stays where it is until the table is freed, after the threads. */
+/* Holds the serials that SOA records show while zones can be transferred. The transfers' thread
+ * sets one once a transfer gives the content it stands for; any thread reads it.
+ *
+ * Until then, a question for the SOA is SERVFAIL, and negative answers show the hour at which the
+ * entry was made: no secondary takes a serial from those. The table belongs to the main thread. An
+ * entry stays at its address until the table is freed, after the threads. */
 struct zone_serials;
 
-/* Serials count from it without a base of kube2sky's (keys.md): after the hours that SOA records
+/* Serials count from here without a base of kube2sky's (keys.md): after the hours that SOA records
  * have had so far, and before any base. */
 #define ZONE_SERIAL_LOWEST UINT32_C(2000000000)
 
-/* Zones of one life of the process; domains change by hand. Further ones have the hour. */
+/* Bounds the zones of one life of the process; domains change by hand. Further ones show the hour.
+ */
 enum { ZONE_SERIALS_MAX = 512 };
 
 struct zone_serial {
     struct dname apex;
     _Atomic uint32_t value;
     _Atomic bool is_known; /* it was set */
-    uint32_t plain;        /* it, but for turns (serial.h): the transfers' thread's */
+    uint32_t plain;        /* the serial without turns (serial.h); the transfers' thread's */
 };
 
 struct zone_serials *zone_serials_new(void);
 void zone_serials_free(struct zone_serials *serials); /* NULL is fine */
 
-/* Main thread: the zone's, not known when new; NULL: there are too many. */
+/* Returns the zone's serial, not known when new; NULL: there are too many. Main thread. */
 struct zone_serial *zone_serials_of(struct zone_serials *serials, const struct dname *apex);
 
 static inline uint32_t zone_serial_get(const struct zone_serial *serial)

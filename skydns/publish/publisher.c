@@ -1,7 +1,7 @@
-/* Quiescent-state reclamation. `epoch` counts publications; a reader announces the epoch it finds
- * when it enters, and 0 when it leaves. Garbage carries the epoch that began after its version was
- * replaced: a reader that has announced that epoch or a later one can only have loaded the newer
- * version.
+/* Implements quiescent-state reclamation. `epoch` counts publications. A reader announces the epoch
+ * it finds when it enters, and 0 when it leaves. Garbage carries the epoch that began after its
+ * version was replaced: a reader that has announced that epoch or a later one can only have loaded
+ * the newer version.
  *
  *     publisher                       reader
  *     current = v2                    announced = epoch
@@ -9,9 +9,9 @@
  *     load announced
  *
  * The announcement must not move after the load of `current`, nor the loads of announcements before
- * the store of `current`: then a reader that reclaim finds outside has not loaded yet and will load
- * v2. Sequential consistency guarantees this, so those accesses use it; fences would do, but the
- * thread sanitizer does not support them. `config` is published the same way. */
+ * the store of `current`. Then a reader that reclaim finds outside has not loaded yet, and will
+ * load v2. Sequential consistency guarantees this, so those accesses use it. Fences would do, but
+ * the thread sanitizer does not support them. `config` is published the same way. */
 #include "skydns/publish/publisher.h"
 
 #include <assert.h>
@@ -35,7 +35,7 @@ struct publisher_reader {
 
 struct retired {
     struct retired *next;
-    struct store_garbage *garbage; /* of these three, the others are NULL */
+    struct store_garbage *garbage; /* one of these three is set, the others are NULL */
     struct engine_config *config;
     void *block;
     void (*free_block)(void *block);
@@ -48,7 +48,7 @@ struct publisher {
     _Atomic(struct engine_config *) config;
     _Atomic uint64_t epoch;
 
-    /* Main thread only. The list grows only while a reader stays inside: every batch comes to an
+    /* Main thread only. The list grows only while a reader stays inside. Every batch comes to an
      * end, so the list holds what was published during one batch. */
     alignas(CACHE_LINE_PAIR) size_t reader_count;
     uint64_t config_serial; /* of the newest configuration */
@@ -145,7 +145,7 @@ const struct engine_config *publisher_newest_config(const struct publisher *publ
     return atomic_load_explicit(&publisher->config, memory_order_relaxed);
 }
 
-/* Begins an epoch; only readers of earlier ones can see what the last publication replaced. */
+/* Begins an epoch. Only readers of earlier ones can see what the last publication replaced. */
 static void publish_publisher_retire(struct publisher *publisher, const struct retired *what)
 {
     uint64_t epoch = 1 + atomic_fetch_add_explicit(&publisher->epoch, 1, memory_order_seq_cst);
@@ -179,7 +179,7 @@ void publisher_retire(struct publisher *publisher, void *block, void (*fn)(void 
     publish_publisher_retire(publisher, &(struct retired){.block = block, .free_block = fn});
 }
 
-/* The oldest epoch announced; UINT64_MAX when all readers are outside. */
+/* Returns the oldest epoch announced; UINT64_MAX when all readers are outside. */
 static uint64_t oldest_announced(const struct publisher *publisher)
 {
     uint64_t oldest = UINT64_MAX;
@@ -198,7 +198,8 @@ uint64_t publisher_epoch(const struct publisher *publisher)
     return atomic_load_explicit(&publisher->epoch, memory_order_relaxed);
 }
 
-/* A reader that announced an epoch entered after what began it was stored. */
+/* Returns the oldest epoch that a reader may still be in. A reader that announced an epoch entered
+ * after the publication that began it was stored. */
 uint64_t publisher_seen(const struct publisher *publisher)
 {
     uint64_t oldest = oldest_announced(publisher), newest = publisher_epoch(publisher);

@@ -19,7 +19,7 @@ static const char *const private_ranges[] = {
     "192.168.0.0/16", "fc00::/7", "100.64.0.0/10",
 };
 
-/* The number of leading ones in a netmask. */
+/* Returns the number of leading ones in a netmask. */
 static uint8_t mask_bits(const struct sockaddr *mask, uint8_t family_bytes)
 {
     struct addr addr = {.len = family_bytes == 4 ? sizeof(addr.v4) : sizeof(addr.v6)};
@@ -33,7 +33,8 @@ static uint8_t mask_bits(const struct sockaddr *mask, uint8_t family_bytes)
     return bits;
 }
 
-/* Point-to-point interfaces and those that are down count like the others. */
+/* Adds the interfaces' networks. Point-to-point interfaces and those that are down count like the
+ * others. */
 static void add_interfaces(struct recursion *recursion)
 {
     struct ifaddrs *list, *i;

@@ -11,7 +11,8 @@ const struct dname reverse_zone_ip6_arpa = {.len = 10, .wire = "\3ip6\4arpa"};
 
 static const struct reversed_form form4 = {4, 8, 2}, form6 = {16, 4, 2};
 
-/* Most names do not end in `arpa.`: their last bytes rule them out. */
+/* Returns the form of a reverse name, or NULL. Most names do not end in `arpa.`: their last bytes
+ * rule them out. */
 static const struct reversed_form *reversed_form(const struct dname *name)
 {
     static const char arpa[] = "\4arpa";
@@ -29,7 +30,7 @@ bool reverse_zone_is_reverse(const struct dname *name)
     return reversed_form(name) != NULL;
 }
 
-/* 0 to 255, or one hexadecimal digit. */
+/* Parses 0 to 255, or one hexadecimal digit. */
 static bool reverse_zone_parse_label(const struct reversed_form *form, struct slice label,
                                      unsigned *ret)
 {

@@ -1,5 +1,5 @@
-/* Reverse names, as much of an address as each gives, and the zones of -reverse-zones that they are
- * in: what else than domains can have keys. Pure; any thread. */
+/* Reads the address in a reverse name, as much of it as the name gives, and finds its zone among
+ * -reverse-zones. Besides domains, only these zones can have keys. Pure; any thread. */
 #ifndef SKYDNS_PUBLISH_REVERSE_ZONE_H
 #define SKYDNS_PUBLISH_REVERSE_ZONE_H
 
@@ -14,18 +14,18 @@
 struct engine_config;
 struct network;
 
-/* Reverse names are in one of these two. */
+/* Every reverse name is in one of these two zones. */
 extern const struct dname reverse_zone_in_addr_arpa, reverse_zone_ip6_arpa;
 bool reverse_zone_is_reverse(const struct dname *name);
 
-/* How names spell an address. */
+/* The form in which names spell an address. */
 struct reversed_form {
     uint8_t family_bytes;
     uint8_t label_bits;
     unsigned suffix_labels;
 };
 
-/* As much of an address as the name gives. */
+/* The part of an address that a name gives. */
 struct reversed {
     const struct reversed_form *form;
     struct dname_labels labels;
@@ -33,34 +33,35 @@ struct reversed {
     uint8_t bytes[16];
 };
 
-/* The name is lower-cased, and is_reverse. */
+/* Reads the name, which is lower-cased and a reverse name. */
 void reversed_read(const struct dname *name, struct reversed *r);
 
-/* The address that the name spells, whole. */
+/* Sets *ret to the address that the name spells. Returns false when it is not whole. */
 bool reversed_address(const struct reversed *r, struct ip *ret) MUST_CHECK;
 
-/* How many labels of the address the zone's name has, if the name is in a zone of ours; else -1.
- * *ret_index: which of the configuration's it is. */
+/* Returns how many labels of the address the zone's name has, if the name is in a zone of ours;
+ * else -1. Sets *ret_index to the zone's index in the configuration. */
 int reversed_find_zone(const struct engine_config *config, const struct reversed *r,
                        size_t *ret_index);
 
-/* Where the name of a zone with `apex` labels of the address begins in the name. */
+/* Returns the offset in the name at which a zone begins whose name has `apex` labels of the
+ * address. */
 static inline unsigned reversed_zone_at(const struct reversed *r, unsigned apex)
 {
     return r->labels.offsets[r->labels.count - r->form->suffix_labels - apex];
 }
 
-/* The offset in a lower-cased reverse name where the name of its zone begins, among those of
- * -reverse-zones; false: none has it. */
+/* Finds the offset in a lower-cased reverse name at which its zone's name begins, among those of
+ * -reverse-zones. Returns false when none has it. */
 bool reverse_zone_find(const struct engine_config *config, const struct dname *name,
                        unsigned *ret_at) MUST_CHECK;
 
-/* Whether such a zone begins at the lower-cased name, as answers have it: at a whole octet (or
- * nibble), in the first network of the list that contains it. */
+/* Returns whether such a zone begins at the lower-cased name, as answers have it: at a whole octet
+ * (or nibble), in the first network of the list that contains it. */
 bool reverse_zone_is_apex(const struct engine_config *config, const struct dname *name);
 
-/* The apex of a network that ends at a whole octet (or nibble): 10.96.0.0/16 is
- * 96.10.in-addr.arpa. False: it does not, and is several zones. */
+/* Makes the apex of a network that ends at a whole octet (or nibble): 10.96.0.0/16 is
+ * 96.10.in-addr.arpa. Returns false when it does not, and is several zones. */
 bool reverse_zone_apex(const struct network *network, struct dname *ret_apex) MUST_CHECK;
 
 #endif
