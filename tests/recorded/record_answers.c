@@ -36,7 +36,7 @@ struct plan {
     size_t len, at;
 };
 
-/* What a plan has many of: flags, records, pods. */
+/* A plan's lists: flags, records, pods. */
 struct plan_strings {
     size_t count;
     char **items;
@@ -170,7 +170,7 @@ static struct side_world world_of(const struct world_parts *parts,
 
 /* ---- Steps ---- */
 
-/* Of one query. */
+/* One query's steps. */
 struct steps {
     uint8_t count;
     size_t len, room;

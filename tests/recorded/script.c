@@ -125,7 +125,7 @@ static void script_put_strange(struct message *m, unsigned type)
     }
 }
 
-/* What is left of the name behind its first label; the root if there is no more. */
+/* Returns the part of the name after its first label; the root if there is no more. */
 static unsigned script_above(const struct message *m)
 {
     const unsigned first = m->bytes[HEADER];

@@ -30,7 +30,7 @@ enum side_transport {
     SIDE_TRANSPORTS
 };
 
-/* What became of a query, step by step; the letters stand in recordings (compare.py). */
+/* The outcomes of a query, step by step; the letters stand in recordings (compare.py). */
 enum side_step {
     SIDE_LIMITED = 'L',  /* beyond its client's rate */
     SIDE_BARRED = 'B',   /* REFUSED: the client may not ask at all */
@@ -72,7 +72,7 @@ struct side_calls {
 
 enum { SIDE_MESSAGE_MAX = 65535 };
 
-/* What answers depend on; all borrowed. */
+/* The input of answers; all borrowed. */
 struct side_world {
     int argc; /* of skydns, with its flags */
     char *const *argv;

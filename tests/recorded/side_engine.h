@@ -38,7 +38,7 @@ struct side {
     struct fetcher *fetcher;
     struct recursion recursion;
 
-    /* Of the call of side_answer. */
+    /* Set by the call of side_answer: */
     const struct store *store;
     const struct engine_config *config;
     struct engine_deferral deferral;

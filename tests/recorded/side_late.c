@@ -76,7 +76,7 @@ void side_refresh(struct side *side, const struct side_asked *asked)
 
 /* ---- The engine again ---- */
 
-/* As turn_answer: what costs much is tried twice. */
+/* Answers like turn_answer: an expensive answer is tried twice. */
 static enum engine_verdict side_turn(struct side_late *late,
                                      const struct external_answers *externals)
 {
@@ -432,7 +432,7 @@ static void side_wait_for(struct side_late *late)
     }
 }
 
-/* As deferred_new, but for what may not be taken. */
+/* Defers like deferred_new, except for what may not be taken. */
 static void side_defer(struct side_late *late, struct side *side, const struct side_asked *asked)
 {
     *late = (struct side_late){.side = side, .asked = *asked};

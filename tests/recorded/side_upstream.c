@@ -39,7 +39,7 @@ void forwarder_set_zones(struct forwarder *forwarder, const struct zone_table *t
     (void)table;
 }
 
-/* What one transport brings, if it answers the query; 0: nothing. */
+/* Returns the length of one transport's response, if it answers the query; 0: none. */
 static size_t side_exchange(const uint8_t *query, size_t query_len, bool is_tcp, uint8_t *response)
 {
     const struct side_calls *calls = &side_asking->calls;

@@ -7,7 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What is packed can be read back to its end, and only answers have addresses. */
+/* Checks that packed records can be read back to their end, and that only answers have addresses.
+ */
 static void external_check(const struct external_answer *answer)
 {
     struct external_reader reader = external_answer_read(answer, slice_of("", 1));

@@ -196,7 +196,7 @@ static void ask_owned(enum engine_transport transport)
     fixture->is_repeated = false;
 }
 
-/* As over TCP, with what TLS adds behind OPT. */
+/* Asks over TLS: the response is TCP's, with what TLS adds after OPT. */
 static void query_ask_over_tls(void)
 {
     enum { LENGTH_AT = 9, BLOCK = 468 };

@@ -53,7 +53,7 @@ static void check_ordinary(const struct fast_query *fast, const struct question 
     query_parse_check(fast->is_lower == (memcmp(question->name.wire, lower.wire, lower.len) == 0));
 }
 
-/* What a query that waits owns says the same, but for a cookie that cannot be ours. */
+/* Checks that a waiting query's own data say the same, except a cookie that cannot be ours. */
 static void check_owned(struct query *query, const struct question *question)
 {
     static const struct addr nobody;

@@ -70,7 +70,8 @@ static void check_rdata_names(const struct parsed_response *p)
     }
 }
 
-/* As large as names spelled out make it: 255 bytes for each record of 11. */
+/* Writes the response with its names spelled out, up to 255 bytes for each record of 11, and parses
+ * it again. */
 static void check_written(const struct parsed_response *p)
 {
     static uint8_t out[DNS_MESSAGE_MAX];

@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What they hold as text; empty: refused. */
+/* Writes the snapshot's content as text; empty: refused. */
 static void snapshot_describe(struct slice bytes, struct buf *text, struct buf *again)
 {
     const struct snapshot_now start = {.monotonic_s = UINT32_MAX}; /* ages stay as they are */

@@ -1,4 +1,4 @@
-/* What a nameserver sends over TLS, split at any point: each message arrives once, whole and in
+/* Splits the bytes of an upstream over TLS at any point: each message arrives once, whole and in
  * order, and looking for the keepalive option in it reads nothing else. The first byte of the input
  * says where to split. */
 #include <stdlib.h>

@@ -380,7 +380,7 @@ UNIT_TEST(first_replies)
         assert_int_equal(bed_put(&b, questions[i], &r), CACHE_HIT);
         assert_string_equal(cache_access_ask(&b, questions[i]), first);
     }
-    /* What cannot be kept is passed on as it is. */
+    /* A response that cannot be cached is passed on as it is. */
     reply_begin(&r, &b, "www.example.com. A", 0x8180);
     reply_add_a(&r, "www.example.com.", 0, 1);
     reply_add(&r, 3, "n.", DNS_TYPE_A, 100, "\1\2\3\4", 4);

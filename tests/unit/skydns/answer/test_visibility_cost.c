@@ -61,7 +61,7 @@ static void visibility_cost_tear_down(struct bed *b)
     fixture_free(b->f);
 }
 
-/* Of ASKED answers to one question. */
+/* Returns the time of ASKED answers to one question. */
 static double ask_us(struct bed *b, const char *question)
 {
     static const struct addr nobody;

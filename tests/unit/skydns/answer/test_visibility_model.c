@@ -1,10 +1,10 @@
-/* What clients may see: random trees, clients and questions. The reply from all records, for a
- * client with visibility, is byte for byte the reply without visibility from the records that the
- * client may see; and no reply has a hidden record's data or name, unless a visible record names
- * it. Which are hidden is decided here from the text of their keys.
+/* Checks what clients may see with random trees, clients and questions. The response from all
+ * records, for a client with visibility, is byte for byte the one without visibility from the
+ * records that the client may see. No response has a hidden record's data or name, unless a visible
+ * record names it. The test decides from the text of the keys which records are hidden.
  *
- * Where the reply is meant to differ (hidden names are NXDOMAIN: pods of -pods=insecure, domains of
- * ours below a hidden name), that is expected instead.
+ * Some responses are meant to differ: hidden names are NXDOMAIN (pods of -pods=insecure, domains of
+ * ours below a hidden name). The test expects that instead.
  *
  * VISIBILITY_TREES=100000 makes more trees than `make check` has time for; SEED=1234 starts there.
  */
@@ -601,8 +601,9 @@ static unsigned sort_lines(char *text, char **lines, unsigned max)
     return count;
 }
 
-/* Of more addresses than are prepared, a name with nothing hidden below it takes some, and in
- * another order than one that must look at each: both replies are cut, or have the same records. */
+/* Returns whether both chose alike among more addresses than are prepared. A name with nothing
+ * hidden below it takes some, and in another order than one that must look at each. So both
+ * responses are cut, or have the same records. */
 static bool is_same_choice(const struct side *a, const struct side *b)
 {
     static char *lines_a[200], *lines_b[200];

@@ -331,7 +331,7 @@ UNIT_TEST(no_questions_about_records)
     fixture_free(f);
 }
 
-/* What nameservers said about www.example.com.: one outcome for A and one for AAAA. */
+/* The upstreams' outcomes for www.example.com.: one for A and one for AAAA. */
 struct said {
     struct external_answer answers[2];
     struct buf packed[2];

@@ -65,13 +65,13 @@ static size_t engine_clients_find_opt(const struct fixture *f)
     return DNS_HEADER_SIZE + (size_t)q.name.len + 4;
 }
 
-/* Of a reply without records: header, question, OPT. */
+/* Returns the rcode of a response without records: header, question, OPT. */
 static unsigned engine_clients_rcode_of(const struct fixture *f, size_t opt_at)
 {
     return (unsigned)f->reply[opt_at + 5] << 4 | (f->reply[3] & DNS_MASK_RCODE);
 }
 
-/* What a reply must be: the same bytes, with the cookie as the last option. */
+/* Asserts that the response has the same bytes, with the cookie as the last option. */
 static void assert_same_but_cookie(const struct fixture *f, const uint8_t *plain, size_t plain_len)
 {
     uint8_t without[4096];

@@ -173,7 +173,7 @@ static char *path_model_moved(const struct scan *w, unsigned place, const char *
 
 /* ---- Nameservers ---- */
 
-/* What the nameserver says, kept or on its way. */
+/* Puts the upstream's response into the response cache, or leaves it on its way. */
 static void put_cached(struct scan *w, unsigned place)
 {
     static struct bed_reply r;
@@ -271,7 +271,7 @@ static bool path_model_take_reply(struct scan *w, unsigned place)
 
 static struct external_answer told[ENGINE_EXTERNAL_MAX];
 
-/* What the questions of the last deferral come to. */
+/* Reports the outcomes of the last deferral's questions. */
 static void path_model_report(struct fixture *f)
 {
     enum external_outcome outcome = random_below(2) ? EXTERNAL_DENIED : EXTERNAL_FAILED;

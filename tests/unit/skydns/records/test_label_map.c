@@ -193,7 +193,8 @@ static void assert_same_shape(uintptr_t a, uintptr_t b, unsigned level)
     }
 }
 
-/* Of all nodes at once, in the order in which they were put: even lists are the same. */
+/* Builds the map of all nodes at once, in the order in which they were put: even lists are the
+ * same. */
 static bool build_at_once(const struct fixture *f, unsigned count, struct label_map *map)
 {
     struct label_child children[LABELS], spare[LABELS];

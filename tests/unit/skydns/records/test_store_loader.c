@@ -210,7 +210,7 @@ static void random_put(struct store_writer *writers[2], int64_t revision)
     }
 }
 
-/* Of whatever revision the record is. */
+/* Sets the TTL, whatever revision the record has. */
 static void set_ttl(struct store_writer *writer, const struct dname *name, uint32_t ttl_s)
 {
     bool is_changed, is_found = false;

@@ -12,7 +12,7 @@ UNIT_TESTS_HAVE_THREADS
 
 enum { HEADER = 12, ROOT = 1, QUERY = HEADER + ROOT + 4 };
 
-/* As the engine has read it. */
+/* Defers a query as the engine has parsed it. */
 static struct deferred *defer_bytes(struct engine_query query, enum engine_deferral_kind kind,
                                     const struct deferred_origin *origin)
 {

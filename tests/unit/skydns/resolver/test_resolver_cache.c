@@ -1,5 +1,5 @@
-/* What is kept of nameservers' replies, from workers to the nameserver and back: hits, refreshing,
- * expired replies in place of failures, and how few questions a failing nameserver gets. */
+/* Checks the caching of upstreams' responses, from workers to the upstream and back: hits,
+ * refreshes, stale answers in place of failures, and how few questions a failing upstream gets. */
 #include "tests/unit/skydns/resolver/resolver_bed.h"
 
 #include "common/base/clock.h"
@@ -70,7 +70,7 @@ static struct message with_edns(struct message m)
     return m;
 }
 
-/* Of a reply whose OPT record comes last, with no other option. */
+/* Returns the extended error of a response whose OPT record comes last, with no other option. */
 static int ede_of(const struct message *m)
 {
     static const uint8_t option[] = {0, 15, 0, 2};
@@ -78,7 +78,7 @@ static int ede_of(const struct message *m)
     return memcmp(at, option, sizeof(option)) == 0 ? at[4] << 8 | at[5] : EDE_NONE;
 }
 
-/* Of its last address, which the test's nameserver gave. */
+/* Returns the TTL of the last address, which the test's upstream gave. */
 static uint32_t ttl_of(const struct message *m)
 {
     static const uint8_t tail[] = {0, 4, 192, 0, 2, 80};

@@ -42,7 +42,7 @@ static unsigned records_in(const struct message *m, unsigned section)
     return (unsigned)(m->wire[6 + 2 * section] << 8 | m->wire[7 + 2 * section]);
 }
 
-/* Of the answer and the authority. */
+/* Counts the signatures in the answer and authority sections. */
 static unsigned signatures_in(const struct message *m)
 {
     unsigned count = records_in(m, 0) + records_in(m, 1), found = 0;

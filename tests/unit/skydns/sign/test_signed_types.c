@@ -127,7 +127,7 @@ static void signed_types_append_text(char *text, const char *what)
     (void)snprintf(text + len, KEY_SIZE - len, "%s", what);
 }
 
-/* As "A TXT RRSIG", in the order of their numbers. */
+/* Expects types like "A TXT RRSIG", in the order of their numbers. */
 static void want_types(struct world *w, const char *name, char text[KEY_SIZE])
 {
     static const char *const types[] = {"A",  "NS",  "CNAME", "SOA", "PTR",

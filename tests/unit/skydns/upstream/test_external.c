@@ -69,7 +69,7 @@ static void put_rr(struct reply *r, const struct given *rr)
     }
 }
 
-/* What one reply was reduced to. */
+/* The outcome that one response was reduced to. */
 struct result {
     enum external_outcome outcome;
     struct external_answer answer;
@@ -315,7 +315,7 @@ UNIT_TEST(test_another_class_is_left_out)
     assert_int_equal(external_outcome_of(&question, &r), EXTERNAL_DENIED);
 }
 
-/* As many records as a message holds; owners are pointers to the question. */
+/* Fills the message with records whose owners are pointers to the question. */
 static uint16_t external_fill(struct reply *r, uint16_t qtype)
 {
     size_t size = qtype == A ? 4 : 16;

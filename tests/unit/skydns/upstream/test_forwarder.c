@@ -543,7 +543,7 @@ UNIT_TEST(test_a_server_that_cannot_be_reached_is_heard)
     assert_int_equal(counter_get(&figures->items[0].failures), 0);
 }
 
-/* As one that guesses does, then the right reply, too late. */
+/* Sends responses like one that guesses the id, then the right one, too late. */
 static void answer_with_many_ids(struct scripted_nameserver *u)
 {
     const uint8_t id = u->message[1];

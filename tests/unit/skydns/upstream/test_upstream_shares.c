@@ -177,7 +177,7 @@ static size_t ask_for_long_replies(struct bed *bed, const char *name, const stru
     return over_tcp(bed) - before;
 }
 
-/* As many as it gets. */
+/* Takes as many places as the client gets. */
 static size_t fill_tcp(struct bed *bed, const char *name, const struct addr *client)
 {
     size_t taken = 0, more;
