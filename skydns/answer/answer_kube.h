@@ -1,5 +1,5 @@
 /* Tells what a name below a domain means in Kubernetes' DNS specification 1.1.0, by its labels
- * alone, and which types of records it may have.
+ * alone. It also tells which types of records the name may have.
  *
  * With -schema=kubernetes, answer_kube.c answers by it, follow.c follows targets by it, and
  * plain_names.h prepares the fast path by it. Pure; any thread. */

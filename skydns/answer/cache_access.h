@@ -1,5 +1,6 @@
-/* Reads responses about external names from the response cache (skydns/external/cache.h), on the
- * thread that received the query: who may have one, its bytes, and the counts.
+/* Reads responses about external names from the response cache, on the thread that received the
+ * query. It decides which client may have one, writes its bytes, and counts it. The response cache
+ * itself is in skydns/external/cache.h.
  *
  * The fast path, the slow path and the first response to a question all end here, so that they say
  * the same. One per engine, on that engine's thread. No allocation, no lock, no system call. */

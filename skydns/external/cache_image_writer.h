@@ -1,5 +1,5 @@
-/* Writes records of an upstream's response into another message, after the question's name, with
- * correct compression pointers: in the response cache's image (cache_image.h) and in a client's
+/* Writes records of an upstream's response into another message, after the question's name. The
+ * compression pointers are correct in the response cache's image (cache_image.h) and in a client's
  * response (relay.h). Pure.
  *
  * It compresses names if RFC 3597 4 allows it, and undoes the upstream's compression of others. A

@@ -1,5 +1,5 @@
-/* Tells which clients may have questions about external names forwarded, so that nobody runs an
- * open resolver by accident.
+/* Tells which clients may have questions about external names forwarded. So nobody runs an open
+ * resolver by accident.
  *
  * The flag has a list of networks. The default is the loopback, link-local, private and shared
  * ranges, and the networks of the host's own interfaces. The main thread makes the list; the rest

@@ -1,5 +1,5 @@
-/* Builds a map at once from all its nodes, sorted by six bits of the hash at a time, so that each
- * branch gets its final size. */
+/* Builds a map at once from all its nodes, so that each branch gets its final size. It sorts the
+ * nodes by six bits of the hash at a time. */
 #include "skydns/records/label_map_internal.h"
 #include "skydns/records/store_node_internal.h"
 

@@ -1,4 +1,4 @@
-/* Groups a section's records into RRsets, in the order of their first ones, and writes the form
+/* Groups a section's records into RRsets, in the order of their first ones. It also writes the form
  * that is signed (RFC 4034 6). Pure; it allocates nothing. */
 #ifndef SKYDNS_SIGN_RRSETS_INTERNAL_H
 #define SKYDNS_SIGN_RRSETS_INTERNAL_H

@@ -79,7 +79,7 @@ struct forwarder_reply {
     enum forwarder_outcome outcome;
     /* Borrowed during the call: */
     struct reply_forms *forms; /* the forms that its sharers made: external.h */
-    /* REPLIED only. Parsed once for all who share it. Its table has 20 bytes for each of 5,957
+    /* REPLIED only. Parsed once for all that share it. Its table has 20 bytes for each of 5,957
      * records at most. */
     const struct parsed_response *response; /* with the server's id */
     const struct nameserver *server;

@@ -1,5 +1,6 @@
-/* Probes dead or suspected upstreams until they answer: asks `. NS`, first after half a second,
- * then once a second for a minute, since most outages are short, then every five seconds.
+/* Probes dead or suspected upstreams until they answer. A probe is the question `. NS`, first after
+ * half a second, then once a second for a minute, since most outages are short, then every five
+ * seconds.
  *
  * Any response counts. RD is not set: even a healthy resolver that cannot reach the root, as in
  * many clusters, answers that at once. On the resolver's loop and thread. Each zone has its own. */

@@ -1,5 +1,5 @@
-/* Prints resource records in their presentation form, without the class: "web.cluster.local. 30 A
- * 10.0.0.1".
+/* Prints resource records in their presentation form, without the class. For example,
+ * "web.cluster.local. 30 A 10.0.0.1".
  *
  * common/dns/rr_types.h has each type's form. Other types, and rdata that do not match their type,
  * are printed by RFC 3597: \# 4 0a000001. All of it is printable ASCII. Any thread. */
