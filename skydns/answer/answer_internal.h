@@ -65,6 +65,7 @@ struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s);
 /* Answers the question for the SOA of the zone: SERVFAIL until its serial is known. */
 void answer_own_soa(struct answer *a);
 
+/* Returns whether the name is the zone's own. */
 bool answer_is_apex(const struct answer *a);
 
 /* Sets the zone of the name, which negative answers name; NULL is fine. */

@@ -70,6 +70,7 @@ void lookup_allow(struct lookup *lookup, size_t visits);
  * order. They begin elsewhere for each `from`. */
 void lookup_allow_some(struct lookup *lookup, size_t visits, uint32_t from);
 
+/* Returns how many visits are left. */
 size_t lookup_visits_left(const struct lookup *lookup);
 
 /* Returns whether the label matches any label, unless the rule says otherwise. */
@@ -137,6 +138,7 @@ void lookup_keep_group(struct lookup *lookup, struct lookup_span *span);
 const struct store_record *lookup_record(const struct lookup *lookup,
                                          const struct lookup_span *span, size_t i);
 
+/* Releases a span, which must be the last one that is not released. */
 void lookup_release(struct lookup *lookup, const struct lookup_span *span);
 
 #endif

@@ -51,6 +51,7 @@ struct pattern {
 /* Counts a visit. Returns false when none is left. */
 bool lookup_visit(struct lookup *lookup);
 
+/* Adds a record to the results, which grow when needed. */
 void lookup_push_record(struct lookup *lookup, const struct store_record *record);
 
 /* Collects the node's record and the visible ones below. A name's labels bound the recursion. */

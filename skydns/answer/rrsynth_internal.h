@@ -23,6 +23,7 @@ struct rr rrsynth_address(const struct engine_config *config, const struct store
 struct rr rrsynth_pointer(const struct engine_config *config, const struct store_record *record,
                           struct slice owner, enum rr_type type);
 
+/* Return one record of the type; the SRV with this weight, instead of the record's own. */
 struct rr rrsynth_srv(const struct engine_config *config, const struct store_record *record,
                       struct slice owner, uint16_t weight);
 struct rr rrsynth_mx(const struct engine_config *config, const struct store_record *record,

@@ -83,6 +83,7 @@ struct view_node {
  * it is VIEW_WHOLE, all of its records may be hidden. */
 bool view_find(const struct view *view, const struct dname *name, struct view_node *ret_node);
 
+/* Does what view_below does for a parent that is not VIEW_WHOLE. */
 bool view_below_some(const struct view *view, const struct view_node *parent,
                      const struct store_node *child, struct view_node *ret_child);
 
@@ -99,6 +100,7 @@ static inline bool view_below(const struct view *view, const struct view_node *p
     return view_below_some(view, parent, child, ret_child);
 }
 
+/* Finds the child with this label. Returns false when there is none, or it is hidden. */
 bool view_child(const struct view *view, const struct view_node *parent, struct slice label,
                 struct view_node *ret_child);
 

@@ -1,6 +1,6 @@
-/* Tries the candidate names of a client's search list in their order, so that its resolver need not
- * (search_list_internal.h). The first answer that is not NXDOMAIN is the response, behind a CNAME
- * from the client's name (response.h).
+/* Tries the candidate names of a client's search list in their order, so that its resolver need
+ * not. The first answer that is not NXDOMAIN is the response, behind a CNAME from the client's name
+ * (response.h). search_list_internal.h makes the names.
  *
  * An answer to the query itself is given as it is; so is its NXDOMAIN if no other name exists. A
  * candidate name that could not be answered (SERVFAIL, REFUSED) is skipped, and the response is

@@ -76,6 +76,7 @@ struct cache_index {
 void cache_index_init(struct cache_index *index, size_t entries_max);
 void cache_index_fini(struct cache_index *index);
 
+/* Add and remove the chunk of a hash. The filling thread. */
 void cache_index_add(struct cache_index *index, uint32_t hash, uint32_t chunk);
 void cache_index_remove(struct cache_index *index, uint32_t hash, uint32_t chunk);
 /* Replaces a slot at once: a reader finds the one or the other. */
@@ -123,6 +124,7 @@ struct cache_queue {
  * microsecond. */
 enum { QUEUE_SPARED_MAX = 1024 };
 
+/* Add an entry as the newest, and remove one. `entry_chunks` is its number of chunks. */
 void cache_queue_add(struct cache_queue *queue, const struct cache_chunks *chunks, uint32_t entry,
                      size_t entry_chunks);
 void cache_queue_remove(struct cache_queue *queue, const struct cache_chunks *chunks,

@@ -45,6 +45,7 @@ static inline struct nameserver nameserver_at(struct addr address)
     return (struct nameserver){.address = address};
 }
 
+/* Returns whether both are the same upstream: address and TLS name. */
 bool nameserver_equal(const struct nameserver *a, const struct nameserver *b);
 
 /* Parses "192.0.2.1", "192.0.2.1:5353", "[::1]", "tls://192.0.2.1", or

@@ -299,6 +299,7 @@ struct zone_serial {
     uint32_t plain;        /* the serial without turns (serial.h); the transfers' thread's */
 };
 
+/* Makes an empty table. */
 struct zone_serials *zone_serials_new(void);
 void zone_serials_free(struct zone_serials *serials); /* NULL is fine */
 

@@ -106,6 +106,7 @@ bool store_record_same_data(const struct store_record *a, const struct store_rec
 
 /* ---- Reading ---- */
 
+/* Returns the etcd revision of the version. */
 int64_t store_revision(const struct store *store);
 
 /* Returns a number unique to each version for as long as the process runs. */
@@ -176,6 +177,7 @@ void store_writer_free(struct store_writer *writer); /* frees the version it hol
 enum store_host store_writer_put_view(struct store_writer *writer, const struct dname *name,
                                       const struct record *record, int64_t mod_revision);
 
+/* Removes the record of a name, and the nodes that it alone needed. Does nothing without one. */
 void store_writer_del(struct store_writer *writer, const struct dname *name);
 
 /* Returns whether the last put or del changed what the record says: not if it was rewritten

@@ -87,6 +87,8 @@ struct store_record *store_record_new(struct store_pool *pool, const struct dnam
 struct store_record *store_record_of(struct store_pool *pool, const struct dname *name,
                                      const struct store_saved *saved);
 
+/* Returns whether a store_record can have these fields: sound host bytes, a TTL in range, no string
+ * too long. */
 bool store_record_can_be(const struct store_saved *saved);
 
 struct store_record *store_record_copy(struct store_pool *pool, const struct store_record *record);

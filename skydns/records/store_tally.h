@@ -19,6 +19,7 @@ struct store_tally {
     uint32_t rrs; /* with records of any type */
 };
 
+/* Returns the counts of one record. */
 struct store_tally store_record_tally(const struct store_record *record);
 
 /* Returns the node's counts. Costs no more than the depth of the nodes below, however many records

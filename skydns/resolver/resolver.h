@@ -106,6 +106,8 @@ struct resolver_config {
     bool want_skydns_metrics;
 };
 
+/* Makes the resolver. Fails without descriptors for its loop, or when the CA file cannot be read.
+ */
 int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
                  struct err *err) MUST_CHECK;
 
@@ -114,6 +116,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
  * are read before the next query. Any thread. */
 void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules *rules);
 
+/* Starts its thread and the pools' threads. Fails when one cannot be started; then none runs. */
 int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
 
 /* Returns the number of a producer besides the workers, at most RESOLVER_PRODUCERS_MAX. Before the

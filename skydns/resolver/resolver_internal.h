@@ -152,6 +152,7 @@ struct engine_query resolver_query(struct resolver *resolver, const struct defer
 
 /* ---- resolver_pools.c ---- */
 
+/* Make the pools, start and stop their threads, and free them. */
 void resolver_open_pools(struct resolver *resolver);
 int resolver_start_pools(struct resolver *resolver, struct err *err) MUST_CHECK;
 void resolver_stop_pools(struct resolver *resolver); /* started or not */

@@ -28,6 +28,7 @@ struct signed_keys_shown {
     uint32_t ttl_s;
 };
 
+/* Returns the records of keys that answer the question, if any do. */
 struct signed_keys_shown signed_sets_of_keys(const struct engine_config *config,
                                              const struct question *question);
 

@@ -41,6 +41,7 @@ int exchange_channel_open(struct exchange_channel *channel);
 bool exchange_channel_is_open(const struct exchange_channel *channel);
 void exchange_channel_close(struct exchange_channel *channel); /* open or not */
 
+/* Watches an open socket for these events (EV_READ, EV_WRITE). */
 void exchange_channel_watch(struct exchange_channel *channel, int events);
 
 /* Sends a whole datagram. Returns 0, or -errno. */
@@ -52,6 +53,7 @@ void exchange_channel_show_query(struct exchange_channel *channel, struct slice 
 void exchange_channel_note_query(struct exchange_channel *channel);
 void exchange_channel_show_noted(struct exchange_channel *channel, struct slice query);
 
+/* Shows a response to dnstap. */
 void exchange_channel_show_reply(const struct exchange_channel *channel, struct slice reply);
 
 #endif

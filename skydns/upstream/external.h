@@ -62,6 +62,7 @@ struct reply_forms {
 
 void reply_forms_fini(struct reply_forms *forms); /* zeroes them */
 
+/* Returns how much memory the forms take. */
 size_t reply_forms_bytes(const struct reply_forms *forms);
 
 /* Calls external_read: sets `outcome` and `packed`, which hold until the next call. */

@@ -95,6 +95,8 @@ void tls_peer_answered(struct tls_peer *peer);
 
 /* ---- tls_asks.c ---- */
 
+/* Sends the question on this connection, with a new id, and lets it hold the connection if it may.
+ */
 void tls_ask_send(struct tls_link_user *user, struct tls_ask *ask);
 
 /* Takes the question of this response off its connection. NULL: no question matches. */

@@ -36,6 +36,7 @@ void upstream_health_free(struct upstream_health *health); /* NULL is fine */
 void upstream_health_set(struct upstream_health *health, const struct nameserver *servers,
                          size_t count);
 
+/* Returns the upstreams and their states. */
 const struct upstreams *upstream_health_servers(const struct upstream_health *health);
 
 /* Calls upstreams_order. */
@@ -54,6 +55,8 @@ void upstream_health_edns(struct upstream_health *health, const struct nameserve
 bool upstream_health_is_plain(struct upstream_health *health, const struct nameserver *server);
 bool upstream_health_may_be_plain(struct upstream_health *health, const struct nameserver *server);
 
+/* Applies a loop check's verdict: upstream_note_verdict. Logs a change, and probes a silent server.
+ */
 void upstream_health_judge(struct upstream_health *health, const struct nameserver *server,
                            enum upstream_verdict verdict);
 

@@ -39,6 +39,7 @@ struct upstream_question {
     uint8_t subnet[EDNS_SUBNET_MAX]; /* the client's whole option, passed on unchanged */
 };
 
+/* Returns whether two questions can share an answer. */
 bool upstream_question_equal(const struct upstream_question *a, const struct upstream_question *b);
 /* Returns a seeded hash, since clients choose the names. */
 uint32_t upstream_question_hash(const struct upstream_question *question, uint32_t seed);

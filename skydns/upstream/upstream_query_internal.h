@@ -128,6 +128,7 @@ void upstream_query_end_onward(struct upstream_query *upstream_query);
 
 /* ---- upstream_query_waits.c ---- */
 
+/* Adds a query that waits. The question is then not in the background any more. */
 void upstream_query_wait(struct upstream_query *upstream_query, struct forwarder_wait *wait);
 
 /* Takes the query off that has waited longest; NULL: none waits. */

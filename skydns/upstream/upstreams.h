@@ -73,6 +73,7 @@ void upstreams_set(struct upstreams *upstreams, const struct nameserver *servers
 /* Returns the server's entry. NULL: it is not in the list (any more). */
 struct upstream *upstreams_find(struct upstreams *upstreams, const struct nameserver *server);
 
+/* Returns whether the server has failed for UPSTREAM_FAILURES_MAX names in a row. */
 bool upstream_is_dead(const struct upstream *upstream);
 
 /* Writes the servers in the order to try them: from number `first` on (modulo the count) the live

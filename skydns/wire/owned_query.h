@@ -54,6 +54,7 @@ union owned_query_room { /* for any of them */
 /* Takes a sound query that the engine has parsed (`parsed`, `tsig`). Returns its size. */
 size_t owned_query_take(struct owned_query *owned, const struct engine_query *query);
 
+/* Returns the bytes to copy. */
 size_t owned_query_size(const struct owned_query *owned);
 
 /* Returns the TSIG state. NULL: the query had no TSIG. */

@@ -63,6 +63,7 @@ struct query {
     struct question question; /* for query_question */
 };
 
+/* Parses a query, ordinary or not. */
 void query_parse(const uint8_t *wire, size_t len, struct query *ret_query);
 
 /* Do the two steps: whether the query is ordinary; and, if it is not, what it is. */

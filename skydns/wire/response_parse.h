@@ -100,6 +100,8 @@ bool response_has_extended_rcode(const struct parsed_response *response);
 /* Returns a hash that all spellings share: a chain is followed by comparing numbers, not names. */
 uint32_t response_name_hash(const struct dname *name);
 
+/* Return a record's owner, as spelled; and whether it is this name, whose response_name_hash is
+ * `hash`. */
 struct dname response_rr_owner(const struct parsed_response *response,
                                const struct response_rr *rr);
 bool response_rr_is_of(const struct parsed_response *response, const struct response_rr *rr,
