@@ -171,19 +171,19 @@ static void remove_duplicates(struct lookup *l, struct lookup_span *span)
     }
     clear_slots(l, size);
     const struct store_record **records = l->records + span->first;
-    size_t cached = 0;
+    size_t left_count = 0;
     for (size_t i = 0; i < span->count; i++) {
         size_t slot = hash_data(records[i]) & (size - 1);
         while (l->slots[slot] && !store_record_same_data(records[l->slots[slot] - 1], records[i])) {
             slot = (slot + 1) & (size - 1);
         }
         if (!l->slots[slot]) {
-            records[cached++] = records[i];
-            l->slots[slot] = (uint32_t)cached;
+            records[left_count++] = records[i];
+            l->slots[slot] = (uint32_t)left_count;
         }
     }
-    span->count = cached;
-    l->count = span->first + cached;
+    span->count = left_count;
+    l->count = span->first + left_count;
 }
 
 static void lookup_begin(struct lookup *l, const struct view *view, struct lookup_span *ret_span)
@@ -406,15 +406,15 @@ void lookup_keep_group(struct lookup *lookup, struct lookup_span *span)
     if (group.len == 0) {
         return;
     }
-    size_t cached = 0;
+    size_t left_count = 0;
     for (size_t i = 0; i < span->count; i++) {
         if (records[i]->lens[RECORD_GROUP] == 0 ||
             slice_equal(store_record_string(records[i], RECORD_GROUP), group)) {
-            records[cached++] = records[i];
+            records[left_count++] = records[i];
         }
     }
-    span->count = cached;
-    lookup->count = span->first + cached;
+    span->count = left_count;
+    lookup->count = span->first + left_count;
 }
 
 const struct store_record *lookup_record(const struct lookup *lookup,

@@ -64,18 +64,19 @@ static int compare_starts(const void *a, const void *b, void *data)
 
 void zone_rrs_sort(struct zone_rrs *rrs)
 {
-    size_t cached = 0;
+    size_t unique_count = 0;
     if (rrs->count > 1) {
         qsort_r(rrs->starts, rrs->count, sizeof(*rrs->starts), compare_starts, rrs);
     }
     for (size_t i = 0; i < rrs->count; i++) {
-        bool is_again = cached > 0 && zone_rr_compare(zone_rr_at(rrs, rrs->starts[cached - 1]),
-                                                      zone_rr_at(rrs, rrs->starts[i])) == 0;
+        bool is_again =
+            unique_count > 0 && zone_rr_compare(zone_rr_at(rrs, rrs->starts[unique_count - 1]),
+                                                zone_rr_at(rrs, rrs->starts[i])) == 0;
         if (!is_again) {
-            rrs->starts[cached++] = rrs->starts[i];
+            rrs->starts[unique_count++] = rrs->starts[i];
         }
     }
-    rrs->count = cached;
+    rrs->count = unique_count;
 }
 
 struct slice zone_rrs_get(const struct zone_rrs *rrs, size_t i)

@@ -201,13 +201,13 @@ static void note_tsig(const struct engine *engine, struct engine_query *query)
 static NOINLINE bool open_whole(struct engine *engine, const struct engine_query *query,
                                 struct engine_query *ret_opened)
 {
-    const struct tsig_state *cached = query->owned ? owned_query_tsig(query->owned) : NULL;
-    if (cached && !tsig_restore(engine->config->tsig, cached, &engine->tsig)) {
+    const struct tsig_state *state = query->owned ? owned_query_tsig(query->owned) : NULL;
+    if (state && !tsig_restore(engine->config->tsig, state, &engine->tsig)) {
         return false;
     }
     *ret_opened = *query;
     ret_opened->parsed = parse_end(query, parse_begin(engine, query));
-    if (cached ||
+    if (state ||
         (!query->owned && open_tsig(engine, ret_opened) && engine->tsig.verdict == TSIG_GOOD)) {
         note_tsig(engine, ret_opened);
     }

@@ -92,15 +92,15 @@ static struct entry *rate_limit_find(struct set *set, uint64_t client, uint64_t 
         uint64_t victim_ns = UINT64_MAX, victims_client = 0;
         for (size_t i = 0; i < RATE_LIMIT_WAYS; i++) {
             struct entry *entry = &set->ways[i];
-            uint64_t who = atomic_load_explicit(&entry->client, memory_order_relaxed);
-            if (who == client) {
+            uint64_t owner = atomic_load_explicit(&entry->client, memory_order_relaxed);
+            if (owner == client) {
                 return entry;
             }
             uint64_t paid_ns = atomic_load_explicit(&entry->paid_ns, memory_order_relaxed);
             if (paid_ns < victim_ns) {
                 victim = entry;
                 victim_ns = paid_ns;
-                victims_client = who;
+                victims_client = owner;
             }
         }
         if (atomic_compare_exchange_strong_explicit(&victim->client, &victims_client, client,

@@ -25,9 +25,9 @@ static const char *keep_name(const char *name)
     if (!names.key_of) {
         key_table_init(&names, nameserver_key_of);
     }
-    const char *cached = key_table_find(&names, slice_str(name));
-    if (cached || names.count == NAMESERVER_NAMES_MAX) {
-        return cached;
+    const char *stored = key_table_find(&names, slice_str(name));
+    if (stored || names.count == NAMESERVER_NAMES_MAX) {
+        return stored;
     }
     char *copy = xstrdup(name);
     (void)key_table_put(&names, copy); /* there was none */

@@ -106,7 +106,7 @@ static size_t count_fitting(const struct rrsets *sets, const struct rrset *set, 
 static void keep_records(struct rr_list *answers, const struct rrsets *sets,
                          const struct rrset *set, size_t first, size_t count)
 {
-    size_t cached = 0, number = 0;
+    size_t left_count = 0, number = 0;
     uint16_t of_set = set->first;
     for (size_t i = 0; i < answers->count; i++) {
         bool is_cached = true;
@@ -116,10 +116,10 @@ static void keep_records(struct rr_list *answers, const struct rrsets *sets,
             of_set = sets->next[of_set];
         }
         if (is_cached) {
-            answers->items[cached++] = answers->items[i];
+            answers->items[left_count++] = answers->items[i];
         }
     }
-    answers->count = cached;
+    answers->count = left_count;
     answers->is_indexed = false;
 }
 

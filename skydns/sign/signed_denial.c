@@ -52,13 +52,13 @@ static enum name_fact find_types(struct signed_denial *d, const struct dname *na
 static void signed_denial_finish(const struct signed_denial *d, struct signed_nsec *nsec,
                                  const struct dname *next, struct type_list *list)
 {
-    size_t cached = 0;
+    size_t left_count = 0;
     for (size_t i = 0; i < list->count; i++) {
         if (list->types[i] != d->type || !dname_equal(&nsec->owner, &d->name)) {
-            list->types[cached++] = list->types[i];
+            list->types[left_count++] = list->types[i];
         }
     }
-    list->count = cached;
+    list->count = left_count;
     add_type(list, DNS_TYPE_RRSIG);
     add_type(list, DNS_TYPE_NSEC);
     memcpy(nsec->data, next->wire, next->len);

@@ -220,7 +220,7 @@ static void take_malformed(struct exchange *x, size_t len)
 static void log_without_edns(const struct exchange *x)
 {
     char server[NAMESERVER_TEXT_MAX];
-    log_debug("nameserver does not know EDNS, asking without",
+    log_debug("nameserver does not know EDNS, asking without it",
               LOG_STR("server", nameserver_format(&x->server, server)));
 }
 

@@ -168,7 +168,7 @@ void upstream_query_give_way(struct upstream_query *upstream_query)
  * over TCP itself. */
 static void finish_late(struct upstream_query *upstream_query)
 {
-    struct buf cached;
+    struct buf message;
     struct parsed_response response;
     const struct nameserver *server = NULL;
     char name[DNAME_TEXT_MAX];
@@ -176,12 +176,12 @@ static void finish_late(struct upstream_query *upstream_query)
               LOG_STR("name", dname_to_text(&upstream_query->question.name, name)),
               LOG_INT("tries", (int64_t)upstream_query->begun),
               LOG_INT("silent", (int64_t)upstream_query->open));
-    buf_init(&cached, DNS_MESSAGE_MAX);
+    buf_init(&message, DNS_MESSAGE_MAX);
     for (size_t i = 0; i < upstream_query->begun; i++) {
         struct try *t = &upstream_query->tries[i];
         struct slice truncated = t->exchange ? exchange_truncated(t->exchange) : slice_of(NULL, 0);
         if (truncated.len > 0 && !server) {
-            buf_append_slice(&cached, truncated);
+            buf_append_slice(&message, truncated);
             server = &t->server;
         }
         if (t->exchange && exchange_has_heard(t->exchange)) {
@@ -190,14 +190,14 @@ static void finish_late(struct upstream_query *upstream_query)
             note_failure(t);
         }
     }
-    response_parse(cached.data, cached.len, &response);
+    response_parse(message.data, message.len, &response);
     if (server && response_is_sound(&response)) {
         upstream_query_take_response(upstream_query, server, &response);
     } else {
         finish_without(upstream_query);
     }
     response_parse_fini(&response);
-    buf_fini(&cached);
+    buf_fini(&message);
 }
 
 static void upstream_query_on_deadline(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -220,7 +220,7 @@ static void log_try(const struct try *t, enum exchange_outcome outcome)
                   LOG_INT("try", t - t->upstream_query->tries + 1));
     } else {
         log_debug(outcome == EXCHANGE_STARVED ? "question not sent: no socket or place left"
-                                              : "question not sent: no way to the nameserver",
+                                              : "question not sent: nameserver cannot be reached",
                   LOG_STR("name", dname_to_text(&question->name, name)),
                   LOG_STR("server", nameserver_format(&t->server, server)));
     }
@@ -256,8 +256,9 @@ static void on_doubt(void *data, enum exchange_outcome outcome);
 
 size_t upstream_query_sockets_max(const struct forwarder *f)
 {
-    size_t cached = f->config.tls ? counter_get(&tls_pool_counts(f->config.tls)->connections) : 0;
-    return f->config.sockets_max > cached ? f->config.sockets_max - cached : 1;
+    size_t tls_sockets =
+        f->config.tls ? counter_get(&tls_pool_counts(f->config.tls)->connections) : 0;
+    return f->config.sockets_max > tls_sockets ? f->config.sockets_max - tls_sockets : 1;
 }
 
 bool upstream_query_has_room(const struct forwarder *f, const struct upstream_zone *zone)

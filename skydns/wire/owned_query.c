@@ -50,9 +50,9 @@ size_t owned_query_take(struct owned_query *owned, const struct engine_query *qu
     memcpy(at, question->subnet, owned->subnet_len);
     memcpy(at + owned->subnet_len, question->cookie.bytes, owned->cookie_len);
     if (query->tsig) {
-        struct tsig_state cached;
-        tsig_keep(query->tsig, &cached);
-        memcpy(owned->bytes + tsig_at(owned), &cached, sizeof(cached));
+        struct tsig_state state;
+        tsig_keep(query->tsig, &state);
+        memcpy(owned->bytes + tsig_at(owned), &state, sizeof(state));
     }
     return owned_query_size(owned);
 }

@@ -143,11 +143,11 @@ void response_copy(const struct parsed_response *response, const uint8_t *bytes,
 void response_drop(struct parsed_response *response, response_drops drops, const void *data)
 {
     struct parsed_response *p = response;
-    size_t cached = 0;
+    size_t left_count = 0;
     uint16_t counts[RESPONSE_SECTIONS];
     for (unsigned section = 0; section < RESPONSE_SECTIONS; section++) {
         const struct response_span span = response_section_span(p, (enum response_section)section);
-        const size_t before = cached;
+        const size_t before = left_count;
         bool is_dropped = false;
         struct response_rr last = {0};
         for (size_t i = span.from; i < span.to; i++) {
@@ -157,14 +157,14 @@ void response_drop(struct parsed_response *response, response_drops drops, const
                 is_dropped = drops(data, (enum response_section)section, rr.type, &owner);
             }
             last = rr;
-            p->rrs[cached] = rr;
-            cached += !is_dropped;
+            p->rrs[left_count] = rr;
+            left_count += !is_dropped;
         }
-        counts[section] = (uint16_t)(cached - before);
+        counts[section] = (uint16_t)(left_count - before);
     }
-    if (cached < p->count) { /* each record that was counted was read: it is sound */
+    if (left_count < p->count) { /* each record that was counted was read: it is sound */
         memcpy(p->head.counts, counts, sizeof(counts));
-        p->count = cached;
+        p->count = left_count;
         p->opt = find_opt_rr(p);
     }
 }
