@@ -26,7 +26,7 @@ struct cache_access {
     const struct engine_config *config;
     struct cache_counts *counts; /* this thread's */
     size_t allowed_last;  /* index in config->allowed of the last client's network: mostly the next
-                             client's, too */
+                           * client's, too */
     struct cache_key key; /* scratch */
 };
 

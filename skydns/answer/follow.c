@@ -275,7 +275,7 @@ static void use_external(struct follow *f, struct follow_chain *chain,
     case EXTERNAL_TRUNCATED:
         if (!chain->is_for_target && !f->may_cut) {
             f->has_failed = true; /* the upstream had no more over TCP, and the client would get no
-                                     more either */
+                                   * more either */
         } else if (!chain->is_for_target) {
             add_external(f, chain, found, name);
             chain->out->is_cut = true;

@@ -52,7 +52,7 @@ struct follow {
     bool may_ask;      /* RD is set; else only the response cache is used, and no upstream */
     bool may_cut;      /* over UDP */
     bool is_from_stub; /* another server of stub zones sent the query and follows CNAMEs into those
-                          itself: two with aliases of each other's names would ask in a circle */
+                        * itself: two with aliases of each other's names would ask in a circle */
     bool is_brief;
     bool may_map;           /* DNS64: synthesis_may_map */
     bool is_some;           /* the question's name has more records than were visited */

@@ -19,8 +19,7 @@ struct zone_rr {
     struct slice owner;
     uint16_t type;
     uint32_t ttl_s;
-    struct slice
-        data; /* empty with type A: the address that the request came to, of either family */
+    struct slice data; /* empty with type A: the address that the request came to */
 };
 
 /* Records without duplicates, in the order of their bytes. */

@@ -125,8 +125,7 @@ bool engine_forwarded(struct engine *engine, const struct engine_query *query,
 /* Returns this engine's counts. Any thread; borrowed. */
 struct engine_counts {
     struct counter path_answers; /* answers from another candidate name than the first */
-    struct counter
-        path_saved; /* queries that clients need not send: for the candidate names before */
+    struct counter path_saved;   /* queries saved to clients: for the candidate names before */
     struct counter tsig[TSIG_VERDICTS]; /* queries with TSIG, by enum tsig_verdict */
 };
 const struct engine_counts *engine_counts(const struct engine *engine);

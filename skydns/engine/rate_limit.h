@@ -38,7 +38,7 @@ struct rate {
 enum rate_verdict {
     RATE_PASS,
     RATE_TRUNCATE, /* an empty response with TC, to every second query over the limit: so a client
-                      in need, */
+                    * in need, */
     RATE_DROP, /* or one whose address is forged, gets through over TCP; the others get no response
                 */
 };

@@ -29,7 +29,7 @@ static inline bool search_list_names_pass_no_data(size_t place, size_t places)
 struct search_list_names {
     size_t count;                              /* 0: the question has no search list */
     struct dname names[SEARCH_LIST_NAMES_MAX]; /* the first is the question's; len 0: one that is
-                                                  too long, which is skipped */
+                                                * too long, which is skipped */
 };
 
 /* Lists the candidate names. `space` NULL: the client has no namespace. */

@@ -47,7 +47,7 @@ struct search_list_try {
     struct path path;
     unsigned ruled_out;      /* a bit for each candidate name in the domain */
     struct question refresh; /* the question that a cached response on the way needs refreshed;
-                                name.len 0: none */
+                              * name.len 0: none */
     struct path_candidate candidate;
 };
 

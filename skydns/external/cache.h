@@ -10,8 +10,8 @@
  * The threats, and what stops them:
  *   - An upstream that says things about names it was not asked about: only records on the way from
  *     the question's name are cached, and shown only to clients that ask about that name.
- *   - An upstream that sends much: parsing a response takes time in proportion to its length, 64
- * KiB at most, on the filling thread. 16 CNAMEs, 64 DNAMEs and 32 proofs of it are looked at.
+ *   - An upstream that sends much: parsing a response takes time in proportion to its length, at
+ *     most 64 KiB, on the filling thread. 16 CNAMEs, 64 DNAMEs and 32 proofs of it are looked at.
  *   - A client that asks about many names: memory is fixed, and names asked about once evict each
  *     other before popular ones (SIEVE). One insertion passes over 1,024 entries at most.
  *   - A client that asks about names with long responses: those over about 900 bytes have a quarter

@@ -20,9 +20,8 @@ struct making {
     struct cache_image_writer writer;
     struct cached_reply cached;
     bool is_sound;
-    bool
-        wants_signatures; /* cached signatures; RRSIGs that are asked for are records like others */
-    struct dname name;    /* the name at the end of the chain so far */
+    bool wants_signatures; /* cached ones; RRSIGs asked for are records like others */
+    struct dname name;     /* the name at the end of the chain so far */
     uint32_t name_hash;
     unsigned dnames_seen;
     size_t last_dname; /* its index plus one: a chain may go through it several times; 0: none */

@@ -30,8 +30,8 @@ enum {
 struct nameserver {
     struct addr address;
     const char *tls_name; /* the name that its certificate must have, in lower case; "": its IP
-                             address; NULL: UDP and TCP without TLS. Lives as long as the program;
-                             equal texts are one pointer */
+                           * address; NULL: UDP and TCP without TLS. Lives as long as the program;
+                           * equal texts are one pointer */
 };
 
 static inline bool nameserver_is_tls(const struct nameserver *server)

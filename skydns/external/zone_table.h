@@ -15,8 +15,7 @@
 
 enum {
     ZONE_TABLE_MAX = 1024, /* stub zones: ten times as many as a large company delegates */
-    ZONE_SERVERS_MAX =
-        16, /* per zone: a resolv.conf has at most 3, a long -nameservers list a handful */
+    ZONE_SERVERS_MAX = 16, /* per zone: a resolv.conf has at most 3, -nameservers a handful */
 };
 
 /* The source of a zone's upstreams; a later one wins. */
@@ -28,7 +27,7 @@ struct forward_zone {
     size_t server_count; /* 0: there are none, or none is usable: SERVFAIL */
     struct nameserver servers[ZONE_SERVERS_MAX];
     uint32_t serial; /* set by zone_table_new. It stays the same as long as the zone's upstreams do,
-                        and no other zone ever has it. The response cache keys on it */
+                      * and no other zone ever has it. The response cache keys on it */
 };
 
 struct zone_table;

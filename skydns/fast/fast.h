@@ -43,7 +43,7 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
 enum fast_outcome {
     FAST_LEFT,     /* take the slow path */
     FAST_ANSWERED, /* from the response cache, as by fast_answer: external names have no signatures
-                      of ours */
+                    * of ours */
     FAST_BUILT,    /* `answer` has the plan, as answer_build makes it: addresses, or a denial */
 };
 enum fast_outcome fast_prepare(struct fast *fast, const struct store *store,

@@ -24,8 +24,7 @@ enum { FAST_SOA_LABELS_MAX = 4 };
 /* The prepared parts of a domain. */
 struct fast_zone {
     const struct engine_zone *zone;
-    struct soa_template
-        soa; /* for questions in lower case; in mixed case, by the labels they share: */
+    struct soa_template soa; /* for questions in lower case; mixed case by labels shared: */
     struct soa_template mixed_soa[FAST_SOA_LABELS_MAX];
     unsigned mixed_soa_count; /* 0: names in the SOA have capitals, which a question may share */
     struct plain_names plain;
@@ -47,8 +46,7 @@ struct fast_zones {
     bool has_rrs;                  /* records in the store in use have further types */
     uint64_t serial;               /* of the store whose nodes are known; 0: none */
     size_t count;
-    const struct store_node
-        *arpa; /* the node of reverse names in the version in use; may be NULL */
+    const struct store_node *arpa; /* of reverse names in the version in use; may be NULL */
     struct fast_zone zones[ENGINE_ZONES_MAX];
 };
 

@@ -47,9 +47,9 @@ struct plain_names {
      * begins with `_`. */
     struct plain_class classes[KUBE_TREES][KUBE_DEPTH_MAX + 1][2];
     size_t own_count;
-    struct slice
-        own[PLAIN_OWN_MAX]; /* labels in front of the domain of names that are this server's or in
-                               reverse zones, or share a suffix with the SOA's names */
+    /* Labels in front of the domain of names that are this server's, in reverse zones, or share a
+     * suffix with the SOA's names. */
+    struct slice own[PLAIN_OWN_MAX];
     bool is_uniform;        /* names with the same label in front of the domain have one class */
     bool has_domains_below; /* contains other domains: names above those exist */
 };

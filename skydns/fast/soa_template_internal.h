@@ -33,7 +33,7 @@ struct soa_template {
     struct soa_pointer pointers[SOA_POINTERS_MAX];
     uint8_t domain_len;
     bool has_own_suffix; /* a name points to another in the record, which must lie right after the
-                            question */
+                          * question */
     uint8_t bytes[SOA_TEMPLATE_MAX];
 };
 

@@ -37,7 +37,7 @@ struct transfer_who {
     struct network network;
     struct dname key;   /* TSIG; lower case */
     struct addr notify; /* gets NOTIFY: a single address, with its port; AF_UNSPEC: none. The client
-                           must have its scope, too, if it has one */
+                         * must have its scope, too, if it has one */
 };
 
 /* Returns whether the client matches one of them. `key` is that of the query's good TSIG record, in
@@ -121,9 +121,8 @@ struct engine_settings {
     size_t reverse_zone_count;
     struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX]; /* ours alone: never forwarded */
 
-    struct dname
-        local;      /* lower case; the name that local.dns.<domain> is an alias for; len 0: none */
-    uint32_t ttl_s; /* of records without one, and of the SOA: 3600 */
+    struct dname local;    /* lower case; the target of local.dns.<domain>; len 0: none */
+    uint32_t ttl_s;        /* of records without one, and of the SOA: 3600 */
     uint32_t min_ttl_s;    /* SOA minimum and TTL of negative answers: 60, or 5 */
     uint16_t priority;     /* of records without one: 10 */
     uint16_t max_udp_size; /* limit of a response, whatever the client offers: 1232 */
@@ -175,10 +174,9 @@ struct engine_config {
     bool has_nameservers;  /* there is an upstream; only without zones_of_others */
 
     /* External names. References of this configuration's own, except the tally. */
-    struct zone_table
-        *zones_of_others;      /* NULL: has_nameservers tells whether there is an upstream */
-    struct hosts_table *hosts; /* NULL: none */
-    struct cache *cache;       /* NULL: no response is cached */
+    struct zone_table *zones_of_others; /* NULL: has_nameservers tells of an upstream */
+    struct hosts_table *hosts;          /* NULL: none */
+    struct cache *cache;                /* NULL: no response is cached */
     struct cache_limits cache_limits;
     struct cache_tally *cache_tally; /* borrowed; NULL: nothing sums the counts */
     /* Clients whose questions about external names may be answered from the response cache, or

@@ -4,9 +4,10 @@
  *
  *     worker -- ring --> resolver: engine_answer --> response
  *                          |  FORWARD: fetcher.h, then engine_forwarded --> response
- *                          |  LOOKUP: fetcher.h for each name, then engine_answer again -->
- * response |  SCAN: answer_pool.h --> response, or LOOKUP and again SCAN |  SIGN: answer_pool.h -->
- * response, or LOOKUP or SCAN `  REFRESH: fetcher.h; the client has its response
+ *                          |  LOOKUP: fetcher.h for each name, then engine_answer --> response
+ *                          |  SCAN: answer_pool.h --> response, or LOOKUP and again SCAN
+ *                          |  SIGN: answer_pool.h --> response, or LOOKUP or SCAN
+ *                          `  REFRESH: fetcher.h; the client has its response
  *
  * A query with a search list (engine.h) may go round several times, at most once for each candidate
  * name. One that does not exist, or that no upstream answers, leads to the next. A query whose
@@ -75,8 +76,7 @@ enum {
     /* And queries at the signers, 1 KB each: with RSA, responses with three signatures take one
      * signer 3 s, about as long as clients wait. A client has no more than as many as are free. */
     RESOLVER_SIGNS_MAX = 1024,
-    RESOLVER_SIGNERS_NICE =
-        10, /* as for handshakes: a tenth of a processor that is busy answering */
+    RESOLVER_SIGNERS_NICE = 10, /* as for handshakes: a tenth of a busy processor */
     /* RFC 8767 5: how long a client waits for upstreams when there is a stale answer. */
     RESOLVER_STALE_WAIT_MS = 1800,
     /* The longest time that resolver_stop waits for deferred queries. */

@@ -23,7 +23,7 @@ void signed_zones_configure(struct signed_zones *zones, const struct engine_conf
 struct signed_place {
     bool is_ours;    /* false: a stub zone's name, or an external one */
     uint8_t apex_at; /* offset in the name at which its zone's name begins; of an external name, its
-                        length */
+                      * length */
     const struct dnssec_zone *keys; /* its keys; NULL: unsigned */
 };
 

@@ -24,12 +24,11 @@ struct exchange {
     bool has_place;    /* over TCP */
     bool is_listening; /* to UDP as well, with a place for that */
     bool without_edns;
-    unsigned malformed; /* responses */
-    unsigned wrong_ids; /* of responses over UDP */
-    bool was_lost;      /* ICMP said that the server is unreachable */
-    unsigned
-        refusals; /* refusals of EDNS over UDP that say nothing of the query sent without it, too */
-    size_t sent;  /* TCP: bytes of the frame */
+    unsigned malformed;   /* responses */
+    unsigned wrong_ids;   /* of responses over UDP */
+    bool was_lost;        /* ICMP said that the server is unreachable */
+    unsigned refusals;    /* refusals of EDNS over UDP that do not count */
+    size_t sent;          /* TCP: bytes of the frame */
     struct buf received;  /* TCP: the frame so far */
     struct buf truncated; /* the UDP response that made us switch to TCP */
     struct tls_ask ask;   /* TLS */

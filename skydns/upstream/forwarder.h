@@ -173,7 +173,7 @@ struct forwarder_wait {
     struct upstream_query *upstream_query; /* the outstanding question; NULL: none */
     struct shared_reply *shared; /* ended: with this, of which it has not had its part; NULL */
     const struct addr *client;   /* borrowed during forwarder_ask: the client, whose shares the
-                                    question uses if this begins it; NULL: none */
+                                  * question uses if this begins it; NULL: none */
     forwarder_cb cb;
     void *data;
 };

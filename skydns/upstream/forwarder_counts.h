@@ -11,7 +11,7 @@ struct forwarder_counts {
     /* Since the start: */
     alignas(COUNTERS_ALIGN) struct counter shared; /* queries that joined an outstanding question */
     struct counter unshared;    /* of them, those that got no share of its response: too many bytes
-                                   (reply_portions_internal.h) */
+                                 * (reply_portions_internal.h) */
     struct counter tcp_retries; /* truncated or malformed responses retried over TCP */
     struct counter tcp_refused; /* those that found no place over TCP */
     struct counter probes;      /* sent to dead servers */

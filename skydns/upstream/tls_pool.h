@@ -112,10 +112,9 @@ struct tls_ask {
     uint8_t *query; /* its own; the pool changes its id */
     size_t len;
     bool is_urgent; /* a probe or a loop check: needs no place, and does not wait for the backoff of
-                       an upstream that failed */
-    struct addr client; /* the client whose share it takes; not known: no client's */
-    struct tls_zone
-        *zone; /* the zone, likewise, borrowed until the end; NULL: zones have no share */
+                     * an upstream that failed */
+    struct addr client;    /* the client whose share it takes; not known: no client's */
+    struct tls_zone *zone; /* likewise, borrowed until the end; NULL: zones have no share */
     tls_ask_cb done;
     void *data;
 
@@ -137,7 +136,7 @@ enum tls_pool_start {
     TLS_POOL_ASKED,
     TLS_POOL_FAILING, /* the upstream has just failed */
     TLS_POOL_FULL,    /* too many wait for it or for others, client or zone have their share of
-                         connections, or we are short of descriptors */
+                       * connections, or we are short of descriptors */
 };
 
 enum tls_pool_start tls_pool_ask(struct tls_pool *pool, const struct nameserver *server,

@@ -33,7 +33,7 @@ struct upstream_question {
     uint16_t flags; /* RD and CD as the client set them */
     bool dnssec_ok;
     bool is_stub; /* for a stub zone's upstreams: sent with EDNS_OPTION_STUB, so that one that leads
-                     back here is noticed when the question returns */
+                   * back here is noticed when the question returns */
     uint32_t zone_serial;            /* of the upstreams: zone_table.h */
     uint8_t subnet_len;              /* 0: none */
     uint8_t subnet[EDNS_SUBNET_MAX]; /* the client's whole option, passed on unchanged */

@@ -47,8 +47,7 @@ struct upstream_query {
     struct forwarder *owner;
     struct upstream_zone *zone; /* a reference */
     struct upstream_question question;
-    struct addr
-        client; /* the first client, whose shares are used; not known: no query waited then */
+    struct addr client; /* the first client, which lends its shares; not known: none */
     struct forwarder_waits waits;
     bool was_waited;   /* a query waited for it at some time */
     bool is_refused;   /* by a server: SERVFAIL, REFUSED, or a malformed response */
@@ -80,8 +79,7 @@ struct forwarder {
     struct forwarder_counts counts;
     struct tcp_places tcp;
     struct upstream_figures figures;
-    struct upstream_query_list
-        background; /* outstanding, and no query waits for them; oldest first */
+    struct upstream_query_list background; /* those that no query waits for; oldest first */
     LIST_HEAD(upstream_queries, upstream_query) table[FORWARDER_TABLE_SIZE];
 };
 

@@ -30,7 +30,7 @@ struct upstream {
     bool is_looping;
     bool has_answered; /* at least once */
     bool was_away;   /* since it became dead, a probe had no answer: it is not silent for some names
-                        only */
+                      * only */
     bool knows_edns; /* it has responded to a query with EDNS, and did not come back since */
     uint32_t plain_until_s; /* queried without EDNS until then: monotonic; 0: with it */
     uint32_t turned_s; /* when it became dead or looping, or ceased to be: monotonic; 0: never */

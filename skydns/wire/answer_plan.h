@@ -36,7 +36,7 @@ struct answer_plan {
     bool is_authoritative;
     bool is_recursive;     /* RA */
     bool is_signed;        /* its answers and authorities are sent whole, or none of them with TC: a
-                              validator takes no part of them */
+                            * validator takes no part of them */
     enum edns_error error; /* the reason for SERVFAIL or REFUSED */
     uint16_t rr_class;
     struct rr_list answers;

@@ -29,7 +29,7 @@ enum engine_deferral_kind {
     ENGINE_DEFER_SCAN,     /* too many records for a worker */
     ENGINE_DEFER_SIGN,     /* signatures must be made: a millisecond each, at worst */
     ENGINE_DEFER_TRANSFER, /* a zone transfer, to a client that may have it:
-                              skydns/transfer/transfers.h */
+                            * skydns/transfer/transfers.h */
     ENGINE_DEFER_REFRESH,  /* set by callers of engine_answer alone, for wants_refresh */
 };
 

@@ -20,8 +20,7 @@
 /* A waiting query; copy it by its owned_query_size bytes. */
 struct owned_query {
     struct addr client, local;
-    int64_t
-        received_ns; /* engine_query's, like the next; search_list_at and is_allowed may change */
+    int64_t received_ns; /* engine_query's, like the next fields */
     uint64_t search_list_serial;
     uint32_t idle_ms;
     uint16_t udp_size; /* EDNS's, like has_edns, dnssec_ok, is_from_stub, asks */

@@ -53,9 +53,9 @@ struct engine_query {
     unsigned ahead;      /* its position, from 1, in the last engine_look_ahead; 0: none */
     bool may_scan; /* on the walker's thread, in every call: no ENGINE_SCAN_MAX (deferral.h) */
     bool may_sign; /* on a signer's or the walker's thread, in every call: makes signatures that are
-                      not cached; else they are ENGINE_DEFER_SIGN */
+                    * not cached; else they are ENGINE_DEFER_SIGN */
     bool (*is_late)(void *data); /* with may_scan: ends a subtree scan that has taken too long with
-                                    SERVFAIL; NULL: never */
+                                  * SERVFAIL; NULL: never */
     void *is_late_data;
     bool takes_stale; /* nameservers have failed, or not replied in time: an expired reply will do,
                        * and is REPLY; without one, DEFER, and the caller says how they failed */
@@ -70,9 +70,9 @@ struct engine_query {
 
     /* Its search list (search_list_internal.h), after a deferral for FORWARD: */
     uint8_t search_list_at;      /* the first candidate name still to be tried; 0: from the start;
-                                    ENGINE_PATH_OVER: none, the query is answered as it stands */
+                                  * ENGINE_PATH_OVER: none, the query is answered as it stands */
     uint64_t search_list_serial; /* serial of the configuration with that search list: with another
-                                    one, it is as ENGINE_PATH_OVER */
+                                  * one, it is as ENGINE_PATH_OVER */
     uint8_t search_list_seen;    /* ENGINE_PATH_SAW_..., for earlier names */
 
     /* The engine's own; callers leave them alone: */

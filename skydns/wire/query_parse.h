@@ -57,7 +57,7 @@ static inline struct slice fast_query_label(const struct fast_query *query, unsi
 struct query {
     bool is_ordinary;  /* `fast` is filled in, and the verdict OK */
     bool has_question; /* `question` is filled in, as far as the verdict says; always, once a query
-                          that is not ordinary has been through query_parse_other */
+                        * that is not ordinary has been through query_parse_other */
     enum question_verdict verdict;
     struct fast_query fast;
     struct question question; /* for query_question */

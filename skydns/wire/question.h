@@ -22,7 +22,7 @@ enum question_verdict {
     QUESTION_OK,
     QUESTION_DROP,    /* no header, or itself a response: a response to it could loop forever */
     QUESTION_FORMERR, /* not a message, not one question, broken EDNS, or a malformed client subnet
-                         or cookie (RFC 7871 6, RFC 7873 5.2.2) */
+                       * or cookie (RFC 7871 6, RFC 7873 5.2.2) */
     QUESTION_NOTIMP,  /* an opcode other than QUERY */
     QUESTION_BADVERS, /* EDNS of an unsupported version, RFC 6891 6.1.3 */
     QUESTION_NONE,    /* no question but a cookie, RFC 7873 5.4: all else is as for QUESTION_OK */
@@ -48,8 +48,7 @@ struct question {
     uint8_t subnet_len;
     uint8_t subnet[EDNS_SUBNET_MAX]; /* the whole client-subnet option; subnet_len 0: none */
     struct cookie cookie;            /* the first */
-    struct tsig_place
-        tsig; /* with any verdict but DROP; neither it nor the bytes it signs are read */
+    struct tsig_place tsig;          /* set with any verdict but DROP; not read itself */
 };
 
 /* Fills in what could be parsed, with any verdict but DROP: a FORMERR repeats the question unless

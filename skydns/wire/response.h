@@ -14,7 +14,7 @@
 struct response {
     uint8_t *bytes;     /* the caller's: as many as engine_answer's response has */
     struct slice asked; /* the client's name, if a candidate name of its search list answers its
-                           question (search_alias_write); else empty. Set before it is written */
+                         * question (search_alias_write); else empty. Set before it is written */
     size_t len;         /* 0: there is no response, and the rest means nothing */
     size_t opt_at;      /* its OPT record, with only TSIG after it; 0: it has none */
     uint8_t name_len;   /* of the name in the question that it repeats; 0: it repeats none */
