@@ -13,8 +13,8 @@
  * A call with externals never defers for LOOKUP again: a target that no upstream was asked about
  * has its cached answer. A call with may_scan never defers for SCAN. A SCAN retried with may_scan
  * may still defer for LOOKUP. A question that would be forwarded is REPLY if the response cache has
- * its answer and the configuration lets the client have it. A brief call defers for SCAN if the
- * same call without is_brief may answer.
+ * its answer and the configuration lets the client have it. A brief call defers for SCAN what
+ * the same call without is_brief may answer.
  *
  * A client outside -allow gets REFUSED before anything else looks at its query. A question about a
  * stub zone from a server of stub zones is REFUSED, too: it would be asked in a circle. A client

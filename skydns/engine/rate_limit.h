@@ -1,5 +1,5 @@
 /* Limits the UDP queries that one client may send in a second (-rate). A client is an IPv4 address,
- * or an IPv6 /56, which is what one site gets (RFC 6177). All workers share one table, so that a
+ * or an IPv6 /56, which is what one site has (RFC 6177). All workers share one table, so that a
  * client has its rate once, however the kernel spreads its ports over their sockets.
  *
  * Each client has one number, the time until which its queries are paid for (GCRA). A query costs

@@ -24,7 +24,7 @@
  *
  * The first waiting query has the response at once. For others, clients take turns, in portions of
  * a millisecond, between which the loop goes on (reply_portions_internal.h). A question goes on
- * when no query waits for it any more, or ever did: its response is still worth caching. Such
+ * when no query waits for it any more, or none ever did: its response is still worth caching. Such
  * questions end when one that clients wait for needs their sockets.
  *
  * On the resolver's loop and thread, but for forwarder_zone_state. */
