@@ -125,9 +125,9 @@ const struct store_record *lookup_exact(const struct view *view, const struct dn
 /* Returns the record that makes a name an alias under -schema=kubernetes, a CNAME and nothing else
  * but its texts; or NULL.
  *
- * It is the record of exactly this name if its host is a name. For a name without a record of its
- * own it is the first record below, if there are at most STORE_READY_MAX and all are just host
- * names and texts. The search ends at the first record that is more. */
+ * It is the record of exactly this name if its host is a name. A name without a record of its own
+ * may have at most STORE_READY_MAX records below, all just host names and texts: then it is the
+ * first of them. The search ends at the first record that is more. */
 const struct store_record *lookup_alias(const struct view *view, const struct dname *name);
 
 /* Keeps the records of one group and those without a group, as SkyDNS did: the group of the record

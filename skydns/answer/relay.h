@@ -30,8 +30,8 @@ bool relay_read(const struct question *question, const struct parsed_response *u
                 struct relay_parts *ret_parts) MUST_CHECK;
 
 /* Writes the client's response, at most `limit` bytes (at least 512). When not everything fits, it
- * drops the additional section first, then the authority section if there is an answer, then
- * answers from the end, with TC set.
+ * drops the additional section first. It then drops the authority section if there is an answer,
+ * and then answers from the end, with TC set.
  *
  * `udp_size` is what our own OPT advertises. Returns false when the rcode is extended and the
  * client has no EDNS, or when rdata does not match its type. */

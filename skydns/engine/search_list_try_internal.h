@@ -10,8 +10,8 @@
  *     direct_answer, once for each candidate --> response, or a deferral with the place that waits
  *
  * One look into the store rules out most candidate names: there is nothing below the search domain
- * with the prefix's last label. A client that asks for wildcards, which cannot be ruled out, has as
- * many visits at each place as any other query has (ENGINE_SCAN_MAX), on three or four places.
+ * with the prefix's last label. Wildcards cannot be ruled out. A client that asks for them has, at
+ * each of three or four places, the visits of any other query (ENGINE_SCAN_MAX).
  *
  * A client that sets DO searches by itself if answers have signatures: nobody can sign the CNAME
  * that stands for a search. The search reveals no hidden name: each place follows the rules of a

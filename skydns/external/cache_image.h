@@ -1,10 +1,10 @@
 /* Makes the cached form of an upstream's response: the records that answer the question, and
  * nothing else.
  *
- * These are the CNAMEs from the question's name (with the DNAMEs they were made from), the records
- * of the type at their end, or the SOA of a denial. With DO come their signatures, and the proofs
- * of a denial or a wildcard. Any other record is left out: a record is shown only to clients that
- * ask about its name, so no response can say anything about another name.
+ * These are the CNAMEs from the question's name, with the DNAMEs they were made from. The records
+ * of the type at their end follow, or the SOA of a denial. With DO come their signatures, and the
+ * proofs of a denial or a wildcard. Any other record is left out: a record is shown only to clients
+ * that ask about its name, so no response can say anything about another name.
  *
  * Names are compressed against a question at offset 12 and against earlier records. The records
  * therefore follow any client's question about this name, in any spelling, and stand there only.

@@ -105,7 +105,7 @@ bool resolver_take(struct resolver *resolver, struct deferred *deferred);
 /* Answers the query now, or once upstreams have. */
 void resolver_begin(struct resolver *resolver, struct deferred *deferred);
 
-/* Goes on with a query that the engine has deferred at a later candidate name, as the turn's
+/* Goes on with a query that the engine has deferred again: at a later candidate name, as the turn's
  * deferral says, or for signatures, which nothing here can replace. Returns false, and does
  * nothing, when it is neither. */
 bool resolver_goes_on(struct resolver *resolver, struct deferred *deferred) MUST_CHECK;

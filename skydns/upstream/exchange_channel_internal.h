@@ -47,8 +47,8 @@ void exchange_channel_watch(struct exchange_channel *channel, int events);
 /* Sends a whole datagram. Returns 0, or -errno. */
 int exchange_channel_send(const struct exchange_channel *channel, struct slice query);
 
-/* Show a query to dnstap as sent now. For TLS, the connection chooses the id, so the time is noted,
- * and the query is shown with its response, or when it is no longer awaited. */
+/* Show a query to dnstap as sent now. For TLS, the connection chooses the id: the time is noted,
+ * and the query is shown with its response, or when that is no longer awaited. */
 void exchange_channel_show_query(struct exchange_channel *channel, struct slice query);
 void exchange_channel_note_query(struct exchange_channel *channel);
 void exchange_channel_show_noted(struct exchange_channel *channel, struct slice query);

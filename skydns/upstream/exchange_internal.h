@@ -81,8 +81,8 @@ struct exchange *exchange_start(const struct exchange_config *config,
 void exchange_free(struct exchange *exchange);
 
 /* Asks again over UDP after silence: with EDNS, since the query or the response may have been lost,
- * and without, since the server, or a firewall before it, may drop queries with EDNS. Returns true
- * when it did. A response without OPT then means that the server needs this. */
+ * and without. The server, or a firewall before it, may drop queries with EDNS. Returns true when
+ * it asked. A response without OPT then means that the server needs this. */
 bool exchange_ask_plainly(struct exchange *exchange);
 
 /* Returns whether the server is not silent: it sent something, if only a truncated or malformed

@@ -1,9 +1,9 @@
 /* Steps from record to record of a message without reading names.
  *
- * It is for messages that we have made or parsed before (response_parse.h is for those of
- * upstreams), and for the records of queries, whose names do not matter. Steps stay within the
- * bytes, whatever these say. A name is only skipped (dname_skip), and may lead anywhere. Pure; any
- * thread; allocates nothing. */
+ * It is for messages that we have made or parsed before; response_parse.h is for those of
+ * upstreams. It is also for the records of queries, whose names do not matter. Steps stay within
+ * the bytes, whatever these say. A name is only skipped (dname_skip), and may lead anywhere. Pure;
+ * any thread; allocates nothing. */
 #ifndef SKYDNS_WIRE_RR_STEP_H
 #define SKYDNS_WIRE_RR_STEP_H
 
