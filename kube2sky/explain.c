@@ -116,7 +116,7 @@ static void kube2sky_explain_on_dropped(void *data, const struct naming_drop *dr
     }
 }
 
-/* What etcd has, of a name that leads here. */
+/* Adds what etcd has at a name that leads here. */
 static void look_at_alias(const struct external_keys *keys, const struct alias_view *view,
                           struct explain_alias *alias)
 {

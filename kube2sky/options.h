@@ -37,13 +37,13 @@ struct options {
     bool wants_visibility;
     bool wants_reverse;
     bool own_only_written;
-    int64_t leader_lease_s;                /* 0: no election, this is the only writer */
-    char **namespaces;                     /* NULL-terminated; owned */
+    int64_t leader_lease_s;                /* 0: no election; this is the only writer */
+    char **namespaces;                     /* owned; ends with NULL */
     size_t namespace_count;                /* 0: all */
     const char *label_selector;            /* checked */
     struct override_zones *override_zones; /* NULL: none; owned */
     struct route_rules *route_rules;       /* NULL: none; owned */
-    char *config_map;           /* the name of a ConfigMap with settings; NULL: none; owned */
+    char *config_map;           /* name of a ConfigMap with settings; NULL: none; owned */
     char *config_map_namespace; /* owned */
     int64_t etcd_max_txn_ops;
     int64_t etcd_space_mib;

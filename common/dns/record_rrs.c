@@ -61,7 +61,7 @@ static bool are_strings(struct slice data)
     return data.len > 0 && at == data.len;
 }
 
-/* What answers take apart. */
+/* Types whose rdata answers take apart. */
 static bool has_data_of_type(unsigned type, struct slice data)
 {
     const size_t numbers = type == DNS_TYPE_SRV ? 6 : type == DNS_TYPE_MX ? 2 : 0;

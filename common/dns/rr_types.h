@@ -24,7 +24,7 @@ enum rr_shape {
  *
  * or "" for that of RFC 3597. */
 
-/* Those that our names have. */
+/* Types that our names have. */
 #define RR_TYPES(X)                                                  \
     X(A, 1, BYTES, address, "4")                                     \
     X(NS, 2, NAMED, ns, "n")                                         \

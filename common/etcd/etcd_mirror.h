@@ -155,15 +155,16 @@ void etcd_mirror_reread(struct etcd_mirror *mirror);
  * further call may retry. */
 void etcd_mirror_mark_store(struct etcd_mirror *mirror, const struct etcd_compare *condition);
 
-/* As etcd_txn, on the watched connection, so that it cannot happen in another store than the one
- * followed. It replaces a store key that came with a backup, too. At most ETCD_MIRROR_TXN_MAX
- * compares, and as many operations. NULL: not following, and the callback does not come. */
+/* Sends a transaction (etcd_txn) on the watched connection, so that it cannot happen in another
+ * data set than the one followed. It replaces a store key that came with a backup, too. At most
+ * ETCD_MIRROR_TXN_MAX compares, and as many operations. NULL: not following, and the callback does
+ * not come. */
 enum { ETCD_MIRROR_TXN_MAX = 4 };
 struct etcd_call *etcd_mirror_txn(struct etcd_mirror *mirror, const struct etcd_txn *txn,
                                   etcd_txn_cb cb, void *data) MUST_CHECK;
 
-/* etcd acknowledged a transaction of the owner with this revision, possibly before the watch
- * delivers it: a store met later with a lower revision is another store. */
+/* Notes that etcd acknowledged a transaction of the owner with this revision, possibly before the
+ * watch delivers it. A data set met later with a lower revision is another one. */
 void etcd_mirror_note_write(struct etcd_mirror *mirror, int64_t revision);
 
 struct etcd_mirror_counts {

@@ -106,13 +106,13 @@ struct etcd_mirror {
     struct etcd_watch *watch; /* FOLLOWING */
     struct etcd_watch *store_watch;
     struct etcd_watch *serial_watch;
-    struct etcd_digest last; /* of the newest change followed; etcd_mirror_store.c resets it
-                              * after a full read, saves and loads it */
-    bool is_replaying;       /* `watch` begins with that revision */
-    bool is_refuted;         /* the store made other changes in that revision */
-    bool is_up;              /* `watch` is confirmed */
-    bool is_behind;          /* it came in more than one batch: some may be missing */
-    int64_t held_keys;       /* in the store, as read and followed; -1: not read in this life */
+    struct etcd_digest last;       /* of the newest change followed; etcd_mirror_store.c resets it
+                                    * after a full read, saves and loads it */
+    bool is_replaying;             /* `watch` begins with that revision */
+    bool is_refuted;               /* the data set has other changes in that revision */
+    bool is_up;                    /* `watch` is confirmed */
+    bool is_behind;                /* it came in more than one batch: some may be missing */
+    int64_t held_keys;             /* in etcd, as read and followed; -1: not read in this life */
     struct etcd_catch_up catch_up; /* FOLLOWING */
 
     /* ---- etcd_mirror_check.c ---- */
@@ -166,7 +166,7 @@ void etcd_mirror_accept_serial(struct etcd_mirror *mirror);
 /* Whether a writer has written this serial since the store was met. */
 bool etcd_mirror_is_serial_new(const struct etcd_mirror *mirror, struct etcd_serial serial);
 
-/* Whether the read about to begin is to keep keys that the store lacks. */
+/* Returns whether the read about to begin is to keep keys that etcd lacks. */
 bool etcd_mirror_keeps_old(const struct etcd_mirror *mirror);
 
 /* Replaces `known` by `fresh`, as the read is complete. */

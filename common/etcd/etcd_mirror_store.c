@@ -9,8 +9,8 @@
 
 /* ---- Holding the keys of an earlier data set ---- */
 
-/* Whether its writer has marked it complete. The store key of a store whose keys we hold proves
- * nothing: a copy of that store has it, too. */
+/* Returns whether its writer has marked the data set complete. The store key of one whose keys we
+ * hold proves nothing: a copy of that data set has it, too. */
 static bool is_marked_complete(const struct etcd_mirror *mirror, struct slice id)
 {
     bool is_known = mirror->is_other && slice_equal(id, buf_slice(&mirror->known.id));
@@ -48,7 +48,7 @@ void etcd_mirror_accept_serial(struct etcd_mirror *mirror)
     mirror->known.serial = later_serial(mirror->known.serial, mirror->asked_serial);
 }
 
-/* From now on, as if it had begun held_ms ago. */
+/* Holds the keys from now on, as if that had begun held_ms ago. */
 static void hold_since(struct etcd_mirror *mirror, int64_t held_ms)
 {
     struct ev_loop *loop = etcd_loop(mirror->etcd);

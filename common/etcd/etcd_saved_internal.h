@@ -57,9 +57,9 @@ struct etcd_saved {
     struct etcd_digest last; /* revision 0 = none */
     struct etcd_serial serial;
     bool wants_read; /* the owner wanted a read that has not begun */
-    bool is_holding; /* keys of an earlier store; else what follows is empty */
+    bool is_holding; /* keys of an earlier data set; else what follows is empty */
     int64_t held_ms; /* for how long, when saved */
-    int64_t saved_s; /* then, Unix time */
+    int64_t saved_s; /* Unix time at that moment */
     struct slice doubted_id;
 };
 

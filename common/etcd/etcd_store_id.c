@@ -401,7 +401,7 @@ static void etcd_store_id_on_serial(void *data, const struct etcd_range_reply *r
     judge_key(question);
 }
 
-/* As it was when the store key was read. */
+/* Restores the state at the time the store key was read. */
 static void etcd_store_id_ask_serial(struct etcd_store_question *question)
 {
     const struct etcd_range range = {

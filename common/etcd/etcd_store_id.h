@@ -61,7 +61,7 @@ struct etcd_witness { /* a put or a delete seen earlier */
 };
 
 struct etcd_evidence {
-    int64_t revision;          /* the store is known up to it; 0 = not at all */
+    int64_t revision;          /* the data set is known up to it; 0 = not at all */
     int64_t written;           /* the newest revision of an acknowledged transaction; 0 = none */
     struct buf id;             /* the store key's value; empty: no store key */
     struct etcd_serial serial; /* the latest of this store and earlier ones, once complete */
@@ -98,7 +98,7 @@ struct etcd_store_answer {
     struct slice id;           /* the store key's value now, borrowed; empty: none */
     struct etcd_serial serial; /* then; only of a store that has a store key */
     bool can_read_serial;      /* likewise */
-    const char *reason;        /* of the verdict, for the log; borrowed */
+    const char *reason;        /* for the verdict, for the log; borrowed */
     const struct err *key_err; /* why the store key may not be read, borrowed; `id` is then the
                                   known one unless the data set is another. NULL: it was read */
 };

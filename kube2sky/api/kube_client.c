@@ -347,7 +347,7 @@ static bool has_protobuf(const struct kube_resource *resource)
     return (int)resource->kind < (int)KUBE_PROTOBUF_KIND_COUNT;
 }
 
-/* By the reply's Content-Type. */
+/* Finds the encoding that the response's Content-Type names. */
 static int find_encoding(const struct kube_request *request, enum kube_encoding *ret_encoding,
                          struct err *err)
 {

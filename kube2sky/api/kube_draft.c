@@ -280,7 +280,7 @@ int64_t kube_time_parse(const char *text)
     return s > 0 ? s : 0;
 }
 
-/* ---- Packing: walks twice, to measure and to copy ---- */
+/* ---- Packing: two passes, to measure and to copy ---- */
 
 /* Packs aligned arrays first, then strings. */
 struct packing {

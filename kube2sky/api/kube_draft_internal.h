@@ -74,8 +74,8 @@ int kube_draft_visible_to(struct kube_draft *draft, const char *text, struct err
 /* The Service's aliases, likewise. */
 int kube_draft_aliases(struct kube_draft *draft, const char *text, struct err *err) MUST_CHECK;
 
-/* Fields that all encodings must treat alike. clusterIPs (1.20) and podIPs (1.16) came with dual
- * stack: older servers have only the single field. Strings are borrowed. */
+/* Set fields that all encodings must treat alike. clusterIPs (1.20) and podIPs (1.16) came with
+ * dual stack: older servers have only the single field. Strings are borrowed. */
 int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_ips, size_t count,
                            const char *cluster_ip, struct err *err) MUST_CHECK;
 int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, size_t count,

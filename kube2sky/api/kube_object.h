@@ -174,8 +174,8 @@ struct kube_route {
     int64_t created_s; /* as of a Service */
 };
 
-/* The API server bounds keys and values together to 1 MiB. Data that is no text (binaryData) is not
- * kept. */
+/* Holds one entry of a ConfigMap; the API server limits all keys and values together to 1 MiB. Data
+ * that is no text (binaryData) is dropped. */
 struct kube_setting {
     const char *key;
     const char *value;

@@ -7,10 +7,10 @@
 /* Numbers of fields of the objects themselves. */
 enum { OBJECT_METADATA = 1, SERVICE_SPEC = 2, POD_SPEC = 2, POD_STATUS = 3, NODE_STATUS = 3 };
 
-/* Of the metadata, which protobuf-c decodes without it: only aliases need it. */
+/* Reads the creation time, which protobuf-c leaves out of the metadata: only aliases need it. */
 enum { METADATA_CREATION = 8, TIME_SECONDS = 1 };
 
-/* Fields of a pod's spec, which has many more. */
+/* Number of a field of a pod's spec, which has many more. */
 enum { POD_SPEC_HOST_NETWORK = 11 };
 
 /* Holds the state of decoding one object. protobuf-c allocates from the draft's arena, too. */

@@ -40,7 +40,7 @@ static bool label_selector_is_name(struct slice text)
     return !memchr(text.ptr, '/', text.len);
 }
 
-/* Labels of lower-case letters, digits and inner hyphens. */
+/* Returns whether the text is labels of lower-case letters, digits and inner hyphens. */
 static bool label_selector_is_prefix(struct slice text)
 {
     bool is_first = true;

@@ -358,7 +358,8 @@ static char *dump_record(const json_t *json, enum record_place place)
     return text;
 }
 
-/* What the value itself may say: a key's name is its own without so many labels. */
+/* Reads `targetstrip`, which only a value may set: the owner name is the key's without so many
+ * labels. */
 static int check_targetstrip(struct reading *r, const json_t *json, enum record_place place)
 {
     json_int_t most = place == PLACE_EXTERNAL_LIST ? ALIAS_TARGETSTRIP : 0;

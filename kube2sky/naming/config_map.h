@@ -32,7 +32,7 @@
 
 struct override_zones;
 
-/* Of kube-dns, whose resolver tried no more. */
+/* kube-dns has this limit, whose resolver tried no more. */
 enum { CONFIG_NAMESERVERS_MAX = 3 };
 
 /* A ConfigMap has at most 1 MiB. */
@@ -59,7 +59,7 @@ bool config_map_equal(const struct config_map *a, const struct config_map *b);
 
 struct config_map_rules {
     const char *domain;                 /* "cluster.local.", lower case, with the dot */
-    uint32_t ttl_s;                     /* of stub zones' keys */
+    uint32_t ttl_s;                     /* of the keys of stub zones */
     const struct override_zones *zones; /* NULL: no external names */
 };
 

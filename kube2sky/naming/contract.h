@@ -58,7 +58,7 @@ enum { RECORD_PRIORITY = 10, RECORD_WEIGHT = 10, RECORD_TARGETSTRIP = 0 };
 /* An external name's record stands below it: its last label is none of the name. */
 enum { ALIAS_TARGETSTRIP = 1 };
 
-/* Default of --ttl, the old kube2sky's: short enough for a Service that moves. */
+/* Default of --ttl, kube2sky 1.15's: short enough for a Service that moves. */
 enum { RECORD_TTL_S = 30 };
 
 #endif

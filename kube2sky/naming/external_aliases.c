@@ -497,7 +497,7 @@ void external_aliases_set(struct external_aliases *aliases,
     }
 }
 
-/* Of the annotation: one more than is taken, to say so. */
+/* Reads one name more than the annotation may have, to report it. */
 enum { ALIAS_TEXT_NAMES = EXTERNAL_ALIASES_OBJECT_MAX + 1 };
 
 void external_aliases_set_text(struct external_aliases *aliases,
@@ -567,7 +567,7 @@ static size_t count_won(struct external_aliases *aliases, const struct alias_tar
     return count;
 }
 
-/* What all namespaces have together if none has more than that. */
+/* Returns how many names all namespaces have together if none has more than `each`. */
 static size_t external_aliases_count_shared(const struct external_aliases *aliases, size_t share)
 {
     size_t at = 0, count = 0;

@@ -24,14 +24,14 @@
 #include "kube2sky/naming/desired.h"
 #include "kube2sky/naming/override_zones.h"
 
-/* Of one Service: the API server lets an annotation have 256 KiB. */
+/* The names of one Service: the API server lets an annotation have 256 KiB. */
 enum { EXTERNAL_ALIASES_OBJECT_MAX = 64 };
 
 /* Names that the objects of one namespace claim: all lead to Services of few namespaces, so that
  * those' share of etcd does not bound them. 20,000 take 5 MB. */
 enum { EXTERNAL_ALIASES_NAMESPACE_MAX = 20000 };
 
-/* Of a key and its value, at most. */
+/* Bytes of a key and its value, at most. */
 enum { EXTERNAL_ALIASES_RECORD_BYTES = 768 };
 
 struct external_aliases;
@@ -40,8 +40,8 @@ struct external_aliases_config {
     const struct override_zones *zones; /* outlives it */
     const char *domain;                 /* "cluster.local.", lower case; borrowed for good */
     uint32_t ttl_s;
-    /* What the owner "alias/prod/web" wants has changed, or is no longer held; called from inside,
-     * and must not call back. */
+    /* Called when the keys of the owner "alias/prod/web" have changed or have gone; called from
+     * inside, and must not call back. */
     void (*changed)(void *data, struct slice owner);
     void *data;
 };

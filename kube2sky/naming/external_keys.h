@@ -37,7 +37,7 @@ void external_keys_delete(struct external_keys *keys, struct slice key);
 /* After a full read: removes keys of other generations. */
 void external_keys_sweep(struct external_keys *keys, uint32_t generation);
 
-/* Whose key it is; empty: unknown, or not ours. Borrowed until the next change. */
+/* Returns the owner of a key; empty: unknown, or not ours. Borrowed until the next change. */
 struct slice external_keys_owner(const struct external_keys *keys, struct slice key);
 
 /* The revision that last wrote it; 0: unknown. */

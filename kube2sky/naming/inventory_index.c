@@ -436,8 +436,8 @@ void index_tell(struct index *index, enum kube_kind kind, const struct entry *en
     case KUBE_INGRESS: /* of route_table.h, as are the next two */
     case KUBE_GATEWAY:
     case KUBE_ROUTE:
-    case KUBE_CONFIG_MAP: /* never here */
-    case KUBE_NAMESPACE:  /* has no keys among these */
+    case KUBE_CONFIG_MAP: /* is never stored here */
+    case KUBE_NAMESPACE:  /* yields no keys here */
     case KUBE_POD:
         break; /* its addresses are reported when they are added and removed */
     }

@@ -8,7 +8,7 @@
 /* How much of a wrong value an error shows. */
 enum { SHOWN_MAX = 100 };
 
-/* Of a key below the name: eight hexadecimal digits and their length. */
+/* The last label of a key: eight hexadecimal digits and their length. */
 enum { KEY_LABEL_BYTES = 9 };
 
 struct override_zone {

@@ -1,5 +1,5 @@
-/* Which external names kube2sky may write, and for whom: --override-zones, and the names that it
- * never writes. PURE; single-threaded.
+/* Says which external names kube2sky may write, and for whom: --override-zones, and the names that
+ * it never writes. PURE; single-threaded.
  *
  *     example.com                  example.com and all below, for every namespace
  *     shop.example.com@shop+web    likewise, for objects of these namespaces

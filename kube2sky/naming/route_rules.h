@@ -1,5 +1,5 @@
-/* Which Ingresses and routes lead to which Service: --ingress and --gateway; and the names that a
- * route has at a Gateway. PURE; single-threaded.
+/* Says which Ingresses and routes lead to which Service: --ingress and --gateway; and the names
+ * that a route has at a Gateway. PURE; single-threaded.
  *
  *     nginx=infra/ingress-nginx          hosts of Ingresses of the class nginx are names of the
  *                                        Service ingress-nginx in the namespace infra
@@ -18,7 +18,7 @@
 #include "common/base/slice.h"
 #include "kube2sky/api/kube_object.h"
 
-/* Of each kind; a cluster has a few. */
+/* Rules of each kind; a cluster has a few. */
 enum { ROUTE_RULES_MAX = 64 };
 
 struct route_rule {

@@ -31,10 +31,10 @@ struct external_keys;
 struct ownership;
 
 struct config_keys {
-    const struct ownership *ownership; /* borrowed for good */
+    const struct ownership *ownership; /* borrowed for the table's lifetime */
     /* NULL: keys outside the domain are not the map's. Outlives it. */
     const struct external_keys *external_keys;
-    struct key_table table; /* of keys in etcd, and of listed ones */
+    struct key_table table; /* keys in etcd, and listed keys */
     size_t listed;
     struct config_map wanted;
     bool is_known; /* whether `wanted` is known */

@@ -154,7 +154,7 @@ struct owner *owners_external_delete(struct owners *owners, struct slice id, str
 /* Whether its keys are those of external names. */
 bool owner_is_alias(const struct owner *owner);
 
-/* The revision that last wrote the key; 0: absent. */
+/* Returns the revision that last wrote the key; 0: absent. */
 int64_t owners_key_revision(const struct owners *owners, struct slice key);
 
 /* Forgets the owner's keys of other generations after a full read. Returns true if there were

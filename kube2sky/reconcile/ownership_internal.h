@@ -80,7 +80,7 @@ void ownership_owner_object(const struct ownership *ownership, struct slice valu
 void ownership_alias(const struct ownership *ownership, struct slice key, struct slice value,
                      struct buf *out);
 
-/* Whether the writer may delete a KEY_OBJECT, KEY_REVERSE or KEY_CLIENT with this value. */
+/* Returns whether the writer may delete a KEY_OBJECT, KEY_REVERSE or KEY_CLIENT with this value. */
 bool ownership_has(const struct ownership *ownership, enum key_place place, struct slice key,
                    struct slice value);
 

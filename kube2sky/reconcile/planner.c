@@ -394,7 +394,7 @@ static void plan_orphan(struct planner *planner, const struct owner *owner, stru
                              planned);
 }
 
-/* Of other Services, some may have better claims on its names. */
+/* Plans them again, since other Services may have better claims on its names. */
 static bool awaits_aliases(const struct planner *planner, const struct owner *owner)
 {
     return owner_is_alias(owner) && inventory_awaits_claims(planner->config.inventory);

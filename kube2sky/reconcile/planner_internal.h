@@ -67,14 +67,14 @@ struct planner_config {
     uint32_t ttl_s;
     enum endpoint_names endpoint_names;
     struct key_limits limits;
-    bool has_reverse;                          /* reverse keys are desired */
+    bool has_reverse;                          /* whether reverse keys are desired */
     struct flaw_list *flaws;                   /* outlives it; NULL: not wanted */
-    const struct client_keys *client_keys;     /* outlive it; NULL: no owner is of their classes */
+    const struct client_keys *client_keys;     /* outlives it; NULL: no owner is of its classes */
     struct config_keys *config_keys;           /* outlives it; NULL: there is no CONFIG_OWNER */
     struct external_aliases *aliases;          /* outlives it; NULL: none are wanted */
     const struct external_keys *external_keys; /* outlives it; needed with aliases */
-    const struct key_source *feeds;            /* KEY_FEEDS of them, with client_keys */
-    bool is_dry;                               /* nothing waits for what will not be written */
+    const struct key_source *feeds;            /* KEY_FEEDS mirrors' states, with client_keys */
+    bool is_dry;                               /* a dry run: nothing waits for unwritten keys */
 };
 
 struct planner {
@@ -85,7 +85,7 @@ struct planner {
     struct buf base;
     struct buf key;
     struct buf value;
-    struct desired desired; /* and claims: of the owner last named */
+    struct desired desired; /* of the owner last named, as are the claims */
     struct desired others;  /* likewise: external names that it claims and does not get */
     struct claims claims;
     struct buf holder_key;    /* scratch buffer of planner_reverse_holder */

@@ -123,7 +123,8 @@ static bool awaits_routes(const struct reconciler *r)
     return r->config.planned && r->aliases && external_aliases_count(r->aliases).held > 0;
 }
 
-/* Owners may have been held because of a kind that is complete now in their namespace. */
+/* Queues held owners when one more kind is complete in their namespace, which they may have waited
+ * for. */
 static void check_completeness(struct reconciler *r)
 {
     uint64_t before = r->completions;
@@ -253,7 +254,7 @@ static void reconciler_join_outage(struct reconciler *r)
     outage_join(r->config.outage, &r->written, false);
 }
 
-/* What the owner of external names wants has changed. */
+/* Queues the owner of external names, whose keys have changed. */
 static void on_alias_changed(void *data, struct slice owner)
 {
     reconciler_owner_changed(data, owner);

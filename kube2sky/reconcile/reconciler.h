@@ -76,7 +76,7 @@ struct reconciler_config {
      * outlives the reconciler, which looks for changes in each turn of the loop. */
     struct client_keys *client_keys;
 
-    /* Where external names are written; NULL: nowhere. Outlives the reconciler. */
+    /* Zones in which external names are written; NULL: none. Outlives the reconciler. */
     const struct override_zones *zones;
 
     bool has_config_map; /* reconciler_want_config will be called */
@@ -172,13 +172,13 @@ struct reconciler_stats {
     int64_t revision;        /* the mirror's */
     uint64_t desired;        /* keys */
     uint64_t actual;         /* keys, including others' */
-    uint64_t others;         /* desired reverse keys that others own */
+    uint64_t others;         /* desired reverse keys that belong to other writers */
     uint64_t alias_external; /* claimed external names that others have: objects, or writers */
-    size_t reverse_refused;  /* addresses that pods of others than their claimants have */
+    size_t reverse_refused;  /* addresses that only namespaces claim whose pods do not have them */
     size_t config_keys;      /* written because of the ConfigMap */
-    size_t config_external;  /* keys that it asks for and others own */
-    size_t node_addresses;   /* keys in etcd that say so (client_keys.h) */
-    size_t visible;          /* keys in etcd of namespaces that are visible to others */
+    size_t config_external;  /* keys that it wants and that belong to other writers */
+    size_t node_addresses;   /* node address keys in etcd (client_keys.h) */
+    size_t visible;          /* visibility keys in etcd: namespaces that others can see */
     bool is_leading;         /* may write; always true without leader_lease_s */
     size_t over_share;       /* namespaces whose additions wait for a compaction of etcd */
     struct etcd_space_figures space;
@@ -199,12 +199,12 @@ struct reconciler_stats {
 };
 struct reconciler_stats reconciler_get_stats(const struct reconciler *reconciler);
 
-/* Who asks for external names, for pages and for claims of Ingresses and routes (NULL:
+/* Returns the claims on external names, for pages and for Ingresses and routes (NULL:
  * --override-zones is not set); and etcd's keys with such names. Borrowed. */
 struct external_aliases *reconciler_aliases(const struct reconciler *reconciler);
 const struct external_keys *reconciler_external_keys(const struct reconciler *reconciler);
 
-/* Whether etcd is followed: the outage's source. Borrowed. */
+/* Returns the outage's source, which tells whether etcd is followed. Borrowed. */
 const struct outage_source *reconciler_followed(const struct reconciler *reconciler);
 
 #endif

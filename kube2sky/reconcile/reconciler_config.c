@@ -1,4 +1,4 @@
-/* Handles the keys of the ConfigMap, which are one owner of their own. */
+/* Handles the ConfigMap's keys, which have an owner of their own. */
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"

@@ -52,8 +52,8 @@ struct reconciler {
     struct reverse_keys *reverse_keys;
     struct external_aliases *aliases; /* NULL: none are wanted */
     struct external_keys *external_keys;
-    struct buf owner_object;       /* scratch */
-    bool are_orphans_due;          /* must look for unclaimed reverse keys */
+    struct buf owner_object;       /* scratch buffer */
+    bool are_orphans_due;          /* unclaimed reverse keys must be looked for */
     struct outage_source followed; /* away while the watch of records is down */
 
     /* Sending */
@@ -80,10 +80,11 @@ struct reconciler {
                             * are */
     bool may_delete_clients[CLIENT_KEYS_PARTS]; /* client_keys_may_delete at the last look */
     uint64_t desired;                           /* owners' own keys */
-    uint64_t others;                            /* desired reverse keys that others own */
+    uint64_t others;                            /* desired reverse keys that belong to other
+                                                 * writers */
     uint64_t alias_external;                    /* external names, likewise */
-    uint64_t trimmed_at;                        /* keys deleted when memory was last given back */
-    uint64_t trimmed_reads;                     /* and full reads */
+    uint64_t trimmed_at;                        /* keys_deleted when memory was last given back */
+    uint64_t trimmed_reads;                     /* full reads at that time */
 
     struct sync_report report;
     uint64_t transaction_count; /* acknowledged */

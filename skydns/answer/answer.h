@@ -44,9 +44,9 @@ struct answer_input {
     bool (*is_late)(void *data);
     void *is_late_data;
     bool is_brief;
-    struct cache_access *cached;       /* what is kept of other domains (cache_access.h); NULL: none
-                                        * of it is used, and targets there are asked about */
-    const struct engine_query *query;  /* with `kept`: the client's query */
+    struct cache_access *cached;       /* the response cache (cache_access.h); NULL: not used, and
+                                        * upstreams are asked for targets */
+    const struct engine_query *query;  /* with `cached`: the client's query */
     struct answer_other_types *others; /* NULL, or what lists them, of a question for
                                         * ANSWER_TYPE_OF_OTHERS */
 };
@@ -96,8 +96,8 @@ enum answer_rule {
 };
 enum answer_rule answer_get_rule(const struct answer *answer);
 
-/* After ENGINE_DEFER for FORWARD: the zone whose nameservers are to be asked; NULL: the
- * configuration has no table of them. Borrowed from the configuration. */
+/* Returns the zone whose upstreams are to be asked, after ENGINE_DEFER for FORWARD. NULL: the
+ * configuration has no zone table. Borrowed from the configuration. */
 const struct forward_zone *answer_get_external_zone(const struct answer *answer);
 
 #endif

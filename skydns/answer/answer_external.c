@@ -55,8 +55,8 @@ static void begin_hosts_answer(struct answer *a)
     a->rule = ANSWER_BY_HOSTS;
 }
 
-/* Other types of a name are upstream's; if none `is_asked`, they are denied without an SOA: a hosts
- * file has none. */
+/* Answers from hosts files. Returns false for other types of a name when upstreams are to be asked
+ * (`is_asked`). If none is, other types are NODATA without an SOA: a hosts file has none. */
 static enum override_outcome answer_hosts_name(struct answer *a, bool is_asked)
 {
     const struct hosts_table *hosts = a->config->hosts;
@@ -140,7 +140,7 @@ static bool answer_special_name(struct answer *a)
 
 /* ---- -no-aaaa and DNS64 ---- */
 
-/* As far as is known by now; else upstream's answer is asked for first, and the resolver decides
+/* Decides as far as is known by now; else the upstream is queried first, and the resolver decides
  * whether the client may. */
 static bool may_use_upstream(const struct answer *a)
 {

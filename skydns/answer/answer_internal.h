@@ -26,18 +26,18 @@ struct answer {
     struct answer_input in;
     struct slice owner;                  /* the question's name as typed, or an alias's target */
     struct dname asked;                  /* the question's name in lower case */
-    struct dname name;                   /* the same, or what it stands for */
-    const struct engine_zone *zone;      /* that the name is in, or NULL */
-    const struct forward_zone *stub;     /* that the name asked for is in instead, or NULL */
-    const struct forward_zone *external; /* whose nameservers are to be asked */
+    struct dname name;                   /* the same, or the name that it is an alias for */
+    const struct engine_zone *zone;      /* the zone that contains the name, or NULL */
+    const struct forward_zone *stub;     /* the name's stub zone instead, or NULL */
+    const struct forward_zone *external; /* the zone whose upstreams are to be asked */
     enum answer_rule rule;
     struct dname ipv4_reverse; /* what the reverse name of an address of DNS64 stands for; or len 0
                                 */
-    struct slice soa_owner;    /* of negative answers */
-    const struct zone_serial *serial; /* of the SOA; NULL: the hour */
-    bool is_incomplete;               /* there are none: the zone may have what is not found */
-    struct ip pod;                    /* an address that only the name gives */
-    char number[CHAOS_NUMBER_MAX];    /* of the cache, for class CHAOS */
+    struct slice soa_owner;    /* owner of the SOA of negative answers */
+    const struct zone_serial *serial; /* the SOA's serial; NULL: the start of the hour */
+    bool is_incomplete;               /* the zone may have records that the store lacks */
+    struct ip pod;                    /* the address that the name itself spells */
+    char number[CHAOS_NUMBER_MAX];    /* a figure of the response cache, for class CHAOS */
     struct follow follow;
     struct view_trail trail; /* the trail of follow's view */
     struct answer_plan plan;
@@ -86,9 +86,9 @@ void answer_own_ns(struct answer *a);
 /* Adds the types of the record's `rr` that are not among RR_TYPES. */
 void answer_list_others(struct answer_other_types *others, const struct store_record *record);
 
-/* With -schema=kubernetes: adds the CNAMEs from the name on, and makes the last target the name;
- * or, for TXT, the texts of the first alias that has some. True: answered; nothing more is known of
- * the target, or wanted. */
+/* With -schema=kubernetes: adds the CNAMEs that begin at the name, and makes the last target the
+ * name. For TXT, adds the texts of the first alias that has some instead. Returns true when the
+ * answer is complete: the target needs no records, or has none that we know. */
 bool answer_alias(struct answer *a);
 
 /* Each returns true when it has answered. */
@@ -111,7 +111,8 @@ bool answer_apex(struct answer *a);
  * domain of ours has the name. */
 void answer_deny_external(struct answer *a, enum dns_rcode rcode, uint32_t ttl_s);
 
-/* A reverse name, in no domain of ours, that spells the address. True: hosts files answer it. */
+/* Answers a reverse name in no domain of ours, which spells the address. Returns true when hosts
+ * files answer it. */
 bool answer_hosts_address(struct answer *a, const struct ip *ip);
 
 /* Returns whether the question's name, or the name that it is an alias for, is hidden from the

@@ -57,7 +57,7 @@ static bool add_flat_addresses(struct answer *a, const struct override_match *ma
     return true;
 }
 
-/* What its records have of another type. */
+/* Adds records of another type, from `rr` and `text`. */
 static void add_other_type(struct answer *a, const struct override_match *match)
 {
     const enum rr_type type = (enum rr_type)a->in.question->type;
@@ -152,7 +152,8 @@ static void end_apex_without_address(struct answer *a)
     }
 }
 
-/* As CoreDNS's etcd plugin has it; but a host name gives addresses, since an apex has no CNAME. */
+/* Answers as CoreDNS's etcd plugin does; but a host name gives addresses, since an apex has no
+ * CNAME. */
 static void answer_apex_address(struct answer *a)
 {
     struct follow *f = &a->follow;

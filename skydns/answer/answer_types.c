@@ -403,7 +403,7 @@ void answer_list_others(struct answer_other_types *others, const struct store_re
     }
 }
 
-/* Of `rr` alone. */
+/* Types that only `rr` has. */
 static void answer_other(struct answer *a)
 {
     struct lookup_span span;

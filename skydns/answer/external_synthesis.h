@@ -1,4 +1,4 @@
-/* What settings change in upstreams' answers about IPv6: zones without AAAA (-no-aaaa), and DNS64
+/* Changes upstreams' answers about IPv6 by settings: zones without AAAA (-no-aaaa), and DNS64
  * (RFC 6147), whose addresses lead to a NAT64 (RFC 6052). Says what an answer is worth and maps
  * addresses; follow.c and answer_external.c ask, and the resolver, which asks upstreams for the
  * IPv4 addresses. The cache keeps what upstreams said. Names are external and lower-cased. Pure;
@@ -38,7 +38,7 @@ static inline bool synthesis_may_map(const struct engine_config *config,
     return config->settings.dns64.is_on && !(question->dnssec_ok && question->checking_disabled);
 }
 
-/* What of the answer to a question about AAAA can be used. */
+/* Says how much of an answer about AAAA can be used. */
 enum synthesis_worth {
     SYNTHESIS_WHOLE, /* all of it, or it says that nobody has to look for IPv4 addresses */
     SYNTHESIS_PART,  /* but for some addresses, which are excluded */

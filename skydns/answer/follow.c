@@ -119,8 +119,9 @@ static void add_found(struct follow_chain *chain, const struct rr *rr)
     rr_list_add(chain->out, rr);
 }
 
-/* Lists a question, in case that one of them must be asked: then all of them are, since what is
- * kept may have expired by then. False: it does not fit, and its target gets no addresses. */
+/* Lists a question in case one of them must be asked. Then all are, since a cache entry may have
+ * expired by then. Returns false when the question does not fit, and its target gets no addresses.
+ */
 static bool list_question(struct follow *f, const struct cache_key *key)
 {
     struct engine_deferral *d = f->deferral;
@@ -146,7 +147,8 @@ static void ask_external(struct follow *f, size_t listed_before)
     f->missed += f->deferral->question_count > listed_before;
 }
 
-/* The last CNAME of an external answer without addresses may lead to a name of ours. */
+/* Follows the last CNAME of an external answer without addresses, which may lead to a name of ours.
+ */
 static void follow_home(struct follow *f, struct follow_chain *chain, uint16_t type,
                         struct slice name)
 {
@@ -159,7 +161,7 @@ static void follow_home(struct follow *f, struct follow_chain *chain, uint16_t t
     }
 }
 
-/* What is known of an external question. */
+/* The outcome of an external question, as far as it is known. */
 struct found_external {
     const struct external_answer *answer; /* NULL: nothing that may be used now */
     uint32_t bit;                         /* its place in those of `added` and `mapped` */
@@ -172,8 +174,8 @@ static struct rr external_rr_of(const struct external_rr *e)
         .owner = e->owner, .ttl_s = e->ttl_s, .type = (enum rr_type)e->type, .data = e->data};
 }
 
-/* Once in an answer: thousands of records may point to one target, which may have thousands of
- * addresses. `added` has a bit for each such answer. */
+/* Adds an external answer once: thousands of records may point to one target, which may have
+ * thousands of addresses. `added` has a bit for each such answer. */
 static void add_external(struct follow *f, struct follow_chain *chain,
                          const struct found_external *found, struct slice name)
 {
@@ -245,7 +247,8 @@ static NOINLINE void add_mapped(struct follow *f, struct follow_chain *chain,
     }
 }
 
-/* Remembers the first chain that leads to a name nobody was asked about, unless it is shown. */
+/* Remembers the first chain to a name that no upstream was asked about, unless the chain is in the
+ * answer. */
 static NOINLINE void note_unasked_target(struct follow *f, const struct follow_chain *chain)
 {
     if (f->unasked_count == 0 && chain->shown == 0 && !chain->is_for_target) {
@@ -291,7 +294,7 @@ static void use_external(struct follow *f, struct follow_chain *chain,
     }
 }
 
-/* What an external name leads to is for those alone whose queries may be forwarded. */
+/* Requires recursion: an external target is for clients whose queries may be forwarded. */
 static bool may_use_cached(const struct follow *f)
 {
     return !f->is_flat || f->query->is_allowed ||
@@ -481,7 +484,7 @@ static bool follow_special(struct follow_chain *chain, const struct dname *lower
     return kind != SPECIAL_NONE;
 }
 
-/* `name` as the record spells it. */
+/* Follows an external name; `name` has the record's spelling. */
 static void follow_external(struct follow *f, struct follow_chain *chain, const struct dname *lower,
                             struct slice name)
 {
@@ -602,8 +605,8 @@ static bool add_target_of_many(struct follow *f, const struct store_node *node,
     return out->is_cut;
 }
 
-/* Some of them are enough if there are too many, whatever CNAMEs there may be as well; all of them
- * do if their order is random. */
+/* Adds many addresses. Some are enough when a response cannot hold all, whatever CNAMEs there are.
+ * All of them are added when their order is random. */
 static bool add_many(struct follow *f, struct follow_chain *chain, const struct store_node *node,
                      struct slice owner)
 {
@@ -683,7 +686,7 @@ void follow_chain_name(struct follow *f, struct follow_chain *chain, struct slic
     }
 }
 
-/* Whether the chain already went through the target. */
+/* Returns whether the chain already went through the target. */
 static bool is_loop(const struct follow_chain *chain, struct slice target)
 {
     for (unsigned i = 0; i < chain->count; i++) {

@@ -56,17 +56,17 @@ struct follow {
     bool is_brief;
     bool may_map;           /* DNS64: synthesis_may_map */
     bool is_some;           /* the question's name has more records than were visited */
-    bool is_deferred;       /* the answer cannot be made in this call; *deferral says why */
-    bool has_failed;        /* upstream could not say what addresses a target has */
-    bool is_open;           /* upstream was not asked: EXTERNAL_NOT_ASKED */
+    bool is_deferred;       /* this call cannot make the answer; *deferral says why */
+    bool has_failed;        /* no upstream could say what addresses a target has */
+    bool is_open;           /* no upstream was asked: EXTERNAL_NOT_ASKED */
     bool is_endless;        /* a flat chain does not end after FOLLOW_CHAIN_MAX names */
     bool is_flat;           /* the question's own name is external: an alias or an override */
     uint32_t flat_ttl_s;    /* the least on the way to its addresses */
-    bool is_lacking;        /* a target is in a zone that may have what is not found */
-    unsigned unasked_count; /* CNAMEs to the first external name that nobody was asked about, */
-    struct rr unasked[FOLLOW_CHAIN_MAX]; /* and that are not in the answer yet */
-    unsigned missed;                     /* questions to be asked, of those in the deferral */
-    uint32_t added;        /* externals, a bit for each, whose records are in the answer, */
+    bool is_lacking;        /* a target is in a zone that may have records that the store lacks */
+    unsigned unasked_count; /* CNAMEs to the first external name that no upstream was asked; */
+    struct rr unasked[FOLLOW_CHAIN_MAX]; /* they are not in the answer yet */
+    unsigned missed;       /* questions of the deferral that the response cache could not answer */
+    uint32_t added;        /* a bit for each of the externals whose records are in the answer, */
     uint32_t added_cached; /* and of those that the cache has; */
     uint32_t added_mapped, added_cached_mapped; /* and the same of those mapped by DNS64 */
     struct buf mapped;                          /* its addresses */
@@ -121,8 +121,8 @@ enum follow_mapped follow_mapped(struct follow *follow, const struct forward_zon
                                  const struct cache_key *key, struct slice name,
                                  struct rr_list *out);
 
-/* Adds what upstream answers about a name outside the domains, or defers to ask it. `name` is as
- * the record spells it. */
+/* Adds the upstreams' answer about an external name, or defers to ask them. `name` has the record's
+ * spelling. */
 void follow_outside(struct follow *follow, const struct dname *lower, struct slice name,
                     enum follow_families families, struct rr_list *out);
 

@@ -28,7 +28,7 @@ bool override_match_alias(struct follow *f, const struct dname *name,
            is_target_shown(f, &ret_match->target);
 }
 
-/* Of a record that is shown. */
+/* Reads the target of a record that the client may see. */
 static enum follow_families families_of_record(const struct store_record *record)
 {
     const struct slice rrs = store_record_string(record, RECORD_RR);

@@ -1,4 +1,4 @@
-/* What -alias and -overrides say of an external name, for the client of an answer. A record whose
+/* Finds what -alias and -overrides have for an external name and a client. A record whose
  * host the client may not see is as if it were not there. For answer_override.c and
  * follow_override.c; on the engine's thread. */
 #ifndef SKYDNS_ANSWER_OVERRIDE_MATCH_H
@@ -25,7 +25,7 @@ static inline bool override_may_match(const struct engine_config *config, const 
            (config->settings.alias_count > 0 || (store && store_overrides(store)));
 }
 
-/* Of a lower-cased external name. False: it is no alias, or of a name that is hidden. */
+/* Finds the alias of a lower-cased external name. False: it is none, or leads to a hidden name. */
 bool override_match_alias(struct follow *f, const struct dname *name,
                           struct override_match *ret_match) MUST_CHECK;
 

@@ -36,7 +36,7 @@ struct rr rrsynth_packed(const struct engine_config *config, const struct store_
 /* Adds those of the type. */
 void rrsynth_add_packed(const struct engine_config *config, const struct store_record *record,
                         struct slice owner, enum rr_type type, struct rr_list *out);
-/* To the key's name. */
+/* Returns an NS to the key's name. */
 struct rr rrsynth_ns(const struct engine_config *config, const struct store_record *record,
                      struct slice owner);
 

@@ -23,7 +23,7 @@ enum { SPECIAL_TTL_S = 300 };
 extern const uint8_t special_ipv4[4];
 extern const uint8_t special_ipv6[16];
 
-/* What a lower-cased external name is. `zone`: whose nameservers would be asked about it; may be
+/* Returns the kind of a lower-cased external name. `zone`: its upstreams would be queried; may be
  * NULL. */
 enum special_kind special_name_find(const struct dname *name, const struct forward_zone *zone);
 

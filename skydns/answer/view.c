@@ -79,7 +79,7 @@ static unsigned offset_from_end(const struct dname *name, const struct dname_lab
     return (unsigned)name->len - labels->offsets[labels->count - count];
 }
 
-/* How many labels with nodes the name has in common with the trail, from their ends on. */
+/* Returns how many labels, counted from the end, the name shares with the trail's nodes. */
 static unsigned view_count_shared(const struct view_trail *t, const struct dname *name,
                                   const struct dname_labels *labels)
 {

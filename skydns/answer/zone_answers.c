@@ -160,7 +160,7 @@ bool zone_answers_of(struct zone_answers *answers, const struct store *store,
     const struct engine_zone *zone =
         reverse_zone_is_reverse(name) ? NULL : engine_config_zone(answers->config, name);
     zone_rrs_clear(out);
-    /* Of an alias, this has the CNAME and nothing else: the others would repeat it. */
+    /* An alias has the CNAME and nothing else: the other types would repeat it. */
     if (zone && !zone_answers_ask(answers, store, name, DNS_TYPE_CNAME, NULL, out)) {
         return false;
     }

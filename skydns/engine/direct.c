@@ -259,7 +259,7 @@ static void count_rule(struct direct *direct)
     }
 }
 
-/* A question, and what it is answered from. */
+/* A question's inputs. */
 struct direct_source {
     struct direct *direct;
     const struct store *store;

@@ -106,7 +106,7 @@ void finish_options(const struct engine_config *config, const struct engine_quer
     assert(opt_at > 0 && opt_at + EDNS_OPT_SIZE <= response->len);
     if (query->gets & EDNS_ASKS_COOKIE) {
         append_cookie_answer(&config->cookies, query, &w, opt_at);
-        w.cap = ENGINE_REPLY_MAX; /* of all transports that the others belong to */
+        w.cap = ENGINE_REPLY_MAX; /* for all transports of the other options */
     }
     if (query->gets & EDNS_ASKS_NSID) { /* reserved, too */
         append_nsid(&config->settings, &w, opt_at);

@@ -34,7 +34,7 @@ static inline size_t finish_reserves(const struct engine_config *config, unsigne
            (gets & EDNS_ASKS_NSID ? EDNS_OPTION_HEAD + (size_t)config->settings.nsid_len : 0);
 }
 
-/* Appends what the query `gets` to a response whose OPT record ends it. */
+/* Appends the options of query->gets to a response that ends in its OPT record. */
 void finish_options(const struct engine_config *config, const struct engine_query *query,
                     struct response *response);
 

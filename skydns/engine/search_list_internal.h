@@ -68,7 +68,7 @@ bool path_name(const struct path *path, unsigned place, struct dname *ret_name);
 /* Begins one that has no places but for path_query. False: the query is no question of class IN. */
 bool path_take_query(struct path *path, const struct engine_query *query);
 
-/* The client's query with this name instead; returns its length. */
+/* Makes the client's query with this name instead. Returns its length. */
 size_t path_query(const struct path *path, const struct dname *name, struct path_candidate *ret);
 
 /* Returns the last label of the prefix, in lower case: the first one below each domain of the

@@ -596,7 +596,7 @@ static NOINLINE bool answer_override_addresses(struct fast *f, const struct fast
     return true;
 }
 
-/* ---- Answers to be signed ---- */
+/* ---- Answers with signatures ---- */
 
 static void build_addresses(struct fast *f, const struct fast_question *question,
                             const struct addresses *a, struct slice owner, struct answer_plan *plan)

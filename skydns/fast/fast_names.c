@@ -57,7 +57,8 @@ static struct slice last_label(const struct dname *name)
                             : slice_of(NULL, 0);
 }
 
-/* What deny_external writes (answer_external.c), if the question shares no suffix with its names.
+/* Makes the SOA that answer_deny_external writes, for questions that share no suffix with its
+ * names.
  */
 static void make_root_soa(struct fast_zones *zones, const struct engine_config *config,
                           struct encoder *encoder)
@@ -240,8 +241,8 @@ static NOINLINE enum fast_source begin_override(const struct fast_zones *zones,
     return FAST_OVERRIDE;
 }
 
-/* By the rules of answer_external.c. What is in hosts files, is not forwarded or may be a reverse
- * name of ours takes the slow path. */
+/* Begins an external question, by the rules of answer_external.c. Names in hosts files, names that
+ * are not forwarded and reverse names that may be ours take the slow path. */
 static enum fast_source begin_external(const struct fast_zones *zones,
                                        struct fast_question *question)
 {

@@ -35,7 +35,7 @@ struct fast_zone {
 
 struct fast_zones {
     const struct engine_config *config;
-    bool has_cached;    /* names of other domains may be in the cache, and some client have them */
+    bool has_cached;    /* external names may be cached, and some client may have them */
     uint16_t slow_type; /* of names of other domains: begin_ipv6; ANY is the slow path's anyway */
     struct soa_template root_soa;  /* of -no-aaaa, */
     struct slice root_soa_ends[2]; /* for names that do not end with these labels */
@@ -44,13 +44,13 @@ struct fast_zones {
     bool has_aliases; /* of other domains' names */
     const struct store *overrides; /* of the store in use; may be NULL */
     bool has_rrs;                  /* records in the store in use have further types */
-    uint64_t serial;               /* of the store whose nodes are known; 0: none */
+    uint64_t serial;               /* serial of the version whose nodes are known; 0: none */
     size_t count;
     const struct store_node *arpa; /* of reverse names in the version in use; may be NULL */
     struct fast_zone zones[ENGINE_ZONES_MAX];
 };
 
-/* Where the fast path may have an answer. */
+/* The source that may have the fast path's answer. */
 enum fast_source {
     FAST_NOWHERE,
     FAST_STORE,

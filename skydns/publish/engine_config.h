@@ -91,8 +91,8 @@ enum engine_pods {
 /* `ttl_s` if nobody sets it; overrides, which come from elsewhere, have theirs then. */
 enum { ENGINE_TTL_DEFAULT_S = 3600, ENGINE_OVERRIDE_TTL_S = 30 };
 
-/* A domain and the special names below it. A name that would be too long is empty (len 0), but for
- * ns and hostmaster, which are the domain itself then. */
+/* A domain and the special names below it. A name that would be too long is empty (len 0). Too long
+ * ns and hostmaster are the domain itself. */
 struct engine_zone {
     struct dname domain; /* lower case, like all names here */
     unsigned labels;     /* of the domain */
@@ -103,8 +103,8 @@ struct engine_zone {
     struct dname pods;    /* pod.<domain> */
     struct dname apex;    /* apex.dns.<domain>: with -schema=kubernetes, what is at and below is
                            * the domain's own; empty for the first domain */
-    bool is_incomplete;   /* etcd is known to lack records: nothing is denied, but SERVFAIL */
-    struct zone_serial *serial; /* of its SOA; borrowed; NULL: the hour */
+    bool is_incomplete;   /* etcd is known to lack records: SERVFAIL instead of a denial */
+    struct zone_serial *serial; /* of its SOA; borrowed; NULL: the start of the hour */
 };
 
 /* DNS64, RFC 6147 (external_synthesis.h). */
@@ -115,7 +115,7 @@ struct dns64_settings {
     struct network excluded[ENGINE_EXCLUDED_MAX]; /* IPv6, also those of mapped IPv4 addresses */
 };
 
-/* The settings that answers depend on, as one block of plain data: struct options (options.h) has
+/* The settings that answers depend on, as one block of plain data. struct options (options.h) has
  * it as parsed, and each configuration a copy. */
 struct engine_settings {
     size_t reverse_zone_count;
@@ -158,7 +158,7 @@ struct engine_settings {
     size_t alias_count;
     struct engine_alias aliases[ENGINE_ALIASES_MAX];
 
-    bool autopath;       /* search paths are walked for clients with a namespace */
+    bool autopath;       /* search lists are tried for clients with a namespace */
     size_t search_count; /* after the domain's own, before the bare name */
     struct dname search[ENGINE_SEARCH_MAX]; /* lower case, each once */
 };
@@ -220,12 +220,12 @@ static inline const struct engine_zone *engine_config_zone(const struct engine_c
 const struct engine_alias *engine_config_alias(const struct engine_config *config,
                                                const struct dname *name);
 
-/* What it stands for. False: that would be too long. */
+/* Writes the name that an alias stands for. False: it would be too long. */
 bool engine_config_alias_target(const struct engine_alias *alias, const struct dname *name,
                                 struct dname *ret_target) MUST_CHECK;
 
-/* Whether a domain's names are not all known, and so reverse names, which come with those of any.
- */
+/* Returns whether some domain's names are not all known. Then reverse names are not, either: they
+ * come with those of any domain. */
 static inline bool engine_config_lacks_names(const struct engine_config *config)
 {
     bool is_lacking = false;

@@ -14,7 +14,7 @@
 #define OVERRIDE_MARK "\1"
 enum { OVERRIDE_SHOWN = 2 };
 
-/* Of `targetstrip`: external-dns writes 1. */
+/* The largest `targetstrip`: external-dns writes 1. */
 enum { OVERRIDE_STRIP_MAX = 10 };
 
 struct override_found {
@@ -24,8 +24,8 @@ struct override_found {
     unsigned labels; /* of the owner */
 };
 
-/* Of a lower-cased external name. False: no override has it. A name above owners that is none is no
- * override, though no wildcard answers for it. */
+/* Finds the override of a lower-cased external name. False: there is none. A name above owners that
+ * is none is no override, though no wildcard answers for it. */
 bool overrides_find(const struct store *overrides, const struct dname *name,
                     struct override_found *ret_found) MUST_CHECK;
 

@@ -214,9 +214,9 @@ void store_writer_touch(struct store_writer *writer);
  * versions after it. NULL: none. */
 void store_writer_set_overrides(struct store_writer *writer, const struct store *overrides);
 
-/* Ends the build: returns the version to publish and what it replaced. The writer owns the version,
- * which is valid until the garbage it ends up in is freed. When nothing has changed since the last
- * version, returns that one again, with its old revision and no garbage. */
+/* Ends the build: returns the version to publish, and what it replaced. The writer owns the
+ * version, which is valid until the garbage it ends up in is freed. When nothing has changed since
+ * the last version, it returns that one again, with its old revision and no garbage. */
 const struct store *store_writer_commit(struct store_writer *writer, int64_t revision,
                                         struct store_garbage **ret_garbage);
 

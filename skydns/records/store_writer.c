@@ -1,4 +1,4 @@
-/* Making the next version. Reading: store.c. */
+/* Makes the next version. store.c reads. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

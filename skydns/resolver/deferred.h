@@ -70,7 +70,8 @@ struct deferred {
     bool is_scan;                        /* `pooled` is the walker's */
     uint16_t mapped_at; /* the place of its search path, from 1, where IPv4 addresses have been
                          * asked for in place of IPv6 ones (DNS64); 0: none */
-    enum engine_deferral_kind kind; /* why it could not be answered yet; changed by the resolver */
+    enum engine_deferral_kind
+        kind; /* the reason why it is not answered yet; changed by the resolver */
 
     /* Set once, by deferred_new: */
     struct deferred_origin origin;

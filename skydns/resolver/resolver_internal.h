@@ -119,7 +119,7 @@ void resolver_answer_unmapped(struct resolver *resolver, struct deferred *deferr
 /* REFUSED: the client may not ask about other domains. */
 void resolver_refuse_recursion(struct resolver *resolver, struct deferred *deferred);
 
-/* SERVFAIL. */
+/* Answers SERVFAIL. */
 void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
 
 /* Refreshes the cached response to this question. */
@@ -183,7 +183,7 @@ bool resolver_look_up_ipv4(struct resolver *resolver, struct deferred *deferred,
 bool resolver_may_map(const struct resolver *resolver, const struct deferred *deferred);
 void resolver_note_mapped(struct deferred *deferred);
 
-/* Takes expired replies for what is still awaited. */
+/* Takes stale answers for the outstanding questions. */
 void resolver_look_up_stale(struct resolver *resolver, struct deferred *deferred);
 
 /* Answers the query when an upstream's response leads to a name of ours (fetcher_leads_home), with

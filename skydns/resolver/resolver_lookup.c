@@ -86,8 +86,8 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
                                  is_for_ipv6(r, d);
         if (is_unmapped) {
             resolver_answer_unmapped(r, d, r->answers[0].outcome == EXTERNAL_FAILED);
-        } else if (!resolver_goes_on(r,
-                                     d)) { /* the name left the domain meanwhile: retry, please */
+        } else if (!resolver_goes_on(
+                       r, d)) { /* the name left the domain meanwhile: the client should retry */
             resolver_refuse(r, d);
         }
     } else if (verdict == ENGINE_REPLY) {
@@ -342,7 +342,7 @@ static struct lookup *begin_lookup(struct resolver *r, struct deferred *d, int64
         struct lookup_item *item = &lookup->items[i];
         item->lookup = lookup;
         item->question = r->turn.deferral.questions[i];
-        item->outcome = EXTERNAL_FAILED; /* until a reply says otherwise */
+        item->outcome = EXTERNAL_FAILED; /* until a response says otherwise */
     }
     return lookup;
 }

@@ -246,7 +246,7 @@ void resolver_answer_unmapped(struct resolver *r, struct deferred *d, bool has_f
     }
 }
 
-/* No nameserver has a usable reply, for this reason. */
+/* Answers a query that no upstream has a usable response to, for this reason. */
 static void resolver_work_answer_without_upstream(struct resolver *r, struct deferred *d,
                                                   enum edns_error error)
 {
@@ -309,7 +309,7 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
     }
 }
 
-/* Answers REFUSED, and tells the operator once an hour. */
+/* Answers REFUSED, and logs it once an hour. */
 void resolver_refuse_recursion(struct resolver *r, struct deferred *d)
 {
     char client[ADDR_TEXT_MAX];

@@ -21,7 +21,8 @@ static uint32_t packed_ttl_s(const struct chain *chain, const struct response_rr
     return rr->ttl_s < chain->ttl_max_s ? rr->ttl_s : chain->ttl_max_s;
 }
 
-/* To this question, with a whole answer section: the others are of no use here. */
+/* Returns whether the response is to this question and its answer section is whole. Others are of
+ * no use here. */
 static bool external_is_readable(const struct external_question *question,
                                  const struct parsed_response *response,
                                  struct response_span answers)
@@ -170,7 +171,7 @@ static uint32_t denial_ttl_s(const struct parsed_response *response, uint32_t tt
     return 0;
 }
 
-/* ---- Shared ---- */
+/* ---- Shared forms ---- */
 
 void reply_forms_fini(struct reply_forms *forms)
 {

@@ -34,10 +34,10 @@ enum engine_deferral_kind {
 };
 
 struct engine_deferral {
-    bool is_barred;          /* with REPLY: REFUSED, because the client may not ask at all */
-    bool wants_refresh;      /* also with REPLY: the reply came from the cache, whose copy should be
-                              * asked for again before it expires; once for each copy */
-    struct question refresh; /* with it: what to ask */
+    bool is_barred;          /* with REPLY: REFUSED, because -allow does not admit the client */
+    bool wants_refresh;      /* also with REPLY: the response came from a cache entry that should be
+                              * refreshed before it expires; once for each entry */
+    struct question refresh; /* with it: the question to ask */
     bool keeps_name;         /* FORWARD: the name exists here, and NXDOMAIN becomes no data */
     bool needs_recursion;    /* LOOKUP: only for clients whose queries may be forwarded */
     enum engine_deferral_kind kind;

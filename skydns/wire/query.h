@@ -57,10 +57,10 @@ struct engine_query {
     bool (*is_late)(void *data); /* with may_scan: ends a subtree scan that has taken too long with
                                   * SERVFAIL; NULL: never */
     void *is_late_data;
-    bool takes_stale; /* nameservers have failed, or not replied in time: an expired reply will do,
+    bool takes_stale; /* upstreams have failed, or not responded in time: a stale answer will do,
                        * and is REPLY; without one, DEFER, and the caller says how they failed */
     bool keeps_name;  /* as the deferral that the query waits for said */
-    bool is_allowed;  /* the resolver knows that the client may ask about other domains, whatever
+    bool is_allowed;  /* the resolver knows that the client may ask about external names, whatever
                        * the configuration's list says */
     bool is_brief;    /* only ENGINE_BRIEF_MAX: others wait for their first try */
 

@@ -132,7 +132,7 @@ static bool append_fields(struct reader *r, const char *form, struct buf *out)
     return is_so && reader_left(r) == 0;
 }
 
-/* The data go to the end of what the reader is over. */
+/* Appends the rdata, which go to the end of the reader's bytes. */
 static void rr_text_append_data(const struct reader *data, unsigned type, struct buf *out)
 {
     const size_t start = out->len;

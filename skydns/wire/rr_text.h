@@ -22,8 +22,8 @@ void rr_text(const struct rr *rr, const struct answer_soa *soa, struct buf *out)
 /* Appends type and data, which are as on the wire without compression. */
 void rr_text_packed(uint16_t type, struct slice data, struct buf *out);
 
-/* Appends the record at the reader, which is over the whole message, and moves on. False: there is
- * no whole record; what was appended means nothing. */
+/* Appends the record at the reader, which is over the whole message, and moves on. Returns false
+ * when there is no whole record; the appended text then means nothing. */
 bool rr_text_read(struct reader *message, struct buf *out) MUST_CHECK;
 
 #endif

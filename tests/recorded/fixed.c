@@ -20,7 +20,7 @@ void fixed_set_time(int64_t now_s, int64_t now_ms)
     fixed_now_ms = now_ms;
 }
 
-/* What a thread or process has used counts as no time. */
+/* Counts the time that a thread or process has used as none. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now)
 {
     *ret_now = (struct timespec){0};

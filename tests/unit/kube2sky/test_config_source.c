@@ -66,7 +66,7 @@ static int config_source_tear_down(void **state)
 
 UNIT_TESTS_EACH(config_source_set_up, config_source_tear_down)
 
-/* What the source says of a map with this content of `data`; NULL: there is none. */
+/* Returns the source's log lines about a map with this content of `data`; NULL: there is none. */
 static const char *take(struct bed *bed, const char *data, struct log_capture *capture)
 {
     struct kube_object *map = NULL;

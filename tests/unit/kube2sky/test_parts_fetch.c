@@ -118,7 +118,7 @@ UNIT_TEST(test_wanted_again)
     parts_fetch_end(&bed);
 }
 
-/* What failed is asked again, however it failed. */
+/* A failed list is retried, however it failed. */
 UNIT_TEST(test_failures)
 {
     const struct http_step steps[] = {

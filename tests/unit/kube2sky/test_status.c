@@ -213,7 +213,7 @@ UNIT_TEST(test_from_nothing_to_ready)
     status_stop(&b);
 }
 
-/* What etcd has not accepted yet; stays ready nevertheless. */
+/* The plan has operations that etcd has not accepted yet; readiness stays nevertheless. */
 UNIT_TEST(test_plan)
 {
     struct fixture *f = *state;
@@ -409,7 +409,7 @@ static bool has_listed_all(const void *data)
            kube_source_count(b->kube_source, KUBE_NAMESPACE) == b->f->want;
 }
 
-/* Of Namespaces, those that are followed; a Node without a namespace is named without one. */
+/* Only followed Namespaces are taken; a Node, which has no namespace, is named without one. */
 UNIT_TEST(test_nodes_and_namespaces)
 {
     static const char *const followed[] = {"default"};
@@ -463,7 +463,7 @@ static bool status_is_refused(const void *data)
            kube_source_outage(kube_source)->is_overdue;
 }
 
-/* As by an API whose ClusterRole does not know them yet: nothing waits for them. */
+/* An API whose ClusterRole does not permit them yet: nothing waits for them. */
 UNIT_TEST(test_nodes_and_namespaces_are_refused)
 {
     struct fixture *f = *state;

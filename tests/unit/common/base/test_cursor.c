@@ -41,7 +41,7 @@ UNIT_TEST(test_read_past_the_end_fails_for_good)
     assert_true(r.failed);
 }
 
-/* What buf.h appends; each part of it that lacks its end is refused. */
+/* Reads back all that buf.h appends; each part of it that lacks its end is refused. */
 UNIT_TEST(test_reads_what_buf_appends)
 {
     struct buf b;

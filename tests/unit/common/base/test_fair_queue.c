@@ -1,4 +1,4 @@
-/* Whose turn it is. */
+/* Tests whose turn it is. */
 #include <stdint.h>
 
 #include "common/base/fair_queue.h"

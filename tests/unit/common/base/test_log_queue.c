@@ -53,7 +53,7 @@ UNIT_TESTS_EACH(NULL, log_queue_restore)
 UNIT_TESTS_ONCE(log_queue_before_tests, NULL)
 UNIT_TESTS_HAVE_THREADS
 
-/* What a reader has seen; read until the writing ends are closed or `until` is there. */
+/* Holds what a reader has seen; read until the writing ends are closed or `until` is there. */
 struct reader {
     int fd;
     size_t len;
@@ -241,7 +241,7 @@ UNIT_TEST(test_stop_does_not_wait_for_a_reader)
     (void)close(ends[1]);
 }
 
-/* What is queued is written before the end, in order with a line in plain words. */
+/* Writes what is queued before the end, in order with a line in plain words. */
 UNIT_TEST(test_stop_writes_everything)
 {
     char text[256] = "";

@@ -77,7 +77,7 @@ UNIT_TEST(test_refused)
     }
 }
 
-/* What a snapshot may say. */
+/* A snapshot's rr, good and bad. */
 UNIT_TEST(test_not_packed)
 {
     static const struct {

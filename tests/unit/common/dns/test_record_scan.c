@@ -67,7 +67,7 @@ UNIT_TEST(test_taken)
     }
 }
 
-/* What kube2sky writes is read by the hundred thousand. */
+/* Accepts what kube2sky writes, which is read by the hundred thousand. */
 UNIT_TEST(test_takes_what_is_written)
 {
     struct record record = {.host = slice_str("web-1.default.svc.cluster.local."),

@@ -545,7 +545,8 @@ static bool has_two_puts(const void *data)
     return seen->keys == 2;
 }
 
-/* Who is permitted one key can follow it, in either way to ask for it; a longer one is not told. */
+/* Lets a user that is permitted one key follow it, in either way to request it; a longer one is not
+ * told. */
 UNIT_TEST(test_one_key_may_be_read)
 {
     static const char put[] = "{\"key\":\"L2tleS9vZi9zdG9yZQ==\",\"value\":\"aWQ=\"}",

@@ -244,7 +244,7 @@ UNIT_TEST(test_as_far_behind_as_one_batch)
     etcd_mirror_stop(m);
 }
 
-/* What a proxy may lose of is not followed. */
+/* Follows nothing of which a proxy may lose a part. */
 UNIT_TEST(test_further_behind)
 {
     struct etcd_mirror *m = start_behind(ETCD_MIRROR_LAG_MAX + 1);

@@ -16,7 +16,8 @@ static int etcd_silence_setup(void **state)
 
 UNIT_TESTS_EACH(etcd_silence_setup, NULL)
 
-/* Suspect at the second look: the first at `now_ms`, the second when the patience is over. */
+/* Makes the watch suspect at the second check: the first is at `now_ms`, the second when the
+ * timeout is over. */
 static void make_suspect(int64_t store, int64_t heard, int64_t now_ms)
 {
     assert_false(etcd_silence_is_suspect(&s, store, heard, now_ms));
@@ -46,7 +47,7 @@ UNIT_TEST(test_late_but_alive)
     assert_int_equal(s.timeout_ms, FIRST);
 }
 
-/* A new watch has the whole patience again. */
+/* A new watch has the whole timeout again. */
 UNIT_TEST(test_new_watch)
 {
     assert_false(etcd_silence_is_suspect(&s, 8, 7, 0));
@@ -68,7 +69,7 @@ UNIT_TEST(test_timeout_grows_up_to_a_limit)
     assert_int_equal(s.timeout_ms, ETCD_SILENCE_MAX_MS);
 }
 
-/* What comes after a suspicion judges it. */
+/* Judges a suspicion by what comes after it. */
 UNIT_TEST(test_judged)
 {
     make_suspect(8, 7, 0);

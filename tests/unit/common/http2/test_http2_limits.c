@@ -202,7 +202,7 @@ UNIT_TEST(test_malformed_requests)
     h2_client_end(&c);
 }
 
-/* What looks odd, and is a request. */
+/* Accepts requests that look odd. */
 UNIT_TEST(test_odd_requests)
 {
     static const char *const cases[] = {
@@ -245,7 +245,7 @@ UNIT_TEST(test_wrong_bodies)
     h2_client_end(&c);
 }
 
-/* Of a request whose answer is due. */
+/* Sends wrong frames of a request whose answer is due. */
 UNIT_TEST(test_wrong_frames_of_a_stream)
 {
     struct h2_client c;
@@ -683,7 +683,7 @@ UNIT_TEST(test_long_bodies)
     h2_client_end(&c);
 }
 
-/* As many unfinished bodies as the connection's window allows, and one byte more. */
+/* Sends as many unfinished bodies as the connection's window allows, and one byte more. */
 UNIT_TEST(test_all_bodies)
 {
     enum { EACH = 4 * FRAME_MAX };

@@ -463,8 +463,8 @@ UNIT_TEST(test_drain)
     h2_client_end(&c);
 }
 
-/* What a client sent before it saw GOAWAY, more requests than it has resets, costs it nothing: it
- * gets the answer that it is owed. The first requests have a body and trailers. */
+/* Charges a client nothing for more requests than it has resets, sent before it saw GOAWAY: it gets
+ * the answer that it is owed. The first requests have a body and trailers. */
 UNIT_TEST(test_drain_with_requests_on_their_way)
 {
     enum { LATE = HTTP2_STREAMS_MAX - 1, WITH_BODY = 10 };

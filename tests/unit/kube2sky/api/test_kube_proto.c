@@ -332,7 +332,7 @@ UNIT_TEST(test_scan_for_numbers)
     }
 }
 
-/* Of a pod's spec one field counts, and whatever cannot be understood is no answer. */
+/* One field of a pod's spec counts; a spec that cannot be understood is no answer. */
 UNIT_TEST(test_specs_of_pods)
 {
     static const struct {

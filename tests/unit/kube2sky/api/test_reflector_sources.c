@@ -150,8 +150,8 @@ static void run_timed(const struct http_step *steps, size_t count,
     run_with(&f, steps, count, timing);
 }
 
-/* Not served from the start: not an error, and settled at once. Slices are tried before the next
- * list; that they are forbidden then unsettles nothing. */
+/* Slices are not served from the start: that is no error, and settled at once. Slices are probed
+ * before the next list; a 403 then unsettles nothing. */
 UNIT_TEST(test_endpoints_instead)
 {
     const struct http_step steps[] = {
@@ -174,8 +174,8 @@ UNIT_TEST(test_endpoints_instead)
            "begin endpointslices\nunsettled\nend endpointslices\n");
 }
 
-/* Forbidden at first, as by a server whose RBAC is cold: they are tried as soon as the Endpoints
- * are watched. Permitted then, they are as good as at first. */
+/* Slices are forbidden at first, as by a server whose RBAC is cold: they are probed as soon as the
+ * Endpoints are watched. Permitted then, they are as good as at first. */
 UNIT_TEST(test_slices_forbidden_for_a_moment)
 {
     const struct http_step without[] = {
@@ -200,8 +200,8 @@ UNIT_TEST(test_slices_forbidden_for_a_moment)
            "begin endpointslices\nsettled\nend endpointslices\n");
 }
 
-/* A trial before a list that finds none settles it, too. A server that lists them has them,
- * whatever becomes of the watch. */
+/* A probe before a list that finds no slices settles it, too. A server that lists them has them,
+ * whatever happens to the watch. */
 UNIT_TEST(test_slices_turn_out_absent)
 {
     const struct http_step steps[] = {
@@ -574,7 +574,7 @@ UNIT_TEST(test_events_that_end)
                "begin services\nupsert d/a\nbegin services\nupsert d/b\nend services\nstate ok\n");
 }
 
-/* Who may list and not watch gets pages; what fails is asked again. */
+/* An account that may list and not watch gets pages; failed requests are retried. */
 UNIT_TEST(test_list_as_events_fails)
 {
     const struct http_step steps[] = {

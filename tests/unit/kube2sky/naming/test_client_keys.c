@@ -208,7 +208,7 @@ UNIT_TEST(test_namespaces)
     client_keys_free(keys);
 }
 
-/* What is no namespace's name, or longer than readers take, has no key. */
+/* A Namespace with no valid name, or with a longer text than readers take, has no key. */
 UNIT_TEST(test_impossible_namespaces)
 {
     static const char *const names[] = {"", "a/b", "../leader", "a.b", "a\nb", "-a", "a-"};
@@ -377,7 +377,7 @@ UNIT_TEST(test_empty_lists)
     client_keys_free(keys);
 }
 
-/* Of a part that is not wanted, all keys are to go. */
+/* All keys of an unwanted part are to be deleted. */
 UNIT_TEST(test_unwanted_parts)
 {
     struct client_keys *keys = client_keys_new(&(struct client_keys_config){.domain = "t."});

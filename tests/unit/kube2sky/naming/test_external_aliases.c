@@ -176,7 +176,7 @@ static void test_limit_of_a_service(void **state UNUSED)
     external_aliases_bed_close(&bed);
 }
 
-/* What does not fit comes when there is room; other namespaces are not concerned. */
+/* Names that do not fit come when there is room; other namespaces are not concerned. */
 static void test_limit_of_a_namespace(void **state UNUSED)
 {
     struct bed bed;
@@ -216,7 +216,7 @@ static size_t count_wanted(struct bed *bed, size_t names_max, const char *prefix
     return count;
 }
 
-/* Of more names than the Service may have, a namespace with many leaves room for the others. */
+/* A namespace with many names leaves room for the others when the Service may not have all. */
 static void test_shares(void **state UNUSED)
 {
     struct bed bed;
@@ -267,7 +267,7 @@ static void model_ask(struct bed *bed, const struct model_requester *requester, 
     external_aliases_ask(bed, requester->rank, id, target, requester->created_s, names);
 }
 
-/* Whose the name is; -1: nobody's. */
+/* Returns the number of the name's owner; -1: none. */
 static int model_winner(const struct model_requester *requesters, int name)
 {
     int best = -1;

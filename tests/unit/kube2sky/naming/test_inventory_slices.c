@@ -53,7 +53,7 @@ UNIT_TEST(test_slices_are_kept_for_headless_services)
     assert_has(f, "svc/default/db", "S db-1 db-2 ");
 }
 
-/* What is listed beside the watch only fills in: the watch has said more since, or will. */
+/* Objects listed beside the watch only fill in: the watch has sent newer states since, or will. */
 UNIT_TEST(test_fills)
 {
     struct fixture *f = *state;
@@ -224,7 +224,7 @@ static bool is_certain(struct fixture *f, const char *owner)
     return may_delete(f, owner) && !f->objects.is_in_doubt;
 }
 
-/* What the new source lacks may still exist, unless it has changed there since. */
+/* Endpoints that the new source lacks may still exist, unless they have changed there since. */
 UNIT_TEST_IN(test_change_of_source_deletes_nothing_at_once, set_up, tear_down)
 {
     struct fixture *f = *state;

@@ -149,7 +149,7 @@ UNIT_TEST(test_keys)
     assert_int_equal(inventory_count(f->inventory, KUBE_NODE), 0);
 }
 
-/* What no API server sends, but anybody could write in its place. */
+/* Names that no API server sends, but that anyone could write in its place. */
 UNIT_TEST(test_names_that_no_key_can_have)
 {
     static const struct {

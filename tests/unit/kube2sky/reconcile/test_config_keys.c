@@ -171,7 +171,7 @@ UNIT_TEST_IN(test_small_transactions, set_up, tear_down)
     }
 }
 
-/* What fits is one transaction, whatever it is. */
+/* A plan that fits is one transaction, whatever its operations. */
 UNIT_TEST_IN(test_one_transaction, set_up, tear_down)
 {
     struct fixture *f = *state;

@@ -1,5 +1,5 @@
-/* contest: when an owner rests before its keys are restored, for how long, and until when. With
- * limits of milliseconds. */
+/* conflict: when an owner must wait before its keys are restored, for how long, and until when.
+ * With limits of milliseconds. */
 #include <stdint.h>
 
 #include <ev.h>
@@ -138,7 +138,7 @@ UNIT_TEST(test_a_rest_ends_and_then_the_conflict)
     assert_int_equal(conflicts_count(f->conflicts), 0);
 }
 
-/* Few rest shortly; many share the rate of transactions. */
+/* A few back off shortly; many share the rate of transactions. */
 UNIT_TEST(test_a_rest_is_longer_with_more_of_them)
 {
     struct fixture *f = *state;
@@ -150,7 +150,7 @@ UNIT_TEST(test_a_rest_is_longer_with_more_of_them)
                       });
     restore(f, 0, CONFLICT_FREE);
     restore(f, 1, CONFLICT_FREE);
-    restore(f, 2, 1); /* not contested: its contest of a millisecond ends first */
+    restore(f, 2, 1); /* not contested: its conflict of a millisecond ends first */
     assert_int_equal(conflicts_count(f->conflicts), 2);
     assert_true(conflict_must_rest(f->conflicts, &f->owners[1]));
     wait_due(f, 1);
@@ -158,7 +158,7 @@ UNIT_TEST(test_a_rest_is_longer_with_more_of_them)
     assert_non_null(f->owners[1].conflict);
 }
 
-/* What others write has any size; only its beginning is kept. */
+/* Values of other writers have any size; only their beginning is stored. */
 UNIT_TEST(test_what_they_write_may_be_large)
 {
     struct fixture *f = *state;

@@ -58,7 +58,7 @@ UNIT_TEST(test_little_needs_no_mark)
     assert_int_equal(history_mark(history), 6);
 }
 
-/* What came after the mark stays until that is gone, too. */
+/* Charges after the mark stay until that is gone, too. */
 UNIT_TEST(test_a_compaction_forgets_what_was_marked)
 {
     (void)charge("a", SHARE, 5);

@@ -251,8 +251,8 @@ UNIT_TEST(test_the_condition_of_one_replaced_fails)
     free(value);
 }
 
-/* As in an etcd restored from a backup, which uses revisions again: the key is another claim's, its
- * revision of creation the same. */
+/* An etcd restored from a backup uses revisions again: the key is another claim's, its revision of
+ * creation the same. */
 UNIT_TEST(test_the_condition_of_one_overwritten_fails)
 {
     struct fixture *f = *state;

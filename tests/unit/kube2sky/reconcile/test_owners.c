@@ -68,7 +68,7 @@ UNIT_TEST(test_a_landing_queues_whom_it_blocked)
     assert_int_equal(b->state, OWNER_QUEUED);
 }
 
-/* So nobody else is planned in vain for it. */
+/* So no other owner is planned in vain for it. */
 UNIT_TEST(test_a_place_is_promised_once)
 {
     owners_wait_for_place(owners, a);
@@ -85,7 +85,8 @@ UNIT_TEST(test_a_place_is_promised_once)
     assert_int_equal(owners_promised_places(owners), 0);
 }
 
-/* As much as it may claim in its turn, it waits; then one of its owners is planned. */
+/* The namespace waits until it has claimed as much as it may in its turn; then one of its owners is
+ * planned. */
 UNIT_TEST(test_claims_without_end_leave_turns_to_plans)
 {
     owners_dequeue(owners, c, OWNER_SETTLED);

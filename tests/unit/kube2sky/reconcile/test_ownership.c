@@ -77,7 +77,7 @@ UNIT_TEST(test_everything_below_svc_and_pod)
     ownership_check(&all, rows, ARRAY_LEN(rows));
 }
 
-/* Where the ConfigMap's keys may be, and those of people. */
+/* Places where keys of the ConfigMap, and of people, may be. */
 UNIT_TEST(test_beside_svc_and_pod)
 {
     static const struct {
@@ -328,7 +328,7 @@ UNIT_TEST(test_parts_of_keys)
     ownership_fini(&o);
 }
 
-/* Of external names: by host and last label, in any zone. */
+/* Keys of external names are ours by host and last label, in any zone. */
 UNIT_TEST(test_external_names)
 {
 #define LEADS(h) "{\"host\":\"" h "\",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":1}"

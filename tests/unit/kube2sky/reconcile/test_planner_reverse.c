@@ -231,7 +231,7 @@ static void put_too_large(struct fixture *f, const char *ns, const char *name)
     buf_fini(&subset);
 }
 
-/* What etcd has of it stays, and it is in nobody's way where etcd has nothing. */
+/* Its keys in etcd stay, and it is in no other owner's way where etcd has nothing. */
 UNIT_TEST(test_an_owner_that_gets_too_large)
 {
     struct fixture *f = *state;

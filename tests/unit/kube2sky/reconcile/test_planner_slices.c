@@ -315,7 +315,7 @@ static uint32_t text_bytes(struct world *w, const struct owner *owner)
     return (uint32_t)bytes;
 }
 
-/* What is counted beside each key is no part of what naming limits. */
+/* Bytes counted beside each key are no part of naming's limit. */
 UNIT_TEST(test_a_change_near_the_limit_of_bytes)
 {
     struct world w;

@@ -191,7 +191,8 @@ static void change_large_services(struct fixture *f, int count, bool exist)
     wait_drained(f);
 }
 
-/* What each needed on the way is freed, so that six leave no more behind than one. */
+/* Memory that each Service needed on the way is freed, so that six leave no more behind than
+ * one. */
 UNIT_TEST(test_large_services_leave_no_memory_behind)
 {
     struct fixture *f = *state;
@@ -630,8 +631,8 @@ static void count_owner(void *data, struct slice owner)
     ++*count;
 }
 
-/* Of many owners with work, each is told once, in parts; if their table grows between two parts,
- * from the first one on again. */
+/* Many owners with work are each listed once, in parts. If their table grows between two parts, the
+ * first part comes again. */
 UNIT_TEST(test_many_unsettled_owners_are_told_in_parts)
 {
     enum { FEW = 1500, MANY = 6000 };

@@ -109,7 +109,7 @@ UNIT_TEST(test_new_keys_of_a_full_namespace_wait)
     assert_trouble(f, "");
 }
 
-/* What is replaced needs no further room. */
+/* A replaced key needs no further room. */
 UNIT_TEST(test_a_full_namespace_still_changes)
 {
     struct fixture *f = *state;
@@ -214,7 +214,7 @@ UNIT_TEST(test_a_namespace_has_a_share_of_bytes)
     assert_int_equal(reconciler_get_stats(f->reconciler).full, 1);
 }
 
-/* Of the share, a third is for one Service: its keys, too, are unchanged beyond. */
+/* A third of the share is for one Service: beyond it, its keys, too, are unchanged. */
 UNIT_TEST(test_a_service_has_a_share_of_bytes)
 {
     struct fixture *f = *state;

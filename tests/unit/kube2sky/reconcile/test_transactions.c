@@ -1,5 +1,5 @@
-/* flights, with a real etcd and a scripted mirror: what lands, and whether its owner must be
- * checked again. */
+/* transactions, with a real etcd and a scripted mirror: which ones land, and whether their owners
+ * must be checked again. */
 #include <stdint.h>
 
 #include <ev.h>

@@ -324,7 +324,8 @@ UNIT_TEST(targets_without_recursion)
     bed_free(&b);
 }
 
-/* What is said about a target when asked counts, but one that was not asked about may be kept. */
+/* A target's outcome counts when it was asked about; one that was not may be in the response cache.
+ */
 UNIT_TEST(targets_with_externals)
 {
     struct external_bed b = bed_new(keys, COUNT(keys));

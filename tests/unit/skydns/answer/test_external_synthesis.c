@@ -29,7 +29,7 @@ static struct dns64_settings dns64_of(const char *prefix, uint8_t bits)
 }
 
 /* RFC 6052 2.4 */
-static void external_synthesis_addresses(void **state)
+UNIT_TEST(test_addresses)
 {
     static const struct {
         const char *prefix;
@@ -53,7 +53,7 @@ static void external_synthesis_addresses(void **state)
     }
 }
 
-static void well_known(void **state)
+UNIT_TEST(test_well_known)
 {
     static const struct {
         const char *ipv4;
@@ -79,7 +79,7 @@ static void well_known(void **state)
     }
 }
 
-static void reverse_names(void **state)
+UNIT_TEST(test_reverse_names)
 {
     static const struct {
         const char *prefix;
@@ -173,7 +173,7 @@ static void external_synthesis_want(struct external_bed *b, const char *question
 }
 
 /* A denial and IPv4 addresses, both kept, whoever put them there. */
-static void made_of_cached(void **state)
+UNIT_TEST(test_made_of_cached)
 {
     struct external_bed b = external_synthesis_setup();
     external_synthesis_want(&b, "www.test. AAAA", "forward"); /* first for AAAA, */
@@ -200,7 +200,7 @@ static void made_of_cached(void **state)
     bed_free(&b);
 }
 
-static void external_synthesis_excluded(void **state)
+UNIT_TEST(test_excluded)
 {
     static const char *const some[] = {"::ffff:192.0.2.1", "2001:db8::1"};
     struct external_bed b = external_synthesis_setup();
@@ -219,7 +219,7 @@ static void external_synthesis_excluded(void **state)
     bed_free(&b);
 }
 
-static void left_alone(void **state)
+UNIT_TEST(test_left_alone)
 {
     struct external_bed b = external_synthesis_setup();
     external_synthesis_put_denial(&b, "gone.test. AAAA", "test.", 3);
@@ -232,7 +232,7 @@ static void left_alone(void **state)
     bed_free(&b);
 }
 
-static void zones_without(void **state)
+UNIT_TEST(test_zones_without)
 {
     static const char *const cached[] = {"2001:db8::1"};
     struct external_bed b = external_synthesis_setup();

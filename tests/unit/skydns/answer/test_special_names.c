@@ -11,7 +11,7 @@
     "\n! . 300 SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 28800 7200 " \
     "604800 300"
 
-static void special_names_kinds(void **state)
+UNIT_TEST(test_kinds)
 {
     static const struct {
         const char *name;
@@ -46,7 +46,7 @@ static void special_names_kinds(void **state)
 }
 
 /* The root's nameservers and a stub zone above do not matter. */
-static void special_names_zones(void **state)
+UNIT_TEST(test_zones)
 {
     static const struct {
         const char *zone;
@@ -63,7 +63,7 @@ static void special_names_zones(void **state)
     }
 }
 
-static void special_names_answers(void **state)
+UNIT_TEST(test_answers)
 {
     static const struct fixture_key keys[] = {
         {"local/cluster/home", "{'host':'x.localhost','ttl':400}"},

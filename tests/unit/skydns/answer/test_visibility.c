@@ -148,7 +148,7 @@ UNIT_TEST(test_names_and_types)
     }
 }
 
-/* What stands for all records below a name, and wildcards at each label. */
+/* Lists all records below a name, and asks for wildcards at each label. */
 UNIT_TEST(test_listings)
 {
     static const char team[] = "NOERROR =A 10.0.0.1 =A 10.1.0.1";

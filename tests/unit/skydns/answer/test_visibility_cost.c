@@ -1,5 +1,5 @@
-/* What it costs to answer a hidden name, and one that does not exist: about the same, so that time
- * tells nobody more than the answer does. */
+/* Measures that answering a hidden name, and one that does not exist, costs about the same, so that
+ * time reveals no more than the answer does. */
 #include <stdint.h>
 
 #include <stdio.h>

@@ -402,7 +402,7 @@ UNIT_TEST(external_alias)
     fixture_free(f);
 }
 
-/* What nameservers deny, what they cannot say, and what nobody asked them, in either schema. */
+/* Upstreams deny a target, fail, or were not asked, in either schema. */
 UNIT_TEST(external_outcomes)
 {
     enum { SCHEMAS = 2 };

@@ -1,5 +1,5 @@
-/* What the engine does before and after answers for the sake of the client: cookies, which change
- * no other byte of a reply, and clients that may not ask at all. */
+/* Checks the engine's work for the client before and after answers: cookies, which change no other
+ * byte of a response, and clients that -allow refuses. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

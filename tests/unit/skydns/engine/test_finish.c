@@ -1,4 +1,4 @@
-/* What ends a response: which queries ask for padding and keepalive, and what they get. */
+/* Checks the end of a response: which queries ask for padding and keepalive, and what they get. */
 #include <stdint.h>
 
 #include <string.h>

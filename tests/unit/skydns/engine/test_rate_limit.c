@@ -144,8 +144,8 @@ UNIT_TEST(takes_another_rate)
     rate_limit_free(limit);
 }
 
-/* As many others as there are places, and more, cannot make it forget one over its limit; none of
- * them is limited for another's queries. */
+/* Others, as many as there are slots and more, cannot evict a client over its limit; none of them
+ * is limited for another's queries. */
 UNIT_TEST(keeps_who_is_over_the_limit)
 {
     static const struct rate rate = {10, 20};

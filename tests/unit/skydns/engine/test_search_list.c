@@ -320,7 +320,7 @@ UNIT_TEST(forwarding)
     search_list_bed_free(&p);
 }
 
-/* What was the place of one name may be another's since: it is none. */
+/* A place of an earlier configuration may be another name's now: it counts as none. */
 UNIT_TEST(earlier_configurations)
 {
     static struct bed_reply r;
@@ -381,7 +381,7 @@ UNIT_TEST(lookups)
     search_list_bed_free(&p);
 }
 
-/* What is refreshed is the kept name, not the client's, with the client's flags. */
+/* The refresh asks about the cached name, not the client's, with the client's flags. */
 UNIT_TEST(refreshes)
 {
     struct search_list_bed p = search_list_setup();

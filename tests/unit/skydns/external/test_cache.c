@@ -124,7 +124,7 @@ UNIT_TEST(test_times)
     cache_unref(cache);
 }
 
-/* What the limit of now allows, not that of when it was kept. */
+/* The current limit counts, not that of when the response was cached. */
 UNIT_TEST(test_shorter_limit)
 {
     struct cache *cache = cache_new(10);

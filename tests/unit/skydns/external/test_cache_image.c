@@ -1,4 +1,5 @@
-/* What is kept of a nameserver's reply: what answers the question, and nothing else. */
+/* Checks the cached form of an upstream's response: the records that answer the question, and
+ * nothing else. */
 #include <stdint.h>
 
 #include <stdio.h>

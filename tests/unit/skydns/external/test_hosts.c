@@ -101,7 +101,7 @@ UNIT_TEST(test_lines)
     hosts_table_unref(NULL);
 }
 
-/* As a whole, so that no name has half of what its line says. */
+/* A bad line is left out whole, so that no name has half of its line's data. */
 UNIT_TEST(test_bad_lines)
 {
     static const struct {

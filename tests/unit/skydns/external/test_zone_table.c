@@ -1,4 +1,4 @@
-/* Which nameservers a name is asked of, and which serial their replies have. */
+/* Checks the upstreams of a name, and the serial of their responses. */
 #include <stdint.h>
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* What the fast path must answer, and what it must not; where it once disagreed with the slow path;
- * names looked up in a batch. test_fast_model.c compares the two on random stores. */
+/* Checks what the fast path must answer, and what it must leave; cases in which it once disagreed
+ * with the slow path; names looked up in a batch. test_fast_model.c compares the two on random
+ * stores. */
 #include <stdint.h>
 
 #include <stdio.h>

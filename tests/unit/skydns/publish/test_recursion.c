@@ -1,4 +1,4 @@
-/* Which clients' questions about other domains are forwarded. */
+/* Checks which clients' questions about external names are forwarded. */
 #include <stdint.h>
 
 #include <stdio.h>

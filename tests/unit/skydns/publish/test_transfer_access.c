@@ -1,4 +1,4 @@
-/* Who may transfer zones. */
+/* Checks which clients may transfer zones. */
 #include <stdint.h>
 
 #include "skydns/publish/engine_config.h"

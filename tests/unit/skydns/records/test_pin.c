@@ -274,7 +274,7 @@ static void put_one(struct fixture *f)
     pin_publish(f);
 }
 
-/* As many versions as promised; one that is pinned already takes no place. */
+/* Pins the promised number of versions; one that is pinned already takes no place. */
 UNIT_TEST(test_as_many_pins_as_promised)
 {
     struct fixture f = pin_fixture_new(1);
@@ -299,7 +299,7 @@ UNIT_TEST(test_as_many_pins_as_promised)
     pin_fixture_free(&f);
 }
 
-/* What a reader held back is in no version that was pinned later. */
+/* Garbage that a reader held back is in no version that was pinned later. */
 UNIT_TEST(test_younger_pin_keeps_nothing)
 {
     struct fixture f = pin_fixture_new(1);
@@ -404,7 +404,7 @@ UNIT_TEST(test_pin_holds_one_version)
     churn_fini(&c);
 }
 
-/* What a pin held is freed in parts, and then it is all gone. */
+/* A pin's garbage is freed in parts, until it is all gone. */
 UNIT_TEST(test_unpinned_in_parts)
 {
     struct churn c;

@@ -81,7 +81,7 @@ UNIT_TEST(test_each_kind)
     store_diff_expect(a, a, 0, 0, 0);
 }
 
-/* Which is which. */
+/* The old record comes first. */
 UNIT_TEST(test_order)
 {
     struct told told = {.most = UINT32_MAX};

@@ -315,7 +315,7 @@ static int compare_hashed(const void *a, const void *b)
     return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* Of 300,000 labels, about ten pairs have equal hashes; none once in 30,000 runs. */
+/* About ten pairs among 300,000 labels have equal hashes; none once in 30,000 runs. */
 UNIT_TEST(test_equal_hashes)
 {
     enum { LABELS = 300000 };

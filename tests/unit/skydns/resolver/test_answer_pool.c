@@ -1,5 +1,5 @@
-/* Whose query is next: what is queued before the threads start is answered in this order; the
- * limits of time; the end while threads are busy. */
+/* Checks the order of the queue, with queries that wait before the threads start; the time limits;
+ * the end while threads are busy. */
 #include <stdint.h>
 
 #include <sched.h>
@@ -114,7 +114,7 @@ static void answer_all(const char *const *clients, size_t count, size_t *ret_ord
     answer_pool_teardown(&b);
 }
 
-/* Who asks for one waits for no client's second. */
+/* A client that asks for one waits for no client's second. */
 UNIT_TEST(test_clients_take_turns)
 {
     static const char *const clients[] = {"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2",
@@ -171,7 +171,7 @@ UNIT_TEST(test_late_is_refused)
     answer_pool_teardown(&b);
 }
 
-/* What is queued, and what nobody has popped, is freed. */
+/* Frees the queued queries, and those that were not popped. */
 UNIT_TEST(test_stops_while_busy)
 {
     for (size_t round = 0; round < 20; round++) {

@@ -268,8 +268,8 @@ UNIT_TEST(test_an_expired_reply_in_place_of_a_failure)
     resolver_cache_end(f);
 }
 
-/* What is said of a failure: first how the nameservers failed, then that it is remembered; without
- * a cache always the former. */
+/* A failure's extended error first says how the upstreams failed, then that the failure is cached;
+ * without a response cache always the former. */
 UNIT_TEST(test_failures_say_why)
 {
     const struct message q = with_edns(question(7, "www.test."));
@@ -325,7 +325,7 @@ UNIT_TEST(test_a_refresh)
     }
 }
 
-/* Of a target outside the domain: kept, expired, failing. */
+/* A target outside the domain is cached, expired, failing. */
 UNIT_TEST(test_targets_are_cached)
 {
     const struct message q = question(7, "ext.cluster.local."), direct = question(8, "www.test.");

@@ -143,7 +143,7 @@ static void send_flood(int fd, unsigned round)
     }
 }
 
-/* What the signers have no place for is dropped over UDP; another client has its turn. */
+/* A query that the signers have no place for is dropped over UDP; another client has its turn. */
 UNIT_TEST(test_a_flood_takes_nothing_from_others)
 {
     struct fixture *f = setup_signed();

@@ -27,7 +27,7 @@ static struct options options_of(const char *const *args, int count)
         memcpy(strings[i], args[i], strlen(args[i]) + 1);
         argv[i] = strings[i];
     }
-    if (options_parse(count, argv, &o, &err) != 0) {
+    if (skydns_options_parse(count, argv, &o, &err) != 0) {
         fail_msg("%s", err.msg);
     }
     return o;

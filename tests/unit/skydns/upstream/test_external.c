@@ -358,7 +358,7 @@ UNIT_TEST(test_replies_of_64_KiB)
     }
 }
 
-/* As long as resolvers follow; anything longer counts as a loop. */
+/* Follows chains as long as resolvers do; anything longer counts as a loop. */
 UNIT_TEST(test_long_chains)
 {
     static const struct {

@@ -488,7 +488,8 @@ UNIT_TEST(test_every_question_that_fails_waits)
     assert_false(fetcher_is_pausing(bed->fetcher, &plain)); /* cache_read told its asker */
 }
 
-/* What fills nothing: no RD, a client's network, no cache; and why a reply was not kept. */
+/* Nothing is cached without RD, for a client's network, or without a cache; and the reason is
+ * known. */
 UNIT_TEST(test_what_is_not_cached)
 {
     struct bed *bed = *state;

@@ -759,7 +759,7 @@ UNIT_TEST(test_a_looping_server_that_falls_silent)
     assert_int_equal(a->seen, 2);
 }
 
-/* As it does when it is our own. */
+/* The question comes again, as when it is our own. */
 UNIT_TEST(test_a_question_in_flight_comes_again)
 {
     struct bed *bed = *state;

@@ -573,7 +573,8 @@ UNIT_TEST(test_limit_of_all)
     assert_int_equal(bed->failed, 0);
 }
 
-/* What waits for us is no failure of the nameserver; what waits for the nameserver may be. */
+/* A question that waits for us is no failure of the upstream; one that waits for the upstream may
+ * be. */
 UNIT_TEST(test_who_is_waited_for)
 {
     struct bed *bed = *state;
@@ -595,7 +596,7 @@ UNIT_TEST(test_who_is_waited_for)
     assert_false(tls_ask_is_starved(&bed->questions[number].ask));
 }
 
-/* What is asked meanwhile, and until the next attempt, is told so. */
+/* Questions asked meanwhile, and until the next attempt, learn that we lack descriptors. */
 UNIT_TEST(test_no_descriptor_is_no_failure)
 {
     struct bed *bed = *state;
@@ -633,7 +634,7 @@ UNIT_TEST(test_connections_that_answer_nothing)
     tls_pool_run_until(bed, &bed->replied, 2);
 }
 
-/* What was open when a connection ended that had answered is asked again. */
+/* Open questions are asked again when a connection that had answered ends. */
 UNIT_TEST(test_a_lost_connection)
 {
     struct bed *bed = *state;

@@ -80,7 +80,7 @@ static void *note_many(void *data)
     return NULL;
 }
 
-/* What is found was noted, whole. */
+/* Every reason that is found was noted, whole. */
 UNIT_TEST(test_reading_while_it_is_written)
 {
     struct race race = {.uncached = uncached_new()};

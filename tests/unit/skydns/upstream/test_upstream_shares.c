@@ -1,5 +1,5 @@
-/* What questions to nameservers share: places over TCP go to clients and zones; when there is none
- * of something for a question, that is no failure of the nameserver. */
+/* Checks what questions to upstreams share: places over TCP go to clients and zones; when a
+ * question finds none, that is no failure of the upstream. */
 #include <stdint.h>
 
 #include <stdlib.h>

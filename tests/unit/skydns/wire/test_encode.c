@@ -201,7 +201,7 @@ UNIT_TEST(authority_that_does_not_fit)
     bench_free(b);
 }
 
-/* What each record adds to a reply to `www.example.com.`, question 12 + 17 + 4 bytes. */
+/* Lists what each record adds to a response to `www.example.com.`, question 12 + 17 + 4 bytes. */
 UNIT_TEST(compression)
 {
     static const struct {

@@ -172,7 +172,7 @@ UNIT_TEST(test_label_too_long)
     free(q.wire);
 }
 
-/* What its header tells. */
+/* The header alone tells. */
 UNIT_TEST(test_may_have_a_cookie)
 {
     enum { OPT = 11, COOKIE = 4 + 8 };

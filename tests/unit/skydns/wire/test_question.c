@@ -270,7 +270,7 @@ UNIT_TEST(longest_names)
     assert_int_equal(parse_long(1, 64, 0, &q), QUESTION_FORMERR);
 }
 
-/* What is written of a question: all but EDNS, and flags that no answer depends on. */
+/* Writes a question: all but EDNS, and flags that no answer depends on. */
 UNIT_TEST(written)
 {
     static const char wire[] =
