@@ -38,7 +38,7 @@ enum {
     SNAPSHOT_VERSION_MAX = 64, /* of the program */
 };
 
-/* What must agree with the process that loads it, and what its log line says. */
+/* Describes the process that wrote it: the loading process must agree, and its log line says so. */
 struct snapshot_header {
     char version[SNAPSHOT_VERSION_MAX]; /* of the program that wrote it; only for the log */
     char prefix[SNAPSHOT_PREFIX_MAX];   /* "/skydns/" */
@@ -48,7 +48,7 @@ struct snapshot_header {
     int64_t heard_ms;                   /* Unix time: etcd was last heard from */
 };
 
-/* To be written. */
+/* Everything to be written. */
 struct snapshot_image {
     struct snapshot_header header;
     struct buf sections[SNAPSHOT_SECTIONS]; /* owned */
@@ -58,7 +58,7 @@ struct snapshot_image {
 void snapshot_image_init(struct snapshot_image *image);
 void snapshot_image_fini(struct snapshot_image *image);
 
-/* As read. */
+/* Everything that was read. */
 struct snapshot_content {
     struct snapshot_header header;
     struct buf sections[SNAPSHOT_SECTIONS]; /* owned */

@@ -126,8 +126,8 @@ static int snapshot_file_take_over(const struct place *place, int fd)
     return is_private && ftruncate(fd, 0) == 0 ? 0 : -errno;
 }
 
-/* What is no file of ours gives way: a link, a FIFO, another user's, one that has another name too
- * and would be emptied under that. */
+/* Opens the temporary file. Removes whatever is no file of ours: a link, a FIFO, another user's
+ * file, or one with a second name, under which it would be emptied. */
 static int try_open(const struct place *place, int *ret_fd)
 {
     CLEANUP_CLOSE int fd = openat(place->folder, place->temporary,

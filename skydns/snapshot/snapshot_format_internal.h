@@ -38,7 +38,7 @@
 #include "common/dns/record.h"
 #include "skydns/snapshot/snapshot.h"
 
-/* As PNG's: a byte that is no text, line ends that a transfer as text would change. */
+/* Begins like PNG's: a byte that is no text, and line ends that a transfer as text would change. */
 #define SNAPSHOT_MAGIC "\x89SKYS\r\n\n"
 
 enum {
@@ -48,7 +48,7 @@ enum {
     SNAPSHOT_SECTIONS_OLD = SNAPSHOT_CLIENTS, /* as many came before it */
 };
 
-/* Of `fields`. The lowest two bits: enum store_host. */
+/* Bits of `fields`. The lowest two: enum store_host. */
 enum {
     SNAPSHOT_HOST = 0x003,
     SNAPSHOT_MAIL = 0x004,
@@ -86,8 +86,8 @@ enum {
 };
 _Static_assert(SNAPSHOT_RECORD_MAX <= SNAPSHOT_BLOCK_MAX, "a record fits into a block");
 
-/* Of a file that is read: the most that etcd is run with, 8 GiB, where a record takes more than
- * here. */
+/* Limits a file that is read: 8 GiB is the most that etcd is run with, and a record takes more
+ * there than here. */
 #define SNAPSHOT_BYTES_MAX ((int64_t)8 << 30)
 
 #endif

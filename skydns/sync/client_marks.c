@@ -133,7 +133,7 @@ static void client_marks_on_address(void *data, const struct ip *ip, bool is_the
     config->barred(config->data, ip, is_there);
 }
 
-/* What the keys say is committed. */
+/* Publishes the content of the keys as committed. */
 static void client_marks_publish(struct range *range, bool full)
 {
     const struct client_marks_config *config = &range->marks->config;
@@ -257,7 +257,7 @@ static void client_marks_on_commit(void *data, int64_t revision UNUSED, bool ful
     client_marks_publish(range, full);
 }
 
-/* What a process before this one knew is what etcd says. */
+/* Replaces what an earlier process knew by what etcd says. */
 static void client_marks_on_caught_up(void *data)
 {
     struct range *range = data;
@@ -268,7 +268,7 @@ static void client_marks_on_caught_up(void *data)
     }
 }
 
-/* As if it had never been read: what the keys say may have been true once. */
+/* Forgets the range's content as if it had never been read: it may have been true once only. */
 static void forget_read(struct range *range)
 {
     range->has_read = range->is_saved = false;

@@ -32,8 +32,8 @@ struct etcd;
 struct visible_namespace;
 
 enum {
-    /* Of one domain; Kubernetes has 5,000 nodes at most. With more, the domain's pods identify
-     * nobody, since it is not known which of them share their address. */
+    /* Limits one domain's addresses; Kubernetes has 5,000 nodes at most. With more, the domain's
+     * pods identify nobody, since it is not known which of them share a node's address. */
     CLIENT_MARKS_ADDRESSES_MAX = 65536,
     /* Bytes of one list: 1,024 names (visibility.h). A longer one is unusable. */
     CLIENT_MARKS_LIST_MAX = 64 * 1024,
@@ -49,9 +49,9 @@ struct client_marks_config {
     struct etcd *etcd;           /* borrowed */
     int64_t stale_max_ms;        /* as of the records */
     struct broken_table *broken; /* borrowed */
-    /* What client_marks_save appended in an earlier life, checked; borrowed for the call. Of the
-     * domains of the first client_marks_set_domains; nothing of it is told before etcd has
-     * confirmed it, or said otherwise. */
+    /* Bytes that client_marks_save appended in an earlier process, checked; borrowed for the call.
+     * Hold the domains of the first client_marks_set_domains. Nothing of them is told before etcd
+     * has confirmed it, or said otherwise. */
     struct slice saved;
 
     /* A commit, a denial, or the end of a domain has changed something; in this order. */
@@ -79,13 +79,15 @@ bool client_marks_save(const struct client_marks *marks, struct buf *out) MUST_C
 void client_marks_set_domains(struct client_marks *marks, const struct dname *domains,
                               size_t count);
 
-/* Which addresses its pods share with nodes. */
+/* True if it is known which addresses the domain's pods share with nodes. */
 bool client_marks_is_known(const struct client_marks *marks, const struct dname *domain);
 
-/* Which of its namespaces others may see: until then, a name that is hidden may be one to show. */
+/* True if it is known which of the domain's namespaces others may see: until then, a name that is
+ * hidden may be one to show. */
 bool client_marks_are_lists_known(const struct client_marks *marks, const struct dname *domain);
 
-/* Of every domain, etcd has said what there is, or that it denies reading it, or a snapshot has. */
+/* True if, for every domain, etcd or a snapshot has told what there is, or etcd denies reading
+ * it. */
 bool client_marks_are_settled(const struct client_marks *marks);
 
 /* Calls fn for each address of the domains that are known: as often as they have it. */

@@ -11,7 +11,7 @@
  * writes or without. With more, it may be one of another domain below this one. */
 enum { LABELS_MIN = 2, LABELS_MAX = 3 };
 
-/* What one key says: the address is one of the namespace's pods'. */
+/* Content of one key: the address belongs to a pod of the namespace. */
 struct claim {
     struct ip ip;    /* family_bytes 0: nothing */
     struct slice ns; /* empty: it identifies nobody */

@@ -129,7 +129,7 @@ static void load_lease(struct lease *lease, bool is_known, int64_t granted_ms, i
     lease->expires_ms = expires_ms;
 }
 
-/* Where leases go, and when: table NULL: nowhere. */
+/* Target of loaded leases, and the time; table NULL: nowhere. */
 struct loading {
     struct lease_table *table;
     int64_t monotonic_ms;

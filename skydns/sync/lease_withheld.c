@@ -79,7 +79,7 @@ void lease_forget_all_withheld(struct lease_table *table)
     }
 }
 
-/* Of a lease that etcd has said to be gone, the next update forgets it. */
+/* Confirms that the key's lease is gone as etcd said; the next update forgets it. */
 static void lease_withheld_confirm(struct leased_key *key, int64_t now_ms, bool *is_changed)
 {
     key->is_saved = false;

@@ -45,8 +45,8 @@ struct mark_keys {
 void mark_keys_init(struct mark_keys *keys, enum mark_kind kind);
 void mark_keys_fini(struct mark_keys *keys);
 
-/* As etcd_mirror.h tells them; keys without their prefix. Put returns NULL, or why the value (or
- * the key) is unusable: then it is as if there were none. */
+/* Take the events of etcd_mirror.h; keys without their prefix. Put returns NULL, or why the value
+ * (or the key) is unusable: then it counts as absent. */
 void mark_keys_begin(struct mark_keys *keys, bool keeps_old);
 const char *mark_keys_put(struct mark_keys *keys, struct slice label, struct slice value);
 void mark_keys_del(struct mark_keys *keys, struct slice label);

@@ -20,8 +20,8 @@ struct mark_saved {
 /* Appends one kind (NULL: it is not known); the domains' count and name are the caller's. */
 void mark_saved_append(const struct mark_keys *keys, struct slice mirror, struct buf *out);
 
-/* What the bytes, which client_marks_is_saved accepts, say of a domain. False: nothing, and nothing
- * is the caller's to free. */
+/* Reads a domain's part of bytes that client_marks_is_saved accepts. False: there is nothing, and
+ * the caller has nothing to free. */
 bool mark_saved_recall(struct slice saved, const struct dname *domain,
                        struct mark_saved ret_saved[MARK_KINDS]) MUST_CHECK;
 

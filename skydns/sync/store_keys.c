@@ -14,7 +14,7 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/sync/store_sync_internal.h"
 
-/* Of a store key: an etcd request. */
+/* Limits a store key's value: an etcd request. */
 enum { VALUE_MAX = 2 << 20 };
 
 struct domain {
@@ -28,7 +28,7 @@ struct domain {
     bool is_incomplete; /* as settled */
 };
 
-/* What an earlier life knew of a domain that has not been in force in this one. */
+/* Keys of an earlier process, for a domain that has not been in force in this one. */
 struct remembered {
     struct dname name;
     bool is_there;

@@ -56,15 +56,16 @@ void store_keys_have_read(struct store_keys *keys);
  * becomes complete. True: some differ. */
 bool store_keys_settle(struct store_keys *keys, bool is_holding_old, bool only_worse);
 
-/* As settled. Of a domain that is not in force: whether keys are required. */
+/* True if settled and a required key is missing. For a domain that is not in force, tells whether
+ * keys are required. */
 bool store_keys_is_incomplete(const struct store_keys *keys, const struct dname *domain);
 
 /* Appends which domains have had a store key, and have one that counts: those in force, and those
  * loaded that were not in force yet. */
 void store_keys_save(const struct store_keys *keys, struct buf *out);
 
-/* What was known in an earlier life, of domains in force now and later; before the first of them is
- * set. False: the bytes are not such. */
+/* Read what an earlier process knew of domains in force now and later; before the first of them is
+ * set. False: the bytes are malformed. */
 bool store_keys_is_saved(struct slice saved) MUST_CHECK;
 bool store_keys_load(struct store_keys *keys, struct slice saved) MUST_CHECK;
 

@@ -27,7 +27,7 @@ static void store_sync_on_reclaim(struct ev_loop *loop, ev_timer *timer, int eve
     }
 }
 
-/* As precise as the loop's clock is. */
+/* Precision of the loop's clock. */
 static const double seen_interval_s = 0.001;
 
 static void store_sync_on_seen(struct ev_loop *loop, ev_timer *timer, int events)
@@ -138,7 +138,7 @@ static void start_overrides(struct store_sync *sync, const struct store_sync_con
 
 /* ---- The parts ---- */
 
-/* What a snapshot fills: around its records, or around none. */
+/* Opens the parts that a snapshot fills, around its records or around none. */
 static void open_parts(struct store_sync *sync, const struct store_sync_config *config,
                        struct store_writer *writer)
 {

@@ -50,12 +50,12 @@ struct store_sync_config {
     bool requires_store_key; /* a domain without one is incomplete, and the store not ready */
     int64_t stale_max_ms;    /* how long another store without one may lack keys; 0 = forever */
 
-    /* What a snapshot says, checked by store_sync_can_start; its records are taken over, its
-     * sections read during the call. They are published before store_sync_start returns; on_stubs,
-     * on_visible, on_completeness and on_ready may be called from inside it, the document's value
-     * is the caller's to apply before. Then etcd is asked only for what has changed since, if it is
-     * the same store. NULL: etcd tells all; so too if its sections do not fit its records, which
-     * store_sync_is_from_snapshot tells then, and the caller logs. */
+    /* Content of a snapshot, checked by store_sync_can_start. Its records are taken over, its
+     * sections read during the call, and both are published before store_sync_start returns.
+     * on_stubs, on_visible, on_completeness and on_ready may be called from inside it; the caller
+     * applies the document's value before. Then etcd is asked only for what has changed since, if
+     * it is the same store. NULL: etcd tells all. So too if the sections do not fit the records:
+     * store_sync_is_from_snapshot tells that, and the caller logs it. */
     struct snapshot_content *start;
 
     /* Learns whether etcd is followed; already joined; borrowed. Failures of leases join its
@@ -157,8 +157,9 @@ bool store_sync_explain_client_keys(const struct store_sync *sync, struct buf *o
  * not enough; and not while clients are not wanted. */
 bool store_sync_knows_clients(const struct store_sync *sync, const struct dname *domain);
 
-/* Whose client an address is, for any thread, as of the newest version; identifies nobody while
- * clients are not wanted. The same as long as sync runs. */
+/* Returns the index that tells whose client an address is, for any thread, as of the newest
+ * version. It identifies nobody while clients are not wanted, and stays the same as long as sync
+ * runs. */
 const struct client_index *store_sync_clients(const struct store_sync *sync);
 
 /* The zones whose changes are noted from now on: domains and reverse zones, in lower case; and the

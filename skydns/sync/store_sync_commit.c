@@ -36,7 +36,7 @@ void store_sync_reclaim(struct store_sync *sync)
     }
 }
 
-/* What is published may depend on it as on completeness. */
+/* Publishes, since the content may depend on known clients as it does on completeness. */
 void store_sync_on_clients_known(void *data)
 {
     struct store_sync *sync = data;

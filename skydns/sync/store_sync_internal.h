@@ -133,16 +133,17 @@ void store_sync_on_caught_up(void *data);
 void store_sync_on_store_key_state(void *data, const struct err *err);
 void store_sync_on_store_key_seen(void *data, struct slice id, bool has_read);
 
-/* Of store_keys: what store_keys_is_missing says may differ; an expected key of another domain is
- * there: reads the records again, to have all that was written before it. */
+/* Called by store_keys: when store_keys_is_missing may have changed; and when an expected key of
+ * another domain is there. The latter reads the records again, to have all that was written before
+ * the key. */
 void store_sync_keys_changed(struct store_sync *sync);
 void store_sync_key_appeared(struct store_sync *sync);
 
 /* The callback of lease_table. */
 void store_sync_on_ttls_changed(void *data);
 
-/* Of clients: those of a domain are known, or not any more; what was replaced waits to be
- * reclaimed. */
+/* Called by the clients' index: when a domain's clients become known or unknown; and when replaced
+ * content waits to be reclaimed. */
 void store_sync_on_clients_known(void *data);
 void store_sync_on_clients_changed(void *data);
 

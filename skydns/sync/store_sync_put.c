@@ -112,7 +112,7 @@ static bool store_sync_put_is_config(const struct store_sync *sync, struct slice
     return slice_equal(key, slice_str(sync->config_key));
 }
 
-/* Of the last put or del; a full read is compared as a whole. */
+/* Notes the change of the last put or delete; a full read is compared as a whole. */
 static void store_sync_put_note_change(struct store_sync *sync, const struct dname *name,
                                        bool is_delete, int64_t revision)
 {

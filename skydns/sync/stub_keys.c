@@ -119,7 +119,7 @@ static int compare_bytes(struct slice a, struct slice b)
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* Of a zone, the order of labels is that of the nameservers. */
+/* Orders keys by zone; within one, labels order its upstreams. */
 static int stub_keys_compare_keys(const void *a, const void *b)
 {
     const struct stub_key *x = a, *y = b;
@@ -217,7 +217,7 @@ struct addresses {
     struct ip items[STUB_HOST_VISITS_MAX];
 };
 
-/* As an answer for this name: not below labels that start with `_`. */
+/* Collects as an answer for this name does: not below labels that start with `_`. */
 static bool stub_keys_collect(void *data, const struct store_node *node)
 {
     struct addresses *found = data;

@@ -44,7 +44,7 @@ struct writer_documents {
     struct buf saved; /* until the first domains are set */
 };
 
-/* What writer_documents_save appended of one domain; the slices are borrowed. */
+/* Part of one domain in what writer_documents_save appended; the slices are borrowed. */
 struct saved_document {
     struct dname domain;
     bool is_there;

@@ -26,9 +26,9 @@ struct writer_documents_config {
     struct etcd *etcd;    /* borrowed */
     const char *name;     /* of the documents: "config" or "serial"; borrowed */
     int64_t stale_max_ms; /* as of the records */
-    /* What writer_documents_save appended in an earlier life, checked; copied; empty: nothing is
-     * known. The first writer_documents_set_domains passes it to `changed`, for its domains, and it
-     * holds until etcd says otherwise. */
+    /* Bytes that writer_documents_save appended in an earlier process, checked; copied; empty:
+     * nothing is known. The first writer_documents_set_domains passes the documents of its domains
+     * to `changed`. They hold until etcd says otherwise. */
     struct slice saved;
     /* A domain's document as of a commit, if it changed; ptr NULL: there is none. Borrowed. The
      * revision is that at which etcd got it; 0: not known, or there is none. */

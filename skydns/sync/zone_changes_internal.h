@@ -35,7 +35,7 @@ void zone_changes_set(struct zone_changes *changes, const struct dname *apexes, 
 /* The record of this name changed. */
 void zone_changes_note(struct zone_changes *changes, const struct dname *name, int64_t revision);
 
-/* What all answers depend on changed. */
+/* Notes a change of something that all answers depend on. */
 void zone_changes_note_all(struct zone_changes *changes, int64_t revision);
 
 /* A full read of the same store made this of that; `before` NULL: nothing was known. */

@@ -18,7 +18,7 @@
 struct etcd;
 struct zone_history;
 
-/* Of which all may be events of our keys, in full: some megabytes, once. */
+/* Limits the revisions, all of which may be events of our keys, in full: some megabytes, once. */
 enum { HISTORY_REVISIONS = 5000 };
 
 struct zone_history_config {

@@ -23,7 +23,7 @@ static uint64_t snapshot_damage_random_next(void)
     return z ^ z >> 31;
 }
 
-/* Of Services, in two blocks. */
+/* Makes records of Services, in two blocks. */
 static void make_services(struct buf *out)
 {
     struct services services;
@@ -37,7 +37,7 @@ static void make_services(struct buf *out)
     services_fini(&services);
 }
 
-/* Of all kinds of records, and sections without a byte, so that most flips hit records. */
+/* Makes all kinds of records, and empty sections, so that most flips hit records. */
 static void make_mixed(struct buf *out)
 {
     struct store_writer *writer = store_writer_new();

@@ -1,4 +1,5 @@
-/* What is encoded decodes to the same, and each way of being wrong is refused with its reason. */
+/* Tests that encoded snapshots decode to the same, and that each way of being wrong is refused with
+ * its reason. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -196,7 +197,7 @@ struct draft_record {
     struct slice rest; /* behind the age */
 };
 
-/* What a file says; 0: as in a good one, -1: 0. */
+/* Values of a file; 0: as in a good one, -1: 0. */
 struct draft {
     const char *reason;
     struct slice start; /* instead of magic and format */

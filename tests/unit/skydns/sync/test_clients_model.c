@@ -4,7 +4,7 @@
 
 enum { NAMES = 60, HOSTS = 12, MARKS = 8, STEPS = 20000 };
 
-/* What was put, and what was committed; hosts from 1, 0: none. */
+/* Pods that were put, and those committed; hosts from 1, 0: none. */
 struct model {
     unsigned put[NAMES], shown[NAMES];
     unsigned marked[2][MARKS], barred[2][MARKS];

@@ -67,7 +67,7 @@ const char *etcd_mirror_cause_text(enum etcd_mirror_cause cause)
     return cause == ETCD_MIRROR_FIRST ? "first" : "another";
 }
 
-/* What it saves; it believes nothing else. */
+/* Bytes that the mirror writes; it believes nothing else. */
 static const char saved_mirror[] = "evidence";
 static bool can_save_mirror = true;
 
@@ -105,7 +105,7 @@ static void store_sync_store_key(const char *id, bool has_read)
     mirror.store_key_seen(mirror.data, slice_str(id), has_read);
 }
 
-/* Of the second domain. */
+/* Sets the store key of the second domain. */
 static void store_sync_other_store_key(const char *id)
 {
     other_key.store_key_seen(other_key.data, slice_str(id), false);
@@ -652,7 +652,7 @@ static const struct fixture *watched; /* NULL: none is under test */
 static unsigned tellings;
 static int64_t seen_when_told;
 
-/* What readers have when they learn of it. */
+/* Notes what readers have when they learn of it. */
 static void store_sync_on_completeness(void *data)
 {
     tellings++;

@@ -592,7 +592,7 @@ UNIT_TEST(test_saved_store_keys)
 
 /* ---- Clients ---- */
 
-/* Whose the pod's address below is; "": nobody's. In static storage. */
+/* Returns whose the pod's address below is; "": nobody's. In static storage. */
 static const char *store_sync_etcd_client(const struct fixture *f)
 {
     static char text[64];

@@ -134,8 +134,7 @@ static struct store_sync *synced;
 static size_t domain_count;
 static bool requires_store_key;
 
-/* What has been called in this life, in order: "d" document, "s" stub zones, "c" completeness, "r"
- * ready. */
+/* Calls of this process, in order: "d" document, "s" stub zones, "c" completeness, "r" ready. */
 static char calls[64];
 static char document[64];
 static size_t stub_zones;
@@ -216,7 +215,7 @@ static void store_sync_saved_end(void)
     synced = NULL;
 }
 
-/* What the next life starts with; the caller frees it. */
+/* Makes what the next process starts with; the caller frees it. */
 static void store_sync_saved_save(struct snapshot_content *ret_content)
 {
     struct snapshot_image image;
