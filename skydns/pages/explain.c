@@ -160,7 +160,7 @@ static void explain_version(struct explainer *e)
     }
 }
 
-/* What the answer is to the name of e->result.question: the plan and what others know. */
+/* Explains the answer to the name of e->result.question from the plan and the caches. */
 static enum engine_verdict explain_answer(struct explainer *e, struct dname *ret_meant)
 {
     e->result.external = (struct explain_external){.source = EXPLAIN_FROM_HERE};
@@ -187,7 +187,7 @@ static void explain_signed(struct explainer *e)
 
 /* ---- The search path ---- */
 
-/* Of the first SOA, which is the answer to a question about it. */
+/* Explains the serial of the first SOA, which answers a question about it. */
 static void pages_skydns_explain_serial(struct explainer *e)
 {
     const struct answer_plan *plan = e->result.plan;

@@ -75,7 +75,7 @@ struct explain_name {
     struct broken_key broken[EXPLAIN_BROKEN_MAX];
 };
 
-/* Where the serial of an SOA in the answer comes from. */
+/* Explains where the serial of an SOA in the answer comes from. */
 struct explain_serial {
     bool is_shown;
     bool is_hour;  /* the zone cannot be transferred */
@@ -163,7 +163,8 @@ void explainer_set_serials(struct explainer *explainer, explain_serial_fn fn, co
 /* Whom to ask about etcd; borrowed; never: it counts as there. */
 void explainer_set_outage(struct explainer *explainer, const struct outage *outage);
 
-/* Where clients' rates are; borrowed; never: nothing is said of what they have left. */
+/* Sets where clients' rates are; borrowed. Without it, pages say nothing of what clients have
+ * left. */
 void explainer_set_rates(struct explainer *explainer, const struct rate_limit *rates);
 
 /* NULL is as empty. */
@@ -204,10 +205,11 @@ struct explain_case {
     const struct explain_external *external;
 };
 
-/* What the answer depends on other than the name's keys (explain_why.c): a constant, or NULL. */
+/* Returns what the answer depends on other than the name's keys (explain_why.c): a constant, or
+ * NULL. */
 const char *explain_why(const struct explain_case *c);
 
-/* As of now (explain_etcd.c). */
+/* Returns the state of etcd now (explain_etcd.c). */
 struct explain_etcd explain_etcd(const struct store_sync *sync, const struct outage *outage);
 
 /* The levels of a lower-cased name (explain_tree.c); returns how many. */

@@ -27,7 +27,7 @@ enum explain_identity {
                          * network */
 };
 
-/* What the search found at a place. */
+/* Result of the search for one candidate name. */
 enum explain_outcome {
     EXPLAIN_ANSWERS,
     EXPLAIN_NO_DATA, /* the name exists, without records of the type */

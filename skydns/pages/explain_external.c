@@ -38,7 +38,7 @@ static bool answers_now(const struct cache_hit *cached)
            (cached->state == CACHE_STALE && cached->is_failing);
 }
 
-/* As upstreams_order has it. */
+/* Returns the upstream that upstreams_order puts first. */
 static const struct nameserver *first_of(const struct forward_zone *zone,
                                          const struct upstream_states *states)
 {

@@ -18,7 +18,7 @@
 
 struct resolver;
 
-/* Where the answer to a query that came now would be from. */
+/* Source of the answer to a query that came now. */
 enum explain_source {
     EXPLAIN_FROM_HERE, /* our own records, or a refusal */
     EXPLAIN_FROM_HOSTS,
@@ -48,9 +48,8 @@ bool explain_external_nameserver(const struct explain_external *x, struct namese
 struct nameserver explain_external_sender(const struct explain_external *x,
                                           const struct addr *address);
 
-/* Of a name that the nameservers of `zone` know; NULL: the configuration has no table of zones.
- * `message` gets header, question and the records kept, if any: they begin at the returned
- * position. */
+/* Explains a name that the upstreams of `zone` know; NULL: the configuration has no table of zones.
+ * `message` gets header, question and any cached records: they begin at the returned position. */
 size_t explain_external(const struct engine_config *config,
                         const struct external_question *question, const struct forward_zone *zone,
                         int64_t now_ms, uint8_t message[DNS_MESSAGE_MAX],

@@ -30,7 +30,7 @@ struct explainer {
     struct view view; /* of the records, as the client sees them */
 };
 
-/* What a search finds at this name, which the question is about from now on. */
+/* Searches at this name, which becomes the question's. */
 enum explain_outcome explain_try(struct explainer *e, const struct dname *name);
 
 /* Fills in the search list of the name asked for, of which `text` is what the user wrote. */

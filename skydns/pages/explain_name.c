@@ -279,7 +279,7 @@ static enum lookup_result explain_name_look_up(struct explainer *e, const struct
     return result;
 }
 
-/* Of a target, the addresses. */
+/* Returns the type to look up: for a target, that of addresses. */
 static uint16_t type_wanted(const struct explainer *e, const struct explain_name *x)
 {
     uint16_t type = e->result.question.type;

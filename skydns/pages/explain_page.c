@@ -98,7 +98,7 @@ static void explain_put_section(const struct explanation *x, const char *field,
     buf_fini(&text);
 }
 
-/* As any program reads data of a type that it does not know: RFC 3597 5. */
+/* Writes data of a type without a text form as RFC 3597 5 has it. */
 static void append_unknown_record(const struct explanation *x, struct slice data, struct buf *out)
 {
     char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];

@@ -173,7 +173,7 @@ struct explain_etcd explain_etcd(const struct store_sync *sync, const struct out
     return etcd;
 }
 
-/* Which keys of a name each type uses, and why it skips one; mirrors answer_types.c. */
+/* Returns which keys of a name the type uses, and why it skips one; mirrors answer_types.c. */
 
 struct explain_manner explain_manner_of(uint16_t number)
 {

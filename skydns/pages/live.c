@@ -223,8 +223,8 @@ static void skydns_live_write_cache(const struct engine_config *config, struct b
     buf_append_char(out, '}');
 }
 
-/* What it was asked since the start; NULL: nothing yet, or it found no place (upstream_figures.h).
- */
+/* Returns the upstream's counts since the start; NULL: none yet, or there was no room
+ * (upstream_figures.h). */
 static const struct upstream_figure *find_figure(const struct upstream_figures *figures,
                                                  const struct forward_zone *zone, size_t server)
 {

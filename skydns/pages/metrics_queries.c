@@ -87,7 +87,7 @@ static void write_seconds(struct metrics_page *page, const struct transport_sums
                              &query_reply_scale, &transport->sums.took);
 }
 
-/* Of all transports: what clients ask for does not depend on how. */
+/* Sums over all transports: the types that clients ask for do not depend on the transport. */
 static void metrics_queries_write_types(struct metrics_page *page,
                                         const struct transport_sums *transports)
 {

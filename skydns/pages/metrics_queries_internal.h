@@ -10,7 +10,7 @@
 #include "skydns/tap/query_counts.h"
 #include "skydns/wire/query.h"
 
-/* Of each transport, over all threads. */
+/* Sums of each transport, over all threads. */
 struct transport_sums {
     bool is_shown; /* UDP and TCP always are, others if they have a listener */
     const char *name;
@@ -28,7 +28,7 @@ void metrics_limits_write(struct metrics_page *page,
 /* The part of the metrics that connections have: how many by transport, TLS handshakes, and when
  * the certificate ends. Main thread. */
 
-/* What has no listener is left out. */
+/* Writes the streams' metrics; leaves out transports without a listener. */
 void metrics_streams_write(struct metrics_page *page, const struct metrics_sources *sources);
 
 #endif

@@ -37,7 +37,7 @@ static void write_signed(struct metrics_page *page, const struct engine_counts *
     }
 }
 
-/* What the threads' engines count. */
+/* Writes the counts of the threads' engines. */
 static void write_engines(struct metrics_page *page, const struct metrics_sources *all,
                           const struct resolver_counts *resolver)
 {

@@ -110,7 +110,7 @@ static inline void bed_parse_flags(struct pages_bed *bed, const char *flags)
     }
 }
 
-/* To start from, if set before bed_start. */
+/* Snapshot to start from, if set before bed_start. */
 static struct snapshot_content *bed_snapshot;
 
 /* Without content: as before the first read from etcd. */

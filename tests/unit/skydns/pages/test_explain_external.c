@@ -31,7 +31,7 @@ struct told {
     struct cache_tally *tally;
 };
 
-/* What main publishes: the flags' zones, and a cache. */
+/* Publishes what main does: the flags' zones, and a cache. */
 static void explain_external_publish(struct told *t, struct hosts_table *hosts)
 {
     struct forward_zone zones[3] = {{.name = {.len = 1}, .server_count = 1}};

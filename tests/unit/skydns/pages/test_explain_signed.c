@@ -1,5 +1,5 @@
-/* What /explain tells of signatures: those kept, by each key, for the very RRsets of an answer. The
- * RRsets that are signed here are written by hand. */
+/* Tests what /explain tells of signatures: those cached, by each key, for the very RRsets of an
+ * answer. The RRsets that are signed here are written by hand. */
 #include "tests/unit/skydns/pages/pages_bed.h"
 
 #include <time.h>

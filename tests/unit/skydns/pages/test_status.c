@@ -145,7 +145,7 @@ UNIT_TEST(test_readiness)
     expect(p, "/healthz", 200, "ok");
 }
 
-/* What an earlier process saved. */
+/* Makes the sections that an earlier process wrote. */
 static void status_save_sections(struct snapshot_content *content)
 {
     struct pages_bed bed;
