@@ -38,7 +38,7 @@ struct dnsgrpc_request {
 struct dnsgrpc_result dnsgrpc_call_query(const struct dnsgrpc_request *request,
                                          struct slice *ret_query) MUST_CHECK;
 
-/* What precedes the reply in the body: a frame's head, a field's tag and length. */
+/* Room before the response in the body: a frame's head, a field's tag and length. */
 enum { DNSGRPC_PREFIX_MAX = 5 + 1 + 3 };
 
 /* The body of a reply, of at most ENGINE_REPLY_MAX bytes; returns its length. */

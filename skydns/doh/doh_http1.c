@@ -11,7 +11,7 @@
 #include "skydns/doh/doh_request_internal.h"
 #include "skydns/wire/response.h"
 
-/* What comes next. */
+/* Part of the request that comes next. */
 enum phase {
     HEAD,
     BODY,        /* of a query */
@@ -140,7 +140,7 @@ static void doh_http1_refuse(struct doh_http1 *s, unsigned status)
     doh_http1_put_reply(s, NULL, status, doh_reply_error(status), 0);
 }
 
-/* What follows on the connection cannot be understood. */
+/* Refuses the request and ends the connection, whose next bytes cannot be understood. */
 static void doh_http1_give_up(struct doh_http1 *s, unsigned status)
 {
     s->is_last = true;
@@ -316,7 +316,7 @@ static size_t doh_http1_skip(struct doh_http1 *s, size_t len)
     return part;
 }
 
-/* What is wrong is not said: the request has its reply. */
+/* Skips a refused body's chunks. Says nothing of errors in them: the request has its response. */
 static size_t skip_chunks(struct doh_http1 *s, const uint8_t *bytes, size_t len)
 {
     size_t taken;

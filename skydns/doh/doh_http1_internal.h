@@ -22,13 +22,14 @@ enum {
      * more than a handful. */
     DOH_HELD_MAX = 2 * TCP_WAITING_MAX,
     DOH_HELD_BYTES_MAX = 128 * 1024, /* of those ready; exceeded by one reply */
-    /* Of a body that is refused: a client that sends it before it reads gets the reply, and the
-     * connection lives on. A longer one ends it, and so do chunks that are refused for their
-     * length: but only after this much, or a client that still sends might lose the reply. */
+    /* Limits how much of a refused body is skipped: a client that sends it before it reads gets the
+     * response, and the connection lives on. A body that is announced longer ends the connection.
+     * Chunks refused for their length end it, too, but only after this much: before, a client that
+     * still sends might lose the response. */
     DOH_SKIPPED_MAX = 1 << 20,
 };
 
-/* As the functions of struct stream_protocol. */
+/* Implement struct stream_protocol. */
 struct doh_http1 *doh_http1_new(struct stream_host *host);
 void doh_http1_free(struct doh_http1 *stream);
 enum stream_take doh_http1_take(struct doh_http1 *stream, const uint8_t *bytes, size_t len,

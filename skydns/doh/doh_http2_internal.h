@@ -8,7 +8,7 @@
 
 struct doh_http2;
 
-/* As the functions of struct stream_protocol. */
+/* Implement struct stream_protocol. */
 struct doh_http2 *doh_http2_new(struct stream_host *host);
 void doh_http2_free(struct doh_http2 *stream);
 enum stream_take doh_http2_take(struct doh_http2 *stream, const uint8_t *bytes, size_t len,

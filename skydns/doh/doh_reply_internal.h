@@ -37,7 +37,7 @@ struct doh_reply_head {
     bool keeps_alive; /* HTTP/1.0 does so only if it is said */
 };
 
-/* Of HTTP/1.1; returns its length. */
+/* Writes the head of an HTTP/1.1 response; returns its length. */
 size_t doh_reply_head(const struct doh_reply_head *head, uint8_t out[DOH_REPLY_HEAD_MAX]);
 
 /* The Date field of replies (RFC 9110 6.6.1: a server with a clock sends it, so that a cache counts

@@ -61,7 +61,7 @@ struct stream_protocol {
     size_t (*memory)(const void *stream);
 };
 
-/* What is spoken on the sockets of a transport. */
+/* Protocol spoken on the sockets of a transport. */
 struct stream_kind {
     const struct stream_protocol *protocol; /* NULL: DNS's own framing */
     struct tls_server *tls;                 /* NULL: in the clear */

@@ -36,7 +36,7 @@ struct tcp_single {
     uint8_t frame[TCP_SINGLE_MAX];
 };
 
-/* What a protocol holds of its connection. */
+/* Link from a protocol to its connection. */
 struct stream_host {
     struct tcp_connection *connection;
 };
@@ -47,7 +47,7 @@ enum tcp_todo {
     TCP_HAS_OUTPUT = 2, /* the protocol has more to put */
 };
 
-/* Whose turn it is to end it, and where the server keeps it. */
+/* List of the server that holds the connection, which tells whose turn it is to end it. */
 enum tcp_place {
     TCP_IDLE,    /* in the server's queue and its client's */
     TCP_OWED,    /* waits only for late answers of ours: in its client's */
@@ -276,10 +276,10 @@ void tcp_tls_begin(struct tcp_connection *c);
 /* Nothing was asked yet: closes it, unless another thread is at its handshake. */
 void tcp_tls_drain(struct tcp_connection *c);
 
-/* As tcp_stream_close. */
+/* Closes as tcp_stream_close does. */
 bool tcp_tls_close(struct tcp_connection *c) MUST_CHECK;
 
-/* As recv and send, but all that there is of either. */
+/* Receive and send as recv and send do, but move as much as there is. */
 ssize_t tcp_tls_recv(struct tcp_connection *c, uint8_t *out, size_t size);
 ssize_t tcp_tls_send(struct tcp_connection *c, const uint8_t *bytes, size_t len);
 

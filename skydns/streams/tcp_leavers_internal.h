@@ -33,8 +33,8 @@ void tcp_leavers_free(struct tcp_leavers *leavers);
 /* False: the connection is not expected to end; the caller watches it. */
 bool tcp_leavers_take(struct tcp_leavers *leavers, struct tcp_ref connection);
 
-/* What a connection did after its first answer: has_left if it asked nothing more until either side
- * closed it. */
+/* Learns from a connection after its first answer: has_left if it asked nothing more until either
+ * side closed it. */
 void tcp_leavers_learn(struct tcp_leavers *leavers, bool has_left);
 
 #endif

@@ -299,9 +299,10 @@ static struct tcp_connection *longest_idle(const struct tcp_server *s)
     return lingers ? lingers : TAILQ_FIRST(&s->queue);
 }
 
-/* Who gives way to one more connection of this client (NULL: not known). A client over its share
- * first; else whoever lingers, is idle longest, or does not read; then the client with most, even
- * if it is owed answers, unless the newcomer's has as many. NULL: nobody. */
+/* Chooses the connection to close for one more of this client (NULL: not known). Prefers a client
+ * over its share; else one that lingers, is idle longest, or does not read. Last comes the client
+ * with most connections, even if it is owed answers, unless the newcomer's has as many. NULL: none.
+ */
 static struct tcp_connection *tcp_server_choose_victim(const struct tcp_server *s,
                                                        const struct tcp_client *newcomer)
 {

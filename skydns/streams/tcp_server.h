@@ -56,10 +56,11 @@ struct tls_handshakes;
 enum {
     TCP_CONNECTIONS_MAX = 10000, /* 0.3 KB each while idle, without what TLS needs */
     TCP_IDLE_MS = 10000,         /* RFC 7766 6.2.3: a few seconds; as in SkyDNS */
-    /* Of all connections' buffers, input and output together: four times what ten clients need that
-     * send the longest queries and read the longest answers slowly. Exceeded only by one buffer. */
+    /* Limits the buffers of all connections, input and output together. Four times what ten clients
+     * need that send the longest queries and read the longest answers slowly. Exceeded only by one
+     * buffer. */
     TCP_BUFFERS_MAX = 16 << 20,
-    /* Of a client's unread answers, in TCP_IDLE_MS: 1.6 KB/s. */
+    /* Bytes of a client's unread answers that it must read in TCP_IDLE_MS: 1.6 KB/s. */
     TCP_PROGRESS_MIN = 16 * 1024,
     /* Late answers due on one connection: at 10 ms each, 12,800 queries/s. */
     TCP_WAITING_MAX = 128,
@@ -69,8 +70,8 @@ enum {
      * any length, as nobody knows it before they come, and what a turn leaves. So a client that
      * reads has its connection for as long as all buffers are within their limit. */
     TCP_OUTPUT_MAX = (TCP_WAITING_MAX + 8) * (64 << 10),
-    /* Of the places: a client with more than one share gives way first. Seven hogs leave the last
-     * share to everybody else. */
+    /* Divides the connections: a client with more than one share loses connections first. Seven
+     * hogs leave the last share to everybody else. */
     TCP_SHARES = 8,
     /* A client's share of one turn of the loop, over all its connections: so many answers, or so
      * many times TCP_ANSWER_BYTES of them and of their queries; a millisecond at most. */

@@ -27,7 +27,7 @@ void stream_host_query(struct stream_host *host, uint64_t tag, const uint8_t *wi
     }
 }
 
-/* As tcp_connection_answer_frames. */
+/* Decides as tcp_connection_answer_frames does. */
 bool stream_host_may_go_on(const struct stream_host *host)
 {
     const struct tcp_connection *c = host->connection;

@@ -171,9 +171,9 @@ static void tcp_tls_leave(struct tcp_server *s)
     }
 }
 
-/* Who gives way to a handshake of this client: another client that has more, or else the oldest, if
- * it takes its time and is another client's: a node that comes back with thousands waits for
- * itself. NULL: nobody, or another thread is at it. */
+/* Chooses the handshake to end for one more of this client. Prefers that of another client with
+ * more; else the oldest, if it takes its time and is another client's. So a node that comes back
+ * with thousands of connections waits for itself. NULL: none, or another thread is at it. */
 static struct tcp_handshake *tcp_tls_choose_victim(const struct tcp_server *s,
                                                    const struct tcp_client *who)
 {
@@ -241,7 +241,8 @@ static void tcp_tls_go_on(struct tcp_connection *c)
     }
 }
 
-/* As many as its threads: another step waits anyhow, until one of these is done. */
+/* True if there are as many steps as the pool has threads: another would wait anyhow until one of
+ * these is done. */
 static bool is_pool_busy(const struct tcp_server *s)
 {
     return s->at_pool >= tls_handshakes_threads(s->config.handshakes);
@@ -446,7 +447,7 @@ ssize_t tcp_tls_recv(struct tcp_connection *c, uint8_t *out, size_t size)
         n = tls_session_recv(c->tls, out + got, size - got);
         got += n > 0 ? (size_t)n : 0;
     } while (n > 0 && got < size && tls_session_pending(c->tls));
-    /* What is left inside OpenSSL wakes nobody, nor does an end that has been read. */
+    /* Bytes that are left inside OpenSSL wake nobody, nor does an end that has been read. */
     c->has_more = n > 0 ? tls_session_pending(c->tls) : got > 0 && (n == 0 || errno != EAGAIN);
     return got > 0 ? (ssize_t)got : n;
 }

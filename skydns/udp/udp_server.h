@@ -33,8 +33,8 @@ enum {
      * Ethernet frame is not a query. */
     UDP_QUERY_MAX = 1472,
 
-    /* Of one batch in so many, the packets have the kernel's times: a copy for each of them, and
-     * two system calls for the batch. */
+    /* Takes the kernel's times for the packets of one batch in so many: they cost a copy for each
+     * packet, and two system calls for the batch. */
     UDP_TIMED_BATCHES = 64,
 };
 

@@ -45,18 +45,18 @@ struct worker {
     size_t due_count;
     struct udp_packet *due[UDP_BATCH];
 
-    /* Of these, those whose answers are expensive. */
+    /* Packets of the batch whose answers are expensive. */
     size_t expensive_count;
     struct udp_packet *expensive[UDP_BATCH];
 };
 
-/* Of a batch. */
+/* Times of a batch. */
 struct worker_time {
     int64_t wall_s;
     int64_t monotonic_us;
 };
 
-/* What all queries of a batch have. */
+/* Makes a query with what all queries of a batch have in common. */
 static struct engine_query query_at(struct worker_time now)
 {
     return (struct engine_query){

@@ -1,4 +1,4 @@
-/* What a reply says besides DNS. */
+/* Tests what a response says besides DNS. */
 #include "skydns/doh/doh_reply_internal.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* What a request asks: method, path, type, and the query in base64url. */
+/* Tests what a request asks: method, path, type, and the query in base64url. */
 #include "skydns/doh/doh_request_internal.h"
 
 #include <stdint.h>

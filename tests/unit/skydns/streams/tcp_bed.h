@@ -171,7 +171,7 @@ static inline void teardown(struct tcp_bed *bed)
     free(bed);
 }
 
-/* As another client: from 127.0.0.N. */
+/* Connects as another client: from 127.0.0.N. */
 static inline int connect_from(struct tcp_bed *bed, uint8_t n)
 {
     struct addr from = loopback_addr(0);

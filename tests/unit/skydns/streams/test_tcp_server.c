@@ -165,7 +165,7 @@ UNIT_TEST(test_a_slow_client_is_read_from_no_more)
     teardown(f);
 }
 
-/* Of many queries in one segment only some are answered before another client's turn; none is lost,
+/* A segment of many queries has only some answered before another client's turn; none is lost,
  * although the client sends nothing more. */
 UNIT_TEST(test_others_get_their_turn)
 {
