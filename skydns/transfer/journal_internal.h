@@ -29,7 +29,7 @@ struct journal_step {
     struct slice removed, added; /* packed (zone_rr.h); in the same block */
 };
 
-/* Of all journals. */
+/* Bytes of all journals. */
 struct journal_bytes {
     size_t limit;
     size_t kept; /* steps in journals */
@@ -50,8 +50,8 @@ struct journal {
 void journal_init(struct journal *journal, struct journal_bytes *account, uint32_t serial);
 void journal_fini(struct journal *journal);
 
-/* What changed from the current serial to this later one; nothing may have. Too much for the limit
- * is as journal_reset. */
+/* Appends the changes from the current serial to this later one; there may be none. Acts as
+ * journal_reset if they exceed the limit. */
 void journal_append(struct journal *journal, uint32_t serial, struct slice removed,
                     struct slice added);
 

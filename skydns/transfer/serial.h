@@ -58,7 +58,7 @@ static inline uint32_t serial_settings_part(uint64_t hash)
     return (uint32_t)(hash % SERIAL_PARTS) * SERIAL_STEP;
 }
 
-/* Of a zone that has shown a serial: the next one for other contents, which without turns is
+/* Returns the next serial of a zone that has shown one, for other contents. Without turns it is
  * `plain`. */
 static inline uint32_t serial_after(uint32_t plain, uint32_t shown)
 {

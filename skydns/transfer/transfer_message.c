@@ -94,7 +94,7 @@ static bool transfer_message_is_at(const struct writer *w, size_t at, struct sli
     return true;
 }
 
-/* Where the suffix was written, or 0. If it was not, it is now, at `here`. */
+/* Returns where the suffix was written, or 0: then it is remembered as written at `here`. */
 static size_t find_or_learn(struct transfer_message *m, struct slice suffix, size_t here)
 {
     uint32_t hash = transfer_message_hash_of(suffix);

@@ -10,7 +10,7 @@
 /* Two names and five numbers. */
 enum { SOA_DATA_MAX = 2 * DNAME_MAX + 20 };
 
-/* What comes next. */
+/* Part of the transfer that comes next. */
 enum stage {
     STAGE_FIRST,   /* the SOA that says what the client will have */
     STAGE_NAMES,   /* WHOLE: records of the names */
@@ -72,7 +72,8 @@ uint64_t transfer_session_records(const struct transfer_session *session)
 
 /* ---- Records ---- */
 
-/* As answers have it, but for the serial. Reverse zones have that of the first domain. */
+/* Makes the SOA that answers have, but for the serial. Reverse zones have that of the first
+ * domain. */
 static struct zone_rr transfer_session_soa(struct transfer_session *s, uint32_t serial)
 {
     const struct engine_config *config = s->ask.config;
@@ -94,7 +95,7 @@ static struct zone_rr transfer_session_soa(struct transfer_session *s, uint32_t 
     };
 }
 
-/* Of the zone's names; false: there are no more, or is_unknown. */
+/* Takes the next record of the zone's names; false: there are no more, or is_unknown. */
 static bool next_of_zone(struct transfer_session *s, struct zone_rr *ret_rr)
 {
     struct dname name;

@@ -164,7 +164,7 @@ void transfer_task_begin(struct transfer_task *task, struct transfer_zones *zone
 
 /* ---- Messages ---- */
 
-/* Of a request that makes no sense, the header alone. */
+/* Writes an error response: for a malformed request, the header alone. */
 static size_t write_error(const struct transfer_task *task, uint8_t *out)
 {
     struct transfer_message message = {0};

@@ -159,7 +159,7 @@ static void on_record(void *data, bool is_added, struct slice bytes)
     buf_append_slice(is_added ? &difference->added : &difference->removed, bytes);
 }
 
-/* What has changed, or counts as changed later than before, goes on. */
+/* Advances the serial if the zone has changed, or counts as changed later than before. */
 static uint32_t transfer_zones_next_serial(const struct transfer_zone *zone, uint32_t target,
                                            bool has_changed)
 {

@@ -11,7 +11,7 @@
 #include "skydns/transfer/journal_internal.h"
 #include "skydns/transfer/transfers.h"
 
-/* What one configuration makes of them. */
+/* Zones that one configuration makes. */
 struct transfer_setup {
     unsigned references;
     struct engine_config *config;
@@ -51,7 +51,7 @@ struct transfer_zones {
     struct transfers *owner;
 };
 
-/* Of transfers.c: nobody reads this store any more. */
+/* Passes on to transfers.c that no reader uses this store any more. */
 void transfers_release(struct transfers *transfers, const struct store *store);
 
 void transfer_zones_init(struct transfer_zones *zones, struct transfers *owner);
@@ -75,7 +75,7 @@ struct transfer_version *transfer_zones_hold(struct transfer_zones *zones,
                                              const struct dname *apex);
 void transfer_version_release(struct transfer_version *version); /* NULL is fine */
 
-/* What the zone's serial is in it, which has the zone. */
+/* Returns the serial of a zone that the version has. */
 uint32_t transfer_version_serial(const struct transfer_version *version, const struct dname *apex);
 
 struct transfer_setup *transfer_setup_hold(struct transfer_setup *setup);

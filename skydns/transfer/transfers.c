@@ -18,7 +18,7 @@
 #include "skydns/transfer/transfer_task_internal.h"
 #include "skydns/transfer/transfer_zones_internal.h"
 
-/* What a message left, or its connection's end. */
+/* Departure of one message of a transfer, or the end of its connection. */
 struct departure {
     TAILQ_ENTRY(departure) entry;
     uint64_t transfer;

@@ -47,7 +47,7 @@ enum {
 
 /* ---- Requests ---- */
 
-/* Where the messages go. */
+/* Destination of the messages. */
 struct transfer_origin {
     enum engine_transport transport;
     uint64_t connection; /* of TCP and TLS: what the owner knows it by */

@@ -15,7 +15,7 @@ void zone_names_begin(struct zone_names *names, const struct dname *apex)
 
 enum { MADE_UP_MAX = 4 };
 
-/* Which they are: fewer than MADE_UP_MAX; the apex first. */
+/* Lists the names that no record makes: fewer than MADE_UP_MAX; the apex first. */
 static unsigned made_up(const struct zone_names *names, const struct engine_config *config,
                         const struct dname *ret[MADE_UP_MAX])
 {

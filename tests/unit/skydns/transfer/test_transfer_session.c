@@ -155,7 +155,7 @@ static void transfer_session_run(const struct transfer_ask *ask, size_t cap, str
     transfer_session_free(session);
 }
 
-/* What the zone has, with the name server at this address; sorted. */
+/* Lists the zone's records, with the name server at this address; sorted. */
 static void expected_zone(struct zone_rrs *out)
 {
     struct zone_names at;

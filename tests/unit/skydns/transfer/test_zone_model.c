@@ -316,7 +316,8 @@ static const struct {
 } types[] = {{"A", 1},    {"AAAA", 28}, {"SRV", 33},  {"MX", 15},
              {"TXT", 16}, {"NS", 2},    {"CNAME", 5}, {"PTR", 12}};
 
-/* Of each type as many records as a client gets, but of an alias only the CNAME. */
+/* Checks that the zone has as many records of each type as a client gets, but of an alias only the
+ * CNAME. */
 static void check_name(struct bed *bed, const struct dname *name, const struct zone_rrs *rrs)
 {
     char text[DNAME_TEXT_MAX];
