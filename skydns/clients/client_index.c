@@ -251,8 +251,8 @@ static void unshare_with(struct content *content, struct shared *shared, struct 
     }
 }
 
-/* What is known of the slot's address so far, if it was one pod's or nobody's, becomes that of a
- * shared one; its word does not, before it is settled. */
+/* Returns the slot's entry among shared addresses, made of what is known of the address so far (one
+ * pod's, or nobody's). The slot's word changes only when the entry is settled. */
 static struct shared *shared_of(struct content *content, const struct client_slot *slot)
 {
     uintptr_t word = client_slot_word(slot);
@@ -340,7 +340,7 @@ void client_index_unbar(struct client_index *index, const struct ip *ip)
     client_index_settle(index, slot, shared);
 }
 
-/* What the content that is left out said of namespaces counts no more. */
+/* Stops counting what the content that is left out says of namespaces. */
 static void forget_pods(struct client_index *index, unsigned which)
 {
     struct space *space;

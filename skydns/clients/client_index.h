@@ -72,7 +72,7 @@ struct client_index_counts {
 
 struct client_index_counts client_index_counts(const struct client_index *index);
 
-/* What is known of an address: why it identifies nobody. Main thread. */
+/* Everything known of an address: why it identifies nobody. Main thread. */
 struct client_index_entry {
     size_t pods;   /* that have it */
     size_t spaces; /* of these pods */

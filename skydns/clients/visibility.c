@@ -88,7 +88,7 @@ static struct slice visibility_next_name(struct slice *list)
     return name;
 }
 
-/* As Kubernetes names namespaces. */
+/* Accepts the names that Kubernetes gives namespaces. */
 static bool visibility_is_namespace(struct slice name)
 {
     for (size_t i = 0; i < name.len; i++) {

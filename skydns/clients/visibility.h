@@ -21,7 +21,7 @@ enum {
     VISIBILITY_PAIRS_MAX = 1024 * 1024,
 };
 
-/* What clients without a namespace see; same order as the flag's choices. */
+/* Names seen by clients without a namespace; same order as the flag's choices. */
 enum visibility_unknown { VISIBILITY_UNKNOWN_ALL, VISIBILITY_UNKNOWN_PUBLIC };
 
 #define VISIBILITY_CHOICES         "all|own"

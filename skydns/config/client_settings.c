@@ -7,7 +7,8 @@
 #include "common/base/xalloc.h"
 
 struct client_settings {
-    /* Who clients are while there is no index: nobody. Never replaced, so readers may hold it. */
+    /* Identifies no client: used while there is no index. Never replaced, so readers may hold
+     * it. */
     struct client_index *nobody;
     const struct client_index *index;
 

@@ -22,7 +22,8 @@ struct client_settings;
 struct client_settings *client_settings_new(void);
 void client_settings_free(struct client_settings *settings); /* NULL is fine */
 
-/* Whose client an address is; borrowed for good. Counts from the next fill on. */
+/* Sets the index that tells whose client an address is; borrowed for good. Counts from the next
+ * fill on. */
 void client_settings_set_index(struct client_settings *settings, const struct client_index *index);
 
 /* The namespaces that list who sees them; copied. Counts from the next fill on. */

@@ -14,7 +14,7 @@
 #include "skydns/config/key_set_internal.h"
 #include "skydns/dnssec/dnssec.h"
 
-/* Of a zone's keys, "12345/13 54321/13". */
+/* Holds the text of a zone's keys, "12345/13 54321/13". */
 enum { KEYS_TEXT_MAX = DNSSEC_ZONE_KEYS_MAX * 16 };
 
 struct dnssec_files {

@@ -24,7 +24,7 @@ void forward_settings_renew(struct forward_settings *external);
 void forward_settings_set_keys(struct forward_settings *external, const struct forward_zone *zones,
                                size_t count);
 
-/* What hosts files say; NULL: there are none. Counts from the next fill on. */
+/* Sets the content of hosts files; NULL: there are none. Counts from the next fill on. */
 void forward_settings_set_hosts(struct forward_settings *external, struct hosts_table *hosts);
 
 /* Adds what these options say to a configuration that is to be published: references of its own. */

@@ -29,7 +29,7 @@ void hosts_files_free(struct hosts_files *files); /* NULL is fine */
 /* Reads all again, whether or not they changed; `changed` is not called. */
 void hosts_files_reload(struct hosts_files *files);
 
-/* What they say; borrowed. NULL: there are no files. */
+/* Returns the files' content; borrowed. NULL: there are no files. */
 struct hosts_table *hosts_files_table(const struct hosts_files *files);
 
 /* A changed file cannot be read: what it said last counts. */

@@ -37,7 +37,7 @@ enum key_pair_outcome key_pair_read(struct key_pair *pair, struct err *err) MUST
 /* Forgets what they said. */
 void key_pair_forget(struct key_pair *pair);
 
-/* As they said last, borrowed; NULL: nothing. */
+/* Returns the key that the files held when last read, borrowed; NULL: none. */
 const struct signing_key *key_pair_key(const struct key_pair *pair);
 
 /* One more of it, the caller's. Fails only if libcrypto does. */

@@ -406,7 +406,7 @@ int live_config_offline(const struct options *flags, struct options *ret_options
     return r;
 }
 
-/* Of the flag, or of -config's file. */
+/* Opens the key files that the flag names, or -config's file. */
 static int open_keys(struct live_config *live, struct err *err)
 {
     struct options options = config_layers_settings(live->layers);

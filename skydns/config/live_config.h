@@ -48,7 +48,7 @@ struct live_config_config {
     void *data;
 };
 
-/* Whose newest settings cannot be used, so that older ones stay in force. */
+/* Sources whose newest settings cannot be used, so that older ones stay in force. */
 struct config_refusals {
     bool etcd;        /* /skydns/config */
     bool kube2sky;    /* a document that it keeps in etcd */
@@ -113,8 +113,8 @@ void live_config_take_writers(struct live_config *live, const struct dname *doma
 void live_config_take_stubs(struct live_config *live, const struct forward_zone *zones,
                             size_t count);
 
-/* Whose client an address is; borrowed until live_config_free. Until then, and until the next
- * publication, nobody is known. */
+/* Sets the index that tells whose client an address is; borrowed until live_config_free. Counts
+ * from the next publication on: before it, no client is identified. */
 void live_config_set_clients(struct live_config *live, const struct client_index *index);
 
 /* Takes the namespaces that list who may see them, and publishes them if that makes a difference

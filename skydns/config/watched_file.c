@@ -171,7 +171,8 @@ static int watched_file_read_all(const struct watched_file *file, int fd, struct
     return r;
 }
 
-/* What changes while it is read is noticed afterwards: its identity is that of the beginning. */
+/* Takes the file's identity before reading, so that a change during the read is noticed
+ * afterwards. */
 int watched_file_read(struct watched_file *file, struct buf *text, struct err *err)
 {
     struct stat st;

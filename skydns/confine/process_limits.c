@@ -9,7 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/log.h"
 
-/* Of a line or path; no cgroup whose quota we could read has longer ones. */
+/* Limits a line or path; no cgroup whose quota we could read has longer ones. */
 enum { TEXT_MAX = 4096 };
 
 /* The first line of a file; false if there is none. */

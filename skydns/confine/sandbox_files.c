@@ -34,8 +34,8 @@ static const uint64_t read_write = read_only | LANDLOCK_ACCESS_FS_WRITE_FILE |
                                    LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE |
                                    LANDLOCK_ACCESS_FS_TRUNCATE;
 
-/* Where the C library, OpenSSL and their configuration are; /etc as a whole, since resolv.conf and
- * hosts are replaced by renaming. What of it needs a privilege still does. */
+/* Folders of the C library, OpenSSL and their configuration. All of /etc, since resolv.conf and
+ * hosts are replaced by renaming. Files in it that need a privilege still need it. */
 static const char *const system_folders[] = {
     "/etc",  "/usr", "/lib", "/lib64", "/sys/devices/system/cpu", "/proc/sys", "/dev/urandom",
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -43,7 +43,7 @@ static const char *const system_folders[] = {
 #endif
 };
 
-/* What this kernel can restrict; negative: -errno. */
+/* Returns the rights that this kernel can restrict; negative: -errno. */
 static int64_t known_rights(void)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -54,7 +54,7 @@ static int64_t known_rights(void)
                      (abi >= 3 ? LANDLOCK_ACCESS_FS_TRUNCATE : 0));
 }
 
-/* What does not exist needs no rule. */
+/* Allows rights below the path; a path that does not exist needs no rule. */
 static void sandbox_files_allow(int ruleset, const char *path, uint64_t rights)
 {
     CLEANUP_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);

@@ -15,7 +15,7 @@
 #include "skydns/settings/settings_table.h"
 #include "skydns/settings/stub_zones.h"
 
-/* Where fields are stored. */
+/* Options that the document's fields are stored in. */
 struct overlay {
     struct options *o;
     struct stub_zones *stubs; /* NULL: the document has none */

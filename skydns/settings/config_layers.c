@@ -200,7 +200,7 @@ static bool config_layers_retry(struct config_layers *layers, struct config_sour
     return true;
 }
 
-/* What was refused for what another source said may be right with what it says now. */
+/* Tries refused sources again: another source's change may have made them right. */
 static void retry_refused(struct config_layers *layers)
 {
     bool is_other = true;

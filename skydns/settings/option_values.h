@@ -54,7 +54,8 @@ int option_http_address(struct options *o, const char *text, struct err *err) MU
 int option_dnssec(struct options *o, const char *list, struct err *err) MUST_CHECK;
 bool option_dnssec_is_zone(const struct options *o, const struct dname *owner);
 
-/* Who may transfer zones (engine_config.h); whether that goes with -schema and -pods. */
+/* Parses who may transfer zones (engine_config.h), and checks that it goes with -schema and
+ * -pods. */
 int option_transfer_to(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_check_transfers(const struct options *o, struct err *err) MUST_CHECK;
 

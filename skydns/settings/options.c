@@ -335,7 +335,8 @@ static void read_prometheus(struct options *o)
     o->prometheus_subsystem = variable_or("PROMETHEUS_SUBSYSTEM", "skydns");
 }
 
-/* Where SkyDNS pushed its counts; here /metrics is scraped instead. */
+/* Notes the variables that told the original SkyDNS where to push counts: here, /metrics is scraped
+ * instead. */
 static void note_variables(struct options *o)
 {
     static const char *const names[] = {"GRAPHITE_SERVER", "GRAPHITE_PREFIX", "STATHAT_USER"};

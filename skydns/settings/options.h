@@ -29,15 +29,15 @@ enum {
     OPTIONS_WORKERS_MAX = 64, /* more than any machine needs for DNS; one socket and 0.2 MB each */
     OPTIONS_WORKERS_DEFAULT = 8,        /* at most; fewer when there are fewer CPUs */
     OPTIONS_HANDSHAKE_THREADS_MAX = 16, /* tls_handshakes.h has no more */
-    /* As answer_pool.h; more would be idle: they make 100,000 signatures a second, with RSA 4,000.
-     */
+    /* Limits signers as answer_pool.h does; more would be idle: they make 100,000 signatures a
+     * second, with RSA 4,000. */
     OPTIONS_SIGNERS_MAX = 4,
     OPTIONS_DNSSEC_MAX = DNSSEC_KEYS_MAX * 64, /* bytes; paths of keys are no longer */
     OPTIONS_SCACHE_DEFAULT = 10000,
     SETTINGS_MAX = 96, /* more than the table has (settings_table.h) */
 };
 
-/* Where something else than DNS's own framing in the clear is spoken. */
+/* Address that speaks something else than DNS's own framing in the clear. */
 struct stream_address {
     enum engine_transport transport;
     struct addr address;

@@ -425,7 +425,7 @@ UNIT_TEST(test_values_of_a_change)
 
 /* ---- Other domains ---- */
 
-/* Of the zone that this name is in. */
+/* Returns the zone that this name is in. */
 static const struct forward_zone *live_config_zone_of(const struct fixture *f, const char *text)
 {
     struct dname name;

@@ -26,7 +26,7 @@
 
 UNIT_TESTS_HAVE_THREADS
 
-/* What a confined child tells about the first thing that went otherwise than expected. */
+/* Limits the text in which a confined child tells the first thing that went wrong. */
 enum { TOLD_MAX = 256 };
 
 enum { CANNOT = 77 }; /* its status where the kernel lacks it */
@@ -215,7 +215,7 @@ static bool is_renamed(const char *folder, const char *from, const char *to)
     return rename(old, new) == 0;
 }
 
-/* As a snapshot is written: a file beside it, cut, renamed over it; and removed. */
+/* Tries what writing a snapshot does: a file beside it is cut and renamed over it; then removed. */
 static void try_written(const char *folder)
 {
     char path[512];

@@ -38,7 +38,7 @@ static struct options config_doc_flags(void)
     return o;
 }
 
-/* What a document can change, in one line. */
+/* Writes everything that a document can change, in one line. */
 static const char *config_doc_text_of(const struct options *o, char out[1024])
 {
     char name[DNAME_TEXT_MAX], address[ADDR_TEXT_MAX];
