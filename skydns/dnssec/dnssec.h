@@ -124,8 +124,8 @@ struct dnssec_figures {
 };
 struct dnssec_figures dnssec_figures(const struct dnssec *dnssec); /* NULL: what others counted */
 
-/* What /explain tells of an RRset's signatures, without using them: the end of the one kept for the
- * i-th key of the zone, 0: none is kept, -1: that key does not sign this type. */
+/* Returns when the cached signature of the RRset by the zone's i-th key ends, for /explain, without
+ * counting as use. 0: none is cached, -1: that key does not sign this type. */
 int64_t dnssec_peek(const struct dnssec *dnssec, const struct dnssec_zone *zone, size_t key,
                     const struct dnssec_rrset *rrset);
 

@@ -5,11 +5,12 @@
 
 #include "common/base/clock.h"
 
-/* Of making, which takes far longer than waiting for another processor's line of memory. */
+/* Counts made signatures; making one takes far longer than waiting for another processor's cache
+ * line. */
 static _Atomic uint64_t made, failed, made_ns;
 
-/* Of finding, which does not. Each thread has one to itself, or shares it with one or two where
- * there are more threads than these. */
+/* Counts found signatures; finding one takes less than that wait. Each thread has a stripe to
+ * itself, or shares it with one or two where there are more threads than stripes. */
 enum { STRIPES = 32 };
 static struct {
     alignas(COUNTERS_ALIGN) _Atomic uint64_t reused;

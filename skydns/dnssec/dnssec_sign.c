@@ -11,7 +11,8 @@
 /* The first fields of an RRSIG's data: RFC 4034 3.1. */
 enum { FIELDS_SIZE = 18 };
 
-/* What is to be signed: an RRset of 64 KiB at most, whose records each have the owner in front. */
+/* Limits the data to sign: an RRset of 64 KiB at most, each of whose records has the owner in
+ * front. */
 enum { DATA_MAX = 32 * 1024 * 1024 };
 
 /* One signature that is asked for. */

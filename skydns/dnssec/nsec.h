@@ -41,7 +41,8 @@ void nsec_after(const struct dname *name, const struct dname *zone, struct dname
  * nsec_after. */
 void nsec_next(const struct dname *name, const struct dname *zone, struct dname *ret);
 
-/* What an NSEC covers: from nsec_before's name, perhaps with nsec_last_below, to nsec_after's. */
+/* Names that an NSEC covers: from nsec_before's name, perhaps with nsec_last_below, to
+ * nsec_after's. */
 struct nsec_gap {
     struct dname owner, next;
 };

@@ -18,8 +18,8 @@
 
 struct signature_cache;
 
-/* Of `entries_max` signatures of at most `len_max` bytes, from 1 to SIGNING_KEY_SIGNATURE_MAX.
- * Fails only if the kernel has no random numbers. */
+/* Makes a cache of `entries_max` signatures of at most `len_max` bytes, from 1 to
+ * SIGNING_KEY_SIGNATURE_MAX. Fails only if the kernel has no random numbers. */
 int signature_cache_new(size_t entries_max, size_t len_max, struct signature_cache **ret_cache,
                         struct err *err) MUST_CHECK;
 /* All threads are gone; NULL is fine. */
@@ -29,11 +29,11 @@ struct signature_id {
     uint64_t low, high;
 };
 
-/* Of the RRset's content; any thread. */
+/* Returns the ID of the RRset's content; any thread. */
 struct signature_id signature_cache_id(const struct signature_cache *cache,
                                        const struct dnssec_rrset *rrset);
 
-/* Of its signature with the key of this number. */
+/* Returns the ID of the RRset's signature with the key of this number. */
 static inline struct signature_id signature_id_with_key(struct signature_id rrset, size_t key)
 {
     return (struct signature_id){rrset.low + (uint64_t)key * 0x9e3779b97f4a7c15, rrset.high};

@@ -27,10 +27,10 @@ struct signing_algorithm {
 
 /* NULL: not supported. */
 const struct signing_algorithm *signing_algorithm_find(unsigned number);
-/* Of a key whose record was parsed: never NULL. */
+/* Returns the algorithm of a key whose record was parsed: never NULL. */
 const struct signing_algorithm *signing_algorithm_of(const struct signing_key *key);
 
-/* What to expect instead of another number. */
+/* Names the supported algorithms, for errors. */
 #define SIGNING_ALGORITHMS_TEXT \
     "8 (RSASHA256), 10 (RSASHA512), 13 (ECDSAP256SHA256), 14 (ECDSAP384SHA384) or 15 (ED25519)"
 
@@ -94,7 +94,7 @@ int signing_key_parse_private(struct slice text, const struct signing_algorithm 
 int signing_key_join(struct signing_key *key, const struct signing_algorithm *algorithm,
                      struct signing_numbers *numbers, struct err *err) MUST_CHECK;
 
-/* As signing_key_sign, but ECDSA's as libcrypto has them: DER. */
+/* Signs as signing_key_sign does, but leaves ECDSA signatures as libcrypto encodes them: DER. */
 int signing_key_sign_encoded(const struct signing_key *key, struct slice data,
                              uint8_t out[SIGNING_KEY_SIGNATURE_MAX], size_t *ret_len,
                              struct err *err) MUST_CHECK;

@@ -14,8 +14,8 @@
 struct evp_pkey_st;
 struct ossl_param_st;
 
-/* Of this type and these parameters; selection: EVP_PKEY_KEYPAIR or EVP_PKEY_PUBLIC_KEY. NULL:
- * libcrypto refuses. */
+/* Makes a key of this type from these parameters; selection: EVP_PKEY_KEYPAIR or
+ * EVP_PKEY_PUBLIC_KEY. NULL: libcrypto refuses. */
 struct evp_pkey_st *signing_pkey_new(const char *type, int selection,
                                      struct ossl_param_st *params) MUST_CHECK;
 

@@ -122,7 +122,7 @@ static int parse_number(const struct field *field, enum signing_number which,
     return 0;
 }
 
-/* Of others, such as Created, nothing is used. */
+/* Takes one field; ignores those that signing does not need, such as Created. */
 static int signing_key_private_take_field(const struct field *field,
                                           struct signing_numbers *numbers, struct err *err)
 {

@@ -82,7 +82,8 @@ enum { FLAG_ZONE = 0x0100, FLAG_REVOKED = 0x0080, FLAG_SEP = 0x0001, PROTOCOL = 
 
 enum { TTL_MAX_S = 0x7fffffff }; /* RFC 2181 8 */
 
-/* Of RSA: the exponents of common keys have 3 bytes, those of dnssec-keygen 5 at most. */
+/* Limits RSA's numbers: the exponents of common keys have 3 bytes, those of dnssec-keygen 5 at
+ * most. */
 enum { EXPONENT_MAX = 8, MODULUS_MIN = 1024 / 8, MODULUS_MAX = 4096 / 8 };
 
 #define RECORD_TEXT "OWNER [TTL] [IN] DNSKEY FLAGS 3 ALGORITHM KEY"
@@ -112,7 +113,8 @@ static struct slice signing_key_record_take_word(struct words *words)
 {
     size_t start = words->at;
     while (words->at < words->text.len && !ends_word(words->text.ptr[words->at])) {
-        /* What is behind a backslash belongs to the word, but no word goes on behind the line. */
+        /* A character behind a backslash belongs to the word, but no word continues behind the
+         * line's end. */
         bool is_escape = words->text.ptr[words->at] == '\\' && words->at + 1 < words->text.len &&
                          words->text.ptr[words->at + 1] != '\n';
         words->at += is_escape ? 2 : 1;

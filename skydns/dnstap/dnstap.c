@@ -47,7 +47,7 @@ struct dnstap {
     struct counter lost; /* with a connection, or at the end */
 };
 
-/* Which queue is this thread's, of the dnstap with this number. */
+/* Remembers this thread's queue, and the number of the dnstap that it belongs to. */
 static _Thread_local struct {
     uint64_t number;
     struct dnstap_queue *queue; /* NULL: there were no more */
@@ -157,7 +157,8 @@ static int dnstap_send_some(struct dnstap *d, struct dnstap_queue *queue)
     return (int)count;
 }
 
-/* Of each queue in turn, until all are empty, or the sink is away. True: there was something. */
+/* Sends from each queue in turn, until all are empty or the sink is away. True: there was
+ * something. */
 static bool dnstap_drain(struct dnstap *d)
 {
     bool had_any = false, has_more = true;
@@ -265,7 +266,7 @@ int dnstap_start(struct dnstap *d, struct err *err)
     return 0;
 }
 
-/* What will not be sent any more. */
+/* Drops and counts messages that will not be sent any more. */
 static void dnstap_drop_rest(struct dnstap *d)
 {
     struct slice frames[DNSTAP_LINK_FRAMES_MAX];

@@ -22,7 +22,7 @@ enum {
     DNSTAP_THREADS_MAX = 80,
 };
 
-/* Where messages go: the value of -dnstap. All zero: nowhere. */
+/* Sink of the messages: the value of -dnstap. All zero: nowhere. */
 struct dnstap_target {
     bool is_set;
     bool is_unix;

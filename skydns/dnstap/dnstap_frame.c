@@ -6,7 +6,7 @@
 
 enum { NS_PER_S = 1000000000 };
 
-/* Of a field: its number and how it is written. */
+/* Wire types of protobuf fields: with the field's number, they make its tag. */
 enum wire { VARINT = 0, BYTES = 2, FIXED32 = 5 };
 #define TAG(number, wire) (uint8_t)((number) << 3 | (wire))
 
@@ -84,7 +84,7 @@ static uint8_t *dnstap_frame_put_time(uint8_t *out, unsigned s_field, unsigned n
     return out;
 }
 
-/* As its addresses are written: an IPv4-mapped one is IPv4. */
+/* Writes the family that the addresses are written in: an IPv4-mapped one is IPv4. */
 static uint8_t *put_family(uint8_t *out, const struct dnstap_event *event)
 {
     const struct ip querier = addr_ip(event->querier), answerer = addr_ip(event->answerer);

@@ -16,7 +16,7 @@ enum {
     DNSTAP_HEAD_MAX = 2 * (DNSTAP_HEAD_TEXT_MAX + 3),
 };
 
-/* What all messages begin with: the identity and the version, cut after DNSTAP_HEAD_TEXT_MAX. */
+/* Bytes that begin every message: the identity and the version, cut after DNSTAP_HEAD_TEXT_MAX. */
 struct dnstap_head {
     size_t len;
     uint8_t bytes[DNSTAP_HEAD_MAX];

@@ -15,7 +15,7 @@
 #include "skydns/dnstap/dnstap.h"
 
 enum {
-    /* To connect, and for the sink's part of the handshake; a healthy one takes milliseconds. */
+    /* Limits connecting, and the sink's part of the handshake; a healthy one takes milliseconds. */
     DNSTAP_LINK_OPEN_MS = 5000,
     /* A sink that has not read a byte for so long is given up: its host may be gone. */
     DNSTAP_LINK_STALL_MS = 10000,

@@ -35,7 +35,7 @@ void query_tap_set_sampling(struct query_tap *tap, bool is_sampling)
     set_watched(tap, QUERY_TAP_SAMPLES, is_sampling);
 }
 
-/* Of one in QUERY_TAP_SAMPLE_OF, whatever else is watched. */
+/* Samples one query in QUERY_TAP_SAMPLE_OF, whatever else is watched. */
 static void query_tap_sample(const struct query_tap *tap, struct query_counts *counts,
                              const struct query_seen *seen)
 {
@@ -53,7 +53,7 @@ static struct query_log_rule log_rule(const struct query_tap *tap)
                                    .every = (uint32_t)word};
 }
 
-/* As the query came: gRPC has no number of its own. */
+/* Returns how the query came: gRPC has no number of its own. */
 static enum dnstap_protocol query_tap_protocol_of(enum engine_transport transport)
 {
     switch (transport) {
@@ -126,8 +126,8 @@ void name_samples_init(struct name_samples *samples)
     }
 }
 
-/* Of D. Vyukov's bounded queues: a thread owns the place whose number it has advanced `put` past.
- */
+/* Puts as D. Vyukov's bounded queues do: a thread owns the slot whose number it has advanced `put`
+ * past. */
 void name_samples_put(struct name_samples *samples, const struct response *response)
 {
     uint32_t number = atomic_load_explicit(&samples->put, memory_order_relaxed);

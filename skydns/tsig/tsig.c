@@ -57,7 +57,7 @@ static const struct tsig_key *tsig_find_key(const struct tsig_keys *keys,
     return key && dname_equal(&key->algorithm_name, &q->algorithm) ? key : NULL;
 }
 
-/* Of the message as it was signed: without the record, with its first ID (4.3.2). */
+/* Verifies the message as it was signed: without the record, with its first ID (RFC 8945 4.3.2). */
 static bool tsig_is_signed(const struct tsig_query *q, const struct record *record,
                            const uint8_t *wire)
 {

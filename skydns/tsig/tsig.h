@@ -45,7 +45,7 @@ enum tsig_verdict {
     TSIG_VERDICTS
 };
 
-/* Where a message has it: of those who read the message (question.h). */
+/* Position of the record in a message, from those who read the message (question.h). */
 struct tsig_place {
     uint16_t at;       /* 0: there is none, or it is no whole message */
     bool is_misplaced; /* not the last record, or there are two (5.1) */
@@ -65,11 +65,11 @@ struct tsig_query {
     size_t plain_len; /* of the query without the record */
 };
 
-/* Of the query whose record is there. Compares in constant time. */
+/* Verifies a query whose record is there. Compares in constant time. */
 enum tsig_verdict tsig_open(const struct tsig_keys *keys, const uint8_t *wire, size_t len,
                             const struct tsig_place *place, int64_t now_s, struct tsig_query *ret);
 
-/* What the late response to a query with a good record needs of it. */
+/* Parts of a query with a good record that its late response needs. */
 struct tsig_state {
     uint8_t mac_len, mac[TSIG_MAC_MAX];
     uint8_t name_len, name[TSIG_NAME_MAX]; /* both as the query has them */

@@ -125,7 +125,7 @@ static int read_algorithm(struct lexer *l, struct tsig_key *key)
                : tsig_keys_expected(l, "an algorithm", word);
 }
 
-/* What is there instead is not shown: it may be most of a secret. */
+/* Reads the secret. Errors do not quote what is there instead: it may be most of a secret. */
 static int tsig_keys_read_secret(struct lexer *l, struct tsig_key *key)
 {
     struct slice word = tsig_keys_next_word(l);

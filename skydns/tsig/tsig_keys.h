@@ -21,7 +21,8 @@
 enum {
     TSIG_KEYS_MAX = 64,             /* one for each secondary, twice during a change of keys */
     TSIG_KEYS_FILE_MAX = 64 * 1024, /* 64 keys of 1 KiB */
-    /* Of a key's name, bytes on the wire: a signed reply of 512 bytes has room for any question. */
+    /* Limits a key's name, in bytes on the wire: a response of 512 bytes with a TSIG has room for
+     * any question. */
     TSIG_NAME_MAX = 80,
     TSIG_SECRET_MAX = 512, /* bytes; tsig-keygen's have 20 to 64 */
 };

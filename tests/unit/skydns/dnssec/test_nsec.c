@@ -64,7 +64,7 @@ UNIT_TEST(test_before)
         {F1 ".c.", NSEC_BEFORE_SIBLING, "\\254" F62 ".c."},
         {F63 ".c.", NSEC_BEFORE_SIBLING, F62 "\\254.c."},
         {A62 "b.c.", NSEC_BEFORE_SIBLING, A63 ".c."},
-        /* What ends in \000 follows directly what is below its sibling. */
+        /* A name that ends in \000 follows directly the names below its sibling. */
         {"web\\000.c.", NSEC_BEFORE_BELOW, F63 ".web.c."},
         {"\\000\\000.c.", NSEC_BEFORE_BELOW, F63 ".\\000.c."},
         {"\\000.c.", NSEC_BEFORE_PARENT, "c."},
@@ -179,7 +179,7 @@ UNIT_TEST(test_join)
         {{"b.c.", "f.c."}, {"a.c.", "d.c."}, {"a.c.", "f.c."}},
         {{"a.c.", "f.c."}, {"b.c.", "d.c."}, {"a.c.", "f.c."}},
         {{"b.c.", "d.c."}, {"b.c.", "d.c."}, {"b.c.", "d.c."}},
-        /* To the end of the zone. */
+        /* Gaps to the end of the zone. */
         {{"d.c.", "c."}, {"a.c.", "d.c."}, {NULL}},
         {{"b.c.", "c."}, {"a.c.", "d.c."}, {"a.c.", "c."}},
         {{"a.c.", "d.c."}, {"b.c.", "c."}, {"a.c.", "c."}},

@@ -71,7 +71,7 @@ static bool dnssec_signature_cache_use(struct signature_cache *cache, uint32_t n
     return is_there;
 }
 
-/* As an answer does: what is missing is made. */
+/* Acts as an answer does: makes what is missing. */
 static bool signature_cache_answer(struct signature_cache *cache, uint32_t number)
 {
     bool is_there = dnssec_signature_cache_use(cache, number);

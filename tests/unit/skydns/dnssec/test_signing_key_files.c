@@ -379,7 +379,7 @@ UNIT_TEST(test_swapped_files)
             signing_key_files_parse(sample->private_text, sample->public_text, &key, &err),
             ERR_SYNTAX);
         assert_false(signing_key_files_tells(err.msg, sample->private_text));
-        /* As if the first lines were lost. */
+        /* Cuts the first lines off. */
         const char *number = strstr(sample->private_text, "PrivateKey: ");
         if (number) {
             assert_int_equal(signing_key_files_parse(number, number, &key, &err), ERR_SYNTAX);

@@ -12,7 +12,7 @@ UNIT_TESTS_HAVE_THREADS
 
 enum { FRAMES = 50000, LEN_MAX = 3000, PEEKED = 16 };
 
-/* Of the n-th frame. */
+/* Returns the length of the n-th frame. */
 static size_t dnstap_queue_length(uint32_t n)
 {
     return sizeof(n) + n * 7919 % (LEN_MAX - sizeof(n));
