@@ -70,7 +70,7 @@ struct answering {
 
 /* ---- Sockets ---- */
 
-/* Of all addresses together: TCP is on the plain ones, too. */
+/* Decides for all addresses together: TCP listens on the plain ones, too. */
 static bool wants_v6_only(const struct options *o, const struct addr *address)
 {
     struct addr all[LISTEN_SOCKETS_MAX];
@@ -114,7 +114,7 @@ static void note_heard(struct answering *a, const struct listen_socket *sockets,
     }
 }
 
-/* Of sockets from systemd; -addr has been checked. */
+/* Checks the sockets that systemd passed; those of -addr have been checked. */
 static int answering_check_certificate(const struct answering *a, struct err *err)
 {
     bool needs_one = a->is_heard[ENGINE_TLS] || a->is_heard[ENGINE_HTTPS];

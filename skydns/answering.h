@@ -55,7 +55,7 @@ const struct dnstap *answering_dnstap(const struct answering *answering);
 
 struct query_tap *answering_tap(struct answering *answering); /* for samples; borrowed */
 
-/* Which queries get a line in the log, from now on. */
+/* Sets which queries get a line in the log from now on. */
 void answering_set_query_log(struct answering *answering, struct query_log_rule rule);
 
 /* Prints a line for each address and transport on which queries for this domain are answered:

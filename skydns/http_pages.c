@@ -30,7 +30,7 @@ static bool http_pages_is_our_name(const void *data, struct slice text)
            engine_config_zone(publisher_newest_config(sources->publisher), &name) != NULL;
 }
 
-/* As SkyDNS did: metrics on every address, including IPv6 where available. */
+/* Serves metrics as the original SkyDNS did: on every address, including IPv6 where available. */
 static int open_prometheus(struct http_pages *pages, struct ev_loop *loop, const struct options *o,
                            struct metrics_sources *sources, struct err *err)
 {

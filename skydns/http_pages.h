@@ -18,7 +18,7 @@ int http_pages_open(struct ev_loop *loop, const struct options *options,
                     struct err *err) MUST_CHECK;
 void http_pages_free(struct http_pages *pages); /* NULL is fine */
 
-/* Of the names of SkyDNS's metrics; NULL: they are off. Borrowed. */
+/* Returns the prefix of the names of SkyDNS's metrics; NULL: they are off. Borrowed. */
 const char *http_pages_skydns_prefix(const struct http_pages *pages);
 
 #endif

@@ -268,7 +268,7 @@ static void on_completeness(void *data)
     live_config_republish(p->live);
 }
 
-/* What etcd would say, from a snapshot, or from etcd if it can be reached. */
+/* Reads etcd's documents from a snapshot, or from etcd if it can be reached. */
 static void read_documents(struct program *p)
 {
     p->has_snapshot = *p->flags.snapshot && !p->refuses_snapshot &&
@@ -320,7 +320,7 @@ static int settle_and_open(struct program *p, struct err *err)
     return r == 0 ? open_all(p, err) : r;
 }
 
-/* As if there were none: an address in its document may be one that etcd's names no longer. */
+/* Opens without the snapshot: an address in its document may be one that etcd no longer names. */
 static int open_without_snapshot(struct program *p, struct err *err)
 {
     snapshot_start_refused(p->flags.snapshot, err->msg);

@@ -148,7 +148,7 @@ static void snapshot_keeper_on_written(void *data, const struct snapshot_header 
 
 /* ---- When ---- */
 
-/* Of a file that says what etcd does. */
+/* Returns when to write again a file that says what etcd does, since its age counts. */
 static int64_t refresh_due(const struct snapshot_keeper *keeper, int64_t now_ms)
 {
     int64_t quarter_ms = keeper->config.max_ms / 4;
@@ -298,7 +298,8 @@ static bool may_become_whole(const struct snapshot_keeper *keeper)
     return counts.mirror.is_following || counts.reads > 0;
 }
 
-/* Of a process that ends just after its start, the watch or kube2sky's documents may be. */
+/* Begins the last snapshot. Waits for what etcd is about to tell: a process that ends just after
+ * its start may still lack the watch or kube2sky's documents. */
 static bool begin_soon(struct snapshot_keeper *keeper)
 {
     struct ev_loop *loop = keeper->config.loop;

@@ -29,7 +29,7 @@ struct engine_config *transfer_config(const struct engine_config *published)
 
 /* ---- The hash ---- */
 
-/* What zones list changes with this number: it goes up when a version of this program lists other
+/* Counts the ways in which zones are made: it goes up when a version of this program lists other
  * records for the same keys. */
 enum { CONTENTS_VERSION = 1 };
 
@@ -74,7 +74,7 @@ static bool is_in_ours(const struct engine_config *config, const struct dname *n
     return is_in;
 }
 
-/* What lies in a stub zone is not ours. Their order says nothing. */
+/* Hashes stub zones, whose content is not ours. Their order says nothing. */
 static uint64_t hash_stubs(const struct engine_config *config)
 {
     size_t count = 0;

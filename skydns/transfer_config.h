@@ -12,8 +12,8 @@
 /* Owned by the caller: engine_config_free. */
 struct engine_config *transfer_config(const struct engine_config *published);
 
-/* Of all that such a configuration's zones depend on beside the records: the same for all readers
- * with the same settings, wherever those come from. */
+/* Hashes all settings that the zones depend on beside the records. Equal for all readers with the
+ * same settings, wherever those come from. */
 uint64_t transfer_config_hash(const struct engine_config *config);
 
 #endif

@@ -19,7 +19,7 @@
 /* Domains of one life of the process; they change by hand. */
 enum { BASES_MAX = 256 };
 
-/* What a domain's key says. */
+/* Content of a domain's key. */
 struct base {
     struct dname domain;
     bool has_key;
@@ -200,7 +200,8 @@ static void on_history(void *data, const struct dname *apexes, const int64_t *re
     source->history = NULL;
 }
 
-/* Of zones that this process has not watched change: before their next step. */
+/* Asks etcd for the history of zones that this process has not watched change: before their next
+ * serial. */
 static void ask_history(struct transfer_source *source, const struct engine_config *now)
 {
     struct dname apexes[TRANSFER_ZONES_MAX];

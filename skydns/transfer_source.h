@@ -49,7 +49,7 @@ struct transfer_source *transfer_source_new(const struct transfer_source_config 
 void transfer_source_free(
     struct transfer_source *source); /* before the store's end; NULL is fine */
 
-/* Where a zone's serial comes from. */
+/* Origin of a zone's serial. */
 struct transfer_origin_of_serial {
     bool is_known; /* etcd has said what the base is */
     bool has_key;

@@ -443,7 +443,7 @@ static struct stream_address stream_at(enum engine_transport transport)
     return (struct stream_address){transport, loopback_addr(loopback_free_port())};
 }
 
-/* Of UDP and TCP, and of HTTP and gRPC in the clear, which need no certificate. */
+/* Opens UDP and TCP, and HTTP and gRPC in the clear, which need no certificate. */
 static void open_with_streams(struct fixture *f, size_t address_count)
 {
     struct err err = {0};

@@ -1,4 +1,5 @@
-/* Which snapshots are used: what must agree with the settings, and what a refused one leaves. */
+/* Tests which snapshots are used: what must agree with the settings, and what a refused one
+ * leaves. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -123,7 +124,7 @@ int snapshot_file_write(const struct snapshot_file_write *write, size_t *ret_byt
     return err_set(err, -EROFS, "no writing of %s here", write->path);
 }
 
-/* Of the sections, only whether store_sync can start with them. */
+/* Checks of the sections only whether store_sync can start with them. */
 bool store_sync_can_start(const struct snapshot_content *content, struct err *err)
 {
     bool is_good = slice_equal(buf_slice(&content->sections[SNAPSHOT_MIRROR]), slice_str("good"));
