@@ -1,17 +1,17 @@
-/* Follows what kube2sky keeps of a domain's clients beside the records:
+/* Follows what kube2sky writes of a domain's clients beside the records:
  *
- *     /kube2sky/<domain>/node-address/10-1-0-1  {"host":"10.1.0.1"}  an address that pods share
- * with their node: it identifies nobody /kube2sky/<domain>/visible/<namespace>    which namespaces
- * may see this one's names, or "*"
+ *     /kube2sky/<domain>/node-address/10-1-0-1  {"host":"10.1.0.1"}
+ *     /kube2sky/<domain>/visible/<namespace>    a list of namespaces, or "*"
  *
- * node-address/0-0-0-0 stands for every address: kube2sky cannot know the pods.
+ * The first is an address that pods share with their node: it identifies nobody. Of these,
+ * 0-0-0-0 stands for every address: kube2sky cannot know the pods. The second lists the namespaces
+ * that may see this one's names.
  *
- * Each is a mirror: two watches on the connection that exists anyway. As the records, the keys
+ * Each is a mirror: two watches on the connection that exists anyway. Like the records, the keys
  * survive an etcd that came back without its data until kube2sky has written everything again. An
  * etcd whose user may not read them is asked every 10 s, with one warning; what was read before
- * counts until it is denied for the second time. A value that makes no
- * sense is skipped, logged once and remembered with the broken keys (broken.h). Owned by clients.c;
- * main thread. */
+ * counts until it is denied for the second time. A malformed value is skipped, logged once and
+ * remembered with the broken keys (broken.h). Owned by clients.c; main thread. */
 #ifndef SKYDNS_SYNC_CLIENT_MARKS_INTERNAL_H
 #define SKYDNS_SYNC_CLIENT_MARKS_INTERNAL_H
 
@@ -35,12 +35,12 @@ enum {
     /* Limits one domain's addresses; Kubernetes has 5,000 nodes at most. With more, the domain's
      * pods identify nobody, since it is not known which of them share a node's address. */
     CLIENT_MARKS_ADDRESSES_MAX = 65536,
-    /* Bytes of one list: 1,024 names (visibility.h). A longer one is unusable. */
+    /* Limits one list: 1,024 names (visibility.h). A longer one is unusable. */
     CLIENT_MARKS_LIST_MAX = 64 * 1024,
-    /* Bytes of all lists of one domain, some hundred for each of 10,000 namespaces: the longest are
-     * left out. */
+    /* Limits all lists of one domain, some hundred bytes for each of 10,000 namespaces: the longest
+     * are left out. */
     CLIENT_MARKS_LISTS_MAX = 4 * 1024 * 1024,
-    /* Those left out included: further ones are unusable until all is read again. */
+    /* Limits lists including those left out: further ones are unusable until all is read again. */
     CLIENT_MARKS_LISTS_HELD_MAX = 2 * CLIENT_MARKS_LISTS_MAX,
 };
 
@@ -54,18 +54,20 @@ struct client_marks_config {
      * has confirmed it, or said otherwise. */
     struct slice saved;
 
-    /* A commit, a denial, or the end of a domain has changed something; in this order. */
-    void (*known)(void *data);       /* client_marks_is_known says something else of a domain */
-    void (*lists_known)(void *data); /* so does client_marks_are_lists_known; behind `visible` */
-    void (*barred)(void *data, const struct ip *ip, bool is_barred); /* of domains that are known;
-                                                                        not with `known` */
-    /* The lists of all domains, in no order; a namespace has one in each. */
+    /* Called in this order when a commit, a denial, or the end of a domain has changed
+     * something. */
+    void (*known)(void *data);       /* client_marks_is_known has changed for a domain */
+    void (*lists_known)(void *data); /* client_marks_are_lists_known has changed for a domain;
+                                      * called after `visible` */
+    /* An address of a known domain; not called together with `known`. */
+    void (*barred)(void *data, const struct ip *ip, bool is_barred);
+    /* Receives the lists of all domains, in no order; a namespace has one in each. */
     void (*visible)(void *data, const struct visible_namespace *listed, size_t count);
     void (*ended)(void *data); /* all has been told */
     void *data;
 };
 
-/* Whether bytes are what client_marks_save appended; none are, too. */
+/* True if client_marks_save can have appended the bytes; no bytes are fine, too. */
 bool client_marks_is_saved(struct slice saved) MUST_CHECK;
 
 struct client_marks *client_marks_new(const struct client_marks_config *config);
@@ -74,8 +76,8 @@ void client_marks_free(struct client_marks *marks); /* NULL is fine; tells nothi
 /* Appends what was told last. False, and nothing appended: something is not known yet. */
 bool client_marks_save(const struct client_marks *marks, struct buf *out) MUST_CHECK;
 
-/* The domains in force, at most ENGINE_ZONES_MAX; what is known of those that stay is kept. Tells
- * `known` in any case. */
+/* Sets the domains in force, at most ENGINE_ZONES_MAX; those that stay lose nothing. Calls `known`
+ * in any case. */
 void client_marks_set_domains(struct client_marks *marks, const struct dname *domains,
                               size_t count);
 
@@ -90,18 +92,18 @@ bool client_marks_are_lists_known(const struct client_marks *marks, const struct
  * it. */
 bool client_marks_are_settled(const struct client_marks *marks);
 
-/* Calls fn for each address of the domains that are known: as often as they have it. */
+/* Calls fn for each address of the known domains: once for each domain that has it. */
 void client_marks_each_barred(const struct client_marks *marks,
                               void (*fn)(void *data, const struct ip *ip), void *data);
 
-/* The broken keys were forgotten with a full read of the records: remembers these again. */
+/* Remembers its broken keys again, after a full read of the records made the table forget them. */
 void client_marks_remember_broken(struct client_marks *marks);
 
-/* True, with the reason: etcd denies reading some of these keys, pods are not known, or lists are
- * left out. */
+/* Appends the reason and returns true if etcd denies reading some of these keys, pods are not
+ * known, or lists are left out. */
 bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *out);
 
-/* The address that the value of a key below node-address names. Pure. */
+/* Reads the address in the value of a key below node-address. Pure. */
 bool client_marks_read_address(struct slice value, struct ip *ret_ip) MUST_CHECK;
 
 #endif

@@ -1,11 +1,11 @@
-/* The pods' keys in the store, which say whose client an address is:
+/* Reads the pods' keys in the record store, which say whose client an address is:
  *
  *     /skydns/local/cluster/pod/<namespace>/<address with dashes>/<hash>  {"host":"10.1.0.5"}
  *
  *     names put and deleted --store before, store after--> client_index
  *
- * Follows the store as stub_keys does, but by the names that changed: what a pod's key said in the
- * version before is taken back, what it says now is added. So a change costs the same whatever else
+ * Follows versions as stub_keys does, but by the names that changed: takes back what a pod's key
+ * said in the version before, and adds what it says now. So a change costs the same whatever else
  * there is. Owned by clients.c; main thread. */
 #ifndef SKYDNS_SYNC_CLIENT_PODS_INTERNAL_H
 #define SKYDNS_SYNC_CLIENT_PODS_INTERNAL_H
@@ -21,8 +21,8 @@ struct client_index;
 struct store;
 
 enum {
-    /* Names of one version, of 60 bytes each: the mirror commits less at once. More, and all pods
-     * are gone through, which costs no more then. */
+    /* Limits the names of one version, of 60 bytes each: the mirror commits less at once. With
+     * more, all pods are gone through, which costs no more then. */
     CLIENT_PODS_NOTED_MAX = 16384,
 };
 
@@ -44,20 +44,20 @@ struct client_pods {
 void client_pods_init(struct client_pods *pods, struct client_index *index);
 void client_pods_fini(struct client_pods *pods);
 
-/* Lower case. Nothing is known of them; all pods are to be read. */
+/* Sets the domains, in lower case. Nothing is known of them until all pods are read. */
 void client_pods_set_domains(struct client_pods *pods, const struct dname *domains, size_t count);
 
-/* A name has or had a record that the version followed next may lack, have or have changed. Costs a
+/* Notes a name whose record may be missing, new or changed in the version followed next. Costs a
  * comparison for each domain. */
 void client_pods_note(struct client_pods *pods, const struct dname *name);
 
-/* All pods are to be read from the version that comes next. */
+/* Makes the next version's pods be read in full. */
 void client_pods_read_again(struct client_pods *pods);
 
-/* Whether client_pods_follow would not do. */
+/* True if all pods must be read: client_pods_follow would not do. */
 bool client_pods_is_to_read(const struct client_pods *pods);
 
-/* Before the version is published, so that the one before is still whole. */
+/* Follows a version. Call before it is published, so that the one before is still whole. */
 void client_pods_follow(struct client_pods *pods, const struct store *store);
 
 /* Adds all pods of the version to the index, which has none. Names noted stay so. */

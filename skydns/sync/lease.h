@@ -1,18 +1,18 @@
-/* The TTL of records whose keys have a lease: the value's TTL or what the lease has left, whichever
- * is smaller, at least 1 s. Part of store_sync; main thread, its loop.
+/* Bounds the TTL of records whose keys have a lease: the value's TTL or what the lease has left,
+ * whichever is smaller, at least 1 s. Part of store_sync; main thread, its loop.
  *
  *     store_sync --put, del--> lease_table --new TTLs--> store_writer, then `changed` (publish)
  *                                   `--LeaseTimeToLive--> etcd
  *
- * etcd is asked per lease, not per key: when the lease is first seen, and again when what it has
- * left falls to the smallest TTL of its keys, at most once per third of the granted TTL. So a lease
- * that is kept alive is found renewed before its keys' TTLs shrink (or, if they exceed the lease's,
- * at every third), and an abandoned one counts down with the clock.
+ * Asks etcd per lease, not per key: when the lease is first seen, and again when what it has left
+ * falls to the smallest TTL of its keys, at most once per third of the granted TTL. So a lease that
+ * is kept alive is found renewed before its keys' TTLs shrink, or at every third if they exceed the
+ * lease's. An abandoned lease counts down with the clock.
  *
- * The answering code is not involved: when a TTL must shrink, the record is published again, once a
+ * The answering code is not involved. When a TTL must shrink, the record is published again, once a
  * second for each key of a lease that runs out; other keys cost nothing. Until etcd's first answer,
  * and while etcd is away and the lease may have ended, the TTL is 1 s; an outage source (outage.h)
- * reports both. Holds one entry per leased record of the store. */
+ * reports both. Holds one entry per leased record of the record store. */
 #ifndef SKYDNS_SYNC_LEASE_H
 #define SKYDNS_SYNC_LEASE_H
 
@@ -60,7 +60,7 @@ void lease_table_set_default_ttl(struct lease_table *table, uint32_t ttl_s);
 struct lease_counts {
     size_t leases;      /* of the records held */
     size_t asking;      /* of these, etcd is being asked */
-    size_t withheld;    /* records whose lease has ended, as far as a snapshot knows */
+    size_t withheld;    /* withheld records, whose lease has ended as far as a snapshot knows */
     uint64_t moves;     /* records withheld or brought back since the start */
     uint64_t questions; /* asked of etcd */
     uint64_t failures;  /* of these, failed */
@@ -68,28 +68,31 @@ struct lease_counts {
 
 struct lease_counts lease_table_counts(const struct lease_table *table);
 
-/* Appends all leases with what they have left as of now_ms, the Unix time in ms, and their keys.
+/* Appends all leases with what they have left at now_ms, the Unix time in ms, and their keys.
  * False, and nothing appended, while records are withheld (below). */
 bool lease_table_save(const struct lease_table *table, int64_t now_ms, struct buf *out);
 
-/* Whether the bytes make sense by themselves. */
+/* True if the bytes make sense by themselves. */
 bool lease_table_is_saved(struct slice saved);
 
-/* Fills an empty table from those bytes, its writer having the records, before the first commit.
- * Leases count down from when they were saved (a clock set back since adds nothing): a record whose
- * lease has ended meanwhile, or ends before etcd is back, is withheld: removed, and remembered here
- * until etcd says that the lease was renewed, or confirms the keys (lease_table_confirm), which
- * brings it back, or that it has gone, or its key is put or deleted, or all is read again. False:
- * the bytes are not such, or name a record that the writer does not have; then the table is
+/* Fills an empty table from those bytes, before the first commit; its writer has the records.
+ * Leases count down from when they were saved; a clock set back since adds nothing.
+ *
+ * Withholds a record whose lease has ended meanwhile, or ends before etcd is back: removes it from
+ * the writer and remembers it here. It comes back when etcd says that the lease was renewed, or
+ * confirms the keys (lease_table_confirm). It is forgotten when the lease is gone, its key is put
+ * or deleted, or all is read again.
+ *
+ * False: the bytes are malformed, or name a record that the writer does not have; then the table is
  * useless. */
 bool lease_table_load(struct lease_table *table, int64_t now_ms, struct slice saved) MUST_CHECK;
 
-/* Everything in etcd is known: a key withheld is still there, so its lease was renewed, and what a
- * snapshot knew of leases withholds nothing any more. Calls `changed` if a record came back. */
+/* Tells that everything in etcd is known. A withheld key is still there, so its lease was renewed;
+ * from now on a snapshot's leases withhold nothing. Calls `changed` if a record came back. */
 void lease_table_confirm(struct lease_table *table);
 
-/* In between, the writer holds what must not be published (a full read in progress), so the table
- * changes nothing. Holding twice counts once. */
+/* Hold and release the table: in between it changes nothing, since the writer has records that must
+ * not be published (a full read in progress). Holding twice counts once. */
 void lease_table_hold(struct lease_table *table);
 void lease_table_release(struct lease_table *table);
 

@@ -1,6 +1,6 @@
-/* The state that the files of the lease table share: lease.c follows leases, lease_saved.c packs
- * and unpacks them for a snapshot, lease_withheld.c remembers records whose lease has ended as far
- * as that one knows. */
+/* Shares the lease table's state among its files. lease.c follows leases; lease_saved.c packs and
+ * unpacks them for a snapshot; lease_withheld.c remembers records whose lease has ended as far as
+ * the snapshot knows. */
 #ifndef SKYDNS_SYNC_LEASE_INTERNAL_H
 #define SKYDNS_SYNC_LEASE_INTERNAL_H
 
@@ -76,7 +76,8 @@ struct lease_table {
 
 struct lease *lease_find(const struct lease_table *table, int64_t id); /* NULL: not held */
 
-/* A lease not held yet, unknown and without keys, and one's key not held yet. Nothing is asked. */
+/* Add a lease that is not held yet, unknown and without keys; and a lease's key. Ask nothing of
+ * etcd. */
 struct lease *lease_add(struct lease_table *table, int64_t id);
 struct leased_key *lease_key_find(const struct lease_table *table, const struct dname *name);
 struct leased_key *lease_key_add(struct lease *lease, const struct dname *name);
@@ -93,18 +94,18 @@ uint32_t lease_ttl_now(const struct lease *lease, uint32_t ttl_s, int64_t now_ms
 
 struct dname lease_key_name(const struct leased_key *key);
 
-/* The record in the writer, NULL if it has none of this revision; valid until the writer's next
- * change. */
+/* Returns the record in the writer, NULL if it has none of this revision; valid until the writer's
+ * next change. */
 const struct store_record *lease_key_record(const struct leased_key *key);
 
 /* Moves the record from the writer to the key, and sets *is_changed. False: the writer has none of
  * this revision. */
 bool lease_withhold(struct leased_key *key, bool *is_changed) MUST_CHECK;
 
-/* Moves it back. */
+/* Moves the withheld record back into the writer. */
 void lease_bring_back(struct leased_key *key, uint32_t ttl_s, bool *is_changed);
 
-/* Withheld records do not come back. */
+/* Forget withheld records, which then do not come back. */
 void lease_forget_withheld(struct leased_key *key);
 void lease_forget_all_withheld(struct lease_table *table);
 

@@ -1,6 +1,6 @@
-/* The keys below one of kube2sky's prefixes, as a mirror tells them: each a label and a short
- * value. What was committed is told apart from what was not, so that each commit says what it
- * changes. Owned by client_marks.c; main thread. */
+/* Holds the keys below one of kube2sky's prefixes, as a mirror tells them: each a label and a short
+ * value. Tells committed from uncommitted content, so that each commit says what it changes. Owned
+ * by client_marks.c; main thread. */
 #ifndef SKYDNS_SYNC_MARK_KEYS_INTERNAL_H
 #define SKYDNS_SYNC_MARK_KEYS_INTERNAL_H
 
@@ -51,9 +51,9 @@ void mark_keys_begin(struct mark_keys *keys, bool keeps_old);
 const char *mark_keys_put(struct mark_keys *keys, struct slice label, struct slice value);
 void mark_keys_del(struct mark_keys *keys, struct slice label);
 
-/* Returns whether anything differs. If all lists together are more than CLIENT_MARKS_LISTS_MAX, the
- * longest are left out, so that nobody's is for the sake of longer ones. Of addresses, calls fn
- * (NULL: none) for each that is not there any more, and each that is new. */
+/* Commits; returns whether anything differs. If all lists together exceed CLIENT_MARKS_LISTS_MAX,
+ * leaves the longest out, so that no list is lost for the sake of longer ones. Calls fn (NULL:
+ * none) for each address that is new or gone. */
 bool mark_keys_commit(struct mark_keys *keys, bool full,
                       void (*fn)(void *data, const struct ip *ip, bool is_there), void *data);
 
@@ -61,11 +61,12 @@ bool mark_keys_commit(struct mark_keys *keys, bool full,
 void mark_keys_each_address(const struct mark_keys *keys,
                             void (*fn)(void *data, const struct ip *ip), void *data);
 
-/* An address that stands for all is there, as of the last put and del: which pod has which is not
- * known to who writes the keys. */
+/* True if the address that stands for all is there, as of the last put and delete: kube2sky cannot
+ * know which pod has which. */
 bool mark_keys_bars_all(const struct mark_keys *keys);
 
-/* The next that is there, as of the last put and del; NULL at the end. *at starts at 0. */
+/* Returns the next key that is there, as of the last put and delete; NULL at the end. *at starts at
+ * 0. */
 const struct mark *mark_keys_next(const struct mark_keys *keys, size_t *at);
 
 static inline struct slice mark_label(const struct mark *mark)
@@ -73,8 +74,8 @@ static inline struct slice mark_label(const struct mark *mark)
     return slice_of(mark->label, mark->label_len);
 }
 
-/* Appends those that are there; puts them as read by the reader. False: they are not such. The
- * commit is the caller's. */
+/* Save and load: appends the keys that are there; puts keys as the reader has them. False: the
+ * bytes are malformed. The caller commits. */
 void mark_keys_save(const struct mark_keys *keys, struct buf *out);
 bool mark_keys_load(struct mark_keys *keys, struct reader *reader) MUST_CHECK;
 

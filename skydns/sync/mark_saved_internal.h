@@ -1,6 +1,6 @@
-/* Saves what of kube2sky's keys about clients lasts across restarts (snapshot.h): nothing, or how
- * many domains, then of each its name and both kinds of keys: the mirror (empty: etcd denied
- * reading them), whether they are known, the keys. Bytes from outside. Owned by client_marks.c. */
+/* Packs kube2sky's keys about clients for a snapshot (snapshot.h): nothing, or how many domains,
+ * then of each its name and both kinds of keys. A kind is the mirror (empty: etcd denied reading
+ * it), whether its keys are known, and the keys. Bytes from outside. Owned by client_marks.c. */
 #ifndef SKYDNS_SYNC_MARK_SAVED_INTERNAL_H
 #define SKYDNS_SYNC_MARK_SAVED_INTERNAL_H
 
@@ -17,7 +17,7 @@ struct mark_saved {
     bool is_known;
 };
 
-/* Appends one kind (NULL: it is not known); the domains' count and name are the caller's. */
+/* Appends one kind (NULL: it is not known); the caller appends the count and names of domains. */
 void mark_saved_append(const struct mark_keys *keys, struct slice mirror, struct buf *out);
 
 /* Reads a domain's part of bytes that client_marks_is_saved accepts. False: there is nothing, and

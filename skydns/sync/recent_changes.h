@@ -1,16 +1,16 @@
-/* The latest changes of records by etcd's events, and how long each took to all answering threads.
- * For pages: a bounded ring. Main thread.
+/* Remembers the latest changes of records by etcd's events, and how long each took to reach all
+ * answering threads. For pages: a bounded ring. Main thread.
  *
  *     event handed over by the mirror, decoded     received: `time_ms`
  *     version with it published                    threads that enter from now on see it
  *     no thread is inside an older version         seen by all: `took_us` after it was received
  *
- * A thread that sleeps, or is between two batches, holds no version: it sees the newest one when it
- * takes its next query, so it counts as seeing it at once. When a thread is in the middle of a
- * batch at publication, the moment it ends is looked for once a millisecond: `took_us` is then up
- * to that much too long, never too short.
+ * A thread that sleeps, or is between two batches, holds no version. It sees the newest one when it
+ * takes its next query, so it counts as seeing it at once. While a thread is in the middle of a
+ * batch at publication, a timer looks once a millisecond whether it has ended: `took_us` is up to
+ * that much too long, never too short.
  *
- * Not here: what full reads and snapshots bring, whose changes have no time; rewritten values that
+ * Leaves out what full reads and snapshots bring, whose changes have no time; rewritten values that
  * change nothing; and what a lease has left. */
 #ifndef SKYDNS_SYNC_RECENT_CHANGES_H
 #define SKYDNS_SYNC_RECENT_CHANGES_H
@@ -36,7 +36,7 @@ struct recent_change {
     int64_t took_us; /* -1: not seen by all threads yet */
 };
 
-/* Zero-initialized. */
+/* Ring of changes; zero-initialized. */
 struct recent_changes {
     uint64_t noted;      /* since the start; the last RECENT_CHANGES_MAX are in `items` */
     uint64_t published;  /* of them */
@@ -51,21 +51,21 @@ struct recent_changes {
     struct histogram seconds; /* of versions, by their first change: received to seen by all */
 };
 
-/* An event changed the record of this name in the version being built. */
+/* Notes that an event changed the record of this name in the version being built. */
 void recent_changes_note(struct recent_changes *recent, const struct dname *name, bool is_delete,
                          int64_t revision);
 
-/* All that was noted is in the version published with this epoch. */
+/* Notes that everything noted so far is in the version published with this epoch. */
 void recent_changes_publish(struct recent_changes *recent, uint64_t epoch);
 
-/* All threads see the versions up to this epoch. */
+/* Notes that all threads see the versions up to this epoch. */
 void recent_changes_see(struct recent_changes *recent, uint64_t epoch);
 
-/* How many there are; the latest is number 0. */
+/* Returns how many there are; the latest is number 0. */
 size_t recent_changes_count(const struct recent_changes *recent);
 const struct recent_change *recent_changes_get(const struct recent_changes *recent, size_t i);
 
-/* The latest one of this name (lower case), or NULL. */
+/* Returns the latest change of this name (lower case), or NULL. */
 const struct recent_change *recent_changes_find(const struct recent_changes *recent,
                                                 const struct dname *name);
 

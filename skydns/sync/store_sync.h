@@ -1,5 +1,5 @@
-/* Keeps the store in step with etcd: mirrors the keys below `/<prefix>/`, turns each into a name
- * and a record, and publishes one version for each whole revision (or batch of them) that the
+/* Keeps the record store in step with etcd. Mirrors the keys below `/<prefix>/`, turns each into a
+ * name and a record, and publishes one version for each whole revision (or batch of them) that the
  * mirror commits. Main thread, on its loop.
  *
  *     etcd_mirror --put, del, commit--> store_writer --version, garbage--> publisher --> readers
@@ -7,14 +7,14 @@
  * While etcd is away, the last version is still served. After a compaction everything is read again
  * over the old version, which readers keep until the new one is complete; unchanged records are not
  * replaced. An etcd that came back empty or older removes nothing until its writer has rewritten
- * everything (etcd_mirror.h, keeps_old), or until stale_max_ms have passed; then its domains are
+ * everything (etcd_mirror.h, keeps_old), or until stale_max_ms have passed. Then its domains are
  * incomplete (store_keys.h).
  *
- * Only the unusable key or value itself is skipped: logged with its key and the reason, counted,
- * and remembered (broken.h). Its earlier record is removed (the store follows etcd); a good value
+ * Skips only the unusable key or value itself: logs it with its key and the reason, counts it, and
+ * remembers it (broken.h). Its earlier record is removed, as etcd no longer has it; a good value
  * brings it back. Records below dns/stub of a domain may name stub zones, too
- * (stub_keys_internal.h).
- * `/<prefix>/config` is SkyDNS's configuration, not a record: passed on as is. */
+ * (stub_keys_internal.h). `/<prefix>/config` is SkyDNS's configuration, not a record: it is passed
+ * on as is. */
 #ifndef SKYDNS_SYNC_STORE_SYNC_H
 #define SKYDNS_SYNC_STORE_SYNC_H
 
@@ -62,12 +62,12 @@ struct store_sync_config {
      * outage. NULL: not reported. */
     struct outage_source *followed;
 
-    /* The value of `/<prefix>/config` as of a publication, if it changed; ptr NULL: removed. May be
-     * NULL. */
+    /* Receives the value of `/<prefix>/config` as of a publication, if it changed; ptr NULL:
+     * removed. May be NULL. */
     void (*on_config)(void *data, struct slice value);
 
-    /* The stub zones that keys name (stub_keys_internal.h) differ from those told last; none at
-     * first; borrowed for the call. NULL: nobody asks for them. */
+    /* Receives the stub zones that keys name (stub_keys_internal.h), when they differ from those
+     * told last; none at first; borrowed for the call. NULL: nobody wants them. */
     bool wants_stubs; /* store_sync_set_stubs changes it */
     void (*on_stubs)(void *data, const struct forward_zone *zones, size_t count);
 
@@ -82,9 +82,9 @@ struct store_sync_config {
     bool wants_clients; /* store_sync_set_clients changes it */
     void (*on_visible)(void *data, const struct visible_namespace *listed, size_t count);
 
-    /* store_sync_is_incomplete says something else of a domain: before the version that lacks its
-     * records is published, and after the one that has them. Or store_sync_knows_clients does. May
-     * be NULL. */
+    /* Called when store_sync_is_incomplete changes for a domain: before the version that lacks its
+     * records is published, and after the one that has them. Called as well when
+     * store_sync_knows_clients changes. May be NULL. */
     void (*on_completeness)(void *data);
 
     /* Called once, when ready. May be NULL. */
@@ -94,42 +94,43 @@ struct store_sync_config {
 
 struct store_sync *store_sync_start(const struct store_sync_config *config);
 
-/* Call when no reader will enter the publisher any more, since it frees the published version, too,
- * and before etcd_free. NULL is fine. */
+/* Stops and frees it; NULL is fine. Call when no reader will enter the publisher any more, since it
+ * frees the published version, too; and before etcd_free. */
 void store_sync_stop(struct store_sync *sync);
 
-/* The first whole content, read or of a snapshot, has been published and, if store keys are
- * required, every domain has had its own. Stays true. */
+/* True once the first whole content, read or of a snapshot, has been published and, if store keys
+ * are required, every domain has had its own. Stays true. */
 bool store_sync_is_ready(const struct store_sync *sync);
 
-/* Whether a snapshot's revision and time, and the sections that store_sync unpacks, make sense. */
+/* True if a snapshot's revision and time, and the sections that store_sync unpacks, make sense. */
 bool store_sync_can_start(const struct snapshot_content *content, struct err *err) MUST_CHECK;
 
-/* Answers come from a snapshot that etcd has not confirmed yet; ret_heard_ms: when etcd was heard
- * from, Unix time, never a time to come. False from when all that changed since is published; stays
- * so. */
+/* True while answers come from a snapshot that etcd has not confirmed yet. ret_heard_ms: when etcd
+ * was heard from, Unix time, never in the future. False once all that changed since is published;
+ * stays so. */
 bool store_sync_is_from_snapshot(const struct store_sync *sync, int64_t *ret_heard_ms);
 
-/* Fills the image's header (but for the version and the schema), and the sections of what this file
- * knows: as of the newest version, which the caller pins. False, and nothing useful in it, while
- * there is nothing whole to save: before the first full content, while answers come from a
- * snapshot or lack records whose lease it says has ended, during a full read; and with a prefix of
- * SNAPSHOT_PREFIX_MAX bytes. */
+/* Fills the image's header, all but the version and the schema, and the sections of what this file
+ * knows. All as of the newest version, which the caller pins.
+ *
+ * False, and nothing useful in it, while there is nothing whole to write: before the first full
+ * content; while answers come from a snapshot, or lack records whose lease it says has ended;
+ * during a full read; and with a prefix of SNAPSHOT_PREFIX_MAX bytes. */
 bool store_sync_save(const struct store_sync *sync, struct snapshot_image *image) MUST_CHECK;
 
-/* Increases whenever an image would differ from one saved earlier in more than its times: TTLs that
- * count down with their leases are such times. */
+/* Returns a number that increases whenever an image would differ from an earlier one in more than
+ * its times. TTLs that count down with their leases are such times. */
 uint64_t store_sync_changes(const struct store_sync *sync);
 
-/* Unix time in ms when etcd was last heard from: now, while all it has is published; then the time
- * when the connection was lost, or a snapshot's, until all is published again. 0 = never. A wall
- * clock set back since then moves it back as well. */
+/* Returns the Unix time in ms when etcd was last heard from; 0 = never. It is now while all that
+ * etcd has is published. Otherwise it is the time when the connection was lost, or a snapshot's,
+ * until all is published again. A wall clock set back since then moves it back as well. */
 int64_t store_sync_heard_ms(const struct store_sync *sync);
 
-/* Whether etcd is known to lack records of the domain: names that are not found may exist. */
+/* True if etcd is known to lack records of the domain: names that are not found may exist. */
 bool store_sync_is_incomplete(const struct store_sync *sync, const struct dname *domain);
 
-/* The domains in force, and why their store keys are expected: borrowed. */
+/* Returns the domains in force, and why their store keys are expected: borrowed. */
 struct store_keys;
 const struct store_keys *store_sync_keys(const struct store_sync *sync);
 
@@ -146,15 +147,16 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
 void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uint32_t ttl_s);
 void store_sync_set_clients(struct store_sync *sync, bool wants_clients);
 
-/* The keys about clients have not been read yet, nor denied. */
+/* True if the keys about clients have been neither read nor denied yet. */
 bool store_sync_awaits_clients(const struct store_sync *sync);
 
-/* True, with the reason: etcd denies reading keys about clients, or some have no room. */
+/* Appends the reason and returns true if etcd denies reading keys about clients, or some have no
+ * room. */
 bool store_sync_explain_client_keys(const struct store_sync *sync, struct buf *out);
 
-/* Whether it is known who asks and what he may see: not before etcd has said which pods there are,
- * which addresses they share with nodes and which namespaces others may see, a snapshot's word is
- * not enough; and not while clients are not wanted. */
+/* True if it is known who the domain's clients are and what they may see. False before etcd has
+ * said which pods there are, which addresses they share with nodes and which namespaces others may
+ * see: a snapshot is not enough. False while clients are not wanted. */
 bool store_sync_knows_clients(const struct store_sync *sync, const struct dname *domain);
 
 /* Returns the index that tells whose client an address is, for any thread, as of the newest
@@ -162,30 +164,32 @@ bool store_sync_knows_clients(const struct store_sync *sync, const struct dname 
  * runs. */
 const struct client_index *store_sync_clients(const struct store_sync *sync);
 
-/* The zones whose changes are noted from now on: domains and reverse zones, in lower case; and the
- * revision of a zone's last change (zone_changes_internal.h), 0 if it is none of these. */
+/* Set the zones whose changes are noted from now on, domains and reverse zones, in lower case.
+ * Return the revision of a zone's last change (zone_changes_internal.h), 0 if it is none of these.
+ */
 void store_sync_set_zones(struct store_sync *sync, const struct dname *apexes, size_t count);
 int64_t store_sync_zone_revision(const struct store_sync *sync, const struct dname *apex);
 
-/* History (zone_history.h) says when it changed last; counts if only a read says so yet. */
+/* Takes over when history (zone_history.h) says that the zone changed last; counts if only a read
+ * says so yet. */
 void store_sync_refine_zone(struct store_sync *sync, const struct dname *apex, int64_t revision);
 
-/* The newest version is of the store that etcd's connection leads to now. */
+/* True if the newest version is of the etcd data set that etcd's connection leads to now. */
 bool store_sync_is_caught_up(const struct store_sync *sync);
 
-/* A version was unpinned (publisher.h): frees what it held, now and later. */
+/* Frees, now and later, what an unpinned version (publisher.h) held. */
 void store_sync_reclaim(struct store_sync *sync);
 
 /* Changes the TTL of values that set none, also for keys with leases. */
 void store_sync_set_default_ttl(struct store_sync *sync, uint32_t ttl_s);
 
-/* The newest version; NULL before the first; valid until the loop turns. */
+/* Returns the newest version; NULL before the first; valid until the loop turns. */
 const struct store *store_sync_store(const struct store_sync *sync);
 
-/* "/skydns/" */
+/* Returns the prefix, "/skydns/". */
 struct slice store_sync_prefix(const struct store_sync *sync);
 
-/* The latest changes that etcd's events made; borrowed, changes as the loop turns. */
+/* Returns the latest changes that etcd's events made; borrowed, changes as the loop turns. */
 struct recent_changes;
 const struct recent_changes *store_sync_recent(const struct store_sync *sync);
 

@@ -1,4 +1,4 @@
-/* The state that the files of store_sync share. Main thread.
+/* Shares the state of store_sync among its files. Main thread.
  *
  *     mirror --store_sync_put.c--> store_writer, leases, broken keys
  *            --store_sync_commit.c--> publisher, readiness, completeness
@@ -23,8 +23,8 @@
 #include "skydns/sync/stub_keys_internal.h"
 #include "skydns/sync/zone_changes_internal.h"
 
-/* SkyDNS's configuration, `/<prefix>/config`, as the mirror's current, uncommitted sequence has it,
- * and whether that has been told. Part of store_sync; main thread. */
+/* Value of SkyDNS's configuration, `/<prefix>/config`, as the mirror's current, uncommitted
+ * sequence has it, and whether it has been told. Part of store_sync; main thread. */
 struct config_value {
     struct buf text; /* one byte over CONFIG_DOCUMENT_MAX, so that an oversized one shows */
     bool is_there;
@@ -32,22 +32,23 @@ struct config_value {
     bool is_changed;
 };
 
-/* Nothing is known: the first full read tells it in any case. */
+/* Makes a value of which nothing is known: the first full read tells it in any case. */
 void config_value_init(struct config_value *value);
 void config_value_fini(struct config_value *value);
 
 void config_value_put(struct config_value *value, struct slice text);
 void config_value_del(struct config_value *value);
 
-/* A full read: the end removes what was not put since the beginning. */
+/* Enclose a full read: its end removes what was not put since the beginning. */
 void config_value_begin_read(struct config_value *value);
 void config_value_end_read(struct config_value *value);
 
-/* False: as told last. Else *ret_text, ptr NULL if there is none, is borrowed until the next
- * change, and counts as told. */
+/* Takes the change since the last call; false: none. *ret_text is borrowed until the next change
+ * and counts as told; ptr NULL: there is no value. */
 bool config_value_take_change(struct config_value *value, struct slice *ret_text);
 
-/* Appends it; takes it from there, as told. An empty one is none: it sets nothing. */
+/* Save and load: appends the value; takes it from there, as told. An empty one counts as none: it
+ * sets nothing. */
 void config_value_save(const struct config_value *value, struct buf *out);
 bool config_value_is_saved(struct slice saved);
 void config_value_load(struct config_value *value, struct slice saved);
@@ -57,7 +58,7 @@ struct snapshot_header;
 /* Bytes of a store key's value that are compared; kube2sky's have 32. */
 enum { SEEN_ID_MAX = 64 };
 
-/* When etcd was last heard from. */
+/* Time when etcd was last heard from. */
 struct heard {
     bool is_now;
     int64_t wall_ms; /* Unix time when it last was; 0 = never */
@@ -111,7 +112,7 @@ struct store_sync {
     struct store_sync_counts counts;
 
     bool is_from_snapshot; /* not confirmed yet */
-    bool was_caught_up;    /* in this life */
+    bool was_caught_up;    /* in this process */
     struct heard heard;
     uint64_t changes;
     struct buf seen_id; /* the store key's value as last seen; its beginning, if it is long */
@@ -139,7 +140,7 @@ void store_sync_on_store_key_seen(void *data, struct slice id, bool has_read);
 void store_sync_keys_changed(struct store_sync *sync);
 void store_sync_key_appeared(struct store_sync *sync);
 
-/* The callback of lease_table. */
+/* Called by lease_table when TTLs have changed. */
 void store_sync_on_ttls_changed(void *data);
 
 /* Called by the clients' index: when a domain's clients become known or unknown; and when replaced
@@ -156,7 +157,7 @@ void store_sync_publish(struct store_sync *sync, int64_t revision);
 /* Decides which domains are incomplete; only_worse: none becomes complete. */
 void store_sync_settle(struct store_sync *sync, bool only_worse);
 
-/* Ready, if there is a whole content and no store key is awaited. */
+/* Becomes ready if there is a whole content and no store key is awaited. */
 void store_sync_become_ready(struct store_sync *sync);
 
 /* ---- store_sync_saved.c ---- */
@@ -165,10 +166,10 @@ void store_sync_become_ready(struct store_sync *sync);
  * together, and the parts are useless. */
 bool store_sync_load(struct store_sync *sync, const struct snapshot_content *content) MUST_CHECK;
 
-/* Answers from what was loaded; the mirror runs. */
+/* Answers from what was loaded, and starts the mirror. */
 void store_sync_begin_loaded(struct store_sync *sync, const struct snapshot_header *header);
 
-/* etcd is heard from, from now on; the connection to it is lost. */
+/* Tell that etcd is heard from, from now on; and that the connection to it is lost. */
 void store_sync_hear(struct store_sync *sync);
 void store_sync_lose(struct store_sync *sync);
 

@@ -1,8 +1,9 @@
-/* At which revision of etcd each zone that can be transferred last changed: what serials are made
- * of (transfer_source.h). A record put, removed or with another value changes the zone that its
- * name is in, the longest one; a value rewritten as it was does not, and what a lease has left is
- * none. A full read does not say when what it found changed: zones that differ from what was known,
- * all zones in another store, and new zones count as changed when they were read, until etcd's
+/* Tells at which revision of etcd each zone that can be transferred last changed: serials are made
+ * of it (transfer_source.h). A record put, removed or with another value changes the longest zone
+ * that its name is in. A value rewritten as it was changes nothing, nor does what a lease has left.
+ *
+ * A full read does not say when what it found changed. Zones that differ from what was known, all
+ * zones of another etcd data set, and new zones count as changed when they were read, until etcd's
  * history (zone_history.h) says better. Main thread. */
 #ifndef SKYDNS_SYNC_ZONE_CHANGES_INTERNAL_H
 #define SKYDNS_SYNC_ZONE_CHANGES_INTERNAL_H
@@ -28,27 +29,29 @@ struct zone_changes {
     struct zone_change items[ZONE_CHANGES_MAX];
 };
 
-/* These zones from now on, given in lower case; a new one changed at this revision. */
+/* Sets the zones, in lower case; a new one changed at this revision. */
 void zone_changes_set(struct zone_changes *changes, const struct dname *apexes, size_t count,
                       int64_t revision);
 
-/* The record of this name changed. */
+/* Notes that the record of this name changed. */
 void zone_changes_note(struct zone_changes *changes, const struct dname *name, int64_t revision);
 
 /* Notes a change of something that all answers depend on. */
 void zone_changes_note_all(struct zone_changes *changes, int64_t revision);
 
-/* A full read of the same store made this of that; `before` NULL: nothing was known. */
+/* Compares after a full read of the same etcd data set; `before` NULL: nothing was known. */
 void zone_changes_compare(struct zone_changes *changes, const struct store *before,
                           const struct store *after, int64_t revision);
 
-/* A full read of another store, or perhaps another: its revisions may be lower. */
+/* Starts over after a full read of what may be another etcd data set: its revisions may be
+ * lower. */
 void zone_changes_restart(struct zone_changes *changes, int64_t revision);
 
-/* History says when the zone changed last: counts if that is known by a read alone. */
+/* Takes over when history says that the zone changed last: counts if that is known by a read
+ * alone. */
 void zone_changes_refine(struct zone_changes *changes, const struct dname *apex, int64_t revision);
 
-/* 0: not a zone, or nothing was read. */
+/* Returns the revision of the zone's last change; 0: not a zone, or nothing was read. */
 int64_t zone_changes_of(const struct zone_changes *changes, const struct dname *apex);
 
 #endif

@@ -1,9 +1,9 @@
-/* When zones last changed before this process looked: etcd's history, of which it keeps the latest,
- * tells the last event below each zone, and of the document of settings. So a reader that has just
- * started gives a zone the serial that the others give it. A value that was rewritten as it was
- * counts here, though not for those who watched it; either serial stands for the same contents.
+/* Tells when zones last changed before this process looked. etcd's recent history has the last
+ * event below each zone, and that of the document of settings. So a reader that has just started
+ * gives a zone the serial that the others give it. A value that was rewritten as it was counts
+ * here, though not for readers who watched it; either serial stands for the same contents.
  *
- * One watch from HISTORY_REVISIONS ago; where that is compacted, from nearer. A zone without an
+ * Watches once from HISTORY_REVISIONS ago; if that is compacted, from nearer. A zone without an
  * event since counts as changed just before. On the main loop. */
 #ifndef SKYDNS_SYNC_ZONE_HISTORY_H
 #define SKYDNS_SYNC_ZONE_HISTORY_H
@@ -29,8 +29,8 @@ struct zone_history_config {
     const struct dname *apexes; /* lower case; copied */
     size_t count;               /* at most ZONE_CHANGES_MAX */
     uint32_t timeout_ms; /* from the watch's begin on: then it ends as if nothing were known */
-    /* Once, as the last call, from the loop: each zone's revision; 0: not known. Borrowed. The
-     * history is to be freed, also from inside. */
+    /* Called once, as the last call, from the loop, with each zone's revision; 0: not known.
+     * Borrowed. Free the history then, also from inside. */
     void (*done)(void *data, const struct dname *apexes, const int64_t *revisions, size_t count);
     void *data;
 };
