@@ -1,4 +1,4 @@
-/* Plain DNS over TCP (RFC 1035 4.2.2): a tcp_server on the resolver's loop, whose queries are
+/* Serves plain DNS over TCP (RFC 1035 4.2.2): a tcp_server on the resolver's loop. Queries are
  * answered in the resolver's turns and wait there, too. Created and freed on the main thread while
  * the resolver's thread does not run; all else on that thread, except as noted. */
 #ifndef SKYDNS_STREAMS_PLAIN_TCP_H
@@ -24,15 +24,15 @@ struct plain_tcp_config {
     struct transfers *transfers; /* NULL: none */
 };
 
-/* Before resolver_start. Fails if no descriptor is left. */
+/* Makes it; call before resolver_start. Fails if no descriptor is left. */
 int plain_tcp_new(const struct plain_tcp_config *config, struct plain_tcp **ret_tcp,
                   struct err *err) MUST_CHECK;
 
-/* Any thread: a message of a zone transfer; takes it over. */
+/* Sends a message of a zone transfer; takes it over. Any thread. */
 void plain_tcp_send_part(struct plain_tcp *tcp, struct transfer_part *part);
 
-/* Main thread, before resolver_stop, which waits for what this begins: no more connections, and
- * each ends once it has its answers. */
+/* Makes the server accept no more connections, and end each once it has its answers. Main thread,
+ * before resolver_stop, which waits for that. */
 void plain_tcp_stop(struct plain_tcp *tcp);
 
 void plain_tcp_free(struct plain_tcp *tcp); /* before the resolver; NULL is fine */

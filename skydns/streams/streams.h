@@ -1,6 +1,6 @@
-/* DNS over TLS, HTTPS, HTTP and gRPC: a thread of its own with one tcp_server for all of them, so
+/* Serves DNS over TLS, HTTPS, HTTP and gRPC. One thread with one tcp_server serves all of them, so
  * that no handshake, no HTTP and no cipher delays UDP or plain TCP. It answers like the resolver's
- * TCP, with an engine and a reader of its own, and passes on what has to wait:
+ * TCP, with an engine and a reader of its own, and defers queries to the resolver:
  *
  *     sockets ─ tcp_server ─ engine_answer ─▶ reply
  *        │                        ╰ deferred ─ ring ─▶ resolver ─ reply_to ─▶ inbox ─▶ reply
@@ -8,8 +8,8 @@
  *
  * The inbox is bounded by what this thread has deferred: at most a ring's worth. All limits of
  * connections and buffers are tcp_server.h's, for all four transports together; a handshake has
- * STREAMS_HANDSHAKE_MS. Without such an address there is no thread, and nothing of it costs
- * anything. Created, started, stopped and freed on the main thread. */
+ * STREAMS_HANDSHAKE_MS. Without such an address there is no thread and no cost. Created, started,
+ * stopped and freed on the main thread. */
 #ifndef SKYDNS_STREAMS_STREAMS_H
 #define SKYDNS_STREAMS_STREAMS_H
 
@@ -60,15 +60,16 @@ int streams_new(const struct streams_config *config, struct streams **ret_stream
                 struct err *err) MUST_CHECK;
 int streams_start(struct streams *streams, struct err *err) MUST_CHECK;
 
-/* Accepts no more, answers what has arrived, closes each connection once its answers are sent,
+/* Accepts no more, answers what has arrived, and closes each connection once its answers are sent,
  * within RESOLVER_DRAIN_MS; the resolver still runs. Then ends the threads. */
 void streams_stop(struct streams *streams);
 void streams_free(struct streams *streams); /* stopped; NULL is fine */
 
-/* Any thread: a message of a zone transfer, for a connection over TLS; takes it over. */
+/* Sends a message of a zone transfer on a connection over TLS; takes it over. Any thread. */
 void streams_send_part(struct streams *streams, struct transfer_part *part);
 
-/* Written by the streams' thread. Queries and connections are of TLS, HTTPS, HTTP and gRPC. */
+/* Counts of the streams' thread, which writes them: queries and connections of TLS, HTTPS, HTTP and
+ * gRPC. */
 struct streams_counts {
     struct query_counts queries[ENGINE_TRANSPORTS];
     struct counter connections[ENGINE_TRANSPORTS]; /* now, handshakes included */

@@ -1,6 +1,6 @@
 /* Answers the connections of a loop: queries in the loop's turns (turn.h), at once or by the
- * resolver, late ones as they come, and the messages of zone transfers. Only on the loop's thread.
- */
+ * resolver; late answers as they come; and the messages of zone transfers. Only on the loop's
+ * thread. */
 #ifndef SKYDNS_STREAMS_TCP_ANSWERS_INTERNAL_H
 #define SKYDNS_STREAMS_TCP_ANSWERS_INTERNAL_H
 
@@ -16,8 +16,8 @@
 #include "skydns/streams/tcp_server.h"
 #include "skydns/transfer/transfers.h"
 
-/* The messages of zone transfers on their way from the transfers' thread to the connections of a
- * loop: the resolver's for plain TCP, the streams' for TLS. A connection has one at a time in it,
+/* Carries the messages of zone transfers from the transfers' thread to the connections of a loop:
+ * the resolver's for plain TCP, the streams' for TLS. A connection has one message at a time in it,
  * so it holds at most as many as there are transfers. */
 struct transfer_inbox {
     struct ev_loop *loop;
@@ -28,22 +28,22 @@ struct transfer_inbox {
     struct transfer_parts parts;
 };
 
-/* Before the loop runs; transfers NULL: nothing comes. */
+/* Makes it before the loop runs; transfers NULL: nothing comes. */
 void transfer_inbox_init(struct transfer_inbox *inbox, struct ev_loop *loop, struct tcp_server *tcp,
                          struct transfers *transfers);
 void transfer_inbox_fini(struct transfer_inbox *inbox); /* the loop does not run any more */
 
-/* Any thread: takes it over. */
+/* Puts a message, which it takes over. Any thread. */
 void transfer_inbox_put(struct transfer_inbox *inbox, struct transfer_part *part);
 
-/* The loop's thread: passes a connection's query on. False: no room. */
+/* Passes a connection's query on. False: no room. The loop's thread. */
 bool transfer_inbox_ask(const struct transfer_inbox *inbox, const struct tcp_query *tcp,
                         const struct engine_query *query, struct tsig_keys *keys) MUST_CHECK;
 
 struct resolver;
 
 struct tcp_answers {
-    /* Set once by the owner; zero else. */
+    /* Fields that the owner sets once; the others are zero. */
     struct turn *turn;
     struct tcp_server *tcp;
     struct transfer_inbox *transfers;
@@ -61,18 +61,18 @@ struct tcp_answers {
     struct query_counts *untimed_counts; /* here */
 };
 
-/* tcp_answer_fn, tcp_ahead_fn and tcp_part_left_fn, whose data is the tcp_answers. */
+/* Implement tcp_answer_fn, tcp_ahead_fn and tcp_part_left_fn; their data is the tcp_answers. */
 enum engine_verdict tcp_answers_query(void *answers, const struct tcp_query *tcp,
                                       struct response *response);
 void tcp_answers_look_ahead(void *answers, const struct slice *queries, size_t count,
                             bool are_together);
 void tcp_answers_part_left(void *answers, uint64_t transfer, bool is_gone);
 
-/* The late answer to a connection's query; length 0: none. False: the connection is gone. */
+/* Sends the late answer to a connection's query; length 0: none. False: the connection is gone. */
 bool tcp_answers_late(struct tcp_answers *answers, const struct deferred_origin *origin,
                       const struct response *response);
 
-/* Before the sleep: counts the times of what has been answered. */
+/* Counts the times of everything answered; call before the sleep. */
 void tcp_answers_end_turn(struct tcp_answers *a);
 
 #endif

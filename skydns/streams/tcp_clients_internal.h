@@ -1,7 +1,7 @@
-/* The TCP server's clients: what each has of its connections, buffers, handshakes and deferred
- * queries, so that the server knows who takes most when one of them runs out. Clients are ranked by
+/* Tracks the TCP server's clients: how many connections, buffers, handshakes and deferred queries
+ * each has. So the server knows who takes most when one of these runs out. Clients are ranked by
  * powers of two, so that no operation takes longer the more clients there are; "most" is right
- * within a factor of two. As many clients as connections at most, 0.3 KB each. Only on the server's
+ * within a factor of two. At most as many clients as connections, 0.3 KB each. Only on the server's
  * thread. */
 #ifndef SKYDNS_STREAMS_TCP_CLIENTS_INTERNAL_H
 #define SKYDNS_STREAMS_TCP_CLIENTS_INTERNAL_H
@@ -20,7 +20,7 @@ struct tcp_handshake;
 TAILQ_HEAD(tcp_connection_queue, tcp_connection);
 TAILQ_HEAD(tcp_handshake_queue, tcp_handshake);
 
-/* A client's place in a ranking. */
+/* Place of a client in a ranking. */
 struct tcp_rank {
     TAILQ_ENTRY(tcp_rank) entry;
     struct tcp_client *client;
@@ -35,7 +35,7 @@ struct tcp_client {
     size_t handshakes;
     struct tcp_rank by_connections, by_buffered, by_handshakes;
 
-    /* The server's. */
+    /* Fields of the server. */
     unsigned turn;                       /* of the loop, in which it was last answered */
     size_t spent;                        /* of its share of that turn */
     struct tcp_connection_queue idle;    /* those that may be closed, longest idle first */
@@ -49,24 +49,24 @@ struct tcp_client {
 struct tcp_clients *tcp_clients_new(void);
 void tcp_clients_free(struct tcp_clients *clients); /* and the clients; NULL is fine */
 
-/* NULL: it has no connections. */
+/* Returns the client of this address; NULL: it has no connections. */
 const struct tcp_client *tcp_clients_find(const struct tcp_clients *clients,
                                           const struct addr *addr);
 
-/* One more connection from this address. */
+/* Adds a connection from this address. */
 struct tcp_client *tcp_clients_enter(struct tcp_clients *clients, const struct addr *addr);
 
-/* One less; frees a client that has no more. */
+/* Removes a connection; frees a client that has no more. */
 void tcp_clients_leave(struct tcp_clients *clients, struct tcp_client *client);
 
-/* The client's buffers grew from so many bytes to so many; either may be 0. */
+/* Notes that the client's buffers changed from `before` to `now` bytes; either may be 0. */
 void tcp_clients_hold(struct tcp_clients *clients, struct tcp_client *client, size_t before,
                       size_t now);
 
-/* So many of the client's handshakes are unfinished now. */
+/* Notes how many of the client's handshakes are unfinished now. */
 void tcp_clients_shake_hands(struct tcp_clients *clients, struct tcp_client *client, size_t now);
 
-/* NULL: nobody has any. */
+/* Return the client that has most; NULL: nobody has any. */
 struct tcp_client *tcp_clients_most_connections(const struct tcp_clients *clients);
 struct tcp_client *tcp_clients_most_buffered(const struct tcp_clients *clients);
 struct tcp_client *tcp_clients_most_handshakes(const struct tcp_clients *clients);

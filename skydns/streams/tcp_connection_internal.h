@@ -1,6 +1,6 @@
-/* The state that the TCP server's files share. tcp_server.c has the set of connections,
- * tcp_connection.c reads, answers and sends on one of them, tcp_stream.c has those that speak
- * anything but plain DNS, tcp_tls.c TLS. */
+/* Shares the TCP server's state among its files. tcp_server.c has the set of connections;
+ * tcp_connection.c reads, answers and sends on one of them; tcp_stream.c serves those that speak
+ * anything but plain DNS; tcp_tls.c does TLS. */
 #ifndef SKYDNS_STREAMS_TCP_CONNECTION_INTERNAL_H
 #define SKYDNS_STREAMS_TCP_CONNECTION_INTERNAL_H
 
@@ -18,18 +18,19 @@ enum {
     TCP_PREFIX = 2,
     TCP_FRAME_MAX = TCP_PREFIX + 65535,
     TCP_READ_MAX = 65536, /* one read: hundreds of queries */
-    /* An incomplete frame from earlier reads, and one more read. */
+    /* Room for an incomplete frame from earlier reads, and one more read. */
     TCP_INPUT_MAX = TCP_FRAME_MAX + TCP_READ_MAX,
-    /* A connection's share of one turn of the loop; then the others get theirs. The answers are
-     * collected for one send; the last may be of the largest size, which takes a millisecond. */
+    /* Limits a connection's share of one turn of the loop; then the others get theirs. The answers
+     * are collected for one send; the last may be of the largest size, which takes a millisecond.
+     */
     TCP_QUERIES_A_TURN = 256,
     TCP_OUTPUT_A_TURN = 32 * 1024,
-    /* A first read: any single query, and most batches. */
+    /* Limits a first read: any single query, and most batches. */
     TCP_SINGLE_MAX = 4096,
     TCP_COLLECTED_MAX = TCP_OUTPUT_A_TURN + TCP_FRAME_MAX + STREAM_HEAD_MAX
 };
 
-/* A query alone on its connection, to be answered in a batch with other connections'. */
+/* Query that is alone on its connection, answered in a batch with those of other connections. */
 struct tcp_single {
     struct tcp_ref connection; /* may have been closed meanwhile */
     size_t len;
@@ -41,7 +42,7 @@ struct stream_host {
     struct tcp_connection *connection;
 };
 
-/* Together, if both apply. */
+/* Work of a connection; both may apply. */
 enum tcp_todo {
     TCP_HAS_FRAMES = 1, /* `in` holds whole frames, or what `take` has paused at */
     TCP_HAS_OUTPUT = 2, /* the protocol has more to put */
@@ -130,20 +131,21 @@ struct tcp_server {
     uint8_t out[TCP_COLLECTED_MAX];
 };
 
-/* So many queries are deferred, or ones with such long answers, that no further one is read until
- * an answer has left. */
+/* Returns true if so many queries are deferred, or ones with such long answers, that no further one
+ * is read until an answer has left. */
 static inline bool tcp_connection_is_held(const struct tcp_connection *c)
 {
     return c->waiting >= TCP_WAITING_MAX || c->waiting * c->late_bytes >= TCP_AWAITED_MAX;
 }
 
-/* It waits for room in its socket: it has answers to send or to put, or frames to answer. */
+/* Returns true if it waits for room in its socket: it has answers to send or to put, or frames to
+ * answer. */
 static inline bool tcp_connection_wants_to_send(const struct tcp_connection *c)
 {
     return c->out.len || (c->todo && (c->todo > TCP_HAS_FRAMES || !tcp_connection_is_held(c)));
 }
 
-/* Its client has had its share of this turn of the loop. */
+/* Returns true if its client has had its share of this turn of the loop. */
 static inline bool tcp_connection_is_spent(const struct tcp_connection *c)
 {
     return c->who->spent >= TCP_CLIENT_A_TURN &&
@@ -190,32 +192,32 @@ static inline enum engine_verdict tcp_connection_ask(struct tcp_connection *c, s
 
 /* ---- tcp_connection.c. False: broken; the caller closes it. ---- */
 
-/* Copies the kept bytes to the server's input; returns their length. */
+/* Copies the held bytes to the server's input; returns their length. */
 size_t tcp_connection_load_input(struct tcp_connection *c);
 
-/* Keeps these of the server's input. */
+/* Holds these bytes of the server's input for the next turn. */
 void tcp_connection_keep_input(struct tcp_connection *c, const uint8_t *bytes, size_t len);
 
-/* One turn: answers the whole frames in the server's input, keeps the rest. */
+/* Runs one turn: answers the whole frames in the server's input, holds the rest. */
 bool tcp_connection_answer_frames(struct tcp_connection *c, size_t len) MUST_CHECK;
 
-/* The same with so many bytes just read, to the server's input at the place behind the kept ones,
- * which is left free for these. Those of a frame that goes on join them: none is moved twice,
+/* Runs one turn with `len` bytes just read into the server's input, behind the room that is left
+ * free for held bytes. Bytes of a frame that goes on join the held ones: none is moved twice,
  * however few come at a time. */
 bool tcp_connection_take_frames(struct tcp_connection *c, size_t len) MUST_CHECK;
 
 /* Handles a read that returned no bytes. */
 bool tcp_connection_take_end(struct tcp_connection *c, ssize_t n, int error) MUST_CHECK;
 
-/* The turn's queries are answered or deferred: sends what is collected. */
+/* Sends what is collected, once the turn's queries are answered or deferred. */
 bool tcp_connection_end_turn(struct tcp_connection *c) MUST_CHECK;
 bool tcp_connection_send_collected(struct tcp_connection *c) MUST_CHECK;
 
 /* Reads once, and answers. */
 bool tcp_connection_read(struct tcp_connection *c) MUST_CHECK;
 
-/* The same, and settles the connection; but a single query joins the server's singles, which must
- * have room. */
+/* Reads once, answers and settles the connection. A single query instead joins the server's
+ * singles, which must have room. */
 void tcp_connection_read_single(struct tcp_connection *c);
 
 /* Answers the singles, with one look-ahead for all their names. Their connections may have been
@@ -225,10 +227,10 @@ void tcp_connection_answer_singles(struct tcp_server *server);
 /* Sends, answers, and when draining, reads until nothing more has arrived. */
 bool tcp_connection_go_on(struct tcp_connection *c) MUST_CHECK;
 
-/* Sends a late answer, or as much as the socket accepts. */
+/* Sends a late answer, or as much of it as the socket accepts. */
 bool tcp_connection_reply(struct tcp_connection *c, const uint8_t *reply, size_t len) MUST_CHECK;
 
-/* Tells whose message it was that `out` does not hold any more. */
+/* Tells the transfer whose message has left `out`. */
 void tcp_connection_note_part(struct tcp_connection *c);
 
 /* Call last after any change: closes the connection if it is broken or has nothing to wait for,
@@ -237,19 +239,19 @@ void tcp_connection_settle(struct tcp_connection *c, bool is_sound);
 
 /* ---- tcp_stream.c: only with a kind. False: broken. ---- */
 
-/* Begins to speak its protocol. */
+/* Opens its protocol. */
 void tcp_stream_open(struct tcp_connection *c);
 
 /* Reads once, and answers. */
 bool tcp_stream_read(struct tcp_connection *c) MUST_CHECK;
 
-/* Its protocol's turn on the bytes in the server's input, and then what there is to send. */
+/* Runs its protocol's turn on the bytes in the server's input, then sends what there is. */
 bool tcp_stream_turn(struct tcp_connection *c, size_t len) MUST_CHECK;
 bool tcp_stream_flush(struct tcp_connection *c) MUST_CHECK;
 
-/* Everything is said, by a protocol that has ended. Closing now would reset the connection if the
- * client still sends, and the last reply might be lost: says the end, and passes over what comes.
- * False: that is over, or of no use; the caller closes it. */
+/* Says the end and skips what still comes, after a protocol has ended and everything is sent.
+ * Closing at once would reset the connection if the client still sends, and the last response might
+ * be lost. False: that is over, or of no use; the caller closes it. */
 bool tcp_stream_linger(struct tcp_connection *c);
 
 /* Passes the late answer on; length 0: none. */
@@ -258,10 +260,10 @@ bool tcp_stream_reply(struct tcp_connection *c, uint64_t tag,
 
 void tcp_stream_drain(struct tcp_connection *c);
 
-/* The protocol's bytes. */
+/* Returns the protocol's bytes. */
 size_t tcp_stream_memory(const struct tcp_connection *c);
 
-/* Closes what its kind has of it. False: its descriptor, too, is closed later. */
+/* Closes the parts that its kind has. False: its descriptor, too, is closed later. */
 bool tcp_stream_close(struct tcp_connection *c) MUST_CHECK;
 
 /* ---- tcp_tls.c ---- */
@@ -269,11 +271,11 @@ bool tcp_stream_close(struct tcp_connection *c) MUST_CHECK;
 int tcp_tls_init(struct tcp_server *server, struct err *err) MUST_CHECK;
 void tcp_tls_fini(struct tcp_server *server);
 
-/* Begins the handshake of a new connection; at its end, opens the stream and settles. In between,
+/* Begins the handshake of a new connection; at its end, opens the stream and settles. Until then,
  * the connection is not settled, and its socket is in a set of its own. */
 void tcp_tls_begin(struct tcp_connection *c);
 
-/* Nothing was asked yet: closes it, unless another thread is at its handshake. */
+/* Closes it, as nothing was asked yet, unless another thread is at its handshake. */
 void tcp_tls_drain(struct tcp_connection *c);
 
 /* Closes as tcp_stream_close does. */
@@ -285,7 +287,7 @@ ssize_t tcp_tls_send(struct tcp_connection *c, const uint8_t *bytes, size_t len)
 
 /* ---- tcp_server.c ---- */
 
-/* A new connection: its descriptor, its socket's transport, and the local address (family
+/* Adds a new connection: its descriptor, its socket's transport, and the local address (family
  * AF_UNSPEC: unknown). */
 void tcp_server_accept(struct tcp_server *server, int fd, enum engine_transport transport,
                        const struct addr *client, const struct addr *local);
@@ -293,26 +295,27 @@ void tcp_server_accept(struct tcp_server *server, int fd, enum engine_transport 
 /* Closes a connection. False: there is none to be closed. */
 bool tcp_server_make_room(struct tcp_server *server);
 
-/* NULL: it is closed. */
+/* Returns the connection; NULL: it is closed. */
 struct tcp_connection *tcp_server_find(const struct tcp_server *server, struct tcp_ref ref);
 
-/* A whole query arrived, or its unread answers got shorter by TCP_PROGRESS_MIN: dripping bytes keep
- * no connection open. */
+/* Notes that a whole query arrived, or its unread answers got shorter by TCP_PROGRESS_MIN. Dripping
+ * bytes keep no connection open. */
 void tcp_connection_touch(struct tcp_connection *c);
 
-/* After any change of what it waits for or holds: moves it to the queues where it now belongs. */
+/* Moves it to the queues where it now belongs. Call after any change of what it waits for or
+ * holds. */
 void tcp_connection_sort_in(struct tcp_connection *c);
 
-/* It lingers from now on, for TCP_LINGER_MS at most. */
+/* Makes it linger from now on, for TCP_LINGER_MS at most. */
 void tcp_connection_linger(struct tcp_connection *c);
 
 /* Closes connections of clients that hold most until all buffers are within the limit. */
 void tcp_server_bound_buffers(struct tcp_server *server);
 
-/* It gives way to another. */
+/* Closes it to make room for another. */
 void tcp_connection_evict(struct tcp_connection *c);
 
-/* `why` is for the log: a constant. */
+/* Closes it; `why` is for the log: a constant. */
 void tcp_connection_close(struct tcp_connection *c, const char *why);
 
 #endif

@@ -1,11 +1,11 @@
-/* Connections expected to end after their first answer: most clients that do not keep a connection
- * ask once and close it. They stay unwatched for a moment and are then checked once, many together,
- * which saves adding each to the poller and its own wake-up: a quarter of what such a connection
- * costs.
+/* Holds connections that are expected to end after their first answer: most clients that do not
+ * keep a connection ask once and close it. They stay unwatched for a moment and are then checked
+ * once, many together. That saves adding each to the poller and its own wake-up: a quarter of what
+ * such a connection costs.
  *
- * Earlier connections teach what to expect: only after TCP_LEAVERS_LEARNT in a row have ended is
- * the next one expected to, and the first that stays starts the count over. So a client that asks
- * again may wait for TCP_LEAVE_MS, but rarely. Only on the server's thread. */
+ * Learns from earlier connections: only after TCP_LEAVERS_LEARNT in a row have ended is the next
+ * one expected to, and the first that stays starts the count over. So a client that asks again may
+ * wait for TCP_LEAVE_MS, but rarely. Only on the server's thread. */
 #ifndef SKYDNS_STREAMS_TCP_LEAVERS_INTERNAL_H
 #define SKYDNS_STREAMS_TCP_LEAVERS_INTERNAL_H
 
@@ -15,22 +15,22 @@
 #include "skydns/resolver/deferred.h"
 
 enum {
-    /* A client on the same network has closed by then. */
+    /* Within this time, a client on the same network has closed. */
     TCP_LEAVE_MS = 1,
     TCP_LEAVERS_LEARNT = 16,
-    /* One moment's worth at a million connections a second; further ones are watched. */
+    /* Room for one moment's connections at a million a second; further ones are watched. */
     TCP_LEAVERS_MAX = 1024,
 };
 
 struct tcp_leavers;
 
-/* A connection's time is up; it may be gone already. */
+/* Called when a connection's time is up; it may be gone already. */
 typedef void (*tcp_leaver_fn)(void *data, struct tcp_ref connection);
 
 struct tcp_leavers *tcp_leavers_new(struct ev_loop *loop, tcp_leaver_fn fn, void *data);
 void tcp_leavers_free(struct tcp_leavers *leavers);
 
-/* False: the connection is not expected to end; the caller watches it. */
+/* Takes a connection. False: it is not expected to end; the caller watches it. */
 bool tcp_leavers_take(struct tcp_leavers *leavers, struct tcp_ref connection);
 
 /* Learns from a connection after its first answer: has_left if it asked nothing more until either

@@ -1,6 +1,6 @@
-/* The epoll set of the TCP server's connections, which its loop watches as one descriptor. libev's
- * own set would cost one more system call for every connection that its client resets (it takes the
- * error for room to write, and repairs its set), and memory for every descriptor number.
+/* Polls the TCP server's connections in an epoll set, which its loop watches as one descriptor.
+ * libev's own set would cost one more system call for every connection that its client resets (it
+ * takes the error for room to write, and repairs its set), and memory for every descriptor number.
  *
  * Level-triggered. A hang-up (the connection was reset) is always reported. Closing a descriptor
  * removes it. Everything on the loop's thread. */
@@ -18,7 +18,7 @@
 
 struct tcp_poller;
 
-/* Connections served before the loop's other watchers get their turn. */
+/* Limits the connections served before the loop's other watchers get their turn. */
 enum { TCP_EVENTS_A_TURN = 128 };
 
 struct tcp_event {
@@ -26,13 +26,13 @@ struct tcp_event {
     uint32_t events;           /* of EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR */
 };
 
-/* All events of a turn, one per connection. */
+/* Receives all events of a turn, one per connection. */
 typedef void (*tcp_events_fn)(void *data, const struct tcp_event *events, size_t count);
 
 int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
                    struct tcp_poller **ret_poller, struct err *err) MUST_CHECK;
 
-/* While it rests, what is ready does not wake the loop; tcp_poller_take tells of it. */
+/* Makes ready connections not wake the loop; tcp_poller_take then tells of them. */
 void tcp_poller_rest(struct tcp_poller *poller);
 void tcp_poller_take(struct tcp_poller *poller);
 void tcp_poller_resume(struct tcp_poller *poller);
@@ -45,7 +45,7 @@ void tcp_poller_free(struct tcp_poller *poller); /* NULL is fine */
 bool tcp_poller_set(struct tcp_poller *poller, int fd, bool is_known, uint32_t events,
                     struct tcp_ref connection) MUST_CHECK;
 
-/* It is to be in another set. */
+/* Removes a descriptor that moves to another set. */
 void tcp_poller_remove(struct tcp_poller *poller, int fd);
 
 #endif

@@ -1,7 +1,7 @@
-/* Connections that carry DNS, on the loop of one thread: plain DNS over TCP (RFC 1035 4.2.2, RFC
- * 7766) on the resolver's; TLS and other protocols (stream_protocol.h) on the streams'. Framing and
- * connections, no knowledge of records. Answers everything from one read with one send where it
- * fits; a connection may carry any number of queries, split anywhere, and gets its answers in any
+/* Serves connections that carry DNS, on the loop of one thread: plain DNS over TCP (RFC 1035 4.2.2,
+ * RFC 7766) on the resolver's; TLS and other protocols (stream_protocol.h) on the streams'. Knows
+ * framing and connections, not records. Answers everything from one read with one send where it
+ * fits. A connection may carry any number of queries, split anywhere, and gets its answers in any
  * order. Stops reading from a client that does not accept its answers, or that waits for many late
  * ones.
  *
@@ -12,21 +12,21 @@
  *                   |  nothing for idle_ms: closed, unless an answer is still awaited; while
  *                   |  writing, TCP_PROGRESS_MIN bytes must leave in that time
  *                   |  its protocol has ended: lingers until the client ends, too, for
- *                   |  TCP_LINGER_MS at most; gives way first
- *                   `  no room for a new one: the longest idle gives way
+ *                   |  TCP_LINGER_MS at most; is the first to be evicted
+ *                   `  no room for a new one: the longest idle is evicted
  *
- * With TLS, a handshake comes first, on other threads. The client has handshake_ms to say
- * something, which begins it, and as long again to finish it; its connection is a place like any
+ * With TLS, a handshake comes first, on other threads. The client has handshake_ms to send its
+ * first byte, which begins it, and as long again to finish it. Its connection counts like any
  * other. While TCP_HANDSHAKES_MAX are unfinished, further sockets are not read, for as long as it
- * takes: clients take turns, and the one with most unfinished handshakes loses one to a client with
- * fewer, or whoever takes longer than TCP_HANDSHAKE_SLOW_MS loses one to another client.
+ * takes. Clients take turns. The one with most unfinished handshakes loses one to a client with
+ * fewer, or one that takes longer than TCP_HANDSHAKE_SLOW_MS is lost to another client.
  *
- * What one client (client_net.h) does costs the others nothing. When all places are taken,
- * a client with more than 1 / TCP_SHARES of them gives way first, even with queries in hand; its
- * own new connections push out no smaller client's. When all buffers together reach their limit,
- * the client that holds most loses connections. However many connections a client has, it gets as
- * much of each turn of the loop as any other. Without scarcity, one client may have everything: a
- * whole node may share an address.
+ * A client (client_net.h) costs the others nothing. When there are connections_max, a client with
+ * more than 1 / TCP_SHARES of them is the first to lose one, even with queries in hand; its own new
+ * connections push out no smaller client's. When all buffers together reach their limit, the client
+ * that holds most loses connections. However many connections a client has, it gets as much of each
+ * turn of the loop as any other. Without scarcity, one client may have everything: a whole node may
+ * share an address.
  *
  * The answer to a query may be several messages (tcp_server_reply_part), each sent once the one
  * before has left: one is held for a client that reads slowly. Meanwhile, other queries of its
@@ -62,30 +62,33 @@ enum {
     TCP_BUFFERS_MAX = 16 << 20,
     /* Bytes of a client's unread answers that it must read in TCP_IDLE_MS: 1.6 KB/s. */
     TCP_PROGRESS_MIN = 16 * 1024,
-    /* Late answers due on one connection: at 10 ms each, 12,800 queries/s. */
+    /* Limits late answers due on one connection: at 10 ms each, 12,800 queries/s. */
     TCP_WAITING_MAX = 128,
-    /* Bytes of them, if they are as long as the last ones: 8 KiB each, or fewer of the longest. */
+    /* Limits their bytes, if they are as long as the last ones: 8 KiB each, or fewer of the
+     * longest. */
     TCP_AWAITED_MAX = 1 << 20,
-    /* Bytes of answers that one connection's socket has no room for yet: all that may be due, of
-     * any length, as nobody knows it before they come, and what a turn leaves. So a client that
-     * reads has its connection for as long as all buffers are within their limit. */
+    /* Limits a connection's bytes of answers that its socket has no room for yet. It has room for
+     * all that may be due, of any length, as nobody knows it before they come, and for what a turn
+     * leaves. So a client that reads has its connection for as long as all buffers are within their
+     * limit. */
     TCP_OUTPUT_MAX = (TCP_WAITING_MAX + 8) * (64 << 10),
     /* Divides the connections: a client with more than one share loses connections first. Seven
      * hogs leave the last share to everybody else. */
     TCP_SHARES = 8,
-    /* A client's share of one turn of the loop, over all its connections: so many answers, or so
-     * many times TCP_ANSWER_BYTES of them and of their queries; a millisecond at most. */
+    /* Limits a client's share of one turn of the loop, over all its connections: so many answers,
+     * or so many times TCP_ANSWER_BYTES of them and of their queries; a millisecond at most. */
     TCP_CLIENT_A_TURN = 1024,
     TCP_ANSWER_BYTES = 128,
-    /* Handshakes begun and not finished: 40 MiB at TLS_HANDSHAKE_BYTES, a fifth of a pod. An honest
-     * one takes a round trip and a millisecond: at 100 ms, 2,560 a second. Those of closed
+    /* Limits handshakes begun and not finished: 40 MiB at TLS_HANDSHAKE_BYTES, a fifth of a pod. An
+     * honest one takes a round trip and a millisecond: at 100 ms, 2,560 a second. Those of closed
      * connections count until their last step is done: descriptors beyond connections_max. */
     TCP_HANDSHAKES_MAX = 256,
-    /* After that, one gives way to whoever waits to begin: addresses by the hundred, each with its
-     * share, would keep the others out for all of handshake_ms. */
+    /* After that time, a handshake loses its place to one that waits to begin. Otherwise addresses
+     * by the hundred, each with its share, would keep the others out for all of handshake_ms. */
     TCP_HANDSHAKE_SLOW_MS = 1000,
-    /* After the last reply of a protocol that has ended: for the client to read it before what it
-     * still sends resets the connection. As much as HTTP/2's windows let it have on its way. */
+    /* Time and bytes after the last response of a protocol that has ended: the client reads it
+     * before what it still sends resets the connection. As much as HTTP/2's windows let it have on
+     * its way. */
     TCP_LINGER_MS = 2000,
     TCP_LINGER_BYTES = 1 << 20,
 };
@@ -102,17 +105,17 @@ struct tcp_query {
     unsigned ahead;        /* its place, from 1, in the last call of tcp_ahead_fn; 0: none */
 };
 
-/* REPLY: the response, of ENGINE_REPLY_MAX bytes, is filled in. DROP: no answer. DEFER:
- * one tcp_server_reply follows later, not from inside this call. */
+/* Answers a query. REPLY: the response, of ENGINE_REPLY_MAX bytes, is filled in. DROP: no answer.
+ * DEFER: one tcp_server_reply follows later, not from inside this call. */
 typedef enum engine_verdict (*tcp_answer_fn)(void *data, const struct tcp_query *query,
                                              struct response *response);
 
-/* The message that tcp_server_reply_part had for this transfer has been taken by the socket; or, if
- * is_gone, its connection was closed before. May not call back. */
+/* Told when the socket has taken the message that tcp_server_reply_part had for this transfer; or,
+ * if is_gone, that its connection was closed before. May not call back. */
 typedef void (*tcp_part_left_fn)(void *data, uint64_t transfer, bool is_gone);
 
-/* The queries to be answered next; at most ENGINE_AHEAD_MAX. are_together: they are one
- * connection's, and none of their replies leaves before the last is made. */
+/* Announces the queries to be answered next; at most ENGINE_AHEAD_MAX. are_together: they are one
+ * connection's, and none of their responses leaves before the last is made. */
 typedef void (*tcp_ahead_fn)(void *data, const struct slice *queries, size_t count,
                              bool are_together);
 
@@ -132,30 +135,31 @@ struct tcp_server_config {
     void *data;
 };
 
-/* Fails if no descriptor is left; the caller then keeps the sockets. */
+/* Makes the server. Fails if no descriptor is left; the caller then keeps the sockets. */
 int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **ret_server,
                    struct err *err) MUST_CHECK;
 
 /* Closes everything at once. NULL is fine. */
 void tcp_server_free(struct tcp_server *server);
 
-/* Whether the connection is there, or was a moment ago. Any thread. */
+/* Returns whether the connection is there, or was a moment ago. Any thread. */
 bool tcp_server_has(const struct tcp_server *server, struct tcp_ref connection);
 
-/* The late answer to a deferred query, with its tag; length 0: none after all. False: the
+/* Sends the late answer to a deferred query, with its tag; length 0: none after all. False: the
  * connection is gone, which is not an error; nothing was sent. */
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint64_t tag,
                       const struct response *response);
 
-/* One of the messages that answer a deferred query: with the last one, or with none (len 0,
- * is_last) the query is answered. reply NULL: it is broken off, and the connection reads no more.
- * Of the others, part_left is called for this transfer, an ID that is not 0, once each; the next
- * comes after that, and nothing of another transfer before. Only with DNS's own framing. False: the
- * connection is gone, and part_left is not called. */
+/* Sends one of the messages that answer a deferred query. With the last one, or with none (len 0,
+ * is_last), the query is answered. reply NULL: it is broken off, and the connection reads no more.
+ *
+ * Calls part_left once for each other message, with this transfer, an ID that is not 0; send the
+ * next message after that, and nothing of another transfer before. Only with DNS's own framing.
+ * False: the connection is gone, and part_left is not called. */
 bool tcp_server_reply_part(struct tcp_server *server, struct tcp_ref connection, uint64_t transfer,
                            bool is_last, const uint8_t *reply, size_t len);
 
-/* When the pool has finished jobs. */
+/* Takes the handshakes' finished jobs; call when the pool has some. */
 void tcp_server_take_handshakes(struct tcp_server *server);
 
 struct tcp_handshake_counts {
@@ -170,7 +174,7 @@ void tcp_server_drain(struct tcp_server *server);
 size_t tcp_server_connections(const struct tcp_server *server);
 size_t tcp_server_connections_of(const struct tcp_server *server, enum engine_transport transport);
 
-/* Connections closed to make room for others, since the start. */
+/* Returns the connections closed to make room for others, since the start. */
 uint64_t tcp_server_evictions(const struct tcp_server *server);
 
 #endif

@@ -39,7 +39,7 @@ struct lease_table_config {
     /* Learns whether etcd answers; borrowed, joined. NULL: not reported. */
     struct outage_source *asking;
 
-    /* TTLs changed in the writer: commit and publish. Called from the loop. */
+    /* Called from the loop when TTLs changed in the writer: commit and publish. */
     void (*changed)(void *data);
     void *data;
 };
@@ -47,8 +47,8 @@ struct lease_table_config {
 struct lease_table *lease_table_new(const struct lease_table_config *config);
 void lease_table_free(struct lease_table *table); /* NULL is fine */
 
-/* A key was put; lease 0 = none. Returns the TTL for its record; ttl_s (and the result) 0: the
- * value sets none. */
+/* Notes that a key was put; lease 0 = none. Returns the TTL for its record; ttl_s (and the result)
+ * 0: the value sets none. */
 uint32_t lease_table_put(struct lease_table *table, const struct dname *name, int64_t lease,
                          int64_t mod_revision, uint32_t ttl_s);
 
