@@ -1,11 +1,10 @@
-/* Keeps what changed in zones, step by step, for IXFR: each zone has a chain of steps, the newest
- * of which leads to its current serial. All chains together are held within a number of bytes, by
- * dropping the oldest steps of all zones first. A reader holds a step and thereby all that follow
- * it, though they be dropped meanwhile: such bytes are counted, so that their owner can end the
- * readers.
+/* Keeps what changed in zones, step by step, for IXFR. Each zone has a chain of steps, the newest
+ * of which leads to its current serial. All chains together stay within a number of bytes, by
+ * dropping the oldest steps of all zones first. A reader holds a step and all that follow it, even
+ * if they are dropped meanwhile. Such bytes are counted, so that their owner can end the readers.
  *
- * Only a serial at which a step begins is known. Another replica may have had serials in between,
- * but what it had then is not known here.
+ * Knows only serials at which a step begins. Another replica may have had serials in between, but
+ * what it had then is not known here.
  *
  * One thread: that of the transfers. */
 #ifndef SKYDNS_TRANSFER_JOURNAL_INTERNAL_H
@@ -17,7 +16,7 @@
 
 #include "common/base/slice.h"
 
-/* Steps of one zone. Finding one among them takes 50 us. */
+/* Limits the steps of one zone. Finding one among them takes 50 us. */
 enum { JOURNAL_STEPS_MAX = 10000 };
 
 struct journal_step {
@@ -46,7 +45,7 @@ struct journal {
     uint32_t serial; /* the current one */
 };
 
-/* The journal of a zone, empty, at this serial. The account outlives it. */
+/* Makes the empty journal of a zone at this serial. The account outlives it. */
 void journal_init(struct journal *journal, struct journal_bytes *account, uint32_t serial);
 void journal_fini(struct journal *journal);
 
@@ -55,7 +54,7 @@ void journal_fini(struct journal *journal);
 void journal_append(struct journal *journal, uint32_t serial, struct slice removed,
                     struct slice added);
 
-/* The zone is at this serial now, and nobody knows how it got there. */
+/* Moves the zone to this serial without a step: nobody knows how it got there. */
 void journal_reset(struct journal *journal, uint32_t serial);
 
 enum journal_result {
@@ -64,14 +63,15 @@ enum journal_result {
     JOURNAL_UNKNOWN,    /* too old, or of another replica: the whole zone */
 };
 
-/* FOUND: *ret_step is the first step, held for the caller. */
+/* Finds the steps from a client's serial. FOUND: *ret_step is the first step, held for the
+ * caller. */
 enum journal_result journal_find(const struct journal *journal, uint32_t serial,
                                  struct journal_step **ret_step);
 
-/* The following step, held instead of this one; NULL after the newest. */
+/* Returns the following step, held instead of this one; NULL after the newest. */
 struct journal_step *journal_next(struct journal_step *step);
 
-/* NULL is fine. */
+/* Releases a step and those that only it holds. NULL is fine. */
 void journal_release(struct journal_step *step);
 
 #endif

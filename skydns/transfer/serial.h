@@ -1,22 +1,24 @@
-/* Serials of zones: RFC 1982, with 32 bits. Pure.
+/* Computes serials of zones: RFC 1982, with 32 bits. Pure.
  *
- * A serial stands for one contents, whichever reader gives it:
+ * A serial stands for one zone content, whichever reader gives it:
  *
  *     base + revision of the zone's last change + settings' part (+ whole turns)
  *
  * Base and revision are etcd's, the same for all readers (transfer_source.h). The settings' part is
- * a multiple of SERIAL_STEP below SERIAL_TURN, by a hash of all settings that contents depend on:
- * so readers with the same settings agree, and others never give one serial for two contents, while
- * their revisions are less than SERIAL_STEP apart. What changes contents and yet does not lead to a
- * later serial (settings with a smaller part, records that came or went without etcd, a store whose
- * revisions went back below its base) takes it to a later turn.
+ * a multiple of SERIAL_STEP below SERIAL_TURN, by a hash of all settings that contents depend on.
+ * So readers with the same settings agree. Others never give one serial for two contents, while
+ * their revisions are less than SERIAL_STEP apart.
  *
- * So the turn depends on what a reader has seen: one that finds a restored store before kube2sky
+ * Some changes of contents do not lead to a later serial: settings with a smaller part, records
+ * that came or went without etcd, an etcd data set whose revisions went back below its base. These
+ * take the serial to a later turn.
+ *
+ * So the turn depends on what a reader has seen: one that finds restored data before kube2sky
  * writes its base is a turn ahead of one that finds both together. Neither could know. They agree
- * again through their secondaries: whenever a reader notifies one, it asks which serial that has,
- * until it is the reader's own; one of its settings in a later turn is another reader's that went
- * ahead, and takes it there (serial_join). Turns that are joined exist already, so readers never
- * drive each other on.
+ * again through their secondaries. Whenever a reader notifies one, it asks which serial that has,
+ * until it is the reader's own. A serial of its settings in a later turn is from another reader
+ * that went ahead, and takes it there (serial_join). Turns that are joined exist already, so
+ * readers never drive each other on.
  *
  * It holds:
  *  - A reader's serials only grow, and change whenever contents do.
@@ -25,15 +27,15 @@
  *  - A reader that starts or gets other settings goes above what its secondaries have then,
  *    whoever gave it (serial_above): the last one that was configured is followed.
  *
- * It cannot hold, since readers keep nothing and know nothing of each other:
+ * It cannot hold, since readers write nothing down and know nothing of each other:
  *  - A reader that starts with other settings may have a smaller part than before, and no secondary
- *    to ask: those that come by themselves take its zone after kube2sky's next base, if SERIAL_TURN
- *    ticks of its clock (three days) have passed by then.
+ *    to ask. Secondaries that come by themselves take its zone after kube2sky's next base, if
+ *    SERIAL_TURN ticks of its clock (three days) have passed by then.
  *  - Two settings have the same part once in SERIAL_PARTS. Within a process they are told apart.
  *  - Readers whose settings differ for long each give their contents; secondaries follow the one
  *    with the later serial.
- *  - More revisions than SERIAL_STEP between two readers with different settings, or in an etcd
- *    that was restored while kube2sky is away, by others. */
+ *  - More revisions than SERIAL_STEP lie between two readers with different settings, or in an etcd
+ *    that was restored while kube2sky is away, made by others. */
 #ifndef SKYDNS_TRANSFER_SERIAL_H
 #define SKYDNS_TRANSFER_SERIAL_H
 
@@ -44,7 +46,7 @@
 #define SERIAL_PARTS UINT32_C(4096)
 #define SERIAL_TURN  (SERIAL_STEP * SERIAL_PARTS)
 
-/* Whether a comes after b. Of two that are 2^31 apart, for which the RFC defines no order, neither
+/* Returns whether a comes after b. For two that are 2^31 apart, the RFC defines no order: neither
  * does. */
 static inline bool serial_is_after(uint32_t a, uint32_t b)
 {
@@ -52,7 +54,7 @@ static inline bool serial_is_after(uint32_t a, uint32_t b)
     return ahead != 0 && ahead < UINT32_C(1) << 31;
 }
 
-/* The settings' part, by their hash. */
+/* Returns the settings' part, by their hash. */
 static inline uint32_t serial_settings_part(uint64_t hash)
 {
     return (uint32_t)(hash % SERIAL_PARTS) * SERIAL_STEP;
@@ -67,10 +69,10 @@ static inline uint32_t serial_after(uint32_t plain, uint32_t shown)
                : plain + ((shown - plain) / SERIAL_TURN + 1) * SERIAL_TURN;
 }
 
-/* A reader that shows `own` since its start, or since it has these settings, hears for the first
- * time of a secondary with `theirs`: the serial to go on with. One less than SERIAL_STEP ahead, but
- * for turns, is of a reader with these settings that is a little ahead. A serial half a circle
- * ahead (2^30) is none of ours. */
+/* Returns the serial to go on with after the first word of a secondary with `theirs`. The reader
+ * shows `own` since its start, or since it has these settings. A serial less than SERIAL_STEP
+ * ahead, but for turns, is of a reader with these settings that is a little ahead. A serial half a
+ * circle ahead (2^30) is none of ours. */
 static inline uint32_t serial_above(uint32_t own, uint32_t theirs)
 {
     const uint32_t ahead = theirs - own;
@@ -80,9 +82,10 @@ static inline uint32_t serial_above(uint32_t own, uint32_t theirs)
     return own + (ahead / SERIAL_TURN + (ahead % SERIAL_TURN >= SERIAL_STEP)) * SERIAL_TURN;
 }
 
-/* Later it hears again: `own` in their turn if that is a later one and they have its settings, so
- * that their revisions are less than half a SERIAL_STEP apart, either way; else `own`. Others with
- * other settings may go on beside it: whoever went above them would be passed in turn. */
+/* Returns the serial to go on with after a later word. It is `own` in their turn if that is a later
+ * one and they have its settings, so that their revisions are less than half a SERIAL_STEP apart,
+ * either way; else `own`. Readers with other settings may go on beside it: whoever went above them
+ * would be passed in turn. */
 static inline uint32_t serial_join(uint32_t own, uint32_t theirs)
 {
     const uint32_t ahead = theirs - own + SERIAL_STEP / 2;

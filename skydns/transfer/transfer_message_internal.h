@@ -1,6 +1,6 @@
-/* The messages of a transfer, which begins with a request: records packed as many as fit, names
- * compressed (RFC 1035 4.1.4) but in SRV (RFC 3597 4). One after the other, in memory of the
- * caller's; 18 KB of its own. */
+/* Builds the messages of a transfer and parses the request that begins it. Packs as many records as
+ * fit, and compresses names (RFC 1035 4.1.4) but for SRV (RFC 3597 4). One message after the other,
+ * in memory of the caller's; 18 KB of its own. */
 #ifndef SKYDNS_TRANSFER_TRANSFER_MESSAGE_INTERNAL_H
 #define SKYDNS_TRANSFER_TRANSFER_MESSAGE_INTERNAL_H
 
@@ -18,8 +18,8 @@
 
 /* ---- The request ---- */
 
-/* AXFR (RFC 5936 2.1) or IXFR (RFC 1995 3). From anybody, before anything is known of the client;
- * its size is bounded by who calls. Pure; any thread. */
+/* Request for AXFR (RFC 5936 2.1) or IXFR (RFC 1995 3). From anybody, before anything is known of
+ * the client; the caller bounds its size. Pure; any thread. */
 struct transfer_query {
     uint16_t id;
     bool recursion_desired; /* copied into the reply */
@@ -31,7 +31,7 @@ struct transfer_query {
     struct tsig_place tsig;
 };
 
-/* False: it is neither, or malformed: FORMERR. */
+/* Parses a request. False: it is neither, or malformed: FORMERR. */
 bool transfer_query_parse(const uint8_t *wire, size_t len, struct transfer_query *ret) MUST_CHECK;
 
 /* ---- Its messages ---- */
@@ -51,17 +51,17 @@ struct transfer_message {
     uint32_t hashes[TRANSFER_NAMES];
 };
 
-/* Starts one in `out`: with the question if it is the first (RFC 5936 2.2.1). `cap` has room for
- * the question, OPT and one record at least: DNS_MESSAGE_MAX less a signature, or a client's UDP
+/* Starts a message in `out`, with the question if it is the first (RFC 5936 2.2.1). `cap` has room
+ * for the question, OPT and one record at least: DNS_MESSAGE_MAX less a TSIG, or a client's UDP
  * size. */
 void transfer_message_begin(struct transfer_message *message, const struct transfer_query *query,
                             bool is_first, uint8_t *out, size_t cap);
 
-/* False, and nothing added: it does not fit. An empty message takes any record of a zone_rr.h whose
- * data is less than 64,000 bytes. */
+/* Adds a record. False, and nothing added: it does not fit. An empty message takes any record of a
+ * zone_rr.h whose data is less than 64,000 bytes. */
 bool transfer_message_add(struct transfer_message *message, const struct zone_rr *rr) MUST_CHECK;
 
-/* Completes it; its length. */
+/* Completes the message; returns its length. */
 size_t transfer_message_end(struct transfer_message *message, enum dns_rcode rcode);
 
 #endif

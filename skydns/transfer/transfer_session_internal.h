@@ -1,8 +1,8 @@
-/* One transfer: the records that it consists of, in order, as messages. A whole zone (RFC 5936 2.2)
- * is made name by name when its messages are asked for, so it holds a version of the store and
- * little memory; what changed (RFC 1995 4) comes from steps of the journal, which it holds; and the
- * SOA alone says that the client has everything, or should ask over TCP. No I/O, no clock. The
- * transfers' thread. */
+/* Makes the messages of one transfer, record by record, in order. A whole zone (RFC 5936 2.2) is
+ * made name by name when its messages are asked for, so it holds a version of the record store and
+ * little memory. An incremental one (RFC 1995 4) takes its changes from steps of the journal, which
+ * it holds. The SOA alone says that the client has everything, or should ask over TCP. No I/O, no
+ * clock. The transfers' thread. */
 #ifndef SKYDNS_TRANSFER_TRANSFER_SESSION_INTERNAL_H
 #define SKYDNS_TRANSFER_TRANSFER_SESSION_INTERNAL_H
 
@@ -25,7 +25,7 @@ enum transfer_kind {
     TRANSFER_SOA,
 };
 
-/* Everything is borrowed for the session's life, but for the steps, which it takes over. */
+/* Inputs of a session, borrowed for its life; it takes over only the steps. */
 struct transfer_ask {
     enum transfer_kind kind;
     const struct transfer_query *query;
@@ -50,12 +50,11 @@ enum transfer_progress {
 };
 
 /* Writes the next message into `out`; not after DONE or FAILED. `cap` is DNS_MESSAGE_MAX less what
- * a signature takes, or a UDP client's limit: then, anything but DONE says that all does not fit.
- */
+ * a TSIG takes, or a UDP client's limit: then any result but DONE says that not all fits. */
 enum transfer_progress transfer_session_next(struct transfer_session *session, uint8_t *out,
                                              size_t cap, size_t *ret_len) MUST_CHECK;
 
-/* Records so far, for the log. */
+/* Returns the records so far, for the log. */
 uint64_t transfer_session_records(const struct transfer_session *session);
 
 #endif

@@ -1,5 +1,5 @@
-/* One client's request for a zone, from its bytes to its last message: which kind of transfer it
- * gets, its signatures, what is counted and logged of it. No I/O. The transfers' thread. */
+/* Serves one client's request for a zone, from its bytes to its last message: which kind of
+ * transfer it gets, its TSIGs, its counts and its log line. No I/O. The transfers' thread. */
 #ifndef SKYDNS_TRANSFER_TRANSFER_TASK_INTERNAL_H
 #define SKYDNS_TRANSFER_TRANSFER_TASK_INTERNAL_H
 
@@ -15,7 +15,7 @@
 #include "skydns/tsig/tsig.h"
 #include "skydns/wire/edns.h"
 
-/* A request as it was asked. */
+/* Request as it came. */
 struct transfer_request {
     struct transfer_origin origin;
     struct addr client, local;
@@ -51,20 +51,20 @@ struct transfer_task {
     uint64_t messages, bytes;
 };
 
-/* Takes the request over. */
+/* Makes a task; takes the request over. */
 struct transfer_task *transfer_task_new(struct transfer_request *request, uint64_t id);
 void transfer_task_free(struct transfer_task *task);
 
-/* Decides what the client gets: `is_refused`: nothing, SERVFAIL. */
+/* Decides what the client gets. `is_refused`: nothing but SERVFAIL. */
 void transfer_task_begin(struct transfer_task *task, struct transfer_zones *zones, int64_t now_ms,
                          bool is_refused);
 
-/* Writes the next message, signed, into `out`, DNS_MESSAGE_MAX bytes; returns its length and sets
- * is_last. 0: it is broken off. */
+/* Writes the next message, with its TSIG, into `out`, DNS_MESSAGE_MAX bytes; returns its length and
+ * sets is_last. 0: it is broken off. */
 size_t transfer_task_next(struct transfer_task *task, struct transfer_zones *zones, int64_t now_ms,
                           int64_t now_s, uint8_t *out);
 
-/* It is over: its line in the log, and what is counted. */
+/* Logs and counts the task, which is over. */
 void transfer_task_end(const struct transfer_task *task, struct transfer_zones *zones,
                        enum transfers_result result, int64_t now_ms,
                        struct transfers_counts *counts);

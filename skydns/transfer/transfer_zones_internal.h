@@ -1,5 +1,5 @@
-/* The zones that can be transferred: the version that they are read from, and their journals. A
- * step compares the newest version with the next, zone by zone. The transfers' thread. */
+/* Holds the zones that can be transferred: the version that they are read from, and their journals.
+ * A step compares the newest version with the next, zone by zone. The transfers' thread. */
 #ifndef SKYDNS_TRANSFER_TRANSFER_ZONES_INTERNAL_H
 #define SKYDNS_TRANSFER_TRANSFER_ZONES_INTERNAL_H
 
@@ -18,7 +18,7 @@ struct transfer_setup {
     struct zone_answers *answers;
 };
 
-/* A version of the store, and what each zone's serial is in it. */
+/* Version of the record store, and each zone's serial in it. */
 struct transfer_version {
     TAILQ_ENTRY(transfer_version) entry;
     unsigned references; /* the newest has one of the zones', too */
@@ -57,20 +57,20 @@ void transfers_release(struct transfers *transfers, const struct store *store);
 void transfer_zones_init(struct transfer_zones *zones, struct transfers *owner);
 void transfer_zones_fini(struct transfer_zones *zones); /* no version is held by others */
 
-/* Takes the step's configuration over. True: a serial has moved. */
+/* Takes a step and its configuration over. True: a serial has moved. */
 bool transfer_zones_step(struct transfer_zones *zones, struct transfer_step *step);
 
-/* A secondary has this serial of the zone; `is_first`: as the first thing that it says since the
- * start, or since other settings. True: the zone goes on with a later one, above it (serial_above)
- * or in its turn (serial_join). */
+/* Hears that a secondary has this serial of the zone; `is_first`: as the first thing that it says
+ * since the start, or since other settings. True: the zone goes on with a later one, above it
+ * (serial_above) or in its turn (serial_join). */
 bool transfer_zones_hear(struct transfer_zones *zones, const struct dname *apex, uint32_t theirs,
                          bool is_first, uint32_t *ret_serial);
 
-/* The zone with this lower-cased apex; -1: none. */
+/* Returns the index of the zone with this lower-cased apex; -1: none. */
 int transfer_zones_find(const struct transfer_zones *zones, const struct dname *apex);
 
-/* The version that a new transfer of a whole zone reads; NULL: none has it whole. Held for the
- * caller. */
+/* Returns the version that a new transfer of a whole zone reads, held for the caller; NULL: none
+ * has it whole. */
 struct transfer_version *transfer_zones_hold(struct transfer_zones *zones,
                                              const struct dname *apex);
 void transfer_version_release(struct transfer_version *version); /* NULL is fine */

@@ -1,5 +1,5 @@
-/* Zone transfers and NOTIFY, on a thread of their own. AXFR (RFC 5936), IXFR (RFC 1995) and NOTIFY
- * (RFC 1996); its low priority keeps them from costing answers anything.
+/* Serves zone transfers and sends NOTIFY, on a thread of its own: AXFR (RFC 5936), IXFR (RFC 1995)
+ * and NOTIFY (RFC 1996). Its low priority keeps transfers from delaying answers.
  *
  *     main thread --transfers_give (a version, pinned)--> differences --> journals
  *                 <--transfers_take_released-- (to unpin) `--> zone_serials, NOTIFY
@@ -7,14 +7,14 @@
  *                   --transfers_left (it has left)--> the next one ...
  *
  * A zone's serial moves only once its journal has the step that leads there: no SOA is ahead of
- * what IXFR gives. A whole zone is read from the version with which it began; while
+ * what IXFR gives. A whole zone is read from the version with which it began. While
  * TRANSFER_VERSIONS_MAX older ones are being read, further transfers join the newest of these.
  *
- * Whoever may transfer costs the others nothing: at most TRANSFER_SESSIONS_MAX at once, of which a
- * client (client_net.h) gets no further one when it has as many as are free; one message of each in
- * memory; one transfer of a connection at a time; TRANSFER_MS_MAX for all of it. What is changed
- * meanwhile is kept within JOURNAL_KEPT_MAX bytes, and JOURNAL_HELD_MAX with what readers hold:
- * beyond that, the oldest transfers end. */
+ * A client that may transfer costs the others nothing. At most TRANSFER_SESSIONS_MAX run at once,
+ * and a client (client_net.h) gets no further one when it has as many as are free. Each has one
+ * message in memory, one transfer of a connection runs at a time, and all of it takes at most
+ * TRANSFER_MS_MAX. Changes are held within JOURNAL_KEPT_MAX bytes, and within JOURNAL_HELD_MAX with
+ * what readers hold: beyond that, the oldest transfers end. */
 #ifndef SKYDNS_TRANSFER_TRANSFERS_H
 #define SKYDNS_TRANSFER_TRANSFERS_H
 
@@ -54,7 +54,7 @@ struct transfer_origin {
     const void *udp;     /* of UDP: the socket's */
 };
 
-/* One message on its way to the client. */
+/* Message on its way to the client. */
 struct transfer_part {
     TAILQ_ENTRY(transfer_part) entry; /* whoever has it */
     struct transfer_origin origin;
@@ -67,22 +67,24 @@ struct transfer_part {
 TAILQ_HEAD(transfer_parts, transfer_part);
 
 struct transfers_config {
-    /* The transfers' thread: takes the part over, to be freed with free(). Never waits. */
+    /* Takes a part over on the transfers' thread; frees it with free() in the end. Never waits. */
     void (*send)(void *data, struct transfer_part *part);
-    /* The same: there is something for transfers_take_released, or transfers_is_idle is true. */
+    /* Called on that thread when there is something for transfers_take_released, or
+     * transfers_is_idle is true. */
     void (*wake)(void *data);
     void *data;
     uint16_t udp_max; /* as engine_config.max_udp_size */
-    /* NOTIFY comes from this address of its family, port 0; AF_UNSPEC: the kernel's choice. */
+    /* Addresses that NOTIFY comes from, one for each family, port 0; AF_UNSPEC: the kernel's
+     * choice. */
     struct addr notify_from[2];
 };
 
-/* A query for a transfer (ENGINE_DEFER_TRANSFER), with the keys that its signature was checked by.
+/* Asks for a transfer (ENGINE_DEFER_TRANSFER), with the keys that the query's TSIG was checked by.
  * Any thread; copies. False: no room, SERVFAIL. */
 bool transfers_ask(struct transfers *transfers, const struct transfer_origin *origin,
                    const struct engine_query *query, struct tsig_keys *keys) MUST_CHECK;
 
-/* The part before has left; or its connection is gone. Any thread. */
+/* Tells that the part before has left, or that its connection is gone. Any thread. */
 void transfers_left(struct transfers *transfers, uint64_t transfer, bool is_gone);
 
 /* ---- Versions ---- */
@@ -105,14 +107,14 @@ struct transfer_step {
     struct addr targets[TRANSFER_ACCESS_MAX];
 };
 
-/* Main thread: whether it may give another step: the last one is done. */
+/* Returns whether the main thread may give another step: the last one is done. */
 bool transfers_is_idle(const struct transfers *transfers);
 
-/* Main thread, while idle: takes the step over, from malloc. store NULL: transfers end, and so does
+/* Takes the step over, from malloc. Main thread, while idle. store NULL: transfers end, and so does
  * NOTIFY, until another step comes. */
 void transfers_give(struct transfers *transfers, struct transfer_step *step);
 
-/* Main thread: a version to unpin, or NULL. */
+/* Returns a version to unpin, or NULL. Main thread. */
 const struct store *transfers_take_released(struct transfers *transfers);
 
 /* ---- Counts ---- */
@@ -135,7 +137,7 @@ struct transfers_counts {
 const char *transfers_kind_text(enum transfers_kind kind);
 const char *transfers_result_text(enum transfers_result result);
 
-/* Any thread; borrowed. */
+/* Returns the counts; any thread; borrowed. */
 const struct transfers_counts *transfers_counts(const struct transfers *transfers);
 
 /* ---- Life: main thread ---- */
@@ -144,11 +146,11 @@ int transfers_new(const struct transfers_config *config, struct transfers **ret_
                   struct err *err) MUST_CHECK;
 int transfers_start(struct transfers *transfers, struct err *err) MUST_CHECK;
 
-/* When nobody asks any more, but parts can still be sent: ends the thread. Does nothing if it never
- * started. */
+/* Ends the thread. Call when nobody asks any more, but parts can still be sent. Does nothing if it
+ * never started. */
 void transfers_stop(struct transfers *transfers);
 
-/* Stopped; its versions are not unpinned. NULL is fine. */
+/* Frees it once stopped; does not unpin its versions. NULL is fine. */
 void transfers_free(struct transfers *transfers);
 
 #endif

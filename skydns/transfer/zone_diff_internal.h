@@ -1,6 +1,6 @@
-/* Finds what changed in a zone between two versions of the store, as records removed and added.
- * Asks both versions about each name that a changed record is at or below, since answers list what
- * is below a name; with -schema=kubernetes they follow no name elsewhere, but for
+/* Finds what changed in a zone between two versions of the record store, as records removed and
+ * added. Asks both versions about each name that a changed record is at or below, since answers
+ * list what is below a name. With -schema=kubernetes they follow no name elsewhere, but for
  * local.dns.<domain>. So this costs what changed, times the depth of names. Any one thread. */
 #ifndef SKYDNS_TRANSFER_ZONE_DIFF_INTERNAL_H
 #define SKYDNS_TRANSFER_ZONE_DIFF_INTERNAL_H
@@ -15,7 +15,8 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/store.h"
 
-/* Changes of one step, of the whole store: about what a journal has room for, and 0.1 s. */
+/* Limits the changes of one step, of the whole record store: about what a journal has room for, and
+ * 0.1 s. */
 enum { ZONE_DIFF_CHANGES_MAX = 50000 };
 
 enum zone_diff_result {
@@ -33,7 +34,7 @@ struct zone_diff_ask {
     void *data;
 };
 
-/* If it is not DONE, what fn was told means nothing. */
+/* Compares. If the result is not DONE, what fn was told means nothing. */
 enum zone_diff_result zone_diff(const struct zone_diff_ask *ask) MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
-/* All names that may have records in a zone, one after the other, in one version of the store: the
- * names of records in it and those between them and the apex, and the names that answers make up
- * without records. Some have none after all: whoever asks (zone_answers.h) finds out.
+/* Lists all names that may have records in a zone, in one version of the record store: the names of
+ * records in it, those between them and the apex, and the names that answers make up without
+ * records. Some have none after all: zone_answers.h finds out.
  *
  * Resumable and small however large the zone: a whole-zone transfer keeps one between its messages.
  * Plain data; any thread with the version. */
@@ -23,11 +23,11 @@ struct zone_names {
     unsigned record_labels; /* above this: the next record is to be found */
 };
 
-/* A lower-cased apex. */
+/* Begins at a lower-cased apex. */
 void zone_names_begin(struct zone_names *names, const struct dname *apex);
 
-/* The next, each once, the apex first. False: the end. The store and configuration must be the same
- * each time. */
+/* Returns the next name, each once, the apex first. False: the end. The record store and
+ * configuration must be the same each time. */
 bool zone_names_next(struct zone_names *names, const struct engine_config *config,
                      const struct store *store, struct dname *ret_name) MUST_CHECK;
 
