@@ -1,7 +1,7 @@
-/* Why a question is answered as it is: the answer this process gives now, from the engine's own
- * code; for each name on the way, its keys, which of them gave a record, and the rule by which
- * others did not; or where the name stops existing, and similar names. For /explain. Main thread;
- * bounded work, so that it delays nothing for long. */
+/* Explains why a question is answered as it is, for /explain. Takes the answer that this process
+ * gives now from the engine's own code. For each name on the way it lists the keys, which of them
+ * gave a record, and the rule by which others did not; or where the name stops existing, and
+ * similar names. Main thread; bounded work, so that it delays nothing for long. */
 #ifndef SKYDNS_PAGES_EXPLAIN_H
 #define SKYDNS_PAGES_EXPLAIN_H
 
@@ -28,7 +28,7 @@ enum {
     EXPLAIN_BROKEN_MAX = 20,   /* unusable keys at or below a name */
 };
 
-/* The rule for a key. */
+/* Rule for a key. */
 enum explain_rule {
     EXPLAIN_GAVE,      /* it gave a record of the answer */
     EXPLAIN_HIDDEN,    /* below a label that starts with `_`, which must be asked for by name */
@@ -37,7 +37,7 @@ enum explain_rule {
     EXPLAIN_GROUP,     /* of another group */
     EXPLAIN_FAMILY,    /* an address of the other family */
     EXPLAIN_TARGET,    /* the host name has no such address */
-    EXPLAIN_EXTERNAL,  /* nameservers are asked for the host name */
+    EXPLAIN_EXTERNAL,  /* upstreams are asked for the host name */
     EXPLAIN_NO_HOST,
     EXPLAIN_BAD_HOST, /* neither an address nor a name */
     EXPLAIN_NO_TEXT,
@@ -48,7 +48,7 @@ enum explain_rule {
     EXPLAIN_ALIAS,   /* -schema=kubernetes: the name has a CNAME, so nothing else */
     EXPLAIN_TYPE,    /* no key gives records of this type */
     EXPLAIN_ROOM,    /* the answer is full */
-    EXPLAIN_STUB,    /* the name is in a stub zone, whose nameservers are asked instead */
+    EXPLAIN_STUB,    /* the name is in a stub zone, whose upstreams are asked instead */
     EXPLAIN_VEILED,  /* the client may not see it */
 };
 
@@ -88,18 +88,18 @@ struct explain_serial {
     uint32_t settings_part;
 };
 
-/* How old the records are. */
+/* Age of the records. */
 struct explain_etcd {
     bool is_away; /* cannot be followed: for so long, and why, if that is known */
     int64_t away_s;
     const char *reason;
     bool has_records;
     int64_t age_s;       /* since etcd was last heard from; 0: it is followed */
-    bool is_holding_old; /* answers come from records that it lacks, for so long */
+    bool is_holding_old; /* answers come from records that etcd lacks, for so long */
     int64_t holding_s;
 };
 
-/* The search list of a short name, as a pod's resolver goes through it. */
+/* Search list of a short name, as a pod's resolver goes through it. */
 struct explain_search {
     size_t count;       /* 0: the name is not short, in a domain, or ends with a dot */
     bool is_assumed;    /* the namespace is not that of the client */
@@ -108,8 +108,8 @@ struct explain_search {
     enum explain_outcome outcomes[SEARCH_LIST_NAMES_MAX];
 };
 
-/* A name from the root down to the one that the explanation is about, as etcd has it, whoever asks:
- * the root itself is left out. */
+/* Name from the root down to the one that the explanation is about, as etcd has it, whichever
+ * client asks. The root itself is left out. */
 struct explain_level {
     struct dname name;
     bool exists;     /* a key is at or below it */
@@ -121,10 +121,10 @@ struct explain_level {
 typedef void (*explain_serial_fn)(const void *feed, const struct dname *apex,
                                   struct explain_serial *serial);
 
-/* Borrowed from the explainer and the store: until the loop turns. */
+/* Result, borrowed from the explainer and the record store until the loop turns. */
 struct explanation {
     struct dname asked;       /* the client's question, */
-    struct question question; /* and the name of its search path that this is about */
+    struct question question; /* and the candidate name that this is about */
     struct explain_asking_client who;
     struct explain_etcd etcd;
     struct explain_search search;
@@ -135,15 +135,16 @@ struct explanation {
     int64_t snapshot_age_s;           /* since etcd was heard from then */
     const struct answer_plan *plan;   /* NULL: none of its own, see `foreign` */
     const char *why;                  /* a sentence about what the names do not show */
-    struct explain_external external; /* a name that other servers know, or FROM_HERE */
-    const uint8_t *message;           /* header, question and records of foreign.kept */
+    struct explain_external external; /* an external name, or FROM_HERE */
+    const uint8_t *message;           /* header, question and cached records of `external` */
     size_t message_len, records_at;
     struct signed_keys_shown keys; /* with a set: they are the answer, instead of the plan */
-    /* RRsets that clients with DO get signed, but for NSEC: no client has asked for these yet. */
+    /* Counts RRsets that would be signed for clients with DO, but for NSEC: no client has asked for
+     * these yet. */
     size_t signed_count;
     const struct signed_set_shown *signed_sets;
     struct explain_serial serial;
-    size_t external_count; /* targets that nameservers know */
+    size_t external_count; /* targets that are external names */
     const struct explain_external *externals;
     size_t level_count; /* 0: nothing has been read */
     struct explain_level levels[EXPLAIN_LEVELS_MAX];
@@ -157,30 +158,31 @@ struct explanation {
 struct explainer *explainer_new(const struct engine_config *config);
 void explainer_free(struct explainer *explainer); /* NULL is fine */
 
-/* Whom to ask about serials; borrowed; never: all are of the hour. */
+/* Sets what to ask about serials; borrowed. Without it, all are of the hour. */
 void explainer_set_serials(struct explainer *explainer, explain_serial_fn fn, const void *feed);
 
-/* Whom to ask about etcd; borrowed; never: it counts as there. */
+/* Sets what to ask about etcd; borrowed. Without it, etcd counts as there. */
 void explainer_set_outage(struct explainer *explainer, const struct outage *outage);
 
 /* Sets where clients' rates are; borrowed. Without it, pages say nothing of what clients have
  * left. */
 void explainer_set_rates(struct explainer *explainer, const struct rate_limit *rates);
 
-/* NULL is as empty. */
+/* Question; NULL is as empty. */
 struct explain_query {
     const char *name;
     const char *type;   /* "A", "SRV", "TYPE65"; empty: A */
-    const char *client; /* an address; empty: one that sees everything and has no search path */
+    const char *client; /* an address; empty: a client that sees everything and has no search
+                         * list */
 };
 
-/* An invalid name, type or address is ERR_USAGE. Uses the configuration in force. */
+/* Writes the page, by the configuration in force. ERR_USAGE: an invalid name, type or address. */
 int explain_page_write(struct explainer *explainer, const struct store_sync *sync,
                        const struct resolver *resolver, const struct engine_config *config,
                        const struct explain_query *query, const struct explanation **ret,
                        struct err *err) MUST_CHECK;
 
-/* How answers of a type use records (explain_type.c). */
+/* Ways in which answers of a type use records (explain_type.c). */
 struct explain_manner {
     bool ignores_groups;
     bool leads_on; /* follows their hosts to addresses */
@@ -188,18 +190,18 @@ struct explain_manner {
 
 struct explain_manner explain_manner_of(uint16_t type);
 
-/* Why a record found for a name gave nothing of the type (explain_type.c). */
+/* Returns why a record found for a name gave nothing of the type (explain_type.c). */
 enum explain_rule explain_type_rule(const struct engine_config *config, uint16_t type,
                                     const struct dname *name, const struct store_record *record);
 
-/* Input of explain_why. */
+/* Inputs of explain_why. */
 struct explain_case {
     const struct engine_config *config;
     const struct store *store;
     const struct engine_zone *zone; /* of the name, or NULL */
     const struct dname *name;       /* in lower case */
     uint16_t type;
-    const struct answer_plan *plan; /* NULL: another server's name */
+    const struct answer_plan *plan; /* NULL: an external name */
     bool is_of_keys;                /* the keys of -dnssec answer */
     enum answer_rule rule;          /* of the plan */
     const struct explain_external *external;
@@ -212,11 +214,11 @@ const char *explain_why(const struct explain_case *c);
 /* Returns the state of etcd now (explain_etcd.c). */
 struct explain_etcd explain_etcd(const struct store_sync *sync, const struct outage *outage);
 
-/* The levels of a lower-cased name (explain_tree.c); returns how many. */
+/* Fills in the levels of a lower-cased name (explain_tree.c); returns how many. */
 size_t explain_tree(const struct store *store, const struct dname *name,
                     struct explain_level levels[EXPLAIN_LEVELS_MAX]);
 
-/* Input of skydns_explain_near. */
+/* Inputs of skydns_explain_near. */
 struct explain_near_case {
     const struct store *store;
     const struct engine_config *config;
@@ -225,8 +227,8 @@ struct explain_near_case {
     void *data;
 };
 
-/* Names that may be meant and that resolve (explain_near.c), the likeliest first; returns how many.
- * Bounded: looks at 20,000 labels, asks about 32 names. */
+/* Finds names that may be meant and that resolve (explain_near.c), the likeliest first; returns how
+ * many. Bounded: looks at 20,000 labels, asks about 32 names. */
 size_t skydns_explain_near(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX]);
 
 #endif

@@ -1,5 +1,5 @@
-/* Explains who asks: which namespace the client has and why, what is hidden from it, its limits,
- * and its search path. Main thread; pure. */
+/* Explains the client that asks: which namespace it has and why, what is hidden from it, its
+ * limits, and its search list. Main thread; pure. */
 #ifndef SKYDNS_PAGES_EXPLAIN_ASKING_CLIENT_H
 #define SKYDNS_PAGES_EXPLAIN_ASKING_CLIENT_H
 
@@ -16,9 +16,9 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/store.h"
 
-/* How the client has its namespace, or why it has none. */
+/* Ways in which the client has its namespace, or reasons why it has none. */
 enum explain_identity {
-    EXPLAIN_ANYBODY,    /* no client was named: it sees everything and has no search path */
+    EXPLAIN_ANYBODY,    /* no client was named: it sees everything and has no search list */
     EXPLAIN_NOT_WANTED, /* no setting asks for namespaces */
     EXPLAIN_BY_POD,     /* the pod with its address */
     EXPLAIN_OF_NODE,    /* a pod shares the address with its node */
@@ -33,14 +33,14 @@ enum explain_outcome {
     EXPLAIN_NO_DATA, /* the name exists, without records of the type */
     EXPLAIN_NO_NAME,
     EXPLAIN_FAILED,
-    EXPLAIN_ASKED,     /* a nameserver decides */
+    EXPLAIN_ASKED,     /* an upstream decides */
     EXPLAIN_TOO_SHORT, /* -ndots keeps it from being forwarded */
     EXPLAIN_TOO_LONG,  /* for a name */
 };
 
-/* Whether the client's questions about other domains are answered. */
+/* Reasons why the client's queries for external names are answered. */
 enum explain_recursion {
-    EXPLAIN_RECURSION_NOT_ASKED,  /* the question is not such, or nobody is named */
+    EXPLAIN_RECURSION_NOT_ASKED,  /* the name is not external, or no client is named */
     EXPLAIN_RECURSION_FOR_ALL,    /* -allow-recursion=all */
     EXPLAIN_RECURSION_ALLOWED_BY, /* a network of -allow-recursion, or of its default */
     EXPLAIN_RECURSION_REFUSED,
@@ -55,7 +55,7 @@ struct explain_asking_client {
     bool has_network;        /* of -allow, which contains it */
     struct network network;
 
-    /* About other domains, if the question is such. */
+    /* Set if the name is external. */
     enum explain_recursion recursion;
     struct network recursion_network; /* ALLOWED_BY: that contains it */
 
@@ -73,11 +73,11 @@ struct explain_asking_client {
     bool has_no_data; /* without an answer, and none failed: NODATA, since one exists */
 };
 
-/* "10.1.0.7"; NULL or "": nobody is named. ERR_USAGE: no address. */
+/* Fills it in for an address, "10.1.0.7"; NULL or "": no client is named. ERR_USAGE: no address. */
 int explain_asking_client(const struct engine_config *config, const char *address,
                           struct explain_asking_client *ret, struct err *err) MUST_CHECK;
 
-/* Notes whether the client may ask about other domains. */
+/* Notes whether the client may query external names. */
 void explain_asking_client_recursion(const struct engine_config *config,
                                      struct explain_asking_client *who);
 

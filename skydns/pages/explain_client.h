@@ -1,5 +1,5 @@
-/* skydns -explain: asks a running skydns over HTTP and prints its reply. main() calls it instead of
- * everything else; blocks. */
+/* Implements skydns -explain: asks a running skydns over HTTP and prints its response. main() calls
+ * it instead of everything else; blocks. */
 #ifndef SKYDNS_PAGES_EXPLAIN_CLIENT_H
 #define SKYDNS_PAGES_EXPLAIN_CLIENT_H
 

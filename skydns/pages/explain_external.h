@@ -1,6 +1,6 @@
-/* Explains what this server knows about a name of another domain: who answers for it, what is kept,
- * since when, from whom and until when. For /explain: reads the tables and the cache that the
- * answering threads read, and changes and counts nothing. Main thread. */
+/* Explains what this server knows about an external name: which upstreams answer for it, and what
+ * is cached, since when, from whom and until when. For /explain: reads the tables and the response
+ * cache that the answering threads read, and changes and counts nothing. Main thread. */
 #ifndef SKYDNS_PAGES_EXPLAIN_EXTERNAL_H
 #define SKYDNS_PAGES_EXPLAIN_EXTERNAL_H
 
@@ -23,28 +23,28 @@ enum explain_source {
     EXPLAIN_FROM_HERE, /* our own records, or a refusal */
     EXPLAIN_FROM_HOSTS,
     EXPLAIN_FROM_CACHE,
-    EXPLAIN_FROM_STUB,       /* a nameserver of a stub zone */
-    EXPLAIN_FROM_NAMESERVER, /* one of the general ones */
+    EXPLAIN_FROM_STUB,       /* an upstream of a stub zone */
+    EXPLAIN_FROM_NAMESERVER, /* one of the general upstreams */
 };
 
 struct explain_external {
     struct external_question question; /* in lower case */
     enum explain_source source;
-    const struct forward_zone *zone; /* whose nameservers are responsible; NULL: not known, hosts */
+    const struct forward_zone *zone; /* whose upstreams are responsible; NULL: not known, hosts */
     struct cache_hit cached;         /* for a client without DO and CD */
     uint32_t ttl_s;                  /* FROM_HOSTS, FROM_CACHE: of the answer */
-    struct upstream_states states;   /* of the zone's nameservers */
+    struct upstream_states states;   /* of the zone's upstreams */
     bool is_listed;                  /* a hosts file has the name, for A and AAAA */
-    bool has_uncached;               /* nothing is kept: the last reply could not be */
+    bool has_uncached;               /* nothing is cached: the last response could not be */
     struct fetcher_uncached uncached;
 };
 
-/* The nameserver that gave the answer, or would be asked first, if they do not take turns. False:
- * none. */
+/* Finds the upstream that gave the answer, or would be asked first, if they do not take turns.
+ * False: none. */
 bool explain_external_nameserver(const struct explain_external *x, struct nameserver *ret);
 
-/* That of the zone with this address, all that is kept of the sender of a reply; one in the clear
- * if the zone has none. */
+/* Returns the zone's upstream with this address, which is all that is known of a response's sender.
+ * Returns one in the clear if the zone has none. */
 struct nameserver explain_external_sender(const struct explain_external *x,
                                           const struct addr *address);
 
@@ -55,7 +55,7 @@ size_t explain_external(const struct engine_config *config,
                         int64_t now_ms, uint8_t message[DNS_MESSAGE_MAX],
                         struct explain_external *ret);
 
-/* Adds what the resolver's thread knows: `states` and `unkept`. NULL: nothing. */
+/* Adds what the resolver's thread knows: `states` and `has_uncached`. NULL: nothing. */
 void explain_external_servers(const struct resolver *resolver, struct explain_external *x);
 
 #endif

@@ -1,5 +1,5 @@
-/* An explanation in the making: explain.c asks what the answer is, explain_name.c what became of
- * each key. Main thread. */
+/* Shares an explanation in the making: explain.c asks what the answer is, explain_name.c what
+ * became of each key. Main thread. */
 #ifndef SKYDNS_PAGES_EXPLAIN_INTERNAL_H
 #define SKYDNS_PAGES_EXPLAIN_INTERNAL_H
 
@@ -16,8 +16,8 @@ struct explainer {
     struct lookup *lookup;
     struct engine_deferral deferral;
     struct explain_external externals[ENGINE_EXTERNAL_MAX];
-    uint8_t message[DNS_MESSAGE_MAX]; /* of the question's kept records */
-    uint8_t scratch[DNS_MESSAGE_MAX]; /* of the externals' */
+    uint8_t message[DNS_MESSAGE_MAX]; /* of the question's cached records */
+    uint8_t scratch[DNS_MESSAGE_MAX]; /* of external targets */
     struct explain_name names[EXPLAIN_NAMES_MAX];
     struct signed_set_shown signed_sets[SIGNED_SETS_SHOWN_MAX];
     struct explanation result;
@@ -33,10 +33,10 @@ struct explainer {
 /* Searches at this name, which becomes the question's. */
 enum explain_outcome explain_try(struct explainer *e, const struct dname *name);
 
-/* Fills in the search list of the name asked for, of which `text` is what the user wrote. */
+/* Fills in the search list of the name asked for; `text` is what the user wrote. */
 void explain_search(struct explainer *e, const char *text);
 
-/* Names that may be meant instead of this one, which resolve to records of the type. */
+/* Finds names that may be meant instead of this one and resolve to records of the type. */
 size_t explain_similar(struct explainer *e, const struct dname *name, uint16_t type,
                        struct dname near[EXPLAIN_NEAR_MAX]);
 
@@ -44,7 +44,7 @@ size_t explain_similar(struct explainer *e, const struct dname *name, uint16_t t
 void explain_name_add(struct explainer *e, const struct dname *name,
                       const struct store_record *from, bool is_asked);
 
-/* Explains all that were added, and those that they lead to. */
+/* Explains all names that were added, and those that they lead to. */
 void explain_name_all(struct explainer *e);
 
 #endif

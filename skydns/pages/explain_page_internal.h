@@ -1,5 +1,5 @@
-/* Prints an explanation as JSON for programs, or as text for people. The text is a form over the
- * same JSON with some members more. Main thread. */
+/* Prints an explanation as JSON for programs, or as text for people. The text is made from the same
+ * JSON with a few more members. Main thread. */
 #ifndef SKYDNS_PAGES_EXPLAIN_PAGE_INTERNAL_H
 #define SKYDNS_PAGES_EXPLAIN_PAGE_INTERNAL_H
 
@@ -27,8 +27,8 @@ struct explain_page {
 /* Appends the page. */
 void explain_page_put(const struct explain_page *p);
 
-/* explain_page_external.c: the parts about other domains; explain_page_who.c: about the client, and
- * the search list of a short name. */
+/* Append the parts about external names (explain_page_external.c), and about the client and the
+ * search list of a short name (explain_page_who.c). */
 void explain_page_put_external(const struct explain_page *p);
 void explain_page_put_who(const struct explain_page *p);
 void explain_page_put_search(const struct explain_page *p);

@@ -1,6 +1,6 @@
 /* Shows what is happening now: the page (`/`) and its figures as server-sent events, one a second
  * (`/live`; the man page documents their JSON). Reads counts that other threads keep anyway: while
- * nobody reads, nothing here runs. Main thread. */
+ * nobody reads the page, nothing here runs. Main thread. */
 #ifndef SKYDNS_PAGES_LIVE_H
 #define SKYDNS_PAGES_LIVE_H
 
@@ -11,17 +11,18 @@
 struct live;
 struct top_names;
 
-/* The sources are borrowed, and set before the loop runs. */
+/* Makes it; the sources are borrowed, and set before the loop runs. */
 struct live *live_new(struct ev_loop *loop, const struct metrics_sources *sources);
 
-/* After the server with these routes. NULL is fine. */
+/* Frees it; call after freeing the server with these routes. NULL is fine. */
 void live_free(struct live *live);
 
 void live_routes(struct live *live, struct http_route routes[LIVE_PAGE_ROUTES]);
 
-/* The JSON of one event of /live. Main thread. */
+/* Writes the JSON of one event of /live. Main thread. */
 
-/* Nameservers shown, those of the first zones: there may be 16,000, and an event has 256 KiB. */
+/* Limits the upstreams shown, those of the first zones: there may be 16,000, and an event has 256
+ * KiB. */
 enum { LIVE_NAMESERVERS_MAX = 64 };
 
 enum { LIVE_CHANGES_MAX = 20 }; /* a screen of them */

@@ -1,5 +1,5 @@
-/* Part of metrics_table.c: queries and replies by transport, how long they took, and what limits
- * did to them. The sums are also what /live shows. Main thread. */
+/* Writes a part of metrics_table.c: queries and responses by transport, how long they took, and
+ * what limits did to them. /live shows the sums, too. Main thread. */
 #ifndef SKYDNS_PAGES_METRICS_QUERIES_INTERNAL_H
 #define SKYDNS_PAGES_METRICS_QUERIES_INTERNAL_H
 
@@ -25,8 +25,8 @@ void metrics_queries_write(struct metrics_page *page,
 void metrics_limits_write(struct metrics_page *page,
                           const struct transport_sums transports[ENGINE_TRANSPORTS]);
 
-/* The part of the metrics that connections have: how many by transport, TLS handshakes, and when
- * the certificate ends. Main thread. */
+/* Writes the metrics that connections have: how many by transport, TLS handshakes, and when the
+ * certificate expires. Main thread. */
 
 /* Writes the streams' metrics; leaves out transports without a listener. */
 void metrics_streams_write(struct metrics_page *page, const struct metrics_sources *sources);

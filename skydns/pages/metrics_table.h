@@ -1,5 +1,5 @@
-/* skydns's metrics: metrics_table.c lists their names, meanings and sources; the man page lists the
- * same. Main thread; reads other threads' counters. */
+/* Writes skydns's metrics: metrics_table.c lists their names, meanings and sources; the man page
+ * lists the same. Main thread; reads other threads' counters. */
 #ifndef SKYDNS_PAGES_METRICS_TABLE_H
 #define SKYDNS_PAGES_METRICS_TABLE_H
 
@@ -29,17 +29,17 @@ struct metrics_streams {
     const bool *is_heard; /* by enum engine_transport: has a listener */
 };
 
-/* -dnstap. */
+/* Source for -dnstap. */
 struct dnstap;
 
-/* The file of -snapshot. All 0: there is none. */
+/* State of -snapshot's file. All 0: there is none. */
 struct metrics_snapshot {
     int64_t heard_ms; /* Unix time as of which it knows etcd; 0: there is none */
     size_t bytes;
     uint64_t writes, failures; /* of this process */
 };
 
-/* All borrowed. */
+/* Sources of all metrics; borrowed. */
 struct metrics_sources {
     int64_t start_s; /* Unix time of the process's start */
     const struct etcd *etcd;

@@ -1,5 +1,5 @@
-/* The part of the metrics that -dnssec has: signatures, keys, and queries that waited for the
- * signers. Main thread. */
+/* Writes the metrics of -dnssec (signatures, keys, and queries that waited for the signers) and of
+ * zone transfers. Main thread. */
 #ifndef SKYDNS_PAGES_METRICS_ZONES_INTERNAL_H
 #define SKYDNS_PAGES_METRICS_ZONES_INTERNAL_H
 
@@ -7,10 +7,11 @@
 
 #include "skydns/pages/metrics_table.h"
 
-/* Nothing, if nothing is signed. Returns how many signatures were asked for and not kept. */
+/* Writes nothing if no zone is signed. Returns how many signatures were needed and not in the
+ * signature cache. */
 uint64_t metrics_dnssec_write(struct metrics_page *page, const struct metrics_sources *sources);
 
-/* Zone transfers on the metrics page. */
+/* Writes the metrics of zone transfers. */
 
 void metrics_transfers_write(struct metrics_page *page, const struct metrics_sources *all);
 

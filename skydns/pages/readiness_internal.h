@@ -1,4 +1,4 @@
-/* Whether /readiness is 503, and why: status.h has the rules. Main thread. */
+/* Decides whether /readiness is 503, and why: status.h has the rules. Main thread. */
 #ifndef SKYDNS_PAGES_READINESS_INTERNAL_H
 #define SKYDNS_PAGES_READINESS_INTERNAL_H
 
@@ -8,7 +8,7 @@
 #include "common/base/buf.h"
 #include "skydns/pages/metrics_table.h"
 
-/* True if it is, with the reason appended as one line without newline. */
+/* Returns true if it is 503, with the reason appended as one line without newline. */
 bool readiness_explain(const struct metrics_sources *sources, bool is_strict,
                        struct buf *out) MUST_CHECK;
 

@@ -17,7 +17,7 @@ struct store_sync;
  * long this process has known it. `prefix` as in common/dns/record.h. */
 void record_page_fields(const struct store_record *record, struct slice prefix, struct buf *out);
 
-/* Seconds since the record arrived with its revision. */
+/* Returns the seconds since the record arrived with its revision. */
 uint32_t record_page_known_s(const struct store_record *record);
 
 /* Serves the whole page as a stream. Each piece comes from one version; the next continues in the
@@ -31,10 +31,10 @@ void record_page_stream(const struct store_sync *sync, struct http_reply *reply)
 
 struct store_sync;
 
-/* Without took_us until all threads see it. */
+/* Prints one change, without took_us until all threads see it. */
 void change_page_one(const struct recent_change *change, struct slice prefix, struct buf *out);
 
-/* A list, the latest first, at most so many. */
+/* Prints a list, the latest first, at most so many. */
 void change_page_list(const struct store_sync *sync, size_t max, struct buf *out);
 
 #endif

@@ -21,7 +21,8 @@ enum {
     SEARCH_RUNNING_MAX = 16,  /* of one client's connections (http_server.h); others get 503 */
 };
 
-/* `text` NULL: 400, as for one that is too long. Empty: every record, the shortest names first. */
+/* Serves a search. `text` NULL: 400, as for one that is too long. Empty: every record, the shortest
+ * names first. */
 void search_page(const struct store_sync *sync, const char *text, struct http_reply *reply);
 
 #endif

@@ -21,10 +21,10 @@
 
 enum { STATUS_ROUTES = 6 };
 
-/* The sources are borrowed, and set before the loop runs. */
+/* Fills in the routes; the sources are borrowed, and set before the loop runs. */
 void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES]);
 
-/* /metrics at another path. The path is borrowed. */
+/* Returns the route of /metrics at another path, which is borrowed. */
 struct http_route status_metrics_route(struct metrics_sources *sources, const char *path);
 
 #endif

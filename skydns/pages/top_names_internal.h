@@ -1,6 +1,6 @@
-/* The most asked names, from samples, in a fixed table (space-saving: Metwally, Agrawal and El
- * Abbadi, 2005): a name that is new to a full table takes the place, and the count, of the least
- * asked one, so that whoever has over one part in TOP_NAMES_MAX of all samples is in it. Main
+/* Counts the most asked names, from samples, in a fixed table (space-saving: Metwally, Agrawal and
+ * El Abbadi, 2005). A name that is new to a full table takes the slot, and the count, of the least
+ * asked one. So every name with more than one part in TOP_NAMES_MAX of all samples is in it. Main
  * thread. */
 #ifndef SKYDNS_PAGES_TOP_NAMES_INTERNAL_H
 #define SKYDNS_PAGES_TOP_NAMES_INTERNAL_H
@@ -22,7 +22,7 @@ struct top_names {
     } items[TOP_NAMES_MAX];
 };
 
-/* Zero-initialized is empty. */
+/* Adds a sample; a zero-initialized table is empty. */
 void top_names_add(struct top_names *top, const struct dname *name, uint16_t type);
 
 /* Appends a JSON list, the most asked first. */
