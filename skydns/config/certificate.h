@@ -1,7 +1,7 @@
 /* Holds what clients are shown over TLS: the files of -cert, -key, -client-ca and -tls-ticket-keys.
- * Read at the start, and again when one changes. While they cannot be used, those read before stay
- * in force, and the log says why. It also says, once a day, that the certificate is about to end,
- * or has ended: clients refuse it then, and nothing else here would tell. Main thread. */
+ * Reads them at the start, and reloads them when one changes. While they cannot be used, those read
+ * before stay in force, and the log says why. Logs once a day that the certificate is about to
+ * expire, or has: clients refuse it then, and nothing else here would tell. Main thread. */
 #ifndef SKYDNS_CONFIG_CERTIFICATE_H
 #define SKYDNS_CONFIG_CERTIFICATE_H
 
@@ -18,8 +18,8 @@ struct tls_server;
 
 enum {
     CERTIFICATE_LOOK_S = 5, /* between two looks at the files */
-    /* cert-manager and ACME clients renew 30 days before the end: two weeks later, something is
-     * wrong. */
+    /* Warns so long before the end. cert-manager and ACME clients renew 30 days before: two weeks
+     * later, something is wrong. */
     CERTIFICATE_SOON_S = 14 * 24 * 60 * 60,
     CERTIFICATE_AGAIN_S = 24 * 60 * 60, /* between two lines that say so */
 };
@@ -32,13 +32,13 @@ void certificate_free(struct certificate *certificate); /* NULL is fine, as belo
 /* Looks at the files now. */
 void certificate_reload(struct certificate *certificate);
 
-/* For listeners; borrowed. NULL for NULL. */
+/* Returns the server for listeners; borrowed. NULL for NULL. */
 struct tls_server *certificate_server(const struct certificate *certificate);
 
-/* They have changed and cannot be used. */
+/* Returns whether the files have changed and cannot be used. */
 bool certificate_is_refused(const struct certificate *certificate);
 
-/* Unix time; 0 for NULL. */
+/* Returns when the certificate expires, Unix time; 0 for NULL. */
 int64_t certificate_not_after_s(const struct certificate *certificate);
 
 #endif

@@ -1,7 +1,7 @@
-/* The keys of -dnssec in force: from the flag or a document's field `dnssec`, and their files,
- * which are followed. Makes the struct dnssec that configurations refer to, anew whenever the keys,
- * their zones or -scache differ. Another list counts only when all of it can be used; until then,
- * the keys before it stay in force, and the log says why. Main thread.
+/* Holds the keys of -dnssec in force: those of the flag or of a document's field `dnssec`, and
+ * their files, which are followed. Makes the struct dnssec that configurations refer to, anew
+ * whenever the keys, their zones or -scache differ. Another list counts only when all of it can be
+ * used. Until then, the keys before it stay in force, and the log says why. Main thread.
  *
  *     dnssec_files_new, _open, _begin    at the start
  *     dnssec_files_set                   before each publication
@@ -21,8 +21,8 @@
 struct dnssec;
 struct dnssec_files;
 
-/* Whoever writes files writes several: those of a key, and of the keys of a rollover. Wait for all,
- * and a little longer before what cannot be used is told. */
+/* Time to wait for all files, and a little longer before unusable ones are logged: several are
+ * written together, those of a key and of the keys of a rollover. */
 enum { DNSSEC_FILES_SETTLE_MS = 200, DNSSEC_FILES_TIMEOUT_MS = 500 };
 
 struct dnssec_files_config {
@@ -34,42 +34,43 @@ struct dnssec_files_config {
 struct dnssec_files *dnssec_files_new(const struct dnssec_files_config *config);
 void dnssec_files_free(struct dnssec_files *files); /* NULL is fine */
 
-/* Reads the files that these settings name, all of which must be usable. ERR_USAGE: they are, but
- * not together. */
+/* Reads the files that these settings name, all of which must be usable. ERR_USAGE: each is, but
+ * not all together. */
 int dnssec_files_open(struct dnssec_files *files, const struct options *options,
                       struct err *err) MUST_CHECK;
 
-/* The first settings in force. ERR_USAGE: a key of _open has an owner that is none of their zones;
- * unless they are not certain, because a document could not be read: then it is left out. */
+/* Sets the first settings in force. ERR_USAGE: a key of _open has an owner that is none of their
+ * zones. If the settings are not certain, because a document could not be read, such a key is left
+ * out instead. */
 int dnssec_files_begin(struct dnssec_files *files, const struct options *options, bool is_certain,
                        struct err *err) MUST_CHECK;
 
-/* Other settings are in force. */
+/* Sets other settings in force. */
 void dnssec_files_set(struct dnssec_files *files, const struct options *options);
 
 /* Reads all files again, whether or not they changed; `changed` is not called. */
 void dnssec_files_reload(struct dnssec_files *files);
 
-/* Borrowed until something changes; NULL: nothing is signed. */
+/* Returns the keys, borrowed until something changes; NULL: nothing is signed. */
 struct dnssec *dnssec_files_keys(const struct dnssec_files *files);
 
 /* Appends the names of the keys that sign a zone, with commas between; nothing if none does. */
 void dnssec_files_text(const struct dnssec_files *files, const struct dname *zone, struct buf *out);
 
-/* Keys whose files have changed and cannot be used, or are missed; with those of a list that does
- * not count for that. */
+/* Counts keys whose files have changed and cannot be used, or are missed. Includes those of a list
+ * that does not count because of that. */
 size_t dnssec_files_unusable(const struct dnssec_files *files);
 
-/* A list, or keys together, cannot be used: older ones are in force. */
+/* Returns whether a list, or keys together, cannot be used: older ones are in force. */
 bool dnssec_files_is_refused(const struct dnssec_files *files);
 
 /* Prints the DS records of these settings' keys, for -print-ds. */
 int dnssec_files_print_ds(const struct options *options, struct err *err) MUST_CHECK;
 
-/* Tells in the log when the wall clock jumps: signatures are made, and kept, by it. Looks once a
- * second how far it went beside the monotonic clock; after a suspended machine wakes up, that is a
- * jump, too. What is signed after a jump needs nothing of this: a kept signature that is not valid
- * at the time of an answer is not used (dnssec.h). Main thread. */
+/* Logs when the wall clock jumps: signatures are made, and cached, by it. Looks once a second how
+ * far it went beside the monotonic clock; a suspended machine that wakes up has jumped, too.
+ * Answers after a jump do not depend on this: a cached signature that is not valid at the time of
+ * an answer is not used (dnssec.h). Main thread. */
 
 struct clock_watch;
 

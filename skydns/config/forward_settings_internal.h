@@ -1,6 +1,7 @@
-/* Makes what the configuration says of other domains ready for the threads that answer: the table
- * of zones, the hosts files, the cache and its limits, and who may ask. Keeps what did not change
- * from one publication to the next: the cache, and the serials of zones. Main thread. */
+/* Prepares the configuration's part about external names for the threads that answer: the table of
+ * zones, the hosts files, the response cache and its limits, and which clients may query. Passes on
+ * what did not change from one publication to the next: the cache, and the serials of zones. Main
+ * thread. */
 #ifndef SKYDNS_CONFIG_FORWARD_SETTINGS_INTERNAL_H
 #define SKYDNS_CONFIG_FORWARD_SETTINGS_INTERNAL_H
 
@@ -17,10 +18,10 @@ struct forward_settings;
 struct forward_settings *forward_settings_new(struct cache_tally *tally); /* borrowed; or NULL */
 void forward_settings_free(struct forward_settings *external);            /* NULL is fine */
 
-/* All zones get new serials at the next fill: nothing that was kept counts any more. */
+/* Gives all zones new serials at the next fill: all cache entries are void. */
 void forward_settings_renew(struct forward_settings *external);
 
-/* The stub zones that etcd's keys name; copied. They count from the next fill on. */
+/* Sets the stub zones that etcd's keys name; copied. They count from the next fill on. */
 void forward_settings_set_keys(struct forward_settings *external, const struct forward_zone *zones,
                                size_t count);
 
@@ -31,9 +32,9 @@ void forward_settings_set_hosts(struct forward_settings *external, struct hosts_
 void forward_settings_fill(struct forward_settings *external, const struct options *options,
                            struct engine_config *config);
 
-/* The host's own nameservers, used when none are configured. Main thread. */
+/* Reads the host's own upstreams, used when none are configured. Main thread. */
 
-/* Adds the nameservers of a resolv.conf, port 53. A missing file is not an error and adds none. */
+/* Adds the upstreams of a resolv.conf, port 53. A missing file is not an error and adds none. */
 int resolv_conf_read(struct options *options, const char *path, struct err *err) MUST_CHECK;
 
 #endif

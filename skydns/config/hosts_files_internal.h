@@ -1,5 +1,5 @@
-/* The files of -hosts: read at the start, and again when one changes. While one cannot be read,
- * what it said last counts. Bad lines are logged, a few of each file. Main thread. */
+/* Reads the files of -hosts at the start, and reloads one that changes. While one cannot be read,
+ * its last content counts. Logs bad lines, a few of each file. Main thread. */
 #ifndef SKYDNS_CONFIG_HOSTS_FILES_INTERNAL_H
 #define SKYDNS_CONFIG_HOSTS_FILES_INTERNAL_H
 
@@ -21,18 +21,18 @@ struct hosts_files_config {
     void *data;
 };
 
-/* Reads all of them; fails if one cannot be read. */
+/* Reads all files; fails if one cannot be read. */
 int hosts_files_new(const struct hosts_files_config *config, struct hosts_files **ret_files,
                     struct err *err) MUST_CHECK;
 void hosts_files_free(struct hosts_files *files); /* NULL is fine */
 
-/* Reads all again, whether or not they changed; `changed` is not called. */
+/* Reads all files again, whether or not they changed; `changed` is not called. */
 void hosts_files_reload(struct hosts_files *files);
 
 /* Returns the files' content; borrowed. NULL: there are no files. */
 struct hosts_table *hosts_files_table(const struct hosts_files *files);
 
-/* A changed file cannot be read: what it said last counts. */
+/* Returns whether a changed file cannot be read: its last content counts. */
 bool hosts_files_is_refused(const struct hosts_files *files);
 
 #endif

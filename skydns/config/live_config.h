@@ -1,7 +1,7 @@
-/* The configuration in force: flags, -config's file and the documents in etcd (config_layers.h),
- * plus this host's resolv.conf if none names a nameserver; and the files of -hosts. Reads all
- * before anything is opened, takes later documents from the mirrors, watches the files, and
- * publishes what the answering threads need. Changes that need a restart are logged once. Main
+/* Holds the configuration in force: flags, -config's file and the documents in etcd
+ * (config_layers.h), plus this host's resolv.conf if none names an upstream; and the files of
+ * -hosts. Reads all before anything is opened, takes later documents from the mirrors, watches the
+ * files, and publishes what the answering threads need. Logs changes that need a restart once. Main
  * thread.
  *
  *     live_config_new, _open_files, _read, _begin    etcd answers within a second, or what is known
@@ -37,13 +37,15 @@ struct live_config_config {
     struct cache_tally *tally;    /* borrowed; NULL: nobody sums */
     struct zone_serials *serials; /* borrowed; NULL: no zone is transferred */
 
-    /* Whether etcd is known to lack records of a domain: asked at each publication. NULL: none. */
+    /* Returns whether etcd is known to lack records of a domain: called at each publication. NULL:
+     * none. */
     bool (*is_incomplete)(void *data, const struct dname *domain);
 
-    /* Whether it is known which clients a domain's pods are: likewise. NULL: it is. */
+    /* Returns whether it is known which clients a domain's pods are: called likewise. NULL: it
+     * is. */
     bool (*knows_clients)(void *data, const struct dname *domain);
 
-    /* The configuration changed at run time; `now` and `before` are borrowed. */
+    /* Called when the configuration changed at run time; `now` and `before` are borrowed. */
     void (*changed)(void *data, const struct options *before, const struct options *now);
     void *data;
 };
@@ -51,7 +53,7 @@ struct live_config_config {
 /* Sources whose newest settings cannot be used, so that older ones stay in force. */
 struct config_refusals {
     bool etcd;        /* /skydns/config */
-    bool kube2sky;    /* a document that it keeps in etcd */
+    bool kube2sky;    /* a document that kube2sky writes to etcd */
     bool file;        /* -config */
     bool hosts;       /* a file of -hosts */
     bool cookies;     /* -cookie-secret */
@@ -64,11 +66,11 @@ struct live_config *live_config_new(const struct live_config_config *config);
 void live_config_free(struct live_config *live); /* NULL is fine */
 
 /* Reads the files of -config, -dnssec, -hosts, -cookie-secret and -tsig-keys, which must be usable,
- * and follows them. First of all. */
+ * and follows them. Call it first. */
 int live_config_open_files(struct live_config *live, struct err *err) MUST_CHECK;
 
-/* The settings of flags and -config's file alone, without etcd, watching nothing; with a reference
- * to their stub zones. */
+/* Returns the settings of flags and -config's file alone, without etcd, watching nothing; with a
+ * reference to their stub zones. */
 int live_config_offline(const struct options *flags, struct options *ret_options,
                         struct err *err) MUST_CHECK;
 
@@ -76,27 +78,29 @@ int live_config_offline(const struct options *flags, struct options *ret_options
  * signal) ends the loop. Before _begin. */
 void live_config_read(struct live_config *live, struct etcd *etcd);
 
-/* The settings as etcd's document would make them, for a look; logs nothing. After _open_files. */
+/* Returns the settings as etcd's document would make them, for a look; logs nothing. After
+ * _open_files. */
 struct options live_config_preview(struct live_config *live, struct slice document);
 
-/* In place of _read: takes the document as if etcd had returned it, ptr NULL: none. After it,
+/* Takes the document as if etcd had returned it, in place of _read; ptr NULL: none. After it,
  * live_config_options has the domains, and live_config_take_writers may follow. */
 void live_config_seed(struct live_config *live, struct slice document);
 
-/* First publication, before threads start. Fails if resolv.conf is needed and cannot be read. */
+/* Publishes for the first time, before threads start. Fails if resolv.conf is needed and cannot be
+ * read. */
 int live_config_begin(struct live_config *live, struct err *err) MUST_CHECK;
 
-/* Call when everything is open: logs why the document was not read, if so. */
+/* Logs why the document was not read, if so. Call when everything is open. */
 void live_config_opened(const struct live_config *live);
 
-/* The settings in force; borrowed until the loop turns. After _begin, or _seed. */
+/* Returns the settings in force; borrowed until the loop turns. After _begin, or _seed. */
 const struct options *live_config_options(const struct live_config *live);
 
-/* After _begin. */
+/* Returns the refused sources. After _begin. */
 struct config_refusals live_config_refusals(const struct live_config *live);
 
-/* Appends the names of the keys that sign a zone, with commas between; nothing if none does. And
- * keys whose files cannot be used. After _begin. */
+/* Append the names of the keys that sign a zone, with commas between (nothing if none does), and
+ * return the number of keys whose files cannot be used. After _begin. */
 void live_config_signing(const struct live_config *live, const struct dname *zone, struct buf *out);
 size_t live_config_unusable_keys(const struct live_config *live);
 
@@ -104,7 +108,7 @@ size_t live_config_unusable_keys(const struct live_config *live);
  * nothing. */
 void live_config_take(struct live_config *live, struct slice value);
 
-/* The same of kube2sky's document for a domain (writer_documents.h), of which only the nameservers
+/* Takes kube2sky's document for a domain (writer_documents.h) in the same way; only its upstreams
  * count. */
 void live_config_take_writers(struct live_config *live, const struct dname *domain,
                               struct slice value);
@@ -117,15 +121,16 @@ void live_config_take_stubs(struct live_config *live, const struct forward_zone 
  * from the next publication on: before it, no client is identified. */
 void live_config_set_clients(struct live_config *live, const struct client_index *index);
 
-/* Takes the namespaces that list who may see them, and publishes them if that makes a difference
- * with the settings in force. Before _begin, it does. */
+/* Takes the namespaces that list who may see them, and publishes them if the settings in force use
+ * them. Before _begin, it does. */
 void live_config_take_visible(struct live_config *live, const struct visible_namespace *listed,
                               size_t count);
 
-/* Publishes the settings in force again: is_incomplete or knows_clients says something else. */
+/* Publishes the settings in force again, when is_incomplete or knows_clients has changed. */
 void live_config_republish(struct live_config *live);
 
-/* Rereads the files, logs again which changes need a restart, and forgets all kept replies. */
+/* Rereads the files, logs again which changes need a restart, and drops all entries of the response
+ * cache. */
 void live_config_reload(struct live_config *live);
 
 #endif

@@ -1,7 +1,7 @@
-/* A file that is read again when it changes, however that happens: written in place, replaced by
+/* Watches a file and tells when it changes, however that happens: written in place, replaced by
  * renaming, or reached through a link that leads elsewhere from now on, as in the volumes of
- * ConfigMaps. Events of the file and its folder are noticed at once; a look every few seconds finds
- * what raises none, such as a change of the second link of two. Main thread. */
+ * ConfigMaps. Notices events of the file and its folder at once. A look every few seconds finds
+ * changes that raise none, such as that of the second link of two. Main thread. */
 #ifndef SKYDNS_CONFIG_WATCHED_FILE_INTERNAL_H
 #define SKYDNS_CONFIG_WATCHED_FILE_INTERNAL_H
 
@@ -20,8 +20,8 @@ struct watched_file_config {
     size_t bytes_max; /* a larger file cannot be read */
     double look_s;    /* between two looks; 0: 5 s */
 
-    /* The file is not the one that was read last, and has not changed for a moment: read it. Not
-     * called again for a file that still cannot be read. */
+    /* Called when the file is not the one that was read last, and has not changed for a moment:
+     * read it. Not called again for a file that still cannot be read. */
     void (*changed)(void *data);
     void *data;
 };

@@ -1,10 +1,10 @@
-/* All sources of settings, one over the other, each usable by itself and with the others:
+/* Holds all sources of settings, one over the other, each usable by itself and with the others:
  *
  *     flags < -config's file < kube2sky's documents (nameservers alone) < the document in etcd
  *
- * Of kube2sky's documents, that of the first domain which names nameservers counts. A source that
- * becomes unusable is logged and stays as it was, until it changes or, if it did not agree with
- * another source, until that one does. Main thread. */
+ * Only the document of kube2sky's first domain that names upstreams counts. A source that becomes
+ * unusable is logged and stays as it was, until it changes or, if it did not agree with another
+ * source, until that one does. Main thread. */
 #ifndef SKYDNS_SETTINGS_CONFIG_LAYERS_H
 #define SKYDNS_SETTINGS_CONFIG_LAYERS_H
 
@@ -24,33 +24,34 @@ void config_layers_free(struct config_layers *layers);                /* NULL is
 
 enum config_layer { CONFIG_FILE, CONFIG_DOCUMENT, CONFIG_WRITERS };
 
-/* A new text of a source, ptr NULL: there is none; `domain` is of kube2sky's document, else NULL.
- * True: the settings may differ, and config_layers_settings gives them. False: the text is the one
- * seen last, or it cannot be used. */
+/* Takes a new text of a source, ptr NULL: there is none; `domain` is of kube2sky's document, else
+ * NULL. True: the settings may differ, and config_layers_settings gives them. False: the text is
+ * the one seen last, or it cannot be used. */
 bool config_layers_take(struct config_layers *layers, enum config_layer layer,
                         const struct dname *domain, struct slice text);
 
-/* The same for the start with a file that must be usable. */
+/* Takes the text of a file at the start, which must be usable. */
 int config_layers_take_file(struct config_layers *layers, struct slice text,
                             struct err *err) MUST_CHECK;
 
-/* The settings of all sources, with a reference to their stub zones. Domains that are gone: what
- * kube2sky's documents said of them is forgotten as others need the room. */
+/* Returns the settings of all sources, with a reference to their stub zones. Forgets kube2sky's
+ * documents of domains that are gone as others need the room. */
 struct options config_layers_settings(struct config_layers *layers);
 
-/* The settings as they would be with this document in etcd, and without kube2sky's, which change
- * nothing but nameservers; without the document, if it cannot be used: whoever takes it says so.
- * Without stub zones. */
+/* Returns the settings as they would be with this document in etcd. Leaves out kube2sky's
+ * documents, which change nothing but upstreams, and stub zones. Leaves the document out if it
+ * cannot be used: config_layers_take says so. */
 struct options config_layers_preview(struct config_layers *layers, struct slice document);
 
-/* Whether the newest text of a source cannot be used; of kube2sky's documents, of one in force. */
+/* Returns whether the newest text of a source cannot be used; of kube2sky's documents, those in
+ * force count. */
 bool config_layers_is_refused(struct config_layers *layers, enum config_layer layer);
 
 bool config_layers_has_document(const struct config_layers *layers);
 const char *config_layers_key(const struct config_layers *layers); /* "/skydns/config"; borrowed */
 
-/* One document of settings, wherever it comes from: the text seen last, and the one in force, which
- * is older while the newest cannot be used. Main thread. */
+/* Document of settings, wherever it comes from: the text seen last, and the one in force, which is
+ * older while the newest cannot be used. Main thread. */
 
 struct config_source {
     char *name; /* a key or a path, for the log; owned; NULL: not in use */
@@ -58,20 +59,20 @@ struct config_source {
     bool has_seen, has_used;
 };
 
-/* Takes the name. Texts that are longer are cut to one byte more, so that this shows. */
+/* Makes a source; takes the name. Longer texts are cut to one byte more, so that this shows. */
 void config_source_init(struct config_source *source, char *name, size_t bytes_max);
 void config_source_fini(struct config_source *source); /* zeroed or initialized; zeroes it */
 
-/* A new text, ptr NULL: none. False: it is the one seen last. */
+/* Notes a new text, ptr NULL: none. False: it is the one seen last. */
 bool config_source_see(struct config_source *source, struct slice text);
 
-/* The text seen last can be used: it is the one in force. */
+/* Puts the text seen last in force: it can be used. */
 void config_source_use(struct config_source *source);
 
-/* The text seen last cannot be used: an older one is in force. */
+/* Returns whether the text seen last cannot be used: an older one is in force. */
 bool config_layers_is_source_refused(const struct config_source *source);
 
-/* ptr NULL: none. Borrowed. */
+/* Return the text; ptr NULL: none. Borrowed. */
 struct slice config_source_seen(struct config_source *source);
 struct slice config_source_used(struct config_source *source);
 

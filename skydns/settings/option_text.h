@@ -1,4 +1,4 @@
-/* Settings as text for log lines: values, and what changed from one state to the next. Pure,
+/* Writes settings as text for log lines: values, and what changed from one state to the next. Pure,
  * but for the two that log. Main thread. */
 #ifndef SKYDNS_SETTINGS_OPTION_TEXT_H
 #define SKYDNS_SETTINGS_OPTION_TEXT_H
@@ -11,8 +11,8 @@
 #include "skydns/settings/options.h"
 #include "skydns/settings/settings_table.h"
 
-/* The longest list: 1,024 stub zones of 1,009 characters with 16 servers of 54; a log line shows
- * the first 4,096 bytes. */
+/* Room for the longest list: 1,024 stub zones of 1,009 characters with 16 upstreams of 54; a log
+ * line shows the first 4,096 bytes. */
 enum { OPTION_TEXT_MAX = 2 * 1024 * 1024 };
 
 /* Append the items, separated by blanks. */
@@ -45,17 +45,17 @@ struct option_changes {
     } items[SETTINGS_MAX];
 };
 
-/* The settings of the document that differ: those that apply at once, or those that need a
+/* Lists the settings of the document that differ: those that apply at once, or those that need a
  * restart. */
 void option_changes_init(struct option_changes *changes, bool needs_restart,
                          const struct options *before, const struct options *now);
 void option_changes_fini(struct option_changes *changes);
 
-/* Whether both have the same nameservers, asked in the same way. */
+/* Returns whether both have the same upstreams, asked in the same way. */
 bool option_same_upstream(const struct options *a, const struct options *b);
 
-/* Log, at the start, the flags and variables that are accepted and ignored, in one warning (none:
- * nothing); where queries are answered, and with which settings. */
+/* Log at the start. The first logs the flags and variables that are accepted and ignored, in one
+ * warning (none: nothing); the second, where queries are answered, and with which settings. */
 void option_text_log_ignored(const struct flag_strings *ignored);
 void option_text_log_start(const struct options *options, const char *addresses);
 

@@ -1,4 +1,4 @@
-/* skydns's settings: flags with their environment fallbacks, validated; the document in etcd
+/* Parses skydns's settings: flags with their environment fallbacks, validated; the document in etcd
  * overrides them (config_doc_internal.h). Main thread; pure except as noted. */
 #ifndef SKYDNS_SETTINGS_OPTIONS_H
 #define SKYDNS_SETTINGS_OPTIONS_H
@@ -43,7 +43,7 @@ struct stream_address {
     struct addr address;
 };
 
-/* A label of RFC 1035 is no longer, and a namespace is one. */
+/* Limits a namespace: it is a label, of RFC 1035. */
 enum { NAMESPACE_TEXT_MAX = 63 };
 
 struct namespace_name {
@@ -51,7 +51,7 @@ struct namespace_name {
     char text[NAMESPACE_TEXT_MAX]; /* in lower case, without a final NUL */
 };
 
-/* The names that a client sees: -visibility and the flags that go with it. */
+/* Settings of the names that a client sees: -visibility and the flags that go with it. */
 struct client_options {
     bool is_own; /* -visibility=own */
     enum visibility_unknown unknown;
@@ -87,10 +87,11 @@ struct options {
 
     struct nameserver nameservers[OPTIONS_NAMESERVERS_MAX];
     size_t nameserver_count;
-    const char *nameservers_ca; /* of those with TLS, also of stub zones; empty: the system's CAs */
+    const char *nameservers_ca; /* of upstreams with TLS, also of stub zones; empty: the system's
+                                 * CAs */
     bool ns_rotate;
     bool random_case;           /* of the names in queries to them */
-    struct recursion recursion; /* clients that may query other domains */
+    struct recursion recursion; /* clients that may query external names */
     uint32_t rtimeout_ms;
 
     const char *config_file;   /* "" = none */
@@ -100,13 +101,13 @@ struct options {
     struct stub_zones *stubs; /* NULL: none. A reference of whoever parsed the flags or applied a
                                * document; other copies of the options borrow it */
     bool stubzones;           /* etcd's keys may name further ones */
-    uint32_t rcache;          /* replies kept; 0: none */
+    uint32_t rcache;          /* entries of the response cache; 0: none */
     uint32_t rcache_ttl_s;    /* not 0 */
-    int64_t rcache_stale_ms;  /* 0: expired replies are not used */
+    int64_t rcache_stale_ms;  /* 0: stale answers are not used */
 
     char dnssec[OPTIONS_DNSSEC_MAX]; /* keys: their files' names without .key and .private, with
                                       * commas between; "" = none */
-    uint32_t scache;                 /* signatures kept; not 0 */
+    uint32_t scache;                 /* entries of the signature cache; not 0 */
 
     const char *snapshot; /* the file; "" = none */
     int64_t snapshot_interval_ms;
@@ -145,28 +146,26 @@ struct options {
     struct flag_strings ignored; /* ignored flags and variables */
 };
 
-/* 0; FLAGS_HELP after printing help; ERR_USAGE with a message that names the flag or variable.
- * Reads the environment, the user database (-user) and, for the default of -workers, the CPUs this
- * process may use. Borrows strings from argv and the environment. */
+/* Parses the flags. Returns 0; FLAGS_HELP after printing help; ERR_USAGE with a message that names
+ * the flag or variable. Reads the environment, the user database (-user) and, for the default of
+ * -workers, the CPUs this process may use. Borrows strings from argv and the environment. */
 int skydns_options_parse(int argc, char *const *argv, struct options *ret_options,
                          struct err *err) MUST_CHECK;
 
-/* Whether anything depends on the namespaces of clients. */
+/* Returns whether anything depends on the namespaces of clients. */
 static inline bool options_want_client_index(const struct options *o)
 {
     return o->engine.autopath || o->clients.is_own;
 }
 
-/* The part that answering threads need; one block of memory, owned by the caller. */
+/* Returns the part that answering threads need; one block of memory, owned by the caller. */
 struct engine_config *options_engine_config(const struct options *options);
 
 /* ---- Files ---- */
 
-/* The files that flags name, for those who confine the program to them (confinement.h). Main
- * thread.
- */
+/* Returns the files that flags name, for confinement.h. Main thread. */
 
-/* Without that of -snapshot, which is read but once, and written. */
+/* Paths without that of -snapshot, which is read but once, and written. */
 struct option_files {
     size_t count;
     char *paths[]; /* "": the flag is not set */

@@ -1,7 +1,7 @@
-/* The settings of skydns, one row each. A row is all that flags, -help, completion (which reads
- * -help), the document in etcd and the log of changes know of a setting; skydns(8) has a row for
- * it, too (test_manual.py compares both). A new setting is a row here, a member of struct
- * options or struct engine_settings to keep it in, the code that uses it, and skydns(8).
+/* Lists the settings of skydns, one row each. A row is all that flags, -help, completion (which
+ * reads -help), the document in etcd and the log of changes know of a setting. skydns(8) has a row
+ * for it, too (test_manual.py compares both). A new setting is a row here, a member of struct
+ * options or struct engine_settings that stores it, the code that uses it, and skydns(8).
  *
  * Constant data; any thread. */
 #ifndef SKYDNS_SETTINGS_SETTINGS_TABLE_H
@@ -26,7 +26,7 @@ enum setting_kind {
     SETTING_IGNORED,  /* a boolean that says nothing; of struct flag_strings: its name is added */
 };
 
-/* The JSON that a document's field has. */
+/* JSON that a document's field has. */
 enum setting_form {
     SETTING_FORM_OF_KIND,     /* true; a number; a duration's seconds; for other kinds a string */
     SETTING_FORM_NANOSECONDS, /* a duration, as Go has it */
@@ -38,11 +38,11 @@ enum setting_form {
     SETTING_FORM_ALIASES,     /* an object of strings, in place of the flag's */
 };
 
-/* The parts of the program that take a new value while it runs. */
+/* Parts of the program that take a new value while it runs. */
 enum setting_taker {
     SETTING_AT_START, /* none: a field in the document needs a restart */
     SETTING_LIVE,     /* all that read it, from the next publication on */
-    SETTING_UPSTREAM, /* the same, and those that ask nameservers */
+    SETTING_UPSTREAM, /* the same, and those that ask upstreams */
 };
 
 struct setting {
@@ -58,30 +58,30 @@ struct setting {
     size_t member_at, member_bytes; /* where struct options has it */
     bool is_file;                   /* SETTING_TEXT and SETTING_TEXTS: paths that are read */
 
-    /* Numbers, and durations in ms; both 0: any from 0 up. */
+    /* Range of numbers, and of durations in ms; both 0: any from 0 up. */
     int64_t min, max;
     uint32_t unit_ms; /* SETTING_DURATION: what the member counts */
 
-    /* The default: 0 or 1, a number, ms, or the index of a choice; or what this machine or a flag
-     * without a field suggests, of which the function reads no other; or a text. */
+    /* Default: 0 or 1, a number, ms, the index of a choice, or a text. A function instead computes
+     * it from the machine or from a flag without a field, and reads no other option. */
     int64_t default_number;
     int64_t (*get_default_number)(const struct options *options);
     const char *default_text;
 
     const char *choices; /* "all|own" */
 
-    /* The field's range where it is not the flag's, in the field's own unit. */
+    /* Range of the field where it is not the flag's, in the field's own unit. */
     int64_t field_min, field_max;
     bool keeps_zero; /* 0 and "" in the document are values, not ways to ask for the default */
 
-    /* SETTING_PARSED: replaces the value, or fails with ERR_USAGE, quoting the text; the caller
+    /* Replaces the value of a SETTING_PARSED, or fails with ERR_USAGE, quoting the text; the caller
      * adds the name. Texts of flags are borrowed for good. */
     int (*parse)(struct options *options, const char *text, struct err *err);
-    /* The same with a field: appends the value, as the log shows it. */
+    /* Appends the value of a SETTING_PARSED with a field, as the log shows it. */
     void (*show)(const struct options *options, struct buf *out);
 };
 
-/* In the order of -help. */
+/* Returns the rows in the order of -help. */
 const struct setting *settings_table(size_t *ret_count);
 
 #endif
