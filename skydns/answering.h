@@ -1,6 +1,6 @@
-/* Everything that answers: the sockets, the UDP workers, the streams' thread (TLS, HTTPS, HTTP,
- * gRPC) if there are such addresses, and the resolver, which answers TCP and waits for nameservers.
- * Opened, started, stopped and freed on the main thread.
+/* Owns everything that answers: the sockets, the UDP workers, the streams' thread (TLS, HTTPS,
+ * HTTP, gRPC) if there are such addresses, and the resolver, which answers TCP and waits for
+ * upstreams. Opened, started, stopped and freed on the main thread.
  *
  * Each address has one UDP socket and thread per worker; the workers of a socket from systemd share
  * it. */
@@ -26,7 +26,7 @@ struct tls_server;
 struct transfers;
 struct worker;
 
-/* For zone transfers: transfers_config.wake. */
+/* Callback for zone transfers: transfers_config.wake. */
 struct answering_wake {
     void (*fn)(void *data);
     void *data;
@@ -39,7 +39,7 @@ int answering_open(const struct options *options, struct publisher *publisher,
                    struct tls_server *tls, const struct answering_wake *wake,
                    struct answering **ret_answering, struct err *err) MUST_CHECK;
 
-/* After a failure, threads already started run until the stop. */
+/* Starts the threads. After a failure, those already started run until the stop. */
 int answering_start(struct answering *answering, struct err *err) MUST_CHECK;
 
 /* Answers what has arrived, then ends the threads and logs their counts. */
@@ -47,10 +47,10 @@ void answering_stop(struct answering *answering);
 
 void answering_free(struct answering *answering); /* stopped; NULL is fine */
 
-/* Switches to the nameservers of these options, which are published. */
+/* Switches to the upstreams of these options, which are published. */
 void answering_set_nameservers(struct answering *answering, const struct options *now);
 
-/* Borrowed; NULL: none. */
+/* Returns the dnstap, borrowed; NULL: none. */
 const struct dnstap *answering_dnstap(const struct answering *answering);
 
 struct query_tap *answering_tap(struct answering *answering); /* for samples; borrowed */
@@ -66,13 +66,13 @@ void answering_log_ready(const struct answering *answering, const struct dname *
 /* Appends each address with its transport, "udp://10.0.0.10:53 tcp://10.0.0.10:53". */
 void answering_addresses(const struct answering *answering, struct buf *out);
 
-/* For metrics; borrowed. */
+/* Return the parts for metrics; borrowed. */
 const struct resolver *answering_resolver(const struct answering *answering);
 const struct rate_limit *answering_rate_limit(const struct answering *answering);
 struct worker *const *answering_workers(const struct answering *answering, unsigned *ret_count);
 struct metrics_streams answering_streams(const struct answering *answering);
 
-/* NULL: zones cannot be transferred. */
+/* Returns the transfers; NULL: zones cannot be transferred. */
 struct transfers *answering_transfers(const struct answering *answering);
 
 #endif

@@ -1,4 +1,5 @@
-/* The HTTP servers: the pages (-http-addr), and SkyDNS's metrics (PROMETHEUS_PORT). Main thread. */
+/* Opens the HTTP servers: the pages (-http-addr), and SkyDNS's metrics (PROMETHEUS_PORT). Main
+ * thread. */
 #ifndef SKYDNS_HTTP_PAGES_H
 #define SKYDNS_HTTP_PAGES_H
 
@@ -11,8 +12,8 @@
 struct http_pages;
 struct metrics_sources;
 
-/* Opens what the options want. The sources are borrowed, and set before the loop runs; the options
- * are borrowed, too. */
+/* Opens the servers that the options want. The sources are borrowed, and set before the loop runs;
+ * the options are borrowed, too. */
 int http_pages_open(struct ev_loop *loop, const struct options *options,
                     struct metrics_sources *sources, struct http_pages **ret_pages,
                     struct err *err) MUST_CHECK;

@@ -1,12 +1,12 @@
-/* Feeds the transfers' thread: gives it each version of the store, a configuration made for
- * transfers alone, and the serials that zones have at it; and unpins what it has done with. Main
- * thread, on its loop; nothing happens while nobody may transfer.
+/* Feeds the transfers' thread: gives it each version of the record store, a configuration made for
+ * transfers alone, and the serials that zones have at it; and unpins the versions that it has done
+ * with. Main thread, on its loop; nothing happens while nobody may transfer.
  *
  * A serial is a base, the revision of the zone's last change and the settings' part (serial.h),
- * modulo 2^32. The base is kube2sky's key `/kube2sky/<domain>/serial`, which grows from store to
- * store; ZONE_SERIAL_LOWEST without one. Writing it counts as a change. Reverse zones have that of
- * the first domain. Zones are given only while records and bases are known to be of one store, so
- * neither before etcd has said what the base is, nor while it is away. */
+ * modulo 2^32. The base is kube2sky's key `/kube2sky/<domain>/serial`, which grows from one etcd
+ * data set to the next; ZONE_SERIAL_LOWEST without one. Writing it counts as a change. Reverse
+ * zones have that of the first domain. Zones are given only while records and bases are known to be
+ * of one data set: neither before etcd has said what the base is, nor while it is away. */
 #ifndef SKYDNS_TRANSFER_SOURCE_H
 #define SKYDNS_TRANSFER_SOURCE_H
 
@@ -24,13 +24,13 @@ struct store_sync;
 struct transfer_source;
 struct transfers;
 
-/* Changes within this time make one step. */
+/* Time within which changes make one step. */
 enum { TRANSFER_SOURCE_PAUSE_MS = 100 };
 
-/* How long the first step waits for etcd's history: an etcd that is slow, or has none. */
+/* Limits how long the first step waits for etcd's history, since etcd may be slow, or have none. */
 enum { TRANSFER_HISTORY_MS = 2000 };
 
-/* All borrowed. */
+/* Parts of the program, all borrowed. */
 struct transfer_source_config {
     struct ev_loop *loop;
     struct etcd *etcd;
@@ -39,8 +39,8 @@ struct transfer_source_config {
     struct transfers *transfers;
     int64_t stale_max_ms; /* as of the records */
 
-    /* Once, when the records are ready and all zones show a serial, are known to lack records, or
-     * cannot be transferred. */
+    /* Called once, when the records are ready and all zones show a serial, are known to lack
+     * records, or cannot be transferred. */
     void (*known)(void *data);
     void *data;
 };
@@ -62,7 +62,7 @@ struct transfer_origin_of_serial {
 struct transfer_origin_of_serial transfer_source_origin(const struct transfer_source *source,
                                                         const struct dname *apex);
 
-/* writer_documents_explain_denied, of the bases. feed NULL: there are none. */
+/* Returns writer_documents_explain_denied of the bases. feed NULL: there are none. */
 bool transfer_source_explain_denied(const struct transfer_source *source, struct buf *out);
 
 #endif

@@ -6,9 +6,9 @@
  *     thread, for each query: one look into a table, no lock, no wait
  *
  * Filled by the main thread from etcd's events (skydns/sync), read by any number of threads at the
- * same time. Readers see each change at once, or not yet, never half. What a change replaces is
- * handed to `retire`, which frees it when no reader can hold it (publisher_retire); readers look
- * between publisher_enter and publisher_leave. */
+ * same time. Readers see each change at once, or not yet, never half. A replaced block goes to
+ * `retire`, which frees it when no reader can hold it (publisher_retire); readers look between
+ * publisher_enter and publisher_leave. */
 #ifndef SKYDNS_CLIENTS_CLIENT_INDEX_H
 #define SKYDNS_CLIENTS_CLIENT_INDEX_H
 
@@ -19,7 +19,7 @@
 #include "common/base/addr.h"
 #include "common/base/slice.h"
 
-/* A namespace that has clients; equal namespaces are one block while it is in use. Immutable. */
+/* Namespace that has clients; equal namespaces are one block while it is in use. Immutable. */
 struct client_space {
     uint8_t label_len; /* 1 to 63 */
     char label[63];    /* in lower case, as in names */
@@ -30,8 +30,9 @@ static inline struct slice client_space_label(const struct client_space *space)
     return space ? slice_of(space->label, space->label_len) : slice_of("", 0);
 }
 
-/* Has no limit of its own: an address has a pod's key in the store, which takes several times the
- * 32 to 48 bytes that it takes here, or a node's (client_marks_internal.h bounds those). */
+/* Index; has no limit of its own. An address has a pod's key in the record store, which takes
+ * several times the 32 to 48 bytes that it takes here, or a node's key (client_marks_internal.h
+ * bounds those). */
 struct client_index;
 
 struct client_index_config {
@@ -45,24 +46,24 @@ void client_index_free(struct client_index *index); /* no reader is left; NULL i
 
 /* ---- Main thread ---- */
 
-/* A pod of this namespace (lower case, 1 to 63 bytes) has the address, or has it no more: as often
- * removed as added. Readers see it at once, but for client_index_clear. Costs a few looks into
+/* Add and remove a pod of this namespace (lower case, 1 to 63 bytes) that has the address: remove
+ * as often as added. Readers see it at once, but for client_index_clear. Costs a few looks into
  * tables, however many pods have the address or the namespace. */
 void client_index_add(struct client_index *index, const struct ip *ip, struct slice label);
 void client_index_remove(struct client_index *index, const struct ip *ip, struct slice label);
 
-/* The address identifies nobody: as often removed as added. */
+/* Make an address identify nobody, and undo that as often as it was done. */
 void client_index_bar(struct client_index *index, const struct ip *ip);
 void client_index_unbar(struct client_index *index, const struct ip *ip);
 
 /* Forgets everything; readers see this, and what is added from now on, with client_index_commit.
- * Calling it again before starts over. */
+ * Another call before that starts over. */
 void client_index_clear(struct client_index *index);
 
-/* After each batch of changes: hands over what they replaced, in one block. */
+/* Commits a batch of changes: retires what they replaced, in one block. */
 void client_index_commit(struct client_index *index);
 
-/* For tests and measurements. */
+/* Counts for tests and measurements. */
 struct client_index_counts {
     size_t addresses; /* of which anything is known */
     size_t shared;    /* of them, those that more than one pod has, or a node */
@@ -81,7 +82,8 @@ struct client_index_entry {
 
 struct client_index_entry client_index_entry(const struct client_index *index, const struct ip *ip);
 
-/* Any thread. NULL: it identifies nobody. The result is valid until publisher_leave. */
+/* Returns the namespace of an address; NULL: it identifies nobody. Valid until publisher_leave. Any
+ * thread. */
 const struct client_space *client_index_find(const struct client_index *index, const struct ip *ip);
 
 #endif

@@ -1,4 +1,4 @@
-/* Says who asks, as far as answers depend on it: found once for each query, from the client's
+/* Describes the client as far as answers depend on it: found once for each query, from the client's
  * address. Plain data, borrowed until publisher_leave. */
 #ifndef SKYDNS_CLIENTS_CLIENT_VIEW_H
 #define SKYDNS_CLIENTS_CLIENT_VIEW_H
@@ -7,7 +7,7 @@
 #include "skydns/clients/visibility.h"
 
 struct client_view {
-    const struct client_space *space;    /* its namespace; NULL: not known, or nobody asks for it */
+    const struct client_space *space;    /* its namespace; NULL: not known, or not needed */
     const struct visibility *visibility; /* what hides names from it; NULL: nothing does */
 };
 

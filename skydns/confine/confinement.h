@@ -1,5 +1,5 @@
-/* Gives up what skydns does not need besides its rights (privileges.h): sandbox_internal.h, as far
- * as the kernel can. Main thread.
+/* Gives up what skydns does not need besides its rights (privileges.h), as far as the kernel can:
+ * sandbox_internal.h. Main thread.
  *
  *     confine_files    at the start, before any thread
  *     privileges_drop  once the sockets are open, before the threads that answer start
@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* From now on only these files, and those beside them, can be read: resolv_conf, too, and where
- * OpenSSL looks for the system's CAs. Beside `written`, files can be written. "" is none. */
+/* Restricts reading to these files, those beside them, resolv_conf, and the folders where OpenSSL
+ * looks for the system's CAs. Files can be written only beside `written`. "" is none. */
 void confine_files(const char *const *files, size_t count, const char *resolv_conf,
                    const char *written);
 

@@ -5,19 +5,19 @@
 
 #include <stddef.h>
 
-/* How many CPUs this process may use at once, at least 1: its affinity, and the quotas of its
- * cgroup and its ancestors, version 1 and 2 (kernel documentation, cgroup-v2.rst "cpu.max",
+/* Returns how many CPUs this process may use at once, at least 1: its affinity, and the quotas of
+ * its cgroup and its ancestors, version 1 and 2 (kernel documentation, cgroup-v2.rst "cpu.max",
  * sched-bwc.rst). Quotas are rounded up: half a CPU counts as one. */
 unsigned cpu_limit(void);
 
-/* Only the quota, read from these two places; 0: none. For cpu_limit and tests. */
+/* Returns only the quota, read from these two folders; 0: none. For cpu_limit and tests. */
 unsigned cpu_limit_quota(const char *proc_cgroup, const char *sys_root);
 
-/* Divides the descriptors that the process may open (RLIMIT_NOFILE) between clients' TCP
- * connections, those over TLS, HTTPS, HTTP and gRPC, sockets to nameservers, and everything else
- * (UDP, HTTP, etcd, files), whose share is reserved under any limit.
+/* Shares of the descriptors that the process may open (RLIMIT_NOFILE): clients' TCP connections;
+ * those over TLS, HTTPS, HTTP and gRPC; sockets to upstreams; and everything else (UDP, HTTP, etcd,
+ * files), whose share is reserved under any limit.
  *
- *     |-- everything else --|---- connections ----|---- streams ----|---- to nameservers ----|
+ *     |-- everything else --|---- connections ----|---- streams ----|---- to upstreams ------|
  *     0       864, at most half of the limit              evenly                         limit
  *
  * Without such listeners, there are no streams, and the rest has 576. */
@@ -27,8 +27,8 @@ struct descriptor_shares {
     size_t nameservers;
 };
 
-/* The most that each can use, at least 1; and the handshakes of streams whose connections are
- * closed already. */
+/* Most that each can use, at least 1; and the handshakes of streams whose connections are closed
+ * already. */
 struct descriptor_wants {
     struct descriptor_shares most;
     size_t handshakes;
@@ -37,7 +37,7 @@ struct descriptor_wants {
 /* Raises the soft limit to the sum of these, or to a smaller hard limit, with a warning. */
 struct descriptor_shares descriptor_limit_raise(const struct descriptor_wants *wants);
 
-/* Divides this many descriptors: 1 of each that is wanted, at least. PURE. */
+/* Divides this many descriptors: at least 1 for each part that is wanted. PURE. */
 struct descriptor_shares descriptor_limit_share(size_t limit, const struct descriptor_wants *wants);
 
 #endif

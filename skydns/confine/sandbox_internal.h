@@ -14,7 +14,7 @@
 
 #include "common/base/attributes.h"
 
-/* Whichever of these paths exist may be read from now on, with the folders of all of them, also of
+/* Allows reading only of these paths, if they exist, and of the folders of all of them, also of
  * what they link to: Kubernetes replaces a secret by a link to a new folder beside it. A folder
  * stands for everything below it. "" is none. Beside `written`, files may be created, written,
  * renamed and removed; not if that is "/", nor if the folder does not exist yet. Holds for this

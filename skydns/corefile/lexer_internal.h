@@ -1,5 +1,6 @@
-/* The text of a Corefile as words: separated by white space, quoted with ", comments after #. The
- * rules are Caddy's, which CoreDNS uses. PURE: variables come from a function of the caller. */
+/* Splits the text of a Corefile into words: separated by white space, quoted with ", comments after
+ * #. The rules are Caddy's, which CoreDNS uses. PURE: variables come from a function of the caller.
+ */
 #ifndef SKYDNS_COREFILE_LEXER_INTERNAL_H
 #define SKYDNS_COREFILE_LEXER_INTERNAL_H
 
@@ -11,10 +12,11 @@
 #include "common/base/err.h"
 #include "common/base/slice.h"
 
-/* A ConfigMap, which Corefiles are in, has at most 1 MiB. */
+/* Limits a Corefile as a ConfigMap does, to 1 MiB. */
 enum { COREFILE_BYTES_MAX = 1024 * 1024 };
 
-/* A word of two bytes takes 40 here; variables may be longer than what names them. */
+/* Limits the arena: a word of two bytes takes 40 here; variables may be longer than what names
+ * them. */
 enum { COREFILE_ARENA_MAX = 32 * 1024 * 1024 };
 
 struct token {
@@ -30,11 +32,11 @@ struct tokens {
     size_t count;
 };
 
-/* The value of a variable, NULL if it is not set; as getenv. */
+/* Returns the value of a variable, NULL if it is not set; as getenv. */
 typedef const char *(*variable_fn)(const char *name);
 
-/* ERR_SYNTAX: a NUL, or a quotation without an end, with its line. ERR_TOO_LARGE: more text than
- * COREFILE_BYTES_MAX, or beyond the arena's limit. */
+/* Splits. ERR_SYNTAX: a NUL, or a quotation without an end, with its line. ERR_TOO_LARGE: more text
+ * than COREFILE_BYTES_MAX, or beyond the arena's limit. */
 int lexer_split(struct slice text, variable_fn variable, struct arena *arena,
                 struct tokens *ret_tokens, struct err *err) MUST_CHECK;
 

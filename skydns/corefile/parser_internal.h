@@ -1,6 +1,6 @@
-/* A Corefile as server blocks, their directives and lines, with the words of imported snippets. The
- * structure alone, as Caddy's parser of CoreDNS reads it. What plugins make of it:
- * translate_internal.h. PURE. */
+/* Parses a Corefile into server blocks, their directives and lines, with the words of imported
+ * snippets. Reads only the structure, as Caddy's parser of CoreDNS does. translate_internal.h
+ * interprets the plugins. PURE. */
 #ifndef SKYDNS_COREFILE_PARSER_INTERNAL_H
 #define SKYDNS_COREFILE_PARSER_INTERNAL_H
 
@@ -12,15 +12,15 @@
 #include "common/base/slice.h"
 #include "skydns/corefile/lexer_internal.h"
 
-/* The words of a line; without braces. */
+/* Words of a line; without braces. */
 struct corefile_line {
     const char *const *words;
     size_t count;
     unsigned number;
 };
 
-/* "cache 30 { ... }": its words, and the lines in its braces. What is in braces in there is not
- * nested any further: they are lines, too. */
+/* Directive, "cache 30 { ... }": its words, and the lines in its braces. Lines in further braces in
+ * there are not nested any further. */
 struct corefile_directive {
     struct corefile_line head; /* words[0]: the plugin */
     const struct corefile_line *lines;
@@ -28,7 +28,7 @@ struct corefile_directive {
     bool lacks_variable; /* one of its words has a variable that is not set */
 };
 
-/* ".:53 example.org:53 { ... }". */
+/* Server block, ".:53 example.org:53 { ... }". */
 struct corefile_block {
     struct corefile_line keys;
     const struct corefile_directive *directives;
@@ -43,7 +43,8 @@ struct corefile {
     struct tokens unread; /* names of imported files */
 };
 
-/* ERR_SYNTAX, with the line, "17: ...", or ERR_TOO_LARGE. corefile_fini in any case. */
+/* Parses. ERR_SYNTAX, with the line, "17: ...", or ERR_TOO_LARGE. Call corefile_fini in any
+ * case. */
 int corefile_parse(struct slice text, variable_fn variable, struct corefile *ret_corefile,
                    struct err *err) MUST_CHECK;
 void corefile_fini(struct corefile *corefile);

@@ -21,15 +21,15 @@
 #include "skydns/corefile/parser_internal.h"
 #include "skydns/corefile/translation_internal.h"
 
-/* Lines, with those of snippets; zones of all blocks: what is done with them grows with the square.
- */
+/* Limits lines, with those of snippets; and zones of all blocks: work on them grows with the
+ * square. */
 enum { DIRECTIVES_MAX = 10000, ZONES_MAX = 1000 };
 
-/* ERR_TOO_LARGE: beyond these. */
+/* Translates. ERR_TOO_LARGE: beyond these limits. */
 int corefile_translate(const struct corefile *corefile, struct translation *t,
                        struct err *err) MUST_CHECK;
 
-/* A plugin in its block. */
+/* Plugin in its block. */
 struct plugin_use {
     struct translation *t;
     const struct corefile_block *block;
@@ -37,11 +37,11 @@ struct plugin_use {
     const struct corefile_directive *directive;
 };
 
-/* The words of the first line after the plugin's name. */
+/* Return the words of the first line after the plugin's name. */
 size_t use_argument_count(const struct plugin_use *use);
 const char *use_argument(const struct plugin_use *use, size_t i);
 
-/* An option in braces that has a counterpart; others are reported. */
+/* Option in braces that has a counterpart; others are reported. */
 struct plugin_option {
     const char *name;
     void (*take)(const struct plugin_use *use, const struct corefile_line *line);
@@ -49,36 +49,36 @@ struct plugin_option {
     const char *needless; /* or why none is needed */
     const char *closed;   /* or why nobody may ask without one */
 };
-/* False: there were unknown ones, of which nobody knows what they restrict. */
+/* Applies the options. False: there were unknown ones, of which nobody knows what they restrict. */
 bool use_options(const struct plugin_use *use, const struct plugin_option *options, size_t count);
 extern const char unknown_options[]; /* the same, for a note */
-/* The line of the option, or NULL. */
+/* Returns the line of the option, or NULL. */
 const struct corefile_line *use_option(const struct plugin_use *use, const char *name);
-/* The zones after the plugin's words from index `first` on, or else those of the block. False: some
- * of them are none, with a note; they are left out. */
+/* Returns the zones after the plugin's words from index `first` on, or else those of the block.
+ * False: some of them are none, with a note; they are left out. */
 bool use_zones(const struct plugin_use *use, size_t first, struct strings *ret_zones);
-/* Whether what is not found of the zone goes to the next plugin. */
+/* Returns whether names not found in the zone go to the next plugin. */
 bool use_falls_through(const struct plugin_use *use, const char *zone);
 
-/* A zone of a Corefile in lower case without the last dot, "." for the root; a network as the
- * reverse name of its octets. False: no such name. */
+/* Writes a zone of a Corefile in lower case without the last dot, "." for the root; a network as
+ * the reverse name of its octets. False: no such name. */
 bool zone_text(const char *zone, struct buf *out);
-/* The same, but a network that ends within an octet (IPv6: a nibble) stays one: an odd zone,
- * "10.96.0.0/12", which is as many zones for CoreDNS. */
+/* Writes it in the same way, but a network that ends within an octet (IPv6: a nibble) stays one: an
+ * odd zone, "10.96.0.0/12", which is as many zones for CoreDNS. */
 bool zone_or_network_text(const char *zone, struct buf *out);
 bool zone_is_odd(const char *zone);
-/* The zone, or of an odd one the smallest reverse name that has it all. */
+/* Writes the zone, or for an odd one the smallest reverse name that has it all. */
 void zone_enclosing(const char *zone, struct buf *out);
 bool zone_is_reverse(const char *zone);
-/* Whether the name is the zone or below it. */
+/* Returns whether the name is the zone or below it. */
 bool zone_contains(const char *zone, const char *name);
-/* "10.in-addr.arpa" -> "10.0.0.0/8"; false if it is none of a network. */
+/* Writes "10.in-addr.arpa" as "10.0.0.0/8"; false if it is none of a network. */
 bool zone_network(const char *zone, struct buf *out);
 
-/* "8.8.8.8", "dns://8.8.8.8:53" -> "8.8.8.8:53". False: something else. */
+/* Writes "8.8.8.8" and "dns://8.8.8.8:53" as "8.8.8.8:53". False: something else. */
 bool server_text(const char *server, struct buf *out);
 
-/* The line's second word as a duration that a flag takes, as it is; otherwise a note. */
+/* Takes the line's second word as a duration that a flag takes, as it is; otherwise adds a note. */
 void use_duration(const struct plugin_use *use, const struct corefile_line *line, const char *flag,
                   int64_t min_ms, int64_t max_ms);
 
@@ -115,11 +115,11 @@ void translate_rewrite_rule(const struct plugin_use *use, const struct corefile_
 /* At the end: what of these is about domains. */
 void translate_settle_names(struct translation *t);
 
-/* Whether a plugin decides what is answered, and to whom: not how it is logged, measured or kept.
- */
+/* Returns whether a plugin decides what is answered, and to whom: not how it is logged, measured or
+ * cached. */
 bool plugin_decides(const char *name);
 
-/* translate_blocks.c */
+/* Implemented in translate_blocks.c. */
 bool corefile_line_equal(const struct corefile_line *a, const struct corefile_line *b);
 bool corefile_lines_equal(const struct corefile_directive *a, const struct corefile_directive *b);
 struct block_zones { /* of each block those that are translated, which may be none */
@@ -127,44 +127,47 @@ struct block_zones { /* of each block those that are translated, which may be no
     size_t count;
 };
 /* Finds the blocks that are one server: those answered on the same addresses, which become -addr.
- * block_zones_fini in any case. ERR_TOO_LARGE: more than ZONES_MAX. */
+ * Call block_zones_fini in any case. ERR_TOO_LARGE: more than ZONES_MAX. */
 int translate_blocks(const struct corefile *corefile, struct translation *t,
                      struct block_zones *ret_zones, struct err *err) MUST_CHECK;
 void block_zones_fini(struct block_zones *zones);
 
-/* translate_cache.c: the zone is answered here, or not at all, whatever else is said of it;
- * likewise those of a plugin, from this word on. "local" and "rewrite" have their own. */
+/* Keep a zone from upstreams (translate_cache.c): it is answered here, or not at all, whatever else
+ * is said of it. The second keeps those of a plugin, from this word on. "local" and "rewrite" have
+ * their own. */
 void translate_keep_zone(struct translation *t, const char *zone);
 void translate_keep(const struct plugin_use *use, size_t first);
 void translate_local(const struct plugin_use *use);
 /* Neither do names that have an alias instead reach nameservers, whatever their type. */
 void translate_rewrite(const struct plugin_use *use);
-/* Zones that no nameserver sees unless another line gives them some. */
+/* Notes zones that no upstream sees unless another line gives them some. */
 void translate_unforwarded(struct translation *t, const struct strings *zones);
-/* At the end: what nameservers are not to see, as stub zones without any. */
+/* Writes, at the end, zones that upstreams are not to see as stub zones without any. */
 void translate_settle_kept(struct translation *t);
 
-/* translate_clients.c: who may transfer this zone; at the end, who may transfer all. */
+/* Note who may transfer this zone, and decide at the end who may transfer all
+ * (translate_clients.c). */
 void translate_zone_transfers(const struct plugin_use *use, const char *zone, bool can_transfer);
 void translate_settle_transfers(struct translation *t);
 
-/* translate_acl.c: at the end, who may ask. */
+/* Decides, at the end, which clients may query (translate_acl.c). */
 void translate_settle_clients(struct translation *t);
 
-/* translate_server.c: at the end, what of `any` is not ours; HTTP for no more people than DNS. */
+/* Decide, at the end, what of `any` is not ours, and HTTP for no more people than DNS
+ * (translate_server.c). */
 void translate_settle_any(struct translation *t);
 void translate_settle_http(struct translation *t);
 
-/* translate_zones.c: at the end, whether both plugins can be one skydns. */
+/* Checks, at the end, whether both plugins can be one skydns (translate_zones.c). */
 void translate_settle_etcd(struct translation *t);
 
-/* translate_dnssec.c: at the end, which keys are of names that are answered here. */
+/* Checks, at the end, which keys are of names that are answered here (translate_dnssec.c). */
 void translate_settle_keys(struct translation *t);
 
-/* translate_streams.c: "tls://10.0.0.1:853" as -addr takes it, once all plugins tls were seen.
- * False: it cannot be, with a note. */
+/* Writes "tls://10.0.0.1:853" as -addr takes it, once all plugins tls were seen
+ * (translate_streams.c). False: it cannot be, with a note. */
 bool translate_listener(struct translation *t, const char *listener, struct buf *out);
-/* At the end, the files of TLS. */
+/* Writes, at the end, the files of TLS. */
 void translate_settle_tls(struct translation *t);
 
 #endif

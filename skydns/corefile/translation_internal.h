@@ -1,5 +1,5 @@
-/* A translation in the making: what the plugins of all server blocks said, and its text in the end.
- * Bounded by the Corefile, which every string in here is a part of. PURE. */
+/* Holds a translation in the making: what the plugins of all server blocks said, and its text in
+ * the end. Bounded by the Corefile, which every string in here is a part of. PURE. */
 #ifndef SKYDNS_COREFILE_TRANSLATION_INTERNAL_H
 #define SKYDNS_COREFILE_TRANSLATION_INTERNAL_H
 
@@ -11,7 +11,7 @@
 #include "common/base/buf.h"
 #include "skydns/corefile/parser_internal.h"
 
-/* Each NUL-terminated, one after the other. */
+/* Strings, each NUL-terminated, one after the other. */
 struct strings {
     struct buf bytes;
 };
@@ -24,19 +24,19 @@ void strings_add_once(struct strings *strings, const char *text);
 bool strings_has(const struct strings *strings, const char *text);
 bool strings_is_empty(const struct strings *strings);
 size_t strings_count(const struct strings *strings);
-/* The one after this, the first after NULL; NULL: no more. */
+/* Returns the one after this, the first after NULL; NULL: no more. */
 const char *strings_next(const struct strings *strings, const char *text);
 
-/* The limit of a list. Each word of the Corefile is in a few notes at most, of which a snippet's
- * may repeat (imports_internal.h limits how often). */
+/* Limits a list. Each word of the Corefile is in a few notes at most, of which a snippet's may
+ * repeat (imports_internal.h limits how often). */
 enum { STRINGS_BYTES_MAX = 64 * 1024 * 1024 };
 
-/* The flags take at most these: with more, a program would not start. */
+/* Limits that the flags have: with more, a program would not start. */
 enum {
     LISTEN_MAX = 16,
     DOMAINS_MAX = 16,
     REVERSE_ZONES_MAX = 32,
-    NAMESERVERS_MAX = 16, /* general ones, or of one zone */
+    NAMESERVERS_MAX = 16, /* general upstreams, or those of one zone */
     STUBS_MAX = 64,
     ALIASES_MAX = 256,
     NO_AAAA_MAX = 64,
@@ -46,7 +46,7 @@ enum {
     SIGNATURES_MAX = 1000000,
 };
 
-/* The HTTP addresses of CoreDNS's plugins; skydns has one, the first of these. */
+/* HTTP addresses of CoreDNS's plugins; skydns has one, the first of these. */
 enum http_plugin { HTTP_PROMETHEUS, HTTP_HEALTH, HTTP_READY };
 enum { HTTP_PLUGINS = 3 };
 
@@ -56,7 +56,7 @@ enum pods_mode {
     PODS_INSECURE
 }; /* each has the names of those before */
 
-/* The fate of names that nobody here answers: the first `forward` of the root decides. */
+/* Fate of names that nobody here answers: the first `forward` of the root decides. */
 enum root_forward { ROOT_UNSAID, ROOT_FORWARDED, ROOT_KEPT };
 
 struct clients {
@@ -87,15 +87,15 @@ struct translation {
     bool has_overrides;            /* etcd has names outside the domains */
     struct buf http[HTTP_PLUGINS]; /* "0.0.0.0:9153"; empty: not used */
 
-    /* Zones that are not to reach nameservers: whatever other lines say of them; unless they have
-     * nameservers of their own; unless they go to resolv.conf's, as all others do. */
+    /* Zones that are not to reach upstreams: whatever other lines say of them; unless they have
+     * upstreams of their own; unless they go to resolv.conf's, as all others do. */
     struct strings kept, unforwarded, like_root;
 
     struct strings keys;       /* "/keys/Kcluster.local.+013+12345" */
     struct strings transfers;  /* "10.0.0.2", who may transfer every zone */
     size_t transfer_zones;     /* which had a word in that */
     bool has_transfer;         /* the plugin, whatever of it counts */
-    bool wants_signed;         /* transfers: a key besides the address */
+    bool wants_signed;         /* transfers need a key besides the address */
     struct strings tsig_names; /* of keys whose secrets the file has */
 
     const char *nameservers_ca; /* their CAs' file; the Corefile's; NULL: the system's */
@@ -129,27 +129,27 @@ struct translation {
     int64_t rcache_ttl_s; /* -1: the default, as of the others */
     int64_t rcache_stale_s;
     int64_t scache;
-    bool sequential; /* nameservers are asked in order */
+    bool sequential; /* upstreams are asked in order */
     size_t note_count;
 };
 
 void translation_init(struct translation *t, const char *file);
 void translation_fini(struct translation *t);
 
-/* Appends the text's first bytes, those that are not printable as ?. */
+/* Appends the text's first bytes, unprintable ones as ?. */
 enum { WORD_SHOWN_MAX = 64, FILE_SHOWN_MAX = 4096 };
 void translation_plain(const char *text, size_t max, struct buf *out);
 
-/* Notes about a line: "Corefile:17: cache: keepttl: <why>". Bytes that are not printable become ?,
- * so that a note stays the comment that it is. */
+/* Add a note about a line: "Corefile:17: cache: keepttl: <why>". Unprintable bytes become ?, so
+ * that a note stays the comment that it is. */
 void translation_missing(struct translation *t, const struct corefile_line *line, const char *why);
 void translation_needless(struct translation *t, const struct corefile_line *line, const char *why);
 void translation_narrower(struct translation *t, const struct corefile_line *line, const char *why);
-/* The same of something that several lines may have said. */
+/* Add a note about something that several lines may have said. */
 void translation_missing_item(struct translation *t, const char *item, const char *why);
 void translation_narrower_item(struct translation *t, const char *item, const char *why);
 
-/* The line, or the item, restricts something, and no flag does: nobody may ask. */
+/* Close the server to all clients: the line, or the item, restricts something, and no flag does. */
 void translation_close(struct translation *t, const struct corefile_line *line, const char *why);
 void translation_close_item(struct translation *t, const char *item, const char *why);
 
@@ -157,13 +157,13 @@ void translation_close_item(struct translation *t, const char *item, const char 
 void translation_add(struct translation *t, struct strings *list, size_t max, const char *text,
                      const struct corefile_line *line);
 
-/* A flag "-name=value"; formatted. */
+/* Adds a flag "-name=value"; formatted. */
 void translation_flag(struct strings *flags, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Whether the flags say all that the file does: no note tells of something else. */
+/* Returns whether the flags say all that the file does: no note tells of something else. */
 bool translation_is_whole(const struct translation *t);
 
-/* translation_text.c: shell commands with the flags, and comments. */
+/* Prints shell commands with the flags, and comments (translation_text.c). */
 void translation_print(const struct translation *t, struct buf *out);
 
 #endif

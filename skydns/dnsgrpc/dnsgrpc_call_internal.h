@@ -1,4 +1,4 @@
-/* A call's bytes: from the request to the query in it, and back. The framing of gRPC (a flag, a
+/* Reads the query from a call's bytes and writes the response's. The framing of gRPC (a flag, a
  * length, a message) and the one field of the message are written by hand: that is less than
  * generated code needs in glue, and takes no memory. Pure. */
 #ifndef SKYDNS_DNSGRPC_DNSGRPC_CALL_INTERNAL_H
@@ -26,7 +26,7 @@ struct dnsgrpc_result {
                           * without %, which needs no encoding */
 };
 
-/* `application/grpc`, alone, with `+proto` or with parameters. */
+/* Accepts `application/grpc`, alone, with `+proto` or with parameters. */
 bool dnsgrpc_is_content_type(struct slice content_type);
 
 struct dnsgrpc_request {
@@ -34,14 +34,14 @@ struct dnsgrpc_request {
     bool is_cut_off; /* a field or the body was longer than what is read */
 };
 
-/* OK: the query, which is one (question_is_there), borrowed from the body. */
+/* Reads the query. OK: it is one (question_is_there), borrowed from the body. */
 struct dnsgrpc_result dnsgrpc_call_query(const struct dnsgrpc_request *request,
                                          struct slice *ret_query) MUST_CHECK;
 
 /* Room before the response in the body: a frame's head, a field's tag and length. */
 enum { DNSGRPC_PREFIX_MAX = 5 + 1 + 3 };
 
-/* The body of a reply, of at most ENGINE_REPLY_MAX bytes; returns its length. */
+/* Writes the body of a response, of at most ENGINE_REPLY_MAX bytes; returns its length. */
 size_t dnsgrpc_call_reply(const uint8_t *reply, size_t len,
                           uint8_t out[DNSGRPC_PREFIX_MAX + ENGINE_REPLY_MAX]);
 

@@ -1,13 +1,13 @@
-/* Holds what skydns signs with: the keys of -dnssec by zone, and the signatures made with them that
- * are kept. Built on the main thread from the key files (skydns/config/dnssec_files.h), referenced
- * by a configuration (engine_config.h), and shared by all threads: keys never change, and the kept
- * signatures are read without a lock while others are added. New keys are a new one of these, which
- * begins without signatures.
+/* Holds the keys of -dnssec by zone, and the signature cache of what they sign. Built on the main
+ * thread from the key files (skydns/config/dnssec_files.h), referenced by a configuration
+ * (engine_config.h), and shared by all threads. Keys never change, and cached signatures are read
+ * without a lock while others are added. New keys make a new struct dnssec, which begins without
+ * signatures.
  *
- * A signature belongs to the content of an RRset, not to a name: changed records are another RRset,
+ * A signature belongs to the content of an RRset, not to a name. Changed records are another RRset,
  * whose old signature is never found again and makes room for others.
  *
- * Whoever asks for many names cannot harm the others: those threads that others wait for only look
+ * A client that asks for many names cannot harm the others. Threads that others wait for only look
  * up signatures (may_make false), memory is fixed by -scache, and signatures used once push out
  * each other before those used again. */
 #ifndef SKYDNS_DNSSEC_DNSSEC_H
@@ -32,15 +32,15 @@ enum {
     DNSSEC_BEGAN_S = 3 * 60 * 60,       /* before now: clocks differ */
     DNSSEC_ENDS_S = 7 * 24 * 60 * 60,   /* after now */
     DNSSEC_RENEW_S = DNSSEC_ENDS_S / 2, /* after a signature was made, another is */
-    /* After it was made, it is given no more: a validator keeps nothing beyond a signature's end,
-     * and a day is the longest that common resolvers keep records. */
+    /* Age from which a signature is given no more: a validator keeps nothing beyond a signature's
+     * end, and a day is the longest that common resolvers keep records. */
     DNSSEC_LAST_S = DNSSEC_ENDS_S - 24 * 60 * 60,
-    DNSSEC_RENEW_AGAIN_S = 10, /* one that is to be renewed is MISSING to one asker in this time */
-    /* Fields, signer's name, signature. */
+    DNSSEC_RENEW_AGAIN_S = 10, /* one that is to be renewed is MISSING to one caller in this time */
+    /* Room for the fields, the signer's name and the signature. */
     DNSSEC_RRSIG_MAX = 18 + DNAME_MAX + SIGNING_KEY_SIGNATURE_MAX,
 };
 
-/* Records of a zone's apex that come from its keys: canonical order (RFC 4034 6.3). */
+/* Records of a zone's apex that come from its keys, in canonical order (RFC 4034 6.3). */
 struct dnssec_apex_set {
     uint32_t ttl_s; /* the smallest of the key files'; 0: the server's own */
     size_t count;
@@ -61,24 +61,24 @@ struct dnssec_zone {
 
 struct dnssec;
 
-/* Takes the keys over, at most DNSSEC_KEYS_MAX; on failure they stay the caller's: too many, too
- * many of a zone, or one twice. Memory for signatures_max signatures, from 1 to
- * DNSSEC_SIGNATURES_MAX, of the longest that these keys make and about 100 bytes more for each;
- * touched only as it is used. Starts with one reference. Main thread. */
+/* Makes it, with one reference, and takes the keys over, at most DNSSEC_KEYS_MAX. On failure they
+ * stay the caller's: too many, too many of a zone, or one twice. Takes memory for signatures_max
+ * signatures, from 1 to DNSSEC_SIGNATURES_MAX, of the longest that these keys make, and about 100
+ * bytes more for each; touched only as it is used. Main thread. */
 int dnssec_new(struct signing_key *const *keys, size_t count, size_t signatures_max,
                struct dnssec **ret_dnssec, struct err *err) MUST_CHECK;
 struct dnssec *dnssec_ref(struct dnssec *dnssec);
 void dnssec_unref(struct dnssec *dnssec); /* any thread; NULL is fine */
 
-/* The zones, longest name first; borrowed. */
+/* Return the zones, longest name first; borrowed. */
 size_t dnssec_zone_count(const struct dnssec *dnssec);
 const struct dnssec_zone *dnssec_zone_at(const struct dnssec *dnssec, size_t i);
 
-/* The longest zone that contains a lower-cased name, or NULL. That a zone without keys, or
- * another's, lies between is for the caller to know. */
+/* Returns the longest zone that contains a lower-cased name, or NULL. The caller must know whether
+ * a zone without keys, or another's, lies between. */
 const struct dnssec_zone *dnssec_zone_of(const struct dnssec *dnssec, const struct dname *name);
 
-/* An RRset in canonical form: RFC 4034 6.2, 6.3. */
+/* RRset in canonical form: RFC 4034 6.2, 6.3. */
 struct dnssec_rrset {
     struct slice owner; /* lower case, wire form */
     uint16_t type;
@@ -97,23 +97,23 @@ struct dnssec_signature {
 
 enum dnssec_outcome {
     DNSSEC_SIGNED,
-    /* A signature is not kept, too old, or not valid yet, and may_make was false. One that is to be
-     * renewed, too, for one asker, who has another made; others get the old one meanwhile. So
-     * nobody waits for renewals behind a flood of new signatures, and one that is refused is tried
-     * again. */
+    /* No cached signature is young enough and valid yet, and may_make was false. So too, for one
+     * caller, if a signature is to be renewed: that caller has another made, while others get the
+     * old one. So nobody waits for renewals behind a flood of new signatures, and a refused renewal
+     * is tried again. */
     DNSSEC_MISSING,
     DNSSEC_FAILED, /* libcrypto failed, and the log says so: once a minute */
 };
 
-/* The signatures of each of the zone's keys that signs this type; valid at now_s, which is the wall
- * clock. With may_make, makes and keeps those that are missing or to be renewed; without, takes no
- * lock and allocates nothing. Any thread. `zone` is one of this dnssec's. */
+/* Returns the signatures of each of the zone's keys that signs this type; valid at now_s, which is
+ * the wall clock. With may_make, makes and caches those that are missing or to be renewed; without,
+ * takes no lock and allocates nothing. Any thread. `zone` is one of this dnssec's. */
 enum dnssec_outcome dnssec_sign(struct dnssec *dnssec, const struct dnssec_zone *zone,
                                 const struct dnssec_rrset *rrset, int64_t now_s, bool may_make,
                                 struct dnssec_signature signatures[DNSSEC_ZONE_KEYS_MAX],
                                 size_t *ret_count) MUST_CHECK;
 
-/* For metrics; any thread. The counters go on over all of a process's struct dnssec. */
+/* Figures for metrics; any thread. The counters go on over all of a process's struct dnssec. */
 struct dnssec_figures {
     uint64_t cached, cached_max;   /* signatures now */
     uint64_t made, reused, failed; /* since the process started; reused: found and given */
@@ -129,13 +129,13 @@ struct dnssec_figures dnssec_figures(const struct dnssec *dnssec); /* NULL: what
 int64_t dnssec_peek(const struct dnssec *dnssec, const struct dnssec_zone *zone, size_t key,
                     const struct dnssec_rrset *rrset);
 
-/* The text of -print-ds, what a zone's parent should have: appends a line `OWNER TTL IN DS TAG
+/* Writes the text of -print-ds, which a zone's parent should have: a line `OWNER TTL IN DS TAG
  * ALGORITHM 2 HEX` for each DS record, zone by zone. The TTL is the smallest of the zone's key
- * files, as those of an RRset are the same (RFC 2181 5.2), or this one if they have none. Sets
+ * files, as those of an RRset are the same (RFC 2181 5.2), or default_ttl_s if they have none. Sets
  * out->failed if it does not fit: DS_TEXT_MAX is enough. */
 void ds_text(const struct dnssec *dnssec, uint32_t default_ttl_s, struct buf *out);
 
-/* " 4294967295 IN DS 65535 255 2 ", 64 digits and a newline. */
+/* Each line has the owner, " 4294967295 IN DS 65535 255 2 ", 64 digits and a newline. */
 enum { DS_TEXT_MAX = DNSSEC_KEYS_MAX * (DNAME_TEXT_MAX + 96) };
 
 #endif

@@ -1,4 +1,4 @@
-/* The state that dnssec.c (keys by zone) and dnssec_sign.c (their signatures) share. */
+/* Shares state between dnssec.c (keys by zone) and dnssec_sign.c (their signatures). */
 #ifndef SKYDNS_DNSSEC_DNSSEC_INTERNAL_H
 #define SKYDNS_DNSSEC_DNSSEC_INTERNAL_H
 
@@ -12,8 +12,9 @@
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/dnssec/signature_cache_internal.h"
 
-/* Signatures whose ids have the same low bits are made one after another, so that threads that miss
- * the same one make it once. As many as make it unlikely that others wait: signers are a few. */
+/* Number of locks for making signatures. Signatures whose IDs have the same low bits are made one
+ * after another, so that threads that miss the same one make it once. With so many locks others are
+ * unlikely to wait: signers are a few. */
 enum { DNSSEC_MAKING = 64 };
 
 struct dnssec_room {
@@ -29,7 +30,7 @@ struct dnssec {
     struct dnssec_room rooms[]; /* longest name first; they own the keys */
 };
 
-/* Whether this key of the zone signs RRsets of this type. */
+/* Returns whether this key of the zone signs RRsets of this type. */
 static inline bool dnssec_key_signs(const struct dnssec_zone *zone, const struct signing_key *key,
                                     uint16_t type)
 {
@@ -37,11 +38,11 @@ static inline bool dnssec_key_signs(const struct dnssec_zone *zone, const struct
     return !zone->has_both || key->is_sep == is_of_keys;
 }
 
-/* dnssec_counts.c: what all struct dnssec of a process count; any thread. */
+/* Count what all struct dnssec of a process do (dnssec_counts.c); any thread. */
 void dnssec_count_made(bool is_made, int64_t cpu_ns);
-/* Signatures found and given. */
+/* Counts signatures found and given. */
 void dnssec_count_reused(size_t count);
-/* When the first signature of a reply given now ends. */
+/* Notes when the first signature of a response given now ends. */
 void dnssec_note_end(int64_t end_s, int64_t now_s);
 
 #endif

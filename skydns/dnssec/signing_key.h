@@ -1,10 +1,11 @@
-/* A key of -dnssec: the pair of files that dnssec-keygen and ldns-keygen write, BASE.key with a
- * DNSKEY record (RFC 4034 2) and BASE.private with BIND's private-key format v1.2 or v1.3. Parsed
- * on the main thread; unchanged afterwards, and then any thread may sign with it.
+/* Parses a key of -dnssec and signs with it: the pair of files that dnssec-keygen and ldns-keygen
+ * write, BASE.key with a DNSKEY record (RFC 4034 2) and BASE.private with BIND's private-key format
+ * v1.2 or v1.3. Parsed on the main thread; unchanged afterwards, and then any thread may sign with
+ * it.
  *
- * Algorithms 8 (RSASHA256), 10 (RSASHA512), 13 (ECDSAP256SHA256), 14 (ECDSAP384SHA384) and 15
- * (ED25519); 5 and 7 (RSASHA1) are not recommended any more: RFC 8624 3.1. RSA has 1024 to 4096
- * bits: a signature of 512 bytes is what a reply can bear. */
+ * Supports algorithms 8 (RSASHA256), 10 (RSASHA512), 13 (ECDSAP256SHA256), 14 (ECDSAP384SHA384) and
+ * 15 (ED25519); 5 and 7 (RSASHA1) are not recommended any more: RFC 8624 3.1. RSA has 1024 to 4096
+ * bits: a response can bear a signature of 512 bytes at most. */
 #ifndef SKYDNS_DNSSEC_SIGNING_KEY_H
 #define SKYDNS_DNSSEC_SIGNING_KEY_H
 
@@ -33,27 +34,27 @@ struct signing_key {
     uint16_t tag; /* RFC 4034 appendix B */
     uint16_t rdata_len;
     uint8_t rdata[SIGNING_KEY_RDATA_MAX]; /* of the DNSKEY */
-    /* libcrypto's context of a signature that has just begun, with the private key: each signature
-     * begins with a copy, which saves looking the algorithm up. */
+    /* Context of libcrypto for a signature that has just begun, with the private key. Each
+     * signature begins with a copy, which saves looking the algorithm up. */
     struct evp_md_ctx_st *signer;
 };
 
-/* From the contents of the two files. Fails with what is wrong and what was expected, after `.key:
- * ` or `.private: ` if it is one of the files, and without any part of the private key: not a
- * DNSKEY of a zone (flag bit 7, protocol 3), revoked, an algorithm that is not supported, halves
- * that do not match. */
+/* Parses the contents of the two files. Errors say what is wrong and what was expected, after
+ * `.key: ` or `.private: ` if it is one of the files, and without any part of the private key.
+ * Fails for no DNSKEY of a zone (flag bit 7, protocol 3), a revoked one, an algorithm that is not
+ * supported, and halves that do not match. */
 int signing_key_parse(struct slice public_text, struct slice private_text,
                       struct signing_key **ret_key, struct err *err) MUST_CHECK;
 void signing_key_free(struct signing_key *key); /* NULL is fine */
 
-/* The signature of these bytes as an RRSIG has it (ECDSA: r and s, RFC 6605 4). Any thread; takes
- * about 20 us with algorithm 13, 30 us with 15, 250 us with RSA of 2048 bits, 550 us with 14, and
- * 3 ms with RSA of 4096 bits. Fails only if libcrypto does. */
+/* Signs these bytes as an RRSIG has it (ECDSA: r and s, RFC 6605 4). Any thread; takes about 20 us
+ * with algorithm 13, 30 us with 15, 250 us with RSA of 2048 bits, 550 us with 14, and 3 ms with RSA
+ * of 4096 bits. Fails only if libcrypto does. */
 int signing_key_sign(const struct signing_key *key, struct slice data,
                      uint8_t out[SIGNING_KEY_SIGNATURE_MAX], size_t *ret_len,
                      struct err *err) MUST_CHECK;
 
-/* The data of its DS record, and of its CDS: SHA-256 (RFC 4509). */
+/* Writes the data of its DS record, and of its CDS: SHA-256 (RFC 4509). */
 void signing_key_ds(const struct signing_key *key, uint8_t out[SIGNING_KEY_DS_SIZE]);
 
 #endif

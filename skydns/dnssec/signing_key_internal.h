@@ -1,4 +1,5 @@
-/* The parts of signing_key.c: the two files, and libcrypto's key made of them. Main thread. */
+/* Shares the parts of signing_key.c: the two files, and libcrypto's key made of them. Main
+ * thread. */
 #ifndef SKYDNS_DNSSEC_SIGNING_KEY_INTERNAL_H
 #define SKYDNS_DNSSEC_SIGNING_KEY_INTERNAL_H
 
@@ -25,7 +26,7 @@ struct signing_algorithm {
     uint16_t private_len; /* bytes; ECDSA: also of r and of s */
 };
 
-/* NULL: not supported. */
+/* Returns the algorithm; NULL: not supported. */
 const struct signing_algorithm *signing_algorithm_find(unsigned number);
 /* Returns the algorithm of a key whose record was parsed: never NULL. */
 const struct signing_algorithm *signing_algorithm_of(const struct signing_key *key);
@@ -36,10 +37,10 @@ const struct signing_algorithm *signing_algorithm_of(const struct signing_key *k
 
 /* ---- Text of either file: signing_key_record.c ---- */
 
-/* Decimal digits only, at most `max`. */
+/* Parses decimal digits only, at most `max`. */
 bool signing_text_number(struct slice text, uint32_t max, uint32_t *ret_number) MUST_CHECK;
 
-/* Base64 (RFC 4648 4) in pieces: where they are cut does not matter. */
+/* Decodes base64 (RFC 4648 4) in pieces: where they are cut does not matter. */
 struct signing_base64 {
     struct writer *out; /* `failed` if there is more than fits */
     uint32_t bits;      /* of the open group of four characters */
@@ -48,7 +49,7 @@ struct signing_base64 {
 };
 
 bool signing_base64_add(struct signing_base64 *base64, struct slice text) MUST_CHECK;
-/* Whether the last group is complete. */
+/* Returns whether the last group is complete. */
 bool signing_base64_ends(const struct signing_base64 *base64) MUST_CHECK;
 
 /* ---- BASE.key: signing_key_record.c ---- */
@@ -57,13 +58,13 @@ bool signing_base64_ends(const struct signing_base64 *base64) MUST_CHECK;
 int signing_key_parse_record(struct slice text, struct signing_key *key,
                              struct err *err) MUST_CHECK;
 
-/* RFC 3110 2: the parts of the public key of an RSA record, borrowed. */
+/* Returns the parts of the public key of an RSA record (RFC 3110 2), borrowed. */
 bool signing_key_rsa_parts(const struct signing_key *key, struct slice *ret_exponent,
                            struct slice *ret_modulus) MUST_CHECK;
 
 /* ---- BASE.private: signing_key_private.c ---- */
 
-/* In the order of the file. */
+/* Numbers in the order of the file. */
 enum signing_number {
     SIGNING_MODULUS,
     SIGNING_PUBLIC_EXPONENT,
@@ -77,20 +78,20 @@ enum signing_number {
     SIGNING_NUMBERS,
 };
 
-/* Big-endian. The owner wipes it. */
+/* Numbers of the private file, big-endian. The owner wipes them. */
 struct signing_numbers {
     size_t len[SIGNING_NUMBERS]; /* 0: not there */
     uint8_t bytes[SIGNING_NUMBERS][512];
 };
 
-/* All the numbers that this algorithm's key consists of. */
+/* Parses all the numbers that this algorithm's key consists of. */
 int signing_key_parse_private(struct slice text, const struct signing_algorithm *algorithm,
                               struct signing_numbers *ret_numbers, struct err *err) MUST_CHECK;
 
 /* ---- Both: signing_key_pair.c ---- */
 
-/* Sets the key's `signer`, if what it signs is good for the record's public key. Changes numbers.
- */
+/* Sets the key's `signer` if its signatures verify with the record's public key. Changes
+ * numbers. */
 int signing_key_join(struct signing_key *key, const struct signing_algorithm *algorithm,
                      struct signing_numbers *numbers, struct err *err) MUST_CHECK;
 
@@ -99,7 +100,7 @@ int signing_key_sign_encoded(const struct signing_key *key, struct slice data,
                              uint8_t out[SIGNING_KEY_SIGNATURE_MAX], size_t *ret_len,
                              struct err *err) MUST_CHECK;
 
-/* libcrypto's reason for its last failure, whose queue it empties; never NULL. */
+/* Returns libcrypto's reason for its last failure and empties its queue; never NULL. */
 const char *signing_key_reason(void);
 
 #endif

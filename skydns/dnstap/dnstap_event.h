@@ -1,4 +1,4 @@
-/* A DNS message that dnstap shows: plain data, all borrowed. */
+/* Describes a DNS message that dnstap shows: plain data, all borrowed. */
 #ifndef SKYDNS_DNSTAP_DNSTAP_EVENT_H
 #define SKYDNS_DNSTAP_DNSTAP_EVENT_H
 
@@ -7,7 +7,7 @@
 #include "common/base/addr.h"
 #include "common/base/slice.h"
 
-/* The numbers are dnstap's. */
+/* Types of messages, with dnstap's numbers. */
 enum dnstap_type {
     DNSTAP_CLIENT_QUERY = 5,
     DNSTAP_CLIENT_RESPONSE = 6,
@@ -30,7 +30,8 @@ struct dnstap_event {
     int64_t query_ns;            /* Unix time; 0: not known */
     int64_t response_ns;         /* the same; of a query: 0 */
     struct slice message;        /* the query or the response, as the type says */
-    struct slice zone;           /* in wire format; what the nameserver is asked for; empty: none */
+    struct slice zone;           /* in wire format; the zone that the upstream is asked about;
+                                  * empty: none */
 };
 
 #endif

@@ -1,5 +1,5 @@
-/* Writes a dnstap message, a protocol buffer (proto/dnstap.proto), to where it is sent from: no
- * allocation, one pass. Pure. */
+/* Writes a dnstap message, a protocol buffer (proto/dnstap.proto), into the queue that it is sent
+ * from: no allocation, one pass. Pure. */
 #ifndef SKYDNS_DNSTAP_DNSTAP_FRAME_INTERNAL_H
 #define SKYDNS_DNSTAP_DNSTAP_FRAME_INTERNAL_H
 
@@ -10,7 +10,8 @@
 #include "skydns/dnstap/dnstap_event.h"
 
 enum {
-    /* Beside the message, the zone and the head: fields of fixed or bounded sizes, 107 bytes. */
+    /* Room beside the message, the zone and the head: fields of fixed or bounded sizes, 107
+     * bytes. */
     DNSTAP_FRAME_FIELDS_MAX = 128,
     DNSTAP_HEAD_TEXT_MAX = 255, /* as a host name has; of identity and version each */
     DNSTAP_HEAD_MAX = 2 * (DNSTAP_HEAD_TEXT_MAX + 3),
@@ -24,7 +25,7 @@ struct dnstap_head {
 
 void dnstap_head_init(struct dnstap_head *head, struct slice identity, struct slice version);
 
-/* An upper bound of what dnstap_frame_write writes. */
+/* Returns an upper bound of what dnstap_frame_write writes. */
 size_t dnstap_frame_max(const struct dnstap_head *head, const struct dnstap_event *event);
 
 /* Returns how much it wrote; out has dnstap_frame_max bytes. A message has at most 64 KiB. */

@@ -1,6 +1,6 @@
-/* A connection to a sink of dnstap messages: Frame Streams (libfstrm) over a socket of ours that
- * never blocks for good. libfstrm's own sockets would: on a sink that does not accept, on one that
- * does not read, and at the end on one that does not confirm. On the sender's thread, except
+/* Connects to a sink of dnstap messages: Frame Streams (libfstrm) over a socket of ours that never
+ * blocks for good. libfstrm's own sockets would: on a sink that does not accept, on one that does
+ * not read, and at the end on one that does not confirm. On the sender's thread, except
  * dnstap_link_stop. */
 #ifndef SKYDNS_DNSTAP_DNSTAP_LINK_INTERNAL_H
 #define SKYDNS_DNSTAP_DNSTAP_LINK_INTERNAL_H
@@ -17,7 +17,7 @@
 enum {
     /* Limits connecting, and the sink's part of the handshake; a healthy one takes milliseconds. */
     DNSTAP_LINK_OPEN_MS = 5000,
-    /* A sink that has not read a byte for so long is given up: its host may be gone. */
+    /* Timeout of a sink that has not read a byte: its host may be gone. */
     DNSTAP_LINK_STALL_MS = 10000,
     DNSTAP_LINK_FRAMES_MAX = 64, /* of one dnstap_link_send: twice as many pieces, one sendmsg */
 };
@@ -39,18 +39,18 @@ int dnstap_link_init(struct dnstap_link *link, const struct dnstap_target *targe
 /* Tells a connected sink that this is the end, and waits for its confirmation. */
 void dnstap_link_fini(struct dnstap_link *link);
 
-/* Any thread: from now on nothing takes longer than until this time. Wakes the sender. */
+/* Sets the time by which everything ends from now on, and wakes the sender. Any thread. */
 void dnstap_link_stop(struct dnstap_link *link, int64_t until_ms);
-/* Any thread: dnstap_link_rest returns. */
+/* Makes dnstap_link_rest return. Any thread. */
 void dnstap_link_wake(const struct dnstap_link *link);
 
 /* Connects, once. A negative code, with err: the sink is away, or refuses. */
 int dnstap_link_open(struct dnstap_link *link, struct err *err) MUST_CHECK;
 bool dnstap_link_is_open(const struct dnstap_link *link);
-/* After a failure. */
+/* Closes the connection after a failure. */
 void dnstap_link_close(struct dnstap_link *link);
 
-/* Waits for the sink to take them all. A negative code: some of them are lost. */
+/* Waits for the sink to take all frames. A negative code: some of them are lost. */
 int dnstap_link_send(struct dnstap_link *link, const struct slice *frames, size_t count,
                      struct err *err) MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* Frames on their way from one thread that answers to the one that sends them: a ring of bytes
- * with one writer and one reader, without locks. Nobody waits: what finds no room is dropped. */
+/* Passes frames from one thread that answers to the one that sends them: a ring of bytes with one
+ * writer and one reader, without locks. Nobody waits: frames that find no room are dropped. */
 #ifndef SKYDNS_DNSTAP_DNSTAP_QUEUE_INTERNAL_H
 #define SKYDNS_DNSTAP_DNSTAP_QUEUE_INTERNAL_H
 
@@ -12,17 +12,17 @@
 #include "common/base/slice.h"
 
 enum {
-    /* A busy thread fills about 20 MB/s, so this is what a sink may lag behind in 50 ms, and 16 of
-     * the longest messages. The memory is used as it fills. */
+    /* Size of the ring. A busy thread fills about 20 MB/s, so a sink may lag behind by 50 ms, or by
+     * 16 of the longest messages. The memory is used as it fills. */
     DNSTAP_QUEUE_BYTES = 1024 * 1024,
 };
 
 struct dnstap_queue {
-    /* The writer's. */
+    /* Fields of the writer. */
     _Alignas(COUNTERS_ALIGN) _Atomic uint64_t head; /* bytes written since it exists */
     uint64_t seen_tail;                             /* at least that much has been read */
     struct counter dropped;                         /* frames without room */
-    /* The reader's. */
+    /* Fields of the reader. */
     _Alignas(COUNTERS_ALIGN) _Atomic uint64_t tail; /* bytes read */
     uint8_t *bytes;                                 /* owned */
 };
@@ -30,13 +30,14 @@ struct dnstap_queue {
 struct dnstap_queue *dnstap_queue_new(void);
 void dnstap_queue_free(struct dnstap_queue *queue); /* NULL is fine */
 
-/* Writer: room for a frame of at most that size; NULL: there is none, and it counts as dropped. */
+/* Returns room for a frame of at most that size; NULL: there is none, and it counts as dropped.
+ * Writer. */
 uint8_t *dnstap_queue_begin(struct dnstap_queue *queue, size_t max);
-/* With its size, which is not larger; the reader may see it. */
+/* Commits the frame with its size, which is not larger; the reader may see it. */
 void dnstap_queue_commit(struct dnstap_queue *queue, uint8_t *frame, size_t len);
 
-/* Reader: up to max frames, oldest first, which stay until dnstap_queue_drop with their end.
- * Returns how many. */
+/* Returns how many frames there are, up to max, oldest first. They stay until dnstap_queue_drop
+ * with their end. Reader. */
 size_t dnstap_queue_peek(const struct dnstap_queue *queue, struct slice *ret_frames, size_t max,
                          uint64_t *ret_end);
 void dnstap_queue_drop(struct dnstap_queue *queue, uint64_t end);

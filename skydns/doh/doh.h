@@ -1,5 +1,5 @@
-/* DNS over HTTPS (RFC 8484), and over HTTP for proxies that have the certificates: what is spoken
- * on connections to `https://` and `http://` addresses. HTTP/1.1 and HTTP/2, told apart by HTTP/2's
+/* Serves DNS over HTTPS (RFC 8484), and over HTTP for proxies that have the certificates, on
+ * connections to `https://` and `http://` addresses. HTTP/1.1 and HTTP/2 are told apart by HTTP/2's
  * preface, so that a client without TLS needs no upgrade.
  *
  *     connection ─ doh ─┬─ doh_http1: http_head, http_chunks ╮

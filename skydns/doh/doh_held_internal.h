@@ -1,6 +1,6 @@
-/* Replies of one HTTP/1.1 connection in the order of their requests: those that are due, and those
- * that are ready behind them or wait for room. Most connections never have one: a reply that comes
- * at once is put without it. */
+/* Holds responses of one HTTP/1.1 connection in the order of their requests: those that are due,
+ * and those that are ready behind them or wait for room. Most connections never have one: a
+ * response that comes at once is put without it. */
 #ifndef SKYDNS_DOH_DOH_HELD_INTERNAL_H
 #define SKYDNS_DOH_DOH_HELD_INTERNAL_H
 
@@ -30,17 +30,17 @@ struct doh_held {
 void doh_held_init(struct doh_held *held);
 void doh_held_fini(struct doh_held *held);
 
-/* One more at the end, not ready yet. */
+/* Adds one at the end, not ready yet. */
 struct doh_held_reply *doh_held_add(struct doh_held *held, uint64_t tag);
 
-/* The one with this tag that is not ready; NULL: none. */
+/* Returns the one with this tag that is not ready; NULL: none. */
 struct doh_held_reply *doh_held_find(const struct doh_held *held, uint64_t tag);
 
-/* Its bytes are copied. */
+/* Makes it ready; copies the bytes. */
 void doh_held_ready(struct doh_held *held, struct doh_held_reply *reply, struct slice head,
                     struct slice body);
 
-/* Puts what is ready and has room. True: there is more that room alone holds up. */
+/* Puts what is ready and has room. True: there is more, which only lacks room. */
 bool doh_held_flush(struct doh_held *held, struct stream_host *host);
 
 size_t doh_held_memory(const struct doh_held *held);

@@ -18,8 +18,8 @@
 struct doh_http1;
 
 enum {
-    /* Replies in order behind a late one: twice as many as may be late. No client that we know has
-     * more than a handful. */
+    /* Limits responses in order behind a late one: twice as many as may be late. No client that we
+     * know has more than a handful. */
     DOH_HELD_MAX = 2 * TCP_WAITING_MAX,
     DOH_HELD_BYTES_MAX = 128 * 1024, /* of those ready; exceeded by one reply */
     /* Limits how much of a refused body is skipped: a client that sends it before it reads gets the

@@ -1,6 +1,6 @@
-/* DNS over HTTP/2 on one connection: an adapter between common/http2 and doh_request, doh_reply.
- * Replies go out as they are ready. A connection ends after DOH_REFUSED_MAX refused requests, or
- * what http2_server.h lists. */
+/* Serves DNS over HTTP/2 on one connection: an adapter between common/http2 and doh_request,
+ * doh_reply. Responses go out as they are ready. A connection ends after DOH_REFUSED_MAX refused
+ * requests, or for the reasons that http2_server.h lists. */
 #ifndef SKYDNS_DOH_DOH_HTTP2_INTERNAL_H
 #define SKYDNS_DOH_DOH_HTTP2_INTERNAL_H
 

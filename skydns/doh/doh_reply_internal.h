@@ -1,4 +1,4 @@
-/* Writes what a reply says besides DNS: status, texts, its head in HTTP/1.1. Pure. */
+/* Writes what a response says besides DNS: status, texts, its head in HTTP/1.1. Pure. */
 #ifndef SKYDNS_DOH_DOH_REPLY_INTERNAL_H
 #define SKYDNS_DOH_DOH_REPLY_INTERNAL_H
 
@@ -17,16 +17,17 @@ enum {
     DOH_NUMBER_MAX = 11,      /* the digits of 32 bits, and a NUL */
     DOH_DATE_MAX = 30,        /* RFC 9110 5.6.7, and a NUL */
     DOH_REPLY_HEAD_MAX = 320, /* the longest, 405 with everything, has 251 */
-    /* Requests refused on one connection beyond those answered; then it is closed. They cost less
-     * than an answer but are not counted as one. A health check of a proxy that asks for `/` has to
-     * connect again after so many. */
+    /* Limits requests refused on one connection beyond those answered; then it is closed. They cost
+     * less than an answer but are not counted as one. A health check of a proxy that asks for `/`
+     * has to connect again after so many. */
     DOH_REFUSED_MAX = 64,
 };
 
-/* The body of a reply that refuses: says what was expected, repeats nothing of the request. */
+/* Returns the body of a response that refuses: says what was expected, repeats nothing of the
+ * request. */
 struct slice doh_reply_error(enum http_status status);
 
-/* Decimal; returns the length without the NUL behind it. */
+/* Writes it in decimal; returns the length without the NUL behind it. */
 size_t doh_reply_number(uint32_t number, char out[DOH_NUMBER_MAX]);
 
 struct doh_reply_head {
@@ -40,15 +41,16 @@ struct doh_reply_head {
 /* Writes the head of an HTTP/1.1 response; returns its length. */
 size_t doh_reply_head(const struct doh_reply_head *head, uint8_t out[DOH_REPLY_HEAD_MAX]);
 
-/* The Date field of replies (RFC 9110 6.6.1: a server with a clock sends it, so that a cache counts
- * from when the reply was made), written once a second. A connection's own. */
+/* Writes the Date field of responses once a second. A server with a clock sends it (RFC 9110
+ * 6.6.1), so that a cache counts from when the response was made. A connection's own. */
 
 struct doh_date {
     int64_t second; /* of the text, Unix time; zeroed: the text is not written yet */
     char text[DOH_DATE_MAX];
 };
 
-/* Now, by the wall clock: "Sun, 06 Nov 1994 08:49:37 GMT". Borrowed until the next call. */
+/* Returns the time now by the wall clock: "Sun, 06 Nov 1994 08:49:37 GMT". Borrowed until the next
+ * call. */
 const char *doh_date_now(struct doh_date *date);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum {
     DOH_QUERY_MAX = 65535, /* a DNS message: a longer body is 413 */
-    /* A query in a target: a head of that size is refused. */
+    /* Room for a query in a target: a head of that size is refused. */
     DOH_TARGET_QUERY_MAX = HTTP_HEAD_MAX / 4 * 3
 };
 
@@ -27,15 +27,15 @@ struct doh_route {
     struct slice text; /* not POST: the query in base64url; borrowed from the target */
 };
 
-/* 0, or the status: 404 (path), 405 (method), 415 (type), 400 (no query in the target). */
+/* Returns 0, or the status: 404 (path), 405 (method), 415 (type), 400 (no query in the target). */
 unsigned doh_request_route(const struct doh_request *request,
                            struct doh_route *ret_route) MUST_CHECK;
 
-/* The bytes of a query in a target; %-escapes are understood. 0 or 400. */
+/* Decodes the bytes of a query in a target; understands %-escapes. Returns 0 or 400. */
 unsigned doh_request_decode(struct slice text, uint8_t out[DOH_TARGET_QUERY_MAX],
                             size_t *ret_len) MUST_CHECK;
 
-/* 0; 400: it is no query (question_is_there); 413: it is too long for one. */
+/* Returns 0; 400: it is no query (question_is_there); 413: it is too long for one. */
 unsigned doh_request_check(struct slice query) MUST_CHECK;
 
 #endif

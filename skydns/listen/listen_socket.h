@@ -1,6 +1,6 @@
-/* The sockets that receive queries: bound to the addresses of -addr, or passed by systemd, which
- * then owns their addresses and keeps them open over a restart. UDP, TCP, and streams: TCP on which
- * something else than DNS's own framing is spoken. Main thread, at start. */
+/* Opens the sockets that receive queries: binds them to the addresses of -addr, or takes them from
+ * systemd, which then owns their addresses and keeps them open over a restart. UDP, TCP, and
+ * streams: TCP that speaks something else than DNS's own framing. Main thread, at start. */
 #ifndef SKYDNS_LISTEN_LISTEN_SOCKET_H
 #define SKYDNS_LISTEN_LISTEN_SOCKET_H
 
@@ -35,14 +35,15 @@ struct listen_sockets {
     struct listen_socket streams[LISTEN_SOCKETS_MAX];
 };
 
-/* "udp", "tcp", "tls", "https", "http", "grpc": in URLs, logs, metrics and systemd's names. */
+/* Returns the name in URLs, logs, metrics and systemd's names: "udp", "tcp", "tls", "https",
+ * "http", "grpc". */
 const char *listen_transport_name(enum engine_transport transport);
 
-/* The stream with this name; ENGINE_TRANSPORTS: it is none. */
+/* Returns the stream with this name; ENGINE_TRANSPORTS: it is none. */
 enum engine_transport listen_stream_transport(struct slice name);
 
-/* Each opens one socket; the error names the address and what to do. Several UDP sockets may share
- * an address (SO_REUSEPORT). v6_only: an IPv6 wildcard leaves IPv4 to another socket. */
+/* Open one socket; the error names the address and what to do. Several UDP sockets may share an
+ * address (SO_REUSEPORT). v6_only: an IPv6 wildcard leaves IPv4 to another socket. */
 int listen_udp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
                struct err *err) MUST_CHECK;
 int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
@@ -50,7 +51,7 @@ int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *r
 int listen_stream(enum engine_transport transport, const struct addr *address, bool v6_only,
                   struct listen_socket *ret_socket, struct err *err) MUST_CHECK;
 
-/* Must an IPv6 wildcard of this list leave IPv4 alone? */
+/* Returns whether an IPv6 wildcard must leave IPv4 to another address of this list. */
 bool listen_wants_v6_only(const struct addr *addresses, size_t count, const struct addr *address);
 
 /* Takes the UDP sockets and listening TCP sockets that systemd passed (sd_listen_fds(3)). A TCP
@@ -60,7 +61,7 @@ int listen_from_systemd(struct listen_sockets *ret_sockets, struct err *err) MUS
 
 void listen_sockets_close(struct listen_sockets *sockets); /* those whose fd is not negative */
 
-/* The error message for an address that cannot be opened. Main thread, at start. */
+/* Makes the error for an address that cannot be opened. Main thread, at start. */
 
 /* Sets `listen on udp://127.0.0.1:53: address already in use; stop ...` and returns the code
  * (-errno). */

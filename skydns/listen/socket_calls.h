@@ -1,6 +1,6 @@
-/* recv and send as system calls alone. glibc's are cancellation points: in a program with threads,
- * each takes and returns a lock for that, 30 ns of the microseconds that a query over TCP costs. No
- * thread of ours is ever cancelled. Any thread. */
+/* Makes recv and send as system calls alone. glibc's are cancellation points: in a program with
+ * threads, each takes and returns a lock for that, 30 ns of the microseconds that a query over TCP
+ * costs. No thread of ours is ever cancelled. Any thread. */
 #ifndef SKYDNS_LISTEN_SOCKET_CALLS_H
 #define SKYDNS_LISTEN_SOCKET_CALLS_H
 

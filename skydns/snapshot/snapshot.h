@@ -1,12 +1,12 @@
 /* Describes what a snapshot holds: everything that answers depended on, so that a process that
- * starts without etcd gives them again (snapshot_file.h is how it lies on disk).
+ * starts without etcd gives them again. snapshot_file.h has the file.
  *
  *     writing   store_sync_save, live settings --image--> snapshot_writer --> file
  *     starting  file --snapshot_file_read--> content --> store_sync_start, live_config
  *
- * What the records' surroundings know is kept in sections, each packed and unpacked by the file
- * that knows it (buf_append_*, cursor.h). Each checks all it unpacks, and a snapshot with a section
- * that makes no sense is refused as a whole. */
+ * All but the records is in sections, each packed and unpacked by the file that knows it
+ * (buf_append_*, cursor.h). Each checks all it unpacks, and a snapshot with a malformed section is
+ * refused as a whole. */
 #ifndef SKYDNS_SNAPSHOT_SNAPSHOT_H
 #define SKYDNS_SNAPSHOT_SNAPSHOT_H
 
@@ -21,16 +21,16 @@ struct store_writer;
 
 enum snapshot_section {
     SNAPSHOT_CONFIG,     /* `/<prefix>/config` as it is; empty: there is none */
-    SNAPSHOT_MIRROR,     /* which store it was, and its revision: etcd_mirror_save */
+    SNAPSHOT_MIRROR,     /* which etcd data set it was, and its revision: etcd_mirror_save */
     SNAPSHOT_STORE_KEYS, /* of which domains there was one: store_keys_save */
     SNAPSHOT_LEASES,     /* lease_table_save */
     SNAPSHOT_BROKEN,     /* broken_save */
     SNAPSHOT_WRITERS,    /* kube2sky's documents: writer_documents_save */
-    SNAPSHOT_CLIENTS,    /* what kube2sky keeps of clients: client_marks_save */
+    SNAPSHOT_CLIENTS,    /* what kube2sky writes of clients: client_marks_save */
     SNAPSHOT_SECTIONS,
 };
 
-/* Bytes of one section: 100,000 leased records take 10 MB. */
+/* Limits one section: 100,000 leased records take 10 MB. */
 enum { SNAPSHOT_SECTION_MAX = 64 << 20 };
 
 enum {
@@ -42,7 +42,8 @@ enum {
 struct snapshot_header {
     char version[SNAPSHOT_VERSION_MAX]; /* of the program that wrote it; only for the log */
     char prefix[SNAPSHOT_PREFIX_MAX];   /* "/skydns/" */
-    struct dname domain;                /* the first one: its store key tells stores apart */
+    struct dname domain;                /* the first one: its store key tells etcd data sets
+                                         * apart */
     uint8_t schema;                     /* enum engine_schema: decides which keys are records */
     int64_t revision;                   /* of etcd, which the records are complete up to */
     int64_t heard_ms;                   /* Unix time: etcd was last heard from */

@@ -1,5 +1,5 @@
-/* How a snapshot lies on disk, format 2. One pass writes it, one reads it, a piece at a time. All
- * numbers are big-endian; `text` is a length (u32) and that many bytes.
+/* Defines a snapshot's bytes on disk, format 2. One pass writes it, one reads it, a piece at a
+ * time. All numbers are big-endian; `text` is a length (u32) and that many bytes.
  *
  *     file    magic[8]  format:u32  header  section ...  block ...  end
  *     header  len:u32  { version:text  prefix:text  domain:text (wire)  schema:u8
@@ -24,12 +24,12 @@
  * says which of those in brackets there are; the others are 0 or empty. age_s: for how long it had
  * been known when etcd was last heard from.
  *
- * Format 1 is the same without the last section, SNAPSHOT_CLIENTS. A file in which that would be
- * empty is written in it, so that releases that know no other can start from it.
+ * Format 1 is the same without the last section, SNAPSHOT_CLIENTS. A file in which that section
+ * would be empty is written in format 1, so that releases that know no other can start from it.
  *
  * A change of any of this, or of what a section holds, takes a new format number: a program reads
- * these formats alone, and starts as without a snapshot from any other. Not so a string more of a
- * record: snapshot_string. */
+ * these formats alone, and starts as without a snapshot from any other. One more string of a record
+ * does not (snapshot_string). */
 #ifndef SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
 #define SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
 
@@ -65,18 +65,18 @@ enum {
     ((SNAPSHOT_MORE_STRINGS << (RECORD_STRINGS - RECORD_GROUP - 1)) - SNAPSHOT_MORE_STRINGS),
 };
 
-/* The bit of one of enum record_string. A string more is a bit more: programs that do not know it
- * start as without a snapshot. */
+/* Returns the bit of one of enum record_string. One more string is one more bit: programs that do
+ * not know it start as without a snapshot. */
 static inline unsigned snapshot_string(unsigned string)
 {
     return string <= RECORD_GROUP ? (unsigned)SNAPSHOT_STRINGS << string
                                   : (unsigned)SNAPSHOT_MORE_STRINGS << (string - RECORD_GROUP - 1);
 }
 
-/* Version, prefix and domain at their longest take 585 bytes, the rest 17. */
+/* Limits the header: version, prefix and domain at their longest take 585 bytes, the rest 17. */
 enum { SNAPSHOT_HEADER_MAX = 1024 };
 
-/* The most that is encoded or decoded at once: few system calls for a large store, and little
+/* Limits what is encoded or decoded at once: few system calls for a large record store, and little
  * memory beside it. It has room for the longest record: a name, a host, strings of 64 KiB. */
 enum {
     SNAPSHOT_PIECE_MAX = (64 << 10) * (RECORD_STRINGS + 1),

@@ -27,8 +27,8 @@ struct snapshot_writer_config {
     struct ev_loop *loop;
     struct publisher *publisher; /* borrowed: where the images' versions are pinned */
     const char *path;
-    /* A write has ended; err NULL: FILE has that image now, with that many bytes. From the loop, or
-     * from snapshot_writer_wait. It may begin the next write. */
+    /* Called when a write has ended; err NULL: FILE has that image now, with that many bytes.
+     * Called from the loop, or from snapshot_writer_wait. It may begin the next write. */
     void (*written)(void *data, const struct snapshot_header *header, size_t bytes,
                     const struct err *err);
     void *data;
@@ -36,21 +36,23 @@ struct snapshot_writer_config {
 
 struct snapshot_writer *snapshot_writer_new(const struct snapshot_writer_config *config);
 
-/* Cancels a write under way, unless it is done but for the disk, and waits for its thread; does not
- * call `written`. NULL is fine. After a snapshot_writer_wait that returned false it gives one
- * that it cancels a second more, and then leaves the thread to itself, so that a disk that hangs
- * does not hold up the end of the program: the version may be freed then, for one that is cancelled
- * reads it no more when the disk lets it go on. */
+/* Cancels a write under way, unless only the disk is missing, and waits for its thread; does not
+ * call `written`. NULL is fine.
+ *
+ * After a snapshot_writer_wait that returned false, gives the write that it cancels one more
+ * second, and then leaves the thread to itself: a disk that hangs does not hold up the end of the
+ * program. The version may be freed then, since a cancelled write reads it no more when the disk
+ * lets it go on. */
 void snapshot_writer_free(struct snapshot_writer *writer);
 
 /* Takes the image over, its store pinned (publisher_pin); unpins it. False, and nothing is taken,
- * while another is being written. That no thread can be started is told as a failed write. */
+ * while another is being written. A thread that cannot be started counts as a failed write. */
 bool snapshot_writer_write(struct snapshot_writer *writer, struct snapshot_image *image) MUST_CHECK;
 
 bool snapshot_writer_is_busy(const struct snapshot_writer *writer);
 
-/* Blocks until the write under way, if any, has ended, then calls `written`: at the end of the
- * program. The disk is given this long; then it returns false, and the thread goes on. */
+/* Blocks until the write under way, if any, has ended, then calls `written`. Call at the end of the
+ * program. Returns false after timeout_ms; the thread then goes on. */
 bool snapshot_writer_wait(struct snapshot_writer *writer, int64_t timeout_ms);
 
 #endif

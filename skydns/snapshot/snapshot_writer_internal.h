@@ -5,7 +5,7 @@
 #include "skydns/snapshot/snapshot_file.h"
 #include "skydns/snapshot/snapshot_writer.h"
 
-/* Like snapshot_file_write. */
+/* Writes as snapshot_file_write does. */
 typedef int (*snapshot_write_fn)(const struct snapshot_file_write *write, size_t *ret_bytes,
                                  struct err *err);
 

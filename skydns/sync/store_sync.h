@@ -76,9 +76,10 @@ struct store_sync_config {
     bool wants_overrides;
     uint32_t override_ttl_s; /* of those that set none */
 
-    /* Who clients are, by their pods (client_index.h): fills store_sync_clients, and tells the
-     * lists of visibility.h that kube2sky writes, when they differ from those told last: none at
-     * first; borrowed for the call. Needs publisher_retire. NULL: only the former. */
+    /* Identifies clients by their pods (client_index.h): fills store_sync_clients. Calls on_visible
+     * with the lists of visibility.h that kube2sky writes, when they differ from those told last:
+     * none at first; borrowed for the call. Needs publisher_retire. on_visible NULL: only
+     * identifies. */
     bool wants_clients; /* store_sync_set_clients changes it */
     void (*on_visible)(void *data, const struct visible_namespace *listed, size_t count);
 
@@ -141,9 +142,9 @@ void store_sync_set_domains(struct store_sync *sync, const struct dname *domains
 /* Changes whether keys may name stub zones. */
 void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
 
-/* Changes whether clients are known by their pods. Off: all that is known of them is forgotten, and
- * on_visible told so. On: the pods held are gone through at once, and nobody is identified until
- * etcd has said which addresses they share with their nodes. */
+/* Changes whether clients are known by their pods. Turning it off forgets all that is known of them
+ * and tells on_visible. Turning it on goes through the pods held at once; nobody is identified
+ * until etcd has said which addresses they share with their nodes. */
 void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uint32_t ttl_s);
 void store_sync_set_clients(struct store_sync *sync, bool wants_clients);
 

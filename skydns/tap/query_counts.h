@@ -1,6 +1,6 @@
-/* The counts of a thread that answers: each worker for its UDP queries, the resolver for TCP and
- * for its late answers to queries that workers deferred. Only that thread writes (relaxed counters,
- * common/base/metrics.h), any thread reads; each set has its own cache lines, so that counting
+/* Counts the queries of a thread that answers: each worker for UDP, the resolver for TCP and for
+ * its late answers to queries that workers deferred. Only that thread writes (relaxed counters,
+ * common/base/metrics.h), any thread reads. Each set has its own cache lines, so that counting
  * never contends for another thread's. */
 #ifndef SKYDNS_TAP_QUERY_COUNTS_H
 #define SKYDNS_TAP_QUERY_COUNTS_H
@@ -33,7 +33,7 @@ enum skydns_cause {
     SKYDNS_CAUSES
 };
 
-/* Only counters: of one thread, or the sum of several. */
+/* Counters of one thread, or the sum of several. */
 struct skydns_sums {
     struct {
         struct counter requests;
@@ -46,26 +46,27 @@ struct skydns_sums {
 struct skydns_counts {
     struct skydns_sums sums;
     int64_t begun_us;     /* of the query being answered */
-    bool is_from_forward; /* a nameserver answers it */
+    bool is_from_forward; /* an upstream answers it */
 };
 
-/* On cache lines of its own; freed with free. */
+/* Makes the counts, on cache lines of their own; free them with free. */
 struct skydns_counts *skydns_counts_new(void);
 
-/* Begins a query that arrived at begun_us (clock_monotonic_us); then counts its response, which
- * there is. */
+/* Begin a query that arrived at begun_us (clock_monotonic_us), and count its response, which there
+ * is. */
 void skydns_counts_begin(struct skydns_counts *counts, int64_t begun_us, bool is_from_forward);
 void skydns_counts_response(struct skydns_counts *counts, const struct response *response);
 
-/* Appends the page; `cache_misses`: questions that the response cache could not answer;
- * `signature_misses`: signatures that were not kept; `prefix` is "<namespace>_<subsystem>_". */
+/* Appends the page. `cache_misses`: questions that the response cache could not answer.
+ * `signature_misses`: signatures that were not in the signature cache. `prefix` is
+ * "<namespace>_<subsystem>_". */
 void skydns_metrics_write(const struct skydns_sums *sums, uint64_t cache_misses,
                           uint64_t signature_misses, const char *prefix, struct buf *out);
 
 /* ---- All queries ---- */
 
-/* The four bits of the header (RFC 1035 4.1.1); BADVERS and BADCOOKIE, whose upper bits are in OPT;
- * those between are never counted. */
+/* Room for the four bits of the header (RFC 1035 4.1.1), and BADVERS and BADCOOKIE, whose upper
+ * bits are in OPT. Those between are never counted. */
 enum { QUERY_RCODES = DNS_RCODE_BADCOOKIE + 1 };
 
 /* Types with a count of their own; all others are OTHER. */
@@ -79,32 +80,32 @@ enum query_type {
 #undef QUERY_TYPE_ENUMERATOR
         QUERY_TYPES
 };
-/* "AAAA", "other". */
+/* Returns the type's name: "AAAA", "other". */
 const char *query_type_name(enum query_type type);
 enum { QUERY_TYPES_SMALL = 256 }; /* all that have their own are below */
 extern const uint8_t query_types[QUERY_TYPES_SMALL];
 
 struct query_counts {
     alignas(COUNTERS_ALIGN) struct counter answered; /* at once, from the store */
-    struct counter deferred;                         /* handed to the resolver */
-    struct counter dropped;                          /* not a query: no reply */
-    struct counter refused;     /* SERVFAIL at once, because the resolver had no room */
-    struct counter limited;     /* beyond the client's rate: an empty reply with TC, or BADCOOKIE */
-    struct counter limit_drops; /* the same, and no reply */
+    struct counter deferred;                         /* passed to the resolver */
+    struct counter dropped;                          /* not a query: no response */
+    struct counter refused;      /* SERVFAIL at once, because the resolver had no room */
+    struct counter limited;      /* rate-limited: an empty response with TC, or BADCOOKIE */
+    struct counter limit_drops;  /* the same, and no response */
     struct counter limit_exempt; /* a valid cookie: the client's rate does not count */
     struct counter
         not_allowed;          /* of those answered: REFUSED, since the client may not ask at all */
-    struct counter unsent;    /* UDP replies that the kernel rejected */
-    struct counter truncated; /* replies with TC */
+    struct counter unsent;    /* UDP responses that the kernel rejected */
+    struct counter truncated; /* responses with TC */
     struct counter log_dropped;          /* lines of the query log that were lost */
-    struct counter rcodes[QUERY_RCODES]; /* replies, late ones too */
+    struct counter rcodes[QUERY_RCODES]; /* responses, late ones too */
     struct counter types[QUERY_TYPES];   /* of the questions in them */
-    struct histogram took; /* us, of query_reply_scale: until the reply left, or was handed over */
+    struct histogram took; /* us, of query_reply_scale: until the response left, or was passed on */
     struct skydns_counts *skydns; /* owned; NULL: not wanted */
-    uint32_t sampled;             /* its owner's: replies since one was sampled (query_tap.h) */
+    uint32_t sampled;             /* its owner's: responses since one was sampled (query_tap.h) */
 };
 
-/* Before the thread starts. want_skydns: also count for SkyDNS's own metrics. */
+/* Makes the counts before the thread starts. want_skydns: also count for SkyDNS's own metrics. */
 void query_counts_init(struct query_counts *counts, bool want_skydns);
 void query_counts_fini(struct query_counts *counts);
 
@@ -132,7 +133,7 @@ static inline void query_counts_response(struct query_counts *counts,
     }
 }
 
-/* From 50 us, doubling, to 1.6 s. */
+/* Buckets from 50 us, doubling, to 1.6 s. */
 extern const struct histogram_scale query_reply_scale;
 
 static inline void query_counts_took(struct query_counts *counts, int64_t us)
@@ -140,7 +141,7 @@ static inline void query_counts_took(struct query_counts *counts, int64_t us)
     histogram_observe(&counts->took, &query_reply_scale, us);
 }
 
-/* This thread starts to answer a query; query_counts_response follows. */
+/* Notes that this thread starts to answer a query; query_counts_response follows. */
 static inline void query_counts_begin(struct query_counts *counts)
 {
     if (counts->skydns) {
@@ -148,9 +149,9 @@ static inline void query_counts_begin(struct query_counts *counts)
     }
 }
 
-/* One thread's counts, or the sum of several. */
+/* Counts of one thread, or the sum of several. */
 struct query_sums {
-    uint64_t queries; /* answered, deferred, dropped, refused, or beyond the client's rate */
+    uint64_t queries; /* answered, deferred, dropped, refused, or rate-limited */
     uint64_t answered;
     uint64_t deferred;
     uint64_t dropped;
@@ -165,7 +166,7 @@ struct query_sums {
     struct skydns_sums skydns;
 };
 
-/* Any thread. */
+/* Adds a thread's counts. Any thread. */
 void query_sums_add(struct query_sums *sums, const struct query_counts *counts);
 
 #endif

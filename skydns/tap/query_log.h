@@ -1,7 +1,8 @@
-/* Chooses which queries get a line in the log (-query-log), and that line:
+/* Chooses which queries get a line in the log (-query-log), and writes that line:
  *
- *     query namespace=default client=10.1.0.7:40000 transport=udp
- * name=web.default.svc.cluster.local. type=A flags=rd,ad rcode=NOERROR size=83 seconds=0.000041
+ *     query namespace=default client=10.1.0.7:40000 transport=udp \
+ *         name=web.default.svc.cluster.local. type=A flags=rd,ad rcode=NOERROR size=83 \
+ *         seconds=0.000041
  *
  * Pure but for the writing, which never waits (log.h). Any thread that answers. */
 #ifndef SKYDNS_TAP_QUERY_LOG_H
@@ -32,10 +33,10 @@ enum { QUERY_LOG_EVERY_MAX = 1000000 }; /* at 100,000 queries/s, six lines a min
 
 bool query_log_wants(struct query_log_rule rule, const struct query_seen *seen);
 
-/* False: the line is lost, since whoever reads the log is too slow. */
+/* Writes the line. False: it is lost, since the log is read too slowly. */
 bool query_log_write(const struct query_seen *seen);
 
-/* The client may not ask at all: tells the operator once an hour. */
+/* Logs once an hour, for the operator, that a client may not query at all. */
 void query_log_not_allowed(const struct addr *client);
 
 #endif

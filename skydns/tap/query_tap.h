@@ -1,7 +1,7 @@
-/* The seam for what watches queries and replies beside the counters: the query log, dnstap, and
- * while somebody looks at /live, samples of names. One for the program, shared by the threads that
- * answer; each of them shows it every reply, or one in 32 if only samples are wanted. Nothing
- * watches: one relaxed load for each reply. */
+/* Shows queries and responses to what watches them beside the counters: the query log, dnstap, and,
+ * while /live is read, samples of names. One for the program, shared by the threads that answer.
+ * Each of them shows it every response, or one in 32 if only samples are wanted. While nothing
+ * watches, each response costs one relaxed load. */
 #ifndef SKYDNS_TAP_QUERY_TAP_H
 #define SKYDNS_TAP_QUERY_TAP_H
 
@@ -21,9 +21,9 @@ struct dnstap;
 struct name_samples;
 struct response;
 
-/* A query and its response; all borrowed. */
+/* Query and its response; all borrowed. */
 struct query_seen {
-    const struct engine_query *query;   /* of a late reply: what it owns */
+    const struct engine_query *query;   /* for a late response: what it owns */
     const struct response *response;    /* as it leaves */
     const struct client_index *clients; /* whose addresses are known; NULL: nobody's */
     int64_t took_us;                    /* since this program has had the query */
@@ -32,9 +32,9 @@ struct query_seen {
 enum {
     QUERY_TAP_LOG = 1,
     QUERY_TAP_DNSTAP = 2,
-    QUERY_TAP_ALL = QUERY_TAP_LOG | QUERY_TAP_DNSTAP, /* these watch every reply, */
+    QUERY_TAP_ALL = QUERY_TAP_LOG | QUERY_TAP_DNSTAP, /* these watch every response, */
     QUERY_TAP_SAMPLES = 4,                            /* this one in QUERY_TAP_SAMPLE_OF */
-    QUERY_TAP_SAMPLE_OF = 32, /* a look at the reply costs about as much as the answer */
+    QUERY_TAP_SAMPLE_OF = 32, /* a look at the response costs about as much as the answer */
 };
 
 struct query_tap {
@@ -44,32 +44,33 @@ struct query_tap {
     struct dnstap *dnstap; /* NULL: none */
 };
 
-/* Before the threads. Both are borrowed; dnstap NULL: none. */
+/* Makes it before the threads. Both are borrowed; dnstap NULL: none. */
 void query_tap_init(struct query_tap *tap, struct name_samples *samples, struct dnstap *dnstap);
 
-/* Main thread; replies from now on. */
+/* Sets the log's rule for responses from now on. Main thread. */
 void query_tap_set_log(struct query_tap *tap, struct query_log_rule rule);
 
-/* The same; name_samples_take has them. */
+/* Turns samples on or off; name_samples_take has them. Main thread. */
 void query_tap_set_sampling(struct query_tap *tap, bool is_sampling);
 
-/* Any thread that answers, with its counts. True: query_tap_show wants to see the reply. */
+/* Returns whether query_tap_show wants to see the response. Any thread that answers, with its
+ * counts. */
 static inline bool query_tap_wants(const struct query_tap *tap, struct query_counts *counts)
 {
     unsigned watched = atomic_load_explicit(&tap->watched, memory_order_relaxed);
     return watched && (watched & QUERY_TAP_ALL || ++counts->sampled % QUERY_TAP_SAMPLE_OF == 0);
 }
 
-/* The same threads: shows dnstap a query that is deferred, while its bytes are there. */
+/* Shows dnstap a query that is deferred, while its bytes are there. The same threads. */
 void query_tap_show_query(const struct query_tap *tap, const struct engine_query *query);
 
-/* That thread's counts. Never waits. */
+/* Shows a response, with that thread's counts. Never waits. */
 void query_tap_show(const struct query_tap *tap, struct query_counts *counts,
                     const struct query_seen *seen);
 
-/* Questions on their way from the threads that answer to the main thread, which counts the most
- * asked names while somebody looks (query_tap.h). Many threads put, one takes; nobody ever waits:
- * what does not fit is left out, as most questions are. */
+/* Passes questions from the threads that answer to the main thread, which counts the most asked
+ * names while /live is read (query_tap.h). Many threads put, one takes; nobody ever waits:
+ * questions that do not fit are left out, as most are. */
 
 struct response;
 
@@ -81,9 +82,9 @@ struct name_sample {
 };
 
 struct name_samples {
-    _Atomic uint32_t put, taken; /* how many; the place of each is this modulo the size */
+    _Atomic uint32_t put, taken; /* how many; the slot of each is this modulo the size */
     struct name_place {
-        /* The number of the sample that the place is free for; that and 1: it has this sample. */
+        /* Number of the sample that the slot is free for; that and 1: it has this sample. */
         _Atomic uint32_t turn;
         struct name_sample sample;
     } places[NAME_SAMPLES_MAX];
@@ -91,10 +92,10 @@ struct name_samples {
 
 void name_samples_init(struct name_samples *samples);
 
-/* Any thread: the question of a response, if it has one. */
+/* Puts the question of a response, if it has one. Any thread. */
 void name_samples_put(struct name_samples *samples, const struct response *response);
 
-/* One thread. False: there is none. */
+/* Takes a sample. One thread. False: there is none. */
 bool name_samples_take(struct name_samples *samples, struct name_sample *ret) MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
-/* Transaction signatures of messages, RFC 8945: a query is checked; a
- * reply, or each message of a transfer, is signed. Pure but for libcrypto's HMAC (tsig_hmac.c); any
- * thread. What was read of the query is in struct tsig_query alone; one that waits keeps a part of
- * that, and is signed with the key of that name which there is later.
+/* Checks and makes TSIGs (RFC 8945): a query's is checked; a response, or each message of a
+ * transfer, gets one. Pure but for libcrypto's HMAC (tsig_hmac.c); any thread. All that was read of
+ * the query is in struct tsig_query. A query that waits keeps a part of that, and its response is
+ * signed with the key that has that name by then.
  *
  *     tsig_open ──▶ TSIG_NONE       no TSIG record: as ever
  *                   TSIG_GOOD       then tsig_sign each message
@@ -9,8 +9,7 @@
  *                                   which leaves BADKEY and BADSIG unsigned (5.2, 5.3.2)
  *                   TSIG_MALFORMED  FORMERR: it is not the last record, or there are two (5.1)
  *
- * A query that fast_query_read reads has no such record, and need not come here.
- */
+ * A query that fast_query_read reads has no such record, and need not come here. */
 #ifndef SKYDNS_TSIG_TSIG_H
 #define SKYDNS_TSIG_TSIG_H
 
@@ -24,13 +23,13 @@
 
 enum {
     TSIG_MAC_MAX = 64, /* SHA-512 */
-    /* Owner, fixed fields, algorithm's name, time, MAC, and BADTIME's other data. */
+    /* Room for the owner, fixed fields, algorithm's name, time, MAC, and BADTIME's other data. */
     TSIG_RECORD_MAX = DNAME_MAX + 10 + DNAME_MAX + 16 + TSIG_MAC_MAX + 6,
     TSIG_ALGORITHM_MAX = 13, /* of a known one: "hmac-sha512." */
-    /* The same with a known key. */
+    /* Room for the same with a known key. */
     TSIG_KNOWN_MAX = TSIG_NAME_MAX + 10 + TSIG_ALGORITHM_MAX + 16 + TSIG_MAC_MAX + 6,
-    /* A signed query that is read at all: the longest name, an SOA for IXFR, EDNS options. Beyond,
-     * TSIG_MALFORMED, so that nobody has 64 KB hashed for a question. */
+    /* Limits a query with a TSIG that is read at all: the longest name, an SOA for IXFR, EDNS
+     * options. Beyond it: TSIG_MALFORMED, so that nobody has 64 KB hashed for a question. */
     TSIG_QUERY_MAX = 2048,
 };
 
@@ -51,7 +50,7 @@ struct tsig_place {
     bool is_misplaced; /* not the last record, or there are two (5.1) */
 };
 
-/* A query's TSIG record. */
+/* TSIG record of a query. */
 struct tsig_query {
     enum tsig_verdict verdict;
     const struct tsig_key *key; /* once it is known; borrowed from the keys */
@@ -78,17 +77,17 @@ struct tsig_state {
 
 void tsig_keep(const struct tsig_query *query, struct tsig_state *ret_kept);
 
-/* The same query again, when these are the keys. False: its key is not among them any more. */
+/* Restores the query when these are the keys. False: its key is not among them any more. */
 bool tsig_restore(const struct tsig_keys *keys, const struct tsig_state *kept,
                   struct tsig_query *ret) MUST_CHECK;
 
-/* How many bytes tsig_sign adds to a reply of this query. */
+/* Returns how many bytes tsig_sign adds to a response to this query. */
 size_t tsig_reply_size(const struct tsig_query *query);
 
-/* Appends the TSIG record to a reply, which has tsig_reply_size more bytes: signed with the query's
- * MAC as prefix, or, with `previous` (the MAC of the message before in a transfer, RFC 8945 5.3.1;
- * previous_len 0: this is the first), with that. ret_mac, unless NULL, gets this message's MAC, as
- * long as *ret_mac_len says. Returns the new length. */
+/* Appends the TSIG record to a response, which has tsig_reply_size more bytes; returns the new
+ * length. The MAC covers the query's MAC as prefix. In a transfer (RFC 8945 5.3.1) it covers
+ * `previous`, the MAC of the message before, instead; previous_len 0: this is the first. ret_mac,
+ * unless NULL, gets this message's MAC, as long as *ret_mac_len says. */
 size_t tsig_sign(const struct tsig_query *query, const uint8_t *previous, size_t previous_len,
                  int64_t now_s, uint8_t *reply, size_t len, uint8_t ret_mac[TSIG_MAC_MAX],
                  size_t *ret_mac_len);

@@ -1,4 +1,4 @@
-/* A key, and HMAC with it, for tsig*.c alone. */
+/* Shares a key, and HMAC with it, among tsig*.c alone. */
 #ifndef SKYDNS_TSIG_TSIG_INTERNAL_H
 #define SKYDNS_TSIG_TSIG_INTERNAL_H
 
@@ -25,18 +25,18 @@ struct tsig_key {
     uint8_t secret[TSIG_SECRET_MAX];
 };
 
-/* By its name, in whatever case; NULL: it is not known. */
+/* Returns the algorithm by its name, in whatever case; NULL: it is not known. */
 const struct tsig_algorithm *tsig_algorithm_find(struct slice text);
 
 /* Decodes base64 (RFC 4648 4); false: it is none, empty, or more than TSIG_SECRET_MAX bytes. */
 bool tsig_secret_decode(struct slice text, uint8_t out[TSIG_SECRET_MAX],
                         size_t *ret_len) MUST_CHECK;
 
-/* HMAC of the pieces one behind the other. False: libcrypto fails. */
+/* Computes the HMAC of the pieces one behind the other. False: libcrypto fails. */
 bool tsig_hmac(const struct tsig_key *key, const struct slice *pieces, size_t count,
                uint8_t out[TSIG_MAC_MAX]) MUST_CHECK;
 
-/* In constant time. */
+/* Compares in constant time. */
 bool tsig_same_mac(const uint8_t *a, const uint8_t *b, size_t len);
 
 /* ---- The parts of what is signed, RFC 8945 4.3 ---- */
@@ -44,7 +44,7 @@ bool tsig_same_mac(const uint8_t *a, const uint8_t *b, size_t len);
 enum {
     TSIG_TIMERS_SIZE = 6 + 2, /* time signed, fudge */
     TSIG_OTHER_SIZE = 6,      /* BADTIME: the server's time */
-    /* Name, class, TTL, algorithm, timers, error, other data with its length. */
+    /* Room for the name, class, TTL, algorithm, timers, error, and other data with its length. */
     TSIG_VARIABLES_MAX = DNAME_MAX + 2 + 4 + DNAME_MAX + TSIG_TIMERS_SIZE + 2 + 2 + TSIG_OTHER_SIZE,
     TSIG_OTHER_MAX = 64, /* of a query: more than any program sends */
 };
@@ -57,8 +57,8 @@ struct tsig_variables {
     struct slice other;
 };
 
-/* Writes them as they are signed, names in lower case; `only_timers`: of a transfer's further
- * messages. Returns the length. */
+/* Writes the variables as the MAC covers them, names in lower case; `only_timers`: for a transfer's
+ * further messages. Returns the length. */
 enum { TSIG_SIGNED_MAX = TSIG_VARIABLES_MAX - TSIG_OTHER_SIZE + TSIG_OTHER_MAX };
 size_t tsig_variables_write(const struct tsig_variables *variables, bool only_timers,
                             uint8_t out[TSIG_SIGNED_MAX]);

@@ -1,4 +1,4 @@
-/* The keys that clients and this server share, of -tsig-keys: names, algorithms and secrets
+/* Holds the keys that clients and this server share, of -tsig-keys: names, algorithms and secrets
  * (RFC 8945). The file is what BIND's tsig-keygen prints, any number of times:
  *
  *     key "transfer." {
@@ -30,25 +30,26 @@ enum {
 struct tsig_key;
 struct tsig_keys;
 
-/* The text of a file, at most TSIG_KEYS_FILE_MAX bytes. Starts with one
- * reference. Fails with the line and what was expected there: an unknown algorithm (hmac-sha1,
- * -sha224, -sha256, -sha384, -sha512 are known; hmac-md5 is named as too weak), a secret that is
- * not base64 or is empty, a name twice, no key at all. */
+/* Parses the text of a file, at most TSIG_KEYS_FILE_MAX bytes. Starts with one reference. Errors
+ * name the line and what was expected there. Fails for an unknown algorithm (hmac-sha1, -sha224,
+ * -sha256, -sha384, -sha512 are known; hmac-md5 is named as too weak), a secret that is not base64
+ * or is empty, a name twice, and no key at all. */
 int tsig_keys_parse(struct slice text, struct tsig_keys **ret_keys, struct err *err) MUST_CHECK;
 
-/* Any thread; the last unref frees, and wipes the secrets. NULL is fine. */
+/* Add and drop a reference; any thread. The last unref frees, and wipes the secrets. NULL is
+ * fine. */
 struct tsig_keys *tsig_keys_ref(struct tsig_keys *keys);
 void tsig_keys_unref(struct tsig_keys *keys);
 
 size_t tsig_keys_count(const struct tsig_keys *keys);
 const struct tsig_key *tsig_keys_at(const struct tsig_keys *keys, size_t i);
 
-/* By its lower-cased name, or NULL. */
+/* Returns the key by its lower-cased name, or NULL. */
 const struct tsig_key *tsig_keys_find(const struct tsig_keys *keys, const struct dname *name);
 
 const struct dname *tsig_key_name(const struct tsig_key *key); /* lower case */
 
-/* "hmac-sha256" */
+/* Returns its text, "hmac-sha256". */
 const char *tsig_key_algorithm(const struct tsig_key *key);
 
 #endif

@@ -1,8 +1,8 @@
-/* One worker's UDP socket and its current batch of packets: recvmmsg, then sendmmsg, and nothing
- * else. Several sockets share the address (SO_REUSEPORT), and the kernel spreads the clients over
- * them; all workers receive from the same socket if systemd passed it. The socket blocks and is in
- * no epoll set: registration alone costs a tenth of the time of an answer. Handles bytes and
- * addresses, no DNS.
+/* Serves one worker's UDP socket and its current batch of packets: recvmmsg, then sendmmsg, and
+ * nothing else. Several sockets share the address (SO_REUSEPORT), and the kernel spreads the
+ * clients over them; all workers receive from the same socket if systemd passed it. The socket
+ * blocks and is in no epoll set: registration alone costs a tenth of the time of an answer. Handles
+ * bytes and addresses, no DNS.
  *
  *     main thread                  worker's thread                     resolver's thread
  *     udp_server_new
@@ -27,10 +27,10 @@ struct reply_to;
 struct udp_server;
 
 enum {
-    /* Packets per system call; 8, 32 and 64 measured 3, 2 and 0 % above the best. */
+    /* Limits packets per system call; 8, 32 and 64 measured 3, 2 and 0 % above the best. */
     UDP_BATCH = 64,
-    /* A query has at most 12 + 255 + 4 bytes plus its EDNS options; anything larger than an
-     * Ethernet frame is not a query. */
+    /* Limits a query: it has at most 12 + 255 + 4 bytes plus its EDNS options; anything larger than
+     * an Ethernet frame is not a query. */
     UDP_QUERY_MAX = 1472,
 
     /* Takes the kernel's times for the packets of one batch in so many: they cost a copy for each
@@ -43,7 +43,7 @@ struct udp_server_config {
     size_t reply_max;                   /* bytes of the reply buffers: 512 to 65,507 */
 };
 
-/* One slot of the batch. The worker fills in the response; the rest is read-only. */
+/* Packet of the batch. The worker fills in the response; the rest is read-only. */
 struct udp_packet {
     const uint8_t *query;
     size_t query_len; /* 0: longer than UDP_QUERY_MAX */
@@ -53,12 +53,12 @@ struct udp_packet {
     struct response response; /* of reply_max bytes */
 };
 
-/* Fails, and closes the socket, if a required socket option is missing. */
+/* Makes the server. Fails, and closes the socket, if a required socket option is missing. */
 int udp_server_new(const struct udp_server_config *config, struct udp_server **ret_server,
                    struct err *err) MUST_CHECK;
 void udp_server_free(struct udp_server *server); /* NULL is fine */
 
-/* The size the kernel granted; less than UDP_RECEIVE_BUFFER if it allowed no more. */
+/* Returns the size the kernel granted; less than UDP_RECEIVE_BUFFER if it allowed no more. */
 enum { UDP_RECEIVE_BUFFER = 4 << 20 }; /* the default holds 277 small packets: loss at half load */
 size_t udp_server_receive_buffer(const struct udp_server *server);
 
@@ -67,19 +67,19 @@ size_t udp_server_receive_buffer(const struct udp_server *server);
  * server's, valid until the next call. */
 size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_packets);
 
-/* Sends the replies of the batch, and sets their length to 0: what the worker fills in later,
- * the next call sends. Returns how many failed. */
+/* Sends the responses of the batch, and sets their length to 0: the next call sends only what the
+ * worker fills in later. Returns how many failed. */
 size_t udp_server_send(struct udp_server *server);
 
-/* Sends one reply from the address that was asked. Any thread; never waits: a reply that does not
- * fit the socket's buffer is lost, as on any link. False: not sent. */
+/* Sends one response from the address that was asked. Any thread; never waits: a response that does
+ * not fit the socket's buffer is lost, as on any network. False: not sent. */
 bool udp_server_send_one(const struct udp_server *server, const struct addr *client,
                          const struct addr *local, const uint8_t *reply, size_t len);
 
-/* The same for queries deferred to the resolver; borrowed. */
+/* Returns the same for queries deferred to the resolver; borrowed. */
 const struct reply_to *udp_server_reply_to(const struct udp_server *server);
 
-/* Any thread. Wakes the worker; sending remains possible. */
+/* Stops the server and wakes the worker; sending remains possible. Any thread. */
 void udp_server_stop(struct udp_server *server);
 
 #endif

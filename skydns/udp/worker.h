@@ -1,12 +1,13 @@
-/* The fast path, a thread that answers UDP: receives a batch, answers it from one version of the
- * store, sends the replies, and sleeps until the next batch. It never waits for anything else:
- * queries that it cannot answer at once go to the resolver. It holds no version while asleep.
+/* Answers UDP on a thread of its own, the fast path: receives a batch, answers it from one version
+ * of the record store, sends the responses, and sleeps until the next batch. Never waits for
+ * anything else: queries that it cannot answer at once go to the resolver. Holds no version while
+ * asleep.
  *
- * Queries beyond their client's rate (rate_limit.h) are picked out of the batch first: they cost a
- * look at the client's address, at most one at their cookie, and half of them an empty reply.
+ * Picks rate-limited queries (rate_limit.h) out of the batch first: they cost a look at the
+ * client's address, at most one at their cookie, and half of them an empty response.
  *
- * An answer that takes more than ENGINE_BRIEF_MAX visits is put aside until the others of its batch
- * are sent; such answers take half a millisecond in all, and what is left goes to the resolver. */
+ * Puts an answer that takes more than ENGINE_BRIEF_MAX visits aside until the others of its batch
+ * are sent. Such answers take half a millisecond in all, and the rest goes to the resolver. */
 #ifndef SKYDNS_UDP_WORKER_H
 #define SKYDNS_UDP_WORKER_H
 
@@ -27,7 +28,8 @@ struct transfers;
 struct udp_server;
 struct worker;
 
-/* All borrowed until worker_join ends; engine, reader and udp are this worker's alone. */
+/* Parts of the program, all borrowed until worker_join ends; engine, reader and udp are this
+ * worker's alone. */
 struct worker_config {
     unsigned index; /* the number of its ring at the resolver */
     struct udp_server *udp;
@@ -40,19 +42,19 @@ struct worker_config {
     bool want_skydns_metrics;
 };
 
-/* Main thread. */
+/* Starts the thread. Main thread. */
 int worker_start(const struct worker_config *config, struct worker **ret_worker,
                  struct err *err) MUST_CHECK;
 
-/* Main thread, after udp_server_stop: waits until the last batch is answered. */
+/* Waits until the last batch is answered. Main thread, after udp_server_stop. */
 void worker_join(struct worker *worker);
 
 void worker_free(struct worker *worker); /* joined; NULL is fine */
 
-/* Any thread: adds the worker's counts since its start (query_counts.h). */
+/* Adds the worker's counts since its start (query_counts.h). Any thread. */
 void worker_sums_add(const struct worker *worker, struct query_sums *sums);
 
-/* Any thread: what its engine counts. Borrowed. */
+/* Returns the counts of its engine; borrowed. Any thread. */
 const struct engine_counts *worker_engine_counts(const struct worker *worker);
 
 #endif

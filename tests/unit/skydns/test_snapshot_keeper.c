@@ -499,7 +499,7 @@ UNIT_TEST_IN(test_a_disk_that_hangs, snapshot_keeper_set_up, snapshot_keeper_tea
     end_write();
 }
 
-/* What does not fit into a snapshot: no work but once per interval, and told. */
+/* Records that do not fit into a snapshot cost no work but once per interval, and are told. */
 UNIT_TEST_IN(test_too_large, snapshot_keeper_set_up, snapshot_keeper_tear_down)
 {
     struct bed *bed = *state;

@@ -36,7 +36,7 @@ static int transfer_config_teardown(void **state)
 
 UNIT_TESTS_EACH(transfer_config_setup, transfer_config_teardown)
 
-/* Of the configuration with these stub zones, "" for none. */
+/* Returns the hash of the configuration with these stub zones, "" for none. */
 static uint64_t hash_with(const char *first, const char *second)
 {
     const char *const names[] = {first, second};
@@ -90,7 +90,8 @@ UNIT_TEST(test_each_setting)
     }
 }
 
-/* What lies in a stub zone of ours is another server's; others are nothing to our zones. */
+/* Names in a stub zone below ours are another server's; other stub zones are nothing to our
+ * zones. */
 UNIT_TEST(test_stub_zones)
 {
     const uint64_t none = transfer_config_hash(config);

@@ -1,5 +1,5 @@
-/* Whose client an address is: one pod's, several pods', a node's; beside a model; what readers find
- * while everything changes (most useful under the thread sanitizer); memory. */
+/* Tests whose client an address is (one pod's, several pods', a node's), beside a model; what
+ * readers find while everything changes (most useful under the thread sanitizer); and memory. */
 #include <stdint.h>
 
 #include <pthread.h>

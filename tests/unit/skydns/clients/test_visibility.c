@@ -1,4 +1,4 @@
-/* Who may see a namespace: the public ones, those of the annotation, and the limits. */
+/* Tests who may see a namespace: the public ones, those of the annotation, and the limits. */
 #include <stdint.h>
 
 #include <stdio.h>

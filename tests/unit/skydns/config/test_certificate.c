@@ -1,5 +1,5 @@
-/* What the log says of the files of TLS, and when: read again, unusable, about to end, ended. With
- * real files, and a clock that the test advances. */
+/* Tests what the log says of the files of TLS, and when: read again, unusable, about to expire,
+ * expired. With real files, and a clock that the test advances. */
 #include <stdint.h>
 
 #include <ev.h>

@@ -1,5 +1,5 @@
-/* Which keys are in force as files and settings change: at the start, in rollovers, with files that
- * cannot be used. With real files and keys of the real tools. */
+/* Tests which keys are in force as files and settings change: at the start, in rollovers, with
+ * files that cannot be used. With real files and keys of the real tools. */
 #include <stdint.h>
 
 #include <errno.h>

@@ -128,7 +128,7 @@ UNIT_TEST(test_written_replaced_removed)
     assert_string_equal(watched_file_text_of(f), "four");
 }
 
-/* As the kubelet replaces the content of a volume: the old folder goes later, or not at all. */
+/* Replaces a volume's content as the kubelet does: the old folder goes later, or not at all. */
 UNIT_TEST(test_a_link_that_leads_elsewhere)
 {
     struct fixture *f = *state;

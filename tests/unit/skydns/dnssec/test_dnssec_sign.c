@@ -271,7 +271,7 @@ static int64_t dnssec_sign_peek(const struct dnssec *dnssec, size_t key, uint16_
     return dnssec_peek(dnssec, dnssec_zone_of(dnssec, &name), key, &rrset);
 }
 
-/* Which keys sign what, with all combinations of kinds. */
+/* Tests which keys sign what, with all combinations of kinds. */
 UNIT_TEST(test_kinds)
 {
     const enum sample_key_name both[] = {SAMPLE_ECDSAP256_KSK, SAMPLE_ED25519,
@@ -323,7 +323,7 @@ UNIT_TEST(test_figures)
     assert_int_equal(dnssec_figures(NULL).made, after.made);
 }
 
-/* What cannot be signed: said once; the old signature goes on while it is of use. */
+/* A failure to sign is logged once; the old signature stays while it is of use. */
 UNIT_TEST(test_failure)
 {
     struct signing_key *key = sample_key_new(SAMPLE_ECDSAP256_KSK);

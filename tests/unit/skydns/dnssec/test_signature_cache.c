@@ -1,5 +1,5 @@
-/* Which signatures stay: those found again, whatever flood of others comes; and that any number of
- * threads, reading and adding, get whole ones under their own ids. */
+/* Tests which signatures stay: those found again, whatever flood of others comes; and that any
+ * number of threads, reading and adding, get whole ones under their own IDs. */
 #include <stdint.h>
 
 #include <pthread.h>

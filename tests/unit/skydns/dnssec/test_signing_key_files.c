@@ -314,7 +314,7 @@ UNIT_TEST(test_eddsa_length)
         ".private: PrivateKey: 1 bytes; expected 32 for algorithm 15 (ED25519)");
 }
 
-/* Of no algorithm do the private numbers of another key pass. */
+/* Private numbers of another key are refused with every algorithm. */
 UNIT_TEST(test_mismatching_pairs)
 {
     static const enum sample_key_name pairs[][2] = {

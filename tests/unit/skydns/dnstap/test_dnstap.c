@@ -212,7 +212,7 @@ UNIT_TEST(delivers)
     sink_end(&sink);
 }
 
-/* What comes while it is away waits. */
+/* Messages that come while the sink is away wait. */
 UNIT_TEST(comes_back)
 {
     struct sink sink;

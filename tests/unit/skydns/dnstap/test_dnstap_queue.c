@@ -65,7 +65,7 @@ UNIT_TEST(keeps_order_and_drops)
     dnstap_queue_free(queue);
 }
 
-/* As long as a DNS message can be: 15 fit, wherever the ring begins. */
+/* Frames as long as a DNS message can be: 15 fit, wherever the ring begins. */
 UNIT_TEST(has_room_for_the_longest)
 {
     struct dnstap_queue *queue = dnstap_queue_new();

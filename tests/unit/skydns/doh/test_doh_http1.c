@@ -211,7 +211,7 @@ UNIT_TEST_IN(test_refused, open_host, close_host)
     doh_http1_assert_answered(only_reply(host));
 }
 
-/* What follows cannot be understood. */
+/* Bytes that cannot be understood end the connection. */
 UNIT_TEST(test_broken)
 {
     static const struct {
@@ -243,8 +243,8 @@ UNIT_TEST(test_broken)
     }
 }
 
-/* Of a body refused for its length: with its length, the connection lives on; in chunks, it ends
- * with the body or after DOH_SKIPPED_MAX, as the reply says. */
+/* A body refused for its length: with its length, the connection lives on; in chunks, it ends with
+ * the body or after DOH_SKIPPED_MAX, as the response says. */
 UNIT_TEST_IN(test_too_long, open_host, close_host)
 {
     struct stream_host *host = *state;

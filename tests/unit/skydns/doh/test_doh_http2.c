@@ -309,7 +309,7 @@ UNIT_TEST_IN(test_drain, doh_http2_open_bed, doh_http2_close_bed)
     assert_int_equal(bed->host.verdict, STREAM_ENDS);
 }
 
-/* What HTTP/2 forbids ends the connection, after GOAWAY. */
+/* Anything that HTTP/2 forbids ends the connection, after GOAWAY. */
 UNIT_TEST_IN(test_broken, doh_http2_open_bed, doh_http2_close_bed)
 {
     struct bed *bed = *state;

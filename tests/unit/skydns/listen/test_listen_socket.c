@@ -90,7 +90,7 @@ static int option_of(int fd, int option)
     return value;
 }
 
-/* What the kernel may keep for a client that does not read; twice what was asked for. */
+/* Limits what the kernel may hold for a client that does not read; twice what was set. */
 UNIT_TEST(test_accepted_sockets_have_small_buffers)
 {
     struct addr address = listen_socket_address_of("127.0.0.1:1");

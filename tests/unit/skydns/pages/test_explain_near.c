@@ -112,7 +112,7 @@ UNIT_TEST(test_near)
     fixture_free(f);
 }
 
-/* Of many it suggests five, all different. */
+/* Among many names it suggests five, all different. */
 UNIT_TEST(test_many)
 {
     static const struct fixture_key keys[] = {

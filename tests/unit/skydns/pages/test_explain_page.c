@@ -124,7 +124,7 @@ UNIT_TEST(test_text_of_an_answer)
     explain_page_expect(text, a ? " /skydns/local/cluster/x/a\n" : " /skydns/local/cluster/x/b\n");
 }
 
-/* What was written, and what is served. */
+/* The page escapes text that was written and text that is served. */
 UNIT_TEST(test_text_with_escapes)
 {
     static const struct bed_key key = {"local/cluster/txt", "{'text':'a\\\\;\\\\009b'}"};
@@ -291,7 +291,8 @@ UNIT_TEST(test_json_without_keys)
     json_decref(json);
 }
 
-/* Of etcd's events, not of a full read: nobody is inside a version, so all see them at once. */
+/* The page tells changes by etcd's events, not by a full read: nobody is inside a version, so all
+ * see them at once. */
 UNIT_TEST(test_changes)
 {
     struct pages *p = *state;

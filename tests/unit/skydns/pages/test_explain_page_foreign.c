@@ -1,4 +1,5 @@
-/* What an explanation says about other domains: what is kept and from whom, stub zones, targets. */
+/* Tests what an explanation says about external names: what is cached and from whom, stub zones,
+ * targets. */
 #include <stdint.h>
 #include <string.h>
 

@@ -119,7 +119,7 @@ UNIT_TEST(test_matches)
     bed_stop(&bed);
 }
 
-/* Of many, the best hundred, in steps; each search has its share of a step. */
+/* Among many it finds the best hundred, in steps; each search has its share of a step. */
 UNIT_TEST(test_many)
 {
     enum { KEYS = 5000, RUNNING = 4, STEPS_MIN = KEYS / 513 };

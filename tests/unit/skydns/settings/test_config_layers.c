@@ -173,7 +173,7 @@ UNIT_TEST(test_sources_that_do_not_agree)
 }
 
 /* Another source hides it, but one day it may count. */
-/* What was refused because of another source counts when that one changes. */
+/* A setting refused because of another source counts when that source changes. */
 UNIT_TEST(test_sources_that_agree_again)
 {
     struct fixture *f = *state;
@@ -190,7 +190,7 @@ UNIT_TEST(test_sources_that_agree_again)
     assert_string_equal(settings(f), "c.test. 5 192.0.2.1:53 z.test.=10.0.0.1:53");
 }
 
-/* Of a domain that is answered no more, nothing is wrong. */
+/* A refused document of a domain that is answered no more is no error. */
 UNIT_TEST(test_a_refused_document_of_a_former_domain)
 {
     struct fixture *f = *state;
@@ -237,7 +237,7 @@ UNIT_TEST(test_all_zones_with_all_servers)
     buf_fini(&json);
 }
 
-/* As many domains as there may be, one set after the other. */
+/* As many domains as there may be are set one after the other. */
 UNIT_TEST(test_domains_that_come_and_go)
 {
     struct fixture *f = *state;

@@ -484,7 +484,7 @@ UNIT_TEST_IN(test_clients, clear_environment, NULL)
     }
 }
 
-/* What answering threads get of them. */
+/* Checks what answering threads get of the flags about clients. */
 UNIT_TEST_IN(test_clients_of_engine, clear_environment, NULL)
 {
     struct options o;

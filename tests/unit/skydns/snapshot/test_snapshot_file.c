@@ -319,8 +319,8 @@ UNIT_TEST(test_folder_as_temporary)
     assert_int_equal(revision_at(bed->file), 1);
 }
 
-/* Who says /dev/null keeps it. A device of nothing, 0:0, needs root, and a file system that has
- * devices. */
+/* A device is refused, by a text that says who says so. A device of nothing, 0:0, needs root, and a
+ * file system that has devices. */
 UNIT_TEST(test_device)
 {
     struct bed *bed = *state;
@@ -470,7 +470,7 @@ UNIT_TEST(test_replaced)
 
 /* ---- Failures ---- */
 
-/* As a full disk, but for every user: a limit on the size of files. */
+/* Acts as a full disk would, but for every user: limits the size of files. */
 UNIT_TEST(test_no_room)
 {
     struct bed *bed = *state;

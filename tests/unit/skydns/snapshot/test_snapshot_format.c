@@ -500,7 +500,7 @@ static int freeing_sink(void *data, struct slice piece)
     return ERR_CANCELED;
 }
 
-/* As when the program ends while a disk hangs, which then answers. */
+/* The program ends while a disk hangs, which then answers. */
 UNIT_TEST(test_store_gone)
 {
     enum { SERVICES = 3000 }; /* 9,000 records: several blocks */

@@ -306,7 +306,7 @@ UNIT_TEST(test_unpins_before_the_disk_is_done)
     snapshot_writer_fixture_free(&f);
 }
 
-/* What the pin held is freed although nobody publishes any more. */
+/* Memory that the pin held is freed although nobody publishes any more. */
 UNIT_TEST(test_reclaims_what_was_pinned)
 {
     struct fixture f;

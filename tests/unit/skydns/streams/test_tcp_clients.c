@@ -1,4 +1,4 @@
-/* Who counts as one client, and who has most: random connections against a plain model. */
+/* Tests who counts as one client, and who has most: random connections against a plain model. */
 #include <stdint.h>
 
 #include <stdio.h>

@@ -288,8 +288,8 @@ static void exchange_longest(struct tcp_bed *f, int fd, size_t first, size_t cou
     }
 }
 
-/* As many of the longest late answers as may be due wait until the client reads; from then on,
- * fewer queries are read at once. Short answers make them more again. */
+/* At most so many of the longest late answers wait until the client reads; from then on, fewer
+ * queries are read at once. Short answers make them more again. */
 UNIT_TEST(test_long_late_answers)
 {
     enum { LONGEST = TCP_AWAITED_MAX / ENGINE_REPLY_MAX + 1, SHORT = 64 };

@@ -1,4 +1,4 @@
-/* Which connections are briefly left unwatched, and that each comes back once. */
+/* Tests which connections are briefly left unwatched, and that each comes back once. */
 #include <stdint.h>
 
 #include "skydns/streams/tcp_leavers_internal.h"

@@ -221,7 +221,7 @@ UNIT_TEST(test_half_closed_clients_are_answered)
     tcp_stream_finish(f);
 }
 
-/* What follows a goodbye is not read; what came before it is answered. */
+/* Bytes behind a goodbye are not read; queries before it are answered. */
 UNIT_TEST(test_a_protocol_may_end)
 {
     struct tcp_bed *f = tcp_stream_setup(false);
@@ -268,7 +268,7 @@ UNIT_TEST(test_a_protocol_may_break)
     }
 }
 
-/* What the client still sends, and its end, reset nothing: it reads all that was said. */
+/* Bytes that the client still sends, and its end, reset nothing: it reads all that was said. */
 UNIT_TEST(test_last_replies_arrive)
 {
     enum { REST = 200 * 1024 };
@@ -355,8 +355,8 @@ UNIT_TEST(test_lingering_ones_give_way)
     tcp_stream_finish(f);
 }
 
-/* Of many queries in one segment only some are answered before another client's turn; none is lost,
- * and each finds room for the longest reply. */
+/* A segment of many queries has only some answered before another client's turn; none is lost, and
+ * each finds room for the longest response. */
 UNIT_TEST(test_others_get_their_turn)
 {
     enum { MANY = 2000 };
@@ -479,7 +479,7 @@ UNIT_TEST(test_untaken_bytes_are_limited)
     tcp_stream_finish(f);
 }
 
-/* What the protocol itself holds counts: whoever holds most loses connections. */
+/* Memory of the protocol itself counts: whoever holds most loses connections. */
 UNIT_TEST(test_memory_of_protocols_is_limited)
 {
     enum { HOLD = 30000, LIMIT = 256 * 1024, HOGS = 8 };
@@ -545,7 +545,7 @@ UNIT_TEST(test_drain)
     }
 }
 
-/* What the protocol has to say does not wait for late answers. */
+/* Output of the protocol itself does not wait for late answers. */
 UNIT_TEST(test_output_does_not_wait_for_answers)
 {
     struct tcp_bed *f = tcp_stream_setup(true);

@@ -203,7 +203,7 @@ UNIT_TEST(test_more_changes_than_are_noted)
     assert_string_equal(who(f, "10.1.64.9"), "y");
 }
 
-/* As after a compaction: what is not put again has gone. */
+/* Acts as after a compaction: keys that are not put again are gone. */
 UNIT_TEST(test_records_read_again)
 {
     struct fixture *f = *state;
@@ -490,9 +490,9 @@ UNIT_TEST(test_denied)
     buf_fini(&saved);
 }
 
-/* What was read before counts until it is denied for the second time; then nobody is identified and
- * nothing shown. Whoever may read again knows again. */
-/* Who waits for what can be known of clients hears of the last denial, too. */
+/* Content that was read before counts until it is denied for the second time; then nobody is
+ * identified and nothing shown. Reading again restores it. */
+/* A waiter for knowledge of clients hears of the last denial, too. */
 UNIT_TEST(test_denied_last)
 {
     struct fixture *f = *state;

@@ -285,7 +285,7 @@ UNIT_TEST(test_ended_and_gone)
     assert_int_equal(lease_table_counts(leases_bed.table).questions, 1);
 }
 
-/* What etcd says of the key itself counts, whatever becomes of the lease. */
+/* Etcd's word on the key itself counts, whatever becomes of the lease. */
 UNIT_TEST(test_put_and_deleted_while_withheld)
 {
     int64_t lease = put_known("put.test", 30);
@@ -416,7 +416,7 @@ UNIT_TEST(test_bytes_that_are_none)
     buf_fini(&saved);
 }
 
-/* What only the records tell. */
+/* Bytes that fail only against the records. */
 UNIT_TEST(test_bytes_that_do_not_fit_the_records)
 {
     static const struct {

@@ -556,7 +556,7 @@ UNIT_TEST(test_saved_then_restored)
     assert_true(store_sync_counts(f->sync).mirror.is_holding_old);
 }
 
-/* Of the second domain, too: one that has gone, and one that comes. */
+/* Restores store keys of a second domain, too: one that has gone, and one that comes. */
 UNIT_TEST(test_saved_store_keys)
 {
     struct fixture *f = *state;

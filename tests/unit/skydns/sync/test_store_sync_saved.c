@@ -380,7 +380,7 @@ UNIT_TEST(test_changes_are_applied)
     assert_int_equal(stub_zones, 3);
 }
 
-/* As if the snapshot were an older version. */
+/* Etcd is read in full, as if the snapshot were an older version. */
 UNIT_TEST(test_a_full_read)
 {
     static struct log_capture c;
@@ -546,7 +546,7 @@ UNIT_TEST(test_two_domains)
     assert_true(store_sync_saved_is_incomplete("other."));
 }
 
-/* What an earlier store had is not what this one has. */
+/* A domain of an earlier store is none of this one. */
 UNIT_TEST(test_a_domain_that_comes_after_another_store)
 {
     const struct dname both[] = {store_sync_saved_name_of("test."),

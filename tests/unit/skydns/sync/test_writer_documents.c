@@ -295,7 +295,7 @@ UNIT_TEST(test_documents_over_a_restart)
     assert_resumes(&mirrors[2], "");
 }
 
-/* As the records: kept until an etcd that came back empty is complete. */
+/* A document stays, like the records, until an etcd that came back empty is complete. */
 UNIT_TEST(test_a_document_that_another_etcd_lacks)
 {
     struct fixture *f = *state;

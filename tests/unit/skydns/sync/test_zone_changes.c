@@ -71,7 +71,7 @@ UNIT_TEST(test_full_reads)
     store_writer_free(writer);
 }
 
-/* What the writer says of puts: a rewritten value, and what a lease has left, are no changes. */
+/* The writer tells no changes for a rewritten value or for what a lease has left. */
 UNIT_TEST(test_writer)
 {
     struct store_writer *writer = store_writer_new();

@@ -68,7 +68,7 @@ UNIT_TEST(test_which)
     }
 }
 
-/* Of 4,096 random numbers spread evenly, one in N. */
+/* Random numbers, 4,096 spread evenly, pick one in N. */
 UNIT_TEST(test_some)
 {
     static const uint32_t every[] = {1, 2, 64, 4096};
@@ -136,7 +136,8 @@ UNIT_TEST(test_lines)
     }
 }
 
-/* Of replies with a question, one in 32; the log sees all meanwhile; without either, nothing is. */
+/* Samples take one in 32 responses with a question; the log sees all meanwhile; without either,
+ * nothing is seen. */
 UNIT_TEST(test_samples)
 {
     static const uint8_t reply[] = "\0\7\x84\0\0\1\0\0\0\0\0\0" QUESTION;

@@ -58,7 +58,7 @@ UNIT_TEST(test_turns)
     }
 }
 
-/* What a reader that starts goes on with, if a secondary has this. */
+/* A reader that starts goes on from the serial that a secondary has. */
 UNIT_TEST(test_above)
 {
     const uint32_t own = UINT32_MAX - 10;
@@ -73,7 +73,7 @@ UNIT_TEST(test_above)
     assert_int_equal(serial_above(own, own + (UINT32_C(1) << 30)), own);
 }
 
-/* What a reader that hears again goes on with: others' turns, if they have its settings. */
+/* A reader that hears again goes on with others' turns, if they have its settings. */
 UNIT_TEST(test_join)
 {
     const uint32_t own = UINT32_MAX - 10;

@@ -109,7 +109,7 @@ UNIT_TEST(test_a_batch_is_answered)
     udp_server_free(server);
 }
 
-/* Of the first batch, and then of one in UDP_TIMED_BATCHES; on wildcard sockets, too. */
+/* The first batch has times, and one in UDP_TIMED_BATCHES after it; on wildcard sockets, too. */
 UNIT_TEST(test_some_batches_have_times)
 {
     static const char *const addresses[] = {"127.0.0.1", "0.0.0.0", "::"};
