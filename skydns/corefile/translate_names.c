@@ -1,4 +1,4 @@
-/* What plugins change about names outside the domains, and their AAAA: rewrite (-alias), template
+/* Translates plugins that change external names, and their AAAA: rewrite (-alias), template
  * (-no-aaaa), dns64; and nsid, which says who answers. */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void add_aliases(const struct plugin_use *use, const struct corefile_line
     }
 }
 
-/* Of names that no alias can be given for. */
+/* Reports rewrites that no alias can stand for. */
 static bool is_pattern(const char *word)
 {
     return strcmp(word, "prefix") == 0 || strcmp(word, "substring") == 0 ||
@@ -167,7 +167,7 @@ void translate_template(const struct plugin_use *use)
 
 /* ---- dns64 ---- */
 
-/* Of a length that RFC 6052 has. */
+/* Returns whether RFC 6052 has the prefix length. */
 static bool translate_names_is_prefix(const char *text)
 {
     static const char *const lengths[] = {"32", "40", "48", "56", "64", "96"};

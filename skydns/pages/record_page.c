@@ -47,7 +47,7 @@ static void text_field(struct buf *out, const char *name, struct slice value)
     }
 }
 
-/* As `rr` has them, but in this program's own form. */
+/* Adds the records of `rr`, in this program's own form. */
 static void rrs_field(struct buf *out, const struct store_record *record)
 {
     const struct slice rrs = store_record_string(record, RECORD_RR);

@@ -121,7 +121,7 @@ void option_text_no_aaaa(const struct options *o, struct buf *out)
     }
 }
 
-/* Of IPv6, as they are: ip_format would make IPv4 ones of those of mapped addresses. */
+/* Writes IPv6 networks as they are: ip_format would make IPv4 ones of those of mapped addresses. */
 static void write_ipv6_network(const struct network *network, struct buf *out)
 {
     char text[INET6_ADDRSTRLEN];

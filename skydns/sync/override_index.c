@@ -156,7 +156,7 @@ static const struct store_record *override_index_record_of(const struct store *s
     return node ? store_node_record(node) : NULL;
 }
 
-/* What the name had, and what it has. */
+/* The name's overrides before and now. */
 static void follow_noted(struct override_index *index, const struct store *before,
                          const struct store *now, const struct dname *name)
 {

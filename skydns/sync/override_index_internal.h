@@ -23,7 +23,7 @@
 
 struct override_index;
 
-/* As a document sets it. ttl_s: of records that set none. */
+/* Applies a document's setting. ttl_s: of records that set none. */
 struct override_index_rule {
     bool is_on;
     uint32_t ttl_s;

@@ -237,7 +237,7 @@ UNIT_TEST(test_all_zones_with_all_servers)
     buf_fini(&json);
 }
 
-/* As many domains as there may be are set one after the other. */
+/* The largest number of domains is set one after the other. */
 UNIT_TEST(test_domains_that_come_and_go)
 {
     struct fixture *f = *state;

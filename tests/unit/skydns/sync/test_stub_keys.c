@@ -350,7 +350,7 @@ UNIT_TEST(test_domains)
     assert_zones(f, 3, "acme.local.=10.0.0.3:53 ");
 }
 
-/* As many zones and upstreams are taken as there is room for. */
+/* Zones and upstreams are taken as far as there is room for. */
 UNIT_TEST(test_limits)
 {
     enum { BEYOND = 3 };
