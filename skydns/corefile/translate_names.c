@@ -74,7 +74,7 @@ static void add_aliases(const struct plugin_use *use, const struct corefile_line
     }
 }
 
-/* Reports rewrites that no alias can stand for. */
+/* Returns whether the word is a kind of rewrite that no alias can stand for. */
 static bool is_pattern(const char *word)
 {
     return strcmp(word, "prefix") == 0 || strcmp(word, "substring") == 0 ||

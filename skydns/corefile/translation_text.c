@@ -273,7 +273,7 @@ static void add_alias_fields(const struct translation *t, struct buf *json)
     buf_append_char(json, '}');
 }
 
-/* Flags about external names. */
+/* Adds the fields about external names. */
 static void add_name_fields(const struct translation *t, struct buf *json)
 {
     if (t->has_overrides) {
