@@ -1,13 +1,12 @@
-/* Plugins of CoreDNS in flags, one function for each that has counterparts; a table has the
- * others with the reason. What is printed never allows more than the file: nobody else may ask or
- * transfer, at no other address, nothing else is answered, no other name leaves for a nameserver,
- * and none less protected. Where no flag says a restriction, a flag says a stricter one.
+/* Translates plugins of CoreDNS into flags, one function for each that has counterparts; a table
+ * has the others with the reason. The printed flags never allow more than the file: no other client
+ * may query or transfer, at no other address; nothing else is answered; no other name leaves for an
+ * upstream, and none less protected. Where no flag says a restriction, a flag says a stricter one.
  * Files: translate (the table, zones), translate_blocks (which of them are one server, and where),
- * translate_zones (domains: kubernetes, etcd), translate_forward (names that leave), translate_kept
- * (names that do not), translate_names (rewrite, template, dns64, nsid), translate_external (cache,
- * hosts), translate_acl, translate_clients
- * (autopath, tsig, transfer), translate_server (HTTP, logs, answers), translate_streams (TLS),
- * translate_dnssec. PURE. */
+ * translate_zones (domains: kubernetes, etcd), translate_forward (names that leave),
+ * translate_cache (names that do not), translate_upstreams (cache, hosts), translate_acl,
+ * translate_clients (autopath, tsig, transfer), translate_server (HTTP, logs, answers),
+ * translate_streams (TLS), translate_dnssec. PURE. */
 #ifndef SKYDNS_COREFILE_TRANSLATE_INTERNAL_H
 #define SKYDNS_COREFILE_TRANSLATE_INTERNAL_H
 
