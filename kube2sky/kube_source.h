@@ -8,7 +8,10 @@
  * refuses either (401, 403, 404), or the ConfigMap cannot be read, the other kinds go on. Nothing
  * waits for such a kind if it was refused after the Services were listed: a server that has just
  * started may refuse everything. Its keys stay, since no other kind replaces it. The same holds for
- * a kind that is refused in one namespace of several after it was listed in another. */
+ * a kind that is refused in one namespace of several after it was listed in another.
+ *
+ * Ingresses, Gateways and routes go to a route_table. Their outages, such as a missing CRD, are
+ * logged and counted, and nothing else waits for them. */
 #ifndef KUBE2SKY_KUBE_SOURCE_H
 #define KUBE2SKY_KUBE_SOURCE_H
 

@@ -13,8 +13,8 @@
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
 
-/* Names the record's strings, as written: another one is stored, and put into snapshots, like
- * these. */
+/* Names the record's strings, as written but for the last: another one is stored, and put into
+ * snapshots, like these. */
 enum record_string {
     RECORD_HOST,  /* an address or a name */
     RECORD_TEXT,  /* in presentation form (txt_unescape) */

@@ -163,8 +163,8 @@ static void on_store_events(void *data, const struct etcd_event *events, size_t 
     (void)revision;
     if (id.len && !is_first && !mirror->is_holding &&
         !slice_equal(id, buf_slice(&mirror->known.id))) {
-        /* Nobody rewrites the key: a proxy went on with another data set. A new session settles it,
-         * by the old id. */
+        /* The key is rewritten only in a restored data set; or a proxy went on with another one. A
+         * new session settles it, by the old id. */
         etcd_mirror_begin_session(mirror);
         return;
     }
@@ -179,9 +179,9 @@ static void on_store_events(void *data, const struct etcd_event *events, size_t 
     etcd_mirror_tell_seen(mirror, false); /* may end this watch */
 }
 
-/* It was written: perhaps its writer has found the store complete, perhaps a proxy went on with
- * another store. Asking settles that, too. A writer that is replacing the store key asks after
- * that. */
+/* Handles a serial that was written: perhaps its writer has found the data set complete, perhaps a
+ * proxy went on with another one. A new session settles that, too. A writer that is replacing the
+ * store key begins one after that. */
 static void on_serial_events(void *data, const struct etcd_event *events UNUSED,
                              size_t count UNUSED, int64_t revision UNUSED)
 {

@@ -52,8 +52,8 @@ struct nsec_gap {
  * just before the wildcard. */
 bool nsec_join(struct nsec_gap *gap, const struct nsec_gap *other, const struct dname *zone);
 
-/* Writes a type bitmap: RFC 4034 4.1.2. Takes the types in any order, perhaps repeated; leaves out
- * those from 2048. Returns its length: 0 without types. */
+/* Writes a type bitmap: RFC 4034 4.1.2. Takes the types in any order, perhaps repeated,
+ * NSEC_TYPES_MAX at most. Returns its length: 0 without types. */
 size_t nsec_bitmap(const uint16_t *types, size_t count, uint8_t out[NSEC_BITMAP_MAX]);
 
 /* Compares in canonical order: less than, equal to or greater than 0. */

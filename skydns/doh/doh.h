@@ -1,6 +1,6 @@
-/* Serves DNS over HTTPS (RFC 8484), and over HTTP for proxies that have the certificates, on
- * connections to `https://` and `http://` addresses. HTTP/1.1 and HTTP/2 are told apart by HTTP/2's
- * preface, so that a client without TLS needs no upgrade.
+/* Serves DNS over HTTPS (RFC 8484), and over HTTP behind proxies that have the certificates. The
+ * connections are those to `https://` and `http://` addresses. HTTP/1.1 and HTTP/2 are told apart
+ * by HTTP/2's preface, so that a client without TLS needs no upgrade.
  *
  *     connection ─ doh ─┬─ doh_http1: http_head, http_chunks ╮
  *                       ╰─ doh_http2: common/http2 ──────────┴─ doh_request ─▶ query

@@ -175,7 +175,8 @@ static bool is_ruled_out(const struct search_list_try *w, unsigned place)
     return place <= PATH_DOMAIN && (w->ruled_out & 1u << place) != 0;
 }
 
-/* Returns whether -ndots keeps the candidate name at a place from being forwarded. */
+/* Returns whether -ndots keeps the candidate name at a place from being forwarded, and nothing here
+ * answers it but perhaps hosts files. */
 static bool has_too_few_dots(const struct search_list_try *w, const struct dname *name)
 {
     const uint16_t type = w->path.question->type;

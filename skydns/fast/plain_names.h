@@ -19,7 +19,7 @@
 enum plain_kind {
     PLAIN_ADDRESS, /* A, AAAA */
     PLAIN_PORT,    /* SRV */
-    PLAIN_NO_TYPE, /* a type that no record has */
+    PLAIN_NO_TYPE, /* a type that no name has records of, while no record has `rr` */
     PLAIN_KINDS,
 };
 

@@ -1,5 +1,5 @@
-/* Writes the metrics of -dnssec (signatures, keys, and queries that waited for the signers) and of
- * zone transfers. Main thread. */
+/* Writes the metrics of -dnssec (signatures, keys, queries that waited) and of zone transfers.
+ * Main thread. */
 #ifndef SKYDNS_PAGES_METRICS_ZONES_INTERNAL_H
 #define SKYDNS_PAGES_METRICS_ZONES_INTERNAL_H
 

@@ -1,5 +1,5 @@
 /* Lays out a record as one block of memory: the fixed fields, then host, name, host text, text,
- * group, and the unescaped text if it has escapes. */
+ * group, the packed records of `rr`, and the unescaped text if it has escapes. */
 #include <assert.h>
 #include <string.h>
 

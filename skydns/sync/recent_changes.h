@@ -1,5 +1,5 @@
-/* Remembers the latest changes of records by etcd's events, and how long each took to reach all
- * answering threads. For pages: a bounded ring. Main thread.
+/* Remembers the latest changes of records, and how long each took to reach all answering threads.
+ * They come from etcd's events. For pages: a bounded ring. Main thread.
  *
  *     event handed over by the mirror, decoded     received: `time_ms`
  *     version with it published                    threads that enter from now on see it

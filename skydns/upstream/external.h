@@ -65,7 +65,7 @@ void reply_forms_fini(struct reply_forms *forms); /* zeroes them */
 /* Returns how much memory the forms take. */
 size_t reply_forms_bytes(const struct reply_forms *forms);
 
-/* Calls external_read: sets `outcome` and `packed`, which hold until the next call. */
+/* Calls external_read: sets all from `outcome` to `packed`, which hold until the next call. */
 void reply_forms_external(struct reply_forms *forms, const struct external_question *question,
                           const struct parsed_response *response, uint32_t ttl_max_s);
 

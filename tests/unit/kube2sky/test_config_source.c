@@ -164,7 +164,7 @@ UNIT_TEST(test_gone)
     (void)take(bed, STUB, &capture);
     assert_int_equal(told.keys, 1);
     const char *text = take(bed, NULL, &capture);
-    assert_int_equal(log_occurrences(text, "ConfigMap is gone, removing what it asked for"), 1);
+    assert_int_equal(log_occurrences(text, "ConfigMap is gone, removing its keys"), 1);
     assert_int_equal(told.wanted, 3);
     assert_int_equal(told.keys, 0);
     assert_string_equal(told.nameservers, "");

@@ -48,7 +48,7 @@ static int snapshot_file_set_up(void **state)
     (void)snprintf(bed->temporary, sizeof(bed->temporary), "%.100s/file.tmp", bed->folder);
     (void)snprintf(bed->other, sizeof(bed->other), "%.100s/other", bed->folder);
     snapshot_file_make_image(bed, 0, 20, 1, &bed->small);
-    snapshot_file_make_image(bed, 1, 5000, 2, &bed->large);
+    snapshot_file_make_image(bed, 1, 8000, 2, &bed->large);
     *state = bed;
     return 0;
 }
