@@ -148,7 +148,7 @@ void broken_save(const struct broken_table *table, struct buf *out)
     }
 }
 
-/* Not twice the same: then none is missing from the table. */
+/* Loads a key; false if it is there twice, so that none is missing from the table. */
 static bool load_entry(struct broken_table *table, struct reader *reader)
 {
     char reason[sizeof(((struct err *)NULL)->msg)];

@@ -19,8 +19,9 @@
 
 enum { LINES_A_MINUTE = 10 };
 
-/* Permissions are given by people: the mirror itself would retry every second. What was read before
- * counts until it is denied again: an etcd that has just started may deny for a moment. */
+/* Time between attempts after a denial. People give permissions, and the mirror itself would retry
+ * every second. What was read before counts until it is denied again: an etcd that has just started
+ * may deny for a moment. */
 static const double denied_retry_s = 10;
 
 static const struct {
@@ -32,7 +33,7 @@ static const struct {
     [MARK_LIST] = {"visible/", "cannot read which namespaces are visible to others: none is"},
 };
 
-/* The keys of one kind of one domain. */
+/* Keys of one kind in one domain. */
 struct range {
     struct client_marks *marks;
     struct domain *domain;
@@ -42,8 +43,9 @@ struct range {
     ev_timer retry;             /* runs then */
     bool is_denied;             /* told, until they can be read */
     struct err denial;          /* why */
-    bool has_read;              /* etcd has said in this life what there is, even nothing */
-    bool is_saved;              /* `keys` are an earlier life's: not believed before etcd's word */
+    bool has_read;              /* etcd has said in this process what there is, even nothing */
+    bool is_saved;              /* `keys` are an earlier process's: not believed before etcd's
+                                 * word */
     struct broken_table *told;  /* unusable keys that the log has */
 };
 
@@ -105,7 +107,7 @@ static void log_left_out(const struct range *range, size_t before)
     }
 }
 
-/* True: it says something else. */
+/* Returns true if client_marks_is_known changes. */
 static bool settle_known(struct domain *domain)
 {
     const struct range *addresses = &domain->ranges[MARK_ADDRESS];
@@ -116,7 +118,7 @@ static bool settle_known(struct domain *domain)
     return is_change;
 }
 
-/* The same of lists: if etcd denies reading them, nothing is shown. */
+/* Does the same for lists: if etcd denies reading them, nothing is shown. */
 static bool settle_lists(struct domain *domain)
 {
     const struct range *lists = &domain->ranges[MARK_LIST];
@@ -276,7 +278,7 @@ static void forget_read(struct range *range)
     client_marks_publish(range, true);
 }
 
-/* Outages are those of the records' mirror. */
+/* Handles a denial, and its end. Outages are those of the records' mirror. */
 static void client_marks_on_state(void *data, const struct err *err)
 {
     struct range *range = data;
@@ -297,7 +299,7 @@ static void client_marks_on_state(void *data, const struct err *err)
         if (was_denied || !range->has_read) {
             forget_read(range);
         }
-        if (!was_denied) { /* who waited for this range, waits no longer */
+        if (!was_denied) { /* waiting for this range ends */
             range->marks->config.ended(range->marks->config.data);
         }
     }
@@ -334,7 +336,7 @@ bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *
     return is_trouble;
 }
 
-/* saved: of etcd_mirror_save; empty: nothing is known. */
+/* Starts a range's mirror. saved: of etcd_mirror_save; empty: nothing is known. */
 static void client_marks_start_mirror(struct range *range, struct slice saved)
 {
     const struct client_marks_config *config = &range->marks->config;
@@ -364,7 +366,7 @@ static void client_marks_on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, 
 
 /* ---- Across restarts: mark_saved_internal.h ---- */
 
-/* False: they are not known yet. */
+/* Returns false if the range's keys are not known yet. */
 static bool save_range(const struct range *range, struct buf *out)
 {
     struct buf mirror;
@@ -442,8 +444,8 @@ static void client_marks_domain_free(struct domain *domain)
     }
 }
 
-/* With what an earlier life knew, which etcd is to confirm: meanwhile an address may have passed to
- * another pod. */
+/* Starts with the keys of an earlier process, which etcd is to confirm: meanwhile an address may
+ * have passed to another pod. */
 static void client_marks_start(struct domain *domain, struct slice saved)
 {
     struct mark_saved before[MARK_KINDS];

@@ -7,8 +7,8 @@
 #include "skydns/clients/client_index.h"
 #include "skydns/records/store.h"
 
-/* Labels of a pod's key below pod.<domain>: namespace and address, with the hash that kube2sky
- * writes or without. With more, it may be one of another domain below this one. */
+/* Labels of a pod's key below pod.<domain>: namespace and address, with or without the hash that
+ * kube2sky writes. A key with more may be one of another domain below this one. */
 enum { LABELS_MIN = 2, LABELS_MAX = 3 };
 
 /* Content of one key: the address belongs to a pod of the namespace. */
@@ -42,15 +42,16 @@ void client_pods_set_domains(struct client_pods *pods, const struct dname *domai
 
 /* ---- Claims ---- */
 
-/* Byte by byte: the store keeps case, and a key with capital letters is not below the zone's node.
- */
+/* Compares byte by byte: the record store preserves case, and a key with capital letters is not
+ * below the zone's node. */
 static bool is_below(const struct dname *name, const struct dname *zone)
 {
     return zone->len > 0 && name->len > zone->len && dname_is_within(name, zone) &&
            memcmp(name->wire + name->len - zone->len, zone->wire, zone->len) == 0;
 }
 
-/* The domain whose pod's key the name is; NULL: none. `ret_ns` is borrowed from the name. */
+/* Returns the domain in which the name is a pod's key; NULL: none. `ret_ns` is borrowed from the
+ * name. */
 static const struct client_pods_domain *client_pods_domain_of(const struct client_pods *pods,
                                                               const struct dname *name,
                                                               struct slice *ret_ns)
@@ -71,7 +72,7 @@ static const struct client_pods_domain *client_pods_domain_of(const struct clien
     return NULL;
 }
 
-/* No namespace of Kubernetes has any. */
+/* Returns true if the label cannot be a namespace of Kubernetes, since it has capital letters. */
 static bool has_capitals(struct slice label)
 {
     for (size_t i = 0; i < label.len; i++) {
@@ -167,7 +168,7 @@ static int compare_names(const void *a, const void *b)
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-/* The wire bytes of a name end with the root label. */
+/* Returns the length of a name on the wire, which ends with the root label. */
 static size_t wire_len(const uint8_t *wire)
 {
     size_t len = 0;

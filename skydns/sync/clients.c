@@ -21,7 +21,7 @@ struct clients {
     const struct store *store; /* the version followed last, on or off; NULL: none */
     bool is_reading;           /* all is read again: names are not noted */
     bool is_behind;            /* records were put or deleted since that version */
-    bool is_confirmed;         /* the records are etcd's of this life */
+    bool is_confirmed;         /* the records are etcd's of this process */
     size_t domain_count;
     struct dname domains[ENGINE_ZONES_MAX];
     struct buf saved;
@@ -70,7 +70,8 @@ static void clients_note_barred(void *data, const struct ip *ip)
     client_index_bar(clients->index, ip);
 }
 
-/* From the version followed last. Readers see the old content until the new one is whole. */
+/* Reads all from the version followed last. Readers see the old content until the new one is
+ * whole. */
 static void clients_read_all(struct clients *clients)
 {
     struct client_pods *pods = &clients->pods;
@@ -90,7 +91,7 @@ static void clients_read_all(struct clients *clients)
               LOG_INT("namespaces", (int64_t)counts.spaces));
 }
 
-/* Between two versions: of what changed since the last one, the names may not have been noted. */
+/* Reads all between two versions: names that changed since the last one may not have been noted. */
 static void read_all_between(struct clients *clients)
 {
     bool is_noted = !client_pods_is_to_read(&clients->pods) || !clients->is_behind;

@@ -34,13 +34,13 @@ static bool take_child(void *data, const struct store_node *child)
     return false;
 }
 
-/* Reverse names belong to no domain. */
+/* Takes a child of the root; reverse names belong to no domain. */
 static bool take_top(void *data, const struct store_node *child)
 {
     return domain_check_is_label(store_node_label(child), "arpa") || take_child(data, child);
 }
 
-/* Any record but a reverse name's, or NULL: a node has one at or below it. */
+/* Returns any record but a reverse name's, or NULL: a node has one at or below it. */
 static const struct store_record *any_record(const struct store *store)
 {
     const struct store_node *node = NULL;
@@ -51,7 +51,7 @@ static const struct store_record *any_record(const struct store *store)
     return node ? store_node_record(node) : NULL;
 }
 
-/* The domain of the record: one in force, or a guess. */
+/* Returns the domain of the record: one in force, or a guess. */
 static struct dname domain_check_domain_of(const struct store_record *record,
                                            const struct store_keys *keys)
 {

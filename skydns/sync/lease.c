@@ -12,18 +12,18 @@
 #include "common/etcd/etcd_lease.h"
 #include "skydns/sync/lease_internal.h"
 
-/* Records change at most this often, so that many leases share a publication; TTLs are cut by as
+/* Limits how often records change, so that many leases share a publication. TTLs are cut by as
  * much, so that none exceeds what its lease has left. */
 enum { RUN_GAP_MS = 100 };
 
-/* How long before a TTL would have to shrink etcd is asked, so that the answer arrives in time. */
+/* Asks etcd so long before a TTL would have to shrink, so that the answer arrives in time. */
 enum { ASK_AHEAD_MS = 1000 };
 
-/* Questions in flight. Each costs etcd some 50 us; with 100,000 leases at a start, etcd must still
- * get other work done. */
+/* Limits questions in flight. Each costs etcd some 50 us; with 100,000 leases at a start, etcd must
+ * still get other work done. */
 enum { ASKING_MAX = 16 };
 
-/* How long until etcd is asked again: a third of the granted TTL, or less after a failure. While
+/* Backoff before etcd is asked again: a third of the granted TTL, or less after a failure. While
  * etcd is away, one lease at a time asks every RETRY_MIN_MS; once it is answered, all ask. */
 enum { RETRY_MIN_MS = 1000, RETRY_MAX_MS = 5000 };
 
@@ -72,7 +72,7 @@ uint32_t lease_ttl_now(const struct lease *lease, uint32_t ttl_s, int64_t now_ms
     return left_ms > TTL_FLOOR_S * 1000 ? (uint32_t)(left_ms / 1000) : TTL_FLOOR_S;
 }
 
-/* When a record with this TTL needs a smaller one. */
+/* Returns when a record with this TTL needs a smaller one. */
 static int64_t shrinks_ms(const struct lease *lease, uint32_t ttl_s)
 {
     return lease->is_known && ttl_s != TTL_FLOOR_S
@@ -125,7 +125,7 @@ static void ask_failed(struct lease *lease)
     lease_wake_at(lease, lease->ask_again_ms);
 }
 
-/* etcd has answered. */
+/* Asks about the leases whose last question failed, since etcd has answered. */
 static void ask_those_failed(struct lease_table *table)
 {
     struct lease *lease;
@@ -264,7 +264,7 @@ struct leased_key *lease_key_add(struct lease *lease, const struct dname *name)
     return key;
 }
 
-/* It belonged to another lease before. */
+/* Moves a key from the lease that it belonged to before. */
 static void key_move(struct leased_key *key, struct lease *lease)
 {
     LIST_REMOVE(key, sibling);
@@ -325,14 +325,14 @@ void lease_table_del(struct lease_table *table, const struct dname *name)
 
 /* ---- Counting down ---- */
 
-/* A lease of a snapshot ends, and etcd has not been asked. */
+/* Returns true if a lease of a snapshot has ended, and etcd has not been asked. */
 static bool has_ended_unasked(const struct lease *lease, int64_t now_ms)
 {
     return lease->is_saved && lease->is_known && lease->expires_ms <= now_ms;
 }
 
-/* Sets the record's current TTL, withholds it, or brings it back. False if it has gone: the store
- * no longer has it, as after a full read, or etcd says so of the lease of a withheld one. */
+/* Sets the record's current TTL, withholds it, or brings it back. False if it is gone: the writer
+ * no longer has it, as after a full read, or etcd says so of a withheld one's lease. */
 static bool key_update(struct leased_key *key, int64_t now_ms, uint32_t *ret_ttl_s,
                        bool *is_changed)
 {
@@ -352,7 +352,7 @@ static bool key_update(struct leased_key *key, int64_t now_ms, uint32_t *ret_ttl
     return store_writer_set_ttl(writer, &name, key->mod_revision, *ret_ttl_s, is_changed);
 }
 
-/* When the records of a lease of a snapshot are to be withheld. */
+/* Returns when the records of a lease of a snapshot are to be withheld. */
 static int64_t withholds_ms(const struct lease *lease, int64_t now_ms)
 {
     bool is_ending = lease->is_saved && lease->is_known && lease->expires_ms > now_ms;

@@ -1,4 +1,4 @@
-/* The leases as bytes of a snapshot:
+/* Packs leases into the bytes of a snapshot, and unpacks them:
  *
  *     u64 when saved, Unix time in ms
  *     leases, each   u64 id   u8 1 if known   u64 ms left   u64 ms granted, and its keys, each
@@ -34,7 +34,8 @@ static void save_key(const struct leased_key *key, struct buf *out)
     buf_append_u32(out, key->ttl_s);
 }
 
-/* Keys whose record has been replaced by none, or by a full read, are still there. */
+/* Saves the keys that still have a record. The list also holds keys whose record is gone, or was
+ * dropped by a full read. */
 static void save_keys(const struct lease *lease, int64_t now_ms, struct buf *out)
 {
     const struct leased_key *key;
@@ -71,7 +72,7 @@ bool lease_table_save(const struct lease_table *table, int64_t now_ms, struct bu
 
 /* ---- Unpacking ---- */
 
-/* Sanity, so that times can be added. */
+/* Reads a time; refuses one so large that times cannot be added. */
 static bool read_ms(struct reader *reader, int64_t *ret_ms)
 {
     uint64_t ms = reader_u64(reader);
@@ -79,7 +80,7 @@ static bool read_ms(struct reader *reader, int64_t *ret_ms)
     return !reader->failed && ms <= (uint64_t)LEASE_TTL_MAX_S * 1000;
 }
 
-/* The name's bytes, which are those of a name and no more. */
+/* Reads the name's bytes, which must be those of a name and no more. */
 static bool lease_saved_read_name(struct reader *reader, uint8_t len, struct dname *ret_name)
 {
     const uint8_t *wire = reader_take(reader, len);
@@ -87,7 +88,7 @@ static bool lease_saved_read_name(struct reader *reader, uint8_t len, struct dna
     return wire && dname_read(&of_name, ret_name) && ret_name->len == len;
 }
 
-/* lease NULL: only looks whether the bytes make sense. */
+/* Reads a key; lease NULL: only checks that the bytes make sense. */
 static bool lease_saved_read_key(struct reader *reader, uint8_t name_len, struct lease *lease)
 {
     struct dname name;

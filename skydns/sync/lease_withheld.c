@@ -1,4 +1,5 @@
-/* Records that the store lacks because their lease has ended, as far as a snapshot knows. */
+/* Remembers records that the writer lacks because their lease has ended, as far as a snapshot
+ * knows. */
 #include <stdlib.h>
 #include <string.h>
 

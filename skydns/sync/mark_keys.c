@@ -67,7 +67,7 @@ bool client_marks_read_address(struct slice value, struct ip *ret_ip)
     return is_address;
 }
 
-/* A namespace's name, or an address with dashes: IPv6 may begin or end with one. */
+/* Accepts a namespace's name, or an address with dashes: IPv6 may begin or end with one. */
 static bool mark_keys_is_label(enum mark_kind kind, struct slice label)
 {
     return kind == MARK_LIST ? dname_is_host_label(label)
@@ -173,7 +173,7 @@ void mark_keys_del(struct mark_keys *keys, struct slice label)
     }
 }
 
-/* Those that the full read did not tell of. */
+/* Removes the keys that the full read did not tell of. */
 static void remove_unread(struct mark_keys *keys)
 {
     struct mark *mark;
@@ -184,7 +184,7 @@ static void remove_unread(struct mark_keys *keys)
     }
 }
 
-/* Whether it was, or is, another. */
+/* Tells fn what the commit changes of the key; returns whether it changes anything. */
 static bool end_change(struct mark *mark,
                        void (*fn)(void *data, const struct ip *ip, bool is_there), void *data)
 {
@@ -211,8 +211,9 @@ static int mark_keys_compare_lists(const void *a, const void *b)
     return d ? d : slice_compare(mark_label(x), mark_label(y));
 }
 
-/* The rule of kube2sky, which writes no more than have room (client_keys.h): of what it takes away
- * and what it adds instead, the latter may come first. */
+/* Leaves out the longest lists if there is no room for all, by the same rule as kube2sky, which
+ * writes no more than have room (client_keys.h). It is needed, since an added key may come before
+ * the removal of the one that it replaces. */
 static void mark_keys_share_out(struct mark_keys *keys)
 {
     size_t count = 0, bytes = 0;
@@ -309,7 +310,7 @@ static bool load_address(struct mark_keys *keys, struct slice label, struct slic
     return true;
 }
 
-/* None twice, so none is missing. */
+/* Refuses a key that is there twice, so that none is missing. */
 static bool sync_mark_keys_load(struct mark_keys *keys, struct reader *reader)
 {
     struct slice label = reader_sized(reader);

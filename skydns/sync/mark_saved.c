@@ -29,7 +29,7 @@ static bool mark_saved_read_keys(struct reader *reader, enum mark_kind kind, str
            (ret->is_known || (ret->mirror.len == 0 && ret->keys.marks.count == 0));
 }
 
-/* Both kinds, which are to be closed in any case. */
+/* Reads both kinds, which the caller closes in any case. */
 static bool read_domain(struct reader *reader, struct dname *ret_name,
                         struct mark_saved ret_saved[MARK_KINDS])
 {

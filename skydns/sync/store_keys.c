@@ -23,7 +23,7 @@ struct domain {
     struct etcd_mirror *mirror; /* NULL: the owner tells */
     struct buf id;              /* its value as the mirror saw it last */
     bool is_there;
-    bool was_there; /* in this store or an earlier one */
+    bool was_there; /* in this etcd data set or an earlier one */
     bool awaits_read;
     bool is_incomplete; /* as settled */
 };
@@ -70,8 +70,8 @@ static void store_keys_on_seen(void *data, struct slice id, bool has_read UNUSED
     }
 }
 
-/* Its mirror is told of the key only by store_keys_on_seen; outages are those of the records'
- * mirror. */
+/* Does nothing: the mirror's key is told by store_keys_on_seen alone; outages are those of the
+ * records' mirror. */
 static void store_keys_on_begin(void *data UNUSED, const struct etcd_mirror_read *read UNUSED)
 {
 }
@@ -117,7 +117,7 @@ static bool is_main(const struct store_keys *keys, const struct dname *domain)
     return dname_equal(domain, &keys->config.main);
 }
 
-/* Takes it out. */
+/* Takes the domain's keys out of the remembered ones. */
 static struct remembered store_keys_restore(struct store_keys *keys, const struct dname *name)
 {
     for (size_t i = 0; i < keys->remembered_count; i++) {
@@ -350,7 +350,7 @@ void store_keys_save(const struct store_keys *keys, struct buf *out)
     }
 }
 
-/* Not twice the same; and what is there was there. */
+/* Loads domains, none twice. A key that is there must count as one that was there. */
 static bool sync_store_keys_load(struct store_keys *keys, struct reader *reader)
 {
     struct slice wire = reader_sized(reader);

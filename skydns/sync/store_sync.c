@@ -14,8 +14,8 @@
 #include "skydns/snapshot/snapshot.h"
 #include "skydns/sync/store_sync_internal.h"
 
-/* Each publication frees what it can; this timer frees what a reader still held then, long after
- * the reader's batch has ended. */
+/* Interval of the timer that frees garbage. Each publication frees what it can; the timer frees the
+ * rest, long after the last reader's batch has ended. */
 static const double reclaim_interval_s = 0.01;
 
 static void store_sync_on_reclaim(struct ev_loop *loop, ev_timer *timer, int events)
@@ -37,9 +37,9 @@ static void store_sync_on_seen(struct ev_loop *loop, ev_timer *timer, int events
     store_sync_see(timer->data);
 }
 
-/* Returns the memory of the pages and the list of all nodes: up to a third of the store, once per
- * full read; and what a snapshot took to be read, once etcd has confirmed it: not while the first
- * clients wait. */
+/* Frees the memory of pages and of the list of all nodes after a full read: up to a third of the
+ * record store. After a start, frees what reading a snapshot took, once etcd has confirmed it: not
+ * while the first clients wait. */
 static void on_trim(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)events;
@@ -47,7 +47,7 @@ static void on_trim(struct ev_loop *loop, ev_timer *timer, int events)
     xalloc_trim();
 }
 
-/* "/skydns/" from "skydns", "/skydns" or "/skydns/"; "/" from "". */
+/* Returns "/skydns/" for "skydns", "/skydns" or "/skydns/"; "/" for "". */
 static char *key_prefix(const char *path)
 {
     struct slice p = slice_str(path);
@@ -60,7 +60,7 @@ static char *key_prefix(const char *path)
     return xasprintf("/%.*s%s", (int)p.len, p.ptr, p.len ? "/" : "");
 }
 
-/* The domains in force, and whether their keys may name stub zones. */
+/* Sets the domains in force, and whether their keys may name stub zones. */
 static void set_stubs(struct store_sync *sync, const struct dname *domains, size_t count)
 {
     if (sync->stubs) {
@@ -85,13 +85,13 @@ static void start_stubs(struct store_sync *sync, const struct store_sync_config 
     set_stubs(sync, config->domains, config->domain_count);
 }
 
-/* The domains in force, and whether their pods say who clients are. */
+/* Sets the domains in force, and whether their pods identify clients. */
 static void set_clients(struct store_sync *sync, const struct dname *domains, size_t count)
 {
     clients_set(sync->clients, sync->wants_clients, domains, count);
 }
 
-/* saved: of clients_save. */
+/* Starts the clients; saved: of clients_save. */
 static void start_clients(struct store_sync *sync, const struct store_sync_config *config,
                           bool is_loaded, struct slice saved)
 {
@@ -171,7 +171,7 @@ static void close_parts(struct store_sync *sync)
     store_writer_free(sync->writer);
 }
 
-/* False: there is no snapshot, or none that makes sense. */
+/* Opens the parts of a snapshot. False: there is none, or none that makes sense. */
 static bool open_saved_parts(struct store_sync *sync, const struct store_sync_config *config)
 {
     if (!config->start) {
@@ -185,7 +185,7 @@ static bool open_saved_parts(struct store_sync *sync, const struct store_sync_co
     return false;
 }
 
-/* Before anything else is set up: leases may fail to be queried at once. */
+/* Joins the outage before anything else is set up: lease queries may fail at once. */
 static void store_sync_join_outage(struct store_sync *sync)
 {
     if (sync->followed) {
@@ -322,7 +322,7 @@ void store_sync_set_domains(struct store_sync *sync, const struct dname *domains
     set_overrides(sync, domains, count);
 }
 
-/* Those in force; returns how many. */
+/* Copies the domains in force; returns how many. */
 static size_t domains_now(const struct store_sync *sync, struct dname ret_domains[ENGINE_ZONES_MAX])
 {
     size_t count = store_keys_count(sync->keys);

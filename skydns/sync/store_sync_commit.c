@@ -1,4 +1,4 @@
-/* Publishes one store version for each revision of etcd. */
+/* Publishes one version of the record store for each revision of etcd. */
 #include "common/base/log.h"
 
 #include "common/base/xalloc.h"
@@ -157,7 +157,7 @@ static void settle_keys(struct store_sync *sync)
     store_sync_become_ready(sync);
 }
 
-/* A key appeared or is gone. */
+/* Settles completeness when a key appeared or is gone. */
 void store_sync_keys_changed(struct store_sync *sync)
 {
     sync->changes++;
@@ -169,7 +169,7 @@ void store_sync_key_appeared(struct store_sync *sync)
     etcd_mirror_reread(sync->mirror);
 }
 
-/* Each session sees it again. */
+/* Notes the store key's value, if it is new: each session sees it again. */
 static void note_id(struct store_sync *sync, struct slice id)
 {
     struct slice start = slice_of(id.ptr, id.len < SEEN_ID_MAX ? id.len : SEEN_ID_MAX);
@@ -180,7 +180,7 @@ static void note_id(struct store_sync *sync, struct slice id)
     }
 }
 
-/* A key that was missing counts from the next full read on: the watch may lag behind it. */
+/* Makes a key that was missing count from the next full read on: the watch may lag behind it. */
 void store_sync_on_store_key_seen(void *data, struct slice id, bool has_read)
 {
     struct store_sync *sync = data;
@@ -205,7 +205,7 @@ static void log_read(const struct store_sync *sync)
              LOG_STR("cause", etcd_mirror_cause_text(sync->read.cause)));
 }
 
-/* The published version is a whole content. */
+/* Marks the published version as a whole content. */
 static void on_full_commit(struct store_sync *sync)
 {
     lease_table_release(sync->leases);

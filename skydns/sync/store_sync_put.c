@@ -86,10 +86,11 @@ void config_value_load(struct config_value *value, struct slice saved)
 
 /* ---- Keys ---- */
 
-/* Broken values come in thousands (one broken writer); ten lines a minute are enough. */
+/* Limits log lines: one broken writer makes thousands of broken values; ten lines a minute are
+ * enough. */
 enum { SKIPPED_LINES_A_MINUTE = 10 };
 
-/* Each revision of a key is logged once, however often it is read. */
+/* Logs each revision of a key once, however often it is read. */
 static void note_broken(struct store_sync *sync, const struct etcd_kv *kv, const char *message,
                         const char *reason)
 {

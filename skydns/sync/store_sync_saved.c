@@ -1,4 +1,4 @@
-/* Fills the store from a snapshot, and makes one. */
+/* Fills the record store from a snapshot, and makes one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@
 #include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/store_sync_internal.h"
 
-/* A wall clock that falls behind by less since etcd was last heard from is only being adjusted. */
+/* Tolerates a wall clock that falls behind by less since etcd was last heard from: it is only being
+ * adjusted. */
 enum { CLOCK_ADJUSTED_MS = 60000 };
 
 /* ---- When etcd was heard from ---- */
@@ -29,7 +30,7 @@ void store_sync_lose(struct store_sync *sync)
     }
 }
 
-/* A time to come means a clock that was set back. */
+/* Takes a time in the future for a clock that was set back. */
 static void hear_saved(struct heard *heard, int64_t saved_ms)
 {
     int64_t now_ms = clock_wall_ms();
@@ -44,7 +45,8 @@ int64_t store_sync_heard_ms(const struct store_sync *sync)
     if (heard->is_now || heard->wall_ms == 0) {
         return heard->is_now ? now_ms : 0;
     }
-    /* A clock set back since then would make this a time to come, and the next start refuse it. */
+    /* If the clock was set back since then, this time would be in the future, and the next start
+     * would refuse it. */
     int64_t by_passing_ms = now_ms - (clock_monotonic_ms() - heard->monotonic_ms);
     return by_passing_ms + CLOCK_ADJUSTED_MS < heard->wall_ms ? by_passing_ms : heard->wall_ms;
 }
@@ -62,13 +64,13 @@ uint64_t store_sync_changes(const struct store_sync *sync)
     return sync->changes;
 }
 
-/* In force, which may be another than the main one by now. */
+/* Returns the first domain in force, which may be another than the main one by now. */
 static const struct dname *first_domain(const struct store_sync *sync)
 {
     return store_keys_count(sync->keys) > 0 ? store_keys_domain(sync->keys, 0) : &sync->main_domain;
 }
 
-/* The next start follows the store key of the first domain. */
+/* Saves the mirror for the next start, which follows the store key of the first domain. */
 static bool save_mirror(const struct store_sync *sync, struct buf *out)
 {
     struct buf saved;

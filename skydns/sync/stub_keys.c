@@ -13,14 +13,14 @@
 
 enum { LINES_A_MINUTE = 10, DNS_PORT = 53 };
 
-/* A name, and its node in the version followed last. That version's nodes live until the next one
+/* Name, and its node in the version followed last. That version's nodes live until the next one
  * replaces them, so an equal pointer is the same node with the same records below it. */
 struct place {
     struct dname name;
     const struct store_node *node; /* NULL: there is none */
 };
 
-/* A key below dns/stub; the slices are borrowed from its record or name. */
+/* Key below dns/stub; the slices are borrowed from its record or name. */
 struct stub_key {
     const struct store_record *record; /* NULL: its value is none */
     struct slice zone;                 /* wire, without the root label; empty: the root */
@@ -41,7 +41,7 @@ struct stub_keys {
     size_t zone_count;
     struct forward_zone *zones; /* as told */
 
-    /* While reading. */
+    /* Fields that are set while reading. */
     size_t key_count;
     struct stub_key *keys;
     size_t broken_count;
@@ -52,7 +52,7 @@ struct stub_keys {
 
 /* ---- The keys ---- */
 
-/* False: there is no room. */
+/* Adds a key. False: there is no room. */
 static bool add_stub_key(struct stub_keys *keys, const struct store_record *record,
                          struct slice name, size_t suffix_len)
 {
@@ -77,7 +77,7 @@ static bool stub_keys_visit(void *data, const struct store_node *node)
            store_each_child(node, stub_keys_visit, keys);
 }
 
-/* The name dns/stub that a lower-cased name is below; NULL: none. */
+/* Returns the name dns/stub that a lower-cased name is below; NULL: none. */
 static const struct place *stub_of(const struct stub_keys *keys, const struct dname *name)
 {
     for (size_t i = 0; i < keys->domain_count; i++) {
@@ -94,7 +94,8 @@ struct broken_visit {
     const struct store *store;
 };
 
-/* Its zone is there all the same: else its names would go to the general nameservers. */
+/* Adds the zone of a broken key all the same: otherwise its names would go to the general
+ * upstreams. */
 static bool visit_broken(void *data, const struct broken_key *key)
 {
     const struct broken_visit *stub_keys_visit = data;
@@ -166,7 +167,8 @@ struct unmarking {
     const struct store *store;
 };
 
-/* A record that there is may be unusable only here: otherwise it is none, or told by others. */
+/* Unmarks a key whose record may be unusable only here. Keys without a record are reported by
+ * others. */
 static bool stub_keys_unmark(void *data, const struct broken_key *key)
 {
     const struct unmarking *unmarking = data;
@@ -182,7 +184,7 @@ static bool stub_keys_unmark(void *data, const struct broken_key *key)
     return true;
 }
 
-/* reason NULL: the key can be used. */
+/* Marks the key as broken; reason NULL: it can be used. */
 static void stub_keys_mark(struct stub_keys *keys, const struct stub_key *key, const char *reason)
 {
     struct dname name;
@@ -242,7 +244,7 @@ static int compare_ips(const void *a, const void *b)
                                               : memcmp(x->bytes, y->bytes, x->family_bytes);
 }
 
-/* The place of a name, from now on followed. NULL: there are too many. */
+/* Returns the followed name, added if it is new. NULL: there are too many. */
 static struct place *stub_keys_place_of(struct stub_keys *keys, const struct store *store,
                                         const struct dname *name)
 {
@@ -326,7 +328,7 @@ static struct dname zone_name(struct slice wire)
     return name;
 }
 
-/* Why the name cannot be a stub zone, or NULL. */
+/* Returns why the name cannot be a stub zone, or NULL. */
 static const char *stub_keys_refusal_of(const struct stub_keys *keys, const struct dname *name,
                                         size_t count)
 {
@@ -341,7 +343,7 @@ static const char *stub_keys_refusal_of(const struct stub_keys *keys, const stru
     return count == ZONE_TABLE_MAX ? "more than 1,024 stub zones" : NULL;
 }
 
-/* The zones of all keys, which are sorted; returns how many. */
+/* Makes the zones of all keys, which are sorted; returns how many. */
 static size_t make_zones(struct stub_keys *keys, const struct store *store,
                          struct forward_zone *zones)
 {
@@ -371,7 +373,7 @@ static bool same_zone(const struct forward_zone *a, const struct forward_zone *b
     return same;
 }
 
-/* Takes the zones. */
+/* Publishes the zones, and takes them over. */
 static void stub_keys_publish(struct stub_keys *keys, struct forward_zone *zones, size_t count)
 {
     bool same = count == keys->zone_count;

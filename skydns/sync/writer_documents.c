@@ -16,10 +16,11 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/settings/config_documents.h"
 
-/* Permissions are given by people: the mirror itself would retry every second. */
+/* Time between attempts after a denial: people give permissions, and the mirror itself would retry
+ * every second. */
 static const double denied_retry_s = 10;
 
-/* One domain's. */
+/* Document of one domain. */
 struct document {
     struct writer_documents *documents;
     struct dname domain;
@@ -34,7 +35,7 @@ struct document {
     bool is_changed;
     bool is_told;     /* something, even that there is none */
     bool keeps_old;   /* the current full read removes nothing */
-    int64_t revision; /* at which etcd got it; 0: of an earlier life, or there is none */
+    int64_t revision; /* at which etcd got it; 0: of an earlier process, or there is none */
 };
 
 struct writer_documents {
@@ -105,7 +106,7 @@ static void writer_documents_on_commit(void *data, int64_t revision UNUSED, bool
     }
 }
 
-/* Outages are those of the records' mirror. */
+/* Handles a denial, and its end. Outages are those of the records' mirror. */
 static void writer_documents_on_state(void *data, const struct err *err)
 {
     struct document *document = data;
@@ -160,7 +161,7 @@ bool writer_documents_explain_denied(const struct writer_documents *documents, s
 
 /* ---- Across restarts: how many, then name, whether there is one, text and mirror of each ---- */
 
-/* False: it is not known. */
+/* Returns false if the document is not known. */
 static bool sync_writer_documents_save(const struct document *document, struct buf *out)
 {
     struct buf mirror;
@@ -218,7 +219,7 @@ bool writer_documents_is_saved(struct slice saved)
     return is_good && reader_left(&reader) == 0;
 }
 
-/* False: nothing is known of the domain. */
+/* Returns false if nothing is known of the domain. */
 static bool writer_documents_restore(struct slice saved, const struct dname *domain,
                                      struct saved_document *ret_saved)
 {
@@ -234,7 +235,7 @@ static bool writer_documents_restore(struct slice saved, const struct dname *dom
 
 /* ---- Life ---- */
 
-/* saved: of etcd_mirror_save; empty: nothing is known. */
+/* Starts the mirror. saved: of etcd_mirror_save; empty: nothing is known. */
 static void writer_documents_start_mirror(struct document *document, struct slice saved)
 {
     const struct writer_documents *documents = document->documents;
@@ -278,7 +279,8 @@ static struct document *document_new(struct writer_documents *documents, const s
     return document;
 }
 
-/* Told when it is found in the list, as a document that etcd tells is. */
+/* Starts with a saved document. It is told when it is found in the list, as a document from etcd
+ * is. */
 static void writer_documents_start(struct document *document, struct slice saved)
 {
     struct saved_document before;

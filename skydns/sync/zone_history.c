@@ -12,7 +12,7 @@
 #include "common/etcd/etcd_watch.h"
 #include "skydns/sync/zone_changes_internal.h"
 
-/* An etcd that is slow to begin has so many times the patience that events have after that. */
+/* Multiplies the timeout of events for an etcd that is slow to begin. */
 enum { UP_PATIENCES = 5 };
 
 struct zone_history {
@@ -40,7 +40,8 @@ static void zone_history_finish(struct zone_history *h, bool is_known)
     h->config.done(h->config.data, apexes, revisions, h->changes.count);
 }
 
-/* The document of settings, `/skydns/config`: all answers may depend on it. */
+/* Returns whether the key is the document of settings, `/skydns/config`: all answers may depend on
+ * it. */
 static bool zone_history_is_config(const struct zone_history *h, struct slice key)
 {
     const size_t len = strlen(h->prefix);
@@ -76,7 +77,7 @@ static void be_patient(struct zone_history *h, unsigned ms)
     ev_timer_start(h->config.loop, &h->timeout);
 }
 
-/* Events follow at once, or none. */
+/* Shortens the timeout: events follow at once, or none. */
 static void zone_history_on_up(void *data)
 {
     struct zone_history *h = data;
@@ -85,7 +86,7 @@ static void zone_history_on_up(void *data)
 
 static void sync_zone_history_start(struct zone_history *h);
 
-/* Compacted: nearer. */
+/* Starts nearer if the revisions were compacted. */
 static void zone_history_on_end(void *data, const struct err *err)
 {
     struct zone_history *h = data;
