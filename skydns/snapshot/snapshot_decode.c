@@ -32,7 +32,7 @@ static int snapshot_decode_fail_damaged(struct decoder *d, const char *what)
 
 /* ---- Bytes ---- */
 
-/* The next bytes, all of them, into the checksum as well. */
+/* Reads exactly these bytes, and adds them to the checksum. */
 static int snapshot_decode_read_bytes(struct decoder *d, void *bytes, size_t len)
 {
     uint8_t *to = bytes;
@@ -106,7 +106,7 @@ static bool snapshot_decode_copy_text(struct slice text, char *out, size_t size)
     return true;
 }
 
-/* Uncompressed, and nothing behind it. */
+/* Copies a name that is not compressed and has nothing behind it. */
 static bool snapshot_decode_copy_name(struct slice wire, struct dname *ret_name)
 {
     struct reader r = reader_of(wire.ptr, wire.len);
@@ -146,7 +146,7 @@ static int snapshot_decode_read_header(struct decoder *d)
     return 0;
 }
 
-/* A piece at a time, so that a length costs nothing before its bytes are there. */
+/* Reads a piece at a time, so that a length costs nothing before its bytes are there. */
 static int read_section(struct decoder *d, struct buf *section)
 {
     uint32_t left;
@@ -174,7 +174,7 @@ static bool are_labels(const uint8_t *own, size_t len)
     return at == len;
 }
 
-/* Whether the shared end begins with a label, is the loader's to say. */
+/* Reads a name. The loader checks whether the shared end begins with a label. */
 static const char *snapshot_decode_read_name(struct decoder *d, struct reader *r,
                                              uint8_t *ret_shared)
 {
@@ -208,7 +208,7 @@ static struct slice read_host(struct reader *r, uint8_t host)
     return slice_of(bytes, bytes ? len : 0);
 }
 
-/* Not before this clock began. */
+/* Returns since when the record has been known, not before this clock began. */
 static uint32_t known_s(const struct decoder *d, uint32_t age_s)
 {
     uint64_t ago_s = age_s + d->since_s;
@@ -262,7 +262,7 @@ static const char *read_block(struct decoder *d, struct slice block)
     return NULL;
 }
 
-/* By what a Service's records take. */
+/* Reserves room for as many records as the bytes hold if they are a Service's. */
 static void expect_records(const struct decoder *d)
 {
     enum { RECORD_BYTES = 66 };

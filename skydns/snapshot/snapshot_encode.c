@@ -69,7 +69,7 @@ static void put_section(struct encoder *e, const struct buf *section)
 
 /* ---- Records ---- */
 
-/* How many bytes at the end are labels of both, the root included. */
+/* Returns how many bytes at the end are labels of both, the root included. */
 static uint8_t shared_len(const struct dname *a, const struct dname_labels *a_labels,
                           const struct dname *b, const struct dname_labels *b_labels)
 {
@@ -147,7 +147,7 @@ static void put_saved(struct encoder *e, const struct store_saved *saved)
     }
 }
 
-/* Its length comes first, where snapshot_encode_put_record has left room for it. */
+/* Writes the block's length in front, where snapshot_encode_put_record has left room for it. */
 static void end_block(struct encoder *e)
 {
     if (e->piece.len > 0) {
@@ -166,7 +166,8 @@ static size_t record_max(const struct store_saved *saved)
     return most;
 }
 
-/* Once the sink has refused a piece, neither the record nor the store may be there any more. */
+/* Encodes a record. Once the sink has refused a piece, neither the record nor the store may be
+ * there any more. */
 static bool snapshot_encode_put_record(void *data, const struct store_record *record)
 {
     struct encoder *e = data;

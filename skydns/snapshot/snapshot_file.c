@@ -18,7 +18,7 @@
 #include "skydns/snapshot/snapshot_decode_internal.h"
 #include "skydns/snapshot/snapshot_encode_internal.h"
 
-/* Neither becomes a terminal of ours nor waits for a FIFO's other end. */
+/* Opens nothing as our terminal, and never waits for a FIFO's other end. */
 enum { OPEN_FLAGS = O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
 static int snapshot_file_fail(struct err *err, int code)
@@ -74,8 +74,8 @@ struct place {
     char *temporary;  /* of FILE.tmp, owned */
 };
 
-/* The folder is opened once: FILE.tmp and FILE are in the same one, whatever is renamed
- * meanwhile. place_close in any case. */
+/* Opens the folder once: FILE.tmp and FILE are in the same one, whatever is renamed meanwhile. Call
+ * place_close in any case. */
 static int place_open(struct place *place, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -93,7 +93,7 @@ static void place_close(struct place *place)
     free(place->temporary);
 }
 
-/* Whether FILE.tmp is still the file that is open. */
+/* Returns whether FILE.tmp is still the file that is open. */
 static bool is_in_place(const struct place *place, int fd)
 {
     struct stat mine, there;
@@ -104,8 +104,8 @@ static bool is_in_place(const struct place *place, int fd)
 
 /* ---- FILE.tmp, locked ---- */
 
-/* Locks FILE.tmp and empties it: 0, -errno, or -EAGAIN while another process has it, or has just
- * renamed the one that was opened here. */
+/* Locks FILE.tmp and empties it. Returns 0, -errno, or -EAGAIN while another process has it, or has
+ * just renamed the one that was opened here. */
 static int snapshot_file_take_over(const struct place *place, int fd)
 {
     enum { PRIVATE = S_IRUSR | S_IWUSR };
@@ -146,7 +146,7 @@ static bool is_cancelled(const struct snapshot_file_write *write)
     return write->is_cancelled && atomic_load_explicit(write->is_cancelled, memory_order_relaxed);
 }
 
-/* The open file, or an error. */
+/* Returns the open file, or an error. */
 static int open_temporary(const struct snapshot_file_write *write, const struct place *place,
                           struct err *err)
 {
@@ -193,11 +193,11 @@ static int write_piece(void *data, struct slice piece)
             output->bytes += (size_t)n;
         }
     }
-    /* Also after the last one: who cancels it while the disk hangs frees the version. */
+    /* Checks after the last piece, too: a cancel while the disk hangs frees the version. */
     return is_cancelled(output->write) ? ERR_CANCELED : 0;
 }
 
-/* `-snapshot=/dev/null` must not cost the host that. */
+/* Returns whether FILE is a device: `-snapshot=/dev/null` must not cost the host that. */
 static bool would_replace_device(const struct place *place)
 {
     struct stat st;
@@ -205,7 +205,8 @@ static bool would_replace_device(const struct place *place)
            (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode));
 }
 
-/* Somebody may have removed FILE.tmp, and another process may be writing a new one. */
+/* Renames FILE.tmp if it is still ours: somebody may have removed it, and another process may be
+ * writing a new one. */
 static int put_in_place(const struct place *place, int fd)
 {
     if (fdatasync(fd) != 0) {
@@ -217,7 +218,7 @@ static int put_in_place(const struct place *place, int fd)
     return renameat(place->folder, place->temporary, place->folder, place->name) == 0 ? 0 : -errno;
 }
 
-/* Emptied as well, in case that the folder does not let it go. */
+/* Removes FILE.tmp; empties it first, in case the folder does not permit the removal. */
 static void snapshot_file_discard(const struct place *place, int fd)
 {
     (void)!ftruncate(fd, 0); /* nothing is left to do if that fails too */
@@ -226,7 +227,8 @@ static void snapshot_file_discard(const struct place *place, int fd)
     }
 }
 
-/* clock_monotonic, in seconds, when etcd was last heard from: reading adds the time since then. */
+/* Returns when etcd was last heard from, as clock_monotonic in seconds: reading adds the time since
+ * then. */
 static uint32_t heard_s(const struct snapshot_header *header)
 {
     int64_t since_ms = clock_wall_ms() - header->heard_ms;
@@ -261,7 +263,7 @@ static int write_in(const struct snapshot_file_write *write, const struct place 
     if (r != 0) {
         return snapshot_file_fail(err, r);
     }
-    /* Some file systems sync no folders. */
+    /* Not an error: some file systems sync no folders. */
     if (fsync(place->folder) != 0 && errno != EINVAL) {
         r = snapshot_file_fail(err, -errno);
         return err_wrap(err, r, "its folder");

@@ -21,7 +21,8 @@ enum {
 
 enum stage { STAGE_ENCODING, STAGE_DISK, STAGE_ENDED };
 
-/* One write. The thread's, but for what is marked otherwise; the writer's again at its end. */
+/* Write under way. Its fields are the thread's, but for those marked otherwise; at its end, the
+ * writer's again. */
 struct job {
     snapshot_write_fn write;
     char *path;
@@ -37,7 +38,7 @@ struct job {
 
     atomic_bool is_cancelled;
 
-    /* The writer's. */
+    /* Fields of the writer. */
     pthread_t thread;
     bool has_thread;
     bool is_pinned;
@@ -102,7 +103,7 @@ static void *snapshot_writer_run(void *data)
     return NULL;
 }
 
-/* Signals go to the main thread. */
+/* Starts the thread with all signals blocked: they go to the main thread. */
 static int snapshot_writer_start_thread(struct job *job)
 {
     sigset_t all, before;
@@ -144,7 +145,7 @@ static void snapshot_writer_on_reclaim(struct ev_loop *loop, ev_timer *timer, in
     }
 }
 
-/* The writer is idle when `written` is called. */
+/* Ends the job; the writer is idle when `written` is called. */
 static void end_job(struct snapshot_writer *w)
 {
     struct job *job = STEAL(w->job);
@@ -207,7 +208,7 @@ static struct job *job_new(struct snapshot_writer *w, struct snapshot_image *ima
                         .progress = &w->progress};
     snapshot_image_init(image);
     atomic_init(&job->is_cancelled, false);
-    /* None of these fails with such arguments. */
+    /* Cannot fail with such arguments. */
     (void)pthread_mutex_init(&job->lock, NULL);
     (void)pthread_condattr_init(&attributes);
     (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -236,7 +237,7 @@ bool snapshot_writer_is_busy(const struct snapshot_writer *writer)
     return writer->job != NULL;
 }
 
-/* Whether the job ends within this time. */
+/* Returns whether the job ends within this time. */
 static bool snapshot_writer_wait_for(struct job *job, int64_t timeout_ms)
 {
     struct timespec end;
@@ -261,7 +262,8 @@ bool snapshot_writer_wait(struct snapshot_writer *writer, int64_t timeout_ms)
     return !writer->is_given_up;
 }
 
-/* Unless only the disk is awaited: then the snapshot will be good. Returns whether it was done. */
+/* Cancels the job unless only the disk is awaited: then the snapshot will be good. Returns whether
+ * it was cancelled. */
 static bool snapshot_writer_cancel(struct job *job)
 {
     (void)pthread_mutex_lock(&job->lock);
@@ -273,7 +275,7 @@ static bool snapshot_writer_cancel(struct job *job)
     return is_encoding;
 }
 
-/* The thread frees the job, unless it has just ended; true if so. */
+/* Leaves the job to the thread, which frees it. False: it has just ended. */
 static bool leave_to_thread(struct job *job)
 {
     (void)pthread_mutex_lock(&job->lock);
@@ -286,7 +288,7 @@ static bool leave_to_thread(struct job *job)
     return is_left;
 }
 
-/* Without a thread left behind, the version is not needed any more. */
+/* Frees the job without a callback. If no thread is left behind, unpins the version. */
 static void end_quietly(struct snapshot_writer *w, struct job *job)
 {
     bool ends_soon = snapshot_writer_cancel(job);
