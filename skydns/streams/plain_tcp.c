@@ -32,7 +32,7 @@ static bool has_client(void *data, const struct deferred *deferred)
     return tcp_server_has(tcp->server, deferred->origin.tcp);
 }
 
-/* Runs before the resolver ends its turn, and looks at what this notes. */
+/* Runs before the resolver ends its turn, which looks at what this notes. */
 static void plain_tcp_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
 {
     struct plain_tcp *tcp = prepare->data;

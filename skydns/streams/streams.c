@@ -12,10 +12,10 @@
 #include "skydns/streams/tcp_answers_internal.h"
 #include "skydns/streams/tcp_server.h"
 
-/* Late answers sent in one turn of the loop, so that sockets and timers get theirs. */
+/* Limits late answers sent in one turn of the loop, so that sockets and timers get theirs. */
 enum { LATE_A_TURN = 64 };
 
-/* A late answer on its way from the resolver. */
+/* Late answer on its way from the resolver. */
 struct late {
     TAILQ_ENTRY(late) entry;
     struct deferred_origin origin;
@@ -48,14 +48,15 @@ struct streams {
     struct transfer_inbox parts; /* of zone transfers, over TLS */
     struct late_list late;       /* taken from the inbox, not sent yet */
 
-    /* With the resolver. */
+    /* Fields that the resolver's thread shares. */
     pthread_mutex_t lock;
     struct late_list inbox;
 };
 
 /* ---- Late answers ---- */
 
-/* The resolver's thread. The inbox is bounded by what this thread has deferred. */
+/* Puts a late answer into the inbox, on the resolver's thread. The inbox is bounded by what this
+ * thread has deferred. */
 static bool pass_late(void *data, const struct deferred *deferred, const struct response *response)
 {
     struct streams *streams = data;
@@ -74,7 +75,7 @@ static bool pass_late(void *data, const struct deferred *deferred, const struct 
     return true;
 }
 
-/* The same thread. */
+/* Returns whether the client is still connected, on the resolver's thread. */
 static bool has_stream_client(void *data, const struct deferred *deferred)
 {
     const struct streams *streams = data;
@@ -124,7 +125,8 @@ static void free_late(struct late_list *list)
     }
 }
 
-/* The reply is on its way: if the ring is full, what it is made of just expires. */
+/* Defers a refresh while the response is on its way. If the ring is full, the cache entry just
+ * expires. */
 static void streams_on_refresh(void *data, const struct engine_query *query,
                                const struct question *question)
 {
@@ -134,7 +136,7 @@ static void streams_on_refresh(void *data, const struct engine_query *query,
 
 /* ---- Handshakes ---- */
 
-/* A thread of the pool. */
+/* Wakes the loop from a thread of the pool. */
 static void wake_for_handshakes(void *data)
 {
     struct streams *s = data;

@@ -10,7 +10,7 @@
 
 enum { ACCEPTS_A_TURN = 64 }; /* then other watchers get their turn */
 
-/* Pause before the next attempt when descriptors run out. */
+/* Seconds before the next attempt when descriptors run out. */
 static const double pause_s = 0.1;
 
 struct listener {
@@ -43,7 +43,8 @@ static void tcp_acceptor_stop_all(struct tcp_acceptor *a)
     }
 }
 
-/* Out of descriptors or memory: the sockets would stay ready, and the loop would spin. */
+/* Pauses when descriptors or memory run out: the sockets would stay ready, and the loop would
+ * spin. */
 static void tcp_acceptor_pause_accepting(struct tcp_acceptor *a, int error)
 {
     static struct log_limit limit = {.burst = 1};

@@ -76,7 +76,7 @@ bool transfer_inbox_ask(const struct transfer_inbox *inbox, const struct tcp_que
 
 /* ---- Queries ---- */
 
-/* The replies that left together, by one look at the clock. */
+/* Counts the times of responses that left together, by one look at the clock. */
 static void count_times(struct tcp_answers *a, struct query_counts *counts, int64_t begun_us)
 {
     const int64_t took_us = clock_monotonic_us() - begun_us;
@@ -85,7 +85,7 @@ static void count_times(struct tcp_answers *a, struct query_counts *counts, int6
     }
 }
 
-/* Counts those whose last one got no reply. */
+/* Counts responses that left together although the last of their queries got none. */
 void tcp_answers_end_turn(struct tcp_answers *a)
 {
     if (a->untimed > 0) {
@@ -107,7 +107,7 @@ static void note_time(struct tcp_answers *a, struct query_counts *counts, unsign
     }
 }
 
-/* Counts and shows it. */
+/* Counts the response and shows it to what watches. */
 static void count_response(struct tcp_answers *a, const struct engine_query *query,
                            const struct response *response, int64_t begun_us)
 {
@@ -120,8 +120,8 @@ static void count_response(struct tcp_answers *a, const struct engine_query *que
     }
 }
 
-/* A client may have as many late answers due as places are left, so that its bursts leave the
- * others some. */
+/* Defers a query. A client may have as many late answers due as the ring has free, so that its
+ * bursts leave the others some. */
 static bool tcp_answers_defer(struct tcp_answers *a, const struct tcp_query *tcp,
                               const struct engine_query *query)
 {
@@ -148,7 +148,7 @@ enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp,
 {
     struct tcp_answers *a = data;
     struct turn *turn = a->turn;
-    /* One that was announced has waited since then: its answer takes that long. */
+    /* An announced query has waited since then: its answer takes that long. */
     const int64_t begun_us = tcp->ahead > 0 ? a->ahead_us : clock_monotonic_us();
     struct engine_query query = {
         .wire = tcp->wire,

@@ -6,7 +6,7 @@
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 
-/* Levels of 1, 2-3, 4-7 ...; the last also has all that is more. */
+/* Limits levels: 1, 2-3, 4-7 ...; the last also has all that is more. */
 enum { LEVELS = 32 };
 
 TAILQ_HEAD(tcp_ranks, tcp_rank);

@@ -12,7 +12,7 @@ static ssize_t tcp_connection_send_some(struct tcp_connection *c, const uint8_t 
     return c->tls ? tcp_tls_send(c, bytes, len) : socket_send(c->fd, bytes, len, MSG_NOSIGNAL);
 }
 
-/* Moves what is not sent to the front: each byte at most once for as many that were sent, however
+/* Moves unsent bytes to the front. Each byte moves at most once for as many that were sent, however
  * little a client reads at a time; or if there is no other room. */
 static void forget_sent(struct tcp_connection *c, size_t wanted)
 {
@@ -22,8 +22,8 @@ static void forget_sent(struct tcp_connection *c, size_t wanted)
     }
 }
 
-/* Sends what it can and keeps the rest. False: the connection is broken, or its slow client has
- * reached the limit; the caller closes it. */
+/* Sends as much as it can and holds the rest. False: the connection is broken, or its slow client
+ * has reached the limit; the caller closes it. */
 static bool send_bytes(struct tcp_connection *c, const uint8_t *bytes, size_t len)
 {
     size_t sent = 0;
@@ -49,7 +49,7 @@ bool tcp_connection_send_collected(struct tcp_connection *c)
     return len == 0 || send_bytes(c, s->out, len);
 }
 
-/* Sends what is kept. False: broken. */
+/* Sends held bytes. False: broken. */
 static bool send_cached(struct tcp_connection *c)
 {
     const size_t left = c->out.len - c->out_at;
@@ -95,7 +95,7 @@ static void answer_one(struct tcp_connection *c, struct slice wire, unsigned ahe
     }
 }
 
-/* The length of the whole frame at the start of the bytes; 0: incomplete. */
+/* Returns the length of the whole frame at the start of the bytes; 0: incomplete. */
 static size_t whole_frame(const uint8_t *bytes, size_t len)
 {
     if (len < TCP_PREFIX) {
@@ -105,7 +105,7 @@ static size_t whole_frame(const uint8_t *bytes, size_t len)
     return frame_len <= len ? frame_len : 0;
 }
 
-/* Announces the next queries, whose replies leave at the end of the turn; returns the position
+/* Announces the next queries, whose responses leave at the end of the turn; returns the position
  * after them. */
 static size_t tcp_connection_look_ahead(const struct tcp_server *s, size_t pos, size_t len)
 {
@@ -180,7 +180,7 @@ bool tcp_connection_take_end(struct tcp_connection *c, ssize_t n, int error)
     return error == EINTR;
 }
 
-/* Whether the frame that the kept bytes begin ends behind so many further ones. */
+/* Returns whether the frame that the held bytes begin ends behind so many further ones. */
 static bool is_part_of_frame(const struct tcp_connection *c, size_t len)
 {
     const uint8_t *bytes = c->in.data;
@@ -308,14 +308,14 @@ void tcp_connection_note_part(struct tcp_connection *c)
 
 /* ---- Waiting ---- */
 
-/* True if one turn answered everything, and the leavers take the connection. */
+/* Returns true if one turn answered everything, and the leavers take the connection. */
 static bool may_leave(struct tcp_connection *c, uint32_t events)
 {
     return events == EPOLLIN && c->turns == 1 && !c->kind && !c->is_polled && c->waiting == 0 &&
            tcp_leavers_take(c->server->leavers, c->ref);
 }
 
-/* False: the kernel is out of memory for watches. */
+/* Sets the events to watch. False: the kernel is out of memory for watches. */
 static bool tcp_connection_set_events(struct tcp_connection *c, uint32_t events)
 {
     c->is_leaving = c->is_leaving ? false : may_leave(c, events);
@@ -331,8 +331,8 @@ static bool tcp_connection_set_events(struct tcp_connection *c, uint32_t events)
     return tcp_poller_set(c->server->poller, c->fd, was_polled, events, c->ref);
 }
 
-/* Frames already read wait for the next turn of the loop, or until their answers can be sent, or
- * until a late answer has left. When draining, the next turn checks whether more has arrived. */
+/* Frames already read wait for the next turn of the loop, for room to send their answers, or for a
+ * late answer to leave. When draining, the next turn checks whether more has arrived. */
 void tcp_connection_settle(struct tcp_connection *c, bool is_sound)
 {
     const char *broken = c->out.failed ? "client too slow" : "error";

@@ -25,8 +25,8 @@ static void remove_from_queues(struct tcp_connection *c)
     }
 }
 
-/* The time of this turn of the loop: turns take milliseconds, and what is idle does so for seconds.
- * Reading the clock for every query would cost half a percent of its answer. */
+/* Returns the time of this turn of the loop: turns take milliseconds, and idle timeouts are
+ * seconds. Reading the clock for every query would cost half a percent of its answer. */
 static int64_t turn_ms(struct tcp_server *s)
 {
     unsigned turn = ev_iteration(s->config.loop);
@@ -37,7 +37,7 @@ static int64_t turn_ms(struct tcp_server *s)
     return s->turn_ms;
 }
 
-/* At the end: it has just been active. */
+/* Adds it at the end: it has just been active. */
 static void add_to_queues(struct tcp_connection *c)
 {
     c->active_ms = turn_ms(c->server);
@@ -112,7 +112,7 @@ static void start_idle_timer(struct tcp_server *s)
     }
 }
 
-/* Apart: plain DNS has none. */
+/* Charges for a protocol's bytes; in a function of its own, since plain DNS has none. */
 static NOINLINE void charge_stream(struct tcp_connection *c)
 {
     tcp_server_charge(c, c->in.cap + c->out.cap + tcp_stream_memory(c));
@@ -187,13 +187,15 @@ struct tcp_connection *tcp_server_find(const struct tcp_server *server, struct t
     return c && c->ref.generation == ref.generation ? c : NULL;
 }
 
-/* Both sides have ended, and what the client said before is still to be passed over. */
+/* Returns whether both sides have ended, and earlier bytes of the client are still to be
+ * skipped. */
 static bool is_to_be_emptied(const struct tcp_connection *c, uint32_t events)
 {
     return c->place == TCP_LINGERS && (events & EPOLLIN);
 }
 
-/* Nobody reads the answers of a reset connection. A spent client's events come again next turn. */
+/* Handles events. Nobody reads the answers of a reset connection. A spent client's events come
+ * again next turn. */
 static void tcp_server_on_event(struct tcp_connection *c, uint32_t events)
 {
     if ((events & (EPOLLHUP | EPOLLERR)) && !is_to_be_emptied(c, events)) {
@@ -222,7 +224,7 @@ static void tcp_server_on_events(void *data, const struct tcp_event *events, siz
     tcp_connection_answer_singles(s);
 }
 
-/* Its time to leave is over. */
+/* Watches a connection whose time to leave is over. */
 static void on_leaver(void *data, struct tcp_ref ref)
 {
     struct tcp_connection *c = tcp_server_find(data, ref);
@@ -235,7 +237,8 @@ static void on_leaver(void *data, struct tcp_ref ref)
     }
 }
 
-/* At once if it is longer than expected, slowly if it is shorter. */
+/* Learns how long late answers are: at once if one is longer than expected, slowly if it is
+ * shorter. */
 static void learn_late_bytes(struct tcp_connection *c, size_t len)
 {
     enum { SLOWNESS = 8 };
@@ -318,7 +321,7 @@ static struct tcp_connection *tcp_server_choose_victim(const struct tcp_server *
     return victim;
 }
 
-/* False: nobody gives way. */
+/* Closes a connection for a new one. False: none can be closed. */
 static bool streams_tcp_server_make_room(struct tcp_server *s, const struct tcp_client *newcomer)
 {
     struct tcp_connection *victim = tcp_server_choose_victim(s, newcomer);
@@ -475,7 +478,7 @@ void tcp_server_free(struct tcp_server *server)
     free(server);
 }
 
-/* Pending connections come second: by then, closing the idle ones has made room. */
+/* Accepts pending connections second: by then, closing the idle ones has made room. */
 void tcp_server_drain(struct tcp_server *server)
 {
     server->draining = true;

@@ -1,4 +1,4 @@
-/* Connections that speak anything but plain DNS: their protocols. */
+/* Serves connections that speak anything but plain DNS, through their protocols. */
 #include <errno.h>
 #include <string.h>
 
@@ -122,7 +122,7 @@ bool tcp_stream_turn(struct tcp_connection *c, size_t len)
     return tcp_stream_flush(c);
 }
 
-/* In the clear: TLS has ended. */
+/* Skips bytes in the clear, since TLS has ended. */
 static void tcp_stream_pass_over(struct tcp_connection *c)
 {
     ssize_t n = socket_recv(c->fd, c->server->in, TCP_READ_MAX, 0);
@@ -162,7 +162,7 @@ bool tcp_stream_read(struct tcp_connection *c)
         return tcp_connection_take_frames(c, (size_t)n);
     }
     bool is_sound = tcp_stream_turn(c, tcp_connection_load_input(c) + (size_t)n);
-    /* Bytes that become no query take time, too, and those that were there do again. */
+    /* Charges for bytes that become no query, and for held ones again: both take time. */
     tcp_connection_spend(c, held + (size_t)n);
     return is_sound;
 }

@@ -74,7 +74,7 @@ static void forget_deadline(struct tcp_handshake *h)
     }
 }
 
-/* One whose job is out ends when that comes back. */
+/* Ends overdue handshakes. One whose job is out ends when that comes back. */
 static void tcp_tls_on_due(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct tcp_server *s = timer->data;
@@ -123,7 +123,7 @@ static void streams_tcp_tls_begin(struct tcp_handshake *h)
     tcp_tls_push(h);
 }
 
-/* Its connection has no part in it any more. */
+/* Detaches the handshake from its connection. */
 static void tcp_tls_detach(struct tcp_handshake *h)
 {
     struct tcp_connection *c = h->c;
@@ -151,7 +151,7 @@ static void tcp_tls_return_slot(struct tcp_handshake *h)
     }
 }
 
-/* The client whose turn it is goes behind the others. */
+/* Moves the client whose turn it is behind the others. */
 static void tcp_tls_rotate(struct tcp_server *s)
 {
     struct tcp_client *first = TAILQ_FIRST(&s->held);
@@ -159,7 +159,7 @@ static void tcp_tls_rotate(struct tcp_server *s)
     TAILQ_INSERT_TAIL(&s->held, first, in_turn);
 }
 
-/* One that had begun has ended: the next begins. */
+/* Counts a begun handshake that has ended, and begins the next. */
 static void tcp_tls_leave(struct tcp_server *s)
 {
     s->begun--;
@@ -189,7 +189,7 @@ static struct tcp_handshake *tcp_tls_choose_victim(const struct tcp_server *s,
                : NULL;
 }
 
-/* The client holds some: one begins if another gives way. */
+/* Ends another handshake for the client, if one may be ended, and makes it the next to begin. */
 static void tcp_tls_claim(struct tcp_server *s, struct tcp_client *who)
 {
     struct tcp_handshake *victim = tcp_tls_choose_victim(s, who);
@@ -200,7 +200,7 @@ static void tcp_tls_claim(struct tcp_server *s, struct tcp_client *who)
     }
 }
 
-/* Once: the poller says no more until it is told again. */
+/* Watches once: the poller says no more until it is told again. */
 static bool tcp_tls_watch(struct tcp_connection *c, enum tls_want want)
 {
     bool was_polled = c->is_polled;
@@ -248,8 +248,8 @@ static bool is_pool_busy(const struct tcp_server *s)
     return s->at_pool >= tls_handshakes_threads(s->config.handshakes);
 }
 
-/* Clients that say something while the pool is busy do not wake this thread, in whose favour a
- * step would be interrupted: the pool wakes it when a step is done, or a few. */
+/* Handles events. While the pool is busy, clients that say something do not wake this thread, which
+ * would interrupt a step: the pool wakes it when a step is done, or a few. */
 static void tcp_tls_on_events(void *data, const struct tcp_event *events, size_t count)
 {
     struct tcp_server *s = data;
@@ -288,7 +288,7 @@ void tcp_tls_drain(struct tcp_connection *c)
     }
 }
 
-/* Its client has the next step; whoever holds the next handshake may have its place instead. */
+/* Waits for the client's next step; the next held handshake may have its place instead. */
 static void wait_for_client(struct tcp_handshake *h)
 {
     struct tcp_server *s = h->c->server;
@@ -346,7 +346,7 @@ static void tcp_tls_take_step(struct tcp_handshake *h)
     }
 }
 
-/* Its connection is closed. */
+/* Frees a handshake whose connection is closed. */
 static void tcp_tls_free_closed(struct tcp_server *s, struct tcp_handshake *h)
 {
     tls_session_free(h->job.session);
@@ -388,7 +388,7 @@ const struct tcp_handshake_counts *tcp_server_handshakes(const struct tcp_server
 
 /* ---- The end ---- */
 
-/* False: begun, and the pool has the job. */
+/* Returns false if it goes on: begun, and the pool has the job. */
 static bool end_handshake(struct tcp_connection *c, struct tcp_handshake *h)
 {
     struct tcp_server *s = c->server;
