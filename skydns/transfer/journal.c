@@ -11,7 +11,7 @@ static size_t size_of(const struct journal_step *step)
     return sizeof(*step) + step->removed.len + step->added.len;
 }
 
-/* Frees the step if nobody else holds it, and then what only it held. */
+/* Frees the step if nobody else holds it, and then the steps that only it held. */
 void journal_release(struct journal_step *step)
 {
     while (step && --step->references == 0) {
@@ -47,7 +47,7 @@ static void drop_oldest(struct journal *journal)
     journal_release(step);
 }
 
-/* The zone whose oldest step is the oldest of all. */
+/* Returns the zone whose oldest step is the oldest of all. */
 static struct journal *oldest_of(struct journal_bytes *account)
 {
     struct journal *found = NULL;

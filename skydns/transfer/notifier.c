@@ -22,7 +22,7 @@ enum {
     REPLIES_A_TURN = 64, /* others have the loop, too */
 };
 
-/* A secondary and a zone. */
+/* Secondary and zone. */
 struct pair {
     struct addr target;
     struct dname apex;
@@ -56,7 +56,7 @@ static unsigned family_of(const struct addr *addr)
     return addr->sa.sa_family == AF_INET6;
 }
 
-/* False: no socket. Opened when it is needed first. */
+/* Opens the socket when it is needed first. False: there is none. */
 static bool notifier_open_socket(struct notifier *n, unsigned family)
 {
     const struct addr *from = &n->config.from[family];
@@ -91,7 +91,7 @@ static size_t write_message(const struct dname *apex, uint16_t id, uint16_t flag
     return w.pos;
 }
 
-/* Lost as on any link, it is sent again. */
+/* Sends a message. If it is lost, as on any network, it is sent again. */
 static void send_one(struct notifier *n, const struct pair *pair, uint16_t id, uint16_t flags)
 {
     uint8_t message[MESSAGE_MAX];
@@ -184,7 +184,8 @@ bool notifier_is_reply(const uint8_t *wire, size_t len, uint16_t id, const struc
            response_head_asks(&head, apex, DNS_TYPE_SOA, head.qclass);
 }
 
-/* The answer's first record is the SOA, or something else: then the secondary has none. */
+/* Reads the serial. The answer's first record is the SOA, or something else: then the secondary has
+ * none. */
 static bool notifier_read_serial(const uint8_t *wire, size_t len, size_t at, uint32_t *ret_serial)
 {
     struct reader r = reader_of(wire, len);
@@ -219,8 +220,9 @@ static void notifier_settle(struct pair *pair)
     pair->is_awaited = !pair->is_told || pair->is_asked;
 }
 
-/* True, and the rest is of no use: it was an answer of this secondary's. One without the zone is
- * asked again with the next serial; one with another serial, until it has this one. */
+/* Takes an answer to the question about the SOA. True: it was one of this secondary's, and the
+ * caller looks no further. A secondary without the zone is asked again with the next serial; one
+ * with another serial, until it has this one. */
 static bool take_answer(struct notifier *n, struct pair *pair, const uint8_t *wire, size_t len)
 {
     const struct dname apex = pair->apex;
@@ -240,7 +242,7 @@ static bool take_answer(struct notifier *n, struct pair *pair, const uint8_t *wi
     return true;
 }
 
-/* Whatever it says to NOTIFY: it knows. */
+/* Takes a response to NOTIFY, whatever it says: the secondary knows. */
 static void notifier_take_reply(struct notifier *n, const struct addr *from, const uint8_t *wire,
                                 size_t len)
 {

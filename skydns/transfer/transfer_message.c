@@ -13,7 +13,7 @@
 
 enum { COUNTS_AT = 6 }; /* of answers, authorities, additionals: behind that of the questions */
 
-/* The SOA in the authority section of an IXFR, of which only the serial matters. */
+/* Reads the SOA in the authority section of an IXFR, of which only the serial matters. */
 static bool transfer_message_read_serial(const uint8_t *wire, size_t len, const struct dname *zone,
                                          uint32_t *ret_serial)
 {
@@ -64,8 +64,8 @@ bool transfer_query_parse(const uint8_t *wire, size_t len, struct transfer_query
 
 enum { POINTER = 0xc000, LABEL_TYPE = 0xc0 };
 
-/* FNV-1a over a suffix: messages are so small that collisions on purpose cost nothing. Case counts,
- * so that names come out as they are kept, whatever case the client typed the zone in. */
+/* Hashes a suffix, by FNV-1a: messages are so small that collisions on purpose cost nothing. Case
+ * counts, so that names come out as they are stored, whatever case the client typed the zone in. */
 static uint32_t transfer_message_hash_of(struct slice suffix)
 {
     uint32_t hash = 2166136261U;
@@ -75,7 +75,7 @@ static uint32_t transfer_message_hash_of(struct slice suffix)
     return hash ? hash : 1;
 }
 
-/* Whether the name that begins there is the suffix. Only what this message wrote is read. */
+/* Returns whether the name that begins there is the suffix. Reads only what this message wrote. */
 static bool transfer_message_is_at(const struct writer *w, size_t at, struct slice suffix)
 {
     for (size_t i = 0; i < suffix.len;) {
@@ -172,8 +172,8 @@ static void transfer_message_write_rr(struct transfer_message *m, const struct z
     }
 }
 
-/* Names learnt in an attempt that failed point behind the end. The message is as good as full, so
- * all names are forgotten rather than those. */
+/* Takes back an attempt that failed. Names learnt in it point behind the end. The message is as
+ * good as full, so all names are forgotten rather than those. */
 static void transfer_message_take_back(struct transfer_message *m, size_t pos)
 {
     m->w.pos = pos;

@@ -7,7 +7,7 @@
 #include "skydns/transfer/transfer_message_internal.h"
 #include "skydns/transfer/zone_names_internal.h"
 
-/* Two names and five numbers. */
+/* Room for two names and five numbers. */
 enum { SOA_DATA_MAX = 2 * DNAME_MAX + 20 };
 
 /* Part of the transfer that comes next. */
@@ -120,7 +120,7 @@ static enum stage after_added(struct transfer_session *s)
     return s->step ? STAGE_OLD_SOA : STAGE_LAST;
 }
 
-/* False: the end. */
+/* Takes the next record; false: the end. */
 static bool transfer_session_next_rr(struct transfer_session *s, struct zone_rr *ret_rr)
 {
     for (;;) {
@@ -171,7 +171,7 @@ static bool transfer_session_next_rr(struct transfer_session *s, struct zone_rr 
 
 /* ---- Messages ---- */
 
-/* Adds as many as fit. False: no more are to come. */
+/* Adds as many records as fit. False: no more are to come. */
 static bool transfer_session_fill(struct transfer_session *s)
 {
     while (s->has_pending || transfer_session_next_rr(s, &s->pending)) {

@@ -30,7 +30,7 @@ void transfer_task_free(struct transfer_task *task)
 
 /* ---- The request ---- */
 
-/* The engine has found its signature good. */
+/* Reads a request whose TSIG the engine has found good. */
 static void transfer_task_read_request(struct transfer_task *task, int64_t now_s)
 {
     const struct transfer_request *request = task->request;
@@ -86,7 +86,7 @@ static void begin_soa(struct transfer_task *task, const struct transfer_zone *zo
     begin_session(task, TRANSFER_SOA, zone->journal.serial, NULL);
 }
 
-/* Over UDP, the client comes back over TCP. */
+/* Begins a whole zone. Over UDP, the client comes back over TCP. */
 static void begin_whole(struct transfer_task *task, struct transfer_zones *zones,
                         const struct transfer_zone *zone)
 {
@@ -104,7 +104,7 @@ static void begin_whole(struct transfer_task *task, struct transfer_zones *zones
     begin_session(task, TRANSFER_WHOLE, transfer_version_serial(task->version, &task->apex), NULL);
 }
 
-/* More than the whole zone is of no use. */
+/* Returns whether the steps are less than the whole zone: more is of no use. */
 static bool is_worth_it(const struct journal_step *step, size_t whole_bytes)
 {
     size_t bytes = 0;
@@ -196,7 +196,7 @@ static size_t cap_of(const struct transfer_task *task)
     return cap - (task->is_signed ? tsig_reply_size(&task->tsig) : 0);
 }
 
-/* Over UDP, all of it or the SOA alone. */
+/* Writes the next message. Over UDP, it has everything or the SOA alone. */
 static size_t write_next(struct transfer_task *task, struct transfer_zones *zones, uint8_t *out)
 {
     size_t len = 0;
@@ -241,7 +241,8 @@ static const char *key_text(const struct transfer_task *task, char text[DNAME_TE
     return task->is_signed ? dname_to_text(tsig_key_name(task->tsig.key), text) : "none";
 }
 
-/* A client with nothing to fetch may ask as often as it likes. */
+/* Does not log transfers of nothing: a client with nothing to fetch may ask as often as it
+ * likes. */
 void transfer_task_end(const struct transfer_task *task, struct transfer_zones *zones,
                        enum transfers_result result, int64_t now_ms,
                        struct transfers_counts *counts)

@@ -58,7 +58,7 @@ static bool has_whole(const struct transfer_version *version, const struct dname
     return i >= 0 && version->of[i].is_whole;
 }
 
-/* Those that only sessions hold. */
+/* Counts the versions that only sessions hold. */
 static size_t older_count(const struct transfer_zones *zones)
 {
     size_t count = 0;
@@ -116,8 +116,9 @@ static void forget_zones(struct transfer_zones *zones)
     zones->setup = NULL;
 }
 
-/* Every zone is new, but for its serial, which only grows. Nobody compares what a zone was with
- * what it is: with the same settings, it is the same where etcd's part of the serial is. */
+/* Returns the first serial of a zone, which only grows. Every zone counts as new: nobody compares
+ * what it was with what it is. With the same settings, it is the same where etcd's part of the
+ * serial is. */
 static uint32_t first_serial(const struct transfer_step_zone *zone, bool are_same_settings)
 {
     struct zone_serial *serial = zone->serial;
@@ -171,7 +172,7 @@ static uint32_t transfer_zones_next_serial(const struct transfer_zone *zone, uin
     return serial_after(target, now);
 }
 
-/* From the newest version to the step's. */
+/* Compares the newest version with the step's. */
 static void transfer_zones_compare(const struct transfer_zones *zones, struct transfer_zone *zone,
                                    const struct transfer_step *step, uint32_t target)
 {
@@ -202,7 +203,8 @@ static void transfer_zones_compare(const struct transfer_zones *zones, struct tr
     buf_fini(&difference.added);
 }
 
-/* An incomplete one stays as it was; what changed until it is whole again is not known. */
+/* Steps a zone. An incomplete one stays as it was; changes until it is whole again are not
+ * known. */
 static void step_zone(struct transfer_zones *zones, size_t i, const struct transfer_step *step)
 {
     struct transfer_zone *zone = &zones->items[i];
@@ -217,7 +219,7 @@ static void step_zone(struct transfer_zones *zones, size_t i, const struct trans
     }
 }
 
-/* Only now that all of it can be transferred. */
+/* Shows the serials only now that all of it can be transferred. */
 static bool show_serials(const struct transfer_zones *zones, const struct transfer_step *step)
 {
     bool has_moved = false;

@@ -1,4 +1,4 @@
-/* The thread: its inbox, the transfers in hand, and versions in and out. */
+/* Runs the thread: its inbox, the transfers in hand, and versions in and out. */
 #include "skydns/transfer/transfers.h"
 
 #include <ev.h>
@@ -25,13 +25,13 @@ struct departure {
     bool is_gone;
 };
 
-/* A version that nobody reads any more. */
+/* Version that nobody reads any more. */
 struct released {
     TAILQ_ENTRY(released) entry;
     const struct store *store;
 };
 
-/* On its way to the thread. */
+/* Request on its way to the thread. */
 struct asked {
     TAILQ_ENTRY(asked) entry;
     struct transfer_request request;
@@ -50,7 +50,7 @@ struct transfers {
     ev_async stop;
     _Atomic bool is_busy; /* with a step, or one is in the inbox */
 
-    /* With other threads. */
+    /* Fields that other threads share. */
     pthread_mutex_t lock;
     struct asked_list asked;
     struct departures departures;
@@ -58,7 +58,7 @@ struct transfers {
     TAILQ_HEAD(, released) released;
     size_t in_hand; /* requests, from asking to their end */
 
-    /* The thread's. */
+    /* Fields of the thread. */
     struct transfer_zones zones;
     struct notifier *notifier;
     TAILQ_HEAD(, transfer_task) tasks;
@@ -212,7 +212,7 @@ static void transfers_send_next(struct transfers *t, struct transfer_task *task)
     t->config.send(t->config.data, part);
 }
 
-/* Whether the client has as many as are free, or more. */
+/* Returns whether the client has as many as are free, or more. */
 static bool has_too_many(struct transfers *t, const struct transfer_task *task)
 {
     const struct client_net net = client_net_of(&task->request->client);
@@ -226,7 +226,7 @@ static bool has_too_many(struct transfers *t, const struct transfer_task *task)
     return its + all > TRANSFER_SESSIONS_MAX + 1; /* this one is among both */
 }
 
-/* The first one of its connection goes first. */
+/* Returns whether it is the first of its connection, which goes first. */
 static bool is_turn(struct transfers *t, const struct transfer_task *task)
 {
     const struct transfer_task *other = TAILQ_FIRST(&t->tasks);
@@ -242,7 +242,8 @@ static void transfers_begin(struct transfers *t, struct transfer_task *task, boo
     transfers_send_next(t, task);
 }
 
-/* One may end at once, so that another one's turn comes: from the first again. */
+/* Begins waiting tasks. One may end at once, so that another one's turn comes: starts from the
+ * first again. */
 static void begin_waiting(struct transfers *t)
 {
     struct transfer_task *task = TAILQ_FIRST(&t->tasks);
@@ -256,7 +257,8 @@ static void begin_waiting(struct transfers *t)
     }
 }
 
-/* One too many is refused at once, not when its connection's turn comes: its place is free then. */
+/* Takes requests. One too many is refused at once, not when its connection's turn comes: there may
+ * be room then. */
 static void take_asked(struct transfers *t, struct asked_list *list)
 {
     struct asked *asked;
@@ -283,7 +285,7 @@ static struct transfer_task *find_task(struct transfers *t, uint64_t id)
     return task;
 }
 
-/* All of a connection's go with it. */
+/* Ends all transfers of a lost connection. */
 static void lose_connection(struct transfers *t, const struct transfer_task *lost)
 {
     const struct transfer_origin origin = lost->request->origin;
@@ -314,8 +316,8 @@ static void take_departures(struct transfers *t, struct departures *list)
 
 /* ---- Steps ---- */
 
-/* Readers of steps that the journal dropped keep them: with each further step, the oldest of them
- * gives way. */
+/* Ends the oldest readers of steps that the journal dropped, one with each further step, while they
+ * hold too much. */
 static void bound_held(struct transfers *t)
 {
     struct transfer_task *task;
@@ -328,7 +330,7 @@ static void bound_held(struct transfers *t)
     }
 }
 
-/* A secondary's serial, which may be of another process, before this one or beside it. */
+/* Hears a secondary's serial, which may be of another process, before this one or beside it. */
 static void on_heard(void *data, const struct dname *apex, uint32_t theirs, bool is_first)
 {
     struct transfers *t = data;

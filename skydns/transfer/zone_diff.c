@@ -17,7 +17,7 @@ static void add_name(struct affected *affected, const struct dname *name)
     zone_rrs_add(&affected->names, &owner);
 }
 
-/* The name and those above it, up to the apex. */
+/* Adds the name and those above it, up to the apex. */
 static bool zone_diff_on_change(void *data, const struct store_record *before,
                                 const struct store_record *after)
 {
@@ -33,7 +33,7 @@ static bool zone_diff_on_change(void *data, const struct store_record *before,
     return ++affected->changes <= ZONE_DIFF_CHANGES_MAX;
 }
 
-/* The name that stands for another, wherever that is. */
+/* Adds the name that stands for another, wherever that is. */
 static void add_local(struct affected *affected, const struct zone_diff_ask *ask)
 {
     for (size_t i = 0; ask->config->settings.local.len > 0 && i < ask->config->zone_count; i++) {
@@ -62,7 +62,7 @@ static bool zone_diff_compare(struct comparison *c, const struct dname *name)
     return true;
 }
 
-/* False: not known. */
+/* Compares all names. False: the records are not known. */
 static bool compare_all(const struct zone_diff_ask *ask, const struct affected *affected)
 {
     struct comparison c = {.ask = ask};

@@ -54,7 +54,7 @@ static bool is_made_up(const struct zone_names *names, const struct engine_confi
 
 /* ---- Names of records, and above them ---- */
 
-/* How many labels two names have in common, from the root. */
+/* Returns how many labels two names have in common, from the root. */
 static unsigned common_labels(const struct dname *a, const struct dname *b)
 {
     struct dname_labels of_a, of_b;
@@ -69,8 +69,8 @@ static unsigned common_labels(const struct dname *a, const struct dname *b)
     return n;
 }
 
-/* All records below a name come together (store_next), so a name above two of them was given with
- * the first. */
+/* Takes the next record. All records below a name come together (store_next), so a name above two
+ * of them was given with the first. */
 static bool next_record(struct zone_names *names, const struct store *store)
 {
     const struct store_record *record = store_next(store, &names->record);
