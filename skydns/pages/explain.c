@@ -48,7 +48,7 @@ void explainer_free(struct explainer *explainer)
 
 /* ---- The answer ---- */
 
-/* Targets in other domains. */
+/* Explains targets that are external names. */
 static void explain_externals(struct explainer *e)
 {
     e->result.external_count = e->deferral.question_count;
@@ -62,7 +62,7 @@ static void explain_externals(struct explainer *e)
     }
 }
 
-/* The question, if other servers or hosts files decide about it. */
+/* Explains the question if upstreams or hosts files decide about it. */
 static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
                               const struct dname *name)
 {
@@ -82,13 +82,14 @@ static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
         *x = (struct explain_external){.source = EXPLAIN_FROM_HOSTS, .ttl_s = HOSTS_TTL_S};
     } else if (plan && !plan->is_authoritative && plan->rcode == DNS_RCODE_SERVFAIL) {
         x->zone = engine_config_stub(e->config, name, e->result.question.type,
-                                     domain); /* without nameservers */
+                                     domain); /* without upstreams */
         x->source = x->zone ? EXPLAIN_FROM_STUB : EXPLAIN_FROM_HERE;
     }
     explain_external_servers(e->resolver, x);
 }
 
-/* Without asking nameservers, as a client's query would: what they would say stays open. */
+/* Builds the answer as for a client's query, but without asking upstreams: what they would say
+ * stays open. */
 static enum engine_verdict skydns_explain_build(struct explainer *e)
 {
     struct external_answer not_asked[ENGINE_EXTERNAL_MAX];
@@ -138,7 +139,7 @@ static void explain_keys(struct explainer *e, enum engine_verdict verdict,
     explain_name_all(e);
 }
 
-/* In lower case, with local.dns.<domain> replaced. */
+/* Returns the name in lower case, with local.dns.<domain> replaced. */
 static struct dname name_meant(const struct explainer *e)
 {
     struct dname name = e->result.question.name;
@@ -172,7 +173,8 @@ static enum engine_verdict explain_answer(struct explainer *e, struct dname *ret
     return verdict;
 }
 
-/* Whatever another client asks for, this is what is signed, and kept, for the same answer. */
+/* Explains signatures. Whatever another client asks for, the same answer has these signatures, and
+ * they are cached. */
 static void explain_signed(struct explainer *e)
 {
     struct explanation *x = &e->result;
@@ -243,8 +245,8 @@ enum explain_outcome explain_try(struct explainer *e, const struct dname *name)
     return outcome_of(e, &meant);
 }
 
-/* Tries the names in their order; afterwards, the question is about the one that answers, or about
- * the first if none does. */
+/* Tries candidate names in their order. Afterwards, the question is about the one that answers, or
+ * about the first if none does. */
 static void skydns_explain_scan(struct explainer *e)
 {
     struct explain_asking_client *who = &e->result.who;
@@ -273,7 +275,7 @@ struct probe {
     uint16_t type;
 };
 
-/* Whether the client would get records: not if that is up to nameservers. */
+/* Returns whether the client would get records: not if upstreams decide that. */
 static bool skydns_explain_resolves(void *data, const struct dname *name)
 {
     const struct probe *probe = data;
@@ -305,7 +307,7 @@ size_t explain_similar(struct explainer *e, const struct dname *name, uint16_t t
                                near);
 }
 
-/* The domain may be mistyped, unless others know the name. */
+/* Suggests domains, since the name's may be mistyped, unless upstreams know the name. */
 static void explain_domain(struct explainer *e, const struct dname *meant)
 {
     const struct explain_external *x = &e->result.external;

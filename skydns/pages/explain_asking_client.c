@@ -20,7 +20,7 @@ static enum explain_identity explain_asking_client_identify(const struct engine_
     return entry.bars > 0 ? EXPLAIN_OF_NODE : entry.spaces > 1 ? EXPLAIN_SHARED : EXPLAIN_NO_POD;
 }
 
-/* The first that contains the address, or NULL. */
+/* Returns the first network that contains the address, or NULL. */
 static const struct network *find_network(const struct network *networks, size_t count,
                                           const struct ip *ip)
 {
@@ -82,7 +82,7 @@ int explain_asking_client(const struct engine_config *config, const char *addres
     return 0;
 }
 
-/* The namespace that a name of ours is in; len 0: none. */
+/* Returns the namespace that a name of ours is in; len 0: none. */
 static struct slice explain_asking_client_space_of(const struct engine_config *config,
                                                    const struct dname *name)
 {
@@ -116,10 +116,10 @@ void explain_asking_client_hidden(const struct view *view, const struct dname *n
     memcpy(who->hidden, space.ptr, space.len);
 }
 
-/* The names that a pod's resolver asks for when it is given a short name: those of its search list,
- * then the name itself (behaviour of `search` with `options ndots:5`, which the kubelet writes). */
+/* Lists the candidate names of a short name: those of the search list, then the name itself
+ * (behaviour of `search` with `options ndots:5`, which the kubelet writes). */
 
-/* A name with as many dots is asked for first as it is. */
+/* Dots from which a name is asked for first as it is. */
 enum { KUBELET_NDOTS = 5 };
 
 static bool explain_asking_client_add(struct explain_search *search, const struct dname *name,
@@ -138,8 +138,8 @@ static bool explain_asking_client_add(struct explain_search *search, const struc
     return ok;
 }
 
-/* `<namespace>.svc.D`, `svc.D`, `D`, those of -search; a name that is too long is left out, as
- * resolvers do. */
+/* Finds `<namespace>.svc.D`, `svc.D`, `D`, and those of -search; leaves out a name that is too
+ * long, as resolvers do. */
 static void find_names(const struct engine_config *config, const struct dname *name,
                        struct explain_search *search)
 {

@@ -12,7 +12,7 @@ static struct cache_key explain_external_key_of(const struct explain_external *x
                               .zone_serial = x->zone->serial};
 }
 
-/* Header and question; returns where the records begin. */
+/* Writes header and question; returns where the records begin. */
 static size_t explain_external_begin_message(const struct external_question *question,
                                              uint8_t *message)
 {
@@ -31,7 +31,8 @@ static size_t read_cached(const struct engine_config *config, int64_t now_ms, ui
     return at;
 }
 
-/* Expired replies answer only while nameservers are known to fail. */
+/* Returns whether the cache entry answers now: stale answers are given only while upstreams are
+ * known to fail. */
 static bool answers_now(const struct cache_hit *cached)
 {
     return cached->state == CACHE_FRESH || cached->state == CACHE_FAILED ||

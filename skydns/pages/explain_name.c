@@ -8,12 +8,12 @@
 #include "skydns/pages/explain_internal.h"
 #include "skydns/sync/store_sync.h"
 
-/* Records that one explanation may visit: 10 ms of the main thread. */
+/* Limits the records that one explanation may visit: 10 ms of the main thread. */
 enum { VISITS_MAX = 50000 };
 
 /* ---- The rule for a key ---- */
 
-/* The keys that a lookup found, and those left after groups; owned copies. */
+/* Keys that a lookup found, and those left after groups; owned copies. */
 struct found {
     const struct explain_name *name;
     const struct store_record **all;
@@ -51,7 +51,7 @@ static bool gave_something(const struct explainer *e, const struct explain_name 
                     (name->from && list_has_part(&plan->additionals, record)));
 }
 
-/* A label below the name, or one that its wildcards match, starts with `_`. */
+/* Returns whether a label below the name, or one that its wildcards match, starts with `_`. */
 static bool is_hidden_below(const struct dname *record_name, unsigned listed_labels)
 {
     struct dname_labels labels;
@@ -76,7 +76,7 @@ static const struct store_record *find_same(const struct found *found,
     return NULL;
 }
 
-/* Why the lookup skipped it. */
+/* Explains why the lookup skipped a record. */
 static void explain_name_explain_left_out(const struct found *found, unsigned listed_labels,
                                           struct explain_record *x)
 {
@@ -91,7 +91,7 @@ static void explain_name_explain_left_out(const struct found *found, unsigned li
     }
 }
 
-/* SRV at a service's name comes only from its ports. */
+/* Returns whether the schema forbids it: SRV at a service's name comes only from its ports. */
 static bool is_against_schema(const struct explainer *e, const struct explain_name *name)
 {
     const struct engine_zone *zone = engine_config_zone(e->config, &name->name);
@@ -105,7 +105,7 @@ static bool is_against_schema(const struct explainer *e, const struct explain_na
     return type == DNS_TYPE_SRV || !kube_has_data(zone, &name->name, type);
 }
 
-/* A host name among the records of a name that is no alias. */
+/* Returns whether a host name is ignored: it is among the records of a name that is no alias. */
 static bool is_ignored_host(const struct explainer *e, const struct explain_name *name,
                             const struct store_record *record)
 {
@@ -115,7 +115,7 @@ static bool is_ignored_host(const struct explainer *e, const struct explain_name
            (type == DNS_TYPE_A || type == DNS_TYPE_AAAA || type == DNS_TYPE_CNAME);
 }
 
-/* Why a key that was found gave nothing. */
+/* Returns why a key that was found gave nothing. */
 static enum explain_rule type_rule(const struct explainer *e, const struct explain_name *name,
                                    const struct store_record *record)
 {
@@ -163,7 +163,7 @@ static void explain_name_classify(const struct explainer *e, const struct found 
 
 /* ---- A name ---- */
 
-/* The labels to list below: those right of the first wildcard, or all. */
+/* Returns the labels to list below: those right of the first wildcard, or all. */
 static struct dname listed_part(const struct explainer *e, const struct dname *name)
 {
     const struct engine_zone *zone = engine_config_zone(e->config, name);
@@ -183,7 +183,7 @@ static struct dname listed_part(const struct explainer *e, const struct dname *n
     return listed;
 }
 
-/* Every record at or below the name, including hidden ones. */
+/* Collects every record at or below the name, including hidden ones. */
 static void explain_name_collect(struct explainer *e, const struct found *found,
                                  const struct dname *listed, struct explain_name *x)
 {
@@ -253,7 +253,7 @@ static const struct store_record **copy_span(const struct explainer *e,
     return copy;
 }
 
-/* The records of a lookup, before and after groups. */
+/* Looks up the records, before and after groups. */
 static enum lookup_result explain_name_look_up(struct explainer *e, const struct explain_name *x,
                                                struct found *ret)
 {

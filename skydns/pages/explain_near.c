@@ -1,6 +1,6 @@
-/* Names that the user may have meant, the likeliest first: the same labels in a domain of ours that
- * was mistyped, cut off, or appended twice; similar spellings; labels in another order; the same
- * name with `svc` before the domain; the same name in a sibling (another namespace). */
+/* Finds names that the user may have meant, the likeliest first: the same labels in a domain of
+ * ours that was mistyped, cut off, or appended twice; similar spellings; labels in another order;
+ * the same name with `svc` before the domain; the same name in a sibling (another namespace). */
 #include <string.h>
 
 #include "common/base/typing_errors.h"
@@ -66,7 +66,7 @@ static bool is_similar(struct slice a, struct slice b, unsigned slips)
     return difference <= allowed && typing_errors(a, b) <= allowed;
 }
 
-/* A step towards the labels that are left, with so many that may be misspelled. */
+/* Step towards the labels that are left, with so many that may be misspelled. */
 struct step {
     struct search *s;
     const struct own *own;
@@ -115,8 +115,8 @@ static void skydns_explain_near_scan(const struct step *step, const struct store
     }
 }
 
-/* Names whose labels are these, up to so many misspelled, with up to so many slips in a long one.
- */
+/* Tries names whose labels are these, up to so many misspelled, with up to so many slips in a long
+ * one. */
 static void try_spelled(struct search *s, const struct own *own, unsigned misspelled,
                         unsigned slips)
 {
@@ -139,7 +139,7 @@ static void try_swapped(struct search *s, const struct own *own)
     }
 }
 
-/* web.default.<domain> for web.default.svc.<domain> */
+/* Tries web.default.svc.<domain> for web.default.<domain>. */
 static void try_service(struct search *s, const struct own *own, unsigned misspelled)
 {
     struct own service = *own;
@@ -149,7 +149,7 @@ static void try_service(struct search *s, const struct own *own, unsigned misspe
     }
 }
 
-/* A search list was applied to a name that had its domain. */
+/* Tries the name without a domain of the search list that was appended to a whole name. */
 static void try_doubled(struct search *s, const struct own *own)
 {
     struct dname_labels domain;
@@ -168,7 +168,7 @@ static void try_doubled(struct search *s, const struct own *own)
     }
 }
 
-/* The labels that do not exist, below a sibling of the name above them. */
+/* Tries the labels that do not exist below a sibling of the name above them. */
 static bool see_aunt(void *data, const struct store_node *aunt)
 {
     const struct step *step = data;
@@ -230,7 +230,8 @@ static bool skydns_explain_near_split(const struct dname *name, unsigned domain_
     return ret->count <= OWN_MAX;
 }
 
-/* The name ends with the domain's first `count` labels: misspelled, if these are all of them. */
+/* Returns whether the name ends with the domain's first `count` labels: misspelled, if these are
+ * all of them. */
 static bool ends_like(const struct dname *name, const struct engine_zone *zone, unsigned count)
 {
     struct dname_labels labels, domain;
@@ -245,7 +246,7 @@ static bool ends_like(const struct dname *name, const struct engine_zone *zone, 
     return ok;
 }
 
-/* The name is in no domain: this one may be meant. */
+/* Tries this domain for a name that is in none. */
 static void try_domain(struct search *s)
 {
     struct own own;
@@ -284,7 +285,7 @@ size_t skydns_explain_near(const struct explain_near_case *c, struct dname near[
     return s.count;
 }
 
-/* The way from the root to a name, and what is at each label of it. */
+/* Lists what is at each label on the way from the root to a name. */
 
 size_t explain_tree(const struct store *store, const struct dname *name,
                     struct explain_level levels[EXPLAIN_LEVELS_MAX])

@@ -12,7 +12,7 @@
 #include "skydns/pages/record_page_internal.h"
 #include "skydns/wire/rr_text.h"
 
-/* The word for programs and the text for people. */
+/* Word for programs and text for people. */
 static const struct {
     const char *word;
     const char *text;
@@ -109,10 +109,10 @@ static void append_unknown_record(const struct explanation *x, struct slice data
     }
 }
 
-/* The answer, if it is keys of -dnssec. */
+/* Prints the answer, if it is keys of -dnssec. */
 static void explain_put_keys(const struct explanation *x, struct buf *out)
 {
-    /* A name escaped twice; hexadecimal data. */
+    /* Room for a name escaped twice, and hexadecimal data. */
     enum { RECORD_TEXT_MAX = 2 * DNAME_TEXT_MAX + 2 * SIGNING_KEY_RDATA_MAX + 64 };
     struct buf text;
     buf_init(&text, RECORD_TEXT_MAX);
@@ -179,7 +179,7 @@ static void explain_put_serial(const struct explain_page *p)
 
 /* ---- What it is signed with ---- */
 
-/* A signature that has ended is not one. */
+/* Returns how long a signature lasts; one that has ended is not one. */
 static int64_t signature_left_s(int64_t end_s)
 {
     int64_t left = end_s - clock_wall_s();
@@ -249,7 +249,7 @@ static void explain_put_state(const struct explanation *x, struct buf *out)
     }
 }
 
-/* The labels from the root down to the name. */
+/* Prints the labels from the root down to the name. */
 static void explain_put_tree(const struct explanation *x, struct buf *out)
 {
     for (size_t i = 0; i < x->level_count; i++) {
@@ -278,7 +278,7 @@ static void explain_put_key(const char *field, const struct store_record *record
     buf_fini(&key);
 }
 
-/* The latest change of the name, if it is known; `revision` 0: whatever it is, else only this. */
+/* Prints the latest change of the name, if it is known; `revision` 0: any, else only this one. */
 static void explain_put_change(const struct explain_page *p, const struct dname *name,
                                int64_t revision)
 {

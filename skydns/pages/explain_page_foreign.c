@@ -1,4 +1,4 @@
-/* Prints what is known of another domain's name. */
+/* Prints what is known of an external name. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -23,7 +23,7 @@ static const char *const origins[] = {
     [ZONE_FROM_DOCUMENT] = "document",
 };
 
-/* Why a reply is not kept: the word for programs and the text for people. */
+/* Reasons why a response is not cached: the word for programs and the text for people. */
 static const struct {
     const char *word;
     const char *text;
@@ -44,14 +44,14 @@ static const char *nameserver_state(const struct explain_external *x, size_t ser
                                            : "ok";
 }
 
-/* Since then. */
+/* Returns the seconds since then. */
 static uint32_t passed_s(uint32_t then_s)
 {
     const uint32_t now_s = upstreams_now_s();
     return now_s > then_s ? now_s - then_s : 0;
 }
 
-/* How long the server is still asked without EDNS. */
+/* Returns how long the upstream is still asked without EDNS. */
 static uint32_t plain_left_s(const struct explain_external *x, size_t server)
 {
     const uint32_t until_s = x->states.plain_until_s[server];
@@ -70,7 +70,7 @@ static void external_put_server(const char *field, const struct nameserver *serv
     json_text_string_field(out, field, nameserver_format(server, text));
 }
 
-/* The cache entry, for the text. */
+/* Prints the cache entry, for the text. */
 static void external_put_entry(const struct explain_external *x, struct buf *out)
 {
     const struct cache_hit *cached = &x->cached;
@@ -193,7 +193,7 @@ static void external_put_records(const struct explanation *x, struct buf *out)
     }
 }
 
-/* "db.example.com. A", and what is known of it. */
+/* Prints "db.example.com. A", and what is known of it. */
 static void external_put_targets(const struct explain_page *p)
 {
     const struct explanation *x = p->x;
@@ -213,7 +213,7 @@ static void external_put_targets(const struct explain_page *p)
         explain_page_put_name("name", &q->name, out);
         json_text_string_field(out, "type", dns_type_text(q->type, type));
         external_put_source(&x->externals[i], p->is_for_text, out);
-        if (p->is_for_text) { /* other types do without the addresses if nameservers fail */
+        if (p->is_for_text) { /* other types do without the addresses if upstreams fail */
             json_text_flag_field(
                 out, "needed", x->question.type == DNS_TYPE_A || x->question.type == DNS_TYPE_AAAA);
         }

@@ -87,7 +87,7 @@ static const char page_form[] =
     "{*broken}  ! {key}\n      revision {revision}; cannot be used: {reason}\n{/}{/}";
 /* clang-format on */
 
-/* More than 16 names with 200 keys each usually have; a page beyond it fails. */
+/* Limits the page: more than 16 names with 200 keys each usually have; a page beyond it fails. */
 enum { TEXT_JSON_MAX = 64 * 1024 * 1024 };
 
 void explain_page_text(const struct explanation *x, struct buf *out)

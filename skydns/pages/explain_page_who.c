@@ -1,10 +1,10 @@
-/* Prints who asks, and the search list of a short name. */
+/* Prints the client that asks, and the search list of a short name. */
 #include <inttypes.h>
 
 #include "common/base/json_text.h"
 #include "skydns/pages/explain_page_internal.h"
 
-/* The word for programs and the text for people. */
+/* Word for programs and text for people. */
 static const struct {
     const char *word;
     const char *text;
@@ -31,7 +31,7 @@ static const struct {
     [EXPLAIN_TOO_LONG] = {"too-long", "too long for a name: passed over"},
 };
 
-/* For a resolver, each name is a question of its own. */
+/* Returns the text of an outcome. For a resolver, each candidate name is a question of its own. */
 static const char *resolver_text(enum explain_outcome outcome)
 {
     switch (outcome) {
@@ -84,7 +84,8 @@ static void who_put_network(const char *field, const struct network *network, st
     buf_printf(out, "%s/%u\"", ip_format(&network->ip, address), network->prefix_bits);
 }
 
-/* The first that exists ends the search; none: the last reply counts. */
+/* Prints the search list. The first name that exists ends the search; if none does, the last
+ * response counts. */
 void explain_page_put_search(const struct explain_page *p)
 {
     const struct explain_search *search = &p->x->search;

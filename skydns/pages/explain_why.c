@@ -44,7 +44,7 @@ static const char *why_from_elsewhere(const struct explain_external *x)
 
 static const char nothing_read[] = "nothing has been read from etcd yet";
 
-/* The reverse names are those of all domains. */
+/* Returns why a zone is not ready; the reverse names are those of all domains. */
 static const char *why_not_ready(const struct explain_case *c)
 {
     if (!c->store) {
@@ -153,7 +153,7 @@ const char *explain_why(const struct explain_case *c)
     return why_not_ours(c);
 }
 
-/* How old the records are that an explanation is about. */
+/* Returns how old the records are that an explanation is about. */
 
 struct explain_etcd explain_etcd(const struct store_sync *sync, const struct outage *outage)
 {

@@ -24,7 +24,7 @@
 #include "skydns/tap/query_tap.h"
 #include "skydns/upstream/upstream_figures.h"
 
-/* Built from skydns/page. */
+/* Page built from skydns/page. */
 extern const struct page skydns_page;
 
 struct live {
@@ -82,7 +82,8 @@ void live_routes(struct live *live, struct http_route routes[LIVE_PAGE_ROUTES])
     live_page_routes(live->page, routes);
 }
 
-/* A reason names a domain and its key for each of the domains; longer ones are cut. */
+/* Limits a reason, which names a domain and its key for each of the domains; longer ones are
+ * cut. */
 enum { REASON_MAX = 4096 };
 
 /* ---- The program ---- */
@@ -170,7 +171,8 @@ static void skydns_live_write_rcodes(const struct transport_sums *transports, st
     buf_append_char(out, '}');
 }
 
-/* How many replies took how long, since the start: up to each bound, then the longer ones. */
+/* Writes how many responses took how long, since the start: up to each bound, then the longer
+ * ones. */
 static void write_took(const struct histogram *took, struct buf *out)
 {
     buf_append_str(out, "{\"bounds_us\":[");
@@ -263,7 +265,7 @@ static void write_nameserver(const struct metrics_sources *all, const struct for
     buf_append_char(out, '}');
 }
 
-/* Never up before it was asked. */
+/* Returns the upstream's state: never up before it was asked. */
 static const char *state_of(const struct upstream_states *states, size_t server)
 {
     return states->looping >> server & 1 ? "looping"

@@ -71,7 +71,7 @@ static unsigned plain_in(const struct forward_zone *zone, const struct resolver 
     return count;
 }
 
-/* At most ZONE_TABLE_MAX and the root. */
+/* Writes at most ZONE_TABLE_MAX zones and the root. */
 static void write_plain(struct metrics_page *page, const struct zone_table *table,
                         const struct resolver *resolver)
 {
@@ -87,7 +87,7 @@ static void write_plain(struct metrics_page *page, const struct zone_table *tabl
     }
 }
 
-/* At most ZONE_TABLE_MAX. */
+/* Writes at most ZONE_TABLE_MAX zones. */
 static void write_stubs(struct metrics_page *page, const struct zone_table *table,
                         const struct resolver *resolver)
 {
@@ -115,7 +115,7 @@ static void write_stubs(struct metrics_page *page, const struct zone_table *tabl
 
 /* ---- Nameservers ---- */
 
-/* A nameserver's labels; those of `others`, which has no address, are the rest's. */
+/* Labels of an upstream; those of `others`, which has no address, are the rest's. */
 struct upstream_labels {
     char zone[DNAME_TEXT_MAX], address[ADDR_TEXT_MAX];
     const char *transport;
@@ -140,7 +140,7 @@ static const struct upstream_figure *figure_at(const struct upstream_figures *fi
     return i < UPSTREAM_FIGURES_MAX ? &figures->items[i] : &figures->others;
 }
 
-/* `others` only if there are some. */
+/* Returns the number of figures; `others` counts only if there are some. */
 static size_t figure_count(const struct upstream_figures *figures)
 {
     return upstream_figures_count(figures) + (counter_get(&figures->others.queries) > 0);

@@ -12,7 +12,7 @@
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 
-/* True, with the reason, if answers may differ from what etcd holds. */
+/* Returns true, with the reason, if answers may differ from what etcd holds. */
 static bool explain_holding(const struct store_sync *sync, struct buf *out)
 {
     const struct etcd_mirror_counts mirror = store_sync_counts(sync).mirror;
@@ -25,7 +25,7 @@ static bool explain_holding(const struct store_sync *sync, struct buf *out)
     return mirror.is_holding_old;
 }
 
-/* The same, while etcd is there and its watch is behind. */
+/* Does the same while etcd is there and its watch is behind. */
 static bool readiness_explain_behind(const struct metrics_sources *sources, struct buf *out)
 {
     const struct etcd_mirror_counts mirror = store_sync_counts(sources->sync).mirror;
@@ -55,7 +55,7 @@ static void explain_missing(const struct store_sync *sync, struct buf *out)
     }
 }
 
-/* The same, true if names that are not found are SERVFAIL. */
+/* Returns true, with the reason, if names that are not found are SERVFAIL. */
 static bool explain_incomplete(const struct store_sync *sync, struct buf *out)
 {
     const struct store_keys *keys = store_sync_keys(sync);
@@ -70,8 +70,8 @@ static bool explain_incomplete(const struct store_sync *sync, struct buf *out)
     return is_incomplete;
 }
 
-/* The same, until what changed in etcd since the snapshot is known. First of all: etcd may be away
- * meanwhile, which would hide where the answers come from. */
+/* Returns true, with the reason, until what changed in etcd since the snapshot is known. Comes
+ * first: etcd may be away meanwhile, which would hide where the answers come from. */
 static bool explain_snapshot(const struct store_sync *sync, struct buf *out)
 {
     char age[DURATION_TEXT_MAX];
@@ -84,14 +84,14 @@ static bool explain_snapshot(const struct store_sync *sync, struct buf *out)
     return is_from_snapshot;
 }
 
-/* True, with the reason, if etcd denies reading what kube2sky keeps beside the records. */
+/* Returns true, with the reason, if etcd denies reading what kube2sky writes beside the records. */
 static bool explain_denied_documents(const struct metrics_sources *sources, struct buf *out)
 {
     return store_sync_explain_client_keys(sources->sync, out) ||
            (sources->explain_denied && sources->explain_denied(sources->documents, out));
 }
 
-/* True, with the reason, if names of hosts files are answered as if they were not there. */
+/* Returns true, with the reason, if names of hosts files are answered as if they were not there. */
 static bool explain_hosts(const struct metrics_sources *sources, struct buf *out)
 {
     const struct hosts_table *hosts = publisher_newest_config(sources->publisher)->hosts;

@@ -12,11 +12,11 @@
 #include "skydns/sync/store_sync.h"
 #include "skydns/wire/rr_text.h"
 
-/* A piece ends with the record that fills it: its value has at most 64 KiB, and an escaped
+/* Ends a piece with the record that fills it: its value has at most 64 KiB, and an escaped
  * character takes six. */
 enum { PIECE_FULL = 64 * 1024 };
 
-/* BROKEN_MAX keys of BROKEN_KEY_MAX with their reasons, every character escaped. */
+/* Room for BROKEN_MAX keys of BROKEN_KEY_MAX with their reasons, every character escaped. */
 enum { BROKEN_TEXT_MAX = 128 * 1024 * 1024 };
 
 struct page {

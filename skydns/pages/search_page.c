@@ -17,7 +17,7 @@ enum {
     VALUE_MAX = 3 * 64 * 1024, /* host, text, and what separates them */
 };
 
-/* How a record matches, the best first, and the word for programs. */
+/* Ways in which a record matches, the best first, and the word for programs. */
 enum match { MATCH_EXACT, MATCH_LABEL, MATCH_NAME, MATCH_VALUE, MATCH_NONE };
 
 static const char *const words[] = {
@@ -46,7 +46,7 @@ struct search {
     struct result results[SEARCH_RESULTS_MAX]; /* the best ones until now, the best first */
 };
 
-/* Main thread. */
+/* Searches that run. Main thread. */
 static unsigned running;
 
 /* ---- Matching ---- */
@@ -64,7 +64,7 @@ static bool search_page_contains(const struct search *s, const char *hay, size_t
     return memmem(hay, len, s->text, s->len) != NULL;
 }
 
-/* `separator` ends labels. */
+/* Matches labels, which `separator` ends. */
 static enum match match_labels(const struct search *s, const char *hay, size_t len, char separator)
 {
     const char *at = memmem(hay, len, s->text, s->len);
@@ -102,7 +102,7 @@ static enum match match_value(struct search *s, const struct store_record *recor
     return search_page_contains(s, buf_cstr(&s->lower), s->lower.len) ? MATCH_VALUE : MATCH_NONE;
 }
 
-/* Names in the store are in lower case. */
+/* Matches a record; names in the record store are in lower case. */
 static enum match match_of(struct search *s, const struct store_record *record,
                            const struct dname *name)
 {
@@ -145,7 +145,7 @@ static void search_page_begin_page(const struct search *s, struct buf *piece)
     buf_printf(piece, ",\"revision\":%" PRId64 ",\n", store_sync_counts(s->sync).revision);
 }
 
-/* False: all records have been looked at. */
+/* Scans some records. False: all have been looked at. */
 static bool search_page_scan(struct search *s)
 {
     const struct store *store = store_sync_store(s->sync);
@@ -168,7 +168,7 @@ static bool search_page_scan(struct search *s)
     return true;
 }
 
-/* One that is gone meanwhile is left out. */
+/* Prints a result; leaves out one that is gone meanwhile. */
 static void search_page_show(struct search *s, const struct result *result, struct buf *piece)
 {
     const struct store *store = store_sync_store(s->sync);
@@ -186,7 +186,7 @@ static void search_page_show(struct search *s, const struct result *result, stru
     buf_append_char(piece, '}');
 }
 
-/* Until the piece is full; false: that was the last one. */
+/* Adds results until the piece is full; false: that was the last one. */
 static bool add_results(struct search *s, struct buf *piece)
 {
     while (s->next < s->count && piece->len < PIECE_FULL) {

@@ -53,7 +53,7 @@ static const struct live_row change_rows[] = {
 
 /* ---- All ---- */
 
-/* Lists are a quarter of a high screen, counters sixteen rows. */
+/* Limits lists to a quarter of a high screen, and counters to sixteen rows. */
 #define FEW        \
     {              \
         4, 4, 0, 0 \
