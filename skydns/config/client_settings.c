@@ -21,7 +21,7 @@ struct client_settings {
     struct client_options made_of; /* with `visibility`: the options it was made of */
 };
 
-/* Nothing is ever put into the index of nobody. */
+/* Does nothing: the index that identifies nobody never changes. */
 static void client_settings_retire(void *data, void *block, void (*fn)(void *block))
 {
     (void)data;

@@ -43,7 +43,7 @@ static void dnssec_files_write_keys(const struct dnssec_zone *zone, bool sep, bo
     }
 }
 
-/* Keys are "tag/algorithm". */
+/* Logs a zone's keys as "tag/algorithm". */
 static void tell_zone(const struct dnssec_zone *zone)
 {
     char name[DNAME_TEXT_MAX];
@@ -91,7 +91,7 @@ static void tell_zones(const struct dnssec *before, const struct dnssec *now)
     }
 }
 
-/* Once, until another reason comes. */
+/* Logs a refusal once, until another reason comes. */
 static void dnssec_files_refuse(struct dnssec_files *files, const char *message,
                                 const struct err *err)
 {
@@ -103,7 +103,7 @@ static void dnssec_files_refuse(struct dnssec_files *files, const char *message,
 
 /* ---- Keys in force ---- */
 
-/* False: those before stay. */
+/* Makes the struct dnssec. False: the keys before stay. */
 static bool dnssec_files_make(struct dnssec_files *files)
 {
     struct dnssec *before = files->keys;
@@ -122,7 +122,7 @@ static bool dnssec_files_make(struct dnssec_files *files)
     return true;
 }
 
-/* Whether a set can be used with the settings in force. */
+/* Returns whether a set can be used with the settings in force. */
 static int try_set(const struct dnssec_files *files, struct key_set *set, struct err *err)
 {
     struct dnssec *keys = NULL;
@@ -137,7 +137,7 @@ static int try_set(const struct dnssec_files *files, struct key_set *set, struct
     return r;
 }
 
-/* True: the list that is wanted is used. */
+/* Returns true if the list that is wanted is used. */
 static bool take_wanted(struct dnssec_files *files)
 {
     struct err err = {0};
@@ -155,7 +155,7 @@ static bool take_wanted(struct dnssec_files *files)
     return true;
 }
 
-/* True: there are other keys. */
+/* Returns true if there are other keys. */
 static bool dnssec_files_refresh(struct dnssec_files *files, bool differs)
 {
     differs = take_wanted(files) || differs;
@@ -183,7 +183,8 @@ static void dnssec_files_on_file(void *data)
     dnssec_files_start(files, &files->settle, DNSSEC_FILES_SETTLE_MS);
 }
 
-/* Files may change while etcd is asked for the settings, without which no zone is ours. */
+/* Checks the files, which may change while etcd is asked for the settings, without which no zone is
+ * ours. */
 static void dnssec_files_check(struct dnssec_files *files, bool is_final)
 {
     bool waits = false;

@@ -150,7 +150,7 @@ void forward_settings_fill(struct forward_settings *external, const struct optio
     copy_allowed(&options->recursion, config);
 }
 
-/* Adds the server of a line `nameserver ADDRESS`; ignores other lines and unusable addresses, as
+/* Adds the upstream of a line `nameserver ADDRESS`; ignores other lines and unusable addresses, as
  * the C library's resolver does. */
 static void take_resolv_line(struct options *o, const char *line)
 {

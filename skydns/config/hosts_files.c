@@ -35,7 +35,7 @@ static void log_report(const char *path, const struct hosts_report *report)
     }
 }
 
-/* `news`: the file whose lines are logged; NULL: all. */
+/* Makes the table. `news`: the file whose lines are logged; NULL: all. */
 static void make_table(struct hosts_files *files, const struct hosts_file *news)
 {
     struct hosts_table *table = hosts_table_new(files->config.table_bytes_max);

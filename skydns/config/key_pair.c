@@ -10,8 +10,8 @@
 #include "common/base/xalloc.h"
 #include "skydns/config/watched_file_internal.h"
 
-/* With what settles before and after, changed keys are in use within 2 s even where a file raises
- * no events. */
+/* Seconds between looks: with the delays before and after, changed keys are in use within 2 s even
+ * if a file raises no events. */
 static const double look_s = 1.0;
 
 struct half {
@@ -87,7 +87,7 @@ void key_pair_free(struct key_pair *pair)
 
 /* ---- Reading ---- */
 
-/* Both texts; *ret_is_gone: there is neither file. */
+/* Reads both texts; *ret_is_gone: there is neither file. */
 static int read_both(struct key_pair *pair, struct buf *public_text, struct buf *private_text,
                      bool *ret_is_gone, struct err *err)
 {
@@ -101,7 +101,7 @@ static int read_both(struct key_pair *pair, struct buf *public_text, struct buf 
     return r;
 }
 
-/* A name in the list of -dnssec stands for keys of one zone. */
+/* Checks the owner: a name in the list of -dnssec stands for keys of one zone. */
 static int check_owner(const struct key_pair *pair, const struct signing_key *key, struct err *err)
 {
     char is[DNAME_TEXT_MAX], was[DNAME_TEXT_MAX];

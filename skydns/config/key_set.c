@@ -98,7 +98,7 @@ static void tell_broken(struct entry *entry, const struct err *err)
               LOG_STR("key", key_pair_base(entry->pair)), LOG_STR("error", err->msg));
 }
 
-/* True: another key. */
+/* Reads a key's files. True: it is another key. */
 static bool key_set_read_entry(struct entry *entry, bool is_final, bool *ret_waits)
 {
     struct err err = {0};
@@ -117,8 +117,8 @@ static bool key_set_read_entry(struct entry *entry, bool is_final, bool *ret_wai
     return outcome == KEY_PAIR_NEW;
 }
 
-/* A key whose files are there, and which signs what this one signs. Without a SEP key, nothing
- * would lead from the parent's DS records to the others. */
+/* Returns whether another key, whose files are there, signs what this one signs. Without a SEP key,
+ * nothing would lead from the parent's DS records to the others. */
 static bool has_successor(const struct key_set *set, const struct signing_key *key)
 {
     for (size_t i = 0; i < set->count; i++) {
@@ -131,7 +131,7 @@ static bool has_successor(const struct key_set *set, const struct signing_key *k
     return false;
 }
 
-/* True: the key is given up. */
+/* Returns true if the key is dropped. */
 static bool settle_gone(struct entry *entry)
 {
     const struct signing_key *key = key_pair_key(entry->pair);

@@ -29,10 +29,10 @@
 #include "skydns/sync/writer_documents.h"
 #include "skydns/tsig/tsig_keys.h"
 
-/* How long the sockets wait for the document: a healthy etcd takes milliseconds. */
+/* Time that the sockets wait for the document: a healthy etcd takes milliseconds. */
 static const double read_timeout_s = 1.0;
 
-/* A key that is being read at the start. */
+/* Key that is being read at the start. */
 struct reading {
     struct live_config *live;
     struct etcd_call *call; /* NULL: answered */
@@ -52,12 +52,12 @@ struct live_config {
     struct tsig_keys *tsig_keys;        /* of the latter */
     struct dnssec_files *dnssec;
     ev_stat resolv_conf;
-    bool wants_resolv_conf; /* nothing else names nameservers */
+    bool wants_resolv_conf; /* nothing else names upstreams */
     bool has_begun;
     struct options now;     /* in force */
     struct options started; /* the settings that need a restart, as opened; no others count */
 
-    /* While reading etcd's documents at the start. */
+    /* Fields used while reading etcd's documents at the start. */
     size_t awaited;
     struct reading readings[ENGINE_ZONES_MAX];
     ev_timer timeout;
@@ -106,7 +106,7 @@ const struct options *live_config_options(const struct live_config *live)
 
 /* ---- What changed ---- */
 
-/* settings="domain ttl" domain="a. -> b." ttl="60 -> 30" */
+/* Logs settings="domain ttl" domain="a. -> b." ttl="60 -> 30". */
 static void log_each(enum log_level level, const char *message, bool needs_restart,
                      const struct options *before, const struct options *now)
 {
@@ -125,7 +125,7 @@ static void log_each(enum log_level level, const char *message, bool needs_resta
 
 /* ---- Applying ---- */
 
-/* Zones that can be transferred have serials of their own. */
+/* Sets serials: zones that can be transferred have their own. */
 static void set_serials(const struct live_config *live, struct engine_config *config)
 {
     struct dname apex;
@@ -173,7 +173,7 @@ static int add_resolv_conf(const struct live_config *live, struct options *optio
     return options->nameserver_count ? 0 : resolv_conf_read(options, live->config.resolv_conf, err);
 }
 
-/* A resolv.conf that suddenly lists no nameserver is still being written. */
+/* Returns whether resolv.conf is still being written: it suddenly lists no upstream. */
 static bool is_being_written(const struct live_config *live, const struct options *before,
                              const struct options *now, struct err *err)
 {
@@ -248,7 +248,7 @@ void live_config_republish(struct live_config *live)
     live_config_publish(live, &live->now);
 }
 
-/* True: the file of -config says something else that can be used. */
+/* Returns true if the file of -config says something else that can be used. */
 static bool live_config_read_file(struct live_config *live)
 {
     struct err err;
@@ -441,7 +441,7 @@ static int open_secrets(struct live_config *live, struct err *err)
     return r == 0 && *tsig.path ? secret_file_new(&tsig, &live->tsig, err) : r;
 }
 
-/* Those of the flag, or of -config's file: a key that is missing later is nobody's. */
+/* Checks the flag, and -config's file. A key that is missing later makes no error. */
 static int check_transfer_keys(const struct live_config *live, struct err *err)
 {
     struct options options = config_layers_settings(live->layers);
@@ -508,7 +508,7 @@ static void live_config_on_document(void *data, const struct etcd_range_reply *r
     finish_reading(live);
 }
 
-/* Without it, the mirror brings it. */
+/* Takes a document that etcd returned; without one, the mirror brings it. */
 static void live_config_on_writers_document(void *data, const struct etcd_range_reply *reply,
                                             const struct err *err)
 {

@@ -14,7 +14,7 @@ struct secret_file {
     bool is_refused;
 };
 
-/* A secret does not stay in memory for longer than needed. */
+/* Takes the text, and wipes it: a secret does not stay in memory for longer than needed. */
 static int secret_file_adopt(struct secret_file *file, struct err *err)
 {
     struct buf text;

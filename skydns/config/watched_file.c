@@ -11,11 +11,11 @@
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 
-/* Whoever writes in place needs a moment; events of one second may look the same to libev, hence a
+/* Delays. Writing in place takes a moment; events of one second may look the same to libev, hence a
  * second look; and links of links have no events. */
 static const double settle_s = 0.05, again_s = 1.1, usual_look_s = 5.0;
 
-/* Tells one content from another; all zero: there is no file. */
+/* Identity of a content; all zero: there is no file. */
 struct identity {
     dev_t device;
     ino_t inode;
@@ -63,7 +63,7 @@ static bool watched_file_is_same(const struct identity *a, const struct identity
            same_time(a->written, b->written) && same_time(a->changed, b->changed);
 }
 
-/* A new content counts when it has been seen twice. */
+/* Checks the file: a new content counts when it has been seen twice. */
 static void watched_file_check(struct watched_file *file)
 {
     struct identity now = look_at(file);
@@ -161,7 +161,7 @@ static int read_chunks(const struct watched_file *file, int fd, char *chunk, siz
     }
 }
 
-/* Some files are secrets: nothing of them stays on the stack. */
+/* Reads the file. Some are secrets: nothing of them stays on the stack. */
 static int watched_file_read_all(const struct watched_file *file, int fd, struct buf *text,
                                  struct err *err)
 {
