@@ -36,8 +36,8 @@ static int take_bool_field(struct overlay *x, const struct setting *setting, con
     return r;
 }
 
-/* The setting's number, which is `unit` times the field's. 0 and, where SkyDNS took them, negative
- * numbers mean the default. */
+/* Returns the setting's number, which is `unit` times the field's. 0 and, where SkyDNS took them,
+ * negative numbers mean the default. */
 static int64_t number_of_field(const struct overlay *x, const struct setting *setting,
                                int64_t field, int64_t unit)
 {
@@ -48,7 +48,7 @@ static int64_t number_of_field(const struct overlay *x, const struct setting *se
     return setting->max && number > setting->max ? setting->max : number;
 }
 
-/* A number, or the seconds of a duration. */
+/* Takes a number, or the seconds of a duration. */
 static int take_number_field(struct overlay *x, const struct setting *setting, const json_t *value,
                              struct err *err)
 {
@@ -88,7 +88,7 @@ static int take_choice_field(struct overlay *x, const struct setting *setting, c
     return r;
 }
 
-/* An empty text means the default, as 0 does. */
+/* Parses a text; an empty one means the default, as 0 does. */
 static int parse_text_field(struct overlay *x, const struct setting *setting, const char *text,
                             struct err *err)
 {
@@ -136,7 +136,7 @@ static int take_rate(struct overlay *x, const struct setting *setting, const jso
     return parse_text_field(x, setting, text, err);
 }
 
-/* The list replaces the flag's; an empty one means resolv.conf's. */
+/* Takes a list, which replaces the flag's; an empty one means resolv.conf's. */
 static int take_nameservers(struct overlay *x, const json_t *value, struct err *err)
 {
     if (!json_is_array(value)) {
@@ -178,7 +178,7 @@ static int config_doc_take_zone(struct overlay *x, const char *name, const json_
     return r < 0 ? err_wrap(err, r, "zone `%s`", name) : 0;
 }
 
-/* Zone by zone in place of the flags'. */
+/* Takes zones, zone by zone in place of the flags'. */
 static int take_zones(struct overlay *x, json_t *value, struct err *err)
 {
     if (!json_is_object(value)) {
@@ -275,7 +275,7 @@ static void config_doc_ignore(struct overlay *x, const char *field, const char *
     }
 }
 
-/* Off, empty and zero request nothing. */
+/* Returns whether a value requests something: off, empty and zero do not. */
 static bool asks_for_something(const json_t *value)
 {
     return json_is_true(value) || json_number_value(value) != 0 || json_string_length(value) > 0;
@@ -336,7 +336,7 @@ static int config_doc_take_fields(struct overlay *x, json_t *object, struct err 
     return 0;
 }
 
-/* The fields agree, so that the options may change. */
+/* Changes the options, as all fields agree. */
 static int config_doc_settle(struct overlay *x, struct options *options, struct err *err)
 {
     struct stub_zones *before = options->stubs;

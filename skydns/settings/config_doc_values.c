@@ -7,7 +7,7 @@
 #include "common/base/flags.h"
 #include "skydns/settings/config_doc_values_internal.h"
 
-/* How much of a value an error message quotes. */
+/* Limits how much of a value an error message quotes. */
 enum { SHOWN_BYTES = 40 };
 
 int config_wrong(const json_t *value, const char *want, struct err *err)
@@ -36,7 +36,7 @@ int config_bool(const json_t *value, bool *ret, struct err *err)
     return 0;
 }
 
-/* 2e9 is a whole number too. */
+/* Reads a whole number, 2e9 included. */
 int config_number(const json_t *value, int64_t min, int64_t max, int64_t *ret, struct err *err)
 {
     char want[64];

@@ -53,7 +53,7 @@ const char *config_layers_key(const struct config_layers *layers)
 
 /* ---- Laying one over the other ---- */
 
-/* The text that counts while the new one of `candidate` is tried. */
+/* Returns the text that counts while the new one of `candidate` is tried. */
 static struct slice config_layers_text_of(struct config_source *source,
                                           const struct config_source *candidate)
 {
@@ -71,7 +71,7 @@ static struct writer_source *find_writer(struct config_layers *layers, const str
     return NULL;
 }
 
-/* In the order of the domains, until one has nameservers. */
+/* Applies kube2sky's documents in the order of the domains, until one has upstreams. */
 static int apply_writers(struct config_layers *layers, const struct config_source *candidate,
                          struct options *options, struct err *err)
 {
@@ -113,7 +113,7 @@ static int apply_document(const struct config_layers *layers, struct config_sour
     return r;
 }
 
-/* With a reference to the stub zones if it succeeds. */
+/* Lays all sources over each other; on success with a reference to the stub zones. */
 static int lay_over(struct config_layers *layers, const struct config_source *candidate,
                     struct options *ret_options, struct err *err)
 {
@@ -137,7 +137,7 @@ static int lay_over(struct config_layers *layers, const struct config_source *ca
 
 /* ---- Taking ---- */
 
-/* Whether the source's new text can be used, by itself and with the others. */
+/* Returns whether the source's new text can be used, by itself and with the others. */
 static int config_layers_try(struct config_layers *layers, struct config_source *source,
                              bool is_writers, struct err *err)
 {
@@ -168,7 +168,7 @@ static bool is_in_force(const struct writer_source *writer, const struct options
     return false;
 }
 
-/* The domain's, or a free one, or that of a domain that is no longer in force. */
+/* Returns the domain's source, or a free one, or that of a domain that is no longer in force. */
 static struct writer_source *claim_writer(struct config_layers *layers, const struct dname *domain)
 {
     struct writer_source *writer = find_writer(layers, domain);
@@ -186,7 +186,7 @@ static struct writer_source *claim_writer(struct config_layers *layers, const st
     return writer;
 }
 
-/* False: it was not refused, or still is. */
+/* Tries a refused source again. False: it was not refused, or still is. */
 static bool config_layers_retry(struct config_layers *layers, struct config_source *source,
                                 bool is_writers)
 {
@@ -269,7 +269,8 @@ struct options config_layers_preview(struct config_layers *layers, struct slice 
     return options;
 }
 
-/* Whether that of a domain in force is: rarely is any, so rarely are the settings laid out. */
+/* Returns whether the document of a domain in force is refused. Rarely is any, so rarely are the
+ * settings laid out. */
 static bool is_writer_refused(struct config_layers *layers)
 {
     bool is_refused = false;

@@ -1,4 +1,4 @@
-/* -search, -public-namespaces, -allow and -rate. */
+/* Parses -search, -public-namespaces, -allow and -rate. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ int option_search(struct options *o, const char *list, struct err *err)
     return 0;
 }
 
-/* A namespace's name is a label of RFC 1123. */
+/* Reads a namespace's name, a label of RFC 1123. */
 static bool option_clients_read_namespace(const char *text, struct namespace_name *ret)
 {
     size_t len = strlen(text);
@@ -120,7 +120,7 @@ int option_allow(struct options *o, const char *list, struct err *err)
     return 0;
 }
 
-/* Digits alone, up to `end`, which is a character or the text's end. */
+/* Reads digits alone, up to `end`, which is a character or the text's end. */
 static bool read_count(const char **text, char end, uint32_t *ret)
 {
     size_t digits = strspn(*text, "0123456789");

@@ -1,4 +1,4 @@
-/* -addr, with IP:port for UDP and TCP and URLs of streams, and the files that TLS needs. */
+/* Parses -addr, with IP:port for UDP and TCP and URLs of streams, and the files that TLS needs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,8 +7,7 @@
 
 /* ---- One address ---- */
 
-/* A stream without a port has its protocol's; HTTP in the clear has none of its own, since it is
- * for a proxy. */
+/* Ports of streams without one; HTTP in the clear has none of its own, since it is for a proxy. */
 static const struct {
     const char *port; /* NULL: it has to be given */
     const char *example;
@@ -40,7 +39,8 @@ static int parse_stream(const char *url, const char *host, enum engine_transport
     return 0;
 }
 
-/* Queries in the clear are never answered where TLS was asked for. */
+/* Checks that a URL has its certificate: queries in the clear are never answered where TLS was
+ * asked for. */
 static int option_listeners_check_certificate(const struct options *o, const char *url,
                                               enum engine_transport transport, struct err *err)
 {
@@ -87,7 +87,7 @@ static size_t option_listeners_count_of(const struct options *o)
     return o->address_count + o->stream_count;
 }
 
-/* The plain ones first, then those of streams; and as text. */
+/* Returns the i-th address, the plain ones first, then those of streams; and as text. */
 static const struct addr *option_listeners_nth(const struct options *o, size_t i,
                                                char text[OPTION_LISTENER_MAX])
 {
@@ -100,7 +100,7 @@ static const struct addr *option_listeners_nth(const struct options *o, size_t i
     return &stream->address;
 }
 
-/* TCP has one listener on an address and port, whatever it speaks. */
+/* Checks for doubles: TCP has one listener on an address and port, whatever it speaks. */
 static int check_doubles(const struct options *o, struct err *err)
 {
     char a[OPTION_LISTENER_MAX], b[OPTION_LISTENER_MAX];

@@ -191,7 +191,7 @@ void option_text_query_log(const struct options *o, struct buf *out)
 
 /* ---- Changes ---- */
 
-/* "old -> new"; the text is empty if they are the same. */
+/* Writes "old -> new"; the text is empty if they are the same. */
 static void write_change(const struct setting *setting, const struct options *before,
                          const struct options *now, struct buf *text)
 {
@@ -258,7 +258,7 @@ bool option_same_upstream(const struct options *a, const struct options *b)
 
 /* ---- The start ---- */
 
-/* Names in one log line: at most 64, none longer than 16. */
+/* Room for names in one log line: at most 64, none longer than 16. */
 enum { IGNORED_NAMES_MAX = 1024 };
 
 void option_text_log_ignored(const struct flag_strings *ignored)

@@ -1,4 +1,4 @@
-/* -transfer-to: which clients may transfer zones, and which addresses get NOTIFY. */
+/* Parses -transfer-to: which clients may transfer zones, and which addresses get NOTIFY. */
 #include <string.h>
 
 #include "skydns/publish/reverse_zone.h"
@@ -22,7 +22,7 @@ static bool option_transfer_read_key(const char *text, struct transfer_who *who)
     return who->has_key;
 }
 
-/* A single address gets NOTIFY. */
+/* Reads a network; a single address gets NOTIFY. */
 static bool read_network(const char *text, struct transfer_who *who)
 {
     struct err err;
@@ -40,7 +40,7 @@ static bool read_network(const char *text, struct transfer_who *who)
     return true;
 }
 
-/* Changes the text. */
+/* Reads one item; changes the text. */
 static bool read_who(char *text, struct transfer_who *who)
 {
     char *plus = strchr(text, '+');
@@ -94,7 +94,7 @@ const struct transfer_who *option_transfer_lacks_key(const struct options *o,
     return NULL;
 }
 
-/* The list of -dnssec, and which owners its keys may have. */
+/* Returns whether the list of -dnssec has this name. */
 
 static bool option_transfer_is_listed(const char *list, const char *base)
 {

@@ -17,8 +17,8 @@ bool option_next_item(const char **list, char item[OPTION_ITEM_MAX])
     return len > 0;
 }
 
-/* The slash is RFC 2317's. Quotation marks that no shell took away, and $(DOMAIN) that nobody
- * replaced, would make names that no client asks for. */
+/* Accepts the slash of RFC 2317. Refuses quotation marks that no shell took away, and $(DOMAIN)
+ * that nobody replaced: these would make names that no client asks for. */
 bool option_lower_name(const char *text, struct dname *ret_name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -54,7 +54,7 @@ int option_domains(struct options *o, const char *list, struct err *err)
     return 0;
 }
 
-/* The first `@` becomes a dot, as in zone files. Empty means hostmaster.<domain>. */
+/* Replaces the first `@` by a dot, as in zone files. Empty means hostmaster.<domain>. */
 int option_hostmaster(struct options *o, const char *text, struct err *err)
 {
     char name[DNAME_TEXT_MAX];
@@ -125,7 +125,7 @@ int option_allow_recursion(struct options *o, const char *list, struct err *err)
     return recursion_init(&o->recursion, list, err);
 }
 
-/* With -top, ":8080" is every address of this machine. */
+/* Takes ":8080" with -top as every address of this machine. */
 int option_http_address(struct options *o, const char *text, struct err *err)
 {
     char any[ADDR_TEXT_MAX];
@@ -179,7 +179,7 @@ int option_nameservers(struct options *o, const char *list, struct err *err)
 
 /* ---- Stub zones ---- */
 
-/* In place of servers: nobody is asked about the zone. */
+/* Stands in place of upstreams: none is asked about the zone. */
 static const char no_server[] = "none";
 
 int option_zone(struct dname *ret, const char *text, struct err *err)
@@ -209,7 +209,7 @@ int option_add_server(struct forward_zone *zone, const char *text, struct err *e
     return r;
 }
 
-/* Adds the servers to those that the zone has from the flag's earlier uses. */
+/* Adds the upstreams to those that the zone has from the flag's earlier uses. */
 static int set_stub(struct options *o, struct forward_zone *zone, const char *list, struct err *err)
 {
     char item[OPTION_ITEM_MAX];
@@ -290,7 +290,7 @@ static const char *const query_log_modes[] = {[QUERY_LOG_OFF] = "off",
                                               [QUERY_LOG_ERRORS] = "errors",
                                               [QUERY_LOG_DENIALS] = "denials"};
 
-/* "1/N"; 0: it is not. */
+/* Parses "1/N"; 0: it is not. */
 static uint32_t parse_share(const char *text)
 {
     uint32_t n = 0;

@@ -13,7 +13,8 @@
 #include "skydns/settings/settings_table.h"
 #include "skydns/settings/stub_zones.h"
 
-/* Half of the CPUs, but for those who answer UDP, however much is to be computed. */
+/* Returns half of the CPUs: the other half is for those who answer UDP, however much is to be
+ * computed. */
 static unsigned half_of_cpus(unsigned max)
 {
     unsigned half = (cpu_limit() + 1) / 2;
@@ -22,7 +23,7 @@ static unsigned half_of_cpus(unsigned max)
 
 /* ---- The command line ---- */
 
-/* A setting as its flag or variable has it, else the default. */
+/* Setting as its flag or variable has it, else the default. */
 union typed {
     bool is;
     int choice;
@@ -31,7 +32,7 @@ union typed {
     struct flag_strings texts;
 };
 
-/* All of them, in the table's order. */
+/* Values of all settings, in the table's order. */
 struct command_line {
     union typed typed[SETTINGS_MAX];
     bool was_given[SETTINGS_MAX];
@@ -39,7 +40,7 @@ struct command_line {
     struct flag_strings arguments;
 };
 
-/* `unset`: for the default that -help shows. */
+/* Returns the flag of a setting; `unset`: for the default that -help shows. */
 static struct flag flag_of(const struct setting *setting, struct command_line *line,
                            union typed *typed, const struct options *unset)
 {
@@ -110,7 +111,7 @@ static int read_command_line(int argc, char *const *argv, const struct options *
     return r;
 }
 
-/* Stores what needs no parsing. */
+/* Stores settings that need no parsing. */
 static void store_plain(const struct setting *setting, const union typed *typed, struct options *o)
 {
     void *member = (char *)o + setting->member_at;
@@ -137,7 +138,7 @@ static void store_plain(const struct setting *setting, const union typed *typed,
     }
 }
 
-/* -verbose is the default of -query-log. */
+/* Returns the text; -verbose is the default of -query-log. */
 static const char *text_as_typed(const struct setting *setting, const union typed *typed,
                                  const struct options *o)
 {
@@ -145,7 +146,7 @@ static const char *text_as_typed(const struct setting *setting, const union type
     return is_verbose ? "all" : typed->text;
 }
 
-/* The error names the flag. */
+/* Parses and stores a text; the error names the flag. */
 static int store_parsed(const struct setting *setting, const union typed *typed, struct options *o,
                         struct err *err)
 {
@@ -163,7 +164,7 @@ static int store_parsed(const struct setting *setting, const union typed *typed,
 
 /* ---- Settings that go together ---- */
 
-/* The only argument is the type after -explain NAME. */
+/* Checks the arguments: the only one is the type after -explain NAME. */
 static int skydns_options_check_explain(const struct options *o,
                                         const struct flag_strings *arguments, struct err *err)
 {
@@ -221,7 +222,7 @@ static int skydns_options_check_credentials(const struct options *o, struct err 
     return 0;
 }
 
-/* The error names the flag. */
+/* Checks the flags together; the error names the flag. */
 static int check_together(const struct options *o, const struct flag_strings *arguments,
                           struct err *err)
 {
@@ -249,7 +250,7 @@ static int check_together(const struct options *o, const struct flag_strings *ar
 
 /* ---- All of them ---- */
 
-/* Those that depend on other flags. */
+/* Stores defaults that depend on other flags. */
 static void store_defaults(const struct command_line *line, struct options *o)
 {
     size_t count;
@@ -291,7 +292,8 @@ int skydns_options_parse(int argc, char *const *argv, struct options *ret_option
 {
     struct options o = {
         .handshake_threads = half_of_cpus(OPTIONS_HANDSHAKE_THREADS_MAX),
-        /* Always there, since a document may set -dnssec later; asleep, one costs its engine. */
+        /* Counts signers even without keys, since a document may set -dnssec later; asleep, one
+         * costs its engine. */
         .signers = half_of_cpus(OPTIONS_SIGNERS_MAX),
     };
     struct command_line *line = xcalloc(1, sizeof(*line));
@@ -308,7 +310,7 @@ int skydns_options_parse(int argc, char *const *argv, struct options *ret_option
     return r;
 }
 
-/* Settings that only the environment has. */
+/* Reads a setting that only the environment has. */
 
 static const char *variable_or(const char *name, const char *if_unset)
 {
@@ -316,7 +318,8 @@ static const char *variable_or(const char *name, const char *if_unset)
     return value && *value ? value : if_unset;
 }
 
-/* For a Service named prometheus, Kubernetes sets PROMETHEUS_PORT=tcp://..., not a port. */
+/* Ignores a Service named prometheus, for which Kubernetes sets PROMETHEUS_PORT=tcp://..., not a
+ * port. */
 static void read_prometheus(struct options *o)
 {
     const char *port = variable_or("PROMETHEUS_PORT", "");
@@ -370,7 +373,7 @@ struct engine_config *options_engine_config(const struct options *o)
 
 /* ---- Files ---- */
 
-/* Those of one row. */
+/* Adds the files of one row. */
 static void add_files(struct option_files *files, const struct setting *setting,
                       const struct options *flags)
 {

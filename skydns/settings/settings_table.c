@@ -9,32 +9,33 @@
 
 enum { MINUTE_MS = 60 * 1000, HOUR_MS = 60 * MINUTE_MS, DAY_MS = 24 * HOUR_MS };
 
-/* The payload that every resolver must accept (RFC 1035 4.2.1), and the largest that RFC 6891 6.2.5
- * suggests offering. */
+/* Limits of the UDP payload: every resolver must accept the least (RFC 1035 4.2.1), and RFC 6891
+ * 6.2.5 suggests offering no more than the largest. */
 enum { HOSTS_MAX_MIB = 4096 };
 enum { UDP_SIZE_MIN = 512, UDP_SIZE_MAX = 4096 };
 
-/* More labels than a name can have, so that "forward nothing" can be expressed. */
+/* Limits -ndots to more labels than a name can have, so that "forward nothing" can be expressed. */
 enum { NDOTS_MAX = DNAME_LABELS_MAX + 1 };
 
-/* A name that appears is denied for as long; RFC 2308 5 suggests one to three hours at most. A
- * larger field of a document counts as this, since SkyDNS takes it. */
+/* Limits the TTL of denials: a name that appears is denied for as long. RFC 2308 5 suggests one to
+ * three hours at most. A larger field of a document counts as this, since SkyDNS takes it. */
 enum { MIN_TTL_MAX = 3600 };
 
-/* A TTL has 31 bits: RFC 2181 section 8. */
+/* Limits a TTL to 31 bits: RFC 2181 section 8. */
 #define TTL_MAX_MS ((int64_t)INT32_MAX * 1000)
 
-/* Data a month old is of no use: RFC 8767 suggests one to three days. */
+/* Limits the age of stale answers: data a month old is of no use, and RFC 8767 suggests one to
+ * three days. */
 #define RCACHE_STALE_MAX_MS ((int64_t)30 * DAY_MS)
 
-/* UDP has no use for more threads than CPUs. */
+/* Returns one worker for each CPU: UDP has no use for more. */
 static int64_t default_workers(UNUSED const struct options *options)
 {
     unsigned limit = cpu_limit();
     return limit > OPTIONS_WORKERS_DEFAULT ? OPTIONS_WORKERS_DEFAULT : limit;
 }
 
-/* SkyDNS's, or CoreDNS's: a search list goes through names that soon exist. */
+/* Returns SkyDNS's default, or CoreDNS's: a search list goes through names that soon exist. */
 static int64_t default_min_ttl(const struct options *options)
 {
     return options->engine.schema == ENGINE_SCHEMA_KUBERNETES ? 5 : 60;
