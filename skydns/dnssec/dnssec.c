@@ -18,7 +18,7 @@ static struct dnssec_room *room_of(struct dnssec *dnssec, const struct dname *ow
     return NULL;
 }
 
-/* A zone comes before those that have fewer labels, so before those that contain it. */
+/* Adds a zone before those that have fewer labels, so before those that contain it. */
 static struct dnssec_room *add_room(struct dnssec *dnssec, const struct dname *owner)
 {
     unsigned labels = dname_label_count(owner);
@@ -76,7 +76,7 @@ static void dnssec_add_records(struct dnssec_room *room, size_t i, bool is_entry
     }
 }
 
-/* Once the rooms are in their places: records point into them. */
+/* Prepares a room's records, which point into it: call once the rooms are in their places. */
 static void dnssec_prepare(struct dnssec_room *room)
 {
     struct dnssec_zone *zone = &room->zone;
@@ -96,7 +96,8 @@ static void dnssec_prepare(struct dnssec_room *room)
 
 /* ---- Life ---- */
 
-/* RSA: as long as the modulus, which follows the exponent and its length (RFC 3110 2). */
+/* Returns the longest signature. RSA: as long as the modulus, which follows the exponent and its
+ * length (RFC 3110 2). */
 static size_t signature_len_max(const struct signing_key *key)
 {
     enum { DNSKEY_FIELDS = 4, P256 = 13, P384 = 14, ED25519 = 15 };
@@ -197,8 +198,9 @@ const struct dnssec_zone *dnssec_zone_of(const struct dnssec *dnssec, const stru
     return NULL;
 }
 
-/* Shell sort with Sedgewick's gaps: a few records, mostly, but a long reply has thousands, in an
- * order that clients influence; n^(4/3) steps at most, nothing allocated. */
+/* Sorts by Shell's method with Sedgewick's gaps. There are mostly a few records, but a long
+ * response has thousands, in an order that clients influence: n^(4/3) steps at most, nothing
+ * allocated. */
 static void dnssec_dnssec_sort(struct slice *items, size_t count)
 {
     static const size_t gaps[] = {16577, 4193, 1073, 281, 77, 23, 8, 1};

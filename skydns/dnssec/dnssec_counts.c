@@ -18,8 +18,8 @@ static struct {
 static atomic_uint stripes_taken;
 static _Thread_local unsigned stripe; /* from 1; 0: none yet */
 
-/* The earliest end of signatures given in a minute of the wall clock, for even and for odd minutes:
- * the minute's low bits, then the second. Read by each reply, rarely written. */
+/* Earliest end of signatures given in a minute of the wall clock, for even and for odd minutes: the
+ * minute's low bits, then the second. Read by each response, rarely written. */
 enum { END_BITS = 40, MINUTE_S = 60 };
 static _Atomic uint64_t first_ends[2];
 

@@ -1,4 +1,4 @@
-/* Makes an RRset's RRSIGs, or finds those that are kept. */
+/* Makes an RRset's RRSIGs, or finds those in the signature cache. */
 #include "skydns/dnssec/dnssec_internal.h"
 
 #include <string.h>
@@ -8,14 +8,14 @@
 #include "common/base/cursor.h"
 #include "common/base/log.h"
 
-/* The first fields of an RRSIG's data: RFC 4034 3.1. */
+/* Size of the first fields of an RRSIG's data: RFC 4034 3.1. */
 enum { FIELDS_SIZE = 18 };
 
 /* Limits the data to sign: an RRset of 64 KiB at most, each of whose records has the owner in
  * front. */
 enum { DATA_MAX = 32 * 1024 * 1024 };
 
-/* One signature that is asked for. */
+/* Signature that is asked for. */
 struct wish {
     struct dnssec *dnssec;
     const struct dnssec_zone *zone;
@@ -27,7 +27,7 @@ struct wish {
 
 /* ---- The RRSIG's data ---- */
 
-/* Without the root and an asterisk in front: 3.1.3. */
+/* Counts the labels without the root and an asterisk in front: RFC 4034 3.1.3. */
 static uint8_t dnssec_sign_labels_of(struct slice owner)
 {
     unsigned labels = 0;
@@ -38,8 +38,8 @@ static uint8_t dnssec_sign_labels_of(struct slice owner)
     return (uint8_t)(labels - is_wildcard);
 }
 
-/* The fields and the signer's name; returns their length. Times are serial numbers of 32 bits:
- * 3.1.5. */
+/* Writes the fields and the signer's name; returns their length. Times are serial numbers of 32
+ * bits: RFC 4034 3.1.5. */
 static size_t write_fields(const struct wish *wish, int64_t made_s, uint8_t *out)
 {
     struct writer w = writer_of(out, DNSSEC_RRSIG_MAX);
@@ -63,7 +63,7 @@ static bool is_valid(int64_t made_s, int64_t now_s)
 
 enum age { AGE_UNUSABLE, AGE_TO_RENEW, AGE_GOOD };
 
-/* Writes the kept one, if it can be used. */
+/* Writes the cached signature, if it can be used. */
 static enum age dnssec_sign_reuse(const struct wish *wish, struct dnssec_signature *signature,
                                   struct signature_found *ret_found)
 {
@@ -79,7 +79,7 @@ static enum age dnssec_sign_reuse(const struct wish *wish, struct dnssec_signatu
 
 /* ---- New signatures ---- */
 
-/* RFC 4034 3.1.8.1, behind the fields. */
+/* Appends the RRset behind the fields: RFC 4034 3.1.8.1. */
 static void append_rrset(struct buf *data, const struct dnssec_rrset *rrset)
 {
     for (size_t i = 0; i < rrset->count; i++) {
@@ -170,8 +170,8 @@ static struct given dnssec_sign_find(const struct wish *wish, struct dnssec_sign
     return given_reused(wish, &found);
 }
 
-/* Another thread may make the same one: whoever comes second finds it. An old one that cannot be
- * renewed is better than none. */
+/* Finds or makes the signature. Another thread may make the same one: the second finds it. An old
+ * one that cannot be renewed is better than none. */
 static struct given find_or_make(const struct wish *wish, struct dnssec_signature *signature)
 {
     struct signature_found found;

@@ -17,7 +17,7 @@ _Static_assert(NSEC_TYPES_MAX *(WINDOW_HEAD + WINDOW_BYTES) == NSEC_BITMAP_MAX, 
 
 /* ---- Labels ---- */
 
-/* Names are lower case: capitals are no bytes between '@' and '['. */
+/* Returns the byte before; names are lower case: capitals are no bytes between '@' and '['. */
 static uint8_t byte_before(uint8_t c)
 {
     return c == 'Z' + 1 ? 'A' - 1 : (uint8_t)(c - 1);
@@ -28,7 +28,7 @@ static uint8_t byte_after(uint8_t c)
     return c == 'A' - 1 ? 'Z' + 1 : (uint8_t)(c + 1);
 }
 
-/* How long the leftmost label may be: the name has 255 bytes at most. */
+/* Returns how long the leftmost label may be: the name has 255 bytes at most. */
 static unsigned label_room(const struct dname *name)
 {
     unsigned room = DNAME_MAX - name->len + name->wire[0];
@@ -47,7 +47,8 @@ static void resize_label(struct dname *name, unsigned label_len, uint8_t fill)
     name->len = (uint8_t)(1 + label_len + rest);
 }
 
-/* The next label of at most as many bytes: every byte behind the one that grows is the highest. */
+/* Makes the label the next one of at most as many bytes: every byte behind the one that grows is
+ * the highest. */
 static bool grow_label(struct dname *name)
 {
     unsigned len = name->wire[0];
@@ -135,7 +136,7 @@ void nsec_next(const struct dname *name, const struct dname *zone, struct dname 
     }
 }
 
-/* The zone's name as the next one is the end. */
+/* Returns whether the name is before the next one; the zone's name as the next one is the end. */
 static bool is_before_next(const struct dname *name, const struct dname *next,
                            const struct dname *zone)
 {

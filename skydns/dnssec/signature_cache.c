@@ -11,9 +11,9 @@
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 
-/* An entry's words. The sequence is even while the entry can be read; what was read of the words
- * from there to the signature counts if it was even before and is the same afterwards. Entries have
- * numbers from 1; they are never freed, only written anew. */
+/* Words of an entry. The sequence is even while the entry can be read. Words read between it and
+ * the signature count if it was even before and is the same afterwards. Entries have numbers from
+ * 1; they are never freed, only written anew. */
 enum {
     WORD_SEQUENCE,
     WORD_ID_LOW,
@@ -29,23 +29,25 @@ enum {
 
 enum {
     SECRET_SIZE = 192,
-    /* Entries that one insertion may spare, for signers that wait for the lock; each takes a tenth
-     * of a microsecond. */
+    /* Limits the entries that one insertion may spare, for signers that wait for the lock; each
+     * takes a tenth of a microsecond. */
     SPARED_MAX = 1024,
-    /* So many uses are counted, and as often a proven entry is spared: S3-FIFO's number. An entry
-     * that was popular and is not any more goes soon. */
+    /* Limits the uses that are counted; a proven entry is spared as often: S3-FIFO's number. An
+     * entry that was popular and is not any more is evicted soon. */
     USES_MAX = 3,
     USES_BITS = 2,
-    /* A bucket has an entry or two; a reader that is led astray by changes ends here. */
+    /* Limits a search: a bucket has an entry or two; a reader that is led astray by changes ends
+     * here. */
     STEPS_MAX = 32,
     GONE_RATIO = 4, /* so that most are remembered while as many others go as are kept */
 };
 
 typedef _Atomic uint64_t atomic_word;
 
-/* Entries by age: those found again have a queue of their own (S3-FIFO), so that a flood of names
- * asked for once passes through the other alone. Who comes again soon after it went unfound is
- * taken for proven: a working set larger than the queue of fresh ones gets in. */
+/* Queue of entries by age. Those found again have a queue of their own (S3-FIFO), so that a flood
+ * of names asked for once passes through the other alone. An entry that comes again soon after it
+ * was evicted unfound counts as proven: so a working set larger than the queue of fresh ones gets
+ * in. */
 struct queue {
     uint32_t oldest, newest;
     size_t count;
@@ -67,7 +69,8 @@ struct signature_cache {
     uint32_t *gone; /* owned, GONE_RATIO for each bucket: parts of ids of those that went unfound */
 };
 
-/* Acquire and release, so that who reads a newer word sees the newer sequence afterwards. */
+/* Reads with acquire (writes release), so that a reader of a newer word sees the newer sequence
+ * afterwards. */
 static inline uint64_t signature_cache_get(const atomic_word *word)
 {
     return atomic_load_explicit(word, memory_order_acquire);
@@ -85,7 +88,8 @@ static inline atomic_word *entry_at(const struct signature_cache *cache, uint32_
 
 /* ---- Life ---- */
 
-/* Not aligned by the allocator: it would have to zero the memory, and so touch all of it. */
+/* Allocates without alignment: the allocator would have to zero the memory for it, and so touch all
+ * of it. */
 static void signature_cache_allocate(struct signature_cache *cache)
 {
     size_t buckets = 8;
@@ -136,7 +140,7 @@ void signature_cache_free(struct signature_cache *cache)
 
 /* ---- Ids ---- */
 
-/* Bytes to be hashed; when the buffer is full, their hash takes their place. */
+/* Bytes to be hashed; when the buffer is full, their hash replaces them. */
 struct hasher {
     const uint8_t *secret;
     size_t used;
@@ -149,7 +153,7 @@ static struct signature_id signature_cache_digest(const struct hasher *h)
     return (struct signature_id){hash.low64, hash.high64};
 }
 
-/* Makes room, of what is there its digest. */
+/* Makes room by replacing what is there by its digest. */
 static NOINLINE void absorb_long(struct hasher *h, const uint8_t *from, size_t len)
 {
     while (len > sizeof(h->bytes) - h->used) {
@@ -176,7 +180,7 @@ static inline void signature_cache_absorb(struct hasher *h, const void *bytes, s
     }
 }
 
-/* Each piece comes after its length, so that other pieces are other bytes. */
+/* Puts each piece after its length, so that other pieces are other bytes. */
 struct signature_id signature_cache_id(const struct signature_cache *cache,
                                        const struct dnssec_rrset *rrset)
 {
@@ -208,7 +212,7 @@ static inline bool has_id(const atomic_word *words, struct signature_id id)
            signature_cache_get(&words[WORD_ID_HIGH]) == id.high;
 }
 
-/* The entry with this id, or 0. Without the lock, what it is must be confirmed by its sequence. */
+/* Returns the entry with this ID, or 0. Without the lock, confirm by its sequence what it is. */
 static uint32_t dnssec_signature_cache_find(const struct signature_cache *cache,
                                             struct signature_id id)
 {
@@ -256,8 +260,8 @@ bool signature_cache_find(const struct signature_cache *cache, struct signature_
 }
 
 /* Writes only while there is something to change: otherwise processors would wait for each other.
- * The entry may be another's meanwhile, or two threads write at once: a use or a claim more, or
- * less, is no harm. */
+ * The entry may be another's meanwhile, or two threads write at once: one use or claim more or less
+ * does no harm. */
 void signature_cache_use(struct signature_cache *cache, const struct signature_found *found)
 {
     atomic_word *use = &entry_at(cache, found->entry)[WORD_USE];
@@ -283,7 +287,7 @@ bool signature_cache_claim(struct signature_cache *cache, const struct signature
 
 /* ---- Adding: under the lock ---- */
 
-/* Queues are from old to new; entries leave at the old end only. */
+/* Adds at the new end; entries leave at the old end only. */
 static void queue_add(struct signature_cache *cache, struct queue *queue, uint32_t entry)
 {
     signature_cache_set(&entry_at(cache, entry)[WORD_NEWER], 0);
@@ -305,7 +309,7 @@ static uint32_t queue_take(struct signature_cache *cache, struct queue *queue)
     return entry;
 }
 
-/* How often it was found, all uses or one of which this takes away. */
+/* Returns how often it was found; takes all uses away, or one. */
 static unsigned take_uses(struct signature_cache *cache, uint32_t entry, bool takes_all)
 {
     atomic_word *use = &entry_at(cache, entry)[WORD_USE];
@@ -317,9 +321,9 @@ static unsigned take_uses(struct signature_cache *cache, uint32_t entry, bool ta
     return uses;
 }
 
-/* Takes an entry out of its queue. New ones have an eighth of the memory when the others need the
- * rest; those of them that were found again move on, and those of the others that were not found
- * since they came, or came again, go first. */
+/* Takes an entry out of its queue. Fresh entries have an eighth of the memory when the proven ones
+ * need the rest. Fresh entries that were found again move on; proven ones that were not found since
+ * they came, or came again, are evicted first. */
 static uint32_t signature_cache_evict(struct signature_cache *cache)
 {
     for (unsigned spared = 0;; spared++) {
@@ -393,7 +397,7 @@ static uint32_t gone_mark(struct signature_id id)
     return (uint32_t)(id.low >> 32) | 1; /* 0: none */
 }
 
-/* A new entry, or the place of another. */
+/* Returns a new entry, or an evicted one. */
 static uint32_t take_entry(struct signature_cache *cache)
 {
     uint32_t cached = atomic_load_explicit(&cache->cached, memory_order_relaxed);

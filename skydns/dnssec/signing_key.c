@@ -40,7 +40,7 @@ const struct signing_algorithm *signing_algorithm_of(const struct signing_key *k
 
 /* ---- From files, and back ---- */
 
-/* RFC 4034 appendix B. */
+/* Computes the key tag: RFC 4034 appendix B. */
 static uint16_t tag_of(const uint8_t *rdata, size_t len)
 {
     uint32_t sum = 0;
@@ -115,7 +115,7 @@ int signing_key_sign_encoded(const struct signing_key *key, struct slice data,
     bool has_copy = context && EVP_MD_CTX_copy_ex(context, key->signer) == 1;
     *ret_len = SIGNING_KEY_SIGNATURE_MAX;
     if (has_copy) {
-        /* It ends with this signature: libcrypto need not copy it once more. */
+        /* Ends the context with this signature: libcrypto need not copy it once more. */
         EVP_MD_CTX_set_flags(context, EVP_MD_CTX_FLAG_FINALISE);
     }
     bool is_signed =
@@ -124,7 +124,7 @@ int signing_key_sign_encoded(const struct signing_key *key, struct slice data,
     return is_signed ? 0 : err_set(err, ERR_UNAVAILABLE, "%s", signing_key_reason());
 }
 
-/* From DER to r and s (RFC 6605 4). */
+/* Converts DER to r and s (RFC 6605 4). */
 static bool unpack_ecdsa(const uint8_t *der, size_t len, size_t half, uint8_t *out)
 {
     ECDSA_SIG *pair = d2i_ECDSA_SIG(NULL, &der, (long)len);

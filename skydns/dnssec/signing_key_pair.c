@@ -72,7 +72,7 @@ static void make_eddsa(const struct signing_key *key, const struct signing_algor
                                                  algorithm->public_len);
 }
 
-/* Older tools leave out leading zero bytes of ECDSA's. */
+/* Checks the length: older tools leave out leading zero bytes of ECDSA's. */
 static int check_private_len(const struct signing_algorithm *algorithm,
                              const struct signing_numbers *numbers, struct err *err)
 {
@@ -143,7 +143,8 @@ static bool is_good(const struct signing_algorithm *algorithm, EVP_PKEY *public_
     return is_good;
 }
 
-/* libcrypto takes any numbers for a key: only a signature shows that they belong together. */
+/* Tries a signature: libcrypto takes any numbers for a key, and only a signature shows that they
+ * belong together. */
 static int try_out(const struct signing_key *key, const struct signing_algorithm *algorithm,
                    EVP_PKEY *public_key, struct err *err)
 {
@@ -195,8 +196,8 @@ static struct slice signing_key_pair_number(const struct signing_numbers *number
     return slice_of(numbers->bytes[which], numbers->len[which]);
 }
 
-/* n = p q, dP = d mod (p - 1), dQ = d mod (q - 1), q qInv = 1 mod p. BN's functions fail where p or
- * q is too small. */
+/* Checks n = p q, dP = d mod (p - 1), dQ = d mod (q - 1), q qInv = 1 mod p. BN's functions fail
+ * where p or q is too small. */
 static bool fit_together(BIGNUM *const n[RSA_NUMBERS], BN_CTX *context)
 {
     BIGNUM *a = BN_CTX_get(context), *b = BN_CTX_get(context);

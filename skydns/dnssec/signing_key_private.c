@@ -24,7 +24,7 @@ static struct slice signing_key_private_trim(const char *start, const char *end)
     return slice_of(start, (size_t)(end - start));
 }
 
-/* The next line that is not empty: 1; a line without a colon: ERR_SYNTAX; the end: 0. */
+/* Takes the next line that is not empty: 1; a line without a colon: ERR_SYNTAX; the end: 0. */
 static int next_field(struct slice *text, struct field *field, struct err *err)
 {
     while (text->len > 0) {
@@ -80,7 +80,8 @@ static int check_format(struct slice *text, struct field *field, struct err *err
                               field->line ? field->line : 1);
 }
 
-/* "13 (ECDSAP256SHA256)"; the name is for people, and dnssec-keygen's and ldns-keygen's differ. */
+/* Checks "13 (ECDSAP256SHA256)"; the name is for people, and dnssec-keygen's and ldns-keygen's
+ * differ. */
 static int check_algorithm(const struct field *field, const struct signing_algorithm *algorithm,
                            struct err *err)
 {

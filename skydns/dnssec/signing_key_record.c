@@ -21,7 +21,7 @@ bool signing_text_number(struct slice text, uint32_t max, uint32_t *ret_number)
     return text.len > 0;
 }
 
-/* -1: none. */
+/* Returns the digit's value; -1: none. */
 static int base64_digit(char c)
 {
     return c >= 'A' && c <= 'Z'   ? c - 'A'
@@ -32,7 +32,8 @@ static int base64_digit(char c)
                                   : -1;
 }
 
-/* The last group: 2 digits and 2 pads are a byte, 3 and 1 are two; the bits left over are 0. */
+/* Ends the last group: 2 digits and 2 pads are a byte, 3 and 1 are two; the bits left over are
+ * 0. */
 static bool end_group(struct signing_base64 *base64)
 {
     unsigned spare = base64->digits == 2 ? 4 : 2;
@@ -77,7 +78,7 @@ bool signing_base64_ends(const struct signing_base64 *base64)
     return base64->digits == 0 || base64->digits + base64->pads == 4;
 }
 
-/* RFC 4034 2.1.1, RFC 5011 7. */
+/* Flags of RFC 4034 2.1.1 and RFC 5011 7. */
 enum { FLAG_ZONE = 0x0100, FLAG_REVOKED = 0x0080, FLAG_SEP = 0x0001, PROTOCOL = 3 };
 
 enum { TTL_MAX_S = 0x7fffffff }; /* RFC 2181 8 */
@@ -164,7 +165,8 @@ static int signing_key_record_malformed(const struct words *words, const char *e
     return err_set(err, ERR_SYNTAX, "line %u: expected %s", words->line, expected);
 }
 
-/* The words' content is never shown: somebody may have given the private key as the record. */
+/* Takes a word. Errors never show its content: somebody may have given the private key as the
+ * record. */
 static int expect_word(struct words *words, const char *expected, struct slice *ret_word,
                        struct err *err)
 {
@@ -211,7 +213,7 @@ static bool word_is(struct slice word, const char *want)
     return word.len == strlen(want) && strncasecmp(word.ptr, want, word.len) == 0;
 }
 
-/* TTL and class in either order, then the type. */
+/* Parses TTL and class in either order, then the type. */
 static int parse_type(struct words *words, struct signing_key *key, struct err *err)
 {
     static const char expected[] = "`" RECORD_TEXT "`";
@@ -278,7 +280,7 @@ static int parse_fields(struct words *words, struct signing_key *key, struct wri
     return 0;
 }
 
-/* Base64, perhaps in several words. */
+/* Parses base64, perhaps in several words. */
 static int parse_public_key(struct words *words, struct writer *rdata, struct err *err)
 {
     struct signing_base64 base64 = {.out = rdata};
