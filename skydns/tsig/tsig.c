@@ -18,7 +18,7 @@ struct record {
     struct slice other;
 };
 
-/* RFC 8945 4.2. Borrows from the message. */
+/* Reads the record: RFC 8945 4.2. Borrows from the message. */
 static bool tsig_read_record(const uint8_t *wire, size_t len, size_t at, struct tsig_query *q,
                              struct record *ret)
 {
@@ -79,7 +79,8 @@ static bool tsig_is_signed(const struct tsig_query *q, const struct record *reco
            tsig_same_mac(mac, q->mac, q->mac_len);
 }
 
-/* Shorter MACs than half of one, or than 10 bytes, and longer ones do not exist (5.2.2.1). */
+/* Returns whether a MAC may have this length: not shorter than half of a whole one, nor than 10
+ * bytes, and not longer (5.2.2.1). */
 static bool is_possible(size_t mac_len, size_t whole_len)
 {
     enum { LEAST = 10 };
@@ -94,7 +95,7 @@ static bool is_in_time(const struct tsig_query *q, int64_t now_s)
     return apart <= q->fudge_s;
 }
 
-/* In the order of RFC 8945 5.2. */
+/* Verifies in the order of RFC 8945 5.2. */
 static enum tsig_verdict tsig_verify(const struct tsig_keys *keys, const struct record *record,
                                      int64_t now_s, struct tsig_query *q, const uint8_t *wire)
 {

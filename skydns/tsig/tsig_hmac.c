@@ -24,7 +24,7 @@ const struct tsig_algorithm *tsig_algorithm_find(struct slice text)
     return NULL;
 }
 
-/* Only at the end, and no more than two. */
+/* Counts the padding: only at the end, and no more than two. */
 static size_t padding_of(struct slice text)
 {
     size_t padding = 0;
@@ -34,7 +34,7 @@ static size_t padding_of(struct slice text)
     return padding;
 }
 
-/* libcrypto takes `=` for a digit, and blanks for nothing. */
+/* Checks the text, since libcrypto takes `=` for a digit, and blanks for nothing. */
 static bool is_base64(struct slice text, size_t padding)
 {
     for (size_t i = 0; i < text.len - padding; i++) {

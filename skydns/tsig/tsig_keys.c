@@ -41,7 +41,8 @@ static void skip_until(struct lexer *l, const char *end)
     }
 }
 
-/* Comments as in BIND's files; one of C's that does not end goes to the end of the file. */
+/* Skips blanks and comments as in BIND's files; one of C's that does not end goes to the end of the
+ * file. */
 static void tsig_keys_skip_blanks(struct lexer *l)
 {
     while (l->at < l->text.len) {
@@ -74,7 +75,7 @@ static struct slice tsig_keys_quoted(struct lexer *l)
     return word;
 }
 
-/* Empty at the end of the text. */
+/* Returns the next word; empty at the end of the text. */
 static struct slice tsig_keys_next_word(struct lexer *l)
 {
     tsig_keys_skip_blanks(l);

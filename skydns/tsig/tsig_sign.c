@@ -1,4 +1,4 @@
-/* Signs replies. */
+/* Makes the TSIGs of responses. */
 #include <string.h>
 
 #include "common/base/cursor.h"
@@ -7,7 +7,7 @@
 
 enum { ADDITIONAL_AT = 10, CLASS_ANY = 255, FUDGE_S = 300 }; /* RFC 8945 10 */
 
-/* RFC 8945 3, and IANA's list of rcodes. */
+/* Returns the error: RFC 8945 3, and IANA's list of rcodes. */
 static uint16_t tsig_sign_error_of(enum tsig_verdict verdict)
 {
     switch (verdict) {
@@ -28,7 +28,8 @@ static uint16_t tsig_sign_error_of(enum tsig_verdict verdict)
     return 0;
 }
 
-/* With an unknown key, or a MAC that is not known to be the client's, nothing can be signed. */
+/* Returns whether there is a MAC. With an unknown key, or a MAC that is not known to be the
+ * client's, nothing can be signed. */
 static bool tsig_sign_is_signed(const struct tsig_query *query)
 {
     return query->verdict != TSIG_BAD_KEY && query->verdict != TSIG_BAD_SIG;
@@ -76,7 +77,8 @@ size_t tsig_reply_size(const struct tsig_query *query)
     return query->key_name.len + HEAD + query->algorithm.len + FIXED + mac_len + other_len;
 }
 
-/* RFC 8945 5.3: behind the query's MAC, or that of the message before. False: libcrypto fails. */
+/* Makes the MAC behind the query's, or that of the message before: RFC 8945 5.3. False: libcrypto
+ * fails. */
 static bool make_mac(const struct tsig_query *query, const struct tsig_variables *v, bool is_first,
                      struct slice before, struct slice message, uint8_t mac[TSIG_MAC_MAX])
 {
@@ -114,7 +116,7 @@ static size_t tsig_sign_append(const struct tsig_query *query, const struct tsig
     return w.pos;
 }
 
-/* A reply about the client's clock repeats its time, and says ours (5.2.3). */
+/* Repeats the client's time in a response about its clock, and says ours (5.2.3). */
 size_t tsig_sign(const struct tsig_query *query, const uint8_t *previous, size_t previous_len,
                  int64_t now_s, uint8_t *reply, size_t len, uint8_t ret_mac[TSIG_MAC_MAX],
                  size_t *ret_mac_len)
