@@ -20,11 +20,11 @@
 #include "skydns/dnstap/dnstap_queue_internal.h"
 
 enum {
-    /* Between two rounds while messages come: wakes it, and costs a producer a system call, no more
-     * than 500 times a second; at 20 MB/s a queue is 4 % full by then. */
+    /* Pause between two rounds while messages come. Waking the sender costs a producer a system
+     * call, no more than 500 times a second; at 20 MB/s a queue is 4 % full by then. */
     NAP_MS = 2,
     AWAY_FIRST_MS = 100,
-    SENDER_NICE = 5, /* those who answer go first */
+    SENDER_NICE = 5, /* threads that answer go first */
 };
 
 struct dnstap {
@@ -39,7 +39,7 @@ struct dnstap {
     _Atomic bool is_asleep;    /* the sender: wake it */
     _Atomic uint64_t homeless; /* messages of threads without a queue */
 
-    /* The sender's. */
+    /* Fields of the sender. */
     struct backoff backoff;
     bool is_away_told;
     _Atomic bool is_connected;
@@ -136,7 +136,7 @@ static bool connect_once(struct dnstap *d)
     return true;
 }
 
-/* The frames of one sendmsg of one queue. Returns how many; negative: the sink is away. */
+/* Sends the frames of one sendmsg of one queue. Returns how many; negative: the sink is away. */
 static int dnstap_send_some(struct dnstap *d, struct dnstap_queue *queue)
 {
     struct slice frames[DNSTAP_LINK_FRAMES_MAX];
@@ -191,7 +191,8 @@ static void dnstap_wait_for_messages(struct dnstap *d, int timeout_ms)
     }
 }
 
-/* Either it sees the last message, or whoever queued that sees it asleep. */
+/* Sleeps until woken: either it sees the last message, or the thread that queued that sees it
+ * asleep. */
 static void sleep_until_woken(struct dnstap *d)
 {
     atomic_store_explicit(&d->is_asleep, true, memory_order_seq_cst);

@@ -10,7 +10,7 @@ enum { NS_PER_S = 1000000000 };
 enum wire { VARINT = 0, BYTES = 2, FIXED32 = 5 };
 #define TAG(number, wire) (uint8_t)((number) << 3 | (wire))
 
-/* The numbers of proto/dnstap.proto. */
+/* Numbers of proto/dnstap.proto. */
 enum { DNSTAP_IDENTITY = 1, DNSTAP_VERSION = 2, DNSTAP_MESSAGE = 14, DNSTAP_TYPE = 15 };
 enum { TYPE_MESSAGE = 1, FAMILY_INET = 1, FAMILY_INET6 = 2 };
 enum {
@@ -30,8 +30,8 @@ enum {
     RESPONSE_MESSAGE = 14,
 };
 
-/* The message's length is known once it is written: a varint of three bytes has room for it, and
- * may have leading zeros. */
+/* Size of the message's length, known once the message is written: a varint of three bytes has room
+ * for it, and may have leading zeros. */
 enum { LENGTH_BYTES = 3 };
 
 static uint8_t *put_varint(uint8_t *out, uint64_t value)

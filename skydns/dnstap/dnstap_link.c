@@ -25,14 +25,14 @@ static int64_t stop_ms(const struct dnstap_link *link)
     return atomic_load_explicit(&link->stop_ms, memory_order_acquire);
 }
 
-/* Milliseconds, for poll. */
+/* Returns the time left in milliseconds, for poll. */
 static int time_left(int64_t until_ms)
 {
     int64_t left = until_ms - clock_monotonic_ms();
     return left < 0 ? 0 : (int)left;
 }
 
-/* Until the socket is ready, this time, or that of the stop, which may come meanwhile. */
+/* Waits until the socket is ready, this time, or that of the stop, which may come meanwhile. */
 static int dnstap_link_wait_for(const struct dnstap_link *link, short events, int64_t until_ms)
 {
     for (;;) {
@@ -264,7 +264,7 @@ bool dnstap_link_is_open(const struct dnstap_link *link)
     return link->writer != NULL;
 }
 
-/* After a failure nothing more is sent: on_write sees the code. */
+/* Closes after a failure without sending more: on_write sees the code. */
 void dnstap_link_close(struct dnstap_link *link)
 {
     if (link->writer) {
@@ -289,7 +289,8 @@ int dnstap_link_send(struct dnstap_link *link, const struct slice *frames, size_
                : dnstap_link_on_broken(link, ERR_PROTOCOL, err);
 }
 
-/* A sink sends nothing until the end: whatever it sends, or its absence, ends the connection. */
+/* Looks at the sink. It sends nothing until the end: whatever it sends, or its absence, ends the
+ * connection. */
 static int look_at_sink(struct dnstap_link *link, short revents, struct err *err)
 {
     uint8_t byte;

@@ -5,8 +5,8 @@
 
 #include "common/base/xalloc.h"
 
-/* Each frame follows its length and begins at a multiple of 8. Where one does not fit before the
- * end of the ring, this length says that it is at the beginning. */
+/* Size of a frame's length. Each frame follows its length and begins at a multiple of 8. If it does
+ * not fit before the end of the ring, this length says that it is at the beginning. */
 enum { LENGTH_BYTES = 8 };
 static const uint64_t elsewhere = UINT64_MAX;
 

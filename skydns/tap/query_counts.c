@@ -122,8 +122,8 @@ static bool is_reverse_pointer(const struct response *response)
     return dname_is_within(&name, &arpa);
 }
 
-/* Recursive: a nameserver's reply, or our SERVFAIL without AA, for another domain's name. Cache:
- * what was known of such a name, from a nameserver or a hosts file. */
+/* Returns which system answered. Recursive: an upstream's response, or our SERVFAIL without AA, for
+ * an external name. Cache: what was known of such a name, from an upstream or a hosts file. */
 static enum skydns_system system_of(const struct skydns_counts *counts,
                                     const struct response *response)
 {

@@ -30,7 +30,8 @@ static bool is_error(unsigned rcode)
            rcode == DNS_RCODE_FORMERR || rcode == DNS_RCODE_NOTIMP;
 }
 
-/* NODATA: there is a question, and no answer, not even one that did not fit. */
+/* Returns true for NXDOMAIN and NODATA. NODATA: there is a question, and no answer, not even one
+ * that did not fit. */
 static bool is_denial(const struct query_seen *seen)
 {
     const struct response *response = seen->response;
