@@ -31,7 +31,7 @@ static void dnsgrpc_send_reply(struct dnsgrpc_stream *s, int32_t stream, struct 
     http2_server_reply(s->server, stream, &reply);
 }
 
-/* Without a message, the status is in the only header block: "Trailers-Only". */
+/* Sends the status without a message, in the only header block: "Trailers-Only". */
 static void send_status(struct dnsgrpc_stream *s, int32_t stream, struct dnsgrpc_result result)
 {
     char digits[] = {(char)('0' + result.status / 10), (char)('0' + result.status % 10), '\0'};
@@ -69,7 +69,7 @@ static void count_refused(struct dnsgrpc_stream *s)
     }
 }
 
-/* Something else than gRPC. */
+/* Refuses something else than gRPC. */
 static void dnsgrpc_refuse(struct dnsgrpc_stream *s, int32_t stream, unsigned status)
 {
     static const struct http2_field fields[] = {{"content-length", "0"}, {"allow", "POST"}};
@@ -125,7 +125,8 @@ static void dnsgrpc_put(void *data, const void *bytes, size_t len)
 
 /* ---- The protocol ---- */
 
-/* The server is made with the first bytes: a connection that says nothing costs nothing. */
+/* Opens the stream; the server is made with the first bytes: a connection that says nothing costs
+ * nothing. */
 static void *dnsgrpc_open(struct stream_host *host)
 {
     struct dnsgrpc_stream *s = xcalloc(1, sizeof(*s));

@@ -11,7 +11,8 @@ enum {
     MSG_NUMBER = 1,
     MSG_TAG = MSG_NUMBER << 3 | 2, /* of bytes */
     FRAME_HEAD = 5,
-    /* The longest query, its tag and length, and unknown fields in what is left of 64 KB. */
+    /* Room for the longest query, its tag and length, and unknown fields in what is left of 64
+     * KB. */
     MESSAGE_MAX = 64 * 1024 + 32,
 };
 
@@ -34,7 +35,7 @@ static struct dnsgrpc_result dnsgrpc_call_result(enum dnsgrpc_status status, con
     return (struct dnsgrpc_result){status, message};
 }
 
-/* The message in the one frame. */
+/* Takes the message in the one frame. */
 static struct dnsgrpc_result dnsgrpc_call_take_frame(struct slice body, struct slice *ret_message)
 {
     struct reader r = reader_of(body.ptr, body.len);
@@ -85,7 +86,7 @@ struct dnsgrpc_result dnsgrpc_call_query(const struct dnsgrpc_request *request,
     return r;
 }
 
-/* A varint: seven bits a byte, the lowest first. */
+/* Writes a varint: seven bits a byte, the lowest first. */
 static size_t put_length(size_t len, uint8_t out[3])
 {
     enum { MORE = 0x80, BITS = 7 };

@@ -7,10 +7,10 @@
 #include "skydns/doh/doh_http1_internal.h"
 #include "skydns/doh/doh_http2_internal.h"
 
-/* HTTP/2's first bytes (RFC 9113 3.4). No request of HTTP/1.1 begins so. */
+/* First bytes of HTTP/2 (RFC 9113 3.4). No request of HTTP/1.1 begins so. */
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/* One of the two, once the client has shown which. */
+/* Holds one of the two, once the client has shown which. */
 struct doh_stream {
     struct stream_host *host;
     struct doh_http1 *http1;
@@ -49,7 +49,7 @@ static void doh_drain(void *stream)
     }
 }
 
-/* False: more bytes will tell. */
+/* Chooses by the first bytes. False: more are needed. */
 static bool doh_choose(struct doh_stream *s, const uint8_t *bytes, size_t len)
 {
     size_t preface_len = sizeof(preface) - 1;

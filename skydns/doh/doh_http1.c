@@ -31,9 +31,9 @@ struct doh_http1 {
     uint8_t refused;
     enum phase phase;
 
-    /* The request in hand, behind its head. */
+    /* Request in hand, behind its head. */
     bool is_head, is_last, keeps_alive;
-    size_t left; /* bytes of the body; of SKIP_CHUNKS, how many more are passed over */
+    size_t left; /* bytes of the body; of SKIP_CHUNKS, how many more are skipped */
 
     struct http_head head;
     struct http_chunks chunks;
@@ -72,7 +72,7 @@ static bool put_now(struct doh_http1 *s, struct slice head, struct slice body)
     return true;
 }
 
-/* The reply to the request in hand, or a late one to one that is held. */
+/* Puts the response to the request in hand, or a late one to one that is held. */
 static void doh_http1_put_reply(struct doh_http1 *s, struct doh_held_reply *held,
                                 enum http_status status, struct slice body, uint32_t max_age_s)
 {
@@ -148,13 +148,13 @@ static void doh_http1_give_up(struct doh_http1 *s, unsigned status)
     doh_http1_refuse(s, status);
 }
 
-/* The request is done with. */
+/* Ends the request. */
 static void end_request(struct doh_http1 *s)
 {
     s->phase = s->is_last ? ENDED : HEAD;
 }
 
-/* A whole query, if it is one. */
+/* Asks a whole query, if it is one. */
 static void doh_http1_take_query(struct doh_http1 *s, struct slice query)
 {
     unsigned status = doh_request_check(query);
@@ -177,7 +177,7 @@ static void take_query_in_target(struct doh_http1 *s, struct slice text)
     }
 }
 
-/* The request is answered, or asked: its body does not matter. */
+/* Skips the body of a request that is answered, or asked: it does not matter. */
 static void skip_body(struct doh_http1 *s, const struct http_head *head)
 {
     if (head->is_chunked) {
@@ -203,21 +203,21 @@ static void expect_body(struct doh_http1 *s, const struct http_head *head, bool 
     }
 }
 
-/* Too many replies are ready behind one that is late. */
+/* Returns whether too many responses are ready behind one that is late. */
 static bool is_full(const struct doh_http1 *s)
 {
     return s->held.count >= DOH_HELD_MAX || s->held.bytes >= DOH_HELD_BYTES_MAX;
 }
 
-/* A refused body that is too long to read, or that the client may keep to itself: whatever comes
- * next on the connection may be it, or not. */
+/* Returns whether the rest is in doubt: a refused body that is too long to read, or that the client
+ * may not send. Whatever comes next on the connection may be it, or not. */
 static bool leaves_doubt(const struct http_head *head)
 {
     bool has_body = head->is_chunked || head->body_len > 0;
     return has_body && (head->wants_continue || head->body_len > DOH_SKIPPED_MAX);
 }
 
-/* A complete head, in `bytes`; behind it, some of the body may have arrived. */
+/* Takes a complete head, in `bytes`; behind it, some of the body may have arrived. */
 static void doh_http1_take_request(struct doh_http1 *s, const uint8_t *bytes, bool has_more)
 {
     const struct http_head *head = &s->head;

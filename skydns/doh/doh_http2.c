@@ -12,7 +12,7 @@
 _Static_assert((int)HTTP2_BODY_MAX >= (int)DOH_QUERY_MAX, "the longest query is not cut off");
 _Static_assert((int)HTTP2_HEADERS_MAX <= (int)HTTP_HEAD_MAX, "a query in a target fits");
 
-/* In a tag, beside the stream's number of 31 bits. */
+/* Bit of a tag, beside the stream's number of 31 bits. */
 #define TAG_IS_HEAD (UINT64_C(1) << 32)
 
 struct doh_http2 {

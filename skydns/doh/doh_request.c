@@ -26,7 +26,7 @@ static struct slice doh_request_cut(struct slice *s, char delimiter)
     return first;
 }
 
-/* The path and query of `http://host/path`, as sent to proxies (RFC 9112 3.2.2). */
+/* Returns the path and query of `http://host/path`, as sent to proxies (RFC 9112 3.2.2). */
 static struct slice without_authority(struct slice target)
 {
     static const char *const schemes[] = {"http://", "https://"};
@@ -42,7 +42,7 @@ static struct slice without_authority(struct slice target)
     return target;
 }
 
-/* Without the parameters behind it. */
+/* Compares the type without the parameters behind it. */
 static bool is_dns_message(struct slice content_type)
 {
     static const char want[] = "application/dns-message";
@@ -53,8 +53,8 @@ static bool is_dns_message(struct slice content_type)
     return type.len == sizeof(want) - 1 && strncasecmp(type.ptr, want, type.len) == 0;
 }
 
-/* The value of `dns`, which must be there once: of two, a cache may have judged by the other one.
- */
+/* Finds the value of `dns`, which must be there once: of two, a cache may have judged by the other
+ * one. */
 static bool find_dns(struct slice arguments, struct slice *ret_value)
 {
     unsigned found = 0;
@@ -89,7 +89,7 @@ unsigned doh_request_route(const struct doh_request *request, struct doh_route *
 
 /* ---- base64url, RFC 4648 5 ---- */
 
-/* One more than the value of each character. */
+/* Values of the characters, plus one. */
 static const uint8_t digits[256] = {
     ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
     ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
@@ -101,7 +101,7 @@ static const uint8_t digits[256] = {
     ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['-'] = 63, ['_'] = 64,
 };
 
-/* The character at *at, which moves past it; 0, which is no digit: a broken escape. */
+/* Returns the character at *at, which moves past it; 0, which is no digit: a broken escape. */
 static uint8_t doh_request_next_character(struct slice text, size_t *at)
 {
     char c = text.ptr[(*at)++];
