@@ -29,7 +29,7 @@ struct space {
     struct space *next;       /* among those that go */
 };
 
-/* An address that is not just one pod's. */
+/* Address that is not just one pod's. */
 struct shared {
     struct client_address address;
     size_t bars;
@@ -96,7 +96,7 @@ static void client_index_free_things(struct key_table *things)
     key_table_fini(things);
 }
 
-/* Without its table. */
+/* Closes a content, without its table. */
 static void close_content(struct content *content)
 {
     client_index_free_things(&content->shared);
@@ -142,7 +142,7 @@ void client_index_free(struct client_index *index)
     free(index);
 }
 
-/* Readers may hold it, unless it was never theirs. */
+/* Drops a table: retires it, since readers may hold it, unless it was never theirs. */
 static void drop_table(struct client_index *index, struct client_table *table, bool was_shown)
 {
     if (was_shown) {
@@ -268,7 +268,8 @@ static struct shared *shared_of(struct content *content, const struct client_slo
     return shared;
 }
 
-/* The word follows; what is one pod's, or nobody's, is shared no more. */
+/* Settles the entry, which sets the word. An address of one pod, or of nobody, is shared no
+ * more. */
 static void client_index_settle(struct client_index *index, struct client_slot *slot,
                                 struct shared *shared)
 {
@@ -360,7 +361,7 @@ void client_index_clear(struct client_index *index)
     open_content(client_index_content_in_work(index));
 }
 
-/* Those of the earlier content only. */
+/* Drops namespaces of the earlier content only. */
 static void let_go_of_old(struct client_index *index)
 {
     struct space *space;
@@ -434,6 +435,6 @@ const struct client_space *client_index_find(const struct client_index *index, c
     }
     struct client_address address = client_address_of(ip);
     const struct client_table *table = atomic_load_explicit(&index->table, memory_order_seq_cst);
-    /* The block begins with what is shown. */
+    /* Points to the block, which begins with what is shown. */
     return (const struct client_space *)(client_table_find(table, &address) & ~(uintptr_t)BITS);
 }

@@ -27,8 +27,8 @@ static bool client_table_is_same(const struct client_address *a, const struct cl
     return a->high == b->high && a->low == b->low;
 }
 
-/* A new table is half full at most, and a full one three quarters: a search for an address that is
- * not there looks at nine slots then, three cache lines. */
+/* Makes a table half full at most; a full one is three quarters full. A search for an address that
+ * is not there looks at nine slots then, three cache lines. */
 struct client_table *client_table_new(size_t addresses)
 {
     size_t capacity = 2 * (addresses > ADDRESSES_MIN ? addresses : ADDRESSES_MIN);
@@ -43,7 +43,8 @@ bool client_table_is_full(const struct client_table *table)
     return table->used >= table->capacity / 4 * 3;
 }
 
-/* Any capacity: tables grow by half, where powers of two would double. */
+/* Returns the first slot to look at, for any capacity: tables grow by half, where powers of two
+ * would double. */
 static size_t client_table_home_of(const struct client_table *table,
                                    const struct client_address *address)
 {

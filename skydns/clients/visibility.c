@@ -9,7 +9,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 
-/* A namespace that is shown to others, or one that others are shown to. */
+/* Namespace that is shown to others, or one that others are shown to. */
 struct space {
     uint32_t number; /* in the order of their making */
     bool is_open;    /* everybody may see it */
@@ -71,7 +71,7 @@ static bool visibility_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The next name of a list, without blanks around it; takes it off the list. */
+/* Takes the next name off a list, without blanks around it. */
 static struct slice visibility_next_name(struct slice *list)
 {
     const char *comma = memchr(list->ptr, ',', list->len);
@@ -181,7 +181,7 @@ static int compare_listed(const void *a, const void *b)
     return d ? d : slice_compare(x->ns, y->ns);
 }
 
-/* Shorter lists first: if there is no room for all, the longest go without. */
+/* Adds shorter lists first: if there is no room for all, the longest go without. */
 static void add_all_listed(struct draft *d, const struct visible_namespace *listed, size_t count)
 {
     struct visible_namespace *sorted = xcalloc(count + 1, sizeof(*sorted));
@@ -249,7 +249,7 @@ static int compare_numbers(const void *key, const void *item)
     return (wanted->number > other->number) - (wanted->number < other->number);
 }
 
-/* Whether the namespace lists the client's. */
+/* Returns whether the namespace lists the client's. */
 static bool visibility_lists(const struct visibility *v, const struct space *space,
                              const struct client_space *client)
 {
