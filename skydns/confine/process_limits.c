@@ -12,7 +12,7 @@
 /* Limits a line or path; no cgroup whose quota we could read has longer ones. */
 enum { TEXT_MAX = 4096 };
 
-/* The first line of a file; false if there is none. */
+/* Reads the first line of a file; false if there is none. */
 static bool read_line(const char *path, char line[TEXT_MAX])
 {
     CLEANUP_FILE FILE *file = fopen(path, "re");
@@ -24,7 +24,7 @@ static unsigned round_up(long quota_us, long period_us)
     return quota_us > 0 && period_us > 0 ? (unsigned)((quota_us + period_us - 1) / period_us) : 0;
 }
 
-/* "200000 100000"; "max 100000" means none. */
+/* Reads "200000 100000"; "max 100000" means none. */
 static unsigned quota_v2(const char *folder)
 {
     char path[TEXT_MAX], line[TEXT_MAX];
@@ -58,8 +58,8 @@ static unsigned process_limits_smaller(unsigned a, unsigned b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* The smallest quota from a cgroup up to the root of the mount. In a container the path may lie
- * outside the mount; the root is then the container's own cgroup. */
+/* Returns the smallest quota from a cgroup up to the root of the mount. In a container the path may
+ * lie outside the mount; the root is then the container's own cgroup. */
 static unsigned process_limits_smallest(const char *mount, char *path,
                                         unsigned (*quota)(const char *))
 {
@@ -131,12 +131,12 @@ unsigned cpu_limit(void)
 }
 
 enum {
-    /* At most: 80 UDP and listening sockets, 130 for HTTP on two ports, 256 for its streams of
-     * events, 48 for probes of nameservers and loop checks, 12 for malformed replies, some 50 for
-     * etcd, name lookups, event loops and files. */
+    /* Reserves at most: 80 UDP and listening sockets, 130 for HTTP on two ports, 256 for its
+     * streams of events, 48 for probes of upstreams and loop checks, 12 for malformed responses,
+     * some 50 for etcd, name lookups, event loops and files. */
     RESERVED = 576,
-    /* Listening sockets from systemd, an event loop; without connections closed during a handshake
-     * step. */
+    /* Reserves listening sockets from systemd and an event loop; not connections closed during a
+     * handshake step. */
     STREAMS_RESERVED = 32,
     USUAL_SOFT_LIMIT = 1024, /* if the kernel does not say */
 };
@@ -162,7 +162,7 @@ struct descriptor_shares descriptor_limit_share(size_t limit, const struct descr
     };
 }
 
-/* The resulting limit. */
+/* Raises the limit; returns the resulting one. */
 static size_t raise_limit(size_t wanted)
 {
     struct rlimit limit;

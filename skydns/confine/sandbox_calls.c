@@ -15,7 +15,8 @@
 #include "common/base/log.h"
 #include "skydns/confine/confinement.h"
 
-/* By name, since an architecture may lack some, and know others that glibc uses instead. */
+/* Lists calls by name, since an architecture may lack some, and know others that glibc uses
+ * instead. */
 static const char *const allowed[] = {
     /* sockets */
     "accept",
@@ -188,8 +189,8 @@ static const char *const allowed[] = {
 #endif
 };
 
-/* The resolver of the C library asks the kernel for addresses over netlink, and systemd listens on
- * a Unix socket. */
+/* Families of sockets. The C library's resolver asks the kernel for addresses over netlink, and
+ * systemd listens on a Unix socket. */
 static const int families[] = {AF_INET, AF_INET6, AF_UNIX, AF_NETLINK};
 
 static bool sandbox_calls_allow(scmp_filter_ctx filter, const char *name)
@@ -199,7 +200,7 @@ static bool sandbox_calls_allow(scmp_filter_ctx filter, const char *name)
     return r == 0 || r == -EDOM; /* not on this architecture */
 }
 
-/* Its first argument, under the mask, has to be this value. */
+/* Allows a call if its first argument, under the mask, has this value. */
 static bool allow_if(scmp_filter_ctx filter, int number, scmp_datum_t mask, scmp_datum_t value)
 {
     const struct scmp_arg_cmp condition = {
@@ -207,7 +208,7 @@ static bool allow_if(scmp_filter_ctx filter, int number, scmp_datum_t mask, scmp
     return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, 1, &condition) == 0;
 }
 
-/* Its first two arguments have to be these. */
+/* Allows a call if its first two arguments have these values. */
 static bool allow_if_both(scmp_filter_ctx filter, int number, uint32_t first, uint32_t second)
 {
     const struct scmp_arg_cmp conditions[] = {
@@ -218,15 +219,15 @@ static bool allow_if_both(scmp_filter_ctx filter, int number, uint32_t first, ui
                                   conditions) == 0;
 }
 
-/* A thread may step behind the others, and no other one. */
+/* Allows a thread to step behind the others, and no other one. */
 static bool allow_lower_priority(scmp_filter_ctx filter)
 {
     return allow_if_both(filter, SCMP_SYS(setpriority), PRIO_PROCESS, 0) &&
            allow_if_both(filter, SCMP_SYS(sched_setscheduler), 0, SCHED_BATCH);
 }
 
-/* clone3 keeps its flags in memory, where no filter sees them; the C library falls back to clone.
- */
+/* Adds the rules. clone3 keeps its flags in memory, where no filter sees them; the C library falls
+ * back to clone. */
 static bool add_rules(scmp_filter_ctx filter)
 {
     bool is_right = allow_if(filter, SCMP_SYS(clone), CLONE_THREAD, CLONE_THREAD) &&

@@ -19,7 +19,7 @@
 #include "common/base/xalloc.h"
 #include "skydns/confine/confinement.h"
 
-/* Newer than the headers of Debian 12. */
+/* Defines rights that are newer than the headers of Debian 12. */
 #ifndef LANDLOCK_ACCESS_FS_REFER
 #define LANDLOCK_ACCESS_FS_REFER (UINT64_C(1) << 13)
 #endif
@@ -70,7 +70,7 @@ static void sandbox_files_allow(int ruleset, const char *path, uint64_t rights)
     (void)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-/* The folder of a path; not "/", which would be everything: then only the file itself. */
+/* Allows the folder of a path; not "/", which would be everything: then only the file itself. */
 static void allow_with_folder(int ruleset, const char *path)
 {
     CLEANUP_FREE char *copy = xstrdup(path);
@@ -92,8 +92,8 @@ static void allow_given(int ruleset, const char *path)
     }
 }
 
-/* The folder alone: a link in it is replaced, not followed. The kernel refuses rights it does not
- * know. */
+/* Allows writing in the folder alone: a link in it is replaced, not followed. The kernel refuses
+ * rights it does not know. */
 static void allow_written(int ruleset, const char *path, uint64_t known)
 {
     CLEANUP_FREE char *copy = xstrdup(path);
@@ -127,7 +127,7 @@ int sandbox_files(const char *const *paths, size_t count, const char *written)
     return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
 }
 
-/* SSL_CERT_FILE and SSL_CERT_DIR, too, where OpenSSL looks for the system's CAs. */
+/* Allows SSL_CERT_FILE and SSL_CERT_DIR, too, where OpenSSL looks for the system's CAs. */
 void confine_files(const char *const *files, size_t count, const char *resolv_conf,
                    const char *written)
 {
