@@ -10,7 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 
-/* The first descriptor that systemd passes, sd_listen_fds(3). */
+/* First descriptor that systemd passes, sd_listen_fds(3). */
 enum { FIRST_PASSED_FD = 3 };
 
 static const char *const names[ENGINE_TRANSPORTS] = {
@@ -57,18 +57,19 @@ int listen_udp(const struct addr *address, bool v6_only, struct listen_socket *r
     return 0;
 }
 
-/* A connection is accepted once its first bytes have arrived, so that it does not wake us twice; a
+/* Accepts a connection once its first bytes have arrived, so that it does not wake us twice; a
  * silent one is accepted after this time. In every protocol here, the client speaks first. */
 enum { ACCEPT_SILENT_S = 1 };
 
-/* Asked for; the kernel doubles them for its bookkeeping. Left alone, it would grow the buffers of
- * each connection to megabytes: gigabytes for a client that takes every place and reads nothing. */
+/* Sizes to set; the kernel doubles them for its bookkeeping. Left alone, it would grow the buffers
+ * of each connection to megabytes: gigabytes for a client that takes every connection and reads
+ * nothing. */
 enum {
     TCP_RECEIVE_BUFFER = 32 * 1024, /* some 500 queries; a longer one takes more round trips */
     TCP_SEND_BUFFER = 64 * 1024,    /* the answers of one turn of the loop (TCP_OUTPUT_A_TURN) */
 };
 
-/* Accepted sockets inherit these. A kernel that refuses keeps its own. */
+/* Bounds the buffers, which accepted sockets inherit. A kernel that refuses keeps its own. */
 static void bound_buffers(int fd)
 {
     const int receive = TCP_RECEIVE_BUFFER, to_send = TCP_SEND_BUFFER;
@@ -76,7 +77,7 @@ static void bound_buffers(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &to_send, sizeof(to_send));
 }
 
-/* Accepted sockets inherit TCP_NODELAY: answers never wait for an acknowledgement. */
+/* Sets TCP_NODELAY, which accepted sockets inherit: answers never wait for an acknowledgement. */
 int listen_stream(enum engine_transport transport, const struct addr *address, bool v6_only,
                   struct listen_socket *ret_socket, struct err *err)
 {
@@ -155,7 +156,7 @@ static int set_blocking(int fd, bool is_blocking)
                                                                                              : 0;
 }
 
-/* The next name of LISTEN_FDNAMES, "a:b"; empty when there are no more. */
+/* Returns the next name of LISTEN_FDNAMES, "a:b"; empty when there are no more. */
 static struct slice listen_socket_next_name(const char **names_left)
 {
     struct slice name = slice_of(*names_left, strcspn(*names_left, ":"));
@@ -164,7 +165,7 @@ static struct slice listen_socket_next_name(const char **names_left)
     return name;
 }
 
-/* The place for a further socket of its transport; NULL: there is none. */
+/* Returns room for a further socket of its transport; NULL: there is none. */
 static struct listen_socket *listen_socket_add(struct listen_sockets *sockets,
                                                enum engine_transport transport)
 {

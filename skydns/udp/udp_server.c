@@ -11,17 +11,17 @@
 #include "skydns/listen/listen_socket.h"
 #include "skydns/resolver/deferred.h"
 
-/* After a stop: the most full batches that can be queued in the socket (the kernel accounts at
- * least 768 bytes per packet, and twice the buffer asked for). Bounds the drain. */
+/* Bounds the drain after a stop by the most full batches that can be queued in the socket: the
+ * kernel accounts at least 768 bytes per packet, and twice the buffer asked for. */
 enum { DRAIN_BATCHES = 2 * UDP_RECEIVE_BUFFER / 768 / UDP_BATCH + 1 };
 
-/* How often a worker at a shared socket checks whether to stop. */
+/* Interval at which a worker at a shared socket checks whether to stop. */
 enum { SHARED_WAIT_MS = 200 };
 
 /* Room for a time, and one IP_PKTINFO or IPV6_PKTINFO message. */
 enum { CONTROL_MAX = CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(struct in6_pktinfo)) };
 
-/* The buffers of one packet. The size is not a power of two, so that the heads of the slots do not
+/* Buffers of one packet. The size is not a power of two, so that the heads of the slots do not
  * share cache sets. */
 struct slot {
     struct addr client;
@@ -54,7 +54,7 @@ struct udp_server {
 
 static void prepare_slots(struct udp_server *s, size_t reply_max)
 {
-    /* An odd number of cache lines apart, for the same reason as struct slot. */
+    /* Separates them by an odd number of cache lines, for the same reason as struct slot. */
     size_t stride = ((reply_max + 63) / 64 | 1) * 64;
     s->reply_bytes = xcalloc(UDP_BATCH, stride);
     for (size_t i = 0; i < UDP_BATCH; i++) {
@@ -89,7 +89,7 @@ static void set_receive_buffer(struct udp_server *s)
     }
 }
 
-/* Only for wildcard sockets: local addresses cost five percent. */
+/* Asks for local addresses on wildcard sockets only: they cost five percent. */
 static int want_local_addresses(struct udp_server *s)
 {
     int on = 1;
@@ -99,7 +99,7 @@ static int want_local_addresses(struct udp_server *s)
     return setsockopt(s->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
 }
 
-/* A shared socket cannot be shut down to wake its sleepers, so receiving times out. */
+/* Makes receiving time out: a shared socket cannot be shut down to wake its sleepers. */
 static int look_up_now_and_then(struct udp_server *s)
 {
     const struct timeval pause = {.tv_usec = SHARED_WAIT_MS * 1000};
@@ -112,7 +112,7 @@ static int set_options(struct udp_server *s)
         (s->is_shared && look_up_now_and_then(s) < 0)) {
         return -1;
     }
-    /* Ignore the path MTU that a forged ICMP message may claim: replies are small enough to pass
+    /* Ignore the path MTU that a forged ICMP message may claim: responses are small enough to pass
      * everywhere (RFC 9715). Kernels without the option keep their default. */
     int mtu = IP_PMTUDISC_OMIT;
     if (s->address.sa.sa_family == AF_INET) {
@@ -168,7 +168,7 @@ size_t udp_server_receive_buffer(const struct udp_server *server)
     return server->receive_buffer;
 }
 
-/* The local address of a packet, and its time, from its control messages. */
+/* Takes the local address of a packet, and its time, from its control messages. */
 static void udp_server_take_control(const struct udp_server *s, struct slot *slot,
                                     struct msghdr *in, int64_t *ret_received_ns)
 {
@@ -199,7 +199,8 @@ static void udp_server_take_control(const struct udp_server *s, struct slot *slo
     }
 }
 
-/* The first one's times are also what makes the kernel stamp packets from then on. */
+/* Chooses batches with times. The first one's are also what makes the kernel stamp packets from
+ * then on. */
 static void choose_timed(struct udp_server *s)
 {
     int is_timed = s->batches++ % UDP_TIMED_BATCHES == 0;
@@ -228,7 +229,7 @@ static bool is_stopping(struct udp_server *s)
     return atomic_load_explicit(&s->stopping, memory_order_acquire);
 }
 
-/* 0: the server is stopped, and its shared socket is empty. */
+/* Receives a batch. 0: the server is stopped, and its shared socket is empty. */
 static size_t udp_udp_server_receive(struct udp_server *s)
 {
     for (;;) {
@@ -303,7 +304,7 @@ static size_t put_control(uint8_t control[CONTROL_MAX], int level, int type, con
     return CMSG_SPACE(len);
 }
 
-/* Writes the control message that sends a reply from `local`; returns its length. */
+/* Writes the control message that sends a response from `local`; returns its length. */
 static size_t put_local(uint8_t control[CONTROL_MAX], const struct addr *local)
 {
     struct in_pktinfo v4 = {.ipi_spec_dst = local->v4.sin_addr};
@@ -319,7 +320,7 @@ static size_t put_local(uint8_t control[CONTROL_MAX], const struct addr *local)
     }
 }
 
-/* Fills in the message for slot i's reply. */
+/* Fills in the message for slot i's response. */
 static void address_reply(struct udp_server *s, size_t i, struct msghdr *out)
 {
     struct slot *slot = &s->slots[i];

@@ -20,12 +20,12 @@
 #include "skydns/transfer/transfers.h"
 #include "skydns/udp/udp_server.h"
 
-/* Time that one batch's expensive answers may take, but for the first; what is left goes to the
- * resolver. It is what the next batch may have to wait. */
+/* Limits the time of one batch's expensive answers, but for the first; the rest goes to the
+ * resolver. The next batch may have to wait so long. */
 enum { EXPENSIVE_US = 500 };
 
-/* REFUSED for those that may not ask, of each worker: two hundredths of its time. Beyond that,
- * their queries are dropped unread. */
+/* Limits REFUSED for clients that may not query, of each worker: two hundredths of its time. Beyond
+ * that, their queries are dropped unread. */
 enum { REFUSALS_A_SECOND = 10000 };
 
 struct worker {
@@ -41,7 +41,7 @@ struct worker {
     int64_t refusal_s;       /* the monotonic second to which the next belongs */
     unsigned refusals_given; /* in it */
 
-    /* The batch's packets to be answered. */
+    /* Packets of the batch to be answered. */
     size_t due_count;
     struct udp_packet *due[UDP_BATCH];
 
@@ -66,7 +66,7 @@ static struct engine_query query_at(struct worker_time now)
     };
 }
 
-/* Makes it this packet's: cheaper than another query. */
+/* Makes the query this packet's: cheaper than another query. */
 static void set_packet(struct worker *w, struct engine_query *query,
                        const struct udp_packet *packet)
 {
@@ -194,8 +194,8 @@ static void drop_barred(struct worker *w, struct udp_packet *packet)
     packet->response.len = 0;
 }
 
-/* Fills in those that may ask, and returns how many they are. Of the others, some are due, for
- * REFUSED. No byte of any is read. */
+/* Fills in the packets whose clients may query, and returns how many they are. Some of the others
+ * are due, for REFUSED. No byte of any is read. */
 static size_t pick_admitted(struct worker *w, struct worker_time now, struct udp_packet *packets,
                             size_t count, struct udp_packet **ret_admitted)
 {
@@ -214,7 +214,7 @@ static size_t pick_admitted(struct worker *w, struct worker_time now, struct udp
 
 /* ---- Rates ---- */
 
-/* Every second one gets an empty reply, which a client in need follows to TCP. */
+/* Gives every second one an empty response, which a client in need follows to TCP. */
 static void worker_limit(struct worker *w, const struct engine_query *query,
                          enum cookie_verdict cookie, struct udp_packet *packet, bool wants_reply)
 {
@@ -228,7 +228,7 @@ static void worker_limit(struct worker *w, const struct engine_query *query,
     }
 }
 
-/* True: it is within its client's rate, or not subject to one. */
+/* Returns true if it is within its client's rate, or not subject to one. */
 static bool pass_rate(struct worker *w, const struct rate *rate, struct worker_time now,
                       uint64_t client, struct udp_packet *packet)
 {
@@ -246,7 +246,7 @@ static bool pass_rate(struct worker *w, const struct rate *rate, struct worker_t
     return verdict == RATE_PASS;
 }
 
-/* Two passes: the entries are loaded together. */
+/* Picks in two passes: the entries are loaded together. */
 static void pick_within_rate(struct worker *w, const struct rate *rate, struct worker_time now,
                              struct udp_packet *const *packets, size_t count)
 {
@@ -262,7 +262,8 @@ static void pick_within_rate(struct worker *w, const struct rate *rate, struct w
     }
 }
 
-/* -allow, then -rate: before anything reads the queries, but for a cookie that exempts one. */
+/* Applies -allow, then -rate: before anything reads the queries, but for a cookie that exempts
+ * one. */
 static NOINLINE void pick_through_gate(struct worker *w, const struct engine_config *config,
                                        struct worker_time now, struct udp_packet *packets,
                                        size_t count)
@@ -307,7 +308,7 @@ static void worker_look_ahead(struct worker *w, const struct store *store,
     engine_look_ahead(w->config.engine, store, queries, count);
 }
 
-/* How long the batch's timed queries took: now that their replies have left. */
+/* Counts how long the batch's timed queries took: now that their responses have left. */
 static NOINLINE void worker_observe(struct worker *w, const int64_t *received_ns, size_t count)
 {
     int64_t now_ns = clock_wall_ns();
@@ -334,7 +335,7 @@ static void send_replies(struct worker *w)
     }
 }
 
-/* Answers each packet that costs little; the others are put aside. */
+/* Answers each packet that costs little; puts the others aside. */
 static void answer_cheap(struct worker *w, const struct store *store, struct worker_time now)
 {
     struct engine_query query = query_at(now);
@@ -352,7 +353,7 @@ static void answer_cheap(struct worker *w, const struct store *store, struct wor
     }
 }
 
-/* The others, one by one; their replies wait for nothing else. */
+/* Answers the others, one by one; their responses wait for nothing else. */
 static void answer_expensive(struct worker *w, const struct store *store, struct worker_time now)
 {
     int64_t begun_us = clock_monotonic_us();
