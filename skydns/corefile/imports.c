@@ -2,18 +2,18 @@
 
 #include <string.h>
 
-/* "(name) { ... }" among the blocks: its words are those from begin on, before end. */
+/* Snippet, "(name) { ... }" among the blocks: its words are those from begin on, before end. */
 struct snippet {
     const char *key;
     size_t begin, end;
 };
 
-/* A part of the words that is being copied. */
+/* Part of the words that is being copied. */
 struct import_part {
     size_t at, end;
 };
 
-/* One pass counts the words, the next one keeps them. */
+/* State of a pass: one counts the words, the next one stores them. */
 struct imports {
     struct tokens source;
     struct snippet *snippets;
@@ -43,7 +43,7 @@ static bool token_is_brace(const struct token *token)
 
 /* ---- Snippets ---- */
 
-/* The closing brace of the one at i, or the end of the file. */
+/* Returns the closing brace of the one at i, or the end of the file. */
 static size_t matching_brace(struct tokens tokens, size_t i)
 {
     for (size_t depth = 0; i < tokens.count; i++) {
@@ -56,7 +56,7 @@ static size_t matching_brace(struct tokens tokens, size_t i)
     return i;
 }
 
-/* "(name) {", where a block may begin. */
+/* Returns whether "(name) {" is here, where a block may begin. */
 static bool is_snippet(struct tokens tokens, size_t i)
 {
     const struct token *token = &tokens.items[i];
@@ -68,7 +68,7 @@ static bool is_snippet(struct tokens tokens, size_t i)
            token_is(&tokens.items[i + 1], "{") && matching_brace(tokens, i + 1) < tokens.count;
 }
 
-/* Keeps them unless the array is NULL; returns how many there are. */
+/* Lists the snippets, unless the array is NULL; returns how many there are. */
 static size_t list_snippets(struct tokens tokens, struct snippet *ret_snippets)
 {
     size_t count = 0;
@@ -101,7 +101,8 @@ static const struct snippet *find_snippet(const struct imports *x, const char *n
 
 /* ---- Imports ---- */
 
-/* At the beginning of a line, or of a block's or plugin's lines. */
+/* Returns whether `import` is here: at the beginning of a line, or of a block's or plugin's
+ * lines. */
 static bool is_import(const struct imports *x, const struct import_part *part)
 {
     const struct token *token = &x->source.items[part->at];
@@ -109,7 +110,7 @@ static bool is_import(const struct imports *x, const struct import_part *part)
            (token->begins_line || x->begins_line || token_is_brace(&x->source.items[part->at - 1]));
 }
 
-/* The words after `import` on its line. */
+/* Counts the words after `import` on its line. */
 static size_t argument_count(const struct imports *x, const struct import_part *part)
 {
     size_t i = part->at + 1;
@@ -171,7 +172,7 @@ static int copy_word(struct imports *x, struct import_part *part)
                : 0;
 }
 
-/* A snippet is nothing in its own place. */
+/* Skips a snippet: it is nothing in its own place. */
 static bool skip_snippet(struct imports *x, struct import_part *part)
 {
     const struct snippet *next =

@@ -3,7 +3,7 @@
 #include "common/base/buf.h"
 #include "skydns/corefile/lexer_internal.h"
 
-/* One pass over the text counts the words, the next one keeps them. */
+/* State of a pass over the text: one counts the words, the next one stores them. */
 struct lexer {
     const char *at;
     const char *end;
@@ -34,7 +34,7 @@ static void read_plain(struct lexer *l)
     }
 }
 
-/* After the first quotation mark; \" is one. */
+/* Reads on after the first quotation mark; \" is one. */
 static int read_quoted(struct lexer *l, struct err *err)
 {
     unsigned line = l->line;
@@ -50,7 +50,7 @@ static int read_quoted(struct lexer *l, struct err *err)
     return 0;
 }
 
-/* False: no more. The word is in l->word. */
+/* Reads the next word into l->word. False: no more. */
 static int lexer_next_word(struct lexer *l, bool *ret_has_word, struct token *ret_token,
                            struct err *err)
 {
@@ -73,7 +73,7 @@ static int lexer_next_word(struct lexer *l, bool *ret_has_word, struct token *re
 
 /* ---- Variables ---- */
 
-/* "{$NAME}" or "{%NAME%}" at the text: its length, and the name; 0: none. */
+/* Finds "{$NAME}" or "{%NAME%}" at the text: its length, and the name; 0: none. */
 static size_t variable_at(struct slice text, struct slice *ret_name)
 {
     static const struct {
@@ -106,7 +106,7 @@ static void append_variable(struct slice name, variable_fn variable, struct toke
     buf_fini(&copy);
 }
 
-/* The word with its variables replaced, in the arena. */
+/* Stores the word with its variables replaced, in the arena. */
 static int keep_word(struct slice word, variable_fn variable, struct arena *arena,
                      struct token *token, struct err *err)
 {

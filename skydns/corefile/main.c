@@ -1,4 +1,4 @@
-/* The program corefile-to-skydns: what a Corefile, CoreDNS's configuration, says in flags of skydns
+/* Runs corefile-to-skydns: says what a Corefile, CoreDNS's configuration, means in flags of skydns
  * and kube2sky, and what of it has no counterpart. `skydns -translate-corefile` runs it. */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@
 #include "common/base/version.h"
 #include "skydns/corefile/translate_internal.h"
 
-/* Notes repeat a few words of each line; as much as all of them could have. */
+/* Limits the output: notes repeat a few words of each line; it has room for all that there could
+ * be. */
 enum { OUTPUT_BYTES_MAX = 256 * 1024 * 1024 };
 
 static const char program_name[] = "corefile-to-skydns";
@@ -18,7 +19,7 @@ static const char program_name[] = "corefile-to-skydns";
 /* Exit statuses. */
 enum { STATUS_NO_OUTPUT = 1, STATUS_BAD_FILE = 2, STATUS_INCOMPLETE = 3 };
 
-/* One byte more than a Corefile may have shows that it is too long. */
+/* Reads one byte more than a Corefile may have, to show that it is too long. */
 static int corefile_read_file(const char *path, struct buf *text, struct err *err)
 {
     FILE *file = fopen(path, "re");
@@ -60,7 +61,7 @@ static int translate_text(const char *path, struct slice text, struct buf *out, 
     return r;
 }
 
-/* {$VARIABLES} are this process's. Returns the exit status. */
+/* Translates a file; {$VARIABLES} are this process's. Returns the exit status. */
 static int translate_file(const char *path)
 {
     struct err err = {.code = 0};
@@ -86,7 +87,7 @@ static int translate_file(const char *path)
     return r;
 }
 
-/* With one dash or two, as the other programs take them. */
+/* Compares a flag with one dash or two, as the other programs take them. */
 static bool is_flag(const char *argument, const char *name)
 {
     const size_t dashes = strspn(argument, "-");

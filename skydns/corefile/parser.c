@@ -5,7 +5,8 @@
 #include "skydns/corefile/imports_internal.h"
 #include "skydns/corefile/source_internal.h"
 
-/* All arrays are as long as there could be elements, which the words bound: nothing grows. */
+/* State of the parser. All arrays are as long as there could be elements, which the words bound:
+ * nothing grows. */
 struct parser {
     struct tokens tokens;
     size_t at;
@@ -55,7 +56,7 @@ static void add_word(struct parser *p, struct corefile_line *line, const char *w
 
 /* ---- Directives ---- */
 
-/* In its braces, the first of which is next. */
+/* Parses the lines in braces, the first of which is next. */
 static int parse_lines(struct parser *p, struct corefile_directive *directive)
 {
     struct corefile_line *line = NULL;
@@ -110,7 +111,7 @@ static int parse_directive(struct parser *p)
     return 0;
 }
 
-/* Up to the closing brace, or without braces to the end of the file. */
+/* Parses directives up to the closing brace, or without braces to the end of the file. */
 static int parse_directives(struct parser *p, struct corefile_block *block, bool has_braces)
 {
     const struct token *token;
@@ -158,7 +159,7 @@ static int parser_add_key(struct parser *p, struct corefile_block *block, const 
     return 0;
 }
 
-/* Zones, on further lines after a comma. */
+/* Parses zones, on further lines after a comma. */
 static int parser_parse_keys(struct parser *p, struct corefile_block *block)
 {
     bool expects_more = false, is_first = true;

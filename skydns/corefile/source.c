@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The next line, without its end. False: no more. */
+/* Takes the next line, without its end. False: no more. */
 static bool take_source_line(struct slice *rest, struct slice *ret_line)
 {
     const char *end = rest->len ? memchr(rest->ptr, '\n', rest->len) : NULL;
@@ -36,7 +36,8 @@ static bool is_blank_text(struct slice line)
     return n == line.len || (line.ptr[n] == '\r' && n + 1 == line.len);
 }
 
-/* No zone has such a name: the two fields that every object of Kubernetes has. */
+/* Returns whether it is an object: no zone has the name of the two fields that every object of
+ * Kubernetes has. */
 static bool is_object(struct slice text)
 {
     struct slice line;
@@ -68,7 +69,7 @@ static bool is_yaml_key(struct slice line, size_t *ret_indicator)
     return true;
 }
 
-/* The lines below the key, as far as they are indented more. */
+/* Appends the lines below the key, as far as they are indented more. */
 static void append_block(struct slice rest, size_t key_indent, size_t indicator, struct buf *out)
 {
     struct slice line;

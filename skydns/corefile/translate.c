@@ -28,7 +28,7 @@ struct plugin {
     .missing = "none: put its records into etcd, or ask a server that has the file (-stub)", \
     .decides = true
 
-/* Those of CoreDNS's default build, in the order of its plugin.cfg. */
+/* Plugins of CoreDNS's default build, in the order of its plugin.cfg. */
 static const struct plugin plugins[] = {
     {"root", .missing = "none: no zone files"},
     {"metadata", NONE},
@@ -205,7 +205,8 @@ void use_duration(const struct plugin_use *use, const struct corefile_line *line
 
 /* ---- Zones and servers ---- */
 
-/* 10.1.0.0/16 -> "1.10.in-addr.arpa", with as many octets as are whole; of IPv6, nibbles. */
+/* Appends 10.1.0.0/16 as "1.10.in-addr.arpa", with as many octets as are whole; of IPv6,
+ * nibbles. */
 static void append_reverse_name(const struct network *network, struct buf *out)
 {
     const uint8_t *bytes = network->ip.bytes;
@@ -225,7 +226,7 @@ static bool is_of_whole_labels(const struct network *network)
     return network->prefix_bits % (network->ip.family_bytes == 4 ? 8 : 4) == 0;
 }
 
-/* Only of whole octets or nibbles. */
+/* Writes a network's zone, if it has whole octets or nibbles. */
 static bool network_zone(const char *text, struct buf *out)
 {
     struct network network;
@@ -269,8 +270,8 @@ void zone_enclosing(const char *zone, struct buf *out)
     }
 }
 
-/* Letters, digits, hyphens and underscores, as in _msdcs.ad.test: nothing that separates the words
- * of a flag. */
+/* Accepts letters, digits, hyphens and underscores, as in _msdcs.ad.test: nothing that separates
+ * the words of a flag. */
 static bool is_zone_label(struct slice label)
 {
     for (size_t i = 0; i < label.len; i++) {
@@ -330,7 +331,7 @@ bool zone_is_reverse(const char *zone)
     return zone_is_odd(zone) || ends_with(zone, "in-addr.arpa") || ends_with(zone, "ip6.arpa");
 }
 
-/* Octets, least significant first, before in-addr.arpa. */
+/* Reads octets, least significant first, before in-addr.arpa. */
 static bool octets_network(const char *zone, struct buf *out)
 {
     struct ip ip = {.family_bytes = 4};
@@ -352,7 +353,7 @@ static bool octets_network(const char *zone, struct buf *out)
     return strcmp(zone, "in-addr.arpa") == 0;
 }
 
-/* The same with nibbles. */
+/* Reads nibbles in the same way. */
 static bool nibbles_network(const char *zone, struct buf *out)
 {
     struct ip ip = {.family_bytes = 16};

@@ -1,4 +1,4 @@
-/* Translates the plugin acl. -allow is one list of those who may ask anything: so it has the
+/* Translates the plugin acl. -allow is one list of those who may query anything: so it has the
  * networks that no acl keeps from any name or type. */
 #include <string.h>
 #include <strings.h>
@@ -28,7 +28,7 @@ static void add_everybody(struct clients *clients)
     add_network(clients, &all[1]);
 }
 
-/* The halves of `outer` on the way to `inner` that do not have it. */
+/* Adds the halves of `outer` on the way to `inner` that do not have it. */
 static void add_remainder(struct clients *clients, const struct network *outer,
                           const struct network *inner)
 {
@@ -70,14 +70,14 @@ static void add_common(struct clients *clients, const struct clients *a, const s
 
 /* ---- Rules ---- */
 
-/* The lines of one acl so far. */
+/* Lines of one acl so far. */
 struct acl {
     struct clients allowed; /* for every type */
     struct clients others;  /* whom no line has named */
     bool blocks;            /* one of them keeps somebody out */
 };
 
-/* A line: whom it is about, and for which types. */
+/* Line: the clients that it is about, and for which types. */
 struct rule {
     struct clients clients;
     bool is_allow;
@@ -114,7 +114,7 @@ static void take_type(struct rule *rule, const char *word)
         translate_acl_is_word(word, "AXFR") || translate_acl_is_word(word, "IXFR");
 }
 
-/* "block type A AAAA net 10.0.0.0/8"; without sources, everybody. */
+/* Reads "block type A AAAA net 10.0.0.0/8"; without sources, everybody. */
 static struct rule read_rule(const struct corefile_line *line)
 {
     const char *action = line->words[0], *section = "";
@@ -161,7 +161,7 @@ static void take_allow(const struct plugin_use *use, const struct corefile_line 
     }
 }
 
-/* A client that may not ask for some type may not ask at all. */
+/* Takes a line that blocks: a client that may not query some type may not query at all. */
 static void translate_acl_take_block(const struct plugin_use *use, const struct corefile_line *line,
                                      const struct rule *rule, struct acl *acl)
 {
@@ -198,7 +198,7 @@ static bool is_of_all_names(const struct plugin_use *use)
     return is_it;
 }
 
-/* A client must be let in by each acl. */
+/* Takes the clients of one acl: a client must be let in by each. */
 static void take_clients(struct translation *t, const struct clients *allowed)
 {
     struct clients before = t->clients;

@@ -1,6 +1,7 @@
-/* Server blocks and their addresses. CoreDNS answers a block's names at the block's addresses,
- * skydns all names at all addresses: so what it takes over is one server, the addresses that have
- * the same names with the same plugins. The others are told, as they need a skydns of their own. */
+/* Translates server blocks and their addresses. CoreDNS answers a block's names at the block's
+ * addresses, skydns all names at all addresses. So what it takes over is one server, the addresses
+ * that have the same names with the same plugins. The others get notes, as they need a skydns of
+ * their own. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,16 +10,16 @@
 #include "common/base/xalloc.h"
 #include "skydns/corefile/translate_internal.h"
 
-/* Looked at, of which LISTEN_MAX can count. */
+/* Limits the words looked at, of which LISTEN_MAX can count. */
 enum { BIND_WORDS_MAX = 100 };
 
-/* The listener that a key of a block asks for. */
+/* Listener that a key of a block asks for. */
 struct place {
     const char *scheme; /* "" or "tls://" */
     unsigned port;
 };
 
-/* An address as -addr has it, and what is answered there. */
+/* Address as -addr has it, and what is answered there. */
 struct listener {
     char *text;
     struct strings served; /* "3 example.org": the zone, and the first block with these plugins */
@@ -38,7 +39,8 @@ static bool translate_blocks_is_wildcard(const struct ip *ip)
     return addr_is_wildcard(&addr);
 }
 
-/* Whether the lines of a `bind` leave the address out. Those of interfaces are not known here. */
+/* Returns whether the lines of a `bind` leave the address out. Those of interfaces are not known
+ * here. */
 static bool is_excepted(const struct corefile_directive *bind, const struct ip *ip)
 {
     bool is_out = bind->line_count > 0 && translate_blocks_is_wildcard(ip);
@@ -70,7 +72,7 @@ static void take_bind(struct translation *t, const struct corefile_directive *bi
     }
 }
 
-/* "0.0.0.0" for any, as every node has IPv4. Empty: none that is known. */
+/* Lists the addresses: "0.0.0.0" for any, as every node has IPv4. Empty: none that is known. */
 static void block_ips(struct translation *t, const struct corefile_block *block,
                       struct strings *ret_ips)
 {
@@ -89,7 +91,7 @@ static void block_ips(struct translation *t, const struct corefile_block *block,
 
 /* ---- Keys ---- */
 
-/* The port after the last colon, else that of the scheme. Cuts it off. False: no number. */
+/* Takes the port after the last colon, else that of the scheme. Cuts it off. False: no number. */
 static bool translate_blocks_take_port(char *zone, struct place *place)
 {
     char *colon = strrchr(zone, ':');
@@ -126,7 +128,7 @@ static const char *take_scheme(const char *key, struct place *place)
     return strstr(key, "://") ? NULL : key;
 }
 
-/* "tls://a.org:8853" -> where, and "a.org". False, with a note: no such key. */
+/* Reads "tls://a.org:8853" as where, and "a.org". False, with a note: no such key. */
 static bool translate_blocks_read_key(struct translation *t, const struct corefile_line *keys,
                                       const char *key, struct place *place, struct buf *zone)
 {
@@ -151,7 +153,7 @@ static bool translate_blocks_read_key(struct translation *t, const struct corefi
 
 /* ---- Listeners ---- */
 
-/* translate_listener bounds how many there are. */
+/* Adds a listener; translate_listener bounds how many there are. */
 static struct listener *add_listener(struct listeners *x, const char *text)
 {
     struct listener *listener = x->items;
@@ -204,7 +206,7 @@ bool corefile_lines_equal(const struct corefile_directive *a, const struct coref
     return are_same;
 }
 
-/* The next one that decides what is answered, from *at on; NULL: no more. */
+/* Returns the next directive that decides what is answered, from *at on; NULL: no more. */
 static const struct corefile_directive *next_deciding(const struct corefile_block *block,
                                                       size_t *at)
 {
@@ -229,7 +231,7 @@ static bool same_plugins(const struct corefile_block *a, const struct corefile_b
     return !of_a && !of_b;
 }
 
-/* The index of the first block with the same plugins. */
+/* Returns the index of the first block with the same plugins. */
 static size_t block_class(const struct corefile *corefile, size_t i)
 {
     size_t first = 0;
@@ -241,7 +243,7 @@ static size_t block_class(const struct corefile *corefile, size_t i)
 
 /* ---- Which of them ---- */
 
-/* An item of a listener's `served`. */
+/* Writes an item of a listener's `served`. */
 static void served_text(size_t class, const char *zone, struct buf *out)
 {
     buf_clear(out);
@@ -276,7 +278,7 @@ static void list_block(struct listeners *x, struct translation *t,
     buf_fini(&served);
 }
 
-/* The one that answers most, of several the first; NULL: there is none. */
+/* Returns the listener that answers most, of several the first; NULL: there is none. */
 static const struct listener *main_listener(const struct listeners *x)
 {
     const struct listener *best = NULL;
@@ -312,7 +314,7 @@ static void choose_listeners(const struct listeners *x, const struct listener *b
     }
 }
 
-/* The block's zones that the listeners serve. */
+/* Chooses the block's zones that the listeners serve. */
 static void choose_zones(const struct corefile_block *block, size_t class,
                          const struct listener *best, struct translation *t,
                          struct strings *ret_zones)
@@ -336,7 +338,7 @@ static void choose_zones(const struct corefile_block *block, size_t class,
     buf_fini(&served);
 }
 
-/* Before the listeners, some of which need a certificate. */
+/* Takes certificates before the listeners, some of which need one. */
 static void take_certificates(const struct corefile *corefile, struct translation *t)
 {
     for (size_t i = 0; i < corefile->block_count; i++) {

@@ -1,11 +1,11 @@
-/* Names that no nameserver may be asked about: those that a plugin of CoreDNS answers and nothing
- * here does, those that its `forward` leaves out, those whose nameservers have no counterpart.
- * Without more, the nameservers of all other names would get them. */
+/* Translates names that no upstream may be asked about: those that a plugin of CoreDNS answers and
+ * nothing here does, those that its `forward` leaves out, those whose upstreams have no
+ * counterpart. Without more, the upstreams of all other names would get them. */
 #include <string.h>
 
 #include "skydns/corefile/translate_internal.h"
 
-/* Zones of each kind; STUBS_MAX can be flags. */
+/* Limits zones of each kind; STUBS_MAX can be flags. */
 enum { KEPT_MAX = 1000 };
 
 static void close_too_many(struct translation *t)
@@ -59,8 +59,8 @@ void translate_local(const struct plugin_use *use)
     }
 }
 
-/* "[stop] name [exact|suffix] FROM TO": names that CoreDNS asks about under another one, if at all.
- * Of other patterns there is no telling which they are. */
+/* Keeps the names of "[stop] name [exact|suffix] FROM TO", which CoreDNS asks about under another
+ * one, if at all. Of other patterns there is no telling which they are. */
 static void keep_rewritten(const struct plugin_use *use, const struct corefile_line *line,
                            size_t at)
 {
@@ -113,14 +113,14 @@ void translate_unforwarded(struct translation *t, const struct strings *zones)
 
 static const char nobody_asked[] = "no nameserver may be asked about it: SERVFAIL";
 
-/* "acme.local=10.0.0.1:53" is of acme.local. */
+/* Returns whether the stub zone, "acme.local=10.0.0.1:53", is acme.local. */
 static bool is_stub_of(const char *stub, const char *zone)
 {
     size_t n = strlen(zone);
     return strncmp(stub, zone, n) == 0 && stub[n] == '=';
 }
 
-/* Without -domain, it is SkyDNS's default. */
+/* Returns whether it is a domain; without -domain, SkyDNS's default is. */
 static bool translate_cache_is_domain(const struct translation *t, const char *zone)
 {
     return strings_is_empty(&t->domains) ? strcmp(zone, "skydns.local") == 0
@@ -148,7 +148,7 @@ static bool is_reverse_zone(const struct translation *t, const char *zone)
     return is_it;
 }
 
-/* The stub zone that the name is in, the longest; NULL: none. */
+/* Returns the stub zone that the name is in, the longest; NULL: none. */
 static const char *find_stub(const struct translation *t, const char *name, struct buf *zone)
 {
     const char *stub = NULL, *best = NULL;
@@ -165,7 +165,7 @@ static const char *find_stub(const struct translation *t, const char *name, stru
     return best;
 }
 
-/* Whether nameservers get the zone's names, as things are. */
+/* Returns whether upstreams get the zone's names, as things are. */
 static bool is_forwarded(const struct translation *t, const char *zone, bool *ret_by_root)
 {
     struct buf text;
@@ -221,7 +221,7 @@ static void add_empty_stub(struct translation *t, const char *zone)
     }
 }
 
-/* The flags would be refused. */
+/* Drops stub zones that are domains: the flags would be refused. */
 static void drop_stubs_of_domains(struct translation *t)
 {
     const char *stub = NULL;
@@ -246,7 +246,7 @@ static void drop_stubs_of_domains(struct translation *t)
     t->stubs = others;
 }
 
-/* Stub zones in a kept one, unless a block of their own has them. */
+/* Empties stub zones in a kept one, unless a block of their own has them. */
 static void empty_stubs_in(struct translation *t, const char *kept)
 {
     const char *stub = NULL;

@@ -1,4 +1,4 @@
-/* The plugins about clients: autopath, transfer and tsig. */
+/* Translates the plugins about clients: autopath, transfer and tsig. */
 #include <string.h>
 
 #include "common/base/addr.h"
@@ -6,7 +6,7 @@
 
 /* ---- autopath ---- */
 
-/* It needs the pods' keys, as in CoreDNS. */
+/* Translates autopath, which needs the pods' keys, as in CoreDNS. */
 void translate_autopath(const struct plugin_use *use)
 {
     const struct corefile_line *head = &use->directive->head;
@@ -32,7 +32,8 @@ static bool is_everybody(const struct strings *who)
     return strings_has(who, all_v4) && strings_has(who, all_v6);
 }
 
-/* There, an address gets NOTIFY, too, and may be given with its port. */
+/* Returns whether it names who may transfer; an address there gets NOTIFY, too, and may be given
+ * with its port. */
 static bool is_who(const char *text)
 {
     struct network network;
@@ -66,7 +67,7 @@ void translate_transfer(const struct plugin_use *use)
     }
 }
 
-/* The longest of its zones that has this one, as its length; 0: none. */
+/* Returns the length of the longest of its zones that has this one; 0: none. */
 static size_t transfer_match(const struct plugin_use *transfer, const char *zone)
 {
     size_t longest = 0;
@@ -82,7 +83,7 @@ static size_t transfer_match(const struct plugin_use *transfer, const char *zone
     return longest;
 }
 
-/* In the block of the zone, the plugin that knows it best. */
+/* Returns the plugin in the block of the zone that knows it best. */
 static const struct corefile_directive *find_transfer(const struct plugin_use *use,
                                                       const char *zone)
 {
@@ -118,7 +119,7 @@ static void list_who(struct translation *t, const struct corefile_directive *tra
     }
 }
 
-/* Those of `list` that are in the other one, too. */
+/* Adds those of `list` that are in the other one, too. */
 static void add_members(const struct strings *list, const struct strings *other,
                         struct strings *ret_both)
 {
@@ -154,7 +155,7 @@ void translate_zone_transfers(const struct plugin_use *use, const char *zone, bo
     t->transfers = both;
 }
 
-/* Each with each key's name; everybody with a key is that key. */
+/* Gives each each key's name; everybody with a key is that key. */
 static void sign_transfers(struct translation *t)
 {
     const char *key = NULL;
@@ -209,7 +210,7 @@ void translate_settle_transfers(struct translation *t)
 
 /* ---- tsig ---- */
 
-/* CoreDNS's file, too, has what tsig-keygen prints. */
+/* Takes secrets; CoreDNS's file, too, has what tsig-keygen prints. */
 static void take_secrets(const struct plugin_use *use, const struct corefile_line *line)
 {
     struct translation *t = use->t;
@@ -223,7 +224,7 @@ static void take_secrets(const struct plugin_use *use, const struct corefile_lin
     }
 }
 
-/* Without its secret, which the note need not show. */
+/* Takes a key without its secret, which the note need not show. */
 static void take_secret(const struct plugin_use *use, const struct corefile_line *line)
 {
     struct buf name;
@@ -260,7 +261,7 @@ static void take_require(const struct plugin_use *use, const struct corefile_lin
     }
 }
 
-/* Queries are the only operation that is answered. */
+/* Takes opcodes; queries are the only operation that is answered. */
 static void take_require_opcode(const struct plugin_use *use, const struct corefile_line *line)
 {
     bool is_none = line->count > 1 && strcmp(line->words[1], "none") == 0;

@@ -1,12 +1,12 @@
-/* Translates the plugin dnssec. Whose keys they are is known by the names that dnssec-keygen gives
- * files, and which names are signed when all blocks have been read. */
+/* Translates the plugin dnssec. The names that dnssec-keygen gives files tell whose keys they are;
+ * once all blocks have been read, it is known which names are signed. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "skydns/corefile/translate_internal.h"
 
-/* The part of a file's name that -dnssec takes, with a NUL behind; false: none is left, or -dnssec
- * would take it for two. */
+/* Writes the part of a file's name that -dnssec takes, with a NUL behind; false: none is left, or
+ * -dnssec would take it for two. */
 static bool key_base(const char *file, struct buf *out)
 {
     static const char *const endings[] = {".key", ".private"};
@@ -42,7 +42,7 @@ static void translate_dnssec_take_key(const struct plugin_use *use,
     buf_fini(&base);
 }
 
-/* CoreDNS counts signatures, too. */
+/* Takes the capacity; CoreDNS counts signatures, too. */
 static void translate_dnssec_take_capacity(const struct plugin_use *use,
                                            const struct corefile_line *line)
 {
@@ -71,7 +71,8 @@ void translate_dnssec(const struct plugin_use *use)
     use_options(use, options, ARRAY_LEN(options));
 }
 
-/* "/keys/Kcluster.local.+013+12345" -> "cluster.local". False: a name of another form. */
+/* Writes the owner, "cluster.local" of "/keys/Kcluster.local.+013+12345". False: a name of another
+ * form. */
 static bool key_owner(const char *base, struct buf *out)
 {
     const char *slash = strrchr(base, '/'), *name = slash ? slash + 1 : base;

@@ -1,5 +1,5 @@
-/* Translates the plugin forward: names that leave for nameservers. Where these have no counterpart,
- * or are asked in a way that has none, the names stay. */
+/* Translates the plugin forward: names that leave for upstreams. If these have no counterpart, or
+ * are asked in a way that has none, the names stay. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -8,7 +8,7 @@
 #include "common/dns/dname.h"
 #include "skydns/corefile/translate_internal.h"
 
-/* The limit of -rtimeout. */
+/* Limit of -rtimeout. */
 enum { RTIMEOUT_MAX_MS = 60000 };
 
 static bool is_root(const char *zone)
@@ -27,7 +27,7 @@ static const char *missing_server(const char *server)
                : "expected IP addresses of nameservers";
 }
 
-/* Whether -nameservers takes the name. */
+/* Returns whether -nameservers takes the name. */
 static bool is_tls_servername(const struct corefile_line *line)
 {
     static const char letters[] =
@@ -37,14 +37,14 @@ static bool is_tls_servername(const struct corefile_line *line)
            dname_from_text(slice_str(line->words[1]), &name) && name.len > 1;
 }
 
-/* The name in the certificates; NULL: they are for their addresses. */
+/* Returns the name in the certificates; NULL: they are for their addresses. */
 static const char *tls_servername(const struct plugin_use *use)
 {
     const struct corefile_line *line = use_option(use, "tls_servername");
     return line && is_tls_servername(line) ? line->words[1] : NULL;
 }
 
-/* "tls://9.9.9.9" -> "tls://9.9.9.9:853#dns.example" */
+/* Writes "tls://9.9.9.9" as "tls://9.9.9.9:853#dns.example". */
 static bool tls_server_text(const struct plugin_use *use, const char *server, struct buf *out)
 {
     struct addr addr;
@@ -62,7 +62,7 @@ static bool tls_server_text(const struct plugin_use *use, const char *server, st
 
 /* ---- Options ---- */
 
-/* [CERT KEY] [CA] */
+/* Takes [CERT KEY] [CA]. */
 static void take_tls(const struct plugin_use *use, const struct corefile_line *line)
 {
     if (line->count > 4) {
@@ -94,7 +94,7 @@ static void take_read_timeout(const struct plugin_use *use, const struct corefil
     use_duration(use, line, "rtimeout", 1, RTIMEOUT_MAX_MS);
 }
 
-/* Those without TLS are told with the servers. */
+/* Takes force_tcp; upstreams without TLS get their notes with the others. */
 static void take_force_tcp(const struct plugin_use *use, const struct corefile_line *line)
 {
     for (size_t i = 1; i < use_argument_count(use); i++) {
@@ -130,7 +130,7 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Their certificates are checked by the CAs that the first ones have. */
+/* Returns whether their certificates are checked by the CAs that the first ones have. */
 static bool has_same_ca(const struct plugin_use *use)
 {
     struct translation *t = use->t;
@@ -143,7 +143,8 @@ static bool has_same_ca(const struct plugin_use *use)
     return same_text(t->nameservers_ca, ca);
 }
 
-/* NULL, and what -nameservers has; otherwise why it cannot be asked. */
+/* Writes what -nameservers has, and returns NULL; otherwise returns why the upstream cannot be
+ * asked. */
 static const char *read_server(const struct plugin_use *use, const char *server, struct buf *out)
 {
     if (tls_server_text(use, server, out)) {
@@ -158,7 +159,7 @@ static const char *read_server(const struct plugin_use *use, const char *server,
                : NULL;
 }
 
-/* Those of a forward that can be asked as it says. */
+/* Upstreams of a forward that can be asked as it says. */
 struct forward_servers {
     struct strings list; /* "IP:port" */
     bool has_resolv_conf;
@@ -259,7 +260,7 @@ static void add_nameservers(const struct plugin_use *use, const struct forward_s
     }
 }
 
-/* `forward .` is for the zones of its block, another one for its own. */
+/* Adds upstreams: `forward .` is for the zones of its block, another one for its own. */
 static void add_servers(const struct plugin_use *use, const char *from,
                         const struct forward_servers *servers)
 {

@@ -1,4 +1,4 @@
-/* The server itself: HTTP, logs, and how it answers. */
+/* Translates the server itself: HTTP, logs, and how it answers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,13 +6,13 @@
 #include "common/base/attributes.h"
 #include "skydns/corefile/translate_internal.h"
 
-/* The limits of -max-udp-size, -workers and -lameduck. */
+/* Limits of -max-udp-size, -workers and -lameduck. */
 enum { UDP_SIZE_MIN = 512, UDP_SIZE_MAX = 4096, WORKERS_MAX = 64 };
 enum { LAMEDUCK_MAX_MS = 60 * 60 * 1000 };
 
 /* ---- HTTP ---- */
 
-/* ":8080", "127.0.0.1:9153", "localhost:9153" */
+/* Takes ":8080", "127.0.0.1:9153", "localhost:9153". */
 static void take_http(const struct plugin_use *use, enum http_plugin plugin, const char *if_none,
                       const char *note)
 {
@@ -87,7 +87,7 @@ static bool is_loopback(const char *address)
     return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0;
 }
 
-/* "10.0.0.1:9153" and "tls://10.0.0.1:853" have one address. */
+/* Returns whether they have one address: "10.0.0.1:9153" and "tls://10.0.0.1:853" do. */
 static bool translate_server_is_at(const char *listener, const char *address)
 {
     const char *scheme_end = strstr(listener, "://");
@@ -108,7 +108,7 @@ static bool is_answered_at(const struct translation *t, const char *address)
     return false;
 }
 
-/* HTTP has /explain, which CoreDNS has not: it answers whoever reaches it. */
+/* Settles HTTP, which has /explain, as CoreDNS has not: it answers whoever reaches it. */
 void translate_settle_http(struct translation *t)
 {
     for (size_t i = 0; i < HTTP_PLUGINS; i++) {
@@ -131,7 +131,7 @@ void translate_settle_http(struct translation *t)
 
 /* ---- Logs and answers ---- */
 
-/* The counterpart of CoreDNS's classes, in any combination. */
+/* Returns the counterpart of CoreDNS's classes, in any combination. */
 static const char *query_log_of(const struct corefile_directive *log, bool *ret_is_exact)
 {
     bool has_class = false, has_denial = false, has_error = false, has_more = false;
@@ -173,7 +173,8 @@ void translate_log(const struct plugin_use *use)
     }
 }
 
-/* "/x", "unix:///x" -> "unix:/x"; "tcp://127.0.0.1:6000" as it is. False: something else. */
+/* Writes "/x" and "unix:///x" as "unix:/x"; "tcp://127.0.0.1:6000" as it is. False: something
+ * else. */
 static bool sink_text(const char *sink, struct buf *out)
 {
     static const char unix_scheme[] = "unix://", tcp_scheme[] = "tcp://";

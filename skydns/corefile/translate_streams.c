@@ -1,5 +1,5 @@
-/* Listeners for TLS, HTTPS and gRPC. CoreDNS has a certificate for each block, skydns one for all:
- * so what a URL becomes is known when all blocks have been read. */
+/* Translates listeners for TLS, HTTPS and gRPC. CoreDNS has a certificate for each block, skydns
+ * one for all. So what a URL becomes is known when all blocks have been read. */
 #include <string.h>
 
 #include "skydns/corefile/translate_internal.h"
@@ -11,8 +11,8 @@ static bool has_files(const struct corefile_line *line)
     return (line->count == 3 || line->count == 4) && *line->words[1] && *line->words[2];
 }
 
-/* CoreDNS looks at the CAs only where they are demanded. A certificate that it demands without
- * looking at is checked here. */
+/* Takes client_auth. CoreDNS looks at the CAs only where they are demanded. A certificate that it
+ * demands without looking at is checked here. */
 static void take_client_auth(const struct plugin_use *use, const struct corefile_line *line)
 {
     static const char *const optional[] = {"request", "verify_if_given"};
@@ -76,7 +76,7 @@ static bool has_scheme(const char *listener, const char *scheme)
     return strncmp(listener, scheme, strlen(scheme)) == 0;
 }
 
-/* A TCP port speaks one protocol. */
+/* Returns whether the port is taken: a TCP port speaks one protocol. */
 static bool is_taken(const struct strings *taken, const char *listener)
 {
     const char *other = NULL;

@@ -1,16 +1,16 @@
-/* The plugins for what is known of names of other domains: cache and hosts. */
+/* Translates the plugins for what is known of external names: cache and hosts. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/addr.h"
 #include "skydns/corefile/translate_internal.h"
 
-/* The limit of -rcache-stale. */
+/* Limit of -rcache-stale. */
 enum { RCACHE_STALE_MAX_S = 30 * 24 * 60 * 60 };
 
 /* ---- cache ---- */
 
-/* The capacity of each kind of replies that no line sets. */
+/* Capacity of each kind of responses that no line sets. */
 enum { COREDNS_CAPACITY = 9984, RCACHE_MAX = 1000000 };
 
 static bool translate_upstreams_number_of(const char *text, int64_t max, int64_t *ret_number)
@@ -27,7 +27,7 @@ static int64_t min_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* CAPACITY [TTL [MINTTL]]; replies and denials have one cache here. */
+/* Takes CAPACITY [TTL [MINTTL]]; responses and denials have one cache here. */
 static void translate_upstreams_take_capacity(const struct plugin_use *use,
                                               const struct corefile_line *line)
 {
@@ -50,7 +50,7 @@ static void translate_upstreams_take_capacity(const struct plugin_use *use,
     }
 }
 
-/* Seconds of "1h", "30m", "90s", "1h30m". -1: something else. */
+/* Returns the seconds of "1h", "30m", "90s", "1h30m". -1: something else. */
 static int64_t duration_s(const char *text)
 {
     int64_t total_s = 0;
@@ -91,7 +91,7 @@ static void take_serve_stale(const struct plugin_use *use, const struct corefile
     }
 }
 
-/* Zones after it: ours are not in the cache anyway. */
+/* Takes `disable` with zones after it: ours are not in the response cache anyway. */
 static void take_disable(const struct plugin_use *use, const struct corefile_line *line)
 {
     bool is_ours = line->count > 2;
@@ -175,7 +175,7 @@ static bool translate_upstreams_is_in_zones(const struct strings *zones, const c
     return is_in;
 }
 
-/* "10.0.0.1 name...": into the file that the translation has, with its names in the zones. */
+/* Adds "10.0.0.1 name..." to the file that the translation has, with its names in the zones. */
 static bool add_entry(const struct plugin_use *use, const struct corefile_line *line,
                       const struct strings *zones)
 {
@@ -206,7 +206,8 @@ static bool add_entry(const struct plugin_use *use, const struct corefile_line *
     return is_entry;
 }
 
-/* Options begin with a letter, entries with an address; of IPv6, one may begin with a letter. */
+/* Takes a line. Options begin with a letter, entries with an address; of IPv6, one may begin with a
+ * letter. */
 static void take_hosts_line(const struct plugin_use *use, const struct corefile_line *line,
                             const struct strings *zones)
 {
@@ -236,7 +237,8 @@ static void take_hosts_line(const struct plugin_use *use, const struct corefile_
     }
 }
 
-/* Names that are not in its files are answered by nobody else, unless they fall through. */
+/* Keeps zones here: names that are not in its files are answered by nobody else, unless they fall
+ * through. */
 static void keep_hosts_zones(const struct plugin_use *use, const struct strings *zones)
 {
     const char *zone = NULL;

@@ -1,4 +1,4 @@
-/* The plugins that have domains: kubernetes and etcd. */
+/* Translates the plugins that have domains: kubernetes and etcd. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* ---- Zones ---- */
 
-/* Reverse names of a zone that is none of a network stay here, too. */
+/* Adds a reverse zone. Reverse names of a zone that is none of a network stay here, too. */
 static void add_reverse_zone(const struct plugin_use *use, const char *zone, bool can_transfer)
 {
     struct buf network;
@@ -29,7 +29,7 @@ static void add_reverse_zone(const struct plugin_use *use, const char *zone, boo
     buf_fini(&network);
 }
 
-/* kube2sky takes no other domain. */
+/* Returns whether it is a host name: kube2sky takes no other domain. */
 static bool translate_zones_is_host_name(const char *zone)
 {
     bool is_it = true;
@@ -40,7 +40,7 @@ static bool translate_zones_is_host_name(const char *zone)
     return is_it;
 }
 
-/* Whether the plugin has only imported Services there. */
+/* Returns whether the plugin has only imported Services there. */
 static bool is_multicluster(const struct plugin_use *use, const char *zone)
 {
     const struct corefile_line *line = use_option(use, "multicluster");
@@ -153,7 +153,7 @@ static void translate_zones_take_namespaces(const struct plugin_use *use,
     buf_fini(&names);
 }
 
-/* The rest of the line is one expression. */
+/* Takes labels: the rest of the line is one expression. */
 static void take_labels(const struct plugin_use *use, const struct corefile_line *line)
 {
     struct buf selector;
@@ -223,7 +223,8 @@ static void take_fallthrough(const struct plugin_use *use, const struct corefile
     }
 }
 
-/* Its options would be those of another plugin's names: neither has more names than its own say. */
+/* Leaves kubernetes out. Its options would be those of another plugin's names: neither has more
+ * names than its own say. */
 static void leave_out_kubernetes(const struct plugin_use *use)
 {
     struct strings zones;
@@ -242,7 +243,7 @@ static void leave_out_kubernetes(const struct plugin_use *use)
     strings_fini(&zones);
 }
 
-/* CoreDNS's default, if no line says it. */
+/* Default of CoreDNS, if no line says it. */
 enum { COREDNS_TTL_S = 5 };
 
 void translate_kubernetes(const struct plugin_use *use)
@@ -290,7 +291,7 @@ void translate_kubernetes(const struct plugin_use *use)
 
 /* ---- etcd ---- */
 
-/* kube2sky, if there is one, writes where skydns reads. */
+/* Adds flags for etcd: kube2sky, if there is one, writes where skydns reads. */
 static void etcd_flag(struct translation *t, const char *skydns, const char *kube2sky,
                       const char *value)
 {
@@ -336,7 +337,8 @@ static void take_endpoints(const struct plugin_use *use, const struct corefile_l
     buf_fini(&urls);
 }
 
-/* Not the password: it would be in a terminal's history and in the list of processes. */
+/* Takes the user, not the password: it would be in a terminal's history and in the list of
+ * processes. */
 static void take_credentials(const struct plugin_use *use, const struct corefile_line *line)
 {
     if (line->count != 3 || !*line->words[1]) {
@@ -350,7 +352,7 @@ static void take_credentials(const struct plugin_use *use, const struct corefile
     translation_missing(use->t, &shown, "put the password into the file etcd-password");
 }
 
-/* CA; certificate and key; all three. */
+/* Takes a CA; certificate and key; or all three. */
 static void take_etcd_tls(const struct plugin_use *use, const struct corefile_line *line)
 {
     size_t files = line->count - 1;

@@ -7,8 +7,8 @@
 
 #include "common/base/xalloc.h"
 
-/* A snippet's notes are given once, however many blocks import it. Beyond this many, comparing
- * costs more than reading them twice. */
+/* Limits comparing: a snippet's notes are given once, however many blocks import it. Beyond this
+ * many, comparing costs more than reading them twice. */
 enum { NOTES_COMPARED_MAX = 1000 };
 
 /* ---- Strings ---- */

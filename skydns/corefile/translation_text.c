@@ -1,11 +1,11 @@
-/* The text of a translation: commands that a shell takes, and comments. */
+/* Writes the text of a translation: commands that a shell takes, and comments. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "common/base/json_text.h"
 #include "skydns/corefile/translation_internal.h"
 
-/* One word of a shell command. */
+/* Appends one word of a shell command. */
 static void translation_text_append_quoted(const char *text, struct buf *out)
 {
     static const char plain[] =
@@ -49,7 +49,7 @@ static void print_notes(const char *title, const struct strings *notes, struct b
 
 #define HOSTS_FILE "skydns.hosts"
 
-/* Each line begins with an address, so none can be the END. */
+/* Prints lines of hosts. Each begins with an address, so none can be the END. */
 static void print_hosts(const struct translation *t, struct buf *out)
 {
     const char *line = NULL;
@@ -105,7 +105,7 @@ static bool has_no_cache(const struct translation *t)
     return !t->has_cache && (t->root == ROOT_FORWARDED || !strings_is_empty(&t->stubs));
 }
 
-/* -1: the default. */
+/* Returns the size of the response cache; -1: the default. */
 static int64_t rcache_of(const struct translation *t)
 {
     if (has_no_cache(t)) {
@@ -208,7 +208,7 @@ static void kube2sky_flags(const struct translation *t, struct strings *flags)
 
 /* ---- The document ---- */
 
-/* CoreDNS's plugin etcd gives it to records without one. */
+/* TTL that CoreDNS's plugin etcd gives to records without one. */
 enum { COREDNS_ETCD_TTL_S = 300 };
 
 static void begin_field(const char *name, struct buf *json)
