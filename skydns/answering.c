@@ -34,7 +34,7 @@ struct lane {
     struct worker *worker; /* NULL: not started */
 };
 
-/* An address that is answered on. */
+/* Address that is answered on. */
 struct heard {
     enum engine_transport transport;
     struct addr address;
@@ -45,7 +45,7 @@ struct answering {
     struct publisher *publisher;
     struct tls_server *tls; /* borrowed; NULL: no certificate */
     struct descriptor_shares descriptors;
-    struct listen_sockets sockets; /* those not handed over yet */
+    struct listen_sockets sockets; /* those not passed on yet */
     struct heard heard[LISTEN_PASSED_MAX];
     size_t heard_count;
     bool is_heard[ENGINE_TRANSPORTS];
@@ -81,7 +81,7 @@ static bool wants_v6_only(const struct options *o, const struct addr *address)
     return listen_wants_v6_only(all, o->address_count + o->stream_count, address);
 }
 
-/* TCP first: TCP addresses are not shared, so a second skydns on one of them fails here. */
+/* Binds TCP first: TCP addresses are not shared, so a second skydns on one of them fails here. */
 static int bind_addresses(struct answering *a, struct err *err)
 {
     const struct options *o = &a->options;
@@ -198,14 +198,14 @@ static int open_plain_tcp(struct answering *a, struct err *err)
     };
     int r = plain_tcp_new(&config, &a->plain_tcp, err);
     if (r == 0) {
-        a->sockets.tcp_count = 0; /* handed over */
+        a->sockets.tcp_count = 0; /* passed on */
     }
     return r;
 }
 
 /* ---- Transfers ---- */
 
-/* The transfers' thread. */
+/* Sends a message from the transfers' thread. */
 static void answering_send_part(void *data, struct transfer_part *part)
 {
     const struct answering *a = data;
@@ -216,7 +216,7 @@ static void answering_send_part(void *data, struct transfer_part *part)
     case ENGINE_TLS:
         streams_send_part(a->streams, part);
         return;
-    case ENGINE_UDP: /* lost as on any link: the client asks again */
+    case ENGINE_UDP: /* lost as on any network: the client asks again */
         (void)!udp_server_send_one(part->origin.udp, &part->client, &part->local, part->bytes,
                                    part->len);
         break;
@@ -235,7 +235,8 @@ static void wake_main(void *data)
     a->wake(a->data);
 }
 
-/* Secondaries expect NOTIFY from where they ask: the first address of its family that is one. */
+/* Chooses the address that NOTIFY comes from. Secondaries expect it from where they ask: the first
+ * address of its family that is one. */
 static void choose_notify_source(const struct answering *a, struct addr ret_from[2])
 {
     for (size_t i = 0; i < a->heard_count; i++) {
@@ -307,15 +308,15 @@ static int open_streams(struct answering *a, struct err *err)
     }
     int r = streams_new(&config, &a->streams, err);
     if (r == 0) {
-        a->sockets.stream_count = 0; /* handed over */
+        a->sockets.stream_count = 0; /* passed on */
     }
     return r;
 }
 
 /* ---- The lanes ---- */
 
-/* The first worker of an address gets its socket; the others open sockets of their own at the same
- * address or, if systemd passed it, share that socket. */
+/* Opens a worker's socket. The first worker of an address gets its socket; the others open sockets
+ * of their own at the same address or, if systemd passed it, share that socket. */
 static int socket_of(struct answering *a, unsigned lane, struct listen_socket *ret_socket,
                      struct err *err)
 {
@@ -415,7 +416,7 @@ int answering_open(const struct options *options, struct publisher *publisher,
     return 0;
 }
 
-/* Signals go to the main thread: threads started here block them. */
+/* Blocks signals in the threads started here: they go to the main thread. */
 int answering_start(struct answering *answering, struct err *err)
 {
     struct answering *a = answering;
@@ -480,7 +481,7 @@ static void log_streams(const struct streams *streams)
              LOG_INT("failed", (int64_t)counter_get(&counts->handshakes_failed)));
 }
 
-/* The workers and streams stop before the resolver to which they pass queries. */
+/* Stops the workers and streams before the resolver to which they pass queries. */
 void answering_stop(struct answering *answering)
 {
     struct answering *a = answering;
@@ -574,7 +575,7 @@ static void log_heard(const char *domain, const struct heard *heard, const char 
     log_info(line);
 }
 
-/* SkyDNS named TCP first. */
+/* Names TCP first, as SkyDNS did. */
 void answering_log_ready(const struct answering *answering, const struct dname *domain,
                          const char *keys, uint32_t signatures_max)
 {

@@ -4,8 +4,8 @@
 #include "common/base/outage.h"
 #include "common/etcd/etcd.h"
 
-/* Per etcd call: a page of 5,000 keys takes 10 ms, on a busy etcd a hundred times that. After this
- * time without a byte, the client tries another endpoint. */
+/* Timeout of an etcd call: a page of 5,000 keys takes 10 ms, on a busy etcd a hundred times that.
+ * After this time without a byte, the client tries another endpoint. */
 enum { ETCD_CALL_TIMEOUT_MS = 5000 };
 
 static void etcd_client_on_credentials(void *data, const struct err *err)

@@ -1,8 +1,8 @@
-/* skydns: answers DNS queries from the records in etcd. Wiring and signals only.
+/* Runs skydns, which answers DNS queries from the records in etcd. Wiring and signals only.
  *
- * This thread runs etcd, the store and HTTP on its loop; workers answer UDP; the resolver thread
- * answers TCP and waits for nameservers. Everything is opened before the first thread starts, so
- * that an unusable address ends the program with one line. */
+ * This thread runs etcd, the record store and HTTP on its loop; workers answer UDP; the resolver
+ * thread answers TCP and waits for upstreams. Everything is opened before the first thread starts,
+ * so that an unusable address ends the program with one line. */
 #include <errno.h>
 #include <ev.h>
 #include <limits.h>
@@ -119,7 +119,7 @@ static void on_serials_known(void *data)
     }
 }
 
-/* Nothing is answered from the snapshot any more. */
+/* Notes that nothing is answered from the snapshot any more. */
 static void skydns_on_caught_up(void *data)
 {
     const struct program *p = data;
@@ -131,7 +131,7 @@ static void skydns_on_caught_up(void *data)
 
 /* ---- Opening ---- */
 
-/* The transfers' thread. */
+/* Wakes the loop from the transfers' thread. */
 static void wake_feed(void *data)
 {
     struct program *p = data;
@@ -174,7 +174,7 @@ static void skydns_on_writers_document(void *data, const struct dname *domain, s
     }
 }
 
-/* Those of a snapshot are told at once. */
+/* Follows kube2sky's documents; those of a snapshot are told at once. */
 static void follow_writers(struct program *p, struct slice saved, const struct options *now)
 {
     p->documents = writer_documents_new(&(struct writer_documents_config){
@@ -244,15 +244,15 @@ static void skydns_on_visible(void *data, const struct visible_namespace *listed
     live_config_take_visible(p->live, listed, count);
 }
 
-/* Before there are records, nobody asks for them. */
+/* Returns whether clients are known. Before there are records, nobody asks for them. */
 static bool skydns_knows_clients(void *data, const struct dname *domain)
 {
     const struct program *p = data;
     return !p->sync || store_sync_knows_clients(p->sync, domain);
 }
 
-/* With -visibility=own, names that a client would see are not denied before it is known who asks.
- */
+/* Returns whether a domain is incomplete. With -visibility=own, names that a client would see are
+ * not denied before the client is known. */
 static bool is_incomplete(void *data, const struct dname *domain)
 {
     const struct program *p = data;
@@ -282,7 +282,7 @@ static void read_documents(struct program *p)
                    live_config_options(p->live));
 }
 
-/* Settings for opening come first: from the flags, and from etcd or a snapshot. */
+/* Settles the settings needed for opening first: from the flags, and from etcd or a snapshot. */
 static int settle_config(struct program *p, struct err *err)
 {
     const struct live_config_config config = {
@@ -417,7 +417,7 @@ static int64_t certificate_ends(const void *certificate)
     return certificate_not_after_s(certificate);
 }
 
-/* Its sections make sense, but not with its records. */
+/* Refuses a snapshot whose sections make sense, but not with its records. */
 static void refuse_snapshot(struct program *p)
 {
     snapshot_start_refused(p->flags.snapshot, "what is in it does not fit together");
@@ -426,7 +426,7 @@ static void refuse_snapshot(struct program *p)
     skydns_on_document(p, slice_of(NULL, 0)); /* until etcd says */
 }
 
-/* The records of a snapshot are published at once. */
+/* Starts the mirror. The records of a snapshot are published at once. */
 static void start_sync(struct program *p)
 {
     const struct store_sync_config config = {
@@ -517,7 +517,8 @@ static void skydns_explain_serial(const void *feed, const struct dname *apex,
     serial->settings_part = origin.settings_part;
 }
 
-/* Documents of settings, else bases of serials: one denial is enough to be told. */
+/* Explains denied reads of documents of settings, else of bases of serials: one denial is enough to
+ * be told. */
 static bool explain_denied(const void *program, struct buf *out)
 {
     const struct program *p = program;
@@ -567,7 +568,7 @@ static void set_status(struct program *p)
     }
 }
 
-/* The threads answer already. */
+/* Logs the start; the threads answer already. */
 static void tell_started(struct program *p)
 {
     live_config_opened(p->live);
@@ -596,7 +597,7 @@ static int skydns_run(struct program *p, struct err *err)
             ev_run(p->loop, 0);
         }
     }
-    /* A further signal ends the process at once. */
+    /* Lets a further signal end the process at once. */
     ev_timer_stop(p->loop, &p->lameduck_end);
     ev_signal_stop(p->loop, &p->on_term);
     ev_signal_stop(p->loop, &p->on_int);
@@ -639,7 +640,7 @@ static int skydns_fail(const struct err *err)
     return err->code == ERR_USAGE ? 2 : 1;
 }
 
-/* The keys of the flag, or of the file of -config. */
+/* Prints the DS records of the flag's keys, or of those in -config's file. */
 static int skydns_print_ds(struct program *p)
 {
     struct options options;
@@ -660,7 +661,7 @@ static void confine_to_files(const struct options *flags)
     option_files_free(files);
 }
 
-/* The file of -snapshot has been read, and is not read again. */
+/* Drops privileges; the file of -snapshot has been read, and is not read again. */
 static int skydns_drop_privileges(const struct options *flags, struct err *err)
 {
     struct option_files *files = option_files_new(flags);
@@ -669,8 +670,8 @@ static int skydns_drop_privileges(const struct options *flags, struct err *err)
     return r;
 }
 
-/* Becomes corefile-to-skydns, which lies beside this program. Returns an exit status if it cannot.
- */
+/* Becomes corefile-to-skydns, which lies beside this program. Returns an exit status if it
+ * cannot. */
 static int translate_corefile(const char *file)
 {
     char path[PATH_MAX];

@@ -13,19 +13,19 @@
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
 
-/* When to look again while there is nothing whole to save: a full read is under way, or etcd is
- * away since the start. Soon: whoever is killed before the next write starts from the file as it
- * was, perhaps of a store that etcd no longer has. */
+/* Backoff while there is nothing whole to write: a full read is under way, or etcd is away since
+ * the start. Short, since a process that is killed before the next write starts from the file as it
+ * was, perhaps of an etcd data set that is gone. */
 enum { UNREADY_RETRY_MS = 100 };
 
-/* A write that takes longer than this, and than the interval, waits for a disk that hangs: more
- * than for another process, SNAPSHOT_LOCK_WAIT_MS. */
+/* Limits a write: one that takes longer than this, and than the interval, waits for a disk that
+ * hangs. Longer than the wait for another process, SNAPSHOT_LOCK_WAIT_MS. */
 enum { SLOW_MS = 15000 };
 
-/* However short the greatest age: a snapshot a second old is of use. */
+/* Limits refreshes however short the greatest age is: a snapshot a second old is of use. */
 enum { REFRESH_MIN_MS = 100 };
 
-/* No write is due. */
+/* Time when no write is due. */
 static const int64_t never_ms = INT64_MAX;
 
 struct snapshot_keeper {
@@ -52,7 +52,7 @@ struct snapshot_keeper {
 
 /* ---- Writing ---- */
 
-/* A warning, unless there was one in the interval before: also if writes fail in turns. */
+/* Logs a warning, unless there was one in the interval before: also if writes fail in turns. */
 static void tell_failing(struct snapshot_keeper *keeper, int64_t at_ms, const char *reason)
 {
     keeper->is_failing = true;
@@ -70,7 +70,7 @@ static uint64_t changes_now(const struct snapshot_keeper *keeper)
     return store_sync_changes(keeper->config.sync) + keeper->notes;
 }
 
-/* False: there is nothing whole to save. */
+/* Takes an image. False: there is nothing whole to write. */
 static bool take_image(const struct snapshot_keeper *keeper, struct snapshot_image *image)
 {
     const struct snapshot_keeper_config *config = &keeper->config;
@@ -85,8 +85,8 @@ static bool take_image(const struct snapshot_keeper *keeper, struct snapshot_ima
     return image->store != NULL;
 }
 
-/* More leases than a section has room for, say: that is a failed write, not one to try every
- * second. */
+/* Returns whether a section has no room for, say, all leases: that is a failed write, not one to
+ * try every second. */
 static bool is_too_large(const struct snapshot_image *image)
 {
     bool is_cut = false;
@@ -96,7 +96,7 @@ static bool is_too_large(const struct snapshot_image *image)
     return is_cut;
 }
 
-/* False: nothing is being written. */
+/* Begins a write. False: nothing is being written. */
 static bool snapshot_keeper_begin(struct snapshot_keeper *keeper, int64_t now_ms)
 {
     struct snapshot_image image;
@@ -161,7 +161,7 @@ static int64_t refresh_due(const struct snapshot_keeper *keeper, int64_t now_ms)
     return is_in_vain ? never_ms : due_ms; /* etcd's return turns the loop */
 }
 
-/* When to tell that the write under way hangs. */
+/* Returns when to log that the write under way hangs. */
 static int64_t slow_due(const struct snapshot_keeper *keeper)
 {
     int64_t interval_ms = keeper->config.interval_ms;
@@ -226,7 +226,7 @@ static void snapshot_keeper_on_turn(struct ev_loop *loop, ev_prepare *prepare, i
     set_wake(keeper, due_ms, now_ms);
 }
 
-/* The turn of the loop does it. */
+/* Does nothing: the turn of the loop begins the write. */
 static void snapshot_keeper_on_wake(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
 {
     struct snapshot_keeper *keeper = timer->data;
@@ -283,7 +283,7 @@ void snapshot_keeper_note(struct snapshot_keeper *keeper)
     keeper->notes++;
 }
 
-/* How long the last one may wait for what etcd is about to tell. */
+/* Limits how long the last write may wait for what etcd is about to tell. */
 static const double complete_s = 1.0;
 
 static void on_over(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
@@ -291,7 +291,7 @@ static void on_over(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNU
     *(bool *)timer->data = true;
 }
 
-/* Whether what is missing is under way: etcd answers, or did a moment ago. */
+/* Returns whether the missing part is under way: etcd answers, or did a moment ago. */
 static bool may_become_whole(const struct snapshot_keeper *keeper)
 {
     struct store_sync_counts counts = store_sync_counts(keeper->config.sync);

@@ -29,8 +29,8 @@ struct engine_config *transfer_config(const struct engine_config *published)
 
 /* ---- The hash ---- */
 
-/* Counts the ways in which zones are made: it goes up when a version of this program lists other
- * records for the same keys. */
+/* Version of the rules by which zones list records. Raise it when this program lists other records
+ * for the same keys. */
 enum { CONTENTS_VERSION = 1 };
 
 static uint64_t hash_bytes(struct slice bytes)

@@ -16,7 +16,7 @@
 #include "skydns/transfer/transfers.h"
 #include "skydns/transfer_config.h"
 
-/* Domains of one life of the process; they change by hand. */
+/* Limits domains that this process has followed; they change by hand. */
 enum { BASES_MAX = 256 };
 
 /* Content of a domain's key. */
@@ -50,7 +50,7 @@ struct transfer_source {
 
 /* ---- Serials ---- */
 
-/* Its place, or base_count. */
+/* Returns the base's index, or base_count. */
 static size_t find_base(const struct transfer_source *source, const struct dname *domain)
 {
     size_t i = 0;
@@ -60,7 +60,7 @@ static size_t find_base(const struct transfer_source *source, const struct dname
     return i;
 }
 
-/* Anything else than a number is as no key: somebody's. */
+/* Parses a base. Anything else than a number counts as no key: it is somebody else's. */
 static bool parse_base(struct slice value, uint32_t *ret)
 {
     uint64_t number = 0;
@@ -91,7 +91,7 @@ static void transfer_source_on_key(void *data, const struct dname *domain, struc
     source->is_stale = true;
 }
 
-/* Reverse zones have that of the first domain. */
+/* Returns the domain of a zone; reverse zones have the first one. */
 static const struct dname *transfer_source_domain_of(const struct engine_config *config,
                                                      const struct dname *apex)
 {
@@ -220,7 +220,7 @@ static void ask_history(struct transfer_source *source, const struct engine_conf
     });
 }
 
-/* The domains' keys are followed from the first time that somebody may transfer. */
+/* Follows the domains' keys from the first time that somebody may transfer. */
 static void follow_keys(struct transfer_source *source, const struct engine_config *now)
 {
     struct dname domains[ENGINE_ZONES_MAX];
@@ -250,7 +250,8 @@ static bool knows_bases(const struct transfer_source *source, const struct engin
     return true;
 }
 
-/* A step has records and bases of one store: each may lead while etcd is replaced by another. */
+/* Returns whether records and bases are of one etcd data set: each may lead while etcd is replaced
+ * by another. */
 static bool is_of_one_store(const struct transfer_source *source, const struct engine_config *now)
 {
     return store_sync_is_ready(source->config.sync) &&
@@ -281,7 +282,7 @@ static void tell_unsigned(struct transfer_source *source, const struct engine_co
     source->has_told = now->dnssec != NULL;
 }
 
-/* False: too many versions are pinned; they will not be for long. */
+/* Sends a step. False: too many versions are pinned; they will not be for long. */
 static bool transfer_source_send(struct transfer_source *source, const struct engine_config *now)
 {
     const struct store *store = publisher_pin(source->config.publisher);
@@ -382,7 +383,7 @@ static void transfer_source_unpin(struct transfer_source *source)
     }
 }
 
-/* Whatever has changed, the loop has turned. */
+/* Runs after whatever has changed, once the loop has turned. */
 static void transfer_source_on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
 {
     (void)loop;
