@@ -525,7 +525,8 @@ static void live_config_on_writers_document(void *data, const struct etcd_range_
 static void live_config_on_timeout(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
 {
     struct live_config *live = timer->data;
-    (void)err_set(&live->unread, ERR_TIMEOUT, "no answer within a second"); /* only kept */
+    (void)err_set(&live->unread, ERR_TIMEOUT,
+                  "no answer within a second"); /* noted, not returned */
     ev_break(loop, EVBREAK_ONE);
 }
 

@@ -155,7 +155,7 @@ void translate_zone_transfers(const struct plugin_use *use, const char *zone, bo
     t->transfers = both;
 }
 
-/* Gives each each key's name; everybody with a key is that key. */
+/* Makes an entry of each client with each key; of everybody with a key, the key alone. */
 static void sign_transfers(struct translation *t)
 {
     const char *key = NULL;

@@ -24,8 +24,9 @@ struct dnssec_room {
 
 struct dnssec {
     atomic_uint references;
-    struct signature_cache *cache;         /* owned */
-    pthread_mutex_t making[DNSSEC_MAKING]; /* held while a signature is looked for, made and kept */
+    struct signature_cache *cache; /* owned */
+    pthread_mutex_t
+        making[DNSSEC_MAKING]; /* held while a signature is looked for, made and cached */
     size_t zone_count;
     struct dnssec_room rooms[]; /* longest name first; they own the keys */
 };

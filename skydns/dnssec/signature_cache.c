@@ -39,7 +39,7 @@ enum {
     /* Limits a search: a bucket has an entry or two; a reader that is led astray by changes ends
      * here. */
     STEPS_MAX = 32,
-    GONE_RATIO = 4, /* so that most are remembered while as many others go as are kept */
+    GONE_RATIO = 4, /* so that most are remembered while the cache is filled once with others */
 };
 
 typedef _Atomic uint64_t atomic_word;

@@ -187,7 +187,7 @@ static void explain_signed(struct explainer *e)
     }
 }
 
-/* ---- The search path ---- */
+/* ---- The search list ---- */
 
 /* Explains the serial of the first SOA, which answers a question about it. */
 static void pages_skydns_explain_serial(struct explainer *e)

@@ -133,7 +133,7 @@ struct explanation {
     int64_t revision;                 /* of the version; 0: none yet */
     bool is_from_snapshot;            /* etcd has not confirmed it yet */
     int64_t snapshot_age_s;           /* since etcd was heard from then */
-    const struct answer_plan *plan;   /* NULL: none of its own, see `foreign` */
+    const struct answer_plan *plan;   /* NULL: none of its own, see `external` */
     const char *why;                  /* a sentence about what the names do not show */
     struct explain_external external; /* an external name, or FROM_HERE */
     const uint8_t *message;           /* header, question and cached records of `external` */

@@ -286,7 +286,6 @@ size_t skydns_explain_near(const struct explain_near_case *c, struct dname near[
 }
 
 /* Lists what is at each label on the way from the root to a name. */
-
 size_t explain_tree(const struct store *store, const struct dname *name,
                     struct explain_level levels[EXPLAIN_LEVELS_MAX])
 {

@@ -154,7 +154,6 @@ const char *explain_why(const struct explain_case *c)
 }
 
 /* Returns how old the records are that an explanation is about. */
-
 struct explain_etcd explain_etcd(const struct store_sync *sync, const struct outage *outage)
 {
     const struct etcd_mirror_counts mirror = store_sync_counts(sync).mirror;
@@ -174,7 +173,6 @@ struct explain_etcd explain_etcd(const struct store_sync *sync, const struct out
 }
 
 /* Returns which keys of a name the type uses, and why it skips one; mirrors answer_types.c. */
-
 struct explain_manner explain_manner_of(uint16_t number)
 {
     switch (number) {

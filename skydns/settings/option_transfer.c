@@ -94,7 +94,7 @@ const struct transfer_who *option_transfer_lacks_key(const struct options *o,
     return NULL;
 }
 
-/* Returns whether the list of -dnssec has this name. */
+/* Parse the list of -dnssec, and decide which owners its keys may have. */
 
 static bool option_transfer_is_listed(const char *list, const char *base)
 {

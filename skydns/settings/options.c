@@ -310,7 +310,7 @@ int skydns_options_parse(int argc, char *const *argv, struct options *ret_option
     return r;
 }
 
-/* Reads a setting that only the environment has. */
+/* Read the settings that only the environment has. */
 
 static const char *variable_or(const char *name, const char *if_unset)
 {

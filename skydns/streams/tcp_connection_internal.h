@@ -72,7 +72,7 @@ struct tcp_connection {
     bool is_leaving;   /* the leavers hold it */
     uint8_t turns;     /* turns that had queries; stops at two */
     int64_t active_ms; /* monotonic; when the turn of the loop began */
-    size_t progress;   /* bytes accepted since then, of those kept in `out` */
+    size_t progress;   /* bytes accepted since then, of those held in `out` */
     enum engine_transport transport;
     const struct stream_kind *kind;  /* NULL: plain DNS */
     struct tls_session *tls;         /* NULL: in the clear */

@@ -38,7 +38,7 @@ struct mark_keys {
     struct mark *changed;
     size_t list_bytes;
     size_t left_out; /* of the lists, as of the last commit */
-    bool is_cut;     /* more addresses than are kept: until all is read again */
+    bool is_cut;     /* more addresses than there is room for: until all is read again */
     bool keeps_old;
 };
 
