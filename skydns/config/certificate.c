@@ -49,10 +49,10 @@ static void tell_stage(struct certificate *c)
     c->told_ms = now_ms;
     certificate_time_text(tls_server_not_after_s(c->server), ends);
     if (stage == OVER) {
-        log_error("the certificate has ended, clients refuse it", LOG_STR("file", c->file),
+        log_error("the certificate has expired, clients refuse it", LOG_STR("file", c->file),
                   LOG_STR("ended", ends));
     } else if (stage == SOON) {
-        log_warn("the certificate ends soon", LOG_STR("file", c->file), LOG_STR("ends", ends));
+        log_warn("the certificate expires soon", LOG_STR("file", c->file), LOG_STR("ends", ends));
     }
 }
 

@@ -191,7 +191,8 @@ static void live_config_apply(struct live_config *live)
     struct err err;
     live->wants_resolv_conf = now.nameserver_count == 0;
     if (add_resolv_conf(live, &now, &err) < 0 || is_being_written(live, &before, &now, &err)) {
-        log_warn("keeping the nameservers", LOG_STR("error", err.msg));
+        log_warn("cannot use the changed resolv.conf, keeping the upstreams",
+                 LOG_STR("error", err.msg));
         memcpy(now.nameservers, before.nameservers, sizeof(now.nameservers));
         now.nameserver_count = before.nameserver_count;
     }

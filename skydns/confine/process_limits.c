@@ -187,13 +187,13 @@ struct descriptor_shares descriptor_limit_raise(const struct descriptor_wants *w
     if (limit < wanted && most->streams > 0) {
         log_warn(
             "few descriptors, so fewer connections over TCP, TLS, HTTP and gRPC and queries to "
-            "nameservers at once; raise LimitNOFILE= or ulimit -n",
+            "upstreams at once; raise LimitNOFILE= or ulimit -n",
             LOG_INT("limit", (int64_t)limit), LOG_INT("wanted", (int64_t)wanted),
             LOG_INT("connections", (int64_t)shares.connections),
             LOG_INT("stream_connections", (int64_t)shares.streams),
             LOG_INT("nameserver_queries", (int64_t)shares.nameservers));
     } else if (limit < wanted) {
-        log_warn("few descriptors, so fewer TCP connections and queries to nameservers at once; "
+        log_warn("few descriptors, so fewer TCP connections and queries to upstreams at once; "
                  "raise LimitNOFILE= or ulimit -n",
                  LOG_INT("limit", (int64_t)limit), LOG_INT("wanted", (int64_t)wanted),
                  LOG_INT("connections", (int64_t)shares.connections),

@@ -54,7 +54,7 @@ static void dnsgrpc_reply(void *stream, uint64_t tag, const struct response *res
             stream, (int32_t)tag,
             slice_of(body, dnsgrpc_call_reply(response->bytes, response->len, body)));
     } else {
-        const struct dnsgrpc_result none = {DNSGRPC_UNAVAILABLE, "this query gets no reply"};
+        const struct dnsgrpc_result none = {DNSGRPC_UNAVAILABLE, "this query gets no response"};
         send_status(stream, (int32_t)tag, none);
     }
 }

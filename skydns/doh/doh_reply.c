@@ -21,7 +21,7 @@ static const struct error_text {
     {HTTP_WRONG_TYPE, "expected content-type: " DOH_TYPE "\n"},
     {HTTP_EXPECTATION_FAILED, "expected 100-continue or none\n"},
     {HTTP_HEAD_TOO_LONG, "a request's header has at most 16384 bytes\n"},
-    {HTTP_INTERNAL_ERROR, "this query gets no reply\n"},
+    {HTTP_INTERNAL_ERROR, "this query gets no response\n"},
     {HTTP_UNKNOWN_CODING, "expected transfer-encoding: chunked or none\n"},
     {HTTP_WRONG_VERSION, "expected HTTP/1.1 or HTTP/2\n"},
 };

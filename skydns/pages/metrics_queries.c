@@ -92,7 +92,7 @@ static void metrics_queries_write_types(struct metrics_page *page,
                                         const struct transport_sums *transports)
 {
     metrics_family(page, METRIC_COUNTER, "query_types_total",
-                   "Queries that got a reply, by the type they asked for.");
+                   "Queries that got a response, by the type they asked for.");
     for (size_t type = 0; type < QUERY_TYPES; type++) {
         uint64_t sum = 0;
         for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {

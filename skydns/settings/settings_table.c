@@ -99,10 +99,10 @@ static const struct setting rows[] = {
     {.flag = "nameservers", .field = "nameservers", .env = "SKYDNS_NAMESERVERS",
      .kind = SETTING_PARSED, .form = SETTING_FORM_NAMESERVERS, .parse = option_nameservers,
      .show = option_text_nameservers, .taker = SETTING_UPSTREAM,
-     .help = "comma-separated IP[:port], or tls://IP[:port][#name], of nameservers for other "
+     .help = "comma-separated IP[:port], or tls://IP[:port][#name], of upstreams for external "
              "names; none: those of /etc/resolv.conf"},
     {.flag = "nameservers-ca", .kind = SETTING_TEXT, IN(nameservers_ca), .is_file = true,
-     .help = "PEM file of the CAs that sign the certificates of nameservers with TLS; followed; "
+     .help = "PEM file of the CAs that sign the certificates of upstreams with TLS; followed; "
              "default: the system's"},
     {.flag = "config", .kind = SETTING_TEXT, IN(config_file), .is_file = true,
      .help = "file with the document of /<prefix>/config, which overrides it; followed"},
@@ -114,13 +114,13 @@ static const struct setting rows[] = {
      .help = "MiB of memory for the names of -hosts; those beyond are left out"},
     {.flag = "stub", .field = "stubs", .kind = SETTING_PARSED, .form = SETTING_FORM_ZONES,
      .repeats = true, .parse = option_stub, .show = option_text_stubs, .taker = SETTING_LIVE,
-     .help = "ZONE=SERVER,...: nameservers, as -nameservers has them, for the names of a zone, or "
+     .help = "ZONE=SERVER,...: upstreams, as -nameservers has them, for the names of a zone, or "
              "none: SERVFAIL; may repeat"},
     {.flag = "ns-rotate", .field = "ns_rotate", .kind = SETTING_BOOL, .default_number = true,
      .taker = SETTING_UPSTREAM, IN(ns_rotate),
-     .help = "start with another nameserver for each query; false: always with the first"},
+     .help = "start with another upstream for each query; false: always with the first"},
     {.flag = "mix-case", .kind = SETTING_BOOL, IN(random_case),
-     .help = "randomize the case of names sent to nameservers, which replies must repeat (0x20)"},
+     .help = "randomize the case of names sent to upstreams, which responses must repeat (0x20)"},
     {.flag = "allow-recursion", .kind = SETTING_PARSED, .parse = option_allow_recursion,
      .help = "comma-separated networks of clients whose queries for other names are forwarded, "
              "all or none; default: private networks and those of the host's interfaces"},
@@ -146,7 +146,7 @@ static const struct setting rows[] = {
      .form = SETTING_FORM_NANOSECONDS, .unit_ms = 1, .min = 1, .max = MINUTE_MS,
      .default_number = 2000,
      .taker = SETTING_UPSTREAM, IN(rtimeout_ms),
-     .help = "how long to wait for one nameserver; twice that for all of them"},
+     .help = "timeout of one upstream; twice that for all of them"},
     {.flag = "round-robin", .field = "round_robin", .kind = SETTING_BOOL, .default_number = true,
      .taker = SETTING_LIVE, IN(engine.round_robin), .help = "shuffle the addresses of an answer"},
     {.field = "ttl", .kind = SETTING_NUMBER, .max = INT32_MAX, .field_max = UINT32_MAX,
@@ -182,7 +182,7 @@ static const struct setting rows[] = {
              "default: none"},
     {.flag = "max-udp-size", .kind = SETTING_NUMBER, .min = UDP_SIZE_MIN, .max = UDP_SIZE_MAX,
      .default_number = 1232, IN(engine.max_udp_size),
-     .help = "largest UDP reply, whatever the client offers"},
+     .help = "largest UDP response, whatever the client offers"},
     {.flag = "workers", .kind = SETTING_NUMBER, .min = 1, .max = OPTIONS_WORKERS_MAX,
      .get_default_number = default_workers, IN(workers), .help = "threads that answer UDP"},
     {.flag = "http-addr", .kind = SETTING_PARSED, .parse = option_http_address,
@@ -214,11 +214,11 @@ static const struct setting rows[] = {
      IN(stubzones), .help = "also the stub zones that keys below dns/stub of a domain name"},
     {.flag = "rcache", .field = "rcache", .kind = SETTING_NUMBER, .max = CACHE_ENTRIES_MAX,
      .default_number = 10000, .field_min = INT32_MIN, .keeps_zero = true, .taker = SETTING_LIVE,
-     IN(rcache), .help = "replies of nameservers to keep; 0: none"},
+     IN(rcache), .help = "entries of the response cache; 0: none"},
     {.flag = "rcache-ttl", .field = "rcache_ttl", .kind = SETTING_DURATION, .unit_ms = 1000,
      .min = 1000, .max = TTL_MAX_MS, .default_number = HOUR_MS, .field_min = INT32_MIN,
      .taker = SETTING_LIVE, IN(rcache_ttl_s),
-     .help = "keep no reply for longer; a number alone is seconds"},
+     .help = "cache no response for longer; a number alone is seconds"},
     {.flag = "rcache-stale", .field = "rcache_stale", .kind = SETTING_DURATION, .unit_ms = 1,
      .max = RCACHE_STALE_MAX_MS, .default_number = DAY_MS, .taker = SETTING_LIVE,
      IN(rcache_stale_ms),
@@ -263,7 +263,7 @@ static const struct setting rows[] = {
      .help = "file of secrets for DNS cookies, one a line, 32 hex digits; the first makes them; "
              "followed; default: one of this process alone"},
     {.flag = "tsig-keys", .kind = SETTING_TEXT, IN(tsig_keys), .is_file = true,
-     .help = "file of keys by which queries and replies are signed (TSIG), as tsig-keygen prints "
+     .help = "file of keys by which queries and responses are signed (TSIG), as tsig-keygen prints "
              "them; followed"},
     {.flag = "transfer-to", .field = "transfer_to", .kind = SETTING_PARSED,
      .form = SETTING_FORM_LIST, .parse = option_transfer_to, .show = option_text_transfer_to,
@@ -283,7 +283,7 @@ static const struct setting rows[] = {
      .show = option_text_query_log, .taker = SETTING_LIVE,
      .help = "off|all|errors|denials|1/N: which queries get a line in the log"},
     {.flag = "dnstap", .kind = SETTING_PARSED, .parse = option_dnstap,
-     .help = "unix:PATH or tcp://IP:port of a sink for dnstap messages of queries and replies; "
+     .help = "unix:PATH or tcp://IP:port of a sink for dnstap messages of queries and responses; "
              "default: none"},
     {.flag = "log-level", .kind = SETTING_CHOICE, .choices = LOG_LEVEL_CHOICES,
      .default_number = LOG_LEVEL_INFO, IN(log_level), .help = LOG_LEVEL_HELP},

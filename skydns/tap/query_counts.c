@@ -195,11 +195,11 @@ void skydns_metrics_write(const struct skydns_sums *sums, uint64_t cache_misses,
         }
     }
     metrics_family(&page, METRIC_COUNTER, "dns_cachemiss_count_total",
-                   "Questions that a cache could not answer; signatures that were not kept.");
+                   "Questions that a cache could not answer; signatures that were not cached.");
     metrics_sample(&page, METRIC_LABELS({"cache", "response"}), cache_misses);
     metrics_sample(&page, METRIC_LABELS({"cache", "signature"}), signature_misses);
     metrics_family(&page, METRIC_HISTOGRAM, "dns_request_duration_seconds",
-                   "From a query's arrival to its reply.");
+                   "From a query's arrival to its response.");
     for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
         metrics_histogram_sample(&page, METRIC_LABELS({"system", system_names[s]}), &duration_scale,
                                  &sums->systems[s].durations);

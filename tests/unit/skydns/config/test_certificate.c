@@ -187,9 +187,9 @@ UNIT_TEST_IN(test_the_end_of_a_certificate, certificate_setup, certificate_teard
     } rows[] = {
         {15, "\n", 0},
         {13, "warn", 4},
-        {13, "the certificate ends soon", 4},
+        {13, "the certificate expires soon", 4},
         {-1, "error", 4},
-        {-1, "the certificate has ended, clients refuse it", 4},
+        {-1, "the certificate has expired, clients refuse it", 4},
     };
     struct fixture *f = *state;
     test_clock_stop();
@@ -215,7 +215,7 @@ UNIT_TEST_IN(test_a_new_certificate_that_ends_soon, certificate_setup, certifica
     certificate_reload(f->certificate);
     const char *text = log_capture_end(&f->capture);
     assert_int_equal(log_occurrences(text, "certificate read again"), 1);
-    assert_int_equal(log_occurrences(text, "the certificate ends soon"), 1);
+    assert_int_equal(log_occurrences(text, "the certificate expires soon"), 1);
     certificate_issue(f, 30L * DAY_S);
     listen_to_log(f);
     certificate_reload(f->certificate);
