@@ -1,6 +1,6 @@
-/* Most addresses are one pod's: their word is the namespace's block, and nothing else is known of
- * them. Of the others (shared), the word has a bit, and two tables of the main thread know who
- * shares them:
+/* Fills the index. Most addresses are one pod's: their word is the namespace's block, and nothing
+ * else is known of them. Of the others (shared), the word has a bit, and two tables of the main
+ * thread know who shares them:
  *
  *     one pod               word = block
  *     pods of one namespace word = block | SHARED   claims {address, block} -> 2

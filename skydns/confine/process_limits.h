@@ -27,7 +27,7 @@ struct descriptor_shares {
     size_t nameservers;
 };
 
-/* Most that each can use, at least 1; and the handshakes of streams whose connections are closed
+/* Limits what each can use, at least 1; and the handshakes of streams whose connections are closed
  * already. */
 struct descriptor_wants {
     struct descriptor_shares most;

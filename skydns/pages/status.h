@@ -1,4 +1,4 @@
-/* The HTTP pages of skydns (-http-addr), served by main():
+/* Serves the HTTP pages of skydns (-http-addr) on the main thread:
  *
  *     /healthz              200: the loop runs
  *     /readiness            503 until etcd has been read once, complete if -require-store-key, or a

@@ -15,7 +15,7 @@ struct resolver;
 struct transfer_part;
 struct transfers;
 
-/* All borrowed until plain_tcp_free. */
+/* Parts of the program, all borrowed until plain_tcp_free. */
 struct plain_tcp_config {
     const struct listen_socket *sockets; /* a successful plain_tcp_new takes them over */
     size_t socket_count;

@@ -39,8 +39,8 @@ enum {
     STREAMS_IDLE_MS = 30000,     /* a handshake is dear: longer than TCP_IDLE_MS (RFC 7858 3.4) */
 };
 
-/* All borrowed until streams_free, the resolver until streams_stop; engine and reader are the
- * thread's alone. */
+/* Parts of the program, all borrowed until streams_free, the resolver until streams_stop; engine
+ * and reader are the thread's alone. */
 struct streams_config {
     const struct listen_socket
         *sockets; /* with their transports; a successful new takes them over */

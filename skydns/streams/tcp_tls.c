@@ -241,8 +241,8 @@ static void tcp_tls_go_on(struct tcp_connection *c)
     }
 }
 
-/* True if there are as many steps as the pool has threads: another would wait anyhow until one of
- * these is done. */
+/* Returns true if there are as many steps as the pool has threads: another would wait anyhow until
+ * one of these is done. */
 static bool is_pool_busy(const struct tcp_server *s)
 {
     return s->at_pool >= tls_handshakes_threads(s->config.handshakes);

@@ -59,7 +59,7 @@ struct client_marks_config {
     void (*known)(void *data);       /* client_marks_is_known has changed for a domain */
     void (*lists_known)(void *data); /* client_marks_are_lists_known has changed for a domain;
                                       * called after `visible` */
-    /* An address of a known domain; not called together with `known`. */
+    /* Receives an address of a known domain; not called together with `known`. */
     void (*barred)(void *data, const struct ip *ip, bool is_barred);
     /* Receives the lists of all domains, in no order; a namespace has one in each. */
     void (*visible)(void *data, const struct visible_namespace *listed, size_t count);
@@ -67,7 +67,7 @@ struct client_marks_config {
     void *data;
 };
 
-/* True if client_marks_save can have appended the bytes; no bytes are fine, too. */
+/* Returns true if client_marks_save can have appended the bytes; no bytes are fine, too. */
 bool client_marks_is_saved(struct slice saved) MUST_CHECK;
 
 struct client_marks *client_marks_new(const struct client_marks_config *config);
@@ -81,15 +81,15 @@ bool client_marks_save(const struct client_marks *marks, struct buf *out) MUST_C
 void client_marks_set_domains(struct client_marks *marks, const struct dname *domains,
                               size_t count);
 
-/* True if it is known which addresses the domain's pods share with nodes. */
+/* Returns true if it is known which addresses the domain's pods share with nodes. */
 bool client_marks_is_known(const struct client_marks *marks, const struct dname *domain);
 
-/* True if it is known which of the domain's namespaces others may see: until then, a name that is
- * hidden may be one to show. */
+/* Returns true if it is known which of the domain's namespaces others may see: until then, a name
+ * that is hidden may be one to show. */
 bool client_marks_are_lists_known(const struct client_marks *marks, const struct dname *domain);
 
-/* True if, for every domain, etcd or a snapshot has told what there is, or etcd denies reading
- * it. */
+/* Returns true if, for every domain, etcd or a snapshot has told what there is, or etcd denies
+ * reading it. */
 bool client_marks_are_settled(const struct client_marks *marks);
 
 /* Calls fn for each address of the known domains: once for each domain that has it. */

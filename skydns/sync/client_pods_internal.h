@@ -54,7 +54,7 @@ void client_pods_note(struct client_pods *pods, const struct dname *name);
 /* Makes the next version's pods be read in full. */
 void client_pods_read_again(struct client_pods *pods);
 
-/* True if all pods must be read: client_pods_follow would not do. */
+/* Returns true if all pods must be read: client_pods_follow would not do. */
 bool client_pods_is_to_read(const struct client_pods *pods);
 
 /* Follows a version. Call before it is published, so that the one before is still whole. */

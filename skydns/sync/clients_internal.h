@@ -76,7 +76,8 @@ bool clients_explain_trouble(const struct clients *clients, struct buf *out);
 
 const struct client_index *clients_index(const struct clients *clients);
 
-/* True if it is known who the domain's clients are and what they may see; false when off. */
+/* Returns true if it is known who the domain's clients are and what they may see; false when off.
+ */
 bool clients_is_known(const struct clients *clients, const struct dname *domain);
 
 /* Returns client_marks_are_settled; true when off. */

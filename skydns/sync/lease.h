@@ -72,7 +72,7 @@ struct lease_counts lease_table_counts(const struct lease_table *table);
  * False, and nothing appended, while records are withheld (below). */
 bool lease_table_save(const struct lease_table *table, int64_t now_ms, struct buf *out);
 
-/* True if the bytes make sense by themselves. */
+/* Returns true if the bytes make sense by themselves. */
 bool lease_table_is_saved(struct slice saved);
 
 /* Fills an empty table from those bytes, before the first commit; its writer has the records.

@@ -61,8 +61,8 @@ bool mark_keys_commit(struct mark_keys *keys, bool full,
 void mark_keys_each_address(const struct mark_keys *keys,
                             void (*fn)(void *data, const struct ip *ip), void *data);
 
-/* True if the address that stands for all is there, as of the last put and delete: kube2sky cannot
- * know which pod has which. */
+/* Returns true if the address that stands for all is there, as of the last put and delete: kube2sky
+ * cannot know which pod has which. */
 bool mark_keys_bars_all(const struct mark_keys *keys);
 
 /* Returns the next key that is there, as of the last put and delete; NULL at the end. *at starts at

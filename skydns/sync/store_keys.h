@@ -44,8 +44,8 @@ void store_keys_tell(struct store_keys *keys, bool is_there);
  * until read again. */
 void store_keys_other_store(struct store_keys *keys);
 
-/* True if the key is expected, but was not there when the records were last read. For a domain that
- * is not in force, tells whether keys are required. */
+/* Returns true if the key is expected, but was not there when the records were last read. For a
+ * domain that is not in force, tells whether keys are required. */
 bool store_keys_is_missing(const struct store_keys *keys, const struct dname *domain);
 bool store_keys_is_any_missing(const struct store_keys *keys);
 
@@ -57,8 +57,8 @@ void store_keys_have_read(struct store_keys *keys);
  * complete. True: some differ. */
 bool store_keys_settle(struct store_keys *keys, bool is_holding_old, bool only_worse);
 
-/* True if settled and a required key is missing. For a domain that is not in force, tells whether
- * keys are required. */
+/* Returns whether the domain is incomplete, as last settled. For a domain that is not in force,
+ * tells whether keys are required. */
 bool store_keys_is_incomplete(const struct store_keys *keys, const struct dname *domain);
 
 /* Appends which domains have had a store key, and have one that counts. Includes those loaded that

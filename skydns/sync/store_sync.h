@@ -99,16 +99,17 @@ struct store_sync *store_sync_start(const struct store_sync_config *config);
  * frees the published version, too; and before etcd_free. */
 void store_sync_stop(struct store_sync *sync);
 
-/* True once the first whole content, read or of a snapshot, has been published and, if store keys
- * are required, every domain has had its own. Stays true. */
+/* Returns true once the first whole content, read or of a snapshot, has been published and, if
+ * store keys are required, every domain has had its own. Stays true. */
 bool store_sync_is_ready(const struct store_sync *sync);
 
-/* True if a snapshot's revision and time, and the sections that store_sync unpacks, make sense. */
+/* Returns true if a snapshot's revision and time, and the sections that store_sync unpacks, make
+ * sense. */
 bool store_sync_can_start(const struct snapshot_content *content, struct err *err) MUST_CHECK;
 
-/* True while answers come from a snapshot that etcd has not confirmed yet. ret_heard_ms: when etcd
- * was heard from, Unix time, never in the future. False once all that changed since is published;
- * stays so. */
+/* Returns true while answers come from a snapshot that etcd has not confirmed yet. ret_heard_ms:
+ * when etcd was heard from, Unix time, never in the future. False once all that changed since is
+ * published; stays so. */
 bool store_sync_is_from_snapshot(const struct store_sync *sync, int64_t *ret_heard_ms);
 
 /* Fills the image's header, all but the version and the schema, and the sections of what this file
@@ -128,7 +129,8 @@ uint64_t store_sync_changes(const struct store_sync *sync);
  * until all is published again. A wall clock set back since then moves it back as well. */
 int64_t store_sync_heard_ms(const struct store_sync *sync);
 
-/* True if etcd is known to lack records of the domain: names that are not found may exist. */
+/* Returns true if etcd is known to lack records of the domain: names that are not found may exist.
+ */
 bool store_sync_is_incomplete(const struct store_sync *sync, const struct dname *domain);
 
 /* Returns the domains in force, and why their store keys are expected: borrowed. */
@@ -148,16 +150,16 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
 void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uint32_t ttl_s);
 void store_sync_set_clients(struct store_sync *sync, bool wants_clients);
 
-/* True if the keys about clients have been neither read nor denied yet. */
+/* Returns true if the keys about clients have been neither read nor denied yet. */
 bool store_sync_awaits_clients(const struct store_sync *sync);
 
 /* Appends the reason and returns true if etcd denies reading keys about clients, or some have no
  * room. */
 bool store_sync_explain_client_keys(const struct store_sync *sync, struct buf *out);
 
-/* True if it is known who the domain's clients are and what they may see. False before etcd has
- * said which pods there are, which addresses they share with nodes and which namespaces others may
- * see: a snapshot is not enough. False while clients are not wanted. */
+/* Returns true if it is known who the domain's clients are and what they may see. False before etcd
+ * has said which pods there are, which addresses they share with nodes and which namespaces others
+ * may see: a snapshot is not enough. False while clients are not wanted. */
 bool store_sync_knows_clients(const struct store_sync *sync, const struct dname *domain);
 
 /* Returns the index that tells whose client an address is, for any thread, as of the newest
@@ -175,7 +177,8 @@ int64_t store_sync_zone_revision(const struct store_sync *sync, const struct dna
  * says so yet. */
 void store_sync_refine_zone(struct store_sync *sync, const struct dname *apex, int64_t revision);
 
-/* True if the newest version is of the etcd data set that etcd's connection leads to now. */
+/* Returns true if the newest version is of the etcd data set that etcd's connection leads to now.
+ */
 bool store_sync_is_caught_up(const struct store_sync *sync);
 
 /* Frees, now and later, what an unpinned version (publisher.h) held. */

@@ -35,7 +35,7 @@ struct writer_documents_config {
     void *data;
 };
 
-/* True if writer_documents_save can have appended the bytes. */
+/* Returns true if writer_documents_save can have appended the bytes. */
 bool writer_documents_is_saved(struct slice saved) MUST_CHECK;
 
 struct writer_documents *writer_documents_new(const struct writer_documents_config *config);
@@ -49,8 +49,8 @@ bool writer_documents_save(const struct writer_documents *documents, struct buf 
 void writer_documents_set_domains(struct writer_documents *documents, const struct dname *domains,
                                   size_t count);
 
-/* True if all that was told is of the etcd data set that etcd's connection leads to now, or cannot
- * be read. */
+/* Returns true if all that was told is of the etcd data set that etcd's connection leads to now, or
+ * cannot be read. */
 bool writer_documents_is_caught_up(const struct writer_documents *documents);
 
 /* Appends the keys and the reason and returns true if etcd denies reading some. documents NULL:
