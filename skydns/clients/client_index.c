@@ -6,8 +6,8 @@
  *     pods of one namespace word = block | SHARED   claims {address, block} -> 2
  *     of two, or a node's   word = SHARED           claims {address, block} -> 1, {address, block2}
  *
- * Which namespace remains when another is gone, without a search: of the blocks' addresses, the
- * exclusive or is kept. */
+ * The exclusive or of the blocks' addresses is stored: so when one namespace of two is gone, the
+ * other is found without a search. */
 #include "skydns/clients/client_index.h"
 
 #include <assert.h>
