@@ -216,7 +216,7 @@ void dnssec_files_reload(struct dnssec_files *files)
 {
     bool waits = false;
     bool differs = key_set_read(files->used, true, true, &waits);
-    (void)dnssec_files_refresh(files, differs); /* who reloads publishes */
+    (void)dnssec_files_refresh(files, differs); /* the caller, which reloads, publishes */
 }
 
 /* ---- Settings ---- */
@@ -250,7 +250,7 @@ void dnssec_files_set(struct dnssec_files *files, const struct options *options)
 {
     take_options(files, options);
     dnssec_files_set_list(files, options->dnssec);
-    (void)dnssec_files_refresh(files, false); /* who sets publishes */
+    (void)dnssec_files_refresh(files, false); /* the caller, which sets, publishes */
 }
 
 /* ---- The start ---- */

@@ -123,13 +123,14 @@ static int keep_word(struct slice word, variable_fn variable, struct arena *aren
         }
         word = slice_of(word.ptr + used, word.len - used);
     }
-    char *kept = text.failed ? NULL : arena_alloc(arena, text.len + 1);
-    if (kept) {
-        memcpy(kept, buf_cstr(&text), text.len + 1);
-        token->text = kept;
+    char *stored = text.failed ? NULL : arena_alloc(arena, text.len + 1);
+    if (stored) {
+        memcpy(stored, buf_cstr(&text), text.len + 1);
+        token->text = stored;
     }
     buf_fini(&text);
-    return kept ? 0 : err_set(err, ERR_TOO_LARGE, "%u: too large with its variables", token->line);
+    return stored ? 0
+                  : err_set(err, ERR_TOO_LARGE, "%u: too large with its variables", token->line);
 }
 
 /* ---- Everything ---- */

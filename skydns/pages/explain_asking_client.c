@@ -6,15 +6,15 @@
 #include "skydns/pages/explain_internal.h"
 
 static enum explain_identity explain_asking_client_identify(const struct engine_config *config,
-                                                            struct explain_asking_client *who)
+                                                            struct explain_asking_client *client)
 {
     if (!config->clients) {
         return EXPLAIN_NOT_WANTED;
     }
-    const struct client_index_entry entry = client_index_entry(config->clients, &who->ip);
-    who->spaces = entry.spaces;
-    who->view.space = client_index_find(config->clients, &who->ip);
-    if (who->view.space) {
+    const struct client_index_entry entry = client_index_entry(config->clients, &client->ip);
+    client->spaces = entry.spaces;
+    client->view.space = client_index_find(config->clients, &client->ip);
+    if (client->view.space) {
         return EXPLAIN_BY_POD;
     }
     return entry.bars > 0 ? EXPLAIN_OF_NODE : entry.spaces > 1 ? EXPLAIN_SHARED : EXPLAIN_NO_POD;
@@ -33,31 +33,32 @@ static const struct network *find_network(const struct network *networks, size_t
 }
 
 static void explain_asking_client_explain_admission(const struct engine_config *config,
-                                                    struct explain_asking_client *who)
+                                                    struct explain_asking_client *client)
 {
     const struct network *network =
         config->settings.is_restricted
-            ? find_network(config->settings.admitted, config->settings.admitted_count, &who->ip)
+            ? find_network(config->settings.admitted, config->settings.admitted_count, &client->ip)
             : NULL;
-    who->is_refused = config->settings.is_restricted && !network;
-    who->has_network = network != NULL;
+    client->is_refused = config->settings.is_restricted && !network;
+    client->has_network = network != NULL;
     if (network) {
-        who->network = *network;
+        client->network = *network;
     }
 }
 
 void explain_asking_client_recursion(const struct engine_config *config,
-                                     struct explain_asking_client *who)
+                                     struct explain_asking_client *client)
 {
-    if (who->identity == EXPLAIN_ANYBODY) {
+    if (client->identity == EXPLAIN_ANYBODY) {
         return;
     }
-    const struct network *network = find_network(config->allowed, config->allowed_count, &who->ip);
-    who->recursion = config->allows_all ? EXPLAIN_RECURSION_FOR_ALL
-                     : network          ? EXPLAIN_RECURSION_ALLOWED_BY
-                                        : EXPLAIN_RECURSION_REFUSED;
+    const struct network *network =
+        find_network(config->allowed, config->allowed_count, &client->ip);
+    client->recursion = config->allows_all ? EXPLAIN_RECURSION_FOR_ALL
+                        : network          ? EXPLAIN_RECURSION_ALLOWED_BY
+                                           : EXPLAIN_RECURSION_REFUSED;
     if (network) {
-        who->recursion_network = *network;
+        client->recursion_network = *network;
     }
 }
 
@@ -98,7 +99,7 @@ static struct slice explain_asking_client_space_of(const struct engine_config *c
 }
 
 void explain_asking_client_hidden(const struct view *view, const struct dname *name,
-                                  struct explain_asking_client *who)
+                                  struct explain_asking_client *client)
 {
     struct dname hidden = *name;
     if (!view->visibility) {
@@ -112,8 +113,8 @@ void explain_asking_client_hidden(const struct view *view, const struct dname *n
         return;
     }
     struct slice space = explain_asking_client_space_of(view->config, &hidden);
-    who->hidden_len = space.len;
-    memcpy(who->hidden, space.ptr, space.len);
+    client->hidden_len = space.len;
+    memcpy(client->hidden, space.ptr, space.len);
 }
 
 /* Lists the candidate names of a short name: those of the search list, then the name itself

@@ -79,10 +79,10 @@ int explain_asking_client(const struct engine_config *config, const char *addres
 
 /* Notes whether the client may query external names. */
 void explain_asking_client_recursion(const struct engine_config *config,
-                                     struct explain_asking_client *who);
+                                     struct explain_asking_client *client);
 
 /* Notes why a lower-cased name is hidden from the client, if it is. */
 void explain_asking_client_hidden(const struct view *view, const struct dname *name,
-                                  struct explain_asking_client *who);
+                                  struct explain_asking_client *client);
 
 #endif

@@ -133,21 +133,21 @@ static void tcp_tls_detach(struct tcp_handshake *h)
 
 static void tcp_tls_take_slot(struct tcp_handshake *h)
 {
-    struct tcp_client *who = h->c->who;
-    if (TAILQ_EMPTY(&who->held)) {
-        TAILQ_INSERT_TAIL(&h->c->server->held, who, in_turn);
+    struct tcp_client *client = h->c->who;
+    if (TAILQ_EMPTY(&client->held)) {
+        TAILQ_INSERT_TAIL(&h->c->server->held, client, in_turn);
     }
-    TAILQ_INSERT_TAIL(&who->held, h, in_client);
+    TAILQ_INSERT_TAIL(&client->held, h, in_client);
     forget_deadline(h);
     h->stage = HELD;
 }
 
 static void tcp_tls_return_slot(struct tcp_handshake *h)
 {
-    struct tcp_client *who = h->c->who;
-    TAILQ_REMOVE(&who->held, h, in_client);
-    if (TAILQ_EMPTY(&who->held)) {
-        TAILQ_REMOVE(&h->c->server->held, who, in_turn);
+    struct tcp_client *client = h->c->who;
+    TAILQ_REMOVE(&client->held, h, in_client);
+    if (TAILQ_EMPTY(&client->held)) {
+        TAILQ_REMOVE(&h->c->server->held, client, in_turn);
     }
 }
 
@@ -175,27 +175,27 @@ static void tcp_tls_leave(struct tcp_server *s)
  * more; else the oldest, if it takes its time and is another client's. So a node that comes back
  * with thousands of connections waits for itself. NULL: none, or another thread is at it. */
 static struct tcp_handshake *tcp_tls_choose_victim(const struct tcp_server *s,
-                                                   const struct tcp_client *who)
+                                                   const struct tcp_client *client)
 {
     const struct tcp_client *most = tcp_clients_most_handshakes(s->clients);
     struct tcp_handshake *victim = most ? TAILQ_FIRST(&most->slow) : NULL;
-    if (victim && most->handshakes > 1 + who->handshakes) {
+    if (victim && most->handshakes > 1 + client->handshakes) {
         return victim;
     }
     victim = TAILQ_FIRST(&s->open);
-    return victim && victim->stage == SLOW && victim->c->who != who &&
+    return victim && victim->stage == SLOW && victim->c->who != client &&
                    victim->begun_ms + TCP_HANDSHAKE_SLOW_MS <= clock_monotonic_ms()
                ? victim
                : NULL;
 }
 
 /* Ends another handshake for the client, if one may be ended, and makes it the next to begin. */
-static void tcp_tls_claim(struct tcp_server *s, struct tcp_client *who)
+static void tcp_tls_claim(struct tcp_server *s, struct tcp_client *client)
 {
-    struct tcp_handshake *victim = tcp_tls_choose_victim(s, who);
+    struct tcp_handshake *victim = tcp_tls_choose_victim(s, client);
     if (victim) {
-        TAILQ_REMOVE(&s->held, who, in_turn);
-        TAILQ_INSERT_HEAD(&s->held, who, in_turn);
+        TAILQ_REMOVE(&s->held, client, in_turn);
+        TAILQ_INSERT_HEAD(&s->held, client, in_turn);
         tcp_connection_evict(victim->c);
     }
 }
