@@ -80,7 +80,7 @@ struct translation {
     struct strings domains;        /* "cluster.local" */
     struct strings reverse_zones;  /* "10.96.0.0/12" */
     struct strings nameservers;    /* "8.8.8.8:53", "tls://9.9.9.9:853#dns.quad9.net" */
-    struct strings stubs;          /* "acme.local=10.0.0.1:53,10.0.0.2:53"; "=none": kept here */
+    struct strings stubs;          /* "acme.local=10.0.0.1:53,10.0.0.2:53"; "=none": stays here */
     struct strings aliases;        /* "api.test=web.cluster.local", "*.a.test=*.b.test" */
     struct strings no_aaaa;        /* "ads.test", or "all" */
     const char *dns64;             /* the prefix; the Corefile's, or constant; NULL: none */
