@@ -95,7 +95,7 @@ static int64_t load_tcp_askable(const struct generator *g, const struct connecti
     return left < wanted ? left : wanted;
 }
 
-static void on_connected(struct generator *g, struct connection *c)
+static void load_tcp_on_connected(struct generator *g, struct connection *c)
 {
     int error = 0;
     socklen_t len = sizeof(error);
@@ -165,7 +165,7 @@ static void load_tcp_run_for(struct generator *g, uint64_t duration_ns)
             if (c->is_open) {
                 load_tcp_on_readable(g, c);
             } else {
-                on_connected(g, c);
+                load_tcp_on_connected(g, c);
             }
         }
     }

@@ -74,7 +74,7 @@ static void bench_instructions_put_address(struct store_writer *writer, const ch
     (void)records_put(writer, &name, &record, 1);
 }
 
-static void put_headless(struct store_writer *writer)
+static void bench_instructions_put_headless(struct store_writer *writer)
 {
     char key[KIND_TEXT_MAX];
     for (unsigned i = 0; i < HEADLESS; i++) {
@@ -106,7 +106,7 @@ static void publish_records(struct bench *b)
     services_init(&b->services, SERVICES);
     const struct store *store = services_fill(&b->services, &garbage);
     publisher_publish(b->publisher, store, garbage);
-    put_headless(b->services.writer);
+    bench_instructions_put_headless(b->services.writer);
     put_pods(b);
     store = store_writer_commit(b->services.writer, b->services.revision + 1, &garbage);
     publisher_publish(b->publisher, store, garbage);

@@ -127,7 +127,7 @@ static int dns_probe_before_tests(void **state)
 UNIT_TESTS_EACH(dns_probe_setup, dns_probe_teardown)
 UNIT_TESTS_ONCE(dns_probe_before_tests, NULL)
 
-static struct dns_probe_config config_of(const struct fixture *f)
+static struct dns_probe_config dns_probe_config_of(const struct fixture *f)
 {
     return (struct dns_probe_config){
         .target = &f->target,
@@ -179,7 +179,7 @@ UNIT_TEST(test_results)
         {MALFORMED, false, "malformed reply"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct dns_probe_config config = config_of(f);
+        const struct dns_probe_config config = dns_probe_config_of(f);
         char want[128];
         bool ok;
         exechealthz_dns_probe_start(f, &config, cases[i].script);
@@ -201,7 +201,7 @@ UNIT_TEST(test_results)
 UNIT_TEST(test_nobody_there)
 {
     struct fixture *f = *state;
-    struct dns_probe_config config = config_of(f);
+    struct dns_probe_config config = dns_probe_config_of(f);
     bool ok;
     ev_io_stop(f->loop, &f->server);
     close(f->server.fd);
@@ -219,7 +219,7 @@ UNIT_TEST(test_nobody_there)
 UNIT_TEST(test_timeout)
 {
     struct fixture *f = *state;
-    struct dns_probe_config config = config_of(f);
+    struct dns_probe_config config = dns_probe_config_of(f);
     bool ok;
     config.settings.timeout_ms = 5;
     exechealthz_dns_probe_start(f, &config, SILENT);
@@ -233,7 +233,7 @@ UNIT_TEST(test_timeout)
 UNIT_TEST(test_lost_query_is_sent_again)
 {
     struct fixture *f = *state;
-    const struct dns_probe_config config = config_of(f);
+    const struct dns_probe_config config = dns_probe_config_of(f);
     bool ok;
     exechealthz_dns_probe_start(f, &config, SECOND_TIME);
     dns_probe_await_run(f, 1);
@@ -245,7 +245,7 @@ UNIT_TEST(test_lost_query_is_sent_again)
 UNIT_TEST(test_before_the_first_run)
 {
     struct fixture *f = *state;
-    struct dns_probe_config config = config_of(f);
+    struct dns_probe_config config = dns_probe_config_of(f);
     bool ok;
     exechealthz_dns_probe_start(f, &config, ANSWER);
     assert_string_equal(
@@ -266,7 +266,7 @@ UNIT_TEST(test_before_the_first_run)
 UNIT_TEST(test_old_result_counts_no_more)
 {
     struct fixture *f = *state;
-    const struct dns_probe_config config = config_of(f);
+    const struct dns_probe_config config = dns_probe_config_of(f);
     bool ok;
     exechealthz_dns_probe_start(f, &config, ANSWER);
     dns_probe_await_run(f, 1);
@@ -279,7 +279,7 @@ UNIT_TEST(test_old_result_counts_no_more)
 UNIT_TEST(test_many_runs)
 {
     struct fixture *f = *state;
-    const struct dns_probe_config config = config_of(f);
+    const struct dns_probe_config config = dns_probe_config_of(f);
     unsigned changed = 0;
     int before = dup(0);
     close(before);

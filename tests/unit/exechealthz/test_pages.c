@@ -117,7 +117,7 @@ static int pages_teardown(void **state)
 UNIT_TESTS_EACH(pages_setup, pages_teardown)
 UNIT_TESTS_HAVE_THREADS
 
-static struct pages_config config_of(struct fixture *f)
+static struct pages_config pages_config_of(struct fixture *f)
 {
     return (struct pages_config){.loop = f->loop,
                                  .probes = f->probes,
@@ -165,7 +165,7 @@ static void pages_expect(struct fixture *f, const char *target, unsigned status,
 UNIT_TEST(test_health)
 {
     struct fixture *f = *state;
-    const struct pages_config config = config_of(f);
+    const struct pages_config config = pages_config_of(f);
     pages_serve(f, &config);
     pages_expect(f, "/healthcheck/kube_dns", 503, "{\"IsOk\":false,"); /* nothing has run yet */
     pages_start_probes(f);
@@ -185,7 +185,7 @@ UNIT_TEST(test_health)
 UNIT_TEST(test_pages_that_are_wanted)
 {
     struct fixture *f = *state;
-    struct pages_config config = config_of(f);
+    struct pages_config config = pages_config_of(f);
     config.dns_url = NULL;
     pages_serve(f, &config);
     pages_expect(f, "/dns", 404, "");
@@ -198,7 +198,7 @@ UNIT_TEST(test_pages_that_are_wanted)
 UNIT_TEST(test_pages_of_the_old_program)
 {
     struct fixture *f = *state;
-    struct pages_config config = config_of(f);
+    struct pages_config config = pages_config_of(f);
     probe_free(f->probes[1]);
     f->probes[1] = new_command(f, "/metrics", "true");
     probe_start(f->probes[1]);
@@ -219,7 +219,7 @@ static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
 UNIT_TEST(test_quit)
 {
     struct fixture *f = *state;
-    struct pages_config config = config_of(f);
+    struct pages_config config = pages_config_of(f);
     const char request[] = "GET /quit HTTP/1.0\r\n\r\n";
     ev_timer late;
     config.has_legacy_pages = true;
@@ -237,7 +237,7 @@ UNIT_TEST(test_quit)
 UNIT_TEST(test_log)
 {
     struct fixture *f = *state;
-    struct pages_config config = config_of(f);
+    struct pages_config config = pages_config_of(f);
     struct log_capture capture;
     config.is_quiet = false;
     pages_serve(f, &config);
@@ -269,7 +269,7 @@ static double pages_sample(const char *page, const char *name)
 UNIT_TEST(test_metrics)
 {
     struct fixture *f = *state;
-    const struct pages_config config = config_of(f);
+    const struct pages_config config = pages_config_of(f);
     pages_serve(f, &config);
     pages_start_probes(f);
     f->dns_answers = false;

@@ -70,7 +70,7 @@ static int probe_before_tests(void **state)
 UNIT_TESTS_EACH(probe_setup, probe_teardown)
 UNIT_TESTS_ONCE(probe_before_tests, NULL)
 
-static struct probe_config config_of(const char *command)
+static struct probe_config probe_config_of(const char *command)
 {
     return (struct probe_config){
         .path = "/healthz",
@@ -142,7 +142,7 @@ UNIT_TEST(test_results)
         {"SIGPIPE is as usual", "kill -s PIPE $$", "", "signal: broken pipe", "broken pipe\n$"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const struct probe_config config = config_of(cases[i].command);
+        const struct probe_config config = probe_config_of(cases[i].command);
         bool healthy;
         exechealthz_probe_start(f, &config);
         probe_await_run(f, 1);
@@ -161,7 +161,7 @@ UNIT_TEST(test_results)
 UNIT_TEST(test_healthy_until_the_first_result)
 {
     struct fixture *f = *state;
-    struct probe_config config = config_of("false");
+    struct probe_config config = probe_config_of("false");
     bool healthy;
     config.settings.period_ms = config.settings.latency_ms = LONG_MS;
     exechealthz_probe_start(f, &config);
@@ -176,7 +176,7 @@ UNIT_TEST(test_healthy_until_the_first_result)
 UNIT_TEST(test_unhealthy_until_the_first_success)
 {
     struct fixture *f = *state;
-    struct probe_config config = config_of("true");
+    struct probe_config config = probe_config_of("true");
     bool healthy;
     config.settings.period_ms = LONG_MS; /* the first run does not wait a period */
     config.settings.starts_unhealthy = true;
@@ -192,7 +192,7 @@ UNIT_TEST(test_unhealthy_until_the_first_success)
 UNIT_TEST(test_counts)
 {
     struct fixture *f = *state;
-    struct probe_config config = config_of("false");
+    struct probe_config config = probe_config_of("false");
     exechealthz_probe_start(f, &config);
     probe_await_run(f, 3);
     const struct probe_counts *counts = probe_counts(f->probe);
@@ -202,7 +202,7 @@ UNIT_TEST(test_counts)
     assert_true(counter_get(&counts->duration.sum) > 0);
     assert_false(probe_is_healthy(f->probe, clock_monotonic_ms()));
 
-    config = config_of("sleep 1000");
+    config = probe_config_of("sleep 1000");
     config.settings.timeout_ms = 1;
     exechealthz_probe_start(f, &config);
     probe_await_run(f, 2);
@@ -214,7 +214,7 @@ UNIT_TEST(test_counts)
 UNIT_TEST(test_old_success_counts_no_more)
 {
     struct fixture *f = *state;
-    const struct probe_config config = config_of("echo fine");
+    const struct probe_config config = probe_config_of("echo fine");
     bool healthy;
     exechealthz_probe_start(f, &config);
     probe_await_run(f, 1);
@@ -229,7 +229,7 @@ UNIT_TEST(test_old_success_counts_no_more)
 UNIT_TEST(test_output_is_the_reply)
 {
     struct fixture *f = *state;
-    struct probe_config config = config_of("echo '100%s'");
+    struct probe_config config = probe_config_of("echo '100%s'");
     bool healthy;
     config.settings.want_output = true;
     exechealthz_probe_start(f, &config);
@@ -241,7 +241,7 @@ UNIT_TEST(test_output_is_the_reply)
 UNIT_TEST(test_output_has_a_limit)
 {
     struct fixture *f = *state;
-    const struct probe_config config = config_of("head -c 1000000 /dev/zero");
+    const struct probe_config config = probe_config_of("head -c 1000000 /dev/zero");
     exechealthz_probe_start(f, &config);
     probe_await_run(f, 1);
     assert_int_equal(probe_last(f->probe).output.len, OUTPUT_MAX);
@@ -264,7 +264,7 @@ UNIT_TEST(test_follows_the_command)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     (void)snprintf(command, sizeof(command), "test -e %s", path);
-    const struct probe_config config = config_of(command);
+    const struct probe_config config = probe_config_of(command);
     exechealthz_probe_start(f, &config);
     await_health(f, true);
     assert_int_equal(unlink(path), 0);
@@ -281,7 +281,7 @@ UNIT_TEST(test_runs_do_not_overlap)
     char folder[] = "/tmp/test_probe.XXXXXX", command[128];
     assert_non_null(mkdtemp(folder));
     (void)snprintf(command, sizeof(command), "rmdir %s && sleep 0.01 && mkdir %s", folder, folder);
-    const struct probe_config config = config_of(command);
+    const struct probe_config config = probe_config_of(command);
     exechealthz_probe_start(f, &config);
     for (uint64_t run = 1; run <= 20; run++) {
         probe_await_run(f, run);
@@ -295,7 +295,7 @@ UNIT_TEST(test_runs_do_not_overlap)
 UNIT_TEST(test_the_first_run_is_one_period_away)
 {
     struct fixture *f = *state;
-    struct probe_config config = config_of("true");
+    struct probe_config config = probe_config_of("true");
     config.settings.period_ms = 200;
     int64_t begin_us = clock_monotonic_us();
     exechealthz_probe_start(f, &config);
@@ -313,7 +313,7 @@ UNIT_TEST(test_missed_ticks_do_not_pile_up)
     assert_true(fd >= 0);
     /* The first run lasts ten periods. */
     (void)snprintf(command, sizeof(command), "test -e %s || exit 0; rm %s; sleep 0.5", path, path);
-    struct probe_config config = config_of(command);
+    struct probe_config config = probe_config_of(command);
     config.settings.period_ms = PERIOD_MS;
     exechealthz_probe_start(f, &config);
     probe_await_run(f, 1);
@@ -344,8 +344,8 @@ static pid_t pid_written(const struct fixture *f)
 UNIT_TEST(test_hanging_command_is_killed_whole)
 {
     struct fixture *f = *state;
-    struct probe_config config =
-        config_of("trap '' TERM; (trap '' TERM; sleep 1000; :) & echo $!; wait; sleep 1000; :");
+    struct probe_config config = probe_config_of(
+        "trap '' TERM; (trap '' TERM; sleep 1000; :) & echo $!; wait; sleep 1000; :");
     pid_t grandchild = 0;
     /* However slow the machine, with a long enough timeout the shell reports the child it
      * started. */
@@ -362,7 +362,7 @@ UNIT_TEST(test_hanging_command_is_killed_whole)
 UNIT_TEST(test_nothing_is_left_behind_by_a_success)
 {
     struct fixture *f = *state;
-    struct probe_config config = config_of("sleep 1000 & echo $!");
+    struct probe_config config = probe_config_of("sleep 1000 & echo $!");
     config.settings.period_ms = 50;
     exechealthz_probe_start(f, &config);
     probe_await_run(f, 1);
@@ -376,8 +376,8 @@ UNIT_TEST(test_nothing_is_left_behind_by_a_success)
 UNIT_TEST(test_a_process_that_left_the_group_delays_nothing)
 {
     struct fixture *f = *state;
-    struct probe_config config = config_of("setsid sleep 1000 & echo $!; "
-                                           "until kill -0 -$! 2>/dev/null; do :; done");
+    struct probe_config config = probe_config_of("setsid sleep 1000 & echo $!; "
+                                                 "until kill -0 -$! 2>/dev/null; do :; done");
     config.settings.period_ms = 50;
     exechealthz_probe_start(f, &config);
     probe_await_run(f, 1);
@@ -396,7 +396,7 @@ UNIT_TEST(test_free_kills_the_running_command)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     (void)snprintf(command, sizeof(command), "echo $$ >%s; sleep 1000; :", path);
-    const struct probe_config config = config_of(command);
+    const struct probe_config config = probe_config_of(command);
     char text[32] = "";
     exechealthz_probe_start(f, &config);
     while (strchr(text, '\n') == NULL) {
@@ -425,7 +425,7 @@ static unsigned entries_of(const char *path)
 UNIT_TEST(test_no_descriptor_leaks_either_way)
 {
     struct fixture *f = *state;
-    const struct probe_config config = config_of("ls /proc/self/fd; sleep 0 &");
+    const struct probe_config config = probe_config_of("ls /proc/self/fd; sleep 0 &");
     unsigned before = entries_of("/proc/self/fd");
     exechealthz_probe_start(f, &config);
     probe_await_run(f, 1);

@@ -351,7 +351,8 @@ UNIT_TESTS_ONCE(tls_query_before_tests, remove_certificates)
 /* ---- Runs ---- */
 
 /* url: "tls" or "https"; name: of the certificate, or NULL. */
-static void start(struct fixture *f, const char *url, const char *name, int64_t timeout_ms)
+static void exechealthz_tls_query_start(struct fixture *f, const char *url, const char *name,
+                                        int64_t timeout_ms)
 {
     char text[256];
     dns_probe_free(f->probe);
@@ -376,7 +377,7 @@ static const char *tls_query_run_for(struct fixture *f, const char *url, const c
                                      int64_t timeout_ms)
 {
     static struct buf text;
-    start(f, url, name, timeout_ms);
+    exechealthz_tls_query_start(f, url, name, timeout_ms);
     while (dns_probe_counts(f->probe)->runs < 1) {
         ev_run(f->loop, EVRUN_ONCE);
     }
@@ -544,7 +545,7 @@ UNIT_TEST(test_freed_within_a_run)
     close(before);
     f->script = (struct script){.is_mute = true};
     for (unsigned turns = 0; turns < 12; turns++) {
-        start(f, turns % 2 ? "tls" : "https", NULL, LONG_MS);
+        exechealthz_tls_query_start(f, turns % 2 ? "tls" : "https", NULL, LONG_MS);
         for (unsigned i = 0; i <= turns; i++) {
             ev_run(f->loop, EVRUN_NOWAIT);
         }

@@ -67,7 +67,8 @@ static int config_source_tear_down(void **state)
 UNIT_TESTS_EACH(config_source_set_up, config_source_tear_down)
 
 /* Returns the source's log lines about a map with this content of `data`; NULL: there is none. */
-static const char *take(struct bed *bed, const char *data, struct log_capture *capture)
+static const char *kube2sky_config_source_take(struct bed *bed, const char *data,
+                                               struct log_capture *capture)
 {
     struct kube_object *map = NULL;
     if (data) {
@@ -101,14 +102,15 @@ UNIT_TEST(test_read)
 {
     struct bed *bed = *state;
     struct log_capture capture;
-    const char *text = take(bed, STUB "," SERVERS, &capture);
+    const char *text = kube2sky_config_source_take(bed, STUB "," SERVERS, &capture);
     assert_int_equal(log_occurrences(text, "ConfigMap read keys=1 "), 1);
     assert_int_equal(told.wanted, 1);
     assert_int_equal(told.keys, 1);
     assert_non_null(strstr(told.nameservers, "8.8.8.8:53"));
     assert_false(kube2sky_config_source_is_refused(bed->source));
 
-    assert_string_equal(take(bed, STUB "," SERVERS, &capture), ""); /* listed again */
+    assert_string_equal(kube2sky_config_source_take(bed, STUB "," SERVERS, &capture),
+                        ""); /* listed again */
     assert_int_equal(told.wanted, 1);
 }
 
@@ -118,8 +120,8 @@ UNIT_TEST(test_refused)
     struct log_capture capture;
     struct buf out;
     buf_init(&out, 1024);
-    (void)take(bed, SERVERS, &capture);
-    const char *text = take(bed, BAD, &capture);
+    (void)kube2sky_config_source_take(bed, SERVERS, &capture);
+    const char *text = kube2sky_config_source_take(bed, BAD, &capture);
     assert_int_equal(log_occurrences(text, "ConfigMap refused, its last good settings stay"), 1);
     assert_int_equal(told.wanted, 1);
     assert_int_equal(told.lacked, 1);
@@ -127,7 +129,7 @@ UNIT_TEST(test_refused)
         strstr(config_source_explained(bed, &out), "refused, its last good settings stay: "));
     assert_non_null(strstr(config_source_explained(bed, &out), "upstreamNameservers"));
 
-    text = take(bed, SERVERS, &capture);
+    text = kube2sky_config_source_take(bed, SERVERS, &capture);
     assert_int_equal(log_occurrences(text, "ConfigMap read keys=0 "), 1);
     assert_int_equal(told.wanted, 2);
     assert_string_equal(config_source_explained(bed, &out), "");
@@ -159,11 +161,12 @@ UNIT_TEST(test_gone)
 {
     struct bed *bed = *state;
     struct log_capture capture;
-    assert_string_equal(take(bed, NULL, &capture), ""); /* there never was one */
+    assert_string_equal(kube2sky_config_source_take(bed, NULL, &capture),
+                        ""); /* there never was one */
     assert_int_equal(told.wanted, 1);
-    (void)take(bed, STUB, &capture);
+    (void)kube2sky_config_source_take(bed, STUB, &capture);
     assert_int_equal(told.keys, 1);
-    const char *text = take(bed, NULL, &capture);
+    const char *text = kube2sky_config_source_take(bed, NULL, &capture);
     assert_int_equal(log_occurrences(text, "ConfigMap is gone, removing its keys"), 1);
     assert_int_equal(told.wanted, 3);
     assert_int_equal(told.keys, 0);
@@ -174,15 +177,15 @@ UNIT_TEST(test_settings_without_effect)
 {
     struct bed *bed = *state;
     struct log_capture capture;
-    const char *text = take(bed, "'federations':'x','other':'y'", &capture);
+    const char *text = kube2sky_config_source_take(bed, "'federations':'x','other':'y'", &capture);
     assert_int_equal(log_occurrences(text, "there are no federations any more"), 1);
     assert_int_equal(log_occurrences(text, "setting of the ConfigMap ignored: unknown key=other"),
                      1);
-    text = take(bed, "'federations':'z','other':'y','new':''", &capture);
+    text = kube2sky_config_source_take(bed, "'federations':'z','other':'y','new':''", &capture);
     assert_int_equal(log_occurrences(text, "ignored"), 1);
     assert_int_equal(log_occurrences(text, "key=new"), 1);
-    (void)take(bed, "", &capture);
-    text = take(bed, "'other':'y'", &capture); /* again, after it was gone */
+    (void)kube2sky_config_source_take(bed, "", &capture);
+    text = kube2sky_config_source_take(bed, "'other':'y'", &capture); /* again, after it was gone */
     assert_int_equal(log_occurrences(text, "key=other"), 1);
 }
 

@@ -140,7 +140,7 @@ static void choose_addresses(struct fixture *f, size_t count)
     }
 }
 
-static void open_at(struct fixture *f, size_t address_count)
+static void answering_open_at(struct fixture *f, size_t address_count)
 {
     struct err err = {0};
     int r = -EADDRINUSE;
@@ -244,7 +244,7 @@ UNIT_TEST(test_answers_at_each_address)
 {
     struct fixture *f = *state;
     answering_fill(f);
-    open_at(f, 2);
+    answering_open_at(f, 2);
     expect_threads(f->threads_before);
     skydns_answering_start(f);
     /* The resolver, its walker and signers, and the workers of each address. */
@@ -261,7 +261,7 @@ UNIT_TEST(test_before_the_first_content)
     struct fixture *f = *state;
     struct asked_question question;
     struct message reply;
-    open_at(f, 1);
+    answering_open_at(f, 1);
     skydns_answering_start(f);
     int udp = answering_client_at(&f->options.addresses[0], SOCK_DGRAM);
     question_make(&question, QUESTION_ADDRESS, 0, 7);
@@ -358,7 +358,7 @@ UNIT_TEST(test_nameservers)
     static const char *const names[] = {"first.example.com", "second.example.com"};
     f->options.random_case = false;
     answering_fill(f);
-    open_at(f, 1);
+    answering_open_at(f, 1);
     skydns_answering_start(f);
     int udp = answering_client_at(&f->options.addresses[0], SOCK_DGRAM);
     for (uint16_t i = 0; i < 2; i++) {
@@ -403,7 +403,7 @@ UNIT_TEST(test_workers_are_limited)
     struct fixture *f = *state;
     unsigned count;
     f->options.workers = OPTIONS_WORKERS_MAX;
-    open_at(f, 3);
+    answering_open_at(f, 3);
     (void)answering_workers(f->answering, &count);
     assert_int_equal(count, 3 * (OPTIONS_WORKERS_MAX / 3));
 }
@@ -412,7 +412,7 @@ UNIT_TEST(test_workers_are_limited)
 UNIT_TEST(test_never_started)
 {
     struct fixture *f = *state;
-    open_at(f, 1);
+    answering_open_at(f, 1);
     assert_non_null(answering_resolver(f->answering));
     skydns_answering_stop(f);
 }
@@ -421,7 +421,7 @@ UNIT_TEST(test_ready_lines)
 {
     struct fixture *f = *state;
     struct log_capture capture;
-    open_at(f, 2);
+    answering_open_at(f, 2);
     log_capture_begin(&capture);
     answering_log_ready(f->answering, &f->options.domains[0], "", 0);
     const char *text = log_capture_end(&capture);
@@ -505,7 +505,7 @@ UNIT_TEST(test_only_streams)
 UNIT_TEST(test_no_streams)
 {
     struct fixture *f = *state;
-    open_at(f, 1);
+    answering_open_at(f, 1);
     assert_null(answering_streams(f->answering).counts);
 }
 
@@ -584,7 +584,7 @@ UNIT_TEST(test_what_has_arrived_is_answered)
     struct asked_question questions[QUESTIONS];
     bool is_answered[QUESTIONS] = {false};
     answering_fill(f);
-    open_at(f, 1);
+    answering_open_at(f, 1);
     skydns_answering_start(f);
     int udp = answering_client_at(&f->options.addresses[0], SOCK_DGRAM);
     for (unsigned i = 0; i < QUESTIONS; i++) {

@@ -43,7 +43,7 @@ static int etcd_stop(void **state)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(etcd_start, etcd_stop)
 
-static int each(void **state)
+static int etcd_each(void **state)
 {
     if (f.proc) {
         etcd_connect_to(etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
@@ -126,7 +126,7 @@ static struct range_result etcd_get_ok(const struct etcd_range *range)
 
 /* ---- Tests ---- */
 
-UNIT_TEST_IN(test_range_pages, each, etcd_each_end)
+UNIT_TEST_IN(test_range_pages, etcd_each, etcd_each_end)
 {
     int64_t revision = sync_put_many(f.loop, f.etcd, "/pages/", 300, slice_str("v"));
     struct etcd_range range = {
@@ -149,7 +149,7 @@ UNIT_TEST_IN(test_range_pages, each, etcd_each_end)
     assert_string_equal(r.last, "/pages/000299");
 }
 
-UNIT_TEST_IN(test_range_one_key_and_none, each, etcd_each_end)
+UNIT_TEST_IN(test_range_one_key_and_none, etcd_each, etcd_each_end)
 {
     int64_t revision = sync_put(f.loop, f.etcd, "/one", slice_str("first"));
     struct range_result r = etcd_get_ok(&(struct etcd_range){.key = slice_str("/one")});
@@ -167,7 +167,7 @@ UNIT_TEST_IN(test_range_one_key_and_none, each, etcd_each_end)
     assert_int_equal(r.revision, revision);
 }
 
-UNIT_TEST_IN(test_range_of_lost_and_future_revisions, each, etcd_each_end)
+UNIT_TEST_IN(test_range_of_lost_and_future_revisions, etcd_each, etcd_each_end)
 {
     sync_put(f.loop, f.etcd, "/lost", slice_str("1"));
     int64_t revision = sync_put(f.loop, f.etcd, "/lost", slice_str("2"));
@@ -184,7 +184,7 @@ UNIT_TEST_IN(test_range_of_lost_and_future_revisions, each, etcd_each_end)
     assert_non_null(strstr(r.err.msg, "future revision"));
 }
 
-UNIT_TEST_IN(test_txn_with_compares, each, etcd_each_end)
+UNIT_TEST_IN(test_txn_with_compares, etcd_each, etcd_each_end)
 {
     const struct etcd_op put = {
         .kind = ETCD_OP_PUT, .key = slice_str("/txn/a"), .value = slice_str("1")};
@@ -218,7 +218,7 @@ UNIT_TEST_IN(test_txn_with_compares, each, etcd_each_end)
     assert_string_equal(r.first, "/txn/b");
 }
 
-UNIT_TEST_IN(test_txn_too_large, each, etcd_each_end)
+UNIT_TEST_IN(test_txn_too_large, etcd_each, etcd_each_end)
 {
     struct etcd_op ops[ETCD_TXN_OPS_MAX + 1];
     char keys[ARRAY_LEN(ops)][32];
@@ -248,7 +248,7 @@ UNIT_TEST_IN(test_txn_too_large, each, etcd_each_end)
     free(large);
 }
 
-UNIT_TEST_IN(test_large_values, each, etcd_each_end)
+UNIT_TEST_IN(test_large_values, etcd_each, etcd_each_end)
 {
     char *value = xmalloc(1400000);
     memset(value, 'x', 1400000);
@@ -263,7 +263,7 @@ UNIT_TEST_IN(test_large_values, each, etcd_each_end)
     free(value);
 }
 
-UNIT_TEST_IN(test_pipelined_calls_and_cancel, each, etcd_each_end)
+UNIT_TEST_IN(test_pipelined_calls_and_cancel, etcd_each, etcd_each_end)
 {
     enum { CALLS = 200 };
     static struct range_result results[CALLS];
@@ -285,7 +285,7 @@ UNIT_TEST_IN(test_pipelined_calls_and_cancel, each, etcd_each_end)
     }
 }
 
-UNIT_TEST_IN(test_too_many_calls, each, etcd_each_end)
+UNIT_TEST_IN(test_too_many_calls, etcd_each, etcd_each_end)
 {
     enum { CALLS = 1025 };
     struct range_result *results = xcalloc(CALLS, sizeof(*results));
@@ -303,7 +303,7 @@ UNIT_TEST_IN(test_too_many_calls, each, etcd_each_end)
     free(results);
 }
 
-UNIT_TEST_IN(test_nobody_listens, each, etcd_each_end)
+UNIT_TEST_IN(test_nobody_listens, etcd_each, etcd_each_end)
 {
     etcd_proc_kill(f.proc);
     struct range_result r = etcd_get(&(struct etcd_range){.key = slice_str("/x")});
@@ -315,7 +315,7 @@ UNIT_TEST_IN(test_nobody_listens, each, etcd_each_end)
     assert_int_equal(etcd_get(&(struct etcd_range){.key = slice_str("/x")}).err.code, 0);
 }
 
-UNIT_TEST_IN(test_killed_in_between, each, etcd_each_end)
+UNIT_TEST_IN(test_killed_in_between, etcd_each, etcd_each_end)
 {
     sync_put(f.loop, f.etcd, "/kept", slice_str("x"));
     etcd_proc_kill(f.proc);
@@ -329,7 +329,7 @@ UNIT_TEST_IN(test_killed_in_between, each, etcd_each_end)
     assert_int_equal(r.count, 1);
 }
 
-UNIT_TEST_IN(test_next_endpoint, each, etcd_each_end)
+UNIT_TEST_IN(test_next_endpoint, etcd_each, etcd_each_end)
 {
     char endpoints[128];
     /* Nobody listens on port 1 of loopback. */
@@ -338,7 +338,7 @@ UNIT_TEST_IN(test_next_endpoint, each, etcd_each_end)
     etcd_get_ok(&(struct etcd_range){.key = slice_str("/x")});
 }
 
-UNIT_TEST_IN(test_deadline, each, etcd_each_end)
+UNIT_TEST_IN(test_deadline, etcd_each, etcd_each_end)
 {
     etcd_connect_to(etcd_proc_url(f.proc), 200);
     /* A working call first, to connect. Slow machines: retry until one works. */
@@ -352,7 +352,7 @@ UNIT_TEST_IN(test_deadline, each, etcd_each_end)
 }
 
 /* Two independent etcds: the value tells which one answered. */
-UNIT_TEST_IN(test_hung_member_is_left, each, etcd_each_end)
+UNIT_TEST_IN(test_hung_member_is_left, etcd_each, etcd_each_end)
 {
     struct etcd_proc *other = etcd_proc_start();
     const struct etcd_range range = {.key = slice_str("/who")};
@@ -380,7 +380,7 @@ UNIT_TEST_IN(test_hung_member_is_left, each, etcd_each_end)
     etcd_proc_free(other);
 }
 
-UNIT_TEST_IN(test_free_with_calls_under_way, each, etcd_each_end)
+UNIT_TEST_IN(test_free_with_calls_under_way, etcd_each, etcd_each_end)
 {
     struct range_result r = {.is_done = false};
     etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/x")}, etcd_on_range, &r);

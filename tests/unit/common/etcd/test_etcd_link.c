@@ -138,7 +138,7 @@ static int etcd_link_teardown(void **state)
 UNIT_TESTS_EACH(etcd_link_setup, etcd_link_teardown)
 
 /* Advances the clock: everything due happens. */
-static void pass(int64_t ms)
+static void etcd_link_pass(int64_t ms)
 {
     test_clock_advance_ms(ms);
     for (int i = 0; i < TURNS; i++) {
@@ -159,13 +159,13 @@ UNIT_TEST(test_closed_when_idle)
     assert_int_equal(etcd_link_seen()->accepted, 0); /* on demand */
     test_clock_stop();
     call_ok();
-    pass(IDLE_LIMIT_MS - 1);
+    etcd_link_pass(IDLE_LIMIT_MS - 1);
     assert_int_equal(etcd_link_seen()->open, 1);
     call_ok(); /* restarts the idle time */
-    pass(IDLE_LIMIT_MS - 1);
+    etcd_link_pass(IDLE_LIMIT_MS - 1);
     assert_int_equal(etcd_link_seen()->open, 1);
     assert_int_equal(etcd_link_seen()->accepted, 1);
-    pass(2);
+    etcd_link_pass(2);
     loop_until(f.loop, nothing_is_open, etcd_link_seen());
     assert_int_equal(etcd_link_seen()->pings, 0); /* etcd treats pings without a stream as abuse */
     call_ok();
@@ -181,12 +181,12 @@ UNIT_TEST(test_kept_while_a_watch_is_open)
     etcd_link_start(grpc_peer_yes, NULL);
     test_clock_stop();
     etcd_link_watch(&result);
-    pass(1);
+    etcd_link_pass(1);
     for (int ms = 0; ms < 3 * IDLE_LIMIT_MS; ms += PING_INTERVAL_MS) {
         unsigned pings = etcd_link_seen()->pings;
-        pass(PING_INTERVAL_MS - 2);
+        etcd_link_pass(PING_INTERVAL_MS - 2);
         assert_int_equal(etcd_link_seen()->pings, pings);
-        pass(2);
+        etcd_link_pass(2);
         assert_int_equal(etcd_link_seen()->pings, pings + 1);
     }
     assert_int_equal(etcd_link_seen()->open, 1);
@@ -203,14 +203,14 @@ UNIT_TEST(test_too_many_pings)
         struct result result;
         unsigned pings = etcd_link_seen()->pings;
         etcd_link_watch(&result);
-        pass(interval_ms - 1);
+        etcd_link_pass(interval_ms - 1);
         assert_int_equal(etcd_link_seen()->pings, pings);
-        pass(2);
+        etcd_link_pass(2);
         assert_int_equal(etcd_link_seen()->pings, pings + 1);
         grpc_peer_go_away(f.peer, ENHANCE_YOUR_CALM, "too_many_pings");
         loop_until(f.loop, etcd_link_is_ended, &result);
         assert_non_null(strstr(result.err.msg, "too_many_pings"));
-        pass(1000); /* the backoff */
+        etcd_link_pass(1000); /* the backoff */
         interval_ms = interval_ms > HOUR_MS / 2 ? HOUR_MS : interval_ms * 2;
     }
 }
@@ -223,11 +223,11 @@ UNIT_TEST(test_other_goaways_change_no_interval)
     etcd_link_watch(&result);
     grpc_peer_go_away(f.peer, 0, "maintenance");
     loop_until(f.loop, etcd_link_is_ended, &result);
-    pass(1000);
+    etcd_link_pass(1000);
     etcd_link_watch(&result);
-    pass(PING_INTERVAL_MS - 1);
+    etcd_link_pass(PING_INTERVAL_MS - 1);
     assert_int_equal(etcd_link_seen()->pings, 0);
-    pass(2);
+    etcd_link_pass(2);
     assert_int_equal(etcd_link_seen()->pings, 1);
 }
 
@@ -303,7 +303,7 @@ static struct result call_to_the_end(void)
     etcd_etcd_link_call(&result, CALL_TIMEOUT_MS);
     for (int ms = 0; !result.is_ended; ms += 100) {
         assert_true(ms <= CALL_TIMEOUT_MS);
-        pass(100);
+        etcd_link_pass(100);
     }
     return result;
 }
@@ -347,7 +347,7 @@ UNIT_TEST(test_watch_leaves_a_member_without_leader)
     etcd_link_meet(0);
     etcd_etcd_link_call(&result, 0);
     while (!has_message(&result)) {
-        pass(100);
+        etcd_link_pass(100);
         assert_false(result.is_ended);
     }
     assert_int_equal(grpc_peer_counts(f.other)->open, 1);

@@ -116,7 +116,8 @@ static int etcd_pages_stop(void **state)
 
 UNIT_TESTS_ONCE(etcd_pages_start, etcd_pages_stop)
 
-static void on_connected(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void etcd_pages_on_connected(void *data, const struct etcd_range_reply *reply,
+                                    const struct err *err)
 {
     assert_true(reply && !err);
     f.is_over = true;
@@ -143,7 +144,7 @@ static void connect_watch_line(void)
 {
     const struct etcd_range range = {.key = slice_str("/pages/000000")};
     f.is_over = false;
-    etcd_watch_range(f.etcd, &range, false, on_connected, NULL);
+    etcd_watch_range(f.etcd, &range, false, etcd_pages_on_connected, NULL);
     loop_until(f.loop, etcd_pages_is_over, NULL);
 }
 

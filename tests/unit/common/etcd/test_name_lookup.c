@@ -30,7 +30,8 @@ static int name_lookup_stop(void **state)
 UNIT_TESTS_ONCE(etcd_name_lookup_start, name_lookup_stop)
 UNIT_TESTS_HAVE_THREADS
 
-static void on_done(void *data, const struct name_addresses *addresses, const struct err *err)
+static void name_lookup_on_done(void *data, const struct name_addresses *addresses,
+                                const struct err *err)
 {
     struct outcome *o = data;
     o->calls++;
@@ -54,7 +55,7 @@ static struct name_lookup *name_lookup_begin(const char *host, name_lookup_fn lo
                                                           .host = host,
                                                           .port = 4001,
                                                           .look_up = look_up,
-                                                          .on_done = on_done,
+                                                          .on_done = name_lookup_on_done,
                                                           .data = o});
 }
 

@@ -113,7 +113,7 @@ static int http_events_teardown(void **state)
 UNIT_TESTS_EACH(http_events_setup, http_events_teardown)
 
 /* Runs what can run, without waiting. */
-static void settle(struct fixture *f)
+static void http_events_settle(struct fixture *f)
 {
     for (int i = 0; i < 20; i++) {
         ev_run(f->loop, EVRUN_NOWAIT);
@@ -124,7 +124,7 @@ static void pass_s(struct fixture *f, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
         test_clock_advance_ms(1001); /* libev: later than, not at */
-        settle(f);
+        http_events_settle(f);
     }
 }
 
@@ -142,7 +142,7 @@ static struct reader http_events_ask(struct fixture *f, int host, const char *re
     assert_int_equal(connect(r.fd, &f->address.sa, f->address.len), 0);
     assert_int_equal(fcntl(r.fd, F_SETFL, O_NONBLOCK), 0);
     assert_int_equal(write(r.fd, request, strlen(request)), strlen(request));
-    settle(f);
+    http_events_settle(f);
     return r;
 }
 
@@ -227,7 +227,7 @@ UNIT_TEST(test_nothing_runs_without_readers)
     struct reader r = open_live(f, 1);
     assert_true(f->is_watched);
     close_reader(&r);
-    settle(f);
+    http_events_settle(f);
     assert_false(f->is_watched);
     assert_int_equal(http_events_count(f->events), 0);
     pass_s(f, 3);
@@ -319,7 +319,7 @@ UNIT_TEST(test_many_readers)
     assert_true(http_events_has(f, &late, "all 256 event streams are open"));
     close_reader(&late);
     close_reader(&others[7]); /* makes room */
-    settle(f);
+    http_events_settle(f);
     late = open_live(f, 3);
     assert_true(http_events_has(f, &late, "{\"event\":1}"));
     close_reader(&late);
@@ -406,7 +406,7 @@ UNIT_TEST(test_a_reader_that_talks_is_closed)
     ssize_t sent = 0;
     while (http_events_count(f->events) == 1 && sent <= 2 * INPUT_MAX) {
         sent += write(r.fd, noise, sizeof(noise));
-        settle(f);
+        http_events_settle(f);
     }
     assert_true(sent > INPUT_MAX);
     assert_int_equal(http_events_count(f->events), 0);

@@ -51,7 +51,7 @@ static int tls_server_tear_down(void **state)
 
 UNIT_TESTS_EACH(tls_server_set_up, tls_server_tear_down)
 
-static void issue(const struct certs_ca *ca, const char *name, long from_s, long to_s)
+static void tls_server_issue(const struct certs_ca *ca, const char *name, long from_s, long to_s)
 {
     certs_issue(
         ca, folder.path,
@@ -162,11 +162,11 @@ UNIT_TEST(test_ticket_key_files)
 UNIT_TEST(test_when_the_chain_ends)
 {
     struct err err;
-    issue(folder.ca, "server", -3600, 7200);
+    tls_server_issue(folder.ca, "server", -3600, 7200);
     struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
     int64_t left_s = tls_server_not_after_s(server) - (int64_t)time(NULL);
     assert_in_range(left_s, 7000, 7200);
-    issue(folder.ca, "server", 0, 0);
+    tls_server_issue(folder.ca, "server", 0, 0);
     assert_int_equal(tls_server_refresh(server, &err), TLS_READ_AGAIN);
     left_s = tls_server_not_after_s(server) - (int64_t)time(NULL);
     assert_in_range(left_s, 86000, 86400);
@@ -184,7 +184,7 @@ UNIT_TEST(test_refresh)
     assert_int_equal(tls_server_refresh(server, &err), TLS_UNCHANGED);
     tls_pair_begin(&old, &config);
 
-    issue(folder.other, "server", 0, 0);
+    tls_server_issue(folder.other, "server", 0, 0);
     assert_int_equal(tls_server_refresh(server, &err), TLS_READ_AGAIN);
     assert_int_equal(tls_server_refresh(server, &err), TLS_UNCHANGED);
     tls_pair_open(&new, &config);
@@ -203,7 +203,7 @@ UNIT_TEST(test_refresh)
     assert_false(tls_pair_handshake(&new)); /* as before: the other CA's */
     tls_pair_close(&new);
 
-    issue(folder.ca, "server", 0, 0);
+    tls_server_issue(folder.ca, "server", 0, 0);
     assert_int_equal(tls_server_refresh(server, &err), TLS_READ_AGAIN);
     tls_pair_begin(&new, &config);
     tls_pair_close(&new);
@@ -232,10 +232,10 @@ static void client_is_refused(struct tls_server *server, const char *cert, const
 UNIT_TEST(test_client_certificates)
 {
     struct tls_pair pair;
-    issue(folder.ca, "good", 0, 0);
-    issue(folder.other, "stranger", 0, 0);
-    issue(folder.ca, "expired", -7200, -3600);
-    issue(folder.ca, "early", 3600, 7200);
+    tls_server_issue(folder.ca, "good", 0, 0);
+    tls_server_issue(folder.other, "stranger", 0, 0);
+    tls_server_issue(folder.ca, "expired", -7200, -3600);
+    tls_server_issue(folder.ca, "early", 3600, 7200);
     struct tls_server *server = tls_folder_server(&folder, "ca.crt", NULL);
     struct tls_client *client = tls_folder_client(&folder, "good");
     tls_pair_begin(&pair, &(struct tls_pair_config){.server = server, .client = client});
@@ -450,7 +450,7 @@ UNIT_TEST(test_other_client_cas_end_resumption)
 UNIT_TEST(test_expired_client_certificate_ends_resumption)
 {
     struct tls_pair pair;
-    issue(folder.ca, "brief", -3600, 1800);
+    tls_server_issue(folder.ca, "brief", -3600, 1800);
     struct tls_server *server = tls_folder_server(&folder, "ca.crt", NULL);
     struct tls_client *client = tls_folder_client(&folder, "brief");
     struct ssl_session_st *ticket = ticket_of(server, client);

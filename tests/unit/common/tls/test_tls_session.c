@@ -91,7 +91,7 @@ static int tls_session_before_tests(void **state)
 
 UNIT_TESTS_ONCE(tls_session_before_tests, tls_session_tear_down)
 
-static void begin(struct tls_pair *pair)
+static void tls_session_begin(struct tls_pair *pair)
 {
     tls_pair_begin(pair, &(struct tls_pair_config){.server = server, .client = client});
 }
@@ -388,7 +388,7 @@ UNIT_TEST(test_many_records_in_one_call)
 {
     struct tls_pair pair;
     char out[200];
-    begin(&pair);
+    tls_session_begin(&pair);
     for (unsigned i = 0; i < 20; i++) {
         assert_int_equal(tls_session_send(pair.client, "0123456789", 10), 10);
     }
@@ -411,7 +411,7 @@ UNIT_TEST(test_big_sends_to_a_slow_reader)
     size_t sent = 0, got = 0;
     unsigned refusals = 0;
     uint8_t out[READ];
-    begin(&pair);
+    tls_session_begin(&pair);
     while (got < TOTAL) {
         size_t len = TOTAL - sent < 100000 + refusals ? TOTAL - sent : 100000 + refusals;
         uint8_t *bytes = xmalloc(len ? len : 1);
@@ -439,7 +439,7 @@ UNIT_TEST(test_send_takes_more_than_a_record)
 {
     struct tls_pair pair;
     static uint8_t bytes[40000], out[40000];
-    begin(&pair);
+    tls_session_begin(&pair);
     assert_int_equal(tls_session_send(pair.server, bytes, sizeof(bytes)), sizeof(bytes));
     assert_int_equal(tls_session_send(pair.server, bytes, 0), 0);
     assert_int_equal(tls_session_recv(pair.client, out, sizeof(out)), sizeof(out));
@@ -489,7 +489,7 @@ UNIT_TEST(test_free_says_goodbye)
 UNIT_TEST(test_connection_that_is_gone)
 {
     struct tls_pair pair;
-    begin(&pair);
+    tls_session_begin(&pair);
     assert_int_equal(close(pair.fds[1]), 0);
     pair.fds[1] = -1;
     assert_int_equal(tls_session_send(pair.server, "answer", 6), -1);
@@ -500,7 +500,7 @@ UNIT_TEST(test_connection_that_is_gone)
 UNIT_TEST(test_damaged_record)
 {
     struct tls_pair pair;
-    begin(&pair);
+    tls_session_begin(&pair);
     assert_int_equal(
         send(pair.fds[1], "\x17\x03\x03\0\x20 01234567890123456789012345678901", 37, 0), 37);
     recv_fails(pair.server, EPROTO);

@@ -432,7 +432,7 @@ UNIT_TEST(test_random_events)
 }
 
 /* The object's text in either encoding. */
-static void expect_text(enum kube_kind kind, struct both *object, const char *want)
+static void kube_encodings_expect_text(enum kube_kind kind, struct both *object, const char *want)
 {
     char *text = json_dumps(object->json, JSON_COMPACT);
     struct kube_event event;
@@ -479,7 +479,7 @@ UNIT_TEST(test_names_of_pods)
         both_add_message(&object, "endpoints", 2, &endpoint);
         both_string(&object, "addressType", 4, "IPv4");
         kube_object_keep_pods(cases[i].are_kept);
-        expect_text(KUBE_SLICE, &object, cases[i].want);
+        kube_encodings_expect_text(KUBE_SLICE, &object, cases[i].want);
         check_event(KUBE_SLICE, "ADDED", &object);
         both_fini(&object);
     }

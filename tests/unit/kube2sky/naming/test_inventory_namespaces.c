@@ -30,8 +30,8 @@ static int inventory_namespaces_tear_down(void **state)
 UNIT_TESTS_EACH(inventory_namespaces_set_up, inventory_namespaces_tear_down)
 
 /* A complete list of the kind in the namespace, of this object or none. */
-static void list(struct inventory *inventory, enum kube_kind kind, const char *ns,
-                 struct kube_object *object)
+static void inventory_namespaces_list(struct inventory *inventory, enum kube_kind kind,
+                                      const char *ns, struct kube_object *object)
 {
     struct inventory *part = inventory_part(inventory, kind, ns);
     inventory_list_begin(part, kind);
@@ -70,15 +70,16 @@ UNIT_TEST(test_parts)
 UNIT_TEST(test_each_is_known_by_itself)
 {
     struct inventory *inventory = *state;
-    list(inventory, KUBE_SERVICE, "team", inventory_namespaces_headless("team"));
+    inventory_namespaces_list(inventory, KUBE_SERVICE, "team",
+                              inventory_namespaces_headless("team"));
     assert_false(inventory_may_delete(inventory, slice_str("svc/team/web")));
-    list(inventory, KUBE_ENDPOINTS, "team", NULL);
+    inventory_namespaces_list(inventory, KUBE_ENDPOINTS, "team", NULL);
     assert_true(inventory_may_delete(inventory, slice_str("svc/team/web")));
     assert_true(inventory_may_delete(inventory, slice_str("svc/team/gone")));
     assert_false(inventory_may_delete(inventory, slice_str("svc/crew/web")));
     assert_false(inventory_may_delete(inventory, slice_str("svc/other/web")));
     assert_false(inventory_may_delete(inventory, slice_str("pod/team/10-0-0-1")));
-    list(inventory, KUBE_POD, "team", NULL);
+    inventory_namespaces_list(inventory, KUBE_POD, "team", NULL);
     assert_true(inventory_may_delete(inventory, slice_str("pod/team/10-0-0-1")));
     assert_false(inventory_may_delete(inventory, slice_str("pod/crew/10-0-0-1")));
 }
@@ -86,10 +87,12 @@ UNIT_TEST(test_each_is_known_by_itself)
 UNIT_TEST(test_a_list_sweeps_its_namespace_only)
 {
     struct inventory *inventory = *state;
-    list(inventory, KUBE_SERVICE, "team", inventory_namespaces_headless("team"));
-    list(inventory, KUBE_SERVICE, "crew", inventory_namespaces_headless("crew"));
+    inventory_namespaces_list(inventory, KUBE_SERVICE, "team",
+                              inventory_namespaces_headless("team"));
+    inventory_namespaces_list(inventory, KUBE_SERVICE, "crew",
+                              inventory_namespaces_headless("crew"));
     assert_int_equal(inventory_count(inventory, KUBE_SERVICE), 2);
-    list(inventory, KUBE_SERVICE, "team", NULL);
+    inventory_namespaces_list(inventory, KUBE_SERVICE, "team", NULL);
     assert_false(inventory_namespaces_has_service(inventory, "svc/team/web"));
     assert_true(inventory_namespaces_has_service(inventory, "svc/crew/web"));
     assert_non_null(inventory_find(inventory, KUBE_SERVICE, slice_str("crew/web")));
@@ -100,8 +103,8 @@ UNIT_TEST(test_a_list_sweeps_its_namespace_only)
 UNIT_TEST(test_claims_are_known_by_namespace)
 {
     struct inventory *inventory = *state;
-    list(inventory, KUBE_SERVICE, "team", NULL);
-    list(inventory, KUBE_ENDPOINTS, "team", NULL);
+    inventory_namespaces_list(inventory, KUBE_SERVICE, "team", NULL);
+    inventory_namespaces_list(inventory, KUBE_ENDPOINTS, "team", NULL);
     assert_true(inventory_knows_claims(inventory, slice_str("svc/team/web")));
     assert_false(inventory_knows_claims(inventory, slice_str("svc/crew/web")));
     assert_false(inventory_knows_claims(inventory, slice_of(NULL, 0)));
@@ -118,7 +121,7 @@ UNIT_TEST(test_what_is_refused_is_not_waited_for)
     static const enum kube_kind kinds[] = {KUBE_SERVICE, KUBE_ENDPOINTS, KUBE_POD};
     struct inventory *inventory = *state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        list(inventory, kinds[i], "team", NULL);
+        inventory_namespaces_list(inventory, kinds[i], "team", NULL);
         assert_false(inventory_is_complete(inventory));
         inventory_lack(inventory_part(inventory, kinds[i], "crew"), kinds[i]);
     }
@@ -126,7 +129,7 @@ UNIT_TEST(test_what_is_refused_is_not_waited_for)
     assert_false(inventory_complete_kinds(inventory) & 1u << KUBE_SERVICE);
 
     uint64_t completions = inventory_completions(inventory);
-    list(inventory, KUBE_SERVICE, "crew", NULL);
+    inventory_namespaces_list(inventory, KUBE_SERVICE, "crew", NULL);
     assert_true(inventory_completions(inventory) > completions);
     assert_true(inventory_complete_kinds(inventory) & 1u << KUBE_SERVICE);
 }
@@ -138,11 +141,14 @@ UNIT_TEST(test_each_has_its_source_of_endpoints)
     struct inventory *inventory = *state;
     struct owner_objects objects;
     inventory_use_endpoints(inventory_part(inventory, KUBE_ENDPOINTS, "team"), KUBE_SLICE);
-    list(inventory, KUBE_SERVICE, "team", inventory_namespaces_headless("team"));
-    list(inventory, KUBE_SERVICE, "crew", inventory_namespaces_headless("crew"));
-    list(inventory, KUBE_SLICE, "team", slice_from("team", "web-1", "web", rest));
-    list(inventory, KUBE_ENDPOINTS, "crew",
-         endpoints_from("crew", "web", "{'addresses':[{'ip':'10.0.0.2'}]}"));
+    inventory_namespaces_list(inventory, KUBE_SERVICE, "team",
+                              inventory_namespaces_headless("team"));
+    inventory_namespaces_list(inventory, KUBE_SERVICE, "crew",
+                              inventory_namespaces_headless("crew"));
+    inventory_namespaces_list(inventory, KUBE_SLICE, "team",
+                              slice_from("team", "web-1", "web", rest));
+    inventory_namespaces_list(inventory, KUBE_ENDPOINTS, "crew",
+                              endpoints_from("crew", "web", "{'addresses':[{'ip':'10.0.0.2'}]}"));
     owner_objects_init(&objects);
     inventory_get(inventory, slice_str("svc/team/web"), &objects);
     assert_int_equal(objects.parts[0]->kind, KUBE_SLICE);

@@ -73,7 +73,7 @@ static int conflict_tear_down(void **state)
 
 UNIT_TESTS_EACH(conflict_set_up, conflict_tear_down)
 
-static void restore(struct fixture *f, size_t owner, unsigned times)
+static void conflict_restore(struct fixture *f, size_t owner, unsigned times)
 {
     const struct passenger passenger = {.owner = &f->owners[owner], .is_restoring = true};
     for (unsigned i = 0; i < times; i++) {
@@ -81,7 +81,7 @@ static void restore(struct fixture *f, size_t owner, unsigned times)
     }
 }
 
-static bool is_due(const void *data)
+static bool conflict_is_due(const void *data)
 {
     const struct fixture *f = data;
     return f->due >= f->due_wanted;
@@ -90,7 +90,7 @@ static bool is_due(const void *data)
 static void wait_due(struct fixture *f, unsigned count)
 {
     f->due_wanted = count;
-    loop_until(f->loop, is_due, f);
+    loop_until(f->loop, conflict_is_due, f);
     assert_int_equal(f->due, count);
 }
 
@@ -101,13 +101,13 @@ UNIT_TEST(test_some_restorations_are_free)
     buf_init(&text, 1024);
     conflict_start(f, (struct conflict_limits){.rest_first_ms = LONG_MS, .rest_max_ms = LONG_MS});
     assert_false(conflict_must_rest(f->conflicts, &f->owners[0]));
-    restore(f, 0, CONFLICT_FREE - 1);
+    conflict_restore(f, 0, CONFLICT_FREE - 1);
     assert_false(conflict_must_rest(f->conflicts, &f->owners[0]));
     assert_int_equal(conflicts_count(f->conflicts), 0);
     assert_false(conflicts_explain(f->conflicts, OWNER_RECORDS, &text));
-    restore(f, 0, 1);
+    conflict_restore(f, 0, 1);
     assert_true(conflict_must_rest(f->conflicts, &f->owners[0]));
-    restore(f, 1, 1);
+    conflict_restore(f, 1, 1);
     assert_false(conflict_must_rest(f->conflicts, &f->owners[1]));
     assert_int_equal(conflicts_count(f->conflicts), 1);
     assert_true(conflicts_explain(f->conflicts, OWNER_RECORDS, &text));
@@ -124,7 +124,7 @@ UNIT_TEST(test_a_rest_ends_and_then_the_conflict)
     const struct etcd_kv kv = {.key = slice_str("/skydns/test/svc/default/web/a"),
                                .value = slice_str("theirs")};
     conflict_start(f, (struct conflict_limits){.rest_first_ms = 100, .rest_max_ms = 100});
-    restore(f, 0, CONFLICT_FREE);
+    conflict_restore(f, 0, CONFLICT_FREE);
     conflict_saw(&f->owners[0], &kv);
     assert_true(conflict_must_rest(f->conflicts, &f->owners[0]));
     wait_due(f, 1);
@@ -134,7 +134,7 @@ UNIT_TEST(test_a_rest_ends_and_then_the_conflict)
     wait_due(f, 2);
     assert_null(f->owners[0].conflict);
     assert_int_equal(conflicts_count(f->conflicts), 0);
-    restore(f, 0, CONFLICT_FREE - 1); /* counted anew */
+    conflict_restore(f, 0, CONFLICT_FREE - 1); /* counted anew */
     assert_int_equal(conflicts_count(f->conflicts), 0);
 }
 
@@ -148,9 +148,9 @@ UNIT_TEST(test_a_rest_is_longer_with_more_of_them)
                           .rest_each_ms = LONG_MS,
                           .calm_ms = 1,
                       });
-    restore(f, 0, CONFLICT_FREE);
-    restore(f, 1, CONFLICT_FREE);
-    restore(f, 2, 1); /* not contested: its conflict of a millisecond ends first */
+    conflict_restore(f, 0, CONFLICT_FREE);
+    conflict_restore(f, 1, CONFLICT_FREE);
+    conflict_restore(f, 2, 1); /* not contested: its conflict of a millisecond ends first */
     assert_int_equal(conflicts_count(f->conflicts), 2);
     assert_true(conflict_must_rest(f->conflicts, &f->owners[1]));
     wait_due(f, 1);
@@ -166,7 +166,7 @@ UNIT_TEST(test_what_they_write_may_be_large)
     char *large = xcalloc(1, len + 1);
     memset(large, 'x', len);
     conflict_start(f, (struct conflict_limits){.rest_first_ms = LONG_MS, .rest_max_ms = LONG_MS});
-    restore(f, 0, CONFLICT_FREE);
+    conflict_restore(f, 0, CONFLICT_FREE);
     conflict_saw(&f->owners[0],
                  &(struct etcd_kv){.key = slice_str(large), .value = slice_str(large)});
     memset(large, 'y', len);

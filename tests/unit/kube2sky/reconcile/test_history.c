@@ -23,7 +23,7 @@ static int history_tear_down(void **state)
 
 UNIT_TESTS_EACH(history_set_up, history_tear_down)
 
-static bool charge(const char *ns, uint64_t bytes, int64_t revision)
+static bool reconcile_history_charge(const char *ns, uint64_t bytes, int64_t revision)
 {
     return history_charge(history, slice_str(ns), bytes, revision);
 }
@@ -35,11 +35,11 @@ static bool check_history_is_over(const char *ns)
 
 UNIT_TEST(test_each_has_its_share)
 {
-    assert_false(charge("a", SHARE - 1, 5));
+    assert_false(reconcile_history_charge("a", SHARE - 1, 5));
     assert_false(check_history_is_over("a"));
-    assert_true(charge("a", 1, 6));
-    assert_false(charge("a", 1, 7)); /* told once */
-    assert_false(charge("b", SHARE / 2, 8));
+    assert_true(reconcile_history_charge("a", 1, 6));
+    assert_false(reconcile_history_charge("a", 1, 7)); /* told once */
+    assert_false(reconcile_history_charge("b", SHARE / 2, 8));
     assert_true(check_history_is_over("a"));
     assert_false(check_history_is_over("b"));
     assert_false(check_history_is_over("c"));
@@ -50,22 +50,22 @@ UNIT_TEST(test_each_has_its_share)
 UNIT_TEST(test_little_needs_no_mark)
 {
     assert_int_equal(history_mark(history), 0);
-    (void)charge("a", SHARE / 2 - 1, 5);
+    (void)reconcile_history_charge("a", SHARE / 2 - 1, 5);
     assert_int_equal(history_mark(history), 0);
-    (void)charge("a", 1, 6);
+    (void)reconcile_history_charge("a", 1, 6);
     assert_int_equal(history_mark(history), 6);
-    (void)charge("a", 1, 7);
+    (void)reconcile_history_charge("a", 1, 7);
     assert_int_equal(history_mark(history), 6);
 }
 
 /* Charges after the mark stay until that is gone, too. */
 UNIT_TEST(test_a_compaction_forgets_what_was_marked)
 {
-    (void)charge("a", SHARE, 5);
-    (void)charge("b", SHARE, 6);
+    (void)reconcile_history_charge("a", SHARE, 5);
+    (void)reconcile_history_charge("b", SHARE, 6);
     assert_int_equal(history_mark(history), 6);
-    (void)charge("a", 10, 7);
-    (void)charge("b", SHARE, 8);
+    (void)reconcile_history_charge("a", 10, 7);
+    (void)reconcile_history_charge("b", SHARE, 8);
     assert_true(history_compacted(history));
     assert_false(check_history_is_over("a"));
     assert_true(check_history_is_over("b"));
@@ -78,7 +78,7 @@ UNIT_TEST(test_a_compaction_forgets_what_was_marked)
 
 UNIT_TEST(test_another_store_has_none)
 {
-    (void)charge("a", SHARE, 5);
+    (void)reconcile_history_charge("a", SHARE, 5);
     history_forget(history);
     assert_false(check_history_is_over("a"));
     assert_int_equal(history_over_count(history), 0);

@@ -65,7 +65,7 @@ static int old_faults_tear_down(void **state)
 
 UNIT_TESTS_EACH(old_faults_set_up, old_faults_tear_down)
 
-static void name_owner(struct fixture *f, const char *owner)
+static void old_faults_name_owner(struct fixture *f, const char *owner)
 {
     struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30, .dropped = refuse_drop};
     struct err err;
@@ -90,7 +90,7 @@ static void old_faults_assert_plan(struct fixture *f, const char *owner, const c
 {
     char *base = xasprintf(DOMAIN_BASE "%s", owner);
     size_t base_len = strlen(base);
-    name_owner(f, owner);
+    old_faults_name_owner(f, owner);
     plan_build_nothing(&f->plan);
     plan_add_puts(&f->desired, slice_str(base), &f->actual, &f->plan);
     (void)plan_add_deletes(&f->desired, slice_str(base), &f->actual, &f->plan);

@@ -33,7 +33,7 @@ static int owners_tear_down(void **state UNUSED)
 
 UNIT_TESTS_EACH(owners_set_up, owners_tear_down)
 
-static void hold(struct owner *owner, bool awaits_claims)
+static void owners_hold(struct owner *owner, bool awaits_claims)
 {
     owner->awaits_claims = awaits_claims;
     owners_dequeue(owners, owner, OWNER_HELD);
@@ -41,14 +41,14 @@ static void hold(struct owner *owner, bool awaits_claims)
 
 UNIT_TEST(test_the_held_are_queued_by_what_they_await)
 {
-    hold(a, false);
-    hold(b, true);
-    hold(c, true);
+    owners_hold(a, false);
+    owners_hold(b, true);
+    owners_hold(c, true);
     owners_enqueue(owners, b); /* for another reason */
     owners_hold_release_claims(owners);
     assert_int_equal(a->state, OWNER_HELD);
     assert_int_equal(c->state, OWNER_QUEUED);
-    hold(c, false);
+    owners_hold(c, false);
     assert_int_equal(owners_in(owners, OWNER_RECORDS, OWNER_HELD), 2);
     owners_hold_release(owners);
     assert_int_equal(owners_in(owners, OWNER_RECORDS, OWNER_QUEUED), 3);

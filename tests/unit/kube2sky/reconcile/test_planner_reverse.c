@@ -75,7 +75,8 @@ static int planner_reverse_tear_down(void **state)
 UNIT_TESTS_EACH(planner_reverse_set_up, planner_reverse_tear_down)
 
 /* A headless Service with 10.1.0.1 under this hostname. */
-static void put_headless(struct fixture *f, const char *ns, const char *name, const char *hostname)
+static void planner_reverse_put_headless(struct fixture *f, const char *ns, const char *name,
+                                         const char *hostname)
 {
     char *subsets = xasprintf(ONE_ADDRESS, hostname);
     inventory_upsert(f->inventory, service_from(ns, name, HEADLESS));
@@ -170,15 +171,15 @@ UNIT_TEST(test_pods_that_are_not_listed_yet)
 {
     struct fixture *f = *state;
     planner_reverse_put_reverse(f, "10/1/0/1", "h.old.a");
-    put_headless(f, "a", "old", "h");
-    put_headless(f, "b", "new", "h");
+    planner_reverse_put_headless(f, "a", "old", "h");
+    planner_reverse_put_headless(f, "b", "new", "h");
     inventory_upsert(f->inventory, pod_from("b", "p", "'podIPs':[{'ip':'10.1.0.1'}]"));
     (void)planner_reverse_plan_owner(f, "svc/b/new");
     planner_reverse_assert_plan(f, 1, 0, 1);
     inventory_remove(f->inventory, KUBE_ENDPOINTS, "a", "old");
     (void)planner_reverse_plan_owner(f, "svc/b/new"); /* whose it was claims it no longer */
     planner_reverse_assert_plan(f, 1, 1, 0);
-    put_headless(f, "a", "old", "h");
+    planner_reverse_put_headless(f, "a", "old", "h");
     inventory_list_begin(f->inventory, KUBE_POD);
     inventory_upsert(f->inventory, pod_from("b", "p", "'podIPs':[{'ip':'10.1.0.1'}]"));
     inventory_list_end(f->inventory, KUBE_POD);
@@ -195,7 +196,7 @@ UNIT_TEST(test_doubt_about_whose_it_is)
     planner_reverse_put_reverse(f, "10/0/0/1", "h.unclear.a");
     inventory_upsert(f->inventory, service_from("a", "unclear", HEADLESS));
     inventory_upsert(f->inventory, garbled_from(KUBE_ENDPOINTS, "a", "unclear", ""));
-    put_headless(f, "b", "new", "h");
+    planner_reverse_put_headless(f, "b", "new", "h");
     (void)planner_reverse_plan_owner(f, "svc/b/new");
     planner_reverse_assert_plan(f, 1, 0, 1);
     inventory_upsert(f->inventory, service_from("b", "web", "'clusterIP':'10.0.0.1'"));
@@ -236,8 +237,8 @@ UNIT_TEST(test_an_owner_that_gets_too_large)
 {
     struct fixture *f = *state;
     planner_reverse_end_list(f, KUBE_POD);
-    put_headless(f, "a", "big", "h");
-    put_headless(f, "b", "new", "h");
+    planner_reverse_put_headless(f, "a", "big", "h");
+    planner_reverse_put_headless(f, "b", "new", "h");
     (void)planner_reverse_plan_owner(f, "svc/a/big");
     planner_reverse_assert_plan(f, 1, 1, 0); /* the smaller name */
     put_too_large(f, "a", "big");

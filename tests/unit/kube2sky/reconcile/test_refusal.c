@@ -54,7 +54,7 @@ static int refusal_tear_down(void **state)
 
 UNIT_TESTS_EACH(refusal_set_up, refusal_tear_down)
 
-static bool is_due(const void *data)
+static bool refusal_is_due(const void *data)
 {
     const struct fixture *f = data;
     return f->due >= f->due_wanted;
@@ -73,7 +73,7 @@ UNIT_TEST(test_each_waits_by_itself)
     struct fixture *f = *state;
     refusal_refuse(f, 2);
     f->due_wanted = 2;
-    loop_until(f->loop, is_due, f);
+    loop_until(f->loop, refusal_is_due, f);
     assert_false(refusal_is_waiting(&f->owners[0]) || refusal_is_waiting(&f->owners[1]));
     assert_non_null(f->owners[0].refusal); /* the next wait is longer */
     refusal_end(f->refusals, &f->owners[0]);

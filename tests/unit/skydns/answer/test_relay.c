@@ -91,8 +91,8 @@ static int forget_reply(void **state)
 UNIT_TESTS_ONCE(NULL, forget_reply)
 
 /* The length; 0: it cannot be. */
-static size_t write_reply(const struct question *q, const struct relay_parts *parts, size_t limit,
-                          uint8_t *reply)
+static size_t relay_write_reply(const struct question *q, const struct relay_parts *parts,
+                                size_t limit, uint8_t *reply)
 {
     struct response response = {.bytes = reply};
     if (!relay_write(q, &parsed, parts, 1232, limit, &response)) {
@@ -141,7 +141,7 @@ UNIT_TEST(test_sections)
         struct question q = relay_question_of(rows[i].client_edns);
         size_t up_len = relay_make_reply(up, 0x8180, rows[i].has, rows[i].opt_at, 0);
         assert_true(relay_read_reply(&q, up, up_len, &parts));
-        size_t len = write_reply(&q, &parts, rows[i].limit, reply);
+        size_t len = relay_write_reply(&q, &parts, rows[i].limit, reply);
         struct counts got = counts_in(reply);
         size_t rrs =
             got.answers + got.authorities + got.additionals - (rows[i].client_edns ? 1 : 0);
@@ -185,7 +185,7 @@ UNIT_TEST(test_flags)
         q.dnssec_ok = rows[i].dnssec_ok;
         size_t len = relay_make_reply(up, rows[i].given, (struct counts){0}, -1, 0);
         assert_true(relay_read_reply(&q, up, len, &parts));
-        assert_int_equal(write_reply(&q, &parts, 512, reply), HEAD_LEN);
+        assert_int_equal(relay_write_reply(&q, &parts, 512, reply), HEAD_LEN);
         assert_int_equal(reply[2] << 8 | reply[3], rows[i].want);
     }
 }
@@ -198,12 +198,12 @@ UNIT_TEST(test_extended_rcode)
     size_t up_len = relay_make_reply(up, 0x8187, (struct counts){0}, 0, 1); /* 23: BADCOOKIE */
     struct question q = relay_question_of(true);
     assert_true(relay_read_reply(&q, up, up_len, &parts));
-    size_t len = write_reply(&q, &parts, 512, reply);
+    size_t len = relay_write_reply(&q, &parts, 512, reply);
     assert_int_equal(reply[3] & 0xf, 7);
     assert_int_equal(reply[len - 6], 1);
     q = relay_question_of(false);
     assert_true(relay_read_reply(&q, up, up_len, &parts));
-    assert_int_equal(write_reply(&q, &parts, 512, reply), 0);
+    assert_int_equal(relay_write_reply(&q, &parts, 512, reply), 0);
 }
 
 /* The nameserver's client-subnet option goes to those who sent one, if it is as long as one can be;
@@ -230,7 +230,7 @@ UNIT_TEST(test_subnet)
         up[len - 5] = (uint8_t)(4 + rows[i].len);
         len += rows[i].len;
         assert_true(relay_read_reply(&q, up, len, &parts));
-        size_t reply_len = write_reply(&q, &parts, 512, reply);
+        size_t reply_len = relay_write_reply(&q, &parts, 512, reply);
         size_t passed = rows[i].is_passed ? sizeof(subnet) : 0;
         assert_int_equal(reply_len, HEAD_LEN + RR_LEN + OPT_LEN + passed);
         assert_int_equal(reply[HEAD_LEN + RR_LEN + OPT_LEN - 1], passed);
@@ -238,7 +238,7 @@ UNIT_TEST(test_subnet)
         size_t limit = HEAD_LEN + 30 * RR_LEN + OPT_LEN + passed;
         len = relay_make_reply(up, 0x8180, (struct counts){30, 0, 0}, -1, 0);
         assert_true(relay_read_reply(&q, up, len, &parts));
-        assert_true(write_reply(&q, &parts, limit, reply) <= limit);
+        assert_true(relay_write_reply(&q, &parts, limit, reply) <= limit);
     }
 }
 
@@ -255,7 +255,7 @@ UNIT_TEST(test_signed_names)
     memcpy(up + len, rr, sizeof(rr));
     up[9] = 1;
     assert_true(relay_read_reply(&q, up, len + sizeof(rr), &parts));
-    assert_int_equal(write_reply(&q, &parts, 512, reply), HEAD_LEN + sizeof(rr));
+    assert_int_equal(relay_write_reply(&q, &parts, 512, reply), HEAD_LEN + sizeof(rr));
     assert_memory_equal(reply + HEAD_LEN, rr, sizeof(rr));
     assert_memory_equal(reply + DNS_HEADER_SIZE, "\3WwW\4Test", 10);
 }

@@ -74,7 +74,7 @@ static int watched_file_teardown(void **state)
 
 UNIT_TESTS_EACH(watched_file_setup, watched_file_teardown)
 
-static void watch(struct fixture *f)
+static void config_watched_file_watch(struct fixture *f)
 {
     f->file = watched_file_new(&(struct watched_file_config){.loop = f->loop,
                                                              .path = f->path,
@@ -110,7 +110,7 @@ UNIT_TEST(test_written_replaced_removed)
     struct fixture *f = *state;
     struct err err;
     watched_file_write_file(f->path, "one");
-    watch(f);
+    config_watched_file_watch(f);
     assert_string_equal(watched_file_text_of(f), "one");
     watched_file_write_file(f->path, "two, in place");
     watched_file_await_change(f);
@@ -138,7 +138,7 @@ UNIT_TEST(test_a_link_that_leads_elsewhere)
     watched_file_write_file(in_folder(f, "..2/file"), "two");
     assert_int_equal(symlink("..1", in_folder(f, "..data")), 0);
     assert_int_equal(symlink("..data/file", f->path), 0);
-    watch(f);
+    config_watched_file_watch(f);
     assert_string_equal(watched_file_text_of(f), "one");
     assert_int_equal(symlink("..2", in_folder(f, "..new")), 0);
     assert_int_equal(rename(in_folder(f, "..new"), in_folder(f, "..data")), 0);
@@ -151,7 +151,7 @@ UNIT_TEST(test_nothing_new)
 {
     struct fixture *f = *state;
     watched_file_write_file(f->path, "one");
-    watch(f);
+    config_watched_file_watch(f);
     watched_file_write_file(f->path, "two");
     assert_string_equal(watched_file_text_of(f), "two");
     watched_file_write_file(in_folder(f, "another"), "x"); /* an event, but not of this file */
@@ -168,7 +168,7 @@ UNIT_TEST(test_what_cannot_be_read)
     memset(text, 'x', sizeof(text));
     text[BYTES_MAX] = '\0';
     watched_file_write_file(f->path, text);
-    watch(f);
+    config_watched_file_watch(f);
     assert_string_equal(watched_file_text_of(f), text);
     text[BYTES_MAX] = 'x';
     text[BYTES_MAX + 1] = '\0';

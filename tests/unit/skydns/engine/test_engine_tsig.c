@@ -51,7 +51,7 @@ static int engine_tsig_teardown(void **state)
 
 UNIT_TESTS_EACH(engine_tsig_setup, engine_tsig_teardown)
 
-static const char *ask(struct fixture *f, const uint8_t *wire, size_t len)
+static const char *engine_tsig_ask(struct fixture *f, const uint8_t *wire, size_t len)
 {
     memcpy(f->query, wire, len);
     f->query_len = len;
@@ -85,7 +85,7 @@ UNIT_TEST(the_same_reply)
     (void)fixture_ask(f, "web.default.cluster.local. A edns=1232");
     size_t len = f->reply_len;
     memcpy(plain, f->reply, len);
-    (void)ask(f, web_signed, sizeof(web_signed));
+    (void)engine_tsig_ask(f, web_signed, sizeof(web_signed));
     assert_int_equal(f->verdict, ENGINE_REPLY);
     assert_true(f->is_signed);
     assert_int_equal(open_reply(f, true, 0), 0);
@@ -110,7 +110,7 @@ UNIT_TEST(bad_ones)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         uint64_t before = engine_tsig_counted(f, cases[i].verdict);
         engine_tsig_use_keys(f, cases[i].keys);
-        (void)ask(f, web_signed, sizeof(web_signed));
+        (void)engine_tsig_ask(f, web_signed, sizeof(web_signed));
         assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_NOTAUTH);
         assert_false(f->is_signed);
         assert_int_equal(open_reply(f, false, 0), cases[i].error);
@@ -128,7 +128,7 @@ UNIT_TEST(no_sense)
     memcpy(twice, web_signed, len);
     memcpy(twice + len, web_signed + len - RECORD_SIZE, RECORD_SIZE);
     twice[11]++;
-    assert_non_null(strstr(ask(f, twice, len + RECORD_SIZE), "FORMERR"));
+    assert_non_null(strstr(engine_tsig_ask(f, twice, len + RECORD_SIZE), "FORMERR"));
     assert_int_equal(engine_tsig_counted(f, TSIG_MALFORMED), 1);
 }
 
@@ -140,7 +140,7 @@ UNIT_TEST(what_waits)
     uint8_t upstream[DNS_HEADER_SIZE + sizeof(question) - 1 + 16] = {0, 0, 0x81, 0x80, 0, 1, 0, 1};
     memcpy(upstream + DNS_HEADER_SIZE, question, sizeof(question) - 1);
     memcpy(upstream + sizeof(upstream) - 16, "\xc0\x0c\0\1\0\1\0\0\0\x4d\0\4\xc0\0\2\1", 16);
-    assert_string_equal(ask(f, far_signed, sizeof(far_signed)), "forward");
+    assert_string_equal(engine_tsig_ask(f, far_signed, sizeof(far_signed)), "forward");
     assert_true(f->is_signed);
     struct engine_query query = {.wire = far_signed,
                                  .len = sizeof(far_signed),
@@ -202,7 +202,7 @@ UNIT_TEST(an_old_one)
                                  .local = &f->local,
                                  .now_s = FIXTURE_NOW_S + 301,
                                  .transport = ENGINE_TCP};
-    (void)ask(f, web_signed, sizeof(web_signed)); /* with the fixture's configuration */
+    (void)engine_tsig_ask(f, web_signed, sizeof(web_signed)); /* with the fixture's configuration */
     assert_int_equal(engine_answer(f->engine, f->store, &query, NULL, &f->response, &deferral),
                      ENGINE_REPLY);
     f->reply_len = f->response.len;
@@ -218,7 +218,7 @@ UNIT_TEST(not_admitted)
 {
     struct fixture *f = *state;
     f->config.settings.is_restricted = true;
-    (void)ask(f, web_signed, sizeof(web_signed));
+    (void)engine_tsig_ask(f, web_signed, sizeof(web_signed));
     assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_REFUSED);
     assert_true(f->deferral.is_barred);
     assert_int_equal(open_reply(f, true, 0), 0);
@@ -229,7 +229,7 @@ UNIT_TEST(without_keys)
     struct fixture *f = *state;
     tsig_keys_unref(f->config.tsig);
     f->config.tsig = NULL;
-    assert_non_null(strstr(ask(f, web_signed, sizeof(web_signed)), "10.0.0.1"));
+    assert_non_null(strstr(engine_tsig_ask(f, web_signed, sizeof(web_signed)), "10.0.0.1"));
     assert_int_equal(f->reply[11], 1);
     assert_false(f->is_signed);
 }

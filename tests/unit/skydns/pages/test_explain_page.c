@@ -48,7 +48,7 @@ static int explain_page_teardown(void **state)
 
 UNIT_TESTS_EACH(explain_page_setup, explain_page_teardown)
 
-static const char *text_of(struct pages *p, const char *name, const char *type)
+static const char *explain_page_text_of(struct pages *p, const char *name, const char *type)
 {
     buf_clear(&p->page);
     explain_page_text(bed_explain(&p->bed, name, type), &p->page);
@@ -106,7 +106,7 @@ static const json_t *explain_page_find(const json_t *array, const char *field, c
 UNIT_TEST(test_text_of_an_answer)
 {
     struct pages *p = *state;
-    const char *text = text_of(p, "x.cluster.local", "A");
+    const char *text = explain_page_text_of(p, "x.cluster.local", "A");
     explain_page_expect(text, "x.cluster.local. A: NOERROR, answers: ");
     explain_page_expect(text, "; etcd revision 7\n");
     explain_page_expect(text, "\nanswer     x.cluster.local. ");
@@ -130,7 +130,7 @@ UNIT_TEST(test_text_with_escapes)
     static const struct bed_key key = {"local/cluster/txt", "{'text':'a\\\\;\\\\009b'}"};
     struct pages *p = *state;
     bed_fill(&p->bed, &key, 1);
-    const char *text = text_of(p, "txt.cluster.local", "TXT");
+    const char *text = explain_page_text_of(p, "txt.cluster.local", "TXT");
     explain_page_expect(text, " TXT \"a;\\009b\"\n");
     explain_page_expect(text, " text \"a\\;\\009b\" served as \"a;?b\"\n");
     json_t *json = explain_page_json_of(p, "txt.cluster.local", "TXT");
@@ -145,21 +145,22 @@ UNIT_TEST(test_text_with_escapes)
 UNIT_TEST(test_text_of_an_authority)
 {
     struct pages *p = *state;
-    const char *text = text_of(p, "z.x.cluster.local", "A");
+    const char *text = explain_page_text_of(p, "z.x.cluster.local", "A");
     explain_page_expect(text, "z.x.cluster.local. A: NXDOMAIN; etcd revision 7\n");
     explain_page_expect(text, "\nauthority  cluster.local. ");
     explain_page_expect(text, " SOA ");
     explain_page_expect(text, " x.cluster.local.\n"); /* the closest existing parent */
-    text = text_of(p, "xy.cluster.local", "A");
+    text = explain_page_text_of(p, "xy.cluster.local", "A");
     explain_page_expect(text, " x.cluster.local.");
     explain_page_expect(text, " y.cluster.local.");
-    assert_null(strstr(text_of(p, "nothing.alike.cluster.local", "A"), " x.cluster.local."));
+    assert_null(
+        strstr(explain_page_text_of(p, "nothing.alike.cluster.local", "A"), " x.cluster.local."));
 }
 
 UNIT_TEST(test_text_of_a_port)
 {
     struct pages *p = *state;
-    const char *text = text_of(p, "_http._tcp.x.cluster.local", "SRV");
+    const char *text = explain_page_text_of(p, "_http._tcp.x.cluster.local", "SRV");
     explain_page_expect(text, "\nanswer     _http._tcp.x.cluster.local. ");
     explain_page_expect(text, "\nadditional x.cluster.local. ");
 }
@@ -167,10 +168,10 @@ UNIT_TEST(test_text_of_a_port)
 UNIT_TEST(test_text_without_keys)
 {
     struct pages *p = *state;
-    explain_page_expect(text_of(p, "www.example.com", "TYPE65280"),
+    explain_page_expect(explain_page_text_of(p, "www.example.com", "TYPE65280"),
                         "www.example.com. TYPE65280: not from here");
-    explain_page_expect(text_of(p, "www.example.com", "A"), "\nwhy        ");
-    const char *text = text_of(p, "out.cluster.local", "A");
+    explain_page_expect(explain_page_text_of(p, "www.example.com", "A"), "\nwhy        ");
+    const char *text = explain_page_text_of(p, "out.cluster.local", "A");
     explain_page_expect(text, "\nexternal   db.example.com. A: a nameserver is asked; SERVFAIL");
     assert_null(strstr(text, "\nauthority"));
     explain_page_expect(text, "answers: ");
@@ -198,7 +199,7 @@ UNIT_TEST(test_ages)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         test_clock_advance_ms((rows[i].s - passed_s) * 1000);
         passed_s = rows[i].s;
-        explain_page_expect(text_of(p, "age.cluster.local", "A"), rows[i].text);
+        explain_page_expect(explain_page_text_of(p, "age.cluster.local", "A"), rows[i].text);
     }
     test_clock_run();
 }
@@ -212,7 +213,7 @@ UNIT_TEST(test_text_of_many)
         (void)snprintf(value, sizeof(value), "{'host':'10.1.0.%u'}", i % 250); /* fits */
         bed_add(&p->bed, key, value);
     }
-    explain_page_expect(text_of(p, "many.cluster.local", "A"), "\n  ... 3 more\n");
+    explain_page_expect(explain_page_text_of(p, "many.cluster.local", "A"), "\n  ... 3 more\n");
     json_t *json = explain_page_json_of(p, "many.cluster.local", "A");
     const json_t *name = json_array_get(json_object_get(json, "names"), 0);
     assert_int_equal(number_at(name, "key_count"), EXPLAIN_RECORDS_MAX + 3);
@@ -296,9 +297,9 @@ UNIT_TEST(test_json_without_keys)
 UNIT_TEST(test_changes)
 {
     struct pages *p = *state;
-    assert_null(strstr(text_of(p, "y.cluster.local", "A"), "changed"));
+    assert_null(strstr(explain_page_text_of(p, "y.cluster.local", "A"), "changed"));
     bed_add(&p->bed, "local/cluster/y", "{'host':'10.0.0.9'}");
-    explain_page_expect(text_of(p, "y.cluster.local", "A"),
+    explain_page_expect(explain_page_text_of(p, "y.cluster.local", "A"),
                         "revision 8, known for 0 s; changed 0 s ago, seen by all threads ");
     json_t *json = explain_page_json_of(p, "y.cluster.local", "A");
     const json_t *name = json_array_get(json_object_get(json, "names"), 0);
@@ -312,7 +313,7 @@ UNIT_TEST(test_changes)
     json_decref(json);
     bed_mirror.del(bed_mirror.data, slice_str("/skydns/local/cluster/y"), 9);
     bed_mirror.commit(bed_mirror.data, 9, false);
-    explain_page_expect(text_of(p, "y.cluster.local", "A"),
+    explain_page_expect(explain_page_text_of(p, "y.cluster.local", "A"),
                         "\n  its key was deleted 0 s ago, seen by all ");
     json = explain_page_json_of(p, "y.cluster.local", "A");
     name = json_array_get(json_object_get(json, "names"), 0);

@@ -63,7 +63,7 @@ static int explain_signed_teardown(void **state)
 
 UNIT_TESTS_EACH(explain_signed_setup, explain_signed_teardown)
 
-static const char *text_of(struct pages *p, const char *name, const char *type)
+static const char *explain_signed_text_of(struct pages *p, const char *name, const char *type)
 {
     buf_clear(&p->page);
     explain_page_text(bed_explain(&p->bed, name, type), &p->page);
@@ -145,7 +145,7 @@ UNIT_TEST(test_before_and_after)
     snprintf(line, sizeof(line),
              "\nsigned     x.cluster.local. A, key %u of cluster.local. (algorithm 13): ",
              explain_signed_tag_of(p, false));
-    const char *text = text_of(p, "x.cluster.local", "A");
+    const char *text = explain_signed_text_of(p, "x.cluster.local", "A");
     explain_signed_expect(text, line, true);
     explain_signed_expect(text, "no signature is kept yet\n", true);
     json_t *json = explain_signed_json_of(p, "X.Cluster.local", "A");
@@ -154,9 +154,10 @@ UNIT_TEST(test_before_and_after)
     json_decref(json);
     /* Another TTL is another RRset. */
     explain_signed_sign(p, "x.cluster.local", DNS_TYPE_A, 31, &address, 1);
-    explain_signed_expect(text_of(p, "x.cluster.local", "A"), "no signature is kept yet\n", true);
+    explain_signed_expect(explain_signed_text_of(p, "x.cluster.local", "A"),
+                          "no signature is kept yet\n", true);
     explain_signed_sign(p, "x.cluster.local", DNS_TYPE_A, 30, &address, 1);
-    text = text_of(p, "x.cluster.local", "A");
+    text = explain_signed_text_of(p, "x.cluster.local", "A");
     time_t end = (time_t)(clock_wall_s() + DNSSEC_ENDS_S);
     struct tm utc;
     strftime(day, sizeof(day), "until %Y-%m-%dT%H:%M:%SZ, 7 d 0 h ahead\n", gmtime_r(&end, &utc));
@@ -202,7 +203,7 @@ UNIT_TEST(test_keys)
         assert_string_equal(json_string_value(json_object_get(json, "status")), "NOERROR");
         json_decref(json);
     }
-    const char *text = text_of(p, "cluster.local", "DNSKEY");
+    const char *text = explain_signed_text_of(p, "cluster.local", "DNSKEY");
     explain_signed_expect(text, "cluster.local. DNSKEY: NOERROR, answers: 2; etcd revision ", true);
     explain_signed_expect(text, "\nanswer     cluster.local. 300 DNSKEY \\# 68 010", true);
     explain_signed_expect(text, "\nwhy        the domain's own records: the keys of -dnssec\n",
@@ -212,7 +213,8 @@ UNIT_TEST(test_keys)
     json_t *json = explain_signed_json_of(p, "cluster.local", "DNSKEY");
     expect_key(p, explain_signed_entry(json, 0, "cluster.local.", "DNSKEY"), true, true);
     json_decref(json);
-    explain_signed_expect(text_of(p, "x.cluster.local", "DNSKEY"), "answers: 0", true);
+    explain_signed_expect(explain_signed_text_of(p, "x.cluster.local", "DNSKEY"), "answers: 0",
+                          true);
 }
 
 UNIT_TEST(test_nothing_to_tell)
@@ -223,7 +225,8 @@ UNIT_TEST(test_nothing_to_tell)
     };
     struct pages *p = *state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        explain_signed_expect(text_of(p, cases[i][0], cases[i][1]), "\nsigned ", false);
+        explain_signed_expect(explain_signed_text_of(p, cases[i][0], cases[i][1]), "\nsigned ",
+                              false);
         json_t *json = explain_signed_json_of(p, cases[i][0], cases[i][1]);
         assert_null(json_object_get(json, "signed"));
         json_decref(json);

@@ -102,7 +102,8 @@ static int status_teardown(void **state)
 UNIT_TESTS_EACH(status_setup, status_teardown)
 UNIT_TESTS_HAVE_THREADS
 
-static void expect(struct pages *p, const char *target, unsigned status, const char *part)
+static void pages_status_expect(struct pages *p, const char *target, unsigned status,
+                                const char *part)
 {
     struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
     if (asked.page.status != status || !strstr(asked.page.body, part)) {
@@ -132,17 +133,17 @@ UNIT_TEST(test_readiness)
     struct pages *p = *state;
     struct err why;
     (void)err_set(&why, ERR_TIMEOUT, "etcd is silent"); /* only its text is wanted */
-    expect(p, "/healthz", 200, "ok");
-    expect(p, "/readiness", 503, "etcd");
+    pages_status_expect(p, "/healthz", 200, "ok");
+    pages_status_expect(p, "/readiness", 503, "etcd");
     outage_away(&p->bed.followed, &why);
-    expect(p, "/readiness", 503, "etcd is silent");
+    pages_status_expect(p, "/readiness", 503, "etcd is silent");
     bed_fill(&p->bed, NULL, 0);
-    expect(p, "/readiness", 200, "ok");
-    expect(p, "/readiness?strict", 200, "ok");
+    pages_status_expect(p, "/readiness", 200, "ok");
+    pages_status_expect(p, "/readiness?strict", 200, "ok");
     p->sources.is_lame_duck = true;
-    expect(p, "/readiness", 503, "stopping");
-    expect(p, "/readiness?strict", 503, "stopping");
-    expect(p, "/healthz", 200, "ok");
+    pages_status_expect(p, "/readiness", 503, "stopping");
+    pages_status_expect(p, "/readiness?strict", 503, "stopping");
+    pages_status_expect(p, "/healthz", 200, "ok");
 }
 
 /* Makes the sections that an earlier process wrote. */
@@ -209,19 +210,19 @@ UNIT_TEST_IN(test_from_a_snapshot, setup_with_snapshot, status_teardown)
     struct pages *p = *state;
     struct err why;
     (void)err_set(&why, ERR_TIMEOUT, "etcd is silent"); /* only its text is wanted */
-    expect(p, "/readiness", 200, "ok");
+    pages_status_expect(p, "/readiness", 200, "ok");
     expect_strict(p);
     outage_away(&p->bed.followed, &why);
     expect_strict(p); /* rather than that etcd is away */
-    expect(p, "/explain?name=web.cluster.local&text", 200,
-           "\nsnapshot   answers come from a snapshot of 1");
+    pages_status_expect(p, "/explain?name=web.cluster.local&text", 200,
+                        "\nsnapshot   answers come from a snapshot of 1");
     json_t *json = status_json_of(p, "/explain?name=web.cluster.local");
     assert_in_range(json_integer_value(json_object_get(json, "snapshot_age_s")), 12, 59);
     json_decref(json);
     outage_back(&p->bed.followed);
     bed_mirror.state(bed_mirror.data, NULL);
     bed_mirror.caught_up(bed_mirror.data);
-    expect(p, "/readiness?strict", 200, "ok");
+    pages_status_expect(p, "/readiness?strict", 200, "ok");
     json = status_json_of(p, "/explain?name=web.cluster.local");
     assert_null(json_object_get(json, "snapshot_age_s"));
     json_decref(json);
@@ -231,9 +232,11 @@ UNIT_TEST_IN(test_from_a_snapshot, setup_with_snapshot, status_teardown)
 UNIT_TEST_IN(test_an_incomplete_snapshot, setup_with_snapshot_requiring, status_teardown)
 {
     struct pages *p = *state;
-    expect(p, "/readiness", 503, "no /kube2sky/cluster.local/store (expected: -require-store-key)");
-    expect(p, "/metrics", 200, "\nskydns_ready 0\n");
-    expect(p, "/metrics", 200, "\nskydns_domain_incomplete{domain=\"cluster.local.\"} 1\n");
+    pages_status_expect(p, "/readiness", 503,
+                        "no /kube2sky/cluster.local/store (expected: -require-store-key)");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_ready 0\n");
+    pages_status_expect(p, "/metrics", 200,
+                        "\nskydns_domain_incomplete{domain=\"cluster.local.\"} 1\n");
 }
 
 static struct metrics_snapshot snapshot_counts(const void *keeper)
@@ -246,14 +249,14 @@ static struct metrics_snapshot snapshot_counts(const void *keeper)
 UNIT_TEST(test_metrics_of_a_snapshot)
 {
     struct pages *p = *state;
-    expect(p, "/metrics", 200, "\nskydns_snapshot_age_seconds 0\n");
-    expect(p, "/metrics", 200, "\nskydns_snapshot_bytes 0\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_snapshot_age_seconds 0\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_snapshot_bytes 0\n");
     p->sources.snapshot = snapshot_counts;
     p->sources.keeper = "keeper";
-    expect(p, "/metrics", 200, "\nskydns_snapshot_age_seconds 9");
-    expect(p, "/metrics", 200, "\nskydns_snapshot_bytes 428\n");
-    expect(p, "/metrics", 200, "\nskydns_snapshot_writes_total 3\n");
-    expect(p, "/metrics", 200, "\nskydns_snapshot_failures_total 2\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_snapshot_age_seconds 9");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_snapshot_bytes 428\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_snapshot_writes_total 3\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_snapshot_failures_total 2\n");
 }
 
 /* Only a strict check reports an etcd that came back without its data, or has been away for
@@ -264,10 +267,10 @@ UNIT_TEST(test_lost_data)
     bed_fill(&p->bed, NULL, 0);
     bed_mirror_counts.is_holding_old = true;
     bed_mirror_counts.holding_ms = 17999;
-    expect(p, "/readiness", 200, "ok");
-    expect(p, "/readiness?strict", 503, " 17 s ");
+    pages_status_expect(p, "/readiness", 200, "ok");
+    pages_status_expect(p, "/readiness?strict", 503, " 17 s ");
     bed_mirror_counts.is_holding_old = false;
-    expect(p, "/readiness?strict", 200, "ok");
+    pages_status_expect(p, "/readiness?strict", 200, "ok");
 }
 
 /* Or one that is there and has changes that do not arrive. */
@@ -276,16 +279,16 @@ UNIT_TEST(test_behind)
     struct pages *p = *state;
     bed_fill(&p->bed, NULL, 0);
     bed_mirror_counts.behind_ms = 4999;
-    expect(p, "/readiness?strict", 200, "ok"); /* away, but not for long */
+    pages_status_expect(p, "/readiness?strict", 200, "ok"); /* away, but not for long */
     outage_back(&p->bed.followed);
     bed_mirror_counts.behind_ms = 1000;
-    expect(p, "/readiness?strict", 200, "ok");
+    pages_status_expect(p, "/readiness?strict", 200, "ok");
     bed_mirror_counts.behind_ms = 4999;
-    expect(p, "/readiness", 200, "ok");
-    expect(p, "/readiness?strict", 503, "behind etcd: for 4 s ");
-    expect(p, "/metrics", 200, "\nskydns_etcd_behind_seconds 4.999\n");
+    pages_status_expect(p, "/readiness", 200, "ok");
+    pages_status_expect(p, "/readiness?strict", 503, "behind etcd: for 4 s ");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_etcd_behind_seconds 4.999\n");
     bed_mirror_counts.behind_ms = 0;
-    expect(p, "/readiness?strict", 200, "ok");
+    pages_status_expect(p, "/readiness?strict", 200, "ok");
 }
 
 static void tell_key(const char *id)
@@ -299,13 +302,15 @@ UNIT_TEST(test_incomplete)
     struct pages *p = *state;
     bed_fill(&p->bed, NULL, 0);
     tell_key("one");
-    expect(p, "/metrics", 200, "\nskydns_domain_incomplete{domain=\"cluster.local.\"} 0\n");
+    pages_status_expect(p, "/metrics", 200,
+                        "\nskydns_domain_incomplete{domain=\"cluster.local.\"} 0\n");
     tell_key("");
-    expect(p, "/readiness", 200, "ok");
-    expect(p, "/readiness?strict", 503, key);
-    expect(p, "/metrics", 200, "\nskydns_domain_incomplete{domain=\"cluster.local.\"} 1\n");
+    pages_status_expect(p, "/readiness", 200, "ok");
+    pages_status_expect(p, "/readiness?strict", 503, key);
+    pages_status_expect(p, "/metrics", 200,
+                        "\nskydns_domain_incomplete{domain=\"cluster.local.\"} 1\n");
     tell_key("two"); /* counts once everything was read again */
-    expect(p, "/readiness?strict", 503, key);
+    pages_status_expect(p, "/readiness?strict", 503, key);
     assert_int_equal(bed_rereads, 1);
 }
 
@@ -317,11 +322,12 @@ static int setup_requiring(void **state)
 UNIT_TEST_IN(test_never_complete, setup_requiring, status_teardown)
 {
     struct pages *p = *state;
-    expect(p, "/readiness", 503, "etcd has not been read yet");
+    pages_status_expect(p, "/readiness", 503, "etcd has not been read yet");
     bed_fill(&p->bed, NULL, 0);
-    expect(p, "/readiness", 503, "no /kube2sky/cluster.local/store (expected: -require-store-key)");
-    expect(p, "/readiness?strict", 503, "-require-store-key");
-    expect(p, "/metrics", 200, "\nskydns_ready 0\n");
+    pages_status_expect(p, "/readiness", 503,
+                        "no /kube2sky/cluster.local/store (expected: -require-store-key)");
+    pages_status_expect(p, "/readiness?strict", 503, "-require-store-key");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_ready 0\n");
 }
 
 UNIT_TEST_IN(test_overdue, setup_impatient, status_teardown)
@@ -334,10 +340,10 @@ UNIT_TEST_IN(test_overdue, setup_impatient, status_teardown)
     while (!p->bed.outage.is_overdue) {
         ev_run(p->bed.loop, EVRUN_ONCE);
     }
-    expect(p, "/readiness", 200, "ok");
-    expect(p, "/readiness?strict", 503, "etcd is silent");
+    pages_status_expect(p, "/readiness", 200, "ok");
+    pages_status_expect(p, "/readiness?strict", 503, "etcd is silent");
     outage_back(&p->bed.followed);
-    expect(p, "/readiness?strict", 200, "ok");
+    pages_status_expect(p, "/readiness?strict", 200, "ok");
 }
 
 /* ---- Records ---- */
@@ -461,10 +467,11 @@ UNIT_TEST(test_explain)
     json_t *json = status_json_of(p, "/explain?name=web.cluster.local&type=AAAA");
     assert_string_equal(json_string_value(json_object_get(json, "type")), "AAAA");
     json_decref(json);
-    expect(p, "/explain?text&name=web.cluster.local", 200, "web.cluster.local. A: NOERROR");
-    expect(p, "/explain", 400, "name");
-    expect(p, "/explain?name=a..b", 400, "a..b");
-    expect(p, "/explain?name=a&type=NOPE", 400, "NOPE");
+    pages_status_expect(p, "/explain?text&name=web.cluster.local", 200,
+                        "web.cluster.local. A: NOERROR");
+    pages_status_expect(p, "/explain", 400, "name");
+    pages_status_expect(p, "/explain?name=a..b", 400, "a..b");
+    pages_status_expect(p, "/explain?name=a&type=NOPE", 400, "NOPE");
 }
 
 /* ---- Metrics ---- */
@@ -503,21 +510,21 @@ UNIT_TEST(test_metrics)
     };
     struct pages *p = *state;
     for (size_t i = 0; i < ARRAY_LEN(before); i++) {
-        expect(p, "/metrics", 200, before[i]);
+        pages_status_expect(p, "/metrics", 200, before[i]);
     }
     bed_fill(&p->bed, keys, ARRAY_LEN(keys));
     bed_mirror_counts.is_holding_old = true;
     for (size_t i = 0; i < ARRAY_LEN(after); i++) {
-        expect(p, "/metrics", 200, after[i]);
-        expect(p, "/old/metrics", 200, after[i]);
+        pages_status_expect(p, "/metrics", 200, after[i]);
+        pages_status_expect(p, "/old/metrics", 200, after[i]);
     }
     p->sources.is_lame_duck = true;
-    expect(p, "/metrics", 200, "\nskydns_ready 0\n");
-    expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"file\"} 0\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_ready 0\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"file\"} 0\n");
     p->sources.refusals = status_refuse;
     p->sources.settings = p;
-    expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"etcd\"} 0\n");
-    expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"file\"} 1\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"etcd\"} 0\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"file\"} 1\n");
 }
 
 /* Each count has a number of its own. */
@@ -549,7 +556,7 @@ UNIT_TEST(test_metrics_of_the_cache)
     struct cache_tally *tally = cache_tally_new();
     struct cache_counts *one = cache_tally_join(tally), *other = cache_tally_join(tally);
     struct engine_config *config = options_engine_config(&p->bed.options);
-    expect(p, "/metrics", 200, "\nskydns_stub_zones 0\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_stub_zones 0\n");
     counter_add(&one->hits_positive, 1);
     counter_add(&other->hits_positive, 10);
     counter_add(&one->hits_negative, 2);
@@ -564,7 +571,7 @@ UNIT_TEST(test_metrics_of_the_cache)
     config->zones_of_others = zone_table_new(zones, ARRAY_LEN(zones), NULL);
     publisher_configure(p->bed.publisher, config);
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        expect(p, "/old/metrics", 200, lines[i]);
+        pages_status_expect(p, "/old/metrics", 200, lines[i]);
     }
     publisher_configure(p->bed.publisher, options_engine_config(&p->bed.options));
     cache_tally_free(tally);
@@ -606,7 +613,7 @@ UNIT_TEST(test_metrics_of_streams)
     static struct streams_counts counts = {.engine = &engine};
     struct pages *p = *state;
     for (size_t i = 0; i < ARRAY_LEN(always); i++) {
-        expect(p, "/metrics", 200, always[i]);
+        pages_status_expect(p, "/metrics", 200, always[i]);
     }
     expect_none(p, "/metrics", "skydns_tls_");
     expect_none(p, "/metrics", "transport=\"tls\"");
@@ -624,11 +631,11 @@ UNIT_TEST(test_metrics_of_streams)
     p->sources.certificate_ends = status_certificate_ends;
     p->sources.certificate = "certificate";
     for (size_t i = 0; i < ARRAY_LEN(only_with_streams); i++) {
-        expect(p, "/metrics", 200, only_with_streams[i]);
+        pages_status_expect(p, "/metrics", 200, only_with_streams[i]);
     }
-    expect(p, "/metrics", 200, always[0]);
-    expect(p, "/metrics", 200, "\nskydns_not_allowed_total 2\n");
-    expect(p, "/metrics", 200, "\nskydns_autopath_answers_total 10\n");
+    pages_status_expect(p, "/metrics", 200, always[0]);
+    pages_status_expect(p, "/metrics", 200, "\nskydns_not_allowed_total 2\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_autopath_answers_total 10\n");
     expect_none(p, "/metrics", "transport=\"https\"");
     expect_none(p, "/metrics", "transport=\"grpc\"");
 }
@@ -690,7 +697,7 @@ UNIT_TEST(test_metrics_of_dnssec)
     p->sources.dnssec_unusable = status_unusable;
     p->sources.dnssec_files = "files";
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        expect(p, "/old/metrics", 200, lines[i]);
+        pages_status_expect(p, "/old/metrics", 200, lines[i]);
     }
     expect_none(p, "/metrics", "\nskydns_dnssec_first_end_seconds 0\n");
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
@@ -698,10 +705,10 @@ UNIT_TEST(test_metrics_of_dnssec)
                        "\nskydns_dnssec_keys{zone=\"cluster.local.\",tag=\"%u\",algorithm=\"%u\"} "
                        "1\n",
                        keys[i]->tag, keys[i]->algorithm);
-        expect(p, "/metrics", 200, line);
+        pages_status_expect(p, "/metrics", 200, line);
     }
     publisher_configure(p->bed.publisher, options_engine_config(&p->bed.options));
-    expect(p, "/metrics", 200, "\nskydns_dnssec_key_files_unusable 2\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_dnssec_key_files_unusable 2\n");
     expect_none(p, "/metrics", "dnssec_keys");
 }
 

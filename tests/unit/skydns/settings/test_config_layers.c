@@ -48,7 +48,7 @@ static int config_layers_teardown(void **state)
 UNIT_TESTS_EACH(config_layers_setup, config_layers_teardown)
 
 /* "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53" */
-static const char *settings(const struct fixture *f)
+static const char *settings_config_layers_settings(const struct fixture *f)
 {
     static char out[TEXT_MAX];
     struct options options = config_layers_settings(f->layers);
@@ -85,34 +85,42 @@ static bool settings_config_layers_take(const struct fixture *f, enum config_lay
 UNIT_TEST(test_precedence)
 {
     struct fixture *f = *state;
-    assert_string_equal(settings(f), "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53");
     assert_true(settings_config_layers_take(
         f, CONFIG_FILE, NULL,
         "{'ttl':2,'nameservers':['192.0.2.2'],'stubs':{'y.test':['10.0.0.2']}}"));
-    assert_string_equal(settings(f), "a.test. b.test. 2 192.0.2.2:53 z.test.=10.0.0.1:53 "
-                                     "y.test.=10.0.0.2:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "a.test. b.test. 2 192.0.2.2:53 z.test.=10.0.0.1:53 "
+                        "y.test.=10.0.0.2:53");
     assert_true(settings_config_layers_take(f, CONFIG_WRITERS, "b.test",
                                             "{'nameservers':['192.0.2.4'],'ttl':9}"));
-    assert_string_equal(settings(f), "a.test. b.test. 2 192.0.2.4:53 z.test.=10.0.0.1:53 "
-                                     "y.test.=10.0.0.2:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "a.test. b.test. 2 192.0.2.4:53 z.test.=10.0.0.1:53 "
+                        "y.test.=10.0.0.2:53");
     assert_true(
         settings_config_layers_take(f, CONFIG_WRITERS, "a.test", "{'nameservers':['192.0.2.3']}"));
     assert_true(
         settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'stubs':{'z.test':['10.0.0.3']}}"));
-    assert_string_equal(settings(f), "a.test. b.test. 2 192.0.2.3:53 z.test.=10.0.0.3:53 "
-                                     "y.test.=10.0.0.2:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "a.test. b.test. 2 192.0.2.3:53 z.test.=10.0.0.3:53 "
+                        "y.test.=10.0.0.2:53");
     assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL,
                                             "{'ttl':5,'nameservers':['192.0.2.5']}"));
-    assert_string_equal(settings(f), "a.test. b.test. 5 192.0.2.5:53 z.test.=10.0.0.1:53 "
-                                     "y.test.=10.0.0.2:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "a.test. b.test. 5 192.0.2.5:53 z.test.=10.0.0.1:53 "
+                        "y.test.=10.0.0.2:53");
     assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'b.test'}"));
-    assert_string_equal(settings(f), "b.test. 2 192.0.2.4:53 z.test.=10.0.0.1:53 "
-                                     "y.test.=10.0.0.2:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "b.test. 2 192.0.2.4:53 z.test.=10.0.0.1:53 "
+                        "y.test.=10.0.0.2:53");
     assert_true(settings_config_layers_take(f, CONFIG_WRITERS, "b.test", "{'keys':['/skydns/x']}"));
     assert_true(settings_config_layers_take(f, CONFIG_FILE, NULL, NULL));
-    assert_string_equal(settings(f), "b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53");
     assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, NULL));
-    assert_string_equal(settings(f), "a.test. b.test. 3600 192.0.2.3:53 z.test.=10.0.0.1:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "a.test. b.test. 3600 192.0.2.3:53 z.test.=10.0.0.1:53");
 }
 
 /* Each is told once, and keeps nothing else from changing. */
@@ -142,14 +150,17 @@ UNIT_TEST(test_unusable_sources)
         const char *log = log_capture_end(&capture);
         assert_int_equal(log_occurrences(log, "cannot use the configuration"), 1);
         assert_int_equal(log_occurrences(log, rows[i].name), 1);
-        assert_string_equal(settings(f), "a.test. b.test. 2 192.0.2.9:53 z.test.=10.0.0.1:53");
+        assert_string_equal(settings_config_layers_settings(f),
+                            "a.test. b.test. 2 192.0.2.9:53 z.test.=10.0.0.1:53");
     }
     assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'ttl':7}"));
-    assert_string_equal(settings(f), "a.test. b.test. 7 192.0.2.9:53 z.test.=10.0.0.1:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "a.test. b.test. 7 192.0.2.9:53 z.test.=10.0.0.1:53");
     assert_true(
         settings_config_layers_take(f, CONFIG_FILE, NULL, "{'stubs':{'y.test':['10.0.0.2']}}"));
-    assert_string_equal(settings(f), "a.test. b.test. 7 192.0.2.9:53 z.test.=10.0.0.1:53 "
-                                     "y.test.=10.0.0.2:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "a.test. b.test. 7 192.0.2.9:53 z.test.=10.0.0.1:53 "
+                        "y.test.=10.0.0.2:53");
 }
 
 /* A source must be usable over those below it, so that it may go at any time. */
@@ -165,11 +176,13 @@ UNIT_TEST(test_sources_that_do_not_agree)
         settings_config_layers_take(f, CONFIG_FILE, NULL, "{'stubs':{'c.test':['10.0.0.2']}}"));
     assert_false(
         settings_config_layers_take(f, CONFIG_FILE, NULL, "{'stubs':{'a.test':['10.0.0.2']}}"));
-    assert_string_equal(settings(f), "c.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53 "
-                                     "y.test.=10.0.0.2:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "c.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53 "
+                        "y.test.=10.0.0.2:53");
     assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, NULL));
-    assert_string_equal(settings(f), "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53 "
-                                     "y.test.=10.0.0.2:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53 "
+                        "y.test.=10.0.0.2:53");
 }
 
 /* Another source hides it, but one day it may count. */
@@ -182,12 +195,14 @@ UNIT_TEST(test_sources_that_agree_again)
                                              "{'stubs':{'c.test':['10.0.0.2']},'ttl':4}"));
     assert_true(config_layers_is_refused(f->layers, CONFIG_FILE));
     assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, NULL));
-    assert_string_equal(settings(f), "a.test. b.test. 4 192.0.2.1:53 z.test.=10.0.0.1:53 "
-                                     "c.test.=10.0.0.2:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "a.test. b.test. 4 192.0.2.1:53 z.test.=10.0.0.1:53 "
+                        "c.test.=10.0.0.2:53");
     assert_false(config_layers_is_refused(f->layers, CONFIG_FILE));
     assert_false(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, "{'domain':'c.test'}"));
     assert_true(settings_config_layers_take(f, CONFIG_FILE, NULL, "{'ttl':5}"));
-    assert_string_equal(settings(f), "c.test. 5 192.0.2.1:53 z.test.=10.0.0.1:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "c.test. 5 192.0.2.1:53 z.test.=10.0.0.1:53");
 }
 
 /* A refused document of a domain that is answered no more is no error. */
@@ -209,7 +224,8 @@ UNIT_TEST(test_a_hidden_document_must_be_usable)
     assert_true(
         settings_config_layers_take(f, CONFIG_WRITERS, "b.test", "{'nameservers':['192.0.2.6']}"));
     assert_true(settings_config_layers_take(f, CONFIG_DOCUMENT, NULL, NULL));
-    assert_string_equal(settings(f), "a.test. b.test. 3600 192.0.2.6:53 z.test.=10.0.0.1:53");
+    assert_string_equal(settings_config_layers_settings(f),
+                        "a.test. b.test. 3600 192.0.2.6:53 z.test.=10.0.0.1:53");
 }
 
 /* The largest table of stub zones that there is room for. */
@@ -254,7 +270,8 @@ UNIT_TEST(test_domains_that_come_and_go)
             (void)snprintf(json, sizeof(json), "{'nameservers':['192.0.%u.%u']}", round, i);
             (void)snprintf(want, sizeof(want), " 192.0.%u.%u:53 ", round, i);
             assert_true(settings_config_layers_take(f, CONFIG_WRITERS, domain, json));
-            assert_non_null(strstr(settings(f), want)); /* the first domain's so far */
+            assert_non_null(
+                strstr(settings_config_layers_settings(f), want)); /* the first domain's so far */
         }
         assert_false(
             settings_config_layers_take(f, CONFIG_WRITERS, "other.test", "{}")); /* not in force */

@@ -71,7 +71,8 @@ UNIT_TESTS_EACH(snapshot_disk_set_up, snapshot_disk_tear_down)
         }                                                                       \
     } while (0)
 
-static int write_image(const struct bed *bed, const struct snapshot_image *image, struct err *err)
+static int snapshot_disk_write_image(const struct bed *bed, const struct snapshot_image *image,
+                                     struct err *err)
 {
     size_t bytes;
     const struct snapshot_file_write write = {.path = bed->file, .image = image};
@@ -125,12 +126,12 @@ static void run_inside(const struct bed *bed, void (*run)(const struct bed *bed)
 static void fill_disk(const struct bed *bed)
 {
     struct err err = {0};
-    REQUIRE(write_image(bed, &bed->large, &err) == -ENOSPC); /* nothing there yet */
+    REQUIRE(snapshot_disk_write_image(bed, &bed->large, &err) == -ENOSPC); /* nothing there yet */
     REQUIRE(snapshot_file_read(bed->file, NULL, NULL) == 1);
-    REQUIRE(write_image(bed, &bed->small, &err) == 0);
+    REQUIRE(snapshot_disk_write_image(bed, &bed->small, &err) == 0);
     uint64_t before = free_blocks(bed);
     for (unsigned i = 0; i < 3; i++) {
-        REQUIRE(write_image(bed, &bed->large, &err) == -ENOSPC);
+        REQUIRE(snapshot_disk_write_image(bed, &bed->large, &err) == -ENOSPC);
         REQUIRE(strcmp(err.msg, "No space left on device") == 0);
         REQUIRE(free_blocks(bed) == before);
         REQUIRE(snapshot_disk_has_revision(bed, 1));
@@ -142,10 +143,10 @@ static void fill_disk(const struct bed *bed)
     while (fwrite(bed->folder, 1, sizeof(bed->folder), f) == sizeof(bed->folder)) {
     }
     (void)fclose(f); /* fails: the disk is full */
-    REQUIRE(write_image(bed, &bed->small, &err) == -ENOSPC);
+    REQUIRE(snapshot_disk_write_image(bed, &bed->small, &err) == -ENOSPC);
     REQUIRE(snapshot_disk_has_revision(bed, 1));
     REQUIRE(unlink(other) == 0);
-    REQUIRE(write_image(bed, &bed->small, &err) == 0);
+    REQUIRE(snapshot_disk_write_image(bed, &bed->small, &err) == 0);
     REQUIRE(free_blocks(bed) == before);
 }
 
@@ -158,16 +159,16 @@ static void close_folder(const struct bed *bed)
 {
     enum { NOBODY = 65534 };
     struct err err = {0};
-    REQUIRE(write_image(bed, &bed->small, &err) == 0);
+    REQUIRE(snapshot_disk_write_image(bed, &bed->small, &err) == 0);
     REQUIRE(mount(NULL, bed->folder, NULL, MS_REMOUNT | MS_RDONLY, NULL) == 0);
-    REQUIRE(write_image(bed, &bed->large, &err) == -EROFS);
+    REQUIRE(snapshot_disk_write_image(bed, &bed->large, &err) == -EROFS);
     REQUIRE(strcmp(err.msg, "file.tmp: Read-only file system") == 0);
     REQUIRE(snapshot_disk_has_revision(bed, 1));
     REQUIRE(mount(NULL, bed->folder, NULL, MS_REMOUNT, NULL) == 0);
 
     REQUIRE(chmod(bed->folder, 0755) == 0 && chown(bed->file, NOBODY, NOBODY) == 0);
     REQUIRE(seteuid(NOBODY) == 0);
-    REQUIRE(write_image(bed, &bed->large, &err) == -EACCES);
+    REQUIRE(snapshot_disk_write_image(bed, &bed->large, &err) == -EACCES);
     REQUIRE(strcmp(err.msg, "file.tmp: Permission denied") == 0);
     REQUIRE(snapshot_disk_has_revision(bed, 1));
 
@@ -177,7 +178,7 @@ static void close_folder(const struct bed *bed)
     REQUIRE(seteuid(0) == 0 && chmod(bed->folder, 0777) == 0);
     FILE *f = fopen(temporary, "w");
     REQUIRE(f && fclose(f) == 0 && chmod(temporary, 0600) == 0 && seteuid(NOBODY) == 0);
-    REQUIRE(write_image(bed, &bed->small, &err) == 0);
+    REQUIRE(snapshot_disk_write_image(bed, &bed->small, &err) == 0);
     REQUIRE(snapshot_disk_has_revision(bed, 1) && access(temporary, F_OK) != 0);
 }
 

@@ -71,7 +71,8 @@ static int snapshot_file_tear_down(void **state)
 
 UNIT_TESTS_EACH(snapshot_file_set_up, snapshot_file_tear_down)
 
-static int write_image(const struct bed *bed, const struct snapshot_image *image, struct err *err)
+static int snapshot_file_write_image(const struct bed *bed, const struct snapshot_image *image,
+                                     struct err *err)
 {
     size_t bytes;
     const struct snapshot_file_write write = {.path = bed->file, .image = image, .lock_wait_ms = 1};
@@ -174,7 +175,7 @@ UNIT_TEST(test_ages)
     struct snapshot_image image = bed->small;
     image.store = store_writer_commit(writer, 1, &garbage);
     image.header.heard_ms = clock_wall_ms() - AWAY_S * 1000;
-    assert_int_equal(write_image(bed, &image, &err), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &image, &err), 0);
     assert_int_equal(snapshot_file_read(bed->file, &content, &err), 0);
     const struct store *store = store_writer_commit(content.writer, 1, &garbage);
     assert_true(store_each_record(store, take_known_s, &known_s));
@@ -234,11 +235,11 @@ UNIT_TEST(test_unreadable)
 UNIT_TEST(test_link)
 {
     struct bed *bed = *state;
-    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
     assert_int_equal(rename(bed->file, bed->other), 0);
     assert_int_equal(symlink(bed->other, bed->file), 0);
     assert_int_equal(revision_at(bed->file), 1);
-    assert_int_equal(write_image(bed, &bed->large, NULL), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->large, NULL), 0);
     assert_int_equal(revision_at(bed->file), 2);
     assert_int_equal(revision_at(bed->other), 1);
 }
@@ -250,7 +251,7 @@ UNIT_TEST(test_left_temporary)
     struct bed *bed = *state;
     snapshot_file_put_file(bed->temporary, "what a killed writer left", 0644);
     assert_int_equal(truncate(bed->temporary, 64 << 20), 0);
-    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
     struct stat st;
     assert_int_equal(stat(bed->file, &st), 0);
     assert_int_equal(st.st_mode, S_IFREG | 0600);
@@ -311,9 +312,9 @@ UNIT_TEST(test_folder_as_temporary)
 {
     struct bed *bed = *state;
     struct err err = {0};
-    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
     assert_int_equal(mkdir(bed->temporary, 0700), 0);
-    assert_int_equal(write_image(bed, &bed->large, &err), -EISDIR);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->large, &err), -EISDIR);
     assert_string_equal(err.msg, "file.tmp: Is a directory");
     assert_int_equal(rmdir(bed->temporary), 0);
     assert_int_equal(revision_at(bed->file), 1);
@@ -329,7 +330,7 @@ UNIT_TEST(test_device)
     if (mknod(bed->file, S_IFCHR | 0600, 0) != 0) {
         skip();
     }
-    assert_int_equal(write_image(bed, &bed->small, &err), -EEXIST);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->small, &err), -EEXIST);
     assert_string_equal(err.msg, "it is a device");
     assert_int_equal(stat(bed->file, &st), 0);
     assert_true(S_ISCHR(st.st_mode));
@@ -345,12 +346,12 @@ UNIT_TEST(test_locked)
     struct err err = {0};
     atomic_bool is_cancelled = true;
     size_t bytes;
-    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
     snapshot_file_put_file(bed->temporary, "half of another", 0600);
     CLEANUP_CLOSE int fd = open(bed->temporary, O_WRONLY | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_EX), 0);
 
-    assert_int_equal(write_image(bed, &bed->large, &err), -EBUSY);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->large, &err), -EBUSY);
     assert_string_equal(err.msg, "file.tmp: another process is writing it");
     const struct snapshot_file_write write = {
         .path = bed->file, .image = &bed->large, .is_cancelled = &is_cancelled};
@@ -358,7 +359,7 @@ UNIT_TEST(test_locked)
     assert_int_equal(snapshot_file_size_of(bed->temporary), strlen("half of another"));
 
     assert_int_equal(flock(fd, LOCK_UN), 0);
-    assert_int_equal(write_image(bed, &bed->large, &err), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->large, &err), 0);
     assert_int_equal(revision_at(bed->file), 2);
 }
 
@@ -381,7 +382,7 @@ UNIT_TEST(test_turns)
     size_t bytes;
     struct err err = {0};
     struct stat st;
-    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
     off_t size = snapshot_file_size_of(bed->file);
     assert_int_equal(rename(bed->file, bed->temporary), 0);
     CLEANUP_CLOSE int fd = open(bed->temporary, O_RDONLY | O_CLOEXEC);
@@ -417,7 +418,7 @@ UNIT_TEST(test_encoded)
     struct bed *bed = *state;
     struct moment moment = {.bed = bed};
     size_t bytes;
-    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
     const struct snapshot_file_write write = {.path = bed->file,
                                               .image = &bed->large,
                                               .encoded = snapshot_file_on_encoded,
@@ -435,7 +436,7 @@ UNIT_TEST(test_cancelled)
     struct moment moment = {.bed = bed, .is_cancelled = true};
     struct err err = {0};
     size_t bytes;
-    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
     const struct snapshot_file_write write = {.path = bed->file,
                                               .image = &bed->large,
                                               .encoded = snapshot_file_on_encoded,
@@ -460,7 +461,7 @@ UNIT_TEST(test_replaced)
     struct bed *bed = *state;
     struct err err = {0};
     size_t bytes;
-    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
     const struct snapshot_file_write write = {
         .path = bed->file, .image = &bed->large, .encoded = replace_temporary, .data = bed};
     assert_int_equal(snapshot_file_write(&write, &bytes, &err), -ENOENT);
@@ -476,20 +477,20 @@ UNIT_TEST(test_no_room)
     struct bed *bed = *state;
     struct err err = {0};
     struct rlimit before, limit;
-    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->small, NULL), 0);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     limit = before;
     limit.rlim_cur = SNAPSHOT_PIECE_MAX + 1000; /* in the middle of a piece */
     (void)signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    int r = write_image(bed, &bed->large, &err);
+    int r = snapshot_file_write_image(bed, &bed->large, &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     (void)signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(r, -EFBIG);
     assert_string_equal(err.msg, "File too large");
     assert_false(snapshot_file_exists(bed->temporary));
     assert_int_equal(revision_at(bed->file), 1);
-    assert_int_equal(write_image(bed, &bed->large, &err), 0);
+    assert_int_equal(snapshot_file_write_image(bed, &bed->large, &err), 0);
     assert_int_equal(revision_at(bed->file), 2);
 }
 

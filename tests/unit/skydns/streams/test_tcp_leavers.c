@@ -38,7 +38,7 @@ static int tcp_leavers_teardown(void **state)
 
 UNIT_TESTS_EACH(tcp_leavers_setup, tcp_leavers_teardown)
 
-static bool take(struct fixture *f, uint32_t slot)
+static bool streams_tcp_leavers_take(struct fixture *f, uint32_t slot)
 {
     return tcp_leavers_take(f->leavers, (struct tcp_ref){.slot = slot, .generation = 7});
 }
@@ -53,15 +53,15 @@ static void streams_tcp_leavers_learn(struct fixture *f, unsigned times)
 UNIT_TEST(test_learns_from_those_before)
 {
     struct fixture *f = *state;
-    assert_false(take(f, 0));
+    assert_false(streams_tcp_leavers_take(f, 0));
     streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT - 1);
-    assert_false(take(f, 0));
+    assert_false(streams_tcp_leavers_take(f, 0));
     streams_tcp_leavers_learn(f, 1);
-    assert_true(take(f, 0));
+    assert_true(streams_tcp_leavers_take(f, 0));
     tcp_leavers_learn(f->leavers, false);
-    assert_false(take(f, 1));
+    assert_false(streams_tcp_leavers_take(f, 1));
     streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT);
-    assert_true(take(f, 1));
+    assert_true(streams_tcp_leavers_take(f, 1));
     ev_run(f->loop, 0); /* until no timer is left */
     assert_int_equal(f->next, 2);
 }
@@ -74,9 +74,9 @@ UNIT_TEST(test_comes_back_in_turn_and_not_early)
     for (int round = 0; round < 3; round++) { /* the ring wraps around */
         uint32_t first = f->next;
         for (uint32_t i = 0; i < TCP_LEAVERS_MAX; i++) {
-            assert_true(take(f, first + i));
+            assert_true(streams_tcp_leavers_take(f, first + i));
         }
-        assert_false(take(f, 0)); /* no room */
+        assert_false(streams_tcp_leavers_take(f, 0)); /* no room */
         ev_run(f->loop, EVRUN_NOWAIT);
         assert_int_equal(f->next, first);
         test_clock_advance_ms(TCP_LEAVE_MS + 1);
@@ -92,7 +92,7 @@ UNIT_TEST(test_whatever_the_wall_clock_says)
     struct fixture *f = *state;
     streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT);
     test_clock_stop();
-    assert_true(take(f, 0));
+    assert_true(streams_tcp_leavers_take(f, 0));
     test_clock_advance_ms(MINUTE_MS);
     ev_run(f->loop, EVRUN_NOWAIT);
     assert_int_equal(f->next, 1);
@@ -102,7 +102,7 @@ UNIT_TEST(test_freed_while_one_is_out)
 {
     struct fixture *f = *state;
     streams_tcp_leavers_learn(f, TCP_LEAVERS_LEARNT);
-    assert_true(take(f, 0));
+    assert_true(streams_tcp_leavers_take(f, 0));
     tcp_leavers_free(f->leavers);
     f->leavers = NULL;
     ev_run(f->loop, 0);

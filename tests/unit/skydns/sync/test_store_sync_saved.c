@@ -265,7 +265,7 @@ static int store_sync_saved_teardown(void **state)
 UNIT_TESTS_EACH(store_sync_saved_setup, store_sync_saved_teardown)
 
 /* The mod_revision of the record a reader finds; 0 = no such record, -1 = no store yet. */
-static int64_t seen(const char *text)
+static int64_t store_sync_saved_seen(const char *text)
 {
     struct dname name = store_sync_saved_name_of(text);
     int64_t revision = -1;
@@ -343,8 +343,8 @@ UNIT_TEST(test_everything_is_there_at_once)
     assert_int_equal(counts.reads, 0);
     assert_int_equal(counts.revision, 9);
     assert_int_equal(counts.published_revision, 9);
-    assert_int_equal(seen("web.test"), 2);
-    assert_int_equal(seen("bad.test"), 0);
+    assert_int_equal(store_sync_saved_seen("web.test"), 2);
+    assert_int_equal(store_sync_saved_seen("bad.test"), 0);
     assert_false(store_sync_saved_is_incomplete("test."));
     store_sync_saved_catch_up();
     assert_false(store_sync_saved_is_from_snapshot());
@@ -365,10 +365,10 @@ UNIT_TEST(test_changes_are_applied)
     store_sync_saved_del("/skydns/test//name", 10);
     store_sync_saved_put("/skydns/config", "{\"ttl\":6}", 10);
     store_sync_saved_commit(10, false);
-    assert_int_equal(seen("bad.test"), 10);
-    assert_int_equal(seen("web.test"), 0);
-    assert_int_equal(seen("goes.test"), 0);
-    assert_int_equal(seen("new.test"), 10);
+    assert_int_equal(store_sync_saved_seen("bad.test"), 10);
+    assert_int_equal(store_sync_saved_seen("web.test"), 0);
+    assert_int_equal(store_sync_saved_seen("goes.test"), 0);
+    assert_int_equal(store_sync_saved_seen("new.test"), 10);
     assert_int_equal(store_sync_counts(synced).broken, 2); /* web, and the stub zone's */
     assert_string_equal(calls, "srd");
     assert_string_equal(document, "{\"ttl\":6}");
@@ -391,16 +391,16 @@ UNIT_TEST(test_a_full_read)
     store_sync_saved_put("/skydns/test/web", good, 2);
     store_sync_saved_put("/skydns/test/new", good, 12);
     store_sync_saved_put("/skydns/test/bad", "{", 4);
-    assert_int_equal(seen("goes.test"), 3);
+    assert_int_equal(store_sync_saved_seen("goes.test"), 3);
     store_sync_saved_store_key("one", true);
     store_sync_saved_commit(12, true);
     log_capture_end(&c);
     assert_int_equal(
         log_occurrences(c.text, "records read keys=2 skipped=1 revision=12 cause=first\n"), 1);
     assert_int_equal(log_occurrences(c.text, "key skipped"), 0); /* known */
-    assert_int_equal(seen("goes.test"), 0);
-    assert_int_equal(seen("web.test"), 2);
-    assert_int_equal(seen("new.test"), 12);
+    assert_int_equal(store_sync_saved_seen("goes.test"), 0);
+    assert_int_equal(store_sync_saved_seen("web.test"), 2);
+    assert_int_equal(store_sync_saved_seen("new.test"), 12);
     assert_string_equal(calls, "srds");
     assert_string_equal(document, "none");
     assert_int_equal(stub_zones, 0);
@@ -422,17 +422,17 @@ UNIT_TEST(test_another_store)
     mirror_counts.is_holding_old = true;
     store_sync_saved_commit(1, true);
     store_sync_saved_catch_up();
-    assert_int_equal(seen("web.test"), 1);
-    assert_int_equal(seen("goes.test"), 3);
+    assert_int_equal(store_sync_saved_seen("web.test"), 1);
+    assert_int_equal(store_sync_saved_seen("goes.test"), 3);
     assert_false(store_sync_saved_is_incomplete("test."));
     store_sync_saved_restart(); /* held on */
-    assert_int_equal(seen("goes.test"), 3);
+    assert_int_equal(store_sync_saved_seen("goes.test"), 3);
     assert_false(store_sync_saved_is_incomplete("test."));
     mirror_counts.is_holding_old = false; /* stale-max */
     store_sync_saved_full_begin(ETCD_MIRROR_STALE, false);
     store_sync_saved_store_key("", true);
     store_sync_saved_commit(2, true);
-    assert_int_equal(seen("goes.test"), 0);
+    assert_int_equal(store_sync_saved_seen("goes.test"), 0);
     assert_true(store_sync_saved_is_incomplete("test."));
 }
 
@@ -444,10 +444,10 @@ UNIT_TEST(test_an_empty_store)
     store_sync_saved_catch_up();
     store_sync_saved_restart();
     assert_string_equal(calls, "r");
-    assert_int_equal(seen("web.test"), 0);
+    assert_int_equal(store_sync_saved_seen("web.test"), 0);
     store_sync_saved_put("/skydns/test/web", good, 2);
     store_sync_saved_commit(2, false);
-    assert_int_equal(seen("web.test"), 2);
+    assert_int_equal(store_sync_saved_seen("web.test"), 2);
     assert_string_equal(calls, "r");
 }
 
@@ -493,7 +493,7 @@ UNIT_TEST(test_required_store_keys)
     store_sync_saved_restart();
     assert_false(store_sync_is_ready(synced));
     assert_true(store_sync_saved_is_incomplete("test."));
-    assert_int_equal(seen("web.test"), 2);
+    assert_int_equal(store_sync_saved_seen("web.test"), 2);
     store_sync_saved_full_begin(ETCD_MIRROR_COMPLETE, false);
     store_sync_saved_put_all();
     store_sync_saved_store_key("one", true);
@@ -808,8 +808,8 @@ UNIT_TEST(test_parts_that_do_not_fit)
     assert_false(store_sync_is_ready(synced));
     assert_false(store_sync_saved_is_from_snapshot());
     assert_int_equal(store_sync_counts(synced).broken, 0);
-    assert_int_equal(seen("web.test"), -1);
+    assert_int_equal(store_sync_saved_seen("web.test"), -1);
     store_sync_saved_read_all("one");
     assert_string_equal(calls, "dsr");
-    assert_int_equal(seen("web.test"), 2);
+    assert_int_equal(store_sync_saved_seen("web.test"), 2);
 }

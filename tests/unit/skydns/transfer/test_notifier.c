@@ -62,7 +62,7 @@ static int notifier_teardown(void **state)
 
 UNIT_TESTS_EACH(notifier_setup, notifier_teardown)
 
-static size_t receive(struct bed *bed, uint8_t out[DNS_UDP_SIZE], struct addr *from)
+static size_t notifier_receive(struct bed *bed, uint8_t out[DNS_UDP_SIZE], struct addr *from)
 {
     ssize_t n;
     from->len = sizeof(from->v6);
@@ -92,7 +92,7 @@ UNIT_TEST(test_bytes_and_reply)
     uint8_t wire[DNS_UDP_SIZE];
     struct addr from;
     notifier_tell(bed->notifier, &apex, 5);
-    size_t len = receive(bed, wire, &from);
+    size_t len = notifier_receive(bed, wire, &from);
     static const uint8_t want[] = "\x24\0\0\1\0\0\0\0\0\0\5zone1\0\0\6\0\1";
     assert_int_equal(len, 2 + sizeof(want) - 1);
     assert_memory_equal(wire + 2, want, sizeof(want) - 1);
@@ -119,7 +119,7 @@ UNIT_TEST(test_silent)
     assert_true(clock_monotonic_ms() - begun_ms >= (1 + 2 + 4 + 8 + 16) * (int64_t)PAUSE_MS - 8);
     notifier_tell(bed->notifier, &apex, 6); /* another try */
     for (unsigned i = 0; i <= NOTIFY_TRIES; i++) {
-        (void)receive(bed, wire, &from);
+        (void)notifier_receive(bed, wire, &from);
     }
 }
 
@@ -139,7 +139,7 @@ UNIT_TEST(test_pace)
     assert_true(sent >= 1 && sent <= 2 + (uint64_t)(took_ms / PAUSE_MS));
     notifier_tell(bed->notifier, &other, 1);
     do {
-        (void)receive(bed, wire, &from);
+        (void)notifier_receive(bed, wire, &from);
     } while (memcmp(wire + QUESTION_AT, other.wire, other.len) != 0);
 }
 
@@ -150,7 +150,7 @@ UNIT_TEST(test_wrong_replies)
     uint8_t wire[DNS_UDP_SIZE];
     struct addr from;
     notifier_tell(bed->notifier, &apex, 5);
-    size_t len = receive(bed, wire, &from);
+    size_t len = notifier_receive(bed, wire, &from);
     int stranger = socket(AF_INET, SOCK_DGRAM, 0);
     wire[2] |= DNS_FLAG_QR >> 8;
     assert_int_equal(sendto(stranger, wire, len, 0, &from.sa, from.len), len);
@@ -194,7 +194,7 @@ static void note_serial(void *data, const struct dname *zone, uint32_t serial, b
 static size_t receive_question(struct bed *bed, uint8_t wire[DNS_UDP_SIZE], struct addr *from)
 {
     size_t len;
-    while ((len = receive(bed, wire, from), wire[2]) != 0) {
+    while ((len = notifier_receive(bed, wire, from), wire[2]) != 0) {
         assert_int_equal(wire[2], 0x24);
         notifier_reply(bed, wire, len, from);
     }
@@ -255,7 +255,7 @@ UNIT_TEST(test_serials)
     assert_int_equal(recv(bed->fd, wire, sizeof(wire), 0), -1); /* nothing else is sent */
     notifier_ask_serials(bed->notifier);
     notifier_tell(bed->notifier, &apex, 8);
-    len = receive(bed, wire, &from); /* at once, and without NOTIFY: it knows */
+    len = notifier_receive(bed, wire, &from); /* at once, and without NOTIFY: it knows */
     assert_int_equal(wire[2], 0);
     say_serial(bed, wire, len, &from, 8, &heard);
     assert_true(heard.is_first);

@@ -48,7 +48,8 @@ static int tsig_teardown(void **state)
 
 UNIT_TESTS_EACH(tsig_setup, tsig_teardown)
 
-static enum tsig_verdict open_at(struct bed *bed, const uint8_t *wire, size_t len, int64_t now_s)
+static enum tsig_verdict tsig_open_at(struct bed *bed, const uint8_t *wire, size_t len,
+                                      int64_t now_s)
 {
     struct question question;
     enum tsig_verdict verdict;
@@ -60,7 +61,7 @@ static enum tsig_verdict open_at(struct bed *bed, const uint8_t *wire, size_t le
 
 static enum tsig_verdict open_now(struct bed *bed, const uint8_t *wire, size_t len)
 {
-    return open_at(bed, wire, len, SIGNED_AT_S);
+    return tsig_open_at(bed, wire, len, SIGNED_AT_S);
 }
 
 /* ---- Queries ---- */
@@ -128,7 +129,7 @@ UNIT_TEST(times)
                  {-SIGNED_AT_S, TSIG_BAD_TIME}, {INT64_C(1) << 40, TSIG_BAD_TIME}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(
-            open_at(bed, query_sha256, sizeof(query_sha256), SIGNED_AT_S + cases[i].after_s),
+            tsig_open_at(bed, query_sha256, sizeof(query_sha256), SIGNED_AT_S + cases[i].after_s),
             cases[i].verdict);
     }
 }
@@ -273,7 +274,7 @@ UNIT_TEST(says_the_time)
     struct bed *bed = *state;
     uint8_t reply[512];
     int64_t now_s = SIGNED_AT_S + 1000;
-    assert_int_equal(open_at(bed, query_sha256, sizeof(query_sha256), now_s), TSIG_BAD_TIME);
+    assert_int_equal(tsig_open_at(bed, query_sha256, sizeof(query_sha256), now_s), TSIG_BAD_TIME);
     assert_int_equal(tsig_reply_size(&bed->query), sizeof(reply_late) - sizeof(reply_late_plain));
     memcpy(reply, reply_late_plain, sizeof(reply_late_plain));
     size_t len =

@@ -176,7 +176,7 @@ static int fetcher_tear_down(void **state)
 
 UNIT_TESTS_EACH(fetcher_set_up, fetcher_tear_down)
 
-static struct upstream_question question_of(const char *name)
+static struct upstream_question fetcher_question_of(const char *name)
 {
     return (struct upstream_question){.name = fetcher_name_of(name),
                                       .type = DNS_TYPE_A,
@@ -211,7 +211,7 @@ static struct asked *fetcher_ask_for(struct bed *bed, const struct upstream_ques
 
 static struct asked *upstream_fetcher_ask(struct bed *bed, const char *name)
 {
-    const struct upstream_question question = question_of(name);
+    const struct upstream_question question = fetcher_question_of(name);
     return fetcher_ask_for(bed, &question);
 }
 
@@ -246,7 +246,7 @@ static void wait_seen(struct bed *bed, const struct server *server, unsigned see
 /* The TTL of what is found; 0: nothing, or a failure. */
 static uint32_t found_ttl_s(struct bed *bed, const char *name, bool takes_stale)
 {
-    const struct upstream_question question = question_of(name);
+    const struct upstream_question question = fetcher_question_of(name);
     struct slice message;
     if (fetcher_find(bed->fetcher, &question, takes_stale, &message) != FETCHER_REPLY) {
         return 0;
@@ -267,7 +267,7 @@ static uint32_t found_ttl_s(struct bed *bed, const char *name, bool takes_stale)
 
 static enum fetcher_found upstream_fetcher_find(struct bed *bed, const char *name)
 {
-    const struct upstream_question question = question_of(name);
+    const struct upstream_question question = fetcher_question_of(name);
     struct slice message;
     return fetcher_find(bed->fetcher, &question, false, &message);
 }
@@ -283,7 +283,7 @@ static struct cache_key upstream_fetcher_key_of(const struct bed *bed, const cha
 /* Asks, some time ago, and gets the reply that a server with this TTL gives. */
 static void fetcher_keep_since(struct bed *bed, const char *name, uint32_t ttl_s, int64_t ago_ms)
 {
-    const struct upstream_question question = question_of(name);
+    const struct upstream_question question = fetcher_question_of(name);
     const struct cache_key key = upstream_fetcher_key_of(bed, name);
     const struct addr nameserver = bed->servers[0].ns.address;
     uint8_t message[UPSTREAM_QUERY_MAX + 16];
@@ -356,7 +356,7 @@ UNIT_TEST(test_a_failure_is_cached)
 {
     struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
-    const struct upstream_question question = question_of("silent.test.");
+    const struct upstream_question question = fetcher_question_of("silent.test.");
     fetcher_start(bed, 8, 50);
     use_general(bed, server);
     fetcher_fail_before(bed, "servfail.test.");
@@ -407,7 +407,7 @@ UNIT_TEST(test_a_recovery_ends_waiting)
 {
     struct bed *bed = *state;
     static const char *const names[] = {"a.test.", "b.test."};
-    struct upstream_question question = question_of("other.test.");
+    struct upstream_question question = fetcher_question_of("other.test.");
     question.flags = 0; /* it fills nothing */
     fetcher_start(bed, 8, 50);
     for (int dies = 0; dies < 2; dies++) {
@@ -462,7 +462,7 @@ UNIT_TEST(test_every_question_that_fails_waits)
 {
     struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
-    struct upstream_question plain = question_of("www.test."), bare = plain, subnet = plain;
+    struct upstream_question plain = fetcher_question_of("www.test."), bare = plain, subnet = plain;
     bare.flags = 0;
     subnet.subnet_len = 8;
     fetcher_start(bed, 8, TIMEOUT_MS);
@@ -494,7 +494,7 @@ UNIT_TEST(test_what_is_not_cached)
 {
     struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
-    struct upstream_question question = question_of("www.test.");
+    struct upstream_question question = fetcher_question_of("www.test.");
     struct fetcher_uncached why;
     fetcher_start(bed, 8, TIMEOUT_MS);
     use_general(bed, server);
@@ -556,7 +556,7 @@ UNIT_TEST(test_a_refresh)
 {
     struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
-    const struct upstream_question question = question_of("www.test.");
+    const struct upstream_question question = fetcher_question_of("www.test.");
     fetcher_start(bed, 16, TIMEOUT_MS);
     use_general(bed, server);
     fetcher_keep_since(bed, "www.test.", 60, 50 * 1000);
@@ -597,7 +597,7 @@ UNIT_TEST(test_refreshes_make_room)
 {
     struct bed *bed = *state;
     struct server *server = fetcher_add_server(bed);
-    struct upstream_question question = question_of("www.test.");
+    struct upstream_question question = fetcher_question_of("www.test.");
     fetcher_start(bed, 16, TIMEOUT_MS);
     use_general(bed, server);
     server->is_silent = true;
@@ -662,7 +662,7 @@ UNIT_TEST(test_a_zone_has_its_own_servers)
     assert_int_equal(general->ns.seen, 1);
     assert_int_equal(stub->ns.seen, 2);
     assert_in_range(found_ttl_s(bed, "www.acme.test.", false), 1, 60);
-    const struct upstream_question nobody = question_of("www.nobody.test.");
+    const struct upstream_question nobody = fetcher_question_of("www.nobody.test.");
     assert_null(fetcher_try_ask(bed, &nobody));
 }
 
@@ -762,7 +762,7 @@ UNIT_TEST(test_a_dead_zone_beside_a_living_one)
     enum { SOCKETS = 16 };
     struct bed *bed = *state;
     struct server *general = fetcher_add_server(bed), *stub = fetcher_add_server(bed);
-    struct upstream_question question = question_of("www.acme.test.");
+    struct upstream_question question = fetcher_question_of("www.acme.test.");
     struct upstream_states states;
     fetcher_start(bed, SOCKETS, 500);
     stub->is_silent = true;
@@ -802,7 +802,7 @@ UNIT_TEST(test_a_share_that_shrinks)
     enum { SOCKETS = 16, STUB = 8, GENERAL = 4 };
     struct bed *bed = *state;
     struct server *general = fetcher_add_server(bed), *stub = fetcher_add_server(bed);
-    struct upstream_question question = question_of("www.acme.test.");
+    struct upstream_question question = fetcher_question_of("www.acme.test.");
     fetcher_start(bed, SOCKETS, 200);
     general->is_silent = stub->is_silent = true;
     const struct forward_zone zones[] = {fetcher_zone_of(".", general),

@@ -262,7 +262,7 @@ static int forwarder_tear_down(void **state)
 UNIT_TESTS_EACH(forwarder_set_up, forwarder_tear_down)
 
 /* Resets the bed for the next round of the same test. */
-static void renew(struct bed *bed)
+static void forwarder_renew(struct bed *bed)
 {
     forwarder_close_bed(bed);
     forwarder_open_bed(bed);
@@ -409,7 +409,7 @@ UNIT_TEST(test_a_truncated_reply_is_asked_for_over_tcp)
         assert_int_equal(r.len, QUERY_LEN);
         assert_int_equal(r.reply[2], i == 0 ? 0x81 : 0x83);
         assert_int_equal(counter_get(&forwarder_counts(f)->tcp_retries), 1);
-        renew(bed);
+        forwarder_renew(bed);
     }
 }
 
@@ -425,7 +425,7 @@ UNIT_TEST(test_a_truncated_reply_is_better_than_none)
         (void)upstream_forwarder_start(bed, silent ? 100 : TIMEOUT_MS);
         struct result r = forwarder_asked(bed);
         assert_int_equal(r.reply[2], 0x83);
-        renew(bed);
+        forwarder_renew(bed);
     }
 }
 
@@ -571,7 +571,7 @@ UNIT_TEST(test_ids_are_not_guessed_for_long)
         assert_int_equal(u->connections, 1);
         assert_int_equal(r.outcome, has_tcp ? FORWARDER_REPLIED : FORWARDER_FAILED);
         assert_int_equal(counter_get(&forwarder_counts(f)->dead), 0);
-        renew(bed);
+        forwarder_renew(bed);
     }
 }
 
@@ -794,7 +794,7 @@ UNIT_TEST(test_another_server_may_know_better)
         assert_int_equal(a->seen, 1);
         assert_int_equal(b->seen, 1);
         assert_int_equal(counter_get(&forwarder_counts(f)->dead), 0);
-        renew(bed);
+        forwarder_renew(bed);
     }
 }
 
@@ -812,7 +812,7 @@ UNIT_TEST(test_a_refusal_without_the_question)
         assert_int_equal(r.outcome, FORWARDER_FAILED);
     }
     assert_int_equal(counter_get(&forwarder_counts(f)->dead), 0);
-    renew(bed);
+    forwarder_renew(bed);
     (void)forwarder_add_server(bed, answer_bare_nxdomain);
     f = upstream_forwarder_start(bed, 50);
     r = (struct result){.loop = bed->loop};
