@@ -54,7 +54,7 @@ static void side_add_listed(struct side *side, const struct side_world *world)
 static void side_configure(struct side *side, const struct side_world *world)
 {
     struct err err;
-    if (exechealthz_options_parse(world->argc, world->argv, &side->options, &err) != 0) {
+    if (skydns_options_parse(world->argc, world->argv, &side->options, &err) != 0) {
         side_fail("flags", err.msg);
     }
     const struct live_config_config config = {.loop = side->loop,

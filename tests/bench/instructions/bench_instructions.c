@@ -151,7 +151,7 @@ static struct engine_config *make_config(struct bench *b, enum setup setup)
     for (size_t i = 0; i < ARRAY_LEN(args); i++) {
         argv[i] = args[i];
     }
-    if (exechealthz_options_parse(ARRAY_LEN(args), argv, &options, &err) != 0) {
+    if (skydns_options_parse(ARRAY_LEN(args), argv, &options, &err) != 0) {
         bench_instructions_fail(err.msg);
     }
     options.engine.autopath = setup == SETUP_AUTOPATH;
