@@ -72,7 +72,7 @@ static void etcd_mirror_store_withhold(struct etcd_mirror *mirror)
         buf_append_slice(&mirror->doubted_id, buf_slice(id));
     }
     mirror->doubted_serial = mirror->fresh.serial;
-    log_debug("holding the keys of an earlier store",
+    log_debug("holding the keys of an earlier data set",
               LOG_INT("stale_max_ms", mirror->config.stale_max_ms));
     hold_since(mirror, 0);
 }
@@ -192,7 +192,7 @@ static void etcd_mirror_store_on_answer(void *data, const struct etcd_store_answ
     mirror->is_other = verdict == ETCD_STORE_OTHER;
     mirror->is_complete = is_found_complete(mirror, answer, verdict != ETCD_STORE_SAME);
     mirror->can_read_serial = answer->can_read_serial;
-    log_debug("store id seen", LOG_SLICE("id", answer->id), LOG_STR("verdict", answer->reason),
+    log_debug("store key seen", LOG_SLICE("id", answer->id), LOG_STR("verdict", answer->reason),
               LOG_INT("revision", answer->revision));
     if (answer->key_err || answer->id.len || !mirror->was_mark_refused) {
         etcd_mirror_tell_key(mirror, answer->key_err);

@@ -99,7 +99,7 @@ static void tell_external(const struct reconciler *r, const struct owner *owner)
         log_warn("external name is another object's or writer's, left alone",
                  LOG_SLICE("key", op.key), LOG_SLICE("owner", owner->id));
     } else if (!owner_is_alias(owner) && log_limit_pass(&limit)) {
-        log_warn("somebody else owns a reverse key, left alone", LOG_SLICE("key", op.key),
+        log_warn("another writer owns a reverse key, leaving it alone", LOG_SLICE("key", op.key),
                  LOG_SLICE("owner", owner->id), LOG_SLICE("wanted", op.value));
     }
 }
