@@ -71,7 +71,7 @@ enum dns_reply_kind dns_reply_read(const struct dns_question *question, uint16_t
     bool may_omit_question = questions == 0 && rcode != DNS_RCODE_NOERROR;
     if (r.failed || !is_ours || !(flags & DNS_FLAG_QR) || (flags & DNS_MASK_OPCODE) ||
         (!may_omit_question && (questions != 1 || !is_question_repeated(&r, question)))) {
-        return DNS_REPLY_EXTERNAL;
+        return DNS_REPLY_UNRELATED;
     }
     /* Each record consumes bytes, which bounds the count. */
     for (unsigned i = 0; i < answers && !r.failed; i++) {

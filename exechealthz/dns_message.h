@@ -26,7 +26,7 @@ struct dns_question {
 };
 
 enum dns_reply_kind {
-    DNS_REPLY_EXTERNAL,  /* not the response to our query: keep waiting */
+    DNS_REPLY_UNRELATED, /* not the response to our query: keep waiting */
     DNS_REPLY_MALFORMED, /* id and question match, but the answers are malformed */
     DNS_REPLY_READ,
 };

@@ -153,7 +153,7 @@ static bool dns_probe_take_reply(struct dns_probe *probe, const uint8_t *bytes, 
 {
     struct dns_reply reply;
     switch (dns_reply_read(&probe->config.target->question, probe->id, bytes, len, &reply)) {
-    case DNS_REPLY_EXTERNAL:
+    case DNS_REPLY_UNRELATED:
         return false;
     case DNS_REPLY_MALFORMED:
         end_run(probe);

@@ -40,8 +40,8 @@ static size_t http2_replies_sendable(const struct http2_server *s,
 }
 
 /* Returns false if something is left. */
-static bool http2_http2_replies_move(struct http2_server *s, struct http2_stream *stream,
-                                     struct reply_rest *rest)
+static bool http2_replies_move_one(struct http2_server *s, struct http2_stream *stream,
+                                   struct reply_rest *rest)
 {
     if (rest->head.len && http2_replies_has_room(s)) {
         unsigned flags = rest->body.len || rest->trailers.len ? 0 : FLAG_END_STREAM;
@@ -123,7 +123,7 @@ void http2_server_reply(struct http2_server *s, int32_t id, const struct http2_r
         return;
     }
     struct reply_rest rest = {slice_of(head, h.pos), reply->body, slice_of(trailers, t.pos)};
-    if (http2_http2_replies_move(s, stream, &rest)) {
+    if (http2_replies_move_one(s, stream, &rest)) {
         http2_replies_finish(s, stream);
     } else {
         wait_for_room(s, stream, &rest);
@@ -137,7 +137,7 @@ bool http2_replies_move(struct http2_server *s)
     for (struct http2_stream *stream = TAILQ_FIRST(&s->waiting);
          stream && http2_replies_has_room(s) && !s->is_over; stream = next) {
         next = TAILQ_NEXT(stream, waiting);
-        if (http2_http2_replies_move(s, stream, &stream->rest)) {
+        if (http2_replies_move_one(s, stream, &stream->rest)) {
             http2_replies_finish(s, stream);
         }
     }

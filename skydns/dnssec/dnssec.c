@@ -201,7 +201,7 @@ const struct dnssec_zone *dnssec_zone_of(const struct dnssec *dnssec, const stru
 /* Sorts by Shell's method with Sedgewick's gaps. There are mostly a few records, but a long
  * response has thousands, in an order that clients influence: n^(4/3) steps at most, nothing
  * allocated. */
-static void dnssec_dnssec_sort(struct slice *items, size_t count)
+static void shell_sort_slices(struct slice *items, size_t count)
 {
     static const size_t gaps[] = {16577, 4193, 1073, 281, 77, 23, 8, 1};
     for (size_t g = 0; g < ARRAY_LEN(gaps); g++) {
@@ -219,14 +219,14 @@ static void dnssec_dnssec_sort(struct slice *items, size_t count)
 
 size_t dnssec_sort(struct slice *rdata, size_t count)
 {
-    size_t cached = 0;
-    dnssec_dnssec_sort(rdata, count);
+    size_t unique = 0;
+    shell_sort_slices(rdata, count);
     for (size_t i = 0; i < count; i++) {
-        if (cached == 0 || !slice_equal(rdata[i], rdata[cached - 1])) {
-            rdata[cached++] = rdata[i];
+        if (unique == 0 || !slice_equal(rdata[i], rdata[unique - 1])) {
+            rdata[unique++] = rdata[i];
         }
     }
-    return cached;
+    return unique;
 }
 
 static void append_record(const char *owner, uint32_t ttl_s, struct slice rdata, struct buf *out)

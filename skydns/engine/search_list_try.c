@@ -53,13 +53,13 @@ struct search_list_try {
 
 _Static_assert((int)SEARCH_LIST_PLACES_MAX < (int)ENGINE_PATH_OVER, "places before the end");
 
-void search_list_try_configure(struct search_list_try *scan, const struct engine_config *config)
+void search_list_try_configure(struct search_list_try *tries, const struct engine_config *config)
 {
-    scan->config = config;
-    scan->serial = 0;
-    memset(scan->ends, 0, sizeof(scan->ends)); /* they belong to another configuration */
+    tries->config = config;
+    tries->serial = 0;
+    memset(tries->ends, 0, sizeof(tries->ends)); /* they belong to another configuration */
     for (size_t i = 0; i < config->zone_count && config->settings.autopath; i++) {
-        struct path_zone *z = &scan->zones[i];
+        struct path_zone *z = &tries->zones[i];
         const struct engine_zone *zone = &config->zones[i];
         plain_names_make(&z->plain, config, zone);
         z->may_rule_out = !zone->is_incomplete && !z->plain.has_domains_below &&
@@ -70,27 +70,27 @@ void search_list_try_configure(struct search_list_try *scan, const struct engine
 struct search_list_try *search_list_try_new(const struct engine_config *config,
                                             struct direct *direct, struct engine_counts *counts)
 {
-    struct search_list_try *scan = xcalloc(1, sizeof(*scan));
-    scan->direct = direct;
-    scan->counts = counts;
-    search_list_try_configure(scan, config);
-    return scan;
+    struct search_list_try *tries = xcalloc(1, sizeof(*tries));
+    tries->direct = direct;
+    tries->counts = counts;
+    search_list_try_configure(tries, config);
+    return tries;
 }
 
-void search_list_try_free(struct search_list_try *scan)
+void search_list_try_free(struct search_list_try *tries)
 {
-    free(scan);
+    free(tries);
 }
 
 /* ---- Names that need no answer ---- */
 
-static void use_store(struct search_list_try *w, const struct store *store)
+static void use_store(struct search_list_try *tries, const struct store *store)
 {
-    if (w->serial != store_serial(store)) {
-        w->serial = store_serial(store);
-        for (size_t i = 0; i < w->config->zone_count; i++) {
-            struct path_zone *z = &w->zones[i];
-            z->domain = store_find(store, &w->config->zones[i].domain, NULL);
+    if (tries->serial != store_serial(store)) {
+        tries->serial = store_serial(store);
+        for (size_t i = 0; i < tries->config->zone_count; i++) {
+            struct path_zone *z = &tries->zones[i];
+            z->domain = store_find(store, &tries->config->zones[i].domain, NULL);
             z->svc = z->domain ? store_child(z->domain, slice_of("svc", 3)) : NULL;
         }
     }
@@ -119,10 +119,10 @@ static bool search_list_try_is_plain(const struct path_zone *z, struct slice lab
 /* Returns whether the candidate name at a place in the domain is NXDOMAIN because the store has
  * nothing with its top label. A name that is hidden from the client may be there, and is left to
  * direct_answer. */
-static bool is_absent(const struct search_list_try *w, unsigned place)
+static bool is_absent(const struct search_list_try *tries, unsigned place)
 {
-    const struct path *path = &w->path;
-    const struct path_zone *z = &w->zones[path->zone_at];
+    const struct path *path = &tries->path;
+    const struct path_zone *z = &tries->zones[path->zone_at];
     const struct slice top = path_top(path);
     if (!search_list_try_is_plain(z, place == PATH_DOMAIN ? top : slice_of("svc", 3))) {
         return false;
@@ -136,57 +136,58 @@ static bool is_absent(const struct search_list_try *w, unsigned place)
 
 /* Returns the slot of an end. Most queries end in one of few ways, .com.<namespace>.svc.<domain>.
  */
-static struct path_end *find_end(struct search_list_try *w, struct slice end)
+static struct path_end *find_end(struct search_list_try *tries, struct slice end)
 {
     uint64_t head = 0;
     memcpy(&head, end.ptr, end.len < sizeof(head) ? end.len : sizeof(head));
-    return &w->ends[head * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PATH_ENDS_BITS)];
+    return &tries->ends[head * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PATH_ENDS_BITS)];
 }
 
 /* Finds the candidate names in the domain that need no answer. */
-static void rule_out(struct search_list_try *w, const struct store *store)
+static void rule_out(struct search_list_try *tries, const struct store *store)
 {
-    const struct fast_query *q = w->path.question;
-    unsigned at = q->offsets[w->path.prefix_labels - 1];
+    const struct fast_query *q = tries->path.question;
+    unsigned at = q->offsets[tries->path.prefix_labels - 1];
     const struct slice end = slice_of(q->name + at, q->name_len - at);
-    w->ruled_out = 0;
-    if (!store || !w->zones[w->path.zone_at].may_rule_out ||
-        search_list_try_has_wildcard(&w->path)) {
+    tries->ruled_out = 0;
+    if (!store || !tries->zones[tries->path.zone_at].may_rule_out ||
+        search_list_try_has_wildcard(&tries->path)) {
         return;
     }
-    use_store(w, store);
-    struct path_end *known = find_end(w, end);
-    if (known->serial == w->serial && slice_equal(slice_of(known->bytes, known->len), end)) {
-        w->ruled_out = known->ruled_out;
+    use_store(tries, store);
+    struct path_end *known = find_end(tries, end);
+    if (known->serial == tries->serial && slice_equal(slice_of(known->bytes, known->len), end)) {
+        tries->ruled_out = known->ruled_out;
         return;
     }
     for (unsigned place = 0; place <= PATH_DOMAIN; place++) {
-        w->ruled_out |= is_absent(w, place) ? 1u << place : 0;
+        tries->ruled_out |= is_absent(tries, place) ? 1u << place : 0;
     }
     if (end.len <= sizeof(known->bytes)) {
-        *known = (struct path_end){
-            .serial = w->serial, .ruled_out = (uint8_t)w->ruled_out, .len = (uint8_t)end.len};
+        *known = (struct path_end){.serial = tries->serial,
+                                   .ruled_out = (uint8_t)tries->ruled_out,
+                                   .len = (uint8_t)end.len};
         memcpy(known->bytes, end.ptr, end.len);
     }
 }
 
-static bool is_ruled_out(const struct search_list_try *w, unsigned place)
+static bool is_ruled_out(const struct search_list_try *tries, unsigned place)
 {
-    return place <= PATH_DOMAIN && (w->ruled_out & 1u << place) != 0;
+    return place <= PATH_DOMAIN && (tries->ruled_out & 1u << place) != 0;
 }
 
 /* Returns whether -ndots keeps the candidate name at a place from being forwarded, and nothing here
  * answers it but perhaps hosts files. */
-static bool has_too_few_dots(const struct search_list_try *w, const struct dname *name)
+static bool has_too_few_dots(const struct search_list_try *tries, const struct dname *name)
 {
-    const uint16_t type = w->path.question->type;
+    const uint16_t type = tries->path.question->type;
     struct dname lower;
-    if (!engine_config_is_too_short(w->config, dname_label_count(name), type, false)) {
+    if (!engine_config_is_too_short(tries->config, dname_label_count(name), type, false)) {
         return false;
     }
     lower = *name;
     dname_lower(&lower);
-    return engine_config_keeps_short_name(w->config, &lower, type) &&
+    return engine_config_keeps_short_name(tries->config, &lower, type) &&
            special_name_find(&lower, NULL) == SPECIAL_NONE;
 }
 
@@ -195,13 +196,13 @@ static bool has_too_few_dots(const struct search_list_try *w, const struct dname
 /* A response's meaning for the search. */
 enum outcome { OUTCOME_ANSWER, OUTCOME_NO_DATA, OUTCOME_NO_NAME, OUTCOME_FAILED };
 
-static enum outcome place_outcome(const struct search_list_try *w, unsigned place,
+static enum outcome place_outcome(const struct search_list_try *tries, unsigned place,
                                   const struct response *response)
 {
     const unsigned aliases = place > 0;
     switch (response_low_rcode(response)) {
     case DNS_RCODE_NOERROR:
-        return search_list_names_pass_no_data(place, search_list_places(&w->path)) &&
+        return search_list_names_pass_no_data(place, search_list_places(&tries->path)) &&
                        response_answers(response) == aliases && !response_is_truncated(response)
                    ? OUTCOME_NO_DATA
                    : OUTCOME_ANSWER;
@@ -213,41 +214,42 @@ static enum outcome place_outcome(const struct search_list_try *w, unsigned plac
 }
 
 /* Returns the client's name, in its spelling. */
-static struct slice asked_name(const struct search_list_try *w)
+static struct slice asked_name(const struct search_list_try *tries)
 {
-    return slice_of(w->path.query->wire + DNS_HEADER_SIZE, w->path.question->name_len);
+    return slice_of(tries->path.query->wire + DNS_HEADER_SIZE, tries->path.question->name_len);
 }
 
 /* Makes the query for another name, whose response is to begin with a CNAME to it. Returns false
  * when that would not even hold the question. */
-static bool search_list_try_make_query(struct search_list_try *w, const struct engine_query *query,
-                                       const struct dname *name, struct engine_query *ret)
+static bool search_list_try_make_query(struct search_list_try *tries,
+                                       const struct engine_query *query, const struct dname *name,
+                                       struct engine_query *ret)
 {
     enum { OPT_MAX = EDNS_OPT_SIZE + EDNS_SUBNET_MAX + EDNS_ERROR_SIZE };
-    const struct fast_query *q = w->path.question;
+    const struct fast_query *q = tries->path.question;
     const size_t limit =
-        reply_limit_of(query, q->has_edns, q->udp_size, w->config->settings.max_udp_size);
+        reply_limit_of(query, q->has_edns, q->udp_size, tries->config->settings.max_udp_size);
     *ret = *query;
-    ret->len = path_query(&w->path, name, &w->candidate);
-    ret->wire = w->candidate.wire;
-    ret->parsed = &w->candidate.parsed;
+    ret->len = path_query(&tries->path, name, &tries->candidate);
+    ret->wire = tries->candidate.wire;
+    ret->parsed = &tries->candidate.parsed;
     ret->ahead = 0;
-    return response_start_of(asked_name(w), name->len).records_at + OPT_MAX <= limit;
+    return response_start_of(asked_name(tries), name->len).records_at + OPT_MAX <= limit;
 }
 
-static void count_answer(struct search_list_try *w, unsigned place)
+static void count_answer(struct search_list_try *tries, unsigned place)
 {
-    counter_add(&w->counts->path_answers, 1);
-    counter_add(&w->counts->path_saved, place);
+    counter_add(&tries->counts->path_answers, 1);
+    counter_add(&tries->counts->path_saved, place);
 }
 
 /* ---- Refreshing ---- */
 
-static void pass_refresh(const struct search_list_try *w, struct engine_deferral *ret_deferral)
+static void pass_refresh(const struct search_list_try *tries, struct engine_deferral *ret_deferral)
 {
-    if (w->refresh.name.len > 0) {
+    if (tries->refresh.name.len > 0) {
         ret_deferral->wants_refresh = true;
-        ret_deferral->refresh = w->refresh;
+        ret_deferral->refresh = tries->refresh;
     }
 }
 
@@ -266,12 +268,12 @@ struct search {
 };
 
 /* Answers the query as it stands. */
-static enum engine_verdict answer_plainly(struct search_list_try *w, const struct search *s,
+static enum engine_verdict answer_plainly(struct search_list_try *tries, const struct search *s,
                                           const struct external_answers *externals)
 {
     enum engine_verdict verdict =
-        direct_answer(w->direct, s->store, s->query, externals, s->response, s->ret_deferral);
-    if (s->query->search_list_at > 0 || w->path.query) {
+        direct_answer(tries->direct, s->store, s->query, externals, s->response, s->ret_deferral);
+    if (s->query->search_list_at > 0 || tries->path.query) {
         s->ret_deferral->search_list_at = ENGINE_PATH_OVER;
     }
     return verdict;
@@ -279,21 +281,21 @@ static enum engine_verdict answer_plainly(struct search_list_try *w, const struc
 
 /* Gives the first name's answer, since no candidate name has one; unless some could not be
  * answered. */
-static enum engine_verdict search_list_try_give_up(struct search_list_try *w,
+static enum engine_verdict search_list_try_give_up(struct search_list_try *tries,
                                                    const struct search *s)
 {
-    enum engine_verdict verdict = answer_plainly(w, s, NULL);
+    enum engine_verdict verdict = answer_plainly(tries, s, NULL);
     const enum outcome outcome =
-        verdict == ENGINE_REPLY ? place_outcome(w, 0, s->response) : OUTCOME_ANSWER;
+        verdict == ENGINE_REPLY ? place_outcome(tries, 0, s->response) : OUTCOME_ANSWER;
     const unsigned seen = s->has_no_room ? 0 : s->seen;
     if (seen & ENGINE_PATH_SAW_FAILURE && outcome != OUTCOME_FAILED) {
-        direct_error(w->direct, s->query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, EDNS_ERROR_NO_AUTHORITY,
-                     s->response);
+        direct_error(tries->direct, s->query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA,
+                     EDNS_ERROR_NO_AUTHORITY, s->response);
         verdict = ENGINE_REPLY;
     } else if (seen & ENGINE_PATH_SAW_NO_DATA && outcome == OUTCOME_NO_NAME) {
         response_set_no_data(s->response);
     }
-    pass_refresh(w, s->ret_deferral);
+    pass_refresh(tries, s->ret_deferral);
     return verdict;
 }
 
@@ -301,14 +303,14 @@ enum step { STEP_NEXT, STEP_END, STEP_GIVE_UP };
 
 /* Takes the verdict on the client's own name, or on another one if `query` is not the client's. The
  * step is a response, a deferral, or neither. */
-static enum step take_verdict(struct search_list_try *w, struct search *s,
+static enum step take_verdict(struct search_list_try *tries, struct search *s,
                               const struct engine_query *query, unsigned place,
                               enum engine_verdict verdict)
 {
     struct engine_deferral *deferral = s->ret_deferral;
     if (verdict == ENGINE_DEFER) {
         deferral->search_list_at = (uint8_t)place;
-        deferral->search_list_serial = w->config->serial;
+        deferral->search_list_serial = tries->config->serial;
         deferral->search_list_seen = (uint8_t)s->seen;
         if (place > 0 && deferral->kind == ENGINE_DEFER_FORWARD) {
             deferral->forward = query_question(query->parsed)->name;
@@ -316,14 +318,14 @@ static enum step take_verdict(struct search_list_try *w, struct search *s,
         return STEP_END;
     }
     enum outcome outcome =
-        verdict == ENGINE_REPLY ? place_outcome(w, place, s->response) : OUTCOME_FAILED;
+        verdict == ENGINE_REPLY ? place_outcome(tries, place, s->response) : OUTCOME_FAILED;
     if (deferral->wants_refresh &&
-        w->refresh.name.len == 0) { /* one for each query: others just expire */
-        w->refresh = deferral->refresh;
+        tries->refresh.name.len == 0) { /* one for each query: others just expire */
+        tries->refresh = deferral->refresh;
     }
     if (outcome == OUTCOME_ANSWER) {
         if (place > 0) {
-            count_answer(w, place);
+            count_answer(tries, place);
         }
         return STEP_END;
     }
@@ -334,94 +336,96 @@ static enum step take_verdict(struct search_list_try *w, struct search *s,
 }
 
 /* Tries a candidate name after the first. */
-static enum step try_name(struct search_list_try *w, struct search *s, unsigned place,
+static enum step try_name(struct search_list_try *tries, struct search *s, unsigned place,
                           const struct external_answers *externals, enum engine_verdict *verdict)
 {
     struct dname name;
     struct engine_query query;
-    if (!path_name(&w->path, place, &name)) {
+    if (!path_name(&tries->path, place, &name)) {
         return STEP_NEXT;
     }
-    bool is_short = place >= PATH_FIRST_SEARCH && has_too_few_dots(w, &name);
-    if (is_short && !w->config->hosts && !override_may_match(w->config, s->store)) {
+    bool is_short = place >= PATH_FIRST_SEARCH && has_too_few_dots(tries, &name);
+    if (is_short && !tries->config->hosts && !override_may_match(tries->config, s->store)) {
         return STEP_NEXT;
     }
-    if (!search_list_try_make_query(w, s->query, &name, &query)) {
+    if (!search_list_try_make_query(tries, s->query, &name, &query)) {
         s->has_no_room = true;
         return STEP_GIVE_UP;
     }
     query.takes_stale = s->query->takes_stale && place == s->query->search_list_at;
-    s->response->asked = asked_name(w);
-    *verdict = direct_answer(w->direct, s->store, &query, externals, s->response, s->ret_deferral);
+    s->response->asked = asked_name(tries);
+    *verdict =
+        direct_answer(tries->direct, s->store, &query, externals, s->response, s->ret_deferral);
     s->response->asked = slice_of(NULL, 0);
     if (is_short && *verdict == ENGINE_REPLY &&
-        place_outcome(w, place, s->response) != OUTCOME_ANSWER) {
+        place_outcome(tries, place, s->response) != OUTCOME_ANSWER) {
         return STEP_NEXT;
     }
-    return take_verdict(w, s, &query, place, *verdict);
+    return take_verdict(tries, s, &query, place, *verdict);
 }
 
-static enum step try_place(struct search_list_try *w, struct search *s, unsigned place,
+static enum step try_place(struct search_list_try *tries, struct search *s, unsigned place,
                            enum engine_verdict *verdict)
 {
     const struct external_answers *externals =
         place == s->query->search_list_at ? s->externals : NULL;
-    if (is_ruled_out(w, place)) {
+    if (is_ruled_out(tries, place)) {
         return STEP_NEXT;
     }
     if (place > 0) {
-        return try_name(w, s, place, externals, verdict);
+        return try_name(tries, s, place, externals, verdict);
     }
     *verdict =
-        direct_answer(w->direct, s->store, s->query, externals, s->response, s->ret_deferral);
-    return *verdict == ENGINE_DROP ? STEP_END : take_verdict(w, s, s->query, place, *verdict);
+        direct_answer(tries->direct, s->store, s->query, externals, s->response, s->ret_deferral);
+    return *verdict == ENGINE_DROP ? STEP_END : take_verdict(tries, s, s->query, place, *verdict);
 }
 
-static enum engine_verdict search_list_try_search(struct search_list_try *w, struct search *s)
+static enum engine_verdict search_list_try_search(struct search_list_try *tries, struct search *s)
 {
     enum engine_verdict verdict = ENGINE_REPLY;
-    w->refresh.name.len = 0;
+    tries->refresh.name.len = 0;
     s->seen = s->query->search_list_seen;
-    rule_out(w, s->store);
-    for (unsigned place = s->query->search_list_at; place < search_list_places(&w->path); place++) {
-        switch (try_place(w, s, place, &verdict)) {
+    rule_out(tries, s->store);
+    for (unsigned place = s->query->search_list_at; place < search_list_places(&tries->path);
+         place++) {
+        switch (try_place(tries, s, place, &verdict)) {
         case STEP_NEXT:
             break;
         case STEP_END:
-            pass_refresh(w, s->ret_deferral);
+            pass_refresh(tries, s->ret_deferral);
             return verdict;
         case STEP_GIVE_UP:
-            return search_list_try_give_up(w, s);
+            return search_list_try_give_up(tries, s);
         }
     }
-    return search_list_try_give_up(w, s);
+    return search_list_try_give_up(tries, s);
 }
 
 /* Returns whether the search is over. A place of an earlier configuration may be another name's
  * now. */
-static bool search_list_try_is_over(const struct search_list_try *w,
+static bool search_list_try_is_over(const struct search_list_try *tries,
                                     const struct engine_query *query)
 {
     return query->search_list_at == ENGINE_PATH_OVER ||
-           (query->search_list_at > 0 && query->search_list_serial != w->config->serial);
+           (query->search_list_at > 0 && query->search_list_serial != tries->config->serial);
 }
 
 /* Returns whether the response to the question as it stands has signatures. The search list's CNAME
  * would contradict it: one denies what the other gives. */
-static bool search_list_try_is_signed(const struct search_list_try *w)
+static bool search_list_try_is_signed(const struct search_list_try *tries)
 {
-    return w->path.question->dnssec_ok &&
-           signed_zones_domain(w->config, &w->config->zones[w->path.zone_at]);
+    return tries->path.question->dnssec_ok &&
+           signed_zones_domain(tries->config, &tries->config->zones[tries->path.zone_at]);
 }
 
-static bool has_path(struct search_list_try *w, const struct engine_query *query)
+static bool has_path(struct search_list_try *tries, const struct engine_query *query)
 {
-    w->path.query = NULL;
-    return w->config->settings.autopath && !search_list_try_is_over(w, query) &&
-           path_find(&w->path, w->config, query) && !search_list_try_is_signed(w);
+    tries->path.query = NULL;
+    return tries->config->settings.autopath && !search_list_try_is_over(tries, query) &&
+           path_find(&tries->path, tries->config, query) && !search_list_try_is_signed(tries);
 }
 
-enum engine_verdict search_list_try_answer(struct search_list_try *scan, const struct store *store,
+enum engine_verdict search_list_try_answer(struct search_list_try *tries, const struct store *store,
                                            const struct engine_query *query,
                                            const struct external_answers *externals,
                                            struct response *response,
@@ -432,33 +436,33 @@ enum engine_verdict search_list_try_answer(struct search_list_try *scan, const s
                        .externals = externals,
                        .response = response,
                        .ret_deferral = ret_deferral};
-    if (has_path(scan, query)) {
-        return search_list_try_search(scan, &s);
+    if (has_path(tries, query)) {
+        return search_list_try_search(tries, &s);
     }
-    scan->path.query = NULL;
-    return answer_plainly(scan, &s, externals);
+    tries->path.query = NULL;
+    return answer_plainly(tries, &s, externals);
 }
 
-bool search_list_try_forwarded(struct search_list_try *scan, const struct engine_query *query,
+bool search_list_try_forwarded(struct search_list_try *tries, const struct engine_query *query,
                                const struct parsed_response *upstream, struct cache_image *image,
                                struct response *response)
 {
     struct dname name;
     struct engine_query candidate;
     if (query->search_list_at == 0 || query->search_list_at == ENGINE_PATH_OVER) {
-        return direct_forwarded(scan->direct, query, upstream, image, response);
+        return direct_forwarded(tries->direct, query, upstream, image, response);
     }
-    if (!has_path(scan, query) || query->search_list_at >= search_list_places(&scan->path) ||
-        !path_name(&scan->path, query->search_list_at, &name) ||
-        !search_list_try_make_query(scan, query, &name, &candidate)) {
+    if (!has_path(tries, query) || query->search_list_at >= search_list_places(&tries->path) ||
+        !path_name(&tries->path, query->search_list_at, &name) ||
+        !search_list_try_make_query(tries, query, &name, &candidate)) {
         return false;
     }
-    response->asked = asked_name(scan);
-    const bool is_answer = direct_forwarded(scan->direct, &candidate, upstream, image, response) &&
-                           place_outcome(scan, query->search_list_at, response) == OUTCOME_ANSWER;
+    response->asked = asked_name(tries);
+    const bool is_answer = direct_forwarded(tries->direct, &candidate, upstream, image, response) &&
+                           place_outcome(tries, query->search_list_at, response) == OUTCOME_ANSWER;
     response->asked = slice_of(NULL, 0);
     if (is_answer) {
-        count_answer(scan, query->search_list_at);
+        count_answer(tries, query->search_list_at);
     }
     return is_answer;
 }

@@ -40,20 +40,20 @@ struct search_list_try;
 /* Makes a search. Borrows both; `direct` has the same configuration. */
 struct search_list_try *search_list_try_new(const struct engine_config *config,
                                             struct direct *direct, struct engine_counts *counts);
-void search_list_try_free(struct search_list_try *scan); /* NULL is fine */
+void search_list_try_free(struct search_list_try *tries); /* NULL is fine */
 
 /* Switches to another configuration. */
-void search_list_try_configure(struct search_list_try *scan, const struct engine_config *config);
+void search_list_try_configure(struct search_list_try *tries, const struct engine_config *config);
 
 /* Answers like engine_answer, for a query whose view is set. */
-enum engine_verdict search_list_try_answer(struct search_list_try *scan, const struct store *store,
+enum engine_verdict search_list_try_answer(struct search_list_try *tries, const struct store *store,
                                            const struct engine_query *query,
                                            const struct external_answers *externals,
                                            struct response *response,
                                            struct engine_deferral *ret_deferral);
 
 /* Does what engine_forwarded does, for such a query. */
-bool search_list_try_forwarded(struct search_list_try *scan, const struct engine_query *query,
+bool search_list_try_forwarded(struct search_list_try *tries, const struct engine_query *query,
                                const struct parsed_response *upstream, struct cache_image *image,
                                struct response *response);
 

@@ -378,7 +378,7 @@ void explain_page_put(const struct explain_page *p)
         buf_printf(out, ",\"snapshot_age_s\":%" PRId64, x->snapshot_age_s);
     }
     explain_put_state(x, out);
-    explain_page_put_who(p);
+    explain_page_put_client(p);
     explain_page_put_search(p);
     if (x->near_count > 0) {
         explain_put_near(x->near, x->near_count, out);

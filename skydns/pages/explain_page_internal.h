@@ -28,9 +28,9 @@ struct explain_page {
 void explain_page_put(const struct explain_page *p);
 
 /* Append the parts about external names (explain_page_external.c), and about the client and the
- * search list of a short name (explain_page_who.c). */
+ * search list of a short name (explain_page_client.c). */
 void explain_page_put_external(const struct explain_page *p);
-void explain_page_put_who(const struct explain_page *p);
+void explain_page_put_client(const struct explain_page *p);
 void explain_page_put_search(const struct explain_page *p);
 
 void explain_page_put_name(const char *field, const struct dname *name, struct buf *out);

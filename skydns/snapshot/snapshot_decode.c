@@ -322,7 +322,7 @@ static void start_clock(struct decoder *d, const struct snapshot_now *now)
     d->now_s = now->monotonic_s;
 }
 
-static int snapshot_snapshot_decode(struct decoder *d, const struct snapshot_now *now)
+static int snapshot_decode_parts(struct decoder *d, const struct snapshot_now *now)
 {
     size_t sections;
     int r = read_format(d, &sections);
@@ -360,7 +360,7 @@ int snapshot_decode(const struct snapshot_source *source, const struct snapshot_
     for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
         buf_init(&d.content.sections[i], SNAPSHOT_SECTION_MAX);
     }
-    int r = snapshot_snapshot_decode(&d, now);
+    int r = snapshot_decode_parts(&d, now);
     (void)XXH3_freeState(d.checksum);
     store_loader_free(d.loader);
     if (r == 0) {

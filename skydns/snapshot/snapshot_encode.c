@@ -198,7 +198,7 @@ static void put_end(struct encoder *e)
     emit_piece(e);
 }
 
-static void snapshot_snapshot_encode(struct encoder *e, const struct snapshot_image *image)
+static void snapshot_encode_parts(struct encoder *e, const struct snapshot_image *image)
 {
     bool is_old = image->sections[SNAPSHOT_CLIENTS].len == 0;
     size_t sections = is_old ? SNAPSHOT_SECTIONS_OLD : SNAPSHOT_SECTIONS;
@@ -222,7 +222,7 @@ int snapshot_encode(const struct snapshot_image *image, uint32_t now_s, snapshot
     }
     (void)XXH3_64bits_reset(e.checksum); /* fails on NULL alone */
     buf_init(&e.piece, SNAPSHOT_PIECE_MAX);
-    snapshot_snapshot_encode(&e, image);
+    snapshot_encode_parts(&e, image);
     buf_fini(&e.piece);
     (void)XXH3_freeState(e.checksum);
     return e.result;

@@ -230,7 +230,7 @@ static bool is_stopping(struct udp_server *s)
 }
 
 /* Receives a batch. 0: the server is stopped, and its shared socket is empty. */
-static size_t udp_udp_server_receive(struct udp_server *s)
+static size_t udp_server_receive_batch(struct udp_server *s)
 {
     for (;;) {
         int n = recvmmsg(s->fd, s->in, UDP_BATCH, MSG_WAITFORONE, NULL);
@@ -275,7 +275,7 @@ size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_pac
         return 0;
     }
     bool was_stopping = is_stopping(server);
-    size_t n = server->filled = udp_udp_server_receive(server);
+    size_t n = server->filled = udp_server_receive_batch(server);
     if (is_stopping(server)) {
         n = udp_server_drain(server, n, was_stopping);
     }

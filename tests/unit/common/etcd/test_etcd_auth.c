@@ -182,7 +182,7 @@ static void etcd_auth_on_up(void *data)
     seen->ups++;
 }
 
-static void etcd_etcd_auth_on_end(void *data, const struct err *err)
+static void count_auth_down(void *data, const struct err *err)
 {
     struct seen *seen = data;
     seen->downs++;
@@ -204,7 +204,7 @@ static struct etcd_watch *watch_app(struct seen *seen)
                                         .start_revision = 1,
                                         .on_events = etcd_auth_on_events,
                                         .on_up = etcd_auth_on_up,
-                                        .on_end = etcd_etcd_auth_on_end,
+                                        .on_end = count_auth_down,
                                         .data = seen,
                                     });
 }

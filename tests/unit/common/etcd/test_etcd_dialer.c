@@ -21,8 +21,8 @@ static void etcd_dialer_set_names(const char *addresses)
     assert_int_equal(pthread_mutex_unlock(&names_mutex), 0);
 }
 
-static int etcd_etcd_dialer_look_up(const char *host, uint16_t port, struct name_addresses *ret,
-                                    struct err *err)
+static int look_up_gated(const char *host, uint16_t port, struct name_addresses *ret,
+                         struct err *err)
 {
     while (sem_wait(&gate) != 0) {
     }
@@ -82,7 +82,7 @@ static void etcd_dialer_begin(const char *urls)
     dialer =
         etcd_dialer_new(&(struct etcd_dialer_config){.loop = loop,
                                                      .endpoints = &endpoints,
-                                                     .look_up = etcd_etcd_dialer_look_up,
+                                                     .look_up = look_up_gated,
                                                      .on_address = etcd_dialer_on_address,
                                                      .on_no_address = etcd_dialer_on_no_address});
 }
@@ -110,7 +110,7 @@ static bool is_found(const void *data)
     return last.count > *(const unsigned *)data;
 }
 
-static const char *etcd_etcd_dialer_find(void)
+static const char *find_endpoints_text(void)
 {
     unsigned before = last.count;
     memset(last.text, 0, sizeof(last.text));
@@ -123,7 +123,7 @@ static const char *etcd_etcd_dialer_find(void)
 static const char *find_after_look_up(void)
 {
     assert_int_equal(sem_post(&gate), 0);
-    return etcd_etcd_dialer_find();
+    return find_endpoints_text();
 }
 
 /* ---- Tests ---- */
@@ -133,14 +133,14 @@ UNIT_TEST(test_literals_in_turn)
     static const char *const want[] = {"10.0.0.1:1", "[fd00::2]:2", "10.0.0.3:3"};
     size_t first = 0;
     etcd_dialer_begin("http://10.0.0.1:1,http://[fd00::2]:2,http://10.0.0.3:3");
-    const char *text = etcd_etcd_dialer_find();
+    const char *text = find_endpoints_text();
     while (first < 2 && strcmp(text, want[first]) != 0) {
         first++;
     }
     for (size_t i = 0; i < 6; i++) {
         assert_string_equal(last.text, want[(first + i) % 3]);
         assert_false(etcd_dialer_next_address(dialer)); /* each has only one */
-        etcd_etcd_dialer_find();
+        find_endpoints_text();
     }
 }
 
@@ -164,10 +164,10 @@ UNIT_TEST(test_all_addresses_of_a_name)
     etcd_dialer_set_names("10.0.0.1 10.0.0.2 10.0.0.3");
     assert_string_equal(find_after_look_up(), "10.0.0.1:1");
     assert_true(etcd_dialer_next_address(dialer));
-    assert_string_equal(etcd_etcd_dialer_find(),
+    assert_string_equal(find_endpoints_text(),
                         "10.0.0.2:1"); /* from the same lookup: the gate is closed */
     assert_true(etcd_dialer_next_address(dialer));
-    assert_string_equal(etcd_etcd_dialer_find(), "10.0.0.3:1");
+    assert_string_equal(find_endpoints_text(), "10.0.0.3:1");
     assert_false(etcd_dialer_next_address(dialer));
 
     /* Looked up again; the new result counts. */
@@ -179,7 +179,7 @@ UNIT_TEST(test_all_addresses_of_a_name)
 
     /* An address that worked comes first again. */
     assert_true(etcd_dialer_next_address(dialer));
-    assert_string_equal(etcd_etcd_dialer_find(), "10.0.0.6:1");
+    assert_string_equal(find_endpoints_text(), "10.0.0.6:1");
     etcd_dialer_next_endpoint(dialer);
     assert_string_equal(find_after_look_up(), "10.0.0.6:1");
 }
@@ -201,16 +201,16 @@ UNIT_TEST(test_late)
 {
     etcd_dialer_begin("http://etcd:1");
     etcd_dialer_set_names("10.0.0.1");
-    assert_string_equal(etcd_etcd_dialer_find(), "look up `etcd`: no answer within 2000 ms");
+    assert_string_equal(find_endpoints_text(), "look up `etcd`: no answer within 2000 ms");
     assert_int_equal(sem_post(&gate), 0); /* then it arrives */
-    assert_string_equal(etcd_etcd_dialer_find(), "10.0.0.1:1");
+    assert_string_equal(find_endpoints_text(), "10.0.0.1:1");
     etcd_dialer_next_endpoint(dialer);
 
-    assert_string_equal(etcd_etcd_dialer_find(),
+    assert_string_equal(find_endpoints_text(),
                         "10.0.0.1:1"); /* the next lookup is late, too: the old address */
     etcd_dialer_next_endpoint(dialer);
     assert_int_equal(sem_post(&gate), 0); /* for the thread still waiting */
-    etcd_etcd_dialer_find();
+    find_endpoints_text();
 }
 
 UNIT_TEST(test_cancel)
@@ -221,7 +221,7 @@ UNIT_TEST(test_cancel)
     etcd_dialer_find(dialer);
     etcd_dialer_cancel(dialer);
     assert_int_equal(sem_post(&gate), 0);
-    assert_string_equal(etcd_etcd_dialer_find(), "10.0.0.1:1"); /* from the lookup in flight */
+    assert_string_equal(find_endpoints_text(), "10.0.0.1:1"); /* from the lookup in flight */
     assert_int_equal(last.count, before + 1);
 
     etcd_dialer_cancel(dialer); /* starts over, with a lookup */

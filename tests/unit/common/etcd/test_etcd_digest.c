@@ -1,4 +1,4 @@
-/* common/etcd/etcd_digest_internal.h */
+/* Digests of common/etcd/etcd_saved_internal.h. */
 
 #include "common/etcd/etcd_saved_internal.h"
 #include "tests/support/unit_test.h"
@@ -29,8 +29,7 @@ static struct etcd_digest etcd_digest_known(void)
     return etcd_digest_of_last(events, 4);
 }
 
-static enum etcd_digest_verdict etcd_etcd_digest_check(const struct etcd_event *events,
-                                                       size_t count)
+static enum etcd_digest_verdict check_known_digest(const struct etcd_event *events, size_t count)
 {
     const struct etcd_digest digest = etcd_digest_known();
     return etcd_digest_check(&digest, UPTO, events, count);
@@ -43,8 +42,8 @@ UNIT_TEST(test_the_same_changes)
         etcd_digest_put("/s/c", "2", LAST), etcd_digest_del("/s/b", LAST),
         etcd_digest_put("/s/a", "1", LAST), etcd_digest_put("/s/x", "9", UPTO + 1)};
     assert_int_equal(etcd_digest_known().revision, LAST);
-    assert_int_equal(etcd_etcd_digest_check(events, 4), ETCD_DIGEST_SAME);
-    assert_int_equal(etcd_etcd_digest_check(events, 3), ETCD_DIGEST_SAME);
+    assert_int_equal(check_known_digest(events, 4), ETCD_DIGEST_SAME);
+    assert_int_equal(check_known_digest(events, 3), ETCD_DIGEST_SAME);
 }
 
 UNIT_TEST(test_other_changes)
@@ -67,15 +66,15 @@ UNIT_TEST(test_other_changes)
     struct etcd_event recreated[] = {etcd_digest_put("/s/a", "1", LAST),
                                      etcd_digest_del("/s/b", LAST),
                                      etcd_digest_put("/s/c", "2", LAST)};
-    assert_int_equal(etcd_etcd_digest_check(recreated, 3), ETCD_DIGEST_SAME);
+    assert_int_equal(check_known_digest(recreated, 3), ETCD_DIGEST_SAME);
     recreated[0].kv.create_revision++;
-    assert_int_equal(etcd_etcd_digest_check(more, 4), ETCD_DIGEST_OTHER);
-    assert_int_equal(etcd_etcd_digest_check(fewer, 2), ETCD_DIGEST_OTHER);
-    assert_int_equal(etcd_etcd_digest_check(deleted, 4), ETCD_DIGEST_OTHER);
-    assert_int_equal(etcd_etcd_digest_check(swapped, 3), ETCD_DIGEST_OTHER);
-    assert_int_equal(etcd_etcd_digest_check(later, 4), ETCD_DIGEST_OTHER);
-    assert_int_equal(etcd_etcd_digest_check(none, 1), ETCD_DIGEST_OTHER);
-    assert_int_equal(etcd_etcd_digest_check(recreated, 3), ETCD_DIGEST_OTHER);
+    assert_int_equal(check_known_digest(more, 4), ETCD_DIGEST_OTHER);
+    assert_int_equal(check_known_digest(fewer, 2), ETCD_DIGEST_OTHER);
+    assert_int_equal(check_known_digest(deleted, 4), ETCD_DIGEST_OTHER);
+    assert_int_equal(check_known_digest(swapped, 3), ETCD_DIGEST_OTHER);
+    assert_int_equal(check_known_digest(later, 4), ETCD_DIGEST_OTHER);
+    assert_int_equal(check_known_digest(none, 1), ETCD_DIGEST_OTHER);
+    assert_int_equal(check_known_digest(recreated, 3), ETCD_DIGEST_OTHER);
 }
 
 /* A compaction at that revision keeps its puts and drops its deletes. */
@@ -83,5 +82,5 @@ UNIT_TEST(test_deletes_are_gone)
 {
     const struct etcd_event events[] = {etcd_digest_put("/s/a", "1", LAST),
                                         etcd_digest_put("/s/c", "2", LAST)};
-    assert_int_equal(etcd_etcd_digest_check(events, 2), ETCD_DIGEST_UNCERTAIN);
+    assert_int_equal(check_known_digest(events, 2), ETCD_DIGEST_UNCERTAIN);
 }

@@ -15,7 +15,7 @@ static struct {
     struct etcd *etcd;
 } f;
 
-static int etcd_etcd_lease_start(void **state)
+static int start_lease_bed(void **state)
 {
     f.loop = ev_loop_new(EVFLAG_AUTO);
     f.proc = etcd_proc_start();
@@ -23,7 +23,7 @@ static int etcd_etcd_lease_start(void **state)
     return 0;
 }
 
-static int etcd_lease_stop(void **state)
+static int stop_lease_bed(void **state)
 {
     etcd_free(f.etcd);
     etcd_proc_free(f.proc);
@@ -32,7 +32,7 @@ static int etcd_lease_stop(void **state)
 }
 
 UNIT_TESTS_NEED(etcd_proc_missing)
-UNIT_TESTS_ONCE(etcd_etcd_lease_start, etcd_lease_stop)
+UNIT_TESTS_ONCE(start_lease_bed, stop_lease_bed)
 
 /* The outcome of any call. */
 struct result {

@@ -62,7 +62,7 @@ static bool has_message(const void *data)
     return ((const struct result *)data)->messages > 0;
 }
 
-static void etcd_etcd_link_call(struct result *result, uint32_t timeout_ms)
+static void call_over_link(struct result *result, uint32_t timeout_ms)
 {
     const struct etcd_call_config config = {.path = "/test.Test/Call",
                                             .timeout_ms = timeout_ms,
@@ -79,7 +79,7 @@ static void etcd_etcd_link_call(struct result *result, uint32_t timeout_ms)
 static void call_ok(void)
 {
     struct result result;
-    etcd_etcd_link_call(&result, CALL_TIMEOUT_MS);
+    call_over_link(&result, CALL_TIMEOUT_MS);
     loop_until(f.loop, etcd_link_is_ended, &result);
     if (result.err.code) {
         fail_msg("%s", result.err.msg);
@@ -88,7 +88,7 @@ static void call_ok(void)
 
 static void etcd_link_watch(struct result *result)
 {
-    etcd_etcd_link_call(result, 0);
+    call_over_link(result, 0);
     loop_until(f.loop, has_message, result);
 }
 
@@ -300,7 +300,7 @@ static const struct {
 static struct result call_to_the_end(void)
 {
     struct result result;
-    etcd_etcd_link_call(&result, CALL_TIMEOUT_MS);
+    call_over_link(&result, CALL_TIMEOUT_MS);
     for (int ms = 0; !result.is_ended; ms += 100) {
         assert_true(ms <= CALL_TIMEOUT_MS);
         etcd_link_pass(100);
@@ -345,7 +345,7 @@ UNIT_TEST(test_watch_leaves_a_member_without_leader)
 {
     struct result result;
     etcd_link_meet(0);
-    etcd_etcd_link_call(&result, 0);
+    call_over_link(&result, 0);
     while (!has_message(&result)) {
         etcd_link_pass(100);
         assert_false(result.is_ended);

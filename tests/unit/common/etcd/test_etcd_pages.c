@@ -56,7 +56,7 @@ static int bytes_on_the_way(void)
     return sum;
 }
 
-static void etcd_etcd_pages_on_page(void *data, const struct etcd_range_reply *reply)
+static void count_page_keys(void *data, const struct etcd_range_reply *reply)
 {
     f.page_count++;
     assert_int_equal(reply->total, KEYS - f.key_count);
@@ -155,7 +155,7 @@ static void etcd_pages_read_all(unsigned cancel_at)
         .first_key = slice_str("/pages/"),
         .range_end = slice_str("/pages0"),
         .page_size = PAGE,
-        .page = etcd_etcd_pages_on_page,
+        .page = count_page_keys,
         .failed = etcd_pages_on_failed,
     };
     etcd_proc_need();
@@ -176,7 +176,7 @@ static int end_reading(void **state)
     return 0;
 }
 
-/* etcd_etcd_pages_on_page checks that each further page was requested before the previous one was
+/* count_page_keys checks that each further page was requested before the previous one was
  * delivered. */
 UNIT_TEST_IN(test_every_key_once_and_asked_ahead, NULL, end_reading)
 {
@@ -186,7 +186,7 @@ UNIT_TEST_IN(test_every_key_once_and_asked_ahead, NULL, end_reading)
     assert_int_equal(f.key_count, KEYS);
 }
 
-/* Cancelled from inside etcd_etcd_pages_on_page, then read again from the first key. */
+/* Cancelled from inside count_page_keys, then read again from the first key. */
 UNIT_TEST_IN(test_cancelled_and_read_again, NULL, end_reading)
 {
     etcd_pages_read_all(2);
@@ -198,7 +198,7 @@ UNIT_TEST_IN(test_cancelled_and_read_again, NULL, end_reading)
     assert_int_equal(f.key_count, KEYS);
 }
 
-/* Freed from inside the last etcd_etcd_pages_on_page, as by etcd_mirror_stop. */
+/* Freed from inside the last count_page_keys, as by etcd_mirror_stop. */
 UNIT_TEST_IN(test_freed_by_the_last_page, NULL, end_reading)
 {
     f.frees_at_end = true;
@@ -337,7 +337,7 @@ UNIT_TEST_IN(test_a_slow_member_gets_more_time, NULL, end_reading)
     const struct etcd_pages_config config = {.etcd = f.etcd,
                                              .first_key = slice_str("/pages/"),
                                              .range_end = slice_str("/pages0"),
-                                             .page = etcd_etcd_pages_on_page,
+                                             .page = count_page_keys,
                                              .failed = etcd_pages_on_failed};
     f.pages = etcd_pages_new(&config);
     int64_t took_ms[TIMEOUTS];

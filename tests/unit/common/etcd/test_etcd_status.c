@@ -1,10 +1,11 @@
-/* common/etcd/etcd_status_internal.h. The texts are those that etcd 3.4's grpc-proxy hands on. */
+/* etcd_status_of of common/etcd/etcd_unary_internal.h. The texts are those that etcd 3.4's
+ * grpc-proxy hands on. */
 
 #include "common/base/err.h"
 #include "common/etcd/etcd_unary_internal.h"
 #include "tests/support/unit_test.h"
 
-static int etcd_etcd_status_of(int status, const char *text, int *ret_code)
+static int status_of_text(int status, const char *text, int *ret_code)
 {
     struct err err;
     err_set(&err, ERR_UNAVAILABLE, "%s", text);
@@ -17,7 +18,7 @@ static int etcd_etcd_status_of(int status, const char *text, int *ret_code)
 static void etcd_status_expect(const char *text, int status, int code)
 {
     int got;
-    assert_int_equal(etcd_etcd_status_of(STATUS_UNKNOWN, text, &got), status);
+    assert_int_equal(status_of_text(STATUS_UNKNOWN, text, &got), status);
     assert_int_equal(got, code);
 }
 
@@ -41,8 +42,7 @@ UNIT_TEST(test_all_others_stay)
     etcd_status_expect("etcdserver: something new", STATUS_UNKNOWN, ERR_UNAVAILABLE);
     etcd_status_expect("permission denied", STATUS_UNKNOWN, ERR_UNAVAILABLE); /* not etcd's */
     etcd_status_expect("", STATUS_UNKNOWN, ERR_UNAVAILABLE);
-    assert_int_equal(
-        etcd_etcd_status_of(STATUS_UNAVAILABLE, "etcdserver: permission denied", &code),
-        STATUS_UNAVAILABLE);
+    assert_int_equal(status_of_text(STATUS_UNAVAILABLE, "etcdserver: permission denied", &code),
+                     STATUS_UNAVAILABLE);
     assert_int_equal(code, ERR_UNAVAILABLE);
 }

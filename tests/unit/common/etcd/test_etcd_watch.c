@@ -48,14 +48,14 @@ static struct etcd *etcd_watch_client(void)
     return sync_client(f.loop, etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
 }
 
-static int etcd_etcd_watch_start(void **state)
+static int start_watch_bed(void **state)
 {
     f.loop = ev_loop_new(EVFLAG_AUTO);
     f.proc = etcd_proc_start();
     return 0;
 }
 
-static int etcd_etcd_watch_stop(void **state)
+static int stop_watch_bed(void **state)
 {
     etcd_proc_free(f.proc);
     ev_loop_destroy(f.loop);
@@ -81,7 +81,7 @@ static int etcd_watch_each_end(void **state)
 
 UNIT_TESTS_EACH(etcd_watch_each, etcd_watch_each_end)
 UNIT_TESTS_NEED(etcd_proc_missing)
-UNIT_TESTS_ONCE(etcd_etcd_watch_start, etcd_etcd_watch_stop)
+UNIT_TESTS_ONCE(start_watch_bed, stop_watch_bed)
 
 static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
 {
@@ -110,28 +110,28 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     seen->stop_in_events = NULL;
 }
 
-static void etcd_etcd_watch_on_up(void *data)
+static void count_watch_up(void *data)
 {
     ((struct seen *)data)->ups++;
 }
 
-static void etcd_etcd_watch_on_end(void *data, const struct err *err)
+static void count_watch_end(void *data, const struct err *err)
 {
     struct seen *seen = data;
     seen->ends++;
     seen->end = *err;
 }
 
-static struct etcd_watch *etcd_etcd_watch(struct seen *seen, const char *key, const char *range_end,
-                                          int64_t start_revision)
+static struct etcd_watch *start_seen_watch(struct seen *seen, const char *key,
+                                           const char *range_end, int64_t start_revision)
 {
     const struct etcd_watch_config config = {
         .key = slice_str(key),
         .range_end = slice_str(range_end),
         .start_revision = start_revision,
         .on_events = on_events,
-        .on_up = etcd_etcd_watch_on_up,
-        .on_end = etcd_etcd_watch_on_end,
+        .on_up = count_watch_up,
+        .on_end = count_watch_end,
         .data = seen,
     };
     ev_now_update(f.loop); /* stale after the start of etcd */
@@ -178,7 +178,7 @@ UNIT_TEST(test_put_and_delete)
 {
     struct seen seen = {.ups = 0};
     int64_t before = etcd_watch_put("/other");
-    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w1/", "/w10", before + 1);
+    struct etcd_watch *w = start_seen_watch(&seen, "/w1/", "/w10", before + 1);
     wait_ups(&seen, 1);
     assert_int_equal(seen.batches, 0);
 
@@ -202,7 +202,7 @@ UNIT_TEST(test_events_come_as_whole_revisions)
 {
     struct seen seen = {.ups = 0};
     int64_t before = etcd_watch_put("/other");
-    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w3/", "/w30", before + 1);
+    struct etcd_watch *w = start_seen_watch(&seen, "/w3/", "/w30", before + 1);
     wait_ups(&seen, 1);
     int64_t last = sync_put_many(f.loop, f.writer, "/w3/", 300, slice_str("v"));
     wait_revision(&seen, last);
@@ -234,7 +234,7 @@ UNIT_TEST(test_a_long_message_is_whole)
     struct seen seen = {.ups = 0};
     int64_t before = etcd_watch_put("/other");
     int64_t last = put_megabytes("/w4/large", 20);
-    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w4/", "/w40", before + 1);
+    struct etcd_watch *w = start_seen_watch(&seen, "/w4/", "/w40", before + 1);
     wait_revision(&seen, last);
     assert_int_equal(seen.events, 20);
     assert_int_equal(seen.batches, 1);
@@ -249,7 +249,7 @@ UNIT_TEST(test_a_message_beyond_the_limit)
     struct seen seen = {.ups = 0};
     int64_t before = etcd_watch_put("/other");
     put_megabytes("/w5/large", GRPC_RECEIVE_MAX / 1000000 + 1);
-    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w5/", "/w50", before + 1);
+    struct etcd_watch *w = start_seen_watch(&seen, "/w5/", "/w50", before + 1);
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_TOO_LARGE);
     assert_int_equal(seen.events, 0);
@@ -267,7 +267,7 @@ UNIT_TEST(test_killed_while_catching_up)
     for (int i = 0; i < REVISIONS; i++) {
         last = etcd_watch_put("/w6/counter");
     }
-    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w6/", "/w60", before + 1);
+    struct etcd_watch *w = start_seen_watch(&seen, "/w6/", "/w60", before + 1);
     seen.kill_in_events = true;
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(etcd_watch_lag(w), last - seen.revision);
@@ -275,7 +275,7 @@ UNIT_TEST(test_killed_while_catching_up)
     assert_int_equal(etcd_watch_reached(w), seen.revision);
     etcd_watch_stop(w);
     etcd_proc_restart(f.proc);
-    w = etcd_etcd_watch(&seen, "/w6/", "/w60", seen.revision + 1);
+    w = start_seen_watch(&seen, "/w6/", "/w60", seen.revision + 1);
     wait_revision(&seen, last);
     assert_int_equal(etcd_watch_lag(w), 0);
     assert_int_equal(seen.events, REVISIONS);
@@ -287,7 +287,7 @@ UNIT_TEST(test_goes_on_after_kill)
 {
     struct seen seen = {.ups = 0};
     int64_t before = etcd_watch_put("/other");
-    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w7/", "/w70", before + 1);
+    struct etcd_watch *w = start_seen_watch(&seen, "/w7/", "/w70", before + 1);
     wait_revision(&seen, etcd_watch_put("/w7/before"));
 
     etcd_proc_kill(f.proc);
@@ -296,7 +296,7 @@ UNIT_TEST(test_goes_on_after_kill)
     assert_non_null(strstr(seen.end.msg, etcd_proc_url(f.proc)));
     etcd_watch_stop(w);
     etcd_proc_restart(f.proc);
-    w = etcd_etcd_watch(&seen, "/w7/", "/w70", seen.revision + 1);
+    w = start_seen_watch(&seen, "/w7/", "/w70", seen.revision + 1);
     wait_ups(&seen, 2);
     wait_revision(&seen, etcd_watch_put("/w7/after"));
     assert_string_equal(seen.last_key, "/w7/after");
@@ -308,7 +308,7 @@ UNIT_TEST(test_goes_on_after_kill)
 UNIT_TEST(test_terminated_gracefully)
 {
     struct seen seen = {.ups = 0};
-    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w8/", "/w80", etcd_watch_put("/other") + 1);
+    struct etcd_watch *w = start_seen_watch(&seen, "/w8/", "/w80", etcd_watch_put("/other") + 1);
     wait_ups(&seen, 1);
     etcd_proc_terminate(f.proc);
     loop_until(f.loop, has_ended, &seen);
@@ -324,7 +324,7 @@ UNIT_TEST(test_compacted)
     etcd_watch_put("/w9/a");
     int64_t last = etcd_watch_put("/w9/b");
     etcd_proc_compact(f.proc, last);
-    struct etcd_watch *w = etcd_etcd_watch(&seen, "/w9/", "/w90", before + 1);
+    struct etcd_watch *w = start_seen_watch(&seen, "/w9/", "/w90", before + 1);
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_COMPACTED);
     assert_int_equal(seen.events, 0);
@@ -337,7 +337,7 @@ UNIT_TEST(test_compacted)
 UNIT_TEST(test_stop_inside_a_callback)
 {
     struct seen seen = {.ups = 0};
-    struct etcd_watch *w = etcd_etcd_watch(&seen, "/wa/", "/wa0", etcd_watch_put("/other") + 1);
+    struct etcd_watch *w = start_seen_watch(&seen, "/wa/", "/wa0", etcd_watch_put("/other") + 1);
     wait_ups(&seen, 1);
     seen.stop_in_events = w;
     wait_revision(&seen, etcd_watch_put("/wa/a"));
@@ -350,7 +350,7 @@ UNIT_TEST(test_stop_inside_a_callback)
 UNIT_TEST(test_hung_server_is_noticed)
 {
     struct seen seen = {.ups = 0};
-    struct etcd_watch *w = etcd_etcd_watch(&seen, "/wb/", "/wb0", etcd_watch_put("/other") + 1);
+    struct etcd_watch *w = start_seen_watch(&seen, "/wb/", "/wb0", etcd_watch_put("/other") + 1);
     wait_ups(&seen, 1);
     etcd_proc_pause(f.proc);
     loop_until(f.loop, has_ended, &seen);
@@ -364,7 +364,7 @@ UNIT_TEST(test_nobody_there)
     struct seen seen = {.ups = 0};
     int64_t before = etcd_watch_put("/wc/a");
     etcd_proc_kill(f.proc);
-    struct etcd_watch *w = etcd_etcd_watch(&seen, "/wc/", "/wc0", before);
+    struct etcd_watch *w = start_seen_watch(&seen, "/wc/", "/wc0", before);
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
     assert_int_equal(seen.ups, 0);
@@ -381,8 +381,8 @@ UNIT_TEST(test_only_now)
         .start_revision = 1,
         .only_now = true,
         .on_events = on_events,
-        .on_up = etcd_etcd_watch_on_up,
-        .on_end = etcd_etcd_watch_on_end,
+        .on_up = count_watch_up,
+        .on_end = count_watch_end,
         .data = &seen,
     };
     struct etcd_watch *w = etcd_watch_start(f.etcd, &config);

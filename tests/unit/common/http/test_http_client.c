@@ -40,7 +40,7 @@ static void http_client_start(struct fixture *f, const struct http_step *steps, 
     ev_timer_start(f->loop, &f->guard);
 }
 
-static void http_http_client_finish(struct fixture *f)
+static void finish_client_fixture(struct fixture *f)
 {
     if (http_script_problem(f->script)) {
         fail_msg("%s", http_script_problem(f->script));
@@ -97,7 +97,7 @@ static void check_one(struct http_step step, struct http_call_config config, con
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), want);
     free(url);
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_body)
@@ -146,7 +146,7 @@ UNIT_TEST(test_server_name)
     }
     free(host);
     free(url);
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }
 
 /* A proxy gets the complete http:// URL; no_proxy of the environment does not apply to a configured
@@ -164,7 +164,7 @@ UNIT_TEST(test_proxy)
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), "end 200 found\n");
     assert_int_equal(unsetenv("no_proxy"), 0);
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_proxy_refuses)
@@ -182,7 +182,7 @@ UNIT_TEST(test_proxy_refuses)
     assert_string_equal(buf_cstr(&f.log), want);
     assert_null(strstr(http_script_head(f.script), "t0k3n"));
     free(want);
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_too_large)
@@ -209,7 +209,7 @@ UNIT_TEST(test_error_body)
     assert_true(strncmp(buf_cstr(&f.log), "end 500 ", 8) == 0);
     assert_true(f.log.len <= HTTP_ERROR_BODY_MAX + sizeof("end 500 "));
     free(page);
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_failures)
@@ -239,7 +239,7 @@ UNIT_TEST(test_refused)
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), "end unavailable: cannot connect: Connection refused\n");
     free(url);
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_no_url)
@@ -249,7 +249,7 @@ UNIT_TEST(test_no_url)
     struct http_call_config config = call_config(&f, "gopher://127.0.0.1/");
     call_and_run(&f, &config);
     assert_non_null(strstr(buf_cstr(&f.log), "end protocol error: "));
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }
 
 /* ---- Streams ---- */
@@ -304,7 +304,7 @@ UNIT_TEST(test_stream)
         struct http_call_config config = stream_config(&f, http_script_url(f.script));
         call_and_run(&f, &config);
         assert_string_equal(buf_cstr(&f.log), "open\none\ntwo\nend 200 \n");
-        http_http_client_finish(&f);
+        finish_client_fixture(&f);
     }
 }
 
@@ -325,7 +325,7 @@ UNIT_TEST(test_content_type)
         struct http_call_config config = stream_config(&f, http_script_url(f.script));
         call_and_run(&f, &config);
         assert_string_equal(buf_cstr(&f.log), cases[i].want);
-        http_http_client_finish(&f);
+        finish_client_fixture(&f);
     }
 }
 
@@ -341,7 +341,7 @@ UNIT_TEST(test_stream_cut)
     assert_string_equal(buf_cstr(&f.log),
                         "open\none\ntwo\nend unavailable: connection closed in the middle of "
                         "the reply\n");
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }
 
 /* An error is not streamed: its body is in the result. */
@@ -353,7 +353,7 @@ UNIT_TEST(test_stream_refused)
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log), "end 410 old\n");
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }
 
 UNIT_TEST(test_cancel_inside)
@@ -374,7 +374,7 @@ UNIT_TEST(test_cancel_inside)
             assert_true(strncmp(buf_cstr(&f.log), "open\none\n", 9) == 0);
             assert_null(strstr(buf_cstr(&f.log), "end"));
         }
-        http_http_client_finish(&f);
+        finish_client_fixture(&f);
     }
 }
 
@@ -394,7 +394,7 @@ UNIT_TEST(test_start_inside)
     assert_non_null(strstr(buf_cstr(&f.log), "end 200 \n"));
     assert_non_null(strstr(buf_cstr(&f.log), "end 200 next\n"));
     free(url);
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }
 
 /* Calls in flight are freed with the client, without a callback. */
@@ -412,5 +412,5 @@ UNIT_TEST(test_free_in_flight)
     http_client_free(f.client);
     f.client = http_client_new(f.loop);
     assert_string_equal(buf_cstr(&f.log), "open\none\ntwo\n");
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }

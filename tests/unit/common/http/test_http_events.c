@@ -42,7 +42,7 @@ struct reader {
     bool closed;
 };
 
-static void http_http_events_build(void *data, struct buf *line)
+static void build_counted_event(void *data, struct buf *line)
 {
     struct fixture *f = data;
     assert_int_equal(line->len, 0);
@@ -85,10 +85,8 @@ static int http_events_setup(void **state)
 {
     static struct fixture f;
     f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
-    const struct http_events_config config = {.loop = f.loop,
-                                              .build = http_http_events_build,
-                                              .watched = http_events_watched,
-                                              .data = &f};
+    const struct http_events_config config = {
+        .loop = f.loop, .build = build_counted_event, .watched = http_events_watched, .data = &f};
     f.events = http_events_new(&config);
     f.routes[0] = (struct http_route){"/live", handle_live, &f};
     f.routes[1] = (struct http_route){"/readiness", handle_readiness, NULL};

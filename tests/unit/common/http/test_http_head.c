@@ -27,7 +27,7 @@ static int parse_slowly(const char *text, size_t len, struct http_head *head)
     return status;
 }
 
-static int http_http_head_parse(const char *text, struct http_head *head)
+static int parse_head_both_ways(const char *text, struct http_head *head)
 {
     size_t len = strlen(text);
     struct http_head slow;
@@ -69,7 +69,7 @@ UNIT_TEST(test_heads)
         struct http_head h;
         const uint8_t *bytes = (const uint8_t *)cases[i].text;
         const char *flags = cases[i].flags;
-        int status = http_http_head_parse(cases[i].text, &h);
+        int status = parse_head_both_ways(cases[i].text, &h);
         if (status != 0 || h.at != strlen(cases[i].text) || h.body_len != cases[i].body_len ||
             !slice_equal(http_head_text(bytes, h.method), slice_str(cases[i].method)) ||
             !slice_equal(http_head_text(bytes, h.target), slice_str(cases[i].target)) ||
@@ -131,7 +131,7 @@ UNIT_TEST(test_refused)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct http_head head;
-        int status = http_http_head_parse(cases[i].text, &head);
+        int status = parse_head_both_ways(cases[i].text, &head);
         if (status != cases[i].status) {
             fail_msg("case %zu: %d", i, status);
         }

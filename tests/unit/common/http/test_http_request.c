@@ -10,7 +10,7 @@
 enum { TEXT_MAX = 4096 };
 
 /* A copy, since parsing changes it. */
-static int http_http_request_parse(const char *text, struct http_request *request)
+static int parse_request_text(const char *text, struct http_request *request)
 {
     static uint8_t bytes[TEXT_MAX];
     size_t len = strlen(text);
@@ -35,7 +35,7 @@ UNIT_TEST(test_paths)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct http_request request;
-        int status = http_http_request_parse(cases[i].text, &request);
+        int status = parse_request_text(cases[i].text, &request);
         if (status != 0 || strcmp(request.method, cases[i].method) != 0 ||
             strcmp(request.path, cases[i].path) != 0) {
             fail_msg("%s: %d `%s` `%s`", cases[i].text, status, request.method, request.path);
@@ -60,7 +60,7 @@ UNIT_TEST(test_refused)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct http_request request;
-        int status = http_http_request_parse(cases[i].text, &request);
+        int status = parse_request_text(cases[i].text, &request);
         if (status != cases[i].status) {
             fail_msg("%d: %s", status, cases[i].text);
         }
@@ -70,7 +70,7 @@ UNIT_TEST(test_refused)
 UNIT_TEST(test_arguments)
 {
     struct http_request request;
-    assert_int_equal(http_http_request_parse(
+    assert_int_equal(parse_request_text(
                          "GET /?a=1&b&c=&a=2&d=x%3dy=z&%65+e=f%2b+g&=h HTTP/1.0\r\n\r\n", &request),
                      0);
     static const struct {
@@ -83,9 +83,9 @@ UNIT_TEST(test_arguments)
             fail_msg("%s: `%s`", cases[i].name, value ? value : "(none)");
         }
     }
-    assert_int_equal(http_http_request_parse("GET /? HTTP/1.0\r\n\r\n", &request), 0);
+    assert_int_equal(parse_request_text("GET /? HTTP/1.0\r\n\r\n", &request), 0);
     assert_string_equal(http_request_arg(&request, ""), "");
-    assert_int_equal(http_http_request_parse("GET / HTTP/1.0\r\n\r\n", &request), 0);
+    assert_int_equal(parse_request_text("GET / HTTP/1.0\r\n\r\n", &request), 0);
     assert_int_equal(request.argument_count, 0);
 }
 
@@ -98,7 +98,7 @@ UNIT_TEST(test_more_arguments_than_are_kept)
     }
     (void)snprintf(text + len, sizeof(text) - len, " HTTP/1.0\r\n\r\n");
     struct http_request request;
-    assert_int_equal(http_http_request_parse(text, &request), 0);
+    assert_int_equal(parse_request_text(text, &request), 0);
     assert_int_equal(request.argument_count, HTTP_ARGUMENTS_MAX);
     assert_string_equal(http_request_arg(&request, "a15"), "15");
     assert_null(http_request_arg(&request, "a16"));

@@ -7,7 +7,7 @@
 #include "common/live/live_form.h"
 #include "tests/support/unit_test.h"
 
-static void live_live_model_take(struct live_model *model, int time_ms, int uptime_s, int n)
+static void take_numbered_event(struct live_model *model, int time_ms, int uptime_s, int n)
 {
     char *text = xasprintf("{\"time_ms\":%d,\"uptime_s\":%d,\"n\":%d}", time_ms, uptime_s, n);
     live_model_take(model, live_event_parse(slice_str(text)), "n");
@@ -22,19 +22,19 @@ static double live_model_rate(const struct live_model *model)
 UNIT_TEST(test_rates)
 {
     struct live_model model = {.server = ""};
-    live_live_model_take(&model, 1000, 5, 10);
+    take_numbered_event(&model, 1000, 5, 10);
     assert_true(live_model_rate(&model) < 0); /* one event alone */
-    live_live_model_take(&model, 3000, 7, 30);
+    take_numbered_event(&model, 3000, 7, 30);
     assert_true(live_model_rate(&model) == 10);
     assert_true(live_model_total_rate(&model, "absent") == 0);
-    live_live_model_take(&model, 3000, 7, 40); /* no time has passed */
+    take_numbered_event(&model, 3000, 7, 40); /* no time has passed */
     assert_true(live_model_rate(&model) < 0);
-    live_live_model_take(&model, 2000, 8, 50); /* the clock was set back */
+    take_numbered_event(&model, 2000, 8, 50); /* the clock was set back */
     assert_true(live_model_rate(&model) < 0);
-    live_live_model_take(&model, 4000, 1, 3); /* it started again */
+    take_numbered_event(&model, 4000, 1, 3); /* it started again */
     assert_null(model.before);
     assert_true(live_model_rate(&model) < 0);
-    live_live_model_take(&model, 5000, 2, 5);
+    take_numbered_event(&model, 5000, 2, 5);
     assert_true(live_model_rate(&model) == 2);
     assert_int_equal(model.history_count, 2);
     assert_true(model.history[0] == 10 && model.history[1] == 2);
@@ -45,7 +45,7 @@ UNIT_TEST(test_history_is_bounded)
 {
     struct live_model model = {.server = ""};
     for (int i = 0; i <= LIVE_HISTORY_MAX + 10; i++) {
-        live_live_model_take(&model, i * 1000, i, i * i);
+        take_numbered_event(&model, i * 1000, i, i * i);
     }
     assert_int_equal(model.history_count, LIVE_HISTORY_MAX);
     int last = LIVE_HISTORY_MAX + 10;

@@ -302,7 +302,7 @@ struct cut_wire {
     size_t got_len;
 };
 
-static void tls_tls_session_check(struct cut_wire *w)
+static void receive_and_check(struct cut_wire *w)
 {
     struct tls_pair *pair = &w->raw.pair;
     if (w->want != TLS_WANT_NOTHING) {
@@ -316,7 +316,7 @@ static void tls_tls_session_check(struct cut_wire *w)
     }
 }
 
-static void tls_tls_session_deliver(struct cut_wire *w)
+static void deliver_in_two_parts(struct cut_wire *w)
 {
     uint8_t bytes[4096];
     int read = BIO_read(w->wire, bytes, sizeof(bytes));
@@ -327,7 +327,7 @@ static void tls_tls_session_deliver(struct cut_wire *w)
         assert_int_equal(send(w->raw.pair.fds[1], bytes + at, part, 0), part);
         at += part;
         w->sent += part;
-        tls_tls_session_check(w);
+        receive_and_check(w);
     }
 }
 
@@ -338,11 +338,11 @@ static size_t talk_over_cut_wire(int version, size_t cut)
     raw_open(&w.raw, version);
     SSL_set0_wbio(w.raw.ssl, w.wire);
     for (unsigned i = 0; i < 8 && SSL_do_handshake(w.raw.ssl) != 1; i++) {
-        tls_tls_session_deliver(&w);
+        deliver_in_two_parts(&w);
     }
     assert_int_equal(SSL_write(w.raw.ssl, "first", 5), 5);
     assert_int_equal(SSL_write(w.raw.ssl, "other", 5), 5);
-    tls_tls_session_deliver(&w);
+    deliver_in_two_parts(&w);
     assert_int_equal(w.got_len, 10);
     assert_memory_equal(w.got, "firstother", 10);
     raw_close(&w.raw);

@@ -8,7 +8,7 @@
 #include "tests/support/skydns/corefile_rows.h"
 #include "tests/support/unit_test.h"
 
-static const char *corefile_corefile_variable(const char *name)
+static const char *zone_variable_of(const char *name)
 {
     return strcmp(name, "ZONE") == 0 ? "cluster.local" : NULL;
 }
@@ -91,24 +91,22 @@ UNIT_TEST(test_limits)
     char *text = malloc(COREFILE_BYTES_MAX + 1);
     assert_non_null(text);
     memset(text, ' ', COREFILE_BYTES_MAX + 1);
-    assert_int_equal(corefile_parse(slice_of(text, COREFILE_BYTES_MAX + 1),
-                                    corefile_corefile_variable, &corefile, &err),
-                     ERR_TOO_LARGE);
+    assert_int_equal(
+        corefile_parse(slice_of(text, COREFILE_BYTES_MAX + 1), zone_variable_of, &corefile, &err),
+        ERR_TOO_LARGE);
     corefile_fini(&corefile);
-    assert_int_equal(corefile_parse(slice_of(text, COREFILE_BYTES_MAX), corefile_corefile_variable,
-                                    &corefile, &err),
-                     0);
+    assert_int_equal(
+        corefile_parse(slice_of(text, COREFILE_BYTES_MAX), zone_variable_of, &corefile, &err), 0);
     corefile_fini(&corefile);
     for (int i = 0; i < COREFILE_BYTES_MAX; i += 2) {
         text[i] = 'a';
     }
-    assert_int_equal(corefile_parse(slice_of(text, COREFILE_BYTES_MAX), corefile_corefile_variable,
-                                    &corefile, &err),
-                     ERR_TOO_LARGE);
-    corefile_fini(&corefile);
     assert_int_equal(
-        corefile_parse(slice_of(". \0{}", 5), corefile_corefile_variable, &corefile, &err),
-        ERR_SYNTAX);
+        corefile_parse(slice_of(text, COREFILE_BYTES_MAX), zone_variable_of, &corefile, &err),
+        ERR_TOO_LARGE);
+    corefile_fini(&corefile);
+    assert_int_equal(corefile_parse(slice_of(". \0{}", 5), zone_variable_of, &corefile, &err),
+                     ERR_SYNTAX);
     corefile_fini(&corefile);
     free(text);
 }

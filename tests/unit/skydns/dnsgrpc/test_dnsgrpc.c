@@ -171,8 +171,8 @@ static uint32_t dnsgrpc_add(struct bed *bed, const char *lines, struct slice bod
     return stream;
 }
 
-static const struct h2_reply *dnsgrpc_dnsgrpc_call(struct bed *bed, const char *lines,
-                                                   struct slice body)
+static const struct h2_reply *dnsgrpc_exchange(struct bed *bed, const char *lines,
+                                               struct slice body)
 {
     uint32_t stream = dnsgrpc_add(bed, lines, body);
     dnsgrpc_arrive(bed);
@@ -211,39 +211,37 @@ static void assert_status(const struct h2_reply *reply, const char *status)
 UNIT_TEST_IN(test_calls, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     struct bed *bed = *state;
-    dnsgrpc_assert_answered(dnsgrpc_dnsgrpc_call(bed, CALL, frame));
+    dnsgrpc_assert_answered(dnsgrpc_exchange(bed, CALL, frame));
     assert_memory_equal(bed->host.query.data, QUERY, QUERY_LEN);
-    dnsgrpc_assert_answered(dnsgrpc_dnsgrpc_call(bed, CALL, frame));
+    dnsgrpc_assert_answered(dnsgrpc_exchange(bed, CALL, frame));
     assert_int_equal(bed->host.verdict, STREAM_WAITS);
 }
 
 UNIT_TEST_IN(test_statuses, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     struct bed *bed = *state;
-    assert_status(dnsgrpc_dnsgrpc_call(bed, CALL, slice_of("", 0)), "grpc-status: 3");
-    assert_status(dnsgrpc_dnsgrpc_call(
-                      bed, ":method: POST\n" AT("/coredns.dns.DnsService/Watch") TYPE, frame),
+    assert_status(dnsgrpc_exchange(bed, CALL, slice_of("", 0)), "grpc-status: 3");
+    assert_status(
+        dnsgrpc_exchange(bed, ":method: POST\n" AT("/coredns.dns.DnsService/Watch") TYPE, frame),
+        "grpc-status: 12");
+    assert_status(dnsgrpc_exchange(bed, ":method: POST\n" AT("/") TYPE, frame), "grpc-status: 12");
+    assert_status(dnsgrpc_exchange(bed, CALL, (struct slice)SLICE("\1\0\0\0\0")),
                   "grpc-status: 12");
-    assert_status(dnsgrpc_dnsgrpc_call(bed, ":method: POST\n" AT("/") TYPE, frame),
-                  "grpc-status: 12");
-    assert_status(dnsgrpc_dnsgrpc_call(bed, CALL, (struct slice)SLICE("\1\0\0\0\0")),
-                  "grpc-status: 12");
-    assert_status(dnsgrpc_dnsgrpc_call(bed, CALL, (struct slice)SLICE("\0\0\2\0\0")),
-                  "grpc-status: 8");
+    assert_status(dnsgrpc_exchange(bed, CALL, (struct slice)SLICE("\0\0\2\0\0")), "grpc-status: 8");
     bed->host.answers = FAKE_NONE;
-    assert_status(dnsgrpc_dnsgrpc_call(bed, CALL, frame), "grpc-status: 14");
+    assert_status(dnsgrpc_exchange(bed, CALL, frame), "grpc-status: 14");
     bed->host.answers = FAKE_ECHO;
-    dnsgrpc_assert_answered(dnsgrpc_dnsgrpc_call(bed, CALL, frame));
+    dnsgrpc_assert_answered(dnsgrpc_exchange(bed, CALL, frame));
     assert_int_equal(bed->host.queries, 2);
 }
 
 UNIT_TEST_IN(test_no_grpc, dnsgrpc_open_bed, dnsgrpc_close_bed)
 {
     struct bed *bed = *state;
-    const struct h2_reply *reply = dnsgrpc_dnsgrpc_call(bed, ":method: POST\n" AT(PATH), frame);
+    const struct h2_reply *reply = dnsgrpc_exchange(bed, ":method: POST\n" AT(PATH), frame);
     assert_true(h2_replies_has(&reply->head, ":status: 415"));
     assert_true(reply->is_ended);
-    reply = dnsgrpc_dnsgrpc_call(bed, ":method: GET\n" AT(PATH) TYPE, slice_of("", 0));
+    reply = dnsgrpc_exchange(bed, ":method: GET\n" AT(PATH) TYPE, slice_of("", 0));
     assert_true(h2_replies_has(&reply->head, ":status: 405"));
     assert_true(h2_replies_has(&reply->head, "allow: POST"));
     assert_int_equal(bed->host.queries, 0);
@@ -279,7 +277,7 @@ UNIT_TEST_IN(test_long_head, dnsgrpc_open_bed, dnsgrpc_close_bed)
     for (size_t i = 0; i < HTTP2_HEADERS_MAX / 34; i++) {
         buf_append_str(&lines, "x: y\n");
     }
-    assert_status(dnsgrpc_dnsgrpc_call(bed, buf_cstr(&lines), frame), "grpc-status: 8");
+    assert_status(dnsgrpc_exchange(bed, buf_cstr(&lines), frame), "grpc-status: 8");
     buf_fini(&lines);
 }
 
@@ -326,7 +324,7 @@ UNIT_TEST_IN(test_refused_max, dnsgrpc_open_bed, dnsgrpc_close_bed)
     for (unsigned i = 0; i <= DNSGRPC_REFUSED_MAX; i++) {
         assert_int_equal(bed->host.verdict, STREAM_WAITS);
         assert_false(bed->got.is_over);
-        assert_status(dnsgrpc_dnsgrpc_call(bed, CALL, slice_of("", 0)), "grpc-status: 3");
+        assert_status(dnsgrpc_exchange(bed, CALL, slice_of("", 0)), "grpc-status: 3");
     }
     assert_true(bed->got.is_over);
     assert_int_equal(bed->got.error, 0);
@@ -339,7 +337,7 @@ UNIT_TEST_IN(test_drain, dnsgrpc_open_bed, dnsgrpc_close_bed)
     uint32_t first = dnsgrpc_add(bed, CALL, frame);
     dnsgrpc_arrive(bed);
     bed->host.protocol->drain(bed->host.stream);
-    (void)dnsgrpc_dnsgrpc_call(bed, CALL, frame);
+    (void)dnsgrpc_exchange(bed, CALL, frame);
     assert_true(bed->got.is_over);
     assert_int_equal(bed->host.late, 1);
     fake_host_reply(&bed->host, 0, "\0\0\x81\0\0\1 thirteen byt", QUERY_LEN);

@@ -47,9 +47,9 @@ static struct dname dnssec_sign_name_of(const char *text)
 }
 
 /* Signs one address of a name. */
-static enum dnssec_outcome dnssec_dnssec_sign(struct dnssec *dnssec, const char *owner,
-                                              uint16_t type, uint32_t ttl_s, const char *data,
-                                              int64_t now_s, bool may_make)
+static enum dnssec_outcome sign_one_record(struct dnssec *dnssec, const char *owner, uint16_t type,
+                                           uint32_t ttl_s, const char *data, int64_t now_s,
+                                           bool may_make)
 {
     struct dname name = dnssec_sign_name_of(owner);
     struct slice rdata = slice_str(data);
@@ -72,8 +72,8 @@ static enum dnssec_outcome dnssec_dnssec_sign(struct dnssec *dnssec, const char 
 
 static enum dnssec_outcome sign_a(struct dnssec *dnssec, int64_t now_s, bool may_make)
 {
-    return dnssec_dnssec_sign(dnssec, "a.cluster.local", DNS_TYPE_A, 30, "\012\1\1\1", now_s,
-                              may_make);
+    return sign_one_record(dnssec, "a.cluster.local", DNS_TYPE_A, 30, "\012\1\1\1", now_s,
+                           may_make);
 }
 
 static uint32_t dnssec_sign_field(size_t at)
@@ -180,11 +180,11 @@ UNIT_TEST(test_fields)
     assert_int_equal(dnssec_sign_field(AT_BEGIN), NOW_S - 3 * 3600);
     assert_int_equal(dnssec_sign_field(AT_END), NOW_S + 7 * 86400);
     assert_int_equal(
-        dnssec_dnssec_sign(dnssec, "*.cluster.local", DNS_TYPE_TXT, 0, "\1a", NOW_S, true),
+        sign_one_record(dnssec, "*.cluster.local", DNS_TYPE_TXT, 0, "\1a", NOW_S, true),
         DNSSEC_SIGNED);
     assert_int_equal(signatures[0].rdata[AT_LABELS], 2);
     assert_int_equal(
-        dnssec_dnssec_sign(dnssec, "a.*.cluster.local", DNS_TYPE_TXT, 0, "\1a", NOW_S, true),
+        sign_one_record(dnssec, "a.*.cluster.local", DNS_TYPE_TXT, 0, "\1a", NOW_S, true),
         DNSSEC_SIGNED);
     assert_int_equal(signatures[0].rdata[AT_LABELS], 4);
     dnssec_unref(dnssec);
@@ -212,16 +212,16 @@ UNIT_TEST(test_contents)
     assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
     assert_int_equal(sign_a(dnssec, NOW_S, false), DNSSEC_SIGNED);
     assert_int_equal(
-        dnssec_dnssec_sign(dnssec, "a.cluster.local", DNS_TYPE_A, 31, "\012\1\1\1", NOW_S, false),
+        sign_one_record(dnssec, "a.cluster.local", DNS_TYPE_A, 31, "\012\1\1\1", NOW_S, false),
         DNSSEC_MISSING);
     assert_int_equal(
-        dnssec_dnssec_sign(dnssec, "a.cluster.local", DNS_TYPE_A, 30, "\012\1\1\2", NOW_S, false),
+        sign_one_record(dnssec, "a.cluster.local", DNS_TYPE_A, 30, "\012\1\1\2", NOW_S, false),
         DNSSEC_MISSING);
     assert_int_equal(
-        dnssec_dnssec_sign(dnssec, "a.cluster.local", DNS_TYPE_TXT, 30, "\012\1\1\1", NOW_S, false),
+        sign_one_record(dnssec, "a.cluster.local", DNS_TYPE_TXT, 30, "\012\1\1\1", NOW_S, false),
         DNSSEC_MISSING);
     assert_int_equal(
-        dnssec_dnssec_sign(dnssec, "b.cluster.local", DNS_TYPE_A, 30, "\012\1\1\1", NOW_S, false),
+        sign_one_record(dnssec, "b.cluster.local", DNS_TYPE_A, 30, "\012\1\1\1", NOW_S, false),
         DNSSEC_MISSING);
     dnssec_unref(dnssec);
 }
@@ -280,21 +280,20 @@ UNIT_TEST(test_kinds)
     struct dnssec *dnssec = dnssec_with(both, 3, 100);
     assert_int_equal(dnssec_sign_peek(dnssec, 0, DNS_TYPE_A), -1);
     assert_int_equal(dnssec_sign_peek(dnssec, 1, DNS_TYPE_A), 0);
-    assert_int_equal(dnssec_dnssec_sign(dnssec, "cluster.local", DNS_TYPE_A, 30, "x", NOW_S, true),
+    assert_int_equal(sign_one_record(dnssec, "cluster.local", DNS_TYPE_A, 30, "x", NOW_S, true),
                      DNSSEC_SIGNED);
     assert_int_equal(count, 2);
     assert_int_equal(dnssec_sign_peek(dnssec, 1, DNS_TYPE_A), NOW_S + DNSSEC_ENDS_S);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(
-            dnssec_dnssec_sign(dnssec, "cluster.local", types[i], 30, "x", NOW_S, true),
-            DNSSEC_SIGNED);
+        assert_int_equal(sign_one_record(dnssec, "cluster.local", types[i], 30, "x", NOW_S, true),
+                         DNSSEC_SIGNED);
         assert_int_equal(count, 1);
         assert_int_equal(dnssec_sign_peek(dnssec, 1, types[i]), -1);
     }
     dnssec_unref(dnssec);
     const enum sample_key_name same[] = {SAMPLE_ECDSAP256_KSK, SAMPLE_ECDSAP384};
     dnssec = dnssec_with(same, 2, 100);
-    assert_int_equal(dnssec_dnssec_sign(dnssec, "cluster.local", DNS_TYPE_A, 30, "x", NOW_S, true),
+    assert_int_equal(sign_one_record(dnssec, "cluster.local", DNS_TYPE_A, 30, "x", NOW_S, true),
                      DNSSEC_SIGNED);
     assert_int_equal(count, 2);
     dnssec_unref(dnssec);

@@ -138,7 +138,7 @@ static uint32_t sink_next(struct sink *sink)
     return number;
 }
 
-static struct dnstap *dnstap_dnstap_start(const struct sink *sink)
+static struct dnstap *start_dnstap_to(const struct sink *sink)
 {
     struct dnstap *d;
     struct err err;
@@ -147,7 +147,7 @@ static struct dnstap *dnstap_dnstap_start(const struct sink *sink)
     return d;
 }
 
-static void dnstap_dnstap_show(struct dnstap *d, uint32_t number, size_t len)
+static void show_numbered_event(struct dnstap *d, uint32_t number, size_t len)
 {
     static uint8_t bytes[65535];
     const struct addr querier = loopback_addr(1), answerer = loopback_addr(2);
@@ -162,24 +162,24 @@ static void dnstap_dnstap_show(struct dnstap *d, uint32_t number, size_t len)
 
 static void dnstap_deliver(struct sink *sink)
 {
-    struct dnstap *d = dnstap_dnstap_start(sink);
+    struct dnstap *d = start_dnstap_to(sink);
     const uint8_t *data;
     size_t len;
-    dnstap_dnstap_show(d, 0, 100);
+    show_numbered_event(d, 0, 100);
     sink_open(sink);
     assert_int_equal(sink_next(sink), 0);
     for (uint32_t i = 1; i < 50; i++) { /* one by one: it is woken */
-        dnstap_dnstap_show(d, i, 100);
+        show_numbered_event(d, i, 100);
         assert_int_equal(sink_next(sink), i);
     }
     for (uint32_t i = 50; i < 1050; i++) {
-        dnstap_dnstap_show(d, i, 100);
+        show_numbered_event(d, i, 100);
     }
     for (uint32_t i = 50; i < 1050; i++) {
         assert_int_equal(sink_next(sink), i);
     }
     assert_true(dnstap_counts(d).is_connected);
-    dnstap_dnstap_show(d, 1050, 100);
+    show_numbered_event(d, 1050, 100);
     assert_int_equal(sink_next(sink), 1050);
     dnstap_stop(d, 0); /* the sink is not there to confirm it */
     assert_int_equal(dnstap_counts(d).written, 1051);
@@ -217,9 +217,9 @@ UNIT_TEST(comes_back)
 {
     struct sink sink;
     sink_unix(&sink);
-    struct dnstap *d = dnstap_dnstap_start(&sink);
+    struct dnstap *d = start_dnstap_to(&sink);
     for (uint32_t i = 0; i < 100; i++) {
-        dnstap_dnstap_show(d, i, 100);
+        show_numbered_event(d, i, 100);
     }
     assert_false(dnstap_counts(d).is_connected);
     listen_unix(&sink);
@@ -234,7 +234,7 @@ UNIT_TEST(comes_back)
             (void)sched_yield(); /* it notices, although it has nothing to send */
         }
         for (uint32_t i = 0; i < 100; i++) {
-            dnstap_dnstap_show(d, i, 100);
+            show_numbered_event(d, i, 100);
         }
         listen_unix(&sink);
     }
@@ -264,10 +264,10 @@ UNIT_TEST(never_reads)
     uint32_t shown = 0;
     sink_unix(&sink);
     listen_unix(&sink);
-    struct dnstap *d = dnstap_dnstap_start(&sink);
+    struct dnstap *d = start_dnstap_to(&sink);
     sink_open(&sink);
     while (dnstap_counts(d).dropped < 100) {
-        dnstap_dnstap_show(d, shown++, 1000);
+        show_numbered_event(d, shown++, 1000);
     }
     stop_within(d, shown);
     stop_listening(&sink);
@@ -279,8 +279,8 @@ UNIT_TEST(never_accepts)
 {
     struct sink sink;
     sink_tcp(&sink);
-    struct dnstap *d = dnstap_dnstap_start(&sink);
-    dnstap_dnstap_show(d, 0, 100);
+    struct dnstap *d = start_dnstap_to(&sink);
+    show_numbered_event(d, 0, 100);
     stop_within(d, 1);
     stop_listening(&sink);
     sink_end(&sink);
@@ -290,9 +290,9 @@ UNIT_TEST(is_absent)
 {
     struct sink sink;
     sink_unix(&sink);
-    struct dnstap *d = dnstap_dnstap_start(&sink);
+    struct dnstap *d = start_dnstap_to(&sink);
     for (uint32_t i = 0; i < 10000; i++) {
-        dnstap_dnstap_show(d, i, 1000);
+        show_numbered_event(d, i, 1000);
     }
     stop_within(d, 10000);
     sink_end(&sink);
@@ -304,11 +304,11 @@ UNIT_TEST(resets)
     struct sink sink;
     uint32_t shown = 0;
     sink_tcp(&sink);
-    struct dnstap *d = dnstap_dnstap_start(&sink);
+    struct dnstap *d = start_dnstap_to(&sink);
     for (int again = 0; again < 3; again++) {
         sink_open(&sink);
         while (sink.fd >= 0 || dnstap_counts(d).is_connected) {
-            dnstap_dnstap_show(d, shown++, 1000);
+            show_numbered_event(d, shown++, 1000);
             if (shown % 100 == 0 && sink.fd >= 0) {
                 const struct linger hard = {.l_onoff = 1};
                 assert_int_equal(setsockopt(sink.fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)),

@@ -984,8 +984,8 @@ static size_t make_upstream(uint8_t *wire, uint16_t flags, unsigned count)
     return len;
 }
 
-static const char *engine_engine_forwarded(struct fixture *f, const char *question,
-                                           const uint8_t *upstream, size_t upstream_len)
+static const char *forwarded_text(struct fixture *f, const char *question, const uint8_t *upstream,
+                                  size_t upstream_len)
 {
     enum engine_transport transport = fixture_query(f, question);
     struct engine_query query = engine_query_of(f, transport);
@@ -1001,62 +1001,54 @@ UNIT_TEST(forwarded_replies)
     struct fixture *f = engine_setup();
     size_t len = make_upstream(up, 0x8180, 1);
     assert_string_equal(
-        engine_engine_forwarded(f, asked, up, len),
+        forwarded_text(f, asked, up, len),
         "NOERROR qr rd ra\n? WWW.example.com. IN A\n= WWW.example.com. 77 A 192.0.2.0");
     assert_memory_equal(f->reply, "\x12\x34", 2);
-    assert_string_equal(engine_engine_forwarded(f, "www.example.org. A", up, len), "invalid");
-    assert_string_equal(engine_engine_forwarded(f, "www.example.com. AAAA", up, len), "invalid");
-    assert_string_equal(engine_engine_forwarded(f, "www.example.com. A ch", up, len), "invalid");
-    assert_string_equal(engine_engine_forwarded(f, asked, up, 11), "invalid");
-    assert_string_equal(engine_engine_forwarded(f, asked, up, 30), "invalid");
+    assert_string_equal(forwarded_text(f, "www.example.org. A", up, len), "invalid");
+    assert_string_equal(forwarded_text(f, "www.example.com. AAAA", up, len), "invalid");
+    assert_string_equal(forwarded_text(f, "www.example.com. A ch", up, len), "invalid");
+    assert_string_equal(forwarded_text(f, asked, up, 11), "invalid");
+    assert_string_equal(forwarded_text(f, asked, up, 30), "invalid");
     up[2] = 0x01; /* a query */
-    assert_string_equal(engine_engine_forwarded(f, asked, up, len), "invalid");
+    assert_string_equal(forwarded_text(f, asked, up, len), "invalid");
     up[2] = 0xa1; /* a reply to something else */
-    assert_string_equal(engine_engine_forwarded(f, asked, up, len), "invalid");
+    assert_string_equal(forwarded_text(f, asked, up, len), "invalid");
 
     len = make_upstream(up, 0x8180, 40); /* 33 + 640 */
-    assert_int_equal(engine_count_lines(engine_engine_forwarded(f, asked, up, len), "\n= "), 29);
-    assert_non_null(strstr(engine_engine_forwarded(f, asked, up, len), " tc"));
+    assert_int_equal(engine_count_lines(forwarded_text(f, asked, up, len), "\n= "), 29);
+    assert_non_null(strstr(forwarded_text(f, asked, up, len), " tc"));
     assert_int_equal(
-        engine_count_lines(engine_engine_forwarded(f, "www.example.com. A edns=600 do", up, len),
-                           "\n= "),
+        engine_count_lines(forwarded_text(f, "www.example.com. A edns=600 do", up, len), "\n= "),
         34);
     assert_int_equal(
-        engine_count_lines(engine_engine_forwarded(f, "www.example.com. A edns=683", up, len),
-                           "\n= "),
-        39);
+        engine_count_lines(forwarded_text(f, "www.example.com. A edns=683", up, len), "\n= "), 39);
     assert_int_equal(
-        engine_count_lines(engine_engine_forwarded(f, "www.example.com. A edns=684", up, len),
-                           "\n= "),
-        40);
+        engine_count_lines(forwarded_text(f, "www.example.com. A edns=684", up, len), "\n= "), 40);
     assert_int_equal(
-        engine_count_lines(engine_engine_forwarded(f, "www.example.com. A tcp", up, len), "\n= "),
-        40);
+        engine_count_lines(forwarded_text(f, "www.example.com. A tcp", up, len), "\n= "), 40);
 
     len = make_upstream(up, 0x8380, 1); /* truncated: a TCP client needs the complete reply */
     assert_string_equal(
-        engine_engine_forwarded(f, "www.example.com. A", up, len),
+        forwarded_text(f, "www.example.com. A", up, len),
         "NOERROR qr tc rd ra\n? www.example.com. IN A\n= www.example.com. 77 A 192.0.2.0");
-    assert_string_equal(engine_engine_forwarded(f, "www.example.com. A tcp", up, len), "invalid");
+    assert_string_equal(forwarded_text(f, "www.example.com. A tcp", up, len), "invalid");
 
     len = make_upstream(up, 0x8180, 4093); /* 65,521 bytes, then 14: without room for EDNS */
     memcpy(up + len, "\0\0\x10\0\1\0\0\0\0\0\3\2hi", 14);
     up[7]++;
     len += 14;
     assert_int_equal(
-        engine_count_lines(engine_engine_forwarded(f, "www.example.com. A tcp", up, len), "\n= "),
-        4094);
-    assert_string_equal(engine_engine_forwarded(f, "www.example.com. A tcp edns=512", up, len),
-                        "invalid");
+        engine_count_lines(forwarded_text(f, "www.example.com. A tcp", up, len), "\n= "), 4094);
+    assert_string_equal(forwarded_text(f, "www.example.com. A tcp edns=512", up, len), "invalid");
 
     len = make_upstream(up, 0x8583, 0); /* NXDOMAIN with AA */
-    assert_string_equal(engine_engine_forwarded(f, asked, up, len),
+    assert_string_equal(forwarded_text(f, asked, up, len),
                         "NXDOMAIN qr rd ra\n? WWW.example.com. IN A");
     up[5] = 0; /* an error may be a bare header, an answer may not */
     up[3] = 0x85;
-    assert_string_equal(engine_engine_forwarded(f, asked, up, 12),
+    assert_string_equal(forwarded_text(f, asked, up, 12),
                         "REFUSED qr rd ra\n? WWW.example.com. IN A");
     up[3] = 0x80;
-    assert_string_equal(engine_engine_forwarded(f, asked, up, 12), "invalid");
+    assert_string_equal(forwarded_text(f, asked, up, 12), "invalid");
     fixture_free(f);
 }

@@ -85,7 +85,7 @@ static void transfer_zones_reload(struct replica *replica, uint64_t settings, ui
     transfer_zones_see(replica, plain);
 }
 
-static bool transfer_transfer_zones_hear(struct replica *replica, uint32_t theirs, bool is_first)
+static bool hear_serial(struct replica *replica, uint32_t theirs, bool is_first)
 {
     const struct dname apex = fixture_name(zone);
     uint32_t serial;
@@ -115,17 +115,15 @@ UNIT_TEST(test_one_sees_the_restored_store)
     transfer_zones_see(&late, NEW_BASE + 310);
     assert_int_equal(shown_by(&late), NEW_BASE + 310);
     /* a secondary has what the quick one gave meanwhile: a turn, but of other revisions */
-    assert_false(transfer_transfer_zones_hear(&late, shown_by(&quick), false));
+    assert_false(hear_serial(&late, shown_by(&quick), false));
     transfer_zones_see(&quick, NEW_BASE + 310);
     assert_int_equal(shown_by(&quick), NEW_BASE + 310 + SERIAL_TURN);
-    assert_true(
-        transfer_transfer_zones_hear(&late, shown_by(&quick), false)); /* the secondary took it */
+    assert_true(hear_serial(&late, shown_by(&quick), false)); /* the secondary took it */
     assert_int_equal(shown_by(&late), shown_by(&quick));
-    assert_false(transfer_transfer_zones_hear(&late, shown_by(&quick), false));
-    assert_false(transfer_transfer_zones_hear(&quick, shown_by(&late), false));
+    assert_false(hear_serial(&late, shown_by(&quick), false));
+    assert_false(hear_serial(&quick, shown_by(&late), false));
     transfer_zones_see(&late, NEW_BASE + 312);
-    assert_false(
-        transfer_transfer_zones_hear(&quick, shown_by(&late), false)); /* it has yet to come */
+    assert_false(hear_serial(&quick, shown_by(&late), false)); /* it has yet to come */
     transfer_zones_see(&quick, NEW_BASE + 312);
     assert_int_equal(shown_by(&late), shown_by(&quick));
     end_replica(&quick);
@@ -144,17 +142,17 @@ UNIT_TEST(test_the_last_reload_leads)
     transfer_zones_see(&second, OLD_BASE + 300 + old_part);
     transfer_zones_reload(&first, 1, OLD_BASE + 300 + new_part);
     assert_int_equal(shown_by(&first), OLD_BASE + 300 + new_part + SERIAL_TURN);
-    assert_false(transfer_transfer_zones_hear(&second, shown_by(&first), false));
+    assert_false(hear_serial(&second, shown_by(&first), false));
     assert_int_equal(shown_by(&second), OLD_BASE + 300 + old_part);
     transfer_zones_reload(&second, 1, OLD_BASE + 300 + new_part);
-    assert_false(transfer_transfer_zones_hear(&second, shown_by(&first), true));
+    assert_false(hear_serial(&second, shown_by(&first), true));
     assert_int_equal(shown_by(&second), shown_by(&first));
     transfer_zones_reload(&first, 2, OLD_BASE + 300 + old_part);
     assert_int_equal(shown_by(&first), OLD_BASE + 300 + old_part + SERIAL_TURN);
     end_replica(&second); /* starts again, with settings of its own, and knows nothing */
     begin_replica(&second);
     transfer_zones_see(&second, OLD_BASE + 300 + new_part);
-    assert_true(transfer_transfer_zones_hear(&second, shown_by(&first), true));
+    assert_true(hear_serial(&second, shown_by(&first), true));
     assert_int_equal(shown_by(&second), OLD_BASE + 300 + new_part + 2 * SERIAL_TURN);
     end_replica(&first);
     end_replica(&second);

@@ -18,7 +18,7 @@ enum { SIGNED_AT_S = 1700000000, FUDGE_S = 300 };
     "key \"K1.keys.\" { algorithm " algorithm "; secret \"" SECRET "\"; };\n" \
     "key other { algorithm " algorithm "; secret \"AAAA\"; };\n"
 
-static struct tsig_keys *tsig_tsig_keys_of(const char *text)
+static struct tsig_keys *tsig_keys_of_text(const char *text)
 {
     struct tsig_keys *keys;
     struct err err;
@@ -34,7 +34,7 @@ struct bed {
 static int tsig_setup(void **state)
 {
     static struct bed bed;
-    bed = (struct bed){.keys = tsig_tsig_keys_of(KEY("hmac-sha256"))};
+    bed = (struct bed){.keys = tsig_keys_of_text(KEY("hmac-sha256"))};
     *state = &bed;
     return 0;
 }
@@ -83,7 +83,7 @@ UNIT_TEST(every_algorithm)
     struct fast_query ordinary;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         tsig_keys_unref(bed->keys);
-        bed->keys = tsig_tsig_keys_of(cases[i].keys);
+        bed->keys = tsig_keys_of_text(cases[i].keys);
         assert_false(fast_query_read(cases[i].wire, cases[i].len, &ordinary));
         assert_int_equal(open_now(bed, cases[i].wire, cases[i].len), TSIG_GOOD);
         for (size_t k = 0; k < ARRAY_LEN(cases); k++) { /* the key is for one algorithm */
@@ -167,10 +167,10 @@ UNIT_TEST(wrong_secret)
 {
     struct bed *bed = *state;
     tsig_keys_unref(bed->keys);
-    bed->keys = tsig_tsig_keys_of("key k1.keys { algorithm hmac-sha256; secret \"AAAA\"; };");
+    bed->keys = tsig_keys_of_text("key k1.keys { algorithm hmac-sha256; secret \"AAAA\"; };");
     assert_int_equal(open_now(bed, query_sha256, sizeof(query_sha256)), TSIG_BAD_SIG);
     tsig_keys_unref(bed->keys);
-    bed->keys = tsig_tsig_keys_of("key k2.keys { algorithm hmac-sha256; secret \"" SECRET "\"; };");
+    bed->keys = tsig_keys_of_text("key k2.keys { algorithm hmac-sha256; secret \"" SECRET "\"; };");
     assert_int_equal(open_now(bed, query_sha256, sizeof(query_sha256)), TSIG_BAD_KEY);
     assert_null(bed->query.key);
 }
@@ -294,7 +294,7 @@ UNIT_TEST(unsigned_replies)
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         uint8_t reply[512];
         tsig_keys_unref(bed->keys);
-        bed->keys = tsig_tsig_keys_of(wrong[i]);
+        bed->keys = tsig_keys_of_text(wrong[i]);
         (void)open_now(bed, query_sha256, sizeof(query_sha256));
         memcpy(reply, reply_plain, sizeof(reply_plain));
         size_t size = tsig_reply_size(&bed->query);

@@ -25,14 +25,14 @@ struct told {
 
 static const struct dname www = {.len = 16, .wire = "\3www\4acme\5local"};
 
-static struct addr explain_page_foreign_server(uint8_t last)
+static struct addr explain_page_external_server(uint8_t last)
 {
     const struct ip ip = {.family_bytes = 4, .bytes = {192, 0, 2, last}};
     return addr_of_ip(&ip, 53);
 }
 
 /* A CNAME, an address and an SOA, with names as the cache has them. */
-static void explain_page_foreign_write_records(struct told *t)
+static void explain_page_external_write_records(struct told *t)
 {
     struct writer w = writer_of(t->message, sizeof(t->message));
     (void)writer_take(&w, DNS_HEADER_SIZE);
@@ -51,7 +51,7 @@ static void explain_page_foreign_write_records(struct told *t)
     t->message[t->x.records_at + 34 + 11] = 28; /* of the SOA's data */
 }
 
-static int explain_page_foreign_setup(void **state)
+static int explain_page_external_setup(void **state)
 {
     struct told *t = test_calloc(1, sizeof(*t));
     t->x.asked = www;
@@ -59,8 +59,8 @@ static int explain_page_foreign_setup(void **state)
     t->zone = (struct forward_zone){.name = {.len = 12, .wire = "\4acme\5local"},
                                     .origin = ZONE_FROM_KEYS,
                                     .server_count = 2,
-                                    .servers = {{.address = explain_page_foreign_server(1)},
-                                                {.address = explain_page_foreign_server(2)}}};
+                                    .servers = {{.address = explain_page_external_server(1)},
+                                                {.address = explain_page_external_server(2)}}};
     t->x.external =
         (struct explain_external){.source = EXPLAIN_FROM_CACHE,
                                   .zone = &t->zone,
@@ -70,14 +70,14 @@ static int explain_page_foreign_setup(void **state)
                                              .authorities = 1,
                                              .cached_s = 70,
                                              .left_s = 290,
-                                             .nameserver = explain_page_foreign_server(2)}};
-    explain_page_foreign_write_records(t);
+                                             .nameserver = explain_page_external_server(2)}};
+    explain_page_external_write_records(t);
     buf_init(&t->page, PAGE_MAX);
     *state = t;
     return 0;
 }
 
-static int explain_page_foreign_teardown(void **state)
+static int explain_page_external_teardown(void **state)
 {
     struct told *t = *state;
     buf_fini(&t->page);
@@ -85,9 +85,9 @@ static int explain_page_foreign_teardown(void **state)
     return 0;
 }
 
-UNIT_TESTS_EACH(explain_page_foreign_setup, explain_page_foreign_teardown)
+UNIT_TESTS_EACH(explain_page_external_setup, explain_page_external_teardown)
 
-static void explain_page_foreign_expect_text(struct told *t, const char *part)
+static void explain_page_external_expect_text(struct told *t, const char *part)
 {
     buf_clear(&t->page);
     explain_page_text(&t->x, &t->page);
@@ -126,8 +126,8 @@ static void expect_json(struct told *t, const char *want)
 UNIT_TEST(test_cached)
 {
     struct told *t = *state;
-    explain_page_foreign_expect_text(t, "www.acme.local. A: NOERROR, answers: 2; etcd");
-    explain_page_foreign_expect_text(
+    explain_page_external_expect_text(t, "www.acme.local. A: NOERROR, answers: 2; etcd");
+    explain_page_external_expect_text(
         t, "\nkept       for 1 m 10 s, from 192.0.2.2:53; expires in 4 m 50 s\n"
            "answer     www.acme.local. 290 CNAME x.acme.local.\n"
            "           x.acme.local. 10 A 10.0.0.1\n"
@@ -152,10 +152,10 @@ UNIT_TEST(test_cached_denial)
     t->x.external.cached.answers = 0;
     t->x.records_at += 34; /* the SOA alone */
     t->zone.origin = ZONE_FROM_FLAG;
-    explain_page_foreign_expect_text(t, "A: NXDOMAIN; etcd");
-    explain_page_foreign_expect_text(t, "\nkept       a denial, for 1 m 10 s, from");
-    explain_page_foreign_expect_text(t, "\nauthority  acme.local. 30 SOA ");
-    explain_page_foreign_expect_text(t, "acme.local., from the flag\n");
+    explain_page_external_expect_text(t, "A: NXDOMAIN; etcd");
+    explain_page_external_expect_text(t, "\nkept       a denial, for 1 m 10 s, from");
+    explain_page_external_expect_text(t, "\nauthority  acme.local. 30 SOA ");
+    explain_page_external_expect_text(t, "acme.local., from the flag\n");
     expect_json(t, "{'status':'NXDOMAIN','source':'cache','nameserver':'192.0.2.2:53','kept_s':70,"
                    "'ttl_s':290,'kept':'fresh','zone':'acme.local.','zone_from':'flag',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false},{'address'"
@@ -173,8 +173,8 @@ UNIT_TEST(test_expired)
     t->x.external.source = EXPLAIN_FROM_STUB;
     t->x.message_len = t->x.records_at; /* not looked at here */
     t->x.external.cached.answers = t->x.external.cached.authorities = 0;
-    explain_page_foreign_expect_text(t, "A: not from here; etcd");
-    explain_page_foreign_expect_text(t, "; expired, and used if nameservers fail\n");
+    explain_page_external_expect_text(t, "A: not from here; etcd");
+    explain_page_external_expect_text(t, "; expired, and used if nameservers fail\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.1:53',"
                    "'kept_s':70,'kept':'stale','zone':'acme.local.','zone_from':'etcd',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false},{'address'"
@@ -183,8 +183,8 @@ UNIT_TEST(test_expired)
     t->x.external.source = EXPLAIN_FROM_CACHE;
     t->x.external.cached.is_failing = true;
     t->x.external.ttl_s = CACHE_STALE_TTL_S;
-    explain_page_foreign_expect_text(t, "A: NOERROR; etcd");
-    explain_page_foreign_expect_text(t, "; expired, and used because nameservers fail\n");
+    explain_page_external_expect_text(t, "A: NOERROR; etcd");
+    explain_page_external_expect_text(t, "; expired, and used because nameservers fail\n");
     expect_json(t, "{'status':'NOERROR','source':'cache','nameserver':'192.0.2.2:53','ttl_s':30,"
                    "'kept_s':70,'kept':'stale','failing':true,'zone':'acme.local.',"
                    "'zone_from':'etcd',"
@@ -198,8 +198,8 @@ UNIT_TEST(test_failed)
     struct told *t = *state;
     t->x.external = (struct explain_external){
         .source = EXPLAIN_FROM_CACHE, .cached = {.state = CACHE_FAILED}, .ttl_s = 0};
-    explain_page_foreign_expect_text(t, "A: SERVFAIL; etcd");
-    explain_page_foreign_expect_text(t, "\nkept       the question has just failed");
+    explain_page_external_expect_text(t, "A: SERVFAIL; etcd");
+    explain_page_external_expect_text(t, "\nkept       the question has just failed");
     expect_json(t, "{'status':'SERVFAIL','source':'cache','ttl_s':0,'failing':true}");
 }
 
@@ -211,7 +211,7 @@ UNIT_TEST(test_not_cached)
     t->x.external.source = EXPLAIN_FROM_NAMESERVER;
     t->zone.name = (struct dname){.len = 1};
     t->zone.server_count = 1;
-    explain_page_foreign_expect_text(t, "\nnameserver 192.0.2.1:53, not asked yet\n");
+    explain_page_external_expect_text(t, "\nnameserver 192.0.2.1:53, not asked yet\n");
     assert_null(strstr(buf_cstr(&t->page), "zone"));
     expect_json(t, "{'status':'not from here','source':'nameserver','nameserver':'192.0.2.1:53',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false}]}");
@@ -225,14 +225,14 @@ UNIT_TEST(test_states_of_nameservers)
     t->x.external.cached = (struct cache_hit){.state = CACHE_MISS};
     t->x.external.source = EXPLAIN_FROM_STUB;
     t->x.external.states.dead = 1;
-    explain_page_foreign_expect_text(t, "\nnameserver 192.0.2.1:53, does not answer\n           "
-                                        "192.0.2.2:53, not asked yet\n");
+    explain_page_external_expect_text(t, "\nnameserver 192.0.2.1:53, does not answer\n           "
+                                         "192.0.2.2:53, not asked yet\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.2:53',"
                    "'zone':'acme.local.','zone_from':'etcd',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'dead','asked':false},"
                    "{'address':'192.0.2.2:53','state':'ok','asked':false}]}");
     t->x.external.states.looping = 2;
-    explain_page_foreign_expect_text(t, "\n           192.0.2.2:53, leads back here\n");
+    explain_page_external_expect_text(t, "\n           192.0.2.2:53, leads back here\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.1:53',"
                    "'zone':'acme.local.','zone_from':'etcd',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'dead','asked':false},"
@@ -260,9 +260,10 @@ UNIT_TEST(test_times_of_nameservers)
     states->dead = 1;
     states->turned_s[0] = ago_s(7200);
     states->failed_s[0] = states->failed_s[1] = ago_s(3600);
-    explain_page_foreign_expect_text(t, "\nnameserver 192.0.2.1:53, does not answer (for 2 h 0 m), "
-                                        "last failed 1 h 0 m ago\n"
-                                        "           192.0.2.2:53, up, last failed 1 h 0 m ago\n");
+    explain_page_external_expect_text(t,
+                                      "\nnameserver 192.0.2.1:53, does not answer (for 2 h 0 m), "
+                                      "last failed 1 h 0 m ago\n"
+                                      "           192.0.2.2:53, up, last failed 1 h 0 m ago\n");
     explain_page_json(&t->x, &t->page);
     assert_non_null(strstr(buf_cstr(&t->page), "\"state\":\"dead\",\"asked\":true,\"since_s\":72"));
     assert_non_null(strstr(buf_cstr(&t->page), "\"state\":\"ok\",\"asked\":true,\"failed_s\":36"));
@@ -278,10 +279,10 @@ UNIT_TEST(test_why_it_is_not_cached)
         .has_uncached = true,
         .uncached = {.verdict = CACHE_NO_TIME,
                      .at_ms = clock_monotonic_ms() - 5500,
-                     .nameserver = explain_page_foreign_server(1)},
+                     .nameserver = explain_page_external_server(1)},
     };
     test_clock_stop();
-    explain_page_foreign_expect_text(
+    explain_page_external_expect_text(
         t, "\nnot kept   the last reply, 5 s ago from 192.0.2.1:53: a TTL of it is 0\n");
     expect_json(t, "{'status':'not from here','source':'nameserver','not_kept':{'reason':'no-time',"
                    "'ago_s':5,'nameserver':'192.0.2.1:53'}}");
@@ -296,7 +297,7 @@ UNIT_TEST(test_targets)
     t->x.external = (struct explain_external){.source = EXPLAIN_FROM_HERE};
     t->x.externals = &t->target;
     t->x.external_count = 1;
-    explain_page_foreign_expect_text(
+    explain_page_external_expect_text(
         t, "\nexternal   www.acme.local. A: kept for 1 m 10 s, from 192.0.2.2:53; expires "
            "in 4 m 50 s\n");
     expect_json(t, "{'status':'not from here','external':['www.acme.local. A'],'targets':[{"
@@ -304,10 +305,10 @@ UNIT_TEST(test_targets)
                    "'nameserver':'192.0.2.2:53','ttl_s':290,'kept_s':70,'kept':'fresh'}]}");
     t->target.cached.state = CACHE_MISS;
     t->target.source = EXPLAIN_FROM_STUB;
-    explain_page_foreign_expect_text(
+    explain_page_external_expect_text(
         t, "\nexternal   www.acme.local. A: a nameserver is asked; SERVFAIL if none can");
     t->x.question.type = DNS_TYPE_SRV;
-    explain_page_foreign_expect_text(t, "\nexternal   www.acme.local. A: a nameserver is asked\n");
+    explain_page_external_expect_text(t, "\nexternal   www.acme.local. A: a nameserver is asked\n");
     expect_json(t, "{'status':'not from here','external':['www.acme.local. A'],'targets':[{"
                    "'name':'www.acme.local.','type':'A','source':'stub',"
                    "'nameserver':'192.0.2.1:53'}]}");
