@@ -61,7 +61,7 @@ static bool are_strings(struct slice data)
     return data.len > 0 && at == data.len;
 }
 
-/* Types whose rdata answers take apart. */
+/* Returns whether rdata is well-formed, for types whose rdata is taken apart to answer. */
 static bool has_data_of_type(unsigned type, struct slice data)
 {
     const size_t numbers = type == DNS_TYPE_SRV ? 6 : type == DNS_TYPE_MX ? 2 : 0;
@@ -83,7 +83,8 @@ static bool has_data_of_type(unsigned type, struct slice data)
 
 /* ---- Text ---- */
 
-/* One line, as libldns reads them: a comment, an open parenthesis or another line is none. */
+/* Returns whether the text is one line: without control characters. libldns itself refuses an open
+ * parenthesis. */
 static bool is_one_line(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -94,7 +95,8 @@ static bool is_one_line(struct slice text)
     return true;
 }
 
-/* The first word, which libldns might take for a TTL or a class. */
+/* Returns the type that the first word names; 0: none. Checked first, since libldns would also take
+ * a TTL or a class there. */
 static unsigned type_of_text(const char *text)
 {
     char word[32];
@@ -107,7 +109,8 @@ static unsigned type_of_text(const char *text)
     return ldns_get_rr_type_by_name(word);
 }
 
-/* libldns would look the services of WKS up in files that may not be read here. */
+/* Returns whether libldns may read the text. It would look names of WKS's services up in system
+ * files, so WKS must be written in RFC 3597's form. */
 static bool record_rrs_is_readable(unsigned type, const char *text)
 {
     return type != LDNS_RR_TYPE_WKS || strstr(text, "\\#");

@@ -1,8 +1,8 @@
-/* Resource records of any type in a record: the field `rr` as text, and packed as a record, the
- * store and a snapshot hold it. Packed is, one behind the other: type (u16), length (u16) and the
- * data as on the wire, without compression, big-endian. Names in them are in lower case, but for
- * types that rr_types.h knows by a shape with a name. libldns, which reads the text, stays inside.
- * Pure; any thread. */
+/* Reads the field `rr` of a key's value, resource records of any type as text, and packs them as a
+ * record, the store and a snapshot hold them. The packed form has for each, one behind the other:
+ * type (u16), length (u16) and rdata as on the wire, without compression, big-endian. Names in
+ * rdata are in lower case, except those of MX, SRV and PTR. Only record_rrs.c uses libldns, which
+ * reads the text. Pure; any thread. */
 #ifndef COMMON_DNS_RECORD_RRS_H
 #define COMMON_DNS_RECORD_RRS_H
 
@@ -15,10 +15,10 @@
 #include "common/base/err.h"
 #include "common/base/slice.h"
 
-/* All of one key, packed: a message holds no more. */
+/* Bounds the packed records of one key: a message holds no more. */
 enum { RECORD_RRS_MAX = UINT16_MAX };
 
-/* Texts of one key: reading one takes some ten microseconds, and nobody has as many. */
+/* Bounds the texts of one key: each takes about ten microseconds to read. */
 enum { RECORD_RRS_COUNT_MAX = 512 };
 
 struct record_rr {
@@ -26,14 +26,15 @@ struct record_rr {
     struct slice data;
 };
 
-/* Appends what one text says, type and data in presentation form: `CAA 0 issue "ca.example.net"`,
- * `TYPE731 \# 1 00`. ERR_SYNTAX, quoting it, for one that libldns cannot read, or whose type is not
- * allowed: what a zone's owner, a signer or this server itself makes (SOA, NS, CNAME, DNAME, OPT,
- * TSIG and those of DNSSEC), meta types, and type 0. ERR_TOO_LARGE: together they are too long.
- * Then nothing of it is appended. */
+/* Appends the record of one text, which is type and rdata in presentation form:
+ * `CAA 0 issue "ca.example.net"`, `TYPE731 \# 1 00`. Fails with ERR_SYNTAX, quoting the text, if
+ * libldns cannot read it or its type is not allowed. Not allowed are types that make up a zone's
+ * structure (SOA, NS, CNAME, DNAME), OPT, TSIG, those of DNSSEC, meta types and type 0. Fails with
+ * ERR_TOO_LARGE if all together are too long. After a failure, nothing of the text is appended. */
 int record_rrs_add(struct slice text, struct buf *packed, struct err *err) MUST_CHECK;
 
-/* The next of packed ones, which it borrows from; false: the end, or they are no such. */
+/* Reads the next packed record, and borrows its data. Returns false at the end, or at malformed
+ * bytes (packed->failed). */
 static inline bool record_rrs_next(struct reader *packed, struct record_rr *ret_rr)
 {
     if (reader_left(packed) == 0) {
@@ -45,7 +46,8 @@ static inline bool record_rrs_next(struct reader *packed, struct record_rr *ret_
     return !packed->failed;
 }
 
-/* Whether these bytes are what record_rrs_add appends, as far as answers depend on it. */
+/* Returns whether these bytes could be what record_rrs_add appends, as far as answers depend on it.
+ */
 bool record_rrs_are_packed(struct slice bytes) MUST_CHECK;
 
 #endif

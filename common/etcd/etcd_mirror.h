@@ -20,10 +20,10 @@
  * A proxy may hide that etcd is unreachable, was replaced, or no longer feeds our watch. So
  * FOLLOWING checks etcd every few seconds: the store key, and whether the watch has delivered up to
  * etcd's revision (etcd_catch_up_internal.h). If it has not, the check counts the keys of the
- * range. If the count equals what the watch has delivered, other keys have changed, or perhaps
- * values, and the next session finds out. Its watch names the range a bit differently, so that a
- * proxy which merges equal watches does not merge it with a dead one. If the count differs, or that
- * watch is silent, too, everything is read: a second watch from the same revision would cost etcd
+ * range. If the count is as the watch has delivered, only keys elsewhere may have changed, or
+ * values: a new session finds out. Its watch names the range a bit differently, so that a proxy
+ * which merges equal watches does not merge it with a dead one. If the count differs, or the new
+ * watch is silent, too, everything is read: another watch from the same revision would cost etcd
  * the same again.
  *
  * Another data set (an etcd that came back empty or older) may lack keys that its writer is about
@@ -91,7 +91,7 @@ struct etcd_mirror_config {
                                permitted just that one */
     struct slice store_key; /* copied; see etcd_store_key */
     bool keeps_old;
-    int64_t stale_max_ms; /* 0 = no limit */
+    int64_t stale_max_ms; /* for how long old keys are kept; 0 = no limit */
     struct slice saved;   /* bytes that etcd_mirror_save appended in an earlier life; borrowed for
                              the call. The owner has those keys. If the data set is the same, the
                              watch resumes behind them; if not, it is another one. Empty or other

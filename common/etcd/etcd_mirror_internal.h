@@ -44,25 +44,25 @@ struct etcd_mirror {
     struct etcd_mirror_config config;
     struct buf first_key; /* where the range starts */
     struct buf store_key;
-    struct buf serial_key; /* empty: of no interest */
+    struct buf serial_key; /* empty: the serial is not followed */
     char *range_end;
     size_t range_end_len;
-    struct buf shifted_end; /* another end of the range: above every key, and not range_end */
+    struct buf shifted_end; /* another end of the same range, so that a proxy sees another watch */
     struct etcd_mirror_counts counts; /* counted by each part */
 
     /* ---- etcd_mirror.c ---- */
 
-    /* Belongs to the session, whose end also stops and resets what the other parts started in it */
-    enum phase phase; /* also by the other parts: the one that they begin */
+    /* Belongs to the session. Its end also stops and resets what the other parts started in it. */
+    enum phase phase; /* each part also sets it, to the phase that it begins */
     ev_timer retry;   /* WAITING */
     struct backoff backoff;
 
-    /* Describes the read wanted or running */
+    /* Describes the read that is wanted or running. */
     struct etcd_pages *pages; /* READING */
     size_t page_count;        /* READING: pages received */
     size_t key_count;         /* READING: keys in them */
-    bool must_read;           /* and read.cause: also etcd_mirror_store.c, by its verdict */
-    bool is_begun;            /* the owner has had full_begin, but not the commit */
+    bool must_read; /* a read is wanted; etcd_mirror_store.c sets it, too, and its cause */
+    bool is_begun;  /* the owner has had full_begin, but not the commit */
     struct etcd_mirror_read read;
     int64_t store_revision;  /* at which the store key was read; 0: not readable */
     int64_t last_read_ms;    /* when the last one was committed */
@@ -70,14 +70,16 @@ struct etcd_mirror {
 
     struct etcd_store_mark *mark;
     bool was_mark_refused;
-    bool is_marked; /* we wrote the store key; etcd_mirror_follow.c resets it at its event */
-    char own_id[ETCD_STORE_ID_SIZE]; /* that etcd_mirror_txn last tried to write; "" = none */
-    bool is_key_told;                /* reported: the store key cannot be read or written */
+    bool is_marked; /* we wrote the store key; reset by etcd_mirror_follow.c when the watch shows it
+                     */
+    char
+        own_id[ETCD_STORE_ID_SIZE]; /* the id that etcd_mirror_txn last tried to write; "" = none */
+    bool is_key_told;               /* reported: the store key cannot be read or written */
 
     /* ---- etcd_mirror_store.c ---- */
 
-    /* Says what the owner has, and what it will have once the current read is committed; following
-     * and reading add what they see */
+    /* Evidence of what the owner has, and of what it will have once the current read is committed.
+     * Following and reading add what they see. */
     struct etcd_evidence known;
     struct etcd_evidence fresh;
 
@@ -87,18 +89,19 @@ struct etcd_mirror {
                                again */
     bool is_other;          /* another data set than `known`; etcd_mirror_follow.c resets it */
     char reason[160];       /* why it is another */
-    bool is_complete;       /* its writer has found it complete, as the answer tells */
-    bool can_read_serial;   /* likewise */
-    struct etcd_serial asked_serial; /* likewise, of a store that seems the same */
-    bool is_id_old;                  /* its key came with a copy of an earlier store */
+    bool is_complete;       /* its writer has found it complete, by the answer to `question` */
+    bool can_read_serial;   /* by that answer */
+    struct etcd_serial asked_serial; /* by that answer; only of a store that seems the same */
+    bool is_id_old;                  /* its store key came with a copy of an earlier store */
 
     /* Describes the keys of an earlier data set, while they are held */
     bool is_holding;
     int64_t held_since_ms;
     bool is_overdue;       /* held for stale_max_ms */
-    struct buf doubted_id; /* the key that the new store had, or, without one, their store's, which
-                              a copy of that store has, too */
-    struct etcd_serial doubted_serial; /* which the new store had; not of an earlier life */
+    struct buf doubted_id; /* a store key that proves nothing: the one that the new store had when
+                              met, or else that of the earlier store, which a copy of it has, too */
+    struct etcd_serial
+        doubted_serial; /* the serial that the new store had when this process met it */
     ev_timer stale;
 
     /* ---- etcd_mirror_follow.c ---- */
@@ -108,8 +111,8 @@ struct etcd_mirror {
     struct etcd_watch *serial_watch;
     struct etcd_digest last;       /* of the newest change followed; etcd_mirror_store.c resets it
                                     * after a full read, saves and loads it */
-    bool is_replaying;             /* `watch` begins with that revision */
-    bool is_refuted;               /* the data set has other changes in that revision */
+    bool is_replaying;             /* `watch` begins with the revision of `last` */
+    bool is_refuted;               /* the data set has other changes in the revision of `last` */
     bool is_up;                    /* `watch` is confirmed */
     bool is_behind;                /* it came in more than one batch: some may be missing */
     int64_t held_keys;             /* in etcd, as read and followed; -1: not read in this life */
@@ -119,7 +122,7 @@ struct etcd_mirror {
 
     ev_timer check;               /* FOLLOWING */
     struct etcd_call *check_call; /* or NULL: the check, or the count after it */
-    int64_t checked_at;           /* what was known when it was sent */
+    int64_t checked_at;           /* the revision known when it was sent */
     struct etcd_silence silence;
     bool is_range_shifted; /* the watch ends at shifted_end */
 };
@@ -160,10 +163,10 @@ void etcd_mirror_ask(struct etcd_mirror *mirror);
 /* Returns whether a store key with this value ends the holding of an earlier data set's keys. */
 bool etcd_mirror_ends_holding(const struct etcd_mirror *mirror, struct slice id);
 
-/* It is the same store indeed: its serial counts. */
+/* Takes the serial that the answer told, since the store has turned out to be the same. */
 void etcd_mirror_accept_serial(struct etcd_mirror *mirror);
 
-/* Whether a writer has written this serial since the store was met. */
+/* Returns whether a writer has written this serial since the store was met. */
 bool etcd_mirror_is_serial_new(const struct etcd_mirror *mirror, struct etcd_serial serial);
 
 /* Returns whether the read about to begin is to keep keys that etcd lacks. */

@@ -39,7 +39,7 @@ bool etcd_store_id_random(char ret_id[ETCD_STORE_ID_SIZE])
 
 /* ---- The serial ---- */
 
-/* Ten digits at most: 2^32. */
+/* Reads ten digits at most, as many as 2^32 - 1 has. */
 struct etcd_serial etcd_serial_of(const struct etcd_kv *kv)
 {
     const struct slice text = kv->value;
@@ -401,7 +401,7 @@ static void etcd_store_id_on_serial(void *data, const struct etcd_range_reply *r
     judge_key(question);
 }
 
-/* Restores the state at the time the store key was read. */
+/* Reads the serial at the revision at which the store key was read. */
 static void etcd_store_id_ask_serial(struct etcd_store_question *question)
 {
     const struct etcd_range range = {

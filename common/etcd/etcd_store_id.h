@@ -6,8 +6,8 @@
  * and checks it before it resumes.
  *
  * The evidence is the store key and the last changes seen. The store key is a random id that
- * kube2sky writes once it has written everything else. A change always reads the same at its own
- * revision, until compacted, in its own data set.
+ * kube2sky writes once it has written everything else. A change reads the same at its own revision
+ * as long as that revision is not compacted; another data set has something else there.
  *
  * Same loop and thread as the etcd client in use. */
 #ifndef COMMON_ETCD_ETCD_STORE_ID_H
@@ -39,7 +39,8 @@ bool etcd_store_id_random(char ret_id[ETCD_STORE_ID_SIZE]) MUST_CHECK;
 
 /* ---- The serial ---- */
 
-/* The key's number plus the revision that wrote it (kube2sky/reconcile/serial_key_internal.h). */
+/* The serial key's number plus the revision that wrote that key
+ * (kube2sky/reconcile/serial_key_internal.h). */
 struct etcd_serial {
     bool is_there; /* else it is unknown: no such key, no number, or it may not be read */
     uint32_t value;
@@ -47,7 +48,7 @@ struct etcd_serial {
 
 struct etcd_serial etcd_serial_of(const struct etcd_kv *kv);
 
-/* Both are there, and a comes after b, RFC 1982. */
+/* Returns whether both are there, and `a` comes after `b` by RFC 1982. */
 bool etcd_serial_is_after(struct etcd_serial a, struct etcd_serial b);
 
 /* ---- Evidence: plain data ---- */
@@ -61,7 +62,7 @@ struct etcd_witness { /* a put or a delete seen earlier */
 };
 
 struct etcd_evidence {
-    int64_t revision;          /* the data set is known up to it; 0 = not at all */
+    int64_t revision;          /* all changes up to it are known; 0 = none */
     int64_t written;           /* the newest revision of an acknowledged transaction; 0 = none */
     struct buf id;             /* the store key's value; empty: no store key */
     struct etcd_serial serial; /* the latest of this store and earlier ones, once complete */
@@ -74,7 +75,7 @@ void etcd_evidence_fini(struct etcd_evidence *evidence);
 void etcd_evidence_clear(struct etcd_evidence *evidence); /* empties it, keeps the memory */
 void etcd_evidence_set_id(struct etcd_evidence *evidence, struct slice id);
 
-/* Remember the newest, in whatever order they come. */
+/* Remember the newest put and the newest delete, in whatever order they come. */
 void etcd_evidence_put(struct etcd_evidence *evidence, const struct etcd_kv *kv);
 void etcd_evidence_del(struct etcd_evidence *evidence, struct slice key, int64_t revision);
 
@@ -93,11 +94,11 @@ enum etcd_store_verdict {
 struct etcd_store_answer {
     enum etcd_store_verdict verdict;
     int64_t revision;          /* etcd's, when the store key was read; 0 if not permitted */
-    int64_t newest;            /* the newest revision that etcd has told of; 0 if of none */
+    int64_t newest;            /* the newest revision in etcd's replies; 0: no reply had one */
     bool is_seen_compacted;    /* SAME, but the last change seen cannot be watched again */
     struct slice id;           /* the store key's value now, borrowed; empty: none */
-    struct etcd_serial serial; /* then; only of a store that has a store key */
-    bool can_read_serial;      /* likewise */
+    struct etcd_serial serial; /* at `revision`; unknown without a store key */
+    bool can_read_serial;      /* etcd permits it; false without a store key */
     const char *reason;        /* for the verdict, for the log; borrowed */
     const struct err *key_err; /* why the store key may not be read, borrowed; `id` is then the
                                   known one unless the data set is another. NULL: it was read */
@@ -112,7 +113,7 @@ typedef void (*etcd_store_cb)(void *data, const struct etcd_store_answer *answer
 
 struct etcd_store_ask {
     struct slice store_key;
-    struct slice serial_key; /* empty: of no interest */
+    struct slice serial_key; /* empty: the serial is not read */
     struct slice range;      /* the mirrored range, named when permission is missing */
     struct slice range_end;
     const struct etcd_evidence *evidence; /* must not change until cb */

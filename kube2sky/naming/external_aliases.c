@@ -18,15 +18,15 @@ struct alias_name {
     struct alias_claim **claims; /* the winner first */
     size_t count;
     size_t cap;
-    size_t taken; /* claims that lead elsewhere than the first */
+    size_t taken; /* claims that lead to another target than the winner */
     size_t key_len;
     char key[]; /* "/skydns/com/example/app" */
 };
 
-/* One name of one claimant. */
+/* One name of one requester. */
 struct alias_claim {
     struct alias_requester *requester;
-    struct alias_name *name; /* NULL: not allowed */
+    struct alias_name *name; /* NULL: not allowed, see verdict */
     char *text;
     enum override_verdict verdict;
 };
@@ -39,17 +39,17 @@ struct alias_target {
     char id[]; /* "alias/prod/web" */
 };
 
-/* A namespace of claimants. */
+/* A namespace with its requesters. */
 struct alias_space {
     struct alias_requester *first;
-    size_t claims;  /* that count */
-    size_t refused; /* too many */
-    size_t won;     /* scratch: names for one target, that are still to come */
+    size_t claims;  /* allowed ones */
+    size_t refused; /* beyond EXTERNAL_ALIASES_NAMESPACE_MAX, or an object's own limit */
+    size_t won;     /* scratch of external_aliases_build: names of one target still to come */
     size_t ns_len;
     char ns[];
 };
 
-/* A claimant with what it asks for. */
+/* A requester: an object with its claims. */
 struct alias_requester {
     enum alias_rank rank;
     int64_t created_s;
@@ -238,7 +238,7 @@ static void leave_alias_target(struct external_aliases *aliases, struct alias_re
 
 /* ---- Who has a name ---- */
 
-/* "prod/web" of "svc/prod/web". */
+/* Returns "prod/web" of "svc/prod/web". */
 static struct slice alias_object(const struct alias_requester *requester)
 {
     const char *slash = memchr(requester->id, '/', requester->id_len);
@@ -272,7 +272,8 @@ static void tell_alias_target(struct external_aliases *aliases,
     }
 }
 
-/* After a claim came, 1, or went, -1; only a new winner makes all others count again. */
+/* Counts `taken` anew after a claim came (change 1) or went (-1). Only a new winning target makes
+ * all claims count again. */
 static void count_alias_taken(struct external_aliases *aliases, struct alias_name *name,
                               const struct alias_requester *before,
                               const struct alias_requester *requester, int change)
@@ -301,7 +302,7 @@ static struct alias_name *get_alias_name(struct external_aliases *aliases, struc
     return name;
 }
 
-/* The place of the asker's claim; one asker may claim a name twice. */
+/* Returns the index at which the requester's claims begin, or would; it may claim a name twice. */
 static size_t alias_place(const struct alias_name *name, const struct alias_requester *requester)
 {
     size_t from = 0, to = name->count;
@@ -359,9 +360,9 @@ static void remove_alias_claim(struct external_aliases *aliases, struct alias_cl
     }
 }
 
-/* ---- What a claimant asks for ---- */
+/* ---- What a requester claims ---- */
 
-/* Whether the claim may have its name, and then it joins it. */
+/* Judges a claim, and adds it to its name if it is allowed. */
 static void place_alias_claim(struct external_aliases *aliases, struct alias_claim *claim,
                               size_t index)
 {
@@ -401,7 +402,7 @@ static void displace_alias_claim(struct external_aliases *aliases, struct alias_
     aliases->counts.refused -= claim->verdict != OVERRIDE_ALLOWED;
 }
 
-/* There is room in the namespace again. */
+/* Judges claims that were too many again, since the namespace may have room now. */
 static void place_refused(struct external_aliases *aliases, const struct alias_space *space)
 {
     struct alias_requester *requester = space->first;
@@ -519,7 +520,7 @@ void external_aliases_set_text(struct external_aliases *aliases,
 
 /* ---- What an owner wants ---- */
 
-/* "web.prod.svc.cluster.local." of "alias/prod/web". */
+/* Appends the record of "alias/prod/web": its host is "web.prod.svc.cluster.local.". */
 static void append_alias_value(const struct external_aliases *aliases, struct slice owner,
                                struct buf *host, struct buf *out)
 {
@@ -542,14 +543,14 @@ static void append_alias_value(const struct external_aliases *aliases, struct sl
     record_to_json(&record, out);
 }
 
-/* Whether the owner's target has the name; whoever asks for it. */
+/* Returns whether the name leads to the claim's target, perhaps by another object's claim. */
 static bool is_alias_won(const struct alias_claim *claim)
 {
     const struct alias_name *name = claim->name;
     return name && name->claims[0]->requester->target == claim->requester->target;
 }
 
-/* Counts what each namespace wins for the target, and returns all. */
+/* Counts the names that each namespace wins for the target; returns their sum. */
 static size_t count_won(struct external_aliases *aliases, const struct alias_target *target)
 {
     size_t at = 0, count = 0;
@@ -567,7 +568,7 @@ static size_t count_won(struct external_aliases *aliases, const struct alias_tar
     return count;
 }
 
-/* Returns how many names all namespaces have together if none has more than `each`. */
+/* Returns how many names all namespaces have together if none has more than `share`. */
 static size_t external_aliases_count_shared(const struct external_aliases *aliases, size_t share)
 {
     size_t at = 0, count = 0;
@@ -577,7 +578,7 @@ static size_t external_aliases_count_shared(const struct external_aliases *alias
     return count;
 }
 
-/* How many names a namespace may have. */
+/* Returns how many of the target's names each namespace may have; SIZE_MAX: all fit. */
 static size_t find_share(struct external_aliases *aliases, const struct alias_target *target,
                          size_t names_max)
 {

@@ -10,7 +10,7 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/override_zones.h"
 
-/* A name with keys of others. */
+/* A name with keys of somebody else. */
 struct external_name {
     struct external_key *first;
     size_t len;
@@ -81,7 +81,7 @@ size_t external_keys_name_len(struct slice key, struct slice value)
     struct record record;
     size_t len = key.len;
     if (record_from_json(value, &record, NULL) < 0) {
-        return key.len; /* of no record: whoever wrote it may mend it */
+        return key.len; /* no record, and so no targetstrip; its writer may mend it */
     }
     for (unsigned i = 0; i < record.targetstrip && len > tree_len; i++) {
         const char *slash = memrchr(key.ptr, '/', len);
@@ -185,8 +185,8 @@ void external_keys_put(struct external_keys *keys, struct slice text, struct sli
 {
     size_t name_len = owner.len || !keys->config.zones ? 0 : external_keys_name_len(text, value);
     struct slice name = slice_of(text.ptr, name_len);
-    bool is_kept = owner.len || (name_len && is_name_covered(keys, name));
-    if (!is_kept) {
+    bool matters = owner.len || (name_len && is_name_covered(keys, name));
+    if (!matters) {
         external_keys_delete(keys, text);
         return;
     }

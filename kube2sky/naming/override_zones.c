@@ -57,7 +57,8 @@ bool override_name_parse(struct slice text, struct dname *ret_name)
     return has_zone_labels(ret_name, override_name_is_wildcard(ret_name));
 }
 
-/* The last label is one of those; resolver.arpa is in arpa. */
+/* Returns whether the name is in the domain, or its last label is reserved. resolver.arpa is in
+ * arpa. */
 static bool is_never_written(const struct override_zones *zones, const struct dname *name)
 {
     struct dname_labels labels;

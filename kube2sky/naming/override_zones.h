@@ -1,13 +1,13 @@
-/* Says which external names kube2sky may write, and for whom: --override-zones, and the names that
- * it never writes. PURE; single-threaded.
+/* Says which external names kube2sky may write, and for which namespaces: --override-zones, and the
+ * names that it never writes. PURE; single-threaded.
  *
  *     example.com                  example.com and all below, for every namespace
  *     shop.example.com@shop+web    likewise, for objects of these namespaces
  *     *.apps.example.com@ingress   all below apps.example.com, wildcard names, too
  *     .@infra                      every name; zones of one label need an `@`, too
  *
- * Of the zones that a name lies in, the longest decide. A wildcard name lies in a zone that begins
- * with `*.` as well, for the same namespace. */
+ * The longest of the zones that contain a name decide; two of the same length add up. A wildcard
+ * name needs, besides, a zone that begins with `*.`, contains it and allows the namespace. */
 #ifndef KUBE2SKY_NAMING_OVERRIDE_ZONES_H
 #define KUBE2SKY_NAMING_OVERRIDE_ZONES_H
 
@@ -19,25 +19,25 @@
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
 
-/* Each name is compared with each zone. */
+/* Bounds the cost of a name, which is compared with each zone. */
 enum { OVERRIDE_ZONES_MAX = 100, OVERRIDE_NAMESPACES_MAX = 100 };
 
 struct override_zones;
 
-/* domain: "cluster.local.", whose names are written for other reasons. A failure says which zone,
- * and what was expected; "" is no zone at all. */
+/* Parses the flag. domain: "cluster.local.", which no zone may lie in. The error names the zone and
+ * what was expected. An empty text means no zones. */
 int override_zones_parse(const char *text, const char *domain, struct override_zones **ret_zones,
                          struct err *err) MUST_CHECK;
 void override_zones_free(struct override_zones *zones); /* NULL is fine */
 
 size_t override_zones_count(const struct override_zones *zones); /* NULL: 0 */
 
-/* An external name as people write it, "app.example.com" or "*.apps.example.com": letters, digits
- * and hyphens, with or without a trailing dot, short enough for the label of a key. In lower case.
- */
+/* Parses an external name as people write it, "app.example.com" or "*.apps.example.com", with or
+ * without a trailing dot, into lower case. Labels have letters, digits and hyphens. Returns false
+ * for any other text, and for a name that leaves no room for a key's last label. */
 bool override_name_parse(struct slice text, struct dname *ret_name) MUST_CHECK;
 
-/* Whether its first label is `*`. */
+/* Returns whether the first label is `*`. */
 bool override_name_is_wildcard(const struct dname *name);
 
 enum override_verdict {
@@ -47,17 +47,18 @@ enum override_verdict {
     OVERRIDE_OUTSIDE,   /* in no zone */
     OVERRIDE_NAMESPACE, /* in a zone for other namespaces */
     OVERRIDE_WILDCARD,  /* in no zone for wildcard names */
-    OVERRIDE_TOO_MANY,  /* external_aliases.h */
+    OVERRIDE_TOO_MANY,  /* for the object or its namespace (external_aliases.h) */
 };
 
-/* ns empty: of the ConfigMap, which may use every zone. */
+/* Judges a name for an object of the namespace. An empty ns means the ConfigMap, which may use
+ * every zone. */
 enum override_verdict override_zones_judge(const struct override_zones *zones,
                                            const struct dname *name, struct slice ns);
 
-/* Why not: "is in no zone of --override-zones"; a constant. */
+/* Returns the reason, a constant: "is in no zone of --override-zones". */
 const char *override_verdict_text(enum override_verdict verdict);
 
-/* Whether the name could be written for anybody. */
+/* Returns whether the name could be written for some namespace. */
 bool override_zones_cover(const struct override_zones *zones, const struct dname *name);
 
 #endif

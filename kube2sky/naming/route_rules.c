@@ -45,7 +45,8 @@ static bool split_route_name(struct slice text, struct slice *ret_ns, struct sli
     return slash;
 }
 
-/* A class may be any word: the old annotation's is. */
+/* Returns whether it may be a class: any word, as the old annotation kubernetes.io/ingress.class
+ * allows. */
 static bool is_route_class(struct slice text)
 {
     bool is = text.len > 0 && text.len <= ROUTE_NAME_MAX;
@@ -164,7 +165,7 @@ static bool route_rules_is_same_host(struct slice a, struct slice b)
     return is;
 }
 
-/* Whether all names of `narrow`, a name or a wildcard, are in the wide one. */
+/* Returns whether `wide` contains all names of `narrow`; either is a name or a wildcard. */
 static bool is_host_within(struct slice narrow, struct slice wide)
 {
     bool is_wildcard = slice_has_prefix(wide, slice_str("*."));
@@ -175,7 +176,7 @@ static bool is_host_within(struct slice narrow, struct slice wide)
                                      slice_of(wide.ptr + 1, end)));
 }
 
-/* Empty: they have no name in common. */
+/* Returns the narrower host name; empty: they have no name in common. */
 static struct slice common_host(struct slice host, struct slice listener)
 {
     if (!listener.len || !host.len) {

@@ -9,7 +9,7 @@
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/naming/route_rules.h"
 
-/* One list of a kind: of a namespace, or of all. */
+/* One list of a kind: of one namespace, or (ns "") of all. */
 struct route_list {
     char *ns;
     uint32_t generation;
@@ -19,10 +19,10 @@ struct route_list {
 struct route_kind {
     struct key_table objects;
     struct route_list *lists;
-    size_t list_count; /* seen */
-    size_t lists_wanted;
-    size_t listed;
-    bool is_complete; /* every list has been, once */
+    size_t list_count;   /* begun at least once */
+    size_t lists_wanted; /* in all */
+    size_t listed;       /* ended at least once */
+    bool is_complete;    /* all of them have */
 };
 
 struct route_entry {
@@ -138,7 +138,7 @@ static void add_route_name(void *data, struct slice name)
     names->items[names->count++] = name;
 }
 
-/* "ingress/default/shop", or "httproute/default/shop via infra/public". */
+/* Claims as "ingress/default/shop", or as "httproute/default/shop via infra/public". */
 static void claim_route_names(struct route_table *table, const char *kind,
                               const struct kube_object *object, const struct route_rule *rule,
                               int64_t created_s, const struct route_names *names)

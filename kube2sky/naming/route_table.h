@@ -1,7 +1,7 @@
-/* The Ingresses, Gateways and HTTPRoutes that are known, and what they ask for: each of their names
- * for the Service that --ingress or --gateway says (route_rules.h), as claims in
- * external_aliases.h. Until everything of the kinds that may lead to a Service has been listed,
- * its names are held: none is removed. An object that cannot be understood keeps its last state.
+/* Holds the Ingresses, Gateways and HTTPRoutes, and claims their names in external_aliases.h, each
+ * for the Service that --ingress or --gateway says (route_rules.h). Until all objects of the kinds
+ * that may lead to a Service have been listed, its names are held: none is removed. A malformed
+ * object counts as its last well-formed state.
  *
  * Pure data, no I/O; single-threaded, fed by kube_source.c, which owns none of it. */
 #ifndef KUBE2SKY_NAMING_ROUTE_TABLE_H
@@ -16,26 +16,28 @@ struct external_aliases;
 struct route_rules;
 struct route_table;
 
-/* Whether objects of the kind go here, not into the inventory. */
+/* Returns whether objects of the kind go here, not into the inventory. */
 static inline bool route_table_has_kind(enum kube_kind kind)
 {
     return kind == KUBE_INGRESS || kind == KUBE_GATEWAY || kind == KUBE_ROUTE;
 }
 
-/* Both outlive it. list_counts: in how many parts each kind is listed, of namespaces or of all. */
+/* Makes an empty table; `rules` and `aliases` outlive it. list_counts: how many lists each kind
+ * has, one for each namespace, or one for all. */
 struct route_table *route_table_new(const struct route_rules *rules,
                                     struct external_aliases *aliases,
                                     const size_t list_counts[KUBE_KIND_COUNT]);
 void route_table_free(struct route_table *table); /* NULL is fine */
 
-/* See reflector.h. ns: the list's, "" of all. upsert takes the object. */
+/* Take a reflector's events (reflector.h). A list's ns is "" if it has all namespaces. upsert owns
+ * the object. */
 void route_table_list_begin(struct route_table *table, enum kube_kind kind, const char *ns);
 void route_table_upsert(struct route_table *table, struct kube_object *object);
 void route_table_remove(struct route_table *table, enum kube_kind kind, const char *ns,
                         const char *name);
 void route_table_list_end(struct route_table *table, enum kube_kind kind, const char *ns);
 
-/* The faults of the object's last state, borrowed; "" if there are none. */
+/* Returns the faults of the object's last state, borrowed; "" if there are none. */
 const char *route_table_faults(const struct route_table *table, const struct kube_object *object);
 
 size_t route_table_count(const struct route_table *table, enum kube_kind kind);

@@ -1,11 +1,11 @@
-/* Flat answers. Aliases and overrides: external names that lead inside, or elsewhere. An answer has
- * their addresses at the name itself, and no CNAME; types that they do not have are the upstream's,
- * for which the name exists. */
+/* Answers external names from -alias and -overrides, and a domain's apex. Such an answer is flat:
+ * it has the addresses of the target at the name itself, and no CNAME. A type that the override
+ * lacks is the upstream's to answer; its NXDOMAIN becomes NODATA, since the name exists. */
 #include "skydns/answer/answer_internal.h"
 #include "skydns/answer/lookup.h"
 #include "skydns/answer/override_match.h"
 
-/* SOA minimum of an alias without data, as of other settings. */
+/* Sets the SOA minimum of an alias without data, which is as for other settings. */
 enum { ALIAS_MINIMUM_S = 300 };
 
 static uint32_t minimum_s(const struct answer *a)
@@ -13,7 +13,7 @@ static uint32_t minimum_s(const struct answer *a)
     return a->rule == ANSWER_BY_ALIAS ? (uint32_t)ALIAS_MINIMUM_S : a->config->settings.min_ttl_s;
 }
 
-/* The least TTL on the way, of all. */
+/* Gives all records the least TTL on the way to them. */
 static void level_flat_ttls(struct answer *a)
 {
     struct rr_list *answers = &a->plan.answers;
@@ -44,7 +44,7 @@ static void end_without_address(struct answer *a, bool is_over_limit)
     }
 }
 
-/* False: it has no addresses of the family, for others to have. */
+/* Returns false if the match says nothing of this address family; then an upstream may answer. */
 static bool add_flat_addresses(struct answer *a, const struct override_match *match)
 {
     const enum follow_families family = a->in.question->type == DNS_TYPE_A ? FOLLOW_A : FOLLOW_AAAA;
@@ -85,7 +85,7 @@ static bool add_matched_records(struct answer *a, const struct override_match *m
     return a->plan.answers.count > 0 || match->is_deferred;
 }
 
-/* is_asked: there is an upstream for what the name does not have. */
+/* Answers from a match. is_asked: an upstream can be queried for types that the match lacks. */
 static enum override_outcome answer_matched(struct answer *a, const struct override_match *match,
                                             bool is_asked)
 {

@@ -1,8 +1,8 @@
 /* Changes upstreams' answers about IPv6 by settings: zones without AAAA (-no-aaaa), and DNS64
- * (RFC 6147), whose addresses lead to a NAT64 (RFC 6052). Says what an answer is worth and maps
- * addresses; follow.c and answer_external.c ask, and the resolver, which asks upstreams for the
- * IPv4 addresses. The cache keeps what upstreams said. Names are external and lower-cased. Pure;
- * any thread. */
+ * (RFC 6147), whose addresses lead to a NAT64 (RFC 6052). Says which part of an AAAA answer counts,
+ * and maps IPv4 addresses. Called by follow.c, answer_external.c and the resolver, which queries
+ * upstreams for the IPv4 addresses. The response cache holds upstreams' answers unchanged. Names
+ * are external and lower-cased. Pure; any thread. */
 #ifndef SKYDNS_ANSWER_EXTERNAL_SYNTHESIS_H
 #define SKYDNS_ANSWER_EXTERNAL_SYNTHESIS_H
 
@@ -15,8 +15,8 @@
 #include "skydns/wire/external_answer.h"
 #include "skydns/wire/question.h"
 
-/* Seconds that denials of -no-aaaa may be kept; and the most for a made address, if upstream does
- * not say how long its denial holds (RFC 6147 5.1.7). */
+/* Seconds that clients may cache a denial of -no-aaaa; and, at most, a synthesized address, if the
+ * upstream's denial of AAAA has no TTL (RFC 6147 5.1.7). */
 enum { SYNTHESIS_DENIAL_TTL_S = 300, SYNTHESIS_TTL_MAX_S = 600 };
 
 bool synthesis_is_in_zones(const struct dname *zones, size_t count, const struct dname *name);
@@ -30,8 +30,8 @@ static inline bool synthesis_denies_aaaa(const struct engine_config *config,
            synthesis_is_in_zones(settings->no_aaaa, settings->no_aaaa_count, name);
 }
 
-/* Whether DNS64 may change answers to the question. Not if its client validates by itself: with DO
- * and CD (RFC 6147 5.5). */
+/* Returns whether DNS64 may change answers to the question. It may not if the client validates by
+ * itself, which DO and CD say (RFC 6147 5.5). */
 static inline bool synthesis_may_map(const struct engine_config *config,
                                      const struct question *question)
 {
@@ -40,26 +40,27 @@ static inline bool synthesis_may_map(const struct engine_config *config,
 
 /* Says how much of an answer about AAAA can be used. */
 enum synthesis_worth {
-    SYNTHESIS_WHOLE, /* all of it, or it says that nobody has to look for IPv4 addresses */
-    SYNTHESIS_PART,  /* but for some addresses, which are excluded */
-    SYNTHESIS_NONE,  /* it has none, or is a failure: made addresses take its place */
+    SYNTHESIS_WHOLE, /* all of it; also NXDOMAIN, truncated, not asked, or leads to a name of ours
+                      */
+    SYNTHESIS_PART,  /* all but the addresses that are excluded */
+    SYNTHESIS_NONE,  /* no address of it, or it is a failure: synthesize from IPv4 */
 };
 enum synthesis_worth synthesis_worth_of(const struct engine_config *config,
                                         const struct external_answer *aaaa);
 
 bool synthesis_excludes(const struct dns64_settings *dns64, struct slice ipv6);
 
-/* The IPv6 address of an IPv4 one. False: there is none, of a non-global one in 64:ff9b::/96 (RFC
- * 6052 3.1), but for those by which clients find the prefix (RFC 7050). */
+/* Maps an IPv4 address to an IPv6 one. Returns false for a non-global address under 64:ff9b::/96,
+ * which may have none (RFC 6052 3.1). Those by which clients find the prefix have (RFC 7050). */
 bool synthesis_map(const struct dns64_settings *dns64, struct slice ipv4,
                    uint8_t ret_ipv6[16]) MUST_CHECK;
 
-/* Whether one of the answer's addresses can be mapped. */
+/* Returns whether one of the answer's addresses can be mapped. */
 bool synthesis_maps_any(const struct dns64_settings *dns64, const struct external_answer *a);
 
-/* The reverse name of the IPv4 address that a reverse name's IPv6 address was made of. `zone`:
- * whose nameservers would be asked about the name, or NULL: a stub zone in the prefix has its own
- * names. False: it was not made here. */
+/* Turns the reverse name of a synthesized IPv6 address into that of its IPv4 address. `zone`: its
+ * upstreams are responsible for the name, or NULL. Returns false for an address not synthesized
+ * here, and in a stub zone inside the prefix, which has its own names. */
 bool synthesis_reverse(const struct engine_config *config, const struct dname *name,
                        const struct forward_zone *zone, struct dname *ret_name) MUST_CHECK;
 

@@ -27,7 +27,7 @@ static void follow_override_add_alias(struct follow *f, struct follow_chain *cha
     follow_chain_link(f, chain, &cname);
 }
 
-/* The span is released by the caller. */
+/* Adds the records that the client may see. The caller releases the span. */
 static void add_flat_records(struct follow *f, struct follow_chain *chain,
                              const struct lookup_span *span, struct slice name)
 {
@@ -44,7 +44,7 @@ static void add_flat_records(struct follow *f, struct follow_chain *chain,
     }
 }
 
-/* The chain is flat from here on. */
+/* Adds what the match has to a flat chain. Returns false if it has none of the chain's families. */
 static bool add_matched(struct follow *f, struct follow_chain *chain,
                         const struct override_match *match, struct slice name)
 {
@@ -80,7 +80,7 @@ static bool follow_override_flatten(struct follow *f, struct follow_chain *chain
     };
     const bool is_endless = f->is_endless;
     const bool is_known = add_matched(f, &flat, match, name);
-    f->is_endless = is_endless; /* as other chains that do not end, it gives no addresses */
+    f->is_endless = is_endless; /* a loop within a target fails only that target */
     return is_known;
 }
 
@@ -89,7 +89,7 @@ bool follow_override(struct follow *f, struct follow_chain *chain, const struct 
 {
     struct override_match match;
     if (!override_may_match(f->config, f->view.store) || engine_config_zone(f->config, lower)) {
-        return follow_chain_hosts(f, chain, lower, name); /* or in a stub zone below a domain */
+        return follow_chain_hosts(f, chain, lower, name); /* a stub zone may be below a domain */
     }
     bool is_known =
         override_match_alias(f, lower, &match) && follow_override_flatten(f, chain, &match, name);

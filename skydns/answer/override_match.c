@@ -28,7 +28,7 @@ bool override_match_alias(struct follow *f, const struct dname *name,
            is_target_shown(f, &ret_match->target);
 }
 
-/* Reads the target of a record that the client may see. */
+/* Returns the address families that a record answers for: both if it has a host. */
 static enum follow_families families_of_record(const struct store_record *record)
 {
     const struct slice rrs = store_record_string(record, RECORD_RR);
@@ -43,7 +43,8 @@ static enum follow_families families_of_record(const struct store_record *record
     return (enum follow_families)families;
 }
 
-/* The longest of wildcard and stub zone counts. */
+/* Returns whether a stub zone has the name: one at least as long as the wildcard that matches it.
+ */
 static bool override_match_is_stubs(const struct follow *f, const struct dname *name,
                                     const struct override_found *found)
 {
@@ -59,7 +60,7 @@ static bool match_found(struct follow *f, const struct override_found *found,
     const struct lookup_rule rule = {.no_wildcards = true};
     bool is_any_shown = false;
     if (lookup_find(f->lookup, &view, &found->place, rule, &match->span) == LOOKUP_LIMIT) {
-        (void)follow_defer_scan(f); /* else the walker cannot either: no addresses */
+        (void)follow_defer_scan(f); /* false on the walker: then there are no addresses */
         match->is_deferred = true;
         return true;
     }

@@ -1,4 +1,4 @@
-/* Makes libcrypto's keys, for signing_key_pair.c and signing_key_rsa.c. Main thread. */
+/* Makes libcrypto's keys, for signing_key_pair.c. Main thread. */
 #ifndef SKYDNS_DNSSEC_SIGNING_KEY_PKEY_INTERNAL_H
 #define SKYDNS_DNSSEC_SIGNING_KEY_PKEY_INTERNAL_H
 

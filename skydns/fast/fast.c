@@ -549,7 +549,7 @@ static NOINLINE bool fast_answer_cached(struct fast *f, const struct fast_questi
            cache_access_reply(f->cached, query, &question->key, response, ret_deferral);
 }
 
-/* -no-aaaa: as deny_external. */
+/* Answers for -no-aaaa, as answer_deny_external would. */
 static NOINLINE bool answer_no_aaaa(struct fast *f, const struct fast_question *question,
                                     const struct engine_query *query, struct response *response)
 {

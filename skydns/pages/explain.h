@@ -135,7 +135,7 @@ struct explanation {
     int64_t snapshot_age_s;           /* since etcd was heard from then */
     const struct answer_plan *plan;   /* NULL: none of its own, see `external` */
     const char *why;                  /* a sentence about what the names do not show */
-    struct explain_external external; /* an external name, or FROM_HERE */
+    struct explain_external external; /* an external name, or EXPLAIN_FROM_HERE */
     const uint8_t *message;           /* header, question and cached records of `external` */
     size_t message_len, records_at;
     struct signed_keys_shown keys; /* with a set: they are the answer, instead of the plan */
@@ -182,7 +182,7 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
                        const struct explain_query *query, const struct explanation **ret,
                        struct err *err) MUST_CHECK;
 
-/* Ways in which answers of a type use records (explain_type.c). */
+/* Ways in which answers of a type use records (explain_why.c). */
 struct explain_manner {
     bool ignores_groups;
     bool leads_on; /* follows their hosts to addresses */
@@ -190,7 +190,7 @@ struct explain_manner {
 
 struct explain_manner explain_manner_of(uint16_t type);
 
-/* Returns why a record found for a name gave nothing of the type (explain_type.c). */
+/* Returns why a record found for a name gave nothing of the type (explain_why.c). */
 enum explain_rule explain_type_rule(const struct engine_config *config, uint16_t type,
                                     const struct dname *name, const struct store_record *record);
 
@@ -211,10 +211,10 @@ struct explain_case {
  * NULL. */
 const char *explain_why(const struct explain_case *c);
 
-/* Returns the state of etcd now (explain_etcd.c). */
+/* Returns the state of etcd now (explain_why.c). */
 struct explain_etcd explain_etcd(const struct store_sync *sync, const struct outage *outage);
 
-/* Fills in the levels of a lower-cased name (explain_tree.c); returns how many. */
+/* Fills in the levels of a lower-cased name (explain_near.c); returns how many. */
 size_t explain_tree(const struct store *store, const struct dname *name,
                     struct explain_level levels[EXPLAIN_LEVELS_MAX]);
 

@@ -57,7 +57,7 @@ struct explain_asking_client {
 
     /* Set if the name is external. */
     enum explain_recursion recursion;
-    struct network recursion_network; /* ALLOWED_BY: that contains it */
+    struct network recursion_network; /* EXPLAIN_RECURSION_ALLOWED_BY: contains the client */
 
     uint32_t rate, burst; /* its limit over UDP; 0: none */
     bool has_left;

@@ -32,7 +32,7 @@ struct explain_external {
     enum explain_source source;
     const struct forward_zone *zone; /* whose upstreams are responsible; NULL: not known, hosts */
     struct cache_hit cached;         /* for a client without DO and CD */
-    uint32_t ttl_s;                  /* FROM_HOSTS, FROM_CACHE: of the answer */
+    uint32_t ttl_s;                  /* the answer's, from hosts files or the response cache */
     struct upstream_states states;   /* of the zone's upstreams */
     bool is_listed;                  /* a hosts file has the name, for A and AAAA */
     bool has_uncached;               /* nothing is cached: the last response could not be */

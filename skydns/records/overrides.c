@@ -10,7 +10,7 @@ static bool overrides_is_mark(struct slice label)
     return label.len == 1 && label.ptr[0] == OVERRIDE_MARK[0];
 }
 
-/* The owner's node, and its name. */
+/* Fills in what lies below the owner's mark. Returns false if the owner has no mark. */
 static bool set_found(const struct store_node *owner, const struct dname *name, bool is_wildcard,
                       struct override_found *ret_found)
 {

@@ -1,6 +1,6 @@
-/* Overrides in a version, as skydns/sync/override_index_internal.h puts them there: which owner
- * answers a name. RFC 4592: the name itself if it is an owner, or above one; else the owner `*`
- * right below the closest name that is. Pure; any thread with the version. */
+/* Finds the override of a name in a version, as skydns/sync/override_index_internal.h puts them
+ * there. By RFC 4592, that is the owner name itself; or, if the name does not exist, the owner `*`
+ * below its closest encloser. Pure; any thread with the version. */
 #ifndef SKYDNS_RECORDS_OVERRIDES_H
 #define SKYDNS_RECORDS_OVERRIDES_H
 
@@ -9,23 +9,23 @@
 #include "common/dns/dname.h"
 #include "skydns/records/store.h"
 
-/* The label above which an owner's records are; none of a key read by people. And what stands for
- * an initial `_` of a stripped label, which a listing would hide. */
+/* OVERRIDE_MARK is the label between an owner name and its records; no key that people write has
+ * it. OVERRIDE_SHOWN stands for the initial `_` of a stripped label, which lookups would hide. */
 #define OVERRIDE_MARK "\1"
 enum { OVERRIDE_SHOWN = 2 };
 
-/* The largest `targetstrip`: external-dns writes 1. */
+/* Bounds `targetstrip`: external-dns writes 1. */
 enum { OVERRIDE_STRIP_MAX = 10 };
 
 struct override_found {
-    const struct store_node *node; /* what the owner has: at and below it */
-    struct dname place;            /* the node's name in the version's overrides */
+    const struct store_node *node; /* the mark: the owner's records are at and below it */
+    struct dname place;            /* the mark's name in the version's overrides */
     bool is_wildcard;
-    unsigned labels; /* of the owner */
+    unsigned labels; /* the owner name's */
 };
 
-/* Finds the override of a lower-cased external name. False: there is none. A name above owners that
- * is none is no override, though no wildcard answers for it. */
+/* Finds the override of a lower-cased external name. Returns false if there is none. An empty
+ * non-terminal, a name above owners that is none itself, has no override and no wildcard. */
 bool overrides_find(const struct store *overrides, const struct dname *name,
                     struct override_found *ret_found) MUST_CHECK;
 

@@ -40,8 +40,8 @@ enum store_host {
  * with escapes, which are rare, is there twice: as written, and the bytes it stands for. */
 struct store_record {
     int64_t mod_revision;
-    uint32_t ttl_s;      /* 0: not set */
-    uint32_t known_s;    /* when the process first saw this revision: clock_monotonic, in seconds */
+    uint32_t ttl_s;   /* 0: not set */
+    uint32_t known_s; /* when the process first saw this revision: clock_monotonic_ms in seconds */
     uint32_t generation; /* the writer's own mark; readers never read it */
     uint16_t port;
     uint16_t priority;             /* 0: not set */

@@ -23,7 +23,7 @@
  * its length can say. */
 struct store_saved {
     int64_t mod_revision;
-    uint32_t known_s;        /* clock_monotonic of this process, in seconds */
+    uint32_t known_s;        /* clock_monotonic_ms of this process, in seconds */
     uint8_t host;            /* enum store_host */
     struct slice host_bytes; /* 4 or 16 of an address, the wire name; else empty */
     struct record record;    /* its host if the printed form differs from what was written */

@@ -5,7 +5,7 @@
  *     starting  file --snapshot_file_read--> content --> store_sync_start, live_config
  *
  * All but the records is in sections, each packed and unpacked by the file that knows it
- * (buf_append_*, cursor.h). Each checks all it unpacks, and a snapshot with a malformed section is
+ * (buf.h, cursor.h). Each checks all it unpacks, and a snapshot with a malformed section is
  * refused as a whole. */
 #ifndef SKYDNS_SNAPSHOT_SNAPSHOT_H
 #define SKYDNS_SNAPSHOT_SNAPSHOT_H

@@ -22,7 +22,7 @@ struct snapshot_source {
 
 /* Moment of loading. A record's age counts up to when etcd was last heard from, and since then. */
 struct snapshot_now {
-    uint32_t monotonic_s; /* clock_monotonic */
+    uint32_t monotonic_s; /* clock_monotonic_ms in seconds */
     int64_t unix_ms;
 };
 

@@ -14,7 +14,7 @@
 typedef int (*snapshot_sink)(void *data, struct slice piece);
 
 /* Encodes; returns 0, or what the sink returned. After that, the image's store is not touched.
- * now_s: time up to which the records' ages count, clock_monotonic, in seconds. */
+ * now_s: time up to which the records' ages count, clock_monotonic_ms in seconds. */
 int snapshot_encode(const struct snapshot_image *image, uint32_t now_s, snapshot_sink sink,
                     void *data) MUST_CHECK;
 

@@ -227,8 +227,8 @@ static void snapshot_file_discard(const struct place *place, int fd)
     }
 }
 
-/* Returns when etcd was last heard from, as clock_monotonic in seconds: reading adds the time since
- * then. */
+/* Returns when etcd was last heard from, by clock_monotonic_ms in seconds: reading adds the time
+ * since then. */
 static uint32_t heard_s(const struct snapshot_header *header)
 {
     int64_t since_ms = clock_wall_ms() - header->heard_ms;

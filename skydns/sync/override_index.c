@@ -9,7 +9,7 @@
 #include "skydns/publish/reverse_zone.h"
 #include "skydns/records/overrides.h"
 
-/* Beyond as many changes, reading all records costs no more. */
+/* Bounds the names noted; beyond it, reading all records costs no more. */
 enum { NOTED_MAX = 4096 };
 
 struct override_index {
@@ -18,7 +18,7 @@ struct override_index {
     size_t domain_count;
     struct dname domains[ENGINE_ZONES_MAX];
     struct store_writer *writer; /* NULL while off */
-    size_t leased_count;         /* of its records, or more */
+    size_t leased_count;         /* at least as many as its records with a lease */
     bool is_due;
     bool is_all; /* all records are to be looked at again */
     bool is_leases;
@@ -98,7 +98,8 @@ bool override_index_is_due(const struct override_index *index)
 
 /* ---- Records ---- */
 
-/* False: the name is too long, or there is no owner. */
+/* Makes the name of the record's place in the index. Returns false if it is too long, or nothing is
+ * left of the name as its owner. */
 static bool override_index_place_of(const struct store_record *record, struct dname *ret_place)
 {
     struct dname name, place;
@@ -156,7 +157,7 @@ static const struct store_record *override_index_record_of(const struct store *s
     return node ? store_node_record(node) : NULL;
 }
 
-/* The name's overrides before and now. */
+/* Replaces the override of the record with this name, which has changed since `before`. */
 static void follow_noted(struct override_index *index, const struct store *before,
                          const struct store *now, const struct dname *name)
 {
@@ -181,7 +182,6 @@ static void override_index_read_all(struct override_index *index, const struct s
 static void override_index_turn_off(struct override_index *index,
                                     struct store_garbage **ret_garbage)
 {
-    (void)ret_garbage;
     free(STEAL(index->noted));
     index->noted_count = index->leased_count = 0;
     if (index->writer) { /* readers may hold its version: it goes as an empty one's garbage */

@@ -121,7 +121,7 @@ struct forwarder_config {
     void (*arrived)(void *data, struct parsed_response *response);
     /* Called after that, for a response of a stub zone's upstreams. It drops records that these
      * cannot know, and follows its CNAMEs out of the zone (onward_internal.h). *ret_on is set with
-     * GOES_ON. May be NULL. */
+     * FORWARDER_GOES_ON. May be NULL. */
     enum forwarder_way (*leads_on)(void *data, const struct dname *zone,
                                    const struct upstream_question *question,
                                    struct parsed_response *response, struct forwarder_on *ret_on);

@@ -48,7 +48,7 @@ struct upstream_states {
     uint16_t looping; /* leading back here */
     uint16_t asked;   /* answered or failed at least once */
 
-    /* By server, clock_monotonic in seconds; 0: never: */
+    /* By server, clock_monotonic_ms in seconds; 0: never: */
     uint32_t turned_s[UPSTREAMS_MAX];      /* when `dead` or `looping` last changed */
     uint32_t failed_s[UPSTREAMS_MAX];      /* the last failure */
     uint32_t plain_until_s[UPSTREAMS_MAX]; /* queried without EDNS until then */
@@ -88,9 +88,9 @@ struct upstream_failure {
 };
 
 /* Note a failure or an answer. Return true if this made the server dead (alive). now_s:
- * clock_monotonic, from 1 on. A server that has responded to another question since the failed one
- * was asked is not blamed: a client that asks about names it is silent for would make it dead for
- * all. */
+ * clock_monotonic_ms in seconds, from 1 on. A server that has responded to another question since
+ * the failed one was asked is not blamed: a client that asks about names it is silent for would
+ * make it dead for all. */
 bool upstream_note_failure(struct upstream *upstream, const struct upstream_failure *failure,
                            uint32_t now_s);
 bool upstream_note_answer(struct upstream *upstream, int64_t now_us, uint32_t now_s);

@@ -1,4 +1,4 @@
-/* record_key: names and keys, both ways, at the limits of DNS names. */
+/* Keys of common/dns/record.h: names and keys, both ways, at the limits of DNS names. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -243,7 +243,7 @@ UNIT_TEST(test_restored_from_before_a_deletion)
     etcd_mirror_stop(m);
 }
 
-/* Nobody writes a store key: after stale_max the old keys go, in one publication. */
+/* Nobody writes a store key: after stale_max_ms the old keys go, in one publication. */
 UNIT_TEST(test_old_keys_go_after_stale_max)
 {
     owner.want_old = true;

@@ -1,4 +1,4 @@
-/* common/etcd/etcd_silence_internal.h. */
+/* Silences of common/etcd/etcd_catch_up_internal.h. */
 
 #include "common/etcd/etcd_catch_up_internal.h"
 #include "tests/support/unit_test.h"

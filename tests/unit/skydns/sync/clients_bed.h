@@ -1,4 +1,5 @@
-/* For tests of clients.h: pods in a store, and kube2sky's keys about clients by fake mirrors. */
+/* For tests of clients_internal.h: pods in a store, and kube2sky's keys about clients by fake
+ * mirrors. */
 #ifndef TESTS_UNIT_SKYDNS_SYNC_CLIENTS_BED_H
 #define TESTS_UNIT_SKYDNS_SYNC_CLIENTS_BED_H
 
