@@ -584,7 +584,8 @@ static void start_kind(struct kube_source *kube_source, enum kube_kind kind)
     }
 }
 
-/* Those of --gateway, whatever --namespaces says: a Gateway is often elsewhere than its routes. */
+/* Lists the namespaces of --gateway, each once. --namespaces does not restrict them: a Gateway is
+ * often in another namespace than its routes. */
 static void list_gateway_namespaces(struct kube_source *kube_source)
 {
     const struct route_rules *rules = kube_source->config.route_rules;

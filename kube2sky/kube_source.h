@@ -47,7 +47,8 @@ struct kube_source_config {
         *namespaces; /* borrowed until kube_source_free, like the selector; none: all */
     size_t namespace_count;
     const char *label_selector; /* "": every object */
-    /* Ingresses and routes; NULL: none are followed. Outlive the feed. aliases gets their names. */
+    /* Rules for Ingresses and routes; NULL: none are followed. `aliases` gets their names. Both
+     * outlive the source. */
     const struct route_rules *route_rules;
     struct external_aliases *aliases;
     /* The ConfigMap; name NULL or "": none. Both borrowed until kube_source_free. */

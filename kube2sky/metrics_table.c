@@ -230,7 +230,7 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                   (double)stats->waiting);
 }
 
-/* All 0 without --override-zones. */
+/* Writes the gauges of external names: all 0 without --override-zones. */
 static void write_aliases(struct metrics_page *page, const struct metrics_sources *sources,
                           const struct reconciler_stats *stats)
 {
@@ -249,7 +249,7 @@ static void write_aliases(struct metrics_page *page, const struct metrics_source
     metrics_gauge(page, "aliases_left",
                   "External names asked for and not written, since another object or somebody "
                   "else's key has them.",
-                  (double)stats->alias_external);
+                  (double)stats->alias_left);
 }
 
 static void write_config_map(struct metrics_page *page, const struct metrics_sources *sources,
@@ -268,7 +268,7 @@ static void write_config_map(struct metrics_page *page, const struct metrics_sou
         page, "config_map_keys_foreign",
         "Keys that the ConfigMap asks for, and that somebody else wrote and that are left "
         "alone.",
-        (double)stats->config_external);
+        (double)stats->config_left);
 }
 
 void kube2sky_metrics_table_write(const struct metrics_sources *sources, struct buf *out)

@@ -337,7 +337,8 @@ static int take_override_zones(const char *text, struct options *o, struct err *
     return r < 0 ? err_set(err, ERR_USAGE, "flag -override-zones: %s", reason.msg) : 0;
 }
 
-/* Without zones there would be no name to write. */
+/* Takes --ingress and --gateway. Both require --override-zones: otherwise no name could be written.
+ */
 static int take_route_rules(const struct raw *raw, struct options *o, struct err *err)
 {
     const char *const *namespaces = (const char *const *)o->namespaces;

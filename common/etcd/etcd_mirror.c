@@ -186,7 +186,7 @@ void etcd_mirror_tell_seen(const struct etcd_mirror *mirror, bool has_read)
     }
 }
 
-/* The store has no key, or one that came with a backup. */
+/* Returns whether the store lacks a key of its own: it has none, or one that came with a backup. */
 static bool lacks_key(const struct etcd_mirror *mirror)
 {
     return mirror->known.id.len == 0 || mirror->is_id_old;
@@ -244,7 +244,8 @@ struct etcd_call *etcd_mirror_txn(struct etcd_mirror *mirror, const struct etcd_
 
 /* ---- Life ---- */
 
-/* Names two ranges for one key, too: the key, and from it up to the next possible one. */
+/* Sets two ranges of the same one key, as set_range does: just the key, and from it up to the next
+ * possible one. */
 static void set_one_key(struct etcd_mirror *mirror, struct slice key)
 {
     buf_append_slice(&mirror->first_key, key);

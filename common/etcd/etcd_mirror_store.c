@@ -25,8 +25,9 @@ bool etcd_mirror_is_serial_new(const struct etcd_mirror *mirror, struct etcd_ser
                : etcd_serial_is_after(serial, mirror->known.serial);
 }
 
-/* By both keys. A store that is met may have come from any backup, whose key we perhaps never saw:
- * its serial tells more. */
+/* Returns whether the store's writer has found it complete, by store key and serial. A store just
+ * met (is_met) may come from a backup whose store key we never saw. So its serial decides, if both
+ * it and ours are known. */
 static bool is_found_complete(const struct etcd_mirror *mirror,
                               const struct etcd_store_answer *answer, bool is_met)
 {

@@ -235,7 +235,8 @@ static void format_figure(const struct form *form, const struct live_scope *at, 
     }
 }
 
-/* U+FFFD is what JSON has for a byte that it cannot have. */
+/* Appends the text with `?` for what is not ASCII. U+FFFD, which stands in JSON for a byte that is
+ * no UTF-8, becomes one `?`. */
 static void append_plain(struct buf *out, struct slice text)
 {
     static const char replaced[] = "\xef\xbf\xbd";

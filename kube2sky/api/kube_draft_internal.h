@@ -38,7 +38,7 @@ void kube_draft_begin(struct kube_draft *draft, enum kube_kind kind);
 /* Returns whether to decode the names of endpoints' pods (kube_object_keep_pods). */
 bool kube_draft_keeps_pods(void);
 
-/* Whether to decode aliases (kube_object_keep_aliases). */
+/* Returns whether to decode aliases (kube_object_keep_aliases). */
 bool kube_draft_keeps_aliases(void);
 
 /* The group of Gateways and their routes. */
@@ -71,7 +71,7 @@ void kube_draft_garble(struct kube_draft *draft, const struct err *err);
 /* Sets the Namespace's list, borrowed. Fails with ERR_SYNTAX if it is too long. */
 int kube_draft_visible_to(struct kube_draft *draft, const char *text, struct err *err) MUST_CHECK;
 
-/* The Service's aliases, likewise. */
+/* Sets the Service's aliases, borrowed. Fails with ERR_SYNTAX if they are too long. */
 int kube_draft_aliases(struct kube_draft *draft, const char *text, struct err *err) MUST_CHECK;
 
 /* Set fields that all encodings must treat alike. clusterIPs (1.20) and podIPs (1.16) came with
@@ -84,7 +84,8 @@ int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, siz
  * records. */
 int kube_draft_address_type(struct kube_draft *draft, const char *type) MUST_CHECK;
 
-/* "2024-05-01T12:00:00Z" as seconds since 1970, as the API server writes times; 0: another text. */
+/* Parses a time as the API server writes it, "2024-05-01T12:00:00Z", into seconds since 1970.
+ * Returns 0 for another text. */
 int64_t kube_time_parse(const char *text);
 
 /* Copies the draft into one block, owned by the caller; for KUBE_METADATA_ONLY just namespace, name

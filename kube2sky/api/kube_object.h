@@ -233,7 +233,7 @@ bool kube_object_equal(const struct kube_object *a, const struct kube_object *b)
  * (kube_draft.c) */
 void kube_object_keep_pods(bool are_kept);
 
-/* Likewise whether Services keep their aliases, and the time of their creation. */
+/* Sets, likewise, whether Services have their aliases and the time of their creation. */
 void kube_object_keep_aliases(bool are_kept);
 
 /* ---- Decoding: kube_decode.c ---- */

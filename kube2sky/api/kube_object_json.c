@@ -578,7 +578,7 @@ static int decode_gateway(struct decoder *d, const json_t *json)
     return rc < 0 ? err_wrap(d->err, rc, "spec") : 0;
 }
 
-/* Whether one of them says that the route is accepted as it is. */
+/* Returns whether one of the parent's conditions says that it accepts the route's generation. */
 static bool is_accepted(const struct decoder *d, const json_t *parent)
 {
     const json_t *conditions = json_object_get(parent, "conditions");
@@ -600,7 +600,7 @@ static bool is_of_gateway(const char *group, const char *kind)
            (!*kind || strcmp(kind, "Gateway") == 0);
 }
 
-/* *ret_taken: it is a Gateway that has accepted the route. */
+/* Decodes a parent; *ret_taken: it is a Gateway that has accepted the route. */
 static int decode_parent(struct decoder *d, const json_t *array, size_t i,
                          struct kube_parent *parent, bool *ret_taken)
 {

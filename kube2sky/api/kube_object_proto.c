@@ -226,7 +226,7 @@ static int decode_spec(struct decoder *d, const Kube__ServiceSpec *spec)
                                           &service->port_count);
 }
 
-/* Its time: a message of seconds, and nanoseconds. Absent, or none that makes sense: 0. */
+/* Returns the object's time of creation in seconds since 1970; 0: absent or malformed. */
 static int64_t creation_time(const struct decoder *d)
 {
     struct slice metadata, created;

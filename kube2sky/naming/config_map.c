@@ -342,7 +342,8 @@ static bool is_record_host(const struct record *record)
 /* How a value stands at its name. */
 enum record_place { PLACE_IN_DOMAIN, PLACE_EXTERNAL, PLACE_EXTERNAL_LIST };
 
-/* The value's text; of an external name's list, with targetstrip. NULL: it has none. */
+/* Returns the value's text, owned by the caller; in a list of an external name, with targetstrip.
+ * NULL: it has none. */
 static char *dump_record(const json_t *json, enum record_place place)
 {
     if (place != PLACE_EXTERNAL_LIST) {
@@ -450,7 +451,7 @@ static bool is_external_name(const struct reading *r, const char *text)
            override_zones_cover(r->rules->zones, &name);
 }
 
-/* For conflicts with Services that want the name, too. */
+/* Notes the name, which Services may claim, too: external_aliases.h decides. */
 static void note_external_name(struct reading *r, const struct dname *name)
 {
     char text[DNAME_TEXT_MAX];

@@ -168,7 +168,8 @@ static bool may_delete_service(const struct inventory *inventory, struct slice i
            (!needs_endpoints || inventory_view_is_complete(inventory, inventory->source));
 }
 
-/* Only what leads to its own Service makes its names wanted; others can but take them. */
+/* Returns whether the Services of the alias's namespace are known. Other objects can only take a
+ * name away from the Service, so they need not be. */
 static bool may_delete_alias(const struct inventory *inventory, struct slice id)
 {
     const struct inventory *part = inventory_view_part_of(inventory, id);

@@ -113,7 +113,7 @@ static bool is_listed_key(const void *data, struct slice text)
     return key && key->is_listed;
 }
 
-/* Whether the record's external name has somebody else's keys. */
+/* Returns whether the record has an external name at which somebody else has keys. */
 static bool is_others_name(const struct config_keys *keys, const struct desired_record *record)
 {
     bool is_external =
@@ -123,7 +123,7 @@ static bool is_others_name(const struct config_keys *keys, const struct desired_
                                           is_listed_key, keys);
 }
 
-/* It is in the map, and may be written. */
+/* Returns whether the key is in the map and may be written. */
 static bool is_to_stay(const struct config_keys *keys, struct slice key)
 {
     struct desired_record record;

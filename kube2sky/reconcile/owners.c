@@ -367,7 +367,7 @@ struct owner *owners_key_delete(struct owners *owners, struct slice key)
     return delete_part(owners, &parted);
 }
 
-/* The rest begins behind EXTERNAL_BASE, with its slash. */
+/* Returns the key's parts: its suffix begins behind EXTERNAL_BASE, with the slash. */
 static struct object_key part_external(struct slice id, struct slice key)
 {
     enum { BASE_LEN = sizeof(EXTERNAL_BASE) - 1 };
@@ -423,7 +423,7 @@ size_t owners_key_count(const struct owners *owners, enum owner_class class)
 
 void owners_forget_if_empty(struct owners *owners, struct owner *owner)
 {
-    bool is_empty = owner->actual.count == 0 && owner->desired_count == 0 && !owner->external_count;
+    bool is_empty = owner->actual.count == 0 && owner->desired_count == 0 && !owner->left_count;
     bool is_open = owner->is_claim_due || owner->is_in_doubt || owner->conflict || owner->refusal;
     if (owner->state == OWNER_SETTLED && is_empty && !is_open) {
         (void)owners_note_room(owners, owner, &(struct key_amount){0}, false);

@@ -82,7 +82,7 @@ struct owner {
     struct slice_difference *difference; /* all changes since it was settled; NULL: unknown */
     struct reverse_lock *locks;          /* in flight only: reverse_keys_internal.h */
     uint32_t desired_count;              /* own keys, when last planned */
-    uint32_t external_count;             /* desired reverse keys that belong to other writers, left
+    uint32_t left_count;                 /* desired reverse keys that belong to other writers, left
                                           * alone */
     uint32_t planned_keys;               /* keys in etcd once all planned transactions have
                                           * landed */
@@ -146,12 +146,12 @@ void owners_base(const struct owners *owners, const struct owner *owner, struct 
 struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation);
 struct owner *owners_key_delete(struct owners *owners, struct slice key);
 
-/* The same of a KEY_EXTERNAL that this owner has, "alias/default/web". */
+/* Do the same with a KEY_EXTERNAL of the owner "alias/default/web". */
 struct owner *owners_external_put(struct owners *owners, struct slice id, const struct etcd_kv *kv,
                                   uint32_t generation);
 struct owner *owners_external_delete(struct owners *owners, struct slice id, struct slice key);
 
-/* Whether its keys are those of external names. */
+/* Returns whether it owns external names: "alias/...". */
 bool owner_is_alias(const struct owner *owner);
 
 /* Returns the revision that last wrote the key; 0: absent. */
@@ -191,7 +191,7 @@ struct slice owner_namespace(const struct owner *owner);
 /* Returns the last segment of the id of a pod's address, "10-1-0-1"; empty for other owners. */
 struct slice owner_pod_label(const struct owner *owner);
 
-/* The same for a node's address; and its owner, NULL if unknown. */
+/* Return the same for a node's address, and the owner of such a label; NULL: unknown. */
 struct slice owner_node_label(const struct owner *owner);
 struct owner *owners_find_node(const struct owners *owners, struct slice label);
 

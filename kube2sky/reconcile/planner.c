@@ -133,7 +133,7 @@ static void planner_note_touched(struct planner *planner, struct owner *owner)
     }
 }
 
-/* Whether somebody else has keys at the name, or this one. */
+/* Returns whether somebody else has keys at the name, or has this key. */
 static bool is_name_taken(const void *data, struct slice name_key, struct slice key)
 {
     const struct external_keys *keys = data;
@@ -141,7 +141,8 @@ static bool is_name_taken(const void *data, struct slice name_key, struct slice 
            (external_keys_revision(keys, key) && !external_keys_owner(keys, key).len);
 }
 
-/* Never too many: what does not fit is left out. */
+/* Fills `desired` and `others` with the owner's external names; those beyond its room are others.
+ */
 static void name_aliases(struct planner *planner, const struct naming_config *naming,
                          const struct owner *owner)
 {
@@ -230,7 +231,8 @@ static size_t work_done(const struct planner *planner)
     return in > out ? in : out;
 }
 
-/* The external names that the Service asks for: the owners of those look again. */
+/* Claims the external names that the Service asks for; owners whose names change are planned again.
+ */
 static void claim_aliases(struct planner *planner, const struct owner *owner)
 {
     const struct kube_object *service = planner->objects.service;
@@ -364,7 +366,7 @@ static void plan_config_keys(struct planner *planner, struct planned *planned, s
     struct config_keys *keys = planner->config.config_keys;
     config_keys_plan(keys, plan, &planner->left);
     planned->desired_count = (uint32_t)keys->wanted.keys.count;
-    planned->external_count = (uint32_t)planner->left.op_count;
+    planned->left_count = (uint32_t)planner->left.op_count;
     planned->work += keys->wanted.keys.count + keys->listed;
 }
 
@@ -400,7 +402,7 @@ static bool awaits_aliases(const struct planner *planner, const struct owner *ow
     return owner_is_alias(owner) && inventory_awaits_claims(planner->config.inventory);
 }
 
-/* Names that others have. */
+/* Counts and lists the names that the owner asks for and does not get. */
 static void leave_aliases(struct planner *planner, struct planned *planned)
 {
     for (size_t i = 0; i < planner->others.count && i < KEY_ROOM_SHOWN_MAX; i++) {
@@ -408,7 +410,7 @@ static void leave_aliases(struct planner *planner, struct planned *planned)
         const struct etcd_op op = {.kind = ETCD_OP_PUT, .key = record.key, .value = record.value};
         plan_add(&planner->left, &op, 0);
     }
-    planned->external_count += (uint32_t)planner->others.count;
+    planned->left_count += (uint32_t)planner->others.count;
 }
 
 bool planner_may_delete_own(const struct planner *planner, const struct owner *owner)
@@ -508,7 +510,7 @@ static void plan_difference(struct planner *planner, const struct owner *owner,
     planned->is_withheld |= planner->withheld.op_count > 0;
     append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
     planned->desired_count = owner->desired_count + (uint32_t)owner->difference->count_change;
-    planned->external_count += owner->external_count;
+    planned->left_count += owner->left_count;
     planned->work += owner->difference->come.count + owner->difference->gone.count;
 }
 

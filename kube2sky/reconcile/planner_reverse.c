@@ -111,7 +111,7 @@ void planner_reverse_plan_key(struct planner *planner, const struct owner *owner
     if (winner && there && !there->value.is_ours) {
         if (slice_equal(winner->owner, owner->id)) { /* counts it once, and not for an owner that
                                                       * loses it */
-            planned->external_count++;
+            planned->left_count++;
             plan_add(&planner->left, &op, 0);
         }
         return;

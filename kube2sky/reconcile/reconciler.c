@@ -64,7 +64,7 @@ void reconciler_slice_changed(struct reconciler *r, struct slice id,
 {
     struct owner *owner = owners_get(r->owners, id);
     bool is_settled = owner->state == OWNER_SETTLED && !owner->is_claim_due &&
-                      !owner->is_in_doubt && !owner->touched && !owner->external_count &&
+                      !owner->is_in_doubt && !owner->touched && !owner->left_count &&
                       !owner->has_copies && owner->desired_count > 0;
     reconciler_owner_changed(r, id);
     if (is_settled) {
@@ -116,8 +116,8 @@ static bool is_in_sync(const struct reconciler *r)
     return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }
 
-/* Only a dry run waits for Ingresses and routes, as for everything that may be refused: it tells
- * all that would be written. */
+/* Returns whether Ingresses and routes must be listed first. Only a dry run waits for them, since
+ * it prints everything that would be written. */
 static bool awaits_routes(const struct reconciler *r)
 {
     return r->config.planned && r->aliases && external_aliases_count(r->aliases).held > 0;
@@ -254,13 +254,13 @@ static void reconciler_join_outage(struct reconciler *r)
     outage_join(r->config.outage, &r->written, false);
 }
 
-/* Queues the owner of external names, whose keys have changed. */
+/* Queues the owner of external names, which wants other keys now. */
 static void on_alias_changed(void *data, struct slice owner)
 {
     reconciler_owner_changed(data, owner);
 }
 
-/* Somebody else's key has come to the name, or gone from it. */
+/* Queues the owner of the name, since somebody else's key has come to the name or gone from it. */
 static void on_external_changed(void *data, struct slice name_key)
 {
     struct reconciler *r = data;

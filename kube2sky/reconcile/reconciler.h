@@ -169,18 +169,18 @@ struct reconciler_stats {
     const struct change_ring *changes;        /* the latest ones; borrowed */
 
     /* Now */
-    int64_t revision;        /* the mirror's */
-    uint64_t desired;        /* keys */
-    uint64_t actual;         /* keys, including others' */
-    uint64_t others;         /* desired reverse keys that belong to other writers */
-    uint64_t alias_external; /* claimed external names that others have: objects, or writers */
-    size_t reverse_refused;  /* addresses that only namespaces claim whose pods do not have them */
-    size_t config_keys;      /* written because of the ConfigMap */
-    size_t config_external;  /* keys that it wants and that belong to other writers */
-    size_t node_addresses;   /* node address keys in etcd (client_keys.h) */
-    size_t visible;          /* visibility keys in etcd: namespaces that others can see */
-    bool is_leading;         /* may write; always true without leader_lease_s */
-    size_t over_share;       /* namespaces whose additions wait for a compaction of etcd */
+    int64_t revision;       /* the mirror's */
+    uint64_t desired;       /* keys */
+    uint64_t actual;        /* keys, including others' */
+    uint64_t others;        /* desired reverse keys that belong to other writers */
+    uint64_t alias_left;    /* claimed external names that others have: objects, or writers */
+    size_t reverse_refused; /* addresses that only namespaces claim whose pods do not have them */
+    size_t config_keys;     /* written because of the ConfigMap */
+    size_t config_left;     /* keys that it wants and that belong to other writers */
+    size_t node_addresses;  /* node address keys in etcd (client_keys.h) */
+    size_t visible;         /* visibility keys in etcd: namespaces that others can see */
+    bool is_leading;        /* may write; always true without leader_lease_s */
+    size_t over_share;      /* namespaces whose additions wait for a compaction of etcd */
     struct etcd_space_figures space;
     size_t contested;    /* owners whose keys another writer keeps changing: conflict_internal.h */
     uint64_t too_large;  /* counts owners with more records than allowed: their keys are

@@ -20,7 +20,7 @@ bool reconciler_has_config(const struct reconciler *r)
 
 /* ---- Wanted keys ---- */
 
-/* Before Services, whatever their age. */
+/* Claims the ConfigMap's external names, which come before those of Services of any age. */
 static void claim_external_names(struct reconciler *r)
 {
     const struct desired *names = &r->config_keys.wanted.names;

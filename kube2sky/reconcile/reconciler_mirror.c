@@ -159,7 +159,7 @@ static void put_reverse(struct reconciler *r, const struct etcd_kv *kv)
     }
 }
 
-/* The key may have been another owner's: an owner of its own knows it no more. */
+/* Takes the key from the owner that had it until now. */
 static void leave_external(struct key_source *source, struct slice owner, struct slice key,
                            int64_t revision)
 {

@@ -171,7 +171,7 @@ struct unsettled_visit {
 static void visit_unsettled(void *data, struct owner *owner)
 {
     const struct unsettled_visit *visit = data;
-    if (owner->state != OWNER_SETTLED || owner->external_count) {
+    if (owner->state != OWNER_SETTLED || owner->left_count) {
         visit->fn(visit->data, owner->id);
     }
 }
@@ -214,7 +214,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
     const struct owner *config = owners_find(r->owners, slice_str(CONFIG_OWNER));
     struct reconciler_stats stats = {
         .config_keys = r->config_keys.listed,
-        .config_external = config ? config->external_count : 0,
+        .config_left = config ? config->left_count : 0,
         .node_addresses = owners_key_count(r->owners, OWNER_NODE_ADDRESS),
         .visible = owners_key_count(r->owners, OWNER_VISIBLE),
         .mirror = etcd_mirror_counts(r->feeds[KEY_SOURCE_RECORDS].mirror),
@@ -234,7 +234,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .desired = r->desired + planner_reverse_count(&r->planner),
         .actual = owners_key_count(r->owners, OWNER_RECORDS) + reverse_keys_count(r->reverse_keys),
         .others = r->others,
-        .alias_external = r->alias_external,
+        .alias_left = r->alias_left,
         .reverse_refused = planner_reverse_refused(&r->planner),
         .is_leading = !r->leader || leader_is_leading(r->leader),
         .too_large = r->planner.too_large,

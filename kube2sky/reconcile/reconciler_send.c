@@ -84,11 +84,11 @@ static bool are_claims_done(const struct reconciler *r)
 /* ---- Planning ---- */
 
 /* Logs reverse keys that belong to other writers, once until the owner has none again. */
-static void tell_external(const struct reconciler *r, const struct owner *owner)
+static void log_left_keys(const struct reconciler *r, const struct owner *owner)
 {
     static struct log_limit limit = {.burst = 10};
     const struct plan *left = &r->planner.left;
-    if (owner->external_count || !left->op_count) {
+    if (owner->left_count || !left->op_count) {
         return;
     }
     const struct etcd_op op = plan_get(left, 0);
@@ -119,15 +119,15 @@ static void note_room(struct reconciler *r, struct owner *owner, const struct pl
  * the same change. */
 static void count_planned(struct reconciler *r, struct owner *owner, const struct planned *planned)
 {
-    tell_external(r, owner);
+    log_left_keys(r, owner);
     note_room(r, owner, planned);
     if (owner->class == OWNER_RECORDS) {
         r->desired += (uint64_t)planned->desired_count - owner->desired_count;
-        uint64_t *others = owner_is_alias(owner) ? &r->alias_external : &r->others;
-        *others += (uint64_t)planned->external_count - owner->external_count;
+        uint64_t *others = owner_is_alias(owner) ? &r->alias_left : &r->others;
+        *others += (uint64_t)planned->left_count - owner->left_count;
     }
     owner->desired_count = planned->desired_count;
-    owner->external_count = planned->external_count;
+    owner->left_count = planned->left_count;
     owner->has_copies = planned->has_copies;
 }
 

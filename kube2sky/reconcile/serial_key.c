@@ -115,7 +115,8 @@ static void serial_key_read_key(struct serial_key *k)
     k->call = etcd_range(k->config.etcd, &range, serial_key_on_read, k);
 }
 
-/* In the store that was found complete, or not at all: readers trust a store because of it. */
+/* Writes the serial on the mirror's connection. So it lands in the store that was found complete,
+ * or not at all: readers trust a store because of it. */
 static void write_key(struct serial_key *k, struct etcd_mirror *mirror, uint32_t base,
                       const struct etcd_compare *condition)
 {

@@ -31,12 +31,13 @@ void serial_key_free(struct serial_key *key); /* NULL is fine */
 /* Notes that etcd has another data set; the old one had reached this revision. */
 void serial_key_other_store(struct serial_key *key, int64_t revision);
 
-/* It may be another one: the serial is written anew once everything else is written. */
+/* Notes that the data set may be another one: the serial is written anew once everything else is
+ * written. */
 void serial_key_rewrite(struct serial_key *key);
 
-/* Everything is written, and this process may write: reads or writes what is due, into the store
- * that the mirror follows. `condition`: of the leader, or NULL. True: the store key may be written
- * now. */
+/* Reads or writes the serial if that is due, in the store that the mirror follows. Called when
+ * everything else is written and this process may write. `condition`: the leader's, or NULL.
+ * Returns true if the store key may be written now. */
 bool serial_key_turn(struct serial_key *key, struct etcd_mirror *mirror,
                      const struct etcd_compare *condition) MUST_CHECK;
 

@@ -80,11 +80,12 @@ struct answer_plan *answer_start_plan(struct answer *answer);
 void answer_start_denial(struct answer *answer, const struct engine_zone *zone,
                          enum dns_rcode rcode, int64_t now_s);
 
-/* After ENGINE_DEFER for FORWARD: the name whose answer is that of this reverse name, an address of
- * DNS64's, behind a CNAME from it; len 0: it is the name's own that is to be asked for. */
+/* Returns, after ENGINE_DEFER for FORWARD, the name to ask for in place of the question's. It is
+ * the reverse name of the IPv4 address from which DNS64 made the address of the question's reverse
+ * name; the answer begins with a CNAME to it. len 0: ask for the question's own name. */
 const struct dname *answer_get_ipv4_reverse(const struct answer *answer);
 
-/* The rule for an external name that made the answer, instead of records or an upstream. */
+/* Says which rule for external names made the answer, instead of records or an upstream. */
 enum answer_rule {
     ANSWER_BY_SOURCE, /* none: our records, an upstream, or a refusal */
     ANSWER_BY_ALIAS,

@@ -94,8 +94,8 @@ void answer_deny_external(struct answer *a, enum dns_rcode rcode, uint32_t ttl_s
     a->plan.soa.minimum_s = ttl_s;
 }
 
-/* NXDOMAIN, as dnsmasq's --domain-needed: the last name of a search list, to which musl and Go
- * would not take SERVFAIL for an answer. */
+/* Answers NXDOMAIN, as dnsmasq's --domain-needed does. It is the last name of a search list: musl
+ * and Go do not take SERVFAIL for an answer to that. */
 static void deny_short_name(struct answer *a)
 {
     answer_deny_external(a, DNS_RCODE_NXDOMAIN, a->config->settings.min_ttl_s);
@@ -111,7 +111,7 @@ static void add_special(struct answer *a, enum rr_type type, struct slice data)
     }
 }
 
-/* False: the name is an ordinary one. */
+/* Answers a special name. Returns false for an ordinary one. */
 static bool answer_special_name(struct answer *a)
 {
     const enum special_kind kind = special_name_find(&a->asked, a->external);
@@ -149,8 +149,8 @@ static bool may_use_upstream(const struct answer *a)
             (a->in.query->is_allowed || cache_access_allows(a->in.cached, a->in.query->client)));
 }
 
-/* With addresses; or, since all that upstream has are excluded, and it has no IPv4 ones, without.
- */
+/* Ends a DNS64 answer: with the addresses that were added; or NODATA, if all IPv6 addresses are
+ * excluded and there are no IPv4 ones. */
 static void end_mapped(struct answer *a)
 {
     const struct rr_list *answers = &a->plan.answers;
@@ -164,7 +164,8 @@ static void end_mapped(struct answer *a)
     }
 }
 
-/* False: what upstream says of AAAA is the answer. */
+/* Answers with IPv6 addresses made from IPv4 ones. Returns false if the upstream's answer about
+ * AAAA counts as it is. */
 static bool map_ipv4(struct answer *a)
 {
     const struct question *question = a->in.question;
@@ -201,7 +202,8 @@ static bool answer_ipv6(struct answer *a, bool is_asked)
            may_use_upstream(a) && map_ipv4(a);
 }
 
-/* The reverse name of a made address is answered as that of the IPv4 one, by whoever knows it. */
+/* Defers a PTR question about an address that DNS64 made: its IPv4 address's reverse name is asked
+ * for instead (answer_get_ipv4_reverse). */
 static bool answer_made_reverse(struct answer *a)
 {
     if (a->in.question->type != DNS_TYPE_PTR ||
@@ -214,7 +216,8 @@ static bool answer_made_reverse(struct answer *a)
     return true;
 }
 
-/* The first that knows the name counts. False: its upstream is asked. */
+/* Answers by the first that has the name: -alias, hosts files, overrides, special names. Returns
+ * false if none has: then its upstream is queried. */
 static bool answer_from_source(struct answer *a, bool is_asked)
 {
     enum override_outcome outcome = answer_setting_alias(a, is_asked);

@@ -91,24 +91,26 @@ void answer_list_others(struct answer_other_types *others, const struct store_re
  * answer is complete: the target needs no records, or has none that we know. */
 bool answer_alias(struct answer *a);
 
-/* Each returns true when it has answered. */
+/* Answer by one kind of name each. Return true when they have answered. */
 bool answer_kube(struct answer *a);
 bool answer_pod(struct answer *a);
 bool answer_reverse(struct answer *a);
 
 /* Answers an external name, or a name in a stub zone. */
 void answer_external(struct answer *a);
-/* Its alias of the settings; its override. OVERRIDE_OTHER_TYPE: the name is one, but what is asked
- * for is its upstream's, if there `is_asked` one. */
+
+/* Answer an external name by -alias, and by its override. OVERRIDE_OTHER_TYPE: it has an alias or
+ * override without the type, and an upstream that can be queried (is_asked) has to answer. */
 enum override_outcome { OVERRIDE_NONE, OVERRIDE_ANSWERED, OVERRIDE_OTHER_TYPE };
 enum override_outcome answer_setting_alias(struct answer *a, bool is_asked);
 enum override_outcome answer_override(struct answer *a, bool is_asked);
 
-/* With -schema=kubernetes: the keys at and below dns/apex answer for the domain itself. */
+/* Answers for the domain itself with -schema=kubernetes, from the keys at and below dns/apex.
+ * Returns true when it has answered. */
 bool answer_apex(struct answer *a);
 
-/* NODATA or NXDOMAIN of an external name, to be kept for so long. The SOA is the root's, since no
- * domain of ours has the name. */
+/* Answers NODATA or NXDOMAIN about an external name, which clients may cache for ttl_s. The SOA is
+ * the root's, since no domain of ours has the name. */
 void answer_deny_external(struct answer *a, enum dns_rcode rcode, uint32_t ttl_s);
 
 /* Answers a reverse name in no domain of ours, which spells the address. Returns true when hosts

@@ -22,7 +22,7 @@ static bool has_rrs(const struct answer *a)
     return a->follow.view.store && store_has_rrs(a->follow.view.store);
 }
 
-/* PTR, and what the record's `rr` has. */
+/* Adds the PTR record, and records of the record's `rr`. */
 static bool answer_reverse_add_records(struct answer *a)
 {
     struct view_node at;

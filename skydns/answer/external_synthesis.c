@@ -38,7 +38,8 @@ static bool is_well_known(const struct network *prefix)
     return prefix->prefix_bits == 96 && memcmp(prefix->ip.bytes, well_known, IPV6_BYTES) == 0;
 }
 
-/* RFC 6890's and later ones' that are not globally reachable, and multicast. */
+/* Returns whether the address is globally reachable: in no special network (RFC 6890 and later
+ * ones), and no multicast. */
 static bool is_global(const uint8_t ipv4[IPV4_BYTES])
 {
     static const struct {
@@ -94,7 +95,7 @@ bool synthesis_map(const struct dns64_settings *dns64, struct slice ipv4, uint8_
 
 /* ---- Answers ---- */
 
-/* CNAMEs that end at a name of ours: its records answer, as they are. */
+/* Returns whether CNAMEs end at a name of ours: then its records answer, as they are. */
 static bool leads_to_ours(const struct engine_config *config, struct slice end)
 {
     const struct dname name = dname_lower_of(end);

@@ -202,7 +202,8 @@ static void add_external(struct follow *f, struct follow_chain *chain,
     }
 }
 
-/* The made address, which lives as long as the answer. Empty: it has none, or there is no room. */
+/* Returns the IPv6 address made from an IPv4 one; it lives as long as the answer. Empty: there is
+ * none, or no room for it. */
 static struct slice map_address(struct follow *f, struct follow_chain *chain, struct slice ipv4)
 {
     uint8_t ipv6[MAPPED_BYTES];
@@ -301,7 +302,7 @@ static bool may_use_cached(const struct follow *f)
            cache_access_allows(f->cache_access, f->query->client);
 }
 
-/* From the cache, if that may be used now. */
+/* Finds the answer in the response cache, if that may be used now. */
 static struct found_external find_cached(struct follow *f, const struct cache_key *key)
 {
     struct found_external found = {.added = &f->added_cached, .mapped = &f->added_cached_mapped};
@@ -318,8 +319,9 @@ static const struct external_answer *find_asked(const struct follow *f, const st
     return f->externals ? external_answers_find(f->externals, &key->name, key->type) : NULL;
 }
 
-/* In the second call, what upstream said counts; a target that no record pointed to in the first
- * may be kept. Without an answer, it is asked for, or cannot be. */
+/* Finds what is known of a question: the upstream's answer, in the engine's second call, or that of
+ * the response cache. Without either, defers to ask the upstream, or notes that it cannot be asked.
+ * A second call may use the cache, too: its version may have targets that the first one lacked. */
 static struct found_external find_external(struct follow *f, const struct follow_chain *chain,
                                            const struct cache_key *key)
 {
@@ -352,7 +354,7 @@ static void follow_question(struct follow *f, struct follow_chain *chain,
 
 /* ---- DNS64 ---- */
 
-/* Some of the IPv4 addresses: as use_external. */
+/* Uses a truncated answer about IPv4 addresses, as use_external does. */
 static void use_truncated(struct follow *f, struct follow_chain *chain,
                           const struct found_external *ipv4, uint32_t ttl_max_s, struct slice name)
 {
@@ -462,7 +464,7 @@ bool follow_chain_hosts(struct follow *f, struct follow_chain *chain, const stru
     return ips != NULL;
 }
 
-/* True: it is a special name, and no upstream counts. */
+/* Adds the addresses of a special name. Returns true if it is one: then no upstream is queried. */
 static bool follow_special(struct follow_chain *chain, const struct dname *lower, struct slice name,
                            const struct forward_zone *zone)
 {
@@ -730,7 +732,7 @@ static bool follow_is_wanted(const struct follow_chain *chain, const struct stor
            (chain->families & (record->host_len == 4 ? FOLLOW_A : FOLLOW_AAAA)) != 0;
 }
 
-/* Those of the record's `rr`. */
+/* Adds the addresses of the record's `rr`. */
 static void add_packed_addresses(struct follow *f, struct follow_chain *chain,
                                  const struct store_record *record, struct slice owner)
 {

@@ -109,14 +109,14 @@ bool follow_is_scan_deferred(const struct follow *follow);
 const struct store_record *follow_alias(const struct view *view, const struct engine_zone *zone,
                                         const struct dname *name);
 
-/* The answer that DNS64 gives to a question about the AAAA of a lower-cased external name. */
+/* Says how DNS64 answers a question about AAAA of a lower-cased external name. */
 enum follow_mapped {
-    FOLLOW_AS_IS,    /* nothing is added: what upstream says of AAAA is the answer */
-    FOLLOW_MAPPED,   /* it is added, perhaps no address; or, has_failed, not known */
-    FOLLOW_DEFERRED, /* upstream is to be asked for more: *deferral */
+    FOLLOW_AS_IS,    /* nothing is added: the upstream's answer about AAAA counts as it is */
+    FOLLOW_MAPPED,   /* all addresses are added, perhaps none; has_failed: they are not known */
+    FOLLOW_DEFERRED, /* the upstream is to be asked for more: *deferral */
 };
-/* `key`: the client's question, of the zone whose nameservers know the name, which is to be spelled
- * like `name`. */
+/* Adds DNS64's answer. `key`: the client's question; `zone`: whose upstreams are responsible;
+ * `name`: the client's spelling. */
 enum follow_mapped follow_mapped(struct follow *follow, const struct forward_zone *zone,
                                  const struct cache_key *key, struct slice name,
                                  struct rr_list *out);
@@ -127,7 +127,7 @@ void follow_outside(struct follow *follow, const struct dname *lower, struct sli
                     enum follow_families families, struct rr_list *out);
 
 /* Adds the addresses that an alias or an override gives, all owned by `name`, without CNAMEs.
- * False: it has none of these families, and its upstream is asked. */
+ * Returns false if it has none of these families: then the upstream answers. */
 bool follow_flat(struct follow *follow, const struct override_match *match, struct slice name,
                  enum follow_families families, struct rr_list *out) MUST_CHECK;
 

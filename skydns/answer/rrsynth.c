@@ -85,7 +85,7 @@ struct rr rrsynth_txt(const struct engine_config *config, const struct store_rec
     return rr;
 }
 
-/* A TXT record of one string is like that of a text. */
+/* Sets the data of a TXT record. One string is kept without its length byte, as a key's text is. */
 static void set_packed_text(struct rr *rr, struct slice data)
 {
     rr->is_wire = (size_t)(uint8_t)data.ptr[0] + 1 != data.len;

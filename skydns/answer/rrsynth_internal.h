@@ -30,10 +30,10 @@ struct rr rrsynth_mx(const struct engine_config *config, const struct store_reco
                      struct slice owner);
 struct rr rrsynth_txt(const struct engine_config *config, const struct store_record *record,
                       struct slice owner);
-/* One of the record's `rr`. */
+/* Returns one of the record's `rr`. */
 struct rr rrsynth_packed(const struct engine_config *config, const struct store_record *record,
                          struct slice owner, const struct record_rr *packed);
-/* Adds those of the type. */
+/* Adds those of the record's `rr` that have the type. */
 void rrsynth_add_packed(const struct engine_config *config, const struct store_record *record,
                         struct slice owner, enum rr_type type, struct rr_list *out);
 /* Returns an NS to the key's name. */

@@ -108,10 +108,10 @@ void translate_dnssec(const struct plugin_use *use);
 void translate_nsid(const struct plugin_use *use);
 void translate_dns64(const struct plugin_use *use);
 void translate_template(const struct plugin_use *use);
-/* A rule of `rewrite` from this word of the line on, as aliases. */
+/* Translates a rule of `rewrite`, from this word of the line on, into aliases. */
 void translate_rewrite_rule(const struct plugin_use *use, const struct corefile_line *line,
                             size_t at);
-/* At the end: what of these is about domains. */
+/* Drops, at the end, aliases of names in the domains, and notes what -no-aaaa cannot do there. */
 void translate_settle_names(struct translation *t);
 
 /* Returns whether a plugin decides what is answered, and to whom: not how it is logged, measured or
@@ -137,7 +137,7 @@ void block_zones_fini(struct block_zones *zones);
 void translate_keep_zone(struct translation *t, const char *zone);
 void translate_keep(const struct plugin_use *use, size_t first);
 void translate_local(const struct plugin_use *use);
-/* Neither do names that have an alias instead reach nameservers, whatever their type. */
+/* Translates `rewrite`. Names that get an alias are kept from upstreams, too, whatever the type. */
 void translate_rewrite(const struct plugin_use *use);
 /* Notes zones that no upstream sees unless another line gives them some. */
 void translate_unforwarded(struct translation *t, const struct strings *zones);

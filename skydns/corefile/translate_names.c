@@ -8,13 +8,13 @@
 
 /* ---- rewrite ---- */
 
-/* FROM and TO without a leading dot, which both have or neither. */
+/* FROM and TO of a rule, without their leading dots; has_dot: both had one. */
 struct rewritten {
     bool is_suffix, has_dot;
     struct buf from, to;
 };
 
-/* False: names that -alias cannot have. */
+/* Reads the rule's names. Returns false if -alias cannot have them. */
 static bool read_rewritten(const char *from, const char *to, struct rewritten *r)
 {
     r->has_dot = r->is_suffix && *from == '.' && from[1] != '\0';
@@ -25,7 +25,7 @@ static bool read_rewritten(const char *from, const char *to, struct rewritten *r
            strcmp(buf_cstr(&r->from), ".") != 0 && strcmp(buf_cstr(&r->to), ".") != 0;
 }
 
-/* Whether a rule before this one has its names. */
+/* Returns whether an earlier rule has its names. */
 static bool is_aliased(const struct translation *t, struct rewritten *r)
 {
     const char *alias = NULL;
@@ -81,7 +81,9 @@ static bool is_pattern(const char *word)
            strcmp(word, "regex") == 0;
 }
 
-/* "[stop] name [exact|suffix] FROM TO [answer auto]", from a word on. */
+/* Translates "[stop] name [exact|suffix] FROM TO [answer auto]", which begins at a word of the
+ * line.
+ */
 void translate_rewrite_rule(const struct plugin_use *use, const struct corefile_line *line,
                             size_t at)
 {
@@ -115,7 +117,7 @@ void translate_rewrite_rule(const struct plugin_use *use, const struct corefile_
 
 /* ---- template ---- */
 
-/* Whether the answer has no records, and the name exists. */
+/* Returns whether the template answers every name with NOERROR and no answer records. */
 static bool is_empty_answer(const struct plugin_use *use)
 {
     static const char *const all[] = {".", ".*", "^.*$", "(.*)", "^(.*)$"};
@@ -136,7 +138,7 @@ static bool is_empty_answer(const struct plugin_use *use)
     return true;
 }
 
-/* CLASS AAAA [ZONE...] without records is what -no-aaaa says. */
+/* Translates "CLASS AAAA [ZONE...]" without answer records into -no-aaaa; nothing else can be. */
 void translate_template(const struct plugin_use *use)
 {
     const struct corefile_line *head = &use->directive->head;

@@ -89,8 +89,8 @@ static void translate_zones_add_zone(const struct plugin_use *use, const char *z
     }
 }
 
-/* Those after the plugin's name, or else those of the block. Nobody transfers a network that ends
- * within an octet. */
+/* Adds the zones after the plugin's name, or else those of the block. A network that ends within an
+ * octet is no single zone, and cannot be transferred. */
 static void add_zones(const struct plugin_use *use)
 {
     struct strings zones;
@@ -398,7 +398,7 @@ static void add_override_zone(const struct plugin_use *use, const char *zone)
     }
 }
 
-/* Nobody transfers these. */
+/* Adds the zones of the plugin etcd, which cannot be transferred. */
 static void add_etcd_zones(const struct plugin_use *use)
 {
     struct strings zones;

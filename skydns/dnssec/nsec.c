@@ -160,7 +160,7 @@ bool nsec_join(struct nsec_gap *gap, const struct nsec_gap *other, const struct 
 
 /* ---- Types ---- */
 
-/* The least window that one of the types is in, from this one on; WINDOWS: none. */
+/* Returns the first window, from this one on, that has one of the types; WINDOWS: none. */
 static unsigned next_window(const uint16_t *types, size_t count, unsigned from)
 {
     unsigned least = WINDOWS;

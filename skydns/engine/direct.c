@@ -176,7 +176,8 @@ struct reverse_query {
     struct engine_query query;
 };
 
-/* False: the response would not even hold the question; or the query itself is of a search list. */
+/* Makes the query for the IPv4 reverse name. Returns false if the response would not even hold the
+ * question, or the query itself is for a candidate name of a search list. */
 static bool make_reverse_query(const struct direct *direct, const struct engine_query *query,
                                const struct dname *name, const struct response *response,
                                struct reverse_query *ret)
@@ -225,7 +226,8 @@ static NOINLINE enum engine_verdict answer_reverse_query(struct direct *direct,
     return verdict;
 }
 
-/* Whether upstream's response is about what the query's reverse name stands for. */
+/* Returns whether the upstream's response is about the IPv4 reverse name that stands for the
+ * query's. */
 static bool is_about_reverse(const struct direct *direct, const struct engine_query *query,
                              const struct parsed_response *upstream, struct dname *ret_name)
 {

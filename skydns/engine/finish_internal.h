@@ -27,7 +27,7 @@ enum { FINISH_PADDING_BLOCK = 468 };
  * TLS, HTTPS, and HTTP, which a proxy may encrypt; keepalive over TLS. */
 uint8_t finish_gets(const struct engine_config *config, const struct engine_query *query);
 
-/* How much room the answer leaves for what the query `gets`. */
+/* Returns how many bytes the answer leaves free for the options that the query `gets`. */
 static inline size_t finish_reserves(const struct engine_config *config, unsigned gets)
 {
     return (gets & EDNS_ASKS_COOKIE ? (size_t)COOKIE_OPTION_SIZE : 0) +

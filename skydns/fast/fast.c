@@ -574,7 +574,8 @@ static NOINLINE bool answer_no_aaaa(struct fast *f, const struct fast_question *
     return true;
 }
 
-/* An override whose addresses are prepared. False: the slow path decides. */
+/* Answers from an override whose addresses are prepared. Returns false when the slow path decides.
+ */
 static NOINLINE bool answer_override_addresses(struct fast *f, const struct fast_question *question,
                                                const struct engine_query *query,
                                                struct response *response)

@@ -196,7 +196,7 @@ static bool ends_like_root_soa(const struct fast_zones *zones, const struct fast
     return false;
 }
 
-/* By the rules of answer_external.c. */
+/* Begins a question for AAAA, by the rules of answer_external.c. */
 static NOINLINE enum fast_source begin_ipv6(const struct fast_zones *zones,
                                             const struct fast_query *q)
 {
@@ -216,7 +216,8 @@ static NOINLINE enum fast_source begin_ipv6(const struct fast_zones *zones,
                : FAST_NO_AAAA;
 }
 
-/* FAST_CACHE: no alias or override has the name. */
+/* Begins a question whose name may have an override. FAST_CACHE: it has neither alias nor override.
+ */
 static NOINLINE enum fast_source begin_override(const struct fast_zones *zones,
                                                 struct fast_question *question)
 {

@@ -85,7 +85,7 @@ static const char *why_ours(const struct explain_case *c)
     return NULL;
 }
 
-/* NULL: no rule for external names made the answer. */
+/* Returns what the rule for external names did; NULL: none made the answer. */
 static const char *why_by_rule(const struct explain_case *c)
 {
     if (c->rule == ANSWER_BY_DNS64 && c->type == DNS_TYPE_PTR) {

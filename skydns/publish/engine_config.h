@@ -215,12 +215,12 @@ static inline const struct engine_zone *engine_config_zone(const struct engine_c
     return NULL;
 }
 
-/* The alias that a lower-cased external name is: the longest `from` wins. NULL: none. Any thread.
- */
+/* Returns the alias of a lower-cased external name, the one with the longest `from`. NULL: none.
+ * Any thread. */
 const struct engine_alias *engine_config_alias(const struct engine_config *config,
                                                const struct dname *name);
 
-/* Writes the name that an alias stands for. False: it would be too long. */
+/* Writes the name that an alias stands for. Returns false if it would be too long. */
 bool engine_config_alias_target(const struct engine_alias *alias, const struct dname *name,
                                 struct dname *ret_target) MUST_CHECK;
 

@@ -112,11 +112,11 @@ int64_t store_revision(const struct store *store);
 /* Returns a number unique to each version for as long as the process runs. */
 uint64_t store_serial(const struct store *store);
 
-/* The version's overrides, by their owners (skydns/sync/override_index_internal.h), or NULL. As
- * long-lived as the version is for readers: one that is pinned alone has none to be read. */
+/* Returns the version's overrides (skydns/sync/override_index_internal.h), or NULL. They live only
+ * as long as readers can hold the version: do not read those of a version that is only pinned. */
 const struct store *store_overrides(const struct store *store);
 
-/* Whether any record has `rr`, hidden ones included. */
+/* Returns whether any record has `rr`, hidden ones included. */
 bool store_has_rrs(const struct store *store);
 
 const struct store_node *store_root(const struct store *store);
@@ -207,11 +207,11 @@ size_t store_writer_count(const struct store_writer *writer);
 struct store_garbage;
 void store_garbage_free(struct store_garbage *garbage);
 
-/* The next commit makes a version, changed or not. */
+/* Makes the next commit yield a new version even if nothing has changed. */
 void store_writer_touch(struct store_writer *writer);
 
-/* Before the version that the last commit made is published: its overrides, and those of the
- * versions after it. NULL: none. */
+/* Sets the overrides of the version that the last commit made, and of later ones; NULL: none.
+ * Called before that version is published. */
 void store_writer_set_overrides(struct store_writer *writer, const struct store *overrides);
 
 /* Ends the build: returns the version to publish, and what it replaced. The writer owns the

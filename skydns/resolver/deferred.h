@@ -68,8 +68,8 @@ struct deferred {
     TAILQ_ENTRY(deferred) timeout_entry; /* while is_patient */
     bool is_patient;                     /* in time, a stale answer will do */
     bool is_scan;                        /* `pooled` is the walker's */
-    uint16_t mapped_at; /* the place of its search path, from 1, where IPv4 addresses have been
-                         * asked for in place of IPv6 ones (DNS64); 0: none */
+    uint16_t mapped_at; /* the place in its search list, counted from 1, whose IPv4 addresses have
+                         * been asked for instead of IPv6 ones (DNS64); 0: none */
     enum engine_deferral_kind
         kind; /* the reason why it is not answered yet; changed by the resolver */
 

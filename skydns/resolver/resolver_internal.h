@@ -110,13 +110,13 @@ void resolver_begin(struct resolver *resolver, struct deferred *deferred);
  * nothing, when it is neither. */
 bool resolver_goes_on(struct resolver *resolver, struct deferred *deferred) MUST_CHECK;
 
-/* DNS64 has nothing to put in the place of upstream's answer about AAAA, which is not kept: asks
- * for it once more; or SERVFAIL, if it was a failure and nothing else of its search path answers.
- */
+/* Answers when DNS64 has found no IPv4 address either. The upstream's answer about AAAA is gone by
+ * now, so asks for it once more. If that was a failure (has_failed), answers SERVFAIL unless
+ * another name of the search list answers. */
 void resolver_answer_unmapped(struct resolver *resolver, struct deferred *deferred,
                               bool has_failed);
 
-/* REFUSED: the client may not ask about other domains. */
+/* Answers REFUSED, since the client may not query external names. */
 void resolver_refuse_recursion(struct resolver *resolver, struct deferred *deferred);
 
 /* Answers SERVFAIL. */
@@ -173,13 +173,14 @@ void resolver_leave_pool(struct resolver *resolver, struct deferred *deferred);
 /* Asks the questions in the turn's deferral, which records of this revision led to. */
 void resolver_look_up(struct resolver *resolver, struct deferred *deferred, int64_t revision);
 
-/* DNS64: upstream's answer to the query's AAAA, about this name, is `reply`, or a failure (NULL):
- * if IPv4 addresses may take its place, asks for them. False, and nothing done: they may not. */
+/* Asks for the name's IPv4 addresses if DNS64 may put them in the place of `reply`, the upstream's
+ * answer about its AAAA (NULL: a failure). Returns false, and does nothing, if it may not. */
 bool resolver_look_up_ipv4(struct resolver *resolver, struct deferred *deferred,
                            const struct dname *name,
                            const struct forwarder_reply *reply) MUST_CHECK;
 
-/* Whether they may be, for the query at its place of the search path; and that they have been. */
+/* Returns whether DNS64 may ask for IPv4 addresses, for the query at its place in the search list;
+ * it does so once for each place. The second notes that it has. */
 bool resolver_may_map(const struct resolver *resolver, const struct deferred *deferred);
 void resolver_note_mapped(struct deferred *deferred);
 

@@ -316,7 +316,8 @@ static void resolver_lookup_ask(struct resolver *r, struct lookup_item *item)
     }
 }
 
-/* NULL: the client may not ask, or has too many; nothing is asked. */
+/* Begins a lookup of the deferral's questions. Returns NULL, having answered the query, if the
+ * client may not ask or has too many. */
 static struct lookup *begin_lookup(struct resolver *r, struct deferred *d, int64_t revision)
 {
     size_t count = r->turn.deferral.question_count;
@@ -369,7 +370,7 @@ void resolver_look_up(struct resolver *r, struct deferred *d, int64_t revision)
 
 /* ---- DNS64 ---- */
 
-/* Whether something may take the place of the reply. */
+/* Returns whether DNS64 may put addresses in the place of the reply, or of a part of it. */
 static bool is_unusable(struct resolver *r, const struct engine_config *config,
                         const struct dname *name, const struct forwarder_reply *reply)
 {

@@ -204,9 +204,8 @@ static bool answer_stale(struct resolver *r, struct deferred *d)
     return true;
 }
 
-/* DNS64: a failure is as good as no IPv6 address (RFC 6147 5.1.2). The engine finds it in the
- * cache, if there is one. True: IPv4 addresses are looked up, or the query is answered with some.
- */
+/* Treats the upstream's failure about AAAA as DNS64 treats a name without IPv6 addresses (RFC 6147
+ * 5.1.2). Returns true if IPv4 addresses are being looked up, or cached ones have answered. */
 static bool map_failure(struct resolver *r, struct deferred *d)
 {
     struct engine_query query = resolver_query(r, d);

@@ -195,7 +195,7 @@ static int take_zones(struct overlay *x, json_t *value, struct err *err)
     return 0;
 }
 
-/* In place of the flags'. */
+/* Takes the document's aliases, which replace those of the flags. */
 static int take_aliases(struct overlay *x, json_t *value, struct err *err)
 {
     int r = json_is_object(value)

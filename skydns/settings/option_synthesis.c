@@ -52,8 +52,8 @@ int option_no_aaaa(struct options *o, const char *list, struct err *err)
 
 /* ---- -dns64 ---- */
 
-/* An IPv6 network, also one of IPv4-mapped addresses, which network_parse takes for IPv4. False:
- * host bits are set, or it is none. */
+/* Parses an IPv6 network. One of IPv4-mapped addresses is allowed here, which network_parse would
+ * take for IPv4. Returns false if host bits are set, or the text is no network. */
 static bool read_ipv6_network(const char *text, struct network *ret)
 {
     enum { BITS_MAX = 128 };
@@ -76,7 +76,7 @@ static bool read_ipv6_network(const char *text, struct network *ret)
     return memcmp(ret->ip.bytes, ip.bytes, sizeof(ip.bytes)) == 0;
 }
 
-/* RFC 6052 2.2 */
+/* Returns whether RFC 6052 2.2 allows the prefix. */
 static bool is_translation_prefix(const struct network *prefix)
 {
     enum { ZERO_BYTE = 8 };

@@ -89,7 +89,7 @@ void option_variables(struct options *o);
 /* Checks that no stub zone is one of the domains. */
 int option_check_stubs(const struct options *o, struct err *err) MUST_CHECK;
 
-/* Whether no alias is of a name in the domains: ERR_USAGE otherwise. */
+/* Checks that no alias is for a name in the domains. */
 int option_check_aliases(const struct options *o, struct err *err) MUST_CHECK;
 
 #endif

@@ -113,7 +113,7 @@ static void start_clients(struct store_sync *sync, const struct store_sync_confi
     set_clients(sync, config->domains, config->domain_count);
 }
 
-/* The domains in force, in which there are no overrides. */
+/* Tells the index the settings and the domains in force, in which no name has an override. */
 static void set_overrides(struct store_sync *sync, const struct dname *domains, size_t count)
 {
     override_index_set(sync->overrides, &(struct override_index_rule){

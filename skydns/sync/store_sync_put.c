@@ -154,7 +154,7 @@ static bool store_sync_put_has_wildcard(struct slice key, const struct dname *na
     return false;
 }
 
-/* In a domain, or a reverse name: what is neither may be an override. */
+/* Returns whether the name is in a domain, or a reverse name; any other may have an override. */
 static bool is_of_ours(const struct store_sync *sync, const struct dname *name)
 {
     if (reverse_zone_is_reverse(name)) {

@@ -157,7 +157,7 @@ bool external_chain_end(const struct parsed_response *response, struct dname *re
     return !dname_equal(ret_end, &response->head.name);
 }
 
-/* Seconds for which a denial holds; 0: it has no SOA. */
+/* Returns for how many seconds a denial holds; 0: it has no SOA. */
 static uint32_t denial_ttl_s(const struct parsed_response *response, uint32_t ttl_max_s)
 {
     const struct response_span span = response_section_span(response, RESPONSE_AUTHORITY);

@@ -232,7 +232,7 @@ UNIT_TEST_IN(test_crashes, set_up, tear_down)
     want_names(f, names, 40);
     config_keys_settle(f);
     assert_names(f, names, 40, others);
-    assert_int_equal(reconciler_get_stats(f->reconciler).config_external,
+    assert_int_equal(reconciler_get_stats(f->reconciler).config_left,
                      __builtin_popcount(names & others));
     want_names(f, 0, 0);
     config_keys_settle(f);
