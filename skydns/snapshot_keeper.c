@@ -70,7 +70,7 @@ static uint64_t changes_now(const struct snapshot_keeper *keeper)
     return store_sync_changes(keeper->config.sync) + keeper->notes;
 }
 
-/* Takes an image. False: there is nothing whole to write. */
+/* Takes an image. Returns false if there is nothing whole to write. */
 static bool take_image(const struct snapshot_keeper *keeper, struct snapshot_image *image)
 {
     const struct snapshot_keeper_config *config = &keeper->config;
@@ -96,7 +96,7 @@ static bool is_too_large(const struct snapshot_image *image)
     return is_cut;
 }
 
-/* Begins a write. False: nothing is being written. */
+/* Begins a write. Returns false if none has begun. */
 static bool snapshot_keeper_begin(struct snapshot_keeper *keeper, int64_t now_ms)
 {
     struct snapshot_image image;

@@ -282,7 +282,7 @@ static void tell_unsigned(struct transfer_source *source, const struct engine_co
     source->has_told = now->dnssec != NULL;
 }
 
-/* Sends a step. False: too many versions are pinned; they will not be for long. */
+/* Sends a step. Returns false while too many versions are pinned, which passes soon. */
 static bool transfer_source_send(struct transfer_source *source, const struct engine_config *now)
 {
     const struct store *store = publisher_pin(source->config.publisher);

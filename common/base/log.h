@@ -81,8 +81,8 @@ bool log_is_on(enum log_level level);
 bool log_takes(enum log_level level);
 
 /* Serve lines that come in floods and are switched on by themselves, such as one for each query.
- * They are written at info whatever the level, at most 100 ms later. False: there is no room now;
- * it counts as lost. The first tells whether to make such a line. */
+ * They are written at info whatever the level, at most 100 ms later. Returns false if there is no
+ * room now; it counts as lost. The first tells whether to make such a line. */
 bool log_bulk_takes(void);
 bool log_bulk_write(const char *message, size_t count, const struct log_field *fields);
 

@@ -28,7 +28,7 @@ struct proto_field {
 
 struct proto_scan proto_scan_of(struct slice message);
 
-/* Returns the next field in wire order. False: no more, or failed. */
+/* Reads the next field in wire order. Returns false at the end, or once scan->failed is set. */
 bool proto_scan_next(struct proto_scan *scan, struct proto_field *ret_field);
 
 /* Finds the last field with this number, which must hold bytes; empty if absent. Returns false if

@@ -44,8 +44,9 @@ const struct etcd_endpoint *etcd_dialer_endpoint(const struct etcd_dialer *diale
 /* Finds the address to connect to: the next one of the turn, or else begins a turn. */
 void etcd_dialer_find(struct etcd_dialer *dialer);
 
-/* Moves past an address that led nowhere. True: the endpoint has another one, and etcd_dialer_find
- * gives it at once. False: its turn is over and the next endpoint's has begun. */
+/* Moves past an address that led nowhere. Returns true if the endpoint has another one, which
+ * etcd_dialer_find gives at once. Returns false if its turn is over and the next endpoint's has
+ * begun. */
 bool etcd_dialer_next_address(struct etcd_dialer *dialer);
 
 /* Ends the turn. */

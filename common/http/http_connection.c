@@ -262,8 +262,8 @@ static void end_reply(struct http_connection *c)
 }
 
 /* Appends the next piece of a stream, as a chunk if chunked, or the end. An empty piece appends
- * nothing, so that a stream which has to search for its next bytes lets the loop go on. False: it
- * failed; closing before the last chunk tells the client. */
+ * nothing, so that a stream which has to search for its next bytes lets the loop go on. Returns
+ * false if it failed; closing before the last chunk tells the client. */
 static bool fill_from_stream(struct http_connection *c)
 {
     c->sent = 0;

@@ -35,7 +35,7 @@ static bool is_route_name(struct slice text)
     return is;
 }
 
-/* "infra/envoy" -> "infra" and "envoy". False: there is no slash. */
+/* Splits "infra/envoy" into "infra" and "envoy". Returns false if there is no slash. */
 static bool split_route_name(struct slice text, struct slice *ret_ns, struct slice *ret_name)
 {
     const char *slash = text.len ? memchr(text.ptr, '/', text.len) : NULL;

@@ -369,7 +369,8 @@ static void use_truncated(struct follow *f, struct follow_chain *chain,
     chain->out->is_cut = true;
 }
 
-/* Adds what takes the place of an answer about AAAA. False: nothing does. */
+/* Adds the IPv6 addresses that DNS64 makes instead of an answer about AAAA. Returns false if that
+ * answer counts. */
 static bool use_mapped(struct follow *f, struct follow_chain *chain,
                        const struct found_external *ipv6, const struct found_external *ipv4,
                        struct slice name)

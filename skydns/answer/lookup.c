@@ -245,8 +245,8 @@ static bool lookup_take_cached(struct lookup *l, const struct scan_key *key,
 
 /* Ends a lookup that began with `visits_before` visits left, and caches the result of a long scan.
  */
-static enum lookup_result end_cached(struct lookup *l, const struct scan_key *key,
-                                     size_t visits_before, struct lookup_span *span)
+static enum lookup_result lookup_end_and_cache(struct lookup *l, const struct scan_key *key,
+                                               size_t visits_before, struct lookup_span *span)
 {
     enum lookup_result result = lookup_end(l, span);
     if (result == LOOKUP_FOUND && l->is_walker &&
@@ -288,7 +288,7 @@ static enum lookup_result find_or_scan(struct lookup *l, const struct view *view
     } else {
         l->limit_hit = true;
     }
-    return end_cached(l, &key, visits_before, ret_span);
+    return lookup_end_and_cache(l, &key, visits_before, ret_span);
 }
 
 enum lookup_result lookup_find(struct lookup *lookup, const struct view *view,

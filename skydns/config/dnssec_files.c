@@ -103,7 +103,7 @@ static void dnssec_files_refuse(struct dnssec_files *files, const char *message,
 
 /* ---- Keys in force ---- */
 
-/* Makes the struct dnssec. False: the keys before stay. */
+/* Makes the struct dnssec. Returns false if it cannot, and the earlier keys stay in use. */
 static bool dnssec_files_make(struct dnssec_files *files)
 {
     struct dnssec *before = files->keys;

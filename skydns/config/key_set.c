@@ -98,7 +98,7 @@ static void tell_broken(struct entry *entry, const struct err *err)
               LOG_STR("key", key_pair_base(entry->pair)), LOG_STR("error", err->msg));
 }
 
-/* Reads a key's files. True: it is another key. */
+/* Reads a key's files. Returns true if it is another key than before. */
 static bool key_set_read_entry(struct entry *entry, bool is_final, bool *ret_waits)
 {
     struct err err = {0};

@@ -35,16 +35,16 @@ const char *key_set_list(const struct key_set *set);
 int key_set_open(struct key_set *set, struct err *err) MUST_CHECK;
 
 /* Reads files that have changed, or all. Files that are gone or cannot be used may still be in the
- * making: unless it is final, such a key waits as it is, and *ret_waits is set. True: the keys
- * differ. */
+ * making: unless it is final, such a key waits as it is, and *ret_waits is set. Returns true if the
+ * keys differ. */
 bool key_set_read(struct key_set *set, bool all, bool is_final, bool *ret_waits);
 
 /* Fails with ERR_USAGE if a key's owner is no zone of these options. */
 int key_set_check_owners(const struct key_set *set, const struct options *options,
                          struct err *err) MUST_CHECK;
 
-/* Leaves out keys whose owner is no zone of these options, and logs it. True: others are left out
- * than before. */
+/* Leaves out keys whose owner is no zone of these options, and logs it. Returns true if others are
+ * left out than before. */
 bool key_set_match(struct key_set *set, const struct options *options);
 
 /* Makes the struct dnssec of the keys that are not left out, NULL if there are none; `all`: with

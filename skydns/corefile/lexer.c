@@ -50,7 +50,7 @@ static int read_quoted(struct lexer *l, struct err *err)
     return 0;
 }
 
-/* Reads the next word into l->word. False: no more. */
+/* Reads the next word into l->word. *ret_has_word is false at the end. */
 static int lexer_next_word(struct lexer *l, bool *ret_has_word, struct token *ret_token,
                            struct err *err)
 {

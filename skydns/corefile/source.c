@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Takes the next line, without its end. False: no more. */
+/* Takes the next line, without its end. Returns false at the end. */
 static bool take_source_line(struct slice *rest, struct slice *ret_line)
 {
     const char *end = rest->len ? memchr(rest->ptr, '\n', rest->len) : NULL;

@@ -91,7 +91,8 @@ static void block_ips(struct translation *t, const struct corefile_block *block,
 
 /* ---- Keys ---- */
 
-/* Takes the port after the last colon, else that of the scheme. Cuts it off. False: no number. */
+/* Takes the port after the last colon, else that of the scheme. Cuts it off. Returns false if it is
+ * no number. */
 static bool translate_blocks_take_port(char *zone, struct place *place)
 {
     char *colon = strrchr(zone, ':');
@@ -128,7 +129,7 @@ static const char *take_scheme(const char *key, struct place *place)
     return strstr(key, "://") ? NULL : key;
 }
 
-/* Reads "tls://a.org:8853" as where, and "a.org". False, with a note: no such key. */
+/* Reads "tls://a.org:8853" as where, and "a.org". Returns false, with a note, for another text. */
 static bool translate_blocks_read_key(struct translation *t, const struct corefile_line *keys,
                                       const char *key, struct place *place, struct buf *zone)
 {

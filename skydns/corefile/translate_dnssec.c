@@ -71,8 +71,8 @@ void translate_dnssec(const struct plugin_use *use)
     use_options(use, options, ARRAY_LEN(options));
 }
 
-/* Writes the owner, "cluster.local" of "/keys/Kcluster.local.+013+12345". False: a name of another
- * form. */
+/* Writes the owner, "cluster.local" of "/keys/Kcluster.local.+013+12345". Returns false for a name
+ * of another form. */
 static bool key_owner(const char *base, struct buf *out)
 {
     const char *slash = strrchr(base, '/'), *name = slash ? slash + 1 : base;

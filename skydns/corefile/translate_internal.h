@@ -48,7 +48,7 @@ struct plugin_option {
     const char *needless; /* or why none is needed */
     const char *closed;   /* or why nobody may ask without one */
 };
-/* Applies the options. False: there were unknown ones, of which nobody knows what they restrict. */
+/* Applies the options. Returns false if there were unknown ones, which may restrict anything. */
 bool use_options(const struct plugin_use *use, const struct plugin_option *options, size_t count);
 extern const char unknown_options[]; /* the same, for a note */
 /* Returns the line of the option, or NULL. */
@@ -60,7 +60,7 @@ bool use_zones(const struct plugin_use *use, size_t first, struct strings *ret_z
 bool use_falls_through(const struct plugin_use *use, const char *zone);
 
 /* Writes a zone of a Corefile in lower case without the last dot, "." for the root; a network as
- * the reverse name of its octets. False: no such name. */
+ * the reverse name of its octets. Returns false for another text. */
 bool zone_text(const char *zone, struct buf *out);
 /* Writes it in the same way, but a network that ends within an octet (IPv6: a nibble) stays one: an
  * odd zone, "10.96.0.0/12", which is as many zones for CoreDNS. */
@@ -74,7 +74,7 @@ bool zone_contains(const char *zone, const char *name);
 /* Writes "10.in-addr.arpa" as "10.0.0.0/8"; false if it is none of a network. */
 bool zone_network(const char *zone, struct buf *out);
 
-/* Writes "8.8.8.8" and "dns://8.8.8.8:53" as "8.8.8.8:53". False: something else. */
+/* Writes "8.8.8.8" and "dns://8.8.8.8:53" as "8.8.8.8:53". Returns false for another text. */
 bool server_text(const char *server, struct buf *out);
 
 /* Takes the line's second word as a duration that a flag takes, as it is; otherwise adds a note. */
@@ -164,7 +164,7 @@ void translate_settle_etcd(struct translation *t);
 void translate_settle_keys(struct translation *t);
 
 /* Writes "tls://10.0.0.1:853" as -addr takes it, once all plugins tls were seen
- * (translate_streams.c). False: it cannot be, with a note. */
+ * (translate_streams.c). Returns false, with a note, if it cannot be. */
 bool translate_listener(struct translation *t, const char *listener, struct buf *out);
 /* Writes, at the end, the files of TLS. */
 void translate_settle_tls(struct translation *t);

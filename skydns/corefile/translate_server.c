@@ -173,8 +173,8 @@ void translate_log(const struct plugin_use *use)
     }
 }
 
-/* Writes "/x" and "unix:///x" as "unix:/x"; "tcp://127.0.0.1:6000" as it is. False: something
- * else. */
+/* Writes "/x" and "unix:///x" as "unix:/x"; "tcp://127.0.0.1:6000" as it is. Returns false for
+ * something else. */
 static bool sink_text(const char *sink, struct buf *out)
 {
     static const char unix_scheme[] = "unix://", tcp_scheme[] = "tcp://";

@@ -28,7 +28,7 @@ enum nsec_before {
 enum nsec_before nsec_before(const struct dname *name, struct dname *ret);
 
 /* Returns the greatest name directly below ret of nsec_before, if that exists after all: \255... in
- * front. False: there is no room for a label, so that nothing exists below it. */
+ * front. Returns false if there is no room for a label, so that nothing exists below it. */
 bool nsec_last_below(const struct dname *name, struct dname *ret);
 
 /* Returns the first name of the zone behind `name` and all that is below it: \000 appended to its
@@ -47,9 +47,9 @@ struct nsec_gap {
     struct dname owner, next;
 };
 
-/* Joins two overlapping gaps of one proof: `gap` becomes both. False: they do not overlap. Left
- * apart, the owner of one is a name that the other denies: as for a query for `)\255...`, which is
- * just before the wildcard. */
+/* Joins two overlapping gaps of one proof: `gap` becomes both. Returns false if they do not
+ * overlap. Left apart, the owner of one is a name that the other denies: as for a query for
+ * `)\255...`, which is just before the wildcard. */
 bool nsec_join(struct nsec_gap *gap, const struct nsec_gap *other, const struct dname *zone);
 
 /* Writes a type bitmap: RFC 4034 4.1.2. Takes the types in any order, perhaps repeated,

@@ -157,7 +157,7 @@ static int dnstap_send_some(struct dnstap *d, struct dnstap_queue *queue)
     return (int)count;
 }
 
-/* Sends from each queue in turn, until all are empty or the sink is away. True: there was
+/* Sends from each queue in turn, until all are empty or the sink is away. Returns true if there was
  * something. */
 static bool dnstap_drain(struct dnstap *d)
 {

@@ -49,7 +49,7 @@ static void doh_drain(void *stream)
     }
 }
 
-/* Chooses by the first bytes. False: more are needed. */
+/* Chooses by the first bytes. Returns false if more are needed. */
 static bool doh_choose(struct doh_stream *s, const uint8_t *bytes, size_t len)
 {
     size_t preface_len = sizeof(preface) - 1;

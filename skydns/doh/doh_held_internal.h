@@ -40,7 +40,7 @@ struct doh_held_reply *doh_held_find(const struct doh_held *held, uint64_t tag);
 void doh_held_ready(struct doh_held *held, struct doh_held_reply *reply, struct slice head,
                     struct slice body);
 
-/* Puts what is ready and has room. True: there is more, which only lacks room. */
+/* Puts what is ready and has room. Returns true if there is more, which only lacks room. */
 bool doh_held_flush(struct doh_held *held, struct stream_host *host);
 
 size_t doh_held_memory(const struct doh_held *held);

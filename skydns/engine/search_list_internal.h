@@ -65,7 +65,8 @@ static inline unsigned search_list_places(const struct path *path)
  * it is too long, and is skipped. */
 bool path_name(const struct path *path, unsigned place, struct dname *ret_name);
 
-/* Begins one that has no places but for path_query. False: the query is no question of class IN. */
+/* Begins a path without candidate names, only for path_query. Returns false if the query's class is
+ * not IN, or it is malformed. */
 bool path_take_query(struct path *path, const struct engine_query *query);
 
 /* Makes the client's query with this name instead. Returns its length. */

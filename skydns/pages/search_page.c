@@ -145,7 +145,7 @@ static void search_page_begin_page(const struct search *s, struct buf *piece)
     buf_printf(piece, ",\"revision\":%" PRId64 ",\n", store_sync_counts(s->sync).revision);
 }
 
-/* Scans some records. False: all have been looked at. */
+/* Scans some records. Returns false when all have been looked at. */
 static bool search_page_scan(struct search *s)
 {
     const struct store *store = store_sync_store(s->sync);

@@ -186,7 +186,7 @@ static struct writer_source *claim_writer(struct config_layers *layers, const st
     return writer;
 }
 
-/* Tries a refused source again. False: it was not refused, or still is. */
+/* Tries a refused source again. Returns false if it was not refused, or still is. */
 static bool config_layers_retry(struct config_layers *layers, struct config_source *source,
                                 bool is_writers)
 {

@@ -25,7 +25,7 @@ void config_layers_free(struct config_layers *layers);                /* NULL is
 enum config_layer { CONFIG_FILE, CONFIG_DOCUMENT, CONFIG_WRITERS };
 
 /* Takes a new text of a source, ptr NULL: there is none; `domain` is of kube2sky's document, else
- * NULL. True: the settings may differ, and config_layers_settings gives them. False: the text is
+ * NULL. Returns true if the settings may differ (config_layers_settings), false if the text is
  * the one seen last, or it cannot be used. */
 bool config_layers_take(struct config_layers *layers, enum config_layer layer,
                         const struct dname *domain, struct slice text);
@@ -63,7 +63,7 @@ struct config_source {
 void config_source_init(struct config_source *source, char *name, size_t bytes_max);
 void config_source_fini(struct config_source *source); /* zeroed or initialized; zeroes it */
 
-/* Notes a new text, ptr NULL: none. False: it is the one seen last. */
+/* Notes a new text; ptr NULL means none. Returns false if it is the one seen last. */
 bool config_source_see(struct config_source *source, struct slice text);
 
 /* Puts the text seen last in force: it can be used. */

@@ -16,7 +16,8 @@ struct stub_zones *stub_zones_copy(const struct stub_zones *zones);
 struct stub_zones *stub_zones_ref(struct stub_zones *zones);
 void stub_zones_unref(struct stub_zones *zones); /* NULL is fine */
 
-/* Sets a zone, in place of one with its name. False: there is no room (ZONE_TABLE_MAX). */
+/* Sets a zone, in place of one with its name. Returns false if there is no room (ZONE_TABLE_MAX).
+ */
 bool stub_zones_set(struct stub_zones *zones, const struct forward_zone *zone) MUST_CHECK;
 
 /* Returns the zone of this name, or NULL; borrowed until the next change. */

@@ -275,7 +275,7 @@ static bool snapshot_writer_cancel(struct job *job)
     return is_encoding;
 }
 
-/* Leaves the job to the thread, which frees it. False: it has just ended. */
+/* Leaves the job to the thread, which frees it. Returns false if that has just ended. */
 static bool leave_to_thread(struct job *job)
 {
     (void)pthread_mutex_lock(&job->lock);

@@ -45,8 +45,9 @@ struct snapshot_writer *snapshot_writer_new(const struct snapshot_writer_config 
  * lets it go on. */
 void snapshot_writer_free(struct snapshot_writer *writer);
 
-/* Takes the image over, its store pinned (publisher_pin); unpins it. False, and nothing is taken,
- * while another is being written. A thread that cannot be started counts as a failed write. */
+/* Takes the image over, its store pinned (publisher_pin); unpins it. Returns false, and takes
+ * nothing, while another is being written. A thread that cannot be started counts as a failed
+ * write. */
 bool snapshot_writer_write(struct snapshot_writer *writer, struct snapshot_image *image) MUST_CHECK;
 
 bool snapshot_writer_is_busy(const struct snapshot_writer *writer);

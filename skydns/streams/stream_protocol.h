@@ -48,8 +48,8 @@ struct stream_protocol {
      * during the call. Length 0: there is none. Called once for each query. */
     void (*reply)(void *stream, uint64_t tag, const struct response *response);
 
-    /* Puts bytes to be sent, at most stream_host_room of them. True: there is more, call again when
-     * these have left. NULL: `reply` and `take` put everything themselves. */
+    /* Puts bytes to be sent, at most stream_host_room of them. Returns true if there is more: call
+     * again when these have left. NULL: `reply` and `take` put everything themselves. */
     bool (*flush)(void *stream);
 
     /* Takes no new queries from now on, since skydns stops, and says so to the client if it can.

@@ -36,7 +36,7 @@ void transfer_inbox_fini(struct transfer_inbox *inbox); /* the loop does not run
 /* Puts a message, which it takes over. Any thread. */
 void transfer_inbox_put(struct transfer_inbox *inbox, struct transfer_part *part);
 
-/* Passes a connection's query on. False: no room. The loop's thread. */
+/* Passes a connection's query on. Returns false if there is no room. The loop's thread. */
 bool transfer_inbox_ask(const struct transfer_inbox *inbox, const struct tcp_query *tcp,
                         const struct engine_query *query, struct tsig_keys *keys) MUST_CHECK;
 
@@ -68,7 +68,8 @@ void tcp_answers_look_ahead(void *answers, const struct slice *queries, size_t c
                             bool are_together);
 void tcp_answers_part_left(void *answers, uint64_t transfer, bool is_gone);
 
-/* Sends the late answer to a connection's query; length 0: none. False: the connection is gone. */
+/* Sends the late answer to a connection's query; length 0: none. Returns false if the connection is
+ * gone. */
 bool tcp_answers_late(struct tcp_answers *answers, const struct deferred_origin *origin,
                       const struct response *response);
 

@@ -22,8 +22,8 @@ static void forget_sent(struct tcp_connection *c, size_t wanted)
     }
 }
 
-/* Sends as much as it can and holds the rest. False: the connection is broken, or its slow client
- * has reached the limit; the caller closes it. */
+/* Sends as much as it can and holds the rest. Returns false if the connection is broken, or its
+ * slow client has reached the limit; the caller closes it. */
 static bool send_bytes(struct tcp_connection *c, const uint8_t *bytes, size_t len)
 {
     size_t sent = 0;
@@ -49,8 +49,8 @@ bool tcp_connection_send_collected(struct tcp_connection *c)
     return len == 0 || send_bytes(c, s->out, len);
 }
 
-/* Sends held bytes. False: broken. */
-static bool send_cached(struct tcp_connection *c)
+/* Sends held bytes. Returns false if the connection is broken. */
+static bool send_held_bytes(struct tcp_connection *c)
 {
     const size_t left = c->out.len - c->out_at;
     ssize_t n = tcp_connection_send_some(c, c->out.data + c->out_at, left);
@@ -264,7 +264,7 @@ void tcp_connection_answer_singles(struct tcp_server *server)
 
 bool tcp_connection_go_on(struct tcp_connection *c)
 {
-    if (c->out.len && !send_cached(c)) {
+    if (c->out.len && !send_held_bytes(c)) {
         return false;
     }
     if (c->out.len) {
@@ -315,7 +315,7 @@ static bool may_leave(struct tcp_connection *c, uint32_t events)
            tcp_leavers_take(c->server->leavers, c->ref);
 }
 
-/* Sets the events to watch. False: the kernel is out of memory for watches. */
+/* Sets the events to watch. Returns false if the kernel is out of memory for watches. */
 static bool tcp_connection_set_events(struct tcp_connection *c, uint32_t events)
 {
     c->is_leaving = c->is_leaving ? false : may_leave(c, events);

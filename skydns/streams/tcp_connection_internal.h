@@ -190,7 +190,7 @@ static inline enum engine_verdict tcp_connection_ask(struct tcp_connection *c, s
     return verdict;
 }
 
-/* ---- tcp_connection.c. False: broken; the caller closes it. ---- */
+/* ---- tcp_connection.c. A false result means a broken connection: the caller closes it. ---- */
 
 /* Copies the held bytes to the server's input; returns their length. */
 size_t tcp_connection_load_input(struct tcp_connection *c);
@@ -237,7 +237,7 @@ void tcp_connection_note_part(struct tcp_connection *c);
  * else watches it for its next event. May close others, too: those with most in their buffers. */
 void tcp_connection_settle(struct tcp_connection *c, bool is_sound);
 
-/* ---- tcp_stream.c: only with a kind. False: broken. ---- */
+/* ---- tcp_stream.c: only with a kind. A false result means a broken connection. ---- */
 
 /* Opens its protocol. */
 void tcp_stream_open(struct tcp_connection *c);
@@ -251,7 +251,7 @@ bool tcp_stream_flush(struct tcp_connection *c) MUST_CHECK;
 
 /* Says the end and skips what still comes, after a protocol has ended and everything is sent.
  * Closing at once would reset the connection if the client still sends, and the last response might
- * be lost. False: that is over, or of no use; the caller closes it. */
+ * be lost. Returns false if that is over, or of no use: the caller closes it. */
 bool tcp_stream_linger(struct tcp_connection *c);
 
 /* Passes the late answer on; length 0: none. */
@@ -263,7 +263,7 @@ void tcp_stream_drain(struct tcp_connection *c);
 /* Returns the protocol's bytes. */
 size_t tcp_stream_memory(const struct tcp_connection *c);
 
-/* Closes the parts that its kind has. False: its descriptor, too, is closed later. */
+/* Closes the parts that its kind has. Returns false if its descriptor, too, is closed later. */
 bool tcp_stream_close(struct tcp_connection *c) MUST_CHECK;
 
 /* ---- tcp_tls.c ---- */
@@ -292,7 +292,7 @@ ssize_t tcp_tls_send(struct tcp_connection *c, const uint8_t *bytes, size_t len)
 void tcp_server_accept(struct tcp_server *server, int fd, enum engine_transport transport,
                        const struct addr *client, const struct addr *local);
 
-/* Closes a connection. False: there is none to be closed. */
+/* Closes a connection. Returns false if none can be closed. */
 bool tcp_server_make_room(struct tcp_server *server);
 
 /* Returns the connection; NULL: it is closed. */

@@ -30,7 +30,7 @@ typedef void (*tcp_leaver_fn)(void *data, struct tcp_ref connection);
 struct tcp_leavers *tcp_leavers_new(struct ev_loop *loop, tcp_leaver_fn fn, void *data);
 void tcp_leavers_free(struct tcp_leavers *leavers);
 
-/* Takes a connection. False: it is not expected to end; the caller watches it. */
+/* Takes a connection. Returns false if it is not expected to end: the caller watches it. */
 bool tcp_leavers_take(struct tcp_leavers *leavers, struct tcp_ref connection);
 
 /* Learns from a connection after its first answer: has_left if it asked nothing more until either

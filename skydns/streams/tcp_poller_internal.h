@@ -40,8 +40,8 @@ bool tcp_poller_rests(const struct tcp_poller *poller);
 
 void tcp_poller_free(struct tcp_poller *poller); /* NULL is fine */
 
-/* Sets the events to wait for on a new descriptor, or changes them (is_known). False: the kernel is
- * out of memory for it. */
+/* Sets the events to wait for on a new descriptor, or changes them (is_known). Returns false if the
+ * kernel is out of memory for it. */
 bool tcp_poller_set(struct tcp_poller *poller, int fd, bool is_known, uint32_t events,
                     struct tcp_ref connection) MUST_CHECK;
 

@@ -321,7 +321,7 @@ static struct tcp_connection *tcp_server_choose_victim(const struct tcp_server *
     return victim;
 }
 
-/* Closes a connection for a new one. False: none can be closed. */
+/* Closes a connection for a new one. Returns false if none can be closed. */
 static bool streams_tcp_server_make_room(struct tcp_server *s, const struct tcp_client *newcomer)
 {
     struct tcp_connection *victim = tcp_server_choose_victim(s, newcomer);

@@ -145,8 +145,8 @@ void tcp_server_free(struct tcp_server *server);
 /* Returns whether the connection is there, or was a moment ago. Any thread. */
 bool tcp_server_has(const struct tcp_server *server, struct tcp_ref connection);
 
-/* Sends the late answer to a deferred query, with its tag; length 0: none after all. False: the
- * connection is gone, which is not an error; nothing was sent. */
+/* Sends the late answer to a deferred query, with its tag; length 0: none after all. Returns
+ * false if the connection is gone, which is no error: then nothing was sent. */
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint64_t tag,
                       const struct response *response);
 
@@ -155,7 +155,7 @@ bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint
  *
  * Calls part_left once for each other message, with this transfer, an ID that is not 0; send the
  * next message after that, and nothing of another transfer before. Only with DNS's own framing.
- * False: the connection is gone, and part_left is not called. */
+ * Returns false if the connection is gone: then part_left is not called. */
 bool tcp_server_reply_part(struct tcp_server *server, struct tcp_ref connection, uint64_t transfer,
                            bool is_last, const uint8_t *reply, size_t len);
 

@@ -29,7 +29,8 @@ struct broken_key {
 struct broken_table *broken_new(void);
 void broken_free(struct broken_table *table); /* NULL is fine */
 
-/* Remembers a key; copies it and the reason. False: it is already known with this revision. */
+/* Remembers a key; copies it and the reason. Returns false if it is already known with this
+ * revision. */
 bool broken_put(struct broken_table *table, struct slice key, int64_t mod_revision,
                 const char *reason);
 void broken_del(struct broken_table *table, struct slice key);
@@ -39,8 +40,8 @@ void broken_del(struct broken_table *table, struct slice key);
 void broken_begin_read(struct broken_table *table);
 void broken_end_read(struct broken_table *table);
 
-/* Save and load: appends all keys; fills an empty table from those bytes. False: the bytes are
- * malformed. */
+/* Save and load: appends all keys; fills an empty table from those bytes. Returns false if the
+ * bytes are malformed. */
 void broken_save(const struct broken_table *table, struct buf *out);
 bool broken_is_saved(struct slice saved) MUST_CHECK;
 bool broken_load(struct broken_table *table, struct slice saved) MUST_CHECK;

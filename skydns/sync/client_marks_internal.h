@@ -73,7 +73,7 @@ bool client_marks_is_saved(struct slice saved) MUST_CHECK;
 struct client_marks *client_marks_new(const struct client_marks_config *config);
 void client_marks_free(struct client_marks *marks); /* NULL is fine; tells nothing */
 
-/* Appends what was told last. False, and nothing appended: something is not known yet. */
+/* Appends what was told last. Returns false, and appends nothing, if something is not known yet. */
 bool client_marks_save(const struct client_marks *marks, struct buf *out) MUST_CHECK;
 
 /* Sets the domains in force, at most ENGINE_ZONES_MAX; those that stay lose nothing. Calls `known`

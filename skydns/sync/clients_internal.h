@@ -68,7 +68,8 @@ void clients_follow(struct clients *clients, const struct store *store);
 /* Remembers its broken keys again, after a full read of the records made the table forget them. */
 void clients_remember_broken(struct clients *clients);
 
-/* Appends what kube2sky writes of clients; nothing when off. False: something is not known yet. */
+/* Appends what kube2sky writes of clients; nothing when off. Returns false if something is not
+ * known yet. */
 bool clients_save(const struct clients *clients, struct buf *out) MUST_CHECK;
 
 /* Returns client_marks_explain_trouble; false when off. */

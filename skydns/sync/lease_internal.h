@@ -84,7 +84,7 @@ struct leased_key *lease_key_add(struct lease *lease, const struct dname *name);
 void lease_key_set(struct leased_key *key, int64_t mod_revision, uint32_t ttl_s);
 
 /* Brings all keys' records up to date, asks etcd if it is time, and sets when the lease needs that
- * again. False: its last key is gone, and the lease is freed. */
+ * again. Returns false if its last key is gone: then the lease is freed. */
 bool lease_update(struct lease *lease, int64_t now_ms, bool *is_changed) MUST_CHECK;
 
 void lease_wake_at(struct lease *lease, int64_t at_ms);
@@ -98,8 +98,8 @@ struct dname lease_key_name(const struct leased_key *key);
  * next change. */
 const struct store_record *lease_key_record(const struct leased_key *key);
 
-/* Moves the record from the writer to the key, and sets *is_changed. False: the writer has none of
- * this revision. */
+/* Moves the record from the writer to the key, and sets *is_changed. Returns false if the writer
+ * has none of this revision. */
 bool lease_withhold(struct leased_key *key, bool *is_changed) MUST_CHECK;
 
 /* Moves the withheld record back into the writer. */

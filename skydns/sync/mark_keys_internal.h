@@ -74,8 +74,8 @@ static inline struct slice mark_label(const struct mark *mark)
     return slice_of(mark->label, mark->label_len);
 }
 
-/* Save and load: appends the keys that are there; puts keys as the reader has them. False: the
- * bytes are malformed. The caller commits. */
+/* Save and load: appends the keys that are there; puts keys as the reader has them. Returns false
+ * if the bytes are malformed. The caller commits. */
 void mark_keys_save(const struct mark_keys *keys, struct buf *out);
 bool mark_keys_load(struct mark_keys *keys, struct reader *reader) MUST_CHECK;
 

@@ -20,8 +20,8 @@ struct mark_saved {
 /* Appends one kind (NULL: it is not known); the caller appends the count and names of domains. */
 void mark_saved_append(const struct mark_keys *keys, struct slice mirror, struct buf *out);
 
-/* Reads a domain's part of bytes that client_marks_is_saved accepts. False: there is nothing, and
- * the caller has nothing to free. */
+/* Reads a domain's part of bytes that client_marks_is_saved accepts. Returns false if there is
+ * nothing, and the caller has nothing to free. */
 bool mark_saved_recall(struct slice saved, const struct dname *domain,
                        struct mark_saved ret_saved[MARK_KINDS]) MUST_CHECK;
 

@@ -54,7 +54,7 @@ void store_keys_have_read(struct store_keys *keys);
 
 /* Decides which domains are incomplete from now on: those whose key is missing, unless the records
  * of the earlier data set are still held. Logs each that differs. only_worse: none becomes
- * complete. True: some differ. */
+ * complete. Returns true if some differ. */
 bool store_keys_settle(struct store_keys *keys, bool is_holding_old, bool only_worse);
 
 /* Returns whether the domain is incomplete, as last settled. For a domain that is not in force,
@@ -66,7 +66,7 @@ bool store_keys_is_incomplete(const struct store_keys *keys, const struct dname 
 void store_keys_save(const struct store_keys *keys, struct buf *out);
 
 /* Read what an earlier process knew of domains in force now and later; before the first of them is
- * set. False: the bytes are malformed. */
+ * set. Returns false if the bytes are malformed. */
 bool store_keys_is_saved(struct slice saved) MUST_CHECK;
 bool store_keys_load(struct store_keys *keys, struct slice saved) MUST_CHECK;
 

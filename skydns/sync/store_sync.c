@@ -171,7 +171,7 @@ static void close_parts(struct store_sync *sync)
     store_writer_free(sync->writer);
 }
 
-/* Opens the parts of a snapshot. False: there is none, or none that makes sense. */
+/* Opens the parts of a snapshot. Returns false if there is none, or it makes no sense. */
 static bool open_saved_parts(struct store_sync *sync, const struct store_sync_config *config)
 {
     if (!config->start) {

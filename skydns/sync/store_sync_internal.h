@@ -162,8 +162,8 @@ void store_sync_become_ready(struct store_sync *sync);
 
 /* ---- store_sync_saved.c ---- */
 
-/* Fills the parts, new and with the content's writer, from its sections. False: they make no sense
- * together, and the parts are useless. */
+/* Fills the parts, new and with the content's writer, from its sections. Returns false if they make
+ * no sense together, and the parts are useless. */
 bool store_sync_load(struct store_sync *sync, const struct snapshot_content *content) MUST_CHECK;
 
 /* Answers from what was loaded, and starts the mirror. */

@@ -52,7 +52,7 @@ struct stub_keys {
 
 /* ---- The keys ---- */
 
-/* Adds a key. False: there is no room. */
+/* Adds a key. Returns false if there is no room. */
 static bool add_stub_key(struct stub_keys *keys, const struct store_record *record,
                          struct slice name, size_t suffix_len)
 {

@@ -41,7 +41,8 @@ bool writer_documents_is_saved(struct slice saved) MUST_CHECK;
 struct writer_documents *writer_documents_new(const struct writer_documents_config *config);
 void writer_documents_free(struct writer_documents *documents); /* NULL is fine */
 
-/* Appends the documents as last told. False, and nothing appended: one is not known yet. */
+/* Appends the documents as last told. Returns false, and appends nothing, if one is not known yet.
+ */
 bool writer_documents_save(const struct writer_documents *documents, struct buf *out);
 
 /* Sets the domains in force, at most ENGINE_ZONES_MAX. Tells nothing of domains that leave. May be

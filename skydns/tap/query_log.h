@@ -33,7 +33,7 @@ enum { QUERY_LOG_EVERY_MAX = 1000000 }; /* at 100,000 queries/s, six lines a min
 
 bool query_log_wants(struct query_log_rule rule, const struct query_seen *seen);
 
-/* Writes the line. False: it is lost, since the log is read too slowly. */
+/* Writes the line. Returns false if it is lost, since the log is read too slowly. */
 bool query_log_write(const struct query_seen *seen);
 
 /* Logs once an hour, for the operator, that a client may not query at all. */

@@ -95,7 +95,7 @@ void name_samples_init(struct name_samples *samples);
 /* Puts the question of a response, if it has one. Any thread. */
 void name_samples_put(struct name_samples *samples, const struct response *response);
 
-/* Takes a sample. One thread. False: there is none. */
+/* Takes a sample. One thread. Returns false if there is none. */
 bool name_samples_take(struct name_samples *samples, struct name_sample *ret) MUST_CHECK;
 
 #endif

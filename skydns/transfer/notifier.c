@@ -56,7 +56,7 @@ static unsigned family_of(const struct addr *addr)
     return addr->sa.sa_family == AF_INET6;
 }
 
-/* Opens the socket when it is needed first. False: there is none. */
+/* Opens the socket when it is needed first. Returns false if it cannot. */
 static bool notifier_open_socket(struct notifier *n, unsigned family)
 {
     const struct addr *from = &n->config.from[family];
@@ -220,9 +220,9 @@ static void notifier_settle(struct pair *pair)
     pair->is_awaited = !pair->is_told || pair->is_asked;
 }
 
-/* Takes an answer to the question about the SOA. True: it was one of this secondary's, and the
- * caller looks no further. A secondary without the zone is asked again with the next serial; one
- * with another serial, until it has this one. */
+/* Takes an answer to the question about the SOA. Returns true if it was one of this secondary's,
+ * and the caller looks no further. A secondary without the zone is asked again with the next
+ * serial; one with another serial, until it has this one. */
 static bool take_answer(struct notifier *n, struct pair *pair, const uint8_t *wire, size_t len)
 {
     const struct dname apex = pair->apex;

@@ -31,7 +31,7 @@ struct transfer_query {
     struct tsig_place tsig;
 };
 
-/* Parses a request. False: it is neither, or malformed: FORMERR. */
+/* Parses a request. Returns false if it is none, or malformed: FORMERR. */
 bool transfer_query_parse(const uint8_t *wire, size_t len, struct transfer_query *ret) MUST_CHECK;
 
 /* ---- Its messages ---- */
@@ -57,8 +57,8 @@ struct transfer_message {
 void transfer_message_begin(struct transfer_message *message, const struct transfer_query *query,
                             bool is_first, uint8_t *out, size_t cap);
 
-/* Adds a record. False, and nothing added: it does not fit. An empty message takes any record of a
- * zone_rr.h whose data is less than 64,000 bytes. */
+/* Adds a record. Returns false, and adds nothing, if it does not fit. An empty message takes any
+ * record of a zone_rr.h whose data is less than 64,000 bytes. */
 bool transfer_message_add(struct transfer_message *message, const struct zone_rr *rr) MUST_CHECK;
 
 /* Completes the message; returns its length. */

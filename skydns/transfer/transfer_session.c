@@ -171,7 +171,7 @@ static bool transfer_session_next_rr(struct transfer_session *s, struct zone_rr 
 
 /* ---- Messages ---- */
 
-/* Adds as many records as fit. False: no more are to come. */
+/* Adds as many records as fit. Returns false if no more are to come. */
 static bool transfer_session_fill(struct transfer_session *s)
 {
     while (s->has_pending || transfer_session_next_rr(s, &s->pending)) {

@@ -57,12 +57,12 @@ void transfers_release(struct transfers *transfers, const struct store *store);
 void transfer_zones_init(struct transfer_zones *zones, struct transfers *owner);
 void transfer_zones_fini(struct transfer_zones *zones); /* no version is held by others */
 
-/* Takes a step and its configuration over. True: a serial has moved. */
+/* Takes a step and its configuration over. Returns true if a serial has moved. */
 bool transfer_zones_step(struct transfer_zones *zones, struct transfer_step *step);
 
 /* Hears that a secondary has this serial of the zone; `is_first`: as the first thing that it says
- * since the start, or since other settings. True: the zone goes on with a later one, above it
- * (serial_above) or in its turn (serial_join). */
+ * since the start, or since other settings. Returns true if the zone goes on with a later one,
+ * above it (serial_above) or in its turn (serial_join). */
 bool transfer_zones_hear(struct transfer_zones *zones, const struct dname *apex, uint32_t theirs,
                          bool is_first, uint32_t *ret_serial);
 

@@ -80,7 +80,7 @@ struct transfers_config {
 };
 
 /* Asks for a transfer (ENGINE_DEFER_TRANSFER), with the keys that the query's TSIG was checked by.
- * Any thread; copies. False: no room, SERVFAIL. */
+ * Any thread; copies. Returns false if there is no room: SERVFAIL. */
 bool transfers_ask(struct transfers *transfers, const struct transfer_origin *origin,
                    const struct engine_query *query, struct tsig_keys *keys) MUST_CHECK;
 

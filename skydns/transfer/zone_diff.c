@@ -62,7 +62,7 @@ static bool zone_diff_compare(struct comparison *c, const struct dname *name)
     return true;
 }
 
-/* Compares all names. False: the records are not known. */
+/* Compares all names. Returns false if the records are not known. */
 static bool compare_all(const struct zone_diff_ask *ask, const struct affected *affected)
 {
     struct comparison c = {.ask = ask};

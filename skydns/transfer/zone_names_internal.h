@@ -26,7 +26,7 @@ struct zone_names {
 /* Begins at a lower-cased apex. */
 void zone_names_begin(struct zone_names *names, const struct dname *apex);
 
-/* Returns the next name, each once, the apex first. False: the end. The record store and
+/* Returns the next name, each once, the apex first. Returns false at the end. The record store and
  * configuration must be the same each time. */
 bool zone_names_next(struct zone_names *names, const struct engine_config *config,
                      const struct store *store, struct dname *ret_name) MUST_CHECK;

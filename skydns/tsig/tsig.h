@@ -77,7 +77,7 @@ struct tsig_state {
 
 void tsig_keep(const struct tsig_query *query, struct tsig_state *ret_kept);
 
-/* Restores the query when these are the keys. False: its key is not among them any more. */
+/* Restores the query when these are the keys. Returns false if its key is no longer among them. */
 bool tsig_restore(const struct tsig_keys *keys, const struct tsig_state *kept,
                   struct tsig_query *ret) MUST_CHECK;
 

@@ -32,7 +32,7 @@ const struct tsig_algorithm *tsig_algorithm_find(struct slice text);
 bool tsig_secret_decode(struct slice text, uint8_t out[TSIG_SECRET_MAX],
                         size_t *ret_len) MUST_CHECK;
 
-/* Computes the HMAC of the pieces one behind the other. False: libcrypto fails. */
+/* Computes the HMAC of the pieces one behind the other. Returns false if libcrypto fails. */
 bool tsig_hmac(const struct tsig_key *key, const struct slice *pieces, size_t count,
                uint8_t out[TSIG_MAC_MAX]) MUST_CHECK;
 

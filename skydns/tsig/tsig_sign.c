@@ -77,8 +77,8 @@ size_t tsig_reply_size(const struct tsig_query *query)
     return query->key_name.len + HEAD + query->algorithm.len + FIXED + mac_len + other_len;
 }
 
-/* Makes the MAC behind the query's, or that of the message before: RFC 8945 5.3. False: libcrypto
- * fails. */
+/* Makes the MAC behind the query's, or that of the message before: RFC 8945 5.3. Returns false if
+ * libcrypto fails. */
 static bool make_mac(const struct tsig_query *query, const struct tsig_variables *v, bool is_first,
                      struct slice before, struct slice message, uint8_t mac[TSIG_MAC_MAX])
 {

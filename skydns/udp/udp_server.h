@@ -72,7 +72,7 @@ size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_pac
 size_t udp_server_send(struct udp_server *server);
 
 /* Sends one response from the address that was asked. Any thread; never waits: a response that does
- * not fit the socket's buffer is lost, as on any network. False: not sent. */
+ * not fit the socket's buffer is lost, as on any network. Returns false if it was not sent. */
 bool udp_server_send_one(const struct udp_server *server, const struct addr *client,
                          const struct addr *local, const uint8_t *reply, size_t len);
 
