@@ -93,7 +93,7 @@ static void on_grpc_open(void *data)
     etcd_calls_submit(link);
 }
 
-/* All sent calls have already ended here. */
+/* Handles the end of the connection; all calls sent on it have ended before. */
 static void on_grpc_close(void *data, const struct err *err)
 {
     struct etcd_link *link = data;

@@ -16,10 +16,10 @@
 
 /* ---- The last revision, as a number ---- */
 
-/* Condenses all changes of one revision to a number. By it the mirror recognises a data set that
- * has the last change it saw and others beside it. One restored from a copy that is one transaction
- * older may do so: its writer, repeating what is missing, puts more into the same revision. Pure;
- * any thread.
+/* Condenses all changes of one revision to a number. With it the mirror recognises another data set
+ * that has the last change seen, but also further changes in that revision. A data set restored
+ * from a copy one transaction older can be like that: its writer repeats what is missing, and puts
+ * more into the same revision. Pure; any thread.
  *
  * It sums over the changes, so their order does not matter. Nothing is seeded, so another process
  * of the same program computes the same. */

@@ -187,7 +187,8 @@ static void set_transport(struct http_transfer *transfer,
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_WRITEDATA, callbacks->data));
 }
 
-/* Waiting for a connection that may be shared costs nothing without one. */
+/* Sets the HTTP version. With HTTP/2, PIPEWAIT waits for a connection that can be shared, if one is
+ * being opened. */
 static void http_transfer_set_version(CURL *easy, bool wants_http2)
 {
     long version = wants_http2 ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1;

@@ -1,8 +1,8 @@
 /* Represents the Kubernetes objects that yield records, reduced to the used fields. Compact plain
  * data; single-threaded like all of kube2sky. Decodes JSON and protobuf, which stay inside. Field
  * meanings: Kubernetes API reference, core/v1 Service, Endpoints, Pod, Node and Namespace;
- * discovery.k8s.io/v1 EndpointSlice, whose v1beta1 has the same used fields; and core/v1 ConfigMap.
- */
+ * discovery.k8s.io/v1 EndpointSlice, whose v1beta1 has the same used fields; core/v1 ConfigMap;
+ * networking.k8s.io/v1 Ingress; gateway.networking.k8s.io/v1 Gateway and HTTPRoute. */
 #ifndef KUBE2SKY_API_KUBE_OBJECT_H
 #define KUBE2SKY_API_KUBE_OBJECT_H
 
@@ -55,13 +55,13 @@ struct kube_port {
     int32_t port;         /* 0-65535; 0 = absent, in a slice: any */
 };
 
-/* Bytes of the annotation that names aliases: 64 of the longest, with blanks. With more, it is left
- * out. */
+/* Limits the bytes of the annotation dns.kube2sky/aliases: 64 of the longest names, with blanks. A
+ * longer one is left out. */
 enum { KUBE_ALIASES_MAX = 64 * 260 };
 
 struct kube_service {
-    const char *aliases; /* the annotation dns.kube2sky/aliases; "" = none, or not kept */
-    int64_t created_s;   /* since 1970; 0 = unknown, or not kept */
+    const char *aliases; /* the annotation dns.kube2sky/aliases; "" = none, or not decoded */
+    int64_t created_s;   /* since 1970; 0 = unknown, or not decoded */
     const char *type;    /* "ClusterIP", "ExternalName", ...; "" = absent */
     const char *external_name;
     const char *const *cluster_ips; /* clusterIPs, or else clusterIP; without "None" and "" */
@@ -136,7 +136,7 @@ struct kube_namespace {
     const char *visible_to; /* the annotation dns.kube2sky/visible-to; NULL: absent */
 };
 
-/* networking.k8s.io/v1. */
+/* Holds an Ingress. */
 struct kube_ingress {
     const char *class;        /* ingressClassName, else the annotation; "" = none */
     const char *const *hosts; /* of its rules; without "" */
@@ -144,7 +144,7 @@ struct kube_ingress {
     int64_t created_s; /* as of a Service */
 };
 
-/* gateway.networking.k8s.io/v1. */
+/* Holds a listener of a Gateway. */
 struct kube_listener {
     const char *name;
     const char *hostname; /* "" = all */
@@ -156,8 +156,8 @@ struct kube_gateway {
     size_t listener_count;
 };
 
-/* A Gateway that has accepted the route as it is now: the condition Accepted is True, and of the
- * route's generation. */
+/* Holds a Gateway that has accepted the route as it is now: the condition Accepted is True, and its
+ * observedGeneration is the route's generation. */
 struct kube_parent {
     const char *ns; /* "" = the route's own */
     const char *name;
@@ -165,7 +165,7 @@ struct kube_parent {
     int32_t port;        /* a listener's; 0 = all */
 };
 
-/* An HTTPRoute. */
+/* Holds an HTTPRoute. */
 struct kube_route {
     const char *const *hostnames; /* none: those of the listeners */
     const struct kube_parent *parents;

@@ -14,7 +14,7 @@ struct decoder {
     json_t *labels;
     json_t *annotations;
     const json_t *metadata;
-    const char *created; /* metadata.creationTimestamp; "" = absent, or not kept */
+    const char *created; /* metadata.creationTimestamp; "" = absent, or not decoded */
     struct err *err;
 };
 

@@ -155,7 +155,7 @@ void external_aliases_free(struct external_aliases *aliases)
     free(aliases);
 }
 
-/* id: "prod/web". */
+/* Finds or adds the target of the Service "prod/web". */
 static struct alias_target *get_alias_target(struct external_aliases *aliases, struct slice id)
 {
     enum { PREFIX_LEN = sizeof(ALIAS_PREFIX) - 1 };

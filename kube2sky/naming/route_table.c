@@ -188,7 +188,8 @@ static void claim_route(struct route_table *table, const struct kube_object *obj
     }
 }
 
-/* Goes through all routes, which are few beside pods; a Gateway changes rarely. */
+/* Claims anew the names of the Gateway's routes. Goes through all routes, which are few beside
+ * pods; a Gateway changes rarely. */
 static void claim_at_gateway(struct route_table *table, const struct kube_object *gateway)
 {
     const struct route_entry *entry;

@@ -46,8 +46,8 @@ struct conflict {
 struct conflicts {
     struct conflicts_config config;
     struct conflict *first;
-    size_t begun; /* all conflicts, contested or not */
-    size_t count; /* owners that are contested */
+    size_t begun; /* all that are counted, in conflict or not yet */
+    size_t count; /* owners in conflict */
 };
 
 struct conflicts *conflicts_new(const struct conflicts_config *config)

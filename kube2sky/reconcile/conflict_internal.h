@@ -3,8 +3,8 @@
  * restores its keys as soon as its mirror shows a change. Both would write as fast as etcd can,
  * until its quota is exhausted.
  *
- * An owner is contested once its keys had to be restored CONFLICT_FREE times in a row although its
- * objects had not changed. From then on each restoration waits for a backoff of seconds, longer
+ * An owner is in conflict once its keys had to be restored CONFLICT_FREE times in a row although
+ * its objects had not changed. From then on each restoration waits for a backoff of seconds, longer
  * each time. A change of its objects is written at once. If only its reverse keys were changed, so
  * are its other keys. The conflict ends when nobody else has changed its keys for a while. On the
  * main loop; no I/O but the log. */
@@ -39,13 +39,13 @@ enum { CONFLICTS_MAX = 65536 };
 struct conflict_limits {
     uint32_t rest_first_ms;
     uint32_t rest_max_ms;
-    uint32_t rest_each_ms; /* a backoff is at least this times the number of contested owners */
+    uint32_t rest_each_ms; /* a backoff is at least this times the number of owners in conflict */
     uint32_t calm_ms;      /* the conflict ends after this time and three backoffs without a
                             * restoration */
 };
 
 /* 1 to 8 s, 10 ms for each owner, 10 s. A client sees a wrong record for seconds. At most 100
- * contested owners are restored a second: 10,000 are right again 100 s after the other writer has
+ * owners in conflict are restored a second: 10,000 are right again 100 s after the other writer has
  * ended. That writer may use the same backoff. */
 extern const struct conflict_limits conflict_limits;
 
@@ -75,7 +75,7 @@ void conflict_restored(struct conflicts *conflicts, const struct transaction *tr
 /* Notes for the log that another writer wrote a key of an owner that has a conflict. */
 void conflict_saw(struct owner *owner, const struct etcd_kv *kv);
 
-/* Returns whether the owner is contested. Sets how often its keys were restored in a row, and the
+/* Returns whether the owner is in conflict. Sets how often its keys were restored in a row, and the
  * remaining backoff. */
 bool conflict_of(const struct owner *owner, unsigned *ret_restored, int64_t *ret_rest_ms);
 
@@ -87,10 +87,10 @@ bool conflict_is_of_reverse(const struct owner *owner);
  * is known or there is no conflict. Borrowed until the owner is restored again. */
 struct slice conflict_key(const struct owner *owner);
 
-/* Returns the number of contested owners. */
+/* Returns the number of owners in conflict. */
 size_t conflicts_count(const struct conflicts *conflicts);
 
-/* Appends one line without newline about the contested owners of the class, OWNER_CONFIG or any
+/* Appends one line without newline about the owners in conflict of the class, OWNER_CONFIG or any
  * other. Returns false, appending nothing, if there is none. */
 bool conflicts_explain(const struct conflicts *conflicts, enum owner_class class, struct buf *out);
 

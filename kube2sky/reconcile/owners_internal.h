@@ -82,8 +82,7 @@ struct owner {
     struct slice_difference *difference; /* all changes since it was settled; NULL: unknown */
     struct reverse_lock *locks;          /* in flight only: reverse_keys_internal.h */
     uint32_t desired_count;              /* own keys, when last planned */
-    uint32_t left_count;                 /* desired reverse keys that belong to other writers, left
-                                          * alone */
+    uint32_t left_count;                 /* desired keys that others have, left alone */
     uint32_t planned_keys;               /* keys in etcd once all planned transactions have
                                           * landed */
     uint32_t planned_bytes;              /* their bytes (key_room_internal.h) */

@@ -134,7 +134,8 @@ struct planned {
     size_t work;             /* its size in records */
     size_t reverse_ops;      /* operations on reverse keys */
     uint32_t desired_count;  /* its own keys */
-    uint32_t left_count;     /* desired reverse keys that belong to other writers: planner->left */
+    uint32_t left_count;     /* desired keys that others have, reverse keys and external names:
+                                planner->left */
     bool has_copies;         /* plan_add_deletes left copies */
     bool is_withheld;        /* planner->withheld has operations */
     bool is_split;           /* planner_leave_reverse withheld reverse keys */

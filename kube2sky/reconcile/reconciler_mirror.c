@@ -114,7 +114,8 @@ void reconciler_find_orphans(struct reconciler *r)
 
 /* ---- The mirror's events ---- */
 
-/* Readers may be sure that it is: they wait for the serial. */
+/* Returns whether a full read for this cause may have met another store without knowing. Readers
+ * may know that it is another one, and wait for a new serial: so it is written in any case. */
 static bool may_be_another_store(enum etcd_mirror_cause cause)
 {
     return cause == ETCD_MIRROR_UNCERTAIN || cause == ETCD_MIRROR_COMPACTED;

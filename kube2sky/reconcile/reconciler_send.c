@@ -83,7 +83,7 @@ static bool are_claims_done(const struct reconciler *r)
 
 /* ---- Planning ---- */
 
-/* Logs reverse keys that belong to other writers, once until the owner has none again. */
+/* Logs a key that the owner wants and leaves to others, once until it leaves none. */
 static void log_left_keys(const struct reconciler *r, const struct owner *owner)
 {
     static struct log_limit limit = {.burst = 10};

@@ -544,8 +544,9 @@ static bool is_kubernetes(const struct follow *f)
     return f->config->settings.schema == ENGINE_SCHEMA_KUBERNETES;
 }
 
-/* The Kubernetes specification and -pods reserve some names, which are no aliases whatever the keys
- * say. */
+/* Returns NULL, whatever the keys say, for names that the Kubernetes specification and -pods
+ * reserve.
+ */
 const struct store_record *follow_alias(const struct view *view, const struct engine_zone *zone,
                                         const struct dname *name)
 {

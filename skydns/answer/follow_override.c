@@ -1,4 +1,4 @@
-/* Aliases and overrides: where an external name leads before its upstream is asked. */
+/* Follows external names by -alias and -overrides, before their upstreams are queried. */
 #include "skydns/answer/follow_internal.h"
 #include "skydns/answer/override_match.h"
 #include "skydns/answer/rrsynth_internal.h"

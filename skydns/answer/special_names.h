@@ -19,7 +19,7 @@ enum special_kind {
 /* Seconds that clients may cache their records and denials. */
 enum { SPECIAL_TTL_S = 300 };
 
-/* 127.0.0.1 and ::1 */
+/* The addresses of localhost: 127.0.0.1 and ::1. */
 extern const uint8_t special_ipv4[4];
 extern const uint8_t special_ipv6[16];
 
@@ -27,7 +27,7 @@ extern const uint8_t special_ipv6[16];
  * for the name; NULL: none. */
 enum special_kind special_name_find(const struct dname *name, const struct forward_zone *zone);
 
-/* localhost. in wire form. */
+/* Returns `localhost.` in wire form. */
 struct slice special_name_localhost(void);
 
 #endif

@@ -49,7 +49,8 @@ static bool is_object(struct slice text)
     return has_version && has_kind;
 }
 
-/* "  Corefile: |-". An indentation indicator may follow, which is rare: 0 without. */
+/* Returns whether the line is like "  Corefile: |-". *ret_indicator: its indentation indicator,
+ * which is rare; 0: none. */
 static bool is_yaml_key(struct slice line, size_t *ret_indicator)
 {
     size_t at = indent_of(line);

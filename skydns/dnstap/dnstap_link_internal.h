@@ -44,18 +44,18 @@ void dnstap_link_stop(struct dnstap_link *link, int64_t until_ms);
 /* Makes dnstap_link_rest return. Any thread. */
 void dnstap_link_wake(const struct dnstap_link *link);
 
-/* Connects, once. A negative code, with err: the sink is away, or refuses. */
+/* Connects, once. Fails with a negative code and err if the sink is away or refuses. */
 int dnstap_link_open(struct dnstap_link *link, struct err *err) MUST_CHECK;
 bool dnstap_link_is_open(const struct dnstap_link *link);
 /* Closes the connection after a failure. */
 void dnstap_link_close(struct dnstap_link *link);
 
-/* Waits for the sink to take all frames. A negative code: some of them are lost. */
+/* Waits for the sink to take all frames. Fails with a negative code if some of them are lost. */
 int dnstap_link_send(struct dnstap_link *link, const struct slice *frames, size_t count,
                      struct err *err) MUST_CHECK;
 
-/* Waits at most that long (-1: for ever) for dnstap_link_stop or dnstap_link_wake. A negative code:
- * meanwhile the sink has closed the connection. */
+/* Waits at most that long (-1: for ever) for dnstap_link_stop or dnstap_link_wake. Fails with a
+ * negative code if the sink closes the connection meanwhile. */
 int dnstap_link_rest(struct dnstap_link *link, int timeout_ms, struct err *err) MUST_CHECK;
 
 static inline bool dnstap_link_is_stopping(const struct dnstap_link *link)

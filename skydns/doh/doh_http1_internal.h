@@ -1,5 +1,5 @@
-/* DNS over HTTP/1.1 (RFC 9112) on one connection. Requests may be pipelined; they are asked at once
- * and answered in their order, so a late answer holds up those behind it:
+/* DNS over HTTP/1.1 (RFC 9112) on one connection. Requests may be pipelined. Each becomes a query
+ * at once, but responses keep the requests' order, so a late one holds up those behind it:
  *
  *     head ─┬─ GET ─────────────────────────────▶ query ─▶ reply: put, or held behind earlier ones
  *           ├─ POST ─ body, or chunks ──────────▶ query

@@ -8,14 +8,14 @@
 
 void explain_page_text(const struct explanation *x, struct buf *out);
 
-/* {"name":...,"type":...,"revision":...,"status":"NOERROR","snapshot_age_s":12,"why":...,
+/* Appends {"name":...,"type":...,"revision":...,"status":"NOERROR","snapshot_age_s":12,"why":...,
  * "source":"cache",...,"answer":[...],"authority":[...],"additional":[...],"external":[...],
  * "serial":{"value":2600483790,"base":2600483776,"revision":14,"settings":0,"has_key":true},
  * "signed":[{"name":...,"type":...,"zone":...,"keys":[{"tag":12345,"algorithm":13,
  * "expires":"2026-01-02T03:04:05Z","left_s":604800}]}],
  * "client":{"address":...,"identity":"pod","namespace":...,"path":[{"name":...,"outcome":...}]},
  * "targets":[{"name":...,"type":...,"source":...}],"names":[{"name":...,"exists":true,
- * "keys":[{"key":...,"rule":"gave",...}]}]}; empty fields are left out. */
+ * "keys":[{"key":...,"rule":"gave",...}]}]}. Empty fields are left out. */
 void explain_page_json(const struct explanation *x, struct buf *out);
 
 struct explain_page {

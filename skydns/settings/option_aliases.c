@@ -1,4 +1,4 @@
-/* -alias, and the document's `aliases`. */
+/* Parses -alias, and the document's `aliases`. */
 #include <string.h>
 
 #include "skydns/settings/option_text.h"

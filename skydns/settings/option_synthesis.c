@@ -1,4 +1,4 @@
-/* -no-aaaa, -dns64 and -dns64-exclude; -nsid. */
+/* Parses -no-aaaa, -dns64, -dns64-exclude and -nsid. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>

@@ -331,8 +331,10 @@ static bool has_ended_unasked(const struct lease *lease, int64_t now_ms)
     return lease->is_saved && lease->is_known && lease->expires_ms <= now_ms;
 }
 
-/* Sets the record's current TTL, withholds it, or brings it back. False if it is gone: the writer
- * no longer has it, as after a full read, or etcd says so of a withheld one's lease. */
+/* Sets the record's current TTL, withholds it, or brings it back. Returns false if it is gone: the
+ * writer no longer has it, as after a full read, or etcd says that a withheld record's lease is
+ * gone.
+ */
 static bool key_update(struct leased_key *key, int64_t now_ms, uint32_t *ret_ttl_s,
                        bool *is_changed)
 {

@@ -110,7 +110,7 @@ static inline bool response_is_authoritative(const struct response *response)
     return (response->bytes[2] & DNS_FLAG_AA >> 8) != 0;
 }
 
-/* RA */
+/* Returns whether RA is set. */
 static inline bool response_offers_recursion(const struct response *response)
 {
     return (response->bytes[3] & DNS_FLAG_RA) != 0;
