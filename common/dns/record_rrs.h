@@ -1,5 +1,5 @@
-/* Reads the field `rr` of a key's value, resource records of any type as text, and packs them as a
- * record, the store and a snapshot hold them. The packed form has for each, one behind the other:
+/* Reads resource records of any type from the field `rr` of a key's value, and packs them. A
+ * record, the store and a snapshot hold the packed form. It has for each, one behind the other:
  * type (u16), length (u16) and rdata as on the wire, without compression, big-endian. Names in
  * rdata are in lower case, except those of MX, SRV and PTR. Only record_rrs.c uses libldns, which
  * reads the text. Pure; any thread. */

@@ -1,5 +1,5 @@
-/* Says which Service an Ingress or a route leads to (--ingress, --gateway), and which names a route
- * has at a Gateway. PURE; single-threaded.
+/* Says which Service an Ingress or a route leads to, and which names a route has at a Gateway. The
+ * rules come from --ingress and --gateway. PURE; single-threaded.
  *
  *     nginx=infra/ingress-nginx          hosts of Ingresses of the class nginx are names of the
  *                                        Service ingress-nginx in the namespace infra

@@ -1,7 +1,7 @@
-/* Holds the Ingresses, Gateways and HTTPRoutes, and claims their names in external_aliases.h, each
- * for the Service that --ingress or --gateway says (route_rules.h). Until all objects of the kinds
- * that may lead to a Service have been listed, its names are held: none is removed. A malformed
- * object counts as its last well-formed state.
+/* Holds the Ingresses, Gateways and HTTPRoutes, and claims their names for Services. A name is
+ * claimed in external_aliases.h, for the Service that --ingress or --gateway says (route_rules.h).
+ * Until all objects of the kinds that may lead to a Service have been listed, its names are held:
+ * none is removed. A malformed object counts as its last well-formed state.
  *
  * Pure data, no I/O; single-threaded, fed by kube_source.c, which owns none of it. */
 #ifndef KUBE2SKY_NAMING_ROUTE_TABLE_H

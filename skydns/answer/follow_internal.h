@@ -1,5 +1,5 @@
-/* Follows a chain of CNAMEs to addresses, for follow.c (our names, upstreams) and follow_override.c
- * (aliases, overrides). On the engine's thread. */
+/* Follows a chain of CNAMEs to addresses. Shared by follow.c (our names, upstreams) and
+ * follow_override.c (aliases, overrides). On the engine's thread. */
 #ifndef SKYDNS_ANSWER_FOLLOW_INTERNAL_H
 #define SKYDNS_ANSWER_FOLLOW_INTERNAL_H
 
