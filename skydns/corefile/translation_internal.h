@@ -38,7 +38,7 @@ enum {
     REVERSE_ZONES_MAX = 32,
     NAMESERVERS_MAX = 16, /* general upstreams, or those of one zone */
     STUBS_MAX = 64,
-    ALIASES_MAX = 256,
+    ALIASES_MAX = 64,
     NO_AAAA_MAX = 64,
     ALLOWED_MAX = 256,
     KEYS_MAX = 64,
