@@ -53,13 +53,12 @@ static bool override_match_is_stubs(const struct follow *f, const struct dname *
     return stub && dname_label_count(&stub->name) >= found->labels;
 }
 
-static bool match_found(struct follow *f, const struct override_found *found,
-                        struct override_match *match)
+static bool match_place(struct follow *f, const struct dname *place, struct override_match *match)
 {
     const struct view view = {.store = store_overrides(f->view.store), .config = f->config};
     const struct lookup_rule rule = {.no_wildcards = true};
     bool is_any_shown = false;
-    if (lookup_find(f->lookup, &view, &found->place, rule, &match->span) == LOOKUP_LIMIT) {
+    if (lookup_find(f->lookup, &view, place, rule, &match->span) == LOOKUP_LIMIT) {
         (void)follow_defer_scan(f); /* false on the walker: then there are no addresses */
         match->is_deferred = true;
         return true;
@@ -81,10 +80,12 @@ bool override_match_records(struct follow *f, const struct dname *name,
                             struct override_match *ret_match)
 {
     struct override_found found;
+    struct dname place;
     const struct store *overrides = f->view.store ? store_overrides(f->view.store) : NULL;
     *ret_match = (struct override_match){.is_alias = false};
     return overrides && overrides_find(overrides, name, &found) &&
-           !override_match_is_stubs(f, name, &found) && match_found(f, &found, ret_match);
+           !override_match_is_stubs(f, name, &found) && overrides_place(&found, name, &place) &&
+           match_place(f, &place, ret_match);
 }
 
 void override_match_end(struct follow *f, const struct override_match *match)

@@ -11,18 +11,13 @@ static bool overrides_is_mark(struct slice label)
 }
 
 /* Fills in what lies below the owner's mark. Returns false if the owner has no mark. */
-static bool set_found(const struct store_node *owner, const struct dname *name, bool is_wildcard,
+static bool set_found(const struct store_node *owner, unsigned labels, bool is_wildcard,
                       struct override_found *ret_found)
 {
     const struct store_node *node = owner ? store_child(owner, overrides_mark()) : NULL;
-    if (!node) {
-        return false;
-    }
-    ret_found->node = node;
-    ret_found->place = *name;
-    ret_found->is_wildcard = is_wildcard;
-    ret_found->labels = dname_label_count(name);
-    return dname_prepend(&ret_found->place, overrides_mark());
+    *ret_found =
+        (struct override_found){.node = node, .is_wildcard = is_wildcard, .labels = labels};
+    return node != NULL;
 }
 
 bool overrides_find(const struct store *overrides, const struct dname *name,
@@ -35,13 +30,23 @@ bool overrides_find(const struct store *overrides, const struct dname *name,
         const struct slice label = dname_label(name, labels.offsets[i - 1]);
         const struct store_node *child = overrides_is_mark(label) ? NULL : store_child(node, label);
         if (!child) {
-            const struct slice star = slice_of("*", 1);
-            struct dname wildcard = *name;
-            dname_strip(&wildcard, i);
-            return i < labels.count && dname_prepend(&wildcard, star) &&
-                   set_found(store_child(node, star), &wildcard, true, ret_found);
+            return i < labels.count && set_found(store_child(node, slice_of("*", 1)),
+                                                 labels.count - i + 1, true, ret_found);
         }
         node = child;
     }
-    return labels.count > 0 && set_found(node, name, false, ret_found);
+    return labels.count > 0 && set_found(node, labels.count, false, ret_found);
+}
+
+bool overrides_place(const struct override_found *found, const struct dname *name,
+                     struct dname *ret_place)
+{
+    *ret_place = *name;
+    if (found->is_wildcard) {
+        dname_strip(ret_place, dname_label_count(name) + 1 - found->labels);
+        if (!dname_prepend(ret_place, slice_of("*", 1))) {
+            return false;
+        }
+    }
+    return dname_prepend(ret_place, overrides_mark());
 }

@@ -19,7 +19,6 @@ enum { OVERRIDE_STRIP_MAX = 10 };
 
 struct override_found {
     const struct store_node *node; /* the mark: the owner's records are at and below it */
-    struct dname place;            /* the mark's name in the version's overrides */
     bool is_wildcard;
     unsigned labels; /* the owner name's */
 };
@@ -28,5 +27,10 @@ struct override_found {
  * non-terminal, a name above owners that is none itself, has no override and no wildcard. */
 bool overrides_find(const struct store *overrides, const struct dname *name,
                     struct override_found *ret_found) MUST_CHECK;
+
+/* Makes the node's name in the version's overrides from the name that it was found for. False: it
+ * would be too long, so that the index has no such record. */
+bool overrides_place(const struct override_found *found, const struct dname *name,
+                     struct dname *ret_place) MUST_CHECK;
 
 #endif
