@@ -94,6 +94,15 @@ def test_what_is_missing_is_an_error(counted, answers, why):
         judge(counted, answers, {"a": 100, "b": 100})
 
 
+@pytest.mark.parametrize(("kind", "other"), instructions.RATIOS)
+def test_a_share_of_another_kind(kind, other):
+    """Below its ceiling, and too much beside the other one."""
+    ratio = instructions.RATIOS[kind, other]
+    for cost, is_missed in ((int(100 * ratio), False), (int(100 * ratio) + 1, True)):
+        rows = judge({kind: cost * 64, other: 6400}, {kind: 64, other: 64}, {kind: 200, other: 200})
+        assert [(row.kind, row.is_missed) for row in rows] == [(kind, is_missed), (other, False)]
+
+
 def test_a_dump_without_a_count_is_an_error():
     assert read_dump("desc: Trigger: Client Request: miss-a\nsummary: 7\n\ntotals: 12\n") == ("miss-a", 12)
     at_end = "desc: Trigger: Program termination\ntotals: 0\n"

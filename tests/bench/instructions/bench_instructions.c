@@ -24,6 +24,7 @@
 #include "skydns/engine/engine.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/settings/options.h"
+#include "skydns/sync/override_index_internal.h"
 #include "skydns/tap/query_tap.h"
 #include "skydns/udp/worker.h"
 #include "tests/bench/instructions/feed.h"
@@ -41,6 +42,7 @@ struct bench {
     struct client_settings *clients;
     struct client_index *index;
     const struct store *store; /* the newest: the publisher's */
+    struct override_index *overrides;
 };
 
 static void bench_instructions_fail(const char *what)
@@ -85,6 +87,54 @@ static void bench_instructions_put_headless(struct store_writer *writer)
     }
 }
 
+/* Puts a record as external-dns, or kube2sky for an alias, does. */
+static void bench_instructions_put_override(struct bench *b, const char *name, unsigned number,
+                                            const char *host)
+{
+    char path[KIND_TEXT_MAX], value[KIND_TEXT_MAX];
+    struct dname key;
+    struct record record;
+    struct err err;
+    int len =
+        snprintf(value, sizeof(value), "{\"host\":\"%s\",\"ttl\":30,\"targetstrip\":1}", host);
+    (void)snprintf(path, sizeof(path), "/skydns/net/example/acme/%s-%05u/3f2a1b0c", name, number);
+    if (!record_key_to_name(slice_str("/skydns/"), slice_str(path), &key) ||
+        record_from_json(slice_of(value, (size_t)len), &record, &err) < 0) {
+        bench_instructions_fail(path);
+    }
+    (void)records_put(b->services.writer, &key, &record, 1);
+}
+
+/* Publishes an override with each Service's address, and one that leads to it, as store_sync
+ * does. */
+static void publish_overrides(struct bench *b)
+{
+    char host[KIND_TEXT_MAX];
+    struct store_garbage *garbage, *of_overrides;
+    const struct dname domain = kinds_dname("cluster.local.");
+    const struct override_index_rule rule = {
+        .is_on = true, .ttl_s = 30, .domain_count = 1, .domains = &domain};
+    b->overrides = override_index_new();
+    override_index_set(b->overrides, &rule);
+    for (unsigned i = 0; i < SERVICES; i++) {
+        const uint32_t address = services_address(i, 0);
+        const uint8_t *a = (const uint8_t *)&address;
+        (void)snprintf(host, sizeof(host), "%u.%u.%u.%u", a[0], a[1], a[2], a[3]);
+        bench_instructions_put_override(b, "app", i, host);
+        (void)snprintf(host, sizeof(host), "svc-%05u.default.svc.cluster.local.", i);
+        bench_instructions_put_override(b, "led", i, host);
+    }
+    const struct store *store =
+        store_writer_commit(b->services.writer, b->services.revision + 2, &garbage);
+    store_writer_set_overrides(b->services.writer,
+                               override_index_follow(b->overrides, b->store, store, &of_overrides));
+    publisher_publish(b->publisher, store, garbage);
+    if (of_overrides) {
+        bench_instructions_fail("there were overrides before");
+    }
+    b->store = store;
+}
+
 /* They are the clients, too. */
 static void put_pods(struct bench *b)
 {
@@ -121,7 +171,14 @@ static void bench_instructions_retire(void *data, void *block, void (*fn)(void *
 }
 
 /* The servers whose answers are counted, one after the other. */
-enum setup { SETUP_PLAIN, SETUP_AUTOPATH, SETUP_SIGNED, SETUP_COOKIES, SETUP_FILTERED };
+enum setup {
+    SETUP_PLAIN,
+    SETUP_AUTOPATH,
+    SETUP_SIGNED,
+    SETUP_COOKIES,
+    SETUP_FILTERED,
+    SETUP_OVERRIDES
+};
 
 /* A key for everything, as most zones have. */
 static struct dnssec *bench_instructions_make_keys(void)
@@ -156,6 +213,7 @@ static struct engine_config *make_config(struct bench *b, enum setup setup)
     }
     options.engine.autopath = setup == SETUP_AUTOPATH;
     options.engine.no_aaaa_count = setup == SETUP_FILTERED;
+    options.engine.overrides = setup == SETUP_OVERRIDES;
     options.engine.no_aaaa[0] = (struct dname){.len = 1}; /* all */
     struct engine_config *config = options_engine_config(&options);
     forward_settings_fill(b->external, &options, config);
@@ -165,12 +223,14 @@ static struct engine_config *make_config(struct bench *b, enum setup setup)
     return config;
 }
 
-/* One address of each name. */
-static void fill_cache(const struct engine_config *config)
+/* One address of each name; of AAAA, it ends the IPv6 address. */
+static void fill_cache(const struct engine_config *config, uint16_t type)
 {
     static const struct addr nameserver;
+    static const uint8_t network[12] = {0x20, 0x01, 0x0d, 0xb8};
+    const size_t network_len = type == DNS_TYPE_AAAA ? sizeof(network) : 0;
     size_t count;
-    struct cache_key key = {.type = DNS_TYPE_A,
+    struct cache_key key = {.type = type,
                             .qclass = DNS_CLASS_IN,
                             .zone_serial =
                                 zone_table_items(config->zones_of_others, &count)->serial};
@@ -193,7 +253,8 @@ static void fill_cache(const struct engine_config *config)
         writer_u16(&w, key.type);
         writer_u16(&w, key.qclass);
         writer_u32(&w, EXTERNAL_TTL_S);
-        writer_u16(&w, sizeof(address));
+        writer_u16(&w, (uint16_t)(network_len + sizeof(address)));
+        writer_bytes(&w, network, network_len);
         writer_bytes(&w, &address, sizeof(address));
         if (cache_put_bytes(config->cache, &key, wire, w.pos, &nameserver, &config->cache_limits,
                             (int64_t)FEED_NOW_S * 1000) != CACHE_HIT) {
@@ -245,7 +306,8 @@ static void bench_instructions_ask_all(struct bench *b, const struct kind *kinds
 static void bench_instructions_configure(struct bench *b, enum setup setup)
 {
     struct engine_config *config = make_config(b, setup);
-    fill_cache(config); /* the same each time: they share it */
+    fill_cache(config, DNS_TYPE_A); /* the same each time: they share it */
+    fill_cache(config, DNS_TYPE_AAAA);
     publisher_configure(b->publisher, config);
 }
 
@@ -304,7 +366,13 @@ int main(void)
     bench_instructions_ask_all(&b, kinds_cookie, kinds_cookie_count);
     bench_instructions_configure(&b, SETUP_FILTERED);
     bench_instructions_ask_all(&b, kinds_filtered, kinds_filtered_count);
+    CALLGRIND_STOP_INSTRUMENTATION;
+    bench_instructions_configure(&b, SETUP_OVERRIDES);
+    publish_overrides(&b);
+    CALLGRIND_START_INSTRUMENTATION;
+    bench_instructions_ask_all(&b, kinds_override, kinds_override_count);
     publisher_free(b.publisher);
+    override_index_free(b.overrides);
     services_fini(&b.services);
     client_index_free(b.index);
     client_settings_free(b.clients);

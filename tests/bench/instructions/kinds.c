@@ -83,6 +83,16 @@ void kinds_external_name(unsigned number, char *text)
     (void)snprintf(text, KIND_TEXT_MAX, "www-%03u.example.com.", number % EXTERNAL);
 }
 
+static void override_name(unsigned number, char *text)
+{
+    (void)snprintf(text, KIND_TEXT_MAX, "app-%05u.acme.example.net.", number % SERVICES);
+}
+
+static void led_name(unsigned number, char *text)
+{
+    (void)snprintf(text, KIND_TEXT_MAX, "led-%05u.acme.example.net.", number % SERVICES);
+}
+
 static void searched_name(unsigned number, char *text)
 {
     (void)snprintf(text, KIND_TEXT_MAX, "www-%03u.example.com.default.svc.cluster.local.",
@@ -111,6 +121,8 @@ const struct kind kinds_plain[] = {
     {"address-ptr", reverse_name, NULL, DNS_TYPE_PTR, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
     {"foreign-a", kinds_external_name, kinds_external_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0,
      0, FULL, 0},
+    {"foreign-aaaa", kinds_external_name, kinds_external_address, DNS_TYPE_AAAA, DNS_RCODE_NOERROR,
+     1, 0, 0, FULL, 0},
     {"edns-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL,
      KIND_EDNS},
     {"alone-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, 1, 0},
@@ -139,6 +151,12 @@ const struct kind kinds_filtered[] = {
      0, FULL, 0},
 };
 const size_t kinds_filtered_count = sizeof(kinds_filtered) / sizeof(kinds_filtered[0]);
+
+const struct kind kinds_override[] = {
+    {"override-a", override_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
+    {"led-a", led_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
+};
+const size_t kinds_override_count = sizeof(kinds_override) / sizeof(kinds_override[0]);
 
 const struct kind kinds_cookie[] = {
     {"cookie-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL,
