@@ -308,6 +308,35 @@ def test_search_paths(start, upstream):
     assert data_from(bed, A, "wide" + suffix) == ["192.0.2.7", "wide.example.corp."]
 
 
+@pytest.mark.parametrize("autopath", [(), ("-autopath",)])
+def test_search_lists(start, upstream, autopath):
+    """A pod asks below its search list first: the override is the bare name's, or -autopath's at once; and only for
+    clients that may see where it leads, others have the upstream's."""
+    bed = start(
+        {
+            "/skydns/local/cluster/pod/prod/127-0-0-5/a": value(A),
+            "/skydns/local/cluster/pod/dev/127-0-0-6/b": value(B),
+            f"{EXAMPLE}/api/x": note(WEB),
+            f"{EXAMPLE}/apps/*": value(WEB),
+        },
+        *("-visibility=own", "-alias=alias.example.com=web.prod.svc.cluster.local", *autopath),
+    )
+    wait_until(lambda: data_from(bed, A, "web.prod.svc.cluster.local") == ["10.0.0.1"], "clients to be known")
+    for source, namespace, address in ((A, "prod", "10.0.0.1"), (B, "dev", "192.0.2.7")):
+        for name in ("api.example.com", "x.apps.example.com", "alias.example.com"):
+            places = [f"{name}.{namespace}.svc.cluster.local", f"{name}.svc.cluster.local", f"{name}.cluster.local"]
+            for rdtype, right in (("A", [address]), ("AAAA", [])):
+                first = ask_from(bed, source, places[0], rdtype)
+                data = [rdata.to_text() for rrset in first.answer for rdata in rrset]
+                if autopath:
+                    assert (first.rcode(), data) == (dns.rcode.NOERROR, [f"{name}.", *right]), (source, name, rdtype)
+                else:
+                    assert [ask_from(bed, source, place, rdtype).rcode() for place in places] == [dns.rcode.NXDOMAIN] * 3
+                bare = ask_from(bed, source, name, rdtype)
+                assert bare.rcode() == dns.rcode.NOERROR
+                assert [rdata.to_text() for rrset in bare.answer for rdata in rrset] == right, (source, name, rdtype)
+
+
 def test_shown(start, upstream):
     bed = start({f"{EXAMPLE}/www/3f2a": note("192.0.2.1")}, "-alias=a.example.com=web.prod.svc.cluster.local")
     page = lambda query: http_get(f"http://127.0.0.1:{bed.http}{query}")[1]  # noqa: E731
