@@ -574,15 +574,39 @@ static NOINLINE bool answer_no_aaaa(struct fast *f, const struct fast_question *
     return true;
 }
 
-/* Answers from an override whose addresses are prepared. Returns false when the slow path decides.
- */
+/* Gets the addresses that the only record of an override leads to in our domains. Returns false
+ * when the slow path decides. */
+static bool get_led_addresses(const struct fast *f, const struct fast_question *question,
+                              struct addresses *ret)
+{
+    const struct store_node *owner = question->scan.node, *node;
+    const struct store_record *record =
+        store_visible_count(owner) == 1 ? store_node_record(owner) : NULL;
+    record = record ? record : store_node_single(owner);
+    if (!record || f->view.visibility || record->host != STORE_HOST_NAME ||
+        record->lens[RECORD_RR] > 0) {
+        return false;
+    }
+    node = fast_target_find_alone(&f->zones, store_record_host_wire(record));
+    if (!node || !get_addresses(f, node, query_family(question), ret)) {
+        return false;
+    }
+    const uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->settings.ttl_s;
+    ret->ttl_s = ttl_s < ret->ttl_s ? ttl_s : ret->ttl_s;
+    return true;
+}
+
+/* Answers from an override whose addresses, or those that it leads to, are prepared. Returns false
+ * when the slow path decides. */
 static NOINLINE bool answer_override_addresses(struct fast *f, const struct fast_question *question,
                                                const struct engine_query *query,
                                                struct response *response)
 {
     const struct fast_query *q = question->query;
     struct addresses a;
-    if (!get_addresses(f, question->scan.node, query_family(question), &a) || a.count == 0) {
+    if ((!get_addresses(f, question->scan.node, query_family(question), &a) &&
+         !get_led_addresses(f, question, &a)) ||
+        a.count == 0) {
         return false;
     }
     fast_reply_begin(&f->reply, q, query, f->config->settings.max_udp_size, response);

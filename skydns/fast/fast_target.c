@@ -22,13 +22,18 @@ static bool is_shared_from(const struct cut *cut, unsigned label, const struct f
            memcmp(cut->wire.ptr + from, q->name + at, cut->wire.len - from) == 0;
 }
 
-static void cut_target(struct slice wire, const struct fast_query *q, struct cut *cut)
+static void cut_labels(struct slice wire, struct cut *cut)
 {
     cut->wire = wire;
     cut->count = 0;
     for (size_t at = 0; at < wire.len && wire.ptr[at] != 0; at += (uint8_t)wire.ptr[at] + 1u) {
         cut->offsets[cut->count++] = (uint8_t)at;
     }
+}
+
+static void cut_target(struct slice wire, const struct fast_query *q, struct cut *cut)
+{
+    cut_labels(wire, cut);
     unsigned i = 0;
     for (cut->own = 0; cut->own < cut->count; cut->own++) {
         size_t left = wire.len - cut->offsets[cut->own];
@@ -153,4 +158,12 @@ bool fast_target_find(const struct fast_zones *zones, const struct fast_question
         cut.own == 0 && cut.count > 0 ? question->query->offsets[cut.shared_at] : -1;
     return common ? find_from_node(question, &cut, common, &ret_target->node)
                   : find_from_zone(zones, &cut, &ret_target->node);
+}
+
+const struct store_node *fast_target_find_alone(const struct fast_zones *zones, struct slice wire)
+{
+    struct cut cut;
+    const struct store_node *node;
+    cut_labels(wire, &cut);
+    return find_from_zone(zones, &cut, &node) ? node : NULL;
 }

@@ -1,6 +1,6 @@
 /* Finds the target of a port: its node, and its name in the response. Most targets share a suffix
- * with the question, whose lookup has already passed that suffix's nodes. On the engine's thread;
- * it allocates nothing. */
+ * with the question, whose lookup has already passed that suffix's nodes. And that of an override.
+ * On the engine's thread; it allocates nothing. */
 #ifndef SKYDNS_FAST_FAST_TARGET_INTERNAL_H
 #define SKYDNS_FAST_FAST_TARGET_INTERNAL_H
 
@@ -18,5 +18,9 @@ struct fast_target {
  * false to fall back to the slow path. */
 bool fast_target_find(const struct fast_zones *zones, const struct fast_question *question,
                       struct slice wire, struct fast_target *ret_target);
+
+/* Finds the node of a target in wire form which no question helps to find. NULL: it has no
+ * addresses, or the slow path decides. */
+const struct store_node *fast_target_find_alone(const struct fast_zones *zones, struct slice wire);
 
 #endif

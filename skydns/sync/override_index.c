@@ -132,6 +132,7 @@ static void put_override(struct override_index *index, const struct store_record
     store_record_name(record, &name);
     struct record copy = {
         .ttl_s = record->ttl_s ? record->ttl_s : index->ttl_s,
+        .priority = 1, /* set, so that an only host name is prepared (store_ready.h) */
         .is_leased = record->is_leased,
     };
     copy.host = has_host ? store_record_host_text(record, host) : slice_of(NULL, 0);
