@@ -66,7 +66,7 @@ CEILINGS = {
     "filtered-a": 2191,
     "foreign-aaaa": 2245,
     "override-a": 2189,
-    "led-a": 11029,
+    "led-a": 3883,
 }
 
 # What a kind may cost of another kind, at most.
