@@ -382,20 +382,19 @@ profile: all $(ANSWERS_BIN) $(BENCH_STORE)
 
 # Cost of the etcd client: CPU per put, key and event, keys/s.
 bench-etcd: $(B)/tests/bench/etcd/bench_etcd
-	@$(PYTHON) tests/bench/etcd_client.py --bench $< $(BENCH_FLAGS)
+	@$(PYTHON) tests/bench/etcd_client.py --build $(B) $(BENCH_FLAGS)
 
 # What a reader costs etcd, per event and idle, without and with etcd's grpc-proxy.
 bench-readers: $(B)/tests/bench/readers/bench_readers
-	@$(PYTHON) tests/bench/readers.py --bench $< $(BENCH_FLAGS)
+	@$(PYTHON) tests/bench/readers.py --build $(B) $(BENCH_FLAGS)
 
 # kube2sky with many objects: time until everything is in etcd, time per event, and memory.
 bench-kube2sky: all $(BENCH_STORE)
-	@$(PYTHON) tests/bench/kube2sky_scale.py --bin $(B)/bin --store $(BENCH_STORE) $(BENCH_FLAGS)
+	@$(PYTHON) tests/bench/kube2sky_scale.py --build $(B) $(BENCH_FLAGS)
 
 # From a change in the Kubernetes API to the right answer: single changes, bursts, everything (see KUBE_APISERVER).
 bench-pipeline: all $(BENCH_STORE) $(B)/tests/bench/pipeline/bench_ask
-	@$(PYTHON) tests/bench/pipeline.py --bin $(B)/bin --store $(BENCH_STORE) \
-		--ask $(B)/tests/bench/pipeline/bench_ask $(BENCH_FLAGS)
+	@$(PYTHON) tests/bench/pipeline.py --build $(B) $(BENCH_FLAGS)
 
 # skydns' start from a snapshot: until answers are right, and what it costs etcd.
 bench-start: all $(BENCH_STORE) $(START_BIN)
@@ -403,7 +402,7 @@ bench-start: all $(BENCH_STORE) $(START_BIN)
 
 # Cost of updates to skydns, and answers meanwhile: time per batch, visibility, memory.
 bench-updates: $(B)/tests/bench/updates/bench_updates
-	@$(PYTHON) tests/bench/updates.py --bench $< $(BENCH_FLAGS)
+	@$(PYTHON) tests/bench/updates.py --build $(B) $(BENCH_FLAGS)
 
 # A million Services, and a tenth of them: what grows faster than their number.
 NEEDS_test_bench_scale := $(addprefix $(B)/tests/bench/answers/,bare_udp load_udp propagation) $(BENCH_STORE) $(START_BIN)
@@ -416,11 +415,11 @@ bench-clients: all $(BENCH_STORE)
 
 # Memory and CPU of each program of docker/manifests/kube-dns.yaml.
 bench-pod: all
-	@$(PYTHON) tests/bench/pod_resources.py --bin $(B)/bin $(BENCH_FLAGS)
+	@$(PYTHON) tests/bench/pod_resources.py --build $(B) $(BENCH_FLAGS)
 
 # Whether the programs' memory grows in an hour of changes.
 bench-churn: all
-	@$(PYTHON) tests/bench/churn.py --bin $(B)/bin $(BENCH_FLAGS)
+	@$(PYTHON) tests/bench/churn.py --build $(B) $(BENCH_FLAGS)
 
 # Hit rates of the response cache and of an LRU cache, and the cost of a hit.
 FLOOD_BIN := $(B)/tests/bench/flood/bench_flood
@@ -444,11 +443,11 @@ bench-attack: all
 
 # What ten hostile namespaces do to the eleventh: its changes' way to etcd, /healthz.
 bench-fair: all $(BENCH_STORE)
-	@$(PYTHON) tests/bench/fair.py --bin $(B)/bin --store $(BENCH_STORE) $(BENCH_FLAGS)
+	@$(PYTHON) tests/bench/fair.py --build $(B) $(BENCH_FLAGS)
 
 # Memory of both programs, whatever one namespace holds.
 bench-memory: all $(BENCH_STORE)
-	@$(PYTHON) tests/bench/hostile_memory.py --bin $(B)/bin --store $(BENCH_STORE) $(BENCH_FLAGS)
+	@$(PYTHON) tests/bench/hostile_memory.py --build $(B) $(BENCH_FLAGS)
 
 bench-cache-hits: $(B)/tests/bench/cache_hits/bench_cache_hits
 	@$<

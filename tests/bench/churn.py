@@ -9,18 +9,14 @@ several times, so that the allocator can reuse the gaps. Exit status 0: none gro
 not be measured.
 """
 
-import argparse
 import sys
 import threading
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+from measuring import Machine, machine_name, options_parser, parse_options
 
-import dns.message  # noqa: E402
-from kube import Kube  # noqa: E402
-from measuring import Machine, machine_name  # noqa: E402
-from pod_resources import PHASE_S, MeasuredPod, ask, filled_pod  # noqa: E402
+import dns.message
+from kube import Kube
+from pod_resources import PHASE_S, MeasuredPod, ask, filled_pod
 
 TENTHS = 10
 REPLACED = 3  # tenths until everything has been replaced several times
@@ -67,7 +63,7 @@ def churn(pod: MeasuredPod, kube: Kube, names: list[str], arguments) -> list[dic
 
 def run(arguments) -> int:
     """The number of programs that have grown."""
-    with filled_pod(arguments.bin, arguments.services) as (pod, kube, names):
+    with filled_pod(arguments.build, arguments.services) as (pod, kube, names):
         rows = churn(pod, kube, names, arguments)
     growth = {name: rows[-1][name] / rows[REPLACED - 1][name] for name in OURS}
     for name, times in growth.items():
@@ -76,13 +72,12 @@ def run(arguments) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=Path, help="the programs' folder")
+    parser = options_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--services", type=int, default=10_000)
     parser.add_argument("--queries", type=int, default=500, help="per second")
     parser.add_argument("--changes", type=int, default=100, help="per second")
-    arguments = parser.parse_args()
+    arguments = parse_options(parser)
     print(f"{machine_name()}; {arguments.services:,} Services, {arguments.changes} changes/s, {arguments.queries} queries/s")
     machine = Machine()
     try:

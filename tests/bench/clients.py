@@ -11,29 +11,22 @@ event. Meanwhile addresses at rest are asked from, too, which must be right all 
 Scale: the same cluster without and with -autopath: memory, start, and what an event costs.
 """
 
-import argparse
 import http.client
 import json
 import multiprocessing
 import random
-import shutil
 import socket
 import struct
-import subprocess
 import sys
-import tempfile
 import time
 from base64 import b64encode
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+from measuring import Figure, cpu_s, memory_mib, options_parser, parse_options, run_benchmark, spread
 
-from etcd_client import EtcdClient  # noqa: E402
-from measuring import Figure, go_before_all_others, percentile, run_benchmark  # noqa: E402
-from programs import Program, etcd, http_get, is_etcd_healthy, reserve_port, wait_until  # noqa: E402
-from prometheus import Page  # noqa: E402
-from records import DOMAIN, SVC, label, value  # noqa: E402
+import beds
+from programs import wait_until
+from records import DOMAIN, SVC, label, value
 
 LATE_S = 0.005
 # An event's namespaces.
@@ -43,7 +36,6 @@ CAUSES = 4
 # Only ends a hang.
 PATIENCE_S = 120.0
 TARGET = "www.target"  # what clients look up: a Service of another namespace
-IN_FLIGHT = 8
 A, NXDOMAIN, NOERROR = 1, 3, 0
 
 
@@ -168,72 +160,34 @@ def cause(results, etcd_port: int, dns_port: int, numbers: list[int], seed: int,
 # ---- The programs ----
 
 
-class Bed:
-    """An etcd with so many pods, and skydns: a context manager."""
+class Bed(beds.Bed):
+    """An etcd with so many pods, and skydns."""
 
     def __init__(self, build: Path, pods: int):
-        self.pods, self._build = pods, build
-        self.folder = Path(tempfile.mkdtemp(prefix="bench-clients-"))
-        self.etcd_port, self.dns_port, self._http_port = reserve_port(), reserve_port(), reserve_port()
-        self._url = f"http://127.0.0.1:{self.etcd_port}"
-        self.etcd = EtcdClient(self.etcd_port)
-        self._etcd = etcd(str(self.folder / "etcd"), self.etcd_port, reserve_port())
-        self.skydns: Program | None = None
+        super().__init__(build)
+        self.pods = pods
 
-    def __enter__(self) -> "Bed":
-        self._etcd.start().wait_ready(lambda: is_etcd_healthy(self.etcd_port), "healthy")
+    def fill(self) -> None:
+        self.start_etcd()
         lines = [f"{pod_key(number, number)}\t{value(address(number))}" for number in range(self.pods)]
         self.write([f"{SVC}/target/www/x\t{value('10.96.0.1')}", *lines])
-        return self
-
-    def __exit__(self, *exc) -> None:
-        for program in (self.skydns, self._etcd):
-            if program:
-                program.kill()
-        shutil.rmtree(self.folder)
 
     def write(self, lines: list[str]) -> None:
-        """Keys and values, in transactions of 128."""
-        command = [self._build / "tests/bench/kube2sky/bench_store", self._url, "loop", str(IN_FLIGHT)]
-        text = "".join(f"{line}\n" for line in lines).encode()
-        subprocess.run(command, input=text, check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE_S)
+        self.put("".join(f"{line}\n" for line in lines).encode())
 
     def start(self, *flags: str) -> float:
         """Seconds until it is ready and, with -autopath, knows the last pod."""
-        argv = [str(self._build / "bin/skydns"), f"-machines={self._url}", f"-domain={DOMAIN}.", "-no-rec"]
-        argv += [f"-addr=127.0.0.1:{self.dns_port}", f"-http-addr=127.0.0.1:{self._http_port}", *flags]
-        self.skydns = Program("skydns", argv)
         started_s = time.monotonic()
-        self.skydns.start().wait_ready(self._is_ready, "ready", PATIENCE_S)
+        self.new_skydns(*flags).caught_up_s()
         if flags:
-            client = Client(self.pods - 1, self.dns_port)
+            client = Client(self.pods - 1, self.skydns.port)
             wait_until(lambda: client.is_of(self.pods - 1), "the last pod is known")
             client.close()
         return time.monotonic() - started_s
 
-    def _is_ready(self) -> bool:
-        try:
-            return http_get(f"http://127.0.0.1:{self._http_port}/readiness?strict")[0] == 200
-        except OSError:
-            return False
-
-    def stop(self) -> None:
-        self.skydns.stop()
-        self.skydns = None
-
-    def _metric(self, name: str) -> float:
-        return Page(http_get(f"http://127.0.0.1:{self._http_port}/metrics")[1], "skydns_").total(name)
-
     def wait_followed(self) -> None:
-        revision = self.etcd.revision()
-        wait_until(lambda: self._metric("etcd_revision") >= revision, "all events", PATIENCE_S)
-
-    def resident_mib(self) -> float:
-        status = Path(f"/proc/{self.skydns.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
-    def cpu_s(self) -> float:
-        return time.clock_gettime(~self.skydns.pid << 3 | 2)  # clock_getcpuclockid(3): of all its threads
+        revision = self.etcd.client.revision()
+        wait_until(lambda: self.skydns.metric("etcd_revision") >= revision, "all events", PATIENCE_S)
 
 
 def churn(build: Path, pods: int, rate: float, seconds: float) -> dict[str, float]:
@@ -245,7 +199,7 @@ def churn(build: Path, pods: int, rate: float, seconds: float) -> dict[str, floa
         causes = [
             multiprocessing.Process(
                 target=cause,
-                args=(results, bed.etcd_port, bed.dns_port, list(range(n, pods, CAUSES)), n, count, interval_s),
+                args=(results, bed.etcd.port, bed.skydns.port, list(range(n, pods, CAUSES)), n, count, interval_s),
             )
             for n in range(CAUSES)
         ]
@@ -261,8 +215,7 @@ def churn(build: Path, pods: int, rate: float, seconds: float) -> dict[str, floa
     settled_ms = [1000 * settled_s for one in told for settled_s in one[0]]
     return {
         "events_per_s": len(settled_ms) / took_s,
-        "settled_p50_ms": percentile(settled_ms, 0.5),
-        "settled_p99_ms": percentile(settled_ms, 0.99),
+        **spread("settled", settled_ms),
         "settled_max_ms": max(settled_ms),
         "late": sum(one[1] for one in told),
         "wrong": sum(one[2] for one in told),
@@ -275,8 +228,8 @@ def scale(build: Path, pods: int) -> dict[str, float]:
     with Bed(build, pods) as bed:
         for name, flags in (("without", ()), ("with", ("-autopath",))):
             values[f"start_{name}_s"] = bed.start(*flags)
-            values[f"resident_{name}_mib"] = bed.resident_mib()
-            used_s, started_s = bed.cpu_s(), time.monotonic()
+            values[f"resident_{name}_mib"] = memory_mib(bed.skydns.pid)[0]
+            used_s, started_s = cpu_s(bed.skydns.pid), time.monotonic()
             # Every pod gets the address of another one, then its own again.
             for shift in (1, 0):
                 lines = [
@@ -285,8 +238,8 @@ def scale(build: Path, pods: int) -> dict[str, float]:
                 bed.write(lines)
             bed.wait_followed()
             values[f"changes_{name}_per_s"] = 2 * pods / (time.monotonic() - started_s)
-            values[f"change_{name}_us"] = 1e6 * (bed.cpu_s() - used_s) / (2 * pods)
-            bed.stop()
+            values[f"change_{name}_us"] = 1e6 * (cpu_s(bed.skydns.pid) - used_s) / (2 * pods)
+            bed.skydns.stop()
     added = values["resident_with_mib"] - values["resident_without_mib"]
     values["bytes_per_pod"] = added * (1 << 20) / pods
     values["change_more_us"] = values["change_with_us"] - values["change_without_us"]
@@ -315,21 +268,12 @@ FIGURES = [
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--build", type=Path, required=True, help="build/release")
+    parser = options_parser(__doc__, 1)
     parser.add_argument("--pods", type=int, default=10_000, help="that come and go")
     parser.add_argument("--rate", type=float, default=200, help="events a second")
     parser.add_argument("--seconds", type=float, default=20, help="of events")
     parser.add_argument("--large", type=int, default=100_000, help="pods at scale")
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument(
-        "--first",
-        action="store_true",
-        help="run at a priority above all others (needs root), on a busy machine",
-    )
-    options = parser.parse_args()
-    if options.first:
-        go_before_all_others()
+    options = parse_options(parser)
 
     def run_round() -> dict[str, float]:
         return churn(options.build, options.pods, options.rate, options.seconds) | scale(options.build, options.large)

@@ -3,75 +3,47 @@ etcd's changes, and the Services that the API server creates in bulk.
 """
 
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
-
-from etcd_client import EtcdClient  # noqa: E402
-from kube import BASES, Kube  # noqa: E402
-from kubeapi import protobuf  # noqa: E402
-from programs import Program, apiserver, etcd, http_get, is_etcd_healthy, reserve_port  # noqa: E402
-from records import SVC, label  # noqa: E402
+import beds
+from beds import PATIENCE_S
+from kube import BASES, Kube
+from kubeapi import protobuf
+from programs import Program, apiserver, http_get, reserve_port
+from records import SVC, label
 
 PAGE = 500
-# Only ends a hang.
-PATIENCE_S = 300.0
 
 
-class Bed:
-    """An API server (by default the tests' own, else one given with kube2sky's flags to reach it), an etcd, kube2sky
-    and skydns, each started on demand; all end with the bed.
-    """
+class Bed(beds.Bed):
+    """With the tests' own API server, or one that is named with use_kube; and kube2sky, started on demand."""
 
-    def __init__(
-        self, folder: Path, bin_dir: Path, store: str, kube: Kube | None = None, kube_flags: list[str] = ()
-    ):
-        self._folder, self.bin_dir, self._store = folder, bin_dir, store
-        self._programs: list[Program] = []
+    def __init__(self, build: Path, has_apiserver: bool = True):
+        super().__init__(build)
         self.http_port = reserve_port()  # kube2sky's
-        self.dns_port = reserve_port()
-        self._http_addr = f"127.0.0.1:{reserve_port()}"
-        # With /metrics, by program.
-        self.pages = {"kube2sky": f"http://127.0.0.1:{self.http_port}", "skydns": f"http://{self._http_addr}"}
-        self.kube, self._kube_flags = kube, kube_flags
-        self.etcd_url = ""
+        self._has_apiserver = has_apiserver
         self.apiserver: Program | None = None  # the tests' own
-        self.etcds: dict[str, Program] = {}
         self.kube2sky: Program | None = None
-        self.skydns: Program | None = None
-        if kube is None:
-            self._start_apiserver()
 
-    def _start_apiserver(self) -> None:
-        url = f"http://127.0.0.1:{reserve_port()}"
-        self.apiserver = self._add(apiserver(int(url.rsplit(":", 1)[1])))
-        self.apiserver.start().wait_ready(
-            lambda: http_get(url + "/readyz")[0] == 200, "readyz"
-        )
-        self.kube, self._kube_flags = Kube(url), [f"--kube-master-url={url}"]
+    def fill(self) -> None:
+        if self._has_apiserver:
+            port = reserve_port()
+            url = f"http://127.0.0.1:{port}"
+            self.apiserver = self.add(apiserver(port))
+            self.apiserver.start().wait_ready(lambda: http_get(url + "/readyz")[0] == 200, "readyz")
+            self.use_kube(Kube(url), [f"--kube-master-url={url}"])
 
-    def _add(self, program: Program) -> Program:
-        self._programs.append(program)
-        return program
+    def use_kube(self, kube: Kube, flags: list[str]) -> Kube:
+        """flags: kube2sky's, to reach it."""
+        self.kube, self._kube_flags = kube, flags
+        return kube
 
-    def __enter__(self) -> "Bed":
-        return self
-
-    def __exit__(self, *exc) -> None:
-        for program in reversed(self._programs):
-            program.kill()
-
-    def start_etcd(self, name: str, *flags: str) -> EtcdClient:
-        """Starts an empty etcd, which all later programs use."""
-        port = reserve_port()
-        self.etcds[name] = self._add(etcd(str(self._folder / name), port, reserve_port(), *flags))
-        self.etcds[name].start().wait_ready(lambda: is_etcd_healthy(port), "healthy")
-        self.etcd_url = f"http://127.0.0.1:{port}"
-        return EtcdClient(port)
+    def pages(self) -> dict[str, str]:
+        """With /metrics, by program."""
+        ports = {"kube2sky": self.http_port, "skydns": self.skydns.http_port}
+        return {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
 
     def start_kube2sky(self, *flags: str) -> float:
         """Starts kube2sky; returns the seconds until it was ready. Nothing compacts these etcds, and most benchmarks
@@ -79,45 +51,13 @@ class Bed:
         """
         flags = flags or ("--etcd-space=8192",)
         argv = [str(self.bin_dir / "kube2sky"), *self._kube_flags]
-        argv += [f"--etcd-server={self.etcd_url}", f"--healthz-port={self.http_port}", *flags]
-        self.kube2sky = self._add(Program("kube2sky", argv))
+        argv += [f"--etcd-server={self.etcd.url}", f"--healthz-port={self.http_port}", *flags]
+        self.kube2sky = self.add(Program("kube2sky", argv))
         start_s = time.monotonic()
         self.kube2sky.start().wait_ready(
             lambda: http_get(f"http://127.0.0.1:{self.http_port}/readiness")[0] == 200, "ready", PATIENCE_S
         )
         return time.monotonic() - start_s
-
-    def start_skydns(self, *flags: str) -> float:
-        """The same for skydns."""
-        argv = [str(self.bin_dir / "skydns"), f"-machines={self.etcd_url}", "-domain=cluster.local.", "-no-rec"]
-        argv += [f"-http-addr={self._http_addr}"]
-        start_s = time.monotonic()
-        self.skydns = self._add(Program("skydns", [*argv, f"-addr=127.0.0.1:{self.dns_port}", *flags])).start()
-        self.skydns.wait_line(r"ready for queries on cluster\.local\. for udp://", timeout_s=PATIENCE_S)
-        return time.monotonic() - start_s
-
-    def stop_skydns(self) -> None:
-        self.skydns.stop()
-
-    def store(self, *arguments: str, text: bytes | None = None) -> bytes:
-        command = [self._store, self.etcd_url, *arguments]
-        done = subprocess.run(
-            command, input=text, check=True, stdout=subprocess.PIPE, timeout=PATIENCE_S
-        )
-        return done.stdout
-
-    def resident_kib(self) -> int:
-        status = Path(f"/proc/{self.kube2sky.pid}/status").read_text()
-        return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")))
-
-    def cpu_s(self) -> float:
-        return cpu_s(self.kube2sky)
-
-
-def cpu_s(program: Program) -> float:
-    """CPU time of all its threads that have not ended."""
-    tasks = Path(f"/proc/{program.pid}/task").glob("*/schedstat")
-    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
 class Times:
@@ -147,10 +87,9 @@ class Times:
 class Follower:
     """The changes in etcd below a prefix, with their time of arrival."""
 
-    def __init__(self, bed: Bed, store: str):
-        self._process = subprocess.Popen(
-            [store, bed.etcd_url, "follow", SVC], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+    def __init__(self, bed: Bed):
+        command = [bed.tool("kube2sky/bench_store"), bed.etcd.url, "follow", SVC]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdout.readline() == b"ready\n"
         self._times = Times()
         self._reader = threading.Thread(target=self._read, daemon=True)

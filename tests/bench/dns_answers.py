@@ -18,10 +18,9 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+from measuring import Machine, etcd_looks, go_before_all_others, machine_name, options_parser
 
-from answers import (  # noqa: E402
+from answers import (
     bursts,
     data,
     encrypted,
@@ -36,9 +35,8 @@ from answers import (  # noqa: E402
     tables,
     versions,
 )
-from answers.bed import Bed  # noqa: E402
-from measuring import Machine, etcd_looks, go_before_all_others, machine_name  # noqa: E402
-from programs import ETCD  # noqa: E402
+from answers.bed import Bed
+from programs import ETCD
 
 PARTS = ("udp", "burst", "large", "tcp", "latency", "path", "cache", "tls", "dnssec")
 
@@ -57,10 +55,10 @@ def one_run(bed: Bed, seconds: float):
 def measure_rounds(bed: Bed, arguments, kinds: list[servers.Kind], patterns: list[rounds.Pattern], values: dict) -> list[dict]:
     """All runs, and the memory of each server right after its load."""
     started = [bed.start(kind) for kind in kinds]
-    reads, start_s = path.etcd_reads(bed.etcd_port), time.monotonic()
+    reads, start_s = path.etcd_reads(bed.etcd.port), time.monotonic()
     runs = rounds.run_rounds(one_run(bed, arguments.seconds), started, patterns, arguments.rounds, bed.services)
     looks = etcd_looks(sum(one.name.startswith(servers.SKYDNS) for one in started), time.monotonic() - start_s)
-    caused = max(0, path.etcd_reads(bed.etcd_port) - reads - looks)
+    caused = max(0, path.etcd_reads(bed.etcd.port) - reads - looks)
     values["etcd_reads"] = values.get("etcd_reads", 0) + caused
     for one in started:
         values[f"resident_mib.{bed.services}.{one.name}"] = one.resident_mib()
@@ -85,7 +83,7 @@ def measure_large(bed: Bed, arguments, values: dict) -> list[dict]:
 def measure_start(bed: Bed, values: dict) -> None:
     skydns = servers.kind(servers.SKYDNS)
     values[f"start_s.{bed.services}"] = path.start_seconds(skydns.argv(bed.setting(skydns)))
-    values[f"read_s.{bed.services}"] = path.read_seconds(bed.store, bed.etcd_url)
+    values[f"read_s.{bed.services}"] = path.read_seconds(bed)
 
 
 def measure_path(bed: Bed, arguments, values: dict) -> None:
@@ -96,7 +94,7 @@ def measure_path(bed: Bed, arguments, values: dict) -> None:
     idle_mib = path.idle_connections(pair[0])
     if idle_mib is not None:
         values["idle_mib"] = idle_mib
-    values |= path.propagation(bed.tools, bed.etcd_url, pair[1])
+    values |= path.propagation(bed.tools, bed.etcd.url, pair[1])
     values["two_workers"] = path.two_workers(bed.generator(arguments.seconds, cores=path.BOTH_CORES), pair)
     for one in pair:
         one.program.kill()
@@ -163,24 +161,15 @@ def measure(
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_parser(__doc__, 3)
     mixes = [mix.name for mix in data.MIXES]
     names = sorted({kind.name for kind in servers.KINDS + resolvers.KINDS + encrypted.KINDS} | set(signed.NAMES))
-    parser.add_argument("--build", required=True, type=Path, help="the built variant's folder, build/release")
     parser.add_argument("--out", required=True, type=Path, help="folder of the results")
     parser.add_argument("--services", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each run")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     parser.add_argument("--mix", choices=mixes, nargs="+", default=mixes)
     parser.add_argument("--servers", choices=names, nargs="+", help="default: all installed")
-    parser.add_argument(
-        "--first",
-        action="store_true",
-        help="run at a priority above all others (needs root), on a busy machine",
-    )
     arguments = parser.parse_args()
     if not all(0 < services <= data.SERVICES_MAX for services in arguments.services):
         parser.error(f"--services: from 1 to {data.SERVICES_MAX}")

@@ -4,19 +4,16 @@ profile.txt in the folder of results. The samples are from a software clock, whi
 cannot interrupt code that runs with interrupts off, and charges it to the place where they are on again.
 """
 
-import argparse
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+from measuring import Machine, machine_name, options_parser, parse_options
 
-from answers import data, encrypted, rounds, servers  # noqa: E402
-from answers.bed import Bed  # noqa: E402
-from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
+from answers import data, encrypted, rounds, servers
+from answers.bed import Bed
 
 SAMPLES_PER_S = 4999  # not a multiple of anything periodic
 LEAST_PERCENT = 0.2
@@ -46,20 +43,14 @@ def report(samples: Path, fields: str) -> str:
 def main() -> int:
     mixes = [mix.name for mix in data.MIXES]
     of_services = [one.name for one in rounds.PATTERNS.values() if one.mix in mixes]
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--build", required=True, type=Path, help="the built variant's folder, build/release")
+    parser = options_parser(__doc__)
     parser.add_argument("--out", required=True, type=Path, help="folder of the results")
     parser.add_argument("--services", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--pattern", choices=of_services, default=mixes[0])
-    parser.add_argument("--first", action="store_true", help="run at a priority above all others (needs root)")
-    arguments = parser.parse_args()
+    arguments = parse_options(parser)
     if not shutil.which("perf"):
         raise SystemExit("profile: perf is not installed: make deps-bench")
-    if arguments.first:
-        go_before_all_others()
     pattern, machine = rounds.PATTERNS[arguments.pattern], Machine()
     with Bed(arguments.build, arguments.services) as bed:
         samples = bed.folder / "perf.data"

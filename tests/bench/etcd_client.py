@@ -1,22 +1,18 @@
 #!/usr/bin/python3
-"""etcd_client.py --bench PROGRAM: cost of the etcd client, with its own etcd (`make bench-etcd`).
+"""Cost of the etcd client, with its own etcd (`make bench-etcd`).
 
 Each round has a fresh etcd (ETCD may name another program than `etcd`), so that rounds are comparable. Prints the
 median, smallest and largest of the rounds next to the goal, and notes whether the machine was busy with other things:
 then etcd, the writer and the client did not have the cores to themselves, and only the ratio in the last line counts.
 """
-import argparse
 import subprocess
 import sys
-import tempfile
-import urllib.request
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from measuring import Figure, options_parser, parse_options, read_figures, run_benchmark, run_tool
 
-from certificates import Authority  # noqa: E402
-from measuring import Figure, run_benchmark  # noqa: E402
-from programs import etcd, is_etcd_healthy, reserve_port  # noqa: E402
+from beds import Bed, Etcd
+from certificates import Authority
+from programs import Program, is_etcd_healthy, serve_tls
 
 FIGURES = [
     Figure("cpu_us_per_put", "us CPU per put, 64 outstanding", 5.0),
@@ -49,53 +45,35 @@ FIGURES = [
 READS, RESUMES = 5, 500
 
 
-def usage(url):
+def usage(etcd: Etcd) -> dict[str, float]:
     """What etcd has used so far: CPU in ms, calls begun, bytes sent."""
-    sums = dict.fromkeys(("etcd_ms", "calls", "bytes"), 0.0)
-    names = {"process_cpu_seconds_total": "etcd_ms", "grpc_server_started_total": "calls",
-             "etcd_network_client_grpc_sent_bytes_total": "bytes"}  # fmt: skip
-    with urllib.request.urlopen(f"{url}/metrics", timeout=30) as reply:
-        for line in reply.read().decode().splitlines():
-            name = names.get(line.split("{")[0].split(" ")[0])
-            if name:
-                sums[name] += float(line.rpartition(" ")[2]) * (1000 if name == "etcd_ms" else 1)
-    return sums
+    names = ("process_cpu_seconds_total", "grpc_server_started_total", "etcd_network_client_grpc_sent_bytes_total")
+    used_s, calls, sent = etcd.figures(*names)
+    return {"etcd_ms": used_s * 1000, "calls": calls, "bytes": sent}
 
 
 class Round:
-    def __init__(self, bench, folder):
-        self.bench = bench
-        self.folder = folder
-        self.figures = {}
+    def __init__(self, bed: Bed):
+        self._bed, self._bench = bed, bed.tool("etcd/bench_etcd")
+        self.figures: dict[str, float] = {}
 
-    def take(self, output, prefix=""):
-        for line in output.splitlines():
-            name, _, value = line.partition(" ")
-            if value:
-                self.figures[prefix + name] = float(value)
-
-    def run_on_fresh_etcd(self, *modes):
-        port = reserve_port()
-        program = etcd(str(self.folder / f"etcd-{modes[0]}"), port, reserve_port())
-        program.start()
-        try:
-            program.wait_ready(lambda: is_etcd_healthy(port), "healthy")
-            for mode in modes:
-                run = {"events": self.run_events, "restarts": self.run_restarts}.get(mode, self.run_mode)
-                run(f"http://127.0.0.1:{port}", mode)
-        finally:
-            program.kill()
+    def run_on_fresh_etcd(self, *modes: str) -> None:
+        etcd = self._bed.start_etcd()
+        for mode in modes:
+            run = {"events": self.run_events, "restarts": self.run_restarts}.get(mode, self.run_mode)
+            run(etcd.url, mode)
+        etcd.kill()
 
     def run_restarts(self, url, mode):
         """What restarts cost etcd, as it counts itself; this process reads its counters in between."""
         with subprocess.Popen(
-            [self.bench, url, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [self._bench, url, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as restarts:
             usages = []
             for step in ("ready", "read", "resumed"):
                 if restarts.stdout.readline().strip() != step:
                     raise SystemExit("restarting has failed")
-                usages.append(usage(url))
+                usages.append(usage(self._bed.etcd))
                 restarts.stdin.write("\n")
                 restarts.stdin.flush()
         before, read, resumed = usages
@@ -104,44 +82,32 @@ class Round:
                 self.figures[f"{kind}_{name}"] = (end[name] - start[name]) / count
         self.figures["resume_percent"] = 100 * self.figures["resume_etcd_ms"] / self.figures["read_etcd_ms"]
 
-    def run_over_tls(self, *modes):
-        port, health_port = reserve_port(), reserve_port()
-        authority = Authority(self.folder, "ca")
-        certificate, key = authority.sign("server")
-        program = etcd(str(self.folder / "etcd-tls"), port, reserve_port())
-        url = f"https://127.0.0.1:{port}"
-        for flag in ("--listen-client-urls", "--advertise-client-urls"):
-            program.argv[program.argv.index(flag) + 1] = url
-        program.argv += ["--cert-file", certificate, "--key-file", key]
-        program.argv += ["--listen-metrics-urls", f"http://127.0.0.1:{health_port}"]
-        program.start()
-        try:
-            program.wait_ready(lambda: is_etcd_healthy(health_port), "healthy")
-            for mode in modes:
-                self.run_mode(url, mode, authority.certificate, prefix="tls_")
-        finally:
-            program.kill()
+    def run_over_tls(self, *modes: str) -> None:
+        authority = Authority(self._bed.folder, "ca")
+        etcd = self._bed.add(Etcd(self._bed.folder / "etcd-tls"))
+        health_port = serve_tls(etcd, etcd.port, *authority.sign("server"))
+        Program.start(etcd).wait_ready(lambda: is_etcd_healthy(health_port), "healthy")
+        for mode in modes:
+            told = run_tool(self._bench, f"https://127.0.0.1:{etcd.port}", mode, authority.certificate)
+            self.figures |= {f"tls_{name}": value for name, value in told.items()}
 
-    def run_mode(self, url, mode, *more, prefix=""):
-        done = subprocess.run([self.bench, url, mode, *more], capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            raise SystemExit(done.stderr)  # after success, stderr is only the reconciler's log
-        self.take(done.stdout, prefix)
+    def run_mode(self, url: str, mode: str) -> None:
+        self.figures |= run_tool(self._bench, url, mode)
 
     def run_events(self, url, mode):
         """Another process writes, so that this one's CPU time is only the reader's."""
-        with subprocess.Popen([self.bench, url, mode], stdout=subprocess.PIPE, text=True) as reader:
+        with subprocess.Popen([self._bench, url, mode], stdout=subprocess.PIPE, text=True) as reader:
             if reader.stdout.readline().strip() != "ready":
                 raise SystemExit("the reader has failed")
-            subprocess.run([self.bench, url, "txns"], check=True, stdout=subprocess.DEVNULL, timeout=300)
-            self.take(reader.communicate(timeout=300)[0])
+            subprocess.run([self._bench, url, "txns"], check=True, stdout=subprocess.DEVNULL, timeout=300)
+            self.figures |= read_figures(reader.communicate(timeout=300)[0])
         if reader.returncode != 0:
             raise SystemExit("the reader has failed")
 
 
-def run_round(bench):
-    with tempfile.TemporaryDirectory(prefix="bench-etcd-") as folder:
-        one = Round(bench, Path(folder))
+def run_round(build):
+    with Bed(build) as bed:
+        one = Round(bed)
         one.run_on_fresh_etcd("puts")
         one.run_on_fresh_etcd("txns", "mirror", "restarts", "events", "idle")
         one.run_on_fresh_etcd("reconciler")
@@ -152,11 +118,8 @@ def run_round(bench):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", required=True, help="the driver, tests/bench/etcd/bench_etcd as built")
-    parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    return run_benchmark("bench-etcd", FIGURES, arguments.rounds, lambda: run_round(arguments.bench))
+    arguments = parse_options(options_parser(__doc__, 3))
+    return run_benchmark("bench-etcd", FIGURES, arguments.rounds, lambda: run_round(arguments.build))
 
 
 if __name__ == "__main__":

@@ -9,19 +9,17 @@ with a map of host names of 241 KiB; two have a Service of 60 slices, which chan
 again and again. All on the tests' API server, whose own time for such objects limits how often they change.
 """
 
-import argparse
 import itertools
 import json
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-from cluster_bed import PATIENCE_S, SVC, Bed, Follower, cpu_s
+from measuring import Figure, cpu_s, memory_mib, options_parser, parse_options, run_benchmark, spread
+
+from cluster_bed import PATIENCE_S, SVC, Bed, Follower
 from kube import Kube, endpoint, endpoint_slice, endpoints, headless, port
-from measuring import Figure, go_before_all_others, percentile, run_benchmark
 from programs import http_get, wait_until
 from records import label
 
@@ -152,11 +150,11 @@ class Probes:
             self.took_ms.append((time.monotonic() - begun_s) * 1000)
 
 
-def changes_ms(bed: Bed, store: str, salt: int, count: int) -> list[float]:
+def changes_ms(bed: Bed, salt: int, count: int) -> list[float]:
     """How long each change of the eleventh namespace took."""
     change = {"verb": "replace", "namespace": "eleventh", "salt": salt << 16, "rate": PER_S, "stamps": True}
     stamps_ns: list[int] = []
-    with Follower(bed, store) as follower:
+    with Follower(bed) as follower:
         for start in range(0, count, PORTION):
             stamps_ns += bed.kube.control("bulk", start=start, count=PORTION, **change)["stamps_ns"]
         wanted = [f"{SVC}/eleventh/bulk-{n}/{label(f'172.{salt}.{n >> 8}.{n & 255}')}" for n in range(count)]
@@ -164,42 +162,32 @@ def changes_ms(bed: Bed, store: str, salt: int, count: int) -> list[float]:
 
 
 def run_round(arguments) -> dict[str, float]:
-    with tempfile.TemporaryDirectory(prefix="bench-fair-") as folder, Bed(Path(folder), arguments.bin, arguments.store) as bed:
-        bed.start_etcd("fair", f"--quota-backend-bytes={QUOTA}")
+    with Bed(arguments.build) as bed:
+        bed.start_etcd(f"--quota-backend-bytes={QUOTA}")
         bed.kube.control("bulk", namespace="eleventh", count=CHANGES)
         bed.start_kube2sky(f"--etcd-space={QUOTA >> 20}")
-        idle = changes_ms(bed, arguments.store, 20, IDLE_CHANGES)
+        idle = changes_ms(bed, 20, IDLE_CHANGES)
         with Attack(bed.kube.url) as attack:
             wait_until(lambda: attack.errors or attack.changes > ALL_BEGUN, "the attack", PATIENCE_S)
             with Probes(f"http://127.0.0.1:{bed.http_port}/healthz") as probes:
-                before = time.monotonic(), cpu_s(bed.apiserver), cpu_s(bed.kube2sky), attack.changes
-                fair = changes_ms(bed, arguments.store, 21, CHANGES)
-                after = time.monotonic(), cpu_s(bed.apiserver), cpu_s(bed.kube2sky), attack.changes
+                before = time.monotonic(), cpu_s(bed.apiserver.pid), cpu_s(bed.kube2sky.pid), attack.changes
+                fair = changes_ms(bed, 21, CHANGES)
+                after = time.monotonic(), cpu_s(bed.apiserver.pid), cpu_s(bed.kube2sky.pid), attack.changes
         took_s = after[0] - before[0]
         return {
-            "idle_p50_ms": percentile(idle, 0.5),
-            "idle_p99_ms": percentile(idle, 0.99),
+            **spread("idle", idle),
             "hostile_changes": after[3] - before[3],
             "api_percent": (after[1] - before[1]) / took_s * 100,
             "kube2sky_percent": (after[2] - before[2]) / took_s * 100,
-            "fair_p50_ms": percentile(fair, 0.5),
-            "fair_p99_ms": percentile(fair, 0.99),
-            "healthz_p50_ms": percentile(probes.took_ms, 0.5),
-            "healthz_p99_ms": percentile(probes.took_ms, 0.99),
-            "resident_mib": bed.resident_kib() / 1024,
-            "quota_percent": (Path(folder) / "fair/member/snap/db").stat().st_size / QUOTA * 100,
+            **spread("fair", fair),
+            **spread("healthz", probes.took_ms),
+            "resident_mib": memory_mib(bed.kube2sky.pid)[0],
+            "quota_percent": bed.etcd.file_bytes() / QUOTA * 100,
         }
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=Path, help="the programs' folder")
-    parser.add_argument("--store", required=True, help="tests/bench/kube2sky/bench_store as built")
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--first", action="store_true", help="as root: before all other processes of a busy machine")
-    arguments = parser.parse_args()
-    if arguments.first:
-        go_before_all_others()
+    arguments = parse_options(options_parser(__doc__, 1))
     return run_benchmark("bench-fair", FIGURES, arguments.rounds, lambda: run_round(arguments))
 
 

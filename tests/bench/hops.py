@@ -10,8 +10,6 @@ What no program can see of itself, api (with etcd's own event) and asked, is the
 import statistics
 
 from measuring import Figure
-
-# From tests/integration, which cluster has added to the path.
 from programs import http_get
 from prometheus import parse
 
@@ -65,7 +63,7 @@ class Hops:
         self._before = self._read()
 
     def _read(self) -> dict[str, tuple[float, float]]:
-        return sums({name: http_get(url + "/metrics")[1] for name, url in self._bed.pages.items()})
+        return sums({name: http_get(url + "/metrics")[1] for name, url in self._bed.pages().items()})
 
     def note(self, figures: dict, server: str, to_etcd_ms: list[float], to_answer_ms: list[float]) -> None:
         for hop, mean_ms in shares(self._before, self._read(), to_etcd_ms, to_answer_ms).items():

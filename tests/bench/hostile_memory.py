@@ -5,16 +5,14 @@ most that each program ever had resident, the size of etcd's database, and the n
 within the manifest's limits; 1: a goal missed; 2: something could not be measured.
 """
 
-import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
+
+from measuring import Figure, memory_mib, options_parser, parse_options, run_benchmark
 
 from cluster_bed import PATIENCE_S, SVC, Bed
 from kube import Kube, endpoint, endpoint_slice, endpoints, headless, port, service
-from measuring import Figure, go_before_all_others, run_benchmark
 from programs import http_get, wait_until
 from prometheus import Page
 
@@ -101,16 +99,11 @@ def figures(kind: str) -> list[Figure]:
     ]
 
 
-def peak_mib(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))) / 1024
-
-
 def wait_quiet(bed: Bed) -> float:
     """Until kube2sky has had nothing to write for a while; returns its keys in etcd."""
     last, since_s, end_s = None, time.monotonic(), time.monotonic() + PATIENCE_S
     while time.monotonic() < end_s and time.monotonic() - since_s < QUIET_S:
-        page = Page(http_get(f"{bed.pages['kube2sky']}/metrics")[1], "kube2sky_")
+        page = Page(http_get(f"{bed.pages()['kube2sky']}/metrics")[1], "kube2sky_")
         now = page.get("keys_written_total")
         if now != last or page.get("transactions_in_flight"):
             last, since_s = now, time.monotonic()
@@ -119,21 +112,21 @@ def wait_quiet(bed: Bed) -> float:
 
 
 def run_input(arguments, kind: str) -> dict[str, float]:
-    with tempfile.TemporaryDirectory(prefix="bench-memory-") as folder, Bed(Path(folder), arguments.bin, arguments.store) as bed:
-        etcd = bed.start_etcd("memory", f"--quota-backend-bytes={QUOTA}")
+    with Bed(arguments.build) as bed:
+        etcd = bed.start_etcd(f"--quota-backend-bytes={QUOTA}")
         bed.start_kube2sky(f"--etcd-space={QUOTA >> 20}")
-        bed.start_skydns()
+        bed.new_skydns().start_s()
         for namespace in (SHORT, LONG, "good"):
             bed.kube.create_namespace(namespace)
         INPUTS[kind](bed.kube)
         bed.kube.create("services", service("web", namespace="good"))
-        wait_until(lambda: etcd.values(f"{SVC}/good/web/"), "another namespace's Service is written", PATIENCE_S)
+        wait_until(lambda: etcd.client.values(f"{SVC}/good/web/"), "another namespace's Service is written", PATIENCE_S)
         keys = wait_quiet(bed)
         return {
-            f"{kind}_kube2sky_mib": peak_mib(bed.kube2sky.pid),
-            f"{kind}_skydns_mib": peak_mib(bed.skydns.pid),
+            f"{kind}_kube2sky_mib": memory_mib(bed.kube2sky.pid)[1],
+            f"{kind}_skydns_mib": memory_mib(bed.skydns.pid)[1],
             f"{kind}_keys": keys,
-            f"{kind}_etcd_percent": (Path(folder) / "memory/member/snap/db").stat().st_size / QUOTA * 100,
+            f"{kind}_etcd_percent": etcd.file_bytes() / QUOTA * 100,
         }
 
 
@@ -145,15 +138,9 @@ def run_round(arguments) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=Path, help="the programs' folder")
-    parser.add_argument("--store", required=True, help="tests/bench/kube2sky/bench_store as built")
-    parser.add_argument("--rounds", type=int, default=1)
+    parser = options_parser(__doc__, 1)
     parser.add_argument("--inputs", nargs="+", choices=INPUTS, default=list(INPUTS))
-    parser.add_argument("--first", action="store_true", help="as root: before all other processes of a busy machine")
-    arguments = parser.parse_args()
-    if arguments.first:
-        go_before_all_others()
+    arguments = parse_options(parser)
     all_figures = [figure for kind in arguments.inputs for figure in figures(kind)]
     return run_benchmark("bench-memory", all_figures, arguments.rounds, lambda: run_round(arguments))
 

@@ -8,27 +8,22 @@ transactions, which bench_store sends to the same etcd. Exit status 0: all goals
 could not be measured.
 """
 
-import argparse
 import sys
-import tempfile
 import threading
-import time
-from pathlib import Path
 
-from cluster_bed import PAGE, PATIENCE_S, Bed, Follower, bulk_keys, cpu_s, list_all
-from measuring import Figure, percentile, run_benchmark
+from measuring import Figure, cpu_s, memory_mib, options_parser, parse_options, percentile, run_benchmark
 
-# From tests/support and tests/integration, which cluster has added to the path.
-from etcd_client import EtcdClient
+from beds import IN_FLIGHT
+from cluster_bed import PAGE, PATIENCE_S, Bed, Follower, bulk_keys, list_all
 from programs import ETCD
 from records import SVC
+from scaling.probes import wait_settled
 
 SERVICES = 100_000
 BURST = 10_000
 PACED, PACED_PER_S = 5_000, 1_000
 # For a changed address of a Service with one named port: three keys deleted, three added.
 OPS_PER_CHANGE = 6
-IN_FLIGHT = 8
 HELD_SERVICES = HELD_PODS = 10_000
 HELD_HEADLESS, ENDPOINTS_EACH = 1_000, 20
 IDLE_S = 10
@@ -65,34 +60,32 @@ def measure_filling(bed: Bed, figures: dict) -> None:
     bed.kube.control("bulk", count=SERVICES)
     list_all(bed.kube, "services")  # encodes them, which must not be measured
     figures["list_s"] = list_all(bed.kube, "services")
-    bed.start_etcd("filled")
+    filled = bed.start_etcd()
     figures["fill_s"] = bed.start_kube2sky()
     lines = bed.store("dump", "/skydns/")
     figures["keys"] = lines.count(b"\n")
     if figures["keys"] < 2 * SERVICES:
         raise SystemExit(f"kube2sky was ready with {figures['keys']} keys")
-    filled_url = bed.etcd_url
     for name, in_flight in (("loop_s", IN_FLIGHT), ("loop_1_s", 1)):
-        bed.start_etcd(name)
-        figures[name] = float(bed.store("loop", str(in_flight), text=lines))
-    bed.etcd_url = filled_url
+        bed.start_etcd()
+        figures[name] = bed.put(lines, in_flight)
+    bed.etcd = filled
     figures["fill_ratio"] = figures["fill_s"] / (figures["list_s"] + figures["loop_s"])
 
 
 def measure_restart(bed: Bed, figures: dict) -> None:
-    store = EtcdClient(int(bed.etcd_url.rsplit(":", 1)[1]))
+    etcd, api = bed.etcd, bed.apiserver
     bed.kube2sky.stop()
-    etcd = bed.etcds["filled"]
-    revision, etcd_s, api_s = store.revision(), cpu_s(etcd), cpu_s(bed.apiserver)
+    revision, etcd_s, api_s = etcd.client.revision(), cpu_s(etcd.pid), cpu_s(api.pid)
     figures["restart_s"] = bed.start_kube2sky()
-    figures["restart_cpu_s"] = bed.cpu_s()
-    figures["restart_etcd_cpu_s"] = cpu_s(etcd) - etcd_s
-    figures["restart_api_cpu_s"] = cpu_s(bed.apiserver) - api_s
-    figures["restart_writes"] = store.revision() - revision
+    figures["restart_cpu_s"] = cpu_s(bed.kube2sky.pid)
+    figures["restart_etcd_cpu_s"] = cpu_s(etcd.pid) - etcd_s
+    figures["restart_api_cpu_s"] = cpu_s(api.pid) - api_s
+    figures["restart_writes"] = etcd.client.revision() - revision
 
 
-def measure_changes(bed: Bed, store: str, figures: dict) -> None:
-    with Follower(bed, store) as follower:
+def measure_changes(bed: Bed, figures: dict) -> None:
+    with Follower(bed) as follower:
         salt = 1 << 20
         wanted = bulk_keys(BURST, salt)
         made = bed.kube.control("bulk", verb="replace", count=BURST, salt=salt)
@@ -101,7 +94,7 @@ def measure_changes(bed: Bed, store: str, figures: dict) -> None:
     commits, events = [], []
     for salt in (1 << 21, 1 << 22):
         commits.append(paced_commits_ms(bed))
-        events.append(paced_events_ms(bed, store, salt))
+        events.append(paced_events_ms(bed, salt))
     for name, part in (("p50", 0.5), ("p99", 0.99)):
         # The disk's speed varies: the better run of two counts.
         commit, event = (min(percentile(run, part) for run in runs) for runs in (commits, events))
@@ -114,8 +107,8 @@ def paced_commits_ms(bed: Bed) -> list[float]:
     return [int(line) / 1e3 for line in lines]
 
 
-def paced_events_ms(bed: Bed, store: str, salt: int) -> list[float]:
-    with Follower(bed, store) as follower:
+def paced_events_ms(bed: Bed, salt: int) -> list[float]:
+    with Follower(bed) as follower:
         wanted = bulk_keys(PACED, salt)
         made = bed.kube.control(
             "bulk", verb="replace", count=PACED, salt=salt, rate=PACED_PER_S, stamps=True
@@ -132,61 +125,40 @@ def measure_memory(bed: Bed, figures: dict) -> None:
     slices = {"resource": "endpointslices", "prefix": "db-", "endpoints": ENDPOINTS_EACH}
     kube.control("bulk", count=HELD_HEADLESS, net=10, **slices)
     kube.control("bulk", resource="pods", count=HELD_PODS, net=11)
-    store = bed.start_etcd("held")
+    etcd = bed.start_etcd()
     bed.start_kube2sky()
-    before_kib = bed.resident_kib()
-    figures["held_mib"] = before_kib / 1024
+    figures["held_mib"] = memory_mib(bed.kube2sky.pid)[0]
     for resource, net in (("services", 173), ("pods", 12)):
         kube.control("bulk", resource=resource, count=HELD_SERVICES, namespace="more", net=net)
     last = f"{SVC}/more/bulk-{HELD_SERVICES - 1}/"
-    bed.kube2sky.wait_ready(lambda: store.values(last), "the last key", PATIENCE_S)
-    wait_quiet(bed, store)
-    figures["bytes_per_object"] = (bed.resident_kib() - before_kib) * 1024 / (2 * HELD_SERVICES)
-    before_s = bed.cpu_s()
+    bed.kube2sky.wait_ready(lambda: etcd.client.values(last), "the last key", PATIENCE_S)
+    wait_settled(bed.kube2sky, "no writes", etcd.client.revision)
+    added_mib = memory_mib(bed.kube2sky.pid)[0] - figures["held_mib"]
+    figures["bytes_per_object"] = added_mib * 2**20 / (2 * HELD_SERVICES)
+    before_s = cpu_s(bed.kube2sky.pid)
     threading.Event().wait(IDLE_S)
-    figures["idle_percent"] = (bed.cpu_s() - before_s) / IDLE_S * 100
+    figures["idle_percent"] = (cpu_s(bed.kube2sky.pid) - before_s) / IDLE_S * 100
     for resource in ("services", "pods"):
         kube.control("bulk", resource=resource, verb="delete", count=HELD_SERVICES, namespace="more")
-    wait_quiet(bed, store)
+    wait_settled(bed.kube2sky, "no writes", etcd.client.revision)
     bed.kube2sky.stop()
     bed.start_kube2sky()
-    figures["restarted_mib"] = bed.resident_kib() / 1024
-
-
-def wait_quiet(bed: Bed, store: EtcdClient) -> None:
-    """Waits for a second without a write."""
-    last, since_s = store.revision(), time.monotonic()
-
-    def is_quiet() -> bool:
-        nonlocal last, since_s
-        now = store.revision()
-        if now != last:
-            last, since_s = now, time.monotonic()
-        return time.monotonic() - since_s >= 1.0
-
-    bed.kube2sky.wait_ready(is_quiet, "no writes", PATIENCE_S)
+    figures["restarted_mib"] = memory_mib(bed.kube2sky.pid)[0]
 
 
 def run_round(arguments) -> dict[str, float]:
     figures: dict[str, float] = {}
-    with tempfile.TemporaryDirectory(prefix="bench-kube2sky-") as folder:
-        with Bed(Path(folder), arguments.bin, arguments.store) as bed:
-            measure_filling(bed, figures)
-            measure_restart(bed, figures)
-            measure_changes(bed, arguments.store, figures)
-        with Bed(Path(folder), arguments.bin, arguments.store) as bed:
-            measure_memory(bed, figures)
+    with Bed(arguments.build) as bed:
+        measure_filling(bed, figures)
+        measure_restart(bed, figures)
+        measure_changes(bed, figures)
+    with Bed(arguments.build) as bed:
+        measure_memory(bed, figures)
     return figures
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--bin", required=True, type=Path, help="the programs' folder")
-    parser.add_argument("--store", required=True, help="tests/bench/kube2sky/bench_store as built")
-    parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parse_options(options_parser(__doc__, 3))
     return run_benchmark("bench-kube2sky", FIGURES, arguments.rounds, lambda: run_round(arguments), f" on {ETCD}")
 
 

@@ -1,5 +1,8 @@
-"""Shared by the benchmarks: load by other processes, the machine's name, and the table of rounds."""
+"""Shared by the benchmarks: their options, load by other processes, what a process uses, the machine's name, and the
+table of rounds. Imported before all else of the tests: it finds tests/support and tests/integration.
+"""
 
+import argparse
 import os
 import platform
 import statistics
@@ -9,6 +12,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "support"), str(TESTS / "integration")]
 
 # Share of the machine's time used by other processes or stolen; more is noise.
 BUSY_MAX = 0.1
@@ -63,6 +69,49 @@ def go_before_all_others() -> None:
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(os.sched_get_priority_min(os.SCHED_RR)))
 
 
+def options_parser(told: str, rounds: int = 0) -> argparse.ArgumentParser:
+    """With the options of every benchmark, and --rounds where they have a default."""
+    parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=Path("build/release"), help="the built variant's folder")
+    parser.add_argument("--first", action="store_true", help="as root: before all other processes of a busy machine")
+    if rounds:
+        parser.add_argument("--rounds", type=int, default=rounds)
+    return parser
+
+
+def parse_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Goes before all others where that is wanted."""
+    options = parser.parse_args()
+    if options.first:
+        go_before_all_others()
+    return options
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time of all its threads, those included that have ended."""
+    return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3)
+
+
+def memory_mib(pid: int) -> tuple[float, float]:
+    """Resident now, and at most so far."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    kib = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("VmRSS", "VmHWM"))}
+    return kib["VmRSS"] / 1024, kib["VmHWM"] / 1024
+
+
+def read_figures(text: str) -> dict[str, float]:
+    """Those that a tool prints, a name and a value on each line."""
+    return {name: float(value) for name, value in map(str.split, text.splitlines())}
+
+
+def run_tool(*command: object, timeout_s: float = 300.0, **more) -> dict[str, float]:
+    """Its figures; a ValueError with its errors if it fails."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=timeout_s, **more)
+    if done.returncode != 0:
+        raise ValueError(done.stderr)
+    return read_figures(done.stdout)
+
+
 def machine_name() -> str:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
@@ -85,6 +134,11 @@ def etcd_looks(programs: int, took_s: float) -> float:
 def percentile(values: list[float], part: float) -> float:
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+
+def spread(name: str, values: list[float], unit: str = "ms") -> dict[str, float]:
+    """The two figures `name`_p50 and `name`_p99."""
+    return {f"{name}_{part}_{unit}": percentile(values, at) for part, at in (("p50", 0.5), ("p99", 0.99))}
 
 
 def print_table(figures: list[Figure], rounds: list[dict[str, float]]) -> int:

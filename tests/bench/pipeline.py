@@ -11,24 +11,21 @@ Prints the machine, and the median, smallest and largest of the rounds next to t
 met; 1: a goal missed; 2: something could not be measured.
 """
 
-import argparse
 import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
+from measuring import Figure, etcd_looks, options_parser, parse_options, run_benchmark, spread
+
+from beds import IN_FLIGHT
 from cluster_bed import Bed, Follower, Times, bulk_keys, list_all
 from hops import Hops, hop_figures
-from measuring import Figure, etcd_looks, percentile, run_benchmark
-
-# From tests/support and tests/integration, which cluster has added to the path.
 from kube import Kube, port, service
-from programs import ETCD, http_get
+from programs import ETCD
 from real_apiserver import RealApiserver
 from records import SVC, label
 
@@ -38,10 +35,10 @@ SINGLE, SINGLE_PER_S = 400, 100
 KEYS_EACH = 3
 BURST = 10_000
 FILLS = (10_000, 100_000)
-IN_FLIGHT = 8
 QUERIES = 1_000_000
 # Concurrent creates sent to a real API server.
 CLIENTS = 8
+REQUESTS = "grpc_server_started_total"
 # Query interval for a single name; for many names, WINDOW at a time; and while everything is filled, which takes so
 # long that the queries would take a core's time away from it.
 IMPATIENT_US, PATIENT_US, WINDOW, FILL_US = 100, 2_000, 64, 20_000
@@ -100,8 +97,8 @@ REAL_FIGURES = [*single_figures(REAL), *burst_figures(REAL)]
 class Asker:
     """Queries skydns for names until the answer is right, and notes the time."""
 
-    def __init__(self, arguments, bed: Bed, window: int, retry_us: int):
-        command = [arguments.ask, str(bed.dns_port), str(window), str(retry_us)]
+    def __init__(self, bed: Bed, window: int, retry_us: int):
+        command = [bed.tool("pipeline/bench_ask"), str(bed.skydns.port), str(window), str(retry_us)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._times = Times()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -143,11 +140,6 @@ def bulk_addresses(count: int, salt: int) -> dict[str, str]:
     return {dns_name(f"bulk-{n}"): f"172.{h >> 16}.{h >> 8 & 255}.{h & 255}" for n, h in hosts}
 
 
-def spread_ms(figures: dict, name: str, times_ms: list[float]) -> None:
-    figures[f"{name}_p50_ms"] = percentile(times_ms, 0.5)
-    figures[f"{name}_p99_ms"] = percentile(times_ms, 0.99)
-
-
 # ---- One at a time ----
 
 
@@ -156,11 +148,11 @@ def cluster_ip(number: int) -> str:
     return f"10.100.{number >> 8}.{number & 255}"
 
 
-def measure_single(arguments, bed: Bed, server: str, figures: dict) -> None:
+def measure_single(bed: Bed, server: str, figures: dict) -> None:
     """Creates Services one after another; queries for each start before its creation."""
     posts, acks, acks_to_etcd, answers = [], [], [], []
     hops = Hops(bed)
-    with Follower(bed, arguments.store) as follower, Asker(arguments, bed, 1, IMPATIENT_US) as asker:
+    with Follower(bed) as follower, Asker(bed, 1, IMPATIENT_US) as asker:
         for number in range(SINGLE):
             name, ip = f"one-{number}", cluster_ip(number + 20)
             asker.ask({dns_name(name): ip})
@@ -174,41 +166,41 @@ def measure_single(arguments, bed: Bed, server: str, figures: dict) -> None:
             acks_to_etcd.append((etcd_ns - ack_ns) / 1e6)
             answers.append((answer_ns - etcd_ns) / 1e6)
     for name, times_ms in (("post", posts), ("ack", acks), ("ack_etcd", acks_to_etcd), ("etcd", answers)):
-        spread_ms(figures, f"{server} {name}", times_ms)
+        figures |= spread(f"{server} {name}", times_ms)
     figures[f"{server} ack_mean_ms"] = statistics.mean(acks)
     hops.note(figures, server, acks_to_etcd, answers)
     lines = bed.store("pace", str(SINGLE_PER_S), str(SINGLE), str(KEYS_EACH)).split()
-    spread_ms(figures, f"{server} commit", [int(line) / 1e3 for line in lines])
+    figures |= spread(f"{server} commit", [int(line) / 1e3 for line in lines])
 
 
-def measure_events(arguments, bed: Bed, figures: dict) -> None:
+def measure_events(bed: Bed, figures: dict) -> None:
     """The same, from when the API server sends its event: without its own work for the client."""
     salt = 1 << 19
     bed.kube.control("bulk", count=SINGLE)
     wanted = bulk_addresses(SINGLE, salt)
-    with Asker(arguments, bed, 1, IMPATIENT_US) as asker:
+    with Asker(bed, 1, IMPATIENT_US) as asker:
         asker.ask(bulk_addresses(SINGLE, 0))
         asker.wait_times_ns(list(wanted))
-    with Asker(arguments, bed, 1, IMPATIENT_US) as asker:
+    with Asker(bed, 1, IMPATIENT_US) as asker:
         asker.ask(wanted)
         made = bed.kube.control(
             "bulk", verb="replace", count=SINGLE, salt=salt, rate=SINGLE_PER_S, stamps=True
         )
         times = asker.wait_times_ns(list(wanted))
-    spread_ms(figures, "event", [(there - sent) / 1e6 for there, sent in zip(times, made["stamps_ns"])])
+    figures |= spread("event", [(there - sent) / 1e6 for there, sent in zip(times, made["stamps_ns"])])
 
 
 # ---- Bursts ----
 
 
-def measure_burst(arguments, bed: Bed, figures: dict) -> None:
+def measure_burst(bed: Bed, figures: dict) -> None:
     salt = 1 << 20
     bed.kube.control("bulk", count=BURST)
-    with Asker(arguments, bed, WINDOW, PATIENT_US) as asker:
+    with Asker(bed, WINDOW, PATIENT_US) as asker:
         asker.ask(bulk_addresses(BURST, 0))
         asker.wait_times_ns(list(bulk_addresses(BURST, 0)))
     wanted = bulk_addresses(BURST, salt)
-    with Follower(bed, arguments.store) as follower, Asker(arguments, bed, WINDOW, PATIENT_US) as asker:
+    with Follower(bed) as follower, Asker(bed, WINDOW, PATIENT_US) as asker:
         asker.ask(wanted)
         made = bed.kube.control("bulk", verb="replace", count=BURST, salt=salt)
         answered_ns = max(asker.wait_times_ns(list(wanted)))
@@ -216,7 +208,7 @@ def measure_burst(arguments, bed: Bed, figures: dict) -> None:
     note_burst(figures, OWN, made["first_ns"], made["last_ns"], in_etcd_ns, answered_ns)
 
 
-def measure_real_burst(arguments, bed: Bed, kubes: list[Kube], figures: dict) -> None:
+def measure_real_burst(bed: Bed, kubes: list[Kube], figures: dict) -> None:
     """New Services instead of changed ones, by one concurrent client per connection."""
 
     def name(number: int) -> str:
@@ -230,7 +222,7 @@ def measure_real_burst(arguments, bed: Bed, kubes: list[Kube], figures: dict) ->
 
     wanted = {dns_name(name(n)): cluster_ip(n + 1024) for n in range(BURST)}
     keys = [f"{SVC}/default/{name(n)}/{label(cluster_ip(n + 1024))}" for n in range(BURST)]
-    with Follower(bed, arguments.store) as follower, Asker(arguments, bed, WINDOW, PATIENT_US) as asker:
+    with Follower(bed) as follower, Asker(bed, WINDOW, PATIENT_US) as asker:
         asker.ask(wanted)
         start_ns = time.monotonic_ns()
         with ThreadPoolExecutor(len(kubes)) as pool:
@@ -248,108 +240,91 @@ def note_burst(figures: dict, server: str, first_ns: int, last_ns: int, etcd_ns:
 # ---- Everything ----
 
 
-def measure_filling(arguments, bed: Bed, count: int, figures: dict) -> None:
+def measure_filling(bed: Bed, count: int, figures: dict) -> None:
     """Into an empty etcd that skydns already follows."""
     bed.kube.control("bulk", count=count)
     list_all(bed.kube, "services")  # encodes them, which must not be measured
     figures[f"{count} list_s"] = list_all(bed.kube, "services")
-    bed.start_etcd("filled")
-    bed.start_skydns()
+    filled = bed.start_etcd()
+    bed.new_skydns().start_s()
     wanted = bulk_addresses(count, 0)
-    with Asker(arguments, bed, WINDOW, FILL_US) as asker:
+    with Asker(bed, WINDOW, FILL_US) as asker:
         asker.ask(wanted)
         start_ns = time.monotonic_ns()
         figures[f"{count} filled_s"] = bed.start_kube2sky()
         figures[f"{count} answered_s"] = (max(asker.wait_times_ns(list(wanted))) - start_ns) / 1e9
-    bed.stop_skydns()
-    figures[f"{count} start_s"] = bed.start_skydns()
+    bed.skydns.stop()
+    figures[f"{count} start_s"] = bed.skydns.start_s()
     lines = bed.store("dump", "/skydns/")
     key_count = lines.count(b"\n")
     if key_count < 3 * count:
         raise SystemExit(f"{key_count} keys of {count} Services")
-    filled_url = bed.etcd_url
-    bed.start_etcd("loop")
-    loop_s = figures[f"{count} loop_s"] = float(bed.store("loop", str(IN_FLIGHT), text=lines))
-    bed.etcd_url = filled_url
+    bed.start_etcd()
+    loop_s = figures[f"{count} loop_s"] = bed.put(lines)
+    bed.etcd = filled
     figures[f"{count} fill_ratio"] = figures[f"{count} answered_s"] / (figures[f"{count} list_s"] + loop_s)
 
 
-def requests_to(etcd_url: str) -> float:
-    """Calls to etcd so far, from etcd's own counters."""
-    page = http_get(etcd_url + "/metrics")[1]
-    lines = (line for line in page.splitlines() if line.startswith("grpc_server_started_total"))
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
-
-
-def measure_queries(arguments, bed: Bed, count: int, figures: dict) -> None:
+def measure_queries(bed: Bed, count: int, figures: dict) -> None:
     """Repeats queries for existing names."""
     wanted = bulk_addresses(count, 0)
-    before, start_s = requests_to(bed.etcd_url), time.monotonic()
+    before, start_s = bed.etcd.figure(REQUESTS), time.monotonic()
     for _ in range(QUERIES // count):
-        with Asker(arguments, bed, WINDOW, PATIENT_US) as asker:
+        with Asker(bed, WINDOW, PATIENT_US) as asker:
             asker.ask(wanted)
             asker.wait_times_ns(list(wanted))
     took_s = time.monotonic() - start_s
     figures["queries_per_s"] = QUERIES / took_s
-    figures["etcd_requests"] = max(0, requests_to(bed.etcd_url) - before - etcd_looks(2, took_s))
+    figures["etcd_requests"] = max(0, bed.etcd.figure(REQUESTS) - before - etcd_looks(2, took_s))
 
 
 # ---- Rounds ----
 
 
-def run_own(arguments, folder: Path, figures: dict) -> None:
-    with Bed(folder, arguments.bin, arguments.store) as bed:
-        bed.start_etcd("single")
-        bed.start_skydns()
+def run_own(arguments, figures: dict) -> None:
+    with Bed(arguments.build) as bed:
+        bed.start_etcd()
+        bed.new_skydns().start_s()
         bed.start_kube2sky()
-        measure_single(arguments, bed, OWN, figures)
-        measure_events(arguments, bed, figures)
-        measure_burst(arguments, bed, figures)
+        measure_single(bed, OWN, figures)
+        measure_events(bed, figures)
+        measure_burst(bed, figures)
     for count in FILLS:
-        with tempfile.TemporaryDirectory(dir=folder) as fill_folder:
-            with Bed(Path(fill_folder), arguments.bin, arguments.store) as bed:
-                measure_filling(arguments, bed, count, figures)
-                if count == FILLS[-1]:
-                    measure_queries(arguments, bed, count, figures)
+        with Bed(arguments.build) as bed:
+            measure_filling(bed, count, figures)
+            if count == FILLS[-1]:
+                measure_queries(bed, count, figures)
 
 
-def run_real(arguments, folder: Path, figures: dict) -> None:
-    server = RealApiserver(folder / "kube")
-    server.start()
-    try:
-        kube = server.kube
-        with Bed(folder, arguments.bin, arguments.store, kube, server.flags) as bed:
-            bed.start_etcd("real")
-            bed.start_skydns()
+def run_real(arguments, figures: dict) -> None:
+    with Bed(arguments.build, has_apiserver=False) as bed:
+        server = RealApiserver(bed.folder / "kube")
+        server.start()
+        try:
+            kube = bed.use_kube(server.kube, server.flags)
+            bed.start_etcd()
+            bed.new_skydns().start_s()
             bed.start_kube2sky()
-            measure_single(arguments, bed, REAL, figures)
+            measure_single(bed, REAL, figures)
             kubes = [Kube(kube.url, kube.token, kube.ca_file) for _ in range(CLIENTS)]
-            measure_real_burst(arguments, bed, kubes, figures)
-    finally:
-        server.stop()
+            measure_real_burst(bed, kubes, figures)
+        finally:
+            server.stop()
 
 
 def run_round(arguments) -> dict[str, float]:
     figures: dict[str, float] = {}
     if arguments.only != REAL:
-        with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as folder:
-            run_own(arguments, Path(folder), figures)
+        run_own(arguments, figures)
     if arguments.has_real:
-        with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as folder:
-            run_real(arguments, Path(folder), figures)
+        run_real(arguments, figures)
     return figures
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--bin", required=True, type=Path, help="the programs' folder")
-    parser.add_argument("--store", required=True, help="tests/bench/kube2sky/bench_store as built")
-    parser.add_argument("--ask", required=True, help="tests/bench/pipeline/bench_ask as built")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = options_parser(__doc__, 3)
     parser.add_argument("--only", choices=[OWN, REAL], help="only with the tests' own API server, or only a real one")
-    arguments = parser.parse_args()
+    arguments = parse_options(parser)
     arguments.has_real = bool(os.environ.get("KUBE_APISERVER")) and arguments.only != OWN
     told = f" on {ETCD}" + ("" if arguments.has_real else "; a real API server (KUBE_APISERVER) was not measured")
     figures = (FIGURES if arguments.only != REAL else []) + (REAL_FIGURES if arguments.has_real else [])

@@ -6,26 +6,22 @@ For each program: resident memory once ready and at its peak, and the share of o
 under queries, and while Services changed, at the given rates. The manifests' requests and limits come from here.
 """
 
-import argparse
 import contextlib
 import random
 import select
 import socket
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+from measuring import Machine, cpu_s, machine_name, memory_mib, options_parser, parse_options
 
-import dns.message  # noqa: E402
-import manifests  # noqa: E402
-from kube import Kube  # noqa: E402
-from measuring import Machine, machine_name  # noqa: E402
-from programs import apiserver, http_get, reserve_port  # noqa: E402
+import dns.message
+import manifests
+from cluster_bed import Bed
+from kube import Kube
 
 HEADLESS_PART, ENDPOINTS_EACH = 10, 20
 PHASE_S = 20
@@ -60,32 +56,20 @@ class MeasuredPod(manifests.Pod):
         for program in reversed(list(self.programs.values())):
             program.kill()
 
-    def memory_mib(self, name: str, line: str) -> float:
-        status = Path(f"/proc/{self.programs[name].pid}/status").read_text()
-        return next(int(text.split()[1]) for text in status.splitlines() if text.startswith(line)) / 1024
-
     def resident_mib(self) -> dict[str, float]:
-        return {name: self.memory_mib(name, "VmRSS:") for name in self.programs}
+        return {name: memory_mib(program.pid)[0] for name, program in self.programs.items()}
 
-    def cpu_s(self, name: str) -> float:
-        tasks = Path(f"/proc/{self.programs[name].pid}/task").glob("*/schedstat")
-        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+    def cpu_s(self) -> dict[str, float]:
+        return {name: cpu_s(program.pid) for name, program in self.programs.items()}
 
 
 @contextlib.contextmanager
-def filled_pod(bin_dir: Path, services: int):
+def filled_pod(build: Path, services: int):
     """The running pod in a cluster of so many Services, its API, and the names to query."""
-    with tempfile.TemporaryDirectory(prefix="bench-pod-") as folder:
-        port = reserve_port()
-        server = apiserver(port).start()
-        try:
-            server.wait_ready(lambda: http_get(f"http://127.0.0.1:{port}/readyz")[0] == 200, "readyz")
-            kube = Kube(f"http://127.0.0.1:{port}")
-            names = fill(kube, services)
-            with MeasuredPod(Path(folder), bin_dir, kube) as pod:
-                yield pod, kube, names
-        finally:
-            server.kill()
+    with Bed(build) as bed:
+        names = fill(bed.kube, services)
+        with MeasuredPod(bed.folder, bed.bin_dir, bed.kube) as pod:
+            yield pod, bed.kube, names
 
 
 def fill(kube: Kube, services: int) -> list[str]:
@@ -117,7 +101,7 @@ def ask(port: int, questions: list[bytes], rate: int) -> None:
 
 
 def measure(pod: MeasuredPod, kube: Kube, names: list[str], load: Load) -> None:
-    before = {name: pod.cpu_s(name) for name in pod.programs}
+    before_s = pod.cpu_s()
     start_s = time.monotonic()
     changes = threading.Thread(target=change, args=(kube.url, load.changes_per_s))
     changes.start()
@@ -125,7 +109,7 @@ def measure(pod: MeasuredPod, kube: Kube, names: list[str], load: Load) -> None:
     ask(pod.port(53), questions, load.queries_per_s)
     changes.join()
     passed_s = time.monotonic() - start_s
-    load.cpu_percent = {name: (pod.cpu_s(name) - before[name]) / passed_s * 100 for name in before}
+    load.cpu_percent = {name: (used_s - before_s[name]) / passed_s * 100 for name, used_s in pod.cpu_s().items()}
 
 
 def change(url: str, rate: int) -> None:
@@ -140,23 +124,22 @@ def run(arguments) -> None:
         Load(f"{arguments.queries:,} queries/s", queries_per_s=arguments.queries),
         Load(f"{arguments.changes:,} changes/s", changes_per_s=arguments.changes),
     ]
-    with filled_pod(arguments.bin, arguments.services) as (pod, kube, names):
+    with filled_pod(arguments.build, arguments.services) as (pod, kube, names):
         then_mib = pod.resident_mib()
         for load in loads:
             measure(pod, kube, names, load)
         print(f"{'':12} {'MiB, ready':>11} {'at most':>8}" + "".join(f" {'% CPU, ' + one.name:>24}" for one in loads))
-        for name in pod.programs:
+        for name, program in pod.programs.items():
             cells = "".join(f" {one.cpu_percent[name]:24.2f}" for one in loads)
-            print(f"{name:12} {then_mib[name]:11.1f} {pod.memory_mib(name, 'VmHWM:'):8.1f}{cells}")
+            print(f"{name:12} {then_mib[name]:11.1f} {memory_mib(program.pid)[1]:8.1f}{cells}")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=Path, help="the programs' folder")
+    parser = options_parser(__doc__)
     parser.add_argument("--services", type=int, default=1000)
     parser.add_argument("--queries", type=int, default=1000, help="per second")
     parser.add_argument("--changes", type=int, default=10, help="per second")
-    arguments = parser.parse_args()
+    arguments = parse_options(parser)
     print(f"{machine_name()}; {arguments.services:,} Services", flush=True)
     machine = Machine()
     try:

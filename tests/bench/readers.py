@@ -19,21 +19,18 @@ Prints the median, smallest and largest of the rounds next to the goals. Exit st
 2: something could not be measured.
 """
 
-import argparse
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "integration")]
+from measuring import Figure, cpu_s, memory_mib, options_parser, parse_options, read_figures, run_benchmark
 
-from grpc_proxy import GrpcProxy  # noqa: E402
-from measuring import Figure, run_benchmark  # noqa: E402
-from programs import Program, etcd, http_get, is_etcd_healthy, reserve_port  # noqa: E402
+from beds import Bed
+from grpc_proxy import GrpcProxy
+from programs import Program
 
 READERS = (10, 100, 300)
 LARGE = 1000
@@ -72,14 +69,11 @@ FIGURES = [
 
 
 def cpu_us(program: Program) -> float:
-    """Of all threads that live: Go ends none."""
-    tasks = Path(f"/proc/{program.pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1000
+    return cpu_s(program.pid) * 1e6
 
 
 def memory_kib(program: Program) -> float:
-    status = Path(f"/proc/{program.pid}/status").read_text()
-    return float(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")))
+    return memory_mib(program.pid)[0] * 1024
 
 
 def line_through(points: dict[int, float]) -> tuple[float, float]:
@@ -91,13 +85,13 @@ def line_through(points: dict[int, float]) -> tuple[float, float]:
 class Run:
     """One number of readers at a fresh etcd, with or without the proxy."""
 
-    def __init__(self, bench: str, folder: Path, readers: int, has_proxy: bool):
-        self._bench, self._readers = bench, readers
-        port = reserve_port()
-        self._etcd_url = f"http://127.0.0.1:{port}"
-        self._etcd = etcd(str(folder / "etcd"), port, reserve_port())
-        self._proxy = GrpcProxy(folder, f"127.0.0.1:{port}") if has_proxy else None
-        self._is_healthy = lambda: is_etcd_healthy(port)
+    def __init__(self, bed: Bed, readers: int, has_proxy: bool):
+        self._bench, self._readers = bed.tool("readers/bench_readers"), readers
+        self._etcd = bed.start_etcd()
+        self._proxy = GrpcProxy(bed.folder, f"127.0.0.1:{self._etcd.port}") if has_proxy else None
+        if self._proxy:
+            bed.add(self._proxy.program)
+            self._proxy.start()
         self.cpu_us: dict[str, float] = {}  # per event
         self.idle_us: dict[str, float] = {}  # per second
         self.kib: dict[str, float] = {}
@@ -110,29 +104,14 @@ class Run:
     def _used(self, count: Callable[[Program], float]) -> dict[str, float]:
         return {name: count(program) for name, program in self._programs().items()}
 
-    def _count_watches(self) -> float:
-        lines = http_get(f"{self._etcd_url}/metrics")[1].splitlines()
-        return float(next(line.split()[1] for line in lines if line.startswith(WATCHES)))
-
     def _write(self, events: int) -> None:
-        command = [self._bench, self._etcd_url, "write", str(events), str(PER_S)]
+        command = [self._bench, self._etcd.url, "write", str(events), str(PER_S)]
         subprocess.run(command, check=True, timeout=60)
 
     def measure(self) -> "Run":
-        try:
-            self._etcd.start().wait_ready(self._is_healthy, "healthy")
-            if self._proxy:
-                self._proxy.start()
-            self._write(100)  # the records
-            self._follow()
-        finally:
-            for program in self._programs().values():
-                program.kill()
-        return self
-
-    def _follow(self) -> None:
+        self._write(100)  # the records
         before_kib = self._used(memory_kib)
-        url = self._proxy.url if self._proxy else self._etcd_url
+        url = self._proxy.url if self._proxy else self._etcd.url
         command = [self._bench, url, "follow", str(self._readers), str(EVENTS)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as readers:
             if readers.stdout.readline().strip() != "ready":
@@ -140,7 +119,7 @@ class Run:
             self.kib = {name: kib - before_kib[name] for name, kib in self._used(memory_kib).items()}
             idle_us = self._used(cpu_us)
             time.sleep(IDLE_S)
-            self.watches = self._count_watches()
+            self.watches = self._etcd.figure(WATCHES)
             start_us, start_s = self._used(cpu_us), time.monotonic()
             self._write(EVENTS)
             output = readers.communicate(timeout=60)[0]
@@ -148,7 +127,8 @@ class Run:
         for name, us in start_us.items():
             self.idle_us[name] = (us - idle_us[name]) / IDLE_S
             self.cpu_us[name] = (end_us[name] - us - self.idle_us[name] * took_s) / EVENTS
-        self.latencies = {name: float(value) for name, value in map(str.split, output.splitlines())}
+        self.latencies = read_figures(output)
+        return self
 
 
 def model(runs: dict[str, dict[int, Run]]) -> dict[str, float]:
@@ -181,21 +161,18 @@ def model(runs: dict[str, dict[int, Run]]) -> dict[str, float]:
     return figures
 
 
-def run_round(bench: str) -> dict[str, float]:
+def run_round(build: Path) -> dict[str, float]:
     runs: dict[str, dict[int, Run]] = {"direct": {}, "proxy": {}}
     for count in READERS:
         for way in runs:
-            with tempfile.TemporaryDirectory(prefix="bench-readers-") as folder:
-                runs[way][count] = Run(bench, Path(folder), count, way == "proxy").measure()
+            with Bed(build) as bed:
+                runs[way][count] = Run(bed, count, way == "proxy").measure()
     return model(runs)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", required=True, help="tests/bench/readers/bench_readers as built")
-    parser.add_argument("--rounds", type=int, default=2)
-    arguments = parser.parse_args()
-    return run_benchmark("bench-readers", FIGURES, arguments.rounds, lambda: run_round(arguments.bench))
+    arguments = parse_options(options_parser(__doc__, 2))
+    return run_benchmark("bench-readers", FIGURES, arguments.rounds, lambda: run_round(arguments.build))
 
 
 if __name__ == "__main__":

@@ -11,10 +11,9 @@ import json
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/integration")]
+from measuring import TESTS
 
-from answers import summary, tables  # noqa: E402
+from answers import summary, tables
 
 README, FIGURES, PLOT = "README.md", "tests/bench/README.md", "tests/bench/results.svg"
 BEGIN, END = "<!-- make bench-readme writes from here -->\n", "<!-- to here -->\n"
@@ -58,7 +57,7 @@ def main() -> int:
         results = json.loads((arguments.results / "results.json").read_text())
     except FileNotFoundError as error:
         raise SystemExit(f"readme_table: {error.filename}: run `make bench` first") from None
-    return write(ROOT, results)
+    return write(TESTS.parent, results)
 
 
 if __name__ == "__main__":

@@ -15,17 +15,15 @@ A whole run takes 6 minutes on a quiet machine of two cores, and wants 8 GiB of 
 be measured.
 """
 
-import argparse
 import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-import cluster_bed
+from measuring import Figure, options_parser, run_benchmark
+
 from answers import data
-from measuring import Figure, run_benchmark
-from scaling import objects, probes, records
+from scaling import objects, records
 
 FULL = (100_000, 1_000_000)
 # Of CPU time: caches hold less of a larger table. Of memory: tables double.
@@ -159,19 +157,13 @@ def run_round(halves: list[str], measures: list[Measure], sizes: list[int], argu
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True, type=Path, help="the built variant's folder, build/release")
+    parser = options_parser(__doc__, 1)
     parser.add_argument("--services", type=int, nargs="+", default=list(FULL), help="one size, or two")
     parser.add_argument("--only", choices=sorted(HALVES), help="half of it")
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument(
-        "--first", action="store_true", help="as root: answers before all other processes of a busy machine"
-    )
     arguments = parser.parse_args()
     sizes = sorted(arguments.services)
     if not (1 <= len(sizes) <= 2 and all(100 <= services <= data.SERVICES_MAX for services in sizes)):
         parser.error(f"--services: one or two numbers from 100 to {data.SERVICES_MAX}")
-    cluster_bed.PATIENCE_S = probes.PATIENCE_S
     halves = [arguments.only] if arguments.only else list(HALVES)
     measures = [one for half in halves for one in HALVES[half][0] if len(halves) == 2 or one.name != "fill_ratio"]
     return run_benchmark(

@@ -11,27 +11,19 @@ etcd's CPU time is that of its process until skydns has caught up, and SETTLE_S 
 is left out.
 """
 
-import argparse
 import contextlib
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+from measuring import Figure, cpu_s, options_parser, parse_options, run_benchmark, run_tool
 
-from answers import data  # noqa: E402
-from answers.bed import Bed  # noqa: E402
-from measuring import Figure, go_before_all_others, run_benchmark  # noqa: E402
-from programs import Program, http_get, is_etcd_healthy, reserve_port  # noqa: E402
-from prometheus import Page  # noqa: E402
-from records import DOMAIN  # noqa: E402
+from answers import data
+from answers.bed import Bed
+from beds import Skydns
 
 SETTLE_S = 0.5
 IDLE_S = 2.0
-# Only ends a hang.
-PATIENCE_S = 180.0
 LARGE = 100_000
 GOALS = {"first_s": 0.15, "every_s": 0.2, "not_right": 0, "reads": 0}
 SHARE_MOST = 2.0  # with LARGE; of fewer keys a full read costs etcd next to nothing
@@ -55,67 +47,36 @@ def figures(services: int) -> list[Figure]:
     return [Figure(f"{name}.{services}", f"{text}, {services:,} Services", goals.get(name)) for name, text in names.items()]
 
 
-class Etcd:
+class EtcdTime:
     """The CPU time of a running etcd, which it uses idle, too."""
 
     def __init__(self, pid: int):
-        self._clock = ~pid << 3 | 2  # clock_getcpuclockid(3): of all its threads
-        started_s = self._used_s()
+        self._pid, started_s = pid, cpu_s(pid)
         time.sleep(IDLE_S)
-        self._idle = (self._used_s() - started_s) / IDLE_S
-
-    def _used_s(self) -> float:
-        return time.clock_gettime(self._clock)
+        self._idle = (cpu_s(pid) - started_s) / IDLE_S
 
     @contextlib.contextmanager
     def used_ms(self):
         """Yields a list that has the CPU time in ms at the end."""
-        used, used_s, started_s = [], self._used_s(), time.monotonic()
+        used, used_s, started_s = [], cpu_s(self._pid), time.monotonic()
         yield used
         time.sleep(SETTLE_S)
         idle_s = self._idle * (time.monotonic() - started_s)
-        used.append(max(0.0, self._used_s() - used_s - idle_s) * 1000)
+        used.append(max(0.0, cpu_s(self._pid) - used_s - idle_s) * 1000)
 
 
-class Skydns:
-    def __init__(self, bed: Bed):
-        self.port, self._http_port = reserve_port(), reserve_port()
-        self.snapshot = bed.folder / "snapshot"
-        self.argv = [str(bed.bin_dir / "skydns"), f"-machines={bed.etcd_url}", f"-domain={DOMAIN}.", "-no-rec"]
-        self.argv += [f"-addr=127.0.0.1:{self.port}", f"-http-addr=127.0.0.1:{self._http_port}"]
-        self.argv.append(f"-snapshot={self.snapshot}")
-        self.program = Program("skydns", self.argv)
-
-    def caught_up_s(self) -> float:
-        """Starts it; the time until it has caught up with etcd."""
-        started_s = time.monotonic()
-        self.program.start()
-        self.program.wait_ready(self._is_caught_up, "caught up with etcd", PATIENCE_S)
-        return time.monotonic() - started_s
-
-    def _is_caught_up(self) -> bool:
-        try:
-            return http_get(f"http://127.0.0.1:{self._http_port}/readiness?strict")[0] == 200
-        except OSError:
-            return False
-
-    def reads(self) -> float:
-        _, page = http_get(f"http://127.0.0.1:{self._http_port}/metrics")
-        return Page(page, "skydns_").total("etcd_reads_total")
-
-
-def with_etcd(bed: Bed, skydns: Skydns) -> dict[str, float]:
+def with_etcd(bed: Bed, skydns: Skydns, snapshot: Path) -> dict[str, float]:
     """A full read, which leaves a snapshot, and a start from that."""
-    skydns.snapshot.unlink(missing_ok=True)
-    etcd = Etcd(bed.etcd.pid)
+    snapshot.unlink(missing_ok=True)
+    etcd = EtcdTime(bed.etcd.pid)
     with etcd.used_ms() as full_read_ms:
         full_read_s = skydns.caught_up_s()
-    skydns.program.stop()
-    size = skydns.snapshot.stat().st_size
+    skydns.stop()
+    size = snapshot.stat().st_size
     with etcd.used_ms() as restart_ms:
         caught_up_s = skydns.caught_up_s()
-    reads = skydns.reads()
-    skydns.program.stop()
+    reads = skydns.metric("etcd_reads_total")
+    skydns.stop()
     return {
         "reads": reads,
         "caught_up_s": caught_up_s,
@@ -127,56 +88,40 @@ def with_etcd(bed: Bed, skydns: Skydns) -> dict[str, float]:
     }
 
 
-def without_etcd(bed: Bed, skydns: Skydns, asker: Path) -> dict[str, float]:
+def without_etcd(bed: Bed, skydns: Skydns) -> dict[str, float]:
     bed.etcd.stop(expected=(0, -15))
     try:
-        command = [asker, str(skydns.port), bed.folder / "names", *skydns.argv]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+        told = run_tool(bed.tool("start/bench_start"), skydns.port, bed.folder / "names", *skydns.argv)
     finally:
-        bed.etcd.start().wait_ready(lambda: is_etcd_healthy(bed.etcd_port), "healthy", PATIENCE_S)
-    if done.returncode != 0:
-        raise ValueError(done.stderr)
-    told = {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+        bed.etcd.start()
     # Records are published at once, or some name was not right: then only the pass shows when all were.
     told["every_s"] = told["pass_s"] if told["not_right"] else told["spread_s"]
     return {name: told[name] for name in ("first_s", "every_s", "pass_s", "not_right")}
 
 
-def run_round(beds: list[Bed], asker: Path) -> dict[str, float]:
+def run_round(beds: list[Bed]) -> dict[str, float]:
     values = {}
     for bed in beds:
-        skydns = Skydns(bed)
-        try:
-            of_bed = with_etcd(bed, skydns) | without_etcd(bed, skydns, asker)
-        finally:
-            skydns.program.kill()
+        snapshot = bed.folder / "snapshot"
+        skydns = bed.new_skydns(f"-snapshot={snapshot}")
+        of_bed = with_etcd(bed, skydns, snapshot) | without_etcd(bed, skydns)
         values |= {f"{name}.{bed.services}": value for name, value in of_bed.items()}
     return values
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True, type=Path, help="the built variant's folder, build/release")
+    parser = options_parser(__doc__, 3)
     parser.add_argument("--services", type=int, nargs="+", default=[10_000, LARGE])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--first",
-        action="store_true",
-        help="run at a priority above all others (needs root), on a busy machine",
-    )
-    arguments = parser.parse_args()
+    arguments = parse_options(parser)
     if not all(0 < services <= data.SERVICES_MAX for services in arguments.services):
         parser.error(f"--services: from 1 to {data.SERVICES_MAX}")
-    if arguments.first:
-        go_before_all_others()
     with contextlib.ExitStack() as stack:
         beds = [stack.enter_context(Bed(arguments.build, services)) for services in arguments.services]
         for bed in beds:
             lines = (f"{data.name(number)} {data.ip(number)}\n" for number in range(bed.services))
             (bed.folder / "names").write_text("".join(lines))
-        asker = arguments.build / "tests/bench/start/bench_start"
         told = [figure for services in arguments.services for figure in figures(services)]
-        return run_benchmark("bench-start", told, arguments.rounds, lambda: run_round(beds, asker))
+        return run_benchmark("bench-start", told, arguments.rounds, lambda: run_round(beds))
 
 
 if __name__ == "__main__":

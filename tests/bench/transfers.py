@@ -6,23 +6,18 @@ asked for it and read slowly. And what a whole zone costs its thread, sockets in
 Goals: p99 within 0.5 ms of the quiet one's; a whole zone of 100,000 Services in at most 2 s of the thread's time.
 """
 
-import argparse
 import os
 import socket
 import struct
-import subprocess
 import sys
 import threading
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+from measuring import options_parser, parse_options
 
-from answers import data  # noqa: E402
-from answers.bed import Bed  # noqa: E402
-from measuring import go_before_all_others  # noqa: E402
-from programs import Program, reserve_port  # noqa: E402
-from records import DOMAIN  # noqa: E402
+from answers.bed import Bed
+from clients_flood import measure, show
+from records import DOMAIN
 
 P99_MAX_US, THREAD_MAX_S, SLOW = 500.0, 2.0, 20
 AXFR = 252
@@ -99,55 +94,37 @@ def thread_s(pid: int, name: str) -> float:
     return 0.0
 
 
-def measure(options, port: int) -> dict[str, float]:
-    tool = options.build / "tests/bench/flood/bench_flood"
-    command = [str(tool), str(port), data.name(1), "0", str(options.seconds)]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    return {name: float(value) for name, value in map(str.split, lines)}
-
-
-def show(name: str, got: dict[str, float]) -> None:
-    print(f"{name:24} " + " ".join(f"{key}={value:.0f}" for key, value in got.items()), flush=True)
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, default=Path("build/release"))
+    parser = options_parser(__doc__)
     parser.add_argument("--services", type=int, default=100_000)
     parser.add_argument("--seconds", type=int, default=10)
-    parser.add_argument("--first", action="store_true", help="as root: before all other processes of a busy machine")
-    options = parser.parse_args()
-    if options.first:
-        go_before_all_others()
+    options = parse_options(parser)
     with Bed(options.build, options.services) as bed:
-        port = reserve_port()
-        command = [str(options.build / "bin/skydns"), f"-machines={bed.etcd_url}", f"-addr=127.0.0.1:{port}"]
-        command += [f"-domain={DOMAIN}.", "-no-rec", "-workers=1", "-schema=kubernetes", "-transfer-to=127.0.0.0/8"]
-        skydns = Program("skydns", command)
-        skydns.start().wait_line(r"ready for queries on .* for udp://")
+        bed.new_skydns("-workers=1", "-schema=kubernetes", "-transfer-to=127.0.0.0/8").start_s()
         try:
-            return compare(options, skydns, port)
+            return compare(options, bed)
         finally:
-            skydns.stop()
+            bed.skydns.stop()
 
 
-def compare(options, skydns: Program, port: int) -> int:
+def compare(options, bed: Bed) -> int:
+    pid, port = bed.skydns.pid, bed.skydns.port
     secondary = Secondary(port)
     while not secondary.fetch() or secondary.size < 1000:
         secondary.size = 0  # its first version is not there yet
-    before_s = thread_s(skydns.pid, "transfers")
+    before_s = thread_s(pid, "transfers")
     secondary.fetch()
-    took_s = thread_s(skydns.pid, "transfers") - before_s
+    took_s = thread_s(pid, "transfers") - before_s
     print(f"whole zone of {options.services} Services: {secondary.size / 2**20:.1f} MiB, {took_s:.2f} s of thread time")
-    quiet = measure(options, port)
+    quiet = measure(options, bed, flood=0)
     show("alone", quiet)
     secondary.start()
-    busy = measure(options, port)
+    busy = measure(options, bed, flood=0)
     show("beside a secondary", busy)
     socks, is_over = slow_ones(port), threading.Event()
     dripper = threading.Thread(target=drip, args=(socks, is_over))
     dripper.start()
-    slow = measure(options, port)
+    slow = measure(options, bed, flood=0)
     show("and 20 slow ones", slow)
     secondary.is_over.set()
     is_over.set()

@@ -12,13 +12,11 @@ Prints the machine, and the median, smallest and largest of the rounds next to t
 met; 1: a goal missed; 2: something could not be measured.
 """
 
-import argparse
 import os
-import subprocess
 import sys
 import tempfile
 
-from measuring import Figure, run_benchmark
+from measuring import Figure, options_parser, run_benchmark, run_tool
 
 COST_ONLY = 1_000
 LOADED = (10_000, 100_000)
@@ -92,17 +90,11 @@ def go_before_all_others() -> None:
 
 def run(arguments, services: int, seconds: int) -> dict[str, float]:
     numbers = [services, seconds, arguments.changes, arguments.queries]
-    with tempfile.TemporaryDirectory(dir=os.path.dirname(arguments.bench)) as folder:  # on a disk
-        command = [arguments.bench, *map(str, numbers), f"{folder}/snapshot", str(arguments.interval)]
-        done = subprocess.run(
-            command,
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=60 + 6 * seconds,
-            preexec_fn=go_before_all_others if arguments.first else None,
-        )
-    return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+    bench = arguments.build / "tests/bench/updates/bench_updates"
+    with tempfile.TemporaryDirectory(dir=bench.parent) as folder:  # on a disk
+        command = [bench, *numbers, f"{folder}/snapshot", arguments.interval]
+        priority = go_before_all_others if arguments.first else None
+        return run_tool(*command, timeout_s=60 + 6 * seconds, preexec_fn=priority)
 
 
 def derive(f: dict[str, float]) -> dict[str, float]:
@@ -133,18 +125,11 @@ def run_round(arguments) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--bench", required=True, help="tests/bench/updates/bench_updates as built")
-    parser.add_argument("--rounds", type=int, default=1)
+    parser = options_parser(__doc__, 1)
     parser.add_argument("--seconds", type=int, default=60, help="of changes; half as long without [60]")
     parser.add_argument("--changes", type=int, default=10_000, help="per second")
     parser.add_argument("--queries", type=int, default=20_000, help="per second")
     parser.add_argument("--interval", type=int, default=0, help="ms from a snapshot to the next; 0: back to back [0]")
-    parser.add_argument(
-        "--first", action="store_true", help="run at a priority above all others (needs root), on a busy machine"
-    )
     arguments = parser.parse_args()
     told = f" of {arguments.seconds} s{', before all others' * arguments.first}"
     return run_benchmark("bench-updates", FIGURES, arguments.rounds, lambda: run_round(arguments), told)

@@ -7,7 +7,6 @@ and of CoreDNS its `log` where COREDNS names it.
 Each round takes all in turn. Goals: a page open, and one query in 100 logged, at most 2 % each of a plain answer.
 """
 
-import argparse
 import os
 import statistics
 import sys
@@ -15,15 +14,13 @@ import threading
 import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+from measuring import options_parser, parse_options
 
-from answers import data, rounds, servers  # noqa: E402
-from answers.bed import Bed  # noqa: E402
-from answers.servers import Kind, Server, Setting  # noqa: E402
-from measuring import go_before_all_others  # noqa: E402
-from programs import Program, reserve_port  # noqa: E402
-from records import DOMAIN  # noqa: E402
+from answers import data, rounds, servers
+from answers.bed import Bed
+from answers.servers import Kind, Server, Setting
+from programs import Program, reserve_port
+from records import DOMAIN
 
 SHARE_MAX = 0.02
 PATTERN = rounds.UDP_PATTERNS[[mix.name for mix in data.MIXES].index("a")]
@@ -52,9 +49,8 @@ def sink(bed: Bed, name: str) -> str:
     """A listener for dnstap that throws everything away: its socket."""
     path = str(bed.folder / f"{name}.sock")
     argv = ["fstrm_capture", "-t", "protobuf:dnstap.Dnstap", "-u", path, "-w", "/dev/null"]
-    program = Program(f"sink-{name}", ["taskset", "-c", str(servers.GENERATOR_CORE), *argv]).start()
-    program.wait_ready(lambda: os.path.exists(path), "listens")
-    bed.sinks.append(program)
+    program = bed.add(Program(f"sink-{name}", ["taskset", "-c", str(servers.GENERATOR_CORE), *argv]))
+    program.start().wait_ready(lambda: os.path.exists(path), "listens")
     return path
 
 
@@ -134,22 +130,12 @@ def measure(bed: Bed, arguments) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, default=Path("build/release"))
+    parser = options_parser(__doc__, 7)
     parser.add_argument("--services", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--first", action="store_true", help="as root: before all other processes of a busy machine")
-    arguments = parser.parse_args()
-    if arguments.first:
-        go_before_all_others()
+    arguments = parse_options(parser)
     with Bed(arguments.build, arguments.services) as bed:
-        bed.sinks = []
-        try:
-            shares = measure(bed, arguments)
-        finally:
-            for program in bed.sinks:
-                program.kill()
+        shares = measure(bed, arguments)
     missed = [name for name in ("skydns, a page open", "skydns, 1/100 logged") if shares[name] > SHARE_MAX]
     for name in missed:
         print(f"missed: {name}: {shares[name]:+.1%}, goal {SHARE_MAX:.0%}")

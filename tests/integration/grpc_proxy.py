@@ -5,7 +5,7 @@ from pathlib import Path
 
 from certificates import Authority
 from dns_client import Dns
-from programs import ETCD, Program, http_get, is_etcd_healthy, reserve_port
+from programs import ETCD, Program, http_get, is_etcd_healthy, reserve_port, serve_tls
 from prometheus import Page
 
 
@@ -73,12 +73,7 @@ class Reader:
 def start_tls_etcd(bed, trusted: Authority) -> None:
     """It wants client certificates."""
     certificate, private = trusted.sign("server")
-    health_port = reserve_port()
-    argv = bed.etcd_program.argv
-    for flag in ("--listen-client-urls", "--advertise-client-urls"):
-        argv[argv.index(flag) + 1] = f"https://127.0.0.1:{bed.etcd_port}"
-    argv += ["--cert-file", certificate, "--key-file", private, "--client-cert-auth"]
-    argv += ["--trusted-ca-file", trusted.certificate]
-    argv += ["--listen-metrics-urls", f"http://127.0.0.1:{health_port}"]
+    flags = ("--client-cert-auth", "--trusted-ca-file", trusted.certificate)
+    health_port = serve_tls(bed.etcd_program, bed.etcd_port, certificate, private, *flags)
     bed.etcd.use_tls(trusted.certificate, *trusted.sign("tester"))
     bed.etcd_program.start().wait_ready(lambda: is_etcd_healthy(health_port), "healthy")

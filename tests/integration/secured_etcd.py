@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from certificates import Authority
-from programs import is_etcd_healthy, reserve_port
+from programs import is_etcd_healthy, serve_tls
 
 
 class Secured:
@@ -20,7 +20,6 @@ class Secured:
         self.client_certificate, self.client_key = self.clients.sign("client")
         self._client_authorities = self.folder / "client-authorities.crt"
         self.trust_clients_of(self.clients)
-        self._health_port = reserve_port()
 
     def trust_clients_of(self, authority: Authority) -> None:
         """And a server's: etcd's JSON gateway, which the tests use, connects with the server's certificate."""
@@ -29,14 +28,9 @@ class Secured:
 
     def configure(self) -> None:
         bed = self.bed
-        url = f"https://127.0.0.1:{bed.etcd_port}"
-        argv = bed.etcd_program.argv
-        for flag in ("--listen-client-urls", "--advertise-client-urls"):
-            argv[argv.index(flag) + 1] = url
-        argv += ["--cert-file", self.certificate, "--key-file", self.key, "--client-cert-auth"]
-        argv += ["--trusted-ca-file", str(self._client_authorities)]
-        argv += ["--listen-metrics-urls", f"http://127.0.0.1:{self._health_port}"]
-        bed.etcd_urls = [url]
+        flags = ("--client-cert-auth", "--trusted-ca-file", str(self._client_authorities))
+        self._health_port = serve_tls(bed.etcd_program, bed.etcd_port, self.certificate, self.key, *flags)
+        bed.etcd_urls = [f"https://127.0.0.1:{bed.etcd_port}"]
         # With users, the gateway refuses clients whose certificate has a name.
         bed.etcd.use_tls(self.trusted.certificate, *self.trusted.sign("tester", has_name=False))
         bed.kube2sky_flags += [

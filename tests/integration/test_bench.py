@@ -13,7 +13,7 @@ import dns.name
 import dns.rdatatype
 import dns.zone
 import pytest
-from bed import BIN_DIR
+from bed import BIN_DIR, make_certificate
 from bench_runs import figures, one_run, quiet_runs
 from dns_client import Dns
 from programs import Program, reserve_port, wait_until
@@ -23,7 +23,6 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
 
 import hops  # noqa: E402
 import measuring  # noqa: E402
-from answers import bed as bench_bed  # noqa: E402
 from answers import (  # noqa: E402
     bursts,
     data,
@@ -541,7 +540,7 @@ def test_tcp_generator_counts_what_the_bare_responder_answers(bare, questions, f
 def bare_tls(tmp_path):
     """A bare TLS responder and its port."""
     port = reserve_port()
-    files = bench_bed.certificate(tmp_path)
+    files = make_certificate(tmp_path)
     program = Program("bare", [str(TOOLS / "bare_tls"), f"127.0.0.1:{port}", *files]).start()
     program.wait_ready(lambda: socket.create_connection(("127.0.0.1", port)).close() is None, "listens")
     yield program, port
@@ -580,7 +579,7 @@ def test_idle_connections_wait(bare_tls, questions):
 
 def test_idle_connections_that_are_closed_are_seen(questions, tmp_path):
     port = reserve_port()
-    program = Program("bare", [str(TOOLS / "bare_tls"), f"127.0.0.1:{port}", *bench_bed.certificate(tmp_path)]).start()
+    program = Program("bare", [str(TOOLS / "bare_tls"), f"127.0.0.1:{port}", *make_certificate(tmp_path)]).start()
     program.wait_ready(lambda: socket.create_connection(("127.0.0.1", port)).close() is None, "listens")
     command = [str(TOOLS / "load_tls"), f"-server=127.0.0.1:{port}", f"-questions={questions}", "-connections=20", "-idle"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as load:

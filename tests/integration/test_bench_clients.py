@@ -24,7 +24,7 @@ def flock():
 
 
 def events_of(bed, numbers: range) -> clients.Events:
-    return clients.Events(bed.etcd_port, bed.dns_port, list(numbers), 1)
+    return clients.Events(bed.etcd.port, bed.skydns.port, list(numbers), 1)
 
 
 def test_each_event_is_settled(flock, monkeypatch):
@@ -40,9 +40,9 @@ def test_what_is_not_right_is_counted(flock):
     """A pod that has left without the bench's knowledge."""
     events = events_of(flock, range(4))
     for number in range(4):
-        flock.etcd.delete(clients.pod_key(number, number))
-        flock.etcd.put(clients.pod_key(number, number + 1), clients.value(clients.address(number)))
-    client = clients.Client(3, flock.dns_port)
+        flock.etcd.client.delete(clients.pod_key(number, number))
+        flock.etcd.client.put(clients.pod_key(number, number + 1), clients.value(clients.address(number)))
+    client = clients.Client(3, flock.skydns.port)
     clients.wait_until(lambda: client.is_of(4), "the last change")
     client.close()
     events.check(0, 1)

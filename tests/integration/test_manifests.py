@@ -16,7 +16,7 @@ from certificates import Authority
 from dns_client import Dns
 from kube import endpoint, endpoint_slice, headless, port, service
 from manifests import AUTOPATH, EXTERNAL_ETCD, KUBE_DNS, PROGRAMS, TLS, Pod
-from programs import ETCD, http_get, is_etcd_healthy, wait_until
+from programs import ETCD, http_get, is_etcd_healthy, serve_tls, wait_until
 from scripted import ADDRESS, Nameserver
 from watched import Watched
 
@@ -465,12 +465,8 @@ def test_external_etcd_runs(bare_bed, run_pod):
 
 def start_tls_etcd(bed, authority: str, certificate: str, key: str) -> str:
     """With certificates on both sides; where its health is."""
-    url, health_port = f"https://127.0.0.1:{bed.etcd_port}", bed.healthz_port
-    argv = bed.etcd_program.argv
-    for flag in ("--listen-client-urls", "--advertise-client-urls"):
-        argv[argv.index(flag) + 1] = url
-    argv += ["--cert-file", certificate, "--key-file", key, "--client-cert-auth", "--trusted-ca-file", authority]
-    argv += ["--listen-metrics-urls", f"http://127.0.0.1:{health_port}"]
+    flags = ("--client-cert-auth", "--trusted-ca-file", authority)
+    health_port = serve_tls(bed.etcd_program, bed.etcd_port, certificate, key, *flags)
     bed.etcd_program.start().wait_ready(lambda: is_etcd_healthy(health_port), "healthy")
     return f"http://127.0.0.1:{health_port}/health"
 

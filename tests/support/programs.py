@@ -221,13 +221,13 @@ class Program:
             self._process.kill()
             self.wait()
 
-    def stop(self, expected: tuple[int, ...] = (0,)) -> None:
+    def stop(self, expected: tuple[int, ...] = (0,), timeout_s: float = 20.0) -> None:
         """SIGTERM; an AssertionError unless it exits as expected."""
         if not self.is_running():
             self.fail(f"exited by itself with status {self.exit_status()}")
         self.signal(signal.SIGTERM)
         try:
-            status = self.wait()
+            status = self.wait(timeout_s)
         except TimeUp:
             self.kill()
             raise
@@ -290,6 +290,16 @@ def etcd(
     # A single member need not wait for others before it elects itself.
     argv += ["--heartbeat-interval", "10", "--election-timeout", "100", *flags]
     return Program("etcd", argv, on_line=on_line)
+
+
+def serve_tls(program: Program, client_port: int, certificate: str, key: str, *flags: str) -> int:
+    """Makes an etcd, not yet started, speak TLS to its clients; the port at which its health is asked for without."""
+    for flag in ("--listen-client-urls", "--advertise-client-urls"):
+        program.argv[program.argv.index(flag) + 1] = f"https://127.0.0.1:{client_port}"
+    health_port = reserve_port()
+    program.argv += ["--cert-file", certificate, "--key-file", key, *flags]
+    program.argv += ["--listen-metrics-urls", f"http://127.0.0.1:{health_port}"]
+    return health_port
 
 
 def is_etcd_healthy(port: int, host: str = "127.0.0.1") -> bool:

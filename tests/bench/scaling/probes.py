@@ -1,50 +1,20 @@
-"""What both halves of `make bench-scale` look at: memory, an etcd's own figures, and how long a page takes and holds
-its program up.
-"""
+"""What both halves of `make bench-scale` look at: how long a page takes and holds its program up."""
 
 import contextlib
 import http.client
 import os
 import subprocess
 import time
-from pathlib import Path
 
 from measuring import go_before_all_others
-from prometheus import Page
-from programs import Program, http_get
+
+from beds import PATIENCE_S
+from programs import Program
 from scaling.stall import Stall
 
 # etcd's own limit for its database, which it advises not to exceed; its default is 2 GiB.
 QUOTA_BYTES = 8 << 30
 ETCD_FLAGS = (f"--quota-backend-bytes={QUOTA_BYTES}",)
-# Only ends a hang.
-PATIENCE_S = 600.0
-
-
-def memory_mib(pid: int) -> tuple[float, float]:
-    """Resident now, and at most so far."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    kib = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("VmRSS", "VmHWM"))}
-    return kib["VmRSS"] / 1024, kib["VmHWM"] / 1024
-
-
-def cpu_s(pid: int) -> float:
-    """CPU time of all its threads, those included that have ended."""
-    return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3)
-
-
-def etcd_figure(port: int, name: str) -> float:
-    """One of etcd's metrics, of all its labels together."""
-    lines = http_get(f"http://127.0.0.1:{port}/metrics", 60)[1].splitlines()
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith((name + " ", name + "{")))
-
-
-def etcd_in_use_bytes(port: int) -> float:
-    return etcd_figure(port, "etcd_mvcc_db_total_size_in_use_in_bytes")
-
-
-def metric(port: int, prefix: str, name: str) -> float:
-    return Page(http_get(f"http://127.0.0.1:{port}/metrics", 60)[1], prefix).total(name)
 
 
 def get(port: int, path: str) -> int:

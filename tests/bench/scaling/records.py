@@ -1,6 +1,5 @@
 """skydns' half of `make bench-scale`: the keys of N Services in an etcd, what etcd makes of them, and skydns."""
 
-import signal
 import subprocess
 import time
 from itertools import islice, pairwise
@@ -8,13 +7,12 @@ from pathlib import Path
 
 from answers import bed as answers
 from answers import data, path, rounds, servers
-from measuring import percentile
-from programs import Program, etcd, is_etcd_healthy, reserve_port
-from records import DOMAIN, value
+from beds import PATIENCE_S, Skydns
+from measuring import cpu_s, memory_mib, percentile, run_tool
+from records import value
 from scaling import probes
 from transfers import Secondary, thread_s
 
-IN_FLIGHT = 8
 # Asked for after the start from a snapshot; all records are published at once.
 ASKED = 10_000
 CHANGED = 20_000
@@ -28,54 +26,21 @@ PATTERNS = [pattern for pattern in rounds.UDP_PATTERNS if pattern.mix in MIXES]
 class Bed(answers.Bed):
     """Without what other servers than skydns would read."""
 
-    def __init__(self, build: Path, services: int):
-        super().__init__(build, services)
-        self.build = build
-
-    def _fill(self) -> None:
+    def fill(self) -> None:
         self.certificate = self.key = ""
         self.questions = data.write_questions(self.services, self.folder)
-        self.etcd = etcd(str(self.folder / "etcd"), self.etcd_port, reserve_port(), *probes.ETCD_FLAGS)
-        self.etcd.start().wait_ready(lambda: is_etcd_healthy(self.etcd_port), "healthy")
-        self.loop_s = self.write(data.key_lines(self.services))
+        self.start_etcd(*probes.ETCD_FLAGS)
+        self.loop_s = self.put(data.key_lines(self.services))
 
-    def write(self, lines: bytes) -> float:
-        """Puts keys in plain transactions; the seconds it took."""
-        command = [self.store, self.etcd_url, "loop", str(IN_FLIGHT)]
-        done = subprocess.run(command, input=lines, check=True, stdout=subprocess.PIPE, timeout=probes.PATIENCE_S)
-        return float(done.stdout)
-
-
-class Skydns:
-    """One skydns with its pages and, unless told otherwise, its snapshot."""
-
-    def __init__(self, bed: Bed, *flags: str, has_snapshot: bool = True):
-        self.bed, self.port, self.http_port = bed, reserve_port(), reserve_port()
-        self.snapshot = bed.folder / "snapshot"
-        self.argv = [str(bed.bin_dir / "skydns"), f"-machines={bed.etcd_url}", f"-domain={DOMAIN}.", "-no-rec"]
-        self.argv += [f"-addr=127.0.0.1:{self.port}", f"-http-addr=127.0.0.1:{self.http_port}", "-workers=1", *flags]
-        self.argv += [f"-snapshot={self.snapshot}", "-snapshot-interval=1h"] if has_snapshot else []
-        self.program = Program("skydns", self.argv)
-
-    def start(self) -> float:
-        began = time.monotonic()
-        self.program.start().wait_line(r"ready for queries on .* for udp://", timeout_s=probes.PATIENCE_S)
-        return time.monotonic() - began
-
-    def metric(self, name: str) -> float:
-        return probes.metric(self.http_port, "skydns_", name)
-
-    def stop(self) -> None:
-        """It may still be writing its snapshot."""
-        self.program.signal(signal.SIGTERM)
-        if self.program.wait(probes.PATIENCE_S) != 0:
-            self.program.fail("exited with an error on SIGTERM")
+    @property
+    def snapshot(self) -> Path:
+        return self.folder / "snapshot"
 
 
 def store_figures(bed: Bed) -> dict[str, float]:
-    keys = probes.etcd_figure(bed.etcd_port, "etcd_debugging_mvcc_keys_total")
-    resident, peak = probes.memory_mib(bed.etcd.pid)
-    in_use = probes.etcd_in_use_bytes(bed.etcd_port)
+    keys = bed.etcd.figure("etcd_debugging_mvcc_keys_total")
+    resident, peak = memory_mib(bed.etcd.pid)
+    in_use = bed.etcd.in_use_bytes()
     return {
         "store_keys": keys,
         "store_s": bed.loop_s,
@@ -92,25 +57,25 @@ def plain_read(bed: Bed) -> dict[str, float]:
     """What etcd itself needs for these keys: in pages whose ends are known, it walks no key that it does not send."""
     keys = sorted(key for key, _ in data.keys(bed.services))
     ends = [*keys[::PLAIN_PAGE_KEYS], keys[-1] + "!"]
-    command = ["etcdctl", f"--endpoints={bed.etcd_url}", "get", "--write-out=protobuf"]
-    etcd_s = probes.cpu_s(bed.etcd.pid)
+    command = ["etcdctl", f"--endpoints={bed.etcd.url}", "get", "--write-out=protobuf"]
+    etcd_s = cpu_s(bed.etcd.pid)
     for pair in pairwise(ends):
-        subprocess.run([*command, *pair], check=True, stdout=subprocess.DEVNULL, timeout=probes.PATIENCE_S)
-    return {"plain_etcd_cpu_s": probes.cpu_s(bed.etcd.pid) - etcd_s}
+        subprocess.run([*command, *pair], check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE_S)
+    return {"plain_etcd_cpu_s": cpu_s(bed.etcd.pid) - etcd_s}
 
 
 def read(bed: Bed, skydns: Skydns) -> dict[str, float]:
     """The start from etcd, and the snapshot at its end."""
-    etcd_s = probes.cpu_s(bed.etcd.pid)
-    found = {"start_s": skydns.start()}
-    found["start_cpu_s"] = probes.cpu_s(skydns.program.pid)
-    found["start_etcd_cpu_s"] = probes.cpu_s(bed.etcd.pid) - etcd_s
-    found["reader_mib"], found["reader_peak_mib"] = probes.memory_mib(skydns.program.pid)
+    etcd_s = cpu_s(bed.etcd.pid)
+    found = {"start_s": skydns.start_s()}
+    found["start_cpu_s"] = cpu_s(skydns.pid)
+    found["start_etcd_cpu_s"] = cpu_s(bed.etcd.pid) - etcd_s
+    found["reader_mib"], found["reader_peak_mib"] = memory_mib(skydns.pid)
     found["reader_service_bytes"] = found["reader_mib"] * 2**20 / bed.services
-    found["reader_watches"] = probes.etcd_figure(bed.etcd_port, "etcd_debugging_mvcc_watcher_total")
-    skydns.program.wait_ready(lambda: skydns.metric("snapshot_writes_total") >= 1, "snapshot", probes.PATIENCE_S)
-    found["snapshot_peak_mib"] = probes.memory_mib(skydns.program.pid)[1]
-    found["snapshot_mib"] = skydns.snapshot.stat().st_size / 2**20
+    found["reader_watches"] = bed.etcd.figure("etcd_debugging_mvcc_watcher_total")
+    skydns.wait_ready(lambda: skydns.metric("snapshot_writes_total") >= 1, "snapshot", PATIENCE_S)
+    found["snapshot_peak_mib"] = memory_mib(skydns.pid)[1]
+    found["snapshot_mib"] = bed.snapshot.stat().st_size / 2**20
     return found
 
 
@@ -127,28 +92,28 @@ def pages(bed: Bed, skydns: Skydns) -> dict[str, float]:
 
 def updates(bed: Bed, skydns: Skydns) -> dict[str, float]:
     """New Services one by one, from etcd's acknowledgement to the answer; then many with other addresses."""
-    server = servers.Server("skydns", "skydns", skydns.program, skydns.port)
-    late = path.propagation(bed.tools, bed.etcd_url, server)
+    server = servers.Server("skydns", "skydns", skydns, skydns.port)
+    late = path.propagation(bed.tools, bed.etcd.url, server)
     found = {f"answer_{part}_ms": late[f"propagation_{part}_ms"] for part in ("p50", "p99")}
     count = min(CHANGED, bed.services // 2)
     changed = islice(data.keys(count), 0, None, KEYS_EACH)  # the addresses' keys
     lines = [f"{key}\t{value(data.ip(number ^ 1))}\n" for number, (key, _) in enumerate(changed)]
-    pid = skydns.program.pid
-    before_s, before_mib = probes.cpu_s(pid), probes.memory_mib(pid)[0]
-    bed.write("".join(lines).encode())
-    probes.wait_settled(skydns.program, "caught up", lambda: skydns.metric("store_revision"))
-    found["change_cpu_us"] = (probes.cpu_s(pid) - before_s) / count * 1e6
-    found["change_growth_percent"] = 100 * (probes.memory_mib(pid)[0] / before_mib - 1)
+    pid = skydns.pid
+    before_s, before_mib = cpu_s(pid), memory_mib(pid)[0]
+    bed.put("".join(lines).encode())
+    probes.wait_settled(skydns, "caught up", lambda: skydns.metric("store_revision"))
+    found["change_cpu_us"] = (cpu_s(pid) - before_s) / count * 1e6
+    found["change_growth_percent"] = 100 * (memory_mib(pid)[0] / before_mib - 1)
     return found
 
 
-def end(skydns: Skydns) -> dict[str, float]:
+def end(bed: Bed, skydns: Skydns) -> dict[str, float]:
     """A change is there, so that it writes its snapshot before it ends."""
     began = time.monotonic()
-    before = skydns.snapshot.stat().st_mtime_ns
-    skydns.stop()
+    before = bed.snapshot.stat().st_mtime_ns
+    skydns.stop(timeout_s=PATIENCE_S)  # it may still be writing its snapshot
     took_s = time.monotonic() - began
-    if skydns.snapshot.stat().st_mtime_ns == before:
+    if bed.snapshot.stat().st_mtime_ns == before:
         raise ValueError("skydns ended without a snapshot of the changes")
     return {"end_s": took_s}
 
@@ -158,24 +123,22 @@ def start_from_snapshot(bed: Bed, skydns: Skydns) -> dict[str, float]:
     asked = range(min(CHANGED, bed.services // 2), bed.services, max(1, bed.services // ASKED))
     names = bed.folder / "names"
     names.write_text("".join(f"{data.name(number)} {data.ip(number)}\n" for number in asked))
-    command = [bed.build / "tests/bench/start/bench_start", str(skydns.port), names, *skydns.argv]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=probes.PATIENCE_S)
-    told = {name: float(number) for name, number in (line.split() for line in done.stdout.splitlines())}
+    told = run_tool(bed.tool("start/bench_start"), skydns.port, names, *skydns.argv)
     return {"snapshot_first_s": told["first_s"], "snapshot_not_right": told["not_right"]}
 
 
 def transfer(bed: Bed) -> dict[str, float]:
     """The whole zone."""
-    skydns = Skydns(bed, "-schema=kubernetes", "-transfer-to=127.0.0.0/8", has_snapshot=False)
-    skydns.start()
+    skydns = bed.new_skydns("-workers=1", "-schema=kubernetes", "-transfer-to=127.0.0.0/8")
+    skydns.start_s()
     secondary = Secondary(skydns.port)
     while not secondary.fetch() or secondary.size < bed.services:
         secondary.size = 0  # its first version is not there yet
-    before_s, began = thread_s(skydns.program.pid, "transfers"), time.monotonic()
+    before_s, began = thread_s(skydns.pid, "transfers"), time.monotonic()
     secondary.fetch()
     found = {"transfer_s": time.monotonic() - began, "transfer_mib": secondary.size / 2**20}
-    found["transfer_cpu_s"] = thread_s(skydns.program.pid, "transfers") - before_s
-    found["transfer_reader_mib"], found["transfer_peak_mib"] = probes.memory_mib(skydns.program.pid)
+    found["transfer_cpu_s"] = thread_s(skydns.pid, "transfers") - before_s
+    found["transfer_reader_mib"], found["transfer_peak_mib"] = memory_mib(skydns.pid)
     skydns.stop()
     return found
 
@@ -213,12 +176,9 @@ def measure(services: int, build: Path, is_first: bool) -> dict[str, float]:
     began = time.monotonic()
     with Bed(build, services) as bed:
         found = store_figures(bed)
-        skydns = Skydns(bed)
-        try:
-            found |= plain_read(bed) | read(bed, skydns) | pages(bed, skydns) | updates(bed, skydns)
-            found |= end(skydns) | start_from_snapshot(bed, skydns)
-        finally:
-            skydns.program.kill()
+        skydns = bed.new_skydns("-workers=1", f"-snapshot={bed.snapshot}", "-snapshot-interval=1h")
+        found |= plain_read(bed) | read(bed, skydns) | pages(bed, skydns) | updates(bed, skydns)
+        found |= end(bed, skydns) | start_from_snapshot(bed, skydns)
         found |= transfer(bed) | answers_cost(bed, is_first)
     found["records_took_s"] = time.monotonic() - began
     return found
