@@ -12,6 +12,7 @@
 #include "tests/bench/answers/load.h"
 #include "tests/bench/answers/meter.h"
 #include "tests/bench/answers/udp_socket.h"
+#include "tests/bench/bench.h"
 
 enum {
     SOCKETS = 64, /* at 4 MB of buffer, room for 5,000 answers on each even without privileges */
@@ -37,10 +38,10 @@ static void burst_udp_prepare(struct burst *b)
     for (size_t i = 0; i < SOCKETS; i++) {
         b->fds[i] = udp_socket(&b->load.server, 0, &err);
         if (b->fds[i] < 0) {
-            load_fail("burst_udp", err.msg);
+            bench_fail("load", err.msg);
         }
         if (connect(b->fds[i], &b->load.server.sa, b->load.server.len) < 0) {
-            load_fail("connect", err_code_text(-errno));
+            bench_fail("connect", err_code_text(-errno));
         }
     }
     for (size_t i = 0; i < BATCH; i++) {
@@ -62,7 +63,7 @@ static void burst_udp_send_all(struct burst *b)
         }
         int n = sendmmsg(b->fds[turn % SOCKETS], b->out, (unsigned)count, 0);
         if (n <= 0) {
-            load_fail("sendmmsg", err_code_text(-errno));
+            bench_fail("sendmmsg", err_code_text(-errno));
         }
         b->sent += (uint64_t)n;
     }

@@ -1,7 +1,7 @@
 #include "tests/bench/answers/load.h"
 
 #include <assert.h>
-#include <stdio.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +9,17 @@
 
 enum { DAY_MS = 24 * 3600 * 1000, COMMON_FLAGS = 7 };
 
-void load_fail(const char *what, const char *why)
+int load_connect(const struct addr *server)
 {
-    (void)fprintf(stderr, "%s: %s\n", what, why);
-    exit(2);
+    const int on = 1;
+    const struct linger reset = {.l_onoff = 1};
+    int fd = socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) < 0 ||
+        (connect(fd, &server->sa, server->len) < 0 && errno != EINPROGRESS)) {
+        bench_fail("connect", err_code_text(-errno));
+    }
+    return fd;
 }
 
 static void answers_load_parse(int argc, char *const *argv, const struct flags *flags)
@@ -24,7 +31,7 @@ static void answers_load_parse(int argc, char *const *argv, const struct flags *
         exit(0);
     }
     if (r < 0) {
-        load_fail(flags->program, err.msg);
+        bench_fail("options", err.msg);
     }
 }
 
@@ -58,6 +65,6 @@ void load_parse(int argc, char *const *argv, const struct flags *own, struct loa
                               .warm_up_ns = (uint64_t)warm_up_ms * 1000000};
     if (addr_parse(server, &ret_load->server, &err) < 0 ||
         queries_read(questions, edns, &ret_load->queries, &err) < 0) {
-        load_fail(own->program, err.msg);
+        bench_fail("options", err.msg);
     }
 }

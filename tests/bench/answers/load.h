@@ -2,13 +2,12 @@
 #ifndef BENCH_ANSWERS_LOAD_H
 #define BENCH_ANSWERS_LOAD_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/addr.h"
-#include "common/base/attributes.h"
 #include "common/base/flags.h"
 #include "tests/bench/answers/queries.h"
+#include "tests/bench/bench.h"
 
 struct load {
     struct addr server;
@@ -23,6 +22,7 @@ struct load {
 enum { LOAD_FLAGS_MAX = 8 };
 void load_parse(int argc, char *const *argv, const struct flags *own, struct load *ret_load);
 
-NORETURN void load_fail(const char *what, const char *why);
+/* A TCP socket that is about to be connected; closing it resets the connection. */
+int load_connect(const struct addr *server);
 
 #endif

@@ -4,7 +4,6 @@
  * each answer. With -per-connection it resets a connection after that many answers, which leaves no
  * state behind, and opens another. It spins, as load_udp does. */
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -45,18 +44,10 @@ struct generator {
 
 static void open_connection(struct generator *g, struct connection *c)
 {
-    const int on = 1;
-    const struct linger reset = {.l_onoff = 1};
-    const struct addr *server = &g->load.server;
     c->asked = c->answered = 0;
     c->have = 0;
     c->is_open = false;
-    c->fd = socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (c->fd < 0 || setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
-        setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) < 0 ||
-        (connect(c->fd, &server->sa, server->len) < 0 && errno != EINPROGRESS)) {
-        load_fail("connect", err_code_text(-errno));
-    }
+    c->fd = load_connect(&g->load.server);
     struct epoll_event event = {.events = EPOLLOUT, .data.ptr = c};
     (void)epoll_ctl(g->epoll, EPOLL_CTL_ADD, c->fd, &event);
 }
@@ -112,26 +103,6 @@ static void load_tcp_on_connected(struct generator *g, struct connection *c)
     }
 }
 
-/* Handles the complete messages received. */
-static int64_t take_answers(struct generator *g, struct connection *c)
-{
-    struct reader r = reader_of(c->input, c->have);
-    int64_t count = 0;
-    size_t taken = 0;
-    for (;;) {
-        const uint8_t *message = reader_take(&r, reader_u16(&r));
-        if (!message || r.pos - taken < QUERY_FRAME + DNS_HEADER_SIZE) {
-            break;
-        }
-        meter_answer(&g->meter, message);
-        taken = r.pos;
-        count++;
-    }
-    memmove(c->input, c->input + taken, c->have - taken);
-    c->have -= taken;
-    return count;
-}
-
 static void load_tcp_on_readable(struct generator *g, struct connection *c)
 {
     ssize_t n = recv(c->fd, c->input + c->have, sizeof(c->input) - c->have, 0);
@@ -142,7 +113,7 @@ static void load_tcp_on_readable(struct generator *g, struct connection *c)
         return;
     }
     c->have += (size_t)n;
-    int64_t count = take_answers(g, c);
+    int64_t count = meter_frames(&g->meter, c->input, &c->have);
     c->answered += count;
     if (g->per_connection > 0 && c->answered >= g->per_connection) {
         load_tcp_open_another(g, c);

@@ -187,7 +187,7 @@ static void load_tls_idle(struct generator *g)
         open_idle(g);
         idle_turn(g, 100);
         if (meter_now_ns() > end_ns || g->meter.errors > 0) {
-            load_fail("load_tls", g->meter.errors ? "a connection failed" : "not all answered");
+            bench_fail("load", g->meter.errors ? "a connection failed" : "not all answered");
         }
     }
     printf("idle %" PRId64 "\n", g->connections);
@@ -223,7 +223,7 @@ int main(int argc, char **argv)
                                 .count = ARRAY_LEN(table)};
     load_parse(argc, argv, &flags, &g->load);
     if (g->rate > 0 && g->per_connection == 0) {
-        load_fail("load_tls", "-rate needs -per-connection");
+        bench_fail("options", "-rate needs -per-connection");
     }
     g->meter.server_pids = g->load.pids;
     g->shared = (struct tls_askers){.server = g->load.server,

@@ -25,6 +25,7 @@
 #include "tests/bench/answers/load.h"
 #include "tests/bench/answers/meter.h"
 #include "tests/bench/answers/udp_socket.h"
+#include "tests/bench/bench.h"
 
 enum {
     SLOTS = 2048,           /* queries in flight per socket; a power of two */
@@ -72,13 +73,13 @@ static void load_udp_open_lane(struct lane *lane, const struct addr *server, boo
     struct err err;
     lane->fd = udp_socket(server, SOCK_NONBLOCK, &err);
     if (lane->fd < 0) {
-        load_fail("load_udp", err.msg);
+        bench_fail("load", err.msg);
     }
     if (connect(lane->fd, &server->sa, server->len) < 0) {
-        load_fail("connect", err_code_text(-errno));
+        bench_fail("connect", err_code_text(-errno));
     }
     if (wants_stamps && setsockopt(lane->fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) < 0) {
-        load_fail("SO_TIMESTAMPNS", err_code_text(-errno));
+        bench_fail("SO_TIMESTAMPNS", err_code_text(-errno));
     }
 }
 
@@ -175,7 +176,7 @@ static void load_udp_take_answer(struct generator *g, struct lane *lane, struct 
     if (slot->since_ns == 0 || slot->id != id) {
         return; /* it was counted as lost */
     }
-    meter_latency(&g->meter, now_ns > slot->since_ns ? now_ns - slot->since_ns : 0);
+    histogram_add(&g->meter.latencies, now_ns > slot->since_ns ? now_ns - slot->since_ns : 0);
     meter_answer(&g->meter, header);
     slot->since_ns = 0;
     lane->out--;
@@ -192,7 +193,7 @@ static uint64_t arrived_ns(struct msghdr *message, uint64_t now_ns)
     struct timespec wall, stamp;
     struct cmsghdr *header = CMSG_FIRSTHDR(message);
     if (!header || header->cmsg_type != SCM_TIMESTAMPNS) {
-        load_fail("SO_TIMESTAMPNS", "a message without a time");
+        bench_fail("SO_TIMESTAMPNS", "a message without a time");
     }
     memcpy(&stamp, CMSG_DATA(header), sizeof(stamp));
     (void)clock_gettime(CLOCK_REALTIME, &wall); /* cannot fail for this clock */
@@ -287,7 +288,7 @@ int main(int argc, char **argv)
     load_parse(argc, argv, &flags, &g->load);
     g->meter.server_pids = g->load.pids;
     if (g->wants_sleep && (g->rate == 0 || prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL) < 0)) {
-        load_fail("load_udp", "-sleep needs -rate");
+        bench_fail("options", "-sleep needs -rate");
     }
     load_udp_prepare(g);
     g->due_ns = meter_now_ns();

@@ -3,23 +3,17 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/cursor.h"
 #include "common/dns/dns.h"
-
-static uint64_t meter_ns_of(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now); /* cannot fail for these clocks */
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+#include "tests/bench/answers/queries.h"
+#include "tests/bench/bench.h"
 
 uint64_t meter_now_ns(void)
 {
-    return meter_ns_of(CLOCK_MONOTONIC);
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* ---- CPU time ---- */
@@ -70,7 +64,7 @@ void meter_start(struct meter *meter)
 {
     *meter = (struct meter){.server_pids = meter->server_pids};
     meter->server_cpu_ns = processes_cpu_ns(meter->server_pids);
-    meter->own_cpu_ns = (double)meter_ns_of(CLOCK_PROCESS_CPUTIME_ID);
+    meter->own_cpu_ns = (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     meter->start_ns = meter_now_ns();
 }
 
@@ -92,50 +86,30 @@ void meter_answer(struct meter *meter, const uint8_t *header)
     }
 }
 
-static size_t meter_bucket_of(uint64_t ns)
+int64_t meter_frames(struct meter *meter, uint8_t *input, size_t *len)
 {
-    if (ns >> LATENCY_SUB_BITS == 0) {
-        return (size_t)ns;
-    }
-    unsigned shift = 63U - (unsigned)__builtin_clzll(ns) - LATENCY_SUB_BITS;
-    return ((size_t)shift << LATENCY_SUB_BITS) + (size_t)(ns >> shift);
-}
-
-/* The bucket's smallest latency. */
-static uint64_t bucket_ns(size_t bucket)
-{
-    size_t octave = bucket >> LATENCY_SUB_BITS;
-    if (octave <= 1) {
-        return bucket;
-    }
-    return (uint64_t)(bucket - ((octave - 1) << LATENCY_SUB_BITS)) << (octave - 1);
-}
-
-void meter_latency(struct meter *meter, uint64_t ns)
-{
-    meter->latencies[meter_bucket_of(ns)]++;
-}
-
-static double percentile_us(const struct meter *meter, double part)
-{
-    uint64_t total = 0, seen = 0;
-    for (size_t i = 0; i < LATENCY_BUCKETS; i++) {
-        total += meter->latencies[i];
-    }
-    for (size_t i = 0; i < LATENCY_BUCKETS; i++) {
-        seen += meter->latencies[i];
-        if (seen > 0 && (double)seen >= part * (double)total) {
-            return (double)bucket_ns(i) / 1e3;
+    struct reader r = reader_of(input, *len);
+    int64_t count = 0;
+    size_t taken = 0;
+    for (;;) {
+        const uint8_t *message = reader_take(&r, reader_u16(&r));
+        if (!message || r.pos - taken < QUERY_FRAME + DNS_HEADER_SIZE) {
+            break;
         }
+        meter_answer(meter, message);
+        taken = r.pos;
+        count++;
     }
-    return 0;
+    memmove(input, input + taken, *len - taken);
+    *len -= taken;
+    return count;
 }
 
 void meter_print(const struct meter *meter)
 {
     double seconds = (double)(meter_now_ns() - meter->start_ns) / 1e9;
     double server_us = (processes_cpu_ns(meter->server_pids) - meter->server_cpu_ns) / 1e3;
-    double own_us = ((double)meter_ns_of(CLOCK_PROCESS_CPUTIME_ID) - meter->own_cpu_ns) / 1e3;
+    double own_us = ((double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) - meter->own_cpu_ns) / 1e3;
     double answers = meter->answers ? (double)meter->answers : 1;
     printf("seconds %.4f\nqps %.1f\n", seconds, (double)meter->answers / seconds);
     printf("server_us %.4f\nserver_used %.4f\n", server_us / answers, server_us / 1e6 / seconds);
@@ -157,5 +131,6 @@ void meter_print(const struct meter *meter)
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         printf("%s %" PRIu64 "\n", counts[i].name, counts[i].value);
     }
-    printf("p50_us %.1f\np99_us %.1f\n", percentile_us(meter, 0.5), percentile_us(meter, 0.99));
+    printf("p50_us %.1f\np99_us %.1f\n", (double)histogram_percentile(&meter->latencies, 0.5) / 1e3,
+           (double)histogram_percentile(&meter->latencies, 0.99) / 1e3);
 }

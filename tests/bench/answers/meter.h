@@ -6,8 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Log-linear: 64 buckets for each power of two, so that a percentile is at most 1.6 % off. */
-enum { LATENCY_SUB_BITS = 6, LATENCY_BUCKETS = (64 - LATENCY_SUB_BITS + 1) << LATENCY_SUB_BITS };
+#include "tests/bench/histogram.h"
 
 struct meter {
     const char *server_pids; /* "12,34"; "" for none. Borrowed */
@@ -16,7 +15,7 @@ struct meter {
     uint64_t sent, lost, errors, connections;
     uint64_t answers; /* of these: */
     uint64_t with_records, nodata, nxdomain, others;
-    uint64_t latencies[LATENCY_BUCKETS]; /* ns */
+    struct fine_histogram latencies;
 };
 
 uint64_t meter_now_ns(void);
@@ -27,7 +26,9 @@ void meter_start(struct meter *meter);
 /* Counts an answer by kind, from the message's first 12 bytes. */
 void meter_answer(struct meter *meter, const uint8_t *header);
 
-void meter_latency(struct meter *meter, uint64_t ns);
+/* Counts the complete answers at the start of what a stream has sent, with DNS's framing, and
+ * removes them; returns how many. */
+int64_t meter_frames(struct meter *meter, uint8_t *input, size_t *len);
 
 /* Prints the counts since meter_start to stdout. */
 void meter_print(const struct meter *meter);

@@ -15,11 +15,10 @@
 
 #include "common/base/addr.h"
 #include "common/base/clock.h"
-#include "common/base/cursor.h"
-#include "common/dns/dname.h"
 #include "common/dns/dns.h"
 #include "common/etcd/etcd.h"
 #include "tests/bench/answers/udp_socket.h"
+#include "tests/bench/bench.h"
 
 enum {
     CALL_TIMEOUT_MS = 10000,
@@ -36,15 +35,9 @@ struct bench {
     ev_timer again;
     unsigned long number, count;
     int64_t sent_us, acknowledged_us, right_us; /* of the current record; 0: not yet */
-    uint8_t query[DNS_HEADER_SIZE + DNAME_MAX + 4];
+    uint8_t query[BENCH_QUERY_MAX];
     size_t query_len;
 };
-
-static void propagation_fail(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "propagation: %s: %s\n", what, why);
-    exit(2);
-}
 
 static void propagation_next_record(struct bench *b);
 
@@ -69,7 +62,7 @@ static void propagation_on_put(void *data, const struct etcd_txn_reply *reply,
     struct bench *b = data;
     (void)reply;
     if (err) {
-        propagation_fail("put", err->msg);
+        bench_fail("put", err->msg);
     }
     b->acknowledged_us = clock_monotonic_us();
     finish_record(b);
@@ -96,26 +89,14 @@ static void propagation_put(struct bench *b)
 static void propagation_make_query(struct bench *b)
 {
     char text[80];
-    struct dname name;
-    int len = snprintf(text, sizeof(text), "svc-%lu.new.svc.cluster.local", b->number);
-    if (!dname_from_text(slice_of(text, (size_t)len), &name)) {
-        propagation_fail(text, "no name");
-    }
-    struct writer w = writer_of(b->query, sizeof(b->query));
-    writer_u16(&w, (uint16_t)b->number);
-    writer_u16(&w, DNS_FLAG_RD);
-    writer_u32(&w, 1U << 16); /* a query, not an answer */
-    writer_u32(&w, 0);
-    writer_bytes(&w, name.wire, name.len);
-    writer_u16(&w, DNS_TYPE_A);
-    writer_u16(&w, DNS_CLASS_IN);
-    b->query_len = w.pos;
+    (void)snprintf(text, sizeof(text), "svc-%lu.new.svc.cluster.local", b->number);
+    b->query_len = bench_query(b->query, text, (uint16_t)b->number);
 }
 
 static void propagation_ask(struct bench *b)
 {
     if (send(b->fd, b->query, b->query_len, 0) < 0) {
-        propagation_fail("send", err_code_text(-errno));
+        bench_fail("send", err_code_text(-errno));
     }
     ev_timer_again(b->loop, &b->again);
 }
@@ -170,10 +151,10 @@ static void propagation_connect_to(struct bench *b, const char *text)
     struct addr server;
     struct err err;
     if (addr_parse(text, &server, &err) < 0 || (b->fd = udp_socket(&server, 0, &err)) < 0) {
-        propagation_fail(text, err.msg);
+        bench_fail(text, err.msg);
     }
     if (connect(b->fd, &server.sa, server.len) < 0) {
-        propagation_fail(text, err_code_text(-errno));
+        bench_fail(text, err_code_text(-errno));
     }
     ev_io_init(&b->readable, propagation_on_readable, b->fd, EV_READ);
     ev_timer_init(&b->again, on_again, 0.0, ASK_AGAIN_MS / 1e3);
@@ -186,12 +167,12 @@ int main(int argc, char **argv)
     struct bench b = {.loop = ev_default_loop(0)};
     struct err err;
     if (argc != 4 || (b.count = strtoul(argv[3], NULL, 10)) == 0 || b.count > COUNT_MAX) {
-        propagation_fail("usage", "propagation ETCD_URL SERVER:PORT COUNT");
+        bench_fail("usage", "propagation ETCD_URL SERVER:PORT COUNT");
     }
     const struct etcd_config config = {
         .loop = b.loop, .endpoints = argv[1], .call_timeout_ms = CALL_TIMEOUT_MS};
     if (etcd_new(&config, &b.etcd, &err) < 0) {
-        propagation_fail(argv[1], err.msg);
+        bench_fail(argv[1], err.msg);
     }
     propagation_connect_to(&b, argv[2]);
     propagation_next_record(&b);

@@ -1,7 +1,6 @@
 #include "tests/bench/answers/tls_asker.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
@@ -11,8 +10,6 @@
 #include <unistd.h>
 
 #include "common/base/cursor.h"
-#include "common/base/err.h"
-#include "common/dns/dns.h"
 #include "tests/bench/answers/doh_asker.h"
 #include "tests/bench/answers/load.h"
 
@@ -69,17 +66,9 @@ static void tls_asker_watch(struct tls_asker *asker, uint32_t events)
 
 void tls_asker_open(struct tls_asker *asker, struct tls_askers *all)
 {
-    const int on = 1;
-    const struct linger reset = {.l_onoff = 1};
-    const struct addr *server = &all->server;
     struct ssl_session_st *session = asker->session;
     *asker = (struct tls_asker){.all = all, .session = session};
-    asker->fd = socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (asker->fd < 0 || setsockopt(asker->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
-        setsockopt(asker->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) < 0 ||
-        (connect(asker->fd, &server->sa, server->len) < 0 && errno != EINPROGRESS)) {
-        load_fail("connect", err_code_text(-errno));
-    }
+    asker->fd = load_connect(&all->server);
     asker->ssl = SSL_new(all->context);
     if (!asker->ssl || !SSL_set_fd(asker->ssl, asker->fd) || !SSL_set_app_data(asker->ssl, asker) ||
         (session && !SSL_set_session(asker->ssl, session))) {
@@ -175,21 +164,7 @@ static int64_t take_frames(struct tls_asker *asker, const uint8_t *bytes, size_t
     }
     memcpy(asker->input + asker->have, bytes, len);
     asker->have += len;
-    struct reader r = reader_of(asker->input, asker->have);
-    int64_t count = 0;
-    size_t taken = 0;
-    for (;;) {
-        const uint8_t *message = reader_take(&r, reader_u16(&r));
-        if (!message || r.pos - taken < QUERY_FRAME + DNS_HEADER_SIZE) {
-            break;
-        }
-        meter_answer(asker->all->meter, message);
-        taken = r.pos;
-        count++;
-    }
-    memmove(asker->input, asker->input + taken, asker->have - taken);
-    asker->have -= taken;
-    return count;
+    return meter_frames(asker->all->meter, asker->input, &asker->have);
 }
 
 int64_t tls_asker_turn(struct tls_asker *asker)

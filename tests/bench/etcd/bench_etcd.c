@@ -27,6 +27,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/reconcile/reconciler.h"
+#include "tests/bench/bench.h"
 
 enum {
     KEYS = 100000,
@@ -75,23 +76,10 @@ struct bench {
     ev_timer timer;
 };
 
-static int64_t cpu_us(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-static void bench_etcd_fail(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "bench_etcd: %s: %s\n", what, why);
-    exit(1);
-}
-
 static void bench_etcd_start_clock(struct bench *b)
 {
     b->start_us = clock_monotonic_us();
-    b->start_cpu_us = cpu_us();
+    b->start_cpu_us = (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000;
 }
 
 static double elapsed_s(const struct bench *b)
@@ -101,7 +89,7 @@ static double elapsed_s(const struct bench *b)
 
 static double used_cpu_us(const struct bench *b)
 {
-    return (double)(cpu_us() - b->start_cpu_us);
+    return (double)((int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000 - b->start_cpu_us);
 }
 
 static void bench_etcd_make_pairs(struct bench *b, int count)
@@ -136,7 +124,7 @@ static void bench_etcd_on_put(void *data, const struct etcd_txn_reply *reply, co
     struct bench *b = data;
     (void)reply;
     if (err) {
-        bench_etcd_fail("put", err->msg);
+        bench_fail("put", err->msg);
     }
     b->pending--;
     send_puts(b);
@@ -174,7 +162,7 @@ static void bench_etcd_on_txn(void *data, const struct etcd_txn_reply *reply, co
     struct bench *b = data;
     (void)reply;
     if (err) {
-        bench_etcd_fail("transaction", err->msg);
+        bench_fail("transaction", err->msg);
     }
     b->pending--;
     send_txns(b);
@@ -239,7 +227,7 @@ static void bench_etcd_on_commit(void *data, int64_t revision, bool full)
     struct bench *b = data;
     (void)revision;
     if (full && b->is_following) {
-        bench_etcd_fail("mirror", "read everything again");
+        bench_fail("mirror", "read everything again");
     }
     if (b->is_restarted) {
         return;
@@ -254,7 +242,7 @@ static void bench_etcd_on_state(void *data, const struct err *err)
 {
     struct bench *b = data;
     if (err) {
-        bench_etcd_fail("mirror", err->msg);
+        bench_fail("mirror", err->msg);
     }
     if (b->events_wanted > 0) {
         b->is_following = true;
@@ -296,7 +284,7 @@ static void bench_etcd_start_mirror(struct bench *b)
 static void bench_etcd_check_keys(const struct bench *b)
 {
     if (b->keys != KEYS) {
-        bench_etcd_fail("mirror", "not as many keys as were written");
+        bench_fail("mirror", "not as many keys as were written");
     }
 }
 
@@ -327,7 +315,7 @@ static void bench_etcd_report(const char *what)
     printf("%s\n", what);
     (void)fflush(stdout);
     if (!fgets(line, sizeof(line), stdin)) {
-        bench_etcd_fail("driver", "is gone");
+        bench_fail("driver", "is gone");
     }
 }
 
@@ -340,13 +328,13 @@ static void bench_etcd_restart(struct bench *b, const char *url, struct slice sa
     const struct etcd_config config = {
         .loop = b->loop, .endpoints = url, .call_timeout_ms = CALL_TIMEOUT_MS};
     if (etcd_new(&config, &b->etcd, &err) < 0) {
-        bench_etcd_fail(url, err.msg);
+        bench_fail(url, err.msg);
     }
     bench_etcd_start_saved(b, saved);
     ev_run(b->loop, 0);
     const struct etcd_mirror_counts counts = etcd_mirror_counts(b->mirror);
     if (!counts.is_caught_up || (counts.resumed == 1) != (saved.len > 0)) {
-        bench_etcd_fail("restart", "not as wanted");
+        bench_fail("restart", "not as wanted");
     }
 }
 
@@ -365,7 +353,7 @@ static void bench_restarts(struct bench *b)
     }
     bench_etcd_report("read");
     if (!etcd_mirror_save(b->mirror, &saved)) {
-        bench_etcd_fail("mirror", "saves nothing");
+        bench_fail("mirror", "saves nothing");
     }
     for (int i = 0; i < RESUMES; i++) {
         bench_etcd_restart(b, url, buf_slice(&saved));
@@ -409,7 +397,7 @@ static void bench_etcd_add_service(struct bench *b, const char *name, int number
                  "}}",
                  name, number >> 16 & 255, number >> 8 & 255, number & 255);
     if (kube_decode_event(KUBE_JSON, KUBE_SERVICE, slice_of(line, (size_t)len), &event, &err) < 0) {
-        bench_etcd_fail("service", err.msg);
+        bench_fail("service", err.msg);
     }
     inventory_upsert(b->inventory, event.object);
     event.object = NULL;
@@ -465,7 +453,7 @@ static void bench_reconciler(struct bench *b)
     ev_run(b->loop, 0);
     double seconds = elapsed_s(b);
     if (reconciler_get_stats(b->reconciler).keys_written != KEYS) {
-        bench_etcd_fail("reconciler", "not as many keys written as wanted");
+        bench_fail("reconciler", "not as many keys written as wanted");
     }
     printf("reconciler_cpu_us_per_key %.3f\nreconciler_keys_per_s %.0f\n", used_cpu_us(b) / KEYS,
            KEYS / seconds);
@@ -492,7 +480,7 @@ static void bench_etcd_run(struct bench *b, const char *mode)
             return;
         }
     }
-    bench_etcd_fail(mode, "no such mode");
+    bench_fail(mode, "no such mode");
 }
 
 int main(int argc, char **argv)
@@ -500,15 +488,14 @@ int main(int argc, char **argv)
     struct bench b = {.loop = ev_default_loop(0)};
     struct err err;
     if (argc != 3 && argc != 4) {
-        bench_etcd_fail("usage",
-                        "bench_etcd URL puts|txns|mirror|events|idle|restarts|reconciler [CA]");
+        bench_fail("usage", "bench_etcd URL puts|txns|mirror|events|idle|restarts|reconciler [CA]");
     }
     const struct etcd_config config = {.loop = b.loop,
                                        .endpoints = argv[1],
                                        .call_timeout_ms = CALL_TIMEOUT_MS,
                                        .tls.ca = argv[3]}; /* NULL if there is none */
     if (etcd_new(&config, &b.etcd, &err) < 0) {
-        bench_etcd_fail(argv[1], err.msg);
+        bench_fail(argv[1], err.msg);
     }
     bench_etcd_run(&b, argv[2]);
     etcd_mirror_stop(b.mirror);

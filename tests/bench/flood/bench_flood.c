@@ -13,39 +13,24 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "common/base/cursor.h"
-#include "common/base/xalloc.h"
-#include "common/dns/dname.h"
-#include "common/dns/dns.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/histogram.h"
 
-enum { CLIENTS = 100, PERIOD_US = 50000, LOST_AFTER_US = 2000000, BATCH = 32, QUERY_MAX = 300 };
+enum { CLIENTS = 100, PERIOD_US = 50000, LOST_AFTER_US = 2000000, BATCH = 32 };
 
-static uint8_t query[QUERY_MAX];
+static uint8_t query[BENCH_QUERY_MAX];
 static size_t query_len;
-static struct sockaddr_in server;
+static const char *server_port;
 static atomic_bool is_over;
 static uint64_t flooded;
 static int64_t flood_rate;
-
-static int connect_from(const char *base, unsigned more)
-{
-    struct sockaddr_in from = {.sin_family = AF_INET};
-    from.sin_addr.s_addr = htonl(ntohl(inet_addr(base)) + more);
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&from, sizeof(from)) < 0 ||
-        connect(fd, (struct sockaddr *)&server, sizeof(server)) < 0) {
-        perror("bench_flood");
-        exit(2);
-    }
-    return fd;
-}
 
 /* In bursts, as many as are due. */
 static void *flood_bench_flood(void *data)
 {
     struct iovec part = {query, query_len};
     struct mmsghdr out[BATCH];
-    int fd = connect_from("127.0.0.66", 0);
+    int fd = bench_connect(inet_addr("127.0.0.66"), server_port, SOCK_NONBLOCK);
     int64_t begun_us = clock_monotonic_us();
     for (size_t i = 0; i < BATCH; i++) {
         out[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
@@ -69,14 +54,15 @@ struct client {
 static struct client clients[CLIENTS];
 static struct pollfd sockets[CLIENTS];
 static uint64_t sent, answered, lost;
-static uint32_t *latencies_us;
+static struct fine_histogram latencies;
 
 static void bench_flood_tick(struct client *client, struct pollfd *socket, int64_t now_us)
 {
     uint8_t reply[1500];
     while (socket->revents && recv(socket->fd, reply, sizeof(reply), 0) > 0) {
         if (client->sent_us > 0) {
-            latencies_us[answered++] = (uint32_t)(now_us - client->sent_us);
+            answered++;
+            histogram_add(&latencies, (uint64_t)(now_us - client->sent_us) * 1000);
             client->sent_us = 0;
         }
     }
@@ -96,7 +82,9 @@ static void bench_flood_ask(int64_t seconds)
 {
     int64_t begun_us = clock_monotonic_us(), now_us = begun_us;
     for (unsigned i = 0; i < CLIENTS; i++) {
-        sockets[i] = (struct pollfd){.fd = connect_from("127.0.1.1", i), .events = POLLIN};
+        in_addr_t from = htonl(ntohl(inet_addr("127.0.1.1")) + i);
+        int fd = bench_connect(from, server_port, SOCK_NONBLOCK);
+        sockets[i] = (struct pollfd){.fd = fd, .events = POLLIN};
         clients[i].due_us = begun_us + PERIOD_US * i / CLIENTS;
     }
     while (now_us - begun_us < seconds * 1000000 + LOST_AFTER_US && answered + lost <= sent) {
@@ -114,28 +102,6 @@ static void bench_flood_ask(int64_t seconds)
     }
 }
 
-static int bench_flood_compare(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-static void bench_flood_write_query(const char *text)
-{
-    static const uint8_t head[DNS_HEADER_SIZE] = {0, 1, 1, 0, 0, 1};
-    struct dname name;
-    struct writer w = writer_of(query, sizeof(query));
-    if (!dname_from_text(slice_str(text), &name)) {
-        (void)fprintf(stderr, "bench_flood: `%s` is no name\n", text);
-        exit(2);
-    }
-    writer_bytes(&w, head, sizeof(head));
-    writer_bytes(&w, name.wire, name.len);
-    writer_u16(&w, DNS_TYPE_A);
-    writer_u16(&w, DNS_CLASS_IN);
-    query_len = w.pos;
-}
-
 int main(int argc, char **argv)
 {
     pthread_t thread;
@@ -144,26 +110,23 @@ int main(int argc, char **argv)
         return 2;
     }
     int64_t seconds = strtol(argv[4], NULL, 10);
-    server = (struct sockaddr_in){.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)strtoul(argv[1], NULL, 10)),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    bench_flood_write_query(argv[2]);
+    server_port = argv[1];
+    query_len = bench_query(query, argv[2], 1);
     flood_rate = strtol(argv[3], NULL, 10);
-    latencies_us = xcalloc((size_t)seconds * CLIENTS * 20 + CLIENTS + 1, sizeof(*latencies_us));
     if (pthread_create(&thread, NULL, flood_bench_flood, NULL) != 0) {
         return 2;
     }
     bench_flood_ask(seconds);
     atomic_store(&is_over, true);
     (void)pthread_join(thread, NULL);
-    qsort(latencies_us, answered, sizeof(*latencies_us), bench_flood_compare);
     printf("flood_qps %.0f\nsent %llu\nanswered %llu\nlost %llu\n",
            (double)flooded / (double)seconds, (unsigned long long)sent,
            (unsigned long long)answered, (unsigned long long)(sent - answered));
     if (answered > 0) {
-        printf("p50_us %u\np99_us %u\nmax_us %u\n", latencies_us[answered / 2],
-               latencies_us[answered * 99 / 100], latencies_us[answered - 1]);
+        printf("p50_us %.0f\np99_us %.0f\nmax_us %.0f\n",
+               (double)histogram_percentile(&latencies, 0.5) / 1e3,
+               (double)histogram_percentile(&latencies, 0.99) / 1e3,
+               (double)latencies.max_ns / 1e3);
     }
-    free(latencies_us);
     return 0;
 }

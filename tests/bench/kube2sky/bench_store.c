@@ -21,6 +21,7 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_watch.h"
+#include "tests/bench/bench.h"
 
 enum {
     CALL_TIMEOUT_MS = 30000,
@@ -56,12 +57,6 @@ struct bench {
     ev_io input;
 };
 
-static void bench_store_fail(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "bench_store: %s: %s\n", what, why);
-    exit(1);
-}
-
 static struct slice range_end(struct bench *b)
 {
     b->prefix_end = xmalloc(b->prefix.len + 1);
@@ -84,7 +79,7 @@ static void bench_store_on_page(void *data, const struct etcd_range_reply *reply
 {
     struct dump *dump = data;
     if (err) {
-        bench_store_fail("range", err->msg);
+        bench_fail("range", err->msg);
     }
     dump->revision = dump->revision ? dump->revision : reply->revision;
     for (size_t i = 0; i < reply->count; i++) {
@@ -139,7 +134,7 @@ static void read_lines(struct bench *b)
         char *newline = memchr(p, '\n', (size_t)(end - p));
         char *tab = newline ? memchr(p, '\t', (size_t)(newline - p)) : NULL;
         if (!tab) {
-            bench_store_fail("stdin", "expected lines of key, tab, value");
+            bench_fail("stdin", "expected lines of key, tab, value");
         }
         if (b->count == lines_cap) {
             lines_cap = lines_cap ? 2 * lines_cap : 1024;
@@ -159,7 +154,7 @@ static void on_lines_written(void *data, const struct etcd_txn_reply *reply, con
     struct bench *b = data;
     (void)reply;
     if (err) {
-        bench_store_fail("transaction", err->msg);
+        bench_fail("transaction", err->msg);
     }
     b->pending--;
     send_lines(b);
@@ -187,7 +182,7 @@ static void run_loop(struct bench *b)
 {
     read_lines(b);
     if (b->count == 0) {
-        bench_store_fail("stdin", "no lines");
+        bench_fail("stdin", "no lines");
     }
     b->start_us = clock_monotonic_us();
     send_lines(b);
@@ -208,7 +203,7 @@ static void on_paced(void *data, const struct etcd_txn_reply *reply, const struc
     struct bench *b = paced->bench;
     (void)reply;
     if (err) {
-        bench_store_fail("transaction", err->msg);
+        bench_fail("transaction", err->msg);
     }
     b->sent_us[paced->number] = clock_monotonic_us() - b->sent_us[paced->number];
     free(paced);
@@ -266,13 +261,11 @@ static void run_pace(struct bench *b)
 static void bench_store_on_events(void *data, const struct etcd_event *events, size_t count,
                                   int64_t revision)
 {
-    struct timespec t;
     (void)data;
     (void)revision;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t now_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < count; i++) {
-        printf("%s %" PRId64 " %.*s\n", events[i].kind == ETCD_EVENT_PUT ? "put" : "delete", now_ns,
+        printf("%s %" PRIu64 " %.*s\n", events[i].kind == ETCD_EVENT_PUT ? "put" : "delete", now_ns,
                (int)events[i].kv.key.len, (const char *)events[i].kv.key.ptr);
     }
     (void)fflush(stdout);
@@ -288,7 +281,7 @@ static void bench_store_on_up(void *data)
 static void bench_store_on_watch_end(void *data, const struct err *err)
 {
     (void)data;
-    bench_store_fail("watch", err->msg);
+    bench_fail("watch", err->msg);
 }
 
 static void bench_store_on_input(struct ev_loop *loop, ev_io *w, int events)
@@ -304,7 +297,7 @@ static void on_revision(void *data, const struct etcd_range_reply *reply, const 
 {
     struct bench *b = data;
     if (err) {
-        bench_store_fail("range", err->msg);
+        bench_fail("range", err->msg);
     }
     b->watch =
         etcd_watch_start(b->etcd, &(struct etcd_watch_config){.key = b->prefix,
@@ -333,7 +326,7 @@ static size_t bench_store_number_of(const char *text)
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     if (*end || value == 0 || value > 10000000) {
-        bench_store_fail(text, "expected a number from 1 to 10000000");
+        bench_fail(text, "expected a number from 1 to 10000000");
     }
     return value;
 }
@@ -351,16 +344,15 @@ static void bench_store_run(struct bench *b, int argc, char **argv)
         b->count = bench_store_number_of(argv[2]);
         b->ops = bench_store_number_of(argv[3]);
         if (b->ops > ETCD_TXN_OPS_MAX) {
-            bench_store_fail(argv[3], "more operations than a transaction allows");
+            bench_fail(argv[3], "more operations than a transaction allows");
         }
         run_pace(b);
     } else if (argc == 2 && strcmp(argv[0], "follow") == 0) {
         b->prefix = slice_str(argv[1]);
         run_follow(b);
     } else {
-        bench_store_fail("usage",
-                         "bench_store URL dump PREFIX | loop IN_FLIGHT | pace RATE COUNT OPS | "
-                         "follow PREFIX");
+        bench_fail("usage", "bench_store URL dump PREFIX | loop IN_FLIGHT | pace RATE COUNT OPS | "
+                            "follow PREFIX");
     }
 }
 
@@ -372,7 +364,7 @@ int main(int argc, char **argv)
                                        .endpoints = argc > 1 ? argv[1] : "http://127.0.0.1:2379",
                                        .call_timeout_ms = CALL_TIMEOUT_MS};
     if (etcd_new(&config, &b.etcd, &err) < 0) {
-        bench_store_fail("etcd", err.msg);
+        bench_fail("etcd", err.msg);
     }
     bench_store_run(&b, argc - 2, argv + 2);
     etcd_free(b.etcd);

@@ -20,13 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/cursor.h"
 #include "common/base/xalloc.h"
-#include "common/dns/dname.h"
 #include "common/dns/dns.h"
+#include "tests/bench/bench.h"
 
 enum {
-    QUERY_MAX = 12 + 255 + 4,
     REPLY_MAX = 1232,
     WINDOW_MAX = 1024,
     TEXT_MAX = 64 << 20, /* a million names: the writer never waits for answers */
@@ -40,7 +38,7 @@ struct ask {
     uint32_t address;
     uint64_t due_ns;
     size_t len;
-    uint8_t query[QUERY_MAX];
+    uint8_t query[BENCH_QUERY_MAX];
 };
 
 struct asker {
@@ -55,38 +53,7 @@ struct asker {
     size_t text_len;
 };
 
-static void bench_ask_fail(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "bench_ask: %s: %s\n", what, why);
-    exit(2);
-}
-
-static uint64_t bench_ask_now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* ---- Names from stdin ---- */
-
-static void bench_ask_make_query(struct ask *ask, uint16_t id)
-{
-    struct dname name;
-    if (!dname_from_text(slice_str(ask->name), &name)) {
-        bench_ask_fail(ask->name, "no name");
-    }
-    struct writer w = writer_of(ask->query, sizeof(ask->query));
-    writer_u16(&w, id);
-    writer_u16(&w, DNS_FLAG_RD);
-    writer_u16(&w, 1);
-    writer_u16(&w, 0);
-    writer_u32(&w, 0);
-    writer_bytes(&w, name.wire, name.len);
-    writer_u16(&w, DNS_TYPE_A);
-    writer_u16(&w, DNS_CLASS_IN);
-    ask->len = w.pos;
-}
 
 static void bench_ask_take_line(struct asker *a, char *line)
 {
@@ -97,15 +64,15 @@ static void bench_ask_take_line(struct asker *a, char *line)
     }
     struct ask *ask = &a->asks[place];
     if (!address) {
-        bench_ask_fail(line, "expected a name and an address");
+        bench_fail(line, "expected a name and an address");
     }
     *address++ = '\0';
     if (inet_pton(AF_INET, address, &ask->address) != 1) {
-        bench_ask_fail(address, "no address");
+        bench_fail(address, "no address");
     }
     ask->name = xstrdup(line);
     ask->due_ns = 0;
-    bench_ask_make_query(ask, (uint16_t)place);
+    ask->len = bench_query(ask->query, line, (uint16_t)place);
     a->pending++;
 }
 
@@ -128,17 +95,17 @@ static void take_lines(struct asker *a)
 static void bench_ask_read_text(struct asker *a)
 {
     if (a->text_len == TEXT_MAX) {
-        bench_ask_fail("stdin", "too many names");
+        bench_fail("stdin", "too many names");
     }
     ssize_t n = read(STDIN_FILENO, a->text + a->text_len, TEXT_MAX - a->text_len);
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        bench_ask_fail("stdin", strerror(errno));
+        bench_fail("stdin", strerror(errno));
     }
     a->text_len += n > 0 ? (size_t)n : 0;
     if (n == 0) {
         a->is_at_end = true;
         if (a->text_len > 0 && a->text[a->text_len - 1] != '\n') {
-            bench_ask_fail("stdin", "last line has no newline");
+            bench_fail("stdin", "last line has no newline");
         }
     }
 }
@@ -148,7 +115,7 @@ static void bench_ask_read_text(struct asker *a)
 /* Returns when the next question is due; UINT64_MAX: none. */
 static uint64_t send_due(struct asker *a)
 {
-    uint64_t now = bench_ask_now_ns(), next = UINT64_MAX;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), next = UINT64_MAX;
     for (unsigned i = 0; i < a->window; i++) {
         struct ask *ask = &a->asks[i];
         if (ask->name && ask->due_ns <= now) {
@@ -188,12 +155,12 @@ static void bench_ask_receive_all(struct asker *a)
             continue;
         }
         if (bench_ask_is_right(ask, reply, (size_t)n)) {
-            printf("%s %" PRIu64 "\n", ask->name, bench_ask_now_ns());
+            printf("%s %" PRIu64 "\n", ask->name, clock_ns(CLOCK_MONOTONIC));
             free(ask->name);
             ask->name = NULL;
             a->pending--;
         } else {
-            ask->due_ns = bench_ask_now_ns() + a->retry_ns;
+            ask->due_ns = clock_ns(CLOCK_MONOTONIC) + a->retry_ns;
         }
     }
 }
@@ -202,7 +169,7 @@ static void wait_for_more(const struct asker *a, uint64_t due_ns)
 {
     struct pollfd fds[] = {{.fd = a->fd, .events = POLLIN},
                            {.fd = a->is_at_end ? -1 : STDIN_FILENO, .events = POLLIN}};
-    uint64_t now = bench_ask_now_ns(), left_ns = due_ns > now ? due_ns - now : 0;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), left_ns = due_ns > now ? due_ns - now : 0;
     const struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000),
                                   .tv_nsec = (long)(left_ns % 1000000000)};
     (void)ppoll(fds, 2, due_ns == UINT64_MAX ? NULL : &left, NULL); /* tries all afterwards */
@@ -234,7 +201,7 @@ static unsigned bench_ask_number_of(const char *text, unsigned limit)
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     if (*end || value == 0 || value > limit) {
-        bench_ask_fail(text, "expected a number that is not too large");
+        bench_fail(text, "expected a number that is not too large");
     }
     return (unsigned)value;
 }
@@ -243,21 +210,14 @@ int main(int argc, char **argv)
 {
     static struct asker a;
     if (argc != 4) {
-        bench_ask_fail("usage", "bench_ask PORT WINDOW RETRY_US");
+        bench_fail("usage", "bench_ask PORT WINDOW RETRY_US");
     }
-    const struct sockaddr_in server = {.sin_family = AF_INET,
-                                       .sin_port =
-                                           htons((uint16_t)bench_ask_number_of(argv[1], 65535)),
-                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     a.window = bench_ask_number_of(argv[2], WINDOW_MAX);
     a.retry_ns = bench_ask_number_of(argv[3], 1000000) * UINT64_C(1000);
-    a.fd = socket(AF_INET, SOCK_DGRAM, 0);
-    if (a.fd < 0 || connect(a.fd, (const struct sockaddr *)&server, sizeof(server)) < 0) {
-        bench_ask_fail("socket", strerror(errno));
-    }
+    a.fd = bench_connect(INADDR_ANY, argv[1], 0);
     int flags = fcntl(STDIN_FILENO, F_GETFL);
     if (flags < 0 || fcntl(STDIN_FILENO, F_SETFL, flags | O_NONBLOCK) < 0) {
-        bench_ask_fail("stdin", strerror(errno));
+        bench_fail("stdin", strerror(errno));
     }
     (void)prctl(PR_SET_TIMERSLACK, 1); /* the pauses are shorter than the default 50 us */
     bench_ask_run(&a);

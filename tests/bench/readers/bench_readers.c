@@ -18,6 +18,8 @@
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_txn.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/histogram.h"
 
 enum { CALL_TIMEOUT_MS = 60000, VALUE_SIZE = 71, KEYS = 100 };
 
@@ -27,20 +29,14 @@ struct readers {
     size_t following;
     size_t wanted; /* changes at all of them */
     size_t seen;
-    uint32_t *latencies_us; /* of those seen */
+    struct fine_histogram latencies; /* of those seen */
 };
 
-struct reader {
+struct bench_reader {
     struct readers *all;
     struct etcd *etcd;
     struct etcd_mirror *mirror;
 };
-
-static void bench_readers_fail(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "bench_readers: %s: %s\n", what, why);
-    exit(1);
-}
 
 static struct etcd *bench_readers_connect_to(struct ev_loop *loop, const char *url)
 {
@@ -49,7 +45,7 @@ static struct etcd *bench_readers_connect_to(struct ev_loop *loop, const char *u
     struct etcd *etcd = NULL;
     struct err err;
     if (etcd_new(&config, &etcd, &err) < 0) {
-        bench_readers_fail(url, err.msg);
+        bench_fail(url, err.msg);
     }
     return etcd;
 }
@@ -65,7 +61,7 @@ static void bench_readers_on_full_begin(void *data, const struct etcd_mirror_rea
 /* The first read's values are of earlier runs. */
 static void bench_readers_on_put(void *data, const struct etcd_kv *kv)
 {
-    struct reader *reader = data;
+    struct bench_reader *reader = data;
     struct readers *all = reader->all;
     char text[VALUE_SIZE] = "";
     if (all->following < all->count || all->seen == all->wanted) {
@@ -73,7 +69,8 @@ static void bench_readers_on_put(void *data, const struct etcd_kv *kv)
     }
     memcpy(text, kv->value.ptr, kv->value.len < VALUE_SIZE ? kv->value.len : VALUE_SIZE - 1);
     int64_t late_us = clock_monotonic_us() - strtoll(text, NULL, 10);
-    all->latencies_us[all->seen++] = (uint32_t)late_us;
+    all->seen++;
+    histogram_add(&all->latencies, (uint64_t)late_us * 1000);
     if (all->seen == all->wanted) {
         ev_break(all->loop, EVBREAK_ALL);
     }
@@ -97,13 +94,13 @@ static void bench_readers_on_state(void *data, const struct err *err)
 {
     (void)data;
     if (err) {
-        bench_readers_fail("a reader", err->msg);
+        bench_fail("a reader", err->msg);
     }
 }
 
 static void bench_readers_on_caught_up(void *data)
 {
-    struct readers *all = ((struct reader *)data)->all;
+    struct readers *all = ((struct bench_reader *)data)->all;
     all->following++;
     if (all->following == all->count) {
         printf("ready\n");
@@ -111,7 +108,7 @@ static void bench_readers_on_caught_up(void *data)
     }
 }
 
-static void bench_readers_start(struct reader *reader, struct readers *all, const char *url)
+static void bench_readers_start(struct bench_reader *reader, struct readers *all, const char *url)
 {
     reader->all = all;
     reader->etcd = bench_readers_connect_to(all->loop, url);
@@ -129,35 +126,26 @@ static void bench_readers_start(struct reader *reader, struct readers *all, cons
                                         });
 }
 
-static int bench_readers_compare(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static void bench_readers_follow(struct ev_loop *loop, const char *url, size_t count, size_t events)
 {
     struct readers all = {.loop = loop, .count = count, .wanted = count * events};
-    struct reader *readers = xcalloc(count, sizeof(*readers));
-    all.latencies_us = xcalloc(all.wanted, sizeof(*all.latencies_us));
+    struct bench_reader *readers = xcalloc(count, sizeof(*readers));
     for (size_t i = 0; i < count; i++) {
         bench_readers_start(&readers[i], &all, url);
     }
     ev_run(loop, 0);
-    qsort(all.latencies_us, all.seen, sizeof(*all.latencies_us), bench_readers_compare);
-    printf("p50_ms %.3f\np99_ms %.3f\n", all.latencies_us[all.seen / 2] / 1e3,
-           all.latencies_us[all.seen * 99 / 100] / 1e3);
+    printf("p50_ms %.3f\np99_ms %.3f\n", (double)histogram_percentile(&all.latencies, 0.5) / 1e6,
+           (double)histogram_percentile(&all.latencies, 0.99) / 1e6);
     for (size_t i = 0; i < count; i++) {
         etcd_mirror_stop(readers[i].mirror);
         etcd_free(readers[i].etcd);
     }
     free(readers);
-    free(all.latencies_us);
 }
 
 /* ---- The writer ---- */
 
-struct writer {
+struct bench_writer {
     ev_timer timer;
     struct etcd *etcd;
     size_t left;
@@ -167,10 +155,10 @@ struct writer {
 static void bench_readers_on_written(void *data, const struct etcd_txn_reply *reply,
                                      const struct err *err)
 {
-    struct writer *writer = data;
+    struct bench_writer *writer = data;
     (void)reply;
     if (err) {
-        bench_readers_fail("put", err->msg);
+        bench_fail("put", err->msg);
     }
     writer->pending--;
     if (writer->left == 0 && writer->pending == 0) {
@@ -180,7 +168,7 @@ static void bench_readers_on_written(void *data, const struct etcd_txn_reply *re
 
 static void bench_readers_on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
-    struct writer *writer = timer->data;
+    struct bench_writer *writer = timer->data;
     char key[64], value[VALUE_SIZE];
     (void)events;
     int key_len = snprintf(key, sizeof(key), "/skydns/bench/svc-%zu", writer->left % KEYS);
@@ -200,7 +188,7 @@ static void bench_readers_on_tick(struct ev_loop *loop, ev_timer *timer, int eve
 static void bench_readers_write_all(struct ev_loop *loop, const char *url, size_t events,
                                     double per_s)
 {
-    struct writer writer = {.etcd = bench_readers_connect_to(loop, url), .left = events};
+    struct bench_writer writer = {.etcd = bench_readers_connect_to(loop, url), .left = events};
     ev_timer_init(&writer.timer, bench_readers_on_tick, 0.0, 1.0 / per_s);
     writer.timer.data = &writer;
     ev_timer_start(loop, &writer.timer);
@@ -214,7 +202,7 @@ static size_t bench_readers_number(const char *text, unsigned long limit)
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     if (*end || value < 1 || value > limit) {
-        bench_readers_fail(text, "not a number that makes sense");
+        bench_fail(text, "not a number that makes sense");
     }
     return value;
 }
@@ -223,8 +211,7 @@ int main(int argc, char **argv)
 {
     struct ev_loop *loop = ev_default_loop(0);
     if (argc != 5) {
-        bench_readers_fail("usage",
-                           "bench_readers URL follow READERS EVENTS | URL write EVENTS PER_S");
+        bench_fail("usage", "bench_readers URL follow READERS EVENTS | URL write EVENTS PER_S");
     }
     size_t first = bench_readers_number(argv[3], 1000000),
            second = bench_readers_number(argv[4], 1000000);
@@ -233,7 +220,7 @@ int main(int argc, char **argv)
     } else if (strcmp(argv[2], "write") == 0) {
         bench_readers_write_all(loop, argv[1], first, (double)second);
     } else {
-        bench_readers_fail(argv[2], "no such mode");
+        bench_fail(argv[2], "no such mode");
     }
     return 0;
 }

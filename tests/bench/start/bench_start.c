@@ -27,14 +27,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/attributes.h"
-#include "common/base/cursor.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
+#include "tests/bench/bench.h"
 
 enum {
-    QUERY_MAX = 12 + DNAME_MAX + 4,
     REPLY_MAX = 1232,
     WINDOW = 64, /* fits a receive buffer of the default size, the server's and ours */
     SPREAD = 1000,
@@ -46,7 +44,7 @@ enum {
 struct name {
     struct in_addr address;
     uint16_t len;
-    uint8_t query[QUERY_MAX];
+    uint8_t query[BENCH_QUERY_MAX];
 };
 
 struct asker {
@@ -58,38 +56,12 @@ struct asker {
     uint64_t not_right;
 };
 
-static NORETURN void bench_start_fail(const char *what, const char *why)
+static double clock_s(void)
 {
-    (void)fprintf(stderr, "bench_start: %s: %s\n", what, why);
-    exit(2);
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return (double)clock_ns(CLOCK_MONOTONIC) / 1e9;
 }
 
 /* ---- Names ---- */
-
-static void bench_start_make_query(struct name *name, const char *text)
-{
-    struct dname wire;
-    if (!dname_from_text(slice_str(text), &wire)) {
-        bench_start_fail(text, "no name");
-    }
-    struct writer w = writer_of(name->query, sizeof(name->query));
-    writer_u16(&w, 0);
-    writer_u16(&w, DNS_FLAG_RD);
-    writer_u16(&w, 1);
-    writer_u16(&w, 0);
-    writer_u32(&w, 0);
-    writer_bytes(&w, wire.wire, wire.len);
-    writer_u16(&w, DNS_TYPE_A);
-    writer_u16(&w, DNS_CLASS_IN);
-    name->len = (uint16_t)w.pos;
-}
 
 static void read_names(struct asker *a, const char *path)
 {
@@ -97,7 +69,7 @@ static void read_names(struct asker *a, const char *path)
     size_t cap = 0;
     FILE *file = fopen(path, "re");
     if (!file) {
-        bench_start_fail(path, strerror(errno));
+        bench_fail(path, strerror(errno));
     }
     while (fgets(line, sizeof(line), file)) {
         char *address = strchr(line, ' ');
@@ -108,17 +80,17 @@ static void read_names(struct asker *a, const char *path)
         struct name *name = &a->names[a->count++];
         line[strcspn(line, "\n")] = '\0';
         if (!address) {
-            bench_start_fail(line, "expected a name and an address");
+            bench_fail(line, "expected a name and an address");
         }
         *address++ = '\0';
         if (inet_pton(AF_INET, address, &name->address) != 1) {
-            bench_start_fail(address, "no address");
+            bench_fail(address, "no address");
         }
-        bench_start_make_query(name, line);
+        name->len = (uint16_t)bench_query(name->query, line, 0);
     }
     (void)fclose(file); /* only read from */
     if (a->count == 0) {
-        bench_start_fail(path, "no names");
+        bench_fail(path, "no names");
     }
 }
 
@@ -156,12 +128,12 @@ static size_t bench_start_receive(const struct asker *a, uint8_t reply[REPLY_MAX
     struct pollfd ready = {.fd = a->fd, .events = POLLIN};
     struct timespec timeout = {.tv_sec = timeout_us / 1000000,
                                .tv_nsec = timeout_us % 1000000 * 1000};
-    if (now_s() - a->start_s > TIMEOUT_S) {
+    if (clock_s() - a->start_s > TIMEOUT_S) {
         (void)kill(a->program, SIGKILL); /* our child, not waited for yet */
-        bench_start_fail("the program", "gives no right answer");
+        bench_fail("the program", "gives no right answer");
     }
     if (waitpid(a->program, NULL, WNOHANG) != 0) {
-        bench_start_fail("the program", "has exited");
+        bench_fail("the program", "has exited");
     }
     if (ppoll(&ready, 1, &timeout, NULL) <= 0) {
         return 0;
@@ -195,13 +167,13 @@ struct flight {
 static void bench_start_ask_again(struct asker *a, struct flight *flight, uint16_t id)
 {
     a->not_right++;
-    flight->sent_s = now_s();
+    flight->sent_s = clock_s();
     bench_start_ask(a, flight->name, id);
 }
 
 static void ask_silent_again(struct asker *a, struct flight *flights)
 {
-    double now = now_s();
+    double now = clock_s();
     for (uint16_t id = 0; id < WINDOW; id++) {
         if (flights[id].name && now - flights[id].sent_s > SILENT_MS / 1e3) {
             bench_start_ask_again(a, &flights[id], id);
@@ -218,7 +190,7 @@ static void bench_start_ask_all(struct asker *a, size_t step)
     for (;;) {
         for (uint16_t id = 0; id < WINDOW && next < a->count; id++) {
             if (!flights[id].name) {
-                flights[id] = (struct flight){&a->names[next], now_s()};
+                flights[id] = (struct flight){&a->names[next], clock_s()};
                 bench_start_ask(a, flights[id].name, id);
                 next += step;
                 in_flight++;
@@ -244,37 +216,26 @@ static void bench_start_ask_all(struct asker *a, size_t step)
     }
 }
 
-static void bench_start_connect_to(struct asker *a, const char *port)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                             .sin_port = htons((uint16_t)strtoul(port, NULL, 10))};
-    a->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (a->fd < 0 || connect(a->fd, (const struct sockaddr *)&to, sizeof(to)) < 0) {
-        bench_start_fail(port, strerror(errno));
-    }
-}
-
 int main(int argc, char **argv)
 {
     extern char **environ;
     struct asker a = {0};
     if (argc < 4) {
-        bench_start_fail("usage", "bench_start PORT NAMES PROGRAM [ARGUMENT...]");
+        bench_fail("usage", "bench_start PORT NAMES PROGRAM [ARGUMENT...]");
     }
     read_names(&a, argv[2]);
-    bench_start_connect_to(&a, argv[1]);
-    a.start_s = now_s();
+    a.fd = bench_connect(INADDR_ANY, argv[1], 0);
+    a.start_s = clock_s();
     int failed = posix_spawnp(&a.program, argv[3], NULL, NULL, argv + 3, environ);
     if (failed) {
-        bench_start_fail(argv[3], strerror(failed));
+        bench_fail(argv[3], strerror(failed));
     }
     ask_until_right(&a, &a.names[a.count - 1]);
-    double first_s = now_s();
+    double first_s = clock_s();
     bench_start_ask_all(&a, a.count > SPREAD ? a.count / SPREAD : 1);
-    double spread_s = now_s();
+    double spread_s = clock_s();
     bench_start_ask_all(&a, 1);
-    double pass_s = now_s();
+    double pass_s = clock_s();
     printf("first_s %.4f\nspread_s %.4f\npass_s %.4f\nnot_right %llu\n", first_s - a.start_s,
            spread_s - a.start_s, pass_s - a.start_s, (unsigned long long)a.not_right);
     (void)kill(a.program, SIGKILL); /* our child, not waited for yet */

@@ -12,6 +12,7 @@
 #include "common/dns/dns.h"
 #include "skydns/transfer/transfer_session_internal.h"
 #include "skydns/transfer/zone_diff_internal.h"
+#include "tests/bench/bench.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/services.h"
 
@@ -29,9 +30,7 @@ struct bench {
 
 static double thread_ms(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+    return (double)clock_ns(CLOCK_THREAD_CPUTIME_ID) / 1e6;
 }
 
 static void bench_init(struct bench *b, unsigned bench_transfer_count)

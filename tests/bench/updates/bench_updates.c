@@ -23,6 +23,7 @@
 #include "skydns/tap/query_tap.h"
 #include "skydns/udp/udp_server.h"
 #include "skydns/udp/worker.h"
+#include "tests/bench/bench.h"
 #include "tests/bench/updates/hooks.h"
 #include "tests/bench/updates/load.h"
 #include "tests/bench/updates/snapshots.h"
@@ -72,12 +73,6 @@ struct bench {
     struct fine_histogram change_wall; /* one change, from text to published */
 };
 
-static void bench_updates_fail(const char *what)
-{
-    perror(what);
-    exit(2);
-}
-
 static void bench_updates_say(const char *name, double value)
 {
     printf("%s %.6g\n", name, value);
@@ -109,7 +104,7 @@ static void move_to(int cpu)
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
     if (sched_setaffinity(0, sizeof(set), &set) < 0) {
-        bench_updates_fail("bind to a processor");
+        bench_fail("bind to a processor", strerror(errno));
     }
 }
 
@@ -128,7 +123,7 @@ static void open_config(struct bench *b)
     };
     if (!dname_from_text(slice_str("cluster.local."), &domain) ||
         !engine_config_add_domain(config, &domain, NULL)) {
-        bench_updates_fail("the domain");
+        bench_fail("the domain", strerror(errno));
     }
     publisher_configure(b->publisher, config);
 }
@@ -137,7 +132,7 @@ static struct addr bench_updates_address_of(int fd)
 {
     struct addr address = {.len = sizeof(address.v6)};
     if (getsockname(fd, &address.sa, &address.len) < 0) {
-        bench_updates_fail("getsockname");
+        bench_fail("getsockname", strerror(errno));
     }
     return address;
 }
@@ -151,16 +146,16 @@ static void bench_updates_open_lane(struct bench *b, unsigned index)
     struct err err;
     const struct timeval timeout = {.tv_usec = PROBE_TIMEOUT_MS * 1000};
     if (!ip_parse(slice_str("127.0.0.1"), &loopback)) {
-        bench_updates_fail("127.0.0.1");
+        bench_fail("127.0.0.1", strerror(errno));
     }
     struct addr any_port = addr_of_ip(&loopback, 0);
     if (listen_udp(&any_port, false, &socket_of_lane, &err) < 0) {
-        bench_updates_fail(err.msg);
+        bench_fail(err.msg, strerror(errno));
     }
     lane->address = socket_of_lane.address = bench_updates_address_of(socket_of_lane.fd);
     const struct udp_server_config udp = {&socket_of_lane, REPLY_MAX};
     if (udp_server_new(&udp, &lane->udp, &err) < 0) {
-        bench_updates_fail(err.msg);
+        bench_fail(err.msg, strerror(errno));
     }
     lane->engine = engine_new(publisher_newest_config(b->publisher));
     static const struct query_tap untapped;
@@ -172,12 +167,12 @@ static void bench_updates_open_lane(struct bench *b, unsigned index)
         .reader = publisher_reader_new(b->publisher),
     };
     if (worker_start(&config, &lane->worker, &err) < 0) {
-        bench_updates_fail(err.msg);
+        bench_fail(err.msg, strerror(errno));
     }
     lane->probe_fd = socket(AF_INET, SOCK_DGRAM, 0);
     if (lane->probe_fd < 0 || connect(lane->probe_fd, &lane->address.sa, lane->address.len) < 0 ||
         setsockopt(lane->probe_fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0) {
-        bench_updates_fail("a probe's socket");
+        bench_fail("a probe's socket", strerror(errno));
     }
 }
 
@@ -247,7 +242,7 @@ static uint64_t bench_updates_sleeps(void)
 {
     struct rusage usage;
     if (getrusage(RUSAGE_THREAD, &usage) < 0) {
-        bench_updates_fail("getrusage");
+        bench_fail("getrusage", strerror(errno));
     }
     return (uint64_t)usage.ru_nvcsw;
 }
@@ -282,7 +277,7 @@ static void bench_updates_probe(struct bench *b, struct lane *lane, unsigned num
     for (;;) {
         question_make(&question, QUESTION_ADDRESS, number, ++lane->probe_id);
         if (send(lane->probe_fd, question.wire, question.len, 0) < 0) {
-            bench_updates_fail("send a probe");
+            bench_fail("send a probe", strerror(errno));
         }
         ssize_t n = receive_probe(lane, lane->probe_id, answer);
         if (n < 0) {

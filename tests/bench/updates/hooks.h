@@ -12,7 +12,8 @@
 #include <sys/socket.h>
 
 #include "skydns/publish/publisher.h"
-#include "tests/bench/updates/histogram.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/histogram.h"
 
 enum { HOOKS_WORKERS_MAX = 8 };
 

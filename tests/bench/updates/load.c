@@ -3,13 +3,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "common/base/xalloc.h"
 #include "skydns/records/rng.h"
+#include "tests/bench/bench.h"
 #include "tests/support/skydns/questions.h"
 
 enum {
@@ -44,12 +44,6 @@ struct load {
     uint8_t answers[BATCH][ANSWER_MAX];
 };
 
-static void updates_load_fail(const char *what)
-{
-    perror(what);
-    exit(2);
-}
-
 static void send_burst(struct load *l)
 {
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
@@ -63,7 +57,7 @@ static void send_burst(struct load *l)
     }
     int n = hooks_sendmmsg(l->fd, l->messages, l->config.burst, 0);
     if (n < 0) {
-        updates_load_fail("send queries");
+        bench_fail("send queries", strerror(errno));
     }
     l->next = (l->next + (unsigned)n) % QUESTIONS;
     l->sums[phase].sent += (unsigned)n;
@@ -144,12 +138,12 @@ struct load *load_start(const struct load_config *config)
     }
     l->fd = socket(config->server.sa.sa_family, SOCK_DGRAM, 0);
     if (l->fd < 0 || connect(l->fd, &config->server.sa, config->server.len) < 0) {
-        updates_load_fail("connect to the worker");
+        bench_fail("connect to the worker", strerror(errno));
     }
     (void)setsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &buffer,
                      sizeof(buffer)); /* the kernel caps it */
     if (pthread_create(&l->thread, NULL, load_run, l) != 0) {
-        updates_load_fail("start the load");
+        bench_fail("start the load", strerror(errno));
     }
     return l;
 }

@@ -10,7 +10,8 @@
 #include "common/base/xalloc.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/snapshot/snapshot_writer.h"
-#include "tests/bench/updates/histogram.h"
+#include "tests/bench/bench.h"
+#include "tests/bench/histogram.h"
 
 enum { WAIT_MS = 60000 };
 
@@ -24,12 +25,6 @@ struct snapshots {
     cpu_set_t processors; /* all of them */
     struct snapshots_sums sums;
 };
-
-static void snapshots_fail(const char *what)
-{
-    perror(what);
-    exit(2);
-}
 
 /* The writer's thread gives itself the lowest priority. Where the benchmark goes before all other
  * processes (updates.py --first), that would be behind those: it goes before them, too, but behind
@@ -49,7 +44,7 @@ double resident_mib(void)
     unsigned long size, resident = 0;
     FILE *statm = fopen("/proc/self/statm", "r");
     if (!statm || fscanf(statm, "%lu %lu", &size, &resident) != 2) {
-        snapshots_fail("/proc/self/statm");
+        bench_fail("/proc/self/statm", strerror(errno));
     }
     (void)fclose(statm);
     return (double)resident * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
@@ -62,7 +57,7 @@ static uint64_t bytes_to_disk(void)
     uint64_t bytes = 0;
     FILE *io = fopen("/proc/self/io", "r");
     if (!io) {
-        snapshots_fail("/proc/self/io");
+        bench_fail("/proc/self/io", strerror(errno));
     }
     while (fgets(line, sizeof(line), io)) {
         if (strncmp(line, "write_bytes: ", sizeof("write_bytes: ") - 1) == 0) {
@@ -95,7 +90,7 @@ struct snapshots *snapshots_new(struct publisher *publisher, const char *path, u
     s->interval_ns = interval_ns;
     s->disk_before = bytes_to_disk();
     if (sched_getaffinity(0, sizeof(s->processors), &s->processors) < 0) {
-        snapshots_fail("sched_getaffinity");
+        bench_fail("sched_getaffinity", strerror(errno));
     }
     s->writer =
         snapshot_writer_new(&(struct snapshot_writer_config){.loop = s->loop,
@@ -130,7 +125,7 @@ static void snapshots_begin(struct snapshots *s)
         sched_setaffinity(0, sizeof(s->processors), &s->processors) < 0 ||
         !snapshot_writer_write(s->writer, &image) ||
         sched_setaffinity(0, sizeof(mine), &mine) < 0) {
-        snapshots_fail("begin a snapshot");
+        bench_fail("begin a snapshot", strerror(errno));
     }
 }
 
