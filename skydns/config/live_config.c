@@ -181,7 +181,8 @@ static bool is_being_written(const struct live_config *live, const struct option
     if (before->nameserver_count == 0 || now->nameserver_count > 0 || access(path, F_OK) < 0) {
         return false;
     }
-    (void)err_set(err, ERR_SYNTAX, "`%s` lists no nameserver", path); /* only for its text */
+    (void)err_set(err, ERR_SYNTAX, "`%s` lists no upstream; expected a line `nameserver ADDRESS`",
+                  path); /* only for its text */
     return true;
 }
 

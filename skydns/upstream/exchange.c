@@ -186,7 +186,7 @@ static void take_truncated(struct exchange *x, const uint8_t *reply, size_t len)
     exchange_channel_close(&x->udp);
     buf_append(&x->truncated, reply, len);
     if (x->malformed == 0) {
-        go_on_over_tcp(x, "reply is truncated, asking over TCP", len);
+        go_on_over_tcp(x, "response is truncated, retrying over TCP", len);
     } else if (!exchange_channel_is_open(&x->tcp)) {
         end_broken(x); /* TCP brought nothing */
     }
@@ -207,7 +207,7 @@ static void take_malformed(struct exchange *x, size_t len)
         if (!may_listen_on(x)) {
             exchange_channel_close(&x->udp);
         }
-        go_on_over_tcp(x, "reply is malformed, asking over TCP", len);
+        go_on_over_tcp(x, "response is malformed, retrying over TCP", len);
     } else if (x->malformed >= EXCHANGE_MALFORMED_MAX) {
         exchange_channel_close(&x->udp);
         if (!exchange_channel_is_open(&x->tcp)) {
@@ -219,7 +219,7 @@ static void take_malformed(struct exchange *x, size_t len)
 static void log_without_edns(const struct exchange *x)
 {
     char server[NAMESERVER_TEXT_MAX];
-    log_debug("nameserver does not know EDNS, asking without it",
+    log_debug("upstream does not know EDNS, retrying without it",
               LOG_STR("server", nameserver_format(&x->server, server)));
 }
 
@@ -260,7 +260,7 @@ static void take_wrong_id(struct exchange *x, size_t len)
     }
     exchange_channel_close(&x->udp);
     if (!exchange_channel_is_open(&x->tcp) && x->malformed == 0) {
-        go_on_over_tcp(x, "replies with wrong ids, asking over TCP", len);
+        go_on_over_tcp(x, "responses with wrong ids, retrying over TCP", len);
     } else if (!exchange_channel_is_open(&x->tcp)) {
         end_broken(x); /* TCP brought nothing */
     }
@@ -475,7 +475,7 @@ bool exchange_ask_plainly(struct exchange *exchange)
         exchange_channel_is_open(&x->tcp)) {
         return false;
     }
-    log_debug("no reply yet, asking without EDNS, too",
+    log_debug("no response yet, querying without EDNS, too",
               LOG_STR("server", nameserver_format(&x->server, server)));
     x->refusals = 2; /* those of the earlier query and of its copy */
     for (unsigned i = 0; i < 2; i++) {

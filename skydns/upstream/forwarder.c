@@ -38,7 +38,7 @@ static bool may_begin(struct forwarder *f, const struct upstream_zone *zone, boo
         upstream_query_give_way(TAILQ_FIRST(&f->background));
     }
     if (!upstream_query_has_room(f, zone) && is_waited && log_limit_pass(&limit)) {
-        log_warn("too many queries waiting for nameservers, refusing more",
+        log_warn("too many queries waiting for upstreams, refusing more",
                  LOG_INT("waiting", (int64_t)counter_get(&f->counts.questions)));
     }
     return upstream_query_has_room(f, zone);

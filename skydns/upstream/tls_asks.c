@@ -140,7 +140,7 @@ static void suspect_silence(struct tls_link_user *user, const struct tls_ask *as
     }
     user->is_retired = true;
     if (user->open == 0) {
-        (void)err_set(&err, ERR_TIMEOUT, "the nameserver does not answer");
+        (void)err_set(&err, ERR_TIMEOUT, "the upstream does not respond");
         tls_link_end(&user->link, &err);
     }
 }
@@ -191,7 +191,7 @@ static void note_unasked(struct tls_link_user *user)
 {
     struct err err;
     if (++user->unasked > user->asked) {
-        (void)err_set(&err, ERR_PROTOCOL, "replies to questions that were not asked");
+        (void)err_set(&err, ERR_PROTOCOL, "responses to queries that were not sent");
         tls_link_end(&user->link, &err);
     }
 }

@@ -152,7 +152,7 @@ static void tls_link_receive(struct tls_link *link)
             end_with(link, -errno, "receive");
         } else if (n == 0) {
             struct err err;
-            (void)err_set(&err, ERR_UNAVAILABLE, "the nameserver closed the connection");
+            (void)err_set(&err, ERR_UNAVAILABLE, "the upstream closed the connection");
             tls_link_end(link, &err);
         } else {
             (void)frame_reader_take(&link->reader, bytes, (size_t)n, tls_link_on_message, link);

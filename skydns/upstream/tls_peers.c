@@ -92,7 +92,7 @@ void tls_peer_failed(struct tls_peer *peer, const struct err *err)
     peer->is_failing = true;
     memcpy(peer->told, err->msg, sizeof(peer->told));
     if (log_limit_pass(&limit)) {
-        log_warn("no TLS with nameserver", LOG_STR("error", err->msg),
+        log_warn("no TLS with upstream", LOG_STR("error", err->msg),
                  LOG_STR("server", nameserver_format(&peer->server, server)));
     }
 }
@@ -105,7 +105,7 @@ void tls_peer_answered(struct tls_peer *peer)
     ev_timer_stop(peer->pool->config.loop, &peer->retry);
     if (peer->is_failing) {
         peer->is_failing = false;
-        log_info("nameserver answers over TLS",
+        log_info("upstream responds over TLS",
                  LOG_STR("server", nameserver_format(&peer->server, server)));
     }
 }

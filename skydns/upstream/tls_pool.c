@@ -376,11 +376,11 @@ static void tls_pool_refresh(struct tls_pool *pool)
     struct err err;
     switch (tls_client_refresh(pool->client, &err)) {
     case TLS_READ_AGAIN:
-        log_info("read the CAs of nameservers again", LOG_STR("file", pool->ca_file));
+        log_info("CAs of upstreams reloaded", LOG_STR("file", pool->ca_file));
         retire_all(pool);
         break;
     case TLS_READ_FAILED:
-        log_warn("keeping the CAs of nameservers", LOG_STR("error", err.msg));
+        log_warn("keeping the CAs of upstreams", LOG_STR("error", err.msg));
         break;
     case TLS_UNCHANGED:
         break;

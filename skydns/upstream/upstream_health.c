@@ -27,7 +27,7 @@ static void log_death(const struct nameserver *server)
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
     char text[NAMESERVER_TEXT_MAX];
     if (log_limit_pass(&limit)) {
-        log_warn("nameserver does not answer, skipping it",
+        log_warn("upstream does not respond, skipping it",
                  LOG_STR("server", nameserver_format(server, text)));
     }
 }
@@ -38,7 +38,7 @@ void upstream_health_failed(struct upstream_health *health, const struct nameser
     char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
     bool has_died = upstream && upstream_note_failure(upstream, failure, upstreams_now_s());
-    log_debug("nameserver failed", LOG_STR("server", nameserver_format(server, text)),
+    log_debug("upstream failed", LOG_STR("server", nameserver_format(server, text)),
               LOG_INT("failures", upstream ? (int64_t)upstream->failures : 0),
               LOG_INT("is_dead", upstream && upstream_is_dead(upstream)));
     if (upstream) {
@@ -67,7 +67,7 @@ void upstream_health_answered(struct upstream_health *health, const struct names
         return;
     }
     if (log_limit_pass(&limit)) {
-        log_info("nameserver answers again", LOG_STR("server", nameserver_format(server, text)));
+        log_info("upstream responds again", LOG_STR("server", nameserver_format(server, text)));
     }
     health->config.revived(health->config.data, upstream->was_away);
 }
@@ -83,10 +83,10 @@ void upstream_health_edns(struct upstream_health *health, const struct nameserve
     }
     upstream_health_report(health);
     if (!took_edns && log_limit_pass(&limit)) {
-        log_warn(
-            "nameserver answers only without EDNS, asking it so: no signatures, no long replies "
-            "over UDP",
-            LOG_STR("server", nameserver_format(server, text)), LOG_INT("for_s", UPSTREAM_PLAIN_S));
+        log_warn("upstream responds only without EDNS, sending queries without it: no signatures, "
+                 "no long responses over UDP",
+                 LOG_STR("server", nameserver_format(server, text)),
+                 LOG_INT("for_s", UPSTREAM_PLAIN_S));
     }
 }
 
@@ -121,10 +121,10 @@ void upstream_health_judge(struct upstream_health *health, const struct nameserv
     }
     if (verdict == UPSTREAM_LOOPS) {
         log_error(
-            "nameserver leads back to this program, not used; fix -nameservers or resolv.conf",
+            "upstream leads back to this program, not used; correct -nameservers or resolv.conf",
             LOG_STR("server", text));
     } else {
-        log_info("nameserver no longer leads back to this program", LOG_STR("server", text),
+        log_info("upstream no longer leads back to this program", LOG_STR("server", text),
                  LOG_INT("is_answering", verdict == UPSTREAM_REPLIES));
     }
 }

@@ -172,7 +172,7 @@ static void finish_late(struct upstream_query *upstream_query)
     struct parsed_response response;
     const struct nameserver *server = NULL;
     char name[DNAME_TEXT_MAX];
-    log_debug("question ends without a good reply",
+    log_debug("query ends without a usable response",
               LOG_STR("name", dname_to_text(&upstream_query->question.name, name)),
               LOG_INT("tries", (int64_t)upstream_query->begun),
               LOG_INT("silent", (int64_t)upstream_query->open));
@@ -214,13 +214,13 @@ static void log_try(const struct try *t, enum exchange_outcome outcome)
     const struct upstream_question *question = &t->upstream_query->question;
     char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX], server[NAMESERVER_TEXT_MAX];
     if (outcome == EXCHANGE_REPLIED) {
-        log_debug("question sent", LOG_STR("name", dname_to_text(&question->name, name)),
+        log_debug("query sent", LOG_STR("name", dname_to_text(&question->name, name)),
                   LOG_STR("type", dns_type_text(question->type, type)),
                   LOG_STR("server", nameserver_format(&t->server, server)),
                   LOG_INT("try", t - t->upstream_query->tries + 1));
     } else {
-        log_debug(outcome == EXCHANGE_STARVED ? "question not sent: no socket or place left"
-                                              : "question not sent: nameserver cannot be reached",
+        log_debug(outcome == EXCHANGE_STARVED ? "query not sent: no socket or place left"
+                                              : "query not sent: upstream cannot be reached",
                   LOG_STR("name", dname_to_text(&question->name, name)),
                   LOG_STR("server", nameserver_format(&t->server, server)));
     }
@@ -234,19 +234,19 @@ static void log_outcome(const struct try *t, enum exchange_outcome outcome,
     nameserver_format(&t->server, server);
     switch (outcome) {
     case EXCHANGE_REPLIED:
-        log_debug("reply from nameserver", LOG_STR("name", name), LOG_STR("server", server),
+        log_debug("response from upstream", LOG_STR("name", name), LOG_STR("server", server),
                   LOG_INT("rcode", reply->head.flags & DNS_MASK_RCODE));
         break;
     case EXCHANGE_MALFORMED:
-        log_debug("reply from nameserver is malformed", LOG_STR("name", name),
+        log_debug("response from upstream is malformed", LOG_STR("name", name),
                   LOG_STR("server", server));
         break;
     case EXCHANGE_STARVED:
-        log_debug("question not sent: no socket or place left", LOG_STR("name", name),
+        log_debug("query not sent: no socket or place left", LOG_STR("name", name),
                   LOG_STR("server", server));
         break;
     case EXCHANGE_UNREACHABLE:
-        log_debug("nameserver cannot be reached", LOG_STR("name", name), LOG_STR("server", server));
+        log_debug("upstream cannot be reached", LOG_STR("name", name), LOG_STR("server", server));
         break;
     }
 }
@@ -387,7 +387,7 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
     if (last->exchange && !last->is_lost && !exchange_has_heard(last->exchange) &&
         !exchange_is_starved(last->exchange)) {
         char server[NAMESERVER_TEXT_MAX];
-        log_debug("no reply yet", LOG_STR("server", nameserver_format(&last->server, server)),
+        log_debug("no response yet", LOG_STR("server", nameserver_format(&last->server, server)),
                   LOG_INT("after_ms", (int64_t)(upstream_query->step_s * 1000)));
         last->is_noted = true;
         if (upstream_health_may_be_plain(upstream_query->zone->health, &last->server)) {

@@ -252,20 +252,20 @@ def test_a_nameserver_that_dies_and_comes_back(bare_bed):
     say(log, "loop check sent", server=server)
     say(log, "loop check ended", server=server)
     assert bed.dns.answers("www.real.test") == [address(1)]
-    say(log, "question sent", name="www.real.test.", type="A", server=server, **{"try": 1})
-    say(log, "reply from nameserver", name="www.real.test.", server=server, rcode=0)
+    say(log, "query sent", name="www.real.test.", type="A", server=server, **{"try": 1})
+    say(log, "response from upstream", name="www.real.test.", server=server, rcode=0)
     bed.dns.query("big.real.test", "A", tcp=True)
-    say(log, "reply is truncated, asking over TCP", server=server)
+    say(log, "response is truncated, retrying over TCP", server=server)
     servers.programs[0].stop()
     for _ in range(3):
         assert bed.dns.answers("www.real.test") == [address(2)]
-    say(log, "nameserver cannot be reached", server=server)
-    say(log, "nameserver failed", server=server, failures=1, is_dead=0)
+    say(log, "upstream cannot be reached", server=server)
+    say(log, "upstream failed", server=server, failures=1, is_dead=0)
     say(log, "probe ended", server=server, is_answered=0)
-    log.wait_line("^warn .* nameserver does not answer, skipping it")
+    log.wait_line("^warn .* upstream does not respond, skipping it")
     nameservers.start(servers.programs[0], servers.ports[0])
     say(log, "probe ended", server=server, is_answered=1)
-    log.wait_line("^info .* nameserver answers again")
+    log.wait_line("^info .* upstream responds again")
 
 
 # ---- TCP ----

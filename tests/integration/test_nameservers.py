@@ -102,7 +102,7 @@ def test_one_is_ended_the_other_answers(bare_bed):
     assert metric(port, "nameservers") == 2
     wait_until(lambda: metric(port, "nameservers_dead") == 1, "a probe without reply")
     nameservers.start(servers.programs[0], servers.ports[0])
-    bare_bed.skydns.wait_line("nameserver answers again")
+    bare_bed.skydns.wait_line("upstream responds again")
     assert ask.answers("www.real.test") == [address(1)]
     assert metric(port, "nameservers_dead") == 0
 
@@ -115,10 +115,10 @@ def test_one_hangs_the_other_answers(bare_bed):
     try:
         for _ in range(3):
             assert ask.answers("www.real.test") == [address(2)]
-        bare_bed.skydns.wait_line("nameserver does not answer, skipping it")
+        bare_bed.skydns.wait_line("upstream does not respond, skipping it")
     finally:
         servers.programs[0].signal(signal.SIGCONT)
-    bare_bed.skydns.wait_line("nameserver answers again")
+    bare_bed.skydns.wait_line("upstream responds again")
     assert ask.answers("www.real.test") == [address(1)]
 
 

@@ -127,7 +127,7 @@ def reason(tls, text: str) -> None:
         assert tls.rcode(f"www{n}.example.com") == "SERVFAIL"
     tls.bed.skydns.wait_line(text)
     wait_until(lambda: tls.handshakes("failed") >= 2, "another attempt")
-    told = tls.lines("no TLS with nameserver")
+    told = tls.lines("no TLS with upstream")
     assert len(told) == 1 and text in told[0]
 
 
@@ -148,7 +148,7 @@ def test_a_wrong_certificate(tls, what):
     assert not server.queries and not server.handshakes
     # It is found out when the nameserver shows a good one.
     server.show(*tls.good)
-    tls.bed.skydns.wait_line("nameserver answers over TLS")
+    tls.bed.skydns.wait_line("upstream responds over TLS")
     wait_until(lambda: tls.metric("nameservers_dead") == 0, "it is used again")
     assert tls.answers("www.example.com") == [ADDRESS]
 
@@ -191,14 +191,14 @@ def test_a_changed_authority(tls):
     ca = tls.folder / "ca.crt"
     good = ca.read_text()
     ca.write_text("nothing")
-    tls.bed.skydns.wait_line("keeping the CAs of nameservers")
+    tls.bed.skydns.wait_line("keeping the CAs of upstreams")
     assert tls.answers("second.example.com") == [ADDRESS]
     ca.write_text(open(Authority(tls.folder, "stranger").certificate).read())
-    tls.bed.skydns.wait_line("read the CAs of nameservers again")
+    tls.bed.skydns.wait_line("CAs of upstreams reloaded")
     wait_until(lambda: server.open == 0, "the connection is closed")
     assert tls.rcode("third.example.com") == "SERVFAIL"
     ca.write_text(good)
-    tls.bed.skydns.wait_line("nameserver answers over TLS")
+    tls.bed.skydns.wait_line("upstream responds over TLS")
     wait_until(lambda: tls.metric("nameservers_dead") == 0, "it is used again")
     assert tls.answers("fourth.example.com") == [ADDRESS]
 

@@ -52,6 +52,6 @@ def test_another_nameserver_without_a_restart(bare_bed):
         wait_until(lambda: is_answer(2), "the second nameserver's answer")
         skydns.wait_line("configuration changed settings=nameservers")
         conf.write_text("# being written\n")
-        skydns.wait_line("lists no nameserver")
+        skydns.wait_line("lists no upstream")
         assert is_answer(2)
         bed.close()
