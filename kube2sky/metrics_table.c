@@ -112,7 +112,7 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
     write_reconnects(page, sources);
     metrics_family(page, METRIC_COUNTER, "api_lists_total",
                    "Complete lists: the first, one after each hour, and one whenever the watch's "
-                   "history was gone or the API's store had gone back.");
+                   "history was compacted or the API server's data had become older.");
     write_by_followed(page, sources, kube2sky_metrics_lists);
     metrics_family(page, METRIC_COUNTER, "api_watches_total",
                    "Watches that the server accepted: one after each list, and one whenever the "
@@ -128,7 +128,7 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
                    "ports, addresses; once for each state of an object.");
     write_by_kind(page, sources, kube2sky_metrics_faults);
     metrics_gauge(page, "visible_namespaces_left_out",
-                  "Namespaces whose list of who sees them has no room, the longest lists.",
+                  "Namespaces whose visible-to list is left out, as there is no room for it.",
                   (double)kube_source_left_out(sources->kube_source));
 }
 
@@ -141,7 +141,7 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                   "Keys in etcd below svc/, pod/ and arpa/, including those of others.",
                   (double)stats->actual);
     metrics_gauge(page, "reverse_keys_foreign",
-                  "Reverse keys that somebody else wrote and that are left alone.",
+                  "Reverse keys that another writer wrote and that are left alone.",
                   (double)stats->others);
     metrics_gauge(page, "reverse_names_refused",
                   "Addresses without a reverse name: pods of other namespaces have them than of "
@@ -158,7 +158,7 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
         (double)stats->contested);
     metrics_gauge(
         page, "services_too_large",
-        "Services beyond --max-owner-keys or their share of bytes, whose keys are unchanged.",
+        "Services over --max-owner-keys or their share of bytes, whose keys are unchanged.",
         (double)stats->too_large);
     metrics_gauge(page, "services_left_out",
                   "Services whose new keys wait, since their namespace has as many as it may.",
@@ -194,7 +194,7 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                     stats->keys_deleted);
     metrics_counter(
         page, "keys_restored_total",
-        "Keys written or deleted because somebody else had changed, deleted or added them.",
+        "Keys written or deleted because another writer had changed, deleted or added them.",
         stats->keys_restored);
     metrics_counter(page, "names_dropped_total",
                     "Parts of objects that cannot be part of a key, each time one is found.",
@@ -237,18 +237,18 @@ static void write_aliases(struct metrics_page *page, const struct metrics_source
     const struct external_aliases *aliases = reconciler_aliases(sources->reconciler);
     const struct external_aliases_counts counts =
         aliases ? external_aliases_count(aliases) : (struct external_aliases_counts){0};
-    metrics_gauge(page, "aliases", "External names that objects ask for and may have.",
+    metrics_gauge(page, "aliases", "External names that objects request and may have.",
                   (double)counts.names);
-    metrics_gauge(page, "aliases_taken",
-                  "External names asked for by objects that do not get them, since another "
-                  "object has them.",
-                  (double)counts.taken);
+    metrics_gauge(
+        page, "aliases_taken",
+        "External names requested by objects that do not get them, since another object has them.",
+        (double)counts.taken);
     metrics_gauge(page, "aliases_refused",
-                  "External names asked for by objects that may not have them.",
+                  "External names requested by objects that may not have them.",
                   (double)counts.refused);
     metrics_gauge(page, "aliases_left",
-                  "External names asked for and not written, since another object or somebody "
-                  "else's key has them.",
+                  "External names requested and not written, since another object's or another "
+                  "writer's key has them.",
                   (double)stats->alias_left);
 }
 
@@ -266,8 +266,7 @@ static void write_config_map(struct metrics_page *page, const struct metrics_sou
                   (double)stats->config_keys);
     metrics_gauge(
         page, "config_map_keys_foreign",
-        "Keys that the ConfigMap asks for, and that somebody else wrote and that are left "
-        "alone.",
+        "Keys that the ConfigMap requests, that another writer wrote, and that are left alone.",
         (double)stats->config_left);
 }
 

@@ -17,7 +17,7 @@ static void write_mirror(struct metrics_page *page, const struct etcd_mirror_cou
                        mirror->reads[i]);
     }
     metrics_counter(page, "etcd_resumes_total",
-                    "Times the watch resumed where the last one ended, without a read.",
+                    "Times the watch resumed where the last one ended, without a new list.",
                     mirror->resumed);
     metrics_counter(page, "etcd_silences_total",
                     "Watches restarted because etcd's revision had risen and they delivered no "
@@ -27,10 +27,9 @@ static void write_mirror(struct metrics_page *page, const struct etcd_mirror_cou
         page, "etcd_behind_seconds",
         "For how long etcd has been known to have changes that have not arrived; 0: none.",
         (double)mirror->behind_ms / 1000.0);
-    metrics_gauge(
-        page, "etcd_store_key",
-        "1 while etcd has the store key, which marks it as completely written by kube2sky.",
-        mirror->has_store_key);
+    metrics_gauge(page, "etcd_store_key",
+                  "1 while etcd has the store key, which marks its data set as complete.",
+                  mirror->has_store_key);
     metrics_gauge(page, "etcd_revision", "Revision of etcd up to which changes are known.",
                   (double)mirror->revision);
 }
@@ -72,10 +71,11 @@ void etcd_metrics_write(struct metrics_page *page, const struct etcd_metrics *me
                   "1 while etcd has been failing for longer than the timeout, as in "
                   "/readiness?strict, else 0.",
                   outage->is_overdue);
-    metrics_gauge(page, "etcd_silence_seconds",
-                  "Time since the last byte from etcd, replies to pings included; before the first "
-                  "one, since the start.",
-                  (double)etcd_silence_ms(metrics->etcd) / 1000.0);
+    metrics_gauge(
+        page, "etcd_silence_seconds",
+        "Time since the last byte from etcd, responses to pings included; before the first "
+        "one, since the start.",
+        (double)etcd_silence_ms(metrics->etcd) / 1000.0);
     metrics_family(page, METRIC_COUNTER, "etcd_reconnects_total",
                    "Times the watch was lost and is up again, by the reason of the loss.");
     for (size_t i = 0; i < OUTAGE_REASON_COUNT; i++) {

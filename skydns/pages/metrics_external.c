@@ -19,10 +19,11 @@ static void write_hits(struct metrics_page *page, const struct cache_counts *cou
         {"failure", &counts->hits_failure},
         {"stale", &counts->hits_stale},
     };
-    metrics_family(page, METRIC_COUNTER, "cache_hits_total",
-                   "Questions about other domains answered from the cache: with records "
-                   "(positive), with a denial (negative), with SERVFAIL because nameservers have "
-                   "just failed (failure), with an expired reply because they fail (stale).");
+    metrics_family(
+        page, METRIC_COUNTER, "cache_hits_total",
+        "Queries for external names answered from the response cache: with records (positive), "
+        "with NXDOMAIN or NODATA (negative), with SERVFAIL because upstreams have just failed "
+        "(failure), with a stale response because they fail (stale).");
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         metrics_sample(page, METRIC_LABELS({"kind", kinds[i].kind}), counter_get(kinds[i].count));
     }
@@ -32,23 +33,24 @@ static void metrics_external_write_cache(struct metrics_page *page, const struct
                                          const struct cache_counts *counts)
 {
     const struct cache_figures now = cache ? cache_figures(cache) : (struct cache_figures){0};
-    metrics_gauge(page, "cache_entries", "Nameservers' replies kept.", (double)now.entries);
+    metrics_gauge(page, "cache_entries", "Responses of upstreams in the response cache.",
+                  (double)now.entries);
     metrics_gauge(page, "cache_bytes", "Memory they take.", (double)now.bytes);
     write_hits(page, counts);
     metrics_counter(page, "cache_misses_total",
-                    "Questions about other domains that the cache could not answer.",
+                    "Queries for external names that the response cache could not answer.",
                     counter_get(&counts->misses));
     metrics_counter(page, "no_aaaa_answers_total",
-                    "Questions about AAAA of external names answered by -no-aaaa.",
+                    "AAAA queries for external names answered by -no-aaaa.",
                     counter_get(&counts->no_aaaa));
     metrics_counter(page, "dns64_answers_total",
-                    "Questions about AAAA of external names answered with addresses made of IPv4 "
-                    "ones, or without those of -dns64-exclude.",
+                    "AAAA queries for external names answered with addresses made of IPv4 ones, or "
+                    "without those of -dns64-exclude.",
                     counter_get(&counts->dns64));
     metrics_counter(page, "cache_prefetches_total",
-                    "Kept replies asked for again before they expired, because they are in use.",
+                    "Cache entries refreshed before they expired, because they are in use.",
                     counter_get(&counts->prefetches));
-    metrics_counter(page, "cache_evictions_total", "Kept replies dropped to make room for others.",
+    metrics_counter(page, "cache_evictions_total", "Cache entries evicted to make room for others.",
                     counter_get(&counts->evictions));
 }
 
@@ -78,9 +80,9 @@ static void write_plain(struct metrics_page *page, const struct zone_table *tabl
     char text[DNAME_TEXT_MAX];
     size_t count = 0;
     const struct forward_zone *zones = table ? zone_table_items(table, &count) : NULL;
-    metrics_family(page, METRIC_GAUGE, "nameservers_without_edns",
-                   "Nameservers of a zone that are asked without EDNS, because they drop queries "
-                   "with it.");
+    metrics_family(
+        page, METRIC_GAUGE, "nameservers_without_edns",
+        "Upstreams of a zone that get queries without EDNS, because they drop queries with it.");
     for (size_t i = 0; i < count; i++) {
         metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(&zones[i].name, text)}),
                        plain_in(&zones[i], resolver));
@@ -94,19 +96,19 @@ static void write_stubs(struct metrics_page *page, const struct zone_table *tabl
     char text[DNAME_TEXT_MAX];
     size_t count = 0;
     const struct forward_zone *zones = table ? zone_table_items(table, &count) : NULL;
-    metrics_gauge(page, "stub_zones", "Zones with nameservers of their own.",
+    metrics_gauge(page, "stub_zones", "Zones with upstreams of their own.",
                   count ? (double)(count - 1) : 0); /* without the root */
     if (count < 2) {
         return;
     }
     metrics_family(page, METRIC_GAUGE, "stub_nameservers",
-                   "Nameservers of a stub zone that can be used.");
+                   "Upstreams of a stub zone that can be used.");
     for (size_t i = 1; i < count; i++) {
         metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(&zones[i].name, text)}),
                        zones[i].server_count);
     }
     metrics_family(page, METRIC_GAUGE, "stub_nameservers_dead",
-                   "Of these, those that do not answer or lead back here.");
+                   "Of these, those that do not respond or lead back here.");
     for (size_t i = 1; i < count; i++) {
         metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(&zones[i].name, text)}),
                        dead_in(&zones[i], resolver));
@@ -150,15 +152,15 @@ static void write_upstream_counts(struct metrics_page *page, const struct upstre
 {
     size_t count = figure_count(figures);
     metrics_family(page, METRIC_COUNTER, "upstream_queries_total",
-                   "Queries sent to each nameserver, probes not included.");
+                   "Queries sent to each upstream, probes not included.");
     for (size_t i = 0; i < count; i++) {
         const struct upstream_figure *figure = figure_at(figures, i);
         const struct upstream_labels labels = metrics_external_labels_of(figure);
         metrics_sample(page, UPSTREAM_LABELS(labels), counter_get(&figure->queries));
     }
     metrics_family(page, METRIC_COUNTER, "upstream_failures_total",
-                   "Of these, those without a usable reply: none in time, SERVFAIL or REFUSED, or "
-                   "the nameserver could not be reached.");
+                   "Of these, those without a usable response: none in time, SERVFAIL or REFUSED, "
+                   "or the upstream could not be reached.");
     for (size_t i = 0; i < count; i++) {
         const struct upstream_figure *figure = figure_at(figures, i);
         const struct upstream_labels labels = metrics_external_labels_of(figure);
@@ -171,7 +173,7 @@ static void write_upstream_seconds(struct metrics_page *page,
 {
     size_t count = figure_count(figures);
     metrics_family(page, METRIC_HISTOGRAM, "upstream_seconds",
-                   "Time until each nameserver's reply.");
+                   "Time until each upstream's response.");
     for (size_t i = 0; i < count; i++) {
         const struct upstream_figure *figure = figure_at(figures, i);
         const struct upstream_labels labels = metrics_external_labels_of(figure);

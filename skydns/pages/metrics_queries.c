@@ -92,7 +92,7 @@ static void metrics_queries_write_types(struct metrics_page *page,
                                         const struct transport_sums *transports)
 {
     metrics_family(page, METRIC_COUNTER, "query_types_total",
-                   "Queries that got a response, by the type they asked for.");
+                   "Queries that got a response, by type.");
     for (size_t type = 0; type < QUERY_TYPES; type++) {
         uint64_t sum = 0;
         for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
@@ -121,20 +121,20 @@ void metrics_queries_write(struct metrics_page *page,
         "the client's -rate).");
     write_each(page, transports, write_verdicts);
     metrics_family(page, METRIC_COUNTER, "replies_total",
-                   "Replies by RCODE, those to deferred queries included.");
+                   "Responses by RCODE, those to deferred queries included.");
     write_each(page, transports, metrics_queries_write_rcodes);
     metrics_queries_write_types(page, transports);
-    metrics_family(page, METRIC_COUNTER, "truncated_total", "Replies with TC set.");
+    metrics_family(page, METRIC_COUNTER, "truncated_total", "Responses with TC set.");
     write_each(page, transports, write_truncated);
     metrics_family(
         page, METRIC_HISTOGRAM, "reply_seconds",
-        "Time from the arrival of a query to its reply: of one UDP query in 64, from the "
+        "Time from the arrival of a query to its response: of one UDP query in 64, from the "
         "kernel's time of arrival; of all others.");
     write_each(page, transports, write_seconds);
     metrics_counter(page, "query_log_dropped_total",
                     "Lines of -query-log lost because stderr is read too slowly.",
                     sum_dropped(transports));
-    metrics_counter(page, "udp_unsent_total", "Replies that the kernel did not accept.",
+    metrics_counter(page, "udp_unsent_total", "Responses that the kernel did not accept.",
                     transports[ENGINE_UDP].sums.unsent);
 }
 
@@ -147,8 +147,8 @@ void metrics_limits_write(struct metrics_page *page,
         not_allowed += transports[i].sums.not_allowed;
     }
     metrics_family(page, METRIC_COUNTER, "rate_limited_total",
-                   "UDP queries beyond their client's -rate, by what it got: an empty reply that "
-                   "sends it to TCP or renews its cookie (truncated), or none (dropped).");
+                   "UDP queries rate-limited by -rate, by what the client got: an empty response "
+                   "that sends it to TCP or renews its cookie (truncated), or none (dropped).");
     metrics_sample(page, METRIC_LABELS({"reply", "truncated"}), udp->limited);
     metrics_sample(page, METRIC_LABELS({"reply", "dropped"}), udp->limit_drops);
     metrics_counter(page, "rate_exempt_total",

@@ -52,10 +52,10 @@ static void write_engines(struct metrics_page *page, const struct metrics_source
         counters_add(&sums, all->streams.counts->engine, sizeof(sums));
     }
     metrics_counter(page, "autopath_answers_total",
-                    "Queries answered with another name of the client's search path.",
+                    "Queries answered with another candidate name of the client's search list.",
                     counter_get(&sums.path_answers));
     metrics_counter(page, "autopath_saved_total",
-                    "Names before those, which their clients need not ask for.",
+                    "Candidate names before those, which their clients need not query.",
                     counter_get(&sums.path_saved));
     write_signed(page, &sums);
 }
@@ -63,53 +63,53 @@ static void write_engines(struct metrics_page *page, const struct metrics_source
 static void write_resolver(struct metrics_page *page, const struct resolver_counts *counts)
 {
     const struct forwarder_counts *forwarder = counts->forwarder;
-    metrics_counter(page, "forwarded_total", "Queries forwarded to nameservers.",
+    metrics_counter(page, "forwarded_total", "Queries forwarded to upstreams.",
                     counter_get(&counts->forwarded));
     metrics_counter(page, "lookups_total",
-                    "Questions sent to nameservers for targets outside the domain.",
+                    "Queries sent to upstreams for targets outside the domain.",
                     counter_get(&counts->lookups));
     metrics_counter(page, "forward_failures_total",
-                    "Of these two, those that no nameserver answered, or that could not be sent.",
+                    "Of these two, those that no upstream answered, or that could not be sent.",
                     counter_get(&counts->failures));
     metrics_counter(page, "recursion_refused_total",
-                    "Queries for other domains from clients outside -allow-recursion.",
+                    "Queries for external names from clients outside -allow-recursion.",
                     counter_get(&counts->not_allowed));
     metrics_counter(page, "forwards_shared_total",
-                    "Questions that shared the query of an identical one in flight.",
+                    "Queries that shared the upstream query of an identical one.",
                     counter_get(&forwarder->shared));
     metrics_counter(page, "forwards_unshared_total",
                     "Of these, those left without its response, as those shared took too much "
                     "memory.",
                     counter_get(&forwarder->unshared));
     metrics_counter(page, "forward_tcp_retries_total",
-                    "Truncated or malformed replies retried over TCP.",
+                    "Truncated or malformed responses retried over TCP.",
                     counter_get(&forwarder->tcp_retries));
     metrics_counter(page, "forward_tcp_refused_total",
-                    "Truncated or malformed replies not retried: the client or the zone had its "
+                    "Truncated or malformed responses not retried: the client or the zone had its "
                     "share of TCP.",
                     counter_get(&forwarder->tcp_refused));
-    metrics_counter(page, "forward_probes_total", "Probes sent to dead nameservers.",
+    metrics_counter(page, "forward_probes_total", "Probes sent to dead upstreams.",
                     counter_get(&forwarder->probes));
-    metrics_counter(page, "upstream_tls_refused_total",
-                    "Questions not sent over TLS: the client had its share of the nameserver's "
-                    "connections.",
-                    counter_get(&counts->tls->refused));
+    metrics_counter(
+        page, "upstream_tls_refused_total",
+        "Queries not sent over TLS: the client had its share of the upstream's connections.",
+        counter_get(&counts->tls->refused));
     metrics_family(page, METRIC_COUNTER, "upstream_tls_handshakes_total",
-                   "TLS connections to nameservers: made with a full or a resumed handshake, or "
+                   "TLS connections to upstreams: made with a full or a resumed handshake, or "
                    "failed, because it could not be made or nothing was answered on it.");
     metrics_sample(page, METRIC_LABELS({"result", "full"}), counter_get(&counts->tls->full));
     metrics_sample(page, METRIC_LABELS({"result", "resumed"}), counter_get(&counts->tls->resumed));
     metrics_sample(page, METRIC_LABELS({"result", "failed"}), counter_get(&counts->tls->failed));
-    metrics_gauge(page, "upstream_tls_connections",
-                  "TLS connections to nameservers, open or begun.",
+    metrics_gauge(page, "upstream_tls_connections", "TLS connections to upstreams, open or begun.",
                   (double)counter_get(&counts->tls->connections));
-    metrics_gauge(page, "nameservers", "Nameservers in use for forwarding.",
+    metrics_gauge(page, "nameservers", "Upstreams in use for forwarding.",
                   (double)counter_get(&forwarder->servers));
-    metrics_gauge(page, "nameservers_dead", "Of these, those that do not answer or lead back here.",
+    metrics_gauge(page, "nameservers_dead",
+                  "Of these, those that do not respond or lead back here.",
                   (double)counter_get(&forwarder->dead));
     metrics_gauge(page, "nameservers_looping", "Of these, those that lead back here.",
                   (double)counter_get(&forwarder->looping));
-    metrics_gauge(page, "forwards_waiting", "Questions that nameservers have not answered yet.",
+    metrics_gauge(page, "forwards_waiting", "Queries that upstreams have not answered yet.",
                   (double)counter_get(&forwarder->questions));
     metrics_gauge(page, "deferred_in_hand", "Deferred queries not answered yet.",
                   (double)counter_get(&counts->in_hand));

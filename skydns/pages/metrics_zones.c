@@ -13,12 +13,13 @@
 static void write_signatures(struct metrics_page *page, const struct dnssec_figures *figures)
 {
     metrics_family(page, METRIC_COUNTER, "dnssec_signatures_total",
-                   "Signatures in replies: made for them, or kept ones given again; and those that "
-                   "could not be made (failed).");
+                   "Signatures in responses: made for them, or taken from the signature cache; and "
+                   "those that could not be made (failed).");
     metrics_sample(page, METRIC_LABELS({"result", "made"}), figures->made);
     metrics_sample(page, METRIC_LABELS({"result", "reused"}), figures->reused);
     metrics_sample(page, METRIC_LABELS({"result", "failed"}), figures->failed);
-    metrics_gauge(page, "dnssec_signatures", "Signatures kept.", (double)figures->cached);
+    metrics_gauge(page, "dnssec_signatures", "Signatures in the signature cache.",
+                  (double)figures->cached);
     metrics_gauge(page, "dnssec_signatures_max", "How many of them there may be: -scache.",
                   (double)figures->cached_max);
     metrics_seconds(page, "dnssec_signing_seconds_total", "CPU time in which signatures were made.",
@@ -104,7 +105,7 @@ static void write_transfers(struct metrics_page *page, const struct transfers_co
 {
     metrics_family(page, METRIC_COUNTER, "transfers_total",
                    "Zone transfers by what the client got (all of the zone, what changed, or its "
-                   "SOA alone), and how they ended.");
+                   "SOA alone), and by their outcome.");
     for (unsigned kind = 0; kind < TRANSFERS_KINDS; kind++) {
         for (unsigned result = 0; result < TRANSFERS_RESULTS; result++) {
             metrics_sample(page,
@@ -124,7 +125,7 @@ static void write_notify(struct metrics_page *page, const struct transfers_count
                     "Changes of a zone that a secondary has confirmed.",
                     counter_get(&counts->notify_answered));
     metrics_counter(page, "notify_failed_total",
-                    "Changes of a zone that a secondary was told of in vain.",
+                    "Changes of a zone that a secondary did not confirm.",
                     counter_get(&counts->notify_failed));
 }
 
@@ -136,10 +137,11 @@ void metrics_transfers_write(struct metrics_page *page, const struct metrics_sou
     write_transfers(page, counts);
     write_notify(page, counts);
     write_serials(page, publisher_newest_config(all->publisher));
-    metrics_gauge(page, "transfers_running", "Zone transfers asked for and not ended.",
+    metrics_gauge(page, "transfers_running", "Zone transfers in progress.",
                   (double)counter_get(&counts->running));
-    metrics_gauge(page, "transfer_journal_bytes",
-                  "What changed in zones, kept to be transferred: at most 64 MiB, or what running "
-                  "transfers hold of it.",
-                  (double)counter_get(&counts->journal_bytes));
+    metrics_gauge(
+        page, "transfer_journal_bytes",
+        "Size of the changes held for incremental transfers: at most 64 MiB, or what running "
+        "transfers hold of it.",
+        (double)counter_get(&counts->journal_bytes));
 }

@@ -181,12 +181,12 @@ void skydns_metrics_write(const struct skydns_sums *sums, uint64_t cache_misses,
 {
     struct metrics_page page = metrics_page_begin(out, prefix);
     metrics_family(&page, METRIC_COUNTER, "dns_request_count_total",
-                   "Queries answered, by whose name was asked for.");
+                   "Queries answered, by whose name was queried.");
     for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
         metrics_sample(&page, METRIC_LABELS({"system", system_names[s]}),
                        counter_get(&sums->systems[s].requests));
     }
-    metrics_family(&page, METRIC_COUNTER, "dns_error_count_total", "Replies without an answer.");
+    metrics_family(&page, METRIC_COUNTER, "dns_error_count_total", "Responses without an answer.");
     for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
         for (size_t i = 0; i < SKYDNS_CAUSES; i++) {
             metrics_sample(&page,
@@ -195,7 +195,7 @@ void skydns_metrics_write(const struct skydns_sums *sums, uint64_t cache_misses,
         }
     }
     metrics_family(&page, METRIC_COUNTER, "dns_cachemiss_count_total",
-                   "Questions that a cache could not answer; signatures that were not cached.");
+                   "Queries that a cache could not answer; signatures that were not cached.");
     metrics_sample(&page, METRIC_LABELS({"cache", "response"}), cache_misses);
     metrics_sample(&page, METRIC_LABELS({"cache", "signature"}), signature_misses);
     metrics_family(&page, METRIC_HISTOGRAM, "dns_request_duration_seconds",
@@ -204,7 +204,7 @@ void skydns_metrics_write(const struct skydns_sums *sums, uint64_t cache_misses,
         metrics_histogram_sample(&page, METRIC_LABELS({"system", system_names[s]}), &duration_scale,
                                  &sums->systems[s].durations);
     }
-    metrics_family(&page, METRIC_HISTOGRAM, "dns_response_size_bytes", "Replies by length.");
+    metrics_family(&page, METRIC_HISTOGRAM, "dns_response_size_bytes", "Responses by length.");
     for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
         metrics_histogram_sample(&page, METRIC_LABELS({"system", system_names[s]}), &size_scale,
                                  &sums->systems[s].sizes);
