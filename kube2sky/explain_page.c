@@ -307,7 +307,7 @@ static const char page_form[] =
     "{?state=taken}: a pod of another namespace has the address{/}" WHERE "{/}" MORE("reverse")
     "{*aliases}{?+}            {:}aliases     {/}{name} of {claimant}"
     "{?reason} {reason}\n{:}{?state=taken} is that of {winner}{/}"
-    "{?state=foreign} has keys of somebody else{/}" WHERE "{/}{/}" MORE("aliases")
+    "{?state=foreign} has keys of another writer{/}" WHERE "{/}{/}" MORE("aliases")
     "{*held_back}{?+}            {:}held back   {/}{what} {key}\n{/}" MORE("held_back")
 
     "{?electing}leader      {?leader/id}{leader/id}{:}nobody{/}{?leader/is_leader}, this one{/}\n{/}"

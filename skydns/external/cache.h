@@ -122,7 +122,8 @@ enum cache_verdict {
     CACHE_NO_TIME,   /* a TTL is 0 */
     CACHE_NO_SOA,    /* a denial that does not say for how long */
     CACHE_TRUNCATED, /* part of an answer */
-    CACHE_NO_ANSWER, /* neither an answer nor a denial: an error, a referral, a broken chain */
+    CACHE_NO_ANSWER, /* neither an answer, nor NXDOMAIN or NODATA: an error, a referral, a broken
+                        chain */
     CACHE_MALFORMED, /* not a message, or not a response to this question */
     CACHE_TOO_LARGE, /* longer than a message when decompressed, or than the share of long responses
                       */

@@ -16,7 +16,7 @@ class Figures {
     this.charts = [
       chart('chart-queries', this.queries, 'Queries by transport', 'per second', count),
       chart('chart-latency', this.latency, 'Answer time', 'p50, p90 and p99 of responses', formatMicros),
-      chart('chart-rcodes', this.rcodes, 'Replies by result', 'per second', count),
+      chart('chart-rcodes', this.rcodes, 'Responses by result', 'per second', count),
       chart('chart-types', this.types, 'Queries by type', 'per second', count),
     ];
   }
@@ -103,11 +103,11 @@ class Figures {
     setText(byId('rate'), now.size ? formatRate([...now.values()].reduce((a, b) => a + b, 0)) + '/s' : '–');
     setText(byId('rate-note'), `${formatCount(total(event.queries))} since the start`);
     setText(byId('p99'), quantiles.size ? formatMicros(quantiles.get('p99')) : '–');
-    setText(byId('p99-note'), quantiles.size ? `p99 over ${WINDOW_S} s, p50 ${formatMicros(quantiles.get('p50'))}` : `no reply measured in ${WINDOW_S} s`);
+    setText(byId('p99-note'), quantiles.size ? `p99 over ${WINDOW_S} s, p50 ${formatMicros(quantiles.get('p50'))}` : `no response measured in ${WINDOW_S} s`);
     const hits = (e) => e.cache ? e.cache.hits + e.cache.negative_hits + e.cache.stale_hits + e.cache.failure_hits : 0;
     const hit = this.growth(event, hits), missed = this.growth(event, (e) => e.cache ? e.cache.misses : 0);
     setText(byId('hits'), hit + missed > 0 ? Math.round(100 * hit / (hit + missed)) + ' %' : '–');
-    setText(byId('hits-note'), !event.cache ? 'the cache is off' : hit + missed > 0 ? `of ${hit + missed} questions in ${WINDOW_S} s` : `no question about other domains in ${WINDOW_S} s`);
+    setText(byId('hits-note'), !event.cache ? 'the response cache is off' : hit + missed > 0 ? `of ${hit + missed} queries in ${WINDOW_S} s` : `no query for an external name in ${WINDOW_S} s`);
     setText(byId('record-count'), event.ready || event.records > 0 ? formatCount(event.records) : '–');
     byId('record-note').replaceChildren(event.unusable > 0 ? badge(`${event.unusable} unusable`, 'bad') : event.names !== undefined ? `${formatCount(event.names)} names` : '');
     const etcd = event.etcd;
@@ -146,7 +146,7 @@ function showServers(event) {
   const rows = (event.nameservers || []).map((server) => [
     server.zone === '.' ? 'all others' : server.zone,
     make('code', {}, server.address),
-    badge(server.state === 'unknown' ? 'not asked yet' : server.state, kinds[server.state]),
+    badge(server.state === 'unknown' ? 'not queried yet' : server.state, kinds[server.state]),
     number(server.queries),
     number(server.failures),
   ]);
@@ -158,13 +158,13 @@ function showServers(event) {
 function showCache(event) {
   const c = event.cache;
   const rows = !c ? [] : [
-    ['Replies kept', {number: `${formatCount(c.entries)} of ${formatCount(c.limit)}, ${formatBytes(c.bytes)}`}],
+    ['Cached responses', {number: `${formatCount(c.entries)} of ${formatCount(c.limit)}, ${formatBytes(c.bytes)}`}],
     ['Hits: records', {number: formatCount(c.hits)}],
     ['Hits: denials', {number: formatCount(c.negative_hits)}],
-    ['Hits: expired, as nameservers fail', {number: formatCount(c.stale_hits)}],
+    ['Hits: stale, as upstreams fail', {number: formatCount(c.stale_hits)}],
     ['Hits: failures', {number: formatCount(c.failure_hits)}],
     ['Misses', {number: formatCount(c.misses)}],
-    ['Asked again before they expire', {number: formatCount(c.prefetches)}],
+    ['Refreshed before they expire', {number: formatCount(c.prefetches)}],
     ['Dropped to make room', {number: formatCount(c.evictions)}],
   ];
   setRows(byId('cache'), rows, byId('cache-none'));

@@ -4,14 +4,14 @@
 const RULES = {
   gave: 'gave a record', hidden: 'hidden: below a label that starts with _', pattern: 'does not match the wildcards',
   duplicate: 'says the same as another key', group: 'of another group', family: 'an address of the other family',
-  target: 'its host has no such address', external: 'its host is asked of a nameserver', 'no-host': 'has no host',
+  target: 'its host has no such address', external: 'an upstream is queried for its host', 'no-host': 'has no host',
   'bad-host': 'its host is neither an address nor a name', 'no-text': 'has no text', 'no-mail': 'does not say mail',
   below: 'below the name, where this type does not look', address: 'its host is an address, this type needs a name',
   schema: 'the schema has no such record here', alias: 'the name has a CNAME, so nothing else', type: 'gives no record of this type',
   room: 'no room for more in the answer', stub: 'in a stub zone', veiled: 'the client may not see it',
 };
 const OUTCOMES = {
-  answers: 'answers', 'no-name': 'does not exist', failed: 'cannot be answered', asked: 'a nameserver decides',
+  answers: 'answers', 'no-name': 'does not exist', failed: 'cannot be answered', asked: 'an upstream decides',
   'too-short': 'too few labels', 'too-long': 'too long for a name',
 };
 const STATUS_KINDS = {NOERROR: '', NXDOMAIN: 'warn', SERVFAIL: 'bad', REFUSED: 'bad'};
@@ -23,11 +23,11 @@ const step = (what, content, kind) => make('li', {class: kind}, make('span', {cl
 function wayOfQuestion(x) {
   const steps = [], client = x.client;
   const identities = {pod: `a pod of ${client && client.namespace}`, none: 'no pod', shared: 'pods of several namespaces', node: 'a node'};
-  steps.push(step('asks', client ? `${client.address}${identities[client.identity] ? ', ' + identities[client.identity] : ''}` : 'anybody'));
+  steps.push(step('client', client ? `${client.address}${identities[client.identity] ? ', ' + identities[client.identity] : ''}` : 'anybody'));
   if (client) {
-    steps.push(step('may ask', client.allowed ? 'yes' : 'no: outside -allow', client.allowed ? '' : 'absent'));
+    steps.push(step('allowed', client.allowed ? 'yes' : 'no: outside -allow', client.allowed ? '' : 'absent'));
   }
-  steps.push(step('question', make('code', {}, `${x.name} ${x.type}`)));
+  steps.push(step('query', make('code', {}, `${x.name} ${x.type}`)));
   if (x.source) {
     steps.push(step('answered by', x.source + (x.nameserver ? ` ${x.nameserver}` : '')));
   } else if (x.domain) {
@@ -35,7 +35,7 @@ function wayOfQuestion(x) {
   }
   for (const server of x.nameservers || []) {
     const kind = server.asked === false ? '' : {ok: 'good', dead: 'bad', looping: 'bad'}[server.state];
-    steps.push(step('nameserver', make('span', {}, make('code', {}, server.address), ' ', badge(server.asked === false ? 'not asked yet' : server.state, kind))));
+    steps.push(step('upstream', make('span', {}, make('code', {}, server.address), ' ', badge(server.asked === false ? 'not queried yet' : server.state, kind))));
   }
   const count = (x.answer || []).length;
   steps.push(step('answer', make('span', {}, badge(x.status, STATUS_KINDS[x.status]), count ? ` ${count} record${count > 1 ? 's' : ''}` : ''), 'chosen'));
@@ -172,7 +172,7 @@ class Why {
     const near = (x.near || []).length ? make('p', {}, 'Did you mean ', ...x.near.flatMap((name) => [whyLink(name, x.type), ' ']), '?') : null;
     const etcd = x.etcd && x.etcd.connected === false ? make('p', {class: 'notice warn'}, `etcd has been away for ${formatSpan(x.etcd.away_s)}: ${x.etcd.reason}`) : null;
     this.put(etcd,
-      make('div', {class: 'card'}, make('h2', {}, 'The way of the question'), wayOfQuestion(x), x.why ? make('p', {}, x.why) : null, near),
+      make('div', {class: 'card'}, make('h2', {}, 'The way of the query'), wayOfQuestion(x), x.why ? make('p', {}, x.why) : null, near),
       searchList(x), ...x.names.map((one) => treeOf(x, one)), wayOfChange(x, this.latest()),
       listOf('Answer', x.answer), listOf('Authority', x.authority), listOf('Additional', x.additional));
     for (const card of byId('why-answer').querySelectorAll('.card + .card')) {

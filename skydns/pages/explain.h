@@ -31,7 +31,7 @@ enum {
 /* Rule for a key. */
 enum explain_rule {
     EXPLAIN_GAVE,      /* it gave a record of the answer */
-    EXPLAIN_HIDDEN,    /* below a label that starts with `_`, which must be asked for by name */
+    EXPLAIN_HIDDEN,    /* below a label that starts with `_`, which must be queried by name */
     EXPLAIN_PATTERN,   /* the labels do not match the wildcards */
     EXPLAIN_DUPLICATE, /* a duplicate of another key */
     EXPLAIN_GROUP,     /* of another group */

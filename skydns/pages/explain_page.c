@@ -18,15 +18,15 @@ static const struct {
     const char *text;
 } rules[] = {
     [EXPLAIN_GAVE] = {"gave", "gave a record"},
-    [EXPLAIN_HIDDEN] =
-        {"hidden", "hidden: below a label that starts with _, which must be asked for by name"},
+    [EXPLAIN_HIDDEN] = {"hidden",
+                        "hidden: below a label that starts with _, which must be queried by name"},
     [EXPLAIN_PATTERN] = {"pattern", "its labels do not match the wildcards"},
     [EXPLAIN_DUPLICATE] = {"duplicate", "says the same as"},
     [EXPLAIN_GROUP] = {"group", "is of another group than the keys closest to the domain"},
     [EXPLAIN_FAMILY] = {"family", "an address of the other family"},
     [EXPLAIN_TARGET] = {"target", "its host is a name for which no such address was found"},
     [EXPLAIN_EXTERNAL] = {"external",
-                          "its host is in no domain of this server: a nameserver is asked"},
+                          "its host is in no domain of this server: an upstream is queried"},
     [EXPLAIN_NO_HOST] = {"no-host", "has no host"},
     [EXPLAIN_BAD_HOST] = {"bad-host", "its host is neither an address nor a name"},
     [EXPLAIN_NO_TEXT] = {"no-text", "has no text"},
@@ -37,7 +37,7 @@ static const struct {
     [EXPLAIN_ALIAS] = {"alias", "-schema=kubernetes: the name has a CNAME, so it has nothing else"},
     [EXPLAIN_TYPE] = {"type", "no key gives records of this type"},
     [EXPLAIN_ROOM] = {"room", "no room for more records in the answer"},
-    [EXPLAIN_STUB] = {"stub", "the name is in a stub zone: its nameservers are asked instead"},
+    [EXPLAIN_STUB] = {"stub", "the name is in a stub zone: its upstreams are queried instead"},
     [EXPLAIN_VEILED] = {"veiled", "the client may not see it"},
 };
 

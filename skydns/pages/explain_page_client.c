@@ -26,7 +26,7 @@ static const struct {
     [EXPLAIN_NO_DATA] = {"no-data", "exists, but has no such record"},
     [EXPLAIN_NO_NAME] = {"no-name", "does not exist"},
     [EXPLAIN_FAILED] = {"failed", "could not be answered: passed over"},
-    [EXPLAIN_ASKED] = {"asked", "a nameserver decides: if it does not exist, the search goes on"},
+    [EXPLAIN_ASKED] = {"asked", "an upstream decides: if it does not exist, the search goes on"},
     [EXPLAIN_TOO_SHORT] = {"too-short", "fewer labels than -ndots: counts as not existing"},
     [EXPLAIN_TOO_LONG] = {"too-long", "too long for a name: passed over"},
 };
@@ -36,7 +36,7 @@ static const char *resolver_text(enum explain_outcome outcome)
 {
     switch (outcome) {
     case EXPLAIN_ASKED:
-        return "a nameserver decides";
+        return "an upstream decides";
     case EXPLAIN_TOO_SHORT:
         return "not forwarded: fewer labels than -ndots";
     case EXPLAIN_FAILED:

@@ -28,12 +28,12 @@ static const struct {
     const char *word;
     const char *text;
 } verdicts[] = {
-    [CACHE_HIT] = {"kept", "it was kept, and gave way to others"},
+    [CACHE_HIT] = {"kept", "it was cached, and evicted"},
     [CACHE_NO_TIME] = {"no-time", "a TTL of it is 0"},
-    [CACHE_NO_SOA] = {"no-soa", "a denial without an SOA, which would say for how long"},
+    [CACHE_NO_SOA] = {"no-soa", "NXDOMAIN or NODATA without an SOA, which would say for how long"},
     [CACHE_TRUNCATED] = {"truncated", "it is truncated"},
-    [CACHE_NO_ANSWER] = {"no-answer", "neither an answer nor a denial"},
-    [CACHE_MALFORMED] = {"malformed", "not a message, or not to this question"},
+    [CACHE_NO_ANSWER] = {"no-answer", "neither an answer, nor NXDOMAIN or NODATA"},
+    [CACHE_MALFORMED] = {"malformed", "not a message, or not to this query"},
     [CACHE_TOO_LARGE] = {"too-large", "it is too large"},
 };
 

@@ -8,11 +8,11 @@
 
 #define SECTION(of, label) "{*" of "}" FIRST(label) "{.}\n{/}"
 
-#define ENTRY                                                                         \
-    "{*entry}{?failed}the question has just failed: SERVFAIL, no nameserver is asked" \
-    "{:}{?negative}a denial, for {:}for {/}{kept_s|long}, from {from}; "              \
-    "{??left_s}expires in {left_s|long}"                                              \
-    "{:}expired, and used {?failing}because{:}if{/} nameservers fail{/}{/}{/}"
+#define ENTRY                                                                      \
+    "{*entry}{?failed}the query has just failed: SERVFAIL, no upstream is queried" \
+    "{:}{?negative}NXDOMAIN or NODATA, for {:}for {/}{kept_s|long}, from {from}; " \
+    "{??left_s}expires in {left_s|long}"                                           \
+    "{:}expired, and used {?failing}because{:}if{/} upstreams fail{/}{/}{/}"
 
 #define CHANGE                                                             \
     "{*change}{?kind=delete}deleted{:}changed{/} {^change_ago_s|long} ago" \
@@ -20,7 +20,7 @@
 
 /* clang-format off */
 static const char page_form[] =
-    "{name} {type}: {status}{??answers}, answers: {answers}{?elsewhere} and what nameservers say{/}{/}"
+    "{name} {type}: {status}{??answers}, answers: {answers}{?elsewhere} and what upstreams answer{/}{/}"
     "; etcd revision {revision}\n"
     "{??snapshot_age_s}snapshot   answers come from a snapshot of {snapshot_age_s|s} ago\n{/}"
     "{*etcd}{?!connected}etcd       away for {away_s|long}{?reason}: {reason}{/}; "
@@ -35,21 +35,21 @@ static const char page_form[] =
     "{:}allowed    {?allowed_by}by the network {allowed_by} of -allow"
     "{:}everybody: -allow is not set{/}\n{/}"
     "{??recursion}{?!recursion}limit      its address is in no network of -allow-recursion, or of "
-    "its default: REFUSED for names of other domains\n"
-    "{:}allowed    about other domains: {?recursion_by}by the network {recursion_by} of "
+    "its default: REFUSED for external names\n"
+    "{:}allowed    for external names: {?recursion_by}by the network {recursion_by} of "
     "-allow-recursion, or of its default{:}-allow-recursion lets everybody{/}\n{/}{/}"
     "{?rate}limit      {rate} UDP queries a second, {burst} at once; none with a cookie of this "
     "server{??left}; {left} are left now{/}\n{/}"
     "{*path}" FIRST("search     ") "{#}. {?name}{name} {/}{text}\n{/}"
     "{?hidden}hidden     namespace {hidden}: not the client's, not in -public-namespaces, and its "
     "annotation dns.kube2sky/visible-to, if any, does not name the client's\n{/}{/}"
-    "{*search}search     {?assumed}a pod{:}this pod{/} of namespace {namespace} asks for these, "
+    "{*search}search     {?assumed}a pod{:}this pod{/} of namespace {namespace} queries these, "
     "until one answers:\n"
     "{*names}           {#}. {name} {text}\n{/}{/}"
 
     "{?why}why        {why}\n{/}"
     NEAR("similar    ")
-    "{?entry}kept       " ENTRY "\n{/}"
+    "{?entry}cached     " ENTRY "\n{/}"
     SECTION("answer", "answer     ")
     SECTION("authority", "authority  ")
     SECTION("additional", "additional ")
@@ -60,18 +60,18 @@ static const char page_form[] =
     "{:}etcd has not said yet above which base serials are counted{/}{/}\n{/}"
     "{*signed}{*keys}{?^+}           {:}" FIRST("signed     ") "{/}"
     "{^name} {^type}, key {tag} of {^zone} (algorithm {algorithm}): "
-    "{??expires}until {expires}, {left_s|long} ahead{:}no signature is kept yet{/}\n{/}{/}"
+    "{??expires}until {expires}, {left_s|long} ahead{:}no signature is cached yet{/}\n{/}{/}"
 
-    "{*not_kept}not kept   the last reply, {ago_s|long} ago from {nameserver}: {reason_text}\n{/}"
+    "{*not_kept}not cached the last response, {ago_s|long} ago from {nameserver}: {reason_text}\n{/}"
     "{?zone}stub zone  {zone}, from the {?zone_from=etcd}keys in etcd{:}{zone_from}{/}\n{/}"
-    "{*nameservers}" FIRST("nameserver ") "{address}"
-    "{?state=ok}{?asked}, up{:}, not asked yet{/}"
-    "{:}, {?state=looping}leads back here{:}does not answer{/}"
+    "{*nameservers}" FIRST("upstream   ") "{address}"
+    "{?state=ok}{?asked}, up{:}, not queried yet{/}"
+    "{:}, {?state=looping}leads back here{:}does not respond{/}"
     "{??since_s} (for {since_s|long}){/}{/}"
-    "{??without_edns_s}, asked without EDNS for another {without_edns_s|long}{/}"
+    "{??without_edns_s}, queried without EDNS for another {without_edns_s|long}{/}"
     "{??failed_s}, last failed {failed_s|long} ago{/}\n{/}"
-    "{*targets}external   {name} {type}: {?source=cache}kept " ENTRY
-    "{:}a nameserver is asked{?needed}; SERVFAIL if none can say{/}{/}\n{/}"
+    "{*targets}external   {name} {type}: {?source=cache}cached " ENTRY
+    "{:}an upstream is queried{?needed}; SERVFAIL if none responds{/}{/}\n{/}"
 
     "{*names}\n{name}{?host_of} (the host of {host_of}){/}"
     "{?too_large} has more keys than are examined here\n"

@@ -15,7 +15,7 @@ static const char *why_not_ours(const struct explain_case *c)
                "exist";
     }
     if (!c->config->has_nameservers) {
-        return "in no domain of this server, and no nameserver is known";
+        return "in no domain of this server, and there is no upstream";
     }
     return "in no domain of this server, and fewer labels than -ndots";
 }
@@ -23,23 +23,23 @@ static const char *why_not_ours(const struct explain_case *c)
 static const char *why_from_elsewhere(const struct explain_external *x)
 {
     if (x->source == EXPLAIN_FROM_HOSTS) {
-        return "in a file of -hosts, which comes before all nameservers";
+        return "in a file of -hosts, which comes before all upstreams";
     }
     if (x->is_listed) {
-        return "in a file of -hosts, which has A and AAAA; other types are the nameservers', whose "
-               "NXDOMAIN is NODATA";
+        return "in a file of -hosts, which has A and AAAA; other types are the upstreams', whose "
+               "NXDOMAIN becomes NODATA";
     }
     if (x->zone && zone_is_stub(x->zone)) {
         return x->zone->server_count == 0
-                   ? "in a stub zone none of whose nameservers can be used"
+                   ? "in a stub zone without a usable upstream"
                    : "in a stub zone: -ndots and -no-rec do not matter, -allow-recursion does";
     }
     if (x->source != EXPLAIN_FROM_CACHE) {
-        return "in no domain of this server: a nameserver is asked";
+        return "in no domain of this server: an upstream is queried";
     }
     return x->cached.state == CACHE_FAILED
-               ? "in no domain of this server; nameservers have just failed, so none is asked"
-               : "in no domain of this server; a nameserver's reply is kept";
+               ? "in no domain of this server; upstreams have just failed, so none is queried"
+               : "in no domain of this server; the response is cached";
 }
 
 static const char nothing_read[] = "nothing has been read from etcd yet";
@@ -94,10 +94,10 @@ static const char *why_by_rule(const struct explain_case *c)
     }
     switch (c->plan ? c->rule : ANSWER_BY_SOURCE) {
     case ANSWER_BY_SPECIAL_NAME:
-        return "a special name (RFC 6761, 7686, 9462): answered here, and no nameserver is asked; "
-               "a stub zone at or below it would be";
+        return "a special name (RFC 6761, 7686, 9462): answered here, and no upstream is queried; "
+               "that of a stub zone at or below it would be";
     case ANSWER_BY_NO_AAAA:
-        return "in a zone of -no-aaaa: AAAA has no data, and no nameserver is asked";
+        return "in a zone of -no-aaaa: AAAA is NODATA, and no upstream is queried";
     case ANSWER_BY_DNS64:
         return "made by -dns64 of IPv4 addresses";
     case ANSWER_BY_ALIAS:
@@ -122,8 +122,8 @@ const char *explain_why(const struct explain_case *c)
     if (c->external->source != EXPLAIN_FROM_HERE) {
         return c->type == DNS_TYPE_AAAA && c->config->settings.dns64.is_on && !c->zone &&
                        c->external->source != EXPLAIN_FROM_HOSTS
-                   ? "in no domain of this server: nameservers say what it has; without AAAA, "
-                     "-dns64 makes them of its IPv4 addresses, for which they are asked, too"
+                   ? "in no domain of this server: upstreams say what it has; without AAAA, -dns64 "
+                     "makes them of its IPv4 addresses, which are queried, too"
                    : why_from_elsewhere(c->external);
     }
     if (c->is_of_keys) {
@@ -134,8 +134,8 @@ const char *explain_why(const struct explain_case *c)
                "shown here";
     }
     if (dns_type_is_meta(c->type)) {
-        return "no record has this type: transfers, and questions about other things than records, "
-               "are not answered";
+        return "no record has this type: transfers, and queries for anything but records, are not "
+               "answered";
     }
     if (c->plan->error == EDNS_ERROR_NOT_READY) {
         return why_not_ready(c);

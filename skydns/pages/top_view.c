@@ -7,9 +7,9 @@ static const struct live_row counter_rows[] = {{"{@}", .right = "{.|rate12} {.|1
 static const struct live_row latency_rows[] = {{"{@}", .right = "{.|half8} {.|most8} {.|nearly8}"}};
 
 static const struct live_row loss_rows[] = {
-    {"beyond -rate", .right = "{clients/limited|rate12} {clients/limited|13}",
+    {"rate-limited", .right = "{clients/limited|rate12} {clients/limited|13}",
      .style = "{?clients/limited|rate}warn{/}", .when = "clients"},
-    {"not allowed", .right = "{clients/refused|rate12} {clients/refused|13}",
+    {"refused", .right = "{clients/refused|rate12} {clients/refused|13}",
      .style = "{?clients/refused|rate}warn{/}", .when = "clients"},
     {"no query", .right = "{dropped|rate12} {dropped|13}", .style = "{?dropped|rate}warn{/}"},
 };
@@ -28,7 +28,7 @@ static const struct live_row etcd_rows[] = {
 };
 
 static const struct live_row cache_rows[] = {
-    {"replies kept", .right = "{entries|0} of {limit|0}"},
+    {"cached responses", .right = "{entries|0} of {limit|0}"},
     {"hits", .right = "{hits|rate12} {hits|13}"},
     {"negative", .right = "{negative_hits|rate12} {negative_hits|13}"},
     {"stale", .right = "{stale_hits|rate12} {stale_hits|13}"},
@@ -68,12 +68,12 @@ static const char rate_columns[] = "1/s         total";
 static const struct live_table tables[] = {
     {"Queries", rate_columns, RATES(0), "queries/", LIVE_ROWS(counter_rows)},
     {"etcd", "", RATES(2), "etcd", LIVE_ROWS(etcd_rows)},
-    {"Replies", rate_columns, RATES(0), "rcodes/", LIVE_ROWS(counter_rows)},
-    {"Replied within", "50%      90%      99%", RATES(0), "latency/", LIVE_ROWS(latency_rows)},
-    {"Nameservers", "", FEW, "nameservers", LIVE_ROWS(nameserver_rows), .more = "nameservers_more"},
+    {"Responses", rate_columns, RATES(0), "rcodes/", LIVE_ROWS(counter_rows)},
+    {"Answered within", "50%      90%      99%", RATES(0), "latency/", LIVE_ROWS(latency_rows)},
+    {"Upstreams", "", FEW, "nameservers", LIVE_ROWS(nameserver_rows), .more = "nameservers_more"},
     {"Latest changes", "in use after", FEW, "changes", LIVE_ROWS(change_rows)},
     {"Cache", rate_columns, RATES(3), "cache", LIVE_ROWS(cache_rows)},
-    {"Most asked", "sampled", FEW, "top", LIVE_ROWS(name_rows)},
+    {"Most queried", "sampled", FEW, "top", LIVE_ROWS(name_rows)},
     {"Types", rate_columns, RATES(0), "types/", LIVE_ROWS(counter_rows)},
     {"Not answered", rate_columns, RATES(0), NULL, LIVE_ROWS(loss_rows)},
 };

@@ -425,10 +425,10 @@ def test_the_command_shows_a_kept_reply(foreign_bed):
     assert status == 0
     for line in [
         "www.acme.test. A: NOERROR, answers: 1; etcd revision",
-        "kept       for ",
+        "cached     for ",
         "\nanswer     www.acme.test. ",
         "\nstub zone  acme.test., from the flag",
-        f"\nnameserver {foreign_bed.stub}",
+        f"\nupstream   {foreign_bed.stub}",
     ]:
         assert line in text, text
 

@@ -75,7 +75,7 @@ def test_the_command(signed_bed):
     tag = tag_of(signed_bed.keys[1])
     status, text = run_explain(signed_bed, WEB)
     line = f"signed     {WEB}. A, key {tag} of cluster.local. (algorithm 13): "
-    assert status == 0 and f"{line}no signature is kept yet" in text, text
+    assert status == 0 and f"{line}no signature is cached yet" in text, text
     signatures(signed_bed, WEB, "A")
     status, text = run_explain(signed_bed, WEB)
     assert status == 0 and f"{line}until 20" in text and " d " in text, text

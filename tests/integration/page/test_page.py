@@ -38,7 +38,7 @@ def test_figures_move_under_load(page):
 
 def test_what_is_not_known_is_not_well(page):
     page.open()
-    assert page.browser.text("#servers").count("not asked yet") == 1
+    assert page.browser.text("#servers").count("not queried yet") == 1
     assert page.browser.run("document.querySelectorAll('#servers .good').length") == 0
     page.ask("www.example.com", 1)
     page.browser.wait("document.querySelector('#servers .bad') !== null", "a nameserver that is down")

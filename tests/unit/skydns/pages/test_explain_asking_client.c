@@ -163,7 +163,7 @@ UNIT_TEST(test_search_paths)
                                  "ext.a.svc.cluster.local. A: NOERROR, answers: 1");
     explain_asking_client_expect(&w, "10.1.0.1", "www.x.a.svc.cluster.local",
                                  "3. www.x.cluster.local. does not exist\n"
-                                 "           4. www.x.corp.test. a nameserver decides");
+                                 "           4. www.x.corp.test. an upstream decides");
     explain_asking_client_expect(&w, "10.1.0.1", "db.b.a.svc.cluster.local",
                                  "2. db.b.svc.cluster.local. answers\n");
     explain_asking_client_expect(
@@ -221,7 +221,7 @@ UNIT_TEST(test_recursion)
         (struct network){.ip = {.bytes = {10, 1}, .family_bytes = 4}, .prefix_bits = 16};
     publisher_configure(w.bed.publisher, config);
     explain_asking_client_expect(&w, "10.1.0.1", "www.x.test",
-                                 "about other domains: by the network 10.1.0.0/16 of -allow-recur");
+                                 "for external names: by the network 10.1.0.0/16 of -allow-recur");
     explain_asking_client_expect(&w, "10.1.0.1", "www.x.test",
                                  "\"recursion\":true,\"recursion_by\":\"10.1.0.0/16\"");
     explain_asking_client_expect(&w, "10.1.0.1", "www.x.test", "\"status\":\"not from here\"");
@@ -243,15 +243,15 @@ UNIT_TEST(test_search_lists)
         &w, "-autopath -search=corp.test -nameservers=127.0.0.1:9 -rcache=0 -ndots=2");
     explain_asking_client_expect(
         &w, "10.1.0.1", "web",
-        "search     this pod of namespace a asks for these, until one answers:\n"
+        "search     this pod of namespace a queries these, until one answers:\n"
         "           1. web.a.svc.cluster.local. answers\n"
         "           2. web.svc.cluster.local. does not exist\n"
         "           3. web.cluster.local. does not exist\n"
-        "           4. web.corp.test. a nameserver decides\n");
+        "           4. web.corp.test. an upstream decides\n");
     explain_asking_client_expect(&w, "10.1.0.1", "web",
                                  "           5. web. not forwarded: fewer labels than -ndots\n");
     explain_asking_client_expect(&w, NULL, "ext",
-                                 "search     a pod of namespace default asks for these");
+                                 "search     a pod of namespace default queries these");
     explain_asking_client_expect(
         &w, NULL, "ext",
         "\"search\":{\"namespace\":\"default\",\"assumed\":true,\"names\":["
@@ -260,12 +260,11 @@ UNIT_TEST(test_search_lists)
                                  "2. web.b.svc.svc.cluster.local. does not exist");
     explain_asking_client_expect(&w, "10.1.0.1", "web.b.svc",
                                  "3. web.b.svc.cluster.local. answers");
-    assert_null(
-        strstr(explain_asking_client_page(&w, "10.1.0.1", "web.", false), "asks for these"));
+    assert_null(strstr(explain_asking_client_page(&w, "10.1.0.1", "web.", false), "queries these"));
     assert_null(strstr(explain_asking_client_page(&w, "10.1.0.1", "ext.cluster.local", false),
-                       "asks for these"));
+                       "queries these"));
     assert_null(
-        strstr(explain_asking_client_page(&w, "10.1.0.1", "a.b.c.d.e.f", false), "asks for these"));
+        strstr(explain_asking_client_page(&w, "10.1.0.1", "a.b.c.d.e.f", false), "queries these"));
     w.bed.client = NULL;
     const struct explanation *x = bed_explain(&w.bed, "web.a", "TXT");
     assert_int_equal(x->search.count, 5);

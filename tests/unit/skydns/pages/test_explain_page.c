@@ -172,7 +172,7 @@ UNIT_TEST(test_text_without_keys)
                         "www.example.com. TYPE65280: not from here");
     explain_page_expect(explain_page_text_of(p, "www.example.com", "A"), "\nwhy        ");
     const char *text = explain_page_text_of(p, "out.cluster.local", "A");
-    explain_page_expect(text, "\nexternal   db.example.com. A: a nameserver is asked; SERVFAIL");
+    explain_page_expect(text, "\nexternal   db.example.com. A: an upstream is queried; SERVFAIL");
     assert_null(strstr(text, "\nauthority"));
     explain_page_expect(text, "answers: ");
 }

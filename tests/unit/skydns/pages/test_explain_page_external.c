@@ -128,12 +128,12 @@ UNIT_TEST(test_cached)
     struct told *t = *state;
     explain_page_external_expect_text(t, "www.acme.local. A: NOERROR, answers: 2; etcd");
     explain_page_external_expect_text(
-        t, "\nkept       for 1 m 10 s, from 192.0.2.2:53; expires in 4 m 50 s\n"
+        t, "\ncached     for 1 m 10 s, from 192.0.2.2:53; expires in 4 m 50 s\n"
            "answer     www.acme.local. 290 CNAME x.acme.local.\n"
            "           x.acme.local. 10 A 10.0.0.1\n"
            "authority  acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5\n"
            "stub zone  acme.local., from the keys in etcd\n"
-           "nameserver 192.0.2.1:53, not asked yet\n           192.0.2.2:53, not asked yet\n");
+           "upstream   192.0.2.1:53, not queried yet\n           192.0.2.2:53, not queried yet\n");
     expect_json(t, "{'status':'NOERROR','source':'cache','nameserver':'192.0.2.2:53','kept_s':70,"
                    "'ttl_s':290,'kept':'fresh','zone':'acme.local.','zone_from':'etcd',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false},{'address'"
@@ -153,7 +153,7 @@ UNIT_TEST(test_cached_denial)
     t->x.records_at += 34; /* the SOA alone */
     t->zone.origin = ZONE_FROM_FLAG;
     explain_page_external_expect_text(t, "A: NXDOMAIN; etcd");
-    explain_page_external_expect_text(t, "\nkept       a denial, for 1 m 10 s, from");
+    explain_page_external_expect_text(t, "\ncached     NXDOMAIN or NODATA, for 1 m 10 s, from");
     explain_page_external_expect_text(t, "\nauthority  acme.local. 30 SOA ");
     explain_page_external_expect_text(t, "acme.local., from the flag\n");
     expect_json(t, "{'status':'NXDOMAIN','source':'cache','nameserver':'192.0.2.2:53','kept_s':70,"
@@ -174,7 +174,7 @@ UNIT_TEST(test_expired)
     t->x.message_len = t->x.records_at; /* not looked at here */
     t->x.external.cached.answers = t->x.external.cached.authorities = 0;
     explain_page_external_expect_text(t, "A: not from here; etcd");
-    explain_page_external_expect_text(t, "; expired, and used if nameservers fail\n");
+    explain_page_external_expect_text(t, "; expired, and used if upstreams fail\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.1:53',"
                    "'kept_s':70,'kept':'stale','zone':'acme.local.','zone_from':'etcd',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false},{'address'"
@@ -184,7 +184,7 @@ UNIT_TEST(test_expired)
     t->x.external.cached.is_failing = true;
     t->x.external.ttl_s = CACHE_STALE_TTL_S;
     explain_page_external_expect_text(t, "A: NOERROR; etcd");
-    explain_page_external_expect_text(t, "; expired, and used because nameservers fail\n");
+    explain_page_external_expect_text(t, "; expired, and used because upstreams fail\n");
     expect_json(t, "{'status':'NOERROR','source':'cache','nameserver':'192.0.2.2:53','ttl_s':30,"
                    "'kept_s':70,'kept':'stale','failing':true,'zone':'acme.local.',"
                    "'zone_from':'etcd',"
@@ -199,7 +199,7 @@ UNIT_TEST(test_failed)
     t->x.external = (struct explain_external){
         .source = EXPLAIN_FROM_CACHE, .cached = {.state = CACHE_FAILED}, .ttl_s = 0};
     explain_page_external_expect_text(t, "A: SERVFAIL; etcd");
-    explain_page_external_expect_text(t, "\nkept       the question has just failed");
+    explain_page_external_expect_text(t, "\ncached     the query has just failed");
     expect_json(t, "{'status':'SERVFAIL','source':'cache','ttl_s':0,'failing':true}");
 }
 
@@ -211,7 +211,7 @@ UNIT_TEST(test_not_cached)
     t->x.external.source = EXPLAIN_FROM_NAMESERVER;
     t->zone.name = (struct dname){.len = 1};
     t->zone.server_count = 1;
-    explain_page_external_expect_text(t, "\nnameserver 192.0.2.1:53, not asked yet\n");
+    explain_page_external_expect_text(t, "\nupstream   192.0.2.1:53, not queried yet\n");
     assert_null(strstr(buf_cstr(&t->page), "zone"));
     expect_json(t, "{'status':'not from here','source':'nameserver','nameserver':'192.0.2.1:53',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false}]}");
@@ -225,8 +225,8 @@ UNIT_TEST(test_states_of_nameservers)
     t->x.external.cached = (struct cache_hit){.state = CACHE_MISS};
     t->x.external.source = EXPLAIN_FROM_STUB;
     t->x.external.states.dead = 1;
-    explain_page_external_expect_text(t, "\nnameserver 192.0.2.1:53, does not answer\n           "
-                                         "192.0.2.2:53, not asked yet\n");
+    explain_page_external_expect_text(t, "\nupstream   192.0.2.1:53, does not respond\n           "
+                                        "192.0.2.2:53, not queried yet\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.2:53',"
                    "'zone':'acme.local.','zone_from':'etcd',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'dead','asked':false},"
@@ -261,9 +261,9 @@ UNIT_TEST(test_times_of_nameservers)
     states->turned_s[0] = ago_s(7200);
     states->failed_s[0] = states->failed_s[1] = ago_s(3600);
     explain_page_external_expect_text(t,
-                                      "\nnameserver 192.0.2.1:53, does not answer (for 2 h 0 m), "
-                                      "last failed 1 h 0 m ago\n"
-                                      "           192.0.2.2:53, up, last failed 1 h 0 m ago\n");
+                                     "\nupstream   192.0.2.1:53, does not respond (for 2 h 0 m), "
+                                     "last failed 1 h 0 m ago\n"
+                                     "           192.0.2.2:53, up, last failed 1 h 0 m ago\n");
     explain_page_json(&t->x, &t->page);
     assert_non_null(strstr(buf_cstr(&t->page), "\"state\":\"dead\",\"asked\":true,\"since_s\":72"));
     assert_non_null(strstr(buf_cstr(&t->page), "\"state\":\"ok\",\"asked\":true,\"failed_s\":36"));
@@ -283,7 +283,7 @@ UNIT_TEST(test_why_it_is_not_cached)
     };
     test_clock_stop();
     explain_page_external_expect_text(
-        t, "\nnot kept   the last reply, 5 s ago from 192.0.2.1:53: a TTL of it is 0\n");
+        t, "\nnot cached the last response, 5 s ago from 192.0.2.1:53: a TTL of it is 0\n");
     expect_json(t, "{'status':'not from here','source':'nameserver','not_kept':{'reason':'no-time',"
                    "'ago_s':5,'nameserver':'192.0.2.1:53'}}");
     test_clock_run();
@@ -298,7 +298,7 @@ UNIT_TEST(test_targets)
     t->x.externals = &t->target;
     t->x.external_count = 1;
     explain_page_external_expect_text(
-        t, "\nexternal   www.acme.local. A: kept for 1 m 10 s, from 192.0.2.2:53; expires "
+        t, "\nexternal   www.acme.local. A: cached for 1 m 10 s, from 192.0.2.2:53; expires "
            "in 4 m 50 s\n");
     expect_json(t, "{'status':'not from here','external':['www.acme.local. A'],'targets':[{"
                    "'name':'www.acme.local.','type':'A','source':'cache',"
@@ -306,9 +306,9 @@ UNIT_TEST(test_targets)
     t->target.cached.state = CACHE_MISS;
     t->target.source = EXPLAIN_FROM_STUB;
     explain_page_external_expect_text(
-        t, "\nexternal   www.acme.local. A: a nameserver is asked; SERVFAIL if none can");
+        t, "\nexternal   www.acme.local. A: an upstream is queried; SERVFAIL if none responds");
     t->x.question.type = DNS_TYPE_SRV;
-    explain_page_external_expect_text(t, "\nexternal   www.acme.local. A: a nameserver is asked\n");
+    explain_page_external_expect_text(t, "\nexternal   www.acme.local. A: an upstream is queried\n");
     expect_json(t, "{'status':'not from here','external':['www.acme.local. A'],'targets':[{"
                    "'name':'www.acme.local.','type':'A','source':'stub',"
                    "'nameserver':'192.0.2.1:53'}]}");

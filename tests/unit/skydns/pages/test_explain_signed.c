@@ -147,7 +147,7 @@ UNIT_TEST(test_before_and_after)
              explain_signed_tag_of(p, false));
     const char *text = explain_signed_text_of(p, "x.cluster.local", "A");
     explain_signed_expect(text, line, true);
-    explain_signed_expect(text, "no signature is kept yet\n", true);
+    explain_signed_expect(text, "no signature is cached yet\n", true);
     json_t *json = explain_signed_json_of(p, "X.Cluster.local", "A");
     expect_key(p, explain_signed_entry(json, 0, "x.cluster.local.", "A"), false, false);
     assert_int_equal(json_array_size(json_object_get(json, "signed")), 1);
@@ -155,7 +155,7 @@ UNIT_TEST(test_before_and_after)
     /* Another TTL is another RRset. */
     explain_signed_sign(p, "x.cluster.local", DNS_TYPE_A, 31, &address, 1);
     explain_signed_expect(explain_signed_text_of(p, "x.cluster.local", "A"),
-                          "no signature is kept yet\n", true);
+                          "no signature is cached yet\n", true);
     explain_signed_sign(p, "x.cluster.local", DNS_TYPE_A, 30, &address, 1);
     text = explain_signed_text_of(p, "x.cluster.local", "A");
     time_t end = (time_t)(clock_wall_s() + DNSSEC_ENDS_S);
