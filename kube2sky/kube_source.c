@@ -214,10 +214,10 @@ static void kube_source_report_left_out(struct kube_source *kube_source)
 {
     size_t left_out = kube_source_left_out(kube_source);
     if (left_out > 0 && !kube_source->has_left_out) {
-        log_warn("namespaces' lists of who sees them are left out, the longest: there is no room",
+        log_warn("visible-to lists of namespaces are left out, the longest ones: there is no room",
                  LOG_INT("lists", (int64_t)left_out), LOG_INT("bytes", CLIENT_KEYS_TEXTS_MAX));
     } else if (left_out == 0 && kube_source->has_left_out) {
-        log_info("all namespaces' lists of who sees them have room again");
+        log_info("all visible-to lists of namespaces have room again");
     }
     kube_source->has_left_out = left_out > 0;
 }
@@ -325,7 +325,7 @@ static void kube_source_on_went_back(void *data, enum kube_kind kind, const stru
 {
     struct kube_source *kube_source = ((struct follower *)data)->kube_source;
     if (!ev_is_active(&kube_source->restored)) {
-        log_warn("the API's store has gone back to an older state, listing everything again",
+        log_warn("the API server's data is older than before, listing everything again",
                  LOG_STR("kind", kube_kind_name(kind)), LOG_STR("reason", err->msg));
         ev_timer_start(kube_source->config.loop, &kube_source->restored);
     }

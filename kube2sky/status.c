@@ -66,7 +66,7 @@ static bool kube2sky_status_explain_left_out(const struct metrics_sources *sourc
     size_t left_out = kube_source_left_out(sources->kube_source);
     if (left_out > 0) {
         buf_printf(out,
-                   "%zu namespaces' lists of who sees them are left out, the longest: all "
+                   "visible-to lists of %zu namespaces are left out, the longest ones: all "
                    "together are more than 4 MiB",
                    left_out);
     }

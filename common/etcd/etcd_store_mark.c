@@ -57,7 +57,7 @@ static void etcd_store_mark_on_txn(void *data, const struct etcd_txn_reply *repl
     mark->call = NULL;
     if (!err && !reply->succeeded && mark->is_conditional) {
         (void)err_set(&unmet, ERR_CANCELED,
-                      "the store has another key, or the condition did not hold");
+                      "the data set has another store key, or the condition did not hold");
         err = &unmet; /* err is reported through cb, not returned */
     }
     if (err) {

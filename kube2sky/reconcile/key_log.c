@@ -47,7 +47,7 @@ static const char *why_put(const struct cause *cause, bool is_reverse, bool was_
     if (is_reverse) {
         return "reverse name moved";
     }
-    return cause->has_changed ? "changed" : "foreign value replaced";
+    return cause->has_changed ? "changed" : "another writer's value replaced";
 }
 
 static const char *why_deleted(const struct cause *cause, bool is_reverse)
@@ -112,8 +112,8 @@ void key_log_restored(const struct transaction *transaction, const struct passen
     }
     if (from < end && log_limit_pass(&limit)) {
         log_info(passenger->owner->class == OWNER_CONFIG
-                     ? "somebody else changed keys of the ConfigMap, put right"
-                     : "somebody else changed keys of the service, put right",
+                     ? "another writer changed keys of the ConfigMap, restored"
+                     : "another writer changed keys of the service, restored",
                  LOG_SLICE("owner", passenger->owner->id),
                  LOG_SLICE("key", plan_get(plan, from).key), LOG_INT("changed", changed),
                  LOG_INT("deleted", deleted), LOG_INT("added", added),

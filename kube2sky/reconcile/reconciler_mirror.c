@@ -126,7 +126,7 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
     struct key_source *source = data;
     struct reconciler *r = source->reconciler;
     if (read->cause == ETCD_MIRROR_OTHER_STORE && source == &r->feeds[KEY_SOURCE_RECORDS]) {
-        log_warn("etcd holds another store, writing everything it lacks",
+        log_warn("etcd holds another data set, writing everything it lacks",
                  LOG_STR("reason", read->reason));
         serial_key_other_store(r->serial_key, source->revision);
         reconciler_forget_history(r);
@@ -339,8 +339,9 @@ static void on_state_beside(void *data, const struct err *err)
 static void on_store_key_state(void *data UNUSED, const struct err *err)
 {
     if (err) {
-        log_warn("store key cannot be read or written; readers may keep old names of a lost store",
-                 LOG_STR("reason", err->msg));
+        log_warn(
+            "store key cannot be read or written; readers may keep old names of a lost data set",
+            LOG_STR("reason", err->msg));
     } else {
         log_info("store key can be read and written again");
     }

@@ -130,11 +130,9 @@ static bool explain_doubt(const struct reconciler *r, enum kube_kind kind, const
 static bool explain_doubts(const struct reconciler *r, struct buf *out)
 {
     return explain_doubt(r, KUBE_POD,
-                         "the API lists no pod: records of pods are kept until there is one",
-                         out) ||
+                         "the API lists no pod: records of pods stay until there is one", out) ||
            explain_doubt(r, KUBE_NODE,
-                         "the API lists no node: records of nodes are kept until there is one",
-                         out);
+                         "the API lists no node: records of nodes stay until there is one", out);
 }
 
 static bool reconciler_report_explain_behind(const struct reconciler *r, struct buf *out)

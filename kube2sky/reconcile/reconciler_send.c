@@ -93,13 +93,13 @@ static void log_left_keys(const struct reconciler *r, const struct owner *owner)
     }
     const struct etcd_op op = plan_get(left, 0);
     if (owner->class == OWNER_CONFIG) {
-        log_warn("somebody else wrote a key that the ConfigMap wants, left alone",
+        log_warn("another writer wrote a key that the ConfigMap wants, left alone",
                  LOG_SLICE("key", op.key));
     } else if (owner_is_alias(owner) && log_limit_pass(&limit)) {
         log_warn("external name is another object's or writer's, left alone",
                  LOG_SLICE("key", op.key), LOG_SLICE("owner", owner->id));
     } else if (!owner_is_alias(owner) && log_limit_pass(&limit)) {
-        log_warn("another writer owns a reverse key, leaving it alone", LOG_SLICE("key", op.key),
+        log_warn("another writer owns a reverse key, left alone", LOG_SLICE("key", op.key),
                  LOG_SLICE("owner", owner->id), LOG_SLICE("wanted", op.value));
     }
 }

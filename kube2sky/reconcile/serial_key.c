@@ -48,7 +48,7 @@ static void serial_key_fail(struct serial_key *k, const struct err *err)
 {
     if (err_is_denial(err->code)) {
         log_warn("the base of zones' serials cannot be read or written; they may go back with "
-                 "another store",
+                 "another data set",
                  LOG_STR("key", k->key), LOG_STR("reason", err->msg));
         k->state = SETTLED;
         return;

@@ -68,12 +68,12 @@ void certificate_reload(struct certificate *certificate)
     case TLS_READ_AGAIN:
         c->is_refused = false;
         c->told = FINE; /* of the new one, nothing is told yet */
-        log_info("certificate read again", LOG_STR("file", c->file),
+        log_info("certificate reloaded", LOG_STR("file", c->file),
                  LOG_STR("ends", certificate_time_text(tls_server_not_after_s(c->server), ends)));
         break;
     case TLS_READ_FAILED:
         c->is_refused = true;
-        log_error("cannot use the changed files for TLS, keeping what they said before",
+        log_error("cannot use the changed files for TLS, keeping their last good content",
                   LOG_STR("error", err.msg));
         break;
     case TLS_UNCHANGED:

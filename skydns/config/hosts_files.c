@@ -80,7 +80,7 @@ static bool read_again(struct hosts_file *file)
     struct err err;
     file->is_refused = hosts_files_read_file(file, &err) < 0;
     if (file->is_refused) {
-        log_error("cannot use the changed hosts file, keeping what it said",
+        log_error("cannot use the changed hosts file, keeping its last good content",
                   LOG_STR("error", err.msg));
     }
     return !file->is_refused;

@@ -93,7 +93,7 @@ static void tell_broken(struct entry *entry, const struct err *err)
 {
     bool has_key = key_pair_key(entry->pair) != NULL;
     entry->is_broken = true;
-    log_error(has_key ? "cannot use the changed files of a key, keeping what they said before"
+    log_error(has_key ? "cannot use the changed files of a key, keeping their last good content"
                       : "cannot use the files of a key, signing without it",
               LOG_STR("key", key_pair_base(entry->pair)), LOG_STR("error", err->msg));
 }

@@ -98,11 +98,11 @@ static void log_left_out(const struct range *range, size_t before)
 {
     size_t left_out = range->keys.left_out;
     if (left_out > 0 && before == 0) {
-        log_warn("lists of who sees a namespace are left out, the longest: there is no room",
+        log_warn("visible-to lists of namespaces are left out, the longest ones: there is no room",
                  LOG_STR("keys", range->prefix), LOG_INT("lists", (int64_t)left_out),
                  LOG_INT("bytes", CLIENT_MARKS_LISTS_MAX));
     } else if (left_out == 0 && before > 0) {
-        log_info("all lists of who sees a namespace have room again",
+        log_info("all visible-to lists of namespaces have room again",
                  LOG_STR("keys", range->prefix));
     }
 }

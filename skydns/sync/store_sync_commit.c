@@ -20,9 +20,9 @@ void store_sync_on_full_begin(void *data, const struct etcd_mirror_read *read)
         clients_read_again(sync->clients);
     }
     if (read->reason[0]) {
-        log_warn("etcd holds another store", LOG_STR("reason", read->reason),
+        log_warn("etcd holds another data set", LOG_STR("reason", read->reason),
                  LOG_STR("old_records",
-                         read->keeps_old ? "kept until the new store is complete" : "replaced"));
+                         read->keeps_old ? "kept until the new data set is complete" : "replaced"));
     }
     sync->read = (struct etcd_mirror_read){.cause = read->cause, .keeps_old = read->keeps_old};
     sync->is_reading = true;

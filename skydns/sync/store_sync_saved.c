@@ -139,7 +139,7 @@ bool store_sync_can_start(const struct snapshot_content *content, struct err *er
                "settings", err) &&
            store_sync_saved_check(
                etcd_mirror_is_saved(store_sync_saved_section(content, SNAPSHOT_MIRROR)),
-               "marks of etcd's store", err) &&
+               "marks of etcd's data set", err) &&
            store_sync_saved_check(
                store_keys_is_saved(store_sync_saved_section(content, SNAPSHOT_STORE_KEYS)),
                "store keys", err) &&

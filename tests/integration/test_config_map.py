@@ -199,7 +199,7 @@ def test_keys_of_others_are_left_alone(bed):
     bed.start_kube2sky(FLAG)
     ours = {BESIDE + "web": '{"host":"10.1.2.4"}'}
     wait_settings(bed, ours, foreign=theirs)
-    assert f"key={BESIDE}db" in bed.kube2sky.wait_line("somebody else wrote a key that the ConfigMap wants")
+    assert f"key={BESIDE}db" in bed.kube2sky.wait_line("another writer wrote a key that the ConfigMap wants")
     assert metric(bed, "config_map_keys_foreign") == 1
     _, plan = http_get(f"http://127.0.0.1:{bed.readiness_port}/plan")
     assert f'= {BESIDE}db {{"host":"10.1.2.3"}}' in plan

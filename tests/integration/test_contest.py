@@ -157,7 +157,7 @@ def test_what_somebody_else_did_is_told_in_one_line(bed, writer):
     web = next(key for key in bed.etcd.values(f"{SVC}/default/web/") if "_tcp" not in key)
     bed.kube.create("services", service("own", port(80, "http")))
     bed.wait_model()
-    told = r"info .*somebody else changed keys of the service, put right owner=svc/default/web key="
+    told = r"info .*another writer changed keys of the service, restored owner=svc/default/web key="
     for change, counts in (
         (lambda: bed.etcd.put(web, value("10.9.9.9")), "changed=1 deleted=0 added=0"),
         (lambda: bed.etcd.delete_prefix(f"{SVC}/default/web/"), "changed=0 deleted=2 added=0"),
@@ -168,4 +168,4 @@ def test_what_somebody_else_did_is_told_in_one_line(bed, writer):
         assert counts in bed.kube2sky.wait_line(told, since)
     bed.wait_model()
     writer.wait_metric(4, "keys_restored_total")  # counted once etcd has said that it has them
-    assert len([line for line in bed.kube2sky.lines if "somebody else changed" in line]) == 3
+    assert len([line for line in bed.kube2sky.lines if "another writer changed" in line]) == 3

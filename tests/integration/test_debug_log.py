@@ -54,7 +54,7 @@ def test_each_key_has_its_owner_and_why(bed):
     bed.kube.replace("services", web)
     say(log, "key written", key=srv, owner=owner, why="changed")
     bed.etcd.put(key, value("10.9.9.9"))
-    say(log, "key written", key=key, owner=owner, why=quoted("foreign value replaced"))
+    say(log, "key written", key=key, owner=owner, why=quoted("another writer's value replaced"))
     bed.etcd.delete(key)
     say(log, "key written", key=key, owner=owner, why=quoted("missing in etcd"))
     bed.etcd.put(f"{WEB}/x", value("10.9.9.9"))

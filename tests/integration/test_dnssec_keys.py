@@ -246,7 +246,7 @@ def test_files_that_cannot_be_used(signed):
     private = Path(base + ".private")
     content = private.read_text()
     shutil.copyfile(other + ".private", private)
-    line = signed.bed.skydns.wait_line(r"error .*cannot use the changed files of a key, keeping what they said before")
+    line = signed.bed.skydns.wait_line(r"error .*cannot use the changed files of a key, keeping their last good content")
     assert base in line and content.split("PrivateKey: ")[1].split()[0] not in line
     signed.wait_metric(1, "dnssec_key_files_unusable")
     assert signed.signers() == {tag_of(base)}

@@ -120,7 +120,7 @@ def test_changes_are_followed(bare_bed):
     assert bed.dns.answers("c.example.com") == ["10.9.0.3"]
     assert bed.dns.answers("b.example.com") == ["10.9.0.2"]
     first.unlink()
-    bed.skydns.wait_line("error .*cannot use the changed hosts file, keeping what it said")
+    bed.skydns.wait_line("error .*cannot use the changed hosts file, keeping its last good content")
     second.write_text("10.9.0.4 b.example.com\n")  # in place
     bed.wait_answers("b.example.com", "A", ["10.9.0.4"])
     assert bed.dns.answers("a.example.com") == ["10.9.0.3"]

@@ -147,7 +147,7 @@ def test_a_store_restored_unnoticed(bed):
     bed.kube2sky.wait_ready(lambda: bed.etcd.values(prefix) == before, "the endpoints of the backup")
     bed.kube2sky.wait_ready(lambda: not bed.etcd.values(f"{SVC}/default/lost-"), "the Services of the backup")
     bed.wait_records(f"{SVC}/default/bulk-9/", service_records("bulk-9", "172.0.0.9", ("tcp", "http", 80)))
-    bed.kube2sky.wait_line("the API's store has gone back to an older state", since)
+    bed.kube2sky.wait_line("the API server's data is older than before", since)
 
 
 def test_bookmarks_move_the_watch_on(bare_bed):

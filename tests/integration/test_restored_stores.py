@@ -104,7 +104,7 @@ def test_restored_while_kube2sky_runs(bed, backup, record_property):
             bed.start_etcd()
             began_s = time.monotonic()
             wait_until(lambda: store_id(bed) not in ids, "another store key")
-            bed.skydns.wait_line("etcd holds another store", since)
+            bed.skydns.wait_line("etcd holds another data set", since)
             wait_trusted(bed, began_s, [], record_property)
         ids.add(store_id(bed))
         gone = next(name for name in rights if name.startswith(f"late-{number}"))
@@ -136,8 +136,8 @@ def test_restored_with_a_standby(bed, record_property):
         bed.start_etcd()
         began_s = time.monotonic()
         wait_until(lambda: store_id(bed) not in ("", before), "another store key")
-        bed.skydns.wait_line("etcd holds another store", since)
-        standby.wait_line("etcd holds another store", standby_since)
+        bed.skydns.wait_line("etcd holds another data set", since)
+        standby.wait_line("etcd holds another data set", standby_since)
         wait_trusted(bed, began_s, [], record_property)
         replaced = store_id(bed)
         bed.kube2sky.stop()
@@ -159,7 +159,7 @@ def test_restored_while_kube2sky_is_away(bed, backup, record_property):
         with every_name_asked(bed, held):
             restore(bed, put_back)
             bed.start_etcd()
-            bed.skydns.wait_line("etcd holds another store", since)
+            bed.skydns.wait_line("etcd holds another data set", since)
             bed.skydns.wait_line("records reread .*cause=another", since)
             assert strict(bed) == 503
         rights.pop(gone)
@@ -196,7 +196,7 @@ def test_restored_and_filled_before_it_is_met(bed, backup):
             wait_until(lambda: bed.etcd.get_prefix(SERIAL_KEY) != before, "everything written")
             writer.stop()
         bed.start_etcd()
-        bed.skydns.wait_line("etcd holds another store.*old_records=replaced", since)
+        bed.skydns.wait_line("etcd holds another data set.*old_records=replaced", since)
         bed.wait_answers(gone, "A", ["NXDOMAIN"])
         wait_until(lambda: strict(bed) == 200, "strict readiness")
 
@@ -224,7 +224,7 @@ def test_an_older_backup_than_the_reader(bed):
         since = len(bed.skydns.lines)
         restore(bed, put_back)
         bed.start_etcd()
-        bed.skydns.wait_line('etcd holds another store.*old_records="kept', since)
+        bed.skydns.wait_line('etcd holds another data set.*old_records="kept', since)
         assert bed.etcd.values(STORE_KEY)[STORE_KEY] == first
     bed.start_kube2sky()
     wait_until(lambda: strict(bed) == 200, "strict readiness")

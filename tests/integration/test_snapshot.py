@@ -119,7 +119,7 @@ def test_emptied_meanwhile_and_filled_again(bed):
     wipe(bed)
     bed.start_etcd()
     snapshots.start()
-    snapshots.skydns.wait_line("etcd holds another store")
+    snapshots.skydns.wait_line("etcd holds another data set")
     seen = {name: {tuple(bed.dns.answers(name))} for name in names}
     bed.start_kube2sky(is_waiting=False)
     wait_until(
@@ -228,7 +228,7 @@ def test_restored_after_the_domain_changed(snapshots):
     shutil.copytree(bed.folder / "copy", bed.folder / "etcd")
     bed.start_etcd()
     snapshots.start(*flags)
-    snapshots.skydns.wait_line("etcd holds another store")
+    snapshots.skydns.wait_line("etcd holds another data set")
     snapshots.skydns.wait_line("caught up with etcd")
     assert bed.dns.answers("late.other.local") == ["10.0.0.9"]
 

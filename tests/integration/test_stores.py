@@ -111,7 +111,7 @@ def test_etcd_wiped(bed):
         wipe(bed)
         bed.start_etcd()
         wait_filled_again(bed, before, since)
-        bed.skydns.wait_line("etcd holds another store", since)
+        bed.skydns.wait_line("etcd holds another data set", since)
         assert bed.readiness()[0] == 200
         made = make_services(bed, "new", 1)
         wait_all_there(bed, made)

@@ -141,7 +141,7 @@ def test_a_replaced_certificate(server):
 
         server.skydns.wait_ready(is_new, "the new certificate", IN_USE_S)
         assert time.monotonic() - replaced < IN_USE_S
-        server.skydns.wait_line(r"certificate read again .*ends=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", since)
+        server.skydns.wait_line(r"certificate reloaded .*ends=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", since)
         assert before.ask(7) == [ADDRESS]
     assert server.metric("tls_certificate_expiry_seconds") == pytest.approx(ends + 38 * 86400, abs=3600)
     assert server.metric("config_refused", source="certificate") == 0
@@ -157,7 +157,7 @@ def test_a_secret(server, tmp_path):
     certificate, key = server.authority.sign("other")
     secret.replace(cert=certificate, key=key)
     server.skydns.signal(signal.SIGHUP)  # does not wait for the next look
-    server.skydns.wait_line("certificate read again")
+    server.skydns.wait_line("certificate reloaded")
     with server.connect() as connection:
         assert connection.serial() != old
         assert connection.ask() == [ADDRESS]
@@ -174,7 +174,7 @@ def test_an_unusable_certificate(server):
         before = len(server.skydns.lines)
         server.skydns.signal(signal.SIGHUP)
         server.skydns.wait_line("configuration reloaded", before)
-    line = server.skydns.wait_line("cannot use the changed files for TLS, keeping what they said before", since)
+    line = server.skydns.wait_line("cannot use the changed files for TLS, keeping their last good content", since)
     assert "server.crt" in line and line.startswith("error")
     server.wait_metric(1, "config_refused", source="certificate")
     with server.connect() as connection:
@@ -198,7 +198,7 @@ def test_a_certificate_that_ends(server, days, level, says):
     assert line.startswith(level) and "server.crt" in line
     server.authority.sign("server", days=40)
     server.skydns.signal(signal.SIGHUP)
-    server.skydns.wait_line("certificate read again")
+    server.skydns.wait_line("certificate reloaded")
     assert sum("the certificate " in line for line in server.skydns.lines) == 1
 
 
@@ -253,13 +253,13 @@ def test_replicas_resume_each_others_sessions(server, version):
     # The old key goes second, then away.
     keys.write_text(f"{'a5' * 80}\n{'5a' * 80}\n")
     server.skydns.signal(signal.SIGHUP)
-    server.skydns.wait_line("certificate read again")
+    server.skydns.wait_line("certificate reloaded")
     with server.connect(context, session) as connection:
         assert connection.socket.session_reused
     since = len(server.skydns.lines)  # before skydns may look by itself
     keys.write_text(f"{'a5' * 80}\n")
     server.skydns.signal(signal.SIGHUP)
-    server.skydns.wait_line("certificate read again", since)
+    server.skydns.wait_line("certificate reloaded", since)
     with server.connect(context, session) as connection:
         assert not connection.socket.session_reused
 

@@ -189,7 +189,7 @@ def test_skydns_tells_that_it_answers_what_etcd_lost(bare_bed):
     assert status == 503 and why.startswith("etcd came back without its data or with older data; for "), why
     assert watched.ask("/readiness") == (200, "ok")
     assert bed.dns.answers(WEB) == ["10.0.0.1"]
-    assert len(watched.lines("etcd holds another store", since)) == 1
+    assert len(watched.lines("etcd holds another data set", since)) == 1
 
     bed.etcd.put("/kube2sky/cluster.local/store", "new")
     watched.wait_metric(0, "store_holds_old")

@@ -49,7 +49,7 @@ def test_attack_long_lists(fault_bed):
     kube2sky = bed.watched[1]
     left_out = NAMESPACES + 1 - 4 * 1024 * 1024 // LONG
     kube2sky.wait_metric(left_out, "visible_namespaces_left_out")
-    assert f"{left_out} namespaces' lists of who sees them are left out" in kube2sky.wait_strict(503)
+    assert f"visible-to lists of {left_out} namespaces are left out" in kube2sky.wait_strict(503)
     wait_until(lambda: len(bed.etcd.get_prefix(VISIBLE)) == NAMESPACES + 2 - left_out, "their keys", PATIENCE_S)
     bed.watched[0].wait_strict(200)
     for number in range(left_out):

@@ -134,7 +134,7 @@ UNIT_TEST_IN(test_read_again, certificate_setup, certificate_teardown)
     certificate_issue(f, 60L * DAY_S);
     listen_to_log(f);
     certificate_reload(f->certificate);
-    expect_lines(f, "certificate read again", 1);
+    expect_lines(f, "certificate reloaded", 1);
     assert_in_range(certificate_not_after_s(f->certificate) - before_s, 29L * DAY_S, 31L * DAY_S);
     assert_false(certificate_is_refused(f->certificate));
 }
@@ -155,7 +155,7 @@ UNIT_TEST_IN(test_unusable_later, certificate_setup, certificate_teardown)
     certificate_issue(f, 30L * DAY_S);
     listen_to_log(f);
     certificate_reload(f->certificate);
-    expect_lines(f, "certificate read again", 1);
+    expect_lines(f, "certificate reloaded", 1);
     assert_false(certificate_is_refused(f->certificate));
 }
 
@@ -174,7 +174,7 @@ UNIT_TEST_IN(test_looks_by_itself, certificate_setup, certificate_teardown)
     listen_to_log(f);
     test_clock_advance_ms(1001);
     ev_run(f->loop, EVRUN_NOWAIT);
-    expect_lines(f, "certificate read again", 1);
+    expect_lines(f, "certificate reloaded", 1);
 }
 
 /* A line at the start, and a line a day: not of one that has weeks left. */
@@ -214,10 +214,10 @@ UNIT_TEST_IN(test_a_new_certificate_that_ends_soon, certificate_setup, certifica
     listen_to_log(f);
     certificate_reload(f->certificate);
     const char *text = log_capture_end(&f->capture);
-    assert_int_equal(log_occurrences(text, "certificate read again"), 1);
+    assert_int_equal(log_occurrences(text, "certificate reloaded"), 1);
     assert_int_equal(log_occurrences(text, "the certificate expires soon"), 1);
     certificate_issue(f, 30L * DAY_S);
     listen_to_log(f);
     certificate_reload(f->certificate);
-    expect_lines(f, "certificate read again", 1);
+    expect_lines(f, "certificate reloaded", 1);
 }

@@ -252,8 +252,8 @@ UNIT_TEST(test_lines_about_etcd)
     assert_int_equal(
         log_occurrences(c.text, "records reread keys=0 skipped=0 revision=9 cause=another\n"), 1);
     assert_int_equal(log_occurrences(c.text,
-                                     "etcd holds another store reason=\"the store key is gone\" "
-                                     "old_records=\"kept until the new store is complete\"\n"),
+                                     "etcd holds another data set reason=\"the store key is gone\" "
+                                     "old_records=\"kept until the new data set is complete\"\n"),
                      1);
     assert_int_equal(store_sync_counts(f->sync).reads, 2);
     store_sync_teardown(f);
