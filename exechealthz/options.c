@@ -38,7 +38,7 @@ static int exechealthz_options_parse_flags(int argc, char *const *argv, struct g
          .help = "PEM file of the CAs that certificates of -dns with a #NAME must come from; "
                  "default: the system's"},
         {"dns-cert", FLAG_STRING, &o->dns_files.cert,
-         .help = "PEM file of the certificate to show to DNS servers that ask for one"},
+         .help = "PEM file of the certificate to show to DNS servers that request one"},
         {"dns-key", FLAG_STRING, &o->dns_files.key, .help = "PEM file of its key"},
         {"address", FLAG_STRING, &given->address, .help = "IP address to listen on"},
         {"port", FLAG_INT, &given->port, .min = 1, .max = 65535, .help = "TCP port to listen on"},
@@ -50,17 +50,16 @@ static int exechealthz_options_parse_flags(int argc, char *const *argv, struct g
          .help = "kill the command's process group, or fail the DNS probe, after this time; 0: the "
                  "latency, DNS at most 5s"},
         {"output", FLAG_BOOL, &o->probes.want_output,
-         .help = "reply with the command's output instead of `ok`"},
+         .help = "respond with the command's output instead of `ok`"},
         {"quiet", FLAG_BOOL, &o->probes.is_quiet, .help = "log only changes of health"},
         {"log-level", FLAG_CHOICE, &o->log_level, .choices = LOG_LEVEL_CHOICES,
          .help = LOG_LEVEL_HELP},
         {"start-unhealthy", FLAG_BOOL, &o->probes.starts_unhealthy,
-         .help = "run at once, and reply 503 until there is a result"},
+         .help = "run at once, and respond 503 until there is a result"},
         {"legacy-pages", FLAG_BOOL, &o->has_legacy_pages,
          .help = "serve a page at unknown paths, and /quit, which ends the program"},
         {"healthcheck", FLAG_STRING, &o->healthcheck,
-         .help = "ask a running one at http://IP:PORT/PATH whether it is healthy; exit status 0 if "
-                 "it is"},
+         .help = "check a running one at http://IP:PORT/PATH; exit status 0 if it is healthy"},
         {"version", FLAG_BOOL, &o->want_version, .help = "print the version and exit"},
     };
     const struct flags flags = {

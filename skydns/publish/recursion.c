@@ -86,7 +86,7 @@ static int add_item(struct recursion *recursion, struct slice item, struct err *
     }
     int r = network_parse(item, &network, err);
     if (r == 0 && recursion->count == RECURSION_NETWORKS_MAX) {
-        return err_set(err, ERR_USAGE, "more than %d networks", RECURSION_NETWORKS_MAX);
+        return err_set(err, ERR_USAGE, "expected at most %d networks", RECURSION_NETWORKS_MAX);
     }
     if (r == 0) {
         recursion_add(recursion, &network);

@@ -105,7 +105,7 @@ int option_allow(struct options *o, const char *list, struct err *err)
             continue;
         }
         if (o->engine.admitted_count == ENGINE_ADMITTED_MAX) {
-            return err_set(err, ERR_USAGE, "more than %d networks", ENGINE_ADMITTED_MAX);
+            return err_set(err, ERR_USAGE, "expected at most %d networks", ENGINE_ADMITTED_MAX);
         }
         int r = network_parse(slice_str(item), &o->engine.admitted[o->engine.admitted_count], err);
         if (r < 0) {

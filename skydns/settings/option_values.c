@@ -274,7 +274,8 @@ int option_reverse_zones(struct options *o, const char *list, struct err *err)
     o->engine.reverse_zone_count = 0;
     while (r == 0 && option_next_item(&list, item)) {
         if (o->engine.reverse_zone_count == ENGINE_REVERSE_ZONES_MAX) {
-            return err_set(err, ERR_USAGE, "more than %d networks", ENGINE_REVERSE_ZONES_MAX);
+            return err_set(err, ERR_USAGE, "expected at most %d networks",
+                           ENGINE_REVERSE_ZONES_MAX);
         }
         r = network_parse(slice_str(item), &o->engine.reverse_zones[o->engine.reverse_zone_count],
                           err);

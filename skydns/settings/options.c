@@ -175,8 +175,9 @@ static int skydns_options_check_explain(const struct options *o,
                        arguments->items[allowed]);
     }
     if (*o->explain && !o->has_http) {
-        return err_set(err, ERR_USAGE,
-                       "flag -explain: expected -http-addr with it, to name the skydns to ask");
+        return err_set(
+            err, ERR_USAGE,
+            "flag -explain: expected -http-addr with it, the address of the running skydns");
     }
     if (*o->explain_client && !*o->explain) {
         return err_set(err, ERR_USAGE, "flag -client: `%s`: expected -explain with it",

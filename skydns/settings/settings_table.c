@@ -87,8 +87,7 @@ static const struct setting rows[] = {
      .help = "how long to keep answering with records that etcd has lost; 0: no limit"},
     {.flag = "require-store-key", .field = "require_store_key", .kind = SETTING_BOOL,
      .taker = SETTING_LIVE, IN(require_store_key),
-     .help = "not ready, and names that etcd lacks are SERVFAIL, until kube2sky has marked the "
-             "store complete"},
+     .help = "not ready, and names that etcd lacks are SERVFAIL, until kube2sky has marked its data set complete"},
     {.flag = "hostmaster", .field = "hostmaster", .kind = SETTING_PARSED,
      .parse = option_hostmaster, .show = option_text_hostmaster, .keeps_zero = true,
      .default_text = "hostmaster@skydns.local.", .taker = SETTING_LIVE,
@@ -111,7 +110,7 @@ static const struct setting rows[] = {
              "followed"},
     {.flag = "hosts-max", .kind = SETTING_NUMBER, .min = 1, .max = HOSTS_MAX_MIB,
      .default_number = 96, IN(hosts_max_mib),
-     .help = "MiB of memory for the names of -hosts; those beyond are left out"},
+     .help = "MiB of memory for the names of -hosts; names without room are left out"},
     {.flag = "stub", .field = "stubs", .kind = SETTING_PARSED, .form = SETTING_FORM_ZONES,
      .repeats = true, .parse = option_stub, .show = option_text_stubs, .taker = SETTING_LIVE,
      .help = "ZONE=SERVER,...: upstreams, as -nameservers has them, for the names of a zone, or "
@@ -122,18 +121,16 @@ static const struct setting rows[] = {
     {.flag = "mix-case", .kind = SETTING_BOOL, IN(random_case),
      .help = "randomize the case of names sent to upstreams, which responses must repeat (0x20)"},
     {.flag = "allow-recursion", .kind = SETTING_PARSED, .parse = option_allow_recursion,
-     .help = "comma-separated networks of clients whose queries for other names are forwarded, "
-             "all or none; default: private networks and those of the host's interfaces"},
+     .help = "comma-separated networks of clients whose queries for external names are forwarded, all or none; default: private networks and those of the host's interfaces"},
     {.flag = "no-rec", .field = "no_rec", .kind = SETTING_BOOL, .taker = SETTING_LIVE,
-     IN(engine.no_rec), .help = "never forward: SERVFAIL for other names"},
+     IN(engine.no_rec), .help = "never forward: SERVFAIL for external names"},
     {.flag = "ndots", .field = "ndot", .env = "SKYDNS_NDOTS", .kind = SETTING_NUMBER,
      .max = NDOTS_MAX, .default_number = 2, .field_min = INT32_MIN, .field_max = INT32_MAX,
      .taker = SETTING_UPSTREAM, IN(engine.ndots),
      .help = "names with fewer labels are not forwarded"},
     {.flag = "no-aaaa", .field = "no_aaaa", .kind = SETTING_PARSED, .form = SETTING_FORM_LIST,
      .parse = option_no_aaaa, .show = option_text_no_aaaa, .taker = SETTING_LIVE,
-     .help = "all, or comma-separated zones: AAAA of external names in them has no data, and no "
-             "nameserver is asked"},
+     .help = "all, or comma-separated zones: AAAA of external names in them is NODATA, and no upstream is queried"},
     {.flag = "dns64", .field = "dns64", .kind = SETTING_PARSED, .parse = option_dns64,
      .show = option_text_dns64, .taker = SETTING_LIVE,
      .help = "well-known, or an IPv6 prefix like 2001:db8:64::/96: external names without AAAA get "
@@ -154,7 +151,7 @@ static const struct setting rows[] = {
     {.flag = "min-ttl", .field = "min_ttl", .kind = SETTING_NUMBER, .min = 1, .max = MIN_TTL_MAX,
      .field_max = UINT32_MAX, .get_default_number = default_min_ttl, .taker = SETTING_LIVE,
      IN(engine.min_ttl_s),
-     .help = "seconds that clients may keep a negative answer about a domain or an override; with "
+     .help = "seconds that clients may cache NXDOMAIN or NODATA for names in a domain, or of an override; with "
              "-schema=kubernetes by default 5"},
     {.field = "priority", .kind = SETTING_NUMBER, .max = UINT16_MAX, .default_number = 10,
      .taker = SETTING_LIVE, IN(engine.priority)},
@@ -178,7 +175,7 @@ static const struct setting rows[] = {
     {.flag = "any", .kind = SETTING_CHOICE, .choices = "refused|hinfo", IN(engine.any_is_hinfo),
      .help = "refuse ANY, or answer it with one record (hinfo, RFC 8482)"},
     {.flag = "nsid", .kind = SETTING_PARSED, .parse = option_nsid,
-     .help = "text by which queries that ask for it learn which server answers (NSID, RFC 5001); "
+     .help = "text that tells clients which server answers, if they request it (NSID, RFC 5001); "
              "default: none"},
     {.flag = "max-udp-size", .kind = SETTING_NUMBER, .min = UDP_SIZE_MIN, .max = UDP_SIZE_MAX,
      .default_number = 1232, IN(engine.max_udp_size),
@@ -207,7 +204,7 @@ static const struct setting rows[] = {
     {.flag = "scache", .field = "scache", .kind = SETTING_NUMBER, .max = DNSSEC_SIGNATURES_MAX,
      .default_number = OPTIONS_SCACHE_DEFAULT, .field_min = INT32_MIN, .taker = SETTING_LIVE,
      IN(scache),
-     .help = "signatures to keep; 0: as many as by default"},
+     .help = "entries of the signature cache; 0: as many as by default"},
     {.flag = "print-ds", .kind = SETTING_BOOL, IN(print_ds),
      .help = "print the DS records of the keys, for the parent zones, and exit"},
     {.flag = "stubzones", .field = "stubzones", .kind = SETTING_BOOL, .taker = SETTING_LIVE,
@@ -222,9 +219,9 @@ static const struct setting rows[] = {
     {.flag = "rcache-stale", .field = "rcache_stale", .kind = SETTING_DURATION, .unit_ms = 1,
      .max = RCACHE_STALE_MAX_MS, .default_number = DAY_MS, .taker = SETTING_LIVE,
      IN(rcache_stale_ms),
-     .help = "how long an expired reply may still be used when no nameserver answers; 0: never"},
+     .help = "how long a stale response may be used when no upstream responds; 0: never"},
     {.flag = "snapshot", .kind = SETTING_PARSED, .parse = option_snapshot,
-     .help = "file that keeps what was read from etcd, to answer at once after a restart; "
+     .help = "file for a snapshot of the records, to answer at once after a restart; "
              "default: none"},
     {.flag = "snapshot-interval", .field = "snapshot_interval", .kind = SETTING_DURATION,
      .unit_ms = 1, .min = 100, /* more often would only wear the disk */
@@ -236,7 +233,7 @@ static const struct setting rows[] = {
      .help = "use none that is older; 0: of any age"},
     {.flag = "autopath", .field = "autopath", .kind = SETTING_BOOL, .taker = SETTING_LIVE,
      IN(engine.autopath),
-     .help = "walk the search path of a client's pod here, so that one query does"},
+     .help = "resolve the search list of a client's pod here, so that one query is enough"},
     {.flag = "search", .field = "search", .kind = SETTING_PARSED, .form = SETTING_FORM_LIST,
      .parse = option_search, .show = option_text_search, .taker = SETTING_LIVE,
      .help = "comma-separated domains to search after those of the pod's cluster"},
@@ -255,7 +252,7 @@ static const struct setting rows[] = {
      .help = "what clients see whose namespace is not known: all, or public namespaces"},
     {.flag = "allow", .field = "allow", .kind = SETTING_PARSED, .form = SETTING_FORM_LIST,
      .parse = option_allow, .show = option_text_allow, .taker = SETTING_LIVE,
-     .help = "comma-separated networks of clients that may ask at all, all or none"},
+     .help = "comma-separated networks of clients that may send queries, all or none"},
     {.flag = "rate", .field = "rate", .kind = SETTING_PARSED, .form = SETTING_FORM_RATE,
      .parse = option_rate, .show = option_text_rate, .taker = SETTING_LIVE,
      .help = "N[/BURST]: UDP queries a second of one client, and at once; 0: no limit"},
@@ -269,10 +266,10 @@ static const struct setting rows[] = {
      .form = SETTING_FORM_LIST, .parse = option_transfer_to, .show = option_text_transfer_to,
      .taker = SETTING_LIVE,
      .help = "comma-separated networks, addresses (with a port: where NOTIFY goes) and key:NAME "
-             "of those who may transfer zones; default: nobody"},
+             "that may transfer zones; default: none"},
     {.flag = "discover", .kind = SETTING_IGNORED, IN(ignored), .help = "accepted and ignored"},
     {.flag = "explain", .kind = SETTING_TEXT, IN(explain),
-     .help = "ask the skydns running at -http-addr why it answers NAME [TYPE] as it does"},
+     .help = "print why the skydns running at -http-addr answers NAME [TYPE] as it does"},
     {.flag = "client", .kind = SETTING_TEXT, IN(explain_client),
      .help = "with -explain: as for the client with this address"},
     {.flag = "top", .kind = SETTING_BOOL, IN(top),
@@ -290,8 +287,7 @@ static const struct setting rows[] = {
     {.flag = "log-format", .kind = SETTING_CHOICE, .choices = LOG_FORMAT_CHOICES, IN(log_format),
      .help = "log lines of text, or JSON objects"},
     {.flag = "healthcheck", .kind = SETTING_TEXT, IN(healthcheck),
-     .help = "ask a running one at udp://IP:PORT or http://IP:PORT/PATH whether it is healthy; "
-             "exit status 0 if it is"},
+     .help = "check a running one at udp://IP:PORT or http://IP:PORT/PATH; exit status 0 if it is healthy"},
     {.flag = "translate-corefile", .kind = SETTING_TEXT, IN(corefile),
      .help = "print the flags that say what CoreDNS's configuration FILE says, and what of it has "
              "no counterpart, and exit"},
