@@ -24,8 +24,8 @@ struct plugin {
 
 #define NONE    .missing = "none"
 #define TO_ETCD .missing = "none: put its records into etcd", .decides = true
-#define TO_STUB                                                                              \
-    .missing = "none: put its records into etcd, or ask a server that has the file (-stub)", \
+#define TO_STUB                                                                                \
+    .missing = "none: put its records into etcd, or query a server that has the file (-stub)", \
     .decides = true
 
 /* Plugins of CoreDNS's default build, in the order of its plugin.cfg. */
@@ -82,13 +82,13 @@ static const struct plugin plugins[] = {
     {"kubernetes", .take = translate_kubernetes, .decides = true},
     {"file", TO_STUB, .zones_from = 2},
     {"auto", TO_STUB, .zones_from = 1},
-    {"secondary", .missing = "none: ask a server that has the zone (-stub)", .decides = true,
+    {"secondary", .missing = "none: query a server that has the zone (-stub)", .decides = true,
      .zones_from = 1},
     {"etcd", .take = translate_etcd, .decides = true},
-    {"loop", .needless = "nameservers that lead back here are always looked for, and not used"},
+    {"loop", .needless = "upstreams that lead back here are always detected, and not used"},
     {"forward", .take = translate_forward, .decides = true},
     {"proxy", .take = translate_forward, .decides = true}, /* its name up to CoreDNS 1.4 */
-    {"grpc", .missing = "none: nameservers are asked over UDP, TCP or TLS", .decides = true},
+    {"grpc", .missing = "none: upstreams are queried over UDP, TCP or TLS", .decides = true},
     {"erratic", NONE, .decides = true},
     {"whoami", NONE, .decides = true},
     {"on", NONE},

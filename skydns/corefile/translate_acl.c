@@ -183,7 +183,7 @@ static void translate_acl_take_block(const struct plugin_use *use, const struct 
                              "whom no line before it lets in");
         acl->others.count = 0;
     } else if (rule->has_types) {
-        translation_narrower(t, line, "-allow is for all types: these clients may ask for none");
+        translation_narrower(t, line, "-allow is for all types: these clients may query none");
     }
     for (size_t i = 0; i < rule->clients.count; i++) {
         remove_network(&acl->others, &rule->clients.items[i]);
@@ -229,7 +229,7 @@ void translate_acl(const struct plugin_use *use)
     }
     if (!is_of_all_names(use)) {
         translation_narrower(use->t, &use->directive->head,
-                             "-allow is for all names: whom this keeps out may ask for none");
+                             "-allow is for all names: clients that this keeps out may query none");
     }
     for (size_t i = 0; i < acl.others.count; i++) {
         add_network(&acl.allowed, &acl.others.items[i]);
@@ -259,6 +259,6 @@ void translate_settle_clients(struct translation *t)
     }
     if (clients->is_overflown) {
         translation_narrower_item(t, "acl",
-                                  "more networks than -allow takes: the others may not ask");
+                                  "more networks than -allow takes: the others may send no query");
     }
 }

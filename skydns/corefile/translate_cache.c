@@ -10,8 +10,7 @@ enum { KEPT_MAX = 1000 };
 
 static void close_too_many(struct translation *t)
 {
-    translation_close_item(t, "forward",
-                           "more zones than -stub takes of which no nameserver may be asked");
+    translation_close_item(t, "forward", "more zones without an upstream than -stub takes");
 }
 
 static void list_zone(struct translation *t, struct strings *list, const char *zone)
@@ -111,7 +110,7 @@ void translate_unforwarded(struct translation *t, const struct strings *zones)
 
 /* ---- At the end ---- */
 
-static const char nobody_asked[] = "no nameserver may be asked about it: SERVFAIL";
+static const char nobody_asked[] = "no upstream may be queried for it: SERVFAIL";
 
 /* Returns whether the stub zone, "acme.local=10.0.0.1:53", is acme.local. */
 static bool is_stub_of(const char *stub, const char *zone)
@@ -215,7 +214,7 @@ static void add_empty_stub(struct translation *t, const char *zone)
     if (strings_count(&t->stubs) < STUBS_MAX) {
         translation_flag(&t->stubs, "%s=none", zone);
     } else if (is_by_root) {
-        keep_root(t, "too many zones of which no nameserver may be asked: nor of others (-no-rec)");
+        keep_root(t, "too many zones without an upstream: nothing is forwarded (-no-rec)");
     } else {
         close_too_many(t);
     }
@@ -276,7 +275,7 @@ void translate_settle_kept(struct translation *t)
     const char *zone = NULL;
     drop_stubs_of_domains(t);
     if (strings_has(&t->kept, ".")) {
-        keep_root(t, "another plugin has the names first: no nameserver is asked (-no-rec)");
+        keep_root(t, "another plugin has the names first: no upstream is queried (-no-rec)");
     }
     while ((zone = strings_next(&t->kept, zone))) {
         empty_stubs_in(t, zone);

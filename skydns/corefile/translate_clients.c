@@ -252,10 +252,10 @@ static bool is_of_transfers(const struct corefile_line *line)
 static void take_require(const struct plugin_use *use, const struct corefile_line *line)
 {
     if (line->count > 1 && strcmp(line->words[1], "none") == 0) {
-        translation_needless(use->t, line, "no signature is asked for");
+        translation_needless(use->t, line, "no signature is required");
     } else if (is_of_transfers(line)) {
         use->t->wants_signed = true;
-        translation_needless(use->t, line, "who transfers has a key in -transfer-to");
+        translation_needless(use->t, line, "secondaries have a key in -transfer-to");
     } else {
         translation_close(use->t, line, "queries without a signature are answered, too");
     }

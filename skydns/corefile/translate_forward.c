@@ -20,11 +20,11 @@ static const char *missing_server(const char *server)
 {
     if (strstr(server, "://") && strncasecmp(server, "tls://", 6) != 0 &&
         strncasecmp(server, "dns://", 6) != 0) {
-        return "nameservers are asked over UDP, TCP or TLS";
+        return "upstreams are queried over UDP, TCP or TLS";
     }
     return server[0] == '/' || server[0] == '.'
                ? "put the addresses of that file's nameservers in its place"
-               : "expected IP addresses of nameservers";
+               : "expected IP addresses of upstreams";
 }
 
 /* Returns whether -nameservers takes the name. */
@@ -68,7 +68,7 @@ static void take_tls(const struct plugin_use *use, const struct corefile_line *l
     if (line->count > 4) {
         translation_missing(use->t, line, "expected a certificate and its key, and CAs");
     } else if (line->count > 2) {
-        translation_missing(use->t, line, "none: skydns shows nameservers no certificate");
+        translation_missing(use->t, line, "none: skydns shows upstreams no certificate");
     }
 }
 
@@ -99,7 +99,7 @@ static void take_force_tcp(const struct plugin_use *use, const struct corefile_l
 {
     for (size_t i = 1; i < use_argument_count(use); i++) {
         if (strncasecmp(use_argument(use, i), "tls://", 6) == 0) {
-            translation_needless(use->t, line, "nameservers with TLS are asked over TCP");
+            translation_needless(use->t, line, "upstreams with TLS are queried over TCP");
         }
     }
 }
@@ -153,10 +153,9 @@ static const char *read_server(const struct plugin_use *use, const char *server,
     if (!server_text(server, out)) {
         return missing_server(server);
     }
-    return use_option(use, "force_tcp")
-               ? "force_tcp: nameservers without TLS are asked over UDP first, where replies are "
-                 "easier to forge"
-               : NULL;
+    return use_option(use, "force_tcp") ? "force_tcp: upstreams without TLS are queried over UDP "
+                                          "first, where responses are easier to forge"
+                                        : NULL;
 }
 
 /* Upstreams of a forward that can be asked as it says. */
@@ -223,7 +222,7 @@ static void add_stub(const struct plugin_use *use, const char *zone,
     }
     if (has_stub(t, zone)) {
         if (!strings_has(&t->stubs, buf_cstr(&stub))) {
-            translation_missing(t, head, "none: another block has nameservers for the zone");
+            translation_missing(t, head, "none: another block has upstreams for the zone");
         }
     } else if (!strings_is_empty(&servers->list)) {
         translation_add(t, &t->stubs, STUBS_MAX, buf_cstr(&stub), head);
@@ -251,7 +250,7 @@ static void add_nameservers(const struct plugin_use *use, const struct forward_s
     t->root_line = head;
     if (strings_is_empty(&servers->list) && !servers->has_resolv_conf) {
         t->root = ROOT_KEPT;
-        translation_narrower(t, head, "no nameserver is left to ask (-no-rec)");
+        translation_narrower(t, head, "no upstream is left (-no-rec)");
         return;
     }
     t->root = ROOT_FORWARDED;
@@ -284,26 +283,26 @@ void translate_forward(const struct plugin_use *use)
         {"except", .take = take_except},
         {"force_tcp", .take = take_force_tcp},
         {"prefer_udp", .needless = "UDP first, TCP for what does not fit"},
-        {"expire", .needless = "TLS connections are kept for ten seconds, others not"},
-        {"max_age", .needless = "TLS connections are kept for ten seconds, others not"},
-        {"max_idle_conns", .needless = "TLS connections are kept for ten seconds, others not"},
-        {"max_fails", .needless = "a nameserver that does not answer is skipped until it does"},
-        {"max_connect_attempts", .needless = "each nameserver is asked once for a question"},
+        {"expire", .needless = "TLS connections stay open for ten seconds, others do not"},
+        {"max_age", .needless = "TLS connections stay open for ten seconds, others do not"},
+        {"max_idle_conns", .needless = "TLS connections stay open for ten seconds, others do not"},
+        {"max_fails", .needless = "an upstream that does not respond is skipped until it does"},
+        {"max_connect_attempts", .needless = "each upstream is queried once"},
         {"read_timeout", .take = take_read_timeout},
-        {"doh_method", .missing = "none: nameservers are asked over UDP, TCP or TLS"},
+        {"doh_method", .missing = "none: upstreams are queried over UDP, TCP or TLS"},
         {"tls", .take = take_tls},
         {"tls_servername", .take = take_tls_servername},
         {"policy", .take = take_policy},
-        {"health_check", .needless = "nameservers that do not answer are probed until they do"},
+        {"health_check", .needless = "upstreams that do not respond are probed until they do"},
         {"max_concurrent", .needless = "10,000 at once, of which one client has at most half"},
         {"next", .missing = "none"},
         {"next_on_nodata", .missing = "none"},
         {"failfast_all_unhealthy_upstreams", .missing = "none"},
-        {"fail_timeout", .needless = "a nameserver that does not answer is skipped until it does"},
-        {"spray", .needless = "nameservers that do not answer are probed until they do"},
-        {"failover", .needless = "after SERVFAIL or REFUSED the next nameserver is asked"},
+        {"fail_timeout", .needless = "an upstream that does not respond is skipped until it does"},
+        {"spray", .needless = "upstreams that do not respond are probed until they do"},
+        {"failover", .needless = "after SERVFAIL or REFUSED the next upstream is queried"},
         {"source_address", .missing = "none"},
-        {"resolver", .missing = "expected IP addresses of nameservers"},
+        {"resolver", .missing = "expected IP addresses of upstreams"},
     };
     const struct corefile_line *head = &use->directive->head;
     struct forward_servers servers = {.has_resolv_conf = false};
@@ -316,7 +315,7 @@ void translate_forward(const struct plugin_use *use)
         translation_narrower(use->t, head, unknown_options);
     }
     if (use_argument_count(use) < 2 || !zone_text(use_argument(use, 0), &from)) {
-        translation_narrower(use->t, head, "expected a zone and its nameservers");
+        translation_narrower(use->t, head, "expected a zone and its upstreams");
         translate_keep_zone(use->t, "."); /* there is no telling which */
     } else {
         add_servers(use, buf_cstr(&from), &servers);

@@ -108,7 +108,7 @@ void translate_rewrite_rule(const struct plugin_use *use, const struct corefile_
         add_aliases(use, line, &r);
         if (has_answer && !(line->count == at + 4 && strcmp(words[at + 2], "answer") == 0 &&
                             strcmp(words[at + 3], "auto") == 0)) {
-            translation_missing(use->t, line, "an answer always has the name that was asked for");
+            translation_missing(use->t, line, "an answer always has the name that was queried");
         }
     }
     buf_fini(&r.from);
@@ -221,7 +221,7 @@ void translate_dns64(const struct plugin_use *use)
                             "own records have no made addresses; private ones have none in "
                             "64:ff9b::/96");
         if (!use_option(use, "allow_ipv4")) {
-            translation_missing(use->t, head, "clients that ask over IPv4 have them, too");
+            translation_missing(use->t, head, "clients that query over IPv4 have them, too");
         }
     }
 }

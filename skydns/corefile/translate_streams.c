@@ -95,9 +95,8 @@ bool translate_listener(struct translation *t, const char *listener, struct buf 
     buf_clear(out);
     buf_printf(out, "%s%s", is_plain ? "http://" : "", is_plain ? scheme_end(listener) : listener);
     if (is_stream && t->lacks_tls) {
-        translation_narrower_item(t, listener,
-                                  "left out: not all who have to would show a "
-                                  "certificate");
+        translation_narrower_item(
+            t, listener, "left out: not all clients that have to would show a certificate");
     } else if (is_stream && !t->tls && (t->has_broken_tls || has_scheme(listener, "tls://"))) {
         translation_missing_item(t, listener, "expected the plugin tls, with files");
     } else if (is_taken(&t->taken, buf_cstr(out))) {

@@ -34,7 +34,7 @@ static void translate_upstreams_take_capacity(const struct plugin_use *use,
     struct translation *t = use->t;
     int64_t capacity;
     if (line->count < 2 || !translate_upstreams_number_of(line->words[1], RCACHE_MAX, &capacity)) {
-        translation_missing(t, line, "expected a number of replies");
+        translation_missing(t, line, "expected a number of responses");
         return;
     }
     t->has_capacity = true;
@@ -45,8 +45,8 @@ static void translate_upstreams_take_capacity(const struct plugin_use *use,
     }
     if (line->count > 2) {
         translation_missing(use->t, line,
-                            "none: -rcache-ttl is for all replies, denials are kept "
-                            "half an hour at most");
+                            "none: -rcache-ttl is for all responses, NXDOMAIN and NODATA are "
+                            "cached half an hour at most");
     }
 }
 
@@ -85,9 +85,9 @@ static void take_serve_stale(const struct plugin_use *use, const struct corefile
     }
     use->t->rcache_stale_s = stale_s;
     if (line->count > 2) {
-        translation_missing(use->t, line,
-                            "none: a stale reply is used when no nameserver has "
-                            "answered for 1.8 s");
+        translation_missing(
+            use->t, line,
+            "none: a stale response is used when no upstream has responded for 1.8 s");
     }
 }
 
@@ -106,7 +106,8 @@ static void take_disable(const struct plugin_use *use, const struct corefile_lin
     if (is_ours) {
         translation_needless(use->t, line, "own records are never in the cache");
     } else {
-        translation_missing(use->t, line, "none: replies and denials of all names are kept");
+        translation_missing(use->t, line,
+                            "none: all responses are cached, NXDOMAIN and NODATA too");
     }
 }
 
@@ -115,11 +116,11 @@ void translate_cache(const struct plugin_use *use)
     static const struct plugin_option options[] = {
         {"success", .take = translate_upstreams_take_capacity},
         {"denial", .take = translate_upstreams_take_capacity},
-        {"prefetch", .needless = "names asked at least three times are asked again before they "
-                                 "expire"},
+        {"prefetch",
+         .needless = "names queried at least three times are refreshed before they expire"},
         {"serve_stale", .take = take_serve_stale},
         {"serve_stale_policy", .missing = "none"},
-        {"servfail", .needless = "failures are kept 1 s, doubling up to 30 s while they last"},
+        {"servfail", .needless = "failures are cached 1 s, doubling up to 30 s while they last"},
         {"disable", .take = take_disable},
         {"keepttl", .missing = "none: TTLs count down"},
     };
@@ -144,10 +145,9 @@ void translate_cache(const struct plugin_use *use)
     }
     use_options(use, options, ARRAY_LEN(options));
     if (use->t->rcache_stale_s < 0) {
-        translation_needless(
-            use->t, head,
-            "without serve_stale, too, an expired reply is used when no nameserver "
-            "answers; -rcache-stale=0 turns that off");
+        translation_needless(use->t, head,
+                             "without serve_stale, too, a stale response is used when no upstream "
+                             "responds; -rcache-stale=0 turns that off");
     }
 }
 
@@ -219,7 +219,7 @@ static void take_hosts_line(const struct plugin_use *use, const struct corefile_
         {"ttl", "none: 30 s", NULL},
         {"no_reverse", "none: its addresses have reverse names", NULL},
         {"reload", NULL, "files are followed"},
-        {"fallthrough", NULL, "names that are not in the files go to the nameservers"},
+        {"fallthrough", NULL, "names that are not in the files go to the upstreams"},
         {"fallthrough_unsupported", "none: other types of its names have no data", NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(options); i++) {
@@ -245,7 +245,7 @@ static void keep_hosts_zones(const struct plugin_use *use, const struct strings 
     while ((zone = strings_next(zones, zone))) {
         if (!use_falls_through(use, zone)) {
             translation_missing(use->t, &use->directive->head,
-                                "without fallthrough: no nameserver is asked about other names");
+                                "without fallthrough: no upstream is queried for other names");
             translate_keep_zone(use->t, zone);
         }
     }

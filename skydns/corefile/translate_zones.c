@@ -212,14 +212,13 @@ static void take_fallthrough(const struct plugin_use *use, const struct corefile
         is_only_reverse &= zone_is_reverse(line->words[i]);
     }
     if (is_only_reverse) {
-        translation_needless(use->t, line,
-                             "reverse names without a record go to the nameservers, unless in "
-                             "-reverse-zones");
-    } else {
-        translation_missing(
+        translation_needless(
             use->t, line,
-            "none for the domain: its names that do not exist are NXDOMAIN; reverse "
-            "names go to the nameservers");
+            "reverse names without a record go to the upstreams, unless in -reverse-zones");
+    } else {
+        translation_missing(use->t, line,
+                            "none for the domain: its names that do not exist are NXDOMAIN; "
+                            "reverse names go to the upstreams");
     }
 }
 
@@ -423,7 +422,7 @@ void translate_etcd(const struct plugin_use *use)
         {"endpoint", .take = take_endpoints},
         {"credentials", .take = take_credentials},
         {"tls", .take = take_etcd_tls},
-        {"fallthrough", .needless = "-overrides: the nameservers have what etcd lacks"},
+        {"fallthrough", .needless = "-overrides: the upstreams have what etcd lacks"},
         {"stubzones", .needless = "CoreDNS ignores it"},
         {"debug", .needless = "CoreDNS ignores it"},
         {"no_apex_fallback", .missing = "none"},

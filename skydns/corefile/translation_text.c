@@ -335,10 +335,9 @@ void translation_print(const struct translation *t, struct buf *out)
     buf_append_str(out, "# ");
     translation_plain(t->file, FILE_SHOWN_MAX, out);
     buf_append_str(out, " as flags; each command can be pasted into a shell.\n");
-    print_notes(
-        "Nobody may ask (-allow=none), as no flag says what these lines forbid. Take them out, "
-        "or\n# say it in flags:",
-        &t->closing, out);
+    print_notes("Nobody may send queries (-allow=none), as no flag says what these lines forbid. "
+                "Take them\n# out, or say it in flags:",
+                &t->closing, out);
     print_notes("Narrower than the file, as a flag would allow more:", &t->narrower, out);
     print_hosts(t, out);
     if (t->kubernetes) {
@@ -349,10 +348,9 @@ void translation_print(const struct translation *t, struct buf *out)
     print_command("skydns", &skydns, out);
     print_document(t, out);
     if (t->root == ROOT_FORWARDED || !strings_is_empty(&t->stubs)) {
-        buf_append_str(
-            out,
-            "\n# Names of other domains are REFUSED to clients outside private networks and those "
-            "of the host,\n# whom CoreDNS would answer: see -allow-recursion.\n");
+        buf_append_str(out,
+                       "\n# External names are REFUSED to clients outside private networks and "
+                       "those of the host, whom\n# CoreDNS would answer: see -allow-recursion.\n");
     }
     print_notes("Without a flag:", &t->needless, out);
     print_notes("Without a counterpart:", &t->missing, out);

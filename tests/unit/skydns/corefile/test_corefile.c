@@ -198,7 +198,7 @@ UNIT_TEST(test_other_names)
          {"-stub=acme.org=tls://9.9.9.9:853", "tls_servername a.b c: expected a name"},
          "-nameservers-ca"},
         {". {\nforward . tls://9.9.9.9 {\ntls /c /k /ca\ntls 1 2 3 4\n}\n}",
-         {"-nameservers-ca=/ca", "shows nameservers no certificate", "tls 1 2 3 4: expected"},
+         {"-nameservers-ca=/ca", "shows upstreams no certificate", "tls 1 2 3 4: expected"},
          NULL},
         {". {\nforward . tls://dns.example\n}", {"expected IP addresses"}, "-nameservers="},
         {". {\nforward . https://9.9.9.9\n}", {"over UDP, TCP or TLS"}, "-nameservers="},

@@ -7,7 +7,7 @@
 
 #define KUBERNETES "kubernetes cluster.local {\npods verified\n}\n"
 #define FORWARD    "forward . 9.9.9.9\n"
-#define CLOSED     "Nobody may ask (-allow=none)"
+#define CLOSED     "Nobody may send queries (-allow=none)"
 
 /* Nobody knows what these forbid. */
 UNIT_TEST(test_what_is_not_read)
@@ -106,7 +106,8 @@ UNIT_TEST(test_tls)
     static const struct corefile_row rows[] = {
         {"tls://. https://. .:53 {\ntls c k {\nclient_auth require_and_verify\n}\n}",
          {"-addr=0.0.0.0:53 ", "without, there is no TLS, HTTPS and gRPC",
-          "tls://0.0.0.0:853: left out: not all who have to", "https://0.0.0.0:443: left out"},
+          "tls://0.0.0.0:853: left out: not all clients that have to",
+          "https://0.0.0.0:443: left out"},
          "-cert"},
         {"tls://. .:53 {\ntls c k ca {\nclient_auth require\n}\n}", {"-client-ca=ca"}, NULL},
         {"tls://. .:53 {\ntls c k {\nclient_auth require\n}\n}", {"-addr=0.0.0.0:53 "}, "-cert"},
