@@ -157,7 +157,7 @@ static bool dns_probe_take_reply(struct dns_probe *probe, const uint8_t *bytes, 
         return false;
     case DNS_REPLY_MALFORMED:
         end_run(probe);
-        record_text(probe, "malformed reply");
+        record_text(probe, "malformed response");
         break;
     case DNS_REPLY_READ:
         end_run(probe);
@@ -235,7 +235,7 @@ static void dns_probe_on_stream_end(void *data, struct slice reply, const struct
         catch_up(probe);
     } else if (!dns_probe_take_reply(probe, (const uint8_t *)reply.ptr, reply.len)) {
         end_run(probe);
-        record_text(probe, "malformed reply: not to this query");
+        record_text(probe, "malformed response: not to this query");
         catch_up(probe);
     }
 }
@@ -281,7 +281,7 @@ static bool start_stream(struct dns_probe *probe)
 static void dns_probe_on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct dns_probe *probe = w->data;
-    const char *doing = probe->stream ? tls_query_doing(probe->stream) : "no reply from";
+    const char *doing = probe->stream ? tls_query_doing(probe->stream) : "no response from";
     end_run(probe);
     record_error(probe, doing, ERR_TIMEOUT);
     catch_up(probe);

@@ -48,7 +48,7 @@ const char *tls_query_doing(const struct tls_query *query)
         [CONNECT] = "connect to",
         [HANDSHAKE] = "handshake with",
         [ASK] = "ask",
-        [AWAIT] = "no reply from",
+        [AWAIT] = "no response from",
     };
     return texts[query->step];
 }
@@ -143,11 +143,11 @@ static bool tls_query_take_reply(struct tls_query *query, const uint8_t *bytes, 
     struct err refusal;
     int refused = tls_query_check_response(&query->http, &refusal);
     if (refused < 0) {
-        fail_as(query, "reply of", refused, refusal.msg);
+        fail_as(query, "response of", refused, refusal.msg);
         return true;
     }
     if (r < 0) {
-        fail_as(query, "reply of", r, err.msg);
+        fail_as(query, "response of", r, err.msg);
         return true;
     }
     if (query->http.part == HTTP_RESPONSE_DONE) {

@@ -173,10 +173,9 @@ static int kube2sky_options_parse_flags(int argc, char *const *argv, struct opti
         {"log-format", FLAG_CHOICE, &o->log_format, .choices = LOG_FORMAT_CHOICES,
          .help = "log lines of text, or JSON objects"},
         {"healthcheck", FLAG_STRING, &o->healthcheck,
-         .help = "ask a running kube2sky at http://IP:PORT/PATH whether it is healthy; exit status "
-                 "0 if it is"},
+         .help = "check a running kube2sky at http://IP:PORT/PATH; exit status 0 if it is healthy"},
         {"explain", FLAG_STRING, &o->explain,
-         .help = "ask the running kube2sky why NAMESPACE/SERVICE has its records, and exit",
+         .help = "print why the running kube2sky writes NAMESPACE/SERVICE's records as it does",
          .was_given = &raw->has_explain},
         {"version", FLAG_BOOL, &o->want_version, .help = "print the version and exit"},
         {"logtostderr", FLAG_BOOL, &raw->wants_stderr, .help = NULL},

@@ -162,7 +162,7 @@ static void etcd_call_on_stream_end(void *data, int status, const struct err *er
         return;
     }
     if (!err) {
-        err_set(&failure, ERR_PROTOCOL, "no reply, though the call succeeded");
+        err_set(&failure, ERR_PROTOCOL, "no response, though the call succeeded");
     }
     err_wrap(&failure, failure.code, "etcd at %s", etcd_link_endpoint(link));
     if (err && !call->config.is_tokenless && etcd_auth_is_refusal(status, err->msg)) {
@@ -285,7 +285,7 @@ static void doom_overdue(struct etcd_call *call)
         err_set(&call->doom, ERR_TIMEOUT, "etcd at %s: not authenticated within %u ms", url,
                 call->config.timeout_ms);
     } else if (call->stream) {
-        err_set(&call->doom, ERR_TIMEOUT, "etcd at %s: no reply within %u ms", url,
+        err_set(&call->doom, ERR_TIMEOUT, "etcd at %s: no response within %u ms", url,
                 call->config.timeout_ms);
     } else if (link->last_failure.code) {
         doom_unsent(call, &link->last_failure);

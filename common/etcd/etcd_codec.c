@@ -199,7 +199,7 @@ static void *allocate_array(struct arena *arena, size_t count, size_t size, stru
      * each. */
     void *p = arena_alloc(arena, count * size);
     if (!p) {
-        err_set(err, ERR_TOO_LARGE, "reply of %zu entries decodes to more than %zu bytes", count,
+        err_set(err, ERR_TOO_LARGE, "response of %zu entries decodes to more than %zu bytes", count,
                 arena->limit);
     }
     return p;

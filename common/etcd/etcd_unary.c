@@ -89,7 +89,7 @@ static int etcd_unary_on_message(void *data, struct slice message, struct err *e
 {
     struct etcd_unary *u = data;
     if (u->has_reply) {
-        return err_set(err, ERR_PROTOCOL, "more than one reply to a call");
+        return err_set(err, ERR_PROTOCOL, "more than one response to a call");
     }
     u->has_reply = true;
     return u->decode(message, u->into ? u->into : &u->arena, &u->reply, err);

@@ -51,7 +51,8 @@ int grpc_frames_next(struct grpc_frames *frames, struct slice *ret_message, stru
         return err_set(err, ERR_PROTOCOL, "malformed gRPC frame: flag byte %u", flag);
     }
     if (has_flag && flag == 1) {
-        return err_set(err, ERR_PROTOCOL, "compressed gRPC frame, though none was asked for");
+        return err_set(err, ERR_PROTOCOL,
+                       "compressed gRPC frame, though compression was not requested");
     }
     if (has_header && len > frames->message_max) {
         return err_set(err, ERR_TOO_LARGE, "message of %u bytes, at most %zu are accepted", len,

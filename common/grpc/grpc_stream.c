@@ -62,12 +62,12 @@ static void stream_finish(struct grpc_stream *s)
     } else if (!s->is_grpc) {
         err_set(&err, ERR_PROTOCOL, "did not answer with gRPC");
     } else if (s->status < 0) {
-        err_set(&err, ERR_PROTOCOL, "reply without grpc-status");
+        err_set(&err, ERR_PROTOCOL, "response without grpc-status");
     } else if (s->status > 0) {
         const char *text = s->message[0] ? s->message : grpc_status_text(s->status);
         err_set(&err, grpc_status_code(s->status), "%s", text);
     } else if (grpc_frames_is_partial(&s->in)) {
-        err_set(&err, ERR_PROTOCOL, "reply ends inside a message");
+        err_set(&err, ERR_PROTOCOL, "response ends inside a message");
     } else {
         grpc_stream_end(s, 0, NULL);
         return;

@@ -78,7 +78,7 @@ static int udp_failed(const struct addr *server, struct err *err)
 {
     char text[ADDR_TEXT_MAX];
     int code = errno == EAGAIN ? ERR_TIMEOUT : -errno;
-    return err_set(err, code, "ask udp://%s: %s", addr_format(server, text), err_code_text(code));
+    return err_set(err, code, "query udp://%s: %s", addr_format(server, text), err_code_text(code));
 }
 
 static int check_udp(const struct addr *server, struct err *err)

@@ -393,7 +393,7 @@ static bool http_connection_answer(struct http_connection *c)
         fill_error(&reply, HTTP_NOT_FOUND, "not found\n");
     }
     if (reply.body.failed) {
-        fill_error(&reply, HTTP_INTERNAL_ERROR, "reply too large\n");
+        fill_error(&reply, HTTP_INTERNAL_ERROR, "response too large\n");
     }
     const char *refusal = reply.events ? http_events_refusal(reply.events, &c->client) : NULL;
     if (refusal) {

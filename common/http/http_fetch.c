@@ -21,7 +21,7 @@ static int http_fetch_failed(const struct addr *server, struct err *err)
 {
     char text[ADDR_TEXT_MAX];
     int code = errno == EAGAIN || errno == EINPROGRESS ? ERR_TIMEOUT : -errno;
-    return err_set(err, code, "ask http://%s: %s", addr_format(server, text), err_code_text(code));
+    return err_set(err, code, "get http://%s: %s", addr_format(server, text), err_code_text(code));
 }
 
 /* Sets the timeout of the next call on the socket. Returns false, with errno set, when no time is

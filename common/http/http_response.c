@@ -52,7 +52,7 @@ static int take_status(struct http_response *response, struct slice line, struct
 
 static int http_response_too_large(const struct http_response *response, struct err *err)
 {
-    return err_set(err, ERR_TOO_LARGE, "a reply of more than %zu bytes", response->body.limit);
+    return err_set(err, ERR_TOO_LARGE, "a response of more than %zu bytes", response->body.limit);
 }
 
 static int http_response_take_length(struct http_response *response, struct slice value,
@@ -217,7 +217,7 @@ int http_response_end(struct http_response *response, struct err *err)
     }
     if (response->part != HTTP_RESPONSE_DONE) {
         return err_set(err, ERR_PROTOCOL, "the server closed the connection %s",
-                       response->head_len > 0 ? "within its reply" : "without a reply");
+                       response->head_len > 0 ? "within its response" : "without a response");
     }
     return 0;
 }

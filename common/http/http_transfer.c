@@ -302,7 +302,7 @@ static void explain_tls(const char *message, struct err *err)
     bool is_plain = why && (strcmp(why, "wrong version number") == 0 ||
                             strcmp(why, "packet length too long") == 0);
     if (is_plain) {
-        err_set(err, ERR_REFUSED, "TLS: the reply is not TLS (%s); is it http:// there?", why);
+        err_set(err, ERR_REFUSED, "TLS: the response is not TLS (%s); is it http:// there?", why);
     } else {
         err_set(err, ERR_REFUSED, "TLS: %s", why ? why : message);
     }
@@ -361,14 +361,14 @@ void http_transfer_explain(const struct http_transfer *transfer, int curl_code, 
         break;
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE:
-        err_set(err, ERR_UNAVAILABLE, "connection closed in the middle of the reply");
+        err_set(err, ERR_UNAVAILABLE, "connection closed in the middle of the response");
         break;
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
         explain_loss(transfer, code, said, err);
         break;
     case CURLE_WRITE_ERROR:
-        err_set(err, ERR_TOO_LARGE, "reply longer than %zu bytes", body_max);
+        err_set(err, ERR_TOO_LARGE, "response longer than %zu bytes", body_max);
         break;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CONNECT_ERROR:

@@ -320,7 +320,7 @@ static void on_pulse(struct ev_loop *loop, ev_timer *w, int revents)
     (void)loop;
     (void)revents;
     if (!watcher->is_open) {
-        watcher_give_up(watcher, "no reply from the server");
+        watcher_give_up(watcher, "no response from the server");
     } else if (watcher->asked_ms) {
         wait_for_answer(watcher, now_ms);
     } else {

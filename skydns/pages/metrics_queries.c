@@ -114,11 +114,10 @@ static uint64_t sum_dropped(const struct transport_sums *transports)
 void metrics_queries_write(struct metrics_page *page,
                            const struct transport_sums transports[ENGINE_TRANSPORTS])
 {
-    metrics_family(
-        page, METRIC_COUNTER, "queries_total",
-        "Queries received, by first verdict: answered; deferred to the resolver thread; "
-        "dropped (not a query); refused (the resolver's queue was full); limited (beyond "
-        "the client's -rate).");
+    metrics_family(page, METRIC_COUNTER, "queries_total",
+                   "Queries received, by first verdict: answered; deferred to the resolver thread; "
+                   "dropped (not a query); refused (the resolver's queue was full); limited "
+                   "(rate-limited by -rate).");
     write_each(page, transports, write_verdicts);
     metrics_family(page, METRIC_COUNTER, "replies_total",
                    "Responses by RCODE, those to deferred queries included.");

@@ -60,7 +60,7 @@ def test_each_is_told_or_translated(examples):
         assert done.returncode in (0, 3) and not done.stderr, file
         command = [BIN_DIR / "skydns", *commands(done.stdout)["skydns"], "-http-addr=127.0.0.1:1", "-explain=a.test"]
         asked = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        assert (asked.returncode, asked.stderr[:32]) == (1, "skydns: ask http://127.0.0.1:1: "), (file, asked.stderr)
+        assert (asked.returncode, asked.stderr[:32]) == (1, "skydns: get http://127.0.0.1:1: "), (file, asked.stderr)
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(check, examples))

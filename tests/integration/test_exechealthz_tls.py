@@ -208,12 +208,12 @@ def test_an_expired_certificate(bare_bed, serve, authority, tmp_path, scheme):
     (http_reply("404 Not Found"), "HTTP status 404 Not Found"),
     (http_reply("503 Service Unavailable"), "HTTP status 503 Service Unavailable"),
     (http_reply(kind="text/html"), "content type `text/html`, expected application/dns-message"),
-    (no_reply, "closed the connection without a reply"),
+    (no_reply, "closed the connection without a response"),
 ])  # fmt: skip
 def test_http_that_is_no_answer(bare_bed, serve, authority, handler, expected):
     server = serve(handler, authority.sign("server"))
     probe(bare_bed, "https", server.port)
-    await_result(bare_bed, f"reply of https://127.0.0.1:{server.port}/dns-query: ")
+    await_result(bare_bed, f"response of https://127.0.0.1:{server.port}/dns-query: ")
     assert expected in result(bare_bed)["Err"]
 
 
@@ -233,7 +233,7 @@ def test_silence_fails_at_the_timeout_and_names_the_step(bare_bed, serve, author
     targets = {"deaf": deaf.port, "mute": mute.port, "gone": reserve_port()}
     flags = [f"--dns={label}={NAME},tls://127.0.0.1:{port}" for label, port in targets.items()]
     bare_bed.start_exechealthz(*flags, "--period=100ms", "--timeout=2s")
-    steps = {"deaf": "handshake with tls://", "mute": "no reply from tls://", "gone": "connect to tls://"}
+    steps = {"deaf": "handshake with tls://", "mute": "no response from tls://", "gone": "connect to tls://"}
     for label, step in steps.items():
         wait_until(lambda: result(bare_bed, label)["Err"].startswith(step), step)
     assert "refused" in result(bare_bed, "gone")["Err"].lower()

@@ -94,7 +94,7 @@ def test_well(bare_bed, tcp_peer, program):
     [
         (b"HTTP/1.1 503 No\r\n\r\nwaiting for etcd\nmore\n", True, "/x: status 503: waiting for etcd"),
         (b"SSH-2.0-x\r\n\r\n", True, "does not speak HTTP"),
-        (b"", True, "closed the connection without a reply"),
+        (b"", True, "closed the connection without a response"),
         (_OK, False, "timed out"),
         (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 70000, True, "more than 65536 bytes"),
     ],
@@ -108,9 +108,9 @@ def test_not_well(bare_bed, tcp_peer, reply, is_closed, says):
 def test_nobody_there(bare_bed):
     port = reserve_port()
     status, output = _check(bare_bed, "exechealthz", f"http://127.0.0.1:{port}/healthz")
-    assert (status, output) == (1, f"exechealthz: ask http://127.0.0.1:{port}: Connection refused")
+    assert (status, output) == (1, f"exechealthz: get http://127.0.0.1:{port}: Connection refused")
     status, output = _check(bare_bed, "skydns", f"udp://127.0.0.1:{port}")
-    assert (status, output) == (1, f"skydns: ask udp://127.0.0.1:{port}: Connection refused")
+    assert (status, output) == (1, f"skydns: query udp://127.0.0.1:{port}: Connection refused")
 
 
 @pytest.mark.parametrize(

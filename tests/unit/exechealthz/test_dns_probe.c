@@ -176,7 +176,7 @@ UNIT_TEST(test_results)
         {EXTERNAL_FIRST, true, ""},
         {NXDOMAIN, false, "no RRs for domain \\\"a.b.\\\": NXDOMAIN"},
         {EMPTY, false, "no RRs for domain \\\"a.b.\\\": NOERROR"},
-        {MALFORMED, false, "malformed reply"},
+        {MALFORMED, false, "malformed response"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct dns_probe_config config = dns_probe_config_of(f);
@@ -225,7 +225,7 @@ UNIT_TEST(test_timeout)
     exechealthz_dns_probe_start(f, &config, SILENT);
     dns_probe_await_run(f, 2);
     const char *report = dns_probe_text_of(f, false, 0, &ok);
-    if (ok || !strstr(report, "no reply from 127.0.0.1:")) {
+    if (ok || !strstr(report, "no response from 127.0.0.1:")) {
         fail_msg("%s", report);
     }
 }

@@ -429,14 +429,16 @@ UNIT_TEST(test_replies_that_are_no_answers)
         const char *expected;
     } cases[] = {
         {"tls", {.answers = 0}, ": no RRs for domain \"a.b.\": NOERROR\n"},
-        {"tls", {.answers = 1, .add_id = 1}, ": malformed reply: not to this query\n"},
-        {"tls", {.body = ""}, ": malformed reply: not to this query\n"},
-        {"tls", {.ends = true}, ": no reply from tls://127.0.0.1:"},
+        {"tls", {.answers = 1, .add_id = 1}, ": malformed response: not to this query\n"},
+        {"tls", {.body = ""}, ": malformed response: not to this query\n"},
+        {"tls", {.ends = true}, ": no response from tls://127.0.0.1:"},
         {"tls", {.ends = true}, ": the server closed the connection\n"},
         {"https", {.answers = 0}, ": no RRs for domain \"a.b.\": NOERROR\n"},
-        {"https", {.answers = 1, .add_id = 1}, ": malformed reply: not to this query\n"},
-        {"https", {.ends = true}, ": reply of https://127.0.0.1:"},
-        {"https", {.ends = true}, "/dns-query: the server closed the connection without a reply\n"},
+        {"https", {.answers = 1, .add_id = 1}, ": malformed response: not to this query\n"},
+        {"https", {.ends = true}, ": response of https://127.0.0.1:"},
+        {"https",
+         {.ends = true},
+         "/dns-query: the server closed the connection without a response\n"},
         {"https", {.head = "HTTP/1.1 404 Not Found\r\n\r\n"}, ": HTTP status 404 Not Found\n"},
         {"https",
          {.head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"},
@@ -446,7 +448,7 @@ UNIT_TEST(test_replies_that_are_no_answers)
          ": it does not speak HTTP, but `SSH-2.0-OpenSSH_9.2`"},
         {"https",
          {.head = "HTTP/1.1 200 OK\r\n" DNS_TYPE_LINE "Content-Length: 3\r\n\r\n", .body = "abc"},
-         "malformed reply: not to this query\n"},
+         "malformed response: not to this query\n"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         f->script = cases[i].script;
@@ -522,7 +524,7 @@ UNIT_TEST(test_timeouts_say_in_which_step)
         timeout_ms *= 2;
         text = tls_query_run_for(f, "https", NULL, timeout_ms);
     } while (strstr(text, ": handshake with https://127.0.0.1:"));
-    assert_part(text, ": no reply from https://127.0.0.1:");
+    assert_part(text, ": no response from https://127.0.0.1:");
     assert_part(text, err_code_text(ERR_TIMEOUT));
 }
 

@@ -348,7 +348,7 @@ UNIT_TEST_IN(test_deadline, etcd_each, etcd_each_end)
     struct range_result r = etcd_get(&(struct etcd_range){.key = slice_str("/x")});
     etcd_proc_resume(f.proc);
     assert_int_equal(r.err.code, ERR_TIMEOUT);
-    assert_non_null(strstr(r.err.msg, "no reply within 200 ms"));
+    assert_non_null(strstr(r.err.msg, "no response within 200 ms"));
 }
 
 /* Two independent etcds: the value tells which one answered. */

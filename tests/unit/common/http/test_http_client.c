@@ -189,7 +189,7 @@ UNIT_TEST(test_too_large)
 {
     check_one((struct http_step){.request = "GET ", .reply = http_reply_body("200 OK", "123456")},
               (struct http_call_config){.body_max = 5},
-              "end too large: reply longer than 5 bytes\n");
+              "end too large: response longer than 5 bytes\n");
 }
 
 /* An error's body does not count against body_max, and is truncated at a useful length. */
@@ -216,13 +216,13 @@ UNIT_TEST(test_failures)
 {
     check_one((struct http_step){.request = "GET ", .is_closed = true},
               (struct http_call_config){0},
-              "end unavailable: connection closed in the middle of the reply\n");
+              "end unavailable: connection closed in the middle of the response\n");
     check_one(
         (struct http_step){.request = "GET ",
                            .reply = xstrdup("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"),
                            .is_closed = true},
         (struct http_call_config){.body_max = 9},
-        "end unavailable: connection closed in the middle of the reply\n");
+        "end unavailable: connection closed in the middle of the response\n");
     check_one((struct http_step){.request = "GET "}, (struct http_call_config){.silence_ms = 1000},
               "end timed out: no data for 1 s\n");
 }
@@ -338,10 +338,10 @@ UNIT_TEST(test_stream_cut)
     http_client_start(&f, &step, 1);
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     call_and_run(&f, &config);
-    assert_string_equal(buf_cstr(&f.log),
-                        "open\none\ntwo\nend unavailable: connection closed in the middle of "
-                        "the reply\n");
-    finish_client_fixture(&f);
+    assert_string_equal(
+        buf_cstr(&f.log),
+        "open\none\ntwo\nend unavailable: connection closed in the middle of the response\n");
+    http_http_client_finish(&f);
 }
 
 /* An error is not streamed: its body is in the result. */

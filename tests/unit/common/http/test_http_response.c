@@ -133,10 +133,10 @@ UNIT_TEST(test_refused)
         int code;
         const char *expected;
     } cases[] = {
-        {"", ERR_PROTOCOL, "closed the connection without a reply"},
-        {"HTTP/1.1 200", ERR_PROTOCOL, "closed the connection within its reply"},
-        {OK TYPE, ERR_PROTOCOL, "within its reply"},
-        {OK TYPE "Content-Length: 5\r\n\r\nbody", ERR_PROTOCOL, "within its reply"},
+        {"", ERR_PROTOCOL, "closed the connection without a response"},
+        {"HTTP/1.1 200", ERR_PROTOCOL, "closed the connection within its response"},
+        {OK TYPE, ERR_PROTOCOL, "within its response"},
+        {OK TYPE "Content-Length: 5\r\n\r\nbody", ERR_PROTOCOL, "within its response"},
         {"HTTP/2 200 OK\r\n", ERR_PROTOCOL, "it does not speak HTTP, but `HTTP/2 200 OK`"},
         {"HTTP/1.1 2000\r\n", ERR_PROTOCOL, "not speak HTTP"},
         {"\r\n", ERR_PROTOCOL, "it does not speak HTTP, but ``"},

@@ -335,7 +335,7 @@ UNIT_TEST(test_replies)
         {"a longer path is another one", "GET /echo/x HTTP/1.1\r\n" CLOSE, "HTTP/1.1 404 Not Found",
          "Content-Type: text/plain", "not found\n"},
         {"reply over its limit", "GET /large HTTP/1.1\r\n" CLOSE,
-         "HTTP/1.1 500 Internal Server Error", "Content-Type: text/plain", "reply too large\n"},
+         "HTTP/1.1 500 Internal Server Error", "Content-Type: text/plain", "response too large\n"},
         {"HEAD", "HEAD /unavailable HTTP/1.1\r\n" CLOSE, "HTTP/1.1 503 Service Unavailable",
          "Content-Length: 12", ""},
         {"POST, its body thrown away", "POST /echo HTTP/1.1\r\nContent-Length: 5\r\n" CLOSE "x=abc",

@@ -147,7 +147,8 @@ UNIT_TEST(test_resumed_watches_slow_down)
         for (int i = 1; i < 4; i++) {
             steps[i].is_closed = is_cut;
         }
-#define CUT "state GET /api/v1/services: connection closed in the middle of the reply\nstate ok\n"
+#define CUT \
+    "state GET /api/v1/services: connection closed in the middle of the response\nstate ok\n"
         run_growing(steps, ARRAY_LEN(steps),
                     is_cut ? "begin services\nend services\nstate ok\nupsert d/a\n" CUT
                              "upsert d/a\n" CUT "upsert d/a\n" CUT "upsert d/b\n"
@@ -262,7 +263,7 @@ UNIT_TEST(test_cut_in_a_line)
         steps[1].is_closed = true;
         run(steps, ARRAY_LEN(steps),
             "begin services\nend services\nstate ok\nupsert d/a\n"
-            "state GET /api/v1/services: connection closed in the middle of the reply\n"
+            "state GET /api/v1/services: connection closed in the middle of the response\n"
             "state ok\nupsert d/b\n");
         free(half);
     }
@@ -442,7 +443,7 @@ UNIT_TEST(test_no_reply_to_a_watch)
                                             .retry_first_ms = 1,
                                             .retry_max_ms = 4};
     struct fixture f = {.want = "begin services\nend services\n"
-                                "state watch of services: no reply from the server\n"
+                                "state watch of services: no response from the server\n"
                                 "state ok\n"};
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),

@@ -48,7 +48,7 @@ static bool is_told(const void *data)
     struct buf text;
     buf_init(&text, 4096);
     bool is_told = reconciler_explain_trouble(f->reconciler, &text) &&
-                   strstr(buf_cstr(&text), "the API lists no node: records of nodes are kept");
+                   strstr(buf_cstr(&text), "the API lists no node: records of nodes stay");
     buf_fini(&text);
     return is_told;
 }

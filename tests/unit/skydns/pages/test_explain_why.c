@@ -99,7 +99,7 @@ static const struct row rows[] = {
      .type = "MX",
      .has_no_plan = true,
      .external = {.source = EXPLAIN_FROM_CACHE, .zone = &general, .is_listed = true},
-     .word = "NXDOMAIN is NODATA"},
+     .word = "NXDOMAIN becomes NODATA"},
     {.name = "www.acme.local",
      .type = "A",
      .has_no_plan = true,

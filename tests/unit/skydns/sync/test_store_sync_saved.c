@@ -737,7 +737,7 @@ UNIT_TEST(test_sections_that_make_no_sense)
     static const struct {
         const char *bytes, *reason;
     } wrong[SNAPSHOT_SECTIONS] = {
-        [SNAPSHOT_MIRROR] = {"else", "its marks of etcd's store make no sense"},
+        [SNAPSHOT_MIRROR] = {"else", "its marks of etcd's data set make no sense"},
         [SNAPSHOT_STORE_KEYS] = {"\x01\x01", "its store keys make no sense"},
         [SNAPSHOT_LEASES] = {"\x01", "its leases make no sense"},
         [SNAPSHOT_BROKEN] = {"\x01", "its unusable keys make no sense"},
