@@ -131,8 +131,8 @@ static void conflict_on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int 
         conflict_start_timer(conflict);
     } else {
         if (conflict->is_told) {
-            log_info(is_of_config(conflict) ? "keys of the ConfigMap are no longer contested"
-                                            : "keys of the service are no longer contested",
+            log_info(is_of_config(conflict) ? "keys of the ConfigMap are no longer in conflict"
+                                            : "keys of the service are no longer in conflict",
                      LOG_SLICE("owner", owner->id));
         }
         conflict_end(conflict);

@@ -285,7 +285,7 @@ static const char *stub_keys_add_host(struct stub_keys *keys, const struct store
     }
     dname_lower(&name);
     if (!stub_keys_is_ours(keys, &name)) {
-        return "its host is a name of another domain: expected an address, or a name of ours";
+        return "its host is an external name: expected an address, or a name in our domains";
     }
     const struct place *place = stub_keys_place_of(keys, store, &name);
     if (!place) {
