@@ -87,7 +87,8 @@ static const struct setting rows[] = {
      .help = "how long to keep answering with records that etcd has lost; 0: no limit"},
     {.flag = "require-store-key", .field = "require_store_key", .kind = SETTING_BOOL,
      .taker = SETTING_LIVE, IN(require_store_key),
-     .help = "not ready, and names that etcd lacks are SERVFAIL, until kube2sky has marked its data set complete"},
+     .help = "not ready, and names that etcd lacks are SERVFAIL, until kube2sky has marked its "
+             "data set complete"},
     {.flag = "hostmaster", .field = "hostmaster", .kind = SETTING_PARSED,
      .parse = option_hostmaster, .show = option_text_hostmaster, .keeps_zero = true,
      .default_text = "hostmaster@skydns.local.", .taker = SETTING_LIVE,
@@ -121,7 +122,8 @@ static const struct setting rows[] = {
     {.flag = "mix-case", .kind = SETTING_BOOL, IN(random_case),
      .help = "randomize the case of names sent to upstreams, which responses must repeat (0x20)"},
     {.flag = "allow-recursion", .kind = SETTING_PARSED, .parse = option_allow_recursion,
-     .help = "comma-separated networks of clients whose queries for external names are forwarded, all or none; default: private networks and those of the host's interfaces"},
+     .help = "comma-separated networks of clients whose queries for external names are forwarded, "
+             "all or none; default: private networks and those of the host's interfaces"},
     {.flag = "no-rec", .field = "no_rec", .kind = SETTING_BOOL, .taker = SETTING_LIVE,
      IN(engine.no_rec), .help = "never forward: SERVFAIL for external names"},
     {.flag = "ndots", .field = "ndot", .env = "SKYDNS_NDOTS", .kind = SETTING_NUMBER,
@@ -130,7 +132,8 @@ static const struct setting rows[] = {
      .help = "names with fewer labels are not forwarded"},
     {.flag = "no-aaaa", .field = "no_aaaa", .kind = SETTING_PARSED, .form = SETTING_FORM_LIST,
      .parse = option_no_aaaa, .show = option_text_no_aaaa, .taker = SETTING_LIVE,
-     .help = "all, or comma-separated zones: AAAA of external names in them is NODATA, and no upstream is queried"},
+     .help = "all, or comma-separated zones: AAAA of external names in them is NODATA, and no "
+             "upstream is queried"},
     {.flag = "dns64", .field = "dns64", .kind = SETTING_PARSED, .parse = option_dns64,
      .show = option_text_dns64, .taker = SETTING_LIVE,
      .help = "well-known, or an IPv6 prefix like 2001:db8:64::/96: external names without AAAA get "
@@ -151,8 +154,8 @@ static const struct setting rows[] = {
     {.flag = "min-ttl", .field = "min_ttl", .kind = SETTING_NUMBER, .min = 1, .max = MIN_TTL_MAX,
      .field_max = UINT32_MAX, .get_default_number = default_min_ttl, .taker = SETTING_LIVE,
      IN(engine.min_ttl_s),
-     .help = "seconds that clients may cache NXDOMAIN or NODATA for names in a domain, or of an override; with "
-             "-schema=kubernetes by default 5"},
+     .help = "seconds that clients may cache NXDOMAIN or NODATA for names in a domain, or of an "
+             "override; with -schema=kubernetes by default 5"},
     {.field = "priority", .kind = SETTING_NUMBER, .max = UINT16_MAX, .default_number = 10,
      .taker = SETTING_LIVE, IN(engine.priority)},
     {.flag = "schema", .kind = SETTING_CHOICE, .choices = ENGINE_SCHEMA_CHOICES, IN(engine.schema),
@@ -287,7 +290,8 @@ static const struct setting rows[] = {
     {.flag = "log-format", .kind = SETTING_CHOICE, .choices = LOG_FORMAT_CHOICES, IN(log_format),
      .help = "log lines of text, or JSON objects"},
     {.flag = "healthcheck", .kind = SETTING_TEXT, IN(healthcheck),
-     .help = "check a running one at udp://IP:PORT or http://IP:PORT/PATH; exit status 0 if it is healthy"},
+     .help = "check a running one at udp://IP:PORT or http://IP:PORT/PATH; exit status 0 if it is "
+             "healthy"},
     {.flag = "translate-corefile", .kind = SETTING_TEXT, IN(corefile),
      .help = "print the flags that say what CoreDNS's configuration FILE says, and what of it has "
              "no counterpart, and exit"},

@@ -216,12 +216,12 @@ def near_bed(tmp_path_factory):
     [
         ("cluster.local", "SOA", "NOERROR", "configuration"),
         ("ns.dns.cluster.local", "A", "NOERROR", "own name"),
-        ("www.example.com", "A", "not from here", "a nameserver is asked"),
+        ("www.example.com", "A", "not from here", "an upstream is queried"),
         ("single", "A", "NXDOMAIN", "-ndots"),
-        ("single", "DS", "not from here", "a nameserver is asked"),
+        ("single", "DS", "not from here", "an upstream is queried"),
         ("cluster.local", "ANY", "REFUSED", "-any"),
         ("1.0.0.10.in-addr.arpa", "PTR", "NOERROR", "reverse name"),
-        ("2.0.0.10.in-addr.arpa", "PTR", "not from here", "a nameserver is asked"),
+        ("2.0.0.10.in-addr.arpa", "PTR", "not from here", "an upstream is queried"),
     ],
 )
 def test_answers_without_keys(near_bed, name, rdtype, status, why):
@@ -551,7 +551,7 @@ def test_clients_that_may_not_ask(told_bed):
         assert bed.dns.answers(foreign) == ["192.0.2.7"]
         status, text = run_explain(bed, foreign, "A", "-client", "10.1.0.7")
         assert status == 0 and "in no network of -allow-recursion" in text and "A: REFUSED" in text
-        assert f"nameserver 127.0.0.1:{nameserver.port}, up" in text
+        assert f"upstream   127.0.0.1:{nameserver.port}, up" in text
     finally:
         nameserver.close()
 
@@ -578,7 +578,7 @@ def test_a_nameserver_that_is_down(foreign_bed):
     assert server["since_s"] >= 0 and server["failed_s"] >= 0
     status, text = run_explain(bed, "www.gone.test")
     assert status == 0
-    assert re.search(rf"^nameserver {bed.dead}, does not answer \(for .+\), last failed .+ ago$", text, re.M), text
+    assert re.search(rf"^upstream   {bed.dead}, does not respond \(for .+\), last failed .+ ago$", text, re.M), text
 
 
 def test_the_latest_change(told_bed):

@@ -278,7 +278,7 @@ UNIT_TEST(test_keys_of_no_use)
         const char *value;
         const char *reason;
     } rows[] = {
-        {STUB "local/acme/1", "{'host':'ns.elsewhere.test'}", "its host is a name of another"},
+        {STUB "local/acme/1", "{'host':'ns.elsewhere.test'}", "its host is an external name"},
         {STUB "local/acme/2", "{'text':'x'}", "it has no host"},
         {STUB "local/acme/3", "{'host':'none.cluster.local'}", "its host has no address"},
         {STUB "local/cluster/1", "{'host':'10.0.0.1'}", "its zone is one of the domains"},
