@@ -139,7 +139,7 @@ def refusal_of(flags: list[str]) -> str:
     """Why skydns refuses them; empty if it does not: all flags are checked before it asks a skydns that is not there."""
     command = [BIN_DIR / "skydns", *flags, "-http-addr=127.0.0.1:1", "-explain=a.test"]
     asked = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    is_asking = asked.returncode == 1 and asked.stderr.startswith("skydns: ask http://127.0.0.1:1: ")
+    is_asking = asked.returncode == 1 and asked.stderr.startswith("skydns: get http://127.0.0.1:1: ")
     return "" if is_asking else asked.stderr or f"exit status {asked.returncode}"
 
 
@@ -150,10 +150,49 @@ def test_what_it_prints_is_accepted(tmp_path, text, note):
     done = translate(file)
     assert done.returncode == 3
     assert note in done.stdout
-    # All flags are checked before it asks a skydns that is not there.
-    command = [BIN_DIR / "skydns", *commands(done.stdout)["skydns"], "-http-addr=127.0.0.1:1", "-explain=a.test"]
-    asked = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (asked.returncode, asked.stderr[:32]) == (1, "skydns: get http://127.0.0.1:1: ")
+    assert refusal_of(commands(done.stdout)["skydns"]) == ""
+
+
+REWRITES = "".join(f"rewrite name exact a{i}.test web.prod.svc.cluster.local answer auto\n" for i in range(65))
+
+
+def test_as_many_aliases_as_skydns_takes(tmp_path):
+    """Of 65 rules, 64 are flags that skydns takes, and the last one is a note; one more flag would be refused."""
+    file = tmp_path / "Corefile"
+    file.write_text(". {\n" + KUBERNETES + "\n" + REWRITES + "etcd b.test {\nfallthrough\n}\nforward . 10.0.0.1\n}\n")
+    done = translate(file)
+    assert done.returncode == 3
+    assert len(re.findall(r"a64\.test.*more than the flag takes", done.stdout)) == 1
+    flags = commands(done.stdout)["skydns"]
+    assert [flag for flag in flags if flag.startswith("-alias=")] == [
+        f"-alias=a{i}.test=web.prod.svc.cluster.local" for i in range(64)
+    ]
+    assert "-overrides" in flags
+    document = json.loads(re.search(r"^# (\{.*\})$", done.stdout, re.M)[1])
+    assert len(document["aliases"]) == 64 and document["overrides"] is True
+    assert refusal_of(flags) == ""
+    assert "-alias: given more than 64 times" in refusal_of([*flags, "-alias=a64.test=web.prod.svc.cluster.local"])
+
+
+def test_what_external_names_become_is_what_skydns_answers(bare_bed):
+    """The translated flags, with etcd's records and aliases behind them."""
+    file = bare_bed.folder / "Corefile"
+    file.write_text(
+        ". {\n" + KUBERNETES + "\nrewrite name exact api.b.test web.prod.svc.cluster.local answer auto\n"
+        "rewrite name suffix .old.test .svc.cluster.local answer auto\n"
+        "etcd {\nfallthrough\n}\nforward . 127.0.0.1:1\n}\n"
+    )
+    flags = commands(translate(file).stdout)["skydns"]
+    bare_bed.start_etcd()
+    bare_bed.etcd.put("/skydns/local/cluster/svc/prod/web/w", '{"host":"10.0.0.1"}')
+    bare_bed.etcd.put("/skydns/test/b/www/3f", '{"host":"192.0.2.1","text":"heritage=external-dns","targetstrip":1}')
+    kept = [flag for flag in flags if not flag.startswith(("-addr=", "-http-addr=", "-lameduck="))]
+    own = [f"-machines={bare_bed.etcd_urls[0]}", f"-addr=127.0.0.1:{bare_bed.dns.port}", "-lameduck=0"]
+    bare_bed.skydns = bare_bed.command("skydns", *kept, *own)
+    bare_bed.start_skydns(is_waiting=False)
+    bare_bed.wait_answers("www.b.test", "A", ["192.0.2.1"])
+    bare_bed.wait_answers("api.b.test", "A", ["10.0.0.1"])
+    bare_bed.wait_answers("web.prod.old.test", "A", ["10.0.0.1"])
 
 
 def test_no_cache_is_no_cache_in_the_document_too(tmp_path):

@@ -341,7 +341,7 @@ UNIT_TEST(test_stream_cut)
     assert_string_equal(
         buf_cstr(&f.log),
         "open\none\ntwo\nend unavailable: connection closed in the middle of the response\n");
-    http_http_client_finish(&f);
+    finish_client_fixture(&f);
 }
 
 /* An error is not streamed: its body is in the result. */
