@@ -226,7 +226,7 @@ UNIT_TEST(test_states_of_nameservers)
     t->x.external.source = EXPLAIN_FROM_STUB;
     t->x.external.states.dead = 1;
     explain_page_external_expect_text(t, "\nupstream   192.0.2.1:53, does not respond\n           "
-                                        "192.0.2.2:53, not queried yet\n");
+                                         "192.0.2.2:53, not queried yet\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.2:53',"
                    "'zone':'acme.local.','zone_from':'etcd',"
                    "'nameservers':[{'address':'192.0.2.1:53','state':'dead','asked':false},"
@@ -261,9 +261,9 @@ UNIT_TEST(test_times_of_nameservers)
     states->turned_s[0] = ago_s(7200);
     states->failed_s[0] = states->failed_s[1] = ago_s(3600);
     explain_page_external_expect_text(t,
-                                     "\nupstream   192.0.2.1:53, does not respond (for 2 h 0 m), "
-                                     "last failed 1 h 0 m ago\n"
-                                     "           192.0.2.2:53, up, last failed 1 h 0 m ago\n");
+                                      "\nupstream   192.0.2.1:53, does not respond (for 2 h 0 m), "
+                                      "last failed 1 h 0 m ago\n"
+                                      "           192.0.2.2:53, up, last failed 1 h 0 m ago\n");
     explain_page_json(&t->x, &t->page);
     assert_non_null(strstr(buf_cstr(&t->page), "\"state\":\"dead\",\"asked\":true,\"since_s\":72"));
     assert_non_null(strstr(buf_cstr(&t->page), "\"state\":\"ok\",\"asked\":true,\"failed_s\":36"));
@@ -308,7 +308,8 @@ UNIT_TEST(test_targets)
     explain_page_external_expect_text(
         t, "\nexternal   www.acme.local. A: an upstream is queried; SERVFAIL if none responds");
     t->x.question.type = DNS_TYPE_SRV;
-    explain_page_external_expect_text(t, "\nexternal   www.acme.local. A: an upstream is queried\n");
+    explain_page_external_expect_text(t,
+                                      "\nexternal   www.acme.local. A: an upstream is queried\n");
     expect_json(t, "{'status':'not from here','external':['www.acme.local. A'],'targets':[{"
                    "'name':'www.acme.local.','type':'A','source':'stub',"
                    "'nameserver':'192.0.2.1:53'}]}");
