@@ -269,15 +269,15 @@ static void set_range(struct etcd_mirror *mirror, struct slice prefix)
     buf_append_slice(&mirror->shifted_end, slice_str("\xff\xff\xff\xff\xff\xff\xff\xff"));
 }
 
-/* Names the serial's key: the store key's with another last part. A mirror that keeps nothing of an
- * earlier data set, such as the writer's, has no use for it. */
+/* Names the serial's key: the store key's with another last part. A mirror of one key that keeps
+ * nothing of an earlier data set has no use for it. */
 static void set_serial_key(struct etcd_mirror *mirror)
 {
     static const char from[] = "/store", to[] = "/serial";
     const size_t tail = sizeof(from) - 1;
     struct slice key = buf_slice(&mirror->store_key);
     bool is_named_so = key.len > tail && memcmp(key.ptr + key.len - tail, from, tail) == 0;
-    if (is_named_so && mirror->config.keeps_old) {
+    if (is_named_so && (!mirror->config.is_one_key || mirror->config.keeps_old)) {
         buf_append_slice(&mirror->serial_key, slice_of(key.ptr, key.len - tail));
         buf_append_slice(&mirror->serial_key, slice_str(to));
     }

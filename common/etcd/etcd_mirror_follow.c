@@ -173,7 +173,7 @@ static void on_store_events(void *data, const struct etcd_event *events, size_t 
     if (etcd_mirror_ends_holding(mirror, id)) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
         etcd_mirror_begin_session(mirror);
-    } else if (is_first && mirror->serial_key.len) {
+    } else if (is_first && mirror->serial_key.len && mirror->config.keeps_old) {
         etcd_mirror_begin_session(mirror); /* from now on, its serial counts */
     }
     etcd_mirror_tell_seen(mirror, false); /* may end this watch */
@@ -181,12 +181,21 @@ static void on_store_events(void *data, const struct etcd_event *events, size_t 
 
 /* Handles a serial that was written: perhaps its writer has found the data set complete, perhaps a
  * proxy went on with another one. A new session settles that, too. A writer that is replacing the
- * store key begins one after that. */
-static void on_serial_events(void *data, const struct etcd_event *events UNUSED,
-                             size_t count UNUSED, int64_t revision UNUSED)
+ * store key begins one after that.
+ *
+ * A mirror that keeps nothing of an earlier data set is the writer's: it only remembers the serial,
+ * by which it knows a restored data set, and goes on. */
+static void on_serial_events(void *data, const struct etcd_event *events, size_t count,
+                             int64_t revision UNUSED)
 {
     struct etcd_mirror *mirror = data;
-    if (!mirror->is_marked && !etcd_store_mark_is_under_way(mirror->mark)) {
+    const struct etcd_event *last = &events[count - 1];
+    if (!mirror->config.keeps_old) {
+        if (last->kind == ETCD_EVENT_PUT) {
+            mirror->asked_serial = etcd_serial_of(&last->kv);
+            etcd_mirror_accept_serial(mirror);
+        }
+    } else if (!mirror->is_marked && !etcd_store_mark_is_under_way(mirror->mark)) {
         etcd_mirror_begin_session(mirror);
     }
 }

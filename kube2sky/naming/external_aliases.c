@@ -653,12 +653,14 @@ void external_aliases_each(const struct external_aliases *aliases, struct slice 
         for (size_t i = 0; i < requester->count; i++) {
             const struct alias_claim *claim = &requester->claims[i];
             const struct alias_name *name = claim->name;
+            const struct alias_requester *winner = name ? alias_winner(name) : NULL;
+            assert(!name || winner); /* this claim at least */
             const struct alias_view view = {
                 .name = slice_str(claim->text),
                 .key = name ? alias_name_key(name) : slice_of(NULL, 0),
                 .owner_object = alias_requester_id(requester),
-                .winner = name ? alias_requester_id(alias_winner(name)) : slice_of(NULL, 0),
-                .is_won = name && alias_winner(name)->target == target,
+                .winner = winner ? alias_requester_id(winner) : slice_of(NULL, 0),
+                .is_won = winner && winner->target == target,
                 .label = target->label,
                 .verdict = claim->verdict,
             };
