@@ -189,7 +189,7 @@ def test_an_unusable_certificate(server):
 
 
 @pytest.mark.parametrize(
-    "days, level, says", [(2, "warn", "ends soon file="), (-1, "error", "has ended, clients refuse")]
+    "days, level, says", [(2, "warn", "expires soon file="), (-1, "error", "has expired, clients refuse")]
 )
 def test_a_certificate_that_ends(server, days, level, says):
     server.authority.sign("server", days=days)
