@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from etcd_client import EtcdClient
 from kube import Kube
-from programs import reserve_port
+from programs import reserve_port, wait_until
 
 
 class RealApiserver:
@@ -39,6 +39,11 @@ class RealApiserver:
         self.kube = Kube(says["URL"], says["TOKEN"], says["CA"])
         self.flags = [f"--kubecfg-file={says['KUBECONFIG']}"]
         self._etcd = EtcdClient(urlsplit(says["ETCD"]).port)
+        wait_until(self._has_default_namespace, "the namespace default, which the server makes after it is ready")
+
+    def _has_default_namespace(self) -> bool:
+        found = self.kube.request("GET", "/api/v1/namespaces")["items"]
+        return "default" in [namespace["metadata"]["name"] for namespace in found]
 
     def launch(self) -> None:
         """Begins to start it; wait_ready() must follow."""
