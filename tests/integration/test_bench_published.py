@@ -233,7 +233,7 @@ def test_table_takes_its_place_in_the_readme():
 
 @pytest.mark.parametrize("name", [readme_table.README, readme_table.FIGURES])
 def test_documents_have_their_marks(name):
-    document = (readme_table.ROOT / name).read_text()
+    document = (Path(__file__).parents[2] / name).read_text()
     assert readme_table.with_table(document, "x") != document
 
 
