@@ -76,8 +76,13 @@ def start(bed: Bed, *kube2sky_flags: str) -> dict[str, list[str]]:
 
 
 def restore(bed: Bed, put_back: Callable[[], None]) -> None:
+    """In a later second than whatever was written before: serials follow a clock of whole seconds, and two of the same
+    second may be equal. No etcd is restored as quickly as here.
+    """
+    written_s = int(time.time())
     wipe(bed)
     put_back()
+    wait_until(lambda: int(time.time()) > written_s, "the next second")
 
 
 def delete_service(bed: Bed, name: str) -> None:
