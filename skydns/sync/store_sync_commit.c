@@ -51,6 +51,7 @@ void store_sync_on_clients_changed(void *data)
     struct store_sync *sync = data;
     sync->changes++;
     store_sync_reclaim(sync);
+    store_sync_become_ready(sync); /* when keys about clients are denied, the wait for them ends */
 }
 
 void store_sync_see(struct store_sync *sync)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/outage.h"
@@ -17,10 +18,12 @@
 /* ---- The mirror ---- */
 
 static struct etcd_mirror_config mirror;
-static struct etcd_mirror_config other_key; /* of the second domain */
+static struct etcd_mirror_config other_key;        /* of the second domain */
+static struct etcd_mirror_config about_clients[2]; /* of the first domain */
+static size_t about_clients_count;
 static struct etcd_mirror_counts mirror_counts = {.events = 7};
 static unsigned rereads;
-static char main_mirror, key_mirror; /* what the pointers point to */
+static char main_mirror, key_mirror, clients_mirror; /* what the pointers point to */
 static char mirror_prefix[64];
 static int mirrors;
 
@@ -30,6 +33,10 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
     mirrors++;
     if (!slice_has_prefix(config->prefix, slice_str("/kube2sky/"))) {
         mirror = *config;
+    } else if (slice_has_suffix(config->prefix, slice_str("/"))) {
+        assert_true(about_clients_count < ARRAY_LEN(about_clients));
+        about_clients[about_clients_count++] = *config;
+        return (struct etcd_mirror *)&clients_mirror;
     } else {
         assert_true(slice_equal(config->store_key, slice_str("/kube2sky/other/store")));
         assert_true(slice_equal(config->prefix, config->store_key));
@@ -294,6 +301,28 @@ UNIT_TEST(test_empty_etcd_is_ready)
     assert_int_equal(f->ready_calls, 1);
     assert_int_equal(store_sync_seen(f, "a.local"), 0);
     store_sync_teardown(f);
+}
+
+/* Also when etcd denies the keys about clients after all records are read, whichever is last. */
+UNIT_TEST(test_ready_with_the_last_denial_about_clients)
+{
+    const struct err denied = {.code = ERR_REFUSED, .msg = "permission denied"};
+    for (size_t first = 0; first < ARRAY_LEN(about_clients); first++) {
+        struct fixture *f = store_sync_setup("skydns");
+        about_clients_count = 0;
+        store_sync_set_clients(f->sync, true);
+        store_sync_full_begin();
+        sync_store_sync_commit(1, true);
+        assert_int_equal(about_clients_count, ARRAY_LEN(about_clients));
+        for (size_t i = 0; i < ARRAY_LEN(about_clients); i++) {
+            const struct etcd_mirror_config *keys =
+                &about_clients[(first + i) % ARRAY_LEN(about_clients)];
+            assert_int_equal(f->ready_calls, 0);
+            keys->state(keys->data, &denied);
+        }
+        assert_int_equal(f->ready_calls, 1);
+        store_sync_teardown(f);
+    }
 }
 
 UNIT_TEST(test_prefixes)
