@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 struct slice {
     const char *ptr; /* not NUL-terminated; may be NULL when len is 0 */
@@ -40,6 +41,12 @@ static inline bool slice_equal(struct slice a, struct slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* Compares without regard to the case of ASCII letters. */
+static inline bool slice_equal_nocase(struct slice a, struct slice b)
+{
+    return a.len == b.len && (a.len == 0 || strncasecmp(a.ptr, b.ptr, a.len) == 0);
+}
+
 static inline bool slice_has_prefix(struct slice s, struct slice prefix)
 {
     return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
@@ -49,6 +56,20 @@ static inline bool slice_has_suffix(struct slice s, struct slice suffix)
 {
     return s.len >= suffix.len &&
            (suffix.len == 0 || memcmp(s.ptr + s.len - suffix.len, suffix.ptr, suffix.len) == 0);
+}
+
+/* Cuts off and returns the text before the separator, which goes, too; all of it if there is none.
+ */
+static inline struct slice slice_cut(struct slice *s, char separator)
+{
+    size_t len = 0;
+    while (len < s->len && s->ptr[len] != separator) {
+        len++;
+    }
+    const struct slice part = slice_of(s->ptr, len);
+    const size_t used = len + (len < s->len);
+    *s = used > 0 ? slice_of(s->ptr + used, s->len - used) : *s; /* ptr may be NULL */
+    return part;
 }
 
 /* Compares in byte order, as etcd sorts keys: a prefix sorts before longer keys. */

@@ -37,8 +37,7 @@ const char *dns_type_text(uint16_t type, char out[DNS_TYPE_TEXT_MAX])
 bool dns_type_from_name(struct slice name, uint16_t *ret_type)
 {
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        if (strlen(types[i].name) == name.len &&
-            strncasecmp(types[i].name, name.ptr, name.len) == 0) {
+        if (slice_equal_nocase(slice_str(types[i].name), name)) {
             *ret_type = types[i].type;
             return true;
         }

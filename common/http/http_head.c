@@ -1,7 +1,6 @@
 #include "common/http/http_head.h"
 
 #include <string.h>
-#include <strings.h>
 
 /* Allows more digits than any length that is accepted has, and too few to overflow. */
 enum { LENGTH_DIGITS_MAX = 18 };
@@ -35,21 +34,12 @@ static bool is_text(struct slice s)
     return true;
 }
 
-static bool http_head_is_word(struct slice s, struct slice word)
-{
-    return s.len == word.len && strncasecmp(s.ptr, word.ptr, s.len) == 0;
-}
-
 static bool http_head_has_word(struct slice list, const char *word)
 {
     while (list.len > 0) {
-        const char *comma = memchr(list.ptr, ',', list.len);
-        size_t len = comma ? (size_t)(comma - list.ptr) : list.len;
-        if (http_head_is_word(slice_trim(slice_of(list.ptr, len)), slice_str(word))) {
+        if (slice_equal_nocase(slice_trim(slice_cut(&list, ',')), slice_str(word))) {
             return true;
         }
-        len += comma != NULL;
-        list = slice_of(list.ptr + len, list.len - len);
     }
     return false;
 }
@@ -117,7 +107,7 @@ static int http_head_take_length(struct slice value, struct http_head *head)
 /* Refuses any coding but chunked, which could end anywhere (RFC 9112 6.1). */
 static int take_coding(struct slice value, struct http_head *head)
 {
-    if (head->is_chunked || !http_head_is_word(value, slice_str("chunked"))) {
+    if (head->is_chunked || !slice_equal_nocase(value, slice_str("chunked"))) {
         return HTTP_UNKNOWN_CODING;
     }
     head->is_chunked = true;
@@ -140,15 +130,11 @@ static void take_connection(struct slice value, struct http_head *head)
 
 static int take_expectation(struct slice value, struct http_head *head)
 {
-    head->wants_continue = http_head_is_word(value, slice_str("100-continue"));
+    head->wants_continue = slice_equal_nocase(value, slice_str("100-continue"));
     return head->wants_continue ? 0 : HTTP_EXPECTATION_FAILED;
 }
 
-static bool is_field(struct slice name, const char *want, size_t want_len)
-{
-    return name.len == want_len && strncasecmp(name.ptr, want, want_len) == 0;
-}
-#define IS_FIELD(name, literal) is_field(name, literal, sizeof(literal) - 1)
+#define IS_FIELD(name, literal) slice_equal_nocase(name, slice_of(literal, sizeof(literal) - 1))
 
 static int parse_field(struct slice line, const uint8_t *bytes, struct http_head *head)
 {

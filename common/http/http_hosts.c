@@ -1,7 +1,6 @@
 #include "common/http/http_hosts.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "common/base/addr.h"
 
@@ -69,20 +68,14 @@ static bool http_hosts_is_name(struct slice name)
 /* Cuts the first name off a list with commas. */
 static struct slice cut_name(struct slice *list)
 {
-    const char *comma = memchr(list->ptr, ',', list->len);
-    size_t len = comma ? (size_t)(comma - list->ptr) : list->len;
-    struct slice name = slice_of(list->ptr, len);
-    len += comma != NULL;
-    *list = slice_of(list->ptr + len, list->len - len);
-    return without_last_dot(name);
+    return without_last_dot(slice_cut(list, ','));
 }
 
 static bool http_hosts_is_listed(const char *names, struct slice name)
 {
     struct slice list = slice_str(names);
     while (list.len > 0) {
-        struct slice one = cut_name(&list);
-        if (one.len == name.len && strncasecmp(one.ptr, name.ptr, name.len) == 0) {
+        if (slice_equal_nocase(cut_name(&list), name)) {
             return true;
         }
     }

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/http/http_head.h"
 
@@ -22,11 +21,6 @@ static const char *http_response_printable(struct slice text, char out[HTTP_RESP
 static bool http_response_is_digit(char c)
 {
     return c >= '0' && c <= '9';
-}
-
-static bool http_response_is_word(struct slice s, const char *word)
-{
-    return s.len == strlen(word) && strncasecmp(s.ptr, word, s.len) == 0;
 }
 
 /* Reads "HTTP/1.1 200 OK". */
@@ -89,14 +83,14 @@ static int take_header(struct http_response *response, struct slice line, struct
     if (response->is_interim) {
         return 0;
     }
-    if (http_response_is_word(name, "content-length")) {
+    if (slice_equal_nocase(name, slice_str("content-length"))) {
         return http_response_take_length(response, value, err);
     }
-    if (http_response_is_word(name, "content-type")) {
+    if (slice_equal_nocase(name, slice_str("content-type"))) {
         response->has_type = true;
         (void)http_response_printable(value, response->type);
-    } else if (http_response_is_word(name, "transfer-encoding")) {
-        if (!http_response_is_word(value, "chunked")) {
+    } else if (slice_equal_nocase(name, slice_str("transfer-encoding"))) {
+        if (!slice_equal_nocase(value, slice_str("chunked"))) {
             return err_set(err, ERR_PROTOCOL, "Transfer-Encoding `%s`: expected chunked",
                            http_response_printable(value, text));
         }
@@ -225,7 +219,7 @@ int http_response_end(struct http_response *response, struct err *err)
 bool http_response_is_type(const struct http_response *response, const char *media_type)
 {
     struct slice type = slice_of(response->type, strcspn(response->type, ";"));
-    return response->has_type && http_response_is_word(slice_trim(type), media_type);
+    return response->has_type && slice_equal_nocase(slice_trim(type), slice_str(media_type));
 }
 
 /* ---- Lifetime ---- */

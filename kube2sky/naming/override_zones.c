@@ -79,21 +79,12 @@ static int expect_zone(struct slice zone, const char *expected, struct err *err)
     return err_set(err, ERR_USAGE, "`%.*s`: expected %s", shown, zone.ptr, expected);
 }
 
-static struct slice cut_part(struct slice *rest, char separator)
-{
-    const char *end = rest->len ? memchr(rest->ptr, separator, rest->len) : NULL;
-    struct slice part = slice_of(rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len);
-    size_t used = part.len + (end != NULL);
-    *rest = slice_of(rest->ptr + used, rest->len - used);
-    return part;
-}
-
 static int take_zone_namespaces(struct override_zone *zone, struct slice entry, struct slice text,
                                 struct err *err)
 {
     while (text.len) {
         bool has_more = memchr(text.ptr, '+', text.len) != NULL;
-        struct slice ns = cut_part(&text, '+');
+        struct slice ns = slice_cut(&text, '+');
         if (!dname_is_host_label(ns) || (has_more && !text.len)) {
             return expect_zone(entry, "namespaces like prod+shop after `@`", err);
         }
@@ -111,7 +102,7 @@ static int override_zones_take_zone(struct override_zones *zones, struct slice e
 {
     static const char example[] = "a zone like example.com, *.example.com or example.com@prod+shop";
     struct override_zone *zone = &zones->zones[zones->count];
-    struct slice rest = entry, name = cut_part(&rest, '@');
+    struct slice rest = entry, name = slice_cut(&rest, '@');
     struct dname_labels labels;
     bool has_namespaces = name.len < entry.len;
     zone->is_wildcard = slice_has_prefix(name, slice_str("*."));
@@ -159,7 +150,7 @@ int override_zones_parse(const char *text, const char *domain, struct override_z
     bool has_more = rest.len > 0;
     while (r == 0 && has_more) {
         has_more = rest.len && memchr(rest.ptr, ',', rest.len);
-        struct slice entry = cut_part(&rest, ',');
+        struct slice entry = slice_cut(&rest, ',');
         r = zones->count < OVERRIDE_ZONES_MAX ? override_zones_take_zone(zones, entry, err)
                                               : expect_zone(entry, "at most 100 zones", err);
     }

@@ -156,24 +156,15 @@ bool route_rule_has_parent(const struct route_rule *rule, const struct kube_obje
     return has;
 }
 
-static bool route_rules_is_same_host(struct slice a, struct slice b)
-{
-    bool is = a.len == b.len;
-    for (size_t i = 0; i < a.len && is; i++) {
-        is = ascii_lower((uint8_t)a.ptr[i]) == ascii_lower((uint8_t)b.ptr[i]);
-    }
-    return is;
-}
-
 /* Returns whether `wide` contains all names of `narrow`; either is a name or a wildcard. */
 static bool is_host_within(struct slice narrow, struct slice wide)
 {
     bool is_wildcard = slice_has_prefix(wide, slice_str("*."));
     size_t end = wide.len - 1; /* ".example.com" of "*.example.com" */
-    return route_rules_is_same_host(narrow, wide) ||
+    return slice_equal_nocase(narrow, wide) ||
            (is_wildcard && narrow.len > end &&
-            route_rules_is_same_host(slice_of(narrow.ptr + narrow.len - end, end),
-                                     slice_of(wide.ptr + 1, end)));
+            slice_equal_nocase(slice_of(narrow.ptr + narrow.len - end, end),
+                               slice_of(wide.ptr + 1, end)));
 }
 
 /* Returns the narrower host name; empty: they have no name in common. */

@@ -74,11 +74,7 @@ static bool visibility_is_blank(char c)
 /* Takes the next name off a list, without blanks around it. */
 static struct slice visibility_next_name(struct slice *list)
 {
-    const char *comma = memchr(list->ptr, ',', list->len);
-    size_t len = comma ? (size_t)(comma - list->ptr) : list->len;
-    struct slice name = slice_of(list->ptr, len);
-    size_t taken = comma ? len + 1 : len;
-    *list = slice_of(list->ptr + taken, list->len - taken);
+    struct slice name = slice_cut(list, ',');
     while (name.len > 0 && visibility_is_blank(name.ptr[0])) {
         name = slice_of(name.ptr + 1, name.len - 1);
     }

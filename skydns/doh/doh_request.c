@@ -12,20 +12,6 @@ static bool doh_request_equals(struct slice s, const char *text)
     return slice_equal(s, slice_str(text));
 }
 
-/* Cuts off and returns what comes before the delimiter; all of it if there is none. */
-static struct slice doh_request_cut(struct slice *s, char delimiter)
-{
-    if (s->len == 0) {
-        return *s; /* a field that is absent has no pointer to add to */
-    }
-    const char *at = memchr(s->ptr, delimiter, s->len);
-    size_t len = at ? (size_t)(at - s->ptr) : s->len;
-    struct slice first = slice_of(s->ptr, len);
-    len += at != NULL;
-    *s = slice_of(s->ptr + len, s->len - len);
-    return first;
-}
-
 /* Returns the path and query of `http://host/path`, as sent to proxies (RFC 9112 3.2.2). */
 static struct slice without_authority(struct slice target)
 {
@@ -46,7 +32,7 @@ static struct slice without_authority(struct slice target)
 static bool is_dns_message(struct slice content_type)
 {
     static const char want[] = "application/dns-message";
-    struct slice type = doh_request_cut(&content_type, ';');
+    struct slice type = slice_cut(&content_type, ';');
     while (type.len && (type.ptr[type.len - 1] == ' ' || type.ptr[type.len - 1] == '\t')) {
         type.len--;
     }
@@ -59,8 +45,8 @@ static bool find_dns(struct slice arguments, struct slice *ret_value)
 {
     unsigned found = 0;
     while (arguments.len > 0) {
-        struct slice value = doh_request_cut(&arguments, '&');
-        struct slice name = doh_request_cut(&value, '=');
+        struct slice value = slice_cut(&arguments, '&');
+        struct slice name = slice_cut(&value, '=');
         if (doh_request_equals(name, "dns")) {
             *ret_value = value;
             found++;
@@ -72,7 +58,7 @@ static bool find_dns(struct slice arguments, struct slice *ret_value)
 unsigned doh_request_route(const struct doh_request *request, struct doh_route *ret_route)
 {
     struct slice arguments = without_authority(request->target);
-    struct slice path = doh_request_cut(&arguments, '?');
+    struct slice path = slice_cut(&arguments, '?');
     *ret_route = (struct doh_route){.is_head = doh_request_equals(request->method, "HEAD"),
                                     .is_in_body = doh_request_equals(request->method, "POST")};
     if (!doh_request_equals(path, "/dns-query")) {

@@ -2,17 +2,6 @@
 
 #include <string.h>
 
-/* Takes the text in front of the separator off; all of it if there is none. */
-static struct slice cut_at(struct slice *text, char separator)
-{
-    const char *at = text->len ? memchr(text->ptr, separator, text->len) : NULL;
-    size_t len = at ? (size_t)(at - text->ptr) : text->len;
-    struct slice part = slice_of(text->ptr, len);
-    size_t taken = at ? len + 1 : len;
-    *text = slice_of(text->ptr + taken, text->len - taken);
-    return part;
-}
-
 static bool hosts_file_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
@@ -93,8 +82,8 @@ bool hosts_reader_next(struct hosts_reader *reader, struct hosts_entry *ret_entr
         if (reader->text.len == 0) {
             return false;
         }
-        struct slice rest = cut_at(&reader->text, '\n');
-        struct slice line = cut_at(&rest, '#');
+        struct slice rest = slice_cut(&reader->text, '\n');
+        struct slice line = slice_cut(&rest, '#');
         reader->line++;
         const char *why = check_line(&line, &reader->ip);
         if (why) {

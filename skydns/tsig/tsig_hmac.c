@@ -4,7 +4,6 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <stdio.h>
-#include <strings.h>
 
 #include "skydns/tsig/tsig_internal.h"
 
@@ -16,8 +15,7 @@ static const struct tsig_algorithm algorithms[] = {
 const struct tsig_algorithm *tsig_algorithm_find(struct slice text)
 {
     for (size_t i = 0; i < ARRAY_LEN(algorithms); i++) {
-        const struct slice known = slice_str(algorithms[i].text);
-        if (text.len == known.len && strncasecmp(text.ptr, known.ptr, known.len) == 0) {
+        if (slice_equal_nocase(text, slice_str(algorithms[i].text))) {
             return &algorithms[i];
         }
     }
