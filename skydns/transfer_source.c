@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "common/etcd/etcd_store_id.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/sync/store_sync.h"
@@ -60,20 +61,6 @@ static size_t find_base(const struct transfer_source *source, const struct dname
     return i;
 }
 
-/* Parses a base. Anything else than a number counts as no key: it is somebody else's. */
-static bool parse_base(struct slice value, uint32_t *ret)
-{
-    uint64_t number = 0;
-    for (size_t i = 0; i < value.len; i++) {
-        if (value.ptr[i] < '0' || value.ptr[i] > '9' || i == 10) {
-            return false;
-        }
-        number = number * 10 + (uint64_t)(value.ptr[i] - '0');
-    }
-    *ret = (uint32_t)number;
-    return value.len > 0 && number <= UINT32_MAX;
-}
-
 static void transfer_source_on_key(void *data, const struct dname *domain, struct slice value,
                                    int64_t revision)
 {
@@ -85,7 +72,7 @@ static void transfer_source_on_key(void *data, const struct dname *domain, struc
     struct base *base = &source->bases[i];
     source->base_count += i == source->base_count;
     base->domain = *domain;
-    base->has_key = parse_base(value, &base->value);
+    base->has_key = etcd_serial_base(value, &base->value);
     base->value = base->has_key ? base->value : ZONE_SERIAL_LOWEST;
     base->revision = base->has_key ? revision : 0;
     source->is_stale = true;

@@ -39,18 +39,24 @@ bool etcd_store_id_random(char ret_id[ETCD_STORE_ID_SIZE])
 
 /* ---- The serial ---- */
 
-/* Reads ten digits at most, as many as 2^32 - 1 has. */
+bool etcd_serial_base(struct slice value, uint32_t *ret_base)
+{
+    enum { DIGITS_MAX = 10 }; /* as many as 2^32 - 1 has */
+    uint64_t base = 0;
+    bool is_number = value.len > 0 && value.len <= DIGITS_MAX;
+    for (size_t i = 0; i < value.len && is_number; i++) {
+        is_number = value.ptr[i] >= '0' && value.ptr[i] <= '9';
+        base = base * 10 + (uint64_t)(value.ptr[i] - '0');
+    }
+    *ret_base = (uint32_t)base;
+    return is_number && base <= UINT32_MAX;
+}
+
 struct etcd_serial etcd_serial_of(const struct etcd_kv *kv)
 {
-    const struct slice text = kv->value;
-    uint64_t base = 0;
-    bool is_number = text.len > 0 && text.len <= 10;
-    for (size_t i = 0; i < text.len && is_number; i++) {
-        is_number = text.ptr[i] >= '0' && text.ptr[i] <= '9';
-        base = base * 10 + (uint64_t)(text.ptr[i] - '0');
-    }
-    return (struct etcd_serial){.is_there = is_number && base <= UINT32_MAX,
-                                .value = (uint32_t)base + (uint32_t)kv->mod_revision};
+    uint32_t base;
+    const bool is_there = etcd_serial_base(kv->value, &base);
+    return (struct etcd_serial){.is_there = is_there, .value = base + (uint32_t)kv->mod_revision};
 }
 
 bool etcd_serial_is_after(struct etcd_serial a, struct etcd_serial b)

@@ -48,6 +48,10 @@ struct etcd_serial {
 
 struct etcd_serial etcd_serial_of(const struct etcd_kv *kv);
 
+/* Reads the serial key's value, a number below 2^32. Returns false for anything else, which is
+ * another writer's. */
+bool etcd_serial_base(struct slice value, uint32_t *ret_base);
+
 /* Returns whether both are there, and `a` comes after `b` by RFC 1982. */
 bool etcd_serial_is_after(struct etcd_serial a, struct etcd_serial b);
 

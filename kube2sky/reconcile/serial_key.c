@@ -58,19 +58,6 @@ static void serial_key_fail(struct serial_key *k, const struct err *err)
     ev_timer_start(k->config.loop, &k->retry);
 }
 
-static bool serial_key_parse(struct slice value, uint32_t *ret)
-{
-    uint64_t number = 0;
-    for (size_t i = 0; i < value.len; i++) {
-        if (value.ptr[i] < '0' || value.ptr[i] > '9' || i == 10) {
-            return false;
-        }
-        number = number * 10 + (uint64_t)(value.ptr[i] - '0');
-    }
-    *ret = (uint32_t)number;
-    return value.len > 0 && number <= UINT32_MAX;
-}
-
 static void serial_key_on_read(void *data, const struct etcd_range_reply *reply,
                                const struct err *err)
 {
@@ -82,7 +69,7 @@ static void serial_key_on_read(void *data, const struct etcd_range_reply *reply,
     }
     backoff_reset(&k->backoff);
     k->mod_revision = reply->count ? reply->kvs[0].mod_revision : 0;
-    k->has_base = reply->count && serial_key_parse(reply->kvs[0].value, &k->base);
+    k->has_base = reply->count && etcd_serial_base(reply->kvs[0].value, &k->base);
     k->state = READ;
 }
 
