@@ -126,27 +126,6 @@ static bool translate_cache_is_domain(const struct translation *t, const char *z
                                          : strings_has(&t->domains, zone);
 }
 
-static bool is_in_domain(const struct translation *t, const char *zone)
-{
-    const char *domain = NULL;
-    while ((domain = strings_next(&t->domains, domain))) {
-        if (zone_contains(domain, zone)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_reverse_zone(const struct translation *t, const char *zone)
-{
-    struct buf network;
-    buf_init(&network, COREFILE_BYTES_MAX);
-    bool is_it = zone_is_reverse(zone) && zone_network(zone, &network) &&
-                 strings_has(&t->reverse_zones, buf_cstr(&network));
-    buf_fini(&network);
-    return is_it;
-}
-
 /* Returns the stub zone that the name is in, the longest; NULL: none. */
 static const char *find_stub(const struct translation *t, const char *name, struct buf *zone)
 {
@@ -171,7 +150,7 @@ static bool is_forwarded(const struct translation *t, const char *zone, bool *re
     buf_init(&text, COREFILE_BYTES_MAX);
     const char *stub = find_stub(t, zone, &text);
     buf_fini(&text);
-    *ret_by_root = !stub && t->root == ROOT_FORWARDED && !is_in_domain(t, zone);
+    *ret_by_root = !stub && t->root == ROOT_FORWARDED && !translation_is_in_domain(t, zone);
     return stub ? strcmp(stub + strcspn(stub, "="), "=none") != 0 : *ret_by_root;
 }
 
@@ -198,7 +177,7 @@ static void keep_root(struct translation *t, const char *why)
 static void add_empty_stub(struct translation *t, const char *zone)
 {
     bool is_by_root;
-    if (translate_cache_is_domain(t, zone) || is_reverse_zone(t, zone) ||
+    if (translate_cache_is_domain(t, zone) || translation_has_reverse_zone(t, zone) ||
         !is_forwarded(t, zone, &is_by_root)) {
         return;
     }

@@ -90,13 +90,7 @@ static bool key_owner(const char *base, struct buf *out)
 
 static bool translate_dnssec_is_signed(const struct translation *t, const char *owner)
 {
-    struct buf network;
-    buf_init(&network, COREFILE_BYTES_MAX);
-    bool is_network = zone_is_reverse(owner) && zone_network(owner, &network);
-    bool found = strings_has(&t->domains, owner) ||
-                 (is_network && strings_has(&t->reverse_zones, buf_cstr(&network)));
-    buf_fini(&network);
-    return found;
+    return strings_has(&t->domains, owner) || translation_has_reverse_zone(t, owner);
 }
 
 void translate_settle_keys(struct translation *t)

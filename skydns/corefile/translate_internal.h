@@ -74,6 +74,11 @@ bool zone_contains(const char *zone, const char *name);
 /* Writes "10.in-addr.arpa" as "10.0.0.0/8"; false if it is none of a network. */
 bool zone_network(const char *zone, struct buf *out);
 
+/* Returns whether the name is in one of the domains found so far. */
+bool translation_is_in_domain(const struct translation *t, const char *name);
+/* Returns whether the zone is a network's, and one of the reverse zones found so far. */
+bool translation_has_reverse_zone(const struct translation *t, const char *zone);
+
 /* Writes "8.8.8.8" and "dns://8.8.8.8:53" as "8.8.8.8:53". Returns false for another text. */
 bool server_text(const char *server, struct buf *out);
 

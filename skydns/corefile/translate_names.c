@@ -260,17 +260,6 @@ static bool has_domain_in(const struct translation *t, const char *zone)
     return false;
 }
 
-static bool is_in_a_domain(const struct translation *t, const char *name)
-{
-    const char *domain = NULL;
-    while ((domain = strings_next(&t->domains, domain))) {
-        if (zone_contains(domain, name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void translate_settle_names(struct translation *t)
 {
     const char *item = NULL;
@@ -282,7 +271,7 @@ void translate_settle_names(struct translation *t)
         const char *from = item + (strncmp(item, "*.", 2) == 0 ? 2 : 0);
         buf_clear(&name);
         buf_append(&name, from, strcspn(from, "="));
-        if (is_in_a_domain(t, buf_cstr(&name))) {
+        if (translation_is_in_domain(t, buf_cstr(&name))) {
             translation_missing_item(t, item, "none: -alias is for names outside the domains");
         } else {
             strings_add(&aliases, item);

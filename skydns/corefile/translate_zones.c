@@ -6,6 +6,27 @@
 #include "common/dns/dname.h"
 #include "skydns/corefile/translate_internal.h"
 
+bool translation_is_in_domain(const struct translation *t, const char *name)
+{
+    const char *domain = NULL;
+    while ((domain = strings_next(&t->domains, domain))) {
+        if (zone_contains(domain, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool translation_has_reverse_zone(const struct translation *t, const char *zone)
+{
+    struct buf network;
+    buf_init(&network, COREFILE_BYTES_MAX);
+    bool is_it = zone_is_reverse(zone) && zone_network(zone, &network) &&
+                 strings_has(&t->reverse_zones, buf_cstr(&network));
+    buf_fini(&network);
+    return is_it;
+}
+
 /* ---- Zones ---- */
 
 /* Adds a reverse zone. Reverse names of a zone that is none of a network stay here, too. */
