@@ -106,16 +106,20 @@ bool follow_override(struct follow *f, struct follow_chain *chain, const struct 
     return is_known;
 }
 
+static struct follow_chain flat_chain(struct follow *follow, struct slice owner,
+                                      enum follow_families families, struct rr_list *out)
+{
+    return (struct follow_chain){.out = out,
+                                 .families = families,
+                                 .start = owner,
+                                 .is_flat = true,
+                                 .flat_ttl_s = &follow->flat_ttl_s};
+}
+
 bool follow_flat(struct follow *follow, const struct override_match *match, struct slice name,
                  enum follow_families families, struct rr_list *out)
 {
-    struct follow_chain chain = {
-        .out = out,
-        .families = families,
-        .start = name,
-        .is_flat = true,
-        .flat_ttl_s = &follow->flat_ttl_s,
-    };
+    struct follow_chain chain = flat_chain(follow, name, families, out);
     follow->is_flat = true;
     return add_matched(follow, &chain, match, name);
 }
@@ -123,12 +127,6 @@ bool follow_flat(struct follow *follow, const struct override_match *match, stru
 void follow_flat_records(struct follow *follow, const struct lookup_span *span, struct slice owner,
                          enum follow_families families, struct rr_list *out)
 {
-    struct follow_chain chain = {
-        .out = out,
-        .families = families,
-        .start = owner,
-        .is_flat = true,
-        .flat_ttl_s = &follow->flat_ttl_s,
-    };
+    struct follow_chain chain = flat_chain(follow, owner, families, out);
     add_flat_records(follow, &chain, span, owner);
 }
