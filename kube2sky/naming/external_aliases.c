@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "common/base/buf.h"
 #include "common/base/key_table.h"
@@ -33,7 +34,7 @@ struct alias_claim {
 
 /* A Service that names lead to. */
 struct alias_target {
-    struct alias_requester *first;
+    LIST_HEAD(alias_target_requesters, alias_requester) requesters;
     char label[9];
     size_t id_len;
     char id[]; /* "alias/prod/web" */
@@ -41,7 +42,7 @@ struct alias_target {
 
 /* A namespace with its requesters. */
 struct alias_space {
-    struct alias_requester *first;
+    LIST_HEAD(alias_space_requesters, alias_requester) requesters;
     size_t claims;  /* allowed ones */
     size_t refused; /* beyond EXTERNAL_ALIASES_NAMESPACE_MAX, or an object's own limit */
     size_t won;     /* scratch of external_aliases_build: names of one target still to come */
@@ -55,8 +56,7 @@ struct alias_requester {
     int64_t created_s;
     struct alias_target *target; /* NULL: the ConfigMap */
     struct alias_space *space;
-    struct alias_requester *next_of_target, *prev_of_target;
-    struct alias_requester *next_of_space, *prev_of_space;
+    LIST_ENTRY(alias_requester) of_target, of_space;
     struct alias_claim *claims;
     size_t count;
     size_t id_len;
@@ -190,30 +190,17 @@ static struct alias_space *get_alias_space(struct external_aliases *aliases, str
 
 static void join_alias_requester(struct alias_requester *requester)
 {
-    requester->next_of_space = requester->space->first;
-    if (requester->next_of_space) {
-        requester->next_of_space->prev_of_space = requester;
+    LIST_INSERT_HEAD(&requester->space->requesters, requester, of_space);
+    if (requester->target) {
+        LIST_INSERT_HEAD(&requester->target->requesters, requester, of_target);
     }
-    requester->space->first = requester;
-    if (!requester->target) {
-        return;
-    }
-    requester->next_of_target = requester->target->first;
-    if (requester->next_of_target) {
-        requester->next_of_target->prev_of_target = requester;
-    }
-    requester->target->first = requester;
 }
 
 static void leave_alias_space(struct external_aliases *aliases, struct alias_requester *requester)
 {
     struct alias_space *space = requester->space;
-    *(requester->prev_of_space ? &requester->prev_of_space->next_of_space : &space->first) =
-        requester->next_of_space;
-    if (requester->next_of_space) {
-        requester->next_of_space->prev_of_space = requester->prev_of_space;
-    }
-    if (!space->first) {
+    LIST_REMOVE(requester, of_space);
+    if (LIST_EMPTY(&space->requesters)) {
         (void)key_table_take(&aliases->spaces, alias_space_ns(space));
         free(space);
     }
@@ -225,12 +212,8 @@ static void leave_alias_target(struct external_aliases *aliases, struct alias_re
     if (!target) {
         return;
     }
-    *(requester->prev_of_target ? &requester->prev_of_target->next_of_target : &target->first) =
-        requester->next_of_target;
-    if (requester->next_of_target) {
-        requester->next_of_target->prev_of_target = requester->prev_of_target;
-    }
-    if (!target->first) {
+    LIST_REMOVE(requester, of_target);
+    if (LIST_EMPTY(&target->requesters)) {
         (void)key_table_take(&aliases->targets, alias_target_id(target));
         free(target);
     }
@@ -405,8 +388,8 @@ static void displace_alias_claim(struct external_aliases *aliases, struct alias_
 /* Judges claims that were too many again, since the namespace may have room now. */
 static void place_refused(struct external_aliases *aliases, const struct alias_space *space)
 {
-    struct alias_requester *requester = space->first;
-    for (; requester && space->refused; requester = requester->next_of_space) {
+    struct alias_requester *requester = LIST_FIRST(&space->requesters);
+    for (; requester && space->refused; requester = LIST_NEXT(requester, of_space)) {
         bool has_more = false;
         for (size_t i = 0; i < requester->count; i++) {
             struct alias_claim *claim = &requester->claims[i];
@@ -507,13 +490,8 @@ void external_aliases_set_text(struct external_aliases *aliases,
     struct slice names[ALIAS_TEXT_NAMES];
     size_t count = 0;
     while (text.len && count < ALIAS_TEXT_NAMES) {
-        const char *comma = memchr(text.ptr, ',', text.len);
-        size_t len = comma ? (size_t)(comma - text.ptr) : text.len;
-        struct slice name = slice_trim(slice_of(text.ptr, len));
-        names[count] = name;
-        count += name.len > 0;
-        len += comma != NULL;
-        text = slice_of(text.ptr + len, text.len - len);
+        names[count] = slice_trim(slice_cut(&text, ','));
+        count += names[count].len > 0;
     }
     external_aliases_set(aliases, owner_object, names, count);
 }
@@ -557,8 +535,8 @@ static size_t count_won(struct external_aliases *aliases, const struct alias_tar
     for (struct alias_space *space; (space = key_table_next(&aliases->spaces, &at)); at++) {
         space->won = 0;
     }
-    const struct alias_requester *requester = target ? target->first : NULL;
-    for (; requester; requester = requester->next_of_target) {
+    const struct alias_requester *requester = target ? LIST_FIRST(&target->requesters) : NULL;
+    for (; requester; requester = LIST_NEXT(requester, of_target)) {
         for (size_t i = 0; i < requester->count; i++) {
             bool is_won = is_alias_won(&requester->claims[i]);
             requester->space->won += is_won;
@@ -609,8 +587,8 @@ void external_aliases_build(struct external_aliases *aliases, struct slice owner
     desired_clear(wanted);
     desired_clear(left);
     append_alias_value(aliases, owner, &host, &value);
-    const struct alias_requester *requester = target ? target->first : NULL;
-    for (; requester; requester = requester->next_of_target) {
+    const struct alias_requester *requester = target ? LIST_FIRST(&target->requesters) : NULL;
+    for (; requester; requester = LIST_NEXT(requester, of_target)) {
         for (size_t i = 0; i < requester->count; i++) {
             const struct alias_name *name = requester->claims[i].name;
             if (!name) {
@@ -648,8 +626,8 @@ void external_aliases_each(const struct external_aliases *aliases, struct slice 
                            void (*fn)(void *data, const struct alias_view *view), void *data)
 {
     const struct alias_target *target = key_table_find(&aliases->targets, owner);
-    const struct alias_requester *requester = target ? target->first : NULL;
-    for (; requester; requester = requester->next_of_target) {
+    const struct alias_requester *requester = target ? LIST_FIRST(&target->requesters) : NULL;
+    for (; requester; requester = LIST_NEXT(requester, of_target)) {
         for (size_t i = 0; i < requester->count; i++) {
             const struct alias_claim *claim = &requester->claims[i];
             const struct alias_name *name = claim->name;

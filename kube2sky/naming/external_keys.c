@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
@@ -12,14 +13,14 @@
 
 /* A name with keys of somebody else. */
 struct external_name {
-    struct external_key *first;
+    LIST_HEAD(external_name_keys, external_key) keys;
     size_t len;
     char key[];
 };
 
 struct external_key {
     struct external_name *name; /* NULL: it is ours */
-    struct external_key *next, *prev;
+    LIST_ENTRY(external_key) of_name;
     char *owner; /* NULL: it is somebody else's */
     int64_t revision;
     uint32_t generation;
@@ -109,12 +110,7 @@ static void join_external_name(struct external_keys *keys, struct external_key *
         (void)key_table_put(&keys->names, name);
     }
     key->name = name;
-    key->prev = NULL;
-    key->next = name->first;
-    if (name->first) {
-        name->first->prev = key;
-    }
-    name->first = key;
+    LIST_INSERT_HEAD(&name->keys, key, of_name);
     keys->others++;
     keys->config.changed(keys->config.data, text);
 }
@@ -125,14 +121,11 @@ static void leave_external_name(struct external_keys *keys, struct external_key 
     if (!name) {
         return;
     }
-    *(key->prev ? &key->prev->next : &name->first) = key->next;
-    if (key->next) {
-        key->next->prev = key->prev;
-    }
+    LIST_REMOVE(key, of_name);
     key->name = NULL;
     keys->others--;
     keys->config.changed(keys->config.data, external_name_text(name));
-    if (!name->first) {
+    if (LIST_EMPTY(&name->keys)) {
         (void)key_table_take(&keys->names, external_name_text(name));
         free(name);
     }
@@ -227,9 +220,9 @@ bool external_keys_has_other(const struct external_keys *keys, struct slice name
                              const void *data)
 {
     const struct external_name *name = key_table_find(&keys->names, name_key);
-    const struct external_key *key = name ? name->first : NULL;
+    const struct external_key *key = name ? LIST_FIRST(&name->keys) : NULL;
     while (key && is_exempt && is_exempt(data, external_key_text(key))) {
-        key = key->next;
+        key = LIST_NEXT(key, of_name);
     }
     return key != NULL;
 }

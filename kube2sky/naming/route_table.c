@@ -193,11 +193,10 @@ static void claim_route(struct route_table *table, const struct kube_object *obj
 static void claim_at_gateway(struct route_table *table, const struct kube_object *gateway)
 {
     const struct route_entry *entry;
+    char *id = xasprintf("%s/%s", gateway->ns, gateway->name);
     for (size_t i = 0; i < table->rules->gateway_count; i++) {
         const struct route_rule *rule = &table->rules->gateways[i];
-        char *id = xasprintf("%s/%s", gateway->ns, gateway->name);
-        bool is_this = slice_equal(slice_str(id), rule->from);
-        free(id);
+        const bool is_this = slice_equal(slice_str(id), rule->from);
         for (size_t at = 0;
              is_this && (entry = key_table_next(&table->kinds[KUBE_ROUTE].objects, &at)); at++) {
             if (route_rule_has_parent(rule, entry->object)) {
@@ -205,6 +204,7 @@ static void claim_at_gateway(struct route_table *table, const struct kube_object
             }
         }
     }
+    free(id);
 }
 
 static void route_table_claim_of(struct route_table *table, const struct kube_object *object,
