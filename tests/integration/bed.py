@@ -11,7 +11,7 @@ from dns_client import Dns
 from etcd_client import EtcdClient
 from kube import Kube
 from model import Model
-from programs import Program, apiserver, etcd, http_get, is_etcd_healthy, reserve_port, wait_until
+from programs import Program, apiserver, etcd, http_get, is_etcd_healthy, reserve_port, wait_equal, wait_until
 
 BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).resolve().parents[2] / "build/release/bin"))
 
@@ -162,17 +162,7 @@ class Bed:
 
     def wait_records(self, prefix: str, right: dict[str, str]) -> None:
         """Waits until etcd holds exactly these records under the prefix."""
-        last: dict[str, str] = {}
-
-        def is_right() -> bool:
-            last.clear()
-            last.update(self.etcd.values(prefix))
-            return last == right
-
-        try:
-            wait_until(is_right, f"records under {prefix}")
-        except AssertionError:
-            assert last == right  # pytest shows the difference
+        wait_equal(lambda: self.etcd.values(prefix), right, f"records under {prefix}")
 
     def wait_model(self, model: Model | None = None) -> None:
         """Waits until etcd holds exactly the keys that the API's objects demand, in the trees of the model."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 import pytest
 from bed import BIN_DIR
 from kube import KubeError, pod, service
-from programs import http_get, wait_until
+from programs import http_get, wait_equal, wait_until
 from records import hash_of
 from test_config_map import config_map
 from test_kube_dry_run import dry_run
@@ -40,17 +40,7 @@ def external(bed) -> dict[str, str]:
 
 def wait_external(bed, *parts: dict[str, str]) -> None:
     right = {key: value for part in parts for key, value in part.items()}
-    last = {}
-
-    def is_right() -> bool:
-        last.clear()
-        last.update(external(bed))
-        return last == right
-
-    try:
-        wait_until(is_right, "the external names")
-    except AssertionError:
-        assert last == right
+    wait_equal(lambda: external(bed), right, "the external names")
 
 
 def aliased(name: str, ip: str, aliases: str, namespace: str = "default") -> dict:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 from kube import KubeError, port, service
-from programs import http_get, reserve_port, wait_until
+from programs import http_get, reserve_port, wait_equal, wait_until
 from records import label
 from test_kube_dry_run import dry_run
 from watched import Watched
@@ -57,17 +57,7 @@ def document(keys: dict[str, str], *nameservers: str) -> dict[str, str]:
 def wait_settings(bed, keys: dict[str, str], *nameservers: str, foreign: dict[str, str] | None = None) -> None:
     """Exactly these keys and their document; no document if there is nothing to say."""
     right = keys | (document(keys, *nameservers) if keys or nameservers else {}) | (foreign or {})
-    last = {}
-
-    def is_right() -> bool:
-        last.clear()
-        last.update(settings(bed))
-        return last == right
-
-    try:
-        wait_until(is_right, "the settings")
-    except AssertionError:
-        assert last == right
+    wait_equal(lambda: settings(bed), right, "the settings")
 
 
 def strict(bed) -> tuple[int, str]:

@@ -65,6 +65,21 @@ def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 20
         pause.wait(_POLL_S)
 
 
+def wait_equal(read: Callable[[], object], right: object, what: str) -> None:
+    """Polls read() until it returns `right`. pytest shows the difference otherwise."""
+    last: list[object] = [None]
+
+    def is_right() -> bool:
+        last[0] = read()
+        return last[0] == right
+
+    try:
+        wait_until(is_right, what)
+    except AssertionError:
+        assert last[0] == right
+        raise
+
+
 # ---- Ports ----
 
 
