@@ -1,6 +1,6 @@
 /* Parses and prints the JSON value of a key. jansson stays inside. Pure; any thread.
  *
- * As in SkyDNS, field names are case-insensitive, the last of duplicate fields counts, unknown
+ * Like SkyDNS: field names are case-insensitive, the last of duplicate fields counts, unknown
  * fields are ignored, null means absent, and a wrong type rejects the value. SkyDNS did not know
  * `rr` (record_rrs.h). */
 #ifndef COMMON_DNS_RECORD_JSON_H

@@ -1,4 +1,4 @@
-/* etcd's lease calls: keys put with a lease vanish once nobody keeps it alive.
+/* Calls etcd's leases: keys put with a lease vanish once no client keeps it alive.
  *
  * Same loop, thread and rules as common/etcd/etcd.h. An expired lease is a response, not an error,
  * except for etcd_lease_revoke (ERR_NOT_FOUND).
