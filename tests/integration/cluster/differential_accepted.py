@@ -133,6 +133,17 @@ def _nameservers_reply(case: Case) -> Answer | None:
     return replace(case.theirs, flags=case.theirs.flags - {"AA"}, authority=authority, additional=())
 
 
+@accept("F6")
+def _localhost(case: Case) -> Answer | None:
+    """`localhost` and names below | 127.0.0.1, ::1; other types NODATA | forwarded | ours: RFC 6761 6.3"""
+    addresses = {"A": "127.0.0.1", "AAAA": "::1"}
+    right = [(case.rdtype, addresses[case.rdtype])] if case.rdtype in addresses else []
+    is_one = f".{case.question.name}".lower().endswith(".localhost.") and case.ours.rcode == "NOERROR"
+    is_denied = [one.rdtype for one in case.ours.authority] == ([] if right else ["SOA"])
+    is_right = is_one and is_denied and [(one.rdtype, one.data) for one in case.ours.answer] == right
+    return case.with_ours_unchecked() if is_right else None
+
+
 # ---- ExternalName ----
 
 
