@@ -217,14 +217,13 @@ class ClusterBed(Bed):
             found = {key: text for key, text in self.etcd.values("/skydns/").items() if model.covers(key)}
             right = model.adopt(model.keys({kind: self.kube.items(kind) for kind in kinds_of(model)}), found)
             differs.clear()
-            differs.update({key: (right.get(key), found.get(key)) for key in right.keys() | found.keys()})
-            return right == found
+            differs.update(_differences(right, found))
+            return not differs
 
         try:
             wait_until(is_right, "the records of all objects", PATIENCE_S)
         except AssertionError:
-            wrong = {key: pair for key, pair in differs.items() if pair[0] != pair[1]}
-            raise AssertionError(f"etcd differs from the objects, key: (right, found): {wrong}") from None
+            raise AssertionError(f"etcd differs from the objects, key: (right, found): {differs}") from None
 
     def check_settled(self) -> None:
         """etcd comes to hold exactly what the objects demand, and what a clean start of kube2sky writes."""
@@ -237,17 +236,17 @@ class ClusterBed(Bed):
         ).start()  # fmt: skip
         ready = f"http://127.0.0.1:{readiness_port}/readiness"
         clean.wait_ready(lambda: http_get(ready)[0] == 200, "ready", PATIENCE_S)
-        right, last = {}, {}
+        differs: dict[str, tuple[str | None, str | None]] = {}
 
         def is_equal() -> bool:
-            right.clear(), last.clear()
-            right.update(self._clean_etcd.values("/skydns/")), last.update(self.etcd.values("/skydns/"))
-            return right == last
+            differs.clear()
+            differs.update(_differences(self._clean_etcd.values("/skydns/"), self.etcd.values("/skydns/")))
+            return not differs
 
         try:
             wait_until(is_equal, "the keys of a clean start", PATIENCE_S)
         except AssertionError:
-            assert last == right
+            raise AssertionError(f"etcd differs from a clean start, key: (right, found): {differs}") from None
         clean.stop()
         self.programs.remove(clean)
 
@@ -263,6 +262,11 @@ class ClusterBed(Bed):
         for key, values in written.items():
             assert values == without_repeats(values), f"{key} was written again with the same value: {values}"
             check_order(key, values, demanded.get(key, [None]))
+
+
+def _differences(right: dict[str, str], found: dict[str, str]) -> dict[str, tuple[str | None, str | None]]:
+    keys = [key for key in right.keys() | found.keys() if right.get(key) != found.get(key)]
+    return {key: (right.get(key), found.get(key)) for key in keys}
 
 
 def _values_of_keys(states: list[dict[str, str]]) -> dict[str, list[str | None]]:
