@@ -14,6 +14,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns_names.h"
 #include "common/tls/tls_client.h"
+#include "exechealthz/health_actions.h"
 #include "exechealthz/tls_query.h"
 
 enum {
@@ -27,6 +28,7 @@ struct dns_probe {
     struct dns_probe_config config;
     ev_timer tick;
     bool tick_missed; /* a tick came during a run */
+    unsigned number;  /* of health_actions_add */
 
     /* Holds the current run: over UDP, or readable.fd is -1; over TLS, or stream is NULL. */
     ev_io readable;
@@ -88,6 +90,8 @@ static void dns_probe_record(struct dns_probe *probe, bool has_failed)
         histogram_observe(&probe->counts.latency, &dns_latency_scale, probe->latency_us);
     }
     dns_probe_log_result(probe, had_failed);
+    health_actions_note(probe->config.settings.actions, probe->number,
+                        has_failed ? probe->error : "");
 }
 
 static void record_error(struct dns_probe *probe, const char *doing, int code)
@@ -331,6 +335,7 @@ struct dns_probe *dns_probe_new(struct ev_loop *loop, const struct dns_probe_con
     struct dns_probe *probe = xcalloc(1, sizeof(*probe));
     probe->loop = loop;
     probe->config = *config;
+    probe->number = health_actions_add(config->settings.actions, config->target->label);
     probe->has_failed = config->settings.starts_unhealthy;
     (void)snprintf(probe->error, sizeof(probe->error), "waiting for first probe");
     ev_timer_init(&probe->tick, dns_probe_on_tick, 0., (double)config->settings.period_ms / 1000);

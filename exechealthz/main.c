@@ -17,6 +17,7 @@
 #include "common/http/http_server.h"
 #include "common/tls/tls_client.h"
 #include "exechealthz/dns_probe.h"
+#include "exechealthz/health_actions.h"
 #include "exechealthz/options.h"
 #include "exechealthz/pages.h"
 #include "exechealthz/probe.h"
@@ -30,16 +31,26 @@ struct probes {
     struct dns_probe *dns[FLAG_STRINGS_MAX];
     size_t dns_count;
     struct tls_client *tls; /* NULL: no probe over TLS */
+    struct health_actions *actions;
 };
+
+static void add_actions(struct probes *probes, struct ev_loop *loop, const struct options *o)
+{
+    struct health_actions_config config = o->actions;
+    config.loop = loop;
+    config.reaper = &probes->reaper;
+    probes->actions = health_actions_new(&config);
+}
 
 static void add_commands(struct probes *probes, struct ev_loop *loop, const struct options *o)
 {
     for (size_t i = 0; i < o->command_count; i++) {
-        const struct probe_config config = {
+        struct probe_config config = {
             .path = o->commands[i].url,
             .command = o->commands[i].command,
             .settings = o->probes,
         };
+        config.settings.actions = probes->actions;
         probes->commands[probes->command_count++] = probe_new(loop, &probes->reaper, &config);
     }
 }
@@ -54,6 +65,7 @@ static void exechealthz_add_dns(struct probes *probes, struct ev_loop *loop,
             .settings = o->probes,
         };
         config.settings.timeout_ms = o->dns_timeout_ms;
+        config.settings.actions = probes->actions;
         probes->dns[probes->dns_count++] = dns_probe_new(loop, &config);
     }
 }
@@ -76,25 +88,34 @@ static void free_probes(struct probes *probes)
     for (size_t i = 0; i < probes->dns_count; i++) {
         dns_probe_free(probes->dns[i]);
     }
+    health_actions_free(probes->actions);
     tls_client_free(probes->tls);
 }
 
-static void exechealthz_on_stop_signal(struct ev_loop *loop, ev_signal *w, int events UNUSED)
+/* Holds what a signal stops. */
+struct stopping {
+    struct service_manager *manager;
+    struct health_actions *actions;
+};
+
+static void exechealthz_on_stop_signal(struct ev_loop *loop UNUSED, ev_signal *w, int events UNUSED)
 {
+    const struct stopping *stopping = w->data;
     log_info("stopping", LOG_STR("signal", strsignal(w->signum)));
-    service_manager_stopping(w->data);
-    ev_break(loop, EVBREAK_ALL);
+    service_manager_stopping(stopping->manager);
+    health_actions_stop(stopping->actions);
 }
 
 /* Runs until a signal or /quit. */
 static void exechealthz_run(struct ev_loop *loop, struct probes *probes,
                             struct service_manager *manager)
 {
+    struct stopping stopping = {.manager = manager, .actions = probes->actions};
     ev_signal stop[2];
     ev_signal_init(&stop[0], exechealthz_on_stop_signal, SIGTERM);
     ev_signal_init(&stop[1], exechealthz_on_stop_signal, SIGINT);
     for (size_t i = 0; i < ARRAY_LEN(stop); i++) {
-        stop[i].data = manager;
+        stop[i].data = &stopping;
         ev_signal_start(loop, &stop[i]);
     }
     start_probes(probes);
@@ -105,11 +126,10 @@ static void exechealthz_run(struct ev_loop *loop, struct probes *probes,
     }
 }
 
-static struct pages *new_pages(struct ev_loop *loop, const struct probes *probes,
-                               const struct options *o)
+static struct pages *new_pages(const struct probes *probes, const struct options *o)
 {
     const struct pages_config config = {
-        .loop = loop,
+        .actions = probes->actions,
         .probes = probes->commands,
         .probe_count = probes->command_count,
         .dns_probes = probes->dns,
@@ -135,7 +155,7 @@ static void log_settings(const struct options *o)
 static int listen_and_run(struct ev_loop *loop, struct probes *probes, const struct options *o,
                           struct service_manager *manager)
 {
-    struct pages *pages = new_pages(loop, probes, o);
+    struct pages *pages = new_pages(probes, o);
     size_t count;
     const struct http_route *routes = pages_routes(pages, &count);
     struct http_server *server = NULL;
@@ -170,6 +190,7 @@ static int exechealthz_serve(const struct options *o)
     struct service_manager manager;
     service_manager_init(&manager, loop);
     reaper_start(&probes.reaper, loop);
+    add_actions(&probes, loop, o);
     add_commands(&probes, loop, o);
     exechealthz_add_dns(&probes, loop, o);
     int r = listen_and_run(loop, &probes, o, &manager);

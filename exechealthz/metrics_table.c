@@ -65,6 +65,28 @@ static void write_durations(struct metrics_page *page, const struct metrics_sour
                       &histogram_durations, &all);
 }
 
+/* ---- Commands of the health ---- */
+
+static void write_actions(struct metrics_page *page, const struct health_actions *actions)
+{
+    static const struct {
+        enum health health;
+        const char *label;
+    } rows[] = {{HEALTH_BAD, "on-unhealthy"}, {HEALTH_GOOD, "on-healthy"}};
+    for (unsigned has_failed = 0; has_failed < 2; has_failed++) {
+        metrics_family(page, METRIC_COUNTER,
+                       has_failed ? "action_failures_total" : "action_runs_total",
+                       has_failed ? "Runs of the flag's command that did not end with status 0."
+                                  : "Completed runs of the flag's command.");
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+            const struct health_action_counts *counts =
+                health_actions_counts(actions, rows[i].health);
+            metrics_sample(page, METRIC_LABELS({"flag", rows[i].label}),
+                           has_failed ? counts->failures : counts->runs);
+        }
+    }
+}
+
 /* ---- DNS probes ---- */
 
 static void write_dns_probe(struct metrics_page *page, const struct dns_probe *probe)
@@ -88,6 +110,10 @@ void exechealthz_metrics_table_write(const struct metrics_sources *sources, stru
         write_counts(&page, sources);
         write_health(&page, sources);
         write_durations(&page, sources);
+    }
+    if (health_actions_command(sources->actions, HEALTH_BAD) ||
+        health_actions_command(sources->actions, HEALTH_GOOD)) {
+        write_actions(&page, sources->actions);
     }
     page = metrics_page_begin(out, "kubedns_probe_");
     for (size_t i = 0; i < sources->dns_count; i++) {

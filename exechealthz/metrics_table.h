@@ -9,6 +9,7 @@
 
 #include "common/base/buf.h"
 #include "exechealthz/dns_probe.h"
+#include "exechealthz/health_actions.h"
 #include "exechealthz/probe.h"
 
 /* Holds the sources, borrowed during the call. */
@@ -18,6 +19,7 @@ struct metrics_sources {
     size_t probe_count;
     struct dns_probe *const *dns_probes;
     size_t dns_count;
+    const struct health_actions *actions;
 };
 
 /* Appends the page. */

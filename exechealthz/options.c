@@ -8,6 +8,7 @@
 enum {
     /* Bounds a period, latency or timeout: longer than a day is certainly a mistake. */
     DURATION_MAX_MS = 24 * 60 * 60 * 1000,
+    THRESHOLD_MAX = 1000, /* results; more are a mistake likewise */
     /* Waits as long as resolvers wait for a server (resolv.conf(5)). */
     DNS_TIMEOUT_MS = 5000,
 };
@@ -18,6 +19,7 @@ static const char default_command[] = "echo healthz", default_url[] = "/healthz"
 struct given {
     struct flag_strings commands, urls, dns;
     const char *address;
+    const char *on_unhealthy, *on_healthy;
     int64_t port;
 };
 
@@ -49,6 +51,15 @@ static int exechealthz_options_parse_flags(int argc, char *const *argv, struct g
         {"timeout", FLAG_DURATION_MS, &o->probes.timeout_ms, .min = 0, .max = DURATION_MAX_MS,
          .help = "kill the command's process group, or fail the DNS probe, after this time; 0: the "
                  "latency, DNS at most 5s"},
+        {"on-unhealthy", FLAG_STRING, &given->on_unhealthy,
+         .help = "shell command to run when a probe has failed -threshold times in a row, and when "
+                 "the program ends"},
+        {"on-healthy", FLAG_STRING, &given->on_healthy,
+         .help = "shell command to run when all probes have succeeded -threshold times in a row"},
+        {"threshold", FLAG_INT, &o->actions.threshold, .min = 1, .max = THRESHOLD_MAX,
+         .help = "equal results of a probe that count for -on-unhealthy and -on-healthy"},
+        {"repeat", FLAG_DURATION_MS, &o->actions.repeat_ms, .min = 0, .max = DURATION_MAX_MS,
+         .help = "run -on-healthy again so long after its end; 0: never"},
         {"output", FLAG_BOOL, &o->probes.want_output,
          .help = "respond with the command's output instead of `ok`"},
         {"quiet", FLAG_BOOL, &o->probes.is_quiet, .help = "log only changes of health"},
@@ -187,6 +198,29 @@ static int check_files(const struct options *o, struct err *err)
     return 0;
 }
 
+static int take_action(const char *flag, const char *command, const char **ret_command,
+                       struct err *err)
+{
+    if (command && command[strspn(command, " \t\n")] == '\0') {
+        return err_set(err, ERR_USAGE, "flag -%s: `%s`: expected a shell command", flag, command);
+    }
+    *ret_command = command;
+    return 0;
+}
+
+static int take_actions(const struct given *given, struct options *o, struct err *err)
+{
+    struct health_actions_config *actions = &o->actions;
+    int r = take_action("on-unhealthy", given->on_unhealthy, &actions->on_unhealthy, err);
+    if (r == 0) {
+        r = take_action("on-healthy", given->on_healthy, &actions->on_healthy, err);
+    }
+    if (r == 0 && actions->repeat_ms > 0 && !actions->on_healthy) {
+        r = err_set(err, ERR_USAGE, "flag -repeat: without -on-healthy there is nothing to repeat");
+    }
+    return r;
+}
+
 /* Uses one path for all DNS probes: without a command, kubelets ask for all of them together. */
 static int use_dns_alone(const struct given *given, struct options *o, struct err *err)
 {
@@ -228,6 +262,7 @@ int exechealthz_options_parse(int argc, char *const *argv, struct options *ret_o
     struct given given = {.address = "0.0.0.0", .port = 8080};
     struct options o = {.probes = {.period_ms = 2000, .latency_ms = 30000},
                         .dns_files = {.ca = "", .cert = "", .key = ""},
+                        .actions = {.threshold = 3},
                         .log_level = LOG_LEVEL_INFO,
                         .healthcheck = ""};
     int r = exechealthz_options_parse_flags(argc, argv, &given, &o, err);
@@ -240,6 +275,9 @@ int exechealthz_options_parse(int argc, char *const *argv, struct options *ret_o
     if (r == 0) {
         r = check_files(&o, err);
     }
+    if (r == 0) {
+        r = take_actions(&given, &o, err);
+    }
     if (r != 0) {
         return r;
     }
@@ -249,6 +287,7 @@ int exechealthz_options_parse(int argc, char *const *argv, struct options *ret_o
         o.dns_timeout_ms =
             o.probes.latency_ms < DNS_TIMEOUT_MS ? o.probes.latency_ms : DNS_TIMEOUT_MS;
     }
+    o.actions.timeout_ms = o.probes.timeout_ms;
     o.dns_files.without_ca = !has_tls_name(&o);
     *ret_options = o;
     return 0;

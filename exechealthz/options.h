@@ -12,6 +12,7 @@
 #include "common/base/flags.h"
 #include "common/tls/tls_client.h"
 #include "exechealthz/dns_target.h"
+#include "exechealthz/health_actions.h"
 #include "exechealthz/probe_settings.h"
 
 /* Holds a command and the path of its result; from argv, borrowed for the process's lifetime. */
@@ -27,10 +28,11 @@ struct options {
     size_t dns_count;
     const char *dns_url; /* path of all DNS probes; NULL with commands or without DNS probes */
     struct addr listen;
-    struct probe_settings probes; /* the timeout: the latency unless given */
-    int64_t dns_timeout_ms;       /* never 0; default: 5 s, or the latency if shorter */
-    struct tls_files dns_files;   /* for all DNS probes over TLS; "": none */
-    int log_level;                /* enum log_level */
+    struct probe_settings probes;         /* the timeout: the latency unless given */
+    int64_t dns_timeout_ms;               /* never 0; default: 5 s, or the latency if shorter */
+    struct tls_files dns_files;           /* for all DNS probes over TLS; "": none */
+    int log_level;                        /* enum log_level */
+    struct health_actions_config actions; /* without loop and reaper */
     bool has_legacy_pages;
     const char *healthcheck; /* the URL to query instead of all else; "": none */
     bool want_version;

@@ -78,6 +78,7 @@ static void handle_metrics(void *data, const struct http_request *request UNUSED
         .probe_count = config->probe_count,
         .dns_probes = config->dns_probes,
         .dns_count = config->dns_count,
+        .actions = config->actions,
     };
     reply->content_type = metrics_content_type;
     exechealthz_metrics_table_write(&sources, &reply->body);
@@ -108,7 +109,7 @@ static void handle_quit(void *data, const struct http_request *request,
 {
     const struct entry *entry = data;
     log_info("stopping", LOG_STR("path", request->path));
-    ev_break(entry->pages->config.loop, EVBREAK_ALL);
+    health_actions_stop(entry->pages->config.actions);
 }
 
 /* ---- Routes ---- */

@@ -7,17 +7,17 @@
 #ifndef EXECHEALTHZ_PAGES_H
 #define EXECHEALTHZ_PAGES_H
 
-#include <ev.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/http/http_server.h"
 #include "exechealthz/dns_probe.h"
+#include "exechealthz/health_actions.h"
 #include "exechealthz/probe.h"
 
 /* Borrows everything until pages_free. */
 struct pages_config {
-    struct ev_loop *loop; /* stopped by /quit */
+    struct health_actions *actions; /* stopped by /quit */
     struct probe *const *probes;
     size_t probe_count;
     struct dns_probe *const *dns_probes;

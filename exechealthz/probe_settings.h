@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct health_actions;
+
 struct probe_settings {
     int64_t period_ms;
     int64_t latency_ms;    /* an older result does not count, except in dns_probe_healthcheck */
@@ -12,6 +14,7 @@ struct probe_settings {
     bool want_output;      /* a healthy response is the command's output, not `ok`; not for DNS */
     bool is_quiet;         /* log changes of health only, not every run */
     bool starts_unhealthy; /* until the first result */
+    struct health_actions *actions; /* told each result; NULL: none */
 };
 
 #endif

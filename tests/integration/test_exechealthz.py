@@ -11,7 +11,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from programs import http_get, reserve_port, wait_until
+from programs import http_get, reserve_port, wait_equal, wait_until
 from prometheus import parse
 from records import SVC, value
 
@@ -239,6 +239,40 @@ def test_sigterm_ends_it_at_once_with_its_command(bare_bed, tmp_path):
     bare_bed.exechealthz.signal(signal.SIGTERM)
     assert bare_bed.exechealthz.wait() == 0
     wait_until(lambda: not any(is_alive(pid) for pid in family_pids), "all gone")
+
+
+def test_commands_at_changes_of_health(bare_bed, tmp_path):
+    """All probes together: skydns and a file. The variables say which probe failed and why; the end is unhealthy."""
+    bed = bare_bed
+    start_store(bed)
+    flag, log = tmp_path / "flag", tmp_path / "log"
+    flag.touch()
+    told = f"echo $EXECHEALTHZ_PROBE,$EXECHEALTHZ_REASON >>{log}"
+    bed.start_exechealthz(
+        f"--cmd=test -e {flag}", f"--dns=kubedns={NAME},A,127.0.0.1:{bed.dns.port}", "--period=50ms", "--timeout=5s",
+        f"--on-unhealthy=echo down >>{log}; {told}", f"--on-healthy=echo up >>{log}",
+    )  # fmt: skip
+    right = ["up"]
+
+    def wait_told(*more: str) -> None:
+        right.extend(more)
+        wait_equal(lambda: log.read_text().splitlines() if log.exists() else [], right, "the lines of the commands")
+
+    wait_told()
+    flag.unlink()
+    wait_told("down", "/healthz,exit status 1")
+    flag.touch()
+    wait_told("up")
+    bed.skydns.stop()
+    wait_told("down", f"kubedns,ask 127.0.0.1:{bed.dns.port}: Connection refused")
+    bed.start_skydns()
+    wait_told("up")
+    page = ask(bed, "/metrics")[2]
+    for line in ('runs_total{flag="on-unhealthy"} 2', 'runs_total{flag="on-healthy"} 3', 'failures_total{flag="on-healthy"} 0'):
+        assert f"exechealthz_action_{line}\n" in page
+    bed.exechealthz.signal(signal.SIGTERM)
+    assert bed.exechealthz.wait() == 0
+    assert log.read_text().splitlines() == [*right, "down", ",exechealthz stops"]
 
 
 # ---- DNS ----

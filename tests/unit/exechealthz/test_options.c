@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "tests/support/unit_test.h"
 
-enum { ARGS_MAX = 16 };
+enum { ARGS_MAX = 24 };
 
 static int check_options_parse(char *const *args, struct options *o, struct err *err)
 {
@@ -70,9 +70,12 @@ UNIT_TEST(test_every_flag)
                 timeout[] = "--timeout=300ms", quiet[] = "--quiet", output[] = "-output=true",
                 address[] = "--address=::1", unhealthy[] = "--start-unhealthy",
                 pages[] = "--legacy-pages", url[] = "--url=/one", dns[] = "--dns=a.b,SRV",
-                level[] = "--log-level=warn";
-    char *const args[ARGS_MAX + 1] = {cmd,    port,    number,    period, latency, timeout, quiet,
-                                      output, address, unhealthy, pages,  url,     dns,     level};
+                level[] = "--log-level=warn", bad[] = "--on-unhealthy=exit 1",
+                good[] = "--on-healthy=true", threshold[] = "--threshold=5",
+                repeat[] = "--repeat=1m";
+    char *const args[ARGS_MAX + 1] = {cmd,   port,   number,  period,    latency,   timeout,
+                                      quiet, output, address, unhealthy, pages,     url,
+                                      dns,   level,  bad,     good,      threshold, repeat};
     struct options o;
     struct err err;
     assert_int_equal(check_options_parse(args, &o, &err), 0);
@@ -89,6 +92,11 @@ UNIT_TEST(test_every_flag)
     assert_int_equal(o.dns_count, 1);
     assert_string_equal(o.dns[0].label, "a");
     assert_null(o.dns_url); /* the command has the path */
+    assert_string_equal(o.actions.on_unhealthy, "exit 1");
+    assert_string_equal(o.actions.on_healthy, "true");
+    assert_int_equal(o.actions.threshold, 5);
+    assert_int_equal(o.actions.repeat_ms, 60000);
+    assert_int_equal(o.actions.timeout_ms, 300);
 }
 
 UNIT_TEST(test_timeout_follows_latency)
@@ -220,6 +228,10 @@ UNIT_TEST(test_refused)
         {"healthz", "healthz", "expected a flag"},
         {"--cmd=", "-cmd", "a shell command"},
         {"--cmd= \t", "-cmd", "a shell command"},
+        {"--on-healthy=", "-on-healthy", "a shell command"},
+        {"--on-unhealthy= ", "-on-unhealthy", "a shell command"},
+        {"--threshold=0", "-threshold", "from 1 to 1000"},
+        {"--repeat=1m", "-repeat", "without -on-healthy"},
         {"--url=healthz", "-url", "starts with /"},
         {"--url=", "-url", "starts with /"},
         {"--url=/a?b", "/a?b", "starts with /"},

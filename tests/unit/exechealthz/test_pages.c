@@ -31,6 +31,7 @@ struct fixture {
     struct pages *pages;
     struct http_server *server;
     struct addr address;
+    struct health_actions *actions;
 };
 
 /* Turns the query into its reply, with an address appended or an error. */
@@ -94,6 +95,8 @@ static int pages_setup(void **state)
     f.probes[1] = new_command(&f, "/other", "echo broken; exit 3");
     const struct dns_probe_config dns = {.target = &f.target, .settings = quiet_settings};
     f.dns_probe = dns_probe_new(f.loop, &dns);
+    f.actions = health_actions_new(&(struct health_actions_config){
+        .loop = f.loop, .reaper = &f.reaper, .threshold = 1, .timeout_ms = LONG_MS});
     *state = &f;
     return 0;
 }
@@ -103,6 +106,7 @@ static int pages_teardown(void **state)
     struct fixture *f = *state;
     http_server_free(f->server);
     pages_free(f->pages);
+    health_actions_free(f->actions);
     dns_probe_free(f->dns_probe);
     for (size_t i = 0; i < COMMANDS; i++) {
         probe_free(f->probes[i]);
@@ -119,7 +123,7 @@ UNIT_TESTS_HAVE_THREADS
 
 static struct pages_config pages_config_of(struct fixture *f)
 {
-    return (struct pages_config){.loop = f->loop,
+    return (struct pages_config){.actions = f->actions,
                                  .probes = f->probes,
                                  .probe_count = COMMANDS,
                                  .dns_probes = &f->dns_probe,

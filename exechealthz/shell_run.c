@@ -1,0 +1,214 @@
+#include "exechealthz/shell_run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/attributes.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+
+/* Bounds the output: enough for any message that people read in a probe's response, and a pipe's
+ * capacity. The rest is read and dropped, so that the command does not block. */
+enum { OUTPUT_MAX = 64 * 1024 };
+
+static struct shell_run *shell_run_of(struct reaper_child *child)
+{
+    return (struct shell_run *)(void *)((char *)child - offsetof(struct shell_run, child));
+}
+
+/* Describes how a child ended, in the old program's words, which alerts match. */
+static void describe_end(const siginfo_t *info, char out[SHELL_ERROR_MAX])
+{
+    static const char *const signals[] = {
+        [SIGHUP] = "hangup",
+        [SIGINT] = "interrupt",
+        [SIGQUIT] = "quit",
+        [SIGILL] = "illegal instruction",
+        [SIGTRAP] = "trace/breakpoint trap",
+        [SIGABRT] = "aborted",
+        [SIGBUS] = "bus error",
+        [SIGFPE] = "floating point exception",
+        [SIGKILL] = "killed",
+        [SIGUSR1] = "user defined signal 1",
+        [SIGSEGV] = "segmentation fault",
+        [SIGUSR2] = "user defined signal 2",
+        [SIGPIPE] = "broken pipe",
+        [SIGALRM] = "alarm clock",
+        [SIGTERM] = "terminated",
+    };
+    unsigned number = (unsigned)info->si_status;
+    const char *core = info->si_code == CLD_DUMPED ? " (core dumped)" : "";
+    out[0] = '\0';
+    if (info->si_code == CLD_EXITED) {
+        if (number != 0) {
+            (void)snprintf(out, SHELL_ERROR_MAX, "exit status %u", number); /* fits */
+        }
+    } else if (number < ARRAY_LEN(signals) && signals[number]) {
+        (void)snprintf(out, SHELL_ERROR_MAX, "signal: %s%s", signals[number], core); /* fits */
+    } else {
+        (void)snprintf(out, SHELL_ERROR_MAX, "signal: signal %u%s", number, core); /* fits */
+    }
+}
+
+/* ---- The running command ---- */
+
+/* Reads what is available, at most `limit` bytes. Returns false at the end of output. */
+static bool read_output(struct shell_run *run, size_t limit)
+{
+    char bytes[4096];
+    while (limit > 0) {
+        ssize_t n = read(run->output_fd, bytes, limit < sizeof(bytes) ? limit : sizeof(bytes));
+        if (n <= 0) {
+            return n < 0 && (errno == EAGAIN || errno == EINTR);
+        }
+        size_t room = OUTPUT_MAX - run->output.len;
+        buf_append(&run->output, bytes, (size_t)n < room ? (size_t)n : room);
+        limit -= (size_t)n;
+    }
+    return true;
+}
+
+static void shell_run_on_output(struct ev_loop *loop, ev_io *w, int events UNUSED)
+{
+    if (!read_output(w->data, OUTPUT_MAX)) {
+        ev_io_stop(loop, w);
+    }
+}
+
+static void shell_run_on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+{
+    struct shell_run *run = w->data;
+    run->is_timed_out = true;
+    log_debug("run timed out, killing it", LOG_INT("pid", run->child.pid),
+              LOG_INT("timeout_ms", (int64_t)(run->timeout.repeat * 1000)));
+    (void)kill(-run->child.pid, SIGKILL); /* the shell is not reaped yet: the group exists */
+}
+
+/* Stops watching the command, whose shell is dead or about to be. */
+static void shell_run_leave(struct shell_run *run)
+{
+    ev_io_stop(run->loop, &run->output_ready);
+    ev_timer_stop(run->loop, &run->timeout);
+    (void)close(run->output_fd); /* read side only */
+    run->child.pid = 0;
+}
+
+static void on_exit_of_shell(struct reaper_child *child, const siginfo_t *info)
+{
+    struct shell_run *run = shell_run_of(child);
+    char error[SHELL_ERROR_MAX];
+    (void)kill(-child->pid, SIGKILL); /* anything the shell left behind */
+    /* A process that left the group may write forever: read at most one pipe's capacity. */
+    (void)read_output(run, OUTPUT_MAX);
+    shell_run_leave(run);
+    describe_end(info, error);
+    run->on_end(run, error);
+}
+
+/* Starts a shell without input, with its output on the pipe, none of our other descriptors, no
+ * signal ignored or blocked, as leader of a process group. Returns 0 or an errno. */
+static int spawn_shell(const char *command, char *const *environment, int output_fd, pid_t *ret_pid)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t all, none;
+    char shell[] = "sh", option[] = "-c";
+    CLEANUP_FREE char *text = xstrdup(command);
+    char *const argv[] = {shell, option, text, NULL};
+    sigfillset(&all);
+    sigemptyset(&none);
+    /* These fail only for lack of memory or wrong arguments. */
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_adddup2(&files, output_fd, STDOUT_FILENO);
+    (void)posix_spawn_file_actions_adddup2(&files, output_fd, STDERR_FILENO);
+    (void)posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+                                                    POSIX_SPAWN_SETSIGMASK);
+    (void)posix_spawnattr_setpgroup(&attributes, 0);
+    (void)posix_spawnattr_setsigdefault(&attributes, &all);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    int r = posix_spawnp(ret_pid, shell, &files, &attributes, argv, environment);
+    (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&files);
+    return r;
+}
+
+/* Returns 0 or an errno. */
+static int spawn_with_pipe(const char *command, char *const *environment, pid_t *ret_pid,
+                           int *ret_output_fd)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return errno;
+    }
+    int r = spawn_shell(command, environment, ends[1], ret_pid);
+    (void)close(ends[1]); /* the shell has its own */
+    if (r != 0) {
+        (void)close(ends[0]); /* empty */
+        return r;
+    }
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK); /* only this end */
+    *ret_output_fd = ends[0];
+    return 0;
+}
+
+void shell_run_start(struct shell_run *run, const char *command, char *const *environment)
+{
+    pid_t pid = 0;
+    assert(!shell_run_is_active(run));
+    buf_clear(&run->output);
+    run->started_us = clock_monotonic_us();
+    run->is_timed_out = false;
+    int r = spawn_with_pipe(command, environment, &pid, &run->output_fd);
+    if (r != 0) {
+        char error[SHELL_ERROR_MAX];
+        (void)snprintf(error, sizeof(error), "start sh: %s", err_code_text(-r)); /* fits */
+        run->on_end(run, error);
+        return;
+    }
+    run->child.pid = pid;
+    reaper_watch(run->reaper, &run->child);
+    ev_io_set(&run->output_ready, run->output_fd, EV_READ);
+    ev_io_start(run->loop, &run->output_ready);
+    ev_now_update(run->loop);
+    ev_timer_again(run->loop, &run->timeout);
+}
+
+/* ---- Lifetime ---- */
+
+void shell_run_init(struct shell_run *run, struct ev_loop *loop, struct reaper *reaper,
+                    int64_t timeout_ms, void (*on_end)(struct shell_run *run, const char *error))
+{
+    *run = (struct shell_run){.loop = loop, .reaper = reaper, .on_end = on_end};
+    run->child.on_exit = on_exit_of_shell;
+    buf_init(&run->output, OUTPUT_MAX);
+    ev_timer_init(&run->timeout, shell_run_on_timeout, 0., (double)timeout_ms / 1000);
+    ev_init(&run->output_ready, shell_run_on_output);
+    run->timeout.data = run->output_ready.data = run;
+}
+
+void shell_run_fini(struct shell_run *run)
+{
+    if (shell_run_is_active(run)) {
+        (void)kill(-run->child.pid, SIGKILL); /* not reaped yet: the group exists */
+        reaper_forget(run->reaper, &run->child);
+        shell_run_leave(run);
+    }
+    buf_fini(&run->output);
+}
+
+bool shell_run_is_active(const struct shell_run *run)
+{
+    return run->child.pid != 0;
+}
