@@ -8,6 +8,7 @@
 #include "common/http/http_hosts.h"
 #include "common/http/http_server.h"
 #include "skydns/pages/live.h"
+#include "skydns/pages/page_access.h"
 #include "skydns/pages/status.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
@@ -20,6 +21,7 @@ struct http_pages {
     struct http_route prometheus_route;
     char *skydns_prefix;
     struct http_hosts hosts;
+    struct page_access access; /* of the pages; the metrics are for everybody */
 };
 
 static bool http_pages_is_our_name(const void *data, struct slice text)
@@ -63,6 +65,7 @@ int http_pages_open(struct ev_loop *loop, const struct options *options,
 {
     struct http_pages *pages = xcalloc(1, sizeof(*pages));
     pages->hosts = (struct http_hosts){options->http_hosts, http_pages_is_our_name, sources};
+    http_pages_set_access(pages, options);
     int r = options->prometheus_port ? open_prometheus(pages, loop, options, sources, err) : 0;
     if (r == 0 && options->has_http) {
         r = open_pages(pages, loop, options, sources, err);
@@ -76,9 +79,15 @@ int http_pages_open(struct ev_loop *loop, const struct options *options,
     }
     if (pages->server) {
         http_server_limit_hosts(pages->server, &pages->hosts);
+        http_server_limit_access(pages->server, &pages->access.rule);
     }
     *ret_pages = pages;
     return 0;
+}
+
+void http_pages_set_access(struct http_pages *pages, const struct options *options)
+{
+    page_access_set(&pages->access, options->http_allowed, options->http_allowed_count);
 }
 
 void http_pages_free(struct http_pages *pages)

@@ -17,6 +17,10 @@ struct metrics_sources;
 int http_pages_open(struct ev_loop *loop, const struct options *options,
                     struct metrics_sources *sources, struct http_pages **ret_pages,
                     struct err *err) MUST_CHECK;
+
+/* Lets these networks, beside loopback, have all pages from now on. */
+void http_pages_set_access(struct http_pages *pages, const struct options *options);
+
 void http_pages_free(struct http_pages *pages); /* NULL is fine */
 
 /* Returns the prefix of the names of SkyDNS's metrics; NULL: they are off. Borrowed. */

@@ -222,6 +222,9 @@ static void on_config(void *data, const struct options *before, const struct opt
     if (!same && p->sync && store_sync_is_ready(p->sync) && !p->awaits_serials) {
         log_ready(p);
     }
+    if (p->http) {
+        http_pages_set_access(p->http, now);
+    }
     if (p->answering) {
         answering_set_query_log(p->answering, now->query_log);
     }

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "common/http/http_access.h"
 #include "common/http/http_events_internal.h"
 #include "common/http/http_head.h"
 #include "common/http/http_hosts.h"
@@ -370,6 +371,23 @@ static bool refuse_host(const struct http_connection *c, struct http_reply *repl
     return true;
 }
 
+/* Refuses a client that may not have the page (http_access.h). */
+static bool refuse_client(const struct http_connection *c, struct http_reply *reply)
+{
+    static struct log_limit limit = {.burst = 1};
+    const struct http_access *access = c->config->access;
+    if (!access || http_access_allows(access, &c->request, &c->client)) {
+        return false;
+    }
+    char text[INET6_ADDRSTRLEN];
+    if (log_limit_pass(&limit)) {
+        log_warn("HTTP request refused, its page is not for this client; see -http-allow",
+                 LOG_STR("path", c->request.path), LOG_STR("client", ip_format(&c->client, text)));
+    }
+    fill_error(reply, HTTP_FORBIDDEN, access->refusal);
+    return true;
+}
+
 /* Gives the socket to the stream of events; the connection closes without it. */
 static void give_to_events(struct http_connection *c, const struct http_reply *reply)
 {
@@ -385,8 +403,8 @@ static bool http_connection_answer(struct http_connection *c)
     const struct http_request *request = &c->request;
     struct http_reply reply = new_reply();
     const struct http_route *route = find_route(c->config, request->path);
-    if (refuse_host(c, &reply)) {
-        /* whatever the path is */
+    if (refuse_host(c, &reply) || refuse_client(c, &reply)) {
+        /* whether or not there is such a page */
     } else if (route) {
         route->handler(route->data, request, &reply);
     } else {

@@ -20,7 +20,8 @@ struct http_connection_config {
     struct ev_loop *loop;
     const struct http_route *routes; /* borrowed */
     size_t count;
-    const struct http_hosts *hosts; /* borrowed; NULL: a request may name any host */
+    const struct http_hosts *hosts;   /* borrowed; NULL: a request may name any host */
+    const struct http_access *access; /* borrowed; NULL: every client may have every page */
     struct http_server *server;
 };
 

@@ -223,6 +223,8 @@ const char *http_status_line(enum http_status status)
         return "200 OK";
     case HTTP_BAD_REQUEST:
         return "400 Bad Request";
+    case HTTP_FORBIDDEN:
+        return "403 Forbidden";
     case HTTP_NOT_FOUND:
         return "404 Not Found";
     case HTTP_WRONG_METHOD:

@@ -17,6 +17,7 @@
 enum http_status {
     HTTP_OK = 200,
     HTTP_BAD_REQUEST = 400,
+    HTTP_FORBIDDEN = 403,
     HTTP_NOT_FOUND = 404,
     HTTP_WRONG_METHOD = 405,
     HTTP_LENGTH_REQUIRED = 411,

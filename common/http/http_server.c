@@ -235,6 +235,11 @@ void http_server_limit_hosts(struct http_server *server, const struct http_hosts
     server->config.hosts = hosts;
 }
 
+void http_server_limit_access(struct http_server *server, const struct http_access *access)
+{
+    server->config.access = access;
+}
+
 void http_server_free(struct http_server *server)
 {
     struct http_server *s = server;

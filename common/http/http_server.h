@@ -35,6 +35,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
+struct http_access;
 struct http_events;
 struct http_hosts;
 struct http_server;
@@ -94,6 +95,10 @@ int http_server_new(struct ev_loop *loop, const struct addr *address,
 /* Answers requests that name a host which http_hosts.h rejects with 421 from now on. Borrowed until
  * http_server_free. */
 void http_server_limit_hosts(struct http_server *server, const struct http_hosts *hosts);
+
+/* Answers requests that http_access.h rejects with 403 from now on. Borrowed until
+ * http_server_free; its content may change between requests. */
+void http_server_limit_access(struct http_server *server, const struct http_access *access);
 
 /* Stops listening and drops open connections. Not from a handler. NULL is fine. */
 void http_server_free(struct http_server *server);

@@ -154,6 +154,14 @@ void option_text_allow(const struct options *o, struct buf *out)
     }
 }
 
+void option_text_http_allow(const struct options *o, struct buf *out)
+{
+    for (size_t i = 0; i < o->http_allowed_count; i++) {
+        write_separator(out, ",", i);
+        write_network(&o->http_allowed[i], out);
+    }
+}
+
 void option_text_rate(const struct options *o, struct buf *out)
 {
     if (o->engine.rate == 0) {

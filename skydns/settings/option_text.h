@@ -32,6 +32,7 @@ void option_text_dns64(const struct options *o, struct buf *out);
 void option_text_dns64_exclude(const struct options *o, struct buf *out);
 void option_text_public_namespaces(const struct options *o, struct buf *out);
 void option_text_allow(const struct options *o, struct buf *out);
+void option_text_http_allow(const struct options *o, struct buf *out);
 void option_text_rate(const struct options *o, struct buf *out);
 void option_text_transfer_to(const struct options *o, struct buf *out);
 void option_text_query_log(const struct options *o, struct buf *out);

@@ -147,6 +147,23 @@ int option_http_hosts(struct options *o, const char *text, struct err *err)
     return http_hosts_check(text, err);
 }
 
+int option_http_allow(struct options *o, const char *list, struct err *err)
+{
+    char item[OPTION_ITEM_MAX];
+    const char *rest = list;
+    int r = 0;
+    o->http_allowed_count = 0;
+    while (r == 0 && option_next_item(&rest, item)) {
+        if (o->http_allowed_count == HTTP_ACCESS_NETWORKS_MAX) {
+            return err_set(err, ERR_USAGE, "expected at most %d networks",
+                           HTTP_ACCESS_NETWORKS_MAX);
+        }
+        r = network_parse(slice_str(item), &o->http_allowed[o->http_allowed_count], err);
+        o->http_allowed_count += r == 0;
+    }
+    return r;
+}
+
 int option_address(struct addr *ret, const char *text, struct err *err)
 {
     struct err reason;

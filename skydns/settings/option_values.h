@@ -46,6 +46,8 @@ int option_path_prefix(struct options *o, const char *text, struct err *err) MUS
 int option_snapshot(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_user(struct options *o, const char *text, struct err *err) MUST_CHECK; /* "": none */
 int option_dnstap(struct options *o, const char *text, struct err *err) MUST_CHECK;
+/* Replaces the networks that may have all pages; "": loopback alone. */
+int option_http_allow(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_http_hosts(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_http_address(struct options *o, const char *text, struct err *err) MUST_CHECK;
 

@@ -13,6 +13,7 @@
 #include "common/base/flags.h"
 #include "common/base/privileges.h"
 #include "common/dns/dname.h"
+#include "common/http/http_access.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/dnstap/dnstap.h"
@@ -125,7 +126,9 @@ struct options {
     const char *prometheus_subsystem;
     bool has_http;
     struct addr http_address;
-    const char *http_hosts;  /* comma-separated, "" = none: http_hosts.h */
+    const char *http_hosts; /* comma-separated, "" = none: http_hosts.h */
+    size_t http_allowed_count;
+    struct network http_allowed[HTTP_ACCESS_NETWORKS_MAX]; /* beside loopback: page_access.h */
     int64_t etcd_timeout_ms; /* log an error when etcd is away for longer; retries continue */
     int64_t lameduck_ms;     /* after SIGTERM: answer for this long, but not ready */
     const char *explain;     /* name to ask a running skydns about; "" = none */

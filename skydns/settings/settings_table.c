@@ -191,6 +191,11 @@ static const struct setting rows[] = {
     {.flag = "http-hosts", .kind = SETTING_PARSED, .parse = option_http_hosts,
      .help = "comma-separated names that its requests may have in Host, beside IP addresses, single "
              "labels and names in -domain"},
+    {.flag = "http-allow", .field = "http_allow", .kind = SETTING_PARSED,
+     .form = SETTING_FORM_LIST, .parse = option_http_allow, .show = option_text_http_allow,
+     .taker = SETTING_LIVE,
+     .help = "comma-separated networks, beside loopback, that may have the pages about clients and "
+             "about the past: /clients, /missing, /history, /watch, /flush, at="},
     {.flag = "etcd-timeout", .kind = SETTING_DURATION, .unit_ms = 1, .min = 1,
      .max = DAY_MS, /* more is certainly a mistake */
      .default_number = 10000, IN(etcd_timeout_ms),

@@ -18,6 +18,7 @@ static void config_doc_check(const struct options *o)
         o->engine.search_count > ENGINE_SEARCH_MAX ||
         o->clients.public_count > VISIBILITY_PUBLIC_MAX ||
         o->engine.admitted_count > ENGINE_ADMITTED_MAX ||
+        o->http_allowed_count > HTTP_ACCESS_NETWORKS_MAX ||
         o->engine.is_restricted != (o->engine.admitted_count > 0) ||
         (o->engine.rate == 0) != (o->engine.rate_burst == 0) || o->engine.rate > ENGINE_RATE_MAX ||
         o->engine.rate_burst > ENGINE_RATE_MAX) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/http/http_access.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
 
@@ -437,6 +438,51 @@ UNIT_TEST(test_star_route_matches_every_other_path)
     assert_non_null(
         strstr(http_server_exchange(f, &c, "GET /a/b HTTP/1.1\r\n" CLOSE), "other GET /a/b"));
     client_close(&c);
+}
+
+/* Only 127.0.0.2 may have /echo and what does not exist; what a header says of it counts for
+ * nothing, and a stream of another is not begun. */
+UNIT_TEST(test_pages_for_few)
+{
+    static const struct http_restricted few[] = {
+        {.path = "/echo"}, {.path = "/none"}, {.path = "/stream"}};
+    static const struct network networks[] = {
+        {.ip = {.family_bytes = 4, .bytes = {127, 0, 0, 2}}, .prefix_bits = 32}};
+    static const struct http_access access = {few, ARRAY_LEN(few), networks, 1, "go away\n"};
+    static const struct {
+        int host;
+        const char *request, *status;
+    } cases[] = {
+        {1, "GET /echo HTTP/1.1\r\n" CLOSE, "403 Forbidden"},
+        {1, "POST /echo?x=1 HTTP/1.1\r\n" CLOSE, "403 Forbidden"},
+        {1, "GET http://localhost/%65cho HTTP/1.1\r\n" CLOSE, "403 Forbidden"},
+        {1,
+         "GET /echo HTTP/1.1\r\nX-Forwarded-For: 127.0.0.2\r\nForwarded: for=127.0.0.2\r\n" CLOSE,
+         "403 Forbidden"},
+        {1, "GET /none HTTP/1.1\r\n" CLOSE, "403 Forbidden"},
+        {1, "GET /stream HTTP/1.1\r\n" CLOSE, "403 Forbidden"},
+        {1, "GET /empty HTTP/1.1\r\n" CLOSE, "200 OK"},
+        {1, "GET /other HTTP/1.1\r\n" CLOSE, "404 Not Found"},
+        {2, "GET /echo HTTP/1.1\r\n" CLOSE, "200 OK"},
+        {2, "GET /none HTTP/1.1\r\n" CLOSE, "404 Not Found"},
+    };
+    struct fixture *f = *state;
+    http_server_limit_access(f->server, &access);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct client c;
+        client_open_from(&c, f, cases[i].host);
+        http_server_client_send(&c, cases[i].request);
+        http_server_await(&c, true);
+        const char *reply = buf_cstr(&c.received);
+        bool is_refused = strstr(cases[i].status, "403") != NULL;
+        if (strncmp(reply, "HTTP/1.1 ", 9) != 0 ||
+            strncmp(reply + 9, cases[i].status, strlen(cases[i].status)) != 0 ||
+            (strstr(reply, "\r\n\r\ngo away\n") != NULL) != is_refused) {
+            fail_msg("127.0.0.%d: %s: %s", cases[i].host, cases[i].request, reply);
+        }
+        client_close(&c);
+    }
+    assert_int_equal(streams_open, 0);
 }
 
 UNIT_TEST(test_port_in_use_is_named)

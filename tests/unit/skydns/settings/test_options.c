@@ -633,6 +633,7 @@ UNIT_TEST_IN(test_refused, clear_environment, NULL)
         {"-public-namespaces=-a", {"-public-namespaces", "`-a`"}},
         {"-allow=10.0.0.0/8,10/8", {"-allow", "`10/8`: expected a network like"}},
         {"-allow=nobody", {"-allow", "`nobody`: expected a network like"}},
+        {"-http-allow=10.0.0.0/8,all", {"-http-allow", "`all`: expected a network like"}},
         {"-rate=-1", {"-rate", "`-1`: expected N or N/BURST"}},
         {"-rate=1000001", {"-rate", "`1000001`"}},
         {"-rate=10/", {"-rate", "`10/`"}},
