@@ -3,10 +3,9 @@
  * client has its rate once, however the kernel spreads its ports over their sockets.
  *
  * Each client has one number, the time until which its queries are paid for (GCRA). A query costs
- * 1/rate of a second, and a client may be at most a burst ahead of the clock. A seeded hash finds a
- * client in sets of four, each a cache line; nobody can choose the others in its set. There are no
+ * 1/rate of a second, and a client may be at most a burst ahead of the clock. There are no
  * locks: when an entry changes hands, another thread's query at that moment may be free, or charged
- * to the new client.
+ * to the new client (rate_table_internal.h).
  *
  * The table is fixed: RATE_LIMIT_CLIENTS, more than a cluster has pods, in 4 MiB, of which no page
  * is touched until a client needs it. A full set evicts the client that is least ahead: an idle one
@@ -27,7 +26,7 @@
 
 struct rate_limit;
 
-enum { RATE_LIMIT_WAYS = 4, RATE_LIMIT_CLIENTS = 256 * 1024 };
+enum { RATE_LIMIT_CLIENTS = 256 * 1024 };
 
 /* A limit; 1 to ENGINE_RATE_MAX each. */
 struct rate {
