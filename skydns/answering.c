@@ -15,6 +15,7 @@
 #include "skydns/dnstap/dnstap.h"
 #include "skydns/doh/doh.h"
 #include "skydns/engine/engine.h"
+#include "skydns/engine/namespace_rate.h"
 #include "skydns/engine/rate_limit.h"
 #include "skydns/listen/listen_socket.h"
 #include "skydns/publish/engine_config.h"
@@ -60,6 +61,7 @@ struct answering {
     void (*wake)(void *data);    /* transfers_config.wake */
     void *data;
     struct rate_limit *rate_limit;
+    struct namespace_rate *namespace_rate;
     struct query_tap tap; /* of all threads */
     struct name_samples samples;
     struct dnstap *dnstap; /* NULL: none */
@@ -195,6 +197,7 @@ static int open_plain_tcp(struct answering *a, struct err *err)
         .connections_max = a->descriptors.connections,
         .resolver = a->resolver,
         .transfers = a->transfers,
+        .namespace_rate = a->namespace_rate,
     };
     int r = plain_tcp_new(&config, &a->plain_tcp, err);
     if (r == 0) {
@@ -300,6 +303,7 @@ static int open_streams(struct answering *a, struct err *err)
         .reader = publisher_reader_new(a->publisher),
         .resolver = a->resolver,
         .transfers = a->transfers,
+        .namespace_rate = a->namespace_rate,
         .tap = &a->tap,
         .want_skydns_metrics = a->options.prometheus_port != 0,
     };
@@ -384,6 +388,7 @@ int answering_open(const struct options *options, struct publisher *publisher,
     a->wake = wake ? wake->fn : NULL;
     a->data = wake ? wake->data : NULL;
     a->rate_limit = rate_limit_new();
+    a->namespace_rate = namespace_rate_new();
     int r = options->dnstap.is_set ? dnstap_new(&options->dnstap, &a->dnstap, err) : 0;
     name_samples_init(&a->samples);
     query_tap_init(&a->tap, &a->samples, a->dnstap);
@@ -436,6 +441,7 @@ int answering_start(struct answering *answering, struct err *err)
             .resolver = a->resolver,
             .transfers = a->transfers,
             .rate_limit = a->rate_limit,
+            .namespace_rate = a->namespace_rate,
             .tap = &a->tap,
             .want_skydns_metrics = a->options.prometheus_port != 0,
         };
@@ -531,6 +537,7 @@ void answering_free(struct answering *answering)
     }
     dnstap_free(a->dnstap);
     rate_limit_free(a->rate_limit);
+    namespace_rate_free(a->namespace_rate);
     listen_sockets_close(&a->sockets);
     free(a);
 }
@@ -606,6 +613,11 @@ struct metrics_streams answering_streams(const struct answering *answering)
 const struct rate_limit *answering_rate_limit(const struct answering *answering)
 {
     return answering->rate_limit;
+}
+
+const struct namespace_rate *answering_namespace_rate(const struct answering *answering)
+{
+    return answering->namespace_rate;
 }
 
 const struct resolver *answering_resolver(const struct answering *answering)

@@ -18,6 +18,7 @@
 
 struct answering;
 struct dnstap;
+struct namespace_rate;
 struct rate_limit;
 struct resolver;
 struct publisher;
@@ -69,6 +70,7 @@ void answering_addresses(const struct answering *answering, struct buf *out);
 /* Return the parts for metrics; borrowed. */
 const struct resolver *answering_resolver(const struct answering *answering);
 const struct rate_limit *answering_rate_limit(const struct answering *answering);
+const struct namespace_rate *answering_namespace_rate(const struct answering *answering);
 struct worker *const *answering_workers(const struct answering *answering, unsigned *ret_count);
 struct metrics_streams answering_streams(const struct answering *answering);
 

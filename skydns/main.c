@@ -564,7 +564,8 @@ static void set_status(struct program *p)
     };
     if (p->status.explainer) {
         explainer_set_outage(p->status.explainer, &p->outage);
-        explainer_set_rates(p->status.explainer, answering_rate_limit(p->answering));
+        explainer_set_rates(p->status.explainer, answering_rate_limit(p->answering),
+                            answering_namespace_rate(p->answering));
     }
     if (p->status.explainer && p->feed) {
         explainer_set_serials(p->status.explainer, skydns_explain_serial, p->feed);

@@ -362,9 +362,10 @@ static NOINLINE struct engine_query *check_tsig(struct engine *engine, struct en
     return &engine->opened;
 }
 
+/* Returns whether answers depend on the client's namespace. */
 static inline bool engine_knows_clients(const struct engine *engine)
 {
-    return engine->config->clients || engine->config->visibility;
+    return engine->config->settings.autopath || engine->config->visibility;
 }
 
 static NOINLINE enum engine_verdict answer_and_finish(struct engine *engine,

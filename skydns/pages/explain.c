@@ -6,6 +6,7 @@
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns_names.h"
+#include "skydns/engine/namespace_rate.h"
 #include "skydns/engine/rate_limit.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/sync/store_sync.h"
@@ -30,9 +31,11 @@ void explainer_set_outage(struct explainer *explainer, const struct outage *outa
     explainer->outage = outage;
 }
 
-void explainer_set_rates(struct explainer *explainer, const struct rate_limit *rates)
+void explainer_set_rates(struct explainer *explainer, const struct rate_limit *rates,
+                         const struct namespace_rate *namespace_rates)
 {
     explainer->rates = rates;
+    explainer->namespace_rates = namespace_rates;
 }
 
 void explainer_free(struct explainer *explainer)
@@ -335,6 +338,11 @@ static void explain_rate(const struct explainer *e, struct explain_asking_client
         const struct rate rate = {who->rate, who->burst};
         who->left =
             rate_limit_left(e->rates, rate_limit_client(&addr), &rate, clock_monotonic_us());
+    }
+    who->has_namespace_left = e->namespace_rates && who->namespace_rate.per_s > 0;
+    if (who->has_namespace_left) {
+        who->namespace_left = namespace_rate_left(e->namespace_rates, who->view.space, &who->ip,
+                                                  &who->namespace_rate, clock_monotonic_us());
     }
 }
 

@@ -15,6 +15,7 @@
 
 struct explainer;
 struct outage;
+struct namespace_rate;
 struct rate_limit;
 struct recent_changes;
 struct resolver;
@@ -166,7 +167,8 @@ void explainer_set_outage(struct explainer *explainer, const struct outage *outa
 
 /* Sets where clients' rates are; borrowed. Without it, pages say nothing of what clients have
  * left. */
-void explainer_set_rates(struct explainer *explainer, const struct rate_limit *rates);
+void explainer_set_rates(struct explainer *explainer, const struct rate_limit *rates,
+                         const struct namespace_rate *namespace_rates);
 
 /* Question; NULL is as empty. */
 struct explain_query {

@@ -80,6 +80,10 @@ int explain_asking_client(const struct engine_config *config, const char *addres
     explain_asking_client_explain_admission(config, ret);
     ret->rate = config->settings.rate;
     ret->burst = config->settings.rate_burst;
+    if (ret->view.space) {
+        ret->namespace_rate =
+            (struct rate){config->settings.rate_namespace, config->settings.rate_namespace_burst};
+    }
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "common/base/err.h"
 #include "skydns/answer/view.h"
 #include "skydns/clients/client_view.h"
+#include "skydns/engine/rate_limit.h"
 #include "skydns/engine/search_list.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/store.h"
@@ -61,7 +62,10 @@ struct explain_asking_client {
 
     uint32_t rate, burst; /* its limit over UDP; 0: none */
     bool has_left;
-    uint32_t left; /* of the burst, now */
+    uint32_t left;              /* of the burst, now */
+    struct rate namespace_rate; /* its namespace's limit; 0: none, or it has no namespace */
+    bool has_namespace_left;
+    uint32_t namespace_left; /* that the client may have, now */
     size_t hidden_len;
     char hidden[63]; /* the namespace that hides the name; hidden_len 0: nothing does */
 

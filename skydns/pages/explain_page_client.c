@@ -11,7 +11,8 @@ static const struct {
 } identities[] = {
     [EXPLAIN_ANYBODY] = {"", ""},
     [EXPLAIN_NOT_WANTED] = {"not-wanted",
-                            "namespace not looked for: neither -autopath nor -visibility=own"},
+                            "namespace not looked for: none of -autopath, -visibility=own and "
+                            "-rate-namespace"},
     [EXPLAIN_BY_POD] = {"pod", ""},
     [EXPLAIN_OF_NODE] = {"node", "namespace not known: pods share this address with their node"},
     [EXPLAIN_SHARED] = {"shared", "namespace not known: pods of several have this address"},
@@ -139,6 +140,13 @@ void explain_page_put_client(const struct explain_page *p)
     }
     if (who->has_left) {
         json_text_number_field(out, "left", who->left);
+    }
+    if (who->namespace_rate.per_s > 0) {
+        json_text_number_field(out, "namespace_rate", who->namespace_rate.per_s);
+        json_text_number_field(out, "namespace_burst", who->namespace_rate.burst);
+    }
+    if (who->has_namespace_left) {
+        json_text_number_field(out, "namespace_left", who->namespace_left);
     }
     if (who->hidden_len > 0) {
         json_text_slice_field(out, "hidden", slice_of(who->hidden, who->hidden_len));

@@ -125,7 +125,7 @@ static void write_queries(const struct transport_sums *transports, struct buf *o
     buf_append_str(out, ",\"queries\":{");
     for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
         const struct query_sums *sums = &transports[i].sums;
-        limited += sums->limited + sums->limit_drops;
+        limited += sums->limited + sums->limit_drops + sums->namespace_drops;
         refused += sums->not_allowed;
         dropped += sums->dropped;
         if (transports[i].is_shown) {

@@ -45,7 +45,7 @@ static void write_verdicts(struct metrics_page *page, const struct transport_sum
         {"deferred", sums->deferred},
         {"dropped", sums->dropped},
         {"refused", sums->refused},
-        {"limited", sums->limited + sums->limit_drops},
+        {"limited", sums->limited + sums->limit_drops + sums->namespace_drops},
     };
     for (size_t i = 0; i < ARRAY_LEN(verdicts); i++) {
         metrics_sample(page,
@@ -117,7 +117,7 @@ void metrics_queries_write(struct metrics_page *page,
     metrics_family(page, METRIC_COUNTER, "queries_total",
                    "Queries received, by first verdict: answered; deferred to the resolver thread; "
                    "dropped (not a query); refused (the resolver's queue was full); limited "
-                   "(rate-limited by -rate).");
+                   "(rate-limited by -rate or -rate-namespace).");
     write_each(page, transports, write_verdicts);
     metrics_family(page, METRIC_COUNTER, "replies_total",
                    "Responses by RCODE, those to deferred queries included.");
@@ -141,8 +141,9 @@ void metrics_limits_write(struct metrics_page *page,
                           const struct transport_sums transports[ENGINE_TRANSPORTS])
 {
     const struct query_sums *udp = &transports[ENGINE_UDP].sums;
-    uint64_t not_allowed = 0;
+    uint64_t not_allowed = 0, delayed = 0;
     for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+        delayed += transports[i].sums.namespace_delays;
         not_allowed += transports[i].sums.not_allowed;
     }
     metrics_family(page, METRIC_COUNTER, "rate_limited_total",
@@ -153,6 +154,11 @@ void metrics_limits_write(struct metrics_page *page,
     metrics_counter(page, "rate_exempt_total",
                     "UDP queries that -rate did not count, because they had a valid cookie.",
                     udp->limit_exempt);
+    metrics_family(page, METRIC_COUNTER, "namespace_rate_limited_total",
+                   "Queries beyond -rate-namespace, by what became of them: no response (dropped, "
+                   "over UDP), or read and answered later (delayed, on connections).");
+    metrics_sample(page, METRIC_LABELS({"effect", "dropped"}), udp->namespace_drops);
+    metrics_sample(page, METRIC_LABELS({"effect", "delayed"}), delayed);
     metrics_counter(page, "not_allowed_total", "Queries from clients outside -allow.", not_allowed);
 }
 

@@ -125,7 +125,8 @@ static void write_client_addresses(struct metrics_page *page, const struct store
 {
     const struct client_index_counts counts = client_index_counts(store_sync_clients(sync));
     metrics_family(page, METRIC_GAUGE, "client_addresses",
-                   "Addresses of clients, with -autopath or -visibility=own: known (one pod's), "
+                   "Addresses of clients, with -autopath, -visibility=own or -rate-namespace: "
+                   "known (one pod's), "
                    "shared (several pods', or a node's).");
     metrics_sample(page, METRIC_LABELS({"state", "known"}), counts.addresses - counts.shared);
     metrics_sample(page, METRIC_LABELS({"state", "shared"}), counts.shared);

@@ -68,7 +68,8 @@ enum {
     ENGINE_NO_AAAA_MAX = 64,       /* zones of -no-aaaa: each is looked at in turn */
     ENGINE_EXCLUDED_MAX = 16,      /* networks of -dns64-exclude: likewise, for each address */
     ENGINE_NSID_MAX = 128,         /* bytes of -nsid: any response of 512 has room for them */
-    ENGINE_RATE_MAX = 1000000,     /* of -rate, both figures: more than a socket takes */
+    ENGINE_RATE_MAX = 1000000,     /* of -rate and -rate-namespace, all figures: more than a
+                                    * socket takes */
 };
 
 /* Chooses how a name's records are found; same names and order as the flag's choices. */
@@ -147,6 +148,9 @@ struct engine_settings {
 
     /* UDP queries a second of one client, and how many at once (rate_limit.h); 0: no limit. */
     uint32_t rate, rate_burst;
+
+    /* The same of all clients of a namespace together, over all transports (namespace_rate.h). */
+    uint32_t rate_namespace, rate_namespace_burst;
 
     /* The clients that may transfer domains and reverse zones: none without -transfer-to. */
     size_t transfer_count;

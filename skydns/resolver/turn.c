@@ -12,6 +12,7 @@ const struct engine_config *turn_begin(struct turn *turn)
     engine_configure(turn->engine, config);
     turn->expensive_left = TURN_EXPENSIVE_MAX;
     turn->is_entered = true;
+    turn->has_namespace_rate = config->settings.rate_namespace > 0;
     return config;
 }
 

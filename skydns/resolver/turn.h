@@ -32,6 +32,7 @@ struct turn {
 
     struct rng rng;
     bool is_entered;           /* from begin to end: while callbacks run */
+    bool has_namespace_rate;   /* -rate-namespace is set */
     const struct store *store; /* while entered: this turn's version */
     unsigned expensive_left;
     struct engine_deferral deferral; /* of the last answer */

@@ -1,4 +1,4 @@
-/* Parses -search, -public-namespaces, -allow and -rate. */
+/* Parses -search, -public-namespaces, -allow, -rate and -rate-namespace. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,7 +132,8 @@ static bool read_count(const char **text, char end, uint32_t *ret)
     return *ret <= ENGINE_RATE_MAX;
 }
 
-int option_rate(struct options *o, const char *text, struct err *err)
+static int option_clients_read_rate(const char *text, uint32_t *ret_rate, uint32_t *ret_burst,
+                                    struct err *err)
 {
     const char *rest = text;
     uint32_t rate = 0, burst = 0;
@@ -147,7 +148,18 @@ int option_rate(struct options *o, const char *text, struct err *err)
                        "limit",
                        text, ENGINE_RATE_MAX);
     }
-    o->engine.rate = rate;
-    o->engine.rate_burst = has_burst ? burst : rate;
+    *ret_rate = rate;
+    *ret_burst = has_burst ? burst : rate;
     return 0;
+}
+
+int option_rate(struct options *o, const char *text, struct err *err)
+{
+    return option_clients_read_rate(text, &o->engine.rate, &o->engine.rate_burst, err);
+}
+
+int option_rate_namespace(struct options *o, const char *text, struct err *err)
+{
+    return option_clients_read_rate(text, &o->engine.rate_namespace,
+                                    &o->engine.rate_namespace_burst, err);
 }

@@ -162,13 +162,23 @@ void option_text_http_allow(const struct options *o, struct buf *out)
     }
 }
 
-void option_text_rate(const struct options *o, struct buf *out)
+static void write_rate(uint32_t rate, uint32_t burst, struct buf *out)
 {
-    if (o->engine.rate == 0) {
+    if (rate == 0) {
         buf_append_str(out, "off");
     } else {
-        buf_printf(out, "%u/%u", o->engine.rate, o->engine.rate_burst);
+        buf_printf(out, "%u/%u", rate, burst);
     }
+}
+
+void option_text_rate(const struct options *o, struct buf *out)
+{
+    write_rate(o->engine.rate, o->engine.rate_burst, out);
+}
+
+void option_text_rate_namespace(const struct options *o, struct buf *out)
+{
+    write_rate(o->engine.rate_namespace, o->engine.rate_namespace_burst, out);
 }
 
 void option_text_transfer_to(const struct options *o, struct buf *out)

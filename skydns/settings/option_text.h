@@ -34,6 +34,7 @@ void option_text_public_namespaces(const struct options *o, struct buf *out);
 void option_text_allow(const struct options *o, struct buf *out);
 void option_text_http_allow(const struct options *o, struct buf *out);
 void option_text_rate(const struct options *o, struct buf *out);
+void option_text_rate_namespace(const struct options *o, struct buf *out);
 void option_text_transfer_to(const struct options *o, struct buf *out);
 void option_text_query_log(const struct options *o, struct buf *out);
 

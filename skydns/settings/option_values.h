@@ -40,8 +40,9 @@ int option_public_namespaces(struct options *o, const char *list, struct err *er
 /* Take "" and "all" as every client, and "none" as no client, unless networks are beside it. */
 int option_allow(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_allow_recursion(struct options *o, const char *list, struct err *err) MUST_CHECK;
-/* Takes "N/BURST" or "N"; "", "0" and "off": no limit. */
+/* Take "N/BURST" or "N"; "", "0" and "off": no limit. */
 int option_rate(struct options *o, const char *text, struct err *err) MUST_CHECK;
+int option_rate_namespace(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_path_prefix(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_snapshot(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_user(struct options *o, const char *text, struct err *err) MUST_CHECK; /* "": none */

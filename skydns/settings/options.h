@@ -158,7 +158,7 @@ int skydns_options_parse(int argc, char *const *argv, struct options *ret_option
 /* Returns whether anything depends on the namespaces of clients. */
 static inline bool options_want_client_index(const struct options *o)
 {
-    return o->engine.autopath || o->clients.is_own;
+    return o->engine.autopath || o->clients.is_own || o->engine.rate_namespace > 0;
 }
 
 /* Returns the part that answering threads need; one block of memory, owned by the caller. */

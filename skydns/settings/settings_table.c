@@ -264,6 +264,11 @@ static const struct setting rows[] = {
     {.flag = "rate", .field = "rate", .kind = SETTING_PARSED, .form = SETTING_FORM_RATE,
      .parse = option_rate, .show = option_text_rate, .taker = SETTING_LIVE,
      .help = "N[/BURST]: UDP queries a second of one client, and at once; 0: no limit"},
+    {.flag = "rate-namespace", .field = "rate_namespace", .kind = SETTING_PARSED,
+     .form = SETTING_FORM_RATE, .parse = option_rate_namespace, .show = option_text_rate_namespace,
+     .taker = SETTING_LIVE,
+     .help = "N[/BURST]: queries a second of all pods of a namespace together, over all transports, "
+             "and at once; 0: no limit"},
     {.flag = "cookie-secret", .kind = SETTING_TEXT, IN(cookie_secret), .is_file = true,
      .help = "file of secrets for DNS cookies, one a line, 32 hex digits; the first makes them; "
              "followed; default: one of this process alone"},

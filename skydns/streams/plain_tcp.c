@@ -74,6 +74,8 @@ static int open_server(struct plain_tcp *tcp, const struct plain_tcp_config *con
         .buffers_max = TCP_BUFFERS_MAX,
         .idle_ms = TCP_IDLE_MS,
         .answer = tcp_answers_query,
+        .is_limited = &resolver_turn(tcp->resolver)->has_namespace_rate,
+        .admit = tcp_answers_admit,
         .look_ahead = tcp_answers_look_ahead,
         .part_left = tcp_answers_part_left,
         .data = &tcp->answers,
@@ -99,6 +101,7 @@ int plain_tcp_new(const struct plain_tcp_config *config, struct plain_tcp **ret_
         .resolver = config->resolver,
         .producer = resolver_add_producer(config->resolver),
         .reply_to = {plain_tcp_send_late, tcp, has_client},
+        .namespace_rate = config->namespace_rate,
         .late_max = SIZE_MAX, /* RESOLVER_IN_HAND_MAX */
     };
     transfer_inbox_init(&tcp->parts, tcp->loop, tcp->server, config->transfers);

@@ -11,6 +11,7 @@
 
 struct listen_socket;
 struct plain_tcp;
+struct namespace_rate;
 struct resolver;
 struct transfer_part;
 struct transfers;
@@ -22,6 +23,7 @@ struct plain_tcp_config {
     size_t connections_max; /* at most TCP_CONNECTIONS_MAX: process_limits.h */
     struct resolver *resolver;
     struct transfers *transfers; /* NULL: none */
+    struct namespace_rate *namespace_rate;
 };
 
 /* Makes it; call before resolver_start. Fails if no descriptor is left. */

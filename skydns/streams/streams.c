@@ -249,6 +249,8 @@ static int open_tcp(struct streams *s, struct err *err)
         .handshakes = s->handshakes,
         .handshake_ms = STREAMS_HANDSHAKE_MS,
         .answer = tcp_answers_query,
+        .is_limited = &s->turn.has_namespace_rate,
+        .admit = tcp_answers_admit,
         .look_ahead = tcp_answers_look_ahead,
         .part_left = tcp_answers_part_left,
         .data = &s->answers,
@@ -309,6 +311,7 @@ int streams_new(const struct streams_config *config, struct streams **ret_stream
         .resolver = config->resolver,
         .producer = resolver_add_producer(config->resolver),
         .reply_to = {pass_late, s, has_stream_client},
+        .namespace_rate = config->namespace_rate,
         .late_max = DEFERRED_RING_SIZE, /* of the inbox, too */
         .idle_ms = STREAMS_IDLE_MS,
     };

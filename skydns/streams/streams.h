@@ -28,6 +28,7 @@ struct engine;
 struct engine_counts;
 struct publisher_reader;
 struct query_tap;
+struct namespace_rate;
 struct resolver;
 struct streams;
 struct tls_server;
@@ -52,6 +53,7 @@ struct streams_config {
     struct publisher_reader *reader;
     struct resolver *resolver;
     struct transfers *transfers; /* NULL: none */
+    struct namespace_rate *namespace_rate;
     const struct query_tap *tap;
     bool want_skydns_metrics;
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "skydns/engine/namespace_rate.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/resolver/resolver.h"
 #include "skydns/tap/query_tap.h"
@@ -183,6 +184,24 @@ enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp,
         count_response(a, &query, response, begun_us);
     }
     return verdict;
+}
+
+int64_t tcp_answers_admit(void *data, const struct addr *client, enum engine_transport transport,
+                          bool is_again)
+{
+    const struct tcp_answers *a = data;
+    const struct engine_config *config = publisher_config(a->turn->reader);
+    const struct rate rate = {config->settings.rate_namespace,
+                              config->settings.rate_namespace_burst};
+    const struct ip ip = addr_ip(client);
+    const struct client_space *space =
+        rate.per_s > 0 && config->clients ? client_index_find(config->clients, &ip) : NULL;
+    const int64_t wait_us =
+        space ? namespace_rate_take(a->namespace_rate, space, &ip, &rate, clock_monotonic_us()) : 0;
+    if (wait_us > 0 && !is_again) {
+        counter_add(&a->turn->counts[transport]->namespace_delays, 1);
+    }
+    return wait_us;
 }
 
 void tcp_answers_part_left(void *data, uint64_t transfer, bool is_gone)

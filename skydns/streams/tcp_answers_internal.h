@@ -40,6 +40,7 @@ void transfer_inbox_put(struct transfer_inbox *inbox, struct transfer_part *part
 bool transfer_inbox_ask(const struct transfer_inbox *inbox, const struct tcp_query *tcp,
                         const struct engine_query *query, struct tsig_keys *keys) MUST_CHECK;
 
+struct namespace_rate;
 struct resolver;
 
 struct tcp_answers {
@@ -47,11 +48,12 @@ struct tcp_answers {
     struct turn *turn;
     struct tcp_server *tcp;
     struct transfer_inbox *transfers;
-    struct resolver *resolver; /* defers to it, */
-    unsigned producer;         /* as this one, */
-    struct reply_to reply_to;  /* for this */
-    size_t late_max;           /* late answers due at once, besides the ring's limit */
-    uint32_t idle_ms;          /* of connections, as told to clients that ask */
+    struct resolver *resolver;             /* defers to it, */
+    unsigned producer;                     /* as this one, */
+    struct reply_to reply_to;              /* for this */
+    struct namespace_rate *namespace_rate; /* of all threads */
+    size_t late_max;                       /* late answers due at once, besides the ring's limit */
+    uint32_t idle_ms;                      /* of connections, as told to clients that ask */
 
     size_t late;       /* answers that are due */
     int64_t ahead_us;  /* when queries were last announced; monotonic */
@@ -61,9 +63,12 @@ struct tcp_answers {
     struct query_counts *untimed_counts; /* here */
 };
 
-/* Implement tcp_answer_fn, tcp_ahead_fn and tcp_part_left_fn; their data is the tcp_answers. */
+/* Implement tcp_answer_fn, tcp_admit_fn, tcp_ahead_fn and tcp_part_left_fn; their data is the
+ * tcp_answers. */
 enum engine_verdict tcp_answers_query(void *answers, const struct tcp_query *tcp,
                                       struct response *response);
+int64_t tcp_answers_admit(void *answers, const struct addr *client, enum engine_transport transport,
+                          bool is_again);
 void tcp_answers_look_ahead(void *answers, const struct slice *queries, size_t count,
                             bool are_together);
 void tcp_answers_part_left(void *answers, uint64_t transfer, bool is_gone);

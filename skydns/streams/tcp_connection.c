@@ -144,7 +144,7 @@ bool tcp_connection_answer_frames(struct tcp_connection *c, size_t len)
     unsigned answered = 0, ahead = 0;
     while ((frame_len = whole_frame(s->in + pos, len - pos)) > 0 && answered < TCP_QUERIES_A_TURN &&
            s->out_len < TCP_OUTPUT_A_TURN && !tcp_connection_is_held(c) &&
-           !tcp_connection_is_spent(c)) {
+           !tcp_connection_is_spent(c) && tcp_connection_is_admitted(c)) {
         if (pos == seen) {
             seen = tcp_connection_look_ahead(s, pos, len);
             ahead = 0;
@@ -229,7 +229,7 @@ void tcp_connection_read_single(struct tcp_connection *c)
     ssize_t n = socket_recv(c->fd, one->frame, sizeof(one->frame), 0);
     if (n <= 0) {
         tcp_connection_settle(c, tcp_connection_take_end(c, n, errno));
-    } else if (whole_frame(one->frame, (size_t)n) == (size_t)n) {
+    } else if (whole_frame(one->frame, (size_t)n) == (size_t)n && tcp_connection_is_admitted(c)) {
         one->connection = c->ref;
         one->len = (size_t)n;
         s->single_count++;

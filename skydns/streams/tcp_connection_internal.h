@@ -67,6 +67,9 @@ struct tcp_connection {
     bool ending;       /* reads no more; closed once everything is answered */
     bool has_ended;    /* its protocol has; it lingers before it is closed */
     uint8_t todo;      /* of enum tcp_todo, once the socket has room */
+    bool is_throttled; /* waits until its next query is admitted; */
+    bool is_delayed;   /* that was refused once; */
+    bool has_ticket;   /* or is admitted, and not asked yet */
     bool has_more;     /* TLS holds bytes that wake nobody, or has read the end */
     bool is_broken;    /* what was put could not be sent */
     bool is_leaving;   /* the leavers hold it */
@@ -90,8 +93,9 @@ struct tcp_connection {
     struct tcp_client *who;
     TAILQ_ENTRY(tcp_connection) in_server;
     TAILQ_ENTRY(tcp_connection) in_client;
-    TAILQ_ENTRY(tcp_connection) holder; /* while `buffered` is not 0 */
-    size_t buffered;                    /* what its client is charged for: in, out, stream */
+    TAILQ_ENTRY(tcp_connection) in_throttle; /* while is_throttled */
+    TAILQ_ENTRY(tcp_connection) holder;      /* while `buffered` is not 0 */
+    size_t buffered;                         /* what its client is charged for: in, out, stream */
 };
 
 struct tcp_server {
@@ -113,6 +117,9 @@ struct tcp_server {
     struct tcp_connection_queue queue;     /* TCP_IDLE, longest idle first */
     ev_timer linger_timer;                 /* for the head of the next queue */
     struct tcp_connection_queue lingering; /* TCP_LINGERS, longest first */
+    ev_timer throttle_timer;               /* for the next queue, a part at a time */
+    struct tcp_connection_queue throttled; /* longest first */
+    size_t throttled_count;
     size_t count;
     size_t counts[ENGINE_TRANSPORTS];
     size_t buffered; /* bytes of all connections' buffers */
@@ -132,10 +139,11 @@ struct tcp_server {
 };
 
 /* Returns true if so many queries are deferred, or ones with such long answers, that no further one
- * is read until an answer has left. */
+ * is read until an answer has left; or if the next one is not admitted yet. */
 static inline bool tcp_connection_is_held(const struct tcp_connection *c)
 {
-    return c->waiting >= TCP_WAITING_MAX || c->waiting * c->late_bytes >= TCP_AWAITED_MAX;
+    return c->waiting >= TCP_WAITING_MAX || c->waiting * c->late_bytes >= TCP_AWAITED_MAX ||
+           c->is_throttled;
 }
 
 /* Returns true if it waits for room in its socket: it has answers to send or to put, or frames to
@@ -236,6 +244,24 @@ void tcp_connection_note_part(struct tcp_connection *c);
 /* Call last after any change: closes the connection if it is broken or has nothing to wait for,
  * else watches it for its next event. May close others, too: those with most in their buffers. */
 void tcp_connection_settle(struct tcp_connection *c, bool is_sound);
+
+/* ---- tcp_throttle.c ---- */
+
+void tcp_throttle_init(struct tcp_server *server);
+void tcp_throttle_fini(struct tcp_server *server);
+
+/* Asks whether the next query of a connection that is not held may be read. If not, holds the
+ * connection, and goes on with it once it is worth trying again. */
+bool tcp_throttle_admit(struct tcp_connection *c);
+
+/* Lets go of a connection that is throttled. */
+void tcp_throttle_forget(struct tcp_connection *c);
+
+static inline bool tcp_connection_is_admitted(struct tcp_connection *c)
+{
+    const bool *is_limited = c->server->config.is_limited;
+    return !is_limited || !*is_limited || tcp_throttle_admit(c);
+}
 
 /* ---- tcp_stream.c: only with a kind. A false result means a broken connection. ---- */
 

@@ -89,6 +89,9 @@ void tcp_connection_close(struct tcp_connection *c, const char *why)
         tcp_leavers_learn(s->leavers, c->turns == 1);
     }
     remove_from_queues(c);
+    if (c->is_throttled) {
+        tcp_throttle_forget(c);
+    }
     tcp_server_charge(c, 0);
     c->who->waiting -= c->waiting;
     tcp_clients_leave(s->clients, c->who);
@@ -441,6 +444,7 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
     s->idle_timer.data = s;
     ev_init(&s->linger_timer, on_linger);
     s->linger_timer.data = s;
+    tcp_throttle_init(s);
     s->leavers = tcp_leavers_new(config->loop, on_leaver, s);
     s->acceptor = tcp_acceptor_new(config->loop, s, config->sockets, config->socket_count);
     *ret_server = s;
@@ -469,6 +473,7 @@ void tcp_server_free(struct tcp_server *server)
     tcp_clients_free(server->clients);
     ev_timer_stop(server->config.loop, &server->idle_timer);
     ev_timer_stop(server->config.loop, &server->linger_timer);
+    tcp_throttle_fini(server);
     tcp_leavers_free(server->leavers);
     tcp_poller_free(server->poller);
     free(server->reply);
@@ -484,6 +489,9 @@ void tcp_server_drain(struct tcp_server *server)
     server->draining = true;
     for (size_t i = 0; i < server->config.connections_max; i++) {
         struct tcp_connection *c = server->slots[i];
+        if (c && c->is_throttled) {
+            tcp_throttle_forget(c);
+        }
         if (c && c->stream) {
             tcp_stream_drain(c);
         }

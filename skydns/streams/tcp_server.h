@@ -8,6 +8,7 @@
  *     accepted -> reading -> (answers do not fit the socket) -> writing -> reading ...
  *                   |    `-> (TCP_WAITING_MAX late answers due, or TCP_AWAITED_MAX bytes of
  *                   |        them) -> waiting -> reading ...
+ *                   |`-> (its next query is not admitted: a rate) -> throttled -> reading ...
  *                   |  end of input, or drained: closed once everything in hand is answered
  *                   |  nothing for idle_ms: closed, unless an answer is still awaited; while
  *                   |  writing, TCP_PROGRESS_MIN bytes must leave in that time
@@ -110,6 +111,12 @@ struct tcp_query {
 typedef enum engine_verdict (*tcp_answer_fn)(void *data, const struct tcp_query *query,
                                              struct response *response);
 
+/* Returns 0 if the client's next query may be read now, which it then will be. Else returns how
+ * many us later it is worth trying again; nothing of its connection is read until then. is_again:
+ * the same query was refused before. */
+typedef int64_t (*tcp_admit_fn)(void *data, const struct addr *client,
+                                enum engine_transport transport, bool is_again);
+
 /* Told when the socket has taken the message that tcp_server_reply_part had for this transfer; or,
  * if is_gone, that its connection was closed before. May not call back. */
 typedef void (*tcp_part_left_fn)(void *data, uint64_t transfer, bool is_gone);
@@ -130,6 +137,8 @@ struct tcp_server_config {
     struct tls_handshakes *handshakes; /* with TLS: stopped before tcp_server_free, freed after */
     uint32_t handshake_ms;             /* for its first byte, and for the rest */
     tcp_answer_fn answer;
+    const bool *is_limited; /* queries are admitted one by one; NULL: never */
+    tcp_admit_fn admit;     /* while *is_limited */
     tcp_ahead_fn look_ahead;
     tcp_part_left_fn part_left; /* NULL: no answer has parts */
     void *data;

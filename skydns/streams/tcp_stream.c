@@ -14,6 +14,7 @@ void stream_host_query(struct stream_host *host, uint64_t tag, const uint8_t *wi
     struct tcp_server *s = c->server;
     struct response response = {.bytes = s->reply};
     s->turn_queries++;
+    c->has_ticket = false;
     switch (tcp_connection_ask(c, slice_of(wire, len), tag, 0, &response)) {
     case ENGINE_REPLY:
         c->kind->protocol->reply(c->stream, tag, &response);
@@ -30,10 +31,13 @@ void stream_host_query(struct stream_host *host, uint64_t tag, const uint8_t *wi
 /* Decides as tcp_connection_answer_frames does. */
 bool stream_host_may_go_on(const struct stream_host *host)
 {
-    const struct tcp_connection *c = host->connection;
+    struct tcp_connection *c = host->connection;
     const struct tcp_server *s = c->server;
-    return s->turn_queries < TCP_QUERIES_A_TURN && s->out_len < TCP_OUTPUT_A_TURN &&
-           c->out.len == 0 && !tcp_connection_is_held(c) && !tcp_connection_is_spent(c);
+    bool may_go_on = s->turn_queries < TCP_QUERIES_A_TURN && s->out_len < TCP_OUTPUT_A_TURN &&
+                     c->out.len == 0 && !tcp_connection_is_held(c) && !tcp_connection_is_spent(c);
+    /* A protocol may ask more than once before its next query. */
+    c->has_ticket = c->has_ticket || (may_go_on && tcp_connection_is_admitted(c));
+    return may_go_on && c->has_ticket;
 }
 
 void stream_host_put(struct stream_host *host, const void *bytes, size_t len)

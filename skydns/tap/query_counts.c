@@ -53,15 +53,18 @@ void query_sums_add(struct query_sums *sums, const struct query_counts *counts)
         .refused = counter_get(&counts->refused),
         .limited = counter_get(&counts->limited),
         .limit_drops = counter_get(&counts->limit_drops),
+        .namespace_drops = counter_get(&counts->namespace_drops),
     };
-    sums->queries +=
-        now.answered + now.deferred + now.dropped + now.refused + now.limited + now.limit_drops;
+    sums->queries += now.answered + now.deferred + now.dropped + now.refused + now.limited +
+                     now.limit_drops + now.namespace_drops;
     sums->answered += now.answered;
     sums->deferred += now.deferred;
     sums->dropped += now.dropped;
     sums->refused += now.refused;
     sums->limited += now.limited;
     sums->limit_drops += now.limit_drops;
+    sums->namespace_drops += now.namespace_drops;
+    sums->namespace_delays += counter_get(&counts->namespace_delays);
     sums->limit_exempt += counter_get(&counts->limit_exempt);
     sums->not_allowed += counter_get(&counts->not_allowed);
     sums->unsent += counter_get(&counts->unsent);

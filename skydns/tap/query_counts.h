@@ -89,10 +89,13 @@ struct query_counts {
     alignas(COUNTERS_ALIGN) struct counter answered; /* at once, from the store */
     struct counter deferred;                         /* passed to the resolver */
     struct counter dropped;                          /* not a query: no response */
-    struct counter refused;      /* SERVFAIL at once, because the resolver had no room */
-    struct counter limited;      /* rate-limited: an empty response with TC, or BADCOOKIE */
-    struct counter limit_drops;  /* the same, and no response */
-    struct counter limit_exempt; /* a valid cookie: the client's rate does not count */
+    struct counter refused; /* SERVFAIL at once, because the resolver had no room */
+    struct counter
+        limited; /* beyond their client's rate: an empty response with TC, or BADCOOKIE */
+    struct counter limit_drops;      /* the same, and no response */
+    struct counter limit_exempt;     /* a valid cookie: the client's rate does not count */
+    struct counter namespace_drops;  /* beyond their namespace's rate: no response */
+    struct counter namespace_delays; /* the same, on connections: read later */
     struct counter
         not_allowed;          /* of those answered: REFUSED, since the client may not ask at all */
     struct counter unsent;    /* UDP responses that the kernel rejected */
@@ -157,6 +160,7 @@ struct query_sums {
     uint64_t dropped;
     uint64_t refused;
     uint64_t limited, limit_drops, limit_exempt, not_allowed;
+    uint64_t namespace_drops, namespace_delays;
     uint64_t unsent;
     uint64_t truncated;
     uint64_t log_dropped;

@@ -8,7 +8,9 @@
 #include "common/base/clock.h"
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
+#include "skydns/clients/client_index.h"
 #include "skydns/engine/engine.h"
+#include "skydns/engine/namespace_rate.h"
 #include "skydns/engine/rate_limit.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/records/rng.h"
@@ -246,24 +248,57 @@ static bool pass_rate(struct worker *w, const struct rate *rate, struct worker_t
     return verdict == RATE_PASS;
 }
 
-/* Picks in two passes: the entries are loaded together. */
-static void pick_within_rate(struct worker *w, const struct rate *rate, struct worker_time now,
-                             struct udp_packet *const *packets, size_t count)
+/* Keeps the packets within their clients' rates, and returns how many they are. Works in two
+ * passes: the entries are loaded together. */
+static size_t keep_within_rate(struct worker *w, const struct rate *rate, struct worker_time now,
+                               struct udp_packet **packets, size_t count)
 {
     uint64_t clients[UDP_BATCH];
+    size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         clients[i] = rate_limit_client(packets[i]->client);
         rate_limit_prepare(w->config.rate_limit, clients[i]);
     }
     for (size_t i = 0; i < count; i++) {
         if (pass_rate(w, rate, now, clients[i], packets[i])) {
-            w->due[w->due_count++] = packets[i];
+            packets[kept++] = packets[i];
         }
     }
+    return kept;
 }
 
-/* Applies -allow, then -rate: before anything reads the queries, but for a cookie that exempts
- * one. */
+static bool pass_namespace_rate(struct namespace_charges *charges,
+                                const struct client_index *clients, const struct udp_packet *packet)
+{
+    const struct ip ip = addr_ip(packet->client);
+    const struct client_space *space = client_index_find(clients, &ip);
+    return !space || namespace_charges_take(charges, space, &ip) == 0;
+}
+
+/* Keeps the packets within their namespaces' rates, likewise; the others get no response. */
+static size_t keep_within_namespace_rate(struct worker *w, const struct engine_config *config,
+                                         struct worker_time now, struct udp_packet **packets,
+                                         size_t count)
+{
+    const struct rate rate = {config->settings.rate_namespace,
+                              config->settings.rate_namespace_burst};
+    struct namespace_charges charges;
+    size_t kept = 0;
+    namespace_charges_begin(&charges, w->config.namespace_rate, &rate, now.monotonic_us);
+    for (size_t i = 0; i < count; i++) {
+        if (pass_namespace_rate(&charges, config->clients, packets[i])) {
+            packets[kept++] = packets[i];
+            continue;
+        }
+        packets[i]->response.len = 0;
+        query_counts_begin(&w->counts);
+        counter_add(&w->counts.namespace_drops, 1);
+    }
+    return kept;
+}
+
+/* Applies -allow, then -rate and -rate-namespace: before anything reads the queries, but for a
+ * cookie that exempts one from -rate. */
 static NOINLINE void pick_through_gate(struct worker *w, const struct engine_config *config,
                                        struct worker_time now, struct udp_packet *packets,
                                        size_t count)
@@ -272,8 +307,10 @@ static NOINLINE void pick_through_gate(struct worker *w, const struct engine_con
     struct udp_packet *admitted[UDP_BATCH];
     count = pick_admitted(w, now, packets, count, admitted);
     if (rate.per_s > 0) {
-        pick_within_rate(w, &rate, now, admitted, count);
-        return;
+        count = keep_within_rate(w, &rate, now, admitted, count);
+    }
+    if (config->settings.rate_namespace > 0 && config->clients) {
+        count = keep_within_namespace_rate(w, config, now, admitted, count);
     }
     for (size_t i = 0; i < count; i++) {
         w->due[w->due_count++] = admitted[i];
@@ -285,7 +322,8 @@ static void pick_due(struct worker *w, struct worker_time now, struct udp_packet
 {
     const struct engine_config *config = publisher_config(w->config.reader);
     w->due_count = 0;
-    if (config->settings.is_restricted || config->settings.rate > 0) {
+    if (config->settings.is_restricted || config->settings.rate > 0 ||
+        config->settings.rate_namespace > 0) {
         pick_through_gate(w, config, now, packets, count);
         return;
     }

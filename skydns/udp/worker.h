@@ -3,8 +3,9 @@
  * anything else: queries that it cannot answer at once go to the resolver. Holds no version while
  * asleep.
  *
- * Picks rate-limited queries (rate_limit.h) out of the batch first: they cost a look at the
- * client's address, at most one at their cookie, and half of them an empty response.
+ * Picks rate-limited queries out of the batch first. Those beyond their client's rate
+ * (rate_limit.h) cost a look at its address, at most one at their cookie, and half of them an empty
+ * response; those beyond their namespace's (namespace_rate.h), a look at the address.
  *
  * Puts an answer that takes more than ENGINE_BRIEF_MAX visits aside until the others of its batch
  * are sent. Such answers take half a millisecond in all, and the rest goes to the resolver. */
@@ -19,6 +20,7 @@
 
 struct engine;
 struct engine_counts;
+struct namespace_rate;
 struct query_sums;
 struct rate_limit;
 struct resolver;
@@ -36,8 +38,9 @@ struct worker_config {
     struct engine *engine;
     struct publisher_reader *reader;
     struct resolver *resolver;
-    struct transfers *transfers;   /* NULL: none */
-    struct rate_limit *rate_limit; /* of all workers */
+    struct transfers *transfers;           /* NULL: none */
+    struct rate_limit *rate_limit;         /* of all workers */
+    struct namespace_rate *namespace_rate; /* of all threads */
     const struct query_tap *tap;
     bool want_skydns_metrics;
 };

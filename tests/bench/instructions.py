@@ -21,6 +21,7 @@ before do not. A pod that connects to a Service asks for A and AAAA of each name
     cookie-a                    edns-a by a client with a cookie, which gets a server's
     foreign-aaaa                the AAAA of foreign-a's names, from the response cache
     no-aaaa, filtered-a         foreign-aaaa with -no-aaaa=all, and foreign-a then
+    rated-a                     service-a with -rate-namespace, each by another pod of one namespace
     override-a, led-a           an external name with -overrides: its own address, and that of a Service which it leads to
 
 Some may cost no more than their share of another kind, either (RATIOS): an external name from etcd with an address costs
@@ -65,6 +66,7 @@ CEILINGS = {
     "no-aaaa": 1568,
     "filtered-a": 2191,
     "foreign-aaaa": 2245,
+    "rated-a": 2398,
     "override-a": 2189,
     "led-a": 3883,
 }

@@ -22,6 +22,7 @@
 #include "skydns/config/forward_settings_internal.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/engine/engine.h"
+#include "skydns/engine/namespace_rate.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/settings/options.h"
 #include "skydns/sync/override_index_internal.h"
@@ -43,6 +44,7 @@ struct bench {
     struct client_index *index;
     const struct store *store; /* the newest: the publisher's */
     struct override_index *overrides;
+    struct namespace_rate *namespace_rate;
 };
 
 static void bench_instructions_fail(const char *what)
@@ -177,6 +179,7 @@ enum setup {
     SETUP_SIGNED,
     SETUP_COOKIES,
     SETUP_FILTERED,
+    SETUP_RATED,
     SETUP_OVERRIDES
 };
 
@@ -214,6 +217,9 @@ static struct engine_config *make_config(struct bench *b, enum setup setup)
     options.engine.autopath = setup == SETUP_AUTOPATH;
     options.engine.no_aaaa_count = setup == SETUP_FILTERED;
     options.engine.overrides = setup == SETUP_OVERRIDES;
+    if (setup == SETUP_RATED) { /* more than is asked */
+        options.engine.rate_namespace = options.engine.rate_namespace_burst = ENGINE_RATE_MAX;
+    }
     options.engine.no_aaaa[0] = (struct dname){.len = 1}; /* all */
     struct engine_config *config = options_engine_config(&options);
     forward_settings_fill(b->external, &options, config);
@@ -292,6 +298,7 @@ static void bench_instructions_ask_all(struct bench *b, const struct kind *kinds
     const struct worker_config config = {.udp = udp,
                                          .engine = engine,
                                          .reader = publisher_reader_new(b->publisher),
+                                         .namespace_rate = b->namespace_rate,
                                          .tap = &untapped};
     feed_begin(udp, kinds, count);
     if (worker_start(&config, &worker, &err) < 0) {
@@ -346,6 +353,7 @@ int main(void)
                                               .data = b.publisher};
     seeded_hash_init();
     (void)printf("compiler %s\n", __VERSION__);
+    b.namespace_rate = namespace_rate_new();
     b.clients = client_settings_new();
     b.index = client_index_new(&index);
     client_settings_set_index(b.clients, b.index);
@@ -366,6 +374,8 @@ int main(void)
     bench_instructions_ask_all(&b, kinds_cookie, kinds_cookie_count);
     bench_instructions_configure(&b, SETUP_FILTERED);
     bench_instructions_ask_all(&b, kinds_filtered, kinds_filtered_count);
+    bench_instructions_configure(&b, SETUP_RATED);
+    bench_instructions_ask_all(&b, kinds_rated, kinds_rated_count);
     CALLGRIND_STOP_INSTRUMENTATION;
     bench_instructions_configure(&b, SETUP_OVERRIDES);
     publish_overrides(&b);
@@ -375,6 +385,7 @@ int main(void)
     override_index_free(b.overrides);
     services_fini(&b.services);
     client_index_free(b.index);
+    namespace_rate_free(b.namespace_rate);
     client_settings_free(b.clients);
     forward_settings_free(b.external);
     return 0;

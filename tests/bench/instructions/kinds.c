@@ -152,6 +152,11 @@ const struct kind kinds_filtered[] = {
 };
 const size_t kinds_filtered_count = sizeof(kinds_filtered) / sizeof(kinds_filtered[0]);
 
+const struct kind kinds_rated[] = {
+    {"rated-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
+};
+const size_t kinds_rated_count = sizeof(kinds_rated) / sizeof(kinds_rated[0]);
+
 const struct kind kinds_override[] = {
     {"override-a", override_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
     {"led-a", led_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},

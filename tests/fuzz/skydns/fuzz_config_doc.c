@@ -21,7 +21,10 @@ static void config_doc_check(const struct options *o)
         o->http_allowed_count > HTTP_ACCESS_NETWORKS_MAX ||
         o->engine.is_restricted != (o->engine.admitted_count > 0) ||
         (o->engine.rate == 0) != (o->engine.rate_burst == 0) || o->engine.rate > ENGINE_RATE_MAX ||
-        o->engine.rate_burst > ENGINE_RATE_MAX) {
+        o->engine.rate_burst > ENGINE_RATE_MAX ||
+        (o->engine.rate_namespace == 0) != (o->engine.rate_namespace_burst == 0) ||
+        o->engine.rate_namespace > ENGINE_RATE_MAX ||
+        o->engine.rate_namespace_burst > ENGINE_RATE_MAX) {
         abort();
     }
     free(config);

@@ -111,7 +111,8 @@ UNIT_TEST(test_identities)
     assert_null(strstr(explain_asking_client_page(&w, "", "x.test", true), "client"));
     explain_asking_client_stop(&w);
     explain_asking_client_start(&w, "-no-rec");
-    explain_asking_client_expect(&w, "10.1.0.1", "x.test", "namespace not looked for: neither");
+    explain_asking_client_expect(&w, "10.1.0.1", "x.test",
+                                 "namespace not looked for: none of -autopath");
     explain_asking_client_stop(&w);
 }
 
@@ -203,9 +204,16 @@ UNIT_TEST(test_limits)
     explain_asking_client_expect(&w, "10.1.0.1", "ext.cluster.local",
                                  "allowed    by the network 10.1.0.0/30 of -allow\n");
     explain_asking_client_stop(&w);
-    explain_asking_client_start(&w, "-no-rec");
+    explain_asking_client_start(&w, "-no-rec -rate-namespace=7/9");
     explain_asking_client_expect(&w, "10.1.0.9", "ext.cluster.local",
                                  "allowed    everybody: -allow is not set\n");
+    explain_asking_client_expect(&w, "10.1.0.1", "ext.cluster.local",
+                                 "limit      7 queries a second for all clients of namespace a "
+                                 "together, 9 at once\n");
+    explain_asking_client_expect(&w, "10.1.0.1", "ext.cluster.local",
+                                 "\"namespace\":\"a\",\"namespace_rate\":7,\"namespace_burst\":9}");
+    explain_asking_client_expect(&w, "10.1.0.9", "ext.cluster.local",
+                                 "\"identity\":\"none\",\"allowed\":true}");
     explain_asking_client_stop(&w);
 }
 

@@ -216,6 +216,10 @@ static const char *config_doc_clients_text(const char *json)
     option_text_allow(&o, &text);
     buf_append_char(&text, ' ');
     option_text_rate(&o, &text);
+    buf_append_char(&text, ' ');
+    option_text_rate_namespace(&o, &text);
+    buf_append_char(&text, ' ');
+    option_text_http_allow(&o, &text);
     (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */
     buf_fini(&text);
     return out;
@@ -227,7 +231,14 @@ UNIT_TEST(test_client_fields)
         const char *json;
         const char *want;
     } rows[] = {
-        {"{}", "1 s.test. 1/0 shared 10.0.0.0/8 5/9"},
+        {"{}", "1 s.test. 1/0 shared 10.0.0.0/8 5/9 off "},
+        {"{\"rate_namespace\":\"7/8\",\"http_allow\":[\"10.0.0.0/8\",\"fd00::1\"]}",
+         "1 s.test. 1/0 shared 10.0.0.0/8 5/9 7/8 10.0.0.0/8,fd00::1/128"},
+        {"{\"rate_namespace\":9,\"http_allow\":\"10.0.0.0/8\"}",
+         "1 s.test. 1/0 shared 10.0.0.0/8 5/9 9/9 10.0.0.0/8"},
+        {"{\"rate_namespace\":0,\"http_allow\":\"\"}", "1 s.test. 1/0 shared 10.0.0.0/8 5/9 off "},
+        {"{\"rate_namespace\":\"1/0\"}", "field `rate_namespace`: `1/0`: expected N or N/BURST"},
+        {"{\"http_allow\":\"all\"}", "field `http_allow`: `all`: expected a network like"},
         {"{\"autopath\":false,\"search\":\"\",\"visibility\":\"\",\"visibility_unknown\":\"\","
          "\"public_namespaces\":\"\",\"allow\":\"\",\"rate\":\"\"}",
          "0  0/1 default,kube-system all off"},

@@ -510,7 +510,19 @@ UNIT_TEST_IN(test_clients_of_engine, clear_environment, NULL)
     assert_int_equal(config->settings.rate, 7);
     assert_int_equal(config->settings.rate_burst, 9);
     assert_true(options_want_client_index(&o));
+    assert_int_equal(config->settings.rate_namespace, 0);
     engine_config_free(config);
+    assert_int_equal(
+        settings_options_parse(
+            (const char *[ARGS_MAX]){"-rate-namespace=500", "-http-allow=10.0.0.0/8,,fd00::1"}, &o,
+            &err),
+        0);
+    assert_true(options_want_client_index(&o));
+    assert_int_equal(o.engine.rate_namespace, 500);
+    assert_int_equal(o.engine.rate_namespace_burst, 500);
+    assert_int_equal(o.engine.rate, 0);
+    assert_int_equal(o.http_allowed_count, 2);
+    assert_int_equal(o.http_allowed[1].prefix_bits, 128);
 }
 
 /* Each is rejected with a message that names the flag (or variable) and the value. */
@@ -634,6 +646,8 @@ UNIT_TEST_IN(test_refused, clear_environment, NULL)
         {"-allow=10.0.0.0/8,10/8", {"-allow", "`10/8`: expected a network like"}},
         {"-allow=nobody", {"-allow", "`nobody`: expected a network like"}},
         {"-http-allow=10.0.0.0/8,all", {"-http-allow", "`all`: expected a network like"}},
+        {"-rate-namespace=10/", {"flag -rate-namespace", "`10/`: expected N or N/BURST"}},
+        {"-rate-namespace=1000001", {"flag -rate-namespace", "`1000001`"}},
         {"-rate=-1", {"-rate", "`-1`: expected N or N/BURST"}},
         {"-rate=1000001", {"-rate", "`1000001`"}},
         {"-rate=10/", {"-rate", "`10/`"}},

@@ -67,6 +67,7 @@ static struct options flags_all_changed(void)
         "-visibility-unknown=all",
         "-allow=10.0.0.0/8",
         "-rate=7/9",
+        "-rate-namespace=7/9",
         "-http-allow=10.0.0.0/8",
         "-transfer-to=10.0.0.7",
         "-alias=*.a.test=*.b.test",

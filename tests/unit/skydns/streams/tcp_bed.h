@@ -37,6 +37,9 @@ struct tcp_bed {
     uint64_t late_tags[LATE_MAX];
     uint8_t late_tag[LATE_MAX]; /* the second byte of each */
     size_t client_waiting;      /* of the latest query */
+    bool is_limited;            /* queries need tickets: */
+    size_t tickets;
+    unsigned refusals, refusals_again;
     uint64_t left[8]; /* transfers whose message left, or, negated, whose connection is gone */
     size_t left_count;
 };
@@ -89,6 +92,20 @@ static enum engine_verdict answer(void *data, const struct tcp_query *query,
     default:
         return ENGINE_DROP;
     }
+}
+
+/* Admits as many queries as there are tickets. */
+static int64_t admit(void *data, const struct addr *client, enum engine_transport transport,
+                     bool is_again)
+{
+    struct tcp_bed *bed = data;
+    if (bed->tickets > 0) {
+        bed->tickets--;
+        return 0;
+    }
+    bed->refusals += !is_again;
+    bed->refusals_again += is_again;
+    return 500;
 }
 
 static void part_left(void *data, uint64_t transfer, bool is_gone)
@@ -147,6 +164,8 @@ static inline struct tcp_bed *tcp_bed_new(const struct tcp_bed_limits *limits)
                                            .buffers_max = limits->buffers,
                                            .idle_ms = limits->idle_ms,
                                            .answer = answer,
+                                           .is_limited = &bed->is_limited,
+                                           .admit = admit,
                                            .look_ahead = look_ahead,
                                            .part_left = part_left,
                                            .data = bed};

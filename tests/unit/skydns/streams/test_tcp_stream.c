@@ -73,8 +73,8 @@ static enum stream_take lines_take(void *stream, const uint8_t *bytes, size_t le
             tcp_stream_put(lines, "broken\n", 7);
             return STREAM_BROKEN;
         }
-        if (!stream_host_may_go_on(lines->host)) {
-            return STREAM_PAUSED;
+        if (!stream_host_may_go_on(lines->host) || !stream_host_may_go_on(lines->host)) {
+            return STREAM_PAUSED; /* asked twice, as for a request in two frames */
         }
         size_t room = stream_host_room(lines->host);
         room_least = room < room_least ? room : room_least;
@@ -182,6 +182,28 @@ UNIT_TEST(test_split_anywhere)
         wait_for_connections(f, 0);
     }
     assert_int_equal(tcp_server_connections_of(f->server, ENGINE_HTTP), 0);
+    tcp_stream_finish(f);
+}
+
+/* Each query takes one ticket, however often its protocol asks. */
+UNIT_TEST(test_queries_that_are_admitted)
+{
+    struct tcp_bed *f = tcp_stream_setup(true);
+    f->is_limited = true;
+    f->tickets = 1;
+    int fd = connect_client(f);
+    tcp_stream_say(fd, "e1\ne2\ne3\n");
+    assert_text(f, fd, "0:e1\n");
+    for (unsigned again = f->refusals_again; f->refusals_again < again + 2;) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    assert_int_equal(f->queries, 1);
+    assert_int_equal(f->refusals, 1);
+    f->tickets = 2;
+    assert_text(f, fd, "1:e2\n2:e3\n");
+    assert_int_equal(f->tickets, 0);
+    close(fd);
+    wait_for_connections(f, 0);
     tcp_stream_finish(f);
 }
 
