@@ -87,6 +87,24 @@ static void format_v6(const uint8_t bytes[16], char *out)
     }
 }
 
+bool ip_parse_dashed(struct slice dashed, struct ip *ret_ip)
+{
+    static const char separators[] = {'.', ':'};
+    char text[INET6_ADDRSTRLEN];
+    if (dashed.len >= sizeof(text)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(separators); i++) {
+        for (size_t at = 0; at < dashed.len; at++) {
+            text[at] = dashed.ptr[at] == '-' ? separators[i] : dashed.ptr[at];
+        }
+        if (ip_parse(slice_of(text, dashed.len), ret_ip)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *ip_format(const struct ip *ip, char out[INET6_ADDRSTRLEN])
 {
     out[0] = '\0';

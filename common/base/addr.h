@@ -51,6 +51,10 @@ bool ip_parse(struct slice text, struct ip *ret_ip);
  * API, records in etcd and hosts files. */
 bool ip_parse_sloppy(struct slice text, struct ip *ret_ip);
 
+/* Parses "10-0-0-1", "fd00--1", as labels spell addresses: the dashes are dots when that makes an
+ * IPv4 address, else colons. */
+bool ip_parse_dashed(struct slice dashed, struct ip *ret_ip);
+
 /* Writes RFC 5952 text; INET6_ADDRSTRLEN bytes are always enough. Returns out. */
 const char *ip_format(const struct ip *ip, char out[INET6_ADDRSTRLEN]);
 

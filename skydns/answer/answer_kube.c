@@ -199,25 +199,6 @@ bool answer_kube(struct answer *a)
 
 /* ---- -pods=insecure and -pods=disabled: a-b-c-d.<namespace>.pod.<domain>, without records ---- */
 
-/* Parses 10-0-0-1 or fd00--1. The dashes are dots when that makes an IPv4 address, else colons. */
-static bool answer_kube_parse_label(struct slice label, struct ip *ret_ip)
-{
-    static const char separators[] = {'.', ':'};
-    char text[INET6_ADDRSTRLEN];
-    if (label.len >= sizeof(text)) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof(separators); i++) {
-        for (size_t at = 0; at < label.len; at++) {
-            text[at] = label.ptr[at] == '-' ? separators[i] : label.ptr[at];
-        }
-        if (ip_parse(slice_of(text, label.len), ret_ip)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void add_pod(struct answer *a)
 {
     enum rr_type type = a->pod.family_bytes == 4 ? RR_A : RR_AAAA;
@@ -240,7 +221,7 @@ bool answer_pod(struct answer *a)
     unsigned labels = dname_label_count(&a->name) - a->zone->labels - 1;
     if (a->config->settings.pods == ENGINE_PODS_DISABLED || labels > 2) {
         answer_denied(a);
-    } else if (labels == 2 && !answer_kube_parse_label(dname_label(&a->name, 0), &a->pod)) {
+    } else if (labels == 2 && !ip_parse_dashed(dname_label(&a->name, 0), &a->pod)) {
         answer_denied(a);
     } else if (labels == 2) {
         add_pod(a);

@@ -1,9 +1,10 @@
-/* Finds which namespace a client's address belongs to: that of the pod with this address. An
- * address that pods of several namespaces have, or that a pod shares with its node (hostNetwork),
- * identifies nobody.
+/* Finds which namespace a client's address belongs to: that of the pod with this address; and the
+ * pod, its node and its zone where kube2sky says so. An address that pods of several namespaces
+ * have, or that a pod shares with its node (hostNetwork), identifies nobody; nor does one whose
+ * record names another namespace than the pods' keys.
  *
- *     pod/<namespace>/<address>, node-address/<address> --main thread--> index --> every answering
- *     thread, for each query: one look into a table, no lock, no wait
+ *     pod/<namespace>/<address>, node-address/<address>, client/<address> --main thread--> index
+ *     --> every answering thread, for each query: one look into a table, no lock, no wait
  *
  * Filled by the main thread from etcd's events (skydns/sync), read by any number of threads at the
  * same time. Readers see each change at once, or not yet, never half. A replaced block goes to
@@ -18,6 +19,7 @@
 
 #include "common/base/addr.h"
 #include "common/base/slice.h"
+#include "skydns/clients/client_record.h"
 
 /* Namespace that has clients; equal namespaces are one block while it is in use. Immutable. */
 struct client_space {
@@ -31,8 +33,8 @@ static inline struct slice client_space_label(const struct client_space *space)
 }
 
 /* Index; has no limit of its own. An address has a pod's key in the record store, which takes
- * several times the 32 to 48 bytes that it takes here, or a node's key (client_marks_internal.h
- * bounds those). */
+ * several times the 32 to 48 bytes that it takes here, or a node's or client's key
+ * (client_marks_internal.h bounds those). */
 struct client_index;
 
 struct client_index_config {
@@ -56,8 +58,23 @@ void client_index_remove(struct client_index *index, const struct ip *ip, struct
 void client_index_bar(struct client_index *index, const struct ip *ip);
 void client_index_unbar(struct client_index *index, const struct ip *ip);
 
-/* Forgets everything; readers see this, and what is added from now on, with client_index_commit.
- * Another call before that starts over. */
+/* Make a record, interning its texts (namespace as above; each other at most CLIENT_NAME_MAX
+ * bytes); and drop it, once it is unset or the index cleared: it goes with the next commit. */
+struct client_record *client_index_new_record(struct client_index *index, const struct ip *ip,
+                                              const struct client_description *description);
+void client_index_drop_record(struct client_index *index, struct client_record *record);
+
+/* Set and unset the record of its address; and set one in place of another that is set: if both
+ * have one namespace, no reader finds the address without it. A record counts as a pod of its
+ * namespace. Of several records of one address, from several domains, the first one describes the
+ * client. */
+void client_index_set_record(struct client_index *index, struct client_record *record);
+void client_index_unset_record(struct client_index *index, const struct client_record *record);
+void client_index_replace_record(struct client_index *index, const struct client_record *old,
+                                 struct client_record *record);
+
+/* Forgets everything but the existence of records; readers see this, and what is added or set from
+ * now on, with client_index_commit. Another call before that starts over. */
 void client_index_clear(struct client_index *index);
 
 /* Commits a batch of changes: retires what they replaced, in one block. */
@@ -68,6 +85,7 @@ struct client_index_counts {
     size_t addresses; /* of which anything is known */
     size_t shared;    /* of them, those that more than one pod has, or a node */
     size_t spaces;    /* namespaces */
+    size_t records;   /* set or not */
     size_t bytes;     /* of memory, about */
 };
 
@@ -85,5 +103,10 @@ struct client_index_entry client_index_entry(const struct client_index *index, c
 /* Returns the namespace of an address; NULL: it identifies nobody. Valid until publisher_leave. Any
  * thread. */
 const struct client_space *client_index_find(const struct client_index *index, const struct ip *ip);
+
+/* Describes the client with the address. Returns false, with all empty, if it identifies nobody.
+ * Borrowed until publisher_leave; on the main thread until the loop turns. Any thread. */
+bool client_index_describe(const struct client_index *index, const struct ip *ip,
+                           struct client_description *ret_description);
 
 #endif

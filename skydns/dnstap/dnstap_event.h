@@ -22,6 +22,9 @@ enum dnstap_protocol {
     DNSTAP_DOH = 4,
 };
 
+/* "namespace=prod pod=web-0 node=n1", with the longest names. */
+enum { DNSTAP_EXTRA_MAX = 640 };
+
 struct dnstap_event {
     enum dnstap_type type;
     enum dnstap_protocol protocol;
@@ -32,6 +35,7 @@ struct dnstap_event {
     struct slice message;        /* the query or the response, as the type says */
     struct slice zone;           /* in wire format; the zone that the upstream is asked about;
                                   * empty: none */
+    struct slice extra;          /* at most DNSTAP_EXTRA_MAX bytes; empty: none */
 };
 
 #endif

@@ -11,7 +11,13 @@ enum wire { VARINT = 0, BYTES = 2, FIXED32 = 5 };
 #define TAG(number, wire) (uint8_t)((number) << 3 | (wire))
 
 /* Numbers of proto/dnstap.proto. */
-enum { DNSTAP_IDENTITY = 1, DNSTAP_VERSION = 2, DNSTAP_MESSAGE = 14, DNSTAP_TYPE = 15 };
+enum {
+    DNSTAP_IDENTITY = 1,
+    DNSTAP_VERSION = 2,
+    DNSTAP_EXTRA = 3,
+    DNSTAP_MESSAGE = 14,
+    DNSTAP_TYPE = 15,
+};
 enum { TYPE_MESSAGE = 1, FAMILY_INET = 1, FAMILY_INET6 = 2 };
 enum {
     MESSAGE_TYPE = 1,
@@ -130,14 +136,19 @@ void dnstap_head_init(struct dnstap_head *head, struct slice identity, struct sl
 
 size_t dnstap_frame_max(const struct dnstap_head *head, const struct dnstap_event *event)
 {
-    return head->len + DNSTAP_FRAME_FIELDS_MAX + event->message.len + event->zone.len;
+    return head->len + DNSTAP_FRAME_FIELDS_MAX + event->message.len + event->zone.len +
+           event->extra.len;
 }
 
 size_t dnstap_frame_write(const struct dnstap_head *head, const struct dnstap_event *event,
                           uint8_t *out)
 {
     memcpy(out, head->bytes, head->len);
-    uint8_t *end = dnstap_frame_put_number(out + head->len, DNSTAP_TYPE, TYPE_MESSAGE);
+    uint8_t *end = out + head->len;
+    if (event->extra.len > 0) {
+        end = put_bytes(end, DNSTAP_EXTRA, event->extra.ptr, event->extra.len);
+    }
+    end = dnstap_frame_put_number(end, DNSTAP_TYPE, TYPE_MESSAGE);
     *end++ = TAG(DNSTAP_MESSAGE, BYTES);
     uint8_t *message = end + LENGTH_BYTES;
     uint8_t *message_end = put_message(message, event);

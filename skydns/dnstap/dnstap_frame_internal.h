@@ -10,8 +10,8 @@
 #include "skydns/dnstap/dnstap_event.h"
 
 enum {
-    /* Room beside the message, the zone and the head: fields of fixed or bounded sizes, 107
-     * bytes. */
+    /* Room beside the message, the zone, `extra` and the head: fields of fixed or bounded sizes,
+     * 110 bytes. */
     DNSTAP_FRAME_FIELDS_MAX = 128,
     DNSTAP_HEAD_TEXT_MAX = 255, /* as a host name has; of identity and version each */
     DNSTAP_HEAD_MAX = 2 * (DNSTAP_HEAD_TEXT_MAX + 3),

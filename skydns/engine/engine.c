@@ -69,7 +69,7 @@ static struct client_view view_of(const struct engine *engine, const struct addr
 {
     const struct engine_config *config = engine->config;
     struct client_view view = {.visibility = config->visibility};
-    if (config->clients) {
+    if (config->clients && (config->visibility || config->settings.autopath)) {
         const struct ip ip = addr_ip(client);
         view.space = client_index_find(config->clients, &ip);
     }

@@ -14,7 +14,7 @@ static enum explain_identity explain_asking_client_identify(const struct engine_
     const struct client_index_entry entry = client_index_entry(config->clients, &client->ip);
     client->spaces = entry.spaces;
     client->view.space = client_index_find(config->clients, &client->ip);
-    if (client->view.space) {
+    if (client_index_describe(config->clients, &client->ip, &client->description)) {
         return EXPLAIN_BY_POD;
     }
     return entry.bars > 0 ? EXPLAIN_OF_NODE : entry.spaces > 1 ? EXPLAIN_SHARED : EXPLAIN_NO_POD;

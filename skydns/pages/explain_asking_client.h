@@ -20,7 +20,7 @@
 /* Ways in which the client has its namespace, or reasons why it has none. */
 enum explain_identity {
     EXPLAIN_ANYBODY,    /* no client was named: it sees everything and has no search list */
-    EXPLAIN_NOT_WANTED, /* no setting asks for namespaces */
+    EXPLAIN_NOT_WANTED, /* no setting needs namespaces */
     EXPLAIN_BY_POD,     /* the pod with its address */
     EXPLAIN_OF_NODE,    /* a pod shares the address with its node */
     EXPLAIN_SHARED,     /* pods of several namespaces have it */
@@ -50,10 +50,11 @@ enum explain_recursion {
 struct explain_asking_client {
     enum explain_identity identity;
     struct ip ip;
-    size_t spaces;           /* SHARED: how many */
-    struct client_view view; /* borrowed until the loop turns */
-    bool is_refused;         /* not in a network of -allow */
-    bool has_network;        /* of -allow, which contains it */
+    size_t spaces;                         /* SHARED: how many */
+    struct client_view view;               /* borrowed until the loop turns */
+    struct client_description description; /* BY_POD; borrowed, too */
+    bool is_refused;                       /* not in a network of -allow */
+    bool has_network;                      /* of -allow, which contains it */
     struct network network;
 
     /* Set if the name is external. */

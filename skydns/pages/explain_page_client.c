@@ -11,8 +11,8 @@ static const struct {
 } identities[] = {
     [EXPLAIN_ANYBODY] = {"", ""},
     [EXPLAIN_NOT_WANTED] = {"not-wanted",
-                            "namespace not looked for: none of -autopath, -visibility=own and "
-                            "-rate-namespace"},
+                            "namespace not looked for: none of -autopath, -visibility=own, "
+                            "-rate-namespace, -query-log and -dnstap"},
     [EXPLAIN_BY_POD] = {"pod", ""},
     [EXPLAIN_OF_NODE] = {"node", "namespace not known: pods share this address with their node"},
     [EXPLAIN_SHARED] = {"shared", "namespace not known: pods of several have this address"},
@@ -106,6 +106,14 @@ void explain_page_put_search(const struct explain_page *p)
     buf_append_str(p->out, "]}");
 }
 
+/* Prints what is known of the client's pod. */
+static void put_known(struct buf *out, const char *field, struct slice text)
+{
+    if (text.len > 0) {
+        json_text_slice_field(out, field, text);
+    }
+}
+
 void explain_page_put_client(const struct explain_page *p)
 {
     const struct explain_asking_client *who = &p->x->who;
@@ -133,6 +141,9 @@ void explain_page_put_client(const struct explain_page *p)
     }
     if (who->view.space) {
         json_text_slice_field(out, "namespace", client_space_label(who->view.space));
+        put_known(out, "pod", who->description.pod);
+        put_known(out, "node", who->description.node);
+        put_known(out, "zone", who->description.zone);
     }
     if (who->rate > 0) {
         json_text_number_field(out, "rate", who->rate);

@@ -30,7 +30,8 @@ static const char page_form[] =
     "{?incomplete}domain     {domain} is incomplete: names that etcd lacks are SERVFAIL\n{/}"
 
     "{*client}client     {address}: "
-    "{?identity=pod}namespace {namespace}, as the pod with this address{:}{identity_text}{/}\n"
+    "{?identity=pod}namespace {namespace}, as the pod {?pod}{pod} {/}with this address"
+    "{?node}, on node {node}{/}{?zone}, zone {zone}{/}{:}{identity_text}{/}\n"
     "{?!allowed}limit      its address is in no network of -allow: REFUSED\n"
     "{:}allowed    {?allowed_by}by the network {allowed_by} of -allow"
     "{:}everybody: -allow is not set{/}\n{/}"

@@ -155,10 +155,11 @@ struct options {
 int skydns_options_parse(int argc, char *const *argv, struct options *ret_options,
                          struct err *err) MUST_CHECK;
 
-/* Returns whether anything depends on the namespaces of clients. */
+/* Returns whether anything depends on the namespaces of clients, or shows them. */
 static inline bool options_want_client_index(const struct options *o)
 {
-    return o->engine.autopath || o->clients.is_own || o->engine.rate_namespace > 0;
+    return o->engine.autopath || o->clients.is_own || o->engine.rate_namespace > 0 ||
+           o->query_log.mode != QUERY_LOG_OFF || o->dnstap.is_set;
 }
 
 /* Returns the part that answering threads need; one block of memory, owned by the caller. */

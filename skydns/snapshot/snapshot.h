@@ -20,13 +20,14 @@ struct store;
 struct store_writer;
 
 enum snapshot_section {
-    SNAPSHOT_CONFIG,     /* `/<prefix>/config` as it is; empty: there is none */
-    SNAPSHOT_MIRROR,     /* which etcd data set it was, and its revision: etcd_mirror_save */
-    SNAPSHOT_STORE_KEYS, /* of which domains there was one: store_keys_save */
-    SNAPSHOT_LEASES,     /* lease_table_save */
-    SNAPSHOT_BROKEN,     /* broken_save */
-    SNAPSHOT_WRITERS,    /* kube2sky's documents: writer_documents_save */
-    SNAPSHOT_CLIENTS,    /* what kube2sky writes of clients: client_marks_save */
+    SNAPSHOT_CONFIG,         /* `/<prefix>/config` as it is; empty: there is none */
+    SNAPSHOT_MIRROR,         /* which etcd data set it was, and its revision: etcd_mirror_save */
+    SNAPSHOT_STORE_KEYS,     /* of which domains there was one: store_keys_save */
+    SNAPSHOT_LEASES,         /* lease_table_save */
+    SNAPSHOT_BROKEN,         /* broken_save */
+    SNAPSHOT_WRITERS,        /* kube2sky's documents: writer_documents_save */
+    SNAPSHOT_CLIENTS,        /* what kube2sky writes of clients: client_marks_save */
+    SNAPSHOT_CLIENT_RECORDS, /* client_marks_save_records */
     SNAPSHOT_SECTIONS,
 };
 

@@ -86,9 +86,10 @@ static int read_format(struct decoder *d, size_t *ret_sections)
         r = err_set(d->err, ERR_SYNTAX, "not a snapshot");
     }
     r = r ? r : take_u32(d, &format);
-    *ret_sections = format == SNAPSHOT_FORMAT_OLD ? SNAPSHOT_SECTIONS_OLD : SNAPSHOT_SECTIONS;
-    if (r == 0 && format != SNAPSHOT_FORMAT && format != SNAPSHOT_FORMAT_OLD) {
-        r = err_set(d->err, ERR_SYNTAX, "format %" PRIu32 ", this program reads %d and %d", format,
+    bool is_known = format >= SNAPSHOT_FORMAT_OLD && format <= SNAPSHOT_FORMAT;
+    *ret_sections = is_known ? snapshot_sections_of(format) : 0;
+    if (r == 0 && !is_known) {
+        r = err_set(d->err, ERR_SYNTAX, "format %" PRIu32 ", this program reads %d to %d", format,
                     SNAPSHOT_FORMAT_OLD, SNAPSHOT_FORMAT);
     }
     return r;

@@ -198,11 +198,22 @@ static void put_end(struct encoder *e)
     emit_piece(e);
 }
 
+/* Returns the oldest format that has room for the content. */
+static unsigned format_of(const struct snapshot_image *image)
+{
+    unsigned format = SNAPSHOT_FORMAT;
+    while (format > SNAPSHOT_FORMAT_OLD &&
+           image->sections[snapshot_sections_of(format) - 1].len == 0) {
+        format--;
+    }
+    return format;
+}
+
 static void snapshot_encode_parts(struct encoder *e, const struct snapshot_image *image)
 {
-    bool is_old = image->sections[SNAPSHOT_CLIENTS].len == 0;
-    size_t sections = is_old ? SNAPSHOT_SECTIONS_OLD : SNAPSHOT_SECTIONS;
-    put_header(e, is_old ? SNAPSHOT_FORMAT_OLD : SNAPSHOT_FORMAT, &image->header);
+    unsigned format = format_of(image);
+    size_t sections = snapshot_sections_of(format);
+    put_header(e, format, &image->header);
     for (size_t i = 0; i < sections; i++) {
         put_section(e, &image->sections[i]);
     }

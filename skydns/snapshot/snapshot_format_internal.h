@@ -1,4 +1,4 @@
-/* Defines a snapshot's bytes on disk, format 2. One pass writes it, one reads it, a piece at a
+/* Defines a snapshot's bytes on disk, format 3. One pass writes it, one reads it, a piece at a
  * time. All numbers are big-endian; `text` is a length (u32) and that many bytes.
  *
  *     file    magic[8]  format:u32  header  section ...  block ...  end
@@ -24,8 +24,9 @@
  * says which of those in brackets there are; the others are 0 or empty. age_s: for how long it had
  * been known when etcd was last heard from.
  *
- * Format 1 is the same without the last section, SNAPSHOT_CLIENTS. A file in which that section
- * would be empty is written in format 1, so that releases that know no other can start from it.
+ * Format 2 is the same without the last section, SNAPSHOT_CLIENT_RECORDS, and format 1 without the
+ * last two. A file in which these sections would be empty is written in the older format, so that
+ * releases that know no other can start from it.
  *
  * A change of any of this, or of what a section holds, takes a new format number: a program reads
  * these formats alone, and starts as without a snapshot from any other. One more string of a record
@@ -33,6 +34,7 @@
 #ifndef SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
 #define SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/dns/record.h"
@@ -43,10 +45,17 @@
 
 enum {
     SNAPSHOT_MAGIC_LEN = 8,
-    SNAPSHOT_FORMAT = 2,
-    SNAPSHOT_FORMAT_OLD = 1,
-    SNAPSHOT_SECTIONS_OLD = SNAPSHOT_CLIENTS, /* as many came before it */
+    SNAPSHOT_FORMAT = 3,
+    SNAPSHOT_FORMAT_OLD = 1,                  /* the oldest */
+    SNAPSHOT_SECTIONS_OLD = SNAPSHOT_CLIENTS, /* of that; each later format has one more */
 };
+_Static_assert(SNAPSHOT_SECTIONS - SNAPSHOT_SECTIONS_OLD == SNAPSHOT_FORMAT - SNAPSHOT_FORMAT_OLD,
+               "a new section takes a new format");
+
+static inline size_t snapshot_sections_of(unsigned format)
+{
+    return SNAPSHOT_SECTIONS_OLD + (size_t)(format - SNAPSHOT_FORMAT_OLD);
+}
 
 /* Bits of `fields`. The lowest two: enum store_host. */
 enum {

@@ -140,7 +140,8 @@ static bool tcp_answers_defer(struct tcp_answers *a, const struct tcp_query *tcp
         return false;
     }
     a->late++;
-    query_tap_show_query(turn->tap, query);
+    query_tap_show_query(turn->tap, query,
+                         turn->is_entered ? publisher_config(turn->reader)->clients : NULL);
     return true;
 }
 

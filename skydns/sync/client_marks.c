@@ -16,6 +16,7 @@
 #include "skydns/sync/broken.h"
 #include "skydns/sync/mark_keys_internal.h"
 #include "skydns/sync/mark_saved_internal.h"
+#include "skydns/sync/record_keys_internal.h"
 
 enum { LINES_A_MINUTE = 10 };
 
@@ -24,20 +25,27 @@ enum { LINES_A_MINUTE = 10 };
  * may deny for a moment. */
 static const double denied_retry_s = 10;
 
+/* The kinds of mark_keys_internal.h, and one more. */
+enum { RANGE_RECORD = MARK_KINDS, RANGES };
+
 static const struct {
     const char *key;
     const char *without; /* logged when etcd denies reading them */
-} kinds[MARK_KINDS] = {
+} kinds[RANGES] = {
     [MARK_ADDRESS] = {"node-address/",
                       "cannot read which addresses pods share with nodes: no client is identified"},
     [MARK_LIST] = {"visible/", "cannot read which namespaces are visible to others: none is"},
+    [RANGE_RECORD] = {"client/", "cannot read client records: no client's pod is named"},
 };
 
 /* Keys of one kind in one domain. */
 struct range {
     struct client_marks *marks;
     struct domain *domain;
-    struct mark_keys keys;
+    unsigned kind;
+    struct mark_keys keys;      /* of the first two kinds */
+    struct record_keys records; /* of RANGE_RECORD */
+    bool keeps_old;             /* in the current full read */
     char *prefix;
     struct etcd_mirror *mirror; /* NULL: etcd denies reading the keys */
     ev_timer retry;             /* runs then */
@@ -53,7 +61,7 @@ struct domain {
     struct dname name;
     bool is_known;        /* as told */
     bool are_lists_known; /* as told */
-    struct range ranges[MARK_KINDS];
+    struct range ranges[RANGES];
 };
 
 struct client_marks {
@@ -61,7 +69,8 @@ struct client_marks {
     size_t listed_count; /* as told last */
     size_t count;
     struct domain *domains[ENGINE_ZONES_MAX];
-    struct buf saved; /* until the first domains are set */
+    struct buf saved; /* until the first domains are set, like the next one */
+    struct buf saved_records;
 };
 
 /* ---- Telling ---- */
@@ -111,8 +120,10 @@ static void log_left_out(const struct range *range, size_t before)
 static bool settle_known(struct domain *domain)
 {
     const struct range *addresses = &domain->ranges[MARK_ADDRESS];
-    bool is_known =
-        addresses->has_read && !addresses->keys.is_cut && !mark_keys_bars_all(&addresses->keys);
+    const struct range *records = &domain->ranges[RANGE_RECORD];
+    bool is_known = addresses->has_read && !addresses->keys.is_cut &&
+                    !mark_keys_bars_all(&addresses->keys) &&
+                    (records->has_read || records->is_denied);
     bool is_change = is_known != domain->is_known;
     domain->is_known = is_known;
     return is_change;
@@ -135,16 +146,24 @@ static void client_marks_on_address(void *data, const struct ip *ip, bool is_the
     config->barred(config->data, ip, is_there);
 }
 
+/* Commits; is_told: what changes is told at once. Returns whether anything differs. */
+static bool commit_keys(struct range *range, bool full, bool is_told)
+{
+    return range->kind == RANGE_RECORD
+               ? record_keys_commit(&range->records, full, is_told)
+               : mark_keys_commit(&range->keys, full, is_told ? client_marks_on_address : NULL,
+                                  range);
+}
+
 /* Publishes the content of the keys as committed. */
 static void client_marks_publish(struct range *range, bool full)
 {
     const struct client_marks_config *config = &range->marks->config;
-    bool is_list = range->keys.kind == MARK_LIST;
+    bool is_list = range->kind == MARK_LIST;
     bool is_known_change = !is_list && settle_known(range->domain);
     bool is_told_each = !is_list && !is_known_change && range->domain->is_known;
     size_t left_out = range->keys.left_out;
-    bool is_change =
-        mark_keys_commit(&range->keys, full, is_told_each ? client_marks_on_address : NULL, range);
+    bool is_change = commit_keys(range, full, is_told_each);
     log_left_out(range, left_out);
     bool is_lists_change = is_list && settle_lists(range->domain);
     if (is_list && (is_change || is_lists_change)) {
@@ -203,7 +222,7 @@ static void end_read_of_broken(struct range *range)
 void client_marks_remember_broken(struct client_marks *marks)
 {
     for (size_t i = 0; i < marks->count; i++) {
-        for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
+        for (unsigned kind = 0; kind < RANGES; kind++) {
             struct range *range = &marks->domains[i]->ranges[kind];
             broken_each(range->told, remember_broken, range);
         }
@@ -212,10 +231,20 @@ void client_marks_remember_broken(struct client_marks *marks)
 
 /* ---- The mirror ---- */
 
+static void begin_keys(struct range *range, bool keeps_old)
+{
+    range->keeps_old = keeps_old;
+    if (range->kind == RANGE_RECORD) {
+        record_keys_begin(&range->records, keeps_old);
+    } else {
+        mark_keys_begin(&range->keys, keeps_old);
+    }
+}
+
 static void client_marks_on_begin(void *data, const struct etcd_mirror_read *read)
 {
     struct range *range = data;
-    mark_keys_begin(&range->keys, read->keeps_old);
+    begin_keys(range, read->keeps_old);
     if (!read->keeps_old) {
         broken_begin_read(range->told);
     }
@@ -230,8 +259,10 @@ static struct slice client_marks_label_of(const struct range *range, struct slic
 static void client_marks_on_put(void *data, const struct etcd_kv *kv)
 {
     struct range *range = data;
-    const char *reason =
-        mark_keys_put(&range->keys, client_marks_label_of(range, kv->key), kv->value);
+    struct slice label = client_marks_label_of(range, kv->key);
+    const char *reason = range->kind == RANGE_RECORD
+                             ? record_keys_put(&range->records, label, kv->value)
+                             : mark_keys_put(&range->keys, label, kv->value);
     if (reason) {
         client_marks_refuse(range, kv, reason);
     } else {
@@ -242,7 +273,12 @@ static void client_marks_on_put(void *data, const struct etcd_kv *kv)
 static void client_marks_on_del(void *data, struct slice key, int64_t revision UNUSED)
 {
     struct range *range = data;
-    mark_keys_del(&range->keys, client_marks_label_of(range, key));
+    struct slice label = client_marks_label_of(range, key);
+    if (range->kind == RANGE_RECORD) {
+        record_keys_del(&range->records, label);
+    } else {
+        mark_keys_del(&range->keys, label);
+    }
     take_as_usable(range, key);
 }
 
@@ -252,7 +288,7 @@ static void client_marks_on_commit(void *data, int64_t revision UNUSED, bool ful
     if (full) {
         range->has_read = true;
         range->is_saved = false;
-        if (!range->keys.keeps_old) {
+        if (!range->keeps_old) {
             end_read_of_broken(range);
         }
     }
@@ -274,7 +310,7 @@ static void client_marks_on_caught_up(void *data)
 static void forget_read(struct range *range)
 {
     range->has_read = range->is_saved = false;
-    mark_keys_begin(&range->keys, false);
+    begin_keys(range, false);
     client_marks_publish(range, true);
 }
 
@@ -289,7 +325,7 @@ static void client_marks_on_state(void *data, const struct err *err)
     if (err && err->code == ERR_REFUSED) {
         bool was_denied = range->is_denied;
         if (!was_denied) {
-            log_warn(kinds[range->keys.kind].without, LOG_STR("keys", range->prefix),
+            log_warn(kinds[range->kind].without, LOG_STR("keys", range->prefix),
                      LOG_STR("reason", err->msg));
         }
         range->is_denied = true;
@@ -307,7 +343,7 @@ static void client_marks_on_state(void *data, const struct err *err)
 
 static bool is_barring_all(const struct range *range)
 {
-    return range->keys.kind == MARK_ADDRESS && mark_keys_bars_all(&range->keys);
+    return range->kind == MARK_ADDRESS && mark_keys_bars_all(&range->keys);
 }
 
 bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *out)
@@ -399,9 +435,37 @@ bool client_marks_save(const struct client_marks *marks, struct buf *out)
     return true;
 }
 
+static bool has_any_record(const struct client_marks *marks)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < marks->count && !has_any; i++) {
+        has_any = marks->domains[i]->ranges[RANGE_RECORD].records.records.count > 0;
+    }
+    return has_any;
+}
+
+void client_marks_save_records(const struct client_marks *marks, struct buf *out)
+{
+    if (!has_any_record(marks)) {
+        return;
+    }
+    buf_append_u8(out, (uint8_t)marks->count);
+    for (size_t i = 0; i < marks->count; i++) {
+        const struct domain *domain = marks->domains[i];
+        const struct range *range = &domain->ranges[RANGE_RECORD];
+        struct buf mirror;
+        buf_init(&mirror, out->limit);
+        bool is_known =
+            range->has_read && range->mirror && etcd_mirror_save(range->mirror, &mirror);
+        mark_saved_append_records(&domain->name, is_known ? &range->records : NULL,
+                                  buf_slice(&mirror), out);
+        buf_fini(&mirror);
+    }
+}
+
 /* ---- Life ---- */
 
-static void range_open(struct client_marks *marks, struct domain *domain, enum mark_kind kind)
+static void range_open(struct client_marks *marks, struct domain *domain, unsigned kind)
 {
     struct range *range = &domain->ranges[kind];
     char text[DNAME_TEXT_MAX];
@@ -409,7 +473,9 @@ static void range_open(struct client_marks *marks, struct domain *domain, enum m
     range->domain = domain;
     range->prefix = etcd_writer_key(slice_str(dname_to_text(&domain->name, text)), kinds[kind].key);
     range->told = broken_new();
-    mark_keys_init(&range->keys, kind);
+    range->kind = kind;
+    mark_keys_init(&range->keys, kind == MARK_LIST ? MARK_LIST : MARK_ADDRESS);
+    record_keys_init(&range->records, marks->config.index);
     ev_timer_init(&range->retry, client_marks_on_retry, denied_retry_s, 0.);
     range->retry.data = range;
 }
@@ -421,6 +487,7 @@ static void range_close(struct range *range)
     broken_each(range->told, forget_broken, range);
     broken_free(range->told);
     mark_keys_fini(&range->keys);
+    record_keys_fini(&range->records);
     free(range->prefix);
 }
 
@@ -428,8 +495,8 @@ static struct domain *client_marks_domain_new(struct client_marks *marks, const 
 {
     struct domain *domain = xcalloc(1, sizeof(*domain));
     domain->name = *name;
-    for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
-        range_open(marks, domain, (enum mark_kind)kind);
+    for (unsigned kind = 0; kind < RANGES; kind++) {
+        range_open(marks, domain, kind);
     }
     return domain;
 }
@@ -437,16 +504,29 @@ static struct domain *client_marks_domain_new(struct client_marks *marks, const 
 static void client_marks_domain_free(struct domain *domain)
 {
     if (domain) {
-        for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
+        for (unsigned kind = 0; kind < RANGES; kind++) {
             range_close(&domain->ranges[kind]);
         }
         free(domain);
     }
 }
 
+/* Starts the client records. A process that saved the other keys about clients and no records had
+ * none. */
+static void start_records(struct domain *domain, struct slice saved, bool is_saved)
+{
+    struct range *range = &domain->ranges[RANGE_RECORD];
+    struct slice mirror = slice_of(NULL, 0);
+    range->is_saved =
+        is_saved && mark_saved_recall_records(saved, &domain->name, &range->records, &mirror);
+    (void)record_keys_commit(&range->records, false, false); /* is shown when it is known */
+    client_marks_start_mirror(range, mirror);
+}
+
 /* Starts with the keys of an earlier process, which etcd is to confirm: meanwhile an address may
  * have passed to another pod. */
-static void client_marks_start(struct domain *domain, struct slice saved)
+static void client_marks_start(struct domain *domain, struct slice saved,
+                               struct slice saved_records)
 {
     struct mark_saved before[MARK_KINDS];
     bool is_known = mark_saved_recall(saved, &domain->name, before);
@@ -460,6 +540,7 @@ static void client_marks_start(struct domain *domain, struct slice saved)
         }
         client_marks_start_mirror(range, is_known ? before[kind].mirror : slice_of(NULL, 0));
     }
+    start_records(domain, saved_records, is_known);
 }
 
 struct client_marks *client_marks_new(const struct client_marks_config *config)
@@ -468,6 +549,8 @@ struct client_marks *client_marks_new(const struct client_marks_config *config)
     marks->config = *config;
     buf_init(&marks->saved, SIZE_MAX);
     buf_append_slice(&marks->saved, config->saved);
+    buf_init(&marks->saved_records, SIZE_MAX);
+    buf_append_slice(&marks->saved_records, config->saved_records);
     return marks;
 }
 
@@ -478,6 +561,7 @@ void client_marks_free(struct client_marks *marks)
             client_marks_domain_free(marks->domains[i]);
         }
         buf_fini(&marks->saved);
+        buf_fini(&marks->saved_records);
         free(marks);
     }
 }
@@ -525,11 +609,13 @@ void client_marks_set_domains(struct client_marks *marks, const struct dname *na
     marks->count = next_count;
     for (size_t i = 0; i < next_count; i++) {
         if (!next[i]->ranges[MARK_LIST].mirror && !next[i]->ranges[MARK_LIST].is_denied) {
-            client_marks_start(next[i], buf_slice(&marks->saved));
+            client_marks_start(next[i], buf_slice(&marks->saved), buf_slice(&marks->saved_records));
         }
     }
     buf_fini(&marks->saved);
     buf_init(&marks->saved, 0);
+    buf_fini(&marks->saved_records);
+    buf_init(&marks->saved_records, 0);
     tell_visible(marks);
     config->known(config->data);
     config->ended(config->data);
@@ -565,7 +651,7 @@ bool client_marks_are_settled(const struct client_marks *marks)
     bool are_settled = true;
     for (size_t i = 0; i < marks->count && are_settled; i++) {
         const struct range *ranges = marks->domains[i]->ranges;
-        for (unsigned kind = 0; kind < MARK_KINDS && are_settled; kind++) {
+        for (unsigned kind = 0; kind < RANGES && are_settled; kind++) {
             are_settled = ranges[kind].has_read || ranges[kind].is_denied || ranges[kind].is_saved;
         }
     }
@@ -579,6 +665,15 @@ void client_marks_each_barred(const struct client_marks *marks,
         const struct mark_keys *keys = &marks->domains[i]->ranges[MARK_ADDRESS].keys;
         if (marks->domains[i]->is_known) {
             mark_keys_each_address(keys, fn, data);
+        }
+    }
+}
+
+void client_marks_show_records(const struct client_marks *marks)
+{
+    for (size_t i = 0; i < marks->count; i++) {
+        if (marks->domains[i]->is_known) {
+            record_keys_show(&marks->domains[i]->ranges[RANGE_RECORD].records);
         }
     }
 }

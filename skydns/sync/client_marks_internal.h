@@ -5,9 +5,11 @@
  *
  * The first is an address that pods share with their node: it identifies nobody. Of these,
  * 0-0-0-0 stands for every address: kube2sky cannot know the pods. The second lists the namespaces
- * that may see this one's names.
+ * that may see this one's names. A third kind describes clients:
  *
- * Each is a mirror: two watches on the connection that exists anyway. Like the records, the keys
+ *     /kube2sky/<domain>/client/10-1-0-5        record_keys_internal.h
+ *
+ * Each is a mirror: three watches on the connection that exists anyway. Like the records, the keys
  * survive an etcd that came back without its data until kube2sky has written everything again. An
  * etcd whose user may not read them is asked every 10 s, with one warning; what was read before
  * counts until it is denied for the second time. A malformed value is skipped, logged once and
@@ -27,6 +29,7 @@
 
 struct broken_table;
 struct buf;
+struct client_index;
 struct client_marks;
 struct etcd;
 struct visible_namespace;
@@ -42,6 +45,9 @@ enum {
     CLIENT_MARKS_LISTS_MAX = 4 * 1024 * 1024,
     /* Limits lists including those left out: further ones are unusable until all is read again. */
     CLIENT_MARKS_LISTS_HELD_MAX = 2 * CLIENT_MARKS_LISTS_MAX,
+    /* Limits one domain's client records, of 100 bytes each: Kubernetes has 150,000 pods at most,
+     * with two addresses. Further clients are known by the pods' keys alone. */
+    CLIENT_MARKS_RECORDS_MAX = 524288,
 };
 
 struct client_marks_config {
@@ -49,10 +55,12 @@ struct client_marks_config {
     struct etcd *etcd;           /* borrowed */
     int64_t stale_max_ms;        /* as of the records */
     struct broken_table *broken; /* borrowed */
+    struct client_index *index;  /* borrowed; gets the client records of known domains */
     /* Bytes that client_marks_save appended in an earlier process, checked; borrowed for the call.
      * Hold the domains of the first client_marks_set_domains. Nothing of them is told before etcd
      * has confirmed it, or said otherwise. */
     struct slice saved;
+    struct slice saved_records; /* likewise, of client_marks_save_records */
 
     /* Called in this order when a commit, a denial, or the end of a domain has changed
      * something. */
@@ -69,6 +77,7 @@ struct client_marks_config {
 
 /* Returns true if client_marks_save can have appended the bytes; no bytes are fine, too. */
 bool client_marks_is_saved(struct slice saved) MUST_CHECK;
+bool client_marks_are_records_saved(struct slice saved) MUST_CHECK;
 
 struct client_marks *client_marks_new(const struct client_marks_config *config);
 void client_marks_free(struct client_marks *marks); /* NULL is fine; tells nothing */
@@ -76,12 +85,17 @@ void client_marks_free(struct client_marks *marks); /* NULL is fine; tells nothi
 /* Appends what was told last. Returns false, and appends nothing, if something is not known yet. */
 bool client_marks_save(const struct client_marks *marks, struct buf *out) MUST_CHECK;
 
+/* Appends the client records that were told last; nothing if there are none. A domain whose records
+ * are not known is saved so. */
+void client_marks_save_records(const struct client_marks *marks, struct buf *out);
+
 /* Sets the domains in force, at most ENGINE_ZONES_MAX; those that stay lose nothing. Calls `known`
  * in any case. */
 void client_marks_set_domains(struct client_marks *marks, const struct dname *domains,
                               size_t count);
 
-/* Returns true if it is known which addresses the domain's pods share with nodes. */
+/* Returns true if it is known which addresses the domain's pods share with nodes, and its client
+ * records are known, or etcd denies reading those. */
 bool client_marks_is_known(const struct client_marks *marks, const struct dname *domain);
 
 /* Returns true if it is known which of the domain's namespaces others may see: until then, a name
@@ -96,11 +110,14 @@ bool client_marks_are_settled(const struct client_marks *marks);
 void client_marks_each_barred(const struct client_marks *marks,
                               void (*fn)(void *data, const struct ip *ip), void *data);
 
+/* Sets the client records of the known domains in the index, which has none of them. */
+void client_marks_show_records(const struct client_marks *marks);
+
 /* Remembers its broken keys again, after a full read of the records made the table forget them. */
 void client_marks_remember_broken(struct client_marks *marks);
 
-/* Appends the reason and returns true if etcd denies reading some of these keys, pods are not
- * known, or lists are left out. */
+/* Appends the reason and returns true if etcd denies reading some of these keys, except client
+ * records; pods are not known; or lists are left out. */
 bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *out);
 
 /* Reads the address in the value of a key below node-address. Pure. */

@@ -25,6 +25,7 @@ struct clients {
     size_t domain_count;
     struct dname domains[ENGINE_ZONES_MAX];
     struct buf saved;
+    struct buf saved_records;
 };
 
 static void retire_block(void *data, void *block, void (*fn)(void *block))
@@ -43,6 +44,8 @@ struct clients *clients_new(const struct clients_config *config)
     client_pods_init(&clients->pods, clients->index);
     buf_init(&clients->saved, SIZE_MAX);
     buf_append_slice(&clients->saved, config->saved);
+    buf_init(&clients->saved_records, SIZE_MAX);
+    buf_append_slice(&clients->saved_records, config->saved_records);
     return clients;
 }
 
@@ -53,6 +56,7 @@ void clients_free(struct clients *clients)
         client_pods_fini(&clients->pods);
         client_index_free(clients->index);
         buf_fini(&clients->saved);
+        buf_fini(&clients->saved_records);
         free(clients);
     }
 }
@@ -81,6 +85,7 @@ static void clients_read_all(struct clients *clients)
             clients->is_confirmed && client_marks_is_known(clients->marks, &clients->domains[i]);
     }
     client_marks_each_barred(clients->marks, clients_note_barred, clients);
+    client_marks_show_records(clients->marks);
     if (clients->store) {
         client_pods_read(pods, clients->store);
     }
@@ -88,6 +93,7 @@ static void clients_read_all(struct clients *clients)
     struct client_index_counts counts = client_index_counts(clients->index);
     log_debug("pods of clients read", LOG_INT("addresses", (int64_t)counts.addresses),
               LOG_INT("shared", (int64_t)counts.shared),
+              LOG_INT("records", (int64_t)counts.records),
               LOG_INT("namespaces", (int64_t)counts.spaces));
 }
 
@@ -191,6 +197,16 @@ bool clients_save(const struct clients *clients, struct buf *out)
     return !clients->marks || client_marks_save(clients->marks, out);
 }
 
+void clients_save_records(const struct clients *clients, struct buf *out)
+{
+    if (clients->marks) {
+        client_marks_save_records(clients->marks, out);
+    }
+    if (out->failed) {
+        buf_clear(out);
+    }
+}
+
 /* ---- On and off ---- */
 
 static void open_marks(struct clients *clients)
@@ -201,7 +217,9 @@ static void open_marks(struct clients *clients)
         .etcd = config->etcd,
         .stale_max_ms = config->stale_max_ms,
         .broken = config->broken,
+        .index = clients->index,
         .saved = buf_slice(&clients->saved),
+        .saved_records = buf_slice(&clients->saved_records),
         .known = on_known,
         .lists_known = on_lists_known,
         .barred = on_barred,
@@ -246,6 +264,8 @@ void clients_set(struct clients *clients, bool is_on, const struct dname *domain
     }
     buf_fini(&clients->saved);
     buf_init(&clients->saved, 0);
+    buf_fini(&clients->saved_records);
+    buf_init(&clients->saved_records, 0);
 }
 
 const struct client_index *clients_index(const struct clients *clients)

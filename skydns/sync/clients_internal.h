@@ -5,6 +5,7 @@
  *
  *     store, version by version --> client_pods  --\
  *     etcd, node-address/       --> client_marks ---+--> client_index --> every answering thread
+ *     etcd, client/             --> client_marks ---/
  *     etcd, visible/            --> client_marks --> on_visible --> configuration */
 #ifndef SKYDNS_SYNC_CLIENTS_INTERNAL_H
 #define SKYDNS_SYNC_CLIENTS_INTERNAL_H
@@ -34,6 +35,7 @@ struct clients_config {
     struct broken_table *broken; /* borrowed */
     int64_t stale_max_ms;
     struct slice saved; /* of clients_save, checked; copied; for the first clients_set alone */
+    struct slice saved_records; /* likewise, of clients_save_records */
     bool is_from_snapshot;
     /* Receives the lists (store_sync.h); may be NULL. */
     void (*on_visible)(void *data, const struct visible_namespace *listed, size_t count);
@@ -71,6 +73,10 @@ void clients_remember_broken(struct clients *clients);
 /* Appends what kube2sky writes of clients; nothing when off. Returns false if something is not
  * known yet. */
 bool clients_save(const struct clients *clients, struct buf *out) MUST_CHECK;
+
+/* Does the same for client records (client_marks_save_records). If they exceed the limit of the
+ * buffer, appends nothing: etcd has them all. */
+void clients_save_records(const struct clients *clients, struct buf *out);
 
 /* Returns client_marks_explain_trouble; false when off. */
 bool clients_explain_trouble(const struct clients *clients, struct buf *out);

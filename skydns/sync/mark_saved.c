@@ -5,6 +5,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/sync/client_marks_internal.h"
+#include "skydns/sync/record_keys_internal.h"
 
 void mark_saved_append(const struct mark_keys *keys, struct slice mirror, struct buf *out)
 {
@@ -81,4 +82,69 @@ bool mark_saved_recall(struct slice saved, const struct dname *domain,
         close_saved(ret_saved);
     }
     return false;
+}
+
+/* ---- Client records ---- */
+
+void mark_saved_append_records(const struct dname *domain, const struct record_keys *records,
+                               struct slice mirror, struct buf *out)
+{
+    buf_append_sized(out, slice_of(domain->wire, domain->len));
+    buf_append_sized(out, records ? mirror : slice_of(NULL, 0));
+    buf_append_u8(out, records != NULL);
+    if (records) {
+        record_keys_save(records, out);
+    } else {
+        buf_append_u32(out, 0);
+    }
+}
+
+/* What is said of one domain's records, which follow. */
+struct saved_head {
+    struct dname name;
+    struct slice mirror;
+    bool is_known;
+};
+
+static bool read_head(struct reader *reader, struct saved_head *ret)
+{
+    struct slice wire = reader_sized(reader);
+    struct reader name = reader_of(wire.ptr, wire.len);
+    bool is_good = !reader->failed && dname_read(&name, &ret->name) && ret->name.len == wire.len;
+    ret->mirror = reader_sized(reader);
+    uint8_t is_known = reader_u8(reader);
+    ret->is_known = is_known == 1;
+    return is_good && !reader->failed && is_known <= 1 &&
+           (ret->mirror.len == 0 || (ret->is_known && etcd_mirror_is_saved(ret->mirror)));
+}
+
+bool client_marks_are_records_saved(struct slice saved)
+{
+    struct reader reader = reader_of(saved.ptr, saved.len);
+    uint8_t count = saved.len > 0 ? reader_u8(&reader) : 0;
+    bool is_good = count <= ENGINE_ZONES_MAX;
+    for (uint8_t i = 0; is_good && i < count; i++) {
+        struct saved_head head;
+        is_good = read_head(&reader, &head) && record_keys_load(NULL, &reader);
+    }
+    return is_good && reader_left(&reader) == 0;
+}
+
+bool mark_saved_recall_records(struct slice saved, const struct dname *domain,
+                               struct record_keys *records, struct slice *ret_mirror)
+{
+    struct reader reader = reader_of(saved.ptr, saved.len);
+    uint8_t count = saved.len > 0 ? reader_u8(&reader) : 0;
+    bool is_good = true;
+    for (uint8_t i = 0; is_good && i < count; i++) {
+        struct saved_head head;
+        is_good = read_head(&reader, &head);
+        bool is_it = is_good && dname_equal(&head.name, domain);
+        is_good = is_good && record_keys_load(is_it ? records : NULL, &reader);
+        if (is_it && is_good) {
+            *ret_mirror = head.mirror;
+            return head.is_known;
+        }
+    }
+    return is_good;
 }

@@ -91,9 +91,9 @@ static void set_clients(struct store_sync *sync, const struct dname *domains, si
     clients_set(sync->clients, sync->wants_clients, domains, count);
 }
 
-/* Starts the clients; saved: of clients_save. */
+/* Starts the clients; saved: of clients_save and clients_save_records. */
 static void start_clients(struct store_sync *sync, const struct store_sync_config *config,
-                          bool is_loaded, struct slice saved)
+                          bool is_loaded, struct slice saved, struct slice saved_records)
 {
     sync->wants_clients = config->wants_clients;
     sync->clients = clients_new(&(struct clients_config){
@@ -103,6 +103,7 @@ static void start_clients(struct store_sync *sync, const struct store_sync_confi
         .broken = sync->broken,
         .stale_max_ms = config->stale_max_ms,
         .saved = saved,
+        .saved_records = saved_records,
         .is_from_snapshot = is_loaded,
         .on_visible = config->on_visible,
         .on_visible_data = config->data,
@@ -263,7 +264,8 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     store_keys_set_domains(sync->keys, config->domains, config->domain_count);
     start_stubs(sync, config);
     start_overrides(sync, config);
-    start_clients(sync, config, is_loaded, saved_section(config, is_loaded, SNAPSHOT_CLIENTS));
+    start_clients(sync, config, is_loaded, saved_section(config, is_loaded, SNAPSHOT_CLIENTS),
+                  saved_section(config, is_loaded, SNAPSHOT_CLIENT_RECORDS));
     store_sync_start_mirror(sync, config, saved_section(config, is_loaded, SNAPSHOT_MIRROR));
     if (is_loaded) {
         store_sync_begin_loaded(sync, &config->start->header);

@@ -99,6 +99,7 @@ static bool save_sections(const struct store_sync *sync, struct buf *sections)
     bool is_whole = save_mirror(sync, &sections[SNAPSHOT_MIRROR]) &&
                     lease_table_save(sync->leases, clock_wall_ms(), &sections[SNAPSHOT_LEASES]);
     is_whole = is_whole && clients_save(sync->clients, &sections[SNAPSHOT_CLIENTS]);
+    clients_save_records(sync->clients, &sections[SNAPSHOT_CLIENT_RECORDS]);
     config_value_save(&sync->document, &sections[SNAPSHOT_CONFIG]);
     store_keys_save(sync->keys, &sections[SNAPSHOT_STORE_KEYS]);
     broken_save(sync->broken, &sections[SNAPSHOT_BROKEN]);
@@ -151,7 +152,10 @@ bool store_sync_can_start(const struct snapshot_content *content, struct err *er
                err) &&
            store_sync_saved_check(
                client_marks_is_saved(store_sync_saved_section(content, SNAPSHOT_CLIENTS)),
-               "addresses of nodes and visible namespaces", err);
+               "addresses of nodes and visible namespaces", err) &&
+           store_sync_saved_check(client_marks_are_records_saved(
+                                      store_sync_saved_section(content, SNAPSHOT_CLIENT_RECORDS)),
+                                  "client records", err);
 }
 
 bool store_sync_load(struct store_sync *sync, const struct snapshot_content *content)

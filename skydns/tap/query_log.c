@@ -102,10 +102,24 @@ static void read_query(const struct engine_query *query, struct asked *ret)
              "do");
 }
 
-static struct slice query_log_namespace_of(const struct query_seen *seen)
+/* Describes the client; all empty if it is not known. */
+static struct client_description query_log_describe(const struct query_seen *seen)
 {
     const struct ip ip = addr_ip(seen->query->client);
-    return client_space_label(seen->clients ? client_index_find(seen->clients, &ip) : NULL);
+    struct client_description client = {.ns = {"", 0}};
+    if (seen->clients) {
+        (void)client_index_describe(seen->clients, &ip, &client); /* else all stays empty */
+    }
+    return client;
+}
+
+/* Adds a field, unless it is empty. */
+static void query_log_add_text(struct log_field *fields, size_t *count, const char *name,
+                               struct slice text)
+{
+    if (text.len > 0) {
+        fields[(*count)++] = LOG_SLICE(name, text);
+    }
 }
 
 bool query_log_write(const struct query_seen *seen)
@@ -117,9 +131,8 @@ bool query_log_write(const struct query_seen *seen)
         return false;
     }
     read_query(seen->query, &asked);
-    const struct slice space = query_log_namespace_of(seen);
-    const struct log_field fields[] = {
-        LOG_SLICE("namespace", space), /* only if it is known */
+    const struct client_description who = query_log_describe(seen);
+    const struct log_field rest[] = {
         LOG_STR("client", addr_format(seen->query->client, client)),
         LOG_STR("transport", listen_transport_name(seen->query->transport)),
         LOG_STR("name", asked.has_name ? dname_to_text(&asked.name, name) : NULL),
@@ -129,8 +142,13 @@ bool query_log_write(const struct query_seen *seen)
         LOG_INT("size", (int64_t)seen->response->len),
         LOG_SECONDS("seconds", seen->took_us),
     };
-    size_t from = space.len == 0;
-    return log_bulk_write("query", ARRAY_LEN(fields) - from, fields + from);
+    struct log_field fields[3 + ARRAY_LEN(rest)];
+    size_t count = 0;
+    query_log_add_text(fields, &count, "namespace", who.ns);
+    query_log_add_text(fields, &count, "pod", who.pod);
+    query_log_add_text(fields, &count, "node", who.node);
+    memcpy(fields + count, rest, sizeof(rest));
+    return log_bulk_write("query", count + ARRAY_LEN(rest), fields);
 }
 
 void query_log_not_allowed(const struct addr *client)

@@ -1,10 +1,11 @@
 /* Chooses which queries get a line in the log (-query-log), and writes that line:
  *
- *     query namespace=default client=10.1.0.7:40000 transport=udp \
+ *     query namespace=default pod=web-0 node=n1 client=10.1.0.7:40000 transport=udp \
  *         name=web.default.svc.cluster.local. type=A flags=rd,ad rcode=NOERROR size=83 \
  *         seconds=0.000041
  *
- * Pure but for the writing, which never waits (log.h). Any thread that answers. */
+ * Namespace, pod and node are there if they are known (client_index.h). Pure but for the writing,
+ * which never waits (log.h). Any thread that answers. */
 #ifndef SKYDNS_TAP_QUERY_LOG_H
 #define SKYDNS_TAP_QUERY_LOG_H
 

@@ -1,7 +1,9 @@
 #include "skydns/tap/query_tap.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "skydns/clients/client_index.h"
 #include "skydns/dnstap/dnstap.h"
 #include "skydns/wire/owned_query.h"
 #include "skydns/wire/response.h"
@@ -84,10 +86,38 @@ static struct dnstap_event event_of(const struct engine_query *query, int64_t qu
     };
 }
 
-void query_tap_show_query(const struct query_tap *tap, const struct engine_query *query)
+/* Appends " name=text" to `out`, without the blank at its beginning; nothing if the text is
+ * empty. */
+static size_t add_extra(char out[DNSTAP_EXTRA_MAX], size_t len, const char *name, struct slice text)
 {
+    int n = text.len > 0 ? snprintf(out + len, DNSTAP_EXTRA_MAX - len, "%s%s=%.*s",
+                                    len > 0 ? " " : "", name, (int)text.len, text.ptr)
+                         : 0;
+    return len + (size_t)n; /* fits: see DNSTAP_EXTRA_MAX */
+}
+
+/* Writes the `extra` field: who the client is, as far as that is known. */
+static struct slice extra_of(const struct client_index *clients, const struct engine_query *query,
+                             char out[DNSTAP_EXTRA_MAX])
+{
+    const struct ip ip = addr_ip(query->client);
+    struct client_description client;
+    if (!clients || !client_index_describe(clients, &ip, &client)) {
+        return slice_of(NULL, 0);
+    }
+    size_t len = add_extra(out, 0, "namespace", client.ns);
+    len = add_extra(out, len, "pod", client.pod);
+    len = add_extra(out, len, "node", client.node);
+    return slice_of(out, len);
+}
+
+void query_tap_show_query(const struct query_tap *tap, const struct engine_query *query,
+                          const struct client_index *clients)
+{
+    char extra[DNSTAP_EXTRA_MAX];
     if (tap->dnstap) {
-        const struct dnstap_event event = event_of(query, dnstap_now_ns());
+        struct dnstap_event event = event_of(query, dnstap_now_ns());
+        event.extra = extra_of(clients, query, extra);
         dnstap_show(tap->dnstap, &event);
     }
 }
@@ -95,7 +125,9 @@ void query_tap_show_query(const struct query_tap *tap, const struct engine_query
 static void show_dnstap(struct dnstap *dnstap, const struct query_seen *seen)
 {
     const int64_t now_ns = dnstap_now_ns();
+    char extra[DNSTAP_EXTRA_MAX];
     struct dnstap_event event = event_of(seen->query, now_ns - seen->took_us * 1000);
+    event.extra = extra_of(seen->clients, seen->query, extra);
     if (!seen->query->owned) {
         dnstap_show(dnstap, &event);
     }

@@ -61,8 +61,10 @@ static inline bool query_tap_wants(const struct query_tap *tap, struct query_cou
     return watched && (watched & QUERY_TAP_ALL || ++counts->sampled % QUERY_TAP_SAMPLE_OF == 0);
 }
 
-/* Shows dnstap a query that is deferred, while its bytes are there. The same threads. */
-void query_tap_show_query(const struct query_tap *tap, const struct engine_query *query);
+/* Shows dnstap a query that is deferred, while its bytes are there. The same threads; clients as in
+ * query_seen. */
+void query_tap_show_query(const struct query_tap *tap, const struct engine_query *query,
+                          const struct client_index *clients);
 
 /* Shows a response, with that thread's counts. Never waits. */
 void query_tap_show(const struct query_tap *tap, struct query_counts *counts,

@@ -127,7 +127,7 @@ static void worker_defer(struct worker *w, const struct engine_query *query,
             ? ask_transfer(w, query)
             : resolver_defer(config->resolver, config->index, query, kind, &origin)) {
         counter_add(&w->counts.deferred, 1);
-        query_tap_show_query(config->tap, query);
+        query_tap_show_query(config->tap, query, publisher_config(config->reader)->clients);
         return;
     }
     counter_add(&w->counts.refused, 1);

@@ -73,10 +73,20 @@ static void snapshot_sections_clients(struct slice saved)
     }
 }
 
+/* Likewise. */
+static void snapshot_sections_client_records(struct slice saved)
+{
+    if (client_marks_are_records_saved(saved) && saved.len > 0 &&
+        (uint8_t)saved.ptr[0] > ENGINE_ZONES_MAX) {
+        abort();
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const sections[])(struct slice saved) = {
-        broken_keys, store_keys, snapshot_sections_documents, snapshot_sections_clients};
+        broken_keys, store_keys, snapshot_sections_documents, snapshot_sections_clients,
+        snapshot_sections_client_records};
     if (size > 0 && data[0] < sizeof(sections) / sizeof(sections[0])) {
         sections[data[0]](slice_of(data + 1, size - 1));
     }

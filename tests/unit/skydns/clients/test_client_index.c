@@ -186,6 +186,105 @@ UNIT_TEST_IN(test_clear_shows_with_commit, client_index_setup, client_index_tear
     assert_int_equal(client_index_counts(f->index).spaces, 0);
 }
 
+/* ---- Records ---- */
+
+static struct client_record *new_record(struct fixture *f, const char *address, const char *ns,
+                                        const char *pod, const char *node)
+{
+    struct ip ip = client_index_ip_of(address);
+    const struct client_description description = {
+        .ns = slice_str(ns), .pod = slice_str(pod), .node = slice_str(node), .zone = slice_str("")};
+    return client_index_new_record(f->index, &ip, &description);
+}
+
+/* "namespace/pod/node"; "" of nobody. In static storage. */
+static const char *client_index_described(const struct fixture *f, const char *address)
+{
+    static char text[256];
+    struct ip ip = client_index_ip_of(address);
+    struct client_description d;
+    text[0] = '\0';
+    if (client_index_describe(f->index, &ip, &d)) {
+        (void)snprintf(text, sizeof(text), "%.*s/%.*s/%.*s", (int)d.ns.len, d.ns.ptr,
+                       (int)d.pod.len, d.pod.ptr, (int)d.node.len,
+                       d.node.len ? d.node.ptr : ""); /* fits */
+    }
+    return text;
+}
+
+/* A record and pods of its namespace take no more room than the record. */
+UNIT_TEST_IN(test_a_record_among_pods, client_index_setup, client_index_teardown)
+{
+    struct fixture *f = *state;
+    struct client_record *a = new_record(f, "10.0.0.1", "a", "p", "n");
+    clients_client_index_add(f, "10.0.0.1", "a");
+    client_index_set_record(f->index, a);
+    assert_string_equal(client_index_described(f, "10.0.0.1"), "a/p/n");
+    clients_client_index_add(f, "10.0.0.1", "a");
+    assert_int_equal(client_index_counts(f->index).shared, 0);
+    clients_client_index_add(f, "10.0.0.1", "b");
+    assert_string_equal(client_index_described(f, "10.0.0.1"), "");
+    assert_int_equal(client_index_counts(f->index).shared, 1);
+    client_index_take(f, "10.0.0.1", "b");
+    assert_string_equal(client_index_described(f, "10.0.0.1"), "a/p/n");
+    assert_int_equal(client_index_counts(f->index).shared, 0);
+    clients_client_index_bar(f, "10.0.0.1");
+    assert_string_equal(client_index_described(f, "10.0.0.1"), "");
+    clients_client_index_unbar(f, "10.0.0.1");
+    client_index_take(f, "10.0.0.1", "a");
+    client_index_unset_record(f->index, a);
+    assert_string_equal(client_index_described(f, "10.0.0.1"), "a//");
+    client_index_set_record(f->index, a);
+    client_index_take(f, "10.0.0.1", "a");
+    assert_string_equal(client_index_described(f, "10.0.0.1"), "a/p/n"); /* by itself */
+    client_index_unset_record(f->index, a);
+    client_index_drop_record(f->index, a);
+    client_index_commit(f->index);
+    assert_int_equal(client_index_counts(f->index).addresses, 0);
+    assert_int_equal(client_index_counts(f->index).spaces, 0);
+    assert_int_equal(client_index_counts(f->index).records, 0);
+}
+
+UNIT_TEST_IN(test_a_record_in_place_of_another, client_index_setup, client_index_teardown)
+{
+    struct fixture *f = *state;
+    struct client_record *a = new_record(f, "10.0.0.1", "a", "p", "n");
+    struct client_record *moved = new_record(f, "10.0.0.1", "a", "p", "m");
+    struct client_record *b = new_record(f, "10.0.0.1", "b", "q", "m");
+    clients_client_index_add(f, "10.0.0.1", "a");
+    client_index_set_record(f->index, a);
+    client_index_replace_record(f->index, a, moved);
+    client_index_drop_record(f->index, a);
+    assert_string_equal(client_index_described(f, "10.0.0.1"), "a/p/m");
+    clients_client_index_bar(f, "10.0.0.1"); /* also while it is shared */
+    client_index_replace_record(f->index, moved, b);
+    client_index_drop_record(f->index, moved);
+    clients_client_index_unbar(f, "10.0.0.1");
+    assert_string_equal(client_index_described(f, "10.0.0.1"), ""); /* the pod's key says a */
+    client_index_take(f, "10.0.0.1", "a");
+    client_index_commit(f->index);
+    assert_string_equal(client_index_described(f, "10.0.0.1"), "b/q/m");
+    client_index_unset_record(f->index, b);
+    client_index_drop_record(f->index, b);
+}
+
+/* Of two domains: the first one describes, both count. */
+UNIT_TEST_IN(test_two_records_of_an_address, client_index_setup, client_index_teardown)
+{
+    struct fixture *f = *state;
+    struct client_record *one = new_record(f, "10.0.0.1", "a", "p", "n");
+    struct client_record *two = new_record(f, "10.0.0.1", "b", "q", "m");
+    client_index_set_record(f->index, one);
+    client_index_set_record(f->index, two);
+    assert_string_equal(client_index_described(f, "10.0.0.1"), "");
+    client_index_unset_record(f->index, one);
+    assert_string_equal(client_index_described(f, "10.0.0.1"), "b//");
+    client_index_unset_record(f->index, two);
+    assert_int_equal(client_index_counts(f->index).addresses, 0);
+    client_index_drop_record(f->index, one);
+    client_index_drop_record(f->index, two);
+}
+
 /* However many namespaces came and went: each handover begins an epoch (publisher.h). */
 UNIT_TEST_IN(test_a_batch_is_handed_over_at_once, client_index_setup, client_index_teardown)
 {
@@ -209,6 +308,8 @@ enum { ADDRESSES = 200, SPACES = 5, STEPS = 60000 };
 
 struct model {
     unsigned pods[ADDRESSES][SPACES], bars[ADDRESSES];
+    struct client_record *records[ADDRESSES];
+    unsigned record_spaces[ADDRESSES];
 };
 
 static const char *const labels[SPACES] = {"a", "b", "default", "kube-system", "x1"};
@@ -224,7 +325,7 @@ static const char *client_index_expected(const struct model *model, unsigned i)
     const char *found = "";
     unsigned spaces = 0;
     for (unsigned s = 0; s < SPACES; s++) {
-        if (model->pods[i][s] > 0) {
+        if (model->pods[i][s] > 0 || (model->records[i] && model->record_spaces[i] == s)) {
             spaces++;
             found = labels[s];
         }
@@ -238,12 +339,40 @@ static uint32_t client_index_next_random(uint32_t *random)
     return *random >> 8;
 }
 
+/* Sets, replaces or unsets the address's record. */
+static void client_index_change_record(struct fixture *f, struct model *model, unsigned i,
+                                       unsigned s)
+{
+    struct ip ip = client_index_address_of(i);
+    struct client_record *old = model->records[i];
+    const struct client_description description = {.ns = slice_str(labels[s]),
+                                                   .pod = slice_str("p"),
+                                                   .node = slice_str(i % 2 ? "n" : "m"),
+                                                   .zone = slice_str("")};
+    model->records[i] =
+        old && i % 3 == 0 ? NULL : client_index_new_record(f->index, &ip, &description);
+    model->record_spaces[i] = s;
+    if (old && model->records[i]) {
+        client_index_replace_record(f->index, old, model->records[i]);
+    } else if (old) {
+        client_index_unset_record(f->index, old);
+    } else {
+        client_index_set_record(f->index, model->records[i]);
+    }
+    if (old) {
+        client_index_drop_record(f->index, old);
+    }
+}
+
 static void client_index_step(struct fixture *f, struct model *model, uint32_t *random)
 {
     unsigned i = client_index_next_random(random) % ADDRESSES,
              s = client_index_next_random(random) % SPACES;
     struct ip ip = client_index_address_of(i);
-    switch (client_index_next_random(random) % 5) {
+    switch (client_index_next_random(random) % 6) {
+    case 5:
+        client_index_change_record(f, model, i, s);
+        break;
     case 0:
         model->bars[i] += model->bars[i] < 2;
         client_index_bar(f->index, &ip);
@@ -278,6 +407,9 @@ static void client_index_rebuild(struct fixture *f, const struct model *model)
         for (unsigned n = 0; n < model->bars[i]; n++) {
             client_index_bar(f->index, &ip);
         }
+        if (model->records[i]) {
+            client_index_set_record(f->index, model->records[i]);
+        }
         for (unsigned s = 0; s < SPACES; s++) {
             for (unsigned n = 0; n < model->pods[i][s]; n++) {
                 client_index_add(f->index, &ip, slice_str(labels[s]));
@@ -291,7 +423,11 @@ static void client_index_compare(const struct fixture *f, const struct model *mo
     for (unsigned i = 0; i < ADDRESSES; i++) {
         struct ip ip = client_index_address_of(i);
         struct slice label = client_space_label(client_index_find(f->index, &ip));
-        assert_true(slice_equal(label, slice_str(client_index_expected(model, i))));
+        const char *expected = client_index_expected(model, i);
+        struct client_description d;
+        assert_true(slice_equal(label, slice_str(expected)));
+        assert_int_equal(client_index_describe(f->index, &ip, &d), *expected != '\0');
+        assert_int_equal(d.pod.len > 0, *expected && model->records[i]);
     }
 }
 
@@ -315,6 +451,11 @@ UNIT_TEST_IN(test_model, client_index_setup, client_index_teardown)
     client_index_commit(f->index);
     client_index_compare(f, &model);
     assert_int_equal(client_index_counts(f->index).spaces, SPACES);
+    for (unsigned i = 0; i < ADDRESSES; i++) {
+        if (model.records[i]) {
+            client_index_drop_record(f->index, model.records[i]);
+        }
+    }
 }
 
 /* ---- Threads ---- */

@@ -265,8 +265,9 @@ static void draft_records(const struct draft *draft, struct buf *out)
 
 static void draft_bytes(const struct draft *draft, struct buf *out)
 {
-    size_t sections =
-        draft->format == SNAPSHOT_FORMAT_OLD ? SNAPSHOT_SECTIONS_OLD : SNAPSHOT_SECTIONS;
+    int format = draft->format ? draft->format : SNAPSHOT_FORMAT;
+    bool is_known = format >= SNAPSHOT_FORMAT_OLD && format <= SNAPSHOT_FORMAT;
+    size_t sections = is_known ? snapshot_sections_of((unsigned)format) : SNAPSHOT_SECTIONS;
     draft_header(draft, out);
     for (size_t i = 0; i < sections; i++) {
         buf_append_u32(out, i == 0 ? snapshot_format_said(draft->section_len, 0) : 0);
@@ -292,8 +293,9 @@ static const struct draft drafts[] = {
 
     {.reason = "not a snapshot", .start = BYTES("{\"host\":\"10.0.0.1\"}")},
     {.reason = NULL, .format = SNAPSHOT_FORMAT_OLD, ONE(.own = WWW)},
-    {.reason = "format 3, this program reads 1 and 2", .format = 3},
-    {.reason = "format 0, this program reads 1 and 2", .format = -1},
+    {.reason = NULL, .format = 2, ONE(.own = WWW)},
+    {.reason = "format 4, this program reads 1 to 3", .format = 4},
+    {.reason = "format 0, this program reads 1 to 3", .format = -1},
     {.reason = "header is too long", .header_len = SNAPSHOT_HEADER_MAX + 1},
     {.reason = "header makes no sense", .header_len = 30},
     {.reason = "header makes no sense", .header_len = -1},
@@ -386,20 +388,24 @@ UNIT_TEST(test_refusals)
     }
 }
 
-/* Earlier releases read no other than 1, and what they lack is empty as long as it is not used. */
+/* Earlier releases read no later ones, and what they lack is empty as long as it is not used. */
 UNIT_TEST(test_format_of_an_earlier_release)
 {
-    for (unsigned has_clients = 0; has_clients < 2; has_clients++) {
+    for (unsigned used = 0; used < 4; used++) {
+        const bool has_clients = used & 1, has_records = used & 2;
         struct snapshot_image image;
         struct buf bytes;
         struct store_writer *writer = store_writer_new();
         snapshots_random_image(&image, 1, snapshots_random_store(writer, 1, 10, 1));
         buf_clear(&image.sections[SNAPSHOT_CLIENTS]);
         buf_append(&image.sections[SNAPSHOT_CLIENTS], "x", has_clients);
+        buf_clear(&image.sections[SNAPSHOT_CLIENT_RECORDS]);
+        buf_append(&image.sections[SNAPSHOT_CLIENT_RECORDS], "x", has_records);
         buf_init(&bytes, SNAPSHOTS_MAX);
         snapshots_encode(&image, NOW_S, &bytes);
-        assert_int_equal(bytes.data[SNAPSHOT_MAGIC_LEN + 3],
-                         has_clients ? SNAPSHOT_FORMAT : SNAPSHOT_FORMAT_OLD);
+        assert_int_equal(bytes.data[SNAPSHOT_MAGIC_LEN + 3], has_records   ? SNAPSHOT_FORMAT
+                                                             : has_clients ? SNAPSHOT_FORMAT - 1
+                                                                           : SNAPSHOT_FORMAT_OLD);
         snapshot_format_check_round_trip(&image);
         buf_fini(&bytes);
         snapshot_image_fini(&image);

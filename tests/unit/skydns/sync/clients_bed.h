@@ -107,6 +107,8 @@ static inline void read_none(const char *prefix)
 #define NODES_B "/kube2sky/b.test/node-address/"
 #define VIS     "/kube2sky/a.test/visible/"
 #define VIS_B   "/kube2sky/b.test/visible/"
+#define REC     "/kube2sky/a.test/client/"
+#define REC_B   "/kube2sky/b.test/client/"
 
 /* ---- The fixture ---- */
 
@@ -161,10 +163,24 @@ static inline struct dname name_of(const char *text)
     return name;
 }
 
+/* Whether a domain's client records are read as soon as they are followed: there are none. */
+static bool has_no_records = true;
+
+static inline void read_no_records(unsigned from)
+{
+    for (unsigned i = from; has_no_records && i < started; i++) {
+        if (strstr(mirrors[i].prefix, "/client/") && mirrors[i].is_running) {
+            read_none(mirrors[i].prefix);
+        }
+    }
+}
+
 static inline void set(struct fixture *f, bool is_on, unsigned domain_count)
 {
     const struct dname domains[] = {name_of("a.test."), name_of("b.test.")};
+    unsigned before = started;
     clients_set(f->clients, is_on, domains, domain_count);
+    read_no_records(before);
 }
 
 static inline bool is_known(const struct fixture *f, const char *domain)
@@ -173,8 +189,8 @@ static inline bool is_known(const struct fixture *f, const char *domain)
     return clients_is_known(f->clients, &name);
 }
 
-/* saved: with the records of a snapshot, if any. */
-static inline void open_clients(struct fixture *f, struct slice saved)
+/* saved: with the records of a snapshot, if any; saved_records: clients_save_records. */
+static inline void open_clients(struct fixture *f, struct slice saved, struct slice saved_records)
 {
     f->broken = broken_new();
     f->clients = clients_new(&(struct clients_config){.loop = f->loop,
@@ -182,6 +198,7 @@ static inline void open_clients(struct fixture *f, struct slice saved)
                                                       .broken = f->broken,
                                                       .stale_max_ms = 5000,
                                                       .saved = saved,
+                                                      .saved_records = saved_records,
                                                       .is_from_snapshot = saved.len > 0,
                                                       .on_visible = on_visible,
                                                       .on_visible_data = f,
@@ -199,7 +216,8 @@ static inline int setup(void **state)
     f->loop = ev_loop_new(0);
     f->publisher = publisher_new();
     f->writer = store_writer_new();
-    open_clients(f, slice_of(NULL, 0));
+    has_no_records = true;
+    open_clients(f, slice_of(NULL, 0), slice_of(NULL, 0));
     *state = f;
     return 0;
 }

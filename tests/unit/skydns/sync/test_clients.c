@@ -575,7 +575,7 @@ UNIT_TEST(test_saved)
 
     close_clients(f);
     f->told = 0;
-    open_clients(f, buf_slice(&saved));
+    open_clients(f, buf_slice(&saved), slice_of(NULL, 0));
     set(f, true, 1);
     assert_string_equal(mirror_of(NODES)->saved, "mirror a");
     assert_string_equal(mirror_of(VIS)->saved, "mirror v");
@@ -617,7 +617,7 @@ UNIT_TEST(test_saved_of_others)
     start(f);
     assert_true(clients_save(f->clients, &saved));
     close_clients(f);
-    open_clients(f, buf_slice(&saved));
+    open_clients(f, buf_slice(&saved), slice_of(NULL, 0));
     set(f, false, 1);
     set(f, true, 1);
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");

@@ -19,7 +19,7 @@
 
 static struct etcd_mirror_config mirror;
 static struct etcd_mirror_config other_key;        /* of the second domain */
-static struct etcd_mirror_config about_clients[2]; /* of the first domain */
+static struct etcd_mirror_config about_clients[3]; /* of the first domain */
 static size_t about_clients_count;
 static struct etcd_mirror_counts mirror_counts = {.events = 7};
 static unsigned rereads;

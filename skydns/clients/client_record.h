@@ -1,0 +1,53 @@
+/* Describes the pod that has an address: its namespace, name, node and zone, as kube2sky writes
+ * them (sync/record_keys_internal.h). Immutable once readers can find it. Namespaces, nodes and
+ * zones are interned, so a record takes about 80 bytes. */
+#ifndef SKYDNS_CLIENTS_CLIENT_RECORD_H
+#define SKYDNS_CLIENTS_CLIENT_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/slice.h"
+
+struct client_space;
+
+/* Limits the names of pods and nodes, as Kubernetes does, and of zones. */
+enum { CLIENT_NAME_MAX = 253 };
+
+/* Holds an interned name of a node or zone; only the main thread reads `users`. */
+struct client_name {
+    struct client_name *next; /* among those that go */
+    uint32_t users;           /* records */
+    uint8_t len;
+    char text[];
+};
+
+struct client_record {
+    const struct client_space *space;
+    const struct client_name *node; /* NULL: not known, as the zone */
+    const struct client_name *zone;
+    union {
+        size_t pods;                /* while the index has it: pods of its namespace that have the
+                                     * address, by the pods' keys; the main thread's */
+        struct client_record *next; /* among those that go */
+    };
+    struct ip ip;
+    bool is_read; /* in the current full read (sync/record_keys_internal.h) */
+    uint8_t pod_len;
+    char pod[]; /* its name; empty: not known, as of several */
+};
+
+/* Says what is known of a client; all empty but the namespace if nothing else is. */
+struct client_description {
+    struct slice ns; /* 1 to 63 bytes, in lower case */
+    struct slice pod;
+    struct slice node;
+    struct slice zone;
+};
+
+/* Describes the record; borrowed from it. Any thread that may hold it. */
+struct client_description client_record_describe(const struct client_record *record);
+
+#endif
