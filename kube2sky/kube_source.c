@@ -70,6 +70,12 @@ struct kube_source {
     bool has_left_out;   /* logged: not all Namespaces' lists have room */
 };
 
+/* Returns whether client_keys alone has the kind's objects, for client records. */
+static bool is_for_clients_alone(const struct kube_source_config *config, enum kube_kind kind)
+{
+    return (kind == KUBE_POD && !config->wants_pods) || (kind == KUBE_NODE && !config->wants_nodes);
+}
+
 /* ---- Reflectors to inventory ---- */
 
 static void on_list_begin(void *data, enum kube_kind kind)
@@ -281,13 +287,15 @@ static void kube_source_end_list(struct follower *follower, enum kube_kind kind)
 
 static void tell_listed(const struct follower *follower, enum kube_kind kind)
 {
-    if (*follower->ns && kind != KUBE_CONFIG_MAP && !route_table_has_kind(kind)) {
+    const struct kube_source *kube_source = follower->kube_source;
+    if (*follower->ns && kind != KUBE_CONFIG_MAP && !route_table_has_kind(kind) &&
+        !is_for_clients_alone(&kube_source->config, kind)) {
         log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
                  LOG_INT("objects", (int64_t)inventory_count(follower->inventory, kind)),
                  LOG_STR("namespace", follower->ns));
     } else {
         log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
-                 LOG_INT("objects", (int64_t)kube_source_count(follower->kube_source, kind)));
+                 LOG_INT("objects", (int64_t)kube_source_count(kube_source, kind)));
     }
 }
 
@@ -375,6 +383,9 @@ static void kube_source_note_missing(struct follower *follower, const struct err
         kube_source->config.config_map_lacks(kube_source->config.data);
     } else if (is_refused && !kube_source->config.is_dry_run) {
         inventory_lack(follower->inventory, follower->kind);
+        if (kube_source->config.client_keys) {
+            client_keys_lack(kube_source->config.client_keys, follower->kind, follower->ns);
+        }
     }
 }
 
@@ -652,10 +663,10 @@ struct kube_source *kube_source_start(const struct kube_source_config *config)
     inventory_want(config->inventory, KUBE_NAMESPACE, config->wants_namespaces);
     start_kind(kube_source, KUBE_SERVICE);
     start_kind(kube_source, KUBE_ENDPOINTS);
-    if (config->wants_pods) {
+    if (config->wants_pods || config->has_client_records) {
         start_kind(kube_source, KUBE_POD);
     }
-    if (config->wants_nodes) {
+    if (config->wants_nodes || config->has_client_records) {
         start_kind(kube_source, KUBE_NODE);
     }
     if (config->wants_namespaces) {
@@ -768,6 +779,9 @@ size_t kube_source_count(const struct kube_source *kube_source, enum kube_kind k
 {
     if (route_table_has_kind(kind)) {
         return kube_source->routes ? route_table_count(kube_source->routes, kind) : 0;
+    }
+    if (is_for_clients_alone(&kube_source->config, kind) && kube_source->config.client_keys) {
+        return client_keys_count(kube_source->config.client_keys, kind);
     }
     return kind == KUBE_CONFIG_MAP ? kube_source->has_config_map
                                    : inventory_count(kube_source->config.inventory, kind);

@@ -1,7 +1,7 @@
 /* Feeds the inventory from the Kubernetes API: runs a reflector for each kind and namespace, and
- * passes its objects on. Pods and Namespaces go to client_keys, too, and the ConfigMap to its
- * callback. It logs and counts objects that cannot be understood, and reports an outage while a
- * kind cannot be followed. Created and freed by main(); on the main loop.
+ * passes its objects on. Pods, Namespaces and, for client records, Nodes go to client_keys, too,
+ * and the ConfigMap to its callback. It logs and counts objects that cannot be understood, and
+ * reports an outage while a kind cannot be followed. Created and freed by main(); on the main loop.
  *
  * Nodes and Namespaces are listed as a whole, whatever the label selector, so they need a
  * ClusterRole; of the Namespaces, only those in `namespaces` are passed on. While the server
@@ -40,9 +40,10 @@ struct kube_source_config {
     struct client_keys *client_keys; /* NULL: none */
     struct flaw_list *flaws;         /* outlives the source, too */
     enum endpoints_mode endpoints_mode;
-    bool wants_pods;
-    bool wants_nodes;
+    bool wants_pods;  /* the inventory gets them; with client records, client_keys does, too */
+    bool wants_nodes; /* likewise */
     bool wants_namespaces;
+    bool has_client_records; /* client_keys wants pods and Nodes for these */
     const char *const
         *namespaces; /* borrowed until kube_source_free, like the selector; none: all */
     size_t namespace_count;

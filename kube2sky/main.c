@@ -197,6 +197,7 @@ static void start_middle(struct app *app, const struct options *o)
     start_etcd_outage(app, o);
     kube_object_keep_pods(o->endpoint_names == ENDPOINT_NAMES_POD);
     kube_object_keep_aliases(o->override_zones != NULL);
+    kube_object_keep_placement(o->wants_client_records);
     app->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = o->namespace_count > 0 || *o->label_selector,
         .namespaces = (const char *const *)o->namespaces,
@@ -209,9 +210,11 @@ static void start_middle(struct app *app, const struct options *o)
     app->client_keys = client_keys_new(&(struct client_keys_config){
         .domain = o->domain,
         .is_wanted = {[CLIENT_KEYS_NODE_ADDRESS] = o->wants_pods,
-                      [CLIENT_KEYS_VISIBLE] = o->wants_visibility},
+                      [CLIENT_KEYS_VISIBLE] = o->wants_visibility,
+                      [CLIENT_KEYS_RECORD] = o->wants_client_records},
         .is_narrowed = {[CLIENT_KEYS_NODE_ADDRESS] = o->namespace_count > 0 || *o->label_selector,
-                        [CLIENT_KEYS_VISIBLE] = o->namespace_count > 0},
+                        [CLIENT_KEYS_VISIBLE] = o->namespace_count > 0,
+                        [CLIENT_KEYS_RECORD] = o->namespace_count > 0 || *o->label_selector},
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
     });
@@ -252,6 +255,7 @@ static void start_middle(struct app *app, const struct options *o)
         .wants_pods = o->wants_pods,
         .wants_nodes = o->wants_nodes,
         .wants_namespaces = o->wants_visibility,
+        .has_client_records = o->wants_client_records,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .label_selector = o->label_selector,

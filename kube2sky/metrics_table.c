@@ -152,6 +152,8 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                   (double)stats->node_addresses);
     metrics_gauge(page, "visible_namespaces", "Keys that say to whom a namespace is visible.",
                   (double)stats->visible);
+    metrics_gauge(page, "client_records", "Keys that say which pod has an address.",
+                  (double)stats->client_records);
     metrics_gauge(
         page, "contested_services",
         "Services whose keys another writer keeps changing; they are restored less often.",

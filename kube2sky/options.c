@@ -103,6 +103,9 @@ static int kube2sky_options_parse_flags(int argc, char *const *argv, struct opti
          .help = "write records for nodes' internal addresses, <node>.node.<domain>"},
         {"namespace-visibility", FLAG_BOOL, &o->wants_visibility,
          .help = "follow namespaces, and tell skydns their annotation dns.kube2sky/visible-to"},
+        {"client-records", FLAG_BOOL, &o->wants_client_records,
+         .help = "tell skydns which pod has which address, on which node and in which zone; "
+                 "follows pods and nodes"},
         {"reverse", FLAG_BOOL, &o->wants_reverse,
          .help = "write records that map addresses to names, for PTR queries"},
         {"namespaces", FLAG_STRING, &raw->namespaces,

@@ -21,6 +21,7 @@ static const char *const constants[] = {
 
 static bool keeps_pods;
 static bool keeps_aliases;
+static bool keeps_placement;
 
 void kube_object_keep_pods(bool are_kept)
 {
@@ -40,6 +41,16 @@ void kube_object_keep_aliases(bool are_kept)
 bool kube_draft_keeps_aliases(void)
 {
     return keeps_aliases;
+}
+
+void kube_object_keep_placement(bool are_kept)
+{
+    keeps_placement = are_kept;
+}
+
+bool kube_draft_keeps_placement(void)
+{
+    return keeps_placement;
 }
 
 void kube_draft_init(struct kube_draft *draft)
@@ -70,13 +81,13 @@ static void clear_content(struct kube_draft *draft)
             (struct kube_slice){.service = "", .address_type = KUBE_OTHER_ADDRESS};
         break;
     case KUBE_POD:
-        draft->object.pod = (struct kube_pod){.phase = ""};
+        draft->object.pod = (struct kube_pod){.phase = "", .node = ""};
         break;
     case KUBE_CONFIG_MAP:
         draft->object.config_map = (struct kube_config_map){.settings = NULL};
         break;
     case KUBE_NODE:
-        draft->object.node = (struct kube_node){.ips = NULL};
+        draft->object.node = (struct kube_node){.zone = ""};
         break;
     case KUBE_NAMESPACE:
         draft->object.ns_object = (struct kube_namespace){.visible_to = NULL};
@@ -469,12 +480,14 @@ static void pack_content(struct packing *p, struct kube_object *object)
         break;
     case KUBE_POD:
         object->pod.phase = pack_string(p, object->pod.phase);
+        object->pod.node = pack_string(p, object->pod.node);
         object->pod.ips = pack_strings(p, object->pod.ips, object->pod.ip_count);
         break;
     case KUBE_CONFIG_MAP:
         pack_config_map(p, &object->config_map);
         break;
     case KUBE_NODE:
+        object->node.zone = pack_string(p, object->node.zone);
         object->node.ips = pack_strings(p, object->node.ips, object->node.ip_count);
         break;
     case KUBE_NAMESPACE:

@@ -17,6 +17,7 @@
 #define KUBE_VISIBLE_TO_ANNOTATION       "dns.kube2sky/visible-to"
 #define KUBE_ALIASES_ANNOTATION          "dns.kube2sky/aliases"
 #define KUBE_INGRESS_CLASS_ANNOTATION    "kubernetes.io/ingress.class"
+#define KUBE_ZONE_LABEL                  "topology.kubernetes.io/zone"
 
 /* The type of those addresses of a Node that are used. */
 #define KUBE_NODE_ADDRESS_TYPE "InternalIP"
@@ -40,6 +41,9 @@ bool kube_draft_keeps_pods(void);
 
 /* Returns whether to decode aliases (kube_object_keep_aliases). */
 bool kube_draft_keeps_aliases(void);
+
+/* Returns whether to decode pods' Nodes and Nodes' zones (kube_object_keep_placement). */
+bool kube_draft_keeps_placement(void);
 
 /* The group of Gateways and their routes. */
 #define KUBE_GATEWAY_GROUP "gateway.networking.k8s.io"

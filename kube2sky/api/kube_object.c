@@ -142,11 +142,13 @@ static bool equal_contents(const struct kube_object *a, const struct kube_object
     case KUBE_POD:
         return strcmp(a->pod.phase, b->pod.phase) == 0 &&
                a->pod.is_on_host_network == b->pod.is_on_host_network &&
+               strcmp(a->pod.node, b->pod.node) == 0 &&
                equal_strings(a->pod.ips, a->pod.ip_count, b->pod.ips, b->pod.ip_count);
     case KUBE_CONFIG_MAP:
         return equal_config_maps(&a->config_map, &b->config_map);
     case KUBE_NODE:
-        return equal_strings(a->node.ips, a->node.ip_count, b->node.ips, b->node.ip_count);
+        return strcmp(a->node.zone, b->node.zone) == 0 &&
+               equal_strings(a->node.ips, a->node.ip_count, b->node.ips, b->node.ip_count);
     case KUBE_NAMESPACE:
         return equal_texts(a->ns_object.visible_to, b->ns_object.visible_to);
     case KUBE_INGRESS:

@@ -120,6 +120,7 @@ struct kube_pod {
     const char *phase;      /* "Running", "Succeeded", ...; "" = absent */
     const char *const *ips; /* podIPs, or else podIP; without "" */
     size_t ip_count;
+    const char *node;        /* its Node's name; "" = none, or kube_object_keep_placement is off */
     bool is_on_host_network; /* spec.hostNetwork: its addresses belong to its node */
 };
 
@@ -127,6 +128,7 @@ struct kube_pod {
 struct kube_node {
     const char *const *ips;
     size_t ip_count;
+    const char *zone; /* the label; "" = none, or kube_object_keep_placement is off */
 };
 
 /* Limits the annotation's bytes, like skydns. A longer one is left out. */
@@ -235,6 +237,9 @@ void kube_object_keep_pods(bool are_kept);
 
 /* Sets, likewise, whether Services have their aliases and the time of their creation. */
 void kube_object_keep_aliases(bool are_kept);
+
+/* Sets, likewise, whether pods have the names of their Nodes, and Nodes their zones. */
+void kube_object_keep_placement(bool are_kept);
 
 /* ---- Decoding: kube_decode.c ---- */
 

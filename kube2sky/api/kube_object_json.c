@@ -392,7 +392,7 @@ static int decode_pod_ips(struct decoder *d, const json_t *status)
     return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, count, ip, d->err);
 }
 
-static int kube_object_json_decode_host_network(struct decoder *d, const json_t *json)
+static int kube_object_json_decode_pod_spec(struct decoder *d, const json_t *json)
 {
     json_t *spec = NULL;
     int rc = fields_get_object(json, "spec", &spec, d->err);
@@ -400,13 +400,17 @@ static int kube_object_json_decode_host_network(struct decoder *d, const json_t 
                                          &d->draft->object.pod.is_on_host_network, d->err)) < 0) {
         return err_wrap(d->err, rc, "spec");
     }
+    if (rc == 0 && kube_draft_keeps_placement()) {
+        rc = kube_object_json_leave_out(
+            d, fields_get_string(spec, "nodeName", &d->draft->object.pod.node, d->err));
+    }
     return rc;
 }
 
 static int kube_object_json_decode_pod(struct decoder *d, const json_t *json)
 {
     json_t *status = NULL;
-    int rc = kube_object_json_decode_host_network(d, json);
+    int rc = kube_object_json_decode_pod_spec(d, json);
     if (rc == 0) {
         rc = fields_get_object(json, "status", &status, d->err);
     }
@@ -472,10 +476,22 @@ static int kube_object_json_decode_node_addresses(struct decoder *d, const json_
     return rc;
 }
 
+static int kube_object_json_decode_zone(struct decoder *d)
+{
+    return kube_draft_keeps_placement()
+               ? kube_object_json_leave_out(d,
+                                            fields_get_string(d->labels, KUBE_ZONE_LABEL,
+                                                              &d->draft->object.node.zone, d->err))
+               : 0;
+}
+
 static int kube_object_json_decode_node(struct decoder *d, const json_t *json)
 {
     json_t *status = NULL;
-    int rc = fields_get_object(json, "status", &status, d->err);
+    int rc = kube_object_json_decode_zone(d);
+    if (rc == 0) {
+        rc = fields_get_object(json, "status", &status, d->err);
+    }
     if (rc == 0 && (rc = kube_object_json_decode_node_addresses(d, status)) < 0) {
         return err_wrap(d->err, rc, "status");
     }

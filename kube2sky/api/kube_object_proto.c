@@ -11,7 +11,7 @@ enum { OBJECT_METADATA = 1, SERVICE_SPEC = 2, POD_SPEC = 2, POD_STATUS = 3, NODE
 enum { METADATA_CREATION = 8, TIME_SECONDS = 1 };
 
 /* Number of a field of a pod's spec, which has many more. */
-enum { POD_SPEC_HOST_NETWORK = 11 };
+enum { POD_SPEC_NODE_NAME = 10, POD_SPEC_HOST_NETWORK = 11 };
 
 /* Holds the state of decoding one object. protobuf-c allocates from the draft's arena, too. */
 struct decoder {
@@ -449,8 +449,20 @@ static int kube_object_proto_decode_status(struct decoder *d, const Kube__PodSta
     return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, count, ip, d->err);
 }
 
-/* Skims the spec for one field, since a spec is most of a pod, and there are many pods. */
-static int kube_object_proto_decode_host_network(struct decoder *d, struct slice object)
+static int kube_object_proto_decode_node_name(struct decoder *d, struct slice spec)
+{
+    struct slice name = {"", 0};
+    if (!kube_draft_keeps_placement()) {
+        return 0;
+    }
+    int rc = proto_scan_find(spec, POD_SPEC_NODE_NAME, &name)
+                 ? kube_draft_text(d->draft, name, &d->draft->object.pod.node, d->err)
+                 : err_set(d->err, ERR_SYNTAX, "nodeName: not a string");
+    return kube_object_proto_leave_out(d, rc);
+}
+
+/* Skims the spec for two fields, since a spec is most of a pod, and there are many pods. */
+static int kube_object_proto_decode_pod_spec(struct decoder *d, struct slice object)
 {
     struct slice spec;
     uint64_t value = 0;
@@ -459,12 +471,12 @@ static int kube_object_proto_decode_host_network(struct decoder *d, struct slice
         return err_set(d->err, ERR_SYNTAX, "spec: not a protobuf message");
     }
     d->draft->object.pod.is_on_host_network = value != 0;
-    return 0;
+    return kube_object_proto_decode_node_name(d, spec);
 }
 
 static int kube_object_proto_decode_pod(struct decoder *d, struct slice object)
 {
-    int rc = kube_object_proto_decode_host_network(d, object);
+    int rc = kube_object_proto_decode_pod_spec(d, object);
     if (rc < 0) {
         return rc;
     }
@@ -525,8 +537,24 @@ static int kube_object_proto_decode_node_addresses(struct decoder *d,
     return rc;
 }
 
+static int kube_object_proto_decode_zone(struct decoder *d)
+{
+    const Kube__StringEntry *entry =
+        kube_draft_keeps_placement()
+            ? find_entry(d->metadata->labels, d->metadata->n_labels, KUBE_ZONE_LABEL)
+            : NULL;
+    int rc = entry ? kube_object_proto_take_text(d, entry->value, KUBE_ZONE_LABEL,
+                                                 &d->draft->object.node.zone)
+                   : 0;
+    return kube_object_proto_leave_out(d, rc);
+}
+
 static int kube_object_proto_decode_node(struct decoder *d, struct slice object)
 {
+    int zone_rc = kube_object_proto_decode_zone(d);
+    if (zone_rc < 0) {
+        return zone_rc;
+    }
     const Kube__NodeStatus *status =
         unpack_field(d, &kube__node_status__descriptor, object, NODE_STATUS, "status");
     int rc = status ? kube_object_proto_decode_node_addresses(d, status) : ERR_SYNTAX;

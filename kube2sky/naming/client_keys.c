@@ -10,6 +10,8 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/etcd/etcd_store_id.h"
+#include "kube2sky/naming/client_listings.h"
+#include "kube2sky/naming/client_records.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
 
@@ -41,27 +43,16 @@ struct host_pod {
     char id[]; /* "default\0web" */
 };
 
-/* The lists of one namespace's objects, or of those of all namespaces. */
-struct listing {
-    const char *ns; /* "": all namespaces */
-    uint32_t generation;
-    bool is_listing;
-    bool is_listed;
-    bool has_any;     /* the current list has named an object */
-    bool wants_first; /* the last list had no object */
-};
-
 struct part {
     struct key_table table;
     char *tree;
     size_t tree_len;
     struct client_key *first_changed;
     struct client_key **end_changed;
-    struct listing *listings;
-    size_t listing_count;
-    size_t bytes;    /* of all values */
-    size_t left_out; /* keys that were left out */
-    bool is_lost;    /* the server refuses the kind: no key of it is wanted */
+    struct client_listings listings; /* of the kind that feeds it */
+    size_t bytes;                    /* of all values */
+    size_t left_out;                 /* keys that were left out */
+    bool is_lost;                    /* the server refuses the kind: no key of it is wanted */
 };
 
 struct client_keys {
@@ -69,6 +60,7 @@ struct client_keys {
     struct part parts[CLIENT_KEYS_PARTS];
     struct key_table pods;
     struct client_key *every_address; /* NULL: pods are known */
+    struct client_records *records;   /* has the keys of CLIENT_KEYS_RECORD; NULL: none is wanted */
     struct buf key;                   /* scratch buffer */
     struct buf id;                    /* scratch buffer */
     struct buf taken;                 /* the key that was last returned as changed */
@@ -77,6 +69,7 @@ struct client_keys {
 static const char *const folders[CLIENT_KEYS_PARTS] = {
     [CLIENT_KEYS_NODE_ADDRESS] = NODE_ADDRESS_PREFIX,
     [CLIENT_KEYS_VISIBLE] = VISIBLE_PREFIX,
+    [CLIENT_KEYS_RECORD] = CLIENT_PREFIX,
 };
 
 static struct slice client_keys_key_of(const void *thing)
@@ -91,15 +84,6 @@ static struct slice client_keys_id_of(const void *thing)
     return slice_of(pod->id, pod->id_len);
 }
 
-static void init_listings(struct part *part, const char *const *namespaces, size_t count)
-{
-    part->listing_count = count ? count : 1;
-    part->listings = xcalloc(part->listing_count, sizeof(*part->listings));
-    for (size_t i = 0; i < part->listing_count; i++) {
-        part->listings[i].ns = count ? namespaces[i] : "";
-    }
-}
-
 struct client_keys *client_keys_new(const struct client_keys_config *config)
 {
     struct client_keys *keys = xcalloc(1, sizeof(*keys));
@@ -110,8 +94,12 @@ struct client_keys *client_keys_new(const struct client_keys_config *config)
         part->tree = etcd_writer_key(slice_str(config->domain), folders[i]);
         part->tree_len = strlen(part->tree);
         part->end_changed = &part->first_changed;
-        init_listings(part, config->namespaces,
-                      i == CLIENT_KEYS_NODE_ADDRESS ? config->namespace_count : 0);
+        client_listings_init(&part->listings, config->namespaces,
+                             i == CLIENT_KEYS_NODE_ADDRESS ? config->namespace_count : 0);
+    }
+    if (config->is_wanted[CLIENT_KEYS_RECORD]) {
+        keys->records = client_records_new(config->is_narrowed[CLIENT_KEYS_RECORD],
+                                           config->namespaces, config->namespace_count);
     }
     key_table_init(&keys->pods, client_keys_id_of);
     buf_init(&keys->key, KEY_MAX);
@@ -145,8 +133,9 @@ void client_keys_free(struct client_keys *keys)
         }
         key_table_fini(&part->table);
         free(part->tree);
-        free(part->listings);
+        client_listings_fini(&part->listings);
     }
+    client_records_free(keys->records);
     size_t at = 0;
     for (struct host_pod *pod; (pod = key_table_next(&keys->pods, &at)); at++) {
         free_pod(pod);
@@ -323,7 +312,7 @@ static void remove_pod(struct client_keys *keys, const char *ns, const char *nam
     }
 }
 
-static void sweep_pods(struct client_keys *keys, const struct listing *listing)
+static void sweep_pods(struct client_keys *keys, const struct client_listing *listing)
 {
     size_t at = 0;
     for (struct host_pod *pod; (pod = key_table_next(&keys->pods, &at));) {
@@ -361,23 +350,14 @@ static int client_keys_compare_lists(const void *a, const void *b)
     return d ? d : slice_compare(client_keys_key_of(x), client_keys_key_of(y));
 }
 
-static bool is_listing(const struct part *part)
-{
-    for (size_t i = 0; i < part->listing_count; i++) {
-        if (part->listings[i].is_listing) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Leaves out the longest lists if all together do not fit, so that no shorter one is left out for a
  * longer one. Equal lists have equal results, in whatever order they came. */
 static void client_keys_share_out(struct client_keys *keys)
 {
     struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
     size_t count = 0, bytes = 0, at = 0;
-    if (is_listing(part) || (part->bytes <= CLIENT_KEYS_TEXTS_MAX && !part->left_out)) {
+    if (client_listings_is_any_open(&part->listings) ||
+        (part->bytes <= CLIENT_KEYS_TEXTS_MAX && !part->left_out)) {
         return;
     }
     struct client_key **lists = xcalloc(part->table.count, sizeof(*lists));
@@ -455,33 +435,29 @@ static struct part *client_keys_part_of(struct client_keys *keys, enum kube_kind
     return is_wanted ? &keys->parts[part] : NULL;
 }
 
-/* Returns the lists of the namespace, or those of all. NULL: the namespace is not listed. */
-static struct listing *find_listing(struct part *part, const char *ns)
+/* Returns the list that the kind's object is in; NULL: it is of no use, or not listed. */
+static struct client_listing *client_keys_listing(struct client_keys *keys, enum kube_kind kind,
+                                                  const char *ns)
 {
-    struct listing *found = NULL;
-    for (size_t i = 0; part && i < part->listing_count && !found; i++) {
-        struct listing *listing = &part->listings[i];
-        found = !*listing->ns || strcmp(listing->ns, ns) == 0 ? listing : NULL;
-    }
-    return found;
+    const struct part *part = client_keys_part_of(keys, kind);
+    return part ? client_listings_find(&part->listings, ns) : NULL;
 }
 
 void client_keys_list_begin(struct client_keys *keys, enum kube_kind kind, const char *ns)
 {
-    struct listing *listing = find_listing(client_keys_part_of(keys, kind), ns);
+    struct client_listing *listing = client_keys_listing(keys, kind, ns);
     if (listing) {
-        listing->generation++;
-        listing->is_listing = true;
-        listing->has_any = false;
+        client_listing_begin(listing);
+    }
+    if (keys->records) {
+        client_records_list_begin(keys->records, kind, ns);
     }
 }
 
 /* Ends a complete list: removes objects that it did not name. */
 static void client_keys_sweep(struct client_keys *keys, enum kube_kind kind,
-                              struct listing *listing)
+                              const struct client_listing *listing)
 {
-    listing->is_listed = true;
-    listing->wants_first = false;
     if (kind == KUBE_POD) {
         sweep_pods(keys, listing);
     } else {
@@ -491,23 +467,26 @@ static void client_keys_sweep(struct client_keys *keys, enum kube_kind kind,
 
 void client_keys_list_end(struct client_keys *keys, enum kube_kind kind, const char *ns)
 {
-    struct part *part = client_keys_part_of(keys, kind);
-    struct listing *listing = find_listing(part, ns);
+    const struct part *part = client_keys_part_of(keys, kind);
+    struct client_listing *listing = client_keys_listing(keys, kind, ns);
+    if (keys->records) {
+        client_records_list_end(keys->records, kind, ns);
+    }
     if (!listing) {
         return;
     }
-    listing->is_listing = false;
-    if (listing->has_any || keys->config.is_narrowed[part - keys->parts]) {
+    if (client_listing_end(listing, keys->config.is_narrowed[part - keys->parts])) {
         client_keys_sweep(keys, kind, listing);
-    } else {
-        listing->wants_first = true;
     }
     client_keys_share_out(keys);
 }
 
 void client_keys_upsert(struct client_keys *keys, const struct kube_object *object)
 {
-    struct listing *listing = find_listing(client_keys_part_of(keys, object->kind), object->ns);
+    struct client_listing *listing = client_keys_listing(keys, object->kind, object->ns);
+    if (keys->records) {
+        client_records_upsert(keys->records, object);
+    }
     if (!listing) {
         return;
     }
@@ -516,8 +495,7 @@ void client_keys_upsert(struct client_keys *keys, const struct kube_object *obje
     } else {
         upsert_namespace(keys, object, listing->generation);
     }
-    listing->has_any = true;
-    if (listing->wants_first && !listing->is_listing) {
+    if (client_listing_came(listing)) {
         client_keys_sweep(keys, object->kind, listing);
     }
 }
@@ -525,10 +503,20 @@ void client_keys_upsert(struct client_keys *keys, const struct kube_object *obje
 void client_keys_remove(struct client_keys *keys, enum kube_kind kind, const char *ns,
                         const char *name)
 {
+    if (keys->records) {
+        client_records_remove(keys->records, kind, ns, name);
+    }
     if (client_keys_part_of(keys, kind) && kind == KUBE_POD) {
         remove_pod(keys, ns, name);
     } else if (client_keys_part_of(keys, kind)) {
         remove_namespace(keys, name);
+    }
+}
+
+void client_keys_lack(struct client_keys *keys, enum kube_kind kind, const char *ns)
+{
+    if (keys->records) {
+        client_records_lack(keys->records, kind, ns);
     }
 }
 
@@ -557,6 +545,9 @@ static void lose_pods(struct client_keys *keys, bool are_lost)
 
 void client_keys_lose(struct client_keys *keys, enum kube_kind kind, bool is_lost)
 {
+    if (kind == KUBE_POD && keys->records) {
+        client_records_lose(keys->records, is_lost);
+    }
     if (kind == KUBE_NAMESPACE) {
         lose_lists(keys, is_lost);
     } else if (client_keys_part_of(keys, kind)) {
@@ -573,12 +564,25 @@ struct slice client_keys_tree(const struct client_keys *keys, enum client_keys_p
 
 bool client_keys_is_name(enum client_keys_part part, struct slice segment)
 {
-    return part == CLIENT_KEYS_NODE_ADDRESS ? naming_is_address_label(segment)
-                                            : dname_is_host_label(segment);
+    return part == CLIENT_KEYS_VISIBLE ? dname_is_host_label(segment)
+                                       : naming_is_address_label(segment);
+}
+
+/* Returns whether the key is one of CLIENT_KEYS_RECORD, and of which address. */
+static bool parse_record_key(const struct client_keys *keys, struct slice text, struct ip *ret_ip)
+{
+    const struct part *part = &keys->parts[CLIENT_KEYS_RECORD];
+    return keys->records && slice_has_prefix(text, slice_of(part->tree, part->tree_len)) &&
+           naming_parse_pod_label(slice_of(text.ptr + part->tree_len, text.len - part->tree_len),
+                                  ret_ip);
 }
 
 struct slice client_keys_value(const struct client_keys *keys, struct slice text)
 {
+    struct ip ip;
+    if (parse_record_key(keys, text, &ip)) {
+        return client_records_value(keys->records, &ip);
+    }
     for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
         const struct client_key *key = key_table_find(&keys->parts[i].table, text);
         if (key) {
@@ -588,10 +592,31 @@ struct slice client_keys_value(const struct client_keys *keys, struct slice text
     return slice_of(NULL, 0);
 }
 
+static void append_record_key(const struct client_keys *keys, const struct ip *ip, struct buf *out)
+{
+    const struct part *part = &keys->parts[CLIENT_KEYS_RECORD];
+    buf_clear(out);
+    buf_append(out, part->tree, part->tree_len);
+    naming_pod_label(ip, out);
+}
+
+static struct slice next_record_change(struct client_keys *keys)
+{
+    struct ip ip;
+    if (!keys->records || !client_records_next_change(keys->records, &ip)) {
+        return slice_of(NULL, 0);
+    }
+    append_record_key(keys, &ip, &keys->taken);
+    return buf_slice(&keys->taken);
+}
+
 struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_part which)
 {
     struct part *part = &keys->parts[which];
     struct client_key *key = part->first_changed;
+    if (which == CLIENT_KEYS_RECORD) {
+        return next_record_change(keys);
+    }
     if (!key) {
         return slice_of(NULL, 0);
     }
@@ -609,9 +634,32 @@ struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_
     return buf_slice(&keys->taken);
 }
 
+struct record_visit {
+    const struct client_keys *keys;
+    struct buf key;
+    void (*fn)(void *data, struct slice key, struct slice value);
+    void *data;
+};
+
+static void visit_record(void *data, const struct ip *ip)
+{
+    struct record_visit *visit = data;
+    struct slice value = client_records_value(visit->keys->records, ip);
+    if (value.ptr) {
+        append_record_key(visit->keys, ip, &visit->key);
+        visit->fn(visit->data, buf_slice(&visit->key), value);
+    }
+}
+
 void client_keys_each(const struct client_keys *keys,
                       void (*fn)(void *data, struct slice key, struct slice value), void *data)
 {
+    struct record_visit visit = {.keys = keys, .fn = fn, .data = data};
+    if (keys->records) {
+        buf_init(&visit.key, KEY_MAX);
+        client_records_each(keys->records, visit_record, &visit);
+        buf_fini(&visit.key);
+    }
     for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
         const struct part *part = &keys->parts[i];
         size_t at = 0;
@@ -631,9 +679,19 @@ size_t client_keys_left_out(const struct client_keys *keys)
 bool client_keys_may_delete(const struct client_keys *keys, enum client_keys_part part)
 {
     const struct part *state = &keys->parts[part];
-    bool is_known = true;
-    for (size_t i = 0; i < state->listing_count && is_known; i++) {
-        is_known = state->listings[i].is_listed && !state->listings[i].wants_first;
+    if (part == CLIENT_KEYS_RECORD) {
+        return !keys->records || client_records_may_delete(keys->records);
     }
-    return !keys->config.is_wanted[part] || state->is_lost || is_known;
+    return !keys->config.is_wanted[part] || state->is_lost ||
+           client_listings_are_known(&state->listings);
+}
+
+bool client_keys_are_known(const struct client_keys *keys)
+{
+    return !keys->records || client_records_are_known(keys->records);
+}
+
+size_t client_keys_count(const struct client_keys *keys, enum kube_kind kind)
+{
+    return keys->records ? client_records_count(keys->records, kind) : 0;
 }

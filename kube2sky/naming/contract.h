@@ -35,6 +35,7 @@ _Static_assert(sizeof(POD_PREFIX) == sizeof(SERVICE_PREFIX), "OWNER_PREFIX_LEN i
  * (client_keys.h). */
 #define NODE_ADDRESS_PREFIX "node-address/"
 #define VISIBLE_PREFIX      "visible/"
+#define CLIENT_PREFIX       "client/"
 
 /* Owner ids of the external names that lead to a Service: "alias/<namespace>/<service>". Their keys
  * are anywhere below EXTERNAL_BASE, outside the domain: external_aliases.h. */

@@ -26,7 +26,8 @@ enum { OWNER_GROUP_QUANTUM_BYTES = 64 * 1024, OWNER_GROUP_RECORD_BYTES = 32 };
 enum { OWNER_GROUP_QUANTUM_RECORDS = 4096 };
 
 struct owner_group {
-    struct slice name; /* a namespace, "arpa/", "node-address/", "visible/" or CONFIG_OWNER */
+    struct slice name; /* a namespace, "arpa/", "node-address/", "visible/", "client/" or
+                        * CONFIG_OWNER */
     struct turns *turns;
     size_t owner_count; /* the group is freed with its last owner */
     struct turn sending;

@@ -182,6 +182,7 @@ static enum owner_class owners_class_of(struct slice id)
 {
     return slice_has_prefix(id, slice_str(NODE_ADDRESS_PREFIX)) ? OWNER_NODE_ADDRESS
            : slice_has_prefix(id, slice_str(VISIBLE_PREFIX))    ? OWNER_VISIBLE
+           : slice_has_prefix(id, slice_str(CLIENT_PREFIX))     ? OWNER_CLIENT
            : slice_equal(id, slice_str(CONFIG_OWNER))           ? OWNER_CONFIG
                                                                 : OWNER_RECORDS;
 }

@@ -65,6 +65,11 @@ static bool is_of_node_address(struct slice below)
     return slice_has_prefix(below, slice_str(NODE_ADDRESS_PREFIX));
 }
 
+static bool is_of_client(struct slice below)
+{
+    return slice_has_prefix(below, slice_str(CLIENT_PREFIX));
+}
+
 static enum key_place place_beside(const struct ownership *o, struct slice below)
 {
     bool is_client = false;
@@ -74,6 +79,10 @@ static enum key_place place_beside(const struct ownership *o, struct slice below
     } else if (slice_has_prefix(below, slice_str(VISIBLE_PREFIX))) {
         struct slice ns = rest_of(below, sizeof(VISIBLE_PREFIX) - 1);
         is_client = client_keys_is_name(CLIENT_KEYS_VISIBLE, ns) && ownership_is_namespace(o, ns);
+    }
+    if (is_of_client(below)) {
+        is_client =
+            client_keys_is_name(CLIENT_KEYS_RECORD, rest_of(below, sizeof(CLIENT_PREFIX) - 1));
     }
     return is_client ? KEY_CLIENT : KEY_ELSEWHERE;
 }
@@ -141,8 +150,8 @@ void ownership_base(const struct ownership *o, struct slice owner, struct buf *o
         buf_append_str(out, EXTERNAL_BASE);
         return;
     }
-    bool is_client =
-        is_of_node_address(owner) || slice_has_prefix(owner, slice_str(VISIBLE_PREFIX));
+    bool is_client = is_of_node_address(owner) || is_of_client(owner) ||
+                     slice_has_prefix(owner, slice_str(VISIBLE_PREFIX));
     buf_append_slice(out, is_client ? slice_str(o->beside) : buf_slice(&o->tree));
     buf_append_slice(out, owner);
 }
@@ -250,6 +259,24 @@ void ownership_owner_object(const struct ownership *o, struct slice value, struc
     }
 }
 
+/* Returns the namespace that a client record names; empty: its form is another's. */
+static struct slice namespace_of_record(struct slice value)
+{
+    static const char start[] = "{\"namespace\":\"";
+    if (!slice_has_prefix(value, slice_str(start))) {
+        return slice_of(NULL, 0);
+    }
+    struct slice rest = rest_of(value, strlen(start));
+    const char *quote = memchr(rest.ptr, '"', rest.len);
+    return slice_of(rest.ptr, quote ? (size_t)(quote - rest.ptr) : 0);
+}
+
+static bool has_client(const struct ownership *o, struct slice below, struct slice value)
+{
+    return is_of_client(below) ? ownership_is_namespace(o, namespace_of_record(value))
+                               : o->config.namespace_count == 0 || !is_of_node_address(below);
+}
+
 bool ownership_may_be_copy(const struct ownership *o, struct slice key, struct slice value)
 {
     return o->config.only_written && key_style_is_named(rest_of(key, o->tree.len), value);
@@ -266,8 +293,7 @@ bool ownership_has(const struct ownership *o, enum key_place place, struct slice
     case KEY_REVERSE:
         return says_our_host(o, value) && (!only_written || ownership_is_written(o, key, value));
     case KEY_CLIENT:
-        return o->config.namespace_count == 0 ||
-               !is_of_node_address(rest_of(key, strlen(o->beside)));
+        return has_client(o, rest_of(key, strlen(o->beside)), value);
     case KEY_ELSEWHERE:
     case KEY_BESIDE:
     case KEY_EXTERNAL:

@@ -17,6 +17,8 @@
  *                                                 may have put it there, for a pod whose key
  *                                                 follows
  *     /kube2sky/<domain>/visible/<namespace>      with --namespaces only theirs
+ *     /kube2sky/<domain>/client/<address>         with --namespaces only those whose value names
+ *                                                 one of these; others are left alone
  *
  * Elsewhere below the domain are keys of people and other programs, and keys of the ConfigMap,
  * which a list of their own tells from the others (config_keys_internal.h). PURE. */

@@ -332,8 +332,10 @@ static bool may_delete_client_key(const struct planner *planner, const struct ow
 {
     const struct client_keys *keys = planner->config.client_keys;
     return owner->class == OWNER_VISIBLE ? client_keys_may_delete(keys, CLIENT_KEYS_VISIBLE)
-                                         : client_keys_may_delete(keys, CLIENT_KEYS_NODE_ADDRESS) &&
-                                               is_node_address_free(planner, owner);
+           : owner->class == OWNER_CLIENT
+               ? client_keys_may_delete(keys, CLIENT_KEYS_RECORD)
+               : client_keys_may_delete(keys, CLIENT_KEYS_NODE_ADDRESS) &&
+                     is_node_address_free(planner, owner);
 }
 
 static void plan_client_key(struct planner *planner, const struct owner *owner,
@@ -349,6 +351,10 @@ static void plan_client_key(struct planner *planner, const struct owner *owner,
     int64_t revision = there ? there->value.revision : 0;
     planned->desired_count = value.ptr != NULL;
     if (value.ptr) {
+        bool is_anothers = owner->class == OWNER_CLIENT && there && !there->value.is_ours;
+        if (is_anothers) {
+            return;
+        }
         if (!there || there->value.hash != actual_value_hash(value)) {
             plan_add(plan, &op, revision);
         }

@@ -6,6 +6,7 @@
 static const enum owner_class classes[CLIENT_KEYS_PARTS] = {
     [CLIENT_KEYS_NODE_ADDRESS] = OWNER_NODE_ADDRESS,
     [CLIENT_KEYS_VISIBLE] = OWNER_VISIBLE,
+    [CLIENT_KEYS_RECORD] = OWNER_CLIENT,
 };
 
 void reconciler_take_client_changes(struct reconciler *r)
@@ -65,8 +66,12 @@ bool reconciler_clients_are_pending(const struct reconciler *r)
     if (!r->config.client_keys || is_onlooker || is_trouble(&source->failure)) {
         return false;
     }
-    return !source->is_mirrored || !source->is_following || is_pending(r, OWNER_NODE_ADDRESS) ||
-           is_pending(r, OWNER_VISIBLE);
+    bool is_pending_any = !source->is_mirrored || !source->is_following ||
+                          !client_keys_are_known(r->config.client_keys);
+    for (size_t i = 0; i < CLIENT_KEYS_PARTS && !is_pending_any; i++) {
+        is_pending_any = is_pending(r, classes[i]);
+    }
+    return is_pending_any;
 }
 
 bool reconciler_explain_clients(const struct reconciler *r, struct buf *out)

@@ -215,6 +215,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .config_left = config ? config->left_count : 0,
         .node_addresses = owners_key_count(r->owners, OWNER_NODE_ADDRESS),
         .visible = owners_key_count(r->owners, OWNER_VISIBLE),
+        .client_records = owners_key_count(r->owners, OWNER_CLIENT),
         .mirror = etcd_mirror_counts(r->feeds[KEY_SOURCE_RECORDS].mirror),
         .reads = r->feeds[KEY_SOURCE_RECORDS].reads,
         .keys_written = r->report.keys_written,

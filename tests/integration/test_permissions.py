@@ -12,7 +12,7 @@ CONFIG_MAP = {
     "data": {"upstreamNameservers": '["192.0.2.53"]', "stubDomains": '{"acme.test":["192.0.2.54"]}'},
 }
 OPTIONS = (
-    ("--nodes", "--pods=verified", "--namespace-visibility"),
+    ("--nodes", "--pods=verified", "--namespace-visibility", "--client-records"),
     ("-autopath", "-visibility=own", "-visibility-unknown=all", "-transfer-to=127.0.0.1"),
 )
 

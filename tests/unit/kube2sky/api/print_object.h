@@ -93,6 +93,8 @@ static inline void print_content(struct buf *out, const struct kube_object *obje
             buf_printf(out, " %s", object->pod.ips[i]);
         }
         buf_append_str(out, object->pod.is_on_host_network ? " host" : "");
+        buf_append_str(out, *object->pod.node ? " at " : "");
+        buf_append_str(out, object->pod.node);
         break;
     case KUBE_CONFIG_MAP:
         for (size_t i = 0; i < object->config_map.setting_count; i++) {
@@ -104,6 +106,8 @@ static inline void print_content(struct buf *out, const struct kube_object *obje
         for (size_t i = 0; i < object->node.ip_count; i++) {
             buf_printf(out, " %s", object->node.ips[i]);
         }
+        buf_append_str(out, *object->node.zone ? " in " : "");
+        buf_append_str(out, object->node.zone);
         break;
     case KUBE_NAMESPACE:
         buf_printf(out, " %s",

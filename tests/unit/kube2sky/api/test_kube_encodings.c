@@ -122,6 +122,7 @@ static void add_metadata(enum kube_kind kind, struct both *object)
     if (kube_encodings_below(2)) {
         both_map_entry(&metadata, "labels", 11, "app", "x");
         both_map_entry(&metadata, "labels", 11, "kubernetes.io/service-name", random_text());
+        both_map_entry(&metadata, "labels", 11, "topology.kubernetes.io/zone", random_text());
     }
     if (kube_encodings_below(3) == 0) {
         both_map_entry(&metadata, "annotations", 12, "endpoints.beta.kubernetes.io/hostnames-map",
@@ -425,6 +426,7 @@ UNIT_TEST(test_random_events)
         struct both object;
         kube_object_keep_pods(kube_encodings_below(2));
         kube_object_keep_aliases(kube_encodings_below(2));
+        kube_object_keep_placement(kube_encodings_below(2));
         make_object(kind, &object);
         check_event(kind, one_of(types, ARRAY_LEN(types)), &object);
         both_fini(&object);
@@ -484,6 +486,37 @@ UNIT_TEST(test_names_of_pods)
         both_fini(&object);
     }
     kube_object_keep_pods(false);
+}
+
+/* Only where they are wanted. */
+UNIT_TEST(test_nodes_of_pods_and_zones_of_nodes)
+{
+    for (unsigned are_kept = 0; are_kept < 2; are_kept++) {
+        struct both pod, node, metadata, spec;
+        both_init(&pod);
+        both_init(&metadata);
+        both_init(&spec);
+        both_string(&metadata, "name", 1, "web");
+        both_string(&metadata, "namespace", 3, "default");
+        both_message(&pod, "metadata", 1, &metadata);
+        both_string(&spec, "nodeName", 10, "n1");
+        both_message(&pod, "spec", 2, &spec);
+        kube_object_keep_placement(are_kept);
+        kube_encodings_expect_text(KUBE_POD, &pod,
+                                   are_kept ? "default/web  at n1" : "default/web ");
+        check_event(KUBE_POD, "ADDED", &pod);
+        both_fini(&pod);
+
+        both_init(&node);
+        both_init(&metadata);
+        both_string(&metadata, "name", 1, "n1");
+        both_map_entry(&metadata, "labels", 11, "topology.kubernetes.io/zone", "eu-1a");
+        both_message(&node, "metadata", 1, &metadata);
+        kube_encodings_expect_text(KUBE_NODE, &node, are_kept ? "/n1 in eu-1a" : "/n1");
+        check_event(KUBE_NODE, "ADDED", &node);
+        both_fini(&node);
+    }
+    kube_object_keep_placement(false);
 }
 
 /* The object from a JSON event, with this version; NULL if bad. */

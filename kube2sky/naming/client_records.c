@@ -1,0 +1,614 @@
+#include "kube2sky/naming/client_records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/json_text.h"
+#include "common/base/key_table.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "kube2sky/naming/client_listings.h"
+
+/* Four names of at most 253 bytes, escaped. */
+enum { VALUE_MAX = 16 * 1024, ID_MAX = 16 * 1024 * 1024 };
+
+/* An address. */
+struct record_place {
+    struct ip ip;
+    bool is_changed;
+    struct record_place *next_changed;
+    struct record_stay *first; /* NULL: no pod has it, and its change is to be taken */
+};
+
+/* One of a pod's addresses. */
+struct record_stay {
+    struct record_stay *next; /* another pod's, at the same address */
+    const struct record_pod *pod;
+    struct record_place *place;
+};
+
+struct record_node {
+    struct record_pod *first; /* of its pods */
+    char *zone;               /* NULL: none */
+    size_t known;             /* 1: the Node itself is known; else only its pods */
+    uint32_t generation;
+    uint16_t name_len;
+    char name[];
+};
+
+/* A pod that has not ended and has an address. Only its links and generation change. */
+struct record_pod {
+    struct record_pod *next_there; /* at the same node */
+    struct record_pod *prev_there;
+    struct record_node *node; /* NULL: unknown */
+    struct record_stay *stays;
+    uint32_t generation;
+    uint16_t stay_count;
+    bool is_on_host;
+    uint8_t ns_len; /* 1 to 63 */
+    uint32_t id_len;
+    char id[]; /* "default\0web" */
+};
+
+struct client_records {
+    bool is_narrowed;
+    bool are_known;
+    bool are_lost;
+    struct client_listings pod_lists;
+    struct client_listings node_list;
+    struct key_table pods;
+    struct key_table nodes;
+    struct key_table places;
+    size_t node_count; /* known ones */
+    struct record_place *first_changed;
+    struct record_place **end_changed;
+    struct buf *value; /* scratch buffer */
+    struct buf id;     /* scratch buffer */
+};
+
+static struct slice client_records_ip_key(const struct ip *ip)
+{
+    return slice_of(ip, 1 + (size_t)ip->family_bytes);
+}
+
+static struct slice key_of_place(const void *thing)
+{
+    return client_records_ip_key(&((const struct record_place *)thing)->ip);
+}
+
+static struct slice key_of_pod(const void *thing)
+{
+    const struct record_pod *pod = thing;
+    return slice_of(pod->id, pod->id_len);
+}
+
+static struct slice key_of_node(const void *thing)
+{
+    const struct record_node *node = thing;
+    return slice_of(node->name, node->name_len);
+}
+
+struct client_records *client_records_new(bool is_narrowed, const char *const *namespaces,
+                                          size_t namespace_count)
+{
+    struct client_records *records = xcalloc(1, sizeof(*records));
+    records->is_narrowed = is_narrowed;
+    client_listings_init(&records->pod_lists, namespaces, namespace_count);
+    client_listings_init(&records->node_list, NULL, 0);
+    key_table_init(&records->pods, key_of_pod);
+    key_table_init(&records->nodes, key_of_node);
+    key_table_init(&records->places, key_of_place);
+    records->end_changed = &records->first_changed;
+    records->value = xmalloc(sizeof(*records->value));
+    buf_init(records->value, VALUE_MAX);
+    buf_init(&records->id, ID_MAX);
+    return records;
+}
+
+static void free_record_pod(struct record_pod *pod)
+{
+    free(pod->stays);
+    free(pod);
+}
+
+static void free_node(struct record_node *node)
+{
+    free(node->zone);
+    free(node);
+}
+
+void client_records_free(struct client_records *records)
+{
+    void *thing;
+    if (!records) {
+        return;
+    }
+    for (size_t at = 0; (thing = key_table_next(&records->pods, &at)); at++) {
+        free_record_pod(thing);
+    }
+    for (size_t at = 0; (thing = key_table_next(&records->nodes, &at)); at++) {
+        free_node(thing);
+    }
+    for (size_t at = 0; (thing = key_table_next(&records->places, &at)); at++) {
+        free(thing);
+    }
+    key_table_fini(&records->pods);
+    key_table_fini(&records->nodes);
+    key_table_fini(&records->places);
+    client_listings_fini(&records->pod_lists);
+    client_listings_fini(&records->node_list);
+    buf_fini(records->value);
+    free(records->value);
+    buf_fini(&records->id);
+    free(records);
+}
+
+/* ---- Changes ---- */
+
+/* Notes a change, unless nothing is wanted yet: then all is noted when it is. */
+static void note_place(struct client_records *records, struct record_place *place)
+{
+    if (!place->is_changed && records->are_known) {
+        place->is_changed = true;
+        place->next_changed = NULL;
+        *records->end_changed = place;
+        records->end_changed = &place->next_changed;
+    }
+}
+
+static void note_all(struct client_records *records)
+{
+    struct record_place *place;
+    for (size_t at = 0; (place = key_table_next(&records->places, &at)); at++) {
+        note_place(records, place);
+    }
+}
+
+static void free_unused_place(struct client_records *records, struct record_place *place)
+{
+    if (!place->first && !place->is_changed) {
+        (void)key_table_take(&records->places, key_of_place(place)); /* this one */
+        free(place);
+    }
+}
+
+static void check_known(struct client_records *records)
+{
+    bool are_known = client_listings_are_read(&records->pod_lists) &&
+                     client_listings_are_read(&records->node_list);
+    if (are_known && !records->are_known) {
+        records->are_known = true;
+        note_all(records);
+    }
+}
+
+/* ---- Nodes ---- */
+
+static struct record_node *get_node(struct client_records *records, const char *name)
+{
+    struct slice text = slice_str(name);
+    struct record_node *node = *name ? key_table_find(&records->nodes, text) : NULL;
+    if (*name && !node && text.len <= UINT16_MAX) {
+        node = xcalloc(1, sizeof(*node) + text.len);
+        node->name_len = (uint16_t)text.len;
+        memcpy(node->name, text.ptr, text.len);
+        (void)key_table_put(&records->nodes, node); /* returns NULL: it was absent */
+    }
+    return node;
+}
+
+static void free_unused_node(struct client_records *records, struct record_node *node)
+{
+    if (node && !node->first && !node->known) {
+        (void)key_table_take(&records->nodes, key_of_node(node)); /* this one */
+        free_node(node);
+    }
+}
+
+static void set_zone(struct client_records *records, struct record_node *node, const char *zone)
+{
+    if (strcmp(node->zone ? node->zone : "", zone) == 0) {
+        return;
+    }
+    free(node->zone);
+    node->zone = *zone ? xstrdup(zone) : NULL;
+    for (const struct record_pod *pod = node->first; pod; pod = pod->next_there) {
+        for (size_t i = 0; i < pod->stay_count; i++) {
+            note_place(records, pod->stays[i].place);
+        }
+    }
+}
+
+static void upsert_node(struct client_records *records, const struct kube_object *object,
+                        uint32_t generation)
+{
+    struct record_node *node = get_node(records, object->name);
+    if (!node) {
+        return;
+    }
+    node->generation = generation;
+    records->node_count += 1 - node->known;
+    node->known = 1;
+    if (!object->is_garbled) { /* a garbled one keeps its last state */
+        set_zone(records, node, object->node.zone);
+    }
+}
+
+static void forget_node(struct client_records *records, struct record_node *node)
+{
+    set_zone(records, node, "");
+    records->node_count -= node->known;
+    node->known = 0;
+    free_unused_node(records, node);
+}
+
+static void sweep_nodes(struct client_records *records, uint32_t generation)
+{
+    struct record_node *node;
+    for (size_t at = 0; (node = key_table_next(&records->nodes, &at));) {
+        size_t before = records->nodes.count;
+        if (node->known && node->generation != generation) {
+            forget_node(records, node);
+        }
+        at += records->nodes.count == before;
+    }
+}
+
+/* ---- Pods ---- */
+
+static struct slice client_records_id(struct client_records *records, const char *ns,
+                                      const char *name)
+{
+    buf_clear(&records->id);
+    buf_append(&records->id, ns, strlen(ns) + 1);
+    buf_append_str(&records->id, name);
+    return buf_slice(&records->id);
+}
+
+static struct record_place *get_place(struct client_records *records, const struct ip *ip)
+{
+    struct record_place *place = key_table_find(&records->places, client_records_ip_key(ip));
+    if (!place) {
+        place = xcalloc(1, sizeof(*place));
+        place->ip = *ip;
+        (void)key_table_put(&records->places, place); /* returns NULL: it was absent */
+    }
+    return place;
+}
+
+static bool has_stay(const struct record_pod *pod, const struct record_place *place)
+{
+    bool has = false;
+    for (size_t i = 0; i < pod->stay_count && !has; i++) {
+        has = pod->stays[i].place == place;
+    }
+    return has;
+}
+
+/* Adds the pod's addresses; 0.0.0.0 is none. */
+static void add_stays(struct client_records *records, struct record_pod *pod,
+                      const struct kube_object *object)
+{
+    static const struct ip no_ip = {.family_bytes = 4};
+    pod->stays = xcalloc(object->pod.ip_count, sizeof(*pod->stays));
+    for (size_t i = 0; i < object->pod.ip_count && pod->stay_count < UINT16_MAX; i++) {
+        struct ip ip;
+        if (!ip_parse_sloppy(slice_str(object->pod.ips[i]), &ip) || ip_equal(&ip, &no_ip)) {
+            continue;
+        }
+        struct record_place *place = get_place(records, &ip);
+        if (!has_stay(pod, place)) {
+            struct record_stay *stay = &pod->stays[pod->stay_count++];
+            *stay = (struct record_stay){.next = place->first, .pod = pod, .place = place};
+            place->first = stay;
+            note_place(records, place);
+        }
+    }
+}
+
+static void link_to_node(struct record_pod *pod)
+{
+    if (pod->node) {
+        pod->next_there = pod->node->first;
+        if (pod->next_there) {
+            pod->next_there->prev_there = pod;
+        }
+        pod->node->first = pod;
+    }
+}
+
+static void unlink_from_node(struct client_records *records, struct record_pod *pod)
+{
+    if (pod->node) {
+        *(pod->prev_there ? &pod->prev_there->next_there : &pod->node->first) = pod->next_there;
+        if (pod->next_there) {
+            pod->next_there->prev_there = pod->prev_there;
+        }
+        free_unused_node(records, pod->node);
+    }
+}
+
+/* Frees a pod that is in no table. */
+static void end_pod(struct client_records *records, struct record_pod *pod)
+{
+    for (size_t i = 0; i < pod->stay_count; i++) {
+        struct record_stay **link = &pod->stays[i].place->first;
+        while (*link != &pod->stays[i]) {
+            link = &(*link)->next;
+        }
+        *link = pod->stays[i].next;
+        note_place(records, pod->stays[i].place);
+        free_unused_place(records, pod->stays[i].place);
+    }
+    unlink_from_node(records, pod);
+    free_record_pod(pod);
+}
+
+static struct record_pod *make_pod(struct client_records *records, const struct kube_object *object)
+{
+    struct slice id = client_records_id(records, object->ns, object->name);
+    struct record_pod *pod = xcalloc(1, sizeof(*pod) + id.len);
+    pod->id_len = (uint32_t)id.len;
+    memcpy(pod->id, id.ptr, id.len);
+    pod->ns_len = (uint8_t)strlen(object->ns);
+    pod->is_on_host = object->pod.is_on_host_network;
+    pod->node = get_node(records, object->pod.node);
+    link_to_node(pod);
+    add_stays(records, pod, object);
+    return pod;
+}
+
+/* Returns whether the object says what is known of the pod: relists, and changes of its status,
+ * repeat it. */
+static bool is_same_pod(const struct client_records *records, const struct record_pod *pod,
+                        const struct kube_object *object)
+{
+    struct slice node = pod->node ? key_of_node(pod->node) : slice_of("", 0);
+    bool is_same = pod->is_on_host == object->pod.is_on_host_network &&
+                   slice_equal(node, slice_str(object->pod.node)) &&
+                   pod->stay_count == object->pod.ip_count;
+    for (size_t i = 0; i < object->pod.ip_count && is_same; i++) {
+        struct ip ip;
+        is_same = ip_parse_sloppy(slice_str(object->pod.ips[i]), &ip);
+        const struct record_place *place =
+            is_same ? key_table_find(&records->places, client_records_ip_key(&ip)) : NULL;
+        is_same = place && has_stay(pod, place);
+    }
+    return is_same;
+}
+
+/* Returns whether the pod's addresses are its own, or its node's, now: an ended pod keeps its IP in
+ * the API. */
+static bool is_counted(const struct kube_object *object)
+{
+    const char *phase = object->pod.phase;
+    return object->pod.ip_count > 0 && dname_is_host_label(slice_str(object->ns)) &&
+           strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0;
+}
+
+static void discard_record_pod(struct client_records *records, struct slice id)
+{
+    struct record_pod *pod = key_table_take(&records->pods, id);
+    if (pod) {
+        end_pod(records, pod);
+    }
+}
+
+static void upsert_record_pod(struct client_records *records, const struct kube_object *object,
+                              uint32_t generation)
+{
+    struct slice id = client_records_id(records, object->ns, object->name);
+    struct record_pod *pod = key_table_find(&records->pods, id);
+    if (pod && (object->is_garbled || (is_counted(object) && is_same_pod(records, pod, object)))) {
+        pod->generation = generation; /* a garbled one keeps its last state */
+    } else if (!object->is_garbled && is_counted(object)) {
+        struct record_pod *now =
+            make_pod(records, object); /* first, so that no address is without one */
+        now->generation = generation;
+        pod = key_table_put(&records->pods, now);
+        if (pod) {
+            end_pod(records, pod);
+        }
+    } else if (pod) {
+        discard_record_pod(records, id);
+    }
+}
+
+static void sweep_record_pods(struct client_records *records, const struct client_listing *listing)
+{
+    struct record_pod *pod;
+    for (size_t at = 0; (pod = key_table_next(&records->pods, &at));) {
+        bool is_elsewhere = *listing->ns && strcmp(pod->id, listing->ns) != 0;
+        if (is_elsewhere || pod->generation == listing->generation) {
+            at++;
+        } else {
+            discard_record_pod(records, key_of_pod(pod));
+        }
+    }
+}
+
+/* ---- Events ---- */
+
+/* Returns the list that the object is in; NULL: it is of no use here. */
+static struct client_listing *client_records_listing(struct client_records *records,
+                                                     enum kube_kind kind, const char *ns)
+{
+    return kind == KUBE_POD    ? client_listings_find(&records->pod_lists, ns)
+           : kind == KUBE_NODE ? client_listings_find(&records->node_list, "")
+                               : NULL;
+}
+
+static void client_records_sweep(struct client_records *records, enum kube_kind kind,
+                                 const struct client_listing *listing)
+{
+    if (kind == KUBE_POD) {
+        sweep_record_pods(records, listing);
+    } else {
+        sweep_nodes(records, listing->generation);
+    }
+}
+
+void client_records_list_begin(struct client_records *records, enum kube_kind kind, const char *ns)
+{
+    struct client_listing *listing = client_records_listing(records, kind, ns);
+    if (listing) {
+        client_listing_begin(listing);
+    }
+}
+
+void client_records_list_end(struct client_records *records, enum kube_kind kind, const char *ns)
+{
+    struct client_listing *listing = client_records_listing(records, kind, ns);
+    if (listing && client_listing_end(listing, kind == KUBE_POD && records->is_narrowed)) {
+        client_records_sweep(records, kind, listing);
+    }
+    if (listing) {
+        check_known(records);
+    }
+}
+
+void client_records_upsert(struct client_records *records, const struct kube_object *object)
+{
+    struct client_listing *listing = client_records_listing(records, object->kind, object->ns);
+    if (!listing) {
+        return;
+    }
+    if (object->kind == KUBE_POD) {
+        upsert_record_pod(records, object, listing->generation);
+    } else {
+        upsert_node(records, object, listing->generation);
+    }
+    if (client_listing_came(listing)) {
+        client_records_sweep(records, object->kind, listing);
+    }
+}
+
+void client_records_remove(struct client_records *records, enum kube_kind kind, const char *ns,
+                           const char *name)
+{
+    if (kind == KUBE_POD) {
+        discard_record_pod(records, client_records_id(records, ns, name));
+    } else if (kind == KUBE_NODE) {
+        struct record_node *node = key_table_find(&records->nodes, slice_str(name));
+        if (node) {
+            forget_node(records, node);
+        }
+    }
+}
+
+void client_records_lack(struct client_records *records, enum kube_kind kind, const char *ns)
+{
+    struct client_listing *listing = client_records_listing(records, kind, ns);
+    if (listing) {
+        listing->is_lacking = true;
+        check_known(records);
+    }
+}
+
+void client_records_lose(struct client_records *records, bool are_lost)
+{
+    if (are_lost != records->are_lost) {
+        records->are_lost = are_lost;
+        note_all(records);
+    }
+}
+
+/* ---- Values ---- */
+
+static struct slice namespace_of_pod(const struct record_pod *pod)
+{
+    return slice_of(pod->id, pod->ns_len);
+}
+
+/* Returns the namespace of all pods at the place; empty: they have several, or share it with their
+ * node. */
+static struct slice namespace_at(const struct record_place *place)
+{
+    struct slice ns = place->first ? namespace_of_pod(place->first->pod) : slice_of("", 0);
+    for (const struct record_stay *stay = place->first; stay && ns.len > 0; stay = stay->next) {
+        bool is_one = !stay->pod->is_on_host && slice_equal(namespace_of_pod(stay->pod), ns);
+        ns = is_one ? ns : slice_of("", 0);
+    }
+    return ns;
+}
+
+static void append_namespace(struct buf *out, struct slice ns)
+{
+    char lower[DNAME_LABEL_MAX];
+    for (size_t i = 0; i < ns.len; i++) {
+        lower[i] = (char)ascii_lower((uint8_t)ns.ptr[i]);
+    }
+    json_text_slice_field(out, "namespace", slice_of(lower, ns.len));
+}
+
+static void append_pod(struct buf *out, const struct record_pod *pod)
+{
+    size_t from = (size_t)pod->ns_len + 1;
+    json_text_slice_field(out, "pod", slice_of(pod->id + from, pod->id_len - from));
+    if (pod->node) {
+        json_text_slice_field(out, "node", key_of_node(pod->node));
+    }
+    if (pod->node && pod->node->zone) {
+        json_text_string_field(out, "zone", pod->node->zone);
+    }
+}
+
+struct slice client_records_value(const struct client_records *records, const struct ip *ip)
+{
+    const struct record_place *place = key_table_find(&records->places, client_records_ip_key(ip));
+    struct slice ns =
+        place && records->are_known && !records->are_lost ? namespace_at(place) : slice_of("", 0);
+    if (ns.len == 0) {
+        return slice_of(NULL, 0);
+    }
+    buf_clear(records->value);
+    json_text_open(records->value, NULL, '{');
+    append_namespace(records->value, ns);
+    if (!place->first->next) {
+        append_pod(records->value, place->first->pod);
+    }
+    buf_append_char(records->value, '}');
+    return records->value->failed ? slice_of(NULL, 0) : buf_slice(records->value);
+}
+
+bool client_records_next_change(struct client_records *records, struct ip *ret_ip)
+{
+    struct record_place *place = records->first_changed;
+    if (!place) {
+        return false;
+    }
+    records->first_changed = place->next_changed;
+    if (!records->first_changed) {
+        records->end_changed = &records->first_changed;
+    }
+    place->is_changed = false;
+    *ret_ip = place->ip;
+    free_unused_place(records, place);
+    return true;
+}
+
+void client_records_each(const struct client_records *records,
+                         void (*fn)(void *data, const struct ip *ip), void *data)
+{
+    const struct record_place *place;
+    for (size_t at = 0; (place = key_table_next(&records->places, &at)); at++) {
+        fn(data, &place->ip);
+    }
+}
+
+bool client_records_are_known(const struct client_records *records)
+{
+    return records->are_known;
+}
+
+bool client_records_may_delete(const struct client_records *records)
+{
+    return records->are_lost ||
+           (records->are_known && client_listings_are_known(&records->pod_lists));
+}
+
+size_t client_records_count(const struct client_records *records, enum kube_kind kind)
+{
+    return kind == KUBE_NODE ? records->node_count : records->pods.count;
+}
