@@ -412,6 +412,7 @@ bench-scale: all $(NEEDS_test_bench_scale)
 # Clients known by their pods: how soon after a pod has come or gone, and what it costs.
 bench-clients: all $(BENCH_STORE)
 	@$(PYTHON) tests/bench/clients.py --build $(B) $(BENCH_FLAGS)
+	@$(PYTHON) tests/bench/client_records.py --build $(B)
 
 # Memory and CPU of each program of docker/manifests/kube-dns.yaml.
 bench-pod: all

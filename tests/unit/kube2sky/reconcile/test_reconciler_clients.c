@@ -247,6 +247,85 @@ UNIT_TEST(test_pods_and_namespaces)
     assert_beside(f, "");
 }
 
+/* ---- Client records ---- */
+
+static void start_records(struct fixture *f)
+{
+    client_keys_free(f->client_keys);
+    f->client_keys = client_keys_new(&(struct client_keys_config){
+        .domain = f->domain,
+        .is_wanted = {true, false, true},
+    });
+    start_reconciler(f);
+    list_nothing_else(f);
+}
+
+static void put_placed_pod(struct fixture *f, const char *ns, const char *name, const char *node,
+                           const char *ip)
+{
+    char *status = xasprintf("'phase':'Running','podIP':'%s'", ip);
+    struct kube_object *pod = pod_from(ns, name, status);
+    pod->pod.node = node; /* lasts as long as the test */
+    client_keys_upsert(f->client_keys, pod);
+    inventory_upsert(f->inventory, pod);
+    free(status);
+}
+
+static void put_zone(struct fixture *f, const char *node, const char *zone)
+{
+    const struct kube_object object = {
+        .kind = KUBE_NODE, .ns = "", .name = node, .faults = "", .node = {.zone = zone}};
+    client_keys_upsert(f->client_keys, &object);
+}
+
+static void list_placement(struct fixture *f)
+{
+    client_keys_list_begin(f->client_keys, KUBE_NODE, "");
+    put_zone(f, "n1", "z1");
+    client_keys_list_end(f->client_keys, KUBE_NODE, "");
+    begin_pods(f);
+    put_placed_pod(f, "a", "p", "n1", "10.2.0.1");
+    end_pods(f);
+}
+
+#define RECORD_OF_P(zone) \
+    "client/10-2-0-1 {\"namespace\":\"a\",\"pod\":\"p\",\"node\":\"n1\",\"zone\":\"" zone "\"}\n"
+
+/* They follow pods and zones, are restored, and go without the flag. */
+UNIT_TEST(test_client_records)
+{
+    struct fixture *f = *state;
+    put_beside(f, "client/10-9-9-9", "{\"namespace\":\"gone\"}");
+    put_beside(f, "client/web", "of another program");
+    start_records(f);
+    list_placement(f);
+    reconciler_clients_settle(f);
+    assert_beside(f, RECORD_OF_P("z1") "client/web of another program\n");
+    assert_int_equal(reconciler_get_stats(f->reconciler).client_records, 1);
+    put_zone(f, "n1", "z2");
+    reconciler_clients_settle(f);
+    assert_beside(f, RECORD_OF_P("z2") "client/web of another program\n");
+    uint64_t restored = reconciler_get_stats(f->reconciler).keys_restored;
+    put_beside(f, "client/10-2-0-1", "{\"namespace\":\"b\"}");
+    while (reconciler_get_stats(f->reconciler).keys_restored == restored) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    reconciler_clients_settle(f);
+    assert_beside(f, RECORD_OF_P("z2") "client/web of another program\n");
+    put_placed_pod(f, "b", "q", "n1", "10.2.0.1"); /* of two namespaces */
+    reconciler_clients_settle(f);
+    assert_beside(f, "client/web of another program\n");
+    reconciler_clients_remove_pod(f, "b", "q");
+    reconciler_clients_settle(f);
+    reconciler_clients_crash(f);
+    start_keys(f, true, false);
+    start_reconciler(f);
+    list_nothing_else(f);
+    reconciler_clients_list_pods(f);
+    reconciler_clients_settle(f);
+    assert_beside(f, "client/web of another program\n");
+}
+
 /* Without the flags, what an earlier start wrote goes; not before it is known that it is not
  * wanted. Somebody else's keys stay, wherever they are. */
 UNIT_TEST(test_unwanted)
