@@ -16,6 +16,7 @@
 #include "kube2sky/kube_source.h"
 #include "kube2sky/live_figures.h"
 #include "kube2sky/naming/client_keys.h"
+#include "kube2sky/naming/override_zones.h"
 #include "kube2sky/reconcile/flaw_list.h"
 #include "kube2sky/status.h"
 #include "tests/support/http_ask.h"
@@ -377,6 +378,87 @@ UNIT_TEST(test_why_of_reverse_names)
     expect_why(&b, "default/first", 200, "\"wins\":true", "10.0.0.7 is first.default.svc.");
     expect_why(&b, "default/second", 200, "\"wins\":false", "first.default.svc.");
     status_stop(&b);
+}
+
+/* Waits until the external name has a key, or none, and nothing is left to do. */
+static void wait_external(struct fixture *f, const char *label, const char *hash, bool is_there)
+{
+    char *key = xasprintf("/skydns/example/why/%s/%s", label, hash);
+    bool is_right = false;
+    while (!is_right) {
+        wait_drained(f);
+        char *value = sync_get(f->loop, f->etcd, key);
+        is_right = (value != NULL) == is_there;
+        free(value);
+    }
+    wait_drained(f);
+    free(key);
+}
+
+static void put_aliased(struct fixture *f, const char *name, const char *created,
+                        const char *aliases)
+{
+    char *text = xasprintf("{'metadata':{'namespace':'default','name':'%s','creationTimestamp':"
+                           "'%s','annotations':{'dns.kube2sky/aliases':'%s'}},'spec':{"
+                           "'clusterIP':'10.0.0.9'}}",
+                           name, created, aliases);
+    inventory_upsert(f->inventory, object_from(KUBE_SERVICE, text));
+    free(text);
+}
+
+/* External names: written, taken by an older Service, not in a zone, and another writer's until its
+ * key is gone. */
+UNIT_TEST(test_why_of_external_names)
+{
+    static const char foreign[] = "/skydns/example/why/mail";
+    struct fixture *f = *state;
+    struct bed b = {.f = f};
+    struct addr nowhere = loopback_addr(loopback_free_port());
+    struct override_zones *zones = NULL;
+    struct err err = {0};
+    assert_int_equal(override_zones_parse("why.example", f->domain, &zones, &err), 0);
+    f->zones = zones;
+    kube_object_keep_aliases(true);
+    (void)sync_put(f->loop, f->etcd, foreign, slice_str("{\"host\":\"10.9.9.9\"}"));
+    start_reconciler(f);
+    start_kube_source(&b, &nowhere, 3600 * 1000);
+    start_status(&b);
+    list_nothing_else(f);
+    put_aliased(f, "till", "2020-01-02T00:00:00Z", "app.why.example");
+    put_aliased(f, "web", "2020-01-01T00:00:00Z",
+                "app.why.example, mail.why.example, www.other.example");
+    wait_synced(f);
+    wait_drained(f);
+    expect_why(&b, "default/web", 200,
+               "{\"name\":\"app.why.example\",\"claimant\":\"svc/default/web\","
+               "\"winner\":\"svc/default/web\",\"reason\":\"\",\"state\":\"present\"",
+               "aliases     app.why.example of svc/default/web  (present, revision ");
+    expect_why(&b, "default/web", 200,
+               "{\"name\":\"mail.why.example\",\"claimant\":\"svc/default/web\","
+               "\"winner\":\"svc/default/web\",\"reason\":\"\",\"state\":\"foreign\"",
+               "mail.why.example of svc/default/web has keys of another writer  (foreign)\n");
+    expect_why(&b, "default/web", 200, "\"state\":\"refused\"",
+               "www.other.example of svc/default/web ");
+    expect_why(&b, "default/till", 200, "\"winner\":\"svc/default/web\"",
+               "app.why.example of svc/default/till is that of svc/default/web  (taken)\n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_aliases 2\n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_aliases_taken 1\n");
+    status_expect(&b, "/metrics", 200, "\nkube2sky_aliases_refused 1\n");
+
+    sync_del(f->loop, f->etcd, foreign);
+    wait_external(f, "mail", "41d689bb", true);
+    expect_why(&b, "default/web", 200, "\"state\":\"present\"",
+               "mail.why.example of svc/default/web  (present, revision ");
+    put_aliased(f, "web", "2020-01-01T00:00:00Z", "");
+    wait_external(f, "mail", "41d689bb", false);
+    expect_why(&b, "default/web", 200, "\"aliases\":[]", "state       settled;");
+    expect_why(&b, "default/till", 200, "\"winner\":\"svc/default/till\"",
+               "app.why.example of svc/default/till  (present, revision ");
+    status_stop(&b);
+    kube_object_keep_aliases(false);
+    reconciler_stop(f->reconciler);
+    f->reconciler = NULL;
+    override_zones_free(zones);
 }
 
 static bool is_overdue(const void *data)

@@ -45,7 +45,8 @@ struct fixture {
     bool is_dry;
     int64_t lease_s;
     bool has_config_map;
-    struct client_keys *client_keys; /* the test's; NULL: none */
+    struct client_keys *client_keys;    /* the test's; NULL: none */
+    const struct override_zones *zones; /* the test's; NULL: none */
     const char *const *namespaces;
     size_t namespace_count;
     bool has_nodes;
@@ -99,6 +100,7 @@ static inline void start_reconciler(struct fixture *f)
         .ns_keys_max = f->ns_keys_max,
         .has_config_map = f->has_config_map,
         .client_keys = f->client_keys,
+        .zones = f->zones,
         .namespaces = f->namespaces,
         .namespace_count = f->namespace_count,
         .no_reverse = !f->has_reverse,
