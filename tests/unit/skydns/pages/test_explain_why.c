@@ -17,6 +17,9 @@ struct row {
     bool has_no_plan, has_no_store, is_incomplete;
     struct explain_external external;
     enum edns_error error; /* the answer's; 0: none */
+    enum dns_rcode rcode;
+    enum answer_rule rule;
+    bool has_dns64, is_of_keys;
 };
 
 static const struct forward_zone general = {.name = {.len = 1}, .server_count = 1};
@@ -111,6 +114,49 @@ static const struct row rows[] = {
      .external = {.source = EXPLAIN_FROM_STUB, .zone = &useless},
      .word = "without a usable upstream"},
     {.name = "1.0.0.10.in-addr.arpa", .type = "PTR", .is_authoritative = true, .word = "reverse"},
+    {.name = "single",
+     .type = "A",
+     .has_nameservers = true,
+     .rcode = DNS_RCODE_NXDOMAIN,
+     .word = "so it does not exist"},
+    {.name = "cluster.local", .type = "DNSKEY", .is_of_keys = true, .word = "the keys of -dnssec"},
+    {.name = "localhost",
+     .type = "A",
+     .rule = ANSWER_BY_SPECIAL_NAME,
+     .word = "a special name (RFC 6761"},
+    {.name = "www.example.com", .type = "AAAA", .rule = ANSWER_BY_NO_AAAA, .word = "-no-aaaa"},
+    {.name = "www.example.com", .type = "AAAA", .rule = ANSWER_BY_DNS64, .word = "made by -dns64"},
+    {.name = "1.0.0.0.b.9.f.f.4.6.0.0.ip6.arpa",
+     .type = "PTR",
+     .rule = ANSWER_BY_DNS64,
+     .has_no_plan = true,
+     .external = {.source = EXPLAIN_FROM_NAMESERVER},
+     .word = "a CNAME to the reverse name of its IPv4 address"},
+    {.name = "www.example.com", .type = "A", .rule = ANSWER_BY_ALIAS, .word = "-alias: "},
+    {.name = "www.example.com", .type = "A", .rule = ANSWER_BY_OVERRIDE, .word = "-overrides: "},
+    {.name = "www.example.com",
+     .type = "MX",
+     .rule = ANSWER_BY_OVERRIDE,
+     .has_no_plan = true, /* another type than the override's */
+     .external = {.source = EXPLAIN_FROM_NAMESERVER},
+     .word = "an upstream is queried"},
+    {.name = "www.example.com",
+     .type = "AAAA",
+     .has_dns64 = true,
+     .has_no_plan = true,
+     .external = {.source = EXPLAIN_FROM_NAMESERVER},
+     .word = "without AAAA, -dns64"},
+    {.name = "www.example.com",
+     .type = "A",
+     .has_dns64 = true,
+     .has_no_plan = true,
+     .external = {.source = EXPLAIN_FROM_NAMESERVER},
+     .word = "an upstream is queried"},
+    {.name = "www.example.com",
+     .type = "AAAA",
+     .has_dns64 = true,
+     .external = {.source = EXPLAIN_FROM_HOSTS},
+     .word = "in a file of -hosts"},
 };
 
 UNIT_TEST(test_sentences)
@@ -123,11 +169,13 @@ UNIT_TEST(test_sentences)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct dname name = fixture_name(rows[i].name);
         const struct answer_plan plan = {.is_authoritative = rows[i].is_authoritative,
+                                         .rcode = rows[i].rcode,
                                          .error = rows[i].error};
         f->config.zones[0].is_incomplete = rows[i].is_incomplete;
         f->config.settings.pods = rows[i].pods;
         f->config.settings.schema = rows[i].schema;
         f->config.settings.no_rec = rows[i].no_rec;
+        f->config.settings.dns64.is_on = rows[i].has_dns64;
         f->config.has_nameservers = rows[i].has_nameservers;
         const struct explain_case c = {
             .config = &f->config,
@@ -137,6 +185,8 @@ UNIT_TEST(test_sentences)
             .type = dns_text_type(rows[i].type),
             .plan = rows[i].has_no_plan ? NULL : &plan,
             .external = &rows[i].external,
+            .rule = rows[i].rule,
+            .is_of_keys = rows[i].is_of_keys,
         };
         const char *why = explain_why(&c);
         if (rows[i].word ? !why || !strstr(why, rows[i].word) : why != NULL) {
