@@ -1,10 +1,13 @@
 /* options: spellings of every release, defaults, and what is rejected with which message. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/attributes.h"
+#include "common/base/buf.h"
 #include "common/base/log.h"
+#include "kube2sky/naming/route_rules.h"
 #include "kube2sky/options.h"
 #include "tests/support/unit_test.h"
 
@@ -97,7 +100,7 @@ UNIT_TEST(test_old_command_lines)
     }
 }
 
-UNIT_TEST(test_tls)
+UNIT_TEST(test_flags_together)
 {
     static const struct {
         const char *args[4];
@@ -105,6 +108,8 @@ UNIT_TEST(test_tls)
     } cases[] = {
         {{"--etcd-certfile=/c", NULL}, "flag -etcd-certfile: expected -etcd-keyfile with it"},
         {{"--etcd_keyfile=/k", NULL}, "flag -etcd-keyfile: expected -etcd-certfile with it"},
+        {{"--top", "--dry-run", NULL}, "flag -top: expected no -dry-run with it"},
+        {{"--top", "--healthcheck=readiness", NULL}, "flag -top: expected no -healthcheck with it"},
     };
     struct options o;
     assert_int_equal(
@@ -309,6 +314,78 @@ UNIT_TEST(test_domains)
     }
 }
 
+/* Accepts rules of external names; tells each error that needs a zone before it. */
+UNIT_TEST(test_external_names)
+{
+    static const struct {
+        const char *flags[4];
+        const char *want; /* NULL: accepted */
+    } cases[] = {
+        {{"--ingress=nginx=infra/in"}, NULL},
+        {{"--ingress=nginx=infra/in", "--ingress=haproxy=infra/ha",
+          "--gateway=infra/a=infra/envoy"},
+         NULL},
+        {{"--namespaces=infra", "--ingress=nginx=infra/in"}, NULL},
+        {{"--ingress=nginx"}, "flag -ingress: `nginx`: expected CLASS=NAMESPACE/SERVICE like"},
+        {{"--ingress=nginx=infra"}, "flag -ingress: `nginx=infra`: expected CLASS=NAMESPACE/SERV"},
+        {{"--ingress=nginx=infra/in", "--ingress=nginx=infra/other"},
+         "flag -ingress: `nginx`: expected it once"},
+        {{"--namespaces=default", "--ingress=nginx=infra/in"},
+         "flag -ingress: `nginx=infra/in`: expected a Service in one of -namespaces"},
+        {{"--ingress=nginx=infra/in", "--gateway=a=infra/envoy"},
+         "flag -gateway: `a=infra/envoy`: expected NAMESPACE/GATEWAY=NAMESPACE/SERVICE like"},
+        {{"--gateway=infra/a=infra/b", "--gateway=infra/a=infra/c"},
+         "flag -gateway: `infra/a`: expected it once"},
+        {{"--namespaces=default", "--gateway=infra/a=infra/envoy"},
+         "flag -gateway: `infra/a=infra/envoy`: expected a Service in one of -namespaces"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *args[ARGS_MAX] = {"--override-zones=*.example.com"};
+        struct options o;
+        struct err err = {.code = 0};
+        memcpy(args + 1, cases[i].flags, sizeof(cases[i].flags));
+        int r = parse_kube2sky_options(args, &o, &err);
+        assert_int_equal(r, cases[i].want ? ERR_USAGE : 0);
+        if (cases[i].want && !strstr(err.msg, cases[i].want)) {
+            fail_msg("case %zu: `%s` lacks `%s`", i, err.msg, cases[i].want);
+        } else if (!cases[i].want) {
+            assert_non_null(o.override_zones);
+            assert_int_equal(o.route_rules->classes[0].from.len, strlen("nginx"));
+            options_fini(&o);
+        }
+    }
+}
+
+/* Accepts as many as fit, and not one more. */
+UNIT_TEST(test_too_many)
+{
+    struct options o;
+    struct err err = {.code = 0};
+    char selector[KUBE_SELECTOR_MAX + 2], flag[sizeof("--label-selector=") + sizeof(selector)];
+    memset(selector, 'a', sizeof(selector) - 1);
+    selector[sizeof(selector) - 1] = '\0';
+    (void)snprintf(flag, sizeof(flag), "--label-selector=%s", selector); /* fits */
+    assert_int_equal(parse_kube2sky_options((const char *const[]){flag, NULL}, &o, &err),
+                     ERR_USAGE);
+    assert_non_null(strstr(err.msg, "flag -label-selector: expected at most"));
+
+    struct buf list;
+    buf_init(&list, 1 << 16);
+    buf_append_str(&list, "--namespaces=n0");
+    for (int i = 1; i < 100; i++) {
+        buf_printf(&list, ",n%d", i);
+    }
+    assert_int_equal(parse_kube2sky_options((const char *const[]){buf_cstr(&list), NULL}, &o, NULL),
+                     0);
+    assert_int_equal(o.namespace_count, 100);
+    options_fini(&o);
+    buf_append_str(&list, ",more");
+    assert_int_equal(parse_kube2sky_options((const char *const[]){buf_cstr(&list), NULL}, &o, &err),
+                     ERR_USAGE);
+    assert_non_null(strstr(err.msg, "flag -namespaces: expected at most 100"));
+    buf_fini(&list);
+}
+
 UNIT_TEST(test_refused)
 {
     static const struct {
@@ -352,6 +429,8 @@ UNIT_TEST(test_refused)
         {"--config-map=/a", "flag -config-map: `/a`: expected a ConfigMap like"},
         {"--config-map=a..b", "flag -config-map: `a..b`: expected a ConfigMap like"},
         {"--config-map-namespace=a.b", "flag -config-map-namespace: `a.b`: expected a namespace"},
+        {"--http-hosts=a b", "flag -http-hosts: "},
+        {"--explain=web", "flag -explain: `web`: expected NAMESPACE/SERVICE"},
         {"--v=high", "flag -v: `high`"},
         {"--etcd-server", "flag -etcd-server: value missing"},
         {"--etcd-username=dns", "flag -etcd-username: expected -etcd-password-file with it"},
