@@ -83,6 +83,13 @@ static void on_slice_changed(void *data, struct slice owner, const struct slice_
     reconciler_slice_changed(app->reconciler, owner, change);
 }
 
+static void on_triggered(void *data, struct slice owner, enum inventory_trigger trigger,
+                         int64_t since_us)
+{
+    struct app *app = data;
+    reconciler_note_trigger(app->reconciler, owner, trigger, since_us);
+}
+
 static void on_parts_wanted(void *data, const char *ns, const char *service)
 {
     struct app *app = data;
@@ -204,6 +211,7 @@ static void start_middle(struct app *app, const struct options *o)
         .namespace_count = o->namespace_count,
         .changed = on_owner_changed,
         .slice_changed = on_slice_changed,
+        .triggered = on_triggered,
         .parts_wanted = on_parts_wanted,
         .data = app,
     });

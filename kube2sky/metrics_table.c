@@ -222,6 +222,15 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
         page, "change_seconds",
         "From an object's event to the acknowledgement of the transaction that wrote its change.",
         &histogram_durations, stats->change_time);
+    metrics_family(page, METRIC_HISTOGRAM, "dns_programming_duration_seconds",
+                   "From a change of a headless Service's endpoints, or from a Service's creation "
+                   "in whole seconds, to the acknowledgement of the transaction that wrote it.");
+    for (size_t i = 0; i < INVENTORY_TRIGGERS; i++) {
+        static const char *const kinds[] = {
+            [TRIGGER_CLUSTER_IP] = "cluster_ip", [TRIGGER_HEADLESS] = "headless_with_selector"};
+        metrics_histogram_sample(page, METRIC_LABELS({"service_kind", kinds[i]}),
+                                 &reconciler_programming_scale, &stats->programming_time[i]);
+    }
     metrics_gauge(page, "transactions_in_flight", "Transactions sent and not seen in etcd yet.",
                   (double)stats->transactions);
     metrics_gauge(page, "services_in_flight", "Services in those transactions.",

@@ -3,7 +3,6 @@
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/xalloc.h"
 
@@ -281,14 +280,6 @@ int kube_draft_aliases(struct kube_draft *draft, const char *text, struct err *e
     }
     draft->object.service.aliases = text;
     return 0;
-}
-
-int64_t kube_time_parse(const char *text)
-{
-    struct tm time = {.tm_isdst = 0};
-    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &time);
-    time_t s = end && !*end ? timegm(&time) : 0;
-    return s > 0 ? s : 0;
 }
 
 /* ---- Packing: two passes, to measure and to copy ---- */

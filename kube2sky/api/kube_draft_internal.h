@@ -18,6 +18,7 @@
 #define KUBE_ALIASES_ANNOTATION          "dns.kube2sky/aliases"
 #define KUBE_INGRESS_CLASS_ANNOTATION    "kubernetes.io/ingress.class"
 #define KUBE_ZONE_LABEL                  "topology.kubernetes.io/zone"
+#define KUBE_TRIGGER_TIME_ANNOTATION     "endpoints.kubernetes.io/last-change-trigger-time"
 
 /* The type of those addresses of a Node that are used. */
 #define KUBE_NODE_ADDRESS_TYPE "InternalIP"
@@ -87,10 +88,6 @@ int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, siz
 /* Checks a slice's address type. A type without addresses is a fault: the endpoints have no
  * records. */
 int kube_draft_address_type(struct kube_draft *draft, const char *type) MUST_CHECK;
-
-/* Parses a time as the API server writes it, "2024-05-01T12:00:00Z", into seconds since 1970.
- * Returns 0 for another text. */
-int64_t kube_time_parse(const char *text);
 
 /* Copies the draft into one block, owned by the caller; for KUBE_METADATA_ONLY just namespace, name
  * and version. */

@@ -61,7 +61,7 @@ enum { KUBE_ALIASES_MAX = 64 * 260 };
 
 struct kube_service {
     const char *aliases; /* the annotation dns.kube2sky/aliases; "" = none, or not decoded */
-    int64_t created_s;   /* since 1970; 0 = unknown, or not decoded */
+    int64_t created_s;   /* since 1970; 0 = unknown */
     const char *type;    /* "ClusterIP", "ExternalName", ...; "" = absent */
     const char *external_name;
     const char *const *cluster_ips; /* clusterIPs, or else clusterIP; without "None" and "" */
@@ -89,6 +89,7 @@ struct kube_subset {
 struct kube_endpoints {
     const struct kube_subset *subsets;
     size_t subset_count;
+    int64_t triggered_us; /* of kube_slice */
 };
 
 enum kube_address_type { KUBE_IPV4, KUBE_IPV6, KUBE_FQDN, KUBE_OTHER_ADDRESS };
@@ -113,6 +114,10 @@ struct kube_slice {
     const struct kube_port *ports;
     size_t endpoint_count;
     size_t port_count;
+    /* When the change happened that the controller has answered, in microseconds since 1970: the
+     * annotation endpoints.kubernetes.io/last-change-trigger-time. 0 = unknown. It is no content:
+     * objects that differ only in it are equal. */
+    int64_t triggered_us;
     enum kube_address_type address_type;
 };
 
@@ -235,7 +240,8 @@ bool kube_object_equal(const struct kube_object *a, const struct kube_object *b)
  * (kube_draft.c) */
 void kube_object_keep_pods(bool are_kept);
 
-/* Sets, likewise, whether Services have their aliases and the time of their creation. */
+/* Sets, likewise, whether Services have their aliases, and Ingresses and routes the time of their
+ * creation. */
 void kube_object_keep_aliases(bool are_kept);
 
 /* Sets, likewise, whether pods have the names of their Nodes, and Nodes their zones. */

@@ -6,6 +6,7 @@
 
 #include "kube2sky/api/fields_json_internal.h"
 #include "kube2sky/api/kube_hostnames_json_internal.h"
+#include "kube2sky/api/kube_time_internal.h"
 
 /* Holds the state of decoding one object. */
 struct decoder {
@@ -41,7 +42,7 @@ static int kube_object_json_decode_metadata(struct decoder *d, const json_t *jso
         rc = kube_draft_check_name(object, err);
     }
     d->metadata = metadata;
-    if (rc == 0 && kube_draft_keeps_aliases()) {
+    if (rc == 0 && (object->kind == KUBE_SERVICE || kube_draft_keeps_aliases())) {
         rc = kube_object_json_leave_out(
             d, fields_get_string(metadata, "creationTimestamp", &d->created, err));
     }
@@ -130,11 +131,11 @@ static int kube_object_json_decode_aliases(struct decoder *d)
 {
     struct kube_service *service = &d->draft->object.service;
     const char *text = NULL;
+    service->created_s = kube_time_parse(d->created);
     if (!kube_draft_keeps_aliases()) {
         return 0;
     }
     int rc = fields_get_string(d->annotations, KUBE_ALIASES_ANNOTATION, &text, d->err);
-    service->created_s = kube_time_parse(d->created);
     return kube_object_json_leave_out(d, rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err));
 }
 
@@ -163,6 +164,14 @@ static int kube_object_json_decode_service(struct decoder *d, const json_t *json
 }
 
 /* ---- Endpoints ---- */
+
+/* Returns the time of the change behind Endpoints or a slice; 0: unknown. A malformed one is no
+ * fault: no record depends on it. */
+static int64_t decode_trigger(const struct decoder *d)
+{
+    const json_t *time = json_object_get(d->annotations, KUBE_TRIGGER_TIME_ANNOTATION);
+    return kube_time_parse_us(slice_of(json_string_value(time), json_string_length(time)));
+}
 
 static int kube_object_json_decode_hostnames(struct decoder *d)
 {
@@ -272,6 +281,7 @@ static int kube_object_json_decode_endpoints(struct decoder *d, const json_t *js
     void *elements = NULL;
     size_t count = 0;
     int rc = kube_object_json_decode_hostnames(d);
+    endpoints->triggered_us = decode_trigger(d);
     if (rc == 0) {
         rc = begin_array(d, json, "subsets", sizeof(*endpoints->subsets), &array, &elements);
     }
@@ -351,6 +361,7 @@ static int kube_object_json_decode_slice(struct decoder *d, const json_t *json)
     struct kube_slice *slice = &d->draft->object.slice;
     const char *type = NULL;
     int rc = 0;
+    slice->triggered_us = decode_trigger(d);
     if ((rc = fields_get_string(d->labels, KUBE_SERVICE_NAME_LABEL, &slice->service, d->err)) < 0 ||
         (rc = fields_get_string(json, "addressType", &type, d->err)) < 0 ||
         (rc = kube_object_json_decode_hostnames(d)) < 0 ||

@@ -2,13 +2,17 @@
 
 #include "common/base/proto_scan.h"
 #include "kube2sky/api/kube_hostnames_json_internal.h"
+#include "kube2sky/api/kube_time_internal.h"
 #include "kube_objects.pb-c.h"
 
 /* Numbers of fields of the objects themselves. */
 enum { OBJECT_METADATA = 1, SERVICE_SPEC = 2, POD_SPEC = 2, POD_STATUS = 3, NODE_STATUS = 3 };
 
-/* Reads the creation time, which protobuf-c leaves out of the metadata: only aliases need it. */
+/* Reads the creation time, which protobuf-c leaves out of the metadata: only Services need it. */
 enum { METADATA_CREATION = 8, TIME_SECONDS = 1 };
+
+/* The last second that JSON can write, 9999-12-31T23:59:59Z. */
+static const uint64_t CREATED_MAX_S = 253402300799;
 
 /* Number of a field of a pod's spec, which has many more. */
 enum { POD_SPEC_NODE_NAME = 10, POD_SPEC_HOST_NETWORK = 11 };
@@ -234,12 +238,13 @@ static int64_t creation_time(const struct decoder *d)
     bool is_found = proto_scan_find(d->object, OBJECT_METADATA, &metadata) &&
                     proto_scan_find(metadata, METADATA_CREATION, &created) &&
                     proto_scan_find_number(created, TIME_SECONDS, &s);
-    return is_found && s <= INT64_MAX ? (int64_t)s : 0;
+    return is_found && s <= CREATED_MAX_S ? (int64_t)s : 0;
 }
 
 static int kube_object_proto_decode_aliases(struct decoder *d)
 {
     const char *text = "";
+    d->draft->object.service.created_s = creation_time(d);
     if (!kube_draft_keeps_aliases()) {
         return 0;
     }
@@ -247,7 +252,6 @@ static int kube_object_proto_decode_aliases(struct decoder *d)
         find_entry(d->metadata->annotations, d->metadata->n_annotations, KUBE_ALIASES_ANNOTATION);
     int rc =
         entry ? kube_object_proto_take_text(d, entry->value, KUBE_ALIASES_ANNOTATION, &text) : 0;
-    d->draft->object.service.created_s = creation_time(d);
     return kube_object_proto_leave_out(d, rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err));
 }
 
@@ -333,6 +337,7 @@ static int kube_object_proto_decode_endpoints(struct decoder *d, struct slice ob
     if (rc < 0) {
         return rc;
     }
+    endpoints->triggered_us = kube_time_parse_us(annotation_of(d, KUBE_TRIGGER_TIME_ANNOTATION));
     const Kube__Endpoints *from =
         kube_object_proto_unpack(d, &kube__endpoints__descriptor, object, "subsets");
     if (!from) {
@@ -410,6 +415,7 @@ static int kube_object_proto_decode_slice(struct decoder *d, struct slice object
         entry_of(d->metadata->labels, d->metadata->n_labels, KUBE_SERVICE_NAME_LABEL);
     const char *type = NULL;
     int rc = 0;
+    slice->triggered_us = kube_time_parse_us(annotation_of(d, KUBE_TRIGGER_TIME_ANNOTATION));
     if ((rc = kube_draft_text(d->draft, service, &slice->service, d->err)) < 0) {
         return err_wrap(d->err, rc, "label %s", KUBE_SERVICE_NAME_LABEL);
     }

@@ -337,6 +337,38 @@ static bool has_moved(const struct kube_object *old, const struct kube_object *s
     return slice->kind == KUBE_SLICE && strcmp(old->slice.service, slice->slice.service) != 0;
 }
 
+static void tell_triggered(const struct inventory *inventory, const struct entry *service,
+                           enum inventory_trigger trigger, int64_t since_us)
+{
+    const struct inventory_config *config = &inventory->config;
+    if (since_us > 0 && config->triggered) {
+        char *owner = xasprintf(SERVICE_PREFIX "%.*s", (int)service->id_len, service->id);
+        config->triggered(config->data, slice_str(owner), trigger, since_us);
+        free(owner);
+    }
+}
+
+/* Reports when the change happened that a watch has just shown. is_new: the object has come. */
+static void note_trigger(struct inventory *inventory, enum kube_kind kind,
+                         const struct entry *entry, bool is_new)
+{
+    enum { US_PER_S = 1000 * 1000 };
+    const struct kind_state *state = &inventory->kinds[kind];
+    const struct kube_object *object = entry->object;
+    bool is_watched = state->is_listed && !state->is_listing && !object->is_garbled;
+    if (is_watched && kind == KUBE_SERVICE && is_new && object->service.cluster_ip_count > 0) {
+        tell_triggered(inventory, entry, TRIGGER_CLUSTER_IP, object->service.created_s * US_PER_S);
+    } else if (is_watched && kind == inventory->source && !object->is_bare) {
+        const struct entry *service = index_service_of(&inventory->index, object);
+        bool is_headless = service && service->object->service.is_headless;
+        if (is_headless) {
+            tell_triggered(inventory, service, TRIGGER_HEADLESS,
+                           kind == KUBE_SLICE ? object->slice.triggered_us
+                                              : object->endpoints.triggered_us);
+        }
+    }
+}
+
 /* Replaces the entry's object, taking it. An equal one changes nothing: it was listed again, or
  * changed in unused fields. */
 static void inventory_replace(struct inventory *inventory, enum kube_kind kind, struct entry *entry,
@@ -357,7 +389,9 @@ static void inventory_replace(struct inventory *inventory, enum kube_kind kind, 
         if (kind != KUBE_SERVICE) {
             entry->is_news = old || !inventory->kinds[kind].is_listing;
         }
+        bool is_new = !old; /* set_object frees the old one */
         set_object(inventory, kind, entry, object);
+        note_trigger(inventory, kind, entry, is_new);
     }
 }
 

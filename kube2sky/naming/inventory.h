@@ -35,6 +35,10 @@
 
 struct inventory;
 
+/* Says what kind of Service a change reported by `triggered` belongs to. */
+enum inventory_trigger { TRIGGER_CLUSTER_IP, TRIGGER_HEADLESS };
+enum { INVENTORY_TRIGGERS = 2 };
+
 struct inventory_config {
     /* Only some namespaces or labels are listed, which may lack default/kubernetes and pods. */
     bool is_narrowed;
@@ -46,6 +50,12 @@ struct inventory_config {
     /* Called instead for a slice's change that can be named by itself; borrowed. NULL: `changed` is
      * called. */
     void (*slice_changed)(void *data, struct slice owner, const struct slice_change *change);
+    /* Called after `changed`, or slice_changed, for a change that a watch showed, with the Unix
+     * time at which it happened: the creation of a Service with a cluster IP, or a change of a
+     * headless Service's endpoints whose controller says when it was triggered. What a list shows
+     * is no news. NULL: not wanted. */
+    void (*triggered)(void *data, struct slice owner, enum inventory_trigger trigger,
+                      int64_t since_us);
     /* Called when the Service's Endpoints or slices must be listed for inventory_fill; from inside,
      * too. NULL: not wanted. */
     void (*parts_wanted)(void *data, const char *ns, const char *service);

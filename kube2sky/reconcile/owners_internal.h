@@ -75,6 +75,10 @@ static inline enum key_source_id owner_class_source(enum owner_class class)
                                    : KEY_SOURCE_BESIDE;
 }
 
+/* A trigger's time fits into what alignment leaves of struct owner, up to 59 hours: 1 ms is the
+ * narrowest bucket that it is counted in. */
+enum { OWNER_TRIGGER_US = 100 };
+
 struct owner {
     struct slice id;
     struct owner_group *group; /* the namespace's: owner_groups_internal.h */
@@ -89,7 +93,9 @@ struct owner {
     uint32_t planned_bytes;              /* their bytes (key_room_internal.h) */
     uint32_t room_place;                 /* index in key_room's heap while held for want of room; 0:
                                           * not held for that */
-    int64_t changed_us; /* monotonic; its objects' oldest change not yet sent; 0 = none */
+    int32_t trigger_ahead; /* with has_trigger: from the trigger to changed_us, in units of
+                            * OWNER_TRIGGER_US */
+    int64_t changed_us;    /* monotonic; its objects' oldest change not yet sent; 0 = none */
     enum owner_class class;
     enum owner_state state;
     bool is_claim_due;    /* its objects changed since it last claimed its reverse names */
@@ -107,6 +113,7 @@ struct owner {
     bool is_told;         /* its plan was passed on, in a dry run */
     bool has_claimed;     /* once at least */
     bool awaits_claims;   /* held only: claims of another namespace are due */
+    uint8_t trigger;      /* of its change not yet sent: 1 + enum inventory_trigger; 0: none */
     bool has_place;       /* queued only: a slot for a large plan is reserved for it */
     struct refusal *refusal;   /* NULL for nearly all: refusal_internal.h */
     struct conflict *conflict; /* NULL for nearly all: conflict_internal.h */

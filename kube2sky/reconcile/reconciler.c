@@ -73,6 +73,21 @@ void reconciler_slice_changed(struct reconciler *r, struct slice id,
     }
 }
 
+void reconciler_note_trigger(struct reconciler *r, struct slice id, enum inventory_trigger trigger,
+                             int64_t since_us)
+{
+    struct owner *owner = owners_find(r->owners, id);
+    if (!owner || !owner->changed_us || owner->trigger) {
+        return;
+    }
+    int64_t ago_us = clock_wall_ns() / 1000 - since_us;
+    int64_t ahead = (owner->changed_us - (clock_monotonic_us() - ago_us)) / OWNER_TRIGGER_US;
+    owner->trigger_ahead = (int32_t)(ahead > INT32_MAX   ? INT32_MAX
+                                     : ahead < INT32_MIN ? INT32_MIN
+                                                         : ahead);
+    owner->trigger = (uint8_t)(1 + trigger);
+}
+
 /* ---- The lead ---- */
 
 static void on_leader_changed(void *data, bool is_leading)

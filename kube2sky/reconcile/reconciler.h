@@ -31,6 +31,7 @@
 #include "common/base/metrics.h"
 #include "common/base/slice.h"
 #include "common/etcd/etcd_mirror.h"
+#include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/naming.h"
 
 struct etcd;
@@ -40,7 +41,6 @@ struct config_map;
 struct flaw_list;
 struct external_aliases;
 struct external_keys;
-struct inventory;
 struct override_zones;
 struct plan;
 struct outage;
@@ -102,6 +102,12 @@ void reconciler_owner_changed(struct reconciler *reconciler, struct slice owner)
 void reconciler_slice_changed(struct reconciler *reconciler, struct slice owner,
                               const struct slice_change *change);
 
+/* Notes when the owner's last reported change happened, in Unix time: inventory's callback. From
+ * then to etcd's acknowledgement is its programming time. Of several changes that one transaction
+ * writes, the first with such a time counts. */
+void reconciler_note_trigger(struct reconciler *reconciler, struct slice owner,
+                             enum inventory_trigger trigger, int64_t since_us);
+
 /* reconciler_want_config takes over the map's content. Until it is called, the map's keys stay as
  * they are, and the reconciler is not in sync. reconciler_lack_config says that the map cannot be
  * read, or is refused: then nothing waits for it. Without has_config_map no keys are wanted. */
@@ -153,6 +159,9 @@ struct etcd_space_figures {
     uint64_t in_use_bytes; /* of file_bytes */
 };
 
+/* CoreDNS's buckets of the same metric: 20 from 1 ms on, each twice the one before. */
+extern const struct histogram_scale reconciler_programming_scale;
+
 struct reconciler_stats {
     /* Since the process started */
     uint64_t reads; /* full reads of the mirror */
@@ -166,7 +175,10 @@ struct reconciler_stats {
     const struct histogram *transaction_time; /* from sending to acknowledgement; borrowed */
     const struct histogram *plan_time;        /* from an object's change to sending */
     const struct histogram *change_time;      /* from an object's change to the acknowledgement */
-    const struct change_ring *changes;        /* the latest ones; borrowed */
+    /* From what reconciler_note_trigger said to the acknowledgement; INVENTORY_TRIGGERS of them,
+     * with reconciler_programming_scale; borrowed */
+    const struct histogram *programming_time;
+    const struct change_ring *changes; /* the latest ones; borrowed */
 
     /* Now */
     int64_t revision;       /* the mirror's */

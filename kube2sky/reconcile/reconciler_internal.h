@@ -94,6 +94,7 @@ struct reconciler {
     struct histogram transaction_time;
     struct histogram plan_time;
     struct histogram change_time;
+    struct histogram programming_time[INVENTORY_TRIGGERS];
     struct change_ring changes;
 
     void (*drained)(void *data);

@@ -12,6 +12,15 @@
 #include "kube2sky/reconcile/preview.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 
+const struct histogram_scale reconciler_programming_scale = {
+    .bound_count = 20,
+    .bounds = {1000,     2000,     4000,     8000,      16000,     32000,    64000,
+               128000,   256000,   512000,   1024000,   2048000,   4096000,  8192000,
+               16384000, 32768000, 65536000, 131072000, 262144000, 524288000},
+    .page_unit = 1e6,
+    .sum_decimals = -1,
+};
+
 bool reconciler_has_synced(const struct reconciler *r)
 {
     return r->report.has_synced;
@@ -228,6 +237,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .transaction_time = &r->transaction_time,
         .plan_time = &r->plan_time,
         .change_time = &r->change_time,
+        .programming_time = r->programming_time,
         .changes = &r->changes,
         .revision = r->feeds[KEY_SOURCE_RECORDS].revision,
         .desired = r->desired + planner_reverse_count(&r->planner),

@@ -134,6 +134,7 @@ static void count_planned(struct reconciler *r, struct owner *owner, const struc
 static void settle_first(struct reconciler *r, struct owner *owner)
 {
     owner->changed_us = 0;
+    owner->trigger = 0;
     owner->is_disturbed = false;
     owner->is_overtaken = false;
     owner->is_split = false;

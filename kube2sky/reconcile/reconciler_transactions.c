@@ -151,6 +151,12 @@ static void count_passengers(struct reconciler *r, const struct transaction *tra
         if (passenger->changed_us) {
             histogram_observe_us(&r->change_time, now_us - passenger->changed_us);
         }
+        if (passenger->trigger) {
+            int64_t ahead_us = (int64_t)passenger->trigger_ahead * OWNER_TRIGGER_US;
+            histogram_observe(&r->programming_time[passenger->trigger - 1],
+                              &reconciler_programming_scale,
+                              now_us - passenger->changed_us + ahead_us);
+        }
         if (passenger->is_restoring) {
             r->keys_restored += end - from;
             key_log_restored(transaction, passenger, from, end);

@@ -99,6 +99,8 @@ static void want_look(struct transaction *transaction)
         passenger->owner->is_disturbed |= passenger->is_restoring || passenger->owner->is_overtaken;
         if (passenger->changed_us) {
             passenger->owner->changed_us = passenger->changed_us;
+            passenger->owner->trigger = passenger->trigger;
+            passenger->owner->trigger_ahead = passenger->trigger_ahead;
         }
     }
 }
@@ -582,6 +584,8 @@ enum plan_fit transaction_board(struct transaction *transaction, struct owners *
     transaction->passengers[transaction->passenger_count++] = (struct passenger){
         .owner = owner,
         .changed_us = owner->changed_us,
+        .trigger_ahead = owner->trigger_ahead,
+        .trigger = owner->trigger,
         .op_end = transaction->batch.plan.op_count,
         .is_restoring = owner->is_disturbed && !owner->changed_us,
     };
@@ -589,6 +593,7 @@ enum plan_fit transaction_board(struct transaction *transaction, struct owners *
     owner->is_overtaken = false;
     owner->is_disturbed = false;
     owner->changed_us = 0;
+    owner->trigger = 0;
     owner->first_event = 0;
     owner->last_event = 0;
     return fit;

@@ -72,10 +72,12 @@ enum transaction_state {
 enum { TRANSACTION_SHARED_BYTES = 32 * 1024 };
 
 struct passenger {
-    struct owner *owner; /* has at least one operation in the batch */
-    int64_t changed_us;  /* owner->changed_us at boarding; 0 = none */
-    size_t op_end;       /* end of its operations in the first batch */
-    bool is_restoring;   /* its objects have not changed: undoes another writer's change */
+    struct owner *owner;   /* has at least one operation in the batch */
+    int64_t changed_us;    /* owner->changed_us at boarding; 0 = none */
+    int32_t trigger_ahead; /* likewise */
+    uint8_t trigger;
+    size_t op_end;     /* end of its operations in the first batch */
+    bool is_restoring; /* its objects have not changed: undoes another writer's change */
 };
 
 struct transaction {

@@ -68,7 +68,7 @@ static inline void print_slice(struct buf *out, const struct kube_slice *slice)
     print_ports(out, slice->ports, slice->port_count);
 }
 
-/* Without its faults. */
+/* Without its faults and its trigger time, which is no content. */
 static inline void print_content(struct buf *out, const struct kube_object *object)
 {
     buf_printf(out, "%s/%s", object->ns, object->name);
@@ -141,7 +141,15 @@ static inline void print_content(struct buf *out, const struct kube_object *obje
 
 static inline void print_object(struct buf *out, const struct kube_object *object)
 {
+    bool is_whole = !object->is_garbled && !object->is_bare;
+    int64_t triggered_us = !is_whole                        ? 0
+                           : object->kind == KUBE_ENDPOINTS ? object->endpoints.triggered_us
+                           : object->kind == KUBE_SLICE     ? object->slice.triggered_us
+                                                            : 0;
     print_content(out, object);
+    if (triggered_us) {
+        buf_printf(out, " triggered=%lld", (long long)triggered_us);
+    }
     if (object->is_garbled) {
         buf_printf(out, ": %s", object->faults);
     } else if (object->fault_count) {

@@ -137,6 +137,11 @@ static void add_metadata(enum kube_kind kind, struct both *object)
         both_map_entry(&metadata, "annotations", 12, "dns.kube2sky/visible-to", random_text());
     }
     if (kube_encodings_below(2)) {
+        both_map_entry(&metadata, "annotations", 12,
+                       "endpoints.kubernetes.io/last-change-trigger-time",
+                       kube_encodings_below(2) ? "2024-05-01T12:00:00.123456789Z" : random_text());
+    }
+    if (kube_encodings_below(2)) {
         both_map_entry(&metadata, "annotations", 12, "dns.kube2sky/aliases", random_text());
     }
     if (kube_encodings_below(2)) {
@@ -517,6 +522,38 @@ UNIT_TEST(test_nodes_of_pods_and_zones_of_nodes)
         both_fini(&node);
     }
     kube_object_keep_placement(false);
+}
+
+/* A malformed one is no fault. */
+UNIT_TEST(test_trigger_time)
+{
+    static const struct {
+        const char *time;
+        const char *wants[2];
+    } cases[] = {
+        {"2024-05-01T12:00:00.123456789Z",
+         {"default/web triggered=1714564800123456",
+          "default/web of= IPv4 triggered=1714564800123456"}},
+        {"yesterday", {"default/web", "default/web of= IPv4"}},
+        {"", {"default/web", "default/web of= IPv4"}},
+    };
+    for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+        enum kube_kind kind = i % 2 ? KUBE_SLICE : KUBE_ENDPOINTS;
+        struct both object, metadata;
+        both_init(&object);
+        both_init(&metadata);
+        both_string(&metadata, "name", 1, "web");
+        both_string(&metadata, "namespace", 3, "default");
+        both_map_entry(&metadata, "annotations", 12,
+                       "endpoints.kubernetes.io/last-change-trigger-time", cases[i / 2].time);
+        both_message(&object, "metadata", 1, &metadata);
+        if (kind == KUBE_SLICE) {
+            both_string(&object, "addressType", 4, "IPv4");
+        }
+        kube_encodings_expect_text(kind, &object, cases[i / 2].wants[i % 2]);
+        check_event(kind, "ADDED", &object);
+        both_fini(&object);
+    }
 }
 
 /* The object from a JSON event, with this version; NULL if bad. */

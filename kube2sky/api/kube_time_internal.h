@@ -1,0 +1,22 @@
+/* Converts between times as the API writes them (RFC 3339) and Unix time. Pure; for the decoders of
+ * objects, and for events. */
+#ifndef KUBE2SKY_API_KUBE_TIME_INTERNAL_H
+#define KUBE2SKY_API_KUBE_TIME_INTERNAL_H
+
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/slice.h"
+
+/* Parses "2024-05-01T12:00:00Z", with or without a fraction and with any offset from UTC, into
+ * microseconds since 1970; further digits are cut off. Returns 0 for another text, and for a time
+ * that is not after 1970. */
+int64_t kube_time_parse_us(struct slice text);
+
+/* Does the same in whole seconds. */
+int64_t kube_time_parse(const char *text);
+
+/* Appends a time in the form of the API's MicroTime: "2024-05-01T12:00:00.000000Z". */
+void kube_time_append(int64_t time_us, struct buf *out);
+
+#endif
