@@ -1,9 +1,9 @@
 /* HTTP requests on a libev loop, for the Kubernetes API: libcurl's multi interface on watchers of
  * ours.
  *
- * It does GETs with a bounded body, and endless streams (kube2sky/api/kube_client.h). Runs on the
- * loop's thread only and never blocks (libcurl resolves names in a thread of its own). Redirects
- * are not followed.
+ * It does GETs with a bounded body, endless streams (kube2sky/api/kube_client.h), and small writes.
+ * Runs on the loop's thread only and never blocks (libcurl resolves names in a thread of its own).
+ * Redirects are not followed.
  *
  * A running call owns its connection; the next call to the same server with the same TLS settings
  * reuses it. With HTTP/2 a small call can share the connection of one that runs, which shows
@@ -54,7 +54,10 @@ struct http_result {
 };
 
 struct http_call_config {
-    const char *url;            /* all strings and slices are copied */
+    const char *url;    /* all strings and slices are copied */
+    const char *method; /* "POST", "PATCH", with body and its content_type; NULL = GET */
+    struct slice body;
+    const char *content_type;
     const char *accept;         /* NULL = anything */
     const char *user_agent;     /* NULL = none */
     const char *bearer_token;   /* NULL = none */

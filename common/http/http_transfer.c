@@ -196,6 +196,21 @@ static void http_transfer_set_version(CURL *easy, bool wants_http2)
     http_transfer_require(curl_easy_setopt(easy, CURLOPT_PIPEWAIT, wants_http2 ? 1L : 0L));
 }
 
+/* Sets the method and the body, which is sent at once: no server of the API needs to be asked first
+ * whether it wants so few bytes. */
+static void set_method(struct http_transfer *transfer, const struct http_call_config *config)
+{
+    CURL *easy = transfer->easy;
+    if (config->method) {
+        http_transfer_require(
+            curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)config->body.len));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, config->body.ptr));
+        http_transfer_require(curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, config->method));
+        add_header(transfer, "Content-Type", config->content_type);
+        transfer->headers = curl_slist_append(transfer->headers, "Expect:");
+    }
+}
+
 void http_transfer_init(struct http_transfer *transfer, const struct http_call_config *config,
                         const struct http_transfer_callbacks *callbacks)
 {
@@ -209,6 +224,7 @@ void http_transfer_init(struct http_transfer *transfer, const struct http_call_c
     set_proxy(transfer, config);
     set_tls(transfer->easy, config->tls);
     set_credentials(transfer, config);
+    set_method(transfer, config);
     add_header(transfer, "Accept", config->accept);
     add_header(transfer, "User-Agent", config->user_agent);
     http_transfer_require(curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers));

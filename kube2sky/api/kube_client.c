@@ -70,6 +70,7 @@ struct kube_request {
     struct kube_list_callbacks list;
     struct kube_list *objects; /* while a list arrives */
     struct kube_watch_callbacks watch;
+    void (*written)(void *data, const struct kube_failure *failure);
     void *data;
     struct kube_frames frames;
     bool is_delivering; /* a callback is running: the request must not be freed */
@@ -227,7 +228,7 @@ static bool is_failure(const struct kube_request *request, const struct http_res
 {
     struct err *ret_err = &ret_failure->err;
     struct buf told;
-    if (result->err.code == 0 && result->status == 200) {
+    if (result->err.code == 0 && (result->status == 200 || result->status == 201)) {
         return false;
     }
     ret_failure->status = result->status;
@@ -606,6 +607,46 @@ void kube_client_lacks_event_lists(struct kube_client *client)
 {
     client->event_lists_from_ms = clock_monotonic_ms() + EVENT_LISTS_AGAIN_MS;
 }
+
+/* ---- Writes ---- */
+
+static void on_write_end(void *data, const struct http_result *result)
+{
+    struct kube_request *request = data;
+    struct kube_failure failure = {0};
+    if (result->status == 401) {
+        kube_auth_refused(request->client->auth);
+    }
+    request->written(request->data, is_failure(request, result, &failure) ? &failure : NULL);
+    free_request(request);
+}
+
+struct kube_request *kube_client_write(struct kube_client *client, const struct kube_write *write,
+                                       void (*on_end)(void *data,
+                                                      const struct kube_failure *failure),
+                                       void *data)
+{
+    bool is_new = write->verb == KUBE_CREATE;
+    const char *method = is_new ? "POST" : "PATCH";
+    struct kube_request *request = xcalloc(1, sizeof(*request));
+    struct http_call_config config = {.method = method,
+                                      .body = write->json,
+                                      .content_type =
+                                          is_new ? JSON_TYPE : "application/merge-patch+json",
+                                      .accept = JSON_TYPE,
+                                      .silence_ms = LIST_SILENCE_MS,
+                                      .body_max = ANSWER_BYTES_MAX,
+                                      .on_end = on_write_end};
+    request->client = client;
+    request->what = xasprintf("%s %s%s", method, kube_client_server(client), write->path);
+    request->written = on_end;
+    request->data = data;
+    kube_frames_init(&request->frames, KUBE_JSON);
+    request->call = kube_client_call(request, request->what + strlen(method) + 1, &config);
+    return request;
+}
+
+/* ---- Questions ---- */
 
 static void kube_client_on_answer(void *data, const struct http_result *result)
 {

@@ -75,7 +75,7 @@ enum { KUBE_SELECTOR_MAX = 16 * 1024 }; /* servers limit URLs to fewer bytes */
 
 struct kube_request;
 
-/* Codes of the errors below; each message begins with `GET <URL>`:
+/* Codes of the errors below; each message begins with `GET <URL>`, or the other method:
  *     ERR_COMPACTED    410: list again from the start
  *     ERR_REFUSED      401, 403, 404, TLS: a person must act; retry slowly
  *     ERR_UNAVAILABLE  no connection, connection lost, 429, 5xx
@@ -135,6 +135,18 @@ struct kube_request *kube_client_list_events(struct kube_client *client,
                                              void *data);
 bool kube_client_has_event_lists(const struct kube_client *client);
 void kube_client_lacks_event_lists(struct kube_client *client);
+
+/* Writes one object: POSTs it to a path like "/apis/events.k8s.io/v1/namespaces/default/events", or
+ * merges it into the object there. Calls on_end once; failure NULL: the server has taken it. */
+struct kube_write {
+    enum { KUBE_CREATE, KUBE_MERGE } verb;
+    const char *path; /* with valid names only; all is copied */
+    struct slice json;
+};
+struct kube_request *kube_client_write(struct kube_client *client, const struct kube_write *write,
+                                       void (*on_end)(void *data,
+                                                      const struct kube_failure *failure),
+                                       void *data);
 
 /* Asks the server a question on the open connection of a watch, one at a time. answered() is called
  * once, from the loop: with true for any response, with false if the server wants to close the
