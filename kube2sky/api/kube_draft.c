@@ -21,6 +21,10 @@ static const char *const constants[] = {
 static bool keeps_pods;
 static bool keeps_aliases;
 static bool keeps_placement;
+static bool keeps_uids;
+
+/* A UUID has 36 bytes. */
+enum { UID_BYTES_MAX = 64 };
 
 void kube_object_keep_pods(bool are_kept)
 {
@@ -52,6 +56,16 @@ bool kube_draft_keeps_placement(void)
     return keeps_placement;
 }
 
+void kube_object_keep_uids(bool are_kept)
+{
+    keeps_uids = are_kept;
+}
+
+bool kube_draft_keeps_uids(void)
+{
+    return keeps_uids;
+}
+
 void kube_draft_init(struct kube_draft *draft)
 {
     *draft = (struct kube_draft){.object = {.ns = ""}};
@@ -70,7 +84,7 @@ static void clear_content(struct kube_draft *draft)
     switch (draft->object.kind) {
     case KUBE_SERVICE:
         draft->object.service =
-            (struct kube_service){.aliases = "", .type = "", .external_name = ""};
+            (struct kube_service){.uid = "", .aliases = "", .type = "", .external_name = ""};
         break;
     case KUBE_ENDPOINTS:
         draft->object.endpoints = (struct kube_endpoints){.subsets = NULL};
@@ -92,13 +106,13 @@ static void clear_content(struct kube_draft *draft)
         draft->object.ns_object = (struct kube_namespace){.visible_to = NULL};
         break;
     case KUBE_INGRESS:
-        draft->object.ingress = (struct kube_ingress){.class = ""};
+        draft->object.ingress = (struct kube_ingress){.uid = "", .class = ""};
         break;
     case KUBE_GATEWAY:
         draft->object.gateway = (struct kube_gateway){.listeners = NULL};
         break;
     case KUBE_ROUTE:
-        draft->object.route = (struct kube_route){.hostnames = NULL};
+        draft->object.route = (struct kube_route){.uid = ""};
         break;
     }
 }
@@ -129,6 +143,31 @@ int kube_draft_leave_out(struct kube_draft *draft, int rc, const struct err *err
     add_fault(draft, err->msg);
     draft->object.fault_count += draft->object.fault_count < UINT16_MAX;
     return 0;
+}
+
+int kube_draft_leave_out_port(struct kube_draft *draft, int rc, const struct err *err)
+{
+    draft->object.has_port_fault |= rc < 0;
+    return kube_draft_leave_out(draft, rc, err);
+}
+
+int kube_draft_leave_out_annotation(struct kube_draft *draft, int rc, const struct err *err)
+{
+    draft->object.has_annotation_fault |= rc < 0;
+    return kube_draft_leave_out(draft, rc, err);
+}
+
+void kube_draft_uid(struct kube_draft *draft, const char *uid)
+{
+    struct kube_object *object = &draft->object;
+    const char *taken = strlen(uid) <= UID_BYTES_MAX ? uid : "";
+    if (object->kind == KUBE_SERVICE) {
+        object->service.uid = taken;
+    } else if (object->kind == KUBE_INGRESS) {
+        object->ingress.uid = taken;
+    } else if (object->kind == KUBE_ROUTE) {
+        object->route.uid = taken;
+    }
 }
 
 int kube_draft_check_name(const struct kube_object *object, struct err *err)
@@ -347,6 +386,7 @@ static const struct kube_port *pack_ports(struct packing *p, const struct kube_p
 
 static void pack_service(struct packing *p, struct kube_service *service)
 {
+    service->uid = pack_string(p, service->uid);
     service->aliases = pack_string(p, service->aliases);
     service->type = pack_string(p, service->type);
     service->external_name = pack_string(p, service->external_name);
@@ -454,6 +494,7 @@ static void pack_route(struct packing *p, struct kube_route *route)
         }
     }
     route->parents = to;
+    route->uid = pack_string(p, route->uid);
     route->hostnames = pack_strings(p, route->hostnames, route->hostname_count);
 }
 
@@ -487,6 +528,7 @@ static void pack_content(struct packing *p, struct kube_object *object)
         }
         break;
     case KUBE_INGRESS:
+        object->ingress.uid = pack_string(p, object->ingress.uid);
         object->ingress.class = pack_string(p, object->ingress.class);
         object->ingress.hosts = pack_strings(p, object->ingress.hosts, object->ingress.host_count);
         break;
@@ -582,6 +624,8 @@ struct kube_object *kube_object_bare(const struct kube_object *object)
     draft.object.is_bare = true;
     draft.object.is_garbled = object->is_garbled;
     draft.object.fault_count = object->fault_count;
+    draft.object.has_port_fault = object->has_port_fault;
+    draft.object.has_annotation_fault = object->has_annotation_fault;
     buf_append_str(&draft.faults, object->faults);
     if (object->kind == KUBE_SLICE) {
         draft.object.slice.service = object->slice.service;

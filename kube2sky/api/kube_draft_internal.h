@@ -46,6 +46,12 @@ bool kube_draft_keeps_aliases(void);
 /* Returns whether to decode pods' Nodes and Nodes' zones (kube_object_keep_placement). */
 bool kube_draft_keeps_placement(void);
 
+/* Returns whether to decode uids (kube_object_keep_uids). */
+bool kube_draft_keeps_uids(void);
+
+/* Sets the uid of a Service, an Ingress or a route, borrowed. One that is too long is none. */
+void kube_draft_uid(struct kube_draft *draft, const char *uid);
+
 /* The group of Gateways and their routes. */
 #define KUBE_GATEWAY_GROUP "gateway.networking.k8s.io"
 
@@ -65,6 +71,11 @@ int kube_draft_text(struct kube_draft *draft, struct slice text, const char **re
 /* Leaves out a part that could not be decoded: notes it among the object's faults and returns 0.
  * Fails with ERR_TOO_LARGE if the object exceeds the limit. Returns 0 for rc 0. */
 int kube_draft_leave_out(struct kube_draft *draft, int rc, const struct err *err) MUST_CHECK;
+
+/* Do the same for a port, and for an annotation. */
+int kube_draft_leave_out_port(struct kube_draft *draft, int rc, const struct err *err) MUST_CHECK;
+int kube_draft_leave_out_annotation(struct kube_draft *draft, int rc,
+                                    const struct err *err) MUST_CHECK;
 
 /* Checks that the object's name, and its namespace unless its kind has none, are known. Fails with
  * ERR_SYNTAX. */

@@ -13,6 +13,15 @@ bool kube_kind_is_namespaced(enum kube_kind kind)
     return kind != KUBE_NODE && kind != KUBE_NAMESPACE;
 }
 
+const char *kube_object_uid(const struct kube_object *object)
+{
+    return object->is_garbled             ? ""
+           : object->kind == KUBE_SERVICE ? object->service.uid
+           : object->kind == KUBE_INGRESS ? object->ingress.uid
+           : object->kind == KUBE_ROUTE   ? object->route.uid
+                                          : "";
+}
+
 /* ---- Equality ---- */
 
 static bool equal_strings(const char *const *a, size_t a_count, const char *const *b,
@@ -38,9 +47,10 @@ static bool equal_ports(const struct kube_port *a, size_t a_count, const struct 
 
 static bool equal_services(const struct kube_service *a, const struct kube_service *b)
 {
-    return a->is_headless == b->is_headless && a->publish_not_ready == b->publish_not_ready &&
-           a->created_s == b->created_s && strcmp(a->aliases, b->aliases) == 0 &&
-           strcmp(a->type, b->type) == 0 && strcmp(a->external_name, b->external_name) == 0 &&
+    return strcmp(a->uid, b->uid) == 0 && a->is_headless == b->is_headless &&
+           a->publish_not_ready == b->publish_not_ready && a->created_s == b->created_s &&
+           strcmp(a->aliases, b->aliases) == 0 && strcmp(a->type, b->type) == 0 &&
+           strcmp(a->external_name, b->external_name) == 0 &&
            equal_strings(a->cluster_ips, a->cluster_ip_count, b->cluster_ips,
                          b->cluster_ip_count) &&
            equal_ports(a->ports, a->port_count, b->ports, b->port_count);
@@ -103,7 +113,8 @@ static bool equal_texts(const char *a, const char *b)
 
 static bool equal_ingresses(const struct kube_ingress *a, const struct kube_ingress *b)
 {
-    return a->created_s == b->created_s && strcmp(a->class, b->class) == 0 &&
+    return a->created_s == b->created_s && strcmp(a->uid, b->uid) == 0 &&
+           strcmp(a->class, b->class) == 0 &&
            equal_strings(a->hosts, a->host_count, b->hosts, b->host_count);
 }
 
@@ -120,7 +131,8 @@ static bool equal_gateways(const struct kube_gateway *a, const struct kube_gatew
 
 static bool equal_routes(const struct kube_route *a, const struct kube_route *b)
 {
-    bool equal = a->created_s == b->created_s && a->parent_count == b->parent_count &&
+    bool equal = a->created_s == b->created_s && strcmp(a->uid, b->uid) == 0 &&
+                 a->parent_count == b->parent_count &&
                  equal_strings(a->hostnames, a->hostname_count, b->hostnames, b->hostname_count);
     for (size_t i = 0; equal && i < a->parent_count; i++) {
         const struct kube_parent *x = &a->parents[i], *y = &b->parents[i];

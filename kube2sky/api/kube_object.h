@@ -60,14 +60,15 @@ struct kube_port {
 enum { KUBE_ALIASES_MAX = 64 * 260 };
 
 struct kube_service {
+    const char *uid;     /* "" = unknown, or not decoded; so of Ingresses and routes */
     const char *aliases; /* the annotation dns.kube2sky/aliases; "" = none, or not decoded */
     int64_t created_s;   /* since 1970; 0 = unknown */
     const char *type;    /* "ClusterIP", "ExternalName", ...; "" = absent */
     const char *external_name;
     const char *const *cluster_ips; /* clusterIPs, or else clusterIP; without "None" and "" */
     const struct kube_port *ports;
-    size_t cluster_ip_count;
-    size_t port_count;
+    uint32_t cluster_ip_count;
+    uint32_t port_count;
     bool is_headless;       /* clusterIP is None; an empty one is not decided yet */
     bool publish_not_ready; /* the field, or the tolerate-unready-endpoints annotation */
 };
@@ -145,6 +146,7 @@ struct kube_namespace {
 
 /* Holds an Ingress. */
 struct kube_ingress {
+    const char *uid;
     const char *class;        /* ingressClassName, else the annotation; "" = none */
     const char *const *hosts; /* of its rules; without "" */
     size_t host_count;
@@ -174,6 +176,7 @@ struct kube_parent {
 
 /* Holds an HTTPRoute. */
 struct kube_route {
+    const char *uid;
     const char *const *hostnames; /* none: those of the listeners */
     const struct kube_parent *parents;
     size_t hostname_count;
@@ -205,7 +208,9 @@ struct kube_object {
     /* The object cannot be understood: its owner is in doubt. Only the members up to here are
      * known, and perhaps a slice's Service. */
     bool is_garbled;
-    bool is_bare;       /* its content was dropped (kube_object_bare); the same members are known */
+    bool is_bare : 1; /* its content was dropped (kube_object_bare); the same members are known */
+    bool has_port_fault : 1; /* ports are among the faults; annotations are */
+    bool has_annotation_fault : 1;
     const char *faults; /* the first faults, or why it is garbled; for the log, "" = none */
     const char *ns;
     const char *name;
@@ -246,6 +251,14 @@ void kube_object_keep_aliases(bool are_kept);
 
 /* Sets, likewise, whether pods have the names of their Nodes, and Nodes their zones. */
 void kube_object_keep_placement(bool are_kept);
+
+/* Sets, likewise, whether Services, Ingresses and routes have their uids, which only --events
+ * needs. */
+void kube_object_keep_uids(bool are_kept);
+
+/* Returns the uid of a Service, an Ingress or a route; "": unknown, or another kind. Borrowed.
+ * (kube_object.c) */
+const char *kube_object_uid(const struct kube_object *object);
 
 /* ---- Decoding: kube_decode.c ---- */
 

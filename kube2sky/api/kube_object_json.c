@@ -6,7 +6,7 @@
 
 #include "kube2sky/api/fields_json_internal.h"
 #include "kube2sky/api/kube_hostnames_json_internal.h"
-#include "kube2sky/api/kube_time_internal.h"
+#include "kube2sky/api/kube_time.h"
 
 /* Holds the state of decoding one object. */
 struct decoder {
@@ -26,6 +26,16 @@ static int kube_object_json_leave_out(struct decoder *d, int rc)
     return kube_draft_leave_out(d->draft, rc, d->err);
 }
 
+static int leave_out_port(struct decoder *d, int rc)
+{
+    return kube_draft_leave_out_port(d->draft, rc, d->err);
+}
+
+static int leave_out_annotation(struct decoder *d, int rc)
+{
+    return kube_draft_leave_out_annotation(d->draft, rc, d->err);
+}
+
 static int kube_object_json_decode_metadata(struct decoder *d, const json_t *json)
 {
     struct kube_object *object = &d->draft->object;
@@ -42,12 +52,16 @@ static int kube_object_json_decode_metadata(struct decoder *d, const json_t *jso
         rc = kube_draft_check_name(object, err);
     }
     d->metadata = metadata;
+    const char *uid = json_string_value(json_object_get(metadata, "uid"));
+    if (uid && kube_draft_keeps_uids()) {
+        kube_draft_uid(d->draft, uid);
+    }
     if (rc == 0 && (object->kind == KUBE_SERVICE || kube_draft_keeps_aliases())) {
         rc = kube_object_json_leave_out(
             d, fields_get_string(metadata, "creationTimestamp", &d->created, err));
     }
     return rc < 0 ? rc
-                  : kube_object_json_leave_out(
+                  : leave_out_annotation(
                         d, fields_get_object(metadata, "annotations", &d->annotations, err));
 }
 
@@ -81,13 +95,13 @@ static int kube_object_json_decode_ports(struct decoder *d, const json_t *parent
     json_t *array = NULL;
     void *elements = NULL;
     size_t count = 0;
-    int rc = kube_object_json_leave_out(
-        d, begin_array(d, parent, "ports", sizeof(**ret_ports), &array, &elements));
+    int rc =
+        leave_out_port(d, begin_array(d, parent, "ports", sizeof(**ret_ports), &array, &elements));
     struct kube_port *ports = elements;
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
         int r = decode_port(d, array, i, &ports[count]);
         count += r == 0;
-        rc = kube_object_json_leave_out(d, r);
+        rc = leave_out_port(d, r);
     }
     *ret_ports = ports;
     *ret_count = count;
@@ -136,13 +150,14 @@ static int kube_object_json_decode_aliases(struct decoder *d)
         return 0;
     }
     int rc = fields_get_string(d->annotations, KUBE_ALIASES_ANNOTATION, &text, d->err);
-    return kube_object_json_leave_out(d, rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err));
+    return leave_out_annotation(d, rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err));
 }
 
 static int kube_object_json_decode_service(struct decoder *d, const json_t *json)
 {
     struct kube_service *service = &d->draft->object.service;
     json_t *spec = NULL;
+    size_t port_count = 0;
     int rc = fields_get_object(json, "spec", &spec, d->err);
     if (rc == 0 &&
         ((rc = fields_get_string(spec, "type", &service->type, d->err)) < 0 ||
@@ -151,10 +166,10 @@ static int kube_object_json_decode_service(struct decoder *d, const json_t *json
          (rc = kube_object_json_leave_out(d, fields_get_bool(spec, "publishNotReadyAddresses",
                                                              &service->publish_not_ready,
                                                              d->err))) < 0 ||
-         (rc = kube_object_json_decode_ports(d, spec, &service->ports, &service->port_count)) <
-             0)) {
+         (rc = kube_object_json_decode_ports(d, spec, &service->ports, &port_count)) < 0)) {
         return err_wrap(d->err, rc, "spec");
     }
+    service->port_count = (uint32_t)port_count;
     const char *tolerate =
         json_string_value(json_object_get(d->annotations, KUBE_TOLERATE_UNREADY_ANNOTATION));
     if (tolerate && strcmp(tolerate, "true") == 0) {
@@ -177,7 +192,7 @@ static int kube_object_json_decode_hostnames(struct decoder *d)
 {
     const char *text = NULL;
     int rc = fields_get_string(d->annotations, KUBE_HOSTNAMES_ANNOTATION, &text, d->err);
-    return kube_object_json_leave_out(
+    return leave_out_annotation(
         d, rc < 0 ? rc : kube_hostnames_parse(slice_str(text), &d->hostnames, d->err));
 }
 
@@ -555,7 +570,7 @@ static int decode_ingress(struct decoder *d, const json_t *json)
     struct kube_ingress *ingress = &d->draft->object.ingress;
     const char *class = "";
     json_t *spec = NULL;
-    int rc = kube_object_json_leave_out(
+    int rc = leave_out_annotation(
         d, fields_get_string(d->annotations, KUBE_INGRESS_CLASS_ANNOTATION, &class, d->err));
     ingress->created_s = kube_time_parse(d->created);
     if (rc == 0) {

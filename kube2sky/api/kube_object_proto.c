@@ -2,7 +2,7 @@
 
 #include "common/base/proto_scan.h"
 #include "kube2sky/api/kube_hostnames_json_internal.h"
-#include "kube2sky/api/kube_time_internal.h"
+#include "kube2sky/api/kube_time.h"
 #include "kube_objects.pb-c.h"
 
 /* Numbers of fields of the objects themselves. */
@@ -10,6 +10,9 @@ enum { OBJECT_METADATA = 1, SERVICE_SPEC = 2, POD_SPEC = 2, POD_STATUS = 3, NODE
 
 /* Reads the creation time, which protobuf-c leaves out of the metadata: only Services need it. */
 enum { METADATA_CREATION = 8, TIME_SECONDS = 1 };
+
+/* Reads the uid likewise: only events need it. */
+enum { METADATA_UID = 5 };
 
 /* The last second that JSON can write, 9999-12-31T23:59:59Z. */
 static const uint64_t CREATED_MAX_S = 253402300799;
@@ -175,7 +178,7 @@ static int kube_object_proto_decode_ports(struct decoder *d, Kube__Port *const *
     for (size_t i = 0; rc == 0 && i < count; i++) {
         int r = kube_object_proto_take_port(d, i, from[i], &ports[taken]);
         taken += r == 0;
-        rc = kube_object_proto_leave_out(d, r);
+        rc = kube_draft_leave_out_port(d->draft, r, d->err);
     }
     *ret_ports = ports;
     *ret_count = taken;
@@ -193,7 +196,7 @@ static int decode_endpoint_ports(struct decoder *d, Kube__EndpointPort *const *f
             .name = from[i]->name, .protocol = from[i]->protocol, .port = from[i]->port};
         int r = kube_object_proto_take_port(d, i, &port, &ports[taken]);
         taken += r == 0;
-        rc = kube_object_proto_leave_out(d, r);
+        rc = kube_draft_leave_out_port(d->draft, r, d->err);
     }
     *ret_ports = ports;
     *ret_count = taken;
@@ -202,9 +205,10 @@ static int decode_endpoint_ports(struct decoder *d, Kube__EndpointPort *const *f
 
 static int kube_object_proto_decode_hostnames(struct decoder *d)
 {
-    return kube_object_proto_leave_out(
-        d,
-        kube_hostnames_parse(annotation_of(d, KUBE_HOSTNAMES_ANNOTATION), &d->hostnames, d->err));
+    return kube_draft_leave_out_annotation(
+        d->draft,
+        kube_hostnames_parse(annotation_of(d, KUBE_HOSTNAMES_ANNOTATION), &d->hostnames, d->err),
+        d->err);
 }
 
 /* ---- Services ---- */
@@ -212,6 +216,7 @@ static int kube_object_proto_decode_hostnames(struct decoder *d)
 static int decode_spec(struct decoder *d, const Kube__ServiceSpec *spec)
 {
     struct kube_service *service = &d->draft->object.service;
+    size_t port_count = 0;
     const char *const *ips = NULL;
     const char *ip = NULL;
     size_t count = 0;
@@ -226,8 +231,23 @@ static int decode_spec(struct decoder *d, const Kube__ServiceSpec *spec)
                                           &service->external_name)) < 0) {
         return rc;
     }
-    return kube_object_proto_decode_ports(d, spec->ports, spec->n_ports, &service->ports,
-                                          &service->port_count);
+    rc =
+        kube_object_proto_decode_ports(d, spec->ports, spec->n_ports, &service->ports, &port_count);
+    service->port_count = (uint32_t)port_count;
+    return rc;
+}
+
+/* Takes the uid; a malformed one is none. */
+static void take_uid(struct decoder *d)
+{
+    struct slice metadata, uid;
+    struct err ignored;
+    const char *text = "";
+    if (kube_draft_keeps_uids() && proto_scan_find(d->object, OBJECT_METADATA, &metadata) &&
+        proto_scan_find(metadata, METADATA_UID, &uid) &&
+        kube_draft_text(d->draft, uid, &text, &ignored) == 0) {
+        kube_draft_uid(d->draft, text);
+    }
 }
 
 /* Returns the object's time of creation in seconds since 1970; 0: absent or malformed. */
@@ -252,7 +272,8 @@ static int kube_object_proto_decode_aliases(struct decoder *d)
         find_entry(d->metadata->annotations, d->metadata->n_annotations, KUBE_ALIASES_ANNOTATION);
     int rc =
         entry ? kube_object_proto_take_text(d, entry->value, KUBE_ALIASES_ANNOTATION, &text) : 0;
-    return kube_object_proto_leave_out(d, rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err));
+    rc = rc < 0 ? rc : kube_draft_aliases(d->draft, text, d->err);
+    return kube_draft_leave_out_annotation(d->draft, rc, d->err);
 }
 
 static int kube_object_proto_decode_service(struct decoder *d, struct slice object)
@@ -260,6 +281,7 @@ static int kube_object_proto_decode_service(struct decoder *d, struct slice obje
     const Kube__ServiceSpec *spec =
         unpack_field(d, &kube__service_spec__descriptor, object, SERVICE_SPEC, "spec");
     int rc = spec ? decode_spec(d, spec) : ERR_SYNTAX;
+    take_uid(d);
     if (spec && rc < 0) {
         return err_wrap(d->err, rc, "spec");
     }

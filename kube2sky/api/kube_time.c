@@ -1,4 +1,4 @@
-#include "kube2sky/api/kube_time_internal.h"
+#include "kube2sky/api/kube_time.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Converts between times as the API writes them (RFC 3339) and Unix time. Pure; for the decoders of
  * objects, and for events. */
-#ifndef KUBE2SKY_API_KUBE_TIME_INTERNAL_H
-#define KUBE2SKY_API_KUBE_TIME_INTERNAL_H
+#ifndef KUBE2SKY_API_KUBE_TIME_H
+#define KUBE2SKY_API_KUBE_TIME_H
 
 #include <stdint.h>
 

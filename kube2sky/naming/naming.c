@@ -44,7 +44,7 @@ static int build_cluster_ips(struct build *b, const struct kube_service *service
     struct label first;
     if (service->cluster_ip_count + service->port_count > naming_records_max(b->config)) {
         return err_set(
-            err, ERR_TOO_LARGE, "%zu cluster IPs and %zu ports: expected at most %zu together",
+            err, ERR_TOO_LARGE, "%u cluster IPs and %u ports: expected at most %zu together",
             service->cluster_ip_count, service->port_count, naming_records_max(b->config));
     }
     if (add_cluster_ips(b, service, &first) == 0) {

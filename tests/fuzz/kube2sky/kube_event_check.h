@@ -24,6 +24,7 @@ static inline void kube_event_check_all(enum kube_encoding encoding, struct slic
 {
     struct kube_status status;
     kube_object_keep_aliases(true);
+    kube_object_keep_uids(true);
     for (int kind = 0; kind < KUBE_KIND_COUNT; kind++) {
         struct kube_event event;
         struct err err;

@@ -23,6 +23,9 @@ static inline void print_service(struct buf *out, const struct kube_service *ser
     if (service->created_s) {
         buf_printf(out, " created=%lld", (long long)service->created_s);
     }
+    if (*service->uid) {
+        buf_printf(out, " uid=%s", service->uid);
+    }
     if (*service->aliases) {
         buf_printf(out, " aliases=%s", service->aliases);
     }

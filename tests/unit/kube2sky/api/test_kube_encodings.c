@@ -147,6 +147,9 @@ static void add_metadata(enum kube_kind kind, struct both *object)
     if (kube_encodings_below(2)) {
         add_creation(&metadata);
     }
+    if (kube_encodings_below(2)) {
+        both_string(&metadata, "uid", 5, random_text());
+    }
     add_unknown(&metadata);
     both_message(object, "metadata", 1, &metadata);
 }
@@ -432,6 +435,7 @@ UNIT_TEST(test_random_events)
         kube_object_keep_pods(kube_encodings_below(2));
         kube_object_keep_aliases(kube_encodings_below(2));
         kube_object_keep_placement(kube_encodings_below(2));
+        kube_object_keep_uids(kube_encodings_below(2));
         make_object(kind, &object);
         check_event(kind, one_of(types, ARRAY_LEN(types)), &object);
         both_fini(&object);
@@ -554,6 +558,36 @@ UNIT_TEST(test_trigger_time)
         check_event(kind, "ADDED", &object);
         both_fini(&object);
     }
+}
+
+UNIT_TEST(test_uids)
+{
+    static const struct {
+        const char *uid;
+        bool are_kept;
+        const char *want;
+    } cases[] = {
+        {"1f0c0b1c-8a3b-4c55-9d0e-0a3f5a1b2c3d", true,
+         "default/web type= uid=1f0c0b1c-8a3b-4c55-9d0e-0a3f5a1b2c3d"},
+        {"1f0c0b1c-8a3b-4c55-9d0e-0a3f5a1b2c3d", false, "default/web type="},
+        {"0123456789012345678901234567890123456789012345678901234567890123x", true,
+         "default/web type="},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct both object, metadata;
+        both_init(&object);
+        both_init(&metadata);
+        both_string(&metadata, "name", 1, "web");
+        both_string(&metadata, "namespace", 3, "default");
+        both_string(&metadata, "uid", 5, cases[i].uid);
+        both_message(&object, "metadata", 1, &metadata);
+        kube_object_keep_aliases(false);
+        kube_object_keep_uids(cases[i].are_kept);
+        kube_encodings_expect_text(KUBE_SERVICE, &object, cases[i].want);
+        check_event(KUBE_SERVICE, "ADDED", &object);
+        both_fini(&object);
+    }
+    kube_object_keep_uids(false);
 }
 
 /* The object from a JSON event, with this version; NULL if bad. */

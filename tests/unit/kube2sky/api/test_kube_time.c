@@ -1,5 +1,5 @@
 /* kube_time: RFC 3339 in both directions; another text is no time. */
-#include "kube2sky/api/kube_time_internal.h"
+#include "kube2sky/api/kube_time.h"
 
 #include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
