@@ -1,0 +1,472 @@
+#include "kube2sky/naming/event_queue.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/base/key_table.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/naming/contract.h"
+
+/* One fault of one object. */
+struct event_entry {
+    struct event_entry *next, *prev; /* of its namespace, in the order of finding */
+    struct event_space *space;
+    char *note;
+    uint64_t event; /* the one that was written; 0: none */
+    uint32_t places;
+    uint32_t count;
+    uint8_t note_place;
+    uint8_t kind;
+    uint8_t reason;
+    bool is_created;
+    bool was_found_again; /* since its last write began */
+    int64_t found_ms;
+    int64_t last_ms;
+    int64_t written_ms;
+    int64_t due_ms;
+    uint32_t id_len;
+    char id[]; /* kind, reason, "default/web" */
+};
+
+/* The times of the latest writes, in a ring. */
+struct event_space {
+    struct event_space *next, *prev; /* a circle: whose turn it is */
+    struct event_entry *first, *last;
+    size_t count;
+    int64_t writes[EVENT_NAMESPACE_WRITES_PER_MINUTE];
+    unsigned write_count;
+    int64_t refused_until_ms;
+    uint32_t ns_len;
+    char ns[];
+};
+
+struct event_queue {
+    struct key_table entries, spaces;
+    struct event_space *turn; /* the next one's; NULL: there is none */
+    struct event_entry *writing;
+    bool is_writing; /* event_queue_done is to come; writing NULL: its fault is gone */
+    bool has_news;
+    int64_t writes[EVENT_WRITES_PER_MINUTE];
+    unsigned write_count;
+    size_t waiting;
+    uint64_t left_out;
+};
+
+enum { ID_PREFIX_LEN = 2 };
+
+const char *event_reason_name(enum event_reason reason)
+{
+    static const char *const names[] = {
+        [EVENT_INVALID_PORT] = "InvalidPort",
+        [EVENT_INVALID_ANNOTATION] = "InvalidAnnotation",
+        [EVENT_ALIAS_TAKEN] = "AliasTaken",
+        [EVENT_ALIAS_NOT_ALLOWED] = "AliasNotAllowed",
+        [EVENT_TOO_MANY_RECORDS] = "TooManyRecords",
+        [EVENT_REVERSE_NAME_TAKEN] = "ReverseNameTaken",
+    };
+    return names[reason];
+}
+
+static struct slice event_entry_id(const void *thing)
+{
+    const struct event_entry *entry = thing;
+    return slice_of(entry->id, entry->id_len);
+}
+
+static struct slice event_space_ns(const void *thing)
+{
+    const struct event_space *space = thing;
+    return slice_of(space->ns, space->ns_len);
+}
+
+struct event_queue *event_queue_new(void)
+{
+    struct event_queue *queue = xcalloc(1, sizeof(*queue));
+    key_table_init(&queue->entries, event_entry_id);
+    key_table_init(&queue->spaces, event_space_ns);
+    return queue;
+}
+
+void event_queue_free(struct event_queue *queue)
+{
+    size_t at = 0;
+    if (!queue) {
+        return;
+    }
+    for (struct event_entry *entry; (entry = key_table_next(&queue->entries, &at)); at++) {
+        free(entry->note);
+        free(entry);
+    }
+    at = 0;
+    for (void *space; (space = key_table_next(&queue->spaces, &at)); at++) {
+        free(space);
+    }
+    key_table_fini(&queue->entries);
+    key_table_fini(&queue->spaces);
+    free(queue);
+}
+
+/* ---- Limits: in any minute ---- */
+
+/* Returns when a further write may begin. */
+static int64_t ring_free_ms(const int64_t *writes, unsigned limit, unsigned write_count)
+{
+    return write_count < limit ? INT64_MIN : writes[write_count % limit] + EVENT_MINUTE_MS;
+}
+
+static int64_t event_space_free_ms(const struct event_space *space)
+{
+    int64_t free_ms =
+        ring_free_ms(space->writes, EVENT_NAMESPACE_WRITES_PER_MINUTE, space->write_count);
+    return free_ms > space->refused_until_ms ? free_ms : space->refused_until_ms;
+}
+
+static void event_queue_count_write(struct event_queue *queue, struct event_space *space,
+                                    int64_t now_ms)
+{
+    queue->writes[queue->write_count++ % EVENT_WRITES_PER_MINUTE] = now_ms;
+    space->writes[space->write_count++ % EVENT_NAMESPACE_WRITES_PER_MINUTE] = now_ms;
+}
+
+/* ---- Namespaces ---- */
+
+static struct event_space *get_event_space(struct event_queue *queue, struct slice ns)
+{
+    struct event_space *space = key_table_find(&queue->spaces, ns);
+    if (space) {
+        return space;
+    }
+    space = xcalloc(1, sizeof(*space) + ns.len);
+    space->ns_len = (uint32_t)ns.len;
+    memcpy(space->ns, ns.ptr, ns.len);
+    space->refused_until_ms = INT64_MIN;
+    (void)key_table_put(&queue->spaces, space);
+    space->next = queue->turn ? queue->turn : space;
+    space->prev = queue->turn ? queue->turn->prev : space;
+    space->prev->next = space;
+    space->next->prev = space;
+    queue->turn = queue->turn ? queue->turn : space;
+    return space;
+}
+
+/* Frees the namespace, unless it has faults, or its writes or refusal still count. Without the
+ * latter, a fault that comes and goes would be written as often as it comes. */
+static void forget_event_space(struct event_queue *queue, struct event_space *space, int64_t now_ms)
+{
+    int64_t last_ms =
+        space->write_count
+            ? space->writes[(space->write_count - 1) % EVENT_NAMESPACE_WRITES_PER_MINUTE]
+            : INT64_MIN;
+    bool is_quiet = !space->write_count || last_ms + EVENT_MINUTE_MS <= now_ms;
+    if (space->count || !is_quiet || space->refused_until_ms > now_ms) {
+        return;
+    }
+    if (queue->turn == space) {
+        queue->turn = space->next == space ? NULL : space->next;
+    }
+    space->prev->next = space->next;
+    space->next->prev = space->prev;
+    (void)key_table_take(&queue->spaces, event_space_ns(space));
+    free(space);
+}
+
+/* ---- Faults ---- */
+
+static void free_event_entry(struct event_queue *queue, struct event_entry *entry)
+{
+    struct event_space *space = entry->space;
+    *(entry->prev ? &entry->prev->next : &space->first) = entry->next;
+    *(entry->next ? &entry->next->prev : &space->last) = entry->prev;
+    space->count--;
+    queue->waiting -= !entry->is_created;
+    queue->writing = queue->writing == entry ? NULL : queue->writing;
+    (void)key_table_take(&queue->entries, event_entry_id(entry));
+    free(entry->note);
+    free(entry);
+}
+
+static void set_event_created(struct event_queue *queue, struct event_entry *entry, bool is_created)
+{
+    queue->waiting += entry->is_created && !is_created;
+    queue->waiting -= !entry->is_created && is_created;
+    entry->is_created = is_created;
+}
+
+/* Makes room for a fault of a namespace with `count` others, from a namespace with more. */
+static bool make_event_room(struct event_queue *queue, size_t count)
+{
+    struct event_space *most = queue->turn;
+    for (struct event_space *space = queue->turn->next; space != queue->turn; space = space->next) {
+        most = space->count > most->count ? space : most;
+    }
+    queue->left_out++;
+    if (most->count <= count + 1) {
+        return false;
+    }
+    free_event_entry(queue, most->last);
+    return true;
+}
+
+static struct event_entry *add_event_entry(struct event_queue *queue,
+                                           const struct event_object *object, struct slice id,
+                                           int64_t now_ms)
+{
+    struct event_space *space = get_event_space(queue, object->ns);
+    if (queue->entries.count >= EVENT_QUEUE_MAX && !make_event_room(queue, space->count)) {
+        forget_event_space(queue, space, now_ms);
+        return NULL;
+    }
+    struct event_entry *entry = xcalloc(1, sizeof(*entry) + id.len);
+    entry->id_len = (uint32_t)id.len;
+    memcpy(entry->id, id.ptr, id.len);
+    entry->space = space;
+    entry->kind = (uint8_t)object->kind;
+    entry->found_ms = now_ms;
+    entry->written_ms = INT64_MIN / 2;
+    entry->due_ms = now_ms;
+    entry->prev = space->last;
+    *(space->last ? &space->last->next : &space->first) = entry;
+    space->last = entry;
+    space->count++;
+    queue->waiting++;
+    (void)key_table_put(&queue->entries, entry);
+    return entry;
+}
+
+/* Replaces the note. Events cannot be changed but for their series: another note is another event.
+ */
+static void set_event_note(struct event_queue *queue, struct event_entry *entry, unsigned place,
+                           const char *note, int64_t now_ms)
+{
+    size_t len = strlen(note);
+    len = len < EVENT_NOTE_MAX ? len : EVENT_NOTE_MAX;
+    bool is_same =
+        entry->note && strlen(entry->note) == len && strncmp(entry->note, note, len) == 0;
+    bool is_spoken_for = entry->places >> entry->note_place & 1 && entry->note_place != place;
+    if (is_same || (entry->note && is_spoken_for)) {
+        return;
+    }
+    if (entry->note) {
+        set_event_created(queue, entry, false);
+        entry->count = 0;
+        entry->found_ms = now_ms;
+        queue->writing = queue->writing == entry ? NULL : queue->writing;
+    }
+    free(entry->note);
+    entry->note = xstrndup(note, len);
+    entry->note_place = (uint8_t)place;
+}
+
+static void find_event_fault(struct event_queue *queue, struct event_entry *entry, unsigned place,
+                             const char *note, int64_t now_ms)
+{
+    set_event_note(queue, entry, place, note, now_ms);
+    entry->places |= UINT32_C(1) << place;
+    entry->count += entry->count < UINT32_MAX;
+    entry->last_ms = now_ms;
+    entry->was_found_again = true;
+    if (entry->written_ms + EVENT_REPEAT_MS < entry->due_ms) {
+        entry->due_ms = entry->written_ms + EVENT_REPEAT_MS;
+    }
+}
+
+void event_queue_note(struct event_queue *queue, const struct event_object *object,
+                      enum event_reason reason, unsigned place, const char *note, int64_t now_ms)
+{
+    assert(place < EVENT_PLACES_MAX);
+    if (!note && !queue->entries.count) {
+        return;
+    }
+    char *text =
+        xasprintf("%c%c%.*s/%.*s", 'a' + (int)object->kind, 'a' + (int)reason, (int)object->ns.len,
+                  object->ns.ptr, (int)object->name.len, object->name.ptr);
+    struct slice id = slice_str(text);
+    struct event_entry *entry = key_table_find(&queue->entries, id);
+    if (note && !entry) {
+        entry = add_event_entry(queue, object, id, now_ms);
+    }
+    if (note && entry) {
+        entry->reason = (uint8_t)reason;
+        find_event_fault(queue, entry, place, note, now_ms);
+        queue->has_news = true;
+    } else if (entry) {
+        entry->places &= ~(UINT32_C(1) << place);
+        if (!entry->places) {
+            struct event_space *space = entry->space;
+            free_event_entry(queue, entry);
+            forget_event_space(queue, space, now_ms);
+        }
+    }
+    free(text);
+}
+
+bool event_object_of(struct slice id, struct event_object *ret_object)
+{
+    static const struct {
+        const char *prefix;
+        enum kube_kind kind;
+    } prefixes[] = {{SERVICE_PREFIX, KUBE_SERVICE},
+                    {ALIAS_PREFIX, KUBE_SERVICE},
+                    {"ingress/", KUBE_INGRESS},
+                    {"httproute/", KUBE_ROUTE}};
+    size_t i = 0;
+    while (i < ARRAY_LEN(prefixes) && !slice_has_prefix(id, slice_str(prefixes[i].prefix))) {
+        i++;
+    }
+    if (i == ARRAY_LEN(prefixes)) {
+        return false;
+    }
+    size_t from = strlen(prefixes[i].prefix);
+    struct slice rest = slice_of(id.ptr + from, id.len - from);
+    const char *slash = memchr(rest.ptr, '/', rest.len);
+    size_t ns_len = slash ? (size_t)(slash - rest.ptr) : rest.len;
+    struct slice name = slash ? slice_of(slash + 1, rest.len - ns_len - 1) : slice_of(NULL, 0);
+    const char *blank = name.len ? memchr(name.ptr, ' ', name.len) : NULL;
+    *ret_object = (struct event_object){
+        .kind = prefixes[i].kind,
+        .ns = slice_of(rest.ptr, ns_len),
+        .name = blank ? slice_of(name.ptr, (size_t)(blank - name.ptr)) : name,
+    };
+    return ns_len > 0 && ret_object->name.len > 0;
+}
+
+/* ---- Writing ---- */
+
+/* Returns the namespace's fault that has been due longest; NULL: it has none. */
+static struct event_entry *first_due(const struct event_space *space)
+{
+    struct event_entry *first = space->first;
+    for (struct event_entry *entry = space->first; entry; entry = entry->next) {
+        first = entry->due_ms < first->due_ms ? entry : first;
+    }
+    return first;
+}
+
+/* Returns the next namespace that has a due fault and may write; NULL: none. Forgets namespaces
+ * that have nothing more. */
+static struct event_space *next_event_space(struct event_queue *queue, int64_t now_ms)
+{
+    for (size_t left = queue->spaces.count; left > 0; left--) {
+        struct event_space *space = queue->turn;
+        const struct event_entry *entry = first_due(space);
+        queue->turn = space->next;
+        if (!entry) {
+            forget_event_space(queue, space, now_ms);
+        } else if (entry->due_ms <= now_ms && event_space_free_ms(space) <= now_ms) {
+            return space;
+        }
+    }
+    return NULL;
+}
+
+bool event_queue_next(struct event_queue *queue, int64_t now_ms, struct event_write *ret_write)
+{
+    bool may_write = !queue->is_writing && ring_free_ms(queue->writes, EVENT_WRITES_PER_MINUTE,
+                                                        queue->write_count) <= now_ms;
+    struct event_space *space = may_write ? next_event_space(queue, now_ms) : NULL;
+    if (!space) {
+        return false;
+    }
+    struct event_entry *entry = first_due(space);
+    struct slice id = event_entry_id(entry);
+    size_t name_at = ID_PREFIX_LEN + space->ns_len + 1;
+    event_queue_count_write(queue, space, now_ms);
+    queue->is_writing = true;
+    queue->writing = entry;
+    if (entry->is_created && !entry->was_found_again) { /* it stays */
+        entry->count += entry->count < UINT32_MAX;
+        entry->last_ms = now_ms;
+    }
+    entry->was_found_again = false;
+    *ret_write = (struct event_write){
+        .object = {.kind = (enum kube_kind)entry->kind,
+                   .ns = event_space_ns(space),
+                   .name = slice_of(id.ptr + name_at, id.len - name_at)},
+        .reason = (enum event_reason)entry->reason,
+        .note = entry->note,
+        .is_created = entry->is_created,
+        .event = entry->event,
+        .count = entry->count,
+        .found_ms = entry->found_ms,
+        .last_ms = entry->last_ms,
+    };
+    return true;
+}
+
+static void note_event_written(struct event_queue *queue, struct event_entry *entry, uint64_t event,
+                               int64_t now_ms)
+{
+    set_event_created(queue, entry, true);
+    entry->event = event;
+    entry->written_ms = now_ms;
+    entry->due_ms = now_ms + (entry->was_found_again ? EVENT_REPEAT_MS : EVENT_STANDING_MS);
+}
+
+void event_queue_done(struct event_queue *queue, enum event_outcome outcome, uint64_t event,
+                      int64_t now_ms)
+{
+    struct event_entry *entry = queue->writing;
+    assert(queue->is_writing);
+    queue->is_writing = false;
+    queue->writing = NULL;
+    if (!entry) {
+        return;
+    }
+    switch (outcome) {
+    case EVENT_WRITTEN:
+        note_event_written(queue, entry, event, now_ms);
+        break;
+    case EVENT_EXISTS:
+        set_event_created(queue, entry, true);
+        entry->event = event;
+        entry->was_found_again = true; /* by an earlier process */
+        entry->count = entry->count > 1 ? entry->count : 2;
+        entry->due_ms = now_ms;
+        break;
+    case EVENT_MISSING:
+        set_event_created(queue, entry, false);
+        entry->due_ms = now_ms;
+        break;
+    case EVENT_FAILED:
+        entry->due_ms = now_ms;
+        break;
+    case EVENT_REFUSED:
+        entry->space->refused_until_ms = now_ms + EVENT_REFUSED_MS;
+        break;
+    case EVENT_USELESS:
+        free_event_entry(queue, entry);
+        break;
+    }
+}
+
+int64_t event_queue_wait_ms(const struct event_queue *queue, int64_t now_ms)
+{
+    int64_t all_ms = ring_free_ms(queue->writes, EVENT_WRITES_PER_MINUTE, queue->write_count);
+    int64_t next_ms = INT64_MAX;
+    const struct event_space *space;
+    for (size_t at = 0; (space = key_table_next(&queue->spaces, &at)); at++) {
+        const struct event_entry *entry = first_due(space);
+        if (entry) {
+            int64_t free_ms = event_space_free_ms(space);
+            int64_t due_ms = entry->due_ms > free_ms ? entry->due_ms : free_ms;
+            next_ms = due_ms < next_ms ? due_ms : next_ms;
+        }
+    }
+    next_ms = next_ms > all_ms ? next_ms : all_ms;
+    return !queue->entries.count ? -1 : next_ms > now_ms ? next_ms - now_ms : 0;
+}
+
+bool event_queue_take_news(struct event_queue *queue)
+{
+    bool has_news = queue->has_news;
+    queue->has_news = false;
+    return has_news;
+}
+
+struct event_queue_counts event_queue_count(const struct event_queue *queue)
+{
+    return (struct event_queue_counts){
+        .known = queue->entries.count, .waiting = queue->waiting, .left_out = queue->left_out};
+}
