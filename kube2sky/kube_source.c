@@ -10,6 +10,7 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/naming/client_keys.h"
+#include "kube2sky/naming/event_queue.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/route_rules.h"
 #include "kube2sky/naming/route_table.h"
@@ -154,6 +155,19 @@ static void tell_flaws(struct follower *follower, const struct kube_object *obje
     free(name);
 }
 
+/* Tells events of the faults of an Ingress or a route; the planner tells those of Services. */
+static void tell_route_fault(const struct kube_source *kube_source,
+                             const struct kube_object *object)
+{
+    const struct event_object told = {
+        .kind = object->kind, .ns = slice_str(object->ns), .name = slice_str(object->name)};
+    if (kube_source->config.events && object->kind != KUBE_GATEWAY && !object->is_garbled) {
+        event_queue_note(kube_source->config.events, &told, EVENT_INVALID_ANNOTATION,
+                         EVENT_FROM_OBJECT, object->has_annotation_fault ? object->faults : NULL,
+                         clock_monotonic_ms());
+    }
+}
+
 static struct follower *follower_of(struct kube_source *kube_source, enum kube_kind kind,
                                     const char *ns)
 {
@@ -244,6 +258,7 @@ static void on_upsert(void *data, struct kube_object *object)
         tell_flaws(follower, object);
     }
     if (route_table_has_kind(object->kind)) {
+        tell_route_fault(kube_source, object);
         route_table_upsert(kube_source->routes, object);
         return;
     }
@@ -773,6 +788,19 @@ size_t kube_source_left_out(const struct kube_source *kube_source)
 {
     return kube_source->config.client_keys ? client_keys_left_out(kube_source->config.client_keys)
                                            : 0;
+}
+
+const struct kube_object *kube_source_find(const struct kube_source *kube_source,
+                                           enum kube_kind kind, const char *ns, const char *name)
+{
+    if (route_table_has_kind(kind)) {
+        return kube_source->routes ? route_table_find(kube_source->routes, kind, ns, name) : NULL;
+    }
+    char *id = xasprintf("%s/%s", ns, name);
+    const struct kube_object *object =
+        inventory_find(kube_source->config.inventory, kind, slice_str(id));
+    free(id);
+    return object;
 }
 
 size_t kube_source_count(const struct kube_source *kube_source, enum kube_kind kind)

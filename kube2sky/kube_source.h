@@ -28,6 +28,7 @@
 struct client_keys;
 struct external_aliases;
 struct kube_source;
+struct event_queue;
 struct flaw_list;
 struct inventory;
 struct kube_client;
@@ -39,6 +40,8 @@ struct kube_source_config {
     struct inventory *inventory;
     struct client_keys *client_keys; /* NULL: none */
     struct flaw_list *flaws;         /* outlives the source, too */
+    struct event_queue *events;      /* gets faults of Ingresses and routes; outlives it; NULL: not
+                                      * wanted */
     enum endpoints_mode endpoints_mode;
     bool wants_pods;  /* the inventory gets them; with client records, client_keys does, too */
     bool wants_nodes; /* likewise */
@@ -102,6 +105,10 @@ size_t kube_source_left_out(const struct kube_source *kube_source);
 
 /* Returns the number of known objects of the kind. */
 size_t kube_source_count(const struct kube_source *kube_source, enum kube_kind kind);
+
+/* Returns a Service, Ingress or route; NULL: unknown. */
+const struct kube_object *kube_source_find(const struct kube_source *kube_source,
+                                           enum kube_kind kind, const char *ns, const char *name);
 
 struct kube_source_counts {
     struct reflector_counts reflector; /* of the kind, as above */

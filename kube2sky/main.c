@@ -23,10 +23,12 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/config_source.h"
 #include "kube2sky/dry_run.h"
+#include "kube2sky/event_writer.h"
 #include "kube2sky/explain.h"
 #include "kube2sky/kube_source.h"
 #include "kube2sky/metrics_table.h"
 #include "kube2sky/naming/client_keys.h"
+#include "kube2sky/naming/event_queue.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/options.h"
 #include "kube2sky/reconcile/flaw_list.h"
@@ -60,6 +62,8 @@ struct app {
     struct config_source *config_source; /* NULL: no ConfigMap is followed */
     struct kube_source *kube_source;
     struct flaw_list flaws;
+    struct event_queue *events; /* NULL, as the writer: no events are written */
+    struct event_writer *event_writer;
     struct outage etcd_outage;
     struct metrics_sources sources;
     struct status *status;   /* NULL in a dry run */
@@ -205,6 +209,8 @@ static void start_middle(struct app *app, const struct options *o)
     kube_object_keep_pods(o->endpoint_names == ENDPOINT_NAMES_POD);
     kube_object_keep_aliases(o->override_zones != NULL);
     kube_object_keep_placement(o->wants_client_records);
+    kube_object_keep_uids(o->wants_events);
+    app->events = o->wants_events && !app->dry_run ? event_queue_new() : NULL;
     app->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = o->namespace_count > 0 || *o->label_selector,
         .namespaces = (const char *const *)o->namespaces,
@@ -233,6 +239,7 @@ static void start_middle(struct app *app, const struct options *o)
         .client_keys = app->client_keys,
         .outage = &app->etcd_outage,
         .flaws = &app->flaws,
+        .events = app->events,
         .domain = o->domain,
         .ttl_s = (uint32_t)o->ttl_s,
         .endpoint_names = o->endpoint_names,
@@ -260,6 +267,7 @@ static void start_middle(struct app *app, const struct options *o)
         .endpoints_mode = o->endpoints_mode,
         .client_keys = app->client_keys,
         .flaws = &app->flaws,
+        .events = app->events,
         .wants_pods = o->wants_pods,
         .wants_nodes = o->wants_nodes,
         .wants_namespaces = o->wants_visibility,
@@ -277,6 +285,15 @@ static void start_middle(struct app *app, const struct options *o)
         .is_dry_run = app->dry_run != NULL,
         .timeout_ms = o->etcd_mutation_timeout_ms,
     });
+    if (app->events) {
+        app->event_writer = event_writer_start(&(struct event_writer_config){
+            .loop = app->loop,
+            .client = app->kube,
+            .queue = app->events,
+            .kube_source = app->kube_source,
+            .reconciler = app->reconciler,
+        });
+    }
     app->sources = (struct metrics_sources){
         .start_s = app->start_s,
         .etcd = app->etcd,
@@ -286,6 +303,7 @@ static void start_middle(struct app *app, const struct options *o)
         .inventory = app->inventory,
         .reconciler = app->reconciler,
         .config_source = app->config_source,
+        .event_writer = app->event_writer,
         .domain = o->domain,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
@@ -357,12 +375,14 @@ static void kube2sky_stop_all(struct app *app)
 {
     status_free(app->status);
     dry_run_free(app->dry_run);
+    event_writer_free(app->event_writer);
     kube_source_free(app->kube_source);
     config_source_free(app->config_source);
     if (app->reconciler) {
         reconciler_stop(app->reconciler);
         outage_fini(&app->etcd_outage);
     }
+    event_queue_free(app->events);
     client_keys_free(app->client_keys);
     inventory_free(app->inventory);
     kube_client_free(app->kube);

@@ -5,6 +5,7 @@
 #include "common/etcd/etcd_metrics.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/config_source.h"
+#include "kube2sky/event_writer.h"
 #include "kube2sky/kube_source.h"
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/reconcile/reconciler.h"
@@ -281,6 +282,21 @@ static void write_config_map(struct metrics_page *page, const struct metrics_sou
         (double)stats->config_left);
 }
 
+static void write_events(struct metrics_page *page, const struct metrics_sources *sources)
+{
+    const struct event_writer_counts counts = sources->event_writer
+                                                  ? event_writer_count(sources->event_writer)
+                                                  : (struct event_writer_counts){0};
+    metrics_gauge(page, "events_waiting", "Events that are to be created.",
+                  (double)counts.queue.waiting);
+    metrics_counter(page, "events_left_out_total",
+                    "Events left out, as too many were waiting or known.", counts.queue.left_out);
+    metrics_counter(page, "events_written_total",
+                    "Events created, or whose count was changed, each time.", counts.written);
+    metrics_counter(page, "event_failures_total", "Writes of events that failed or were refused.",
+                    counts.failures);
+}
+
 void kube2sky_metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "kube2sky_");
@@ -300,4 +316,5 @@ void kube2sky_metrics_table_write(const struct metrics_sources *sources, struct 
     write_writer(&page, &stats);
     write_aliases(&page, sources, &stats);
     write_config_map(&page, sources, &stats);
+    write_events(&page, sources);
 }

@@ -11,6 +11,7 @@
 
 struct config_source;
 struct etcd;
+struct event_writer;
 struct kube_source;
 struct flaw_list;
 struct inventory;
@@ -27,6 +28,7 @@ struct metrics_sources {
     const struct inventory *inventory;
     struct reconciler *reconciler;
     const struct config_source *config_source; /* NULL: no ConfigMap is followed */
+    const struct event_writer *event_writer;   /* NULL: no events are written */
 
     /* The flags, for pages. */
     const char *domain;            /* "cluster.local." */

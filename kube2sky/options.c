@@ -132,6 +132,9 @@ static int kube2sky_options_parse_flags(int argc, char *const *argv, struct opti
         {"gateway", FLAG_STRING_LIST, &raw->gateway,
          .help = "NAMESPACE/GATEWAY=NAMESPACE/SERVICE: hosts of HTTPRoutes that this Gateway "
                  "accepts are names of this Service; may be repeated"},
+        {"events", FLAG_BOOL, &o->wants_events,
+         .help = "write Warning events on Services, Ingresses and routes that are not written to "
+                 "etcd as they are"},
         {"own-only-written", FLAG_BOOL, &o->own_only_written,
          .help = "delete only keys that kube2sky could have written; leave other keys below svc/ "
                  "alone"},

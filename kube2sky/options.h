@@ -36,6 +36,7 @@ struct options {
     bool wants_nodes;
     bool wants_visibility;
     bool wants_client_records;
+    bool wants_events;
     bool wants_reverse;
     bool own_only_written;
     int64_t leader_lease_s;                /* 0: no election; this is the only writer */

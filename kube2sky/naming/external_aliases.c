@@ -474,6 +474,8 @@ void external_aliases_set(struct external_aliases *aliases,
     }
     if (count) {
         add_alias_requester(aliases, owner_object, names, count);
+    } else if (aliases->config.unclaimed) {
+        aliases->config.unclaimed(aliases->config.data, owner_object->id);
     }
     const struct alias_space *space = key_table_find(&aliases->spaces, owner_object->ns);
     if (space && space->refused) {

@@ -44,6 +44,9 @@ struct external_aliases_config {
     /* Reports that the owner "alias/prod/web" wants other keys than before, or none. Called inside
      * the functions below; must not call them. */
     void (*changed)(void *data, struct slice owner);
+    /* Reports that the owner object "ingress/prod/shop" claims nothing more; likewise. NULL: not
+     * wanted. */
+    void (*unclaimed)(void *data, struct slice owner_object);
     void *data;
 };
 

@@ -380,6 +380,7 @@ static void inventory_replace(struct inventory *inventory, enum kube_kind kind, 
     if (is_same && strcmp(old->faults, object->faults) != 0) {
         entry->object = object;
         kube_object_free(old);
+        index_tell(&inventory->index, kind, entry); /* of whom pages and events tell */
     } else if (is_less || is_same) {
         kube_object_free(object);
     } else {

@@ -327,6 +327,13 @@ void route_table_list_end(struct route_table *table, enum kube_kind kind, const 
     }
 }
 
+const struct kube_object *route_table_find(const struct route_table *table, enum kube_kind kind,
+                                           const char *ns, const char *name)
+{
+    const struct route_entry *entry = find_route_entry(table, kind, ns, name);
+    return entry ? entry->object : NULL;
+}
+
 size_t route_table_count(const struct route_table *table, enum kube_kind kind)
 {
     return table->kinds[kind].objects.count;

@@ -40,6 +40,10 @@ void route_table_list_end(struct route_table *table, enum kube_kind kind, const 
 /* Returns the faults of the object's last state, borrowed; "" if there are none. */
 const char *route_table_faults(const struct route_table *table, const struct kube_object *object);
 
+/* Returns an object's last state, borrowed until the next change; NULL: unknown. */
+const struct kube_object *route_table_find(const struct route_table *table, enum kube_kind kind,
+                                           const char *ns, const char *name);
+
 size_t route_table_count(const struct route_table *table, enum kube_kind kind);
 
 #endif

@@ -34,6 +34,7 @@ static void planner_on_dropped(void *data, const struct naming_drop *drop)
     static struct log_limit limit = {.burst = 10};
     struct planner *planner = data;
     planner->dropped++;
+    planner_note_drop(planner, drop);
     note_flaw(planner,
               xasprintf("%s %s%s%s", drop->kind, drop->ns, *drop->ns ? "/" : "", drop->name),
               xasprintf("%s `%s`: cannot be part of a key", drop->what, drop->value));
@@ -93,6 +94,7 @@ void planner_fini(struct planner *planner)
     plan_fini(&planner->reverse_plan);
     plan_fini(&planner->left);
     plan_fini(&planner->withheld);
+    free(planner->port_fault);
 }
 
 /* ---- Claiming ---- */
@@ -278,6 +280,7 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
         planner_note_touched(planner, owner);
     }
     claim_aliases(planner, owner);
+    planner_tell_claimed(planner, owner, r < 0 ? err.msg : NULL);
     return 1 + work_done(planner);
 }
 

@@ -54,6 +54,7 @@
 #include "kube2sky/reconcile/reverse_keys_internal.h"
 
 struct client_keys;
+struct event_queue;
 struct config_keys;
 struct external_aliases;
 struct external_keys;
@@ -69,6 +70,7 @@ struct planner_config {
     struct key_limits limits;
     bool has_reverse;                          /* whether reverse keys are desired */
     struct flaw_list *flaws;                   /* outlives it; NULL: not wanted */
+    struct event_queue *events;                /* likewise */
     const struct client_keys *client_keys;     /* outlives it; NULL: no owner is of its classes */
     struct config_keys *config_keys;           /* outlives it; NULL: there is no CONFIG_OWNER */
     struct external_aliases *aliases;          /* outlives it; NULL: none are wanted */
@@ -95,6 +97,7 @@ struct planner {
     struct plan reverse_plan; /* only operations on reverse keys */
     struct plan left;         /* of the last plan: puts of keys that belong to other writers */
     struct plan withheld;     /* of the last plan */
+    char *port_fault;         /* of the owner being claimed, for its event; NULL: none */
     uint64_t dropped;         /* counts parts of objects that cannot be in a key, each time an owner
                                * claims */
     uint64_t too_large;       /* owners */
@@ -154,6 +157,23 @@ struct planned planner_plan(struct planner *planner, const struct owner *owner,
 /* Withholds the reverse keys of a plan that also has the owner's own keys: another writer keeps
  * changing them. */
 void planner_leave_reverse(struct planner *planner, struct plan *plan, struct planned *planned);
+
+/* ---- planner_events.c: tells planner_config.events, if set, which faults an owner has ---- */
+
+/* Notes a part that was dropped while the owner claims. */
+void planner_note_drop(struct planner *planner, const struct naming_drop *drop);
+
+/* Tells the faults found when the owner has just claimed. too_large: why it has too many records;
+ * NULL: it has not. */
+void planner_tell_claimed(struct planner *planner, const struct owner *owner,
+                          const char *too_large);
+
+/* Tells the faults found by the plan that planner_plan has just made. */
+void planner_tell_planned(struct planner *planner, const struct owner *owner,
+                          const struct planned *planned);
+
+/* Ends the faults of an object that claims no external name any more. */
+void planner_tell_unclaimed(struct planner *planner, struct slice owner_object);
 
 /* Return the number of desired reverse keys of all owners; and of addresses that only namespaces
  * claim that may not have them (reverse.h). */

@@ -27,6 +27,11 @@ bool reconciler_may_write(const struct reconciler *r)
     return !r->config.planned && (!r->leader || leader_is_leading(r->leader));
 }
 
+bool reconciler_is_leading(const struct reconciler *r)
+{
+    return reconciler_may_write(r);
+}
+
 /* ---- Owners ---- */
 
 void reconciler_want_look(struct reconciler *r, struct owner *owner)
@@ -275,6 +280,12 @@ static void on_alias_changed(void *data, struct slice owner)
     reconciler_owner_changed(data, owner);
 }
 
+static void on_alias_unclaimed(void *data, struct slice owner_object)
+{
+    struct reconciler *r = data;
+    planner_tell_unclaimed(&r->planner, owner_object);
+}
+
 /* Queues the owner of the name, since somebody else's key has come to the name or gone from it. */
 static void on_external_changed(void *data, struct slice name_key)
 {
@@ -301,6 +312,7 @@ static void start_aliases(struct reconciler *r)
             .domain = config->domain,
             .ttl_s = config->ttl_s,
             .changed = on_alias_changed,
+            .unclaimed = on_alias_unclaimed,
             .data = r,
         });
     }
@@ -336,6 +348,7 @@ static void start_planner(struct reconciler *r)
                                              config->ns_keys_max),
                      .has_reverse = !config->no_reverse,
                      .flaws = config->flaws,
+                     .events = config->events,
                      .client_keys = config->client_keys,
                      .config_keys = &r->config_keys,
                      .aliases = r->aliases,

@@ -38,6 +38,7 @@ struct etcd;
 struct change_ring;
 struct client_keys;
 struct config_map;
+struct event_queue;
 struct flaw_list;
 struct external_aliases;
 struct external_keys;
@@ -52,11 +53,12 @@ struct reconciler_config {
     struct ev_loop *loop;
     struct etcd *etcd; /* outlives the reconciler, as do the inventory and the outage */
     const struct inventory *inventory;
-    struct outage *outage;   /* etcd's outage; gets `followed` and failed transactions */
-    struct flaw_list *flaws; /* gets objects that have no keys; outlives it; NULL: not wanted */
-    const char *domain;      /* "cluster.local.", lower case, with the dot; borrowed for its
-                              * lifetime */
-    uint32_t ttl_s;          /* of the records */
+    struct outage *outage;      /* etcd's outage; gets `followed` and failed transactions */
+    struct flaw_list *flaws;    /* gets objects that have no keys; outlives it; NULL: not wanted */
+    struct event_queue *events; /* gets faults of Services, Ingresses and routes; likewise */
+    const char *domain;         /* "cluster.local.", lower case, with the dot; borrowed for its
+                                 * lifetime */
+    uint32_t ttl_s;             /* of the records */
     enum endpoint_names endpoint_names;
     size_t txn_ops_max;        /* operations in one transaction, at least 2 */
     uint64_t etcd_space_bytes; /* etcd's quota, which namespaces share; 0: without limit */
@@ -113,6 +115,9 @@ void reconciler_note_trigger(struct reconciler *reconciler, struct slice owner,
  * read, or is refused: then nothing waits for it. Without has_config_map no keys are wanted. */
 void reconciler_want_config(struct reconciler *reconciler, struct config_map *map);
 void reconciler_lack_config(struct reconciler *reconciler);
+
+/* Returns whether this process may write: with leader_lease_s, only one of several does. */
+bool reconciler_is_leading(const struct reconciler *reconciler);
 
 /* Returns true once everything was in etcd for the first time. */
 bool reconciler_has_synced(const struct reconciler *reconciler);

@@ -120,6 +120,7 @@ static void note_room(struct reconciler *r, struct owner *owner, const struct pl
 static void count_planned(struct reconciler *r, struct owner *owner, const struct planned *planned)
 {
     log_left_keys(r, owner);
+    planner_tell_planned(&r->planner, owner, planned);
     note_room(r, owner, planned);
     if (owner->class == OWNER_RECORDS) {
         r->desired += (uint64_t)planned->desired_count - owner->desired_count;

@@ -14,6 +14,7 @@ BASES = {
     "deployments": "/apis/apps/v1",
     "statefulsets": "/apis/apps/v1",
     "jobs": "/apis/batch/v1",
+    "events": "/apis/events.k8s.io/v1",
     "ingresses": "/apis/networking.k8s.io/v1",
     "gateways": "/apis/gateway.networking.k8s.io/v1",
     "httproutes": "/apis/gateway.networking.k8s.io/v1",

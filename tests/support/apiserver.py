@@ -5,8 +5,8 @@ only.
     apiserver.py --port 8001
     kubectl --server http://127.0.0.1:8001 create service clusterip web --tcp=80:80
 
-It serves Namespaces, Services, Endpoints, Pods, ConfigMaps and EndpointSlices (discovery.k8s.io/v1) from
-memory: list
+It serves Namespaces, Services, Endpoints, Pods, ConfigMaps, EndpointSlices (discovery.k8s.io/v1), Ingresses
+(networking.k8s.io/v1) and Events (events.k8s.io/v1) from memory: list
 (pages consistent at one revision), watch (history, bookmarks, 410, selectors), get, create, replace,
 merge and strategic merge patch, the status subresource, delete; JSON and protobuf by the Accept header;
 tables and discovery for kubectl. It assigns cluster IPs and fills in defaults. It runs one controller,
@@ -35,7 +35,8 @@ Controls, by POST with a JSON object (defaults in brackets); the reply is JSON:
                           that has forgotten their connections
   /_test/refuse           {}  stop listening and end every connection but this one, which may later send
   /_test/accept           {}  listen again
-  /_test/forbid           {resource, namespace [""], on [true]}  403 for lists and watches of it; open watches end
+  /_test/forbid           {resource, namespace [""], on [true]}  403 for lists and watches of it, and writes of events;
+                          open watches end
   /_test/token            {token}  require this bearer token from now on
   /_test/ignore-limit     {on [true]}  lists are complete, whatever limit is requested
   /_test/protobuf         {on [true]}  whether it supports that encoding; open watches end

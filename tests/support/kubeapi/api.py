@@ -17,7 +17,7 @@ from kubeapi.control import Control, Faults
 from kubeapi.http1 import Connection, Request
 from kubeapi.mirroring import mirror_endpoints
 from kubeapi.patch import merge, strategic_merge
-from kubeapi.resources import NAMESPACES, RESOURCES, SERVICES, Resource
+from kubeapi.resources import EVENTS, NAMESPACES, RESOURCES, SERVICES, Resource
 from kubeapi.selectors import compile_selectors
 from kubeapi.store import Backup, Object, Store, encode
 from kubeapi.tables import TABLE, wants_table
@@ -169,6 +169,9 @@ class ApiServer:
             else:
                 connection.reply(200, self._list(request, target, encoding), encoding.content_type)
             return
+        if target.resource is EVENTS and self.faults.is_forbidden("events", target.namespace):
+            self._count("forbidden", target)
+            raise forbidden("create" if method == "POST" else "patch", target.resource, target.namespace)
         handlers = {"GET": self._get, "PUT": self._replace, "PATCH": self._patch}
         if method == "POST" and not target.name:
             self._count("create", target)

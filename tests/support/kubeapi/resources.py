@@ -36,6 +36,7 @@ PODS = Resource("", "v1", "pods", "Pod", "pod", True, ("po",), True)
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", "configmap", True, ("cm",))
 ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", "endpointslice")
 INGRESSES = Resource("networking.k8s.io", "v1", "ingresses", "Ingress", "ingress", True, ("ing",), True)
+EVENTS = Resource("events.k8s.io", "v1", "events", "Event", "event", True, ("ev",))
 # Custom resources: not served until they are installed.
 GATEWAYS = Resource("gateway.networking.k8s.io", "", "gateways", "Gateway", "gateway", True, (), True)
 HTTP_ROUTES = Resource("gateway.networking.k8s.io", "", "httproutes", "HTTPRoute", "httproute", True, (), True)
@@ -49,6 +50,7 @@ RESOURCES = (
     CONFIG_MAPS,
     ENDPOINT_SLICES,
     INGRESSES,
+    EVENTS,
     *GATEWAY_RESOURCES,
 )
 
