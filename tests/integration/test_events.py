@@ -177,3 +177,20 @@ def test_off_by_default(bed):
     bed.start_kube2sky()
     bed.wait_model()
     assert events(bed) == [] and requests(bed, "create") == 0
+
+
+def test_a_real_server_takes_them(bare_bed, server):
+    """The oldest with events.k8s.io/v1 is 1.19; it checks each field."""
+    bare_bed.start_etcd()
+    bare_bed.use_kube(server.kube, server.flags)
+    server.kube.create("services", broken("web"))
+
+    def ours() -> list[dict]:
+        return [e for e in events(bare_bed) if e["reportingController"] == "kube2sky"]
+
+    bare_bed.start_kube2sky("--events")
+    [event] = wait_until(ours, "the event")
+    assert event["reason"] == "InvalidPort" and event["type"] == "Warning"
+    bare_bed.kube2sky.restart()
+    wait_until(lambda: [e for e in ours() if (e.get("series") or {}).get("count", 0) >= 2], "its series")
+    assert len(ours()) == 1
