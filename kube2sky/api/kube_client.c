@@ -228,7 +228,8 @@ static bool is_failure(const struct kube_request *request, const struct http_res
 {
     struct err *ret_err = &ret_failure->err;
     struct buf told;
-    if (result->err.code == 0 && (result->status == 200 || result->status == 201)) {
+    bool is_done = result->status == 200 || (result->status == 201 && request->written);
+    if (result->err.code == 0 && is_done) {
         return false;
     }
     ret_failure->status = result->status;

@@ -2,7 +2,7 @@
 
 import json
 
-from kube import headless, port, service
+from kube import endpoint, endpoint_slice, headless, port, service
 from programs import http_get, reserve_port, wait_until
 from prometheus import Page
 
@@ -88,6 +88,57 @@ def test_all_reasons(bed):
         "external name `b.example.net` is in no zone of --override-zones"
     )
     assert "expected at most 50" in notes[("Service", "many", "TooManyRecords")]
+
+
+def test_of_what_is_left_out_when_decoded(bed):
+    """The API would not take the Ingress's annotation: a server of an older version, or without checks."""
+    bed.kube.create("services", aliased(service("web"), "a.example.com," * 1200 + "b.example.com"))
+    meta = {"name": "shop", "namespace": "default", "uid": "1", "annotations": {"kubernetes.io/ingress.class": 7}}
+    bed.kube.control("put", resource="ingresses", object={"metadata": meta, "spec": {"rules": []}})
+    slices = endpoint_slice("db-1", "db", [endpoint("10.1.0.1")], {"name": "sql", "protocol": "TCP", "port": 70000})
+    bed.kube.create("services", headless("db", port(5432, "sql")))
+    bed.kube.control("put", resource="endpointslices", object=slices)
+    bed.start_kube2sky("--events", "--override-zones=example.com", "--ingress=nginx=default/web")
+    found = wait_events(bed, "InvalidAnnotation", "InvalidAnnotation", "InvalidPort")
+    notes = {(e["regarding"]["kind"], e["regarding"]["name"]): e["note"] for e in found}
+    assert notes[("Service", "web")].startswith("annotation dns.kube2sky/aliases: 16813 bytes: expected at most")
+    assert "ingress.class: expected a string" in notes[("Ingress", "shop")]
+    assert notes[("Service", "db")].startswith("endpoints db-1: ports[0]: port: expected a number")
+
+
+def test_a_namespace_without_room(bed):
+    many = [port(n, f"p{n}") for n in range(1, 30)]
+    bed.kube.create("services", service("many", *many))
+    bed.start_kube2sky("--events", "--max-namespace-keys=20")
+    [event] = wait_events(bed, "TooManyRecords")
+    assert event["note"] == "namespace has as many keys as it may, its new ones wait"
+
+
+def test_a_reverse_name_of_another_namespace(bed):
+    """The event does not say whose it is."""
+    bed.kube.create_namespace("secret")
+    for namespace in ("default", "secret"):
+        entries = [endpoint("10.1.0.1")]
+        bed.kube.create("services", headless("db", port(80, "http"), namespace=namespace))
+        value = endpoint_slice("db-1", "db", entries, port(80, "http"), namespace=namespace)
+        bed.kube.create("endpointslices", value)
+    bed.start_kube2sky("--events")
+    [event] = wait_events(bed, "ReverseNameTaken")
+    assert event["note"] == "the reverse name of 10.1.0.1 belongs to another namespace"
+    assert "secret" not in event["note"]
+
+
+def test_an_ingress_that_claims_nothing_any_more(bed):
+    """Its fault is forgotten, although it is still there."""
+    bed.kube.control("fail", status=503, count=1, match="/namespaces/default/events")
+    rule = {"host": "b.example.net", "http": {"paths": []}}
+    value = {"metadata": {"name": "shop", "namespace": "default"}}
+    bed.kube.create("services", service("web"))
+    bed.kube.create("ingresses", value | {"spec": {"ingressClassName": "nginx", "rules": [rule]}})
+    bed.start_kube2sky("--events", "--override-zones=example.com", "--ingress=nginx=default/web")
+    bed.kube2sky.wait_line("events cannot be written, retrying")
+    bed.kube.replace("ingresses", value | {"spec": {"ingressClassName": "other", "rules": [rule]}})
+    wait_until(lambda: metric(bed, "events_waiting") == 0, "forgotten")
 
 
 def test_a_reverse_name_of_another_writer(bed):

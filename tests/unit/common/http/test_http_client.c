@@ -128,6 +128,28 @@ UNIT_TEST(test_headers)
               agent, "end 200 \n");
 }
 
+/* Without waiting for the server to want the body, and with success that is not 200. */
+UNIT_TEST(test_writes)
+{
+    const struct http_call_config post = {
+        .method = "POST", .body = slice_str("{}"), .content_type = "application/json"};
+    struct http_call_config patch = post;
+    patch.method = "PATCH";
+    patch.content_type = "application/merge-patch+json";
+    check_one((struct http_step){.request = "POST /x?y=1 HTTP/1.1\r\n",
+                                 .header = "Content-Type: application/json",
+                                 .reply = http_reply_body("201 Created", "made")},
+              post, "end 201 made\n");
+    check_one((struct http_step){.request = "PATCH /x?y=1 HTTP/1.1\r\n",
+                                 .header = "Content-Type: application/merge-patch+json",
+                                 .reply = http_reply_body("409 Conflict", "no")},
+              patch, "end 409 no\n");
+    check_one((struct http_step){.request = "POST /x?y=1 HTTP/1.1\r\n",
+                                 .header = "Content-Length: 2",
+                                 .reply = http_reply_body("201 Created", "")},
+              post, "end 201 \n");
+}
+
 /* The Host header is the URL's even if another name is verified. */
 UNIT_TEST(test_server_name)
 {

@@ -119,6 +119,21 @@ UNIT_TEST(test_slices_of_headless_services)
     check_endpoints(*state, KUBE_SLICE);
 }
 
+/* Events and pages tell of faults, which are no content. */
+UNIT_TEST(test_other_faults_are_a_change)
+{
+    struct fixture *f = *state;
+    for (int port = 70000; port < 70002; port++) {
+        char *spec = xasprintf("'clusterIP':'10.0.0.7','ports':[{'port':%d}]", port);
+        put_created(f, "ip", "", spec);
+        put_created(f, "ip", "", spec);
+        free(spec);
+        assert_changed(f, "svc/default/ip ");
+    }
+    put_created(f, "ip", "", ip_spec);
+    assert_changed(f, "svc/default/ip ");
+}
+
 static int set_up_watched_endpoints(void **state)
 {
     set_up_source(state, KUBE_ENDPOINTS);
