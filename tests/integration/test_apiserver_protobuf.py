@@ -137,7 +137,7 @@ def test_versions_of_slices(start_apiserver):
     kube.control("slices", version="")
     assert get(kube, SLICES)[0] == get(kube, beta)[0] == 404
     groups = kube.request("GET", "/apis")["groups"]
-    assert [group["name"] for group in groups] == ["networking.k8s.io"]
+    assert [group["name"] for group in groups] == ["events.k8s.io", "networking.k8s.io"]
 
 
 def test_endpoints_are_mirrored(kube):

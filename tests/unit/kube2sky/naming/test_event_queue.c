@@ -51,7 +51,7 @@ static void note_port(struct queue_bed *bed, const char *id, const char *note)
 }
 
 /* Makes one write; returns whether there was one. */
-static bool write_one(struct queue_bed *bed, enum event_outcome outcome)
+static bool write_event_due(struct queue_bed *bed, enum event_outcome outcome)
 {
     struct event_write write;
     if (!event_queue_next(bed->queue, bed->now_ms, &write)) {
@@ -64,10 +64,10 @@ static bool write_one(struct queue_bed *bed, enum event_outcome outcome)
     return true;
 }
 
-static size_t write_all(struct queue_bed *bed)
+static size_t write_events_due(struct queue_bed *bed)
 {
     size_t count = 0;
-    while (write_one(bed, EVENT_WRITTEN)) {
+    while (write_event_due(bed, EVENT_WRITTEN)) {
         count++;
     }
     return count;
@@ -96,14 +96,14 @@ UNIT_TEST(test_created_once_then_counted)
     assert_true(event_queue_take_news(bed->queue));
     assert_false(event_queue_take_news(bed->queue));
     assert_int_equal(event_queue_wait_ms(bed->queue, bed->now_ms), 0);
-    assert_int_equal(write_all(bed), 1);
+    assert_int_equal(write_events_due(bed), 1);
     expect_told(bed, "create prod/web InvalidPort x1 ");
     note_port(bed, "svc/prod/web", "a");
     note_port(bed, "svc/prod/web", "a");
-    assert_int_equal(write_all(bed), 0);
+    assert_int_equal(write_events_due(bed), 0);
     assert_int_equal(event_queue_wait_ms(bed->queue, bed->now_ms), EVENT_REPEAT_MS);
     bed->now_ms += EVENT_REPEAT_MS;
-    assert_int_equal(write_all(bed), 1);
+    assert_int_equal(write_events_due(bed), 1);
     expect_told(bed, "patch prod/web InvalidPort x3 ");
 }
 
@@ -111,12 +111,12 @@ UNIT_TEST(test_a_fault_that_stays_is_told_again)
 {
     struct queue_bed *bed = *state;
     note_port(bed, "svc/prod/web", "a");
-    assert_int_equal(write_all(bed), 1);
+    assert_int_equal(write_events_due(bed), 1);
     assert_int_equal(event_queue_wait_ms(bed->queue, bed->now_ms), EVENT_STANDING_MS);
     bed->now_ms += EVENT_STANDING_MS - 1;
-    assert_int_equal(write_all(bed), 0);
+    assert_int_equal(write_events_due(bed), 0);
     bed->now_ms += 1;
-    assert_int_equal(write_all(bed), 1);
+    assert_int_equal(write_events_due(bed), 1);
     expect_told(bed, "create prod/web InvalidPort x1 patch prod/web InvalidPort x2 ");
 }
 
@@ -125,7 +125,7 @@ UNIT_TEST(test_gone_is_forgotten)
     struct queue_bed *bed = *state;
     note_port(bed, "svc/prod/web", "a");
     note_port(bed, "svc/prod/web", NULL);
-    assert_int_equal(write_all(bed), 0);
+    assert_int_equal(write_events_due(bed), 0);
     assert_int_equal(event_queue_count(bed->queue).known, 0);
     assert_int_equal(event_queue_count(bed->queue).waiting, 0);
 
@@ -155,11 +155,11 @@ UNIT_TEST(test_another_note_is_another_event)
     struct queue_bed *bed = *state;
     note_port(bed, "svc/prod/web", "a");
     note_at(bed, "svc/prod/web", EVENT_INVALID_PORT, EVENT_FROM_PLAN, "of another place");
-    assert_int_equal(write_all(bed), 1);
+    assert_int_equal(write_events_due(bed), 1);
     note_port(bed, "svc/prod/web", "b");
-    assert_int_equal(write_all(bed), 0);
+    assert_int_equal(write_events_due(bed), 0);
     bed->now_ms += EVENT_REPEAT_MS;
-    assert_int_equal(write_all(bed), 1);
+    assert_int_equal(write_events_due(bed), 1);
     expect_told(bed, "create prod/web InvalidPort x2 create prod/web InvalidPort x1 ");
     assert_int_equal(event_queue_count(bed->queue).known, 1);
 }
@@ -168,15 +168,15 @@ UNIT_TEST(test_what_the_server_says)
 {
     struct queue_bed *bed = *state;
     note_port(bed, "svc/prod/web", "a");
-    assert_true(write_one(bed, EVENT_FAILED));
-    assert_true(write_one(bed, EVENT_EXISTS));
-    assert_true(write_one(bed, EVENT_MISSING));
-    assert_true(write_one(bed, EVENT_WRITTEN));
-    assert_false(write_one(bed, EVENT_WRITTEN));
+    assert_true(write_event_due(bed, EVENT_FAILED));
+    assert_true(write_event_due(bed, EVENT_EXISTS));
+    assert_true(write_event_due(bed, EVENT_MISSING));
+    assert_true(write_event_due(bed, EVENT_WRITTEN));
+    assert_false(write_event_due(bed, EVENT_WRITTEN));
     expect_told(bed, "create prod/web InvalidPort x1 create prod/web InvalidPort x1 "
                      "patch prod/web InvalidPort x2 create prod/web InvalidPort x2 ");
     note_port(bed, "svc/prod/db", "a");
-    assert_true(write_one(bed, EVENT_USELESS));
+    assert_true(write_event_due(bed, EVENT_USELESS));
     assert_int_equal(event_queue_count(bed->queue).known, 1);
 }
 
@@ -184,14 +184,14 @@ UNIT_TEST(test_a_refused_namespace_waits_alone)
 {
     struct queue_bed *bed = *state;
     note_port(bed, "svc/closed/web", "a");
-    assert_true(write_one(bed, EVENT_REFUSED));
+    assert_true(write_event_due(bed, EVENT_REFUSED));
     note_port(bed, "svc/closed/db", "a");
     note_port(bed, "svc/open/web", "a");
     buf_clear(&bed->told);
-    assert_int_equal(write_all(bed), 1);
+    assert_int_equal(write_events_due(bed), 1);
     expect_told(bed, "create open/web InvalidPort x1 ");
     bed->now_ms += EVENT_REFUSED_MS;
-    assert_int_equal(write_all(bed), 2);
+    assert_int_equal(write_events_due(bed), 2);
 }
 
 /* Whatever the number of faults, in any minute; and a namespace whose faults come and go. */
@@ -199,12 +199,12 @@ UNIT_TEST(test_writes_of_a_minute)
 {
     struct queue_bed *bed = *state;
     note_services(bed, "broken", 1000);
-    assert_int_equal(write_all(bed), EVENT_NAMESPACE_WRITES_PER_MINUTE);
+    assert_int_equal(write_events_due(bed), EVENT_NAMESPACE_WRITES_PER_MINUTE);
     bed->now_ms += EVENT_MINUTE_MS - 1;
-    assert_int_equal(write_all(bed), 0);
+    assert_int_equal(write_events_due(bed), 0);
     assert_int_equal(event_queue_wait_ms(bed->queue, bed->now_ms), 1);
     bed->now_ms += 1;
-    assert_int_equal(write_all(bed), EVENT_NAMESPACE_WRITES_PER_MINUTE);
+    assert_int_equal(write_events_due(bed), EVENT_NAMESPACE_WRITES_PER_MINUTE);
 
     for (size_t i = 0; i < 1000; i++) {
         char *id = xasprintf("svc/broken/s%zu", i);
@@ -212,7 +212,7 @@ UNIT_TEST(test_writes_of_a_minute)
         free(id);
     }
     note_port(bed, "svc/broken/again", "a");
-    assert_int_equal(write_all(bed), 0);
+    assert_int_equal(write_events_due(bed), 0);
 }
 
 UNIT_TEST(test_a_thousand_services_in_many_namespaces)
@@ -225,11 +225,11 @@ UNIT_TEST(test_a_thousand_services_in_many_namespaces)
         free(ns);
     }
     for (; bed->now_ms < 1000 + EVENT_MINUTE_MS; bed->now_ms += 100) {
-        first_minute += write_all(bed);
+        first_minute += write_events_due(bed);
     }
     assert_int_equal(first_minute, EVENT_WRITES_PER_MINUTE);
     for (written = first_minute; written < 1000; bed->now_ms += EVENT_MINUTE_MS) {
-        size_t count = write_all(bed);
+        size_t count = write_events_due(bed);
         assert_in_range(count, 1, EVENT_WRITES_PER_MINUTE);
         written += count;
     }
@@ -243,8 +243,8 @@ UNIT_TEST(test_namespaces_take_turns)
     note_services(bed, "large", 1000);
     note_port(bed, "svc/small/web", "a");
     note_port(bed, "ingress/other/shop", "a");
-    assert_true(write_one(bed, EVENT_WRITTEN) && write_one(bed, EVENT_WRITTEN) &&
-                write_one(bed, EVENT_WRITTEN));
+    assert_true(write_event_due(bed, EVENT_WRITTEN) && write_event_due(bed, EVENT_WRITTEN) &&
+                write_event_due(bed, EVENT_WRITTEN));
     assert_non_null(strstr(buf_cstr(&bed->told), "small/web"));
     assert_non_null(strstr(buf_cstr(&bed->told), "other/shop"));
     assert_non_null(strstr(buf_cstr(&bed->told), "large/s0"));
@@ -255,12 +255,12 @@ UNIT_TEST(test_new_before_repeated)
 {
     struct queue_bed *bed = *state;
     note_services(bed, "prod", EVENT_NAMESPACE_WRITES_PER_MINUTE);
-    assert_int_equal(write_all(bed), EVENT_NAMESPACE_WRITES_PER_MINUTE);
+    assert_int_equal(write_events_due(bed), EVENT_NAMESPACE_WRITES_PER_MINUTE);
     bed->now_ms += EVENT_MINUTE_MS;
     note_services(bed, "prod", EVENT_NAMESPACE_WRITES_PER_MINUTE);
     note_port(bed, "svc/prod/new", "a");
     buf_clear(&bed->told);
-    assert_true(write_one(bed, EVENT_WRITTEN));
+    assert_true(write_event_due(bed, EVENT_WRITTEN));
     expect_told(bed, "create prod/new InvalidPort x1 ");
 }
 
@@ -275,7 +275,7 @@ UNIT_TEST(test_a_full_queue)
     assert_int_equal(event_queue_count(bed->queue).known, EVENT_QUEUE_MAX);
     assert_int_equal(event_queue_count(bed->queue).left_out, 8);
     assert_int_equal(event_queue_count(bed->queue).waiting, EVENT_QUEUE_MAX);
-    (void)write_all(bed);
+    (void)write_events_due(bed);
     assert_non_null(strstr(buf_cstr(&bed->told), "small/s2"));
 }
 
