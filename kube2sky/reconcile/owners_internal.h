@@ -93,9 +93,9 @@ struct owner {
     uint32_t planned_bytes;              /* their bytes (key_room_internal.h) */
     uint32_t room_place;                 /* index in key_room's heap while held for want of room; 0:
                                           * not held for that */
-    int32_t trigger_ahead; /* with has_trigger: from the trigger to changed_us, in units of
-                            * OWNER_TRIGGER_US */
-    int64_t changed_us;    /* monotonic; its objects' oldest change not yet sent; 0 = none */
+    int32_t trigger_ahead;               /* with a trigger: from its time to changed_us, in units of
+                                          * OWNER_TRIGGER_US */
+    int64_t changed_us; /* monotonic; its objects' oldest change not yet sent; 0 = none */
     enum owner_class class;
     enum owner_state state;
     bool is_claim_due;    /* its objects changed since it last claimed its reverse names */
