@@ -24,10 +24,14 @@
 #include "skydns/streams/plain_tcp.h"
 #include "skydns/streams/streams.h"
 #include "skydns/streams/tcp_server.h"
+#include "skydns/tap/client_counts.h"
 #include "skydns/tap/query_tap.h"
 #include "skydns/transfer/transfers.h"
 #include "skydns/udp/udp_server.h"
 #include "skydns/udp/worker.h"
+
+/* Threads that answer beside the workers, and come before them in lists. */
+enum { THREAD_RESOLVER, THREAD_STREAMS, THREADS_BESIDE };
 
 struct lane {
     struct udp_server *udp;
@@ -65,6 +69,8 @@ struct answering {
     struct query_tap tap; /* of all threads */
     struct name_samples samples;
     struct dnstap *dnstap; /* NULL: none */
+    size_t client_count;   /* 0: no pages, so that clients are not counted */
+    struct client_counts *clients[OPTIONS_WORKERS_MAX + THREADS_BESIDE]; /* of each thread */
     unsigned lane_count;
     struct lane lanes[OPTIONS_WORKERS_MAX];
     struct worker *workers[OPTIONS_WORKERS_MAX]; /* of all lanes, for the metrics */
@@ -149,6 +155,32 @@ static int open_sockets(struct answering *a, struct err *err)
     return r == 0 ? answering_check_certificate(a, err) : r;
 }
 
+/* ---- Clients ---- */
+
+static void open_clients(struct answering *a)
+{
+    if (options_have_pages(&a->options)) {
+        a->client_count = THREADS_BESIDE + a->lane_count;
+        for (size_t i = 0; i < a->client_count; i++) {
+            a->clients[i] = client_counts_new();
+        }
+        answering_set_domain(a, &a->options.domains[0]);
+    }
+}
+
+struct client_counts *const *answering_clients(const struct answering *answering, size_t *ret_count)
+{
+    *ret_count = answering->client_count;
+    return answering->clients;
+}
+
+void answering_set_domain(struct answering *answering, const struct dname *domain)
+{
+    for (size_t i = 0; i < answering->client_count; i++) {
+        client_counts_set_domain(answering->clients[i], domain->len);
+    }
+}
+
 /* ---- The resolver ---- */
 
 static struct answer_lane pool_lane(struct answering *a)
@@ -176,6 +208,7 @@ static int open_resolver(struct answering *a, struct err *err)
         .pool_wait_ms = POOL_WAIT_MS,
         .workers = a->lane_count,
         .tap = &a->tap,
+        .clients = a->clients[THREAD_RESOLVER],
         .dnstap = a->dnstap,
         .want_skydns_metrics = a->options.prometheus_port != 0,
     };
@@ -305,6 +338,7 @@ static int open_streams(struct answering *a, struct err *err)
         .transfers = a->transfers,
         .namespace_rate = a->namespace_rate,
         .tap = &a->tap,
+        .clients = a->clients[THREAD_STREAMS],
         .want_skydns_metrics = a->options.prometheus_port != 0,
     };
     for (int i = ENGINE_TLS; i < ENGINE_TRANSPORTS; i++) {
@@ -399,6 +433,7 @@ int answering_open(const struct options *options, struct publisher *publisher,
     if (r == 0) {
         a->lane_count = (unsigned)a->sockets.udp_count * a->options.workers;
         share_descriptors(a);
+        open_clients(a);
         r = open_transfers(a, err);
     }
     if (r == 0) {
@@ -443,6 +478,7 @@ int answering_start(struct answering *answering, struct err *err)
             .rate_limit = a->rate_limit,
             .namespace_rate = a->namespace_rate,
             .tap = &a->tap,
+            .clients = a->clients[THREADS_BESIDE + i],
             .want_skydns_metrics = a->options.prometheus_port != 0,
         };
         r = worker_start(&config, &a->lanes[i].worker, err);
@@ -534,6 +570,9 @@ void answering_free(struct answering *answering)
         worker_free(a->lanes[i].worker);
         udp_server_free(a->lanes[i].udp);
         engine_free(a->lanes[i].engine);
+    }
+    for (size_t i = 0; i < a->client_count; i++) {
+        client_counts_free(a->clients[i]);
     }
     dnstap_free(a->dnstap);
     rate_limit_free(a->rate_limit);

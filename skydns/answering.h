@@ -17,6 +17,7 @@
 #include "skydns/tap/query_log.h"
 
 struct answering;
+struct client_counts;
 struct dnstap;
 struct namespace_rate;
 struct rate_limit;
@@ -55,6 +56,14 @@ void answering_set_nameservers(struct answering *answering, const struct options
 const struct dnstap *answering_dnstap(const struct answering *answering);
 
 struct query_tap *answering_tap(struct answering *answering); /* for samples; borrowed */
+
+/* Returns the tables of clients of all threads that answer; borrowed. *ret_count 0: nobody reads
+ * them. */
+struct client_counts *const *answering_clients(const struct answering *answering,
+                                               size_t *ret_count);
+
+/* Sets the domain whose search lists are recognized: client_counts_set_domain. */
+void answering_set_domain(struct answering *answering, const struct dname *domain);
 
 /* Sets which queries get a line in the log from now on. */
 void answering_set_query_log(struct answering *answering, struct query_log_rule rule);

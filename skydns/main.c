@@ -33,6 +33,7 @@
 #include "skydns/etcd_client.h"
 #include "skydns/external/cache_counts.h"
 #include "skydns/http_pages.h"
+#include "skydns/pages/client_figures.h"
 #include "skydns/pages/explain.h"
 #include "skydns/pages/explain_client.h"
 #include "skydns/pages/top_view.h"
@@ -195,6 +196,14 @@ static uint32_t override_ttl_s(const struct options *options)
     return ttl_s == ENGINE_TTL_DEFAULT_S ? ENGINE_OVERRIDE_TTL_S : ttl_s;
 }
 
+static enum client_want client_want_of(const struct options *options)
+{
+    bool is_for_figures = options_want_client_index(options) || options_count_namespaces(options);
+    return options_answer_by_client(options) ? CLIENTS_FOR_ANSWERS
+           : is_for_figures                  ? CLIENTS_FOR_FIGURES
+                                             : CLIENTS_UNKNOWN;
+}
+
 static void on_config(void *data, const struct options *before, const struct options *now)
 {
     struct program *p = data;
@@ -213,7 +222,7 @@ static void on_config(void *data, const struct options *before, const struct opt
         store_sync_set_stubs(p->sync, now->stubzones);
     }
     if (p->sync) {
-        store_sync_set_clients(p->sync, options_want_client_index(now));
+        store_sync_set_clients(p->sync, client_want_of(now));
         store_sync_set_overrides(p->sync, now->engine.overrides, override_ttl_s(now));
     }
     if (p->keeper) {
@@ -227,6 +236,7 @@ static void on_config(void *data, const struct options *before, const struct opt
     }
     if (p->answering) {
         answering_set_query_log(p->answering, now->query_log);
+        answering_set_domain(p->answering, &now->domains[0]);
     }
     if (!option_same_upstream(before, now)) {
         answering_set_nameservers(p->answering, now);
@@ -432,29 +442,29 @@ static void refuse_snapshot(struct program *p)
 /* Starts the mirror. The records of a snapshot are published at once. */
 static void start_sync(struct program *p)
 {
-    const struct store_sync_config config = {
-        .loop = p->loop,
-        .etcd = p->etcd,
-        .publisher = p->publisher,
-        .path_prefix = p->options.path_prefix,
-        .skips_wildcards = p->options.engine.schema == ENGINE_SCHEMA_KUBERNETES,
-        .followed = &p->followed,
-        .default_ttl_s = p->options.engine.ttl_s,
-        .domains = p->options.domains,
-        .domain_count = p->options.domain_count,
-        .requires_store_key = p->options.require_store_key,
-        .start = p->has_snapshot ? &p->snapshot : NULL,
-        .on_completeness = on_completeness,
-        .stale_max_ms = p->options.stale_max_ms,
-        .on_config = skydns_on_document,
-        .wants_stubs = p->options.stubzones,
-        .on_stubs = on_stubs,
-        .wants_overrides = p->options.engine.overrides,
-        .override_ttl_s = override_ttl_s(&p->options),
-        .wants_clients = options_want_client_index(&p->options),
-        .on_visible = skydns_on_visible,
-        .on_ready = skydns_on_ready,
-        .data = p};
+    const struct store_sync_config config = {.loop = p->loop,
+                                             .etcd = p->etcd,
+                                             .publisher = p->publisher,
+                                             .path_prefix = p->options.path_prefix,
+                                             .skips_wildcards = p->options.engine.schema ==
+                                                                ENGINE_SCHEMA_KUBERNETES,
+                                             .followed = &p->followed,
+                                             .default_ttl_s = p->options.engine.ttl_s,
+                                             .domains = p->options.domains,
+                                             .domain_count = p->options.domain_count,
+                                             .requires_store_key = p->options.require_store_key,
+                                             .start = p->has_snapshot ? &p->snapshot : NULL,
+                                             .on_completeness = on_completeness,
+                                             .stale_max_ms = p->options.stale_max_ms,
+                                             .on_config = skydns_on_document,
+                                             .wants_stubs = p->options.stubzones,
+                                             .on_stubs = on_stubs,
+                                             .wants_overrides = p->options.engine.overrides,
+                                             .override_ttl_s = override_ttl_s(&p->options),
+                                             .wants_clients = client_want_of(&p->options),
+                                             .on_visible = skydns_on_visible,
+                                             .on_ready = skydns_on_ready,
+                                             .data = p};
     etcd_client_watch(p->etcd, p->options.etcd_timeout_ms, p->loop, &p->outage, &p->followed);
     p->sync = store_sync_start(&config);
     if (p->has_snapshot && !store_sync_is_from_snapshot(p->sync, &(int64_t){0})) {
@@ -529,6 +539,22 @@ static bool explain_denied(const void *program, struct buf *out)
            transfer_source_explain_denied(p->feed, out);
 }
 
+static void open_client_figures(struct program *p)
+{
+    struct client_figures_config config = {
+        .loop = p->loop,
+        .tap = answering_tap(p->answering),
+        .index = store_sync_clients(p->sync),
+        .labels_max = p->options.namespace_metrics,
+        .workers = p->status.workers,
+        .worker_count = p->status.worker_count,
+    };
+    config.counts = answering_clients(p->answering, &config.count);
+    if (config.count > 0) {
+        p->status.clients = client_figures_new(&config);
+    }
+}
+
 static void set_status(struct program *p)
 {
     unsigned worker_count;
@@ -562,6 +588,7 @@ static void set_status(struct program *p)
         .workers = workers,
         .worker_count = worker_count,
     };
+    open_client_figures(p);
     if (p->status.explainer) {
         explainer_set_outage(p->status.explainer, &p->outage);
         explainer_set_rates(p->status.explainer, answering_rate_limit(p->answering),
@@ -617,6 +644,7 @@ static void close_all(struct program *p)
 {
     http_pages_free(p->http);
     explainer_free(p->status.explainer);
+    client_figures_free(p->status.clients);
     transfer_source_free(p->feed);
     ev_async_stop(p->loop, &p->fed);
     snapshot_keeper_free(p->keeper);

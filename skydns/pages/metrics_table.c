@@ -5,6 +5,7 @@
 #include "common/etcd/etcd_metrics.h"
 #include "skydns/dnstap/dnstap.h"
 #include "skydns/engine/engine.h"
+#include "skydns/pages/client_figures.h"
 #include "skydns/pages/metrics_external_internal.h"
 #include "skydns/pages/metrics_queries_internal.h"
 #include "skydns/pages/metrics_zones_internal.h"
@@ -255,6 +256,9 @@ void skydns_metrics_table_write(const struct metrics_sources *sources, struct bu
                       "with it.",
                       &histogram_durations, &store_sync_recent(sources->sync)->seconds);
     metrics_queries_write(&page, transports);
+    if (sources->clients) {
+        client_figures_write_metrics(sources->clients, &page);
+    }
     write_engines(&page, sources, resolver);
     metrics_limits_write(&page, transports);
     write_resolver(&page, resolver);

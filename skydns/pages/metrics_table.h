@@ -11,6 +11,7 @@
 #include "common/base/metrics.h"
 #include "skydns/config/live_config.h"
 
+struct client_figures;
 struct etcd;
 struct explainer;
 struct outage;
@@ -55,10 +56,11 @@ struct metrics_sources {
     int64_t (*certificate_ends)(const void *certificate); /* Unix time; NULL: there is none */
     const void *certificate;
     const struct publisher *publisher;
-    struct query_tap *tap;       /* samples names for /live; NULL: none */
-    struct explainer *explainer; /* NULL without HTTP */
-    bool is_lame_duck;           /* stopping, but still answering */
-    bool awaits_serials;         /* of zones that can be transferred; not ready before */
+    struct query_tap *tap;          /* samples names for /live; NULL: none */
+    struct client_figures *clients; /* NULL without pages */
+    struct explainer *explainer;    /* NULL without HTTP */
+    bool is_lame_duck;              /* stopping, but still answering */
+    bool awaits_serials;            /* of zones that can be transferred; not ready before */
     /* Appends which of kube2sky's documents etcd denies reading, and why; NULL: there are none. */
     bool (*explain_denied)(const void *documents, struct buf *out);
     const void *documents;

@@ -1,6 +1,7 @@
 #include "skydns/pages/status.h"
 
 #include "common/base/attributes.h"
+#include "skydns/pages/client_figures.h"
 #include "skydns/pages/explain.h"
 #include "skydns/pages/explain_page_internal.h"
 #include "skydns/pages/readiness_internal.h"
@@ -46,6 +47,16 @@ static void on_search(void *data, const struct http_request *request, struct htt
     search_page(sources->sync, http_request_arg(request, "q"), reply);
 }
 
+static void on_clients(void *data, const struct http_request *request UNUSED,
+                       struct http_reply *reply)
+{
+    const struct metrics_sources *sources = data;
+    reply->content_type = "application/json";
+    client_figures_write_page(sources->clients,
+                              publisher_newest_config(sources->publisher)->settings.autopath,
+                              &reply->body);
+}
+
 static void on_explain(void *data, const struct http_request *request, struct http_reply *reply)
 {
     const struct metrics_sources *sources = data;
@@ -77,6 +88,7 @@ void status_routes(struct metrics_sources *sources, struct http_route routes[STA
     routes[2] = (struct http_route){"/metrics", skydns_status_on_metrics, sources};
     routes[3] = (struct http_route){"/cache", on_cache, sources};
     routes[4] = (struct http_route){"/explain", on_explain, sources};
+    routes[6] = (struct http_route){"/clients", on_clients, sources};
     routes[5] = (struct http_route){"/search", on_search, sources};
 }
 

@@ -9,6 +9,7 @@
  *     /metrics              metrics_table.h
  *     /cache                all records and unusable keys: record_page_internal.h
  *     /search?q=            records by a part of their name, key or value: search_page_internal.h
+ *     /clients              the busiest clients, and what search lists cost: client_figures.h
  *     /explain?name=&type=  why a question is answered as it is (explain.h), as JSON; with &text
  *                           for people
  *
@@ -19,7 +20,7 @@
 #include "common/http/http_server.h"
 #include "skydns/pages/metrics_table.h"
 
-enum { STATUS_ROUTES = 6 };
+enum { STATUS_ROUTES = 7 };
 
 /* Fills in the routes; the sources are borrowed, and set before the loop runs. */
 void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES]);

@@ -319,6 +319,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
         .engine = config->engine,
         .reader = config->reader,
         .tap = config->tap,
+        .clients = config->clients,
         .counts = {[ENGINE_UDP] = &r->counts.udp, [ENGINE_TCP] = &r->counts.tcp},
         .refresh = resolver_on_refresh,
         .data = r,

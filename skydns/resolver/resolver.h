@@ -55,6 +55,7 @@ struct ev_loop;
 struct recursion;
 struct resolver;
 struct publisher_reader;
+struct client_counts;
 struct query_tap;
 struct tls_pool_counts;
 struct turn;
@@ -102,7 +103,8 @@ struct resolver_config {
     uint32_t pool_answer_ms, pool_wait_ms; /* POOL_ANSWER_MS and POOL_WAIT_MS */
     unsigned workers; /* their producer numbers in resolver_defer: 0 to workers - 1 */
     const struct query_tap *tap;
-    struct dnstap *dnstap; /* for questions to upstreams; NULL: none */
+    struct client_counts *clients; /* the thread's; NULL: the tap never counts them */
+    struct dnstap *dnstap;         /* for questions to upstreams; NULL: none */
     bool want_skydns_metrics;
 };
 

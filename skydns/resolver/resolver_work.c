@@ -13,6 +13,7 @@
 #include "skydns/publish/recursion.h"
 #include "skydns/records/store.h"
 #include "skydns/resolver/resolver_internal.h"
+#include "skydns/tap/client_counts.h"
 #include "skydns/tap/query_tap.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/fetcher.h"
@@ -88,6 +89,9 @@ static void send_to_connection(struct resolver *r, const struct deferred *d,
 static void resolver_work_log(struct resolver *r, const struct deferred *d,
                               const struct response *response)
 {
+    if (query_tap_wants_clients(r->config.tap)) {
+        client_counts_note(r->config.clients, &d->query.client, response);
+    }
     if (query_tap_wants(r->config.tap, &r->counts.udp)) {
         struct engine_query query = resolver_query(r, d);
         turn_show(&r->turn, &r->counts.udp, &query, response, d->begun_us);

@@ -14,6 +14,7 @@
 #include "skydns/tap/query_counts.h"
 #include "skydns/wire/deferral.h"
 
+struct client_counts;
 struct publisher_reader;
 struct query_tap;
 
@@ -25,6 +26,7 @@ struct turn {
     struct engine *engine;
     struct publisher_reader *reader;
     const struct query_tap *tap;
+    struct client_counts *clients; /* the loop's; NULL: the tap never counts them */
     struct query_counts *counts[ENGINE_TRANSPORTS]; /* NULL: counted elsewhere */
     /* Refreshes the cached response to the question, which a client's query led to. */
     void (*refresh)(void *data, const struct engine_query *query, const struct question *question);

@@ -126,6 +126,7 @@ struct options {
     const char *prometheus_subsystem;
     bool has_http;
     struct addr http_address;
+    unsigned namespace_metrics; /* namespaces with metrics of their own; 0: none */
     const char *http_hosts; /* comma-separated, "" = none: http_hosts.h */
     size_t http_allowed_count;
     struct network http_allowed[HTTP_ACCESS_NETWORKS_MAX]; /* beside loopback: page_access.h */
@@ -155,11 +156,28 @@ struct options {
 int skydns_options_parse(int argc, char *const *argv, struct options *ret_options,
                          struct err *err) MUST_CHECK;
 
-/* Returns whether anything depends on the namespaces of clients, or shows them. */
+/* Returns whether any answer depends on the namespaces of clients. */
+static inline bool options_answer_by_client(const struct options *o)
+{
+    return o->engine.autopath || o->clients.is_own || o->engine.rate_namespace > 0;
+}
+
+/* Returns whether answering threads look up the clients: for answers, or to log them. */
 static inline bool options_want_client_index(const struct options *o)
 {
-    return o->engine.autopath || o->clients.is_own || o->engine.rate_namespace > 0 ||
-           o->query_log.mode != QUERY_LOG_OFF || o->dnstap.is_set;
+    return options_answer_by_client(o) || o->query_log.mode != QUERY_LOG_OFF || o->dnstap.is_set;
+}
+
+/* Returns whether somebody may read metrics or pages. */
+static inline bool options_have_pages(const struct options *o)
+{
+    return o->has_http || o->prometheus_port != 0;
+}
+
+/* Returns whether queries are counted by the namespaces of clients. */
+static inline bool options_count_namespaces(const struct options *o)
+{
+    return o->namespace_metrics > 0 && options_have_pages(o);
 }
 
 /* Returns the part that answering threads need; one block of memory, owned by the caller. */

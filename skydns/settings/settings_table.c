@@ -41,6 +41,9 @@ static int64_t default_min_ttl(const struct options *options)
     return options->engine.schema == ENGINE_SCHEMA_KUBERNETES ? 5 : 60;
 }
 
+/* Limits the namespaces with metrics: each has six series, and Prometheus holds all of them. */
+enum { NAMESPACE_METRICS_MAX = 4000 };
+
 #define IN(member)                                 \
     .member_at = offsetof(struct options, member), \
     .member_bytes = sizeof(((struct options *)0)->member)
@@ -196,6 +199,9 @@ static const struct setting rows[] = {
      .taker = SETTING_LIVE,
      .help = "comma-separated networks, beside loopback, that may have the pages about clients and "
              "about the past: /clients, /missing, /history, /watch, /flush, at="},
+    {.flag = "namespace-metrics", .kind = SETTING_NUMBER, .max = NAMESPACE_METRICS_MAX,
+     .default_number = 200, IN(namespace_metrics),
+     .help = "namespaces of clients whose queries /metrics has by result, the busiest; 0: none"},
     {.flag = "etcd-timeout", .kind = SETTING_DURATION, .unit_ms = 1, .min = 1,
      .max = DAY_MS, /* more is certainly a mistake */
      .default_number = 10000, IN(etcd_timeout_ms),

@@ -266,6 +266,7 @@ static void init_turn(struct streams *s)
         .engine = config->engine,
         .reader = config->reader,
         .tap = config->tap,
+        .clients = config->clients,
         .refresh = streams_on_refresh,
         .data = s,
     };

@@ -24,6 +24,7 @@
 #include "skydns/streams/stream_protocol.h"
 #include "skydns/tap/query_counts.h"
 
+struct client_counts;
 struct engine;
 struct engine_counts;
 struct publisher_reader;
@@ -55,6 +56,7 @@ struct streams_config {
     struct transfers *transfers; /* NULL: none */
     struct namespace_rate *namespace_rate;
     const struct query_tap *tap;
+    struct client_counts *clients; /* the thread's; NULL: the tap never counts them */
     bool want_skydns_metrics;
 };
 

@@ -6,6 +6,7 @@
 #include "skydns/engine/namespace_rate.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/resolver/resolver.h"
+#include "skydns/tap/client_counts.h"
 #include "skydns/tap/query_tap.h"
 
 /* ---- Messages of zone transfers ---- */
@@ -116,6 +117,9 @@ static void count_response(struct tcp_answers *a, const struct engine_query *que
     struct query_counts *counts = turn->counts[query->transport];
     query_counts_response(counts, response);
     note_time(a, counts, query->ahead, begun_us);
+    if (query_tap_wants_clients(turn->tap)) {
+        client_counts_note(turn->clients, query->client, response);
+    }
     if (query_tap_wants(turn->tap, counts)) {
         turn_show(turn, counts, query, response, begun_us);
     }

@@ -88,7 +88,7 @@ static void start_stubs(struct store_sync *sync, const struct store_sync_config 
 /* Sets the domains in force, and whether their pods identify clients. */
 static void set_clients(struct store_sync *sync, const struct dname *domains, size_t count)
 {
-    clients_set(sync->clients, sync->wants_clients, domains, count);
+    clients_set(sync->clients, sync->wants_clients != CLIENTS_UNKNOWN, domains, count);
 }
 
 /* Starts the clients; saved: of clients_save and clients_save_records. */
@@ -341,10 +341,10 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs)
     set_stubs(sync, domains, domains_now(sync, domains));
 }
 
-void store_sync_set_clients(struct store_sync *sync, bool wants_clients)
+void store_sync_set_clients(struct store_sync *sync, enum client_want wants)
 {
     struct dname domains[ENGINE_ZONES_MAX];
-    sync->wants_clients = wants_clients;
+    sync->wants_clients = wants;
     set_clients(sync, domains, domains_now(sync, domains));
 }
 
@@ -363,12 +363,13 @@ bool store_sync_knows_clients(const struct store_sync *sync, const struct dname 
 
 bool store_sync_awaits_clients(const struct store_sync *sync)
 {
-    return !clients_are_settled(sync->clients);
+    return sync->wants_clients == CLIENTS_FOR_ANSWERS && !clients_are_settled(sync->clients);
 }
 
 bool store_sync_explain_client_keys(const struct store_sync *sync, struct buf *out)
 {
-    return clients_explain_trouble(sync->clients, out);
+    return sync->wants_clients == CLIENTS_FOR_ANSWERS &&
+           clients_explain_trouble(sync->clients, out);
 }
 
 const struct client_index *store_sync_clients(const struct store_sync *sync)

@@ -37,6 +37,14 @@ struct snapshot_content;
 struct snapshot_image;
 struct store_sync;
 
+/* Says what clients are identified for. */
+enum client_want {
+    CLIENTS_UNKNOWN,     /* nothing */
+    CLIENTS_FOR_FIGURES, /* counts and logs of their queries: being ready does not wait for it, and if etcd
+                          * denies reading their keys, that is no trouble */
+    CLIENTS_FOR_ANSWERS,
+};
+
 struct store_sync_config {
     struct ev_loop *loop;
     struct etcd *etcd;           /* borrowed, on the same loop */
@@ -79,8 +87,8 @@ struct store_sync_config {
     /* Identifies clients by their pods (client_index.h): fills store_sync_clients. Calls on_visible
      * with the lists of visibility.h that kube2sky writes, when they differ from those told last:
      * none at first; borrowed for the call. Needs publisher_retire. on_visible NULL: only
-     * identifies. */
-    bool wants_clients; /* store_sync_set_clients changes it */
+     * identifies. store_sync_set_clients changes it. */
+    enum client_want wants_clients;
     void (*on_visible)(void *data, const struct visible_namespace *listed, size_t count);
 
     /* Called when store_sync_is_incomplete changes for a domain: before the version that lacks its
@@ -148,7 +156,7 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
  * and tells on_visible. Turning it on goes through the pods held at once; nobody is identified
  * until etcd has said which addresses they share with their nodes. */
 void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uint32_t ttl_s);
-void store_sync_set_clients(struct store_sync *sync, bool wants_clients);
+void store_sync_set_clients(struct store_sync *sync, enum client_want wants);
 
 /* Returns true if the keys about clients have been neither read nor denied yet. */
 bool store_sync_awaits_clients(const struct store_sync *sync);

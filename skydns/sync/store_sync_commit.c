@@ -136,7 +136,7 @@ void store_sync_on_ttls_changed(void *data)
 void store_sync_become_ready(struct store_sync *sync)
 {
     bool is_awaited = sync->requires_store_key && store_keys_is_any_missing(sync->keys);
-    if (sync->has_content && !sync->is_ready && !is_awaited && clients_are_settled(sync->clients)) {
+    if (sync->has_content && !sync->is_ready && !is_awaited && !store_sync_awaits_clients(sync)) {
         sync->is_ready = true;
         if (sync->on_ready) {
             sync->on_ready(sync->data);

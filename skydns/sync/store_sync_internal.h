@@ -81,7 +81,7 @@ struct store_sync {
     struct stub_keys *stubs; /* NULL: nobody asks for them */
     bool wants_stubs;
     struct clients *clients;
-    bool wants_clients;
+    enum client_want wants_clients;
     struct override_index *overrides;
     bool wants_overrides;
     uint32_t override_ttl_s;

@@ -12,6 +12,7 @@ void query_tap_init(struct query_tap *tap, struct name_samples *samples, struct 
 {
     atomic_init(&tap->watched, dnstap ? QUERY_TAP_DNSTAP : 0);
     atomic_init(&tap->rule, 0);
+    atomic_init(&tap->are_clients_wanted, false);
     tap->samples = samples;
     tap->dnstap = dnstap;
 }
@@ -35,6 +36,11 @@ void query_tap_set_log(struct query_tap *tap, struct query_log_rule rule)
 void query_tap_set_sampling(struct query_tap *tap, bool is_sampling)
 {
     set_watched(tap, QUERY_TAP_SAMPLES, is_sampling);
+}
+
+void query_tap_set_clients(struct query_tap *tap, bool are_wanted)
+{
+    atomic_store_explicit(&tap->are_clients_wanted, are_wanted, memory_order_relaxed);
 }
 
 /* Samples one query in QUERY_TAP_SAMPLE_OF, whatever else is watched. */

@@ -38,8 +38,9 @@ enum {
 };
 
 struct query_tap {
-    _Atomic unsigned watched; /* bits of the above */
-    _Atomic uint64_t rule;    /* of the log, in one word: mode and every */
+    _Atomic unsigned watched;        /* bits of the above */
+    _Atomic bool are_clients_wanted; /* each thread counts them in its own client_counts.h */
+    _Atomic uint64_t rule;           /* of the log, in one word: mode and every */
     struct name_samples *samples;
     struct dnstap *dnstap; /* NULL: none */
 };
@@ -52,6 +53,16 @@ void query_tap_set_log(struct query_tap *tap, struct query_log_rule rule);
 
 /* Turns samples on or off; name_samples_take has them. Main thread. */
 void query_tap_set_sampling(struct query_tap *tap, bool is_sampling);
+
+/* Turns the counting of clients on or off. Each thread that answers has its client_counts then.
+ * Main thread. */
+void query_tap_set_clients(struct query_tap *tap, bool are_wanted);
+
+/* Returns whether clients are counted. Any thread that answers. */
+static inline bool query_tap_wants_clients(const struct query_tap *tap)
+{
+    return atomic_load_explicit(&tap->are_clients_wanted, memory_order_relaxed);
+}
 
 /* Returns whether query_tap_show wants to see the response. Any thread that answers, with its
  * counts. */

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
@@ -16,6 +17,7 @@
 #include "skydns/records/rng.h"
 #include "skydns/resolver/deferred.h"
 #include "skydns/resolver/resolver.h"
+#include "skydns/tap/client_counts.h"
 #include "skydns/tap/query_counts.h"
 #include "skydns/tap/query_log.h"
 #include "skydns/tap/query_tap.h"
@@ -109,6 +111,16 @@ static void count_reply(struct worker *w, const struct engine_query *query,
     }
 }
 
+/* Counts a response that is not just a limit's. */
+static void count_answer(struct worker *w, const struct engine_query *query,
+                         const struct udp_packet *packet)
+{
+    if (query_tap_wants_clients(w->config.tap)) {
+        client_counts_note(w->config.clients, query->client, &packet->response);
+    }
+    count_reply(w, query, packet);
+}
+
 static bool ask_transfer(const struct worker *w, const struct engine_query *query)
 {
     const struct worker_config *config = &w->config;
@@ -133,7 +145,7 @@ static void worker_defer(struct worker *w, const struct engine_query *query,
     counter_add(&w->counts.refused, 1);
     if (kind != ENGINE_DEFER_SIGN) { /* as good as lost: resolver.h */
         (void)!engine_servfail(config->engine, query, EDNS_ERROR_OTHER, &packet->response);
-        count_reply(w, query, packet);
+        count_answer(w, query, packet);
     }
 }
 
@@ -154,7 +166,7 @@ static void worker_answer(struct worker *w, const struct store *store, struct en
     switch (verdict) {
     case ENGINE_REPLY:
         counter_add(&w->counts.answered, 1);
-        count_reply(w, query, packet);
+        count_answer(w, query, packet);
         if (w->deferral.wants_refresh) {
             (void)!resolver_defer_refresh(w->config.resolver, w->config.index, query,
                                           &w->deferral.refresh);
@@ -222,6 +234,9 @@ static void worker_limit(struct worker *w, const struct engine_query *query,
 {
     packet->response.len = 0;
     query_counts_begin(&w->counts);
+    if (query_tap_wants_clients(w->config.tap)) {
+        client_counts_note_limited(w->config.clients, query->client);
+    }
     if (wants_reply && engine_limited(w->config.engine, query, cookie, &packet->response)) {
         counter_add(&w->counts.limited, 1);
         count_reply(w, query, packet);
@@ -465,6 +480,16 @@ void worker_free(struct worker *worker)
 void worker_sums_add(const struct worker *worker, struct query_sums *sums)
 {
     query_sums_add(sums, &worker->counts);
+}
+
+int64_t worker_cpu_ns(const struct worker *worker)
+{
+    clockid_t clock;
+    struct timespec used = {0};
+    if (pthread_getcpuclockid(worker->thread, &clock) == 0) {
+        (void)clock_gettime(clock, &used); /* fails only when the thread is gone: 0 */
+    }
+    return used.tv_sec * INT64_C(1000000000) + used.tv_nsec;
 }
 
 const struct engine_counts *worker_engine_counts(const struct worker *worker)

@@ -18,6 +18,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 
+struct client_counts;
 struct engine;
 struct engine_counts;
 struct namespace_rate;
@@ -42,6 +43,7 @@ struct worker_config {
     struct rate_limit *rate_limit;         /* of all workers */
     struct namespace_rate *namespace_rate; /* of all threads */
     const struct query_tap *tap;
+    struct client_counts *clients; /* this worker's; NULL: the tap never counts them */
     bool want_skydns_metrics;
 };
 
@@ -56,6 +58,9 @@ void worker_free(struct worker *worker); /* joined; NULL is fine */
 
 /* Adds the worker's counts since its start (query_counts.h). Any thread. */
 void worker_sums_add(const struct worker *worker, struct query_sums *sums);
+
+/* Returns the processor time of its thread since the start. Main thread, before worker_join. */
+int64_t worker_cpu_ns(const struct worker *worker);
 
 /* Returns the counts of its engine; borrowed. Any thread. */
 const struct engine_counts *worker_engine_counts(const struct worker *worker);

@@ -30,7 +30,7 @@ struct fixture {
     struct store_sync *sync;
     bool is_ready;
     bool requires_store_key;
-    bool wants_clients;
+    enum client_want wants_clients;
     size_t zones;      /* stub zones told last */
     unsigned settings; /* how often the document was told */
     char document[64]; /* as told last; "none" */
@@ -655,7 +655,7 @@ static const char pod_value[] = "{\"host\":\"10.1.0.1\"}";
 UNIT_TEST(test_clients)
 {
     struct fixture *f = *state;
-    f->wants_clients = true;
+    f->wants_clients = CLIENTS_FOR_ANSWERS;
     store_sync_etcd_put(f, pod_key, pod_value);
     store_sync_etcd_start_sync(f);
     loop_until(f->loop, store_sync_etcd_is_known, f);
@@ -663,9 +663,9 @@ UNIT_TEST(test_clients)
     loop_until(f->loop, is_nobody, f);
     store_sync_etcd_del(f, "/kube2sky/other/node-address/n");
     loop_until(f->loop, store_sync_etcd_is_known, f);
-    store_sync_set_clients(f->sync, false);
+    store_sync_set_clients(f->sync, CLIENTS_UNKNOWN);
     assert_true(is_nobody(f));
-    store_sync_set_clients(f->sync, true);
+    store_sync_set_clients(f->sync, CLIENTS_FOR_ANSWERS);
     assert_true(is_nobody(f)); /* not known yet which addresses are nodes' */
     loop_until(f->loop, store_sync_etcd_is_known, f);
     store_sync_etcd_del(f, pod_key);
@@ -689,7 +689,7 @@ UNIT_TEST(test_a_client_with_a_lease)
     enum { TTL_S = 600 };
     struct fixture *f = *state;
     struct snapshot_content content;
-    f->wants_clients = true;
+    f->wants_clients = CLIENTS_FOR_ANSWERS;
     put_leased(f, pod_key, pod_value, TTL_S);
     store_sync_etcd_start_sync(f);
     loop_until(f->loop, store_sync_etcd_is_known, f);
