@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/attributes.h"
-#include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 
@@ -24,9 +23,9 @@ struct client_counts *client_counts_new(void)
 {
     struct client_counts *counts =
         xcalloc_aligned(alignof(struct client_counts), sizeof(struct client_counts));
-    static const char seed[] = "client_counts";
-    seeded_hash_init();
-    counts->multiplier = seeded_hash(slice_of(seed, sizeof(seed))) | 1;
+    for (uint32_t slot = 0; slot < 2; slot++) { /* those that 0.0.0.0 would look into */
+        atomic_init(&counts->slots[slot].mark, client_counts_no_mark(slot));
+    }
     counts->reader = xcalloc(1, sizeof(*counts->reader));
     return counts;
 }
@@ -47,7 +46,8 @@ void client_counts_free(struct client_counts *counts)
 /* ---- Places ---- */
 
 struct client_key {
-    uint32_t v4;
+    uint32_t mark;
+    uint32_t slot;
     uint64_t high, low;
 };
 
@@ -55,17 +55,22 @@ static struct client_key client_key_of(const struct addr *client)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     const struct ip ip = addr_ip(client);
-    struct client_key key = {0};
+    struct client_key key;
     uint8_t bytes[16];
+    uint32_t v4 = 0;
     if (ip.family_bytes == 4) {
-        memcpy(&key.v4, ip.bytes, sizeof(key.v4));
+        memcpy(&v4, ip.bytes, sizeof(v4));
         memcpy(bytes, mapped, sizeof(mapped));
-        memcpy(bytes + sizeof(mapped), ip.bytes, 4);
+        memcpy(bytes + sizeof(mapped), ip.bytes, sizeof(v4));
     } else {
         memcpy(bytes, ip.bytes, sizeof(bytes));
     }
     memcpy(&key.high, bytes, sizeof(key.high));
     memcpy(&key.low, bytes + sizeof(key.high), sizeof(key.low));
+    const uint64_t mixed = key.high ^ key.low * UINT64_C(0x9e3779b97f4a7c15);
+    key.slot =
+        client_counts_slot(ip.family_bytes == 4 ? client_counts_mark(v4) : (uint32_t)(mixed >> 32));
+    key.mark = ip.family_bytes == 4 ? client_counts_mark(v4) : client_counts_no_mark(key.slot);
     return key;
 }
 
@@ -131,7 +136,7 @@ static void set_entry(struct client_entry *entry, const struct client_key *key)
 {
     atomic_store_explicit(&entry->turn, entry_turn(entry) + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&entry->v4, key->v4, memory_order_relaxed);
+    atomic_store_explicit(&entry->mark, key->mark, memory_order_relaxed);
     atomic_store_explicit(&entry->high, key->high, memory_order_relaxed);
     atomic_store_explicit(&entry->low, key->low, memory_order_relaxed);
     for (unsigned i = 0; i < CLIENT_COUNTS; i++) {
@@ -146,37 +151,51 @@ static void open_entry(struct client_entry *entry, const struct client_key *key)
 {
     atomic_store_explicit(&entry->high, key->high, memory_order_relaxed);
     atomic_store_explicit(&entry->low, key->low, memory_order_release); /* never 0 */
-    atomic_store_explicit(&entry->v4, key->v4, memory_order_relaxed);
+    atomic_store_explicit(&entry->mark, key->mark, memory_order_relaxed);
 }
 
-NOINLINE struct client_entry *client_counts_place(struct client_counts *counts,
-                                                  const struct addr *client)
+static bool is_entry_of(const struct client_entry *entry, const struct client_key *key)
 {
-    const struct client_key key = client_key_of(client);
-    const uint32_t word =
-        key.v4 ? key.v4 : (uint32_t)((key.high ^ key.low * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
-    const uint32_t slot = client_counts_slot(counts, word);
-    struct client_entry *entry = &counts->slots[slot];
-    if (key.low == 0) { /* no client's address: its last 64 bits name an interface */
-        return &counts->others;
-    }
-    if (entry_high(entry) == key.high && entry_low(entry) == key.low) {
-        return entry; /* IPv6, or IPv4 from an IPv6 socket */
-    }
-    if (is_place_free(entry)) {
-        open_entry(entry, &key);
-        return entry;
-    }
-    const uint32_t fill = ring_fill(counts);
-    if (!has_to_leave(entry, fill)) {
+    return entry_low(entry) == key->low && entry_high(entry) == key->high;
+}
+
+static struct client_entry *replace_entry(struct client_counts *counts,
+                                          const struct client_key *key)
+{
+    struct client_entry *entry = &counts->slots[key->slot];
+    if (!has_to_leave(entry, ring_fill(counts))) {
         return &counts->others;
     }
     const uint32_t put = atomic_load_explicit(&counts->put, memory_order_relaxed);
-    copy_entry(entry, slot, &counts->ring[put % CLIENT_RING]);
-    set_entry(entry, &key);
+    copy_entry(entry, key->slot, &counts->ring[put % CLIENT_RING]);
+    set_entry(entry, key);
     /* Only now may the reader expect the slot's next client. */
     atomic_store_explicit(&counts->put, put + 1, memory_order_release);
     return entry;
+}
+
+/* Returns the entry of an address that does not have its first slot: in its second slot, of an IPv6
+ * address, a new one, or the one for all that have no place. */
+static NOINLINE struct client_entry *client_counts_place(struct client_counts *counts,
+                                                         const struct addr *client)
+{
+    const struct client_key key = client_key_of(client);
+    struct client_entry *first = &counts->slots[key.slot], *second = &counts->slots[key.slot ^ 1];
+    if (key.low == 0 || key.mark == client_counts_mark(0)) {
+        return &counts->others; /* addresses of networks, and 0.0.0.0: no client's */
+    }
+    if (is_entry_of(first, &key)) {
+        return first; /* IPv6, or IPv4 from an IPv6 socket */
+    }
+    if (is_entry_of(second, &key)) {
+        return second;
+    }
+    if (is_place_free(first) || is_place_free(second)) {
+        struct client_entry *place = is_place_free(first) ? first : second;
+        open_entry(place, &key);
+        return place;
+    }
+    return replace_entry(counts, &key);
 }
 
 /* ---- Results ---- */
@@ -208,8 +227,8 @@ static void note_nxdomain(const struct client_counts *counts, struct client_entr
     }
 }
 
-NOINLINE void client_counts_note_other(const struct client_counts *counts,
-                                       struct client_entry *entry, const struct response *response)
+static void note_response(const struct client_counts *counts, struct client_entry *entry,
+                          const struct response *response)
 {
     const unsigned rcode = response_rcode(response);
     if (rcode != DNS_RCODE_NOERROR && rcode != DNS_RCODE_NXDOMAIN) {
@@ -226,6 +245,32 @@ NOINLINE void client_counts_note_other(const struct client_counts *counts,
     } else {
         client_entry_add(entry, CLIENT_ANSWERED);
     }
+}
+
+static struct client_entry *client_counts_entry(struct client_counts *counts,
+                                                const struct addr *client)
+{
+    bool is_its;
+    struct client_entry *first = client_counts_first(counts, client, &is_its);
+    if (is_its) {
+        return first;
+    }
+    const uint32_t mark = client_counts_mark(client->v4.sin_addr.s_addr);
+    struct client_entry *second = &counts->slots[client_counts_slot(mark) ^ 1];
+    return atomic_load_explicit(&second->mark, memory_order_relaxed) == mark
+               ? second
+               : client_counts_place(counts, client);
+}
+
+NOINLINE void client_counts_note_other(struct client_counts *counts, const struct addr *client,
+                                       const struct response *response)
+{
+    note_response(counts, client_counts_entry(counts, client), response);
+}
+
+void client_counts_note_limited(struct client_counts *counts, const struct addr *client)
+{
+    client_entry_add(client_counts_entry(counts, client), CLIENT_LIMITED);
 }
 
 /* ---- Reading ---- */

@@ -7,7 +7,8 @@
  *                                            differences since the last time, by address
  *
  * Each answering thread has a table of its own and alone writes it, with relaxed stores; the main
- * thread reads it. Neither waits for the other. The thread never looks up whose address it is.
+ * thread reads it. Neither waits for the other. The thread never looks up whose address it is. An
+ * address has two slots, side by side, and is found at once in the first.
  *
  * Nothing is lost while less than CLIENT_RING_VOTES addresses replace others between two reads.
  * Beyond that, as in a flood from spoofed addresses, an entry leaves only after as many queries of
@@ -16,14 +17,17 @@
 #ifndef SKYDNS_TAP_CLIENT_COUNTS_H
 #define SKYDNS_TAP_CLIENT_COUNTS_H
 
+#include <endian.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/addr.h"
 #include "common/base/metrics.h"
+#include "common/dns/dns.h"
 #include "skydns/wire/response.h"
 
 /* Results, the first that applies: for skydns_namespace_queries_total. */
@@ -49,11 +53,11 @@ enum {
     CLIENT_RING_VOTES = CLIENT_RING / 2,   /* with so many, a place is voted about */
 };
 
-/* Client of a slot: a cache line. Of IPv6, or nobody yet: v4 is 0. */
+/* Client of a slot: a cache line. */
 struct client_entry {
-    _Atomic uint32_t v4;                    /* network order */
-    _Atomic uint32_t turn;                  /* increases with each client of the slot */
-    _Atomic uint64_t high, low;             /* the address, IPv4 as ::ffff:a.b.c.d; 0: none */
+    _Atomic uint32_t mark;      /* client_counts_mark; of nobody yet: 0, but in the first two */
+    _Atomic uint32_t turn;      /* increases with each client of the slot */
+    _Atomic uint64_t high, low; /* the address, IPv4 as ::ffff:a.b.c.d; 0: none */
     _Atomic uint32_t counts[CLIENT_COUNTS]; /* since the client has the slot, modulo 2^32 */
     uint32_t votes; /* queries that wanted its place; in the ring, the number of the slot */
 };
@@ -62,14 +66,13 @@ _Static_assert(sizeof(struct client_entry) == 64, "a cache line");
 struct client_counts_reader;
 
 struct client_counts {
-    alignas(COUNTERS_ALIGN) uint32_t multiplier; /* odd, of this process: nobody foresees places */
-    _Atomic uint32_t domain_len;                 /* of client_counts_set_domain */
-    struct client_counts_reader *reader;         /* the main thread's */
-    _Atomic uint32_t put;                        /* entries put into the ring so far */
-    alignas(COUNTERS_ALIGN) _Atomic uint32_t taken; /* by the main thread */
-    alignas(64) struct client_entry others;         /* counts without an address */
+    alignas(COUNTERS_ALIGN) struct client_entry slots[CLIENT_SLOTS];
     struct client_entry ring[CLIENT_RING];
-    struct client_entry slots[CLIENT_SLOTS];
+    struct client_entry others;                          /* counts without an address */
+    alignas(COUNTERS_ALIGN) _Atomic uint32_t domain_len; /* of client_counts_set_domain */
+    struct client_counts_reader *reader;                 /* the main thread's */
+    _Atomic uint32_t put;                                /* entries put into the ring so far */
+    alignas(COUNTERS_ALIGN) _Atomic uint32_t taken;      /* by the main thread */
 };
 
 /* Makes it for a thread that is not started yet. */
@@ -78,25 +81,33 @@ void client_counts_free(struct client_counts *counts); /* NULL is fine */
 
 /* ---- The answering thread ---- */
 
-/* Returns the entry for an address that is not found in its place. */
-struct client_entry *client_counts_place(struct client_counts *counts, const struct addr *client);
-
-static inline unsigned client_counts_slot(const struct client_counts *counts, uint32_t word)
+/* Returns a number that no other IPv4 address has. Its upper bits, the number of the first slot,
+ * spread the hosts of a network and networks (Knuth 6.4), in either byte order. */
+static inline uint32_t client_counts_mark(uint32_t v4)
 {
-    return word * counts->multiplier >> (32 - CLIENT_SLOTS_BITS);
+    return v4 * UINT32_C(0x9e3779b1);
 }
 
-static inline struct client_entry *client_counts_entry(struct client_counts *counts,
-                                                       const struct addr *client)
+/* Returns a mark that no IPv4 address with this slot has, be it its first or its second. */
+static inline uint32_t client_counts_no_mark(uint32_t slot)
 {
-    if (client->sa.sa_family == AF_INET) {
-        const uint32_t v4 = client->v4.sin_addr.s_addr;
-        struct client_entry *entry = &counts->slots[client_counts_slot(counts, v4)];
-        if (atomic_load_explicit(&entry->v4, memory_order_relaxed) == v4) {
-            return entry;
-        }
-    }
-    return client_counts_place(counts, client);
+    return ~(slot << (32 - CLIENT_SLOTS_BITS));
+}
+
+static inline unsigned client_counts_slot(uint32_t mark)
+{
+    return mark >> (32 - CLIENT_SLOTS_BITS);
+}
+
+/* Returns the first slot of an IPv4 address, and whether the address has it. */
+static inline struct client_entry *client_counts_first(struct client_counts *counts,
+                                                       const struct addr *client, bool *ret_is_its)
+{
+    /* Of an IPv6 client, these four bytes are its flow label, 0 as received: no mark of slot 0. */
+    const uint32_t mark = client_counts_mark(client->v4.sin_addr.s_addr);
+    struct client_entry *entry = &counts->slots[client_counts_slot(mark)];
+    *ret_is_its = atomic_load_explicit(&entry->mark, memory_order_relaxed) == mark;
+    return entry;
 }
 
 static inline void client_entry_add(struct client_entry *entry, enum client_count count)
@@ -105,32 +116,27 @@ static inline void client_entry_add(struct client_entry *entry, enum client_coun
     atomic_store_explicit(&entry->counts[count], before + 1, memory_order_relaxed);
 }
 
-/* Counts a response that is not just an answer of ours. */
-void client_counts_note_other(const struct client_counts *counts, struct client_entry *entry,
+/* Counts a response that is not just an answer of ours, or to a client that is not found at once.
+ */
+void client_counts_note_other(struct client_counts *counts, const struct addr *client,
                               const struct response *response);
 
-/* Counts a response to the client, if there is one. */
+/* Counts a response, which there is, for its client. */
 static inline void client_counts_note(struct client_counts *counts, const struct addr *client,
                                       const struct response *response)
 {
-    if (response->len == 0) {
-        return;
-    }
-    struct client_entry *entry = client_counts_entry(counts, client);
-    if (response_is_authoritative(response) && response_low_rcode(response) == 0 &&
-        response_has_answer(response)) {
+    bool is_its;
+    struct client_entry *entry = client_counts_first(counts, client, &is_its);
+    if (is_its && response_is_authoritative(response) && response_has_answer(response) &&
+        response_low_rcode(response) == DNS_RCODE_NOERROR) {
         client_entry_add(entry, CLIENT_ANSWERED);
     } else {
-        client_counts_note_other(counts, entry, response);
+        client_counts_note_other(counts, client, response);
     }
 }
 
 /* Counts a rate-limited query, whatever the client got. */
-static inline void client_counts_note_limited(struct client_counts *counts,
-                                              const struct addr *client)
-{
-    client_entry_add(client_counts_entry(counts, client), CLIENT_LIMITED);
-}
+void client_counts_note_limited(struct client_counts *counts, const struct addr *client);
 
 /* ---- The main thread ---- */
 

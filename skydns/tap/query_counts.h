@@ -119,9 +119,8 @@ static inline enum query_type query_counts_type(const struct response *response)
     return type < QUERY_TYPES_SMALL ? (enum query_type)query_types[type] : QUERY_TYPE_OTHER;
 }
 
-/* Counts a response, if there is one. */
-static inline void query_counts_response(struct query_counts *counts,
-                                         const struct response *response)
+/* Counts a response, if there is one, but not for SkyDNS's own metrics. */
+static inline void query_counts_plain(struct query_counts *counts, const struct response *response)
 {
     if (response->len == 0) {
         return;
@@ -131,7 +130,14 @@ static inline void query_counts_response(struct query_counts *counts,
     }
     counter_add(&counts->rcodes[response_rcode(response)], 1);
     counter_add(&counts->types[query_counts_type(response)], 1);
-    if (counts->skydns) {
+}
+
+/* Counts a response, if there is one. */
+static inline void query_counts_response(struct query_counts *counts,
+                                         const struct response *response)
+{
+    query_counts_plain(counts, response);
+    if (response->len > 0 && counts->skydns) {
         skydns_counts_response(counts->skydns, response);
     }
 }

@@ -39,6 +39,8 @@ struct worker {
     struct rng rng;
     struct engine_deferral deferral;
 
+    struct client_counts *clients; /* of the batch; NULL: they are not counted */
+
     int64_t batch_us; /* when the batch came; monotonic */
     bool is_timed;    /* its packets have the kernel's times */
 
@@ -102,23 +104,36 @@ static NOINLINE void worker_log(struct worker *w, const struct engine_query *que
     query_tap_show(w->config.tap, &w->counts, &seen);
 }
 
-static void count_reply(struct worker *w, const struct engine_query *query,
-                        const struct udp_packet *packet)
+static NOINLINE void count_reply_for_skydns(struct worker *w, const struct engine_query *query,
+                                            const struct udp_packet *packet)
 {
-    query_counts_response(&w->counts, &packet->response);
+    if (packet->response.len > 0) {
+        skydns_counts_response(w->counts.skydns, &packet->response);
+    }
     if (query_tap_wants(w->config.tap, &w->counts)) {
         worker_log(w, query, packet);
     }
 }
 
-/* Counts a response that is not just a limit's. */
-static void count_answer(struct worker *w, const struct engine_query *query,
-                         const struct udp_packet *packet)
+/* Counts a response. Its calls come last, so that it saves no registers for them. */
+static void count_reply(struct worker *w, const struct engine_query *query,
+                        const struct udp_packet *packet)
 {
-    if (query_tap_wants_clients(w->config.tap)) {
-        client_counts_note(w->config.clients, query->client, &packet->response);
+    query_counts_plain(&w->counts, &packet->response);
+    if (w->counts.skydns) {
+        count_reply_for_skydns(w, query, packet);
+    } else if (query_tap_wants(w->config.tap, &w->counts)) {
+        worker_log(w, query, packet);
     }
-    count_reply(w, query, packet);
+}
+
+/* Counts the response, which there is, for its client. */
+static inline void count_client(struct worker *w, const struct engine_query *query,
+                                const struct udp_packet *packet)
+{
+    if (w->clients) {
+        client_counts_note(w->clients, query->client, &packet->response);
+    }
 }
 
 static bool ask_transfer(const struct worker *w, const struct engine_query *query)
@@ -145,7 +160,10 @@ static void worker_defer(struct worker *w, const struct engine_query *query,
     counter_add(&w->counts.refused, 1);
     if (kind != ENGINE_DEFER_SIGN) { /* as good as lost: resolver.h */
         (void)!engine_servfail(config->engine, query, EDNS_ERROR_OTHER, &packet->response);
-        count_answer(w, query, packet);
+        count_reply(w, query, packet);
+        if (packet->response.len > 0) {
+            count_client(w, query, packet);
+        }
     }
 }
 
@@ -166,11 +184,12 @@ static void worker_answer(struct worker *w, const struct store *store, struct en
     switch (verdict) {
     case ENGINE_REPLY:
         counter_add(&w->counts.answered, 1);
-        count_answer(w, query, packet);
+        count_reply(w, query, packet);
         if (w->deferral.wants_refresh) {
             (void)!resolver_defer_refresh(w->config.resolver, w->config.index, query,
                                           &w->deferral.refresh);
         }
+        count_client(w, query, packet);
         break;
     case ENGINE_DROP:
         counter_add(&w->counts.dropped, 1);
@@ -234,8 +253,8 @@ static void worker_limit(struct worker *w, const struct engine_query *query,
 {
     packet->response.len = 0;
     query_counts_begin(&w->counts);
-    if (query_tap_wants_clients(w->config.tap)) {
-        client_counts_note_limited(w->config.clients, query->client);
+    if (w->clients) {
+        client_counts_note_limited(w->clients, query->client);
     }
     if (wants_reply && engine_limited(w->config.engine, query, cookie, &packet->response)) {
         counter_add(&w->counts.limited, 1);
@@ -434,6 +453,7 @@ static void *worker_run(void *data)
     while ((count = udp_server_receive(w->config.udp, &packets))) {
         struct worker_time now = {clock_wall_s(), clock_monotonic_us()};
         w->batch_us = now.monotonic_us;
+        w->clients = query_tap_wants_clients(w->config.tap) ? w->config.clients : NULL;
         w->is_timed = packets[0].received_ns > 0;
         const struct store *store = publisher_enter(w->config.reader);
         engine_configure(w->config.engine, publisher_config(w->config.reader));

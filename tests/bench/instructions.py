@@ -22,6 +22,7 @@ before do not. A pod that connects to a Service asks for A and AAAA of each name
     foreign-aaaa                the AAAA of foreign-a's names, from the response cache
     no-aaaa, filtered-a         foreign-aaaa with -no-aaaa=all, and foreign-a then
     rated-a                     service-a with -rate-namespace, each by another pod of one namespace
+    counted-a, counted-miss     service-a and miss-a while clients are counted, for metrics by namespace and /clients
     override-a, led-a           an external name with -overrides: its own address, and that of a Service which it leads to
 
 Some may cost no more than their share of another kind, either (RATIOS): an external name from etcd with an address costs
@@ -59,6 +60,8 @@ CEILINGS = {
     "edns-a": 2083,
     "alone-a": 2603,
     "mixed-case-miss": 1740,
+    "counted-a": 2035,
+    "counted-miss": 1720,
     "autopath-a": 4587,
     "signed-a": 4752,
     "signed-miss": 28440,
@@ -72,7 +75,7 @@ CEILINGS = {
 }
 
 # What a kind may cost of another kind, at most.
-RATIOS = {("override-a", "service-a"): 1.10, ("no-aaaa", "foreign-aaaa"): 1.15}
+RATIOS = {("override-a", "service-a"): 1.10, ("no-aaaa", "foreign-aaaa"): 1.15, ("counted-a", "service-a"): 1.011}
 
 # The machine that the ceilings are for.
 MACHINE = "x86_64"

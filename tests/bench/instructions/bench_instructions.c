@@ -26,6 +26,7 @@
 #include "skydns/publish/publisher.h"
 #include "skydns/settings/options.h"
 #include "skydns/sync/override_index_internal.h"
+#include "skydns/tap/client_counts.h"
 #include "skydns/tap/query_tap.h"
 #include "skydns/udp/worker.h"
 #include "tests/bench/instructions/feed.h"
@@ -290,7 +291,7 @@ static struct udp_server *open_udp(const struct engine_config *config)
 /* No resolver: whatever is asked is answered at once. */
 static void bench_instructions_ask_all(struct bench *b, const struct kind *kinds, size_t count)
 {
-    static const struct query_tap untapped;
+    static struct query_tap tap;
     struct worker *worker;
     struct err err;
     struct udp_server *udp = open_udp(publisher_newest_config(b->publisher));
@@ -299,13 +300,22 @@ static void bench_instructions_ask_all(struct bench *b, const struct kind *kinds
                                          .engine = engine,
                                          .reader = publisher_reader_new(b->publisher),
                                          .namespace_rate = b->namespace_rate,
-                                         .tap = &untapped};
+                                         .tap = &tap,
+                                         .clients = client_counts_new()};
+    client_counts_set_domain(config.clients, kinds_dname("cluster.local.").len);
+    query_tap_set_clients(&tap, kinds == kinds_counted);
+    for (unsigned i = 0; i < PODS; i++) { /* all have been there */
+        struct addr client = {.v4 = {.sin_family = AF_INET}, .len = sizeof(client.v4)};
+        client.v4.sin_addr.s_addr = kinds_pod_address(i);
+        client_counts_note_limited(config.clients, &client);
+    }
     feed_begin(udp, kinds, count);
     if (worker_start(&config, &worker, &err) < 0) {
         bench_instructions_fail(err.msg);
     }
     worker_join(worker);
     worker_free(worker);
+    client_counts_free(config.clients);
     engine_free(engine);
     udp_server_free(udp);
 }
@@ -361,6 +371,7 @@ int main(void)
     publish_records(&b);
     CALLGRIND_START_INSTRUMENTATION;
     bench_instructions_ask_all(&b, kinds_plain, kinds_plain_count);
+    bench_instructions_ask_all(&b, kinds_counted, kinds_counted_count);
     bench_instructions_configure(&b, SETUP_AUTOPATH);
     bench_instructions_ask_all(&b, kinds_autopath, kinds_autopath_count);
     CALLGRIND_STOP_INSTRUMENTATION;

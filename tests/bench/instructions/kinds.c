@@ -169,6 +169,12 @@ const struct kind kinds_cookie[] = {
 };
 const size_t kinds_cookie_count = sizeof(kinds_cookie) / sizeof(kinds_cookie[0]);
 
+const struct kind kinds_counted[] = {
+    {"counted-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
+    {"counted-miss", missed_name, NULL, DNS_TYPE_A, DNS_RCODE_NXDOMAIN, 0, 1, 0, FULL, 0},
+};
+const size_t kinds_counted_count = sizeof(kinds_counted) / sizeof(kinds_counted[0]);
+
 /* ---- Messages ---- */
 
 struct dname kinds_dname(const char *text)

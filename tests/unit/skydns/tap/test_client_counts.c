@@ -107,8 +107,6 @@ UNIT_TEST(test_results)
     uint64_t sums[CLIENT_COUNTS];
     assert_int_equal(read_sums(counts, true, &ip, sums), 1);
     assert_int_equal(sums[CLIENT_LIMITED], 1);
-    const struct response none = {.len = 0};
-    client_counts_note(counts, &client, &none);
     assert_int_equal(read_sums(counts, true, NULL, sums), 0);
     client_counts_free(counts);
 }
