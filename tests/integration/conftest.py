@@ -168,6 +168,7 @@ def running(tmp_path_factory):
         )
         bed.dns.query("www.acme.test", "A")  # its nameserver has figures from now on
         kube2sky, skydns = Running(bed.kube2sky, bed.readiness_port), Running(bed.skydns, http_port)
+        http_get(skydns.url + "/clients")  # clients are counted from now on
         yield {"kube2sky": kube2sky, "skydns": skydns, "exechealthz": exechealthz}
     finally:
         bed.close()
