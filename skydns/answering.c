@@ -157,7 +157,7 @@ static int open_sockets(struct answering *a, struct err *err)
 
 /* ---- Clients ---- */
 
-static void open_clients(struct answering *a)
+static void answering_open_clients(struct answering *a)
 {
     if (options_have_pages(&a->options)) {
         a->client_count = THREADS_BESIDE + a->lane_count;
@@ -433,7 +433,7 @@ int answering_open(const struct options *options, struct publisher *publisher,
     if (r == 0) {
         a->lane_count = (unsigned)a->sockets.udp_count * a->options.workers;
         share_descriptors(a);
-        open_clients(a);
+        answering_open_clients(a);
         r = open_transfers(a, err);
     }
     if (r == 0) {

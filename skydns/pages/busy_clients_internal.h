@@ -31,7 +31,7 @@ enum {
     BUSY_PART_MS = 30000,
 };
 
-/* What a client has sent. */
+/* Counts of a client's queries. */
 enum busy_figure {
     BUSY_QUERIES,
     BUSY_NXDOMAIN, /* external ones included */

@@ -1,5 +1,5 @@
-/* Reads what the answering threads count of clients (client_counts.h), and adds it up by namespace
- * and for the busiest clients: for skydns_namespace_queries_total and /clients.
+/* Adds up what clients have sent, by namespace and for the busiest clients. Reads the counts of the
+ * answering threads (client_counts.h), for skydns_namespace_queries_total and /clients.
  *
  *     client_counts of each thread --every second, and before a page--> client_figures
  *         address --> client_index: its namespace at that moment

@@ -37,11 +37,11 @@ struct snapshot_content;
 struct snapshot_image;
 struct store_sync;
 
-/* Says what clients are identified for. */
+/* Reasons to identify clients. */
 enum client_want {
     CLIENTS_UNKNOWN,     /* nothing */
-    CLIENTS_FOR_FIGURES, /* counts and logs of their queries: being ready does not wait for it, and if etcd
-                          * denies reading their keys, that is no trouble */
+    CLIENTS_FOR_FIGURES, /* counts and logs of their queries: being ready does not wait for it, and
+                          * if etcd denies reading their keys, that is no trouble */
     CLIENTS_FOR_ANSWERS,
 };
 

@@ -8,7 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 
-/* What the main thread has told of a slot's client. */
+/* Counts that the main thread has been told of a slot's client. */
 struct client_shadow {
     uint32_t turn;
     uint32_t counts[CLIENT_COUNTS];

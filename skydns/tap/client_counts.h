@@ -103,7 +103,7 @@ static inline unsigned client_counts_slot(uint32_t mark)
 static inline struct client_entry *client_counts_first(struct client_counts *counts,
                                                        const struct addr *client, bool *ret_is_its)
 {
-    /* Of an IPv6 client, these four bytes are its flow label, 0 as received: no mark of slot 0. */
+    /* These four bytes of an IPv6 client are its flow label, 0 as received: no mark of slot 0. */
     const uint32_t mark = client_counts_mark(client->v4.sin_addr.s_addr);
     struct client_entry *entry = &counts->slots[client_counts_slot(mark)];
     *ret_is_its = atomic_load_explicit(&entry->mark, memory_order_relaxed) == mark;
@@ -144,7 +144,7 @@ void client_counts_note_limited(struct client_counts *counts, const struct addr 
  * search list apart. Those of other domains count as if they were as long. */
 void client_counts_set_domain(struct client_counts *counts, uint8_t domain_len);
 
-/* What a client has sent since it was told last. */
+/* Queries of a client since it was told last. */
 struct client_delta {
     struct ip ip; /* none: clients without a place */
     uint32_t counts[CLIENT_COUNTS];

@@ -176,7 +176,7 @@ UNIT_TEST(test_attacker_within_a_namespace)
     busy_clients_free(busy);
 }
 
-/* What is older than the window is gone, and only that; the bound holds on the way. */
+/* Only queries that are older than the window are gone; the bound holds on the way. */
 UNIT_TEST(test_window)
 {
     enum { CLIENTS = 3000 };
