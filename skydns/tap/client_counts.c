@@ -130,18 +130,17 @@ static void copy_entry(const struct client_entry *from, uint32_t slot, struct cl
     to->votes = slot;
 }
 
-/* Gives the slot to another client. The turn changes first: a reader that saw anything of the new
- * client finds that it has changed. */
+/* Gives the slot to another client. The turn changes first, and what follows releases it: a reader
+ * that saw anything of the new client finds that it has changed. */
 static void set_entry(struct client_entry *entry, const struct client_key *key)
 {
     atomic_store_explicit(&entry->turn, entry_turn(entry) + 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&entry->mark, key->mark, memory_order_relaxed);
-    atomic_store_explicit(&entry->high, key->high, memory_order_relaxed);
-    atomic_store_explicit(&entry->low, key->low, memory_order_relaxed);
+    atomic_store_explicit(&entry->high, key->high, memory_order_release);
+    atomic_store_explicit(&entry->low, key->low, memory_order_release);
     for (unsigned i = 0; i < CLIENT_COUNTS; i++) {
-        atomic_store_explicit(&entry->counts[i], 0, memory_order_relaxed);
+        atomic_store_explicit(&entry->counts[i], 0, memory_order_release);
     }
+    atomic_store_explicit(&entry->mark, key->mark, memory_order_relaxed);
     entry->votes = 0;
 }
 
@@ -331,14 +330,13 @@ static bool read_living(const struct client_entry *entry, bool has_address,
         return false;
     }
     const uint64_t low = atomic_load_explicit(&entry->low, memory_order_acquire);
-    const uint64_t high = entry_high(entry);
+    const uint64_t high = atomic_load_explicit(&entry->high, memory_order_acquire);
     if (low == 0 && has_address) {
         return false; /* it is about to get its first client */
     }
     for (unsigned i = 0; i < CLIENT_COUNTS; i++) {
-        now[i] = entry_count(entry, i);
+        now[i] = atomic_load_explicit(&entry->counts[i], memory_order_acquire);
     }
-    atomic_thread_fence(memory_order_acquire);
     if (entry_turn(entry) != shadow->turn || !take_delta(now, shadow, ret)) {
         return false;
     }
