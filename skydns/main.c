@@ -196,7 +196,7 @@ static uint32_t override_ttl_s(const struct options *options)
     return ttl_s == ENGINE_TTL_DEFAULT_S ? ENGINE_OVERRIDE_TTL_S : ttl_s;
 }
 
-static enum client_want client_want_of(const struct options *options)
+static enum client_want program_wants_clients_for(const struct options *options)
 {
     bool is_for_figures = options_want_client_index(options) || options_count_namespaces(options);
     return options_answer_by_client(options) ? CLIENTS_FOR_ANSWERS
@@ -222,7 +222,7 @@ static void on_config(void *data, const struct options *before, const struct opt
         store_sync_set_stubs(p->sync, now->stubzones);
     }
     if (p->sync) {
-        store_sync_set_clients(p->sync, client_want_of(now));
+        store_sync_set_clients(p->sync, program_wants_clients_for(now));
         store_sync_set_overrides(p->sync, now->engine.overrides, override_ttl_s(now));
     }
     if (p->keeper) {
@@ -442,29 +442,29 @@ static void refuse_snapshot(struct program *p)
 /* Starts the mirror. The records of a snapshot are published at once. */
 static void start_sync(struct program *p)
 {
-    const struct store_sync_config config = {.loop = p->loop,
-                                             .etcd = p->etcd,
-                                             .publisher = p->publisher,
-                                             .path_prefix = p->options.path_prefix,
-                                             .skips_wildcards = p->options.engine.schema ==
-                                                                ENGINE_SCHEMA_KUBERNETES,
-                                             .followed = &p->followed,
-                                             .default_ttl_s = p->options.engine.ttl_s,
-                                             .domains = p->options.domains,
-                                             .domain_count = p->options.domain_count,
-                                             .requires_store_key = p->options.require_store_key,
-                                             .start = p->has_snapshot ? &p->snapshot : NULL,
-                                             .on_completeness = on_completeness,
-                                             .stale_max_ms = p->options.stale_max_ms,
-                                             .on_config = skydns_on_document,
-                                             .wants_stubs = p->options.stubzones,
-                                             .on_stubs = on_stubs,
-                                             .wants_overrides = p->options.engine.overrides,
-                                             .override_ttl_s = override_ttl_s(&p->options),
-                                             .wants_clients = client_want_of(&p->options),
-                                             .on_visible = skydns_on_visible,
-                                             .on_ready = skydns_on_ready,
-                                             .data = p};
+    const struct store_sync_config config = {
+        .loop = p->loop,
+        .etcd = p->etcd,
+        .publisher = p->publisher,
+        .path_prefix = p->options.path_prefix,
+        .skips_wildcards = p->options.engine.schema == ENGINE_SCHEMA_KUBERNETES,
+        .followed = &p->followed,
+        .default_ttl_s = p->options.engine.ttl_s,
+        .domains = p->options.domains,
+        .domain_count = p->options.domain_count,
+        .requires_store_key = p->options.require_store_key,
+        .start = p->has_snapshot ? &p->snapshot : NULL,
+        .on_completeness = on_completeness,
+        .stale_max_ms = p->options.stale_max_ms,
+        .on_config = skydns_on_document,
+        .wants_stubs = p->options.stubzones,
+        .on_stubs = on_stubs,
+        .wants_overrides = p->options.engine.overrides,
+        .override_ttl_s = override_ttl_s(&p->options),
+        .wants_clients = program_wants_clients_for(&p->options),
+        .on_visible = skydns_on_visible,
+        .on_ready = skydns_on_ready,
+        .data = p};
     etcd_client_watch(p->etcd, p->options.etcd_timeout_ms, p->loop, &p->outage, &p->followed);
     p->sync = store_sync_start(&config);
     if (p->has_snapshot && !store_sync_is_from_snapshot(p->sync, &(int64_t){0})) {
