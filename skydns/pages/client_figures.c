@@ -226,6 +226,7 @@ static void write_client(const struct client_figures *f, const struct busy_clien
     }
     json_text_number_field(out, "queries", queries);
     json_text_number_field(out, "lacks", client->lacks);
+    json_text_number_field(out, "misses", client->figures[BUSY_MISSES]);
     buf_printf(out, ",\"per_s\":%.3f", (double)queries / seconds);
     write_share(out, "nxdomain_share", client->figures[BUSY_NXDOMAIN], queries);
     write_share(out, "external_share", client->figures[BUSY_EXTERNAL], queries);
