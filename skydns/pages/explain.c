@@ -302,12 +302,59 @@ size_t explain_similar(struct explainer *e, const struct dname *name, uint16_t t
                        struct dname near[EXPLAIN_NEAR_MAX])
 {
     struct probe probe = {e, type};
-    return skydns_explain_near(&(struct explain_near_case){.store = e->store,
-                                                           .config = e->config,
-                                                           .name = name,
-                                                           .resolves = skydns_explain_resolves,
-                                                           .data = &probe},
-                               near);
+    return skydns_explain_near(
+        &(struct explain_near_case){.store = e->store,
+                                    .config = e->config,
+                                    .name = name,
+                                    .space = client_space_label(e->result.who.view.space),
+                                    .resolves = skydns_explain_resolves,
+                                    .data = &probe},
+        near);
+}
+
+/* Returns whether the name has a record that clients want, or is an alias. */
+static bool explain_is_useful(void *data, const struct dname *name)
+{
+    static const uint16_t types[] = {DNS_TYPE_A, DNS_TYPE_AAAA, DNS_TYPE_SRV};
+    struct explainer *e = data;
+    bool is_useful = false;
+    for (size_t i = 0; i < ARRAY_LEN(types) && !is_useful; i++) {
+        struct engine_deferral deferral;
+        const struct question question = {
+            .name = *name, .type = types[i], .qclass = DNS_CLASS_IN, .recursion_desired = true};
+        const struct answer_input input = {.question = &question,
+                                           .store = e->store,
+                                           .now_s = clock_wall_s(),
+                                           .reply_limit = ENGINE_REPLY_MAX};
+        const enum engine_verdict verdict = answer_build(e->probe, &input, &deferral);
+        const struct answer_plan *plan = answer_get_plan(e->probe);
+        is_useful = (verdict == ENGINE_REPLY && plan->rcode == DNS_RCODE_NOERROR &&
+                     plan->answers.count > 0) ||
+                    (verdict == ENGINE_DEFER && deferral.kind == ENGINE_DEFER_LOOKUP);
+    }
+    return is_useful;
+}
+
+bool explain_nearest(struct explainer *explainer, const struct store_sync *sync,
+                     const struct engine_config *config, const struct dname *name,
+                     struct slice space, struct dname *ret_near)
+{
+    struct explainer *e = explainer;
+    struct dname near[EXPLAIN_NEAR_MAX];
+    e->store = store_sync_store(sync);
+    e->config = config;
+    answer_configure(e->probe, config);
+    const struct explain_near_case c = {.store = e->store,
+                                        .config = config,
+                                        .name = name,
+                                        .space = space,
+                                        .resolves = explain_is_useful,
+                                        .data = e};
+    if (!e->store || skydns_explain_near(&c, near) == 0) {
+        return false;
+    }
+    *ret_near = near[0];
+    return true;
 }
 
 /* Suggests domains, since the name's may be mistyped, unless upstreams know the name. */

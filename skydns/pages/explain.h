@@ -225,9 +225,17 @@ struct explain_near_case {
     const struct store *store;
     const struct engine_config *config;
     const struct dname *name; /* in lower case: does not exist, or is in no domain */
+    struct slice space;       /* the client's namespace; empty: not known */
     bool (*resolves)(void *data, const struct dname *name);
     void *data;
 };
+
+/* Finds the likeliest name that may be meant instead of one that does not exist (lower case), as a
+ * client of this namespace (empty: not known) may mean it, whatever it may see. Returns false if
+ * there is none. */
+bool explain_nearest(struct explainer *explainer, const struct store_sync *sync,
+                     const struct engine_config *config, const struct dname *name,
+                     struct slice space, struct dname *ret_near);
 
 /* Finds names that may be meant and that resolve (explain_near.c), the likeliest first; returns how
  * many. Bounded: looks at 20,000 labels, asks about 32 names. */

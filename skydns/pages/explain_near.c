@@ -1,6 +1,8 @@
 /* Finds names that the user may have meant, the likeliest first: the same labels in a domain of
- * ours that was mistyped, cut off, or appended twice; similar spellings; labels in another order;
- * the same name with `svc` before the domain; the same name in a sibling (another namespace). */
+ * ours that was mistyped, cut off, or appended twice; similar spellings; singular for plural; a pod
+ * below its headless Service; labels in another order; the same name with `svc` before the domain;
+ * the same name in a sibling (another namespace), the client's own first; a name with more or less
+ * to it (`redis`, `redis-master`). */
 #include <string.h>
 
 #include "common/base/typing_errors.h"
@@ -13,6 +15,7 @@ enum {
     LONG_LABEL = 8,       /* may have two typos or swaps of neighbours; shorter ones have one */
     SPELLED_FIRST = 3,    /* then come other mistakes, so that each has a place */
     COUSINS_LAST = 4,
+    SERVICE_LABELS = 3, /* web.default.svc */
 };
 
 /* Labels below a domain; the last is next to it. */
@@ -139,10 +142,20 @@ static void try_swapped(struct search *s, const struct own *own)
     }
 }
 
-/* Tries web.default.svc.<domain> for web.default.<domain>. */
+static bool ends_in_svc(const struct own *own)
+{
+    return own->count > 0 && slice_equal(own->labels[own->count - 1], slice_str("svc"));
+}
+
+/* Tries web.default.svc.<domain> for web.default.<domain>, and for web.default.pod.<domain>. */
 static void try_service(struct search *s, const struct own *own, unsigned misspelled)
 {
     struct own service = *own;
+    if (own->count >= SERVICE_LABELS && !ends_in_svc(own)) {
+        service.labels[own->count - 1] = slice_str("svc");
+        try_spelled(s, &service, 0, 1);
+        service = *own;
+    }
     if (own->count > 0 && own->count < OWN_MAX) {
         service.labels[service.count++] = slice_str("svc");
         try_spelled(s, &service, misspelled, 1);
@@ -202,6 +215,125 @@ static void try_cousins(struct search *s, const struct own *own)
     }
 }
 
+/* ---- Services ---- */
+
+/* Tries web.<namespace>.svc.<domain> for web.svc.<domain>, web.<domain> and web.other.svc.<domain>,
+ * with the client's namespace. */
+static void try_own_namespace(struct search *s, const struct own *own)
+{
+    const bool has_svc = ends_in_svc(own);
+    const unsigned names = has_svc ? own->count - 1 : own->count; /* without svc */
+    struct own service = {.count = own->count};
+    if (s->c->space.len == 0 || names == 0 || own->count + 2 > OWN_MAX || (!has_svc && names > 1)) {
+        return;
+    }
+    service.count = names > 1 ? names - 1 : names;
+    memcpy(service.labels, own->labels, service.count * sizeof(own->labels[0]));
+    service.labels[service.count++] = s->c->space;
+    service.labels[service.count++] = slice_str("svc");
+    try_spelled(s, &service, has_svc && names > 1 ? 0 : 1, 1);
+}
+
+/* Tries the name in each namespace: for web.svc.<domain>, and if its namespace does not exist. */
+static void try_any_namespace(struct search *s, const struct own *own)
+{
+    const struct store_node *svc = store_find(s->c->store, &s->zone->domain, NULL);
+    struct step step = {.s = s, .own = own, .at = s->zone->domain};
+    svc = svc ? store_child(svc, slice_str("svc")) : NULL;
+    if (!svc || !ends_in_svc(own) || own->count < 2 ||
+        (own->count > 2 && store_child(svc, own->labels[own->count - 2])) ||
+        !dname_prepend(&step.at, slice_str("svc")) || skydns_explain_near_is_over(s)) {
+        return;
+    }
+    step.left = own->count > 2 ? own->count - 1 : 2;
+    (void)store_each_child(svc, see_aunt, &step); /* stops when there is enough */
+}
+
+/* Returns the node of the namespace of web.default.svc.<domain>, or NULL. */
+static const struct store_node *namespace_of(const struct search *s, const struct own *own,
+                                             struct dname *ret_name)
+{
+    const struct store_node *node = store_find(s->c->store, &s->zone->domain, NULL);
+    *ret_name = s->zone->domain;
+    for (unsigned i = 1; i <= 2 && node; i++) {
+        const struct slice label = own->labels[own->count - i];
+        node = dname_prepend(ret_name, label) ? store_child(node, label) : NULL;
+    }
+    return node;
+}
+
+/* Tries db-0.db.default.svc.<domain> for db-0.default.svc.<domain>. */
+static void try_headless(struct search *s, const struct own *own)
+{
+    struct step step = {.s = s, .own = own, .left = 2};
+    const struct store_node *space =
+        own->count == SERVICE_LABELS && ends_in_svc(own) ? namespace_of(s, own, &step.at) : NULL;
+    if (space && !skydns_explain_near_is_over(s)) {
+        (void)store_each_child(space, see_aunt, &step); /* stops when there is enough */
+    }
+}
+
+static void try_label(struct search *s, const struct own *own, unsigned at, struct slice label)
+{
+    struct own other = *own;
+    other.labels[at] = label;
+    try_spelled(s, &other, 0, 1);
+}
+
+/* Tries orders for order, boxes for box, policies for policy, and the other way. */
+static void try_plural(struct search *s, const struct own *own)
+{
+    static const struct {
+        const char *singular, *plural;
+    } ends[] = {{"", "s"}, {"", "es"}, {"y", "ies"}};
+    const unsigned at = own->count > SERVICE_LABELS ? own->count - SERVICE_LABELS : 0;
+    const struct slice label = own->count > 0 ? own->labels[at] : slice_of(NULL, 0);
+    for (size_t i = 0; i < 2 * ARRAY_LEN(ends); i++) {
+        const struct slice singular = slice_str(ends[i / 2].singular),
+                           plural = slice_str(ends[i / 2].plural);
+        const struct slice from = i % 2 ? plural : singular, to = i % 2 ? singular : plural;
+        char text[DNAME_LABEL_MAX];
+        const size_t stem = label.len - from.len;
+        if (label.len > from.len && stem + to.len <= sizeof(text) &&
+            slice_equal(slice_of(label.ptr + stem, from.len), from)) {
+            memcpy(text, label.ptr, stem);
+            memcpy(text + stem, to.ptr, to.len);
+            try_label(s, own, at, slice_of(text, stem + to.len));
+        }
+    }
+}
+
+/* Returns whether `part` is the beginning or the end of the word, with a hyphen between. */
+static bool is_part_of(struct slice part, struct slice word)
+{
+    return part.len > 0 && part.len + 1 < word.len &&
+           ((slice_has_prefix(word, part) && word.ptr[part.len] == '-') ||
+            (slice_equal(slice_of(word.ptr + word.len - part.len, part.len), part) &&
+             word.ptr[word.len - part.len - 1] == '-'));
+}
+
+static bool see_part(void *data, const struct store_node *child)
+{
+    const struct step *step = data;
+    const struct slice label = store_node_label(child), wanted = step->own->labels[step->left - 1];
+    step->s->compared++;
+    if (is_part_of(label, wanted) || is_part_of(wanted, label)) {
+        go_down(step, child, 0);
+    }
+    return !skydns_explain_near_is_over(step->s);
+}
+
+/* Tries redis-master for redis, and web for web-svc. */
+static void try_parts(struct search *s, const struct own *own)
+{
+    struct step step = {.s = s, .own = own, .left = own->count - 2};
+    const struct store_node *space =
+        own->count >= SERVICE_LABELS && ends_in_svc(own) ? namespace_of(s, own, &step.at) : NULL;
+    if (space && !skydns_explain_near_is_over(s)) {
+        (void)store_each_child(space, see_part, &step); /* stops when there is enough */
+    }
+}
+
 /* ---- Domains ---- */
 
 static void try_all(struct search *s, const struct own *own)
@@ -210,11 +342,16 @@ static void try_all(struct search *s, const struct own *own)
     try_doubled(s, own);
     try_spelled(s, own, 1, 1);
     s->limit = COUSINS_LAST;
+    try_own_namespace(s, own);
+    try_plural(s, own);
+    try_headless(s, own);
     try_cousins(s, own);
+    try_any_namespace(s, own);
     s->limit = EXPLAIN_NEAR_MAX;
     try_service(s, own, 1);
     try_swapped(s, own);
     try_spelled(s, own, 2, 2);
+    try_parts(s, own);
 }
 
 /* Splits the name's labels before the last `domain_labels`; false: too many. */
