@@ -67,9 +67,10 @@ struct answering {
     struct rate_limit *rate_limit;
     struct namespace_rate *namespace_rate;
     struct query_tap tap; /* of all threads */
-    struct name_samples samples;
-    struct dnstap *dnstap; /* NULL: none */
-    size_t client_count;   /* 0: no pages, so that clients are not counted */
+    struct name_samples *samples;
+    struct name_samples *missing; /* NULL: without pages */
+    struct dnstap *dnstap;        /* NULL: none */
+    size_t client_count;          /* 0: no pages, so that clients are not counted */
     struct client_counts *clients[OPTIONS_WORKERS_MAX + THREADS_BESIDE]; /* of each thread */
     unsigned lane_count;
     struct lane lanes[OPTIONS_WORKERS_MAX];
@@ -424,8 +425,9 @@ int answering_open(const struct options *options, struct publisher *publisher,
     a->rate_limit = rate_limit_new();
     a->namespace_rate = namespace_rate_new();
     int r = options->dnstap.is_set ? dnstap_new(&options->dnstap, &a->dnstap, err) : 0;
-    name_samples_init(&a->samples);
-    query_tap_init(&a->tap, &a->samples, a->dnstap);
+    a->samples = name_samples_new(NAME_SAMPLES_MAX);
+    a->missing = options->has_http ? name_samples_new(MISSING_SAMPLES_MAX) : NULL;
+    query_tap_init(&a->tap, a->samples, a->missing, a->dnstap);
     query_tap_set_log(&a->tap, options->query_log);
     if (r == 0) {
         r = open_sockets(a, err);
@@ -575,6 +577,8 @@ void answering_free(struct answering *answering)
         client_counts_free(a->clients[i]);
     }
     dnstap_free(a->dnstap);
+    name_samples_free(a->samples);
+    name_samples_free(a->missing);
     rate_limit_free(a->rate_limit);
     namespace_rate_free(a->namespace_rate);
     listen_sockets_close(&a->sockets);

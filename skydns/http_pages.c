@@ -8,6 +8,8 @@
 #include "common/http/http_hosts.h"
 #include "common/http/http_server.h"
 #include "skydns/pages/live.h"
+#include "skydns/pages/missing_names.h"
+#include "skydns/pages/missing_page.h"
 #include "skydns/pages/page_access.h"
 #include "skydns/pages/status.h"
 #include "skydns/publish/engine_config.h"
@@ -15,8 +17,9 @@
 
 struct http_pages {
     struct http_server *server; /* NULL: off */
-    struct http_route routes[STATUS_ROUTES + LIVE_PAGE_ROUTES];
+    struct http_route routes[STATUS_ROUTES + LIVE_PAGE_ROUTES + 1];
     struct live *live;              /* NULL: off */
+    struct missing_page missing;    /* names NULL: off */
     struct http_server *prometheus; /* NULL: off */
     struct http_route prometheus_route;
     char *skydns_prefix;
@@ -55,6 +58,8 @@ static int open_pages(struct http_pages *pages, struct ev_loop *loop, const stru
     status_routes(sources, pages->routes);
     pages->live = live_new(loop, sources);
     live_routes(pages->live, pages->routes + STATUS_ROUTES);
+    pages->missing = (struct missing_page){sources, missing_names_new(loop, sources)};
+    pages->routes[STATUS_ROUTES + LIVE_PAGE_ROUTES] = missing_page_route(&pages->missing);
     int r = http_server_new(loop, &o->http_address, pages->routes, ARRAY_LEN(pages->routes),
                             &pages->server, err);
     return r < 0 ? err_wrap(err, r, "flag -http-addr") : 0;
@@ -96,6 +101,7 @@ void http_pages_free(struct http_pages *pages)
         http_server_free(pages->server);
         http_server_free(pages->prometheus);
         live_free(pages->live);
+        missing_names_free(pages->missing.names);
         free(pages->skydns_prefix);
         free(pages);
     }

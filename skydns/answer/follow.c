@@ -58,6 +58,7 @@ void follow_start(struct follow *follow)
     buf_clear(&follow->mapped);
     cached_targets_start(follow->cached);
     follow->deferral->question_count = 0;
+    follow->deferral->lacks_target = false;
     follow->deferral->keeps_name = follow->deferral->needs_recursion = false;
     rr_list_clear(&follow->targets);
     lookup_start(follow->lookup);
@@ -272,8 +273,11 @@ static void use_external(struct follow *f, struct follow_chain *chain,
     case EXTERNAL_NOT_ASKED:
         f->is_open = true;
         break;
-    case EXTERNAL_ANSWERED:
     case EXTERNAL_DENIED:
+        f->deferral->lacks_target |= found->answer->is_nxdomain && !chain->is_for_target;
+        add_external(f, chain, found, name);
+        break;
+    case EXTERNAL_ANSWERED:
         add_external(f, chain, found, name);
         break;
     case EXTERNAL_TRUNCATED:

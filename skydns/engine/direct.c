@@ -387,6 +387,7 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
 {
     struct direct_source source = {.direct = direct, .store = store, .externals = externals};
     ret_deferral->wants_refresh = false;
+    ret_deferral->lacks_target = false;
     ret_deferral->forward.len = 0;
     ret_deferral->search_list_at = 0;
     ret_deferral->search_list_seen = 0;
@@ -404,7 +405,9 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
             return ENGINE_REPLY;
         }
     }
-    return answer_slowly(&source, query, response, ret_deferral);
+    const enum engine_verdict verdict = answer_slowly(&source, query, response, ret_deferral);
+    response->lacks_target = verdict == ENGINE_REPLY && ret_deferral->lacks_target;
+    return verdict;
 }
 
 void direct_look_ahead(struct direct *direct, const struct store *store,
@@ -470,6 +473,7 @@ bool direct_forwarded(struct direct *direct, const struct engine_query *query,
 {
     struct dname name;
     struct reverse_query reverse;
+    response->lacks_target = false;
     if (query->parsed->verdict != QUESTION_OK ||
         !is_about_reverse(direct, query, upstream, &name)) {
         return relay_forwarded(direct, query, upstream, image, response);

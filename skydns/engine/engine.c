@@ -396,6 +396,7 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
     enum engine_verdict verdict;
     struct engine_query *opened = query;
     ret_deferral->is_barred = false;
+    response->lacks_target = false;
     if (query->owned) {
         opened = &engine->opened;
         if (!open_whole(engine, query, opened)) {

@@ -16,6 +16,7 @@
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/tap/query_counts.h"
+#include "skydns/tap/query_tap.h"
 #include "skydns/udp/worker.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/tls_pool.h"
@@ -249,6 +250,11 @@ void skydns_metrics_table_write(const struct metrics_sources *sources, struct bu
     etcd_metrics_write(&page, &etcd);
     write_store(&page, &store);
     write_snapshot(&page, sources);
+    if (sources->tap && sources->tap->missing) {
+        metrics_counter(&page, "missing_dropped_total",
+                        "Samples of names that do not exist, for /missing, that had no room.",
+                        name_samples_dropped(sources->tap->missing));
+    }
     write_dnstap(&page, sources->dnstap);
     write_incomplete(&page, sources->sync);
     metrics_histogram(&page, "change_seconds",

@@ -92,7 +92,7 @@ static void resolver_work_log(struct resolver *r, const struct deferred *d,
     if (query_tap_wants_clients(r->config.tap)) {
         client_counts_note(r->config.clients, &d->query.client, response);
     }
-    if (query_tap_wants(r->config.tap, &r->counts.udp)) {
+    if (query_tap_wants(r->config.tap, &r->counts.udp, response)) {
         struct engine_query query = resolver_query(r, d);
         turn_show(&r->turn, &r->counts.udp, &query, response, d->begun_us);
     }

@@ -120,7 +120,7 @@ static void count_response(struct tcp_answers *a, const struct engine_query *que
     if (query_tap_wants_clients(turn->tap)) {
         client_counts_note(turn->clients, query->client, response);
     }
-    if (query_tap_wants(turn->tap, counts)) {
+    if (query_tap_wants(turn->tap, counts, response)) {
         turn_show(turn, counts, query, response, begun_us);
     }
 }

@@ -238,6 +238,7 @@ static struct store_sync *sync_new(const struct store_sync_config *config)
     sync->on_completeness = config->on_completeness;
     sync->main_domain = config->domains[0];
     sync->requires_store_key = config->requires_store_key;
+    sync->gone = config->wants_gone ? gone_names_new() : NULL;
     buf_init(&sync->seen_id, SEEN_ID_MAX);
     ev_timer_init(&sync->reclaim, store_sync_on_reclaim, 0., reclaim_interval_s);
     sync->reclaim.data = sync;
@@ -290,6 +291,7 @@ void store_sync_stop(struct store_sync *sync)
         outage_leave(&sync->leases_asked);
     }
     buf_fini(&sync->seen_id);
+    gone_names_free(sync->gone);
     free(sync->prefix);
     free(sync->config_key);
     free(sync);
@@ -324,8 +326,7 @@ void store_sync_set_domains(struct store_sync *sync, const struct dname *domains
     set_overrides(sync, domains, count);
 }
 
-/* Copies the domains in force; returns how many. */
-static size_t domains_now(const struct store_sync *sync, struct dname ret_domains[ENGINE_ZONES_MAX])
+size_t store_sync_domains(const struct store_sync *sync, struct dname ret_domains[ENGINE_ZONES_MAX])
 {
     size_t count = store_keys_count(sync->keys);
     for (size_t i = 0; i < count; i++) {
@@ -338,14 +339,14 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs)
 {
     struct dname domains[ENGINE_ZONES_MAX];
     sync->wants_stubs = wants_stubs;
-    set_stubs(sync, domains, domains_now(sync, domains));
+    set_stubs(sync, domains, store_sync_domains(sync, domains));
 }
 
 void store_sync_set_clients(struct store_sync *sync, enum client_want wants)
 {
     struct dname domains[ENGINE_ZONES_MAX];
     sync->wants_clients = wants;
-    set_clients(sync, domains, domains_now(sync, domains));
+    set_clients(sync, domains, store_sync_domains(sync, domains));
 }
 
 void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uint32_t ttl_s)
@@ -353,7 +354,7 @@ void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uin
     struct dname domains[ENGINE_ZONES_MAX];
     sync->wants_overrides = wants_overrides;
     sync->override_ttl_s = ttl_s;
-    set_overrides(sync, domains, domains_now(sync, domains));
+    set_overrides(sync, domains, store_sync_domains(sync, domains));
 }
 
 bool store_sync_knows_clients(const struct store_sync *sync, const struct dname *domain)
@@ -405,6 +406,11 @@ struct slice store_sync_prefix(const struct store_sync *sync)
 const struct broken_table *store_sync_broken(const struct store_sync *sync)
 {
     return sync->broken;
+}
+
+const struct gone_names *store_sync_gone(const struct store_sync *sync)
+{
+    return sync->gone;
 }
 
 const struct recent_changes *store_sync_recent(const struct store_sync *sync)

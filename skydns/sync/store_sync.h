@@ -79,6 +79,8 @@ struct store_sync_config {
     bool wants_stubs; /* store_sync_set_stubs changes it */
     void (*on_stubs)(void *data, const struct forward_zone *zones, size_t count);
 
+    bool wants_gone; /* remembers names that went (gone_names.h) */
+
     /* Records with external names answer for their owners (override_index_internal.h).
      * store_sync_set_overrides changes it. */
     bool wants_overrides;
@@ -204,6 +206,10 @@ struct slice store_sync_prefix(const struct store_sync *sync);
 /* Returns the latest changes that etcd's events made; borrowed, changes as the loop turns. */
 struct recent_changes;
 const struct recent_changes *store_sync_recent(const struct store_sync *sync);
+
+/* Returns the names that went; NULL: they are not wanted. Borrowed. */
+struct gone_names;
+const struct gone_names *store_sync_gone(const struct store_sync *sync);
 
 struct broken_table;
 const struct broken_table *store_sync_broken(const struct store_sync *sync);

@@ -102,6 +102,11 @@ void store_sync_publish(struct store_sync *sync, int64_t revision)
             override_index_follow(sync->overrides, sync->published, store, &of_overrides));
     }
     clients_follow(sync->clients, store);
+    if (sync->gone && !sync->is_reading) { /* a full read does not know when */
+        struct dname domains[ENGINE_ZONES_MAX];
+        const size_t count = store_sync_domains(sync, domains);
+        gone_names_follow(sync->gone, sync->published, store, domains, count);
+    }
     if (sync->is_reading && is_perhaps_other_store(&sync->read)) {
         zone_changes_restart(&sync->zones, revision);
     } else if (sync->is_reading) {

@@ -15,6 +15,7 @@
 #include "skydns/sync/broken.h"
 #include "skydns/sync/clients_internal.h"
 #include "skydns/sync/domain_check_internal.h"
+#include "skydns/sync/gone_names.h"
 #include "skydns/sync/lease.h"
 #include "skydns/sync/override_index_internal.h"
 #include "skydns/sync/recent_changes.h"
@@ -93,7 +94,8 @@ struct store_sync {
     struct domain_check domain_check;
     struct zone_changes zones;
     struct recent_changes recent;
-    ev_timer seen; /* runs while threads are inside a version older than the newest */
+    struct gone_names *gone; /* NULL: not wanted */
+    ev_timer seen;           /* runs while threads are inside a version older than the newest */
     void (*on_completeness)(void *data);
     struct config_value document;
     void (*on_config)(void *data, struct slice value);
@@ -117,6 +119,10 @@ struct store_sync {
     uint64_t changes;
     struct buf seen_id; /* the store key's value as last seen; its beginning, if it is long */
 };
+
+/* Copies the domains in force; returns how many. */
+size_t store_sync_domains(const struct store_sync *sync,
+                          struct dname ret_domains[ENGINE_ZONES_MAX]);
 
 /* ---- store_sync_put.c ---- */
 

@@ -105,7 +105,12 @@ struct query_counts {
     struct counter types[QUERY_TYPES];   /* of the questions in them */
     struct histogram took; /* us, of query_reply_scale: until the response left, or was passed on */
     struct skydns_counts *skydns; /* owned; NULL: not wanted */
-    uint32_t sampled;             /* its owner's: responses since one was sampled (query_tap.h) */
+
+    /* Its owner's, of samples (query_tap.h): */
+    uint32_t sampled;                  /* responses, of which one in so many is a sample */
+    uint32_t missing_left;             /* denials to the next sample of them; 0: not chosen yet */
+    uint32_t missing_random;           /* chooses it; 0: not begun */
+    bool is_sample, is_missing_sample; /* the response at hand */
 };
 
 /* Makes the counts before the thread starts. want_skydns: also count for SkyDNS's own metrics. */

@@ -1,19 +1,24 @@
 #include "skydns/tap/query_tap.h"
 
+#include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/xalloc.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/dnstap/dnstap.h"
 #include "skydns/wire/owned_query.h"
-#include "skydns/wire/response.h"
 
-void query_tap_init(struct query_tap *tap, struct name_samples *samples, struct dnstap *dnstap)
+void query_tap_init(struct query_tap *tap, struct name_samples *samples,
+                    struct name_samples *missing, struct dnstap *dnstap)
 {
-    atomic_init(&tap->watched, dnstap ? QUERY_TAP_DNSTAP : 0);
+    atomic_init(&tap->watched,
+                (unsigned)((dnstap ? QUERY_TAP_DNSTAP : 0) | (missing ? QUERY_TAP_MISSING : 0)));
     atomic_init(&tap->rule, 0);
     atomic_init(&tap->are_clients_wanted, false);
     tap->samples = samples;
+    tap->missing = missing;
     tap->dnstap = dnstap;
 }
 
@@ -43,14 +48,46 @@ void query_tap_set_clients(struct query_tap *tap, bool are_wanted)
     atomic_store_explicit(&tap->are_clients_wanted, are_wanted, memory_order_relaxed);
 }
 
-/* Samples one query in QUERY_TAP_SAMPLE_OF, whatever else is watched. */
-static void query_tap_sample(const struct query_tap *tap, struct query_counts *counts,
+/* Counts a denial; returns whether it is the next sample. The gaps of each thread are others:
+ * `missing_random` begins as the address of its counts. Knuth's generator, of which the upper bits
+ * are good. */
+static bool is_missing_due(struct query_counts *counts)
+{
+    if (counts->missing_left == 0) {
+        if (counts->missing_random == 0) {
+            counts->missing_random = (uint32_t)((uintptr_t)counts >> 4) | 1;
+        }
+        counts->missing_random = counts->missing_random * 1664525 + 1013904223;
+        counts->missing_left =
+            QUERY_TAP_MISSING_GAP_MIN + (counts->missing_random >> 16) % QUERY_TAP_MISSING_GAPS;
+    }
+    return --counts->missing_left == 0;
+}
+
+static bool is_missing_denial(const struct response *response)
+{
+    return response->len > 0 && (response_low_rcode(response) == DNS_RCODE_NXDOMAIN ||
+                                 (response->lacks_target && response_has_answer(response)));
+}
+
+bool query_tap_is_due(struct query_counts *counts, unsigned watched,
+                      const struct response *response)
+{
+    counts->is_sample = watched & QUERY_TAP_SAMPLES && ++counts->sampled % QUERY_TAP_SAMPLE_OF == 0;
+    counts->is_missing_sample =
+        watched & QUERY_TAP_MISSING && is_missing_denial(response) && is_missing_due(counts);
+    return watched & QUERY_TAP_ALL || counts->is_sample || counts->is_missing_sample;
+}
+
+/* Puts it where query_tap_is_due wants it. */
+static void query_tap_sample(const struct query_tap *tap, const struct query_counts *counts,
                              const struct query_seen *seen)
 {
-    unsigned watched = atomic_load_explicit(&tap->watched, memory_order_relaxed);
-    if (watched == QUERY_TAP_SAMPLES ||
-        (watched & QUERY_TAP_SAMPLES && ++counts->sampled % QUERY_TAP_SAMPLE_OF == 0)) {
-        name_samples_put(tap->samples, seen->response);
+    if (counts->is_sample) {
+        name_samples_put(tap->samples, seen);
+    }
+    if (counts->is_missing_sample) {
+        name_samples_put(tap->missing, seen);
     }
 }
 
@@ -155,43 +192,60 @@ void query_tap_show(const struct query_tap *tap, struct query_counts *counts,
     }
 }
 
-void name_samples_init(struct name_samples *samples)
+struct name_samples *name_samples_new(uint32_t size)
 {
-    atomic_init(&samples->put, 0);
-    atomic_init(&samples->taken, 0);
-    for (uint32_t i = 0; i < NAME_SAMPLES_MAX; i++) {
+    assert(size > 0 && (size & (size - 1)) == 0);
+    struct name_samples *samples = xcalloc(1, sizeof(*samples) + size * sizeof(samples->places[0]));
+    samples->size = size;
+    for (uint32_t i = 0; i < size; i++) {
         atomic_init(&samples->places[i].turn, i);
     }
+    return samples;
+}
+
+void name_samples_free(struct name_samples *samples)
+{
+    free(samples);
+}
+
+uint64_t name_samples_dropped(const struct name_samples *samples)
+{
+    return atomic_load_explicit(&samples->dropped, memory_order_relaxed);
 }
 
 /* Puts as D. Vyukov's bounded queues do: a thread owns the slot whose number it has advanced `put`
  * past. */
-void name_samples_put(struct name_samples *samples, const struct response *response)
+void name_samples_put(struct name_samples *samples, const struct query_seen *seen)
 {
+    const struct response *response = seen->response;
     uint32_t number = atomic_load_explicit(&samples->put, memory_order_relaxed);
-    struct name_place *place = &samples->places[number % NAME_SAMPLES_MAX];
+    struct name_place *place = &samples->places[number % samples->size];
+    if (response->name_len == 0) {
+        return; /* there is no question */
+    }
     if (atomic_load_explicit(&place->turn, memory_order_acquire) != number ||
-        response->name_len == 0) {
-        return; /* full, or another thread is at it; or there is no question */
+        !atomic_compare_exchange_strong_explicit(&samples->put, &number, number + 1,
+                                                 memory_order_relaxed, memory_order_relaxed)) {
+        (void)atomic_fetch_add_explicit(&samples->dropped, 1, memory_order_relaxed);
+        return; /* full, or another thread is at it */
     }
-    if (atomic_compare_exchange_strong_explicit(&samples->put, &number, number + 1,
-                                                memory_order_relaxed, memory_order_relaxed)) {
-        place->sample =
-            (struct name_sample){.name.len = response->name_len, .type = response_type(response)};
-        memcpy(place->sample.name.wire, response_name(response), response->name_len);
-        atomic_store_explicit(&place->turn, number + 1, memory_order_release);
-    }
+    struct name_sample *sample = &place->sample;
+    sample->type = response_type(response);
+    sample->client = addr_ip(seen->query->client);
+    sample->name.len = response->name_len;
+    memcpy(sample->name.wire, response_name(response), response->name_len);
+    atomic_store_explicit(&place->turn, number + 1, memory_order_release);
 }
 
 bool name_samples_take(struct name_samples *samples, struct name_sample *ret)
 {
     uint32_t number = atomic_load_explicit(&samples->taken, memory_order_relaxed);
-    struct name_place *place = &samples->places[number % NAME_SAMPLES_MAX];
+    struct name_place *place = &samples->places[number % samples->size];
     if (atomic_load_explicit(&place->turn, memory_order_acquire) != number + 1) {
         return false;
     }
     *ret = place->sample;
-    atomic_store_explicit(&place->turn, number + NAME_SAMPLES_MAX, memory_order_release);
+    atomic_store_explicit(&place->turn, number + samples->size, memory_order_release);
     atomic_store_explicit(&samples->taken, number + 1, memory_order_relaxed);
     return true;
 }

@@ -110,7 +110,7 @@ static NOINLINE void count_reply_for_skydns(struct worker *w, const struct engin
     if (packet->response.len > 0) {
         skydns_counts_response(w->counts.skydns, &packet->response);
     }
-    if (query_tap_wants(w->config.tap, &w->counts)) {
+    if (query_tap_wants(w->config.tap, &w->counts, &packet->response)) {
         worker_log(w, query, packet);
     }
 }
@@ -122,7 +122,7 @@ static void count_reply(struct worker *w, const struct engine_query *query,
     query_counts_plain(&w->counts, &packet->response);
     if (w->counts.skydns) {
         count_reply_for_skydns(w, query, packet);
-    } else if (query_tap_wants(w->config.tap, &w->counts)) {
+    } else if (query_tap_wants(w->config.tap, &w->counts, &packet->response)) {
         worker_log(w, query, packet);
     }
 }

@@ -19,6 +19,7 @@ struct upstream_figure {
     struct nameserver server;
     struct counter queries;  /* tries: one question may be several, at several upstreams */
     struct counter failures; /* of them: no response in time, unreachable, SERVFAIL or REFUSED */
+    struct counter timeouts; /* of these: no response in time */
     struct histogram took;   /* us, of histogram_durations: until the response, whatever it says */
 };
 

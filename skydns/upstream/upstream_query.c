@@ -43,6 +43,12 @@ static void note_failure(struct try *t)
     blame_server(t);
 }
 
+static void note_timeout(struct try *t)
+{
+    counter_add(&t->figure->timeouts, t->has_failed ? 0 : 1);
+    note_failure(t);
+}
+
 /* ---- The end of a question ---- */
 
 /* Passes the exchange to the caller; NULL: there is none. */
@@ -187,7 +193,7 @@ static void finish_late(struct upstream_query *upstream_query)
         if (t->exchange && exchange_has_heard(t->exchange)) {
             upstream_query->is_refused = true;
         } else if (t->exchange && !t->is_noted && !exchange_is_starved(t->exchange)) {
-            note_failure(t);
+            note_timeout(t);
         }
     }
     response_parse(message.data, message.len, &response);
@@ -393,7 +399,7 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
         if (upstream_health_may_be_plain(upstream_query->zone->health, &last->server)) {
             last->is_plain |= exchange_ask_plainly(last->exchange);
         }
-        note_failure(last);
+        note_timeout(last);
     } else if (are_all_malformed(upstream_query)) {
         finish_late(upstream_query);
         return;

@@ -38,6 +38,7 @@ struct engine_deferral {
     bool wants_refresh;      /* also with REPLY: the response came from a cache entry that should be
                               * refreshed before it expires; once for each entry */
     struct question refresh; /* with it: the question to ask */
+    bool lacks_target;       /* with REPLY: response.lacks_target */
     bool keeps_name;         /* FORWARD: the name exists here, and NXDOMAIN becomes no data */
     bool needs_recursion;    /* LOOKUP: only for clients whose queries may be forwarded */
     enum engine_deferral_kind kind;

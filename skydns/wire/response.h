@@ -18,6 +18,7 @@ struct response {
     size_t len;         /* 0: there is no response, and the rest means nothing */
     size_t opt_at;      /* its OPT record, with only TSIG after it; 0: it has none */
     uint8_t name_len;   /* of the name in the question that it repeats; 0: it repeats none */
+    bool lacks_target;  /* a record of ours leads to an external name that does not exist */
 };
 
 /* ---- The beginning ---- */

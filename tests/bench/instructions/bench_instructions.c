@@ -289,9 +289,9 @@ static struct udp_server *open_udp(const struct engine_config *config)
 }
 
 /* No resolver: whatever is asked is answered at once. */
-static void bench_instructions_ask_all(struct bench *b, const struct kind *kinds, size_t count)
+static void bench_instructions_ask_tapped(struct bench *b, const struct query_tap *tap,
+                                          const struct kind *kinds, size_t count)
 {
-    static struct query_tap tap;
     struct worker *worker;
     struct err err;
     struct udp_server *udp = open_udp(publisher_newest_config(b->publisher));
@@ -300,10 +300,9 @@ static void bench_instructions_ask_all(struct bench *b, const struct kind *kinds
                                          .engine = engine,
                                          .reader = publisher_reader_new(b->publisher),
                                          .namespace_rate = b->namespace_rate,
-                                         .tap = &tap,
+                                         .tap = tap,
                                          .clients = client_counts_new()};
     client_counts_set_domain(config.clients, kinds_dname("cluster.local.").len);
-    query_tap_set_clients(&tap, kinds == kinds_counted);
     for (unsigned i = 0; i < PODS; i++) { /* all have been there */
         struct addr client = {.v4 = {.sin_family = AF_INET}, .len = sizeof(client.v4)};
         client.v4.sin_addr.s_addr = kinds_pod_address(i);
@@ -318,6 +317,34 @@ static void bench_instructions_ask_all(struct bench *b, const struct kind *kinds
     client_counts_free(config.clients);
     engine_free(engine);
     udp_server_free(udp);
+}
+
+static void bench_instructions_ask_all(struct bench *b, const struct kind *kinds, size_t count)
+{
+    static const struct query_tap untapped;
+    bench_instructions_ask_tapped(b, &untapped, kinds, count);
+}
+
+static void bench_instructions_ask_counted(struct bench *b)
+{
+    struct query_tap tap;
+    query_tap_init(&tap, NULL, NULL, NULL);
+    query_tap_set_clients(&tap, true);
+    bench_instructions_ask_tapped(b, &tap, kinds_counted, kinds_counted_count);
+}
+
+/* With room for all samples, as if the main thread took them at once. */
+static void bench_instructions_ask_watched(struct bench *b)
+{
+    enum { ROOM = 1 << 16 };
+    struct name_samples *missing = name_samples_new(ROOM);
+    struct query_tap tap;
+    query_tap_init(&tap, NULL, missing, NULL);
+    bench_instructions_ask_tapped(b, &tap, kinds_watched, kinds_watched_count);
+    if (name_samples_dropped(missing) > 0) {
+        bench_instructions_fail("a sample is dropped");
+    }
+    name_samples_free(missing);
 }
 
 static void bench_instructions_configure(struct bench *b, enum setup setup)
@@ -371,7 +398,8 @@ int main(void)
     publish_records(&b);
     CALLGRIND_START_INSTRUMENTATION;
     bench_instructions_ask_all(&b, kinds_plain, kinds_plain_count);
-    bench_instructions_ask_all(&b, kinds_counted, kinds_counted_count);
+    bench_instructions_ask_counted(&b);
+    bench_instructions_ask_watched(&b);
     bench_instructions_configure(&b, SETUP_AUTOPATH);
     bench_instructions_ask_all(&b, kinds_autopath, kinds_autopath_count);
     CALLGRIND_STOP_INSTRUMENTATION;

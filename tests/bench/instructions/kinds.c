@@ -131,6 +131,12 @@ const struct kind kinds_plain[] = {
 };
 const size_t kinds_plain_count = sizeof(kinds_plain) / sizeof(kinds_plain[0]);
 
+const struct kind kinds_watched[] = {
+    {"watched-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
+    {"watched-miss", missed_name, NULL, DNS_TYPE_A, DNS_RCODE_NXDOMAIN, 0, 1, 0, FULL, 0},
+};
+const size_t kinds_watched_count = sizeof(kinds_watched) / sizeof(kinds_watched[0]);
+
 const struct kind kinds_autopath[] = {
     {"autopath-a", searched_name, kinds_external_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 2, 0, 0,
      FULL, 0},

@@ -134,7 +134,8 @@ static inline void bed_start(struct pages_bed *bed, const char *flags)
                                              .domain_count = bed->options.domain_count,
                                              .requires_store_key = bed->options.require_store_key,
                                              .start = bed_snapshot,
-                                             .followed = &bed->followed};
+                                             .followed = &bed->followed,
+                                             .wants_gone = true};
     bed->sync = store_sync_start(&config);
 }
 
@@ -178,6 +179,15 @@ static inline void bed_fill(struct pages_bed *bed, const struct bed_key *keys, s
 static inline void bed_add(struct pages_bed *bed, const char *key, const char *value)
 {
     bed_put(bed, &(struct bed_key){key, value});
+    bed_mirror.commit(bed_mirror.data, bed->revision, false);
+}
+
+/* Removes a key. */
+static inline void bed_del(struct pages_bed *bed, const char *key)
+{
+    char path[BED_KEY_MAX];
+    assert_in_range(snprintf(path, sizeof(path), "/skydns/%s", key), 1, sizeof(path) - 1);
+    bed_mirror.del(bed_mirror.data, slice_str(path), ++bed->revision);
     bed_mirror.commit(bed_mirror.data, bed->revision, false);
 }
 

@@ -87,8 +87,6 @@ UNIT_TEST(test_some)
     }
 }
 
-static struct name_samples samples;
-
 static const char *query_log_line_of(struct log_capture *capture, const uint8_t *wire, size_t len)
 {
     struct engine_query query;
@@ -97,10 +95,10 @@ static const char *query_log_line_of(struct log_capture *capture, const uint8_t 
     struct query_counts counts = {.answered = {0}};
     const struct query_seen s =
         query_log_seen(&query, &response, wire, len, BYTES("\0\7\x84\3\0\1\0\0\0\1\0\0"));
-    query_tap_init(&tap, &samples, NULL);
-    assert_false(query_tap_wants(&tap, &counts));
+    query_tap_init(&tap, NULL, NULL, NULL);
+    assert_false(query_tap_wants(&tap, &counts, &response));
     query_tap_set_log(&tap, (struct query_log_rule){QUERY_LOG_DENIALS, 0});
-    assert_true(query_tap_wants(&tap, &counts));
+    assert_true(query_tap_wants(&tap, &counts, &response));
     log_set_level(LOG_LEVEL_ERROR); /* whatever it is */
     log_capture_begin(capture);
     query_tap_show(&tap, &counts, &s);
@@ -152,18 +150,18 @@ UNIT_TEST(test_samples)
     const struct query_seen bare =
         query_log_seen(&query, &without, reply, sizeof(reply) - 1, reply, DNS_HEADER_SIZE);
     without.name_len = 0;
-    name_samples_init(&samples);
-    query_tap_init(&tap, &samples, NULL);
+    struct name_samples *samples = name_samples_new(NAME_SAMPLES_MAX);
+    query_tap_init(&tap, samples, NULL, NULL);
     query_tap_set_sampling(&tap, true);
     for (int i = 0; i < 3200; i++) {
-        if (query_tap_wants(&tap, &counts)) {
+        if (query_tap_wants(&tap, &counts, &response)) {
             query_tap_show(&tap, &counts, i % 2 ? &s : &bare);
             query_tap_show(&tap, &counts, &s);
             seen_count++;
         }
     }
     assert_int_equal(seen_count, 100);
-    while (name_samples_take(&samples, &sample)) {
+    while (name_samples_take(samples, &sample)) {
         char text[DNAME_TEXT_MAX];
         assert_string_equal(dname_to_text(&sample.name, text), "web.test.");
         assert_int_equal(sample.type, DNS_TYPE_A);
@@ -171,13 +169,51 @@ UNIT_TEST(test_samples)
     }
     assert_true(taken >= 100 && taken <= 200);
     for (int i = 0; i < 32 * NAME_SAMPLES_MAX * 2; i++) { /* what does not fit is left out */
-        if (query_tap_wants(&tap, &counts)) {
+        if (query_tap_wants(&tap, &counts, &response)) {
             query_tap_show(&tap, &counts, &s);
         }
     }
-    for (taken = 0; name_samples_take(&samples, &sample); taken++) {
+    for (taken = 0; name_samples_take(samples, &sample); taken++) {
     }
     assert_int_equal(taken, NAME_SAMPLES_MAX);
+    assert_int_equal(name_samples_dropped(samples), NAME_SAMPLES_MAX);
     query_tap_set_sampling(&tap, false);
-    assert_false(query_tap_wants(&tap, &counts));
+    assert_false(query_tap_wants(&tap, &counts, &response));
+    name_samples_free(samples);
+}
+
+/* Missing names: at most one NXDOMAIN in 16 on average, each place of a search list alike; no other
+ * response. */
+UNIT_TEST(test_missing)
+{
+    enum { ROUNDS = 40000, LIST = 8 };
+    static const uint8_t denial[] = "\0\7\x84\3\0\1\0\0\0\0\0\0" QUESTION;
+    static const uint8_t answer[] = "\0\7\x84\0\0\1\0\0\0\0\0\0" QUESTION;
+    struct engine_query query;
+    struct response missing, found;
+    struct query_tap tap;
+    struct query_counts counts = {.answered = {0}};
+    struct name_sample sample;
+    int taken = 0, of_place[LIST] = {0};
+    const struct query_seen s =
+        query_log_seen(&query, &missing, denial, sizeof(denial) - 1, denial, sizeof(denial) - 1);
+    (void)query_log_seen(&query, &found, answer, sizeof(answer) - 1, answer, sizeof(answer) - 1);
+    struct name_samples *samples = name_samples_new(MISSING_SAMPLES_MAX);
+    query_tap_init(&tap, NULL, samples, NULL);
+    for (int i = 0; i < ROUNDS; i++) {
+        assert_false(query_tap_wants(&tap, &counts, &found));
+        if (query_tap_wants(&tap, &counts, &missing)) {
+            query_tap_show(&tap, &counts, &s);
+            assert_true(name_samples_take(samples, &sample));
+            assert_int_equal(sample.client.bytes[0], 10);
+            of_place[i % LIST]++;
+            taken++;
+        }
+    }
+    assert_in_range(taken, ROUNDS / 16 * 19 / 20, ROUNDS / 16 * 21 / 20);
+    for (int i = 0; i < LIST; i++) {
+        assert_in_range(of_place[i], taken / LIST * 2 / 3, taken / LIST * 3 / 2);
+    }
+    assert_int_equal(name_samples_dropped(samples), 0);
+    name_samples_free(samples);
 }
