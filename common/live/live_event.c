@@ -40,6 +40,12 @@ void live_event_free(struct live_node *event)
     json_decref(live_event_value_of(event));
 }
 
+void live_event_put(struct live_node *object, const char *name, struct live_node *node)
+{
+    (void)json_object_set(live_event_value_of(object), name,
+                          live_event_value_of(node)); /* fails for names that are no UTF-8 */
+}
+
 const struct live_node *live_get(const struct live_node *object, const char *name)
 {
     return node_of(json_object_get(live_event_value_of(object), name));

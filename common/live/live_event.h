@@ -23,6 +23,9 @@ struct live_node *live_event_parse(struct slice text);
 struct live_node *live_event_share(struct live_node *event);
 void live_event_free(struct live_node *event); /* NULL is fine */
 
+/* Sets a member of an object to another node, which both have then. */
+void live_event_put(struct live_node *object, const char *name, struct live_node *node);
+
 const struct live_node *live_get(const struct live_node *object, const char *name);
 
 /* Returns the node at a path of names with `/` between; "." and "": the node itself. */

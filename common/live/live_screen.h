@@ -33,6 +33,13 @@ struct live_table {
     size_t count;
 };
 
+/* Page that becomes a member of each event, where the program gives it. */
+struct live_source {
+    const char *name, *target; /* "missing", "/missing" */
+};
+
+enum { LIVE_SOURCES_MAX = 4 };
+
 struct live_screen {
     const char *program;
     const char *domain; /* a form */
@@ -40,6 +47,8 @@ struct live_screen {
     const char *unit;  /* behind the rate: " queries/s" */
     size_t rate_width; /* for both, before the bars */
     size_t peak_width; /* for the highest rate behind them; 0: not shown */
+    const struct live_source *sources; /* pages beside /live: at most LIVE_SOURCES_MAX */
+    size_t source_count;
     const struct live_table *tables; /* the most important first */
     size_t table_count;
 };

@@ -47,6 +47,11 @@ static const struct live_row nameserver_rows[] = {
 
 static const struct live_row name_rows[] = {{"{name}", .right = "{type|.10} {count|9}"}};
 
+static const struct live_row missing_rows[] = {
+    {"{name}", .right = "{queries|9}"},
+    {"  {?near}{near}{:}{why}{/}", .right = "{?namespace}by {namespace|.20}{/}"},
+};
+
 static const struct live_row change_rows[] = {
     {"{time_ms|clock} {?name}{name}{:}{key}{/}", .right = "{kind|.6} {took_us|micros7}"},
 };
@@ -74,9 +79,12 @@ static const struct live_table tables[] = {
     {"Latest changes", "in use after", FEW, "changes", LIVE_ROWS(change_rows)},
     {"Cache", rate_columns, RATES(3), "cache", LIVE_ROWS(cache_rows)},
     {"Most queried", "sampled", FEW, "top", LIVE_ROWS(name_rows)},
+    {"Missing names", "queries an hour", FEW, "missing/names", LIVE_ROWS(missing_rows)},
     {"Types", rate_columns, RATES(0), "types/", LIVE_ROWS(counter_rows)},
     {"Not answered", rate_columns, RATES(0), NULL, LIVE_ROWS(loss_rows)},
 };
+
+static const struct live_source sources[] = {{"missing", "/missing"}};
 
 const struct live_screen top_view = {
     .program = "skydns",
@@ -85,6 +93,8 @@ const struct live_screen top_view = {
     .unit = " queries/s",
     .rate_width = 22, /* "1234.5 queries/s" */
     .peak_width = 16,
+    .sources = sources,
+    .source_count = ARRAY_LEN(sources),
     .tables = tables,
     .table_count = ARRAY_LEN(tables),
 };

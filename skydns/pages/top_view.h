@@ -1,4 +1,5 @@
-/* Describes what skydns -top shows: the figures of /live (the man page documents them). */
+/* Describes what skydns -top shows: the figures of /live and of /missing (the man page documents
+ * them). */
 #ifndef SKYDNS_PAGES_TOP_VIEW_H
 #define SKYDNS_PAGES_TOP_VIEW_H
 

@@ -53,7 +53,9 @@ class FakeLive:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            client.recv(4096)
+            if not client.recv(4096).startswith(b"GET /live "):
+                client.close()  # another page: as if there were none
+                continue
             with self._lock:
                 self._clients.append(client)
                 client.sendall(self._head)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from browser import ARROW_LEFT, ENTER, TAB, phone_faults, serious_findings
+from programs import http_get, wait_until
 from records import value
 
 pytestmark = pytest.mark.page
@@ -144,6 +145,40 @@ def test_why_names_a_wrong_type(page):
     page.quiet = False  # Chromium tells its console of a reply 400
     page.open("why?name=web.default.svc.cluster.local&type=HUH")
     page.browser.wait_text("#why-answer", "HUH")
+
+
+# ---- Missing ----
+
+
+def ask_missing(page, count: int) -> None:
+    """Asks for so many names until all are listed: a turn looks at a few new ones."""
+    names = [f"a-service-with-a-long-name-{n}.default.svc.cluster.local" for n in range(count)] + ["wbe.default.svc.cluster.local"]
+
+    def are_listed() -> bool:
+        for name in names:
+            page.ask(name, 24)
+        listed = json.loads(http_get(f"{page.url}missing")[1])["names"]
+        return len(listed) == min(len(names), 100)
+
+    wait_until(are_listed, f"{count} missing names")
+
+
+def test_a_missing_name_and_what_was_meant(page):
+    page.open("missing")
+    ask_missing(page, 0)
+    page.browser.wait_text("#missing-names", "wbe.default.svc.cluster.local.")
+    page.browser.wait_text("#missing-names", "mistyped")
+    page.browser.click("#missing-names a[href*='web.default']")
+    page.browser.wait_text("#why-answer", "NOERROR")
+
+
+def test_a_hundred_missing_names_on_a_phone(page):
+    page.browser.set_size(360, 740, is_phone=True)
+    ask_missing(page, 100)
+    page.open("missing")
+    page.browser.wait("document.querySelectorAll('#missing-names tr').length === 100", "a hundred rows")
+    assert page.browser.run("document.documentElement.scrollWidth") == 360
+    assert phone_faults(page.browser) == []
 
 
 # ---- For everybody ----
