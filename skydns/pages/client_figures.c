@@ -218,11 +218,15 @@ static void write_client(const struct client_figures *f, const struct busy_clien
 {
     char address[INET6_ADDRSTRLEN];
     struct namespace_row row = {0};
+    struct client_description now;
     const uint64_t queries = client->figures[BUSY_QUERIES];
     buf_append_str(out, "{\"address\":");
     json_text_string(out, slice_str(ip_format(&client->ip, address)));
     if (client->group > 0 && namespace_figures_row(f->namespaces, client->group, &row)) {
         json_text_slice_field(out, "namespace", row.label);
+    }
+    if (client_index_describe(f->config.index, &client->ip, &now) && now.pod.len > 0) {
+        json_text_slice_field(out, "pod", now.pod);
     }
     json_text_number_field(out, "queries", queries);
     json_text_number_field(out, "lacks", client->lacks);

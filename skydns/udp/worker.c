@@ -327,6 +327,9 @@ static size_t keep_within_namespace_rate(struct worker *w, const struct engine_c
         packets[i]->response.len = 0;
         query_counts_begin(&w->counts);
         counter_add(&w->counts.namespace_drops, 1);
+        if (w->clients) {
+            client_counts_note_limited(w->clients, packets[i]->client);
+        }
     }
     return kept;
 }
