@@ -80,14 +80,16 @@ struct answering {
 /* ---- Sockets ---- */
 
 /* Decides for all addresses together: TCP listens on the plain ones, too. */
-static bool wants_v6_only(const struct options *o, const struct addr *address)
+static unsigned flags_to_listen(const struct options *o, const struct addr *address)
 {
     struct addr all[LISTEN_SOCKETS_MAX];
     memcpy(all, o->addresses, o->address_count * sizeof(all[0]));
     for (size_t i = 0; i < o->stream_count; i++) {
         all[o->address_count + i] = o->streams[i].address;
     }
-    return listen_wants_v6_only(all, o->address_count + o->stream_count, address);
+    return (listen_wants_v6_only(all, o->address_count + o->stream_count, address) ? LISTEN_V6_ONLY
+                                                                                   : 0) |
+           (o->freebind ? LISTEN_ABSENT : 0);
 }
 
 /* Binds TCP first: TCP addresses are not shared, so a second skydns on one of them fails here. */
@@ -98,18 +100,18 @@ static int bind_addresses(struct answering *a, struct err *err)
     int r = 0;
     for (size_t i = 0; i < o->address_count && r == 0; i++) {
         const struct addr *address = &o->addresses[i];
-        r = listen_tcp(address, wants_v6_only(o, address), &sockets->tcp[i], err);
+        r = listen_tcp(address, flags_to_listen(o, address), &sockets->tcp[i], err);
         sockets->tcp_count += r == 0;
     }
     for (size_t i = 0; i < o->stream_count && r == 0; i++) {
         const struct stream_address *stream = &o->streams[i];
-        r = listen_stream(stream->transport, &stream->address, wants_v6_only(o, &stream->address),
+        r = listen_stream(stream->transport, &stream->address, flags_to_listen(o, &stream->address),
                           &sockets->streams[i], err);
         sockets->stream_count += r == 0;
     }
     for (size_t i = 0; i < o->address_count && r == 0; i++) {
         const struct addr *address = &o->addresses[i];
-        r = listen_udp(address, wants_v6_only(o, address), &sockets->udp[i], err);
+        r = listen_udp(address, flags_to_listen(o, address), &sockets->udp[i], err);
         sockets->udp_count += r == 0;
     }
     return r;
@@ -367,7 +369,7 @@ static int socket_of(struct answering *a, unsigned lane, struct listen_socket *r
         return 0;
     }
     if (!first->is_shared) {
-        return listen_udp(&first->address, wants_v6_only(o, &first->address), ret_socket, err);
+        return listen_udp(&first->address, flags_to_listen(o, &first->address), ret_socket, err);
     }
     *ret_socket = *first;
     ret_socket->fd = fcntl(first->fd, F_DUPFD_CLOEXEC, 0);

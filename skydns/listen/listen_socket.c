@@ -32,21 +32,30 @@ enum engine_transport listen_stream_transport(struct slice name)
     return (enum engine_transport)transport;
 }
 
-static int set_v6_only(int fd, const struct addr *address, bool v6_only)
+/* Binds the socket; -1 with errno. */
+static int bind_listener(int fd, const struct addr *address, unsigned flags)
 {
-    int on = v6_only;
-    return address->sa.sa_family == AF_INET6 && addr_is_wildcard(address)
-               ? setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))
-               : 0;
+    const bool is_ipv6 = address->sa.sa_family == AF_INET6;
+    int v6_only = (flags & LISTEN_V6_ONLY) != 0, on = 1;
+    if (is_ipv6 && addr_is_wildcard(address) &&
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only)) < 0) {
+        return -1;
+    }
+    if ((flags & LISTEN_ABSENT) != 0 &&
+        setsockopt(fd, is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, is_ipv6 ? IPV6_FREEBIND : IP_FREEBIND,
+                   &on, sizeof(on)) < 0) {
+        return -1;
+    }
+    return bind(fd, &address->sa, address->len);
 }
 
-int listen_udp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
+int listen_udp(const struct addr *address, unsigned flags, struct listen_socket *ret_socket,
                struct err *err)
 {
     int on = 1;
     CLEANUP_CLOSE int fd = socket(address->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0 ||
-        set_v6_only(fd, address, v6_only) < 0 || bind(fd, &address->sa, address->len) < 0) {
+        bind_listener(fd, address, flags) < 0) {
         return listen_error("udp", address, -errno, err);
     }
     *ret_socket = (struct listen_socket){
@@ -78,7 +87,7 @@ static void bound_buffers(int fd)
 }
 
 /* Sets TCP_NODELAY, which accepted sockets inherit: answers never wait for an acknowledgement. */
-int listen_stream(enum engine_transport transport, const struct addr *address, bool v6_only,
+int listen_stream(enum engine_transport transport, const struct addr *address, unsigned flags,
                   struct listen_socket *ret_socket, struct err *err)
 {
     int on = 1, silent_s = ACCEPT_SILENT_S;
@@ -87,7 +96,7 @@ int listen_stream(enum engine_transport transport, const struct addr *address, b
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &silent_s, sizeof(silent_s)) < 0 ||
-        set_v6_only(fd, address, v6_only) < 0 || bind(fd, &address->sa, address->len) < 0) {
+        bind_listener(fd, address, flags) < 0) {
         return listen_error(names[transport], address, -errno, err);
     }
     bound_buffers(fd);
@@ -102,10 +111,10 @@ int listen_stream(enum engine_transport transport, const struct addr *address, b
     return 0;
 }
 
-int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
+int listen_tcp(const struct addr *address, unsigned flags, struct listen_socket *ret_socket,
                struct err *err)
 {
-    return listen_stream(ENGINE_TCP, address, v6_only, ret_socket, err);
+    return listen_stream(ENGINE_TCP, address, flags, ret_socket, err);
 }
 
 bool listen_wants_v6_only(const struct addr *addresses, size_t count, const struct addr *address)
@@ -280,7 +289,7 @@ static const char *listen_socket_advice(int code)
     case -EADDRINUSE:
         return "stop the program that has the port, or choose another -addr";
     case -EADDRNOTAVAIL:
-        return "no interface has this address; choose another -addr";
+        return "no interface has this address; choose another -addr, or set -freebind";
     default:
         return "choose another -addr";
     }

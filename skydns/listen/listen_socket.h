@@ -42,13 +42,19 @@ const char *listen_transport_name(enum engine_transport transport);
 /* Returns the stream with this name; ENGINE_TRANSPORTS: it is none. */
 enum engine_transport listen_stream_transport(struct slice name);
 
+/* How to open an address; several may apply. */
+enum listen_flags {
+    LISTEN_V6_ONLY = 1, /* an IPv6 wildcard leaves IPv4 to another socket */
+    LISTEN_ABSENT = 2,  /* the address may come to an interface later */
+};
+
 /* Open one socket; the error names the address and what to do. Several UDP sockets may share an
- * address (SO_REUSEPORT). v6_only: an IPv6 wildcard leaves IPv4 to another socket. */
-int listen_udp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
+ * address (SO_REUSEPORT). flags: of enum listen_flags. */
+int listen_udp(const struct addr *address, unsigned flags, struct listen_socket *ret_socket,
                struct err *err) MUST_CHECK;
-int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
+int listen_tcp(const struct addr *address, unsigned flags, struct listen_socket *ret_socket,
                struct err *err) MUST_CHECK;
-int listen_stream(enum engine_transport transport, const struct addr *address, bool v6_only,
+int listen_stream(enum engine_transport transport, const struct addr *address, unsigned flags,
                   struct listen_socket *ret_socket, struct err *err) MUST_CHECK;
 
 /* Returns whether an IPv6 wildcard must leave IPv4 to another address of this list. */

@@ -73,6 +73,7 @@ struct options {
     struct stream_address streams[LISTEN_SOCKETS_MAX];
     size_t stream_count;                    /* with the other addresses: 1 to LISTEN_SOCKETS_MAX */
     bool systemd;                           /* sockets come from systemd; addresses are ignored */
+    bool freebind;                          /* addresses need not be on an interface yet */
     const char *cert;                       /* PEM files shown to clients; "" = unset */
     const char *key;                        /* set if and only if cert is */
     const char *client_ca;                  /* "" = unset; only with cert */

@@ -79,6 +79,8 @@ static const struct setting rows[] = {
              "tickets; default: one of this process alone"},
     {.flag = "systemd", .field = "systemd", .env = "SKYDNS_SYSTEMD", .kind = SETTING_BOOL,
      IN(systemd), .help = "answer on the sockets that systemd passes instead"},
+    {.flag = "freebind", .kind = SETTING_BOOL, IN(freebind),
+     .help = "open addresses of -addr that no interface has yet (IP_FREEBIND)"},
     {.flag = "domain", .field = "domain", .env = "SKYDNS_DOMAIN", .kind = SETTING_PARSED,
      .parse = option_domains, .show = option_text_domains, .default_text = "skydns.local.",
      .taker = SETTING_LIVE, .help = "comma-separated domains whose names are in etcd"},

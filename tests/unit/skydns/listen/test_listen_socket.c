@@ -32,12 +32,12 @@ static int listen_socket_bound(int type, struct addr *address)
     return fd;
 }
 
-typedef int (*listen_fn)(const struct addr *, bool, struct listen_socket *, struct err *);
+typedef int (*listen_fn)(const struct addr *, unsigned, struct listen_socket *, struct err *);
 
-static int listen_https(const struct addr *address, bool v6_only, struct listen_socket *ret,
+static int listen_https(const struct addr *address, unsigned flags, struct listen_socket *ret,
                         struct err *err)
 {
-    return listen_stream(ENGINE_HTTPS, address, v6_only, ret, err);
+    return listen_stream(ENGINE_HTTPS, address, flags, ret, err);
 }
 
 UNIT_TEST(test_errors_say_what_to_do)
@@ -60,6 +60,13 @@ UNIT_TEST(test_errors_say_what_to_do)
         assert_non_null(strstr(err.msg, rows[i].name));
         assert_non_null(strstr(err.msg, "240.0.0.1:5353"));
         assert_non_null(strstr(err.msg, "-addr"));
+        absent = listen_socket_address_of("203.0.113.1:5353");
+        assert_int_equal(rows[i].listen(&absent, LISTEN_ABSENT, &listening, &err), 0);
+        close(listening.fd);
+        absent = listen_socket_address_of("[2001:db8::1]:5353");
+        assert_int_equal(rows[i].listen(&absent, LISTEN_ABSENT, &listening, &err), 0);
+        close(listening.fd);
+        listening.fd = -1;
         int fd = listen_socket_bound(rows[i].type, &used);
         assert_int_equal(rows[i].listen(&used, false, &listening, &err), -EADDRINUSE);
         assert_non_null(strstr(err.msg, "stop the program that has the port"));
