@@ -346,14 +346,14 @@ coverage: deps
 	@$(PYTHON) tests/support/check.py --build $(BUILD)/cov --only unit
 	@$(PYTHON) tests/support/line_coverage.py --build $(BUILD)/cov $(if $(FILES),--files $(FILES:%='%'))
 
-# Container images of the three programs, and one of etcd for tests: NAME:VERSION, behind IMAGE_PREFIX.
+# Container images of the three programs, one of node-local, and one of etcd for tests: NAME:VERSION, behind IMAGE_PREFIX.
 ENGINE ?= podman
 BASE ?= debian:bookworm-slim
 IMAGE_PREFIX ?=
 IMAGE_FLAGS ?=
 IMAGE_BUILD = $(ENGINE) build $(if $(findstring podman,$(ENGINE)),--format docker) --build-arg BASE=$(BASE) $(IMAGE_FLAGS)
 images:
-	$(foreach p,$(PROGRAMS),$(IMAGE_BUILD) --build-arg VERSION=$(shell cat VERSION) -f docker/Dockerfile --target $(p) -t $(IMAGE_PREFIX)$(p):$(shell cat VERSION) . &&) \
+	$(foreach p,$(PROGRAMS) node-local,$(IMAGE_BUILD) --build-arg VERSION=$(shell cat VERSION) -f docker/Dockerfile --target $(p) -t $(IMAGE_PREFIX)$(p):$(shell cat VERSION) . &&) \
 	$(IMAGE_BUILD) -t $(IMAGE_PREFIX)etcd:3.4 docker/etcd
 
 # Every fuzz target for FUZZ_S seconds each, from its corpus, or until FUZZ_RUNS executions of each (then

@@ -38,8 +38,9 @@ def pod_spec(value: dict) -> dict | None:
 
 
 def program_of(image: str) -> str:
-    """`registry/path/skydns:1.0` is skydns."""
-    return image.rsplit("/", 1)[-1].split(":", 1)[0]
+    """`registry/path/skydns:1.0` is skydns; the image of node-local starts exechealthz."""
+    name = image.rsplit("/", 1)[-1].split(":", 1)[0]
+    return "exechealthz" if name == "node-local" else name
 
 
 @dataclass
