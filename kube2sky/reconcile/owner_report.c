@@ -290,8 +290,8 @@ static void fill_writer(const struct reconciler *r, struct owner_report *report)
 void owner_report(struct reconciler *r, struct slice id, const struct owner_visitor *visitor,
                   struct owner_report *report)
 {
-    const struct owner nobody = {.id = id}; /* wants nothing, perhaps since --namespaces leaves it
-                                             * out */
+    const struct owner nobody = {.id = id, .class = OWNER_RECORDS}; /* wants nothing, perhaps since
+                                                                     * --namespaces leaves it out */
     const struct owner *owner = owners_find(r->owners, id);
     struct look look = {
         .r = r, .owner = owner ? owner : &nobody, .visitor = visitor, .report = report};
