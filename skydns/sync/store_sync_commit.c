@@ -36,10 +36,12 @@ void store_sync_reclaim(struct store_sync *sync)
     }
 }
 
-/* Publishes, since the content may depend on known clients as it does on completeness. */
+/* Publishes, since the content may depend on known clients as it does on completeness. Reading
+ * client records has taken memory, a multiple of what they keep. */
 void store_sync_on_clients_known(void *data)
 {
     struct store_sync *sync = data;
+    ev_timer_again(sync->loop, &sync->trim);
     if (sync->on_completeness) {
         sync->on_completeness(sync->data);
     }
