@@ -177,3 +177,24 @@ def test_a_wrong_value():
     done = subprocess.run([BIN_DIR / "skydns", "-dnstap=udp://127.0.0.1:1"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "flag -dnstap: `udp://127.0.0.1:1`: expected unix:PATH or tcp://IP:port" in done.stderr
+
+
+def test_who_asks(bare_bed, tmp_path):
+    """The field `extra` has the client's namespace, pod and node."""
+    bed, sink = bare_bed, sinks(tmp_path)["unix"]
+
+    def is_known() -> bool:
+        bed.dns.query(NAME)
+        return any("pod=web-0 node=n1" in line for line in bed.skydns.lines)
+
+    program = capture(tmp_path, sink).start()
+    try:
+        server = Server(bed, sink, "-no-rec", "-query-log=all")
+        server.wait_connected()
+        bed.etcd.put("/kube2sky/cluster.local/client/127-0-0-1", '{"namespace":"prod","pod":"web-0","node":"n1"}')
+        wait_until(is_known, "the client is known")
+        bed.skydns.stop()
+    finally:
+        program.stop((0,))
+    shown = (tmp_path / "tap").read_bytes().count(b"namespace=prod pod=web-0 node=n1")
+    assert shown >= 2 and shown % 2 == 0  # query and response

@@ -64,8 +64,8 @@ UNIT_TEST(writes_a_query)
     assert_int_equal(m->query_time_sec, 1700000000);
     assert_int_equal(m->query_time_nsec, 123456789);
     assert_bytes(&m->query_message, "query", 5);
-    assert_false(m->has_query_zone || m->has_response_time_sec || m->has_response_time_nsec ||
-                 m->has_response_message);
+    assert_false(d->has_extra || m->has_query_zone || m->has_response_time_sec ||
+                 m->has_response_time_nsec || m->has_response_message);
     dnstap__dnstap__free_unpacked(d, NULL);
 }
 
@@ -128,7 +128,7 @@ UNIT_TEST(has_room_for_the_longest)
     static uint8_t bytes[65535];
     const struct addr querier = dnstap_frame_address("[fd00::7]:65535"),
                       answerer = dnstap_frame_address("[fd00::1]:65535");
-    char text[300];
+    char text[DNSTAP_EXTRA_MAX];
     struct dnstap_head head;
     memset(text, 'x', sizeof(text));
     dnstap_head_init(&head, slice_of(text, sizeof(text)), slice_of(text, sizeof(text)));
@@ -143,7 +143,9 @@ UNIT_TEST(has_room_for_the_longest)
                                           .query_ns = INT64_MAX,
                                           .response_ns = INT64_MAX,
                                           .message = slice_of(bytes, lengths[i]),
-                                          .zone = slice_of(bytes, 255)});
+                                          .zone = slice_of(bytes, 255),
+                                          .extra = slice_of(text, sizeof(text))});
+        assert_bytes(&d->extra, text, sizeof(text));
         assert_int_equal(d->identity.len, DNSTAP_HEAD_TEXT_MAX);
         assert_bytes(&d->message->response_message, bytes, lengths[i]);
         dnstap__dnstap__free_unpacked(d, NULL);
