@@ -5,6 +5,7 @@ with --client-records; and a rollout that replaces 5,000 of them, in which Servi
 Each round has a fresh etcd and API server, for each way. They share the machine with everything else.
 """
 
+import re
 import sys
 import threading
 import time
@@ -14,7 +15,7 @@ from measuring import Figure, cpu_s, memory_mib, options_parser, parse_options, 
 
 from cluster_bed import PATIENCE_S, Bed, Follower, bulk_keys
 from kube import Kube, node
-from programs import wait_until
+from programs import http_get, wait_until
 from scaling.probes import wait_settled
 
 NODES = 100  # as the API server's bulk control names them
@@ -31,13 +32,19 @@ def put_nodes(bed: Bed) -> None:
         bed.kube.create("nodes", value)
 
 
+def metric(bed: Bed, name: str) -> float:
+    page = http_get(f"http://127.0.0.1:{bed.http_port}/metrics")[1]
+    return float(re.search(rf"^kube2sky_{name} (\S+)", page, re.M)[1])
+
+
 def change_services(url: str, told: dict) -> None:
     told |= Kube(url).control("bulk", count=PACED, rate=PACED_PER_S, stamps=True)
 
 
 def measure_rollout(bed: Bed, pods: int) -> dict[str, float]:
     """New pods first, then the old ones go, while Services are created."""
-    revision, used_s, made = bed.etcd.client.revision(), cpu_s(bed.kube2sky.pid), {}
+    names = ("transactions_total", "keys_written_total", "keys_deleted_total")
+    before, used_s, made = {name: metric(bed, name) for name in names}, cpu_s(bed.kube2sky.pid), {}
     with Follower(bed) as follower:
         url = bed.kube.url
         changing = threading.Thread(target=change_services, args=(url, made))
@@ -50,7 +57,7 @@ def measure_rollout(bed: Bed, pods: int) -> dict[str, float]:
         wait_settled(bed.kube2sky, "no writes", bed.etcd.client.revision)
     delays_ms = [(there - sent) / 1e6 for there, sent in zip(seen, made["stamps_ns"])]
     return {
-        "transactions": bed.etcd.client.revision() - revision - PACED,
+        **{name.removesuffix("_total"): metric(bed, name) - before[name] for name in names},
         "rollout_s": time.monotonic() - started_s,
         "rollout_cpu_s": cpu_s(bed.kube2sky.pid) - used_s,
         "service_p50_ms": percentile(delays_ms, 0.5),
@@ -81,7 +88,9 @@ FIGURES = [
         ("ready_s", "s until kube2sky has written everything"),
         ("kube2sky_mib", "MiB of kube2sky"),
         ("skydns_mib", "MiB of skydns, with -autopath"),
-        ("transactions", f"revisions of etcd for a rollout of {ROLLOUT:,} pods"),
+        ("transactions", f"transactions for a rollout of {ROLLOUT:,} pods and {PACED} Services"),
+        ("keys_written", "keys written for it"),
+        ("keys_deleted", "keys deleted for it"),
         ("rollout_s", "s for it"),
         ("rollout_cpu_s", "s CPU of kube2sky for it"),
         ("service_p50_ms", "ms from a Service's change to etcd meanwhile, p50"),
@@ -91,7 +100,7 @@ FIGURES = [
 ] + [
     Figure("records", "client records"),
     Figure("kube2sky_bytes", "bytes of kube2sky for each record", 600),
-    Figure("skydns_bytes", "bytes of skydns for each record", 300),
+    Figure("skydns_bytes", "bytes of skydns for each record", 200),
 ]
 
 
