@@ -10,8 +10,8 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/etcd/etcd_store_id.h"
-#include "kube2sky/naming/client_listings.h"
-#include "kube2sky/naming/client_records.h"
+#include "kube2sky/naming/client_listings_internal.h"
+#include "kube2sky/naming/client_records_internal.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
 

@@ -9,7 +9,8 @@
  *     /kube2sky/<domain>/node-address/0-0-0-0    {"host":"0.0.0.0"}    every address: the pods are
  *                                                not known any more
  *
- *     /kube2sky/<domain>/client/10-1-0-5         which pod has the address: client_records.h
+ *     /kube2sky/<domain>/client/10-1-0-5         which pod has the address:
+ * client_records_internal.h
  *
  * One node-address key stands for all pods on that node's network, of any namespace; pods that have
  * ended do not count. A namespace whose name is no label has no key. If all texts together exceed

@@ -1,4 +1,4 @@
-#include "kube2sky/naming/client_listings.h"
+#include "kube2sky/naming/client_listings_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ void client_listing_begin(struct client_listing *listing)
     listing->has_any = false;
 }
 
-static void believe(struct client_listing *listing)
+static void client_listing_believe(struct client_listing *listing)
 {
     listing->is_listed = true;
     listing->wants_first = false;
@@ -78,7 +78,7 @@ bool client_listing_end(struct client_listing *listing, bool believes_empty)
     bool is_believed = listing->has_any || believes_empty;
     listing->is_listing = false;
     if (is_believed) {
-        believe(listing);
+        client_listing_believe(listing);
     } else {
         listing->wants_first = true;
     }
@@ -90,7 +90,7 @@ bool client_listing_came(struct client_listing *listing)
     bool is_first = listing->wants_first && !listing->is_listing;
     listing->has_any = true;
     if (is_first) {
-        believe(listing);
+        client_listing_believe(listing);
     }
     return is_first;
 }

@@ -1,4 +1,4 @@
-#include "kube2sky/naming/client_records.h"
+#include "kube2sky/naming/client_records_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
-#include "kube2sky/naming/client_listings.h"
+#include "kube2sky/naming/client_listings_internal.h"
 
 /* Four names of at most 253 bytes, escaped. */
 enum { VALUE_MAX = 16 * 1024, ID_MAX = 16 * 1024 * 1024 };
@@ -112,7 +112,7 @@ static void free_record_pod(struct record_pod *pod)
     free(pod);
 }
 
-static void free_node(struct record_node *node)
+static void client_records_free_node(struct record_node *node)
 {
     free(node->zone);
     free(node);
@@ -128,7 +128,7 @@ void client_records_free(struct client_records *records)
         free_record_pod(thing);
     }
     for (size_t at = 0; (thing = key_table_next(&records->nodes, &at)); at++) {
-        free_node(thing);
+        client_records_free_node(thing);
     }
     for (size_t at = 0; (thing = key_table_next(&records->places, &at)); at++) {
         free(thing);
@@ -185,7 +185,7 @@ static void check_known(struct client_records *records)
 
 /* ---- Nodes ---- */
 
-static struct record_node *get_node(struct client_records *records, const char *name)
+static struct record_node *client_records_get_node(struct client_records *records, const char *name)
 {
     struct slice text = slice_str(name);
     struct record_node *node = *name ? key_table_find(&records->nodes, text) : NULL;
@@ -202,7 +202,7 @@ static void free_unused_node(struct client_records *records, struct record_node 
 {
     if (node && !node->first && !node->known) {
         (void)key_table_take(&records->nodes, key_of_node(node)); /* this one */
-        free_node(node);
+        client_records_free_node(node);
     }
 }
 
@@ -223,7 +223,7 @@ static void set_zone(struct client_records *records, struct record_node *node, c
 static void upsert_node(struct client_records *records, const struct kube_object *object,
                         uint32_t generation)
 {
-    struct record_node *node = get_node(records, object->name);
+    struct record_node *node = client_records_get_node(records, object->name);
     if (!node) {
         return;
     }
@@ -353,7 +353,7 @@ static struct record_pod *make_pod(struct client_records *records, const struct 
     memcpy(pod->id, id.ptr, id.len);
     pod->ns_len = (uint8_t)strlen(object->ns);
     pod->is_on_host = object->pod.is_on_host_network;
-    pod->node = get_node(records, object->pod.node);
+    pod->node = client_records_get_node(records, object->pod.node);
     link_to_node(pod);
     add_stays(records, pod, object);
     return pod;

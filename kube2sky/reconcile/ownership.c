@@ -271,7 +271,7 @@ static struct slice namespace_of_record(struct slice value)
     return slice_of(rest.ptr, quote ? (size_t)(quote - rest.ptr) : 0);
 }
 
-static bool has_client(const struct ownership *o, struct slice below, struct slice value)
+static bool ownership_has_client(const struct ownership *o, struct slice below, struct slice value)
 {
     return is_of_client(below) ? ownership_is_namespace(o, namespace_of_record(value))
                                : o->config.namespace_count == 0 || !is_of_node_address(below);
@@ -293,7 +293,7 @@ bool ownership_has(const struct ownership *o, enum key_place place, struct slice
     case KEY_REVERSE:
         return says_our_host(o, value) && (!only_written || ownership_is_written(o, key, value));
     case KEY_CLIENT:
-        return has_client(o, rest_of(key, strlen(o->beside)), value);
+        return ownership_has_client(o, rest_of(key, strlen(o->beside)), value);
     case KEY_ELSEWHERE:
     case KEY_BESIDE:
     case KEY_EXTERNAL:

@@ -196,7 +196,7 @@ struct reconciler_stats {
     size_t config_left;     /* keys that it wants and that belong to other writers */
     size_t node_addresses;  /* node address keys in etcd (client_keys.h) */
     size_t visible;         /* visibility keys in etcd: namespaces that others can see */
-    size_t client_records;  /* in etcd (client_records.h) */
+    size_t client_records;  /* in etcd (client_records_internal.h) */
     bool is_leading;        /* may write; always true without leader_lease_s */
     size_t over_share;      /* namespaces whose additions wait for a compaction of etcd */
     struct etcd_space_figures space;

@@ -440,7 +440,7 @@ static void stop_using_name(struct client_index *index, const struct client_name
     }
 }
 
-static size_t record_size(const struct client_record *record)
+static size_t client_index_record_size(const struct client_record *record)
 {
     return sizeof(*record) + record->pod_len;
 }
@@ -460,7 +460,7 @@ struct client_record *client_index_new_record(struct client_index *index, const 
     record->pod_len = (uint8_t)pod.len;
     memcpy(record->pod, pod.ptr, pod.len);
     index->record_count++;
-    index->record_bytes += record_size(record);
+    index->record_bytes += client_index_record_size(record);
     return record;
 }
 
@@ -468,7 +468,7 @@ void client_index_drop_record(struct client_index *index, struct client_record *
 {
     struct space *space = client_index_space_of_record(record);
     index->record_count--;
-    index->record_bytes -= record_size(record);
+    index->record_bytes -= client_index_record_size(record);
     stop_using_name(index, record->node);
     stop_using_name(index, record->zone);
     space->records--;

@@ -107,7 +107,7 @@ void explain_page_put_search(const struct explain_page *p)
 }
 
 /* Prints what is known of the client's pod. */
-static void put_known(struct buf *out, const char *field, struct slice text)
+static void who_put_known(struct buf *out, const char *field, struct slice text)
 {
     if (text.len > 0) {
         json_text_slice_field(out, field, text);
@@ -141,9 +141,9 @@ void explain_page_put_client(const struct explain_page *p)
     }
     if (who->view.space) {
         json_text_slice_field(out, "namespace", client_space_label(who->view.space));
-        put_known(out, "pod", who->description.pod);
-        put_known(out, "node", who->description.node);
-        put_known(out, "zone", who->description.zone);
+        who_put_known(out, "pod", who->description.pod);
+        who_put_known(out, "node", who->description.node);
+        who_put_known(out, "zone", who->description.zone);
     }
     if (who->rate > 0) {
         json_text_number_field(out, "rate", who->rate);

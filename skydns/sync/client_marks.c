@@ -513,7 +513,7 @@ static void client_marks_domain_free(struct domain *domain)
 
 /* Starts the client records. A process that saved the other keys about clients and no records had
  * none. */
-static void start_records(struct domain *domain, struct slice saved, bool is_saved)
+static void client_marks_start_records(struct domain *domain, struct slice saved, bool is_saved)
 {
     struct range *range = &domain->ranges[RANGE_RECORD];
     struct slice mirror = slice_of(NULL, 0);
@@ -540,7 +540,7 @@ static void client_marks_start(struct domain *domain, struct slice saved,
         }
         client_marks_start_mirror(range, is_known ? before[kind].mirror : slice_of(NULL, 0));
     }
-    start_records(domain, saved_records, is_known);
+    client_marks_start_records(domain, saved_records, is_known);
 }
 
 struct client_marks *client_marks_new(const struct client_marks_config *config)

@@ -99,7 +99,7 @@ void mark_saved_append_records(const struct dname *domain, const struct record_k
     }
 }
 
-/* What is said of one domain's records, which follow. */
+/* Precedes the records of one domain. */
 struct saved_head {
     struct dname name;
     struct slice mirror;

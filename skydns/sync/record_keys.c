@@ -11,7 +11,7 @@
 #include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/record_value_internal.h"
 
-/* What the next commit makes of an address. */
+/* Holds the record that the next commit gives an address. */
 struct record_change {
     struct ip ip;
     struct client_record *record; /* owned; NULL: none */
@@ -248,7 +248,7 @@ void record_keys_save(const struct record_keys *keys, struct buf *out)
     }
 }
 
-static bool load_record(struct record_keys *keys, struct reader *reader)
+static bool record_keys_load_one(struct record_keys *keys, struct reader *reader)
 {
     struct slice bytes = reader_sized(reader);
     struct client_description description = {.ns = reader_sized(reader)};
@@ -269,7 +269,7 @@ bool record_keys_load(struct record_keys *keys, struct reader *reader)
     uint32_t count = reader_u32(reader);
     bool is_good = !reader->failed && count <= CLIENT_MARKS_RECORDS_MAX;
     for (uint32_t i = 0; is_good && i < count; i++) {
-        is_good = load_record(keys, reader);
+        is_good = record_keys_load_one(keys, reader);
     }
     return is_good;
 }

@@ -1,5 +1,6 @@
 #include "skydns/sync/record_value_internal.h"
 
+#include <jansson.h>
 #include <string.h>
 
 #include "common/dns/dname.h"

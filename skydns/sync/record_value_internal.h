@@ -2,9 +2,6 @@
 #ifndef SKYDNS_SYNC_RECORD_VALUE_INTERNAL_H
 #define SKYDNS_SYNC_RECORD_VALUE_INTERNAL_H
 
-#include <jansson.h>
-#include <stdbool.h>
-
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
 #include "skydns/clients/client_record.h"
@@ -12,9 +9,11 @@
 /* Limits a value: four names at their longest take less. */
 enum { RECORD_VALUE_MAX = 1024 };
 
+struct json_t;
+
 struct record_value {
     struct client_description description; /* borrowed from the value, or from `json` */
-    json_t *json;                          /* NULL: the value is as kube2sky writes it */
+    struct json_t *json;                   /* NULL: the value is as kube2sky writes it */
 };
 
 /* Returns NULL, or why the value is unusable. The caller calls record_value_fini in any case. */

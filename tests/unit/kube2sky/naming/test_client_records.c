@@ -57,7 +57,7 @@ static void tell_odd_pod(struct client_keys *keys, const char *name, bool is_on_
     client_keys_upsert(keys, &object);
 }
 
-static void tell_node(struct client_keys *keys, const char *name, const char *zone)
+static void client_records_tell_node(struct client_keys *keys, const char *name, const char *zone)
 {
     const struct kube_object object = {
         .kind = KUBE_NODE, .ns = "", .name = name, .faults = "", .node = {.zone = zone}};
@@ -65,11 +65,11 @@ static void tell_node(struct client_keys *keys, const char *name, const char *zo
 }
 
 /* Lists one pod and two Nodes, after which records are wanted. */
-static void list_placement(struct client_keys *keys)
+static void client_records_list_placement(struct client_keys *keys)
 {
     client_keys_list_begin(keys, KUBE_NODE, "");
-    tell_node(keys, "n1", "eu-1a");
-    tell_node(keys, "n2", "");
+    client_records_tell_node(keys, "n1", "eu-1a");
+    client_records_tell_node(keys, "n2", "");
     client_keys_list_end(keys, KUBE_NODE, "");
     client_keys_list_begin(keys, KUBE_POD, "");
     tell_record_pod(keys, "other", "p", "n2", "10.9.9.9", NULL);
@@ -81,7 +81,7 @@ static void list_placement(struct client_keys *keys)
 static struct client_keys *listed_records(void)
 {
     struct client_keys *keys = record_keys_of(NULL, 0);
-    list_placement(keys);
+    client_records_list_placement(keys);
     return keys;
 }
 
@@ -190,20 +190,20 @@ UNIT_TEST(test_zones)
     tell_record_pod(keys, "a", "r", "late", "10.1.0.3", NULL);
     while (client_keys_next_change(keys, CLIENT_KEYS_RECORD).ptr) {
     }
-    tell_node(keys, "n1", "eu-1a");
+    client_records_tell_node(keys, "n1", "eu-1a");
     assert_record_change(keys, NULL);
-    tell_node(keys, "n1", "eu-1b"); /* of its pods alone */
+    client_records_tell_node(keys, "n1", "eu-1b"); /* of its pods alone */
     assert_record_change(keys, "10-1-0-2");
     assert_record_change(keys, "10-1-0-1");
     assert_record_change(keys, NULL);
     assert_record(keys, "10-1-0-1",
                   "{\"namespace\":\"a\",\"pod\":\"p\",\"node\":\"n1\",\"zone\":\"eu-1b\"}");
-    tell_node(keys, "late", "z\"");
+    client_records_tell_node(keys, "late", "z\"");
     assert_record(keys, "10-1-0-3",
                   "{\"namespace\":\"a\",\"pod\":\"r\",\"node\":\"late\",\"zone\":\"z\\\"\"}");
     assert_int_equal(client_keys_count(keys, KUBE_NODE), 3);
     client_keys_list_begin(keys, KUBE_NODE, "");
-    tell_node(keys, "late", "z");
+    client_records_tell_node(keys, "late", "z");
     client_keys_list_end(keys, KUBE_NODE, ""); /* the others are gone */
     assert_record(keys, "10-1-0-1", "{\"namespace\":\"a\",\"pod\":\"p\",\"node\":\"n1\"}");
     assert_int_equal(client_keys_count(keys, KUBE_NODE), 1);
@@ -227,7 +227,7 @@ UNIT_TEST(test_nothing_before_the_lists)
     assert_record_change(keys, "10-1-0-1");
     assert_record(keys, "10-1-0-1", "{\"namespace\":\"a\",\"pod\":\"p\",\"node\":\"n1\"}");
     client_keys_list_begin(keys, KUBE_NODE, ""); /* permitted after all */
-    tell_node(keys, "n1", "z");
+    client_records_tell_node(keys, "n1", "z");
     client_keys_list_end(keys, KUBE_NODE, "");
     assert_record_change(keys, "10-1-0-1");
     client_keys_list_begin(keys, KUBE_POD, "");
@@ -237,7 +237,7 @@ UNIT_TEST(test_nothing_before_the_lists)
     client_keys_free(keys);
 }
 
-/* What may be another pod's by now identifies nobody. */
+/* An address may be another pod's by now. */
 UNIT_TEST(test_pods_that_are_lost)
 {
     struct client_keys *keys = listed_records();
@@ -258,7 +258,7 @@ UNIT_TEST(test_records_of_some_namespaces)
     static const char *const namespaces[] = {"team", "crew"};
     struct client_keys *keys = record_keys_of(namespaces, 2);
     client_keys_list_begin(keys, KUBE_NODE, "");
-    tell_node(keys, "n1", "");
+    client_records_tell_node(keys, "n1", "");
     client_keys_list_end(keys, KUBE_NODE, "");
     client_keys_list_begin(keys, KUBE_POD, "team");
     tell_record_pod(keys, "team", "p", "n1", "10.1.0.1", NULL);
@@ -279,7 +279,7 @@ UNIT_TEST(test_records_of_some_namespaces)
 UNIT_TEST(test_unwanted_records)
 {
     struct client_keys *keys = client_keys_new(&(struct client_keys_config){.domain = "t."});
-    list_placement(keys);
+    client_records_list_placement(keys);
     assert_true(client_keys_are_known(keys) && client_keys_may_delete(keys, CLIENT_KEYS_RECORD));
     assert_true(
         slice_equal(client_keys_tree(keys, CLIENT_KEYS_RECORD), slice_str("/kube2sky/t/client/")));
@@ -388,7 +388,7 @@ UNIT_TEST(test_random_pods_and_nodes)
         switch (record_draw(&random, 8)) {
         case 0:
             zones[node] = record_draw(&random, 2) ? "z1" : "";
-            tell_node(keys, nodes[node], zones[node]);
+            client_records_tell_node(keys, nodes[node], zones[node]);
             break;
         case 1:
             zones[node] = "";

@@ -249,7 +249,7 @@ UNIT_TEST(test_pods_and_namespaces)
 
 /* ---- Client records ---- */
 
-static void start_records(struct fixture *f)
+static void start_client_records(struct fixture *f)
 {
     client_keys_free(f->client_keys);
     f->client_keys = client_keys_new(&(struct client_keys_config){
@@ -297,7 +297,7 @@ UNIT_TEST(test_client_records)
     struct fixture *f = *state;
     put_beside(f, "client/10-9-9-9", "{\"namespace\":\"gone\"}");
     put_beside(f, "client/web", "of another program");
-    start_records(f);
+    start_client_records(f);
     list_placement(f);
     reconciler_clients_settle(f);
     assert_beside(f, RECORD_OF_P("z1") "client/web of another program\n");

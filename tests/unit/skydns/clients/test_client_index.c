@@ -268,7 +268,7 @@ UNIT_TEST_IN(test_a_record_in_place_of_another, client_index_setup, client_index
     client_index_drop_record(f->index, b);
 }
 
-/* Of two domains: the first one describes, both count. */
+/* The first one describes the client, both count: two domains may have one. */
 UNIT_TEST_IN(test_two_records_of_an_address, client_index_setup, client_index_teardown)
 {
     struct fixture *f = *state;

@@ -8,7 +8,7 @@ UNIT_TESTS_EACH(setup, teardown)
 #define WEB "{\"namespace\":\"x\",\"pod\":\"web-0\",\"node\":\"n1\",\"zone\":\"eu-1a\"}"
 
 /* "namespace pod node zone", each "-" if it is empty; "" of nobody. In static storage. */
-static const char *described(const struct fixture *f, const char *address)
+static const char *client_records_described(const struct fixture *f, const char *address)
 {
     static char text[2048];
     struct client_description d;
@@ -33,21 +33,22 @@ UNIT_TEST(test_a_record_describes_its_client)
     struct fixture *f = *state;
     start(f);
     mark(REC, "10-0-0-1", WEB);
-    assert_string_equal(described(f, "10.0.0.1"), ""); /* not committed */
+    assert_string_equal(client_records_described(f, "10.0.0.1"), ""); /* not committed */
     end(REC, false);
-    assert_string_equal(described(f, "10.0.0.1"), "x web-0 n1 eu-1a"); /* no pod's key is needed */
+    assert_string_equal(client_records_described(f, "10.0.0.1"),
+                        "x web-0 n1 eu-1a"); /* no pod's key is needed */
     assert_string_equal(who(f, "10.0.0.1"), "x");
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
-    assert_string_equal(described(f, "10.0.0.1"), "x web-0 n1 eu-1a");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "x web-0 n1 eu-1a");
     unmark(REC, "10-0-0-1");
     end(REC, false);
-    assert_string_equal(described(f, "10.0.0.1"), "x - - -");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "x - - -");
     mark(REC, "fd00--1", "{\"namespace\":\"y\"}");
     mark(REC, "fd00--0", "{ \"zone\": \"z\", \"more\": 1, \"namespace\": \"y\" }");
     end(REC, false);
-    assert_string_equal(described(f, "fd00::1"), "y - - -");
-    assert_string_equal(described(f, "fd00::"), "y - - z");
-    assert_string_equal(described(f, "10.0.0.9"), "");
+    assert_string_equal(client_records_described(f, "fd00::1"), "y - - -");
+    assert_string_equal(client_records_described(f, "fd00::"), "y - - z");
+    assert_string_equal(client_records_described(f, "10.0.0.9"), "");
 }
 
 /* Neither source outdoes the other: both change, one after the other. */
@@ -58,24 +59,24 @@ UNIT_TEST(test_a_record_and_pods_must_agree)
     mark(REC, "10-0-0-1", WEB);
     end(REC, false);
     pod(f, "h.10-0-0-1.y.pod.a.test.", "10.0.0.1");
-    assert_string_equal(described(f, "10.0.0.1"), "");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "");
     mark(REC, "10-0-0-1", "{\"namespace\":\"y\",\"pod\":\"b\"}");
     end(REC, false);
-    assert_string_equal(described(f, "10.0.0.1"), "y b - -");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "y b - -");
     mark(NODES, "10-0-0-1", "{\"host\":\"10.0.0.1\"}"); /* a node's after all */
     end(NODES, false);
-    assert_string_equal(described(f, "10.0.0.1"), "");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "");
     mark(REC, "10-0-0-1", "{\"namespace\":\"y\",\"pod\":\"c\"}");
     end(REC, false);
     unmark(NODES, "10-0-0-1");
     end(NODES, false);
-    assert_string_equal(described(f, "10.0.0.1"), "y c - -");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "y c - -");
     mark(NODES, "0-0-0-0", "{\"host\":\"0.0.0.0\"}"); /* kube2sky cannot know the pods */
     end(NODES, false);
-    assert_string_equal(described(f, "10.0.0.1"), "");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "");
     unmark(NODES, "0-0-0-0");
     end(NODES, false);
-    assert_string_equal(described(f, "10.0.0.1"), "y c - -");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "y c - -");
 }
 
 UNIT_TEST(test_records_that_are_of_no_use)
@@ -102,7 +103,7 @@ UNIT_TEST(test_records_that_are_of_no_use)
         mark(REC, "10-0-0-1", WEB);
         mark(REC, "10-0-0-1", values[i]);
         end(REC, false);
-        assert_string_equal(described(f, "10.0.0.1"), "");
+        assert_string_equal(client_records_described(f, "10.0.0.1"), "");
         assert_int_equal(broken_count(f->broken), 1);
     }
     size_t len = strlen(value);
@@ -110,14 +111,15 @@ UNIT_TEST(test_records_that_are_of_no_use)
     (void)snprintf(value + len + CLIENT_NAME_MAX, 8, "\"}");
     mark(REC, "10-0-0-1", value);
     end(REC, false);
-    assert_int_equal(strlen(described(f, "10.0.0.1")), CLIENT_NAME_MAX + strlen("a  - -"));
+    assert_int_equal(strlen(client_records_described(f, "10.0.0.1")),
+                     CLIENT_NAME_MAX + strlen("a  - -"));
     assert_int_equal(broken_count(f->broken), 0);
     (void)snprintf(value + len + CLIENT_NAME_MAX, 8, "x\"}");
     mark(REC, "10-0-0-1", value);
     mark(REC, "web", WEB);
     mark(REC, "10-0-0-1/x", WEB);
     end(REC, false);
-    assert_string_equal(described(f, "10.0.0.1"), "");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "");
     assert_int_equal(broken_count(f->broken), 3);
 }
 
@@ -160,10 +162,10 @@ UNIT_TEST(test_records_of_two_domains)
     end(REC, false);
     mark(REC_B, "10-0-0-1", "{\"namespace\":\"x\",\"pod\":\"other\"}");
     end(REC_B, false);
-    assert_string_equal(described(f, "10.0.0.1"), "x web-0 n1 eu-1a");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "x web-0 n1 eu-1a");
     mark(REC_B, "10-0-0-1", "{\"namespace\":\"y\"}");
     end(REC_B, false);
-    assert_string_equal(described(f, "10.0.0.1"), "");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "");
     unmark(REC, "10-0-0-1");
     end(REC, false);
     assert_string_equal(who(f, "10.0.0.1"), "y");
@@ -220,12 +222,12 @@ UNIT_TEST(test_saved_records)
     assert_string_equal(mirror_of(REC)->saved, "mirror v");
     const char *const prefixes[] = {NODES, VIS, REC};
     for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
-        assert_string_equal(described(f, "10.0.0.1"), "");
+        assert_string_equal(client_records_described(f, "10.0.0.1"), "");
         struct etcd_mirror *mirror = mirror_of(prefixes[i]);
         mirror->config.caught_up(mirror->config.data);
     }
-    assert_string_equal(described(f, "10.0.0.1"), "x web-0 n1 eu-1a");
-    assert_string_equal(described(f, "fd00::1"), "y - - -");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "x web-0 n1 eu-1a");
+    assert_string_equal(client_records_described(f, "fd00::1"), "y - - -");
     for (size_t len = 1; len < saved_records.len; len++) {
         assert_false(client_marks_are_records_saved(slice_of(saved_records.data, len)));
     }
@@ -249,10 +251,10 @@ UNIT_TEST(test_records_off_and_on)
     mark(REC, "10-0-0-1", WEB);
     end(REC, false);
     set(f, false, 1);
-    assert_string_equal(described(f, "10.0.0.1"), "");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "");
     assert_int_equal(client_index_counts(clients_index(f->clients)).records, 0);
     start(f);
-    assert_string_equal(described(f, "10.0.0.1"), "");
+    assert_string_equal(client_records_described(f, "10.0.0.1"), "");
 }
 
 /* A hundred thousand, with the pods' keys of the same addresses. */
@@ -275,5 +277,6 @@ UNIT_TEST(test_memory_of_records)
     assert_int_equal(counts.records, COUNT);
     assert_int_equal(counts.shared, 0);
     assert_true(counts.bytes / COUNT < BYTES_MAX);
-    assert_string_equal(described(f, "10.1.1.1"), "team-257 web-6d4cf56db6-00257 node-257 eu-1c");
+    assert_string_equal(client_records_described(f, "10.1.1.1"),
+                        "team-257 web-6d4cf56db6-00257 node-257 eu-1c");
 }

@@ -12,8 +12,8 @@
  * Nothing is wanted before pods and Nodes have been listed, or are refused: an address may have
  * more pods, and a value without its zone would be written twice. A part of client_keys.h;
  * single-threaded. */
-#ifndef KUBE2SKY_NAMING_CLIENT_RECORDS_H
-#define KUBE2SKY_NAMING_CLIENT_RECORDS_H
+#ifndef KUBE2SKY_NAMING_CLIENT_RECORDS_INTERNAL_H
+#define KUBE2SKY_NAMING_CLIENT_RECORDS_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* Tracks the lists of one kind of objects, one of each namespace or one of all: which objects the
  * current list has named, and whether a list may remove the others. A list without any object is
  * not believed (inventory.h). Plain data; single-threaded. */
-#ifndef KUBE2SKY_NAMING_CLIENT_LISTINGS_H
-#define KUBE2SKY_NAMING_CLIENT_LISTINGS_H
+#ifndef KUBE2SKY_NAMING_CLIENT_LISTINGS_INTERNAL_H
+#define KUBE2SKY_NAMING_CLIENT_LISTINGS_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
