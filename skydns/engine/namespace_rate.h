@@ -1,5 +1,5 @@
 /* Limits the queries that all clients of a namespace together may send in a second
- * (-rate-namespace), over all transports, whatever their cookies. A client is a pod's address.
+ * (-rate-namespace). All transports count, whatever cookies say. A client is a pod's address.
  *
  * Each namespace is a queue that is only computed: what it has taken and not yet paid for, at most
  * `burst` queries, drained at its rate. A client may have as much of the queue as is free. So one

@@ -1,6 +1,6 @@
-/* Maps keys to the one word that a rate needs for each, in a table of fixed size that all threads
- * share without locks. A seeded hash of the key, the caller's, finds it in sets of four, each a
- * cache line; nobody can choose the others in its set. A full set evicts the entry with the
+/* Maps keys to the one word that a rate needs for each, in a table that threads share without
+ * locks. Its size is fixed. A seeded hash of the key, the caller's, finds it in sets of four, each
+ * a cache line; nobody can choose the others in its set. A full set evicts the entry with the
  * smallest word, which the caller arranges to be the one that is missed least. No page of the table
  * is touched until a key needs it. When an entry changes hands, another thread may at that moment
  * change the word of the new key. */

@@ -116,7 +116,7 @@ class Figures {
       : `for ${formatSpan(etcd.away_s)}${etcd.reason ? ': ' + etcd.reason : ''}`);
     const clients = event.clients || {limited: 0, refused: 0};
     setText(byId('turned-away'), formatCount(clients.limited + clients.refused + event.dropped));
-    setText(byId('turned-away-note'), `beyond -rate ${formatCount(clients.limited)}, not allowed ${formatCount(clients.refused)}, no query ${formatCount(event.dropped)}`);
+    setText(byId('turned-away-note'), `beyond a rate ${formatCount(clients.limited)}, not allowed ${formatCount(clients.refused)}, no query ${formatCount(event.dropped)}`);
   }
 }
 

@@ -154,7 +154,7 @@ static void namespace_rate_check_turns(const struct rate *rate, const struct tur
     namespace_rate_free(limit);
 }
 
-/* Who wants less than an even share loses nothing to a flood. */
+/* A client that wants less than an even share loses nothing to a flood. */
 UNIT_TEST(test_a_flood_of_one_client)
 {
     static const struct rate rate = {1000, 1000};
@@ -164,7 +164,7 @@ UNIT_TEST(test_a_flood_of_one_client)
     namespace_rate_check_turns(&rate, many, 2);
 }
 
-/* Who wants more gets an even share, however much more. */
+/* Those that want more get an even share, however much more. */
 UNIT_TEST(test_even_shares)
 {
     static const struct rate rate = {1000, 1000}, small = {100, 20};

@@ -1,4 +1,4 @@
-/* Which pages are for few, and for whom. */
+/* The pages that are for few, and for whom. */
 #include "skydns/pages/page_access.h"
 
 #include "common/base/attributes.h"

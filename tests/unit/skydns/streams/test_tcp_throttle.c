@@ -24,7 +24,8 @@ static void tcp_throttle_wait_refused(struct tcp_bed *bed, unsigned again)
     }
 }
 
-/* Of three queries in one piece, those with tickets are answered; then one for each new ticket. */
+/* Three queries come in one piece: those with tickets are answered, then one for each new ticket.
+ */
 UNIT_TEST(test_queries_wait_for_tickets)
 {
     struct tcp_bed *bed = tcp_throttle_setup(1);
