@@ -128,7 +128,7 @@ struct options {
     bool has_http;
     struct addr http_address;
     unsigned namespace_metrics; /* namespaces with metrics of their own; 0: none */
-    const char *http_hosts; /* comma-separated, "" = none: http_hosts.h */
+    const char *http_hosts;     /* comma-separated, "" = none: http_hosts.h */
     size_t http_allowed_count;
     struct network http_allowed[HTTP_ACCESS_NETWORKS_MAX]; /* beside loopback: page_access.h */
     int64_t etcd_timeout_ms; /* log an error when etcd is away for longer; retries continue */

@@ -346,7 +346,7 @@ static void start_with_config_map(struct bed *b)
         b, &(struct kube_source_config){.config_map_name = "kube-dns", .timeout_ms = 3600 * 1000});
 }
 
-static void expect_told(struct bed *b, const char *want)
+static void kube_source_expect_told(struct bed *b, const char *want)
 {
     b->want = strlen(want);
     loop_until(b->loop, has_told, b);
@@ -363,21 +363,21 @@ UNIT_TEST(test_config_map)
     (void)api_has(&b, "/api/v1/endpoints", "");
     struct api_resource *maps = api_has(&b, CONFIG_MAPS, MAP("other") "," MAP("kube-dns"));
     start_with_config_map(&b);
-    expect_told(&b, "kube-dns ");
+    kube_source_expect_told(&b, "kube-dns ");
     assert_int_equal(kube_source_count(b.source, KUBE_CONFIG_MAP), 1);
     maps->events = EVENT("DELETED", MAP("other")) EVENT("DELETED", MAP("kube-dns"));
-    expect_told(&b, "gone ");
+    kube_source_expect_told(&b, "gone ");
     assert_int_equal(kube_source_count(b.source, KUBE_CONFIG_MAP), 0);
     bed_stop(&b);
 
     maps->items = MAP("other");
     start_with_config_map(&b);
-    expect_told(&b, "gone ");
+    kube_source_expect_told(&b, "gone ");
     bed_stop(&b);
 
     maps->is_refused = true;
     start_with_config_map(&b);
-    expect_told(&b, "refused ");
+    kube_source_expect_told(&b, "refused ");
     bed_close(&b);
 }
 

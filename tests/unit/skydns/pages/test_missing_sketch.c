@@ -47,8 +47,8 @@ static const char *space_name(unsigned number, char text[16])
 }
 
 /* Returns the count of an entry; 0: it is none. */
-static uint32_t entry_count(const struct missing_sketch *sketch, const char *prefix,
-                            unsigned number, const char *space, size_t first)
+static uint32_t sketch_entry_count(const struct missing_sketch *sketch, const char *prefix,
+                                   unsigned number, const char *space, size_t first)
 {
     const struct missing_entry *entries[MISSING_ENTRIES_MAX];
     const struct dname name = missing_name(prefix, number);
@@ -90,7 +90,8 @@ UNIT_TEST(test_zipf)
         missing_sample(sketch, "n", low, space_name(low % SPACES, space));
     }
     for (unsigned i = 0; i < TOP; i++) {
-        const uint32_t count = entry_count(sketch, "n", i, space_name(i % SPACES, space), TOP + 20);
+        const uint32_t count =
+            sketch_entry_count(sketch, "n", i, space_name(i % SPACES, space), TOP + 20);
         if (count > exact[i] || count + LOST_MAX < exact[i]) {
             fail_msg("name %u: %u, expected %u", i, count, exact[i]);
         }
@@ -122,7 +123,7 @@ static void real_names_in_flood(unsigned flood, unsigned flood_first, unsigned s
     }
     for (unsigned i = 0; i < REAL; i++) {
         const uint32_t count =
-            entry_count(sketch, "real", i, space_name(i % REAL_SPACES, space), TOP);
+            sketch_entry_count(sketch, "real", i, space_name(i % REAL_SPACES, space), TOP);
         if (count > ROUNDS || count + 4 < ROUNDS) {
             fail_msg("real name %u among the first %d: %u samples, expected about %d", i, TOP,
                      count, ROUNDS);
@@ -159,14 +160,15 @@ UNIT_TEST(test_shares)
     }
     for (unsigned i = 0; i < REAL; i++) {
         assert_int_equal(
-            entry_count(sketch, "real", i, space_name(i % 4, space), MISSING_ENTRIES_MAX), 3);
+            sketch_entry_count(sketch, "real", i, space_name(i % 4, space), MISSING_ENTRIES_MAX),
+            3);
     }
     /* A namespace that comes late has its share, too */
     for (unsigned i = 0; i < 3 * 20; i++) {
         missing_sample(sketch, "late", i % 20, "late");
     }
     for (unsigned i = 0; i < 20; i++) {
-        assert_in_range(entry_count(sketch, "late", i, "late", MISSING_ENTRIES_MAX), 2, 3);
+        assert_in_range(sketch_entry_count(sketch, "late", i, "late", MISSING_ENTRIES_MAX), 2, 3);
     }
     missing_sketch_free(sketch);
 }
