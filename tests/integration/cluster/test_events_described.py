@@ -73,6 +73,7 @@ def programming(dns, kind: str) -> tuple[float, float]:
 
 
 def test_programming_time(dns, namespace):
+    """A trigger is a Service's creation, or a pod's condition: both in whole seconds."""
     assert programming(dns, "headless_with_selector")[0] == 0
     begin_s = time.time()
     dns.kube.create("services", headless("db", port(80, "http"), namespace=namespace, selector={"app": "db"}))
@@ -82,6 +83,6 @@ def test_programming_time(dns, namespace):
     dns.wait_model()
     measured_s = time.time() - begin_s
     count, total = programming(dns, "headless_with_selector")
-    assert count >= 1 and 0 < total / count <= measured_s
+    assert count >= 1 and 0 < total / count <= measured_s + 1
     count, total = programming(dns, "cluster_ip")
     assert count == 1 and 0 <= total <= measured_s + 1
