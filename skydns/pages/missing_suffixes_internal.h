@@ -32,12 +32,14 @@ unsigned missing_before_suffix(const struct dname *name, const struct dname *suf
 bool missing_with_suffix(const struct dname *before, const struct dname *suffix,
                          struct dname *ret_name) MUST_CHECK;
 
-/* Returns whether a candidate may be asked for as often as another one, by their samples: not less
- * than half as often, but for chance. */
+/* Returns whether a candidate may be asked for as often as another one, by their samples: it is
+ * asked for, and not less than half as often, but for chance: three standard deviations of the
+ * difference. */
 static inline bool missing_are_alike(uint32_t count, uint32_t other)
 {
-    enum { CHANCE = 2 };
-    return count * UINT64_C(2) + CHANCE >= other;
+    const int64_t lack = (int64_t)other - 2 * (int64_t)count;
+    const int64_t variance = (int64_t)other + 4 * (int64_t)count;
+    return count > 0 && (lack <= 0 || lack * lack <= 9 * variance);
 }
 
 #endif
