@@ -198,10 +198,10 @@ static uint32_t override_ttl_s(const struct options *options)
 
 static enum client_want program_wants_clients_for(const struct options *options)
 {
-    bool is_for_figures = options_want_client_index(options) || options_count_namespaces(options);
-    return options_answer_by_client(options) ? CLIENTS_FOR_ANSWERS
-           : is_for_figures                  ? CLIENTS_FOR_FIGURES
-                                             : CLIENTS_UNKNOWN;
+    return options_answer_by_client(options)    ? CLIENTS_FOR_ANSWERS
+           : options_want_client_index(options) ? CLIENTS_FOR_LOGS
+           : options_count_namespaces(options)  ? CLIENTS_FOR_METRICS
+                                                : CLIENTS_UNKNOWN;
 }
 
 static void on_config(void *data, const struct options *before, const struct options *now)

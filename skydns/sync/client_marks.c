@@ -66,6 +66,7 @@ struct domain {
 
 struct client_marks {
     struct client_marks_config config;
+    bool is_optional;
     size_t listed_count; /* as told last */
     size_t count;
     struct domain *domains[ENGINE_ZONES_MAX];
@@ -324,7 +325,10 @@ static void client_marks_on_state(void *data, const struct err *err)
     }
     if (err && err->code == ERR_REFUSED) {
         bool was_denied = range->is_denied;
-        if (!was_denied) {
+        if (!was_denied && range->marks->is_optional) {
+            log_debug("cannot read keys about clients", LOG_STR("keys", range->prefix),
+                      LOG_STR("reason", err->msg));
+        } else if (!was_denied) {
             log_warn(kinds[range->kind].without, LOG_STR("keys", range->prefix),
                      LOG_STR("reason", err->msg));
         }
@@ -644,6 +648,11 @@ bool client_marks_are_lists_known(const struct client_marks *marks, const struct
 {
     const struct domain *found = client_marks_find_domain(marks, domain);
     return found && found->are_lists_known;
+}
+
+void client_marks_set_optional(struct client_marks *marks, bool is_optional)
+{
+    marks->is_optional = is_optional;
 }
 
 bool client_marks_are_settled(const struct client_marks *marks)

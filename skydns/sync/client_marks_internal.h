@@ -102,6 +102,9 @@ bool client_marks_is_known(const struct client_marks *marks, const struct dname 
  * that is hidden may be one to show. */
 bool client_marks_are_lists_known(const struct client_marks *marks, const struct dname *domain);
 
+/* Sets whether nothing depends on the keys but figures: a denial is no warning then. */
+void client_marks_set_optional(struct client_marks *marks, bool is_optional);
+
 /* Returns true if, for every domain, etcd or a snapshot has told what there is, or etcd denies
  * reading it. */
 bool client_marks_are_settled(const struct client_marks *marks);

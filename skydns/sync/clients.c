@@ -17,6 +17,7 @@ struct clients {
     struct clients_config config;
     struct client_index *index;
     struct client_marks *marks; /* NULL: off */
+    bool is_optional;           /* as client_marks_set_optional */
     struct client_pods pods;
     const struct store *store; /* the version followed last, on or off; NULL: none */
     bool is_reading;           /* all is read again: names are not noted */
@@ -229,6 +230,14 @@ static void open_marks(struct clients *clients)
     });
 }
 
+void clients_set_optional(struct clients *clients, bool is_optional)
+{
+    clients->is_optional = is_optional;
+    if (clients->marks) {
+        client_marks_set_optional(clients->marks, is_optional);
+    }
+}
+
 static void clients_turn_off(struct clients *clients)
 {
     client_marks_free(clients->marks);
@@ -259,6 +268,7 @@ void clients_set(struct clients *clients, bool is_on, const struct dname *domain
         client_pods_set_domains(&clients->pods, domains, count);
         if (!was_on) {
             open_marks(clients);
+            client_marks_set_optional(clients->marks, clients->is_optional);
         }
         client_marks_set_domains(clients->marks, domains, count); /* all is read */
     }

@@ -52,6 +52,10 @@ struct clients_config {
 struct clients *clients_new(const struct clients_config *config);
 void clients_free(struct clients *clients); /* no reader is left; NULL is fine */
 
+/* Sets whether nothing depends on clients but figures: that etcd denies reading their keys is no
+ * warning then. Before clients_set. */
+void clients_set_optional(struct clients *clients, bool is_optional);
+
 /* Turns it on or off, for domains in lower case. Does nothing if all is as before. */
 void clients_set(struct clients *clients, bool is_on, const struct dname *domains, size_t count);
 

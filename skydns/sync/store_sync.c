@@ -88,6 +88,7 @@ static void start_stubs(struct store_sync *sync, const struct store_sync_config 
 /* Sets the domains in force, and whether their pods identify clients. */
 static void set_clients(struct store_sync *sync, const struct dname *domains, size_t count)
 {
+    clients_set_optional(sync->clients, sync->wants_clients == CLIENTS_FOR_METRICS);
     clients_set(sync->clients, sync->wants_clients != CLIENTS_UNKNOWN, domains, count);
 }
 

@@ -40,8 +40,9 @@ struct store_sync;
 /* Reasons to identify clients. */
 enum client_want {
     CLIENTS_UNKNOWN,     /* nothing */
-    CLIENTS_FOR_FIGURES, /* counts and logs of their queries: being ready does not wait for it, and
-                          * if etcd denies reading their keys, that is no trouble */
+    CLIENTS_FOR_METRICS, /* counts of their queries: being ready does not wait for it, and that etcd
+                          * denies reading their keys is no trouble, and not logged */
+    CLIENTS_FOR_LOGS,    /* the same for logs of queries, but a denial is logged */
     CLIENTS_FOR_ANSWERS,
 };
 
