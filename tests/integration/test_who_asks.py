@@ -101,6 +101,18 @@ def test_what_a_search_list_costs(bare_bed):
     assert bill_b["misses"] == bill_b["ndots1_saves"] == bill_b["autopath_saves"] == 0
 
 
+def test_a_client_record_names_the_pod(bare_bed):
+    record = {"namespace": "team-c", "pod": "web-0", "node": "n1"}
+    counted = Counted(
+        bare_bed, keys={"/kube2sky/cluster.local/client/127-0-0-7": json.dumps(record)}, is_known=False
+    )
+    counted.server.watched.wait_metric(1, "client_addresses", state="known")
+    assert counted.counts("") == {}
+    counted.ask(NOBODY, WEB)
+    assert (counted.client(NOBODY)["namespace"], counted.client(NOBODY)["pod"]) == ("team-c", "web-0")
+    assert counted.counts("team-c") == {"nxdomain": 1}
+
+
 def test_so_many_namespaces_have_labels(bare_bed):
     counted = Counted(bare_bed, "-namespace-metrics=1")
     assert counted.counts("") == {}
