@@ -52,6 +52,10 @@ static const struct live_row missing_rows[] = {
     {"  {?near}{near}{:}{why}{/}", .right = "{?namespace}by {namespace|.20}{/}"},
 };
 
+static const struct live_row client_rows[] = {
+    {"{address}{?namespace}  {namespace|.24}{/}", .right = "{queries|9} {misses|9}"},
+};
+
 static const struct live_row change_rows[] = {
     {"{time_ms|clock} {?name}{name}{:}{key}{/}", .right = "{kind|.6} {took_us|micros7}"},
 };
@@ -80,11 +84,12 @@ static const struct live_table tables[] = {
     {"Cache", rate_columns, RATES(3), "cache", LIVE_ROWS(cache_rows)},
     {"Most queried", "sampled", FEW, "top", LIVE_ROWS(name_rows)},
     {"Missing names", "queries an hour", FEW, "missing/names", LIVE_ROWS(missing_rows)},
+    {"Busiest clients", "5 min    misses", FEW, "busy/clients", LIVE_ROWS(client_rows)},
     {"Types", rate_columns, RATES(0), "types/", LIVE_ROWS(counter_rows)},
     {"Not answered", rate_columns, RATES(0), NULL, LIVE_ROWS(loss_rows)},
 };
 
-static const struct live_source sources[] = {{"missing", "/missing"}};
+static const struct live_source sources[] = {{"missing", "/missing"}, {"busy", "/clients"}};
 
 const struct live_screen top_view = {
     .program = "skydns",

@@ -89,7 +89,7 @@ static uint32_t entry_turn(const struct client_entry *entry)
     return atomic_load_explicit(&entry->turn, memory_order_relaxed);
 }
 
-static uint32_t entry_count(const struct client_entry *entry, unsigned count)
+static uint32_t client_entry_count(const struct client_entry *entry, unsigned count)
 {
     return atomic_load_explicit(&entry->counts[count], memory_order_relaxed);
 }
@@ -113,7 +113,7 @@ static bool has_to_leave(struct client_entry *entry, uint32_t fill)
         return true;
     }
     for (unsigned i = 0; i < CLIENT_RESULTS; i++) {
-        own += entry_count(entry, i);
+        own += client_entry_count(entry, i);
     }
     entry->votes += entry->votes < UINT32_MAX;
     return entry->votes > own && fill < CLIENT_RING;
@@ -125,7 +125,7 @@ static void copy_entry(const struct client_entry *from, uint32_t slot, struct cl
     atomic_store_explicit(&to->high, entry_high(from), memory_order_relaxed);
     atomic_store_explicit(&to->low, entry_low(from), memory_order_relaxed);
     for (unsigned i = 0; i < CLIENT_COUNTS; i++) {
-        atomic_store_explicit(&to->counts[i], entry_count(from, i), memory_order_relaxed);
+        atomic_store_explicit(&to->counts[i], client_entry_count(from, i), memory_order_relaxed);
     }
     to->votes = slot;
 }
@@ -311,7 +311,7 @@ static bool take_replaced(struct client_counts *counts, struct client_delta *ret
     uint32_t now[CLIENT_COUNTS];
     assert(entry_turn(entry) == shadow->turn); /* each client of a slot comes by, in order */
     for (unsigned i = 0; i < CLIENT_COUNTS; i++) {
-        now[i] = entry_count(entry, i);
+        now[i] = client_entry_count(entry, i);
     }
     ret->ip = ip_of_words(entry_high(entry), entry_low(entry));
     (void)take_delta(now, shadow, ret); /* nothing since the last read: told as that */

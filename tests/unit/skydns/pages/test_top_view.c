@@ -194,3 +194,29 @@ UNIT_TEST(test_no_figure_is_green)
     screen_fini(&screen);
     live_model_fini(&model);
 }
+
+/* Clients of /clients, beside the figures of /live. */
+UNIT_TEST(test_busiest_clients)
+{
+    static const char page[] =
+        "{\"clients\":[{\"address\":\"10.1.0.7\",\"namespace\":\"prod\",\"queries\":900,"
+        "\"misses\":600},{\"address\":\"10.9.9.9\",\"queries\":30,\"misses\":0}]}";
+    struct live_model model = {.server = "127.0.0.1:8080"};
+    struct live_node *event = make_event(0, "");
+    struct screen screen;
+    struct buf text;
+    live_event_put(event, "busy", live_event_parse(slice_str(page)));
+    live_model_take(&model, event, top_view.total);
+    buf_init(&text, 1 << 20);
+    screen_init(&screen, 60, 120, true);
+    live_screen_draw(&top_view, &model, &screen);
+    screen_lines(&screen, &text);
+    const char *table = strstr(buf_cstr(&text), "Busiest clients");
+    assert_non_null(table);
+    assert_non_null(strstr(table, "10.1.0.7  prod"));
+    assert_non_null(strstr(table, "900       600\n"));
+    assert_non_null(strstr(table, "10.9.9.9 "));
+    screen_fini(&screen);
+    buf_fini(&text);
+    live_model_fini(&model);
+}
