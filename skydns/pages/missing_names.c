@@ -17,7 +17,7 @@
 enum {
     LOOKS_MAX = 16,     /* new names of a turn; the other samples only count */
     LOOKS_ONCE_MAX = 4, /* of them, sampled once */
-    SURE = 4,           /* samples: other candidates would have been seen, too */
+    SURE = 8,           /* samples: another candidate would have been seen, too, but one in 2,000 */
     HOUR_S = MISSING_PERIODS * MISSING_PERIOD_S,
 };
 
