@@ -325,22 +325,16 @@ static void bench_instructions_ask_all(struct bench *b, const struct kind *kinds
     bench_instructions_ask_tapped(b, &untapped, kinds, count);
 }
 
-static void bench_instructions_ask_counted(struct bench *b)
-{
-    struct query_tap tap;
-    query_tap_init(&tap, NULL, NULL, NULL);
-    query_tap_set_clients(&tap, true);
-    bench_instructions_ask_tapped(b, &tap, kinds_counted, kinds_counted_count);
-}
-
 /* With room for all samples, as if the main thread took them at once. */
-static void bench_instructions_ask_watched(struct bench *b)
+static void bench_instructions_ask_watched(struct bench *b, bool counts_clients,
+                                           const struct kind *kinds, size_t count)
 {
     enum { ROOM = 1 << 16 };
     struct name_samples *missing = name_samples_new(ROOM);
     struct query_tap tap;
     query_tap_init(&tap, NULL, missing, NULL);
-    bench_instructions_ask_tapped(b, &tap, kinds_watched, kinds_watched_count);
+    query_tap_set_clients(&tap, counts_clients);
+    bench_instructions_ask_tapped(b, &tap, kinds, count);
     if (name_samples_dropped(missing) > 0) {
         bench_instructions_fail("a sample is dropped");
     }
@@ -398,8 +392,8 @@ int main(void)
     publish_records(&b);
     CALLGRIND_START_INSTRUMENTATION;
     bench_instructions_ask_all(&b, kinds_plain, kinds_plain_count);
-    bench_instructions_ask_counted(&b);
-    bench_instructions_ask_watched(&b);
+    bench_instructions_ask_watched(&b, true, kinds_counted, kinds_counted_count);
+    bench_instructions_ask_watched(&b, false, kinds_watched, kinds_watched_count);
     bench_instructions_configure(&b, SETUP_AUTOPATH);
     bench_instructions_ask_all(&b, kinds_autopath, kinds_autopath_count);
     CALLGRIND_STOP_INSTRUMENTATION;
