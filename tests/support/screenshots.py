@@ -2,7 +2,8 @@
 
     screenshots.py --out docs
 
-skydns with the records of a small cluster is asked for a minute, now more, now less; then Chromium shows its page.
+skydns with the records of a small cluster is asked by three pods for a minute, now more, now less; then Chromium shows
+its page and the tabs about who asks.
 """
 
 import argparse
@@ -28,7 +29,9 @@ SHOWN_S = 55
 WIDTH, HEIGHT = 1180, 1010
 SERVICES = ("web", "api", "db", "cache", "mail", "queue", "search", "login")
 QUESTIONS = ["web.shop"] * 9 + ["api.shop"] * 6 + ["db.shop"] * 5 + ["cache.shop"] * 3 + ["login.default", "web.shop.svc"]
+SLIPS = ["webs.shop", "cache.shops", "web.billing", "report.billing"]
 TYPES = (1, 1, 1, 28, 33)
+PODS = {"127.0.1.1": ("shop", "cart-7d9f"), "127.0.1.2": ("shop", "cart-8c2a"), "127.0.2.1": ("billing", "batch-0")}
 
 
 def fill(bed: Bed) -> None:
@@ -36,17 +39,23 @@ def fill(bed: Bed) -> None:
         for namespace in ("default", "shop"):
             key = f"/skydns/local/cluster/svc/{namespace}/{service}"
             bed.etcd.put(key, json.dumps({"host": f"10.96.0.{10 + number}", "port": 8080}))
+    for address, (namespace, pod) in PODS.items():
+        label = address.replace(".", "-")
+        bed.etcd.put(f"/skydns/local/cluster/pod/{namespace}/{label}/x", json.dumps({"host": address}))
+        bed.etcd.put(f"/kube2sky/cluster.local/client/{label}", json.dumps({"namespace": namespace, "pod": pod}))
 
 
-def ask(port: int, ends: threading.Event) -> None:
+def ask(port: int, address: str, ends: threading.Event) -> None:
     """Replies are read, so that nothing piles up."""
     client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    client.bind((address, 0))
     client.connect(("127.0.0.1", port))
     client.setblocking(False)
-    rng = random.Random(1)
+    rng = random.Random(address)
     while not ends.wait(0.02):
-        for _ in range(int(12 + 8 * math.sin(time.monotonic() / 6) + rng.random() * 3)):
-            name = f"{rng.choice(QUESTIONS)}.svc.cluster.local"
+        for _ in range(int(4 + 3 * math.sin(time.monotonic() / 6) + rng.random() * 2)):
+            asked = SLIPS if rng.random() < 0.1 else QUESTIONS
+            name = f"{rng.choice(asked)}.svc.cluster.local"
             labels = b"".join(bytes([len(part)]) + part.encode() for part in name.split("."))
             header = rng.randbytes(2) + b"\1\0\0\1\0\0\0\0\0\0"
             client.send(header + labels + b"\0" + rng.choice(TYPES).to_bytes(2, "big") + b"\0\1")
@@ -74,7 +83,7 @@ def take(folder: Path, out: Path) -> None:
         fill(bed)
         bed.start_skydns(f"-http-addr=127.0.0.1:{port}", "-no-rec")
         threads = [
-            threading.Thread(target=ask, args=(bed.dns.port, ends)),
+            *(threading.Thread(target=ask, args=(bed.dns.port, address, ends)) for address in PODS),
             threading.Thread(target=change, args=(bed, ends)),
         ]
         for thread in threads:
@@ -84,6 +93,10 @@ def take(folder: Path, out: Path) -> None:
         browser.open(f"http://127.0.0.1:{port}/")
         threading.Event().wait(SHOWN_S)
         browser.picture(out / "skydns-page.png")
+        for tab in ("clients", "missing"):
+            browser.open(f"http://127.0.0.1:{port}/#{tab}")
+            browser.wait(f"document.querySelector('#{tab} tbody tr') !== null", f"the rows of {tab}")
+            browser.picture(out / f"skydns-{tab}.png")
         browser.close()
     finally:
         ends.set()
