@@ -202,10 +202,11 @@ UNIT_TEST(test_busiest_clients)
         "{\"clients\":[{\"address\":\"10.1.0.7\",\"namespace\":\"prod\",\"queries\":900,"
         "\"misses\":600},{\"address\":\"10.9.9.9\",\"queries\":30,\"misses\":0}]}";
     struct live_model model = {.server = "127.0.0.1:8080"};
-    struct live_node *event = make_event(0, "");
+    struct live_node *event = make_event(0, ""), *busy = live_event_parse(slice_str(page));
     struct screen screen;
     struct buf text;
-    live_event_put(event, "busy", live_event_parse(slice_str(page)));
+    live_event_put(event, "busy", busy);
+    live_event_free(busy); /* the event has it, too */
     live_model_take(&model, event, top_view.total);
     buf_init(&text, 1 << 20);
     screen_init(&screen, 60, 120, true);
