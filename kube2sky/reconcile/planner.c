@@ -211,6 +211,7 @@ bool planner_note_change(struct planner *planner, struct owner *owner,
     }
     owners_free_difference(owner);
     owner->difference = difference;
+    planner_tell_changed(planner, owner);
     return difference != NULL;
 }
 

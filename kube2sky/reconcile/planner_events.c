@@ -54,10 +54,17 @@ static char *decoding_faults(const struct owner_objects *objects, bool wants_por
                                       : xasprintf("endpoints %s: %s", faulty->name, faulty->faults);
 }
 
+void planner_tell_changed(struct planner *planner, const struct owner *owner)
+{
+    if (planner->port_fault) {
+        tell_fault(planner, owner->id, EVENT_INVALID_PORT, EVENT_FROM_OBJECT,
+                   STEAL(planner->port_fault));
+    }
+}
+
 void planner_tell_claimed(struct planner *planner, const struct owner *owner, const char *too_large)
 {
-    char *port_fault = planner->port_fault;
-    planner->port_fault = NULL;
+    char *port_fault = STEAL(planner->port_fault);
     if (!planner->config.events || !slice_has_prefix(owner->id, slice_str(SERVICE_PREFIX))) {
         free(port_fault);
         return;

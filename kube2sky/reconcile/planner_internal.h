@@ -163,6 +163,9 @@ void planner_leave_reverse(struct planner *planner, struct plan *plan, struct pl
 /* Notes a part that was dropped while the owner claims. */
 void planner_note_drop(struct planner *planner, const struct naming_drop *drop);
 
+/* Tells the fault found in the change of a slice; that of an earlier change stays. */
+void planner_tell_changed(struct planner *planner, const struct owner *owner);
+
 /* Tells the faults found when the owner has just claimed. too_large: why it has too many records;
  * NULL: it has not. */
 void planner_tell_claimed(struct planner *planner, const struct owner *owner,

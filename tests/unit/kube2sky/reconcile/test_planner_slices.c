@@ -2,10 +2,14 @@
  * one costs in a Service of 5,000 endpoints. */
 #include "tests/unit/kube2sky/objects.h"
 
+#include <stdio.h>
+
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
+#include "common/base/clock.h"
 #include "common/dns/dname.h"
 #include "common/etcd/etcd_kv.h"
+#include "kube2sky/naming/event_queue.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
@@ -368,4 +372,41 @@ UNIT_TEST(test_a_change_that_is_in_etcd_already)
         buf_clear(&w.dirty);
     }
     planner_slices_fini(&w);
+}
+
+/* A port name of 63 bytes has no room for its underscore. */
+static void put_slice_with_a_fault(struct world *w, const char *address)
+{
+    static const char port_name[] =
+        "pppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp";
+    char rest[512];
+    (void)snprintf(rest, sizeof(rest),
+                   "'addressType':'IPv4','ports':[{'name':'%.63s','port':80,'protocol':'TCP'}],"
+                   "'endpoints':[{'addresses':['%s']},{'addresses':['10.0.0.9']}]",
+                   port_name, address); /* fits */
+    inventory_upsert(w->inventory, slice_from("loud", "loud-1", "loud", rest));
+}
+
+/* A fault in a change that is planned by itself is told of its Service, not of the next one that is
+ * planned, which may be another namespace's. */
+UNIT_TEST(test_a_fault_in_a_change)
+{
+    struct world w;
+    struct event_write write;
+    struct event_queue *events = event_queue_new();
+    planner_slices_init(&w, ENDPOINT_NAMES_HASH);
+    w.planner.config.events = events;
+    inventory_upsert(w.inventory, service_from("loud", "loud", "'clusterIP':'None'"));
+    put_slice_with_a_fault(&w, "10.0.0.1");
+    (void)planner_slices_apply_dirty(&w);
+    assert_int_equal(event_queue_count(events).known, 1);
+    put_slice_with_a_fault(&w, "10.0.0.2");
+    assert_non_null(owners_find(w.owners, slice_str("svc/loud/loud"))->difference);
+    inventory_upsert(w.inventory, service_from("quiet", "quiet", "'clusterIP':'10.96.0.1'"));
+    (void)planner_slices_apply_dirty(&w);
+    assert_int_equal(event_queue_count(events).known, 1);
+    assert_true(event_queue_next(events, clock_monotonic_ms(), &write));
+    assert_true(slice_equal(write.object.ns, slice_str("loud")));
+    planner_slices_fini(&w);
+    event_queue_free(events);
 }
