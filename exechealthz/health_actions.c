@@ -4,9 +4,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/attributes.h"
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/flags.h"
 #include "common/base/log.h"
@@ -16,6 +18,7 @@
 enum {
     PROBES_MAX = 2 * FLAG_STRINGS_MAX, /* -cmd and -dns */
     REASON_MAX = 512,                  /* longer than any error of a probe */
+    END_RUNS_MAX = 3,                  /* tries of -on-unhealthy at the end: no result follows */
 };
 
 /* Counts the latest equal results of one probe. */
@@ -36,9 +39,11 @@ struct health_actions {
     enum health done;         /* whose command ran last, or runs */
     bool is_to_repeat;        /* though it is done */
     bool is_failing[HEALTHS]; /* its last command */
+    bool is_news;             /* the last command ran because of a change */
     struct shell_run run;
     ev_timer repeat;
     bool is_stopping;
+    unsigned end_runs; /* since then */
     struct health_action_counts counts[HEALTHS];
 };
 
@@ -61,22 +66,27 @@ const struct health_action_counts *health_actions_counts(const struct health_act
 
 /* ---- Runs ---- */
 
-/* Runs the command with the variables that say why. */
+/* Runs the command with the variables that say why, instead of those that we were started with. */
 static void health_actions_run(struct health_actions *actions, const char *command)
 {
-    size_t count = 0;
-    while (environ[count]) {
-        count++;
+    static const char probe_variable[] = "EXECHEALTHZ_PROBE=";
+    static const char reason_variable[] = "EXECHEALTHZ_REASON=";
+    CLEANUP_FREE char *probe = xasprintf("%s%s", probe_variable, actions->probe);
+    CLEANUP_FREE char *reason = xasprintf("%s%s", reason_variable, actions->reason);
+    size_t count = 0, all = 0;
+    while (environ[all]) {
+        all++;
     }
-    char **environment = xcalloc(count + 3, sizeof(*environment));
-    for (size_t i = 0; i < count; i++) {
-        environment[i + 2] = environ[i]; /* getenv takes the first of a name */
+    char **environment = xcalloc(all + 3, sizeof(*environment));
+    for (size_t i = 0; i < all; i++) {
+        if (strncmp(environ[i], probe_variable, sizeof(probe_variable) - 1) != 0 &&
+            strncmp(environ[i], reason_variable, sizeof(reason_variable) - 1) != 0) {
+            environment[count++] = environ[i];
+        }
     }
-    environment[0] = xasprintf("EXECHEALTHZ_PROBE=%s", actions->probe);
-    environment[1] = xasprintf("EXECHEALTHZ_REASON=%s", actions->reason);
-    shell_run_start(&actions->run, command, environment);
-    free(environment[0]);
-    free(environment[1]);
+    environment[count++] = probe;
+    environment[count] = reason;
+    shell_run_start(&actions->run, flag_names[actions->done], command, environment);
     free(environment);
 }
 
@@ -88,10 +98,12 @@ static void health_actions_act(struct health_actions *actions)
     if (!is_due || shell_run_is_active(&actions->run)) {
         return;
     }
+    actions->is_news = actions->health != actions->done || actions->is_stopping;
     actions->done = actions->health;
     actions->is_to_repeat = false;
     ev_timer_stop(actions->config.loop, &actions->repeat);
     if (command) {
+        actions->end_runs += actions->is_stopping;
         health_actions_run(actions, command);
     }
 }
@@ -100,7 +112,9 @@ static void health_actions_log_end(const struct health_actions *actions, bool wa
                                    const char *error)
 {
     const char *flag = flag_names[actions->done];
-    if (!*error) {
+    if (!*error && !actions->is_news && !was_failing) {
+        log_debug("command of the health run again", LOG_STR("flag", flag));
+    } else if (!*error) {
         log_info("command of the health run", LOG_STR("flag", flag),
                  LOG_STR("probe", actions->probe), LOG_STR("reason", actions->reason),
                  LOG_INT("duration_ms", (clock_monotonic_us() - actions->run.started_us) / 1000));
@@ -123,6 +137,7 @@ static void health_actions_on_end(struct shell_run *run, const char *error)
     if (actions->done == HEALTH_GOOD && actions->config.repeat_ms > 0) {
         ev_timer_again(actions->config.loop, &actions->repeat);
     }
+    actions->is_to_repeat |= actions->is_stopping && *error && actions->end_runs < END_RUNS_MAX;
     health_actions_act(actions);
     if (actions->is_stopping && !shell_run_is_active(&actions->run)) {
         ev_break(actions->config.loop, EVBREAK_ALL);
@@ -197,13 +212,12 @@ void health_actions_note(struct health_actions *actions, unsigned probe, const c
 
 void health_actions_stop(struct health_actions *actions)
 {
-    bool is_at_it = shell_run_is_active(&actions->run) && actions->done == HEALTH_BAD;
     if (actions->is_stopping || !actions->config.on_unhealthy) {
         ev_break(actions->config.loop, EVBREAK_ALL);
         return;
     }
     actions->is_stopping = true;
-    actions->is_to_repeat = !is_at_it;
+    actions->is_to_repeat = true; /* with this reason, also after one that runs with another */
     health_actions_set(actions, HEALTH_BAD, "", "exechealthz stops");
     health_actions_act(actions);
 }

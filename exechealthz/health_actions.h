@@ -50,8 +50,8 @@ unsigned health_actions_add(struct health_actions *actions, const char *name);
 /* Notes a result of the probe; error "": it has succeeded. actions NULL: does nothing. */
 void health_actions_note(struct health_actions *actions, unsigned probe, const char *error);
 
-/* Runs -on-unhealthy, after a command that still runs, and breaks the loop when it has ended;
- * breaks it at once without such a command, or when called again. */
+/* Runs -on-unhealthy, after a command that still runs, a few times if it fails, and then breaks the
+ * loop; breaks it at once without such a command, or when called again. */
 void health_actions_stop(struct health_actions *actions);
 
 /* Returns the command for this health, NULL: none, and its counts. */

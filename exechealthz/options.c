@@ -58,6 +58,9 @@ static int exechealthz_options_parse_flags(int argc, char *const *argv, struct g
          .help = "shell command to run when all probes have succeeded -threshold times in a row"},
         {"threshold", FLAG_INT, &o->actions.threshold, .min = 1, .max = THRESHOLD_MAX,
          .help = "equal results of a probe that count for -on-unhealthy and -on-healthy"},
+        {"action-timeout", FLAG_DURATION_MS, &o->actions.timeout_ms, .min = 0,
+         .max = DURATION_MAX_MS,
+         .help = "kill -on-unhealthy and -on-healthy after this time; 0: the timeout"},
         {"repeat", FLAG_DURATION_MS, &o->actions.repeat_ms, .min = 0, .max = DURATION_MAX_MS,
          .help = "run -on-healthy again so long after its end; 0: never"},
         {"output", FLAG_BOOL, &o->probes.want_output,
@@ -287,7 +290,9 @@ int exechealthz_options_parse(int argc, char *const *argv, struct options *ret_o
         o.dns_timeout_ms =
             o.probes.latency_ms < DNS_TIMEOUT_MS ? o.probes.latency_ms : DNS_TIMEOUT_MS;
     }
-    o.actions.timeout_ms = o.probes.timeout_ms;
+    if (o.actions.timeout_ms == 0) {
+        o.actions.timeout_ms = o.probes.timeout_ms;
+    }
     o.dns_files.without_ca = !has_tls_name(&o);
     *ret_options = o;
     return 0;

@@ -88,7 +88,7 @@ static void shell_run_on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int e
 {
     struct shell_run *run = w->data;
     run->is_timed_out = true;
-    log_debug("run timed out, killing it", LOG_INT("pid", run->child.pid),
+    log_debug("run timed out, killing it", LOG_STR("path", run->name),
               LOG_INT("timeout_ms", (int64_t)(run->timeout.repeat * 1000)));
     (void)kill(-run->child.pid, SIGKILL); /* the shell is not reaped yet: the group exists */
 }
@@ -163,10 +163,12 @@ static int spawn_with_pipe(const char *command, char *const *environment, pid_t 
     return 0;
 }
 
-void shell_run_start(struct shell_run *run, const char *command, char *const *environment)
+void shell_run_start(struct shell_run *run, const char *name, const char *command,
+                     char *const *environment)
 {
     pid_t pid = 0;
     assert(!shell_run_is_active(run));
+    run->name = name;
     buf_clear(&run->output);
     run->started_us = clock_monotonic_us();
     run->is_timed_out = false;

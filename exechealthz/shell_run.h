@@ -29,6 +29,7 @@ struct shell_run {
     void (*on_end)(struct shell_run *run, const char *error);
     struct reaper *reaper;
     struct reaper_child child; /* pid 0: none runs */
+    const char *name;
     int output_fd;
     ev_io output_ready;
     ev_timer timeout;
@@ -43,7 +44,9 @@ void shell_run_fini(struct shell_run *run);
 
 bool shell_run_is_active(const struct shell_run *run);
 
-/* Starts the command with this environment; none may be running. */
-void shell_run_start(struct shell_run *run, const char *command, char *const *environment);
+/* Starts the command with this environment; none may be running. name: of a path or flag, for the
+ * log, borrowed until the end. */
+void shell_run_start(struct shell_run *run, const char *name, const char *command,
+                     char *const *environment);
 
 #endif

@@ -219,6 +219,33 @@ static void actions_on_stop(struct ev_loop *loop, ev_timer *w, int events)
     health_actions_stop(w->data);
 }
 
+/* A command that runs at the end has another reason: it runs again with this one, thrice if it
+ * fails. */
+UNIT_TEST(test_the_end_while_unhealthy)
+{
+    struct fixture *f = *state;
+    char fails[512];
+    (void)snprintf(fails, sizeof(fails), "%s; false", f->bad);
+    actions_start(f, NULL, fails, 0);
+    note_both(f, 2, "down");
+    health_actions_stop(f->actions);
+    ev_run(f->loop, 0);
+    assert_string_equal(actions_lines(f), "bad a: down\nbad : exechealthz stops\n"
+                                          "bad : exechealthz stops\nbad : exechealthz stops\n");
+}
+
+/* Variables of these names that we were started with are not the command's. */
+UNIT_TEST(test_variables_of_our_own_environment)
+{
+    struct fixture *f = *state;
+    assert_int_equal(setenv("EXECHEALTHZ_REASON", "another", 1), 0);
+    actions_start(f, NULL, f->bad, 0);
+    note_both(f, 2, "down");
+    actions_await(f, HEALTH_BAD, 1);
+    (void)unsetenv("EXECHEALTHZ_REASON"); /* fails for odd names only */
+    assert_string_equal(actions_lines(f), "bad a: down\n");
+}
+
 UNIT_TEST(test_the_end_without_a_command)
 {
     struct fixture *f = *state;
@@ -250,5 +277,5 @@ UNIT_TEST(test_a_hung_command_is_killed)
     assert_null(health_actions_command(f->actions, HEALTH_GOOD));
     health_actions_stop(f->actions);
     ev_run(f->loop, 0);
-    assert_int_equal(actions_runs(f, HEALTH_BAD), 2);
+    assert_int_equal(actions_runs(f, HEALTH_BAD), 1 + 3);
 }

@@ -72,10 +72,10 @@ UNIT_TEST(test_every_flag)
                 pages[] = "--legacy-pages", url[] = "--url=/one", dns[] = "--dns=a.b,SRV",
                 level[] = "--log-level=warn", bad[] = "--on-unhealthy=exit 1",
                 good[] = "--on-healthy=true", threshold[] = "--threshold=5",
-                repeat[] = "--repeat=1m";
-    char *const args[ARGS_MAX + 1] = {cmd,   port,   number,  period,    latency,   timeout,
-                                      quiet, output, address, unhealthy, pages,     url,
-                                      dns,   level,  bad,     good,      threshold, repeat};
+                repeat[] = "--repeat=1m", action[] = "--action-timeout=10s";
+    char *const args[ARGS_MAX + 1] = {cmd,    port,    number,    period, latency, timeout, quiet,
+                                      output, address, unhealthy, pages,  url,     dns,     level,
+                                      bad,    good,    threshold, repeat, action};
     struct options o;
     struct err err;
     assert_int_equal(check_options_parse(args, &o, &err), 0);
@@ -96,7 +96,7 @@ UNIT_TEST(test_every_flag)
     assert_string_equal(o.actions.on_healthy, "true");
     assert_int_equal(o.actions.threshold, 5);
     assert_int_equal(o.actions.repeat_ms, 60000);
-    assert_int_equal(o.actions.timeout_ms, 300);
+    assert_int_equal(o.actions.timeout_ms, 10000);
 }
 
 UNIT_TEST(test_timeout_follows_latency)
