@@ -156,7 +156,8 @@ static bool is_namespace_ending(const struct err *err)
     return strstr(err->msg, "being terminated") || strstr(err->msg, ": namespaces \"");
 }
 
-/* Pauses all namespaces, too, unless another one's events were permitted lately. */
+/* Pauses all namespaces, too, unless another one's events were permitted lately, or the refusal is
+ * the namespace's own: its quota is used up. */
 static enum event_outcome refuse_event(struct event_writer *writer, const struct err *err,
                                        int64_t now_ms)
 {
@@ -167,7 +168,7 @@ static enum event_outcome refuse_event(struct event_writer *writer, const struct
                  LOG_INT("retry_s", EVENT_REFUSED_MS / 1000));
     }
     writer->is_refusal_told = true;
-    if (!is_permitted_elsewhere) {
+    if (!is_permitted_elsewhere && !strstr(err->msg, "exceeded quota")) {
         writer->not_before_ms = now_ms + EVENT_REFUSED_MS;
     }
     return EVENT_REFUSED;
@@ -199,7 +200,7 @@ static enum event_outcome reject_event(const struct err *err)
 static enum event_outcome judge_failure(struct event_writer *writer,
                                         const struct kube_failure *failure, int64_t now_ms)
 {
-    enum { CONFLICT = 409, NOT_FOUND = 404 };
+    enum { UNAUTHORIZED = 401, CONFLICT = 409, NOT_FOUND = 404 };
     if (failure->status == CONFLICT && !writer->is_created) {
         return EVENT_EXISTS;
     }
@@ -210,7 +211,7 @@ static enum event_outcome judge_failure(struct event_writer *writer,
         return EVENT_USELESS;
     }
     writer->failures++;
-    if (failure->err.code == ERR_REFUSED) {
+    if (failure->err.code == ERR_REFUSED && failure->status != UNAUTHORIZED) {
         return refuse_event(writer, &failure->err, now_ms);
     }
     bool is_unwanted = failure->status >= 400 && failure->status < 500 &&

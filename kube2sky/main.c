@@ -213,6 +213,7 @@ static void start_middle(struct app *app, const struct options *o)
     app->events = o->wants_events && !app->dry_run ? event_queue_new() : NULL;
     app->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = o->namespace_count > 0 || *o->label_selector,
+        .is_selected = *o->label_selector,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .changed = on_owner_changed,

@@ -545,7 +545,7 @@ static void lose_pods(struct client_keys *keys, bool are_lost)
 
 void client_keys_lose(struct client_keys *keys, enum kube_kind kind, bool is_lost)
 {
-    if (kind == KUBE_POD && keys->records) {
+    if (kind == KUBE_POD && keys->records && keys->config.namespace_count == 0) {
         client_records_lose(keys->records, is_lost);
     }
     if (kind == KUBE_NAMESPACE) {

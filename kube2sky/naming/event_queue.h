@@ -52,7 +52,7 @@ enum {
     EVENT_STANDING_MS = 30 * EVENT_MINUTE_MS, /* the same, if it was not found again */
     EVENT_REFUSED_MS = 10 * EVENT_MINUTE_MS,  /* between two attempts that are not permitted */
     EVENT_QUEUE_MAX = 4096,                   /* faults; with their notes 3 MB */
-    EVENT_NOTE_MAX = 500, /* bytes; the API allows 1,024, and an odd byte becomes three */
+    EVENT_NOTE_MAX = 340, /* bytes; the API allows 1,024, and an odd byte becomes three */
 };
 
 struct event_queue;

@@ -356,7 +356,8 @@ static void note_trigger(struct inventory *inventory, enum kube_kind kind,
     const struct kind_state *state = &inventory->kinds[kind];
     const struct kube_object *object = entry->object;
     bool is_watched = state->is_listed && !state->is_listing && !object->is_garbled;
-    if (is_watched && kind == KUBE_SERVICE && is_new && object->service.cluster_ip_count > 0) {
+    if (is_watched && kind == KUBE_SERVICE && is_new && !inventory->config.is_selected &&
+        object->service.cluster_ip_count > 0) {
         tell_triggered(inventory, entry, TRIGGER_CLUSTER_IP, object->service.created_s * US_PER_S);
     } else if (is_watched && kind == inventory->source && !object->is_bare) {
         const struct entry *service = index_service_of(&inventory->index, object);

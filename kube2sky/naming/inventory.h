@@ -42,6 +42,8 @@ enum { INVENTORY_TRIGGERS = 2 };
 struct inventory_config {
     /* Only some namespaces or labels are listed, which may lack default/kubernetes and pods. */
     bool is_narrowed;
+    /* An object that comes may be old: it has got the label of a selector. */
+    bool is_selected;
     const char *const *namespaces; /* lower case, borrowed for its lifetime; none: all are one */
     size_t namespace_count;
     /* Called when the objects behind the owner's keys changed, not for an unchanged state. It is
