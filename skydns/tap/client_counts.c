@@ -350,7 +350,8 @@ bool client_counts_next(struct client_counts *counts, bool with_slots, struct cl
 {
     struct client_counts_reader *reader = counts->reader;
     if (!at->is_past_ring) {
-        if (take_replaced(counts, ret_delta)) {
+        if (at->replaced < CLIENT_RING && take_replaced(counts, ret_delta)) {
+            at->replaced++;
             return true;
         }
         at->is_past_ring = true;

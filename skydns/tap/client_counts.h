@@ -153,6 +153,7 @@ struct client_delta {
 /* Position of a read; zero-initialized. */
 struct client_counts_at {
     size_t slot;
+    unsigned replaced; /* taken from the ring: at most what it holds, however fast it fills */
     bool is_past_ring;
 };
 

@@ -263,3 +263,25 @@ UNIT_TEST(test_concurrent)
     assert_int_equal(read_sums(counting.counts, true, NULL, sums), 0);
     client_counts_free(counting.counts);
 }
+
+/* A read ends while new clients come faster than it takes those that they replace. */
+UNIT_TEST(test_a_read_ends_in_a_flood)
+{
+    struct client_counts *counts = client_counts_new();
+    struct client_counts_at at = {0};
+    struct client_delta delta;
+    uint32_t number = 0;
+    unsigned reads = 0;
+    for (; number < 4 * CLIENT_RING; number++) {
+        const struct addr client = client_counts_v4(number);
+        client_counts_note_limited(counts, &client);
+    }
+    while (client_counts_next(counts, false, &at, &delta)) {
+        assert_true(++reads <= CLIENT_RING + 1); /* and those without a place */
+        for (unsigned i = 0; i < 4; i++) {
+            const struct addr client = client_counts_v4(number++);
+            client_counts_note_limited(counts, &client);
+        }
+    }
+    client_counts_free(counts);
+}
