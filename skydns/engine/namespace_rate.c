@@ -50,6 +50,12 @@ static uint64_t namespace_rate_key_of_client(const struct ip *client)
     return seeded_hash64(slice_of(client->bytes, client->family_bytes)) | 1;
 }
 
+/* Returns the hash that chooses the set: the lower bits are those of a key that is not 0. */
+static uint32_t namespace_rate_hash(uint64_t key)
+{
+    return (uint32_t)(key >> 32);
+}
+
 /* ---- The queue ---- */
 
 /* Sets what all queues with this rate have in common at one moment. */
@@ -74,6 +80,13 @@ static uint64_t age_ns_of(const struct namespace_queue *queue, uint64_t word)
     const uint32_t now = (uint32_t)(queue->now_ns >> TICK_BITS);
     const uint32_t ticks = now - (uint32_t)(word >> PART_BITS);
     return ticks > UINT32_MAX - SKEW_TICKS ? 0 : (uint64_t)ticks << TICK_BITS;
+}
+
+/* Returns the word of a client that was heard longest ago: ticks begin anew every 78 hours. */
+static uint64_t oldest_word(const struct namespace_queue *queue)
+{
+    const uint32_t now = (uint32_t)(queue->now_ns >> TICK_BITS);
+    return (uint64_t)(now + SKEW_TICKS + 1) << PART_BITS;
 }
 
 /* Returns what is left of the client's part, in PART_OF_ONE of a query. If the queue has stayed as
@@ -148,8 +161,8 @@ static struct rate_entry *namespace_charges_find(struct namespace_charges *charg
     if (space != charges->space) {
         const uint64_t key = namespace_rate_key_of_space(space);
         charges->space = space;
-        charges->of_space =
-            rate_table_find(&charges->limit->spaces, (uint32_t)key, key, charges->queue.now_ns);
+        charges->of_space = rate_table_find(&charges->limit->spaces, namespace_rate_hash(key), key,
+                                            charges->queue.now_ns, 0);
     }
     return charges->of_space;
 }
@@ -159,7 +172,8 @@ int64_t namespace_charges_take(struct namespace_charges *charges, const struct c
 {
     const uint64_t key = namespace_rate_key_of_client(client);
     struct rate_entry *of_space = namespace_charges_find(charges, space);
-    struct rate_entry *of_client = rate_table_find(&charges->limit->clients, (uint32_t)key, key, 0);
+    struct rate_entry *of_client = rate_table_find(
+        &charges->limit->clients, namespace_rate_hash(key), key, 0, oldest_word(&charges->queue));
     if (!of_space || !of_client) {
         return 0; /* too many others want an entry at this moment */
     }
@@ -187,8 +201,9 @@ uint32_t namespace_rate_left(const struct namespace_rate *limit, const struct cl
     const uint64_t key = namespace_rate_key_of_space(space),
                    client_key = namespace_rate_key_of_client(client);
     namespace_queue_begin(&queue, rate, now_us);
-    namespace_queue_fill(&queue, rate_table_word(&limit->spaces, (uint32_t)key, key));
-    const uint64_t word = rate_table_word(&limit->clients, (uint32_t)client_key, client_key);
+    namespace_queue_fill(&queue, rate_table_word(&limit->spaces, namespace_rate_hash(key), key));
+    const uint64_t word =
+        rate_table_word(&limit->clients, namespace_rate_hash(client_key), client_key);
     const uint64_t taken_ns = ns_of_part(&queue, part_left(&queue, word)) + queue.ahead_ns;
     return taken_ns + queue.cost_ns > queue.max_ns
                ? 0

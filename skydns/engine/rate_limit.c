@@ -86,7 +86,7 @@ enum rate_verdict rate_limit_take(struct rate_limit *limit, uint64_t client,
 {
     uint64_t now_ns = (uint64_t)now_us * 1000;
     struct rate_entry *entry =
-        rate_table_find(&limit->table, rate_limit_hash(client), client, now_ns);
+        rate_table_find(&limit->table, rate_limit_hash(client), client, now_ns, 0);
     return entry ? rate_limit_charge(entry, rate, now_ns) : RATE_PASS;
 }
 

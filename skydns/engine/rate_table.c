@@ -62,7 +62,7 @@ static void rate_table_forget(struct rate_entry *entry, uint64_t idle)
 }
 
 struct rate_entry *rate_table_find(const struct rate_table *table, uint32_t hash, uint64_t key,
-                                   uint64_t idle)
+                                   uint64_t idle, uint64_t least)
 {
     struct rate_set *set = set_of(table, hash);
     for (unsigned tries = 0; tries < TRIES; tries++) {
@@ -75,6 +75,7 @@ struct rate_entry *rate_table_find(const struct rate_table *table, uint32_t hash
                 return entry;
             }
             uint64_t word = atomic_load_explicit(&entry->word, memory_order_relaxed);
+            word = owner == 0 ? 0 : word - least;
             if (word < victim_word) {
                 victim = entry;
                 victim_word = word;

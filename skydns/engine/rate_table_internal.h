@@ -33,8 +33,9 @@ void rate_table_prepare(const struct rate_table *table, uint32_t hash);
 uint64_t rate_table_word(const struct rate_table *table, uint32_t hash, uint64_t key);
 
 /* Returns the entry of a key, which is not 0, or another that becomes its own: with a word of
- * `idle` at most. NULL: too many other keys want one. Any thread. */
+ * `idle` at most. Replaced is the one with the smallest word, counted from `least` up, past the
+ * largest one. NULL: too many other keys want one. Any thread. */
 struct rate_entry *rate_table_find(const struct rate_table *table, uint32_t hash, uint64_t key,
-                                   uint64_t idle);
+                                   uint64_t idle, uint64_t least);
 
 #endif

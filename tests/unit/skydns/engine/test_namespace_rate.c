@@ -281,3 +281,29 @@ UNIT_TEST(test_threads)
     assert_in_range(passed, 40000, 45000 + THREADS);
     namespace_rate_free(limit);
 }
+
+/* A cluster's namespaces have places: few have lost theirs, and with it what they owe. */
+UNIT_TEST(test_places_for_all_namespaces)
+{
+    enum { SPACES = 10000 };
+    static const struct rate rate = {1, 2};
+    struct namespace_rate *limit = namespace_rate_new();
+    unsigned lost = 0;
+    char label[32];
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (unsigned i = 0; i < SPACES; i++) {
+            (void)snprintf(label, sizeof(label), "team-%u", i); /* fits */
+            const struct client_space space = namespace_rate_space(label);
+            struct ip ip = namespace_rate_ip("10.1.0.0");
+            memcpy(ip.bytes + 2, &(uint16_t){(uint16_t)i}, sizeof(uint16_t));
+            if (pass == 0) {
+                (void)namespace_rate_ask(limit, &space, &ip, &rate, START_US, 4);
+            } else {
+                lost += namespace_rate_left(limit, &space, &ip, &rate, START_US) > 0;
+            }
+        }
+    }
+    print_message("%u of %u namespaces have lost their places\n", lost, SPACES);
+    assert_true(lost < SPACES / 10);
+    namespace_rate_free(limit);
+}
