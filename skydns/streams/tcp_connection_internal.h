@@ -260,6 +260,10 @@ void tcp_throttle_forget(struct tcp_connection *c);
 static inline bool tcp_connection_is_admitted(struct tcp_connection *c)
 {
     const bool *is_limited = c->server->config.is_limited;
+    if (c->has_ticket && !c->stream) { /* is for one frame; a stream uses its own up */
+        c->has_ticket = false;
+        return true;
+    }
     return !is_limited || !*is_limited || tcp_throttle_admit(c);
 }
 

@@ -51,6 +51,16 @@ void tcp_throttle_forget(struct tcp_connection *c)
     TAILQ_REMOVE(&s->throttled, c, in_throttle);
 }
 
+/* Returns whether a connection with frames at hand may go on, before anything copies them. */
+static bool may_go_on_with_frames(struct tcp_connection *c)
+{
+    if ((c->todo & TCP_HAS_FRAMES) && !c->has_ticket) {
+        c->has_ticket = tcp_connection_is_admitted(c);
+        return c->has_ticket;
+    }
+    return true;
+}
+
 /* Tries the first ones; each may be held again, at the end, and others may close. */
 static void on_throttle(struct ev_loop *loop, ev_timer *timer, int revents)
 {
@@ -61,7 +71,9 @@ static void on_throttle(struct ev_loop *loop, ev_timer *timer, int revents)
     for (size_t i = 0; i < all && i < TCP_EVENTS_A_TURN && s->throttled_count > 0; i++) {
         struct tcp_connection *c = TAILQ_FIRST(&s->throttled);
         tcp_throttle_forget(c);
-        tcp_connection_settle(c, tcp_connection_go_on(c));
+        if (may_go_on_with_frames(c)) {
+            tcp_connection_settle(c, tcp_connection_go_on(c));
+        }
     }
     if (all > TCP_EVENTS_A_TURN && s->throttled_count > 0) {
         tcp_throttle_wake(s, try_soon_s);
