@@ -21,6 +21,7 @@ struct client_figures {
     struct client_figures_config config;
     ev_timer timer;
     bool has_counted;       /* ever */
+    int64_t read_ms;        /* when all was read last */
     bool is_counting;       /* now */
     int64_t watched_end_ms; /* count until then, whoever the clients are */
     int64_t part_ms;        /* of the present part */
@@ -115,6 +116,7 @@ void client_figures_read(struct client_figures *figures)
     if (f->has_counted) {
         turn_parts(f, now_ms);
         read_counts(f, true);
+        f->read_ms = now_ms;
     }
 }
 
@@ -132,7 +134,11 @@ static void client_figures_on_timer(struct ev_loop *loop, ev_timer *timer, int r
     struct client_figures *f = timer->data;
     (void)revents;
     const bool is_busy = are_rings_busy(f);
-    client_figures_read(f);
+    if (is_busy && f->has_counted && clock_monotonic_ms() - f->read_ms < CLIENT_FIGURES_EVERY_MS) {
+        read_counts(f, false);
+    } else {
+        client_figures_read(f);
+    }
     timer->repeat = (is_busy ? CLIENT_FIGURES_SOON_MS : CLIENT_FIGURES_EVERY_MS) / 1000.0;
     ev_timer_again(loop, timer);
 }
@@ -225,7 +231,8 @@ static void write_client(const struct client_figures *f, const struct busy_clien
     if (client->group > 0 && namespace_figures_row(f->namespaces, client->group, &row)) {
         json_text_slice_field(out, "namespace", row.label);
     }
-    if (client_index_describe(f->config.index, &client->ip, &now) && now.pod.len > 0) {
+    if (row.label.len > 0 && client_index_describe(f->config.index, &client->ip, &now) &&
+        now.pod.len > 0 && slice_equal(now.ns, row.label)) { /* not another one's by now */
         json_text_slice_field(out, "pod", now.pod);
     }
     json_text_number_field(out, "queries", queries);

@@ -15,6 +15,7 @@
 #include "skydns/tap/query_tap.h"
 
 enum {
+    LOOKS_US = 5000,    /* after which a turn begins no other look: that keeps the loop */
     LOOKS_MAX = 16,     /* new names of a turn; the other samples only count */
     LOOKS_ONCE_MAX = 4, /* of them, sampled once */
     SURE = 8,           /* samples: another candidate would have been seen, too, but one in 2,000 */
@@ -30,7 +31,8 @@ struct missing_names {
     struct missing_sketch *sketch;
     int64_t start_s; /* monotonic */
     uint64_t expansions;
-    unsigned looks, looks_once; /* of this turn */
+    unsigned looks, looks_once; /* of this turn, */
+    int64_t looked_us;          /* which began then */
 
     /* Counts of upstreams at the begin of each period, by its number modulo. */
     int64_t period; /* the current one; -1: none yet */
@@ -132,7 +134,8 @@ static bool is_worth_a_place(const struct missing_names *m, const struct store *
 static bool may_look(struct missing_names *m, struct missing_key key)
 {
     const bool is_once = missing_sketch_count(m->sketch, key) == 1;
-    if (m->looks == LOOKS_MAX || (is_once && m->looks_once == LOOKS_ONCE_MAX)) {
+    if (m->looks == LOOKS_MAX || clock_monotonic_us() - m->looked_us > LOOKS_US ||
+        (is_once && m->looks_once == LOOKS_ONCE_MAX)) {
         return false;
     }
     m->looks++;
@@ -224,6 +227,7 @@ void missing_names_take(struct missing_names *names)
         follow_upstreams(m, now_s);
     }
     m->looks = m->looks_once = 0;
+    m->looked_us = clock_monotonic_us();
     for (unsigned i = 0; i < MISSING_SAMPLES_MAX && m->sources->tap->missing &&
                          name_samples_take(m->sources->tap->missing, &sample);
          i++) {

@@ -115,12 +115,14 @@ static int compare_rounds(const void *a, const void *b)
 static bool may_have_label(const struct namespace_figures *namespaces,
                            const struct namespace_sums *sums, size_t known_count)
 {
+    enum { SEEN_FOR_SHARE = 64 }; /* queries for each label: fewer do not say who is busy */
     const size_t max = namespaces->labels_max;
     if (namespaces->labels >= max) {
         return false;
     }
-    return known_count <= max || namespaces->labels < max / 2 ||
-           sums->seen * 4 * max >= namespaces->seen;
+    bool has_share =
+        namespaces->seen >= SEEN_FOR_SHARE * max && sums->seen * 4 * max >= namespaces->seen;
+    return known_count <= max || namespaces->labels < (max + 1) / 2 || has_share;
 }
 
 static void give_labels(struct namespace_figures *namespaces, size_t known_count)

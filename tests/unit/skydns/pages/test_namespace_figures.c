@@ -52,28 +52,28 @@ UNIT_TEST(test_all_have_labels)
 UNIT_TEST(test_labels_stay)
 {
     struct namespace_figures *namespaces = namespace_figures_new(2);
-    unsigned a = put_queries(namespaces, "a", 5), b = put_queries(namespaces, "b", 20);
-    const unsigned c = put_queries(namespaces, "c", 10);
+    unsigned a = put_queries(namespaces, "a", 50), b = put_queries(namespaces, "b", 200);
+    const unsigned c = put_queries(namespaces, "c", 100);
     namespace_figures_settle(namespaces, 3);
     expect_answered(namespaces, a, 0, false);
-    expect_answered(namespaces, b, 20, true);
-    expect_answered(namespaces, c, 10, true);
-    expect_answered(namespaces, 0, 5, false);
+    expect_answered(namespaces, b, 200, true);
+    expect_answered(namespaces, c, 100, true);
+    expect_answered(namespaces, 0, 50, false);
     (void)put_queries(namespaces, "a", 1000000); /* no longer the least */
     namespace_figures_settle(namespaces, 3);
     expect_answered(namespaces, a, 0, false);
-    expect_answered(namespaces, 0, 1000005, false);
+    expect_answered(namespaces, 0, 1000050, false);
     for (unsigned part = 0; part < 2 * BUSY_PARTS; part++) {
         namespace_figures_turn(namespaces, part % BUSY_PARTS);
     }
     struct namespace_row row;
     assert_false(namespace_figures_row(namespaces, a, &row)); /* nothing left of it */
-    expect_answered(namespaces, b, 20, true);
-    expect_answered(namespaces, 0, 1000005, false);
+    expect_answered(namespaces, b, 200, true);
+    expect_answered(namespaces, 0, 1000050, false);
     assert_int_equal(put_queries(namespaces, "b", 1), b);
     a = put_queries(namespaces, "a", 3); /* as a new one */
     namespace_figures_settle(namespaces, 1);
-    expect_answered(namespaces, b, 21, true);
+    expect_answered(namespaces, b, 201, true);
     expect_answered(namespaces, a, 0, false);
     namespace_figures_free(namespaces);
 }
@@ -92,6 +92,22 @@ UNIT_TEST(test_the_busy_ones_find_labels_left)
     const unsigned late = put_queries(namespaces, "late", 500);
     namespace_figures_settle(namespaces, 100);
     expect_answered(namespaces, late, 500, true);
+    namespace_figures_free(namespaces);
+}
+
+/* The first queries of a process do not say who is busy: labels of the second half wait. */
+UNIT_TEST(test_labels_wait_for_evidence)
+{
+    struct namespace_figures *namespaces = namespace_figures_new(10);
+    char label[16];
+    for (unsigned i = 0; i < 50; i++) {
+        (void)snprintf(label, sizeof(label), "early-%u", i);
+        (void)put_queries(namespaces, label, 10);
+    }
+    namespace_figures_settle(namespaces, 100);
+    const unsigned flood = put_queries(namespaces, "flood", 1000);
+    namespace_figures_settle(namespaces, 100);
+    expect_answered(namespaces, flood, 1000, true);
     namespace_figures_free(namespaces);
 }
 
