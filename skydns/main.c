@@ -253,7 +253,9 @@ static void on_stubs(void *data, const struct forward_zone *zones, size_t count)
 static void skydns_on_visible(void *data, const struct visible_namespace *listed, size_t count)
 {
     struct program *p = data;
-    log_info("namespaces that others may see changed", LOG_INT("namespaces", (int64_t)count));
+    if (live_config_options(p->live)->clients.is_own) {
+        log_info("namespaces that others may see changed", LOG_INT("namespaces", (int64_t)count));
+    }
     live_config_take_visible(p->live, listed, count);
 }
 

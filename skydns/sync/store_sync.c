@@ -348,6 +348,7 @@ void store_sync_set_clients(struct store_sync *sync, enum client_want wants)
     struct dname domains[ENGINE_ZONES_MAX];
     sync->wants_clients = wants;
     set_clients(sync, domains, store_sync_domains(sync, domains));
+    store_sync_become_ready(sync); /* it may wait for them no more */
 }
 
 void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uint32_t ttl_s)

@@ -218,7 +218,8 @@ def test_skydns_counts_what_it_does(bare_bed):
     )
     before = watched.metrics()
     of_nameservers = {"upstream_queries_total", "upstream_failures_total", "upstream_seconds"}  # once they are asked
-    assert before.names() == documented_metrics("skydns").keys() - of_nameservers
+    of_clients = {"namespace_queries_total"}  # once one is known, or somebody reads /clients
+    assert before.names() == documented_metrics("skydns").keys() - of_nameservers - of_clients
     assert before.get("store_records") == 101
     assert before.get("keys_skipped_total") == 1
     assert before.get("store_versions_total") == before.get("etcd_up") == 1
@@ -229,6 +230,7 @@ def test_skydns_counts_what_it_does(bare_bed):
     assert bed.dns.answers(WEB) == ["10.0.0.1"]
     assert bed.dns.answers("no.svc.cluster.local") == ["NXDOMAIN"]
     assert bed.dns.answers("www.example.org") == ["SERVFAIL"]
+    assert watched.ask("/clients")[0] == 200
     assert watched.metrics().names() == documented_metrics("skydns").keys()
     assert bed.dns.query("many.default.svc.cluster.local").flags & dns.flags.TC
     from_the_future = dns.message.make_query(WEB, "A")
