@@ -151,6 +151,7 @@ void namespace_charges_begin(struct namespace_charges *charges, struct namespace
 {
     charges->limit = limit;
     charges->space = NULL;
+    charges->of_space = NULL;
     namespace_queue_begin(&charges->queue, rate, now_us);
 }
 

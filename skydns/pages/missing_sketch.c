@@ -237,7 +237,7 @@ static void demote_entry(struct missing_sketch *sketch, size_t at)
         .space = (uint8_t)hashed.space,
         .first = sketch->period,
         .last = sketch->period};
-    for (uint16_t back = 0; back < MISSING_PERIODS; back++) {
+    for (unsigned back = 0; back < MISSING_PERIODS; back++) {
         const uint16_t period = (uint16_t)(sketch->period - back);
         trace.first = entry->periods[period % MISSING_PERIODS] > 0 ? period : trace.first;
     }
