@@ -25,7 +25,8 @@ class Guarded:
         self.password_file = bed.folder / "password"
 
     def ctl(self, *arguments: str, said: str = "") -> None:
-        command = ["etcdctl", "--endpoints", self._endpoint, *self._login, *arguments]
+        options = ["--endpoints", self._endpoint, "--command-timeout=50s"]  # by itself, 5 s
+        command = ["etcdctl", *options, *self._login, *arguments]
         environment = os.environ | {"ETCDCTL_API": "3"}
         done = subprocess.run(
             command, env=environment, input=said, capture_output=True, text=True, timeout=60
