@@ -120,6 +120,15 @@ static void http_script_on_write(struct ev_loop *loop, ev_io *w, int revents)
     }
 }
 
+static bool is_request_complete(const char *text)
+{
+    static const char length[] = "\r\nContent-Length: ";
+    const char *end = strstr(text, "\r\n\r\n");
+    const char *at = strstr(text, length);
+    size_t body = at && at < end ? strtoul(at + strlen(length), NULL, 10) : 0;
+    return end && strlen(end + strlen("\r\n\r\n")) >= body;
+}
+
 static void http_script_on_read(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct connection *connection = w->data;
@@ -133,7 +142,7 @@ static void http_script_on_read(struct ev_loop *loop, ev_io *w, int revents)
     }
     buf_append(&connection->request, chunk, (size_t)n);
     const char *text = buf_cstr(&connection->request);
-    if (strstr(text, "\r\n\r\n")) {
+    if (is_request_complete(text)) {
         http_script_take_request(connection, text);
         buf_clear(&connection->request);
     }
@@ -244,7 +253,7 @@ char *http_reply_body(const char *status, const char *body)
                      status, strlen(body), body);
 }
 
-char *http_reply_stream(enum http_stream stream, const char *const *lines)
+char *http_reply_stream(enum http_script_stream stream, const char *const *lines)
 {
     struct buf out;
     buf_init(&out, SIZE_MAX / 2);

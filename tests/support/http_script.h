@@ -28,7 +28,7 @@ size_t http_script_taken(const struct http_script *script);        /* requests a
 size_t http_script_connections(const struct http_script *script);  /* accepted so far */
 const char *http_script_problem(const struct http_script *script); /* NULL: all as expected */
 
-/* Request line and headers of the last request, verbatim. Borrowed until the next one. */
+/* The last request, verbatim: its line, its headers, its body. Borrowed until the next one. */
 const char *http_script_head(const struct http_script *script);
 
 /* Replies, malloc'ed. status is "200 OK". */
@@ -36,7 +36,7 @@ char *http_reply_body(const char *status, const char *body);
 
 /* A chunked reply, one chunk per line (NULL ends them), with their newlines. HTTP_STREAM_GOES_ON
  * leaves out the last chunk. */
-enum http_stream { HTTP_STREAM_ENDS, HTTP_STREAM_GOES_ON };
-char *http_reply_stream(enum http_stream stream, const char *const *lines);
+enum http_script_stream { HTTP_STREAM_ENDS, HTTP_STREAM_GOES_ON };
+char *http_reply_stream(enum http_script_stream stream, const char *const *lines);
 
 #endif

@@ -263,7 +263,7 @@ static inline struct http_step error_step(const char *request, const char *statu
 /* lines end with NULL. */
 #define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static inline struct http_step watch_step(const char *request, enum http_stream stream,
+static inline struct http_step watch_step(const char *request, enum http_script_stream stream,
                                           const char *const *lines)
 {
     return (struct http_step){.request = request, .reply = http_reply_stream(stream, lines)};

@@ -136,7 +136,7 @@ UNIT_TEST(test_relists_slow_down)
 UNIT_TEST(test_resumed_watches_slow_down)
 {
     for (int is_cut = 0; is_cut < 2; is_cut++) {
-        enum http_stream end = is_cut ? HTTP_STREAM_GOES_ON : HTTP_STREAM_ENDS;
+        enum http_script_stream end = is_cut ? HTTP_STREAM_GOES_ON : HTTP_STREAM_ENDS;
         struct http_step steps[] = {
             list_step(LIST, "10", "", ""),
             watch_step(WATCH("10"), end, LINES(EVENT("ADDED", OBJECT("a", "11")))),
