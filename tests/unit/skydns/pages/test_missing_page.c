@@ -235,7 +235,7 @@ UNIT_TEST(test_fields_of_aliases)
     missing_page_stop(&bed);
 }
 
-/* What finds no room on its way here is counted. */
+/* Counts samples that find no room on their way here. */
 UNIT_TEST(test_dropped_samples)
 {
     struct missing_page_bed bed;
