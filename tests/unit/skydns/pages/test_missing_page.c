@@ -280,7 +280,7 @@ static struct upstream_figure *missing_page_upstream(struct missing_page_bed *be
 /* Lists upstreams with timeouts within the hour, with the counts of that hour. */
 UNIT_TEST(test_fields_of_upstreams)
 {
-    enum { HOUR_MS = MISSING_PERIODS * MISSING_PERIOD_S * 1000 };
+    enum { PERIOD_MS = MISSING_PERIOD_S * 1000, HOUR_MS = MISSING_PERIODS * PERIOD_MS };
     struct missing_page_bed bed;
     missing_page_start(&bed);
     struct upstream_figure *plain = missing_page_upstream(&bed, ".", "192.0.2.1:53");
@@ -307,7 +307,15 @@ UNIT_TEST(test_fields_of_upstreams)
     counter_add(&plain->queries, 10);
     counter_add(&plain->failures, 2);
     counter_add(&plain->timeouts, 2);
-    passed_ms += HOUR_MS / 2; /* the first ones are older, these are not */
+    passed_ms += HOUR_MS / 2 - PERIOD_MS; /* the last period that has them all */
+    page = missing_page_read(&bed);
+    missing_page_expect(page, "upstreams",
+                        "[{'zone':'.','address':'192.0.2.1:53','transport':'udp','queries':110,"
+                        "'failures':9,'timeouts':7},"
+                        "{'zone':'acme.','address':'tls://192.0.2.3:853','transport':'tls',"
+                        "'queries':3,'failures':1,'timeouts':1}]");
+    json_decref(page);
+    passed_ms += PERIOD_MS; /* the first ones are older now, the later ones are not */
     page = missing_page_read(&bed);
     missing_page_expect(page, "upstreams",
                         "[{'zone':'.','address':'192.0.2.1:53','transport':'udp','queries':10,"
