@@ -188,7 +188,7 @@ def test_by_keyboard_alone(page):
     page.browser.open(page.url)
     page.browser.press(TAB)
     assert page.browser.run("document.activeElement.textContent") == "Skip to content"
-    page.browser.press(TAB, TAB, TAB)
+    page.browser.press(TAB, TAB, TAB, TAB, TAB)
     assert page.browser.run("document.activeElement.textContent") == "Why"
     page.browser.press(ENTER)
     page.browser.wait("!document.querySelector('#why').hidden", "the section")
@@ -206,6 +206,8 @@ def test_by_keyboard_alone(page):
 SECTIONS = [
     "now",
     "records",
+    "clients",
+    "missing",
     "why?name=web.default.svc.cluster.local&type=A",
     "why?name=default.svc.cluster.local&type=CNAME",  # records that do not count, and why
     "why?name=web.default&type=A&client=10.3.3.3",
