@@ -21,8 +21,8 @@ void live_page_client_free(struct live_page_client *client); /* NULL is fine */
 /* Returns the descriptor to poll, -1 while there is none. */
 int live_page_client_fd(const struct live_page_client *client, short *ret_events);
 
-/* Does what can be done without waiting. Asks again some seconds after the last answer, or failure:
- * of the latter, nothing is left of the page. */
+/* Does what can be done without waiting. Asks again some seconds after the last answer or failure;
+ * a failure drops the page. */
 void live_page_client_step(struct live_page_client *client, int64_t now_ms);
 
 /* Puts the page into an event, under the source's name, if there is one. */

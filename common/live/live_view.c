@@ -59,7 +59,7 @@ static bool live_view_take_events(struct viewer *viewer, int64_t now_ms)
     return event != NULL;
 }
 
-/* Reads the pages; while nothing comes from /live, nobody asks. */
+/* Reads the pages, but not while /live is silent. */
 static void step_pages(struct viewer *viewer, int64_t now_ms)
 {
     const bool is_away = live_client_away_since_ms(viewer->client) != 0;

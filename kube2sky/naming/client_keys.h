@@ -71,9 +71,9 @@ void client_keys_lack(struct client_keys *keys, enum kube_kind kind, const char 
 
 /* Notes whether the server has refused the kind for so long that neither earlier lists nor etcd's
  * keys can be trusted. Without Namespaces, no namespace has a key, which hides it. Without pods,
- * whose records stay, an address may be another pod's now: so no address identifies a client, and
- * none has a client record. The key that says so is not written for only some namespaces, where no
- * process could remove it. */
+ * their records stay, but an address may belong to another pod: no address identifies a client, and
+ * none has a client record. With --namespaces the key that says so is not written: no process could
+ * remove it. */
 void client_keys_lose(struct client_keys *keys, enum kube_kind kind, bool is_lost);
 
 /* ---- The reconciler's side ---- */
@@ -94,7 +94,7 @@ struct slice client_keys_value(const struct client_keys *keys, struct slice key)
  * Borrowed until the next call. */
 struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_part part);
 
-/* Calls fn for each wanted key, in no order. */
+/* Calls fn for each wanted key but client records, in no order. */
 void client_keys_each(const struct client_keys *keys,
                       void (*fn)(void *data, struct slice key, struct slice value), void *data);
 
