@@ -19,7 +19,6 @@ static const char default_command[] = "echo healthz", default_url[] = "/healthz"
 struct given {
     struct flag_strings commands, urls, dns;
     const char *address;
-    const char *on_unhealthy, *on_healthy;
     int64_t port;
 };
 
@@ -51,10 +50,10 @@ static int exechealthz_options_parse_flags(int argc, char *const *argv, struct g
         {"timeout", FLAG_DURATION_MS, &o->probes.timeout_ms, .min = 0, .max = DURATION_MAX_MS,
          .help = "kill the command's process group, or fail the DNS probe, after this time; 0: the "
                  "latency, DNS at most 5s"},
-        {"on-unhealthy", FLAG_STRING, &given->on_unhealthy,
+        {"on-unhealthy", FLAG_STRING, &o->actions.on_unhealthy,
          .help = "shell command to run when a probe has failed -threshold times in a row, and when "
                  "the program ends"},
-        {"on-healthy", FLAG_STRING, &given->on_healthy,
+        {"on-healthy", FLAG_STRING, &o->actions.on_healthy,
          .help = "shell command to run when all probes have succeeded -threshold times in a row"},
         {"threshold", FLAG_INT, &o->actions.threshold, .min = 1, .max = THRESHOLD_MAX,
          .help = "equal results of a probe that count for -on-unhealthy and -on-healthy"},
@@ -104,11 +103,19 @@ static int check_url(const struct options *o, const char *url, struct err *err)
     return 0;
 }
 
+/* Refuses an empty command, which a shell takes for a success. */
+static int check_command(const char *flag, const char *command, struct err *err)
+{
+    return command[strspn(command, " \t\n")] != '\0'
+               ? 0
+               : err_set(err, ERR_USAGE, "flag -%s: `%s`: expected a shell command", flag, command);
+}
+
 static int add_command(struct options *o, const char *command, const char *url, struct err *err)
 {
-    if (command[strspn(command, " \t\n")] == '\0') {
-        /* A shell takes an empty command for a success. */
-        return err_set(err, ERR_USAGE, "flag -cmd: `%s`: expected a shell command", command);
+    int r = check_command("cmd", command, err);
+    if (r < 0) {
+        return r;
     }
     for (size_t i = 0; i < o->command_count; i++) {
         if (strcmp(o->commands[i].url, url) == 0) {
@@ -201,22 +208,11 @@ static int check_files(const struct options *o, struct err *err)
     return 0;
 }
 
-static int take_action(const char *flag, const char *command, const char **ret_command,
-                       struct err *err)
+static int check_actions(const struct health_actions_config *actions, struct err *err)
 {
-    if (command && command[strspn(command, " \t\n")] == '\0') {
-        return err_set(err, ERR_USAGE, "flag -%s: `%s`: expected a shell command", flag, command);
-    }
-    *ret_command = command;
-    return 0;
-}
-
-static int take_actions(const struct given *given, struct options *o, struct err *err)
-{
-    struct health_actions_config *actions = &o->actions;
-    int r = take_action("on-unhealthy", given->on_unhealthy, &actions->on_unhealthy, err);
-    if (r == 0) {
-        r = take_action("on-healthy", given->on_healthy, &actions->on_healthy, err);
+    int r = actions->on_unhealthy ? check_command("on-unhealthy", actions->on_unhealthy, err) : 0;
+    if (r == 0 && actions->on_healthy) {
+        r = check_command("on-healthy", actions->on_healthy, err);
     }
     if (r == 0 && actions->repeat_ms > 0 && !actions->on_healthy) {
         r = err_set(err, ERR_USAGE, "flag -repeat: without -on-healthy there is nothing to repeat");
@@ -279,7 +275,7 @@ int exechealthz_options_parse(int argc, char *const *argv, struct options *ret_o
         r = check_files(&o, err);
     }
     if (r == 0) {
-        r = take_actions(&given, &o, err);
+        r = check_actions(&o.actions, err);
     }
     if (r != 0) {
         return r;
