@@ -305,10 +305,13 @@ static void write_next_event(struct event_writer *writer)
 /* Sets the timer to the next write that may begin, if no request is under way. */
 static void set_event_timer(struct event_writer *writer)
 {
+    ev_timer_stop(writer->config.loop, &writer->timer);
+    if (writer->request) {
+        return;
+    }
     int64_t now_ms = clock_monotonic_ms();
     int64_t wait_ms = event_queue_wait_ms(writer->config.queue, now_ms);
-    ev_timer_stop(writer->config.loop, &writer->timer);
-    if (writer->request || wait_ms < 0) {
+    if (wait_ms < 0) {
         return;
     }
     if (now_ms + wait_ms < writer->not_before_ms) {

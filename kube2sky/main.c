@@ -206,10 +206,10 @@ static bool leaves_config(const struct options *o)
 static void start_middle(struct app *app, const struct options *o)
 {
     start_etcd_outage(app, o);
-    kube_object_keep_pods(o->endpoint_names == ENDPOINT_NAMES_POD);
-    kube_object_keep_aliases(o->override_zones != NULL);
-    kube_object_keep_placement(o->wants_client_records);
-    kube_object_keep_uids(o->wants_events);
+    kube_object_keep((struct kube_kept){.pods = o->endpoint_names == ENDPOINT_NAMES_POD,
+                                        .aliases = o->override_zones != NULL,
+                                        .placement = o->wants_client_records,
+                                        .uids = o->wants_events});
     app->events = o->wants_events && !app->dry_run ? event_queue_new() : NULL;
     app->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = o->namespace_count > 0 || *o->label_selector,

@@ -82,11 +82,7 @@ static void set_turn(struct parts_fetch *fetch)
 
 static void free_namespace(struct fetch_namespace *ns)
 {
-    struct wanted_service *service;
-    for (size_t at = 0; (service = key_table_next(&ns->services, &at)); at++) {
-        free(service);
-    }
-    key_table_fini(&ns->services);
+    key_table_fini_things(&ns->services);
     if (ns->request) {
         kube_request_cancel(ns->request);
     }

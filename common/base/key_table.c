@@ -24,6 +24,15 @@ void key_table_fini(struct key_table *table)
     *table = (struct key_table){.key_of = table->key_of};
 }
 
+void key_table_fini_things(struct key_table *table)
+{
+    void *thing;
+    for (size_t at = 0; (thing = key_table_next(table, &at)); at++) {
+        free(thing);
+    }
+    key_table_fini(table);
+}
+
 /* Returns the key's hash, which is never FREE. */
 static uint32_t key_table_hash_of(struct slice key)
 {

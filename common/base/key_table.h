@@ -22,6 +22,9 @@ struct key_table {
 void key_table_init(struct key_table *table, struct slice (*key_of)(const void *thing));
 void key_table_fini(struct key_table *table); /* frees no things */
 
+/* Does the same, and frees the things, each one block. */
+void key_table_fini_things(struct key_table *table);
+
 void *key_table_find(const struct key_table *table, struct slice key); /* returns NULL if not
                                                                           found */
 

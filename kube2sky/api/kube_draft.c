@@ -18,52 +18,19 @@ static const char *const constants[] = {
     "", "TCP", "UDP", "ClusterIP", "Running", "Pending", "Succeeded", "Failed", "NodePort", "SCTP",
 };
 
-static bool keeps_pods;
-static bool keeps_aliases;
-static bool keeps_placement;
-static bool keeps_uids;
+static struct kube_kept kept_members;
 
 /* A UUID has 36 bytes. */
 enum { UID_BYTES_MAX = 64 };
 
-void kube_object_keep_pods(bool are_kept)
+void kube_object_keep(struct kube_kept kept)
 {
-    keeps_pods = are_kept;
+    kept_members = kept;
 }
 
-bool kube_draft_keeps_pods(void)
+const struct kube_kept *kube_draft_kept(void)
 {
-    return keeps_pods;
-}
-
-void kube_object_keep_aliases(bool are_kept)
-{
-    keeps_aliases = are_kept;
-}
-
-bool kube_draft_keeps_aliases(void)
-{
-    return keeps_aliases;
-}
-
-void kube_object_keep_placement(bool are_kept)
-{
-    keeps_placement = are_kept;
-}
-
-bool kube_draft_keeps_placement(void)
-{
-    return keeps_placement;
-}
-
-void kube_object_keep_uids(bool are_kept)
-{
-    keeps_uids = are_kept;
-}
-
-bool kube_draft_keeps_uids(void)
-{
-    return keeps_uids;
+    return &kept_members;
 }
 
 void kube_draft_init(struct kube_draft *draft)

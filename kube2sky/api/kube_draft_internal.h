@@ -37,17 +37,8 @@ void kube_draft_fini(struct kube_draft *draft);
 /* Starts an empty object of this kind, every string ""; releases the arena. */
 void kube_draft_begin(struct kube_draft *draft, enum kube_kind kind);
 
-/* Returns whether to decode the names of endpoints' pods (kube_object_keep_pods). */
-bool kube_draft_keeps_pods(void);
-
-/* Returns whether to decode aliases (kube_object_keep_aliases). */
-bool kube_draft_keeps_aliases(void);
-
-/* Returns whether to decode pods' Nodes and Nodes' zones (kube_object_keep_placement). */
-bool kube_draft_keeps_placement(void);
-
-/* Returns whether to decode uids (kube_object_keep_uids). */
-bool kube_draft_keeps_uids(void);
+/* Returns which optional members to decode, as kube_object_keep has set them. */
+const struct kube_kept *kube_draft_kept(void);
 
 /* Sets the uid of a Service, an Ingress or a route, borrowed. One that is too long is none. */
 void kube_draft_uid(struct kube_draft *draft, const char *uid);

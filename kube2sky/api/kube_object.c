@@ -13,6 +13,11 @@ bool kube_kind_is_namespaced(enum kube_kind kind)
     return kind != KUBE_NODE && kind != KUBE_NAMESPACE;
 }
 
+bool kube_object_has_ended(const struct kube_object *pod)
+{
+    return strcmp(pod->pod.phase, "Succeeded") == 0 || strcmp(pod->pod.phase, "Failed") == 0;
+}
+
 const char *kube_object_uid(const struct kube_object *object)
 {
     return object->is_garbled             ? ""

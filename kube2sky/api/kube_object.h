@@ -76,7 +76,7 @@ struct kube_service {
 struct kube_address {
     const char *ip;
     const char *hostname; /* of the address, else from the hostnames-map annotation; "" = none */
-    const char *pod;      /* targetRef's name; "" = no pod, or kube_object_keep_pods is off */
+    const char *pod;      /* targetRef's name; "" = no pod, or kube_kept.pods is off */
     bool is_ready;
 };
 
@@ -126,7 +126,7 @@ struct kube_pod {
     const char *phase;      /* "Running", "Succeeded", ...; "" = absent */
     const char *const *ips; /* podIPs, or else podIP; without "" */
     size_t ip_count;
-    const char *node;        /* its Node's name; "" = none, or kube_object_keep_placement is off */
+    const char *node;        /* its Node's name; "" = none, or kube_kept.placement is off */
     bool is_on_host_network; /* spec.hostNetwork: its addresses belong to its node */
 };
 
@@ -134,7 +134,7 @@ struct kube_pod {
 struct kube_node {
     const char *const *ips;
     size_t ip_count;
-    const char *zone; /* the label; "" = none, or kube_object_keep_placement is off */
+    const char *zone; /* the label; "" = none, or kube_kept.placement is off */
 };
 
 /* Limits the annotation's bytes, like skydns. A longer one is left out. */
@@ -240,21 +240,21 @@ struct kube_object *kube_object_bare(const struct kube_object *object);
  * controller's annotation. */
 bool kube_object_equal(const struct kube_object *a, const struct kube_object *b);
 
-/* Sets whether endpoints have the names of their pods: a string each, which only
- * --endpoint-names=pod needs. Call it once, before anything is decoded; off at first.
- * (kube_draft.c) */
-void kube_object_keep_pods(bool are_kept);
+/* Members that only some flags need, each a string an object. */
+struct kube_kept {
+    bool pods;      /* the names of endpoints' pods */
+    bool aliases;   /* Services' aliases, and the time of Ingresses' and routes' creation */
+    bool placement; /* the names of pods' Nodes, and Nodes' zones */
+    bool uids;      /* of Services, Ingresses and routes */
+};
 
-/* Sets, likewise, whether Services have their aliases, and Ingresses and routes the time of their
- * creation. */
-void kube_object_keep_aliases(bool are_kept);
+/* Sets which of them objects have that are decoded from now on; none at first. Call it once, before
+ * anything is decoded. (kube_draft.c) */
+void kube_object_keep(struct kube_kept kept);
 
-/* Sets, likewise, whether pods have the names of their Nodes, and Nodes their zones. */
-void kube_object_keep_placement(bool are_kept);
-
-/* Sets, likewise, whether Services, Ingresses and routes have their uids, which only --events
- * needs. */
-void kube_object_keep_uids(bool are_kept);
+/* Returns whether the pod has ended: it keeps its IPs in the API, which another pod may have by
+ * now. (kube_object.c) */
+bool kube_object_has_ended(const struct kube_object *pod);
 
 /* Returns the uid of a Service, an Ingress or a route; "": unknown, or another kind. Borrowed.
  * (kube_object.c) */

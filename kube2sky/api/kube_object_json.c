@@ -53,10 +53,10 @@ static int kube_object_json_decode_metadata(struct decoder *d, const json_t *jso
     }
     d->metadata = metadata;
     const char *uid = json_string_value(json_object_get(metadata, "uid"));
-    if (uid && kube_draft_keeps_uids()) {
+    if (uid && kube_draft_kept()->uids) {
         kube_draft_uid(d->draft, uid);
     }
-    if (rc == 0 && (object->kind == KUBE_SERVICE || kube_draft_keeps_aliases())) {
+    if (rc == 0 && (object->kind == KUBE_SERVICE || kube_draft_kept()->aliases)) {
         rc = kube_object_json_leave_out(
             d, fields_get_string(metadata, "creationTimestamp", &d->created, err));
     }
@@ -146,7 +146,7 @@ static int kube_object_json_decode_aliases(struct decoder *d)
     struct kube_service *service = &d->draft->object.service;
     const char *text = NULL;
     service->created_s = kube_time_parse(d->created);
-    if (!kube_draft_keeps_aliases()) {
+    if (!kube_draft_kept()->aliases) {
         return 0;
     }
     int rc = fields_get_string(d->annotations, KUBE_ALIASES_ANNOTATION, &text, d->err);
@@ -204,7 +204,7 @@ static int decode_pod_name(struct decoder *d, const json_t *endpoint, const char
     const char *kind = "", *name = "";
     int rc = 0;
     *ret_pod = "";
-    if (!kube_draft_keeps_pods()) {
+    if (!kube_draft_kept()->pods) {
         return 0;
     }
     if ((rc = fields_get_object(endpoint, "targetRef", &reference, d->err)) < 0 ||
@@ -426,7 +426,7 @@ static int kube_object_json_decode_pod_spec(struct decoder *d, const json_t *jso
                                          &d->draft->object.pod.is_on_host_network, d->err)) < 0) {
         return err_wrap(d->err, rc, "spec");
     }
-    if (rc == 0 && kube_draft_keeps_placement()) {
+    if (rc == 0 && kube_draft_kept()->placement) {
         rc = kube_object_json_leave_out(
             d, fields_get_string(spec, "nodeName", &d->draft->object.pod.node, d->err));
     }
@@ -504,7 +504,7 @@ static int kube_object_json_decode_node_addresses(struct decoder *d, const json_
 
 static int kube_object_json_decode_zone(struct decoder *d)
 {
-    return kube_draft_keeps_placement()
+    return kube_draft_kept()->placement
                ? kube_object_json_leave_out(d,
                                             fields_get_string(d->labels, KUBE_ZONE_LABEL,
                                                               &d->draft->object.node.zone, d->err))

@@ -243,7 +243,7 @@ static void take_uid(struct decoder *d)
     struct slice metadata, uid;
     struct err ignored;
     const char *text = "";
-    if (kube_draft_keeps_uids() && proto_scan_find(d->object, OBJECT_METADATA, &metadata) &&
+    if (kube_draft_kept()->uids && proto_scan_find(d->object, OBJECT_METADATA, &metadata) &&
         proto_scan_find(metadata, METADATA_UID, &uid) &&
         kube_draft_text(d->draft, uid, &text, &ignored) == 0) {
         kube_draft_uid(d->draft, text);
@@ -265,7 +265,7 @@ static int kube_object_proto_decode_aliases(struct decoder *d)
 {
     const char *text = "";
     d->draft->object.service.created_s = creation_time(d);
-    if (!kube_draft_keeps_aliases()) {
+    if (!kube_draft_kept()->aliases) {
         return 0;
     }
     const Kube__StringEntry *entry =
@@ -298,7 +298,7 @@ static int take_pod_name(struct decoder *d, const Kube__ObjectReference *referen
                          const char **ret_pod)
 {
     *ret_pod = "";
-    if (!kube_draft_keeps_pods() || !reference ||
+    if (!kube_draft_kept()->pods || !reference ||
         !slice_equal(slice_of(reference->kind.data, reference->kind.len),
                      slice_str(KUBE_POD_REFERENCE))) {
         return 0;
@@ -480,7 +480,7 @@ static int kube_object_proto_decode_status(struct decoder *d, const Kube__PodSta
 static int kube_object_proto_decode_node_name(struct decoder *d, struct slice spec)
 {
     struct slice name = {"", 0};
-    if (!kube_draft_keeps_placement()) {
+    if (!kube_draft_kept()->placement) {
         return 0;
     }
     int rc = proto_scan_find(spec, POD_SPEC_NODE_NAME, &name)
@@ -568,7 +568,7 @@ static int kube_object_proto_decode_node_addresses(struct decoder *d,
 static int kube_object_proto_decode_zone(struct decoder *d)
 {
     const Kube__StringEntry *entry =
-        kube_draft_keeps_placement()
+        kube_draft_kept()->placement
             ? find_entry(d->metadata->labels, d->metadata->n_labels, KUBE_ZONE_LABEL)
             : NULL;
     int rc = entry ? kube_object_proto_take_text(d, entry->value, KUBE_ZONE_LABEL,

@@ -208,13 +208,10 @@ static struct slice client_keys_make_key(struct client_keys *keys, const struct 
 
 /* ---- Pods ---- */
 
-/* Returns whether the pod's addresses count. An ended pod keeps its IP in the API, although the
- * node's address may be another pod's now. */
+/* Returns whether the pod's addresses count: not those of an ended one. */
 static bool names_addresses(const struct kube_object *object)
 {
-    const char *phase = object->pod.phase;
-    return object->pod.is_on_host_network && strcmp(phase, "Succeeded") != 0 &&
-           strcmp(phase, "Failed") != 0;
+    return object->pod.is_on_host_network && !kube_object_has_ended(object);
 }
 
 static struct client_key *client_keys_count_address(struct client_keys *keys, const struct ip *ip)
@@ -634,32 +631,9 @@ struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_
     return buf_slice(&keys->taken);
 }
 
-struct record_visit {
-    const struct client_keys *keys;
-    struct buf key;
-    void (*fn)(void *data, struct slice key, struct slice value);
-    void *data;
-};
-
-static void visit_record(void *data, const struct ip *ip)
-{
-    struct record_visit *visit = data;
-    struct slice value = client_records_value(visit->keys->records, ip);
-    if (value.ptr) {
-        append_record_key(visit->keys, ip, &visit->key);
-        visit->fn(visit->data, buf_slice(&visit->key), value);
-    }
-}
-
 void client_keys_each(const struct client_keys *keys,
                       void (*fn)(void *data, struct slice key, struct slice value), void *data)
 {
-    struct record_visit visit = {.keys = keys, .fn = fn, .data = data};
-    if (keys->records) {
-        buf_init(&visit.key, KEY_MAX);
-        client_records_each(keys->records, visit_record, &visit);
-        buf_fini(&visit.key);
-    }
     for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
         const struct part *part = &keys->parts[i];
         size_t at = 0;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "common/base/buf.h"
 #include "common/base/json_text.h"
@@ -29,9 +30,9 @@ struct record_stay {
 };
 
 struct record_node {
-    struct record_pod *first; /* of its pods */
-    char *zone;               /* NULL: none */
-    size_t known;             /* 1: the Node itself is known; else only its pods */
+    LIST_HEAD(record_node_pods, record_pod) pods;
+    char *zone;   /* NULL: none */
+    size_t known; /* 1: the Node itself is known; else only its pods */
     uint32_t generation;
     uint16_t name_len;
     char name[];
@@ -39,8 +40,7 @@ struct record_node {
 
 /* A pod that has not ended and has an address. Only its links and generation change. */
 struct record_pod {
-    struct record_pod *next_there; /* at the same node */
-    struct record_pod *prev_there;
+    LIST_ENTRY(record_pod) of_node;
     struct record_node *node; /* NULL: unknown */
     struct record_stay *stays;
     uint32_t generation;
@@ -130,12 +130,9 @@ void client_records_free(struct client_records *records)
     for (size_t at = 0; (thing = key_table_next(&records->nodes, &at)); at++) {
         client_records_free_node(thing);
     }
-    for (size_t at = 0; (thing = key_table_next(&records->places, &at)); at++) {
-        free(thing);
-    }
     key_table_fini(&records->pods);
     key_table_fini(&records->nodes);
-    key_table_fini(&records->places);
+    key_table_fini_things(&records->places);
     client_listings_fini(&records->pod_lists);
     client_listings_fini(&records->node_list);
     buf_fini(records->value);
@@ -200,7 +197,7 @@ static struct record_node *client_records_get_node(struct client_records *record
 
 static void free_unused_node(struct client_records *records, struct record_node *node)
 {
-    if (node && !node->first && !node->known) {
+    if (node && LIST_EMPTY(&node->pods) && !node->known) {
         (void)key_table_take(&records->nodes, key_of_node(node)); /* this one */
         client_records_free_node(node);
     }
@@ -213,7 +210,9 @@ static void set_zone(struct client_records *records, struct record_node *node, c
     }
     free(node->zone);
     node->zone = *zone ? xstrdup(zone) : NULL;
-    for (const struct record_pod *pod = node->first; pod; pod = pod->next_there) {
+    const struct record_pod *pod;
+    LIST_FOREACH(pod, &node->pods, of_node)
+    {
         for (size_t i = 0; i < pod->stay_count; i++) {
             note_place(records, pod->stays[i].place);
         }
@@ -310,21 +309,14 @@ static void add_stays(struct client_records *records, struct record_pod *pod,
 static void link_to_node(struct record_pod *pod)
 {
     if (pod->node) {
-        pod->next_there = pod->node->first;
-        if (pod->next_there) {
-            pod->next_there->prev_there = pod;
-        }
-        pod->node->first = pod;
+        LIST_INSERT_HEAD(&pod->node->pods, pod, of_node);
     }
 }
 
 static void unlink_from_node(struct client_records *records, struct record_pod *pod)
 {
     if (pod->node) {
-        *(pod->prev_there ? &pod->prev_there->next_there : &pod->node->first) = pod->next_there;
-        if (pod->next_there) {
-            pod->next_there->prev_there = pod->prev_there;
-        }
+        LIST_REMOVE(pod, of_node);
         free_unused_node(records, pod->node);
     }
 }
@@ -378,13 +370,11 @@ static bool is_same_pod(const struct client_records *records, const struct recor
     return is_same;
 }
 
-/* Returns whether the pod's addresses are its own, or its node's, now: an ended pod keeps its IP in
- * the API. */
+/* Returns whether the pod's addresses are its own, or its node's, now. */
 static bool is_counted(const struct kube_object *object)
 {
-    const char *phase = object->pod.phase;
     return object->pod.ip_count > 0 && dname_is_host_label(slice_str(object->ns)) &&
-           strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0;
+           !kube_object_has_ended(object);
 }
 
 static void discard_record_pod(struct client_records *records, struct slice id)
@@ -586,15 +576,6 @@ bool client_records_next_change(struct client_records *records, struct ip *ret_i
     *ret_ip = place->ip;
     free_unused_place(records, place);
     return true;
-}
-
-void client_records_each(const struct client_records *records,
-                         void (*fn)(void *data, const struct ip *ip), void *data)
-{
-    const struct record_place *place;
-    for (size_t at = 0; (place = key_table_next(&records->places, &at)); at++) {
-        fn(data, &place->ip);
-    }
 }
 
 bool client_records_are_known(const struct client_records *records)

@@ -50,10 +50,6 @@ struct slice client_records_value(const struct client_records *records, const st
  * none. */
 bool client_records_next_change(struct client_records *records, struct ip *ret_ip);
 
-/* Calls fn for each address that has pods, in no order. */
-void client_records_each(const struct client_records *records,
-                         void (*fn)(void *data, const struct ip *ip), void *data);
-
 /* Return whether wanted keys are known, and whether unwanted ones may be deleted. */
 bool client_records_are_known(const struct client_records *records);
 bool client_records_may_delete(const struct client_records *records);

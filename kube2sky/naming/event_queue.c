@@ -99,12 +99,8 @@ void event_queue_free(struct event_queue *queue)
         free(entry->note);
         free(entry);
     }
-    at = 0;
-    for (void *space; (space = key_table_next(&queue->spaces, &at)); at++) {
-        free(space);
-    }
     key_table_fini(&queue->entries);
-    key_table_fini(&queue->spaces);
+    key_table_fini_things(&queue->spaces);
     free(queue);
 }
 
@@ -320,16 +316,10 @@ bool event_object_of(struct slice id, struct event_object *ret_object)
     }
     size_t from = strlen(prefixes[i].prefix);
     struct slice rest = slice_of(id.ptr + from, id.len - from);
-    const char *slash = memchr(rest.ptr, '/', rest.len);
-    size_t ns_len = slash ? (size_t)(slash - rest.ptr) : rest.len;
-    struct slice name = slash ? slice_of(slash + 1, rest.len - ns_len - 1) : slice_of(NULL, 0);
-    const char *blank = name.len ? memchr(name.ptr, ' ', name.len) : NULL;
-    *ret_object = (struct event_object){
-        .kind = prefixes[i].kind,
-        .ns = slice_of(rest.ptr, ns_len),
-        .name = blank ? slice_of(name.ptr, (size_t)(blank - name.ptr)) : name,
-    };
-    return ns_len > 0 && ret_object->name.len > 0;
+    struct slice ns = slice_cut(&rest, '/');
+    *ret_object =
+        (struct event_object){.kind = prefixes[i].kind, .ns = ns, .name = slice_cut(&rest, ' ')};
+    return ns.len > 0 && ret_object->name.len > 0;
 }
 
 /* ---- Writing ---- */

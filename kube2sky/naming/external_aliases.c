@@ -136,18 +136,10 @@ void external_aliases_free(struct external_aliases *aliases)
         free_alias_claims(requester);
         free(requester);
     }
-    at = 0;
-    for (void *target; (target = key_table_next(&aliases->targets, &at)); at++) {
-        free(target);
-    }
-    at = 0;
-    for (void *space; (space = key_table_next(&aliases->spaces, &at)); at++) {
-        free(space);
-    }
     key_table_fini(&aliases->names);
     key_table_fini(&aliases->requesters);
-    key_table_fini(&aliases->targets);
-    key_table_fini(&aliases->spaces);
+    key_table_fini_things(&aliases->targets);
+    key_table_fini_things(&aliases->spaces);
     for (size_t i = 0; i < aliases->held_count; i++) {
         free(aliases->held[i]);
     }

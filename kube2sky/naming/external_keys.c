@@ -65,12 +65,8 @@ void external_keys_free(struct external_keys *keys)
         free(key->owner);
         free(key);
     }
-    at = 0;
-    for (void *name; (name = key_table_next(&keys->names, &at)); at++) {
-        free(name);
-    }
     key_table_fini(&keys->keys);
-    key_table_fini(&keys->names);
+    key_table_fini_things(&keys->names);
     free(keys);
 }
 

@@ -75,15 +75,6 @@ void index_init(struct index *index, void (*changed)(void *data, struct slice ow
     buf_init(&index->id, OWNER_ID_MAX);
 }
 
-static void inventory_index_free_things(struct key_table *table)
-{
-    void *thing;
-    for (size_t at = 0; (thing = key_table_next(table, &at)); at++) {
-        free(thing);
-    }
-    key_table_fini(table);
-}
-
 static void inventory_index_free_link(struct entry *entry)
 {
     if (entry->link) {
@@ -101,11 +92,11 @@ void index_fini(struct index *index)
             kube_object_free(entry->object);
             inventory_index_free_link(entry);
         }
-        inventory_index_free_things(&index->kinds[kind]);
+        key_table_fini_things(&index->kinds[kind]);
     }
-    inventory_index_free_things(&index->services);
+    key_table_fini_things(&index->services);
     key_table_fini(&index->places);
-    inventory_index_free_things(&index->addresses);
+    key_table_fini_things(&index->addresses);
     buf_fini(&index->id);
 }
 
@@ -258,13 +249,10 @@ static void set_slice(struct index *index, struct entry *entry, struct kube_obje
 
 /* ---- Pods by address ---- */
 
-/* Returns how many addresses of the pod count: none of an ended pod, which keeps its IP in the API
- * although another pod may have it now. */
+/* Returns how many addresses of the pod count: none of an ended one. */
 static size_t address_count(const struct kube_object *pod)
 {
-    bool has_ended =
-        pod && (strcmp(pod->pod.phase, "Succeeded") == 0 || strcmp(pod->pod.phase, "Failed") == 0);
-    return pod && !has_ended ? pod->pod.ip_count : 0;
+    return pod && !kube_object_has_ended(pod) ? pod->pod.ip_count : 0;
 }
 
 static struct slice owner_of_pod(struct index *index, const struct kube_object *pod, size_t i,

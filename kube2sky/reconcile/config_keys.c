@@ -39,11 +39,7 @@ void config_keys_init(struct config_keys *keys, const struct ownership *ownershi
 
 void config_keys_fini(struct config_keys *keys)
 {
-    size_t at = 0;
-    for (void *key; (key = key_table_next(&keys->table, &at)); at++) {
-        free(key);
-    }
-    key_table_fini(&keys->table);
+    key_table_fini_things(&keys->table);
     config_map_fini(&keys->wanted);
     free(keys->document_key);
     buf_fini(&keys->document);

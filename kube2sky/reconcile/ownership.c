@@ -156,11 +156,10 @@ void ownership_base(const struct ownership *o, struct slice owner, struct buf *o
     buf_append_slice(out, owner);
 }
 
-/* Returns the host of a value in the form that the writer uses, which needs no escape. Empty: the
- * value has another form and needs a full parse. */
-static struct slice quick_host(struct slice value)
+/* Returns the first text of a value in the form that the writer uses, which needs no escape; start:
+ * what stands before it. Empty: the value has another form. */
+static struct slice quick_text(struct slice value, const char *start)
 {
-    static const char start[] = "{\"host\":\"";
     if (!slice_has_prefix(value, slice_str(start))) {
         return slice_of(NULL, 0);
     }
@@ -168,6 +167,12 @@ static struct slice quick_host(struct slice value)
     const char *quote = memchr(rest.ptr, '"', rest.len);
     size_t n = quote ? (size_t)(quote - rest.ptr) : 0;
     return n && !memchr(rest.ptr, '\\', n) ? slice_of(rest.ptr, n) : slice_of(NULL, 0);
+}
+
+/* Returns the host of a record; empty: it needs a full parse. */
+static struct slice quick_host(struct slice value)
+{
+    return quick_text(value, "{\"host\":\"");
 }
 
 /* Returns the last label, and leaves the names before it, without the dot, in *names. */
@@ -259,21 +264,9 @@ void ownership_owner_object(const struct ownership *o, struct slice value, struc
     }
 }
 
-/* Returns the namespace that a client record names; empty: its form is another's. */
-static struct slice namespace_of_record(struct slice value)
-{
-    static const char start[] = "{\"namespace\":\"";
-    if (!slice_has_prefix(value, slice_str(start))) {
-        return slice_of(NULL, 0);
-    }
-    struct slice rest = rest_of(value, strlen(start));
-    const char *quote = memchr(rest.ptr, '"', rest.len);
-    return slice_of(rest.ptr, quote ? (size_t)(quote - rest.ptr) : 0);
-}
-
 static bool ownership_has_client(const struct ownership *o, struct slice below, struct slice value)
 {
-    return is_of_client(below) ? ownership_is_namespace(o, namespace_of_record(value))
+    return is_of_client(below) ? ownership_is_namespace(o, quick_text(value, "{\"namespace\":\""))
                                : o->config.namespace_count == 0 || !is_of_node_address(below);
 }
 

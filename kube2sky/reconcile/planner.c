@@ -135,8 +135,7 @@ static void planner_note_touched(struct planner *planner, struct owner *owner)
     }
 }
 
-/* Returns whether somebody else has keys at the name, or has this key. */
-static bool is_name_taken(const void *data, struct slice name_key, struct slice key)
+bool planner_is_name_taken(const void *data, struct slice name_key, struct slice key)
 {
     const struct external_keys *keys = data;
     return external_keys_has_other(keys, name_key, NULL, NULL) ||
@@ -156,12 +155,12 @@ static void name_aliases(struct planner *planner, const struct naming_config *na
     desired_clear(&planner->others);
     planner->desired.bytes_max = naming_bytes_max(naming);
     if (config->aliases) {
-        external_aliases_build(config->aliases, owner->id, names_max, is_name_taken,
+        external_aliases_build(config->aliases, owner->id, names_max, planner_is_name_taken,
                                config->external_keys, &planner->desired, &planner->others);
     }
     if (planner->desired.is_beyond) {
         names_max = naming_bytes_max(naming) / EXTERNAL_ALIASES_RECORD_BYTES;
-        external_aliases_build(config->aliases, owner->id, names_max, is_name_taken,
+        external_aliases_build(config->aliases, owner->id, names_max, planner_is_name_taken,
                                config->external_keys, &planner->desired, &planner->others);
         assert(!planner->desired.is_beyond);
     }

@@ -39,19 +39,14 @@ void planner_note_drop(struct planner *planner, const struct naming_drop *drop)
 /* Returns the faults of the first of the owner's objects that has such a fault; NULL: none has. */
 static char *decoding_faults(const struct owner_objects *objects, bool wants_ports)
 {
-    const struct kube_object *faulty = objects->service;
     for (size_t i = 0; i <= objects->part_count; i++) {
         const struct kube_object *object = i ? objects->parts[i - 1] : objects->service;
         if (object && (wants_ports ? object->has_port_fault : object->has_annotation_fault)) {
-            faulty = object;
-            break;
+            return i ? xasprintf("endpoints %s: %s", object->name, object->faults)
+                     : xstrdup(object->faults);
         }
     }
-    if (!faulty || !(wants_ports ? faulty->has_port_fault : faulty->has_annotation_fault)) {
-        return NULL;
-    }
-    return faulty == objects->service ? xstrdup(faulty->faults)
-                                      : xasprintf("endpoints %s: %s", faulty->name, faulty->faults);
+    return NULL;
 }
 
 void planner_tell_changed(struct planner *planner, const struct owner *owner)
@@ -150,11 +145,9 @@ static void end_alias_faults(struct alias_faults *faults)
 
 static bool is_left_to_others(const struct planner *planner, const struct alias_view *view)
 {
-    const struct external_keys *keys = planner->config.external_keys;
     char *text = xasprintf("%.*s/%s", (int)view->key.len, view->key.ptr, view->label);
-    struct slice key = slice_str(text);
-    bool is = !view->is_won || external_keys_has_other(keys, view->key, NULL, NULL) ||
-              (external_keys_revision(keys, key) && !external_keys_owner(keys, key).len);
+    bool is = !view->is_won ||
+              planner_is_name_taken(planner->config.external_keys, view->key, slice_str(text));
     free(text);
     return is;
 }

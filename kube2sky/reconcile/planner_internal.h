@@ -158,6 +158,10 @@ struct planned planner_plan(struct planner *planner, const struct owner *owner,
  * changing them. */
 void planner_leave_reverse(struct planner *planner, struct plan *plan, struct planned *planned);
 
+/* Returns whether somebody else has keys at the external name, or has this key. data: the keys, of
+ * external_aliases_build. */
+bool planner_is_name_taken(const void *data, struct slice name_key, struct slice key);
+
 /* ---- planner_events.c: tells planner_config.events, if set, which faults an owner has ---- */
 
 /* Notes a part that was dropped while the owner claims. */

@@ -103,20 +103,11 @@ static void open_content(struct content *content)
     key_table_init(&content->claims, key_of_claim);
 }
 
-static void client_index_free_things(struct key_table *things)
-{
-    void *thing;
-    for (size_t at = 0; (thing = key_table_next(things, &at)); at++) {
-        free(thing);
-    }
-    key_table_fini(things);
-}
-
 /* Closes a content, without its table. */
 static void close_content(struct content *content)
 {
-    client_index_free_things(&content->shared);
-    client_index_free_things(&content->claims);
+    key_table_fini_things(&content->shared);
+    key_table_fini_things(&content->claims);
 }
 
 struct client_index *client_index_new(const struct client_index_config *config)
@@ -170,8 +161,8 @@ void client_index_free(struct client_index *index)
             free_table(index->contents[i].table);
         }
     }
-    client_index_free_things(&index->spaces);
-    client_index_free_things(&index->names);
+    key_table_fini_things(&index->spaces);
+    key_table_fini_things(&index->names);
     free_gone(index->gone);
     free_gone_records(index->gone_records);
     free_gone_names(index->gone_names);

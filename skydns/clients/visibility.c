@@ -222,11 +222,7 @@ void visibility_unref(struct visibility *visibility)
         atomic_fetch_sub_explicit(&visibility->references, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    struct space *space;
-    for (size_t at = 0; (space = key_table_next(&visibility->by_label, &at)); at++) {
-        free(space);
-    }
-    key_table_fini(&visibility->by_label);
+    key_table_fini_things(&visibility->by_label);
     free(visibility->open);
     free(visibility->shown);
     free(visibility);

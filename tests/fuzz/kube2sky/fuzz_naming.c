@@ -123,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct inventory_config config = {
         .is_narrowed = true, .changed = naming_note_owner, .data = &run};
     const char *at = (const char *)data, *end = at + size;
-    kube_object_keep_pods(true);
+    kube_object_keep((struct kube_kept){.pods = true});
     run.inventory = inventory_new(&config);
     inventory_want(run.inventory, KUBE_NODE, true);
     inventory_list_begin(run.inventory, KUBE_NODE);

@@ -185,7 +185,7 @@ static void start_event_script(struct event_bed *b, const struct http_step *step
 static int event_writer_set_up(void **state)
 {
     struct event_bed *b = xcalloc(1, sizeof(*b));
-    kube_object_keep_uids(true);
+    kube_object_keep((struct kube_kept){.uids = true});
     b->loop = ev_loop_new(EVFLAG_AUTO);
     outage_init(&b->outage, b->loop, "etcd", 3600 * 1000, "etcd is overdue");
     b->etcd = sync_client(b->loop, "http://127.0.0.1:1", 10000);
@@ -216,7 +216,7 @@ static int event_writer_tear_down(void **state)
     override_zones_free(b->zones);
     event_queue_free(b->queue);
     ev_loop_destroy(b->loop);
-    kube_object_keep_uids(false);
+    kube_object_keep((struct kube_kept){0});
     free(b);
     return 0;
 }

@@ -418,7 +418,7 @@ UNIT_TEST(test_why_of_external_names)
     struct err err = {0};
     assert_int_equal(override_zones_parse("why.example", f->domain, &zones, &err), 0);
     f->zones = zones;
-    kube_object_keep_aliases(true);
+    kube_object_keep((struct kube_kept){.aliases = true});
     (void)sync_put(f->loop, f->etcd, foreign, slice_str("{\"host\":\"10.9.9.9\"}"));
     start_reconciler(f);
     start_kube_source(&b, &nowhere, 3600 * 1000);
@@ -455,7 +455,7 @@ UNIT_TEST(test_why_of_external_names)
     expect_why(&b, "default/till", 200, "\"winner\":\"svc/default/till\"",
                "app.why.example of svc/default/till  (present, revision ");
     status_stop(&b);
-    kube_object_keep_aliases(false);
+    kube_object_keep((struct kube_kept){0});
     reconciler_stop(f->reconciler);
     f->reconciler = NULL;
     override_zones_free(zones);

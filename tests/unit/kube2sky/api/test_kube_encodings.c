@@ -432,10 +432,9 @@ UNIT_TEST(test_random_events)
     for (unsigned i = 0; i < OBJECTS; i++) {
         enum kube_kind kind = (enum kube_kind)(i % KUBE_PROTOBUF_KIND_COUNT);
         struct both object;
-        kube_object_keep_pods(kube_encodings_below(2));
-        kube_object_keep_aliases(kube_encodings_below(2));
-        kube_object_keep_placement(kube_encodings_below(2));
-        kube_object_keep_uids(kube_encodings_below(2));
+        const bool has_pods = kube_encodings_below(2), has_aliases = kube_encodings_below(2);
+        const bool has_placement = kube_encodings_below(2), has_uids = kube_encodings_below(2);
+        kube_object_keep((struct kube_kept){has_pods, has_aliases, has_placement, has_uids});
         make_object(kind, &object);
         check_event(kind, one_of(types, ARRAY_LEN(types)), &object);
         both_fini(&object);
@@ -489,12 +488,12 @@ UNIT_TEST(test_names_of_pods)
         both_message(&endpoint, "targetRef", 4, &target);
         both_add_message(&object, "endpoints", 2, &endpoint);
         both_string(&object, "addressType", 4, "IPv4");
-        kube_object_keep_pods(cases[i].are_kept);
+        kube_object_keep((struct kube_kept){.pods = cases[i].are_kept});
         kube_encodings_expect_text(KUBE_SLICE, &object, cases[i].want);
         check_event(KUBE_SLICE, "ADDED", &object);
         both_fini(&object);
     }
-    kube_object_keep_pods(false);
+    kube_object_keep((struct kube_kept){0});
 }
 
 /* Only where they are wanted. */
@@ -510,7 +509,7 @@ UNIT_TEST(test_nodes_of_pods_and_zones_of_nodes)
         both_message(&pod, "metadata", 1, &metadata);
         both_string(&spec, "nodeName", 10, "n1");
         both_message(&pod, "spec", 2, &spec);
-        kube_object_keep_placement(are_kept);
+        kube_object_keep((struct kube_kept){.placement = are_kept});
         kube_encodings_expect_text(KUBE_POD, &pod,
                                    are_kept ? "default/web  at n1" : "default/web ");
         check_event(KUBE_POD, "ADDED", &pod);
@@ -525,7 +524,7 @@ UNIT_TEST(test_nodes_of_pods_and_zones_of_nodes)
         check_event(KUBE_NODE, "ADDED", &node);
         both_fini(&node);
     }
-    kube_object_keep_placement(false);
+    kube_object_keep((struct kube_kept){0});
 }
 
 /* A malformed one is no fault. */
@@ -581,13 +580,12 @@ UNIT_TEST(test_uids)
         both_string(&metadata, "namespace", 3, "default");
         both_string(&metadata, "uid", 5, cases[i].uid);
         both_message(&object, "metadata", 1, &metadata);
-        kube_object_keep_aliases(false);
-        kube_object_keep_uids(cases[i].are_kept);
+        kube_object_keep((struct kube_kept){.uids = cases[i].are_kept});
         kube_encodings_expect_text(KUBE_SERVICE, &object, cases[i].want);
         check_event(KUBE_SERVICE, "ADDED", &object);
         both_fini(&object);
     }
-    kube_object_keep_uids(false);
+    kube_object_keep((struct kube_kept){0});
 }
 
 /* The object from a JSON event, with this version; NULL if bad. */

@@ -421,9 +421,9 @@ UNIT_TEST(test_endpoint_names)
                     "{'addresses':['10.0.0.9'],'targetRef':{'kind':'Pod','name':"
                     "'a23456789-123456789-123456789-123456789-123456789-123456789-123'}}]"}},
     };
-    kube_object_keep_pods(true);
+    kube_object_keep((struct kube_kept){.pods = true});
     check_rows(rows, ARRAY_LEN(rows));
-    kube_object_keep_pods(false);
+    kube_object_keep((struct kube_kept){0});
 }
 
 UNIT_TEST(test_external_name)

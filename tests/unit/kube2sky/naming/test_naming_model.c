@@ -511,7 +511,7 @@ static void naming_model_run(uint32_t seed, enum endpoint_names endpoint_names)
     struct world *w = xcalloc(1, sizeof(*w));
     w->seed = seed;
     w->endpoint_names = endpoint_names;
-    kube_object_keep_pods(endpoint_names == ENDPOINT_NAMES_POD);
+    kube_object_keep((struct kube_kept){.pods = endpoint_names == ENDPOINT_NAMES_POD});
     w->wants_pods = true;
     w->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = true,

@@ -67,7 +67,7 @@ static int fault_bed_set_up(void **state)
 {
     struct fault_bed *b = xcalloc(1, sizeof(*b));
     struct err err = {0};
-    kube_object_keep_aliases(true);
+    kube_object_keep((struct kube_kept){.aliases = true});
     b->now_ms = clock_monotonic_ms();
     b->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = true, .changed = fault_bed_on_changed, .data = b});
@@ -109,7 +109,7 @@ static int fault_bed_tear_down(void **state)
     ownership_fini(&b->ownership);
     override_zones_free(b->zones);
     inventory_free(b->inventory);
-    kube_object_keep_aliases(false);
+    kube_object_keep((struct kube_kept){0});
     free(b);
     return 0;
 }

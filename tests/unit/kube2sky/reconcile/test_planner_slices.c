@@ -259,9 +259,9 @@ UNIT_TEST(test_random_changes)
 {
     check_random_changes(ENDPOINT_NAMES_HASH);
     check_random_changes(ENDPOINT_NAMES_ADDRESS);
-    kube_object_keep_pods(true);
+    kube_object_keep((struct kube_kept){.pods = true});
     check_random_changes(ENDPOINT_NAMES_POD);
-    kube_object_keep_pods(false);
+    kube_object_keep((struct kube_kept){0});
 }
 
 /* ---- A large Service ---- */
