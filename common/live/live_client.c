@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
+#include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_fetch.h"
 #include "common/live/event_stream_internal.h"
@@ -106,24 +107,32 @@ static void lose_by_errno(struct live_client *client, int64_t now_ms, int number
     live_client_disconnect(client, now_ms);
 }
 
-static void live_client_connect(struct live_client *client, int64_t now_ms)
+int live_client_dial(const struct addr *server, const char *target, struct buf *request)
 {
     char host[ADDR_TEXT_MAX];
+    buf_clear(request);
+    buf_printf(request, "GET %s HTTP/1.0\r\nHost: %s\r\n\r\n", target, addr_format(server, host));
+    CLEANUP_CLOSE int fd =
+        socket(server->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || (connect(fd, &server->sa, server->len) != 0 && errno != EINPROGRESS)) {
+        return -errno;
+    }
+    return STEAL_FD(fd);
+}
+
+static void live_client_connect(struct live_client *client, int64_t now_ms)
+{
     client->tried_ms = now_ms;
     client->heard_ms = now_ms;
     event_stream_fini(&client->stream);
     event_stream_init(&client->stream);
-    buf_clear(&client->request);
-    buf_printf(&client->request, "GET /live HTTP/1.0\r\nHost: %s\r\n\r\n",
-               addr_format(&client->server, host));
-    client->fd = socket(client->server.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (client->fd < 0 || (connect(client->fd, &client->server.sa, client->server.len) != 0 &&
-                           errno != EINPROGRESS)) {
-        lose_by_errno(client, now_ms, errno);
+    client->fd = live_client_dial(&client->server, "/live", &client->request);
+    if (client->fd < 0) {
+        lose_by_errno(client, now_ms, -client->fd);
     }
 }
 
-static bool is_later(int number)
+bool live_client_is_later(int number)
 {
     return number == EAGAIN || number == EINTR || number == ENOTCONN;
 }
@@ -139,7 +148,7 @@ static void live_client_ask(struct live_client *client, int64_t now_ms)
     ssize_t n = send(client->fd, client->request.data, client->request.len, MSG_NOSIGNAL);
     if (n >= 0) {
         buf_consume(&client->request, (size_t)n);
-    } else if (!is_later(errno)) {
+    } else if (!live_client_is_later(errno)) {
         lose_by_errno(client, now_ms, errno);
     }
 }
@@ -157,7 +166,7 @@ static bool live_client_receive(struct live_client *client, int64_t now_ms)
     if (n == 0) {
         err_set(&client->why, ERR_UNAVAILABLE, "it closed the connection");
         live_client_disconnect(client, now_ms);
-    } else if (!is_later(errno)) {
+    } else if (!live_client_is_later(errno)) {
         lose_by_errno(client, now_ms, errno);
     }
     return false;

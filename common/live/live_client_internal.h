@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
 #include "common/live/live_event.h"
 
 struct live_client;
@@ -32,5 +34,12 @@ struct live_node *live_client_step(struct live_client *client, int64_t now_ms);
 /* Returns since when nothing comes, and why; 0: something does. */
 int64_t live_client_away_since_ms(const struct live_client *client);
 const char *live_client_why(const struct live_client *client);
+
+/* For live_page_client.c, too: begins to connect, and fills in a GET of the target. Returns the
+ * socket, or -errno. */
+int live_client_dial(const struct addr *server, const char *target, struct buf *request) MUST_CHECK;
+
+/* Returns whether an errno of send or recv says to try again later. */
+bool live_client_is_later(int number);
 
 #endif

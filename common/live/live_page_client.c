@@ -10,6 +10,7 @@
 #include "common/base/xalloc.h"
 #include "common/http/http_fetch.h"
 #include "common/http/http_response.h"
+#include "common/live/live_client_internal.h"
 
 enum {
     EVERY_MS = 5000,
@@ -25,7 +26,6 @@ struct live_page_client {
     const struct live_source *source;
     int fd;             /* -1: none */
     int64_t begun_ms;   /* when it asked last */
-    bool has_asked;     /* ever */
     struct buf request; /* what is left of it */
     struct http_response response;
     struct live_node *page; /* owned; NULL: none */
@@ -38,6 +38,7 @@ struct live_page_client *live_page_client_new(const struct addr *server,
     client->server = http_fetch_server(server);
     client->source = source;
     client->fd = -1;
+    client->begun_ms = -EVERY_MS;
     buf_init(&client->request, REQUEST_MAX);
     http_response_init(&client->response, PAGE_MAX);
     return client;
@@ -78,24 +79,13 @@ static void end_page_request(struct live_page_client *client, struct live_node *
 
 static void begin_request(struct live_page_client *client, int64_t now_ms)
 {
-    char host[ADDR_TEXT_MAX];
     client->begun_ms = now_ms;
-    client->has_asked = true;
     http_response_fini(&client->response);
     http_response_init(&client->response, PAGE_MAX);
-    buf_clear(&client->request);
-    buf_printf(&client->request, "GET %s HTTP/1.0\r\nHost: %s\r\n\r\n", client->source->target,
-               addr_format(&client->server, host));
-    client->fd = socket(client->server.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (client->fd < 0 || (connect(client->fd, &client->server.sa, client->server.len) != 0 &&
-                           errno != EINPROGRESS)) {
+    client->fd = live_client_dial(&client->server, client->source->target, &client->request);
+    if (client->fd < 0) {
         end_page_request(client, NULL);
     }
-}
-
-static bool may_go_on(int number)
-{
-    return number == EAGAIN || number == EINTR || number == ENOTCONN;
 }
 
 static void send_request(struct live_page_client *client)
@@ -103,7 +93,7 @@ static void send_request(struct live_page_client *client)
     const ssize_t n = send(client->fd, client->request.data, client->request.len, MSG_NOSIGNAL);
     if (n >= 0) {
         buf_consume(&client->request, (size_t)n);
-    } else if (!may_go_on(errno)) {
+    } else if (!live_client_is_later(errno)) {
         end_page_request(client, NULL);
     }
 }
@@ -115,7 +105,7 @@ static bool receive_response(struct live_page_client *client)
     struct err unused;
     const ssize_t n = recv(client->fd, bytes, sizeof(bytes), 0);
     if (n < 0) {
-        if (!may_go_on(errno)) {
+        if (!live_client_is_later(errno)) {
             end_page_request(client, NULL);
         }
         return false;
@@ -134,7 +124,7 @@ static bool receive_response(struct live_page_client *client)
 
 void live_page_client_step(struct live_page_client *client, int64_t now_ms)
 {
-    if (client->fd < 0 && (!client->has_asked || now_ms - client->begun_ms >= EVERY_MS)) {
+    if (client->fd < 0 && now_ms - client->begun_ms >= EVERY_MS) {
         begin_request(client, now_ms);
     }
     if (client->fd >= 0 && client->request.len > 0) {

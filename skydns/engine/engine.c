@@ -65,11 +65,17 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
 
 /* ---- The client ---- */
 
+/* Returns whether answers depend on the client's namespace. */
+static inline bool engine_knows_clients(const struct engine *engine)
+{
+    return engine->config->settings.autopath || engine->config->visibility;
+}
+
 static struct client_view view_of(const struct engine *engine, const struct addr *client)
 {
     const struct engine_config *config = engine->config;
     struct client_view view = {.visibility = config->visibility};
-    if (config->clients && (config->visibility || config->settings.autopath)) {
+    if (config->clients && engine_knows_clients(engine)) {
         const struct ip ip = addr_ip(client);
         view.space = client_index_find(config->clients, &ip);
     }
@@ -360,12 +366,6 @@ static NOINLINE struct engine_query *check_tsig(struct engine *engine, struct en
     engine->opened = *query;
     note_tsig(engine, &engine->opened);
     return &engine->opened;
-}
-
-/* Returns whether answers depend on the client's namespace. */
-static inline bool engine_knows_clients(const struct engine *engine)
-{
-    return engine->config->settings.autopath || engine->config->visibility;
 }
 
 static NOINLINE enum engine_verdict answer_and_finish(struct engine *engine,

@@ -1,6 +1,5 @@
 #include "skydns/pages/client_figures.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,8 +225,8 @@ static void write_client(const struct client_figures *f, const struct busy_clien
     struct namespace_row row = {0};
     struct client_description now;
     const uint64_t queries = client->figures[BUSY_QUERIES];
-    buf_append_str(out, "{\"address\":");
-    json_text_string(out, slice_str(ip_format(&client->ip, address)));
+    buf_append_char(out, '{');
+    json_text_string_field(out, "address", ip_format(&client->ip, address));
     if (client->group > 0 && namespace_figures_row(f->namespaces, client->group, &row)) {
         json_text_slice_field(out, "namespace", row.label);
     }
@@ -249,7 +248,7 @@ static void write_clients(const struct client_figures *f, double seconds, struct
 {
     struct busy_client clients[CLIENT_FIGURES_SHOWN];
     const size_t count = busy_clients_list(f->busy, clients, CLIENT_FIGURES_SHOWN);
-    buf_append_str(out, ",\"clients\":[");
+    json_text_open(out, "clients", '[');
     for (size_t i = 0; i < count; i++) {
         buf_append_str(out, i ? ",\n" : "\n");
         write_client(f, &clients[i], seconds, out);
@@ -265,13 +264,13 @@ static void write_bill(const struct client_figures *f, unsigned group, size_t cl
     struct namespace_row row = {0};
     uint64_t sums[BUSY_FIGURES];
     (void)namespace_figures_row(f->namespaces, group, &row); /* it was there */
-    busy_window_sum(&row.window, sums);
+    busy_window_sum(row.window, sums);
     const uint64_t misses = sums[BUSY_MISSES];
     const uint64_t of_detours = CANDIDATES * sums[BUSY_DETOURS];
     const uint64_t dots_save = of_detours < misses ? of_detours : misses;
     const uint64_t autopath_saves = has_autopath ? 0 : misses;
-    buf_append_str(out, "{\"namespace\":");
-    json_text_string(out, row.label);
+    buf_append_char(out, '{');
+    json_text_slice_field(out, "namespace", row.label);
     json_text_number_field(out, "clients", clients);
     json_text_number_field(out, "queries", sums[BUSY_QUERIES]);
     json_text_number_field(out, "nxdomain", sums[BUSY_NXDOMAIN]);
@@ -303,7 +302,7 @@ static size_t sort_groups(const struct client_figures *f, struct group_queries r
     size_t count = 0;
     for (unsigned group = 0; group < BUSY_GROUPS_MAX; group++) {
         if (namespace_figures_row(f->namespaces, group, &row)) {
-            busy_window_sum(&row.window, sums);
+            busy_window_sum(row.window, sums);
             if (sums[BUSY_QUERIES] > 0) {
                 ret[count++] = (struct group_queries){group, sums[BUSY_QUERIES]};
             }
@@ -322,7 +321,7 @@ static void write_bills(const struct client_figures *f, double cpu_us, bool has_
     const size_t shown =
         count < CLIENT_FIGURES_NAMESPACES_SHOWN ? count : CLIENT_FIGURES_NAMESPACES_SHOWN;
     busy_clients_count(f->busy, clients);
-    buf_append_str(out, ",\"namespaces\":[");
+    json_text_open(out, "namespaces", '[');
     for (size_t i = 0; i < shown; i++) {
         buf_append_str(out, i ? ",\n" : "\n");
         write_bill(f, groups[i].group, clients[groups[i].group], cpu_us, has_autopath, out);

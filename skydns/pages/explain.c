@@ -278,24 +278,32 @@ struct probe {
     uint16_t type;
 };
 
+/* Asks as this client, and returns whether there are records. *ret_is_lookup: whether an upstream
+ * decides that, who is asked for an alias's target. */
+static bool explain_finds(struct explainer *e, const struct dname *name, uint16_t type,
+                          const struct client_view *client, bool *ret_is_lookup)
+{
+    struct engine_deferral deferral;
+    const struct question question = {
+        .name = *name, .type = type, .qclass = DNS_CLASS_IN, .recursion_desired = true};
+    const struct answer_input input = {.question = &question,
+                                       .store = e->store,
+                                       .client = *client,
+                                       .now_s = clock_wall_s(),
+                                       .reply_limit = ENGINE_REPLY_MAX};
+    const enum engine_verdict verdict = answer_build(e->probe, &input, &deferral);
+    const struct answer_plan *plan = answer_get_plan(e->probe);
+    *ret_is_lookup = verdict == ENGINE_DEFER && deferral.kind == ENGINE_DEFER_LOOKUP;
+    return verdict == ENGINE_REPLY && plan->rcode == DNS_RCODE_NOERROR && plan->answers.count > 0;
+}
+
 /* Returns whether the client would get records: not if upstreams decide that. */
 static bool skydns_explain_resolves(void *data, const struct dname *name)
 {
     const struct probe *probe = data;
-    struct explainer *e = probe->e;
-    struct engine_deferral unused;
-    const struct question question = {
-        .name = *name, .type = probe->type, .qclass = DNS_CLASS_IN, .recursion_desired = true};
-    const struct answer_input input = {.question = &question,
-                                       .store = e->store,
-                                       .client = e->result.who.view,
-                                       .now_s = clock_wall_s(),
-                                       .reply_limit = ENGINE_REPLY_MAX};
-    if (e->result.who.is_refused || answer_build(e->probe, &input, &unused) != ENGINE_REPLY) {
-        return false;
-    }
-    const struct answer_plan *plan = answer_get_plan(e->probe);
-    return plan->rcode == DNS_RCODE_NOERROR && plan->answers.count > 0;
+    const struct explain_asking_client *who = &probe->e->result.who;
+    bool unused;
+    return !who->is_refused && explain_finds(probe->e, name, probe->type, &who->view, &unused);
 }
 
 size_t explain_similar(struct explainer *e, const struct dname *name, uint16_t type,
@@ -316,21 +324,12 @@ size_t explain_similar(struct explainer *e, const struct dname *name, uint16_t t
 static bool explain_is_useful(void *data, const struct dname *name)
 {
     static const uint16_t types[] = {DNS_TYPE_A, DNS_TYPE_AAAA, DNS_TYPE_SRV};
+    static const struct client_view anybody;
     struct explainer *e = data;
     bool is_useful = false;
     for (size_t i = 0; i < ARRAY_LEN(types) && !is_useful; i++) {
-        struct engine_deferral deferral;
-        const struct question question = {
-            .name = *name, .type = types[i], .qclass = DNS_CLASS_IN, .recursion_desired = true};
-        const struct answer_input input = {.question = &question,
-                                           .store = e->store,
-                                           .now_s = clock_wall_s(),
-                                           .reply_limit = ENGINE_REPLY_MAX};
-        const enum engine_verdict verdict = answer_build(e->probe, &input, &deferral);
-        const struct answer_plan *plan = answer_get_plan(e->probe);
-        is_useful = (verdict == ENGINE_REPLY && plan->rcode == DNS_RCODE_NOERROR &&
-                     plan->answers.count > 0) ||
-                    (verdict == ENGINE_DEFER && deferral.kind == ENGINE_DEFER_LOOKUP);
+        bool is_lookup;
+        is_useful = explain_finds(e, name, types[i], &anybody, &is_lookup) || is_lookup;
     }
     return is_useful;
 }

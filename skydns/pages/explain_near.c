@@ -295,7 +295,7 @@ static void try_plural(struct search *s, const struct own *own)
         char text[DNAME_LABEL_MAX];
         const size_t stem = label.len - from.len;
         if (label.len > from.len && stem + to.len <= sizeof(text) &&
-            slice_equal(slice_of(label.ptr + stem, from.len), from)) {
+            slice_has_suffix(label, from)) {
             memcpy(text, label.ptr, stem);
             memcpy(text + stem, to.ptr, to.len);
             try_label(s, own, at, slice_of(text, stem + to.len));
@@ -308,8 +308,7 @@ static bool is_part_of(struct slice part, struct slice word)
 {
     return part.len > 0 && part.len + 1 < word.len &&
            ((slice_has_prefix(word, part) && word.ptr[part.len] == '-') ||
-            (slice_equal(slice_of(word.ptr + word.len - part.len, part.len), part) &&
-             word.ptr[word.len - part.len - 1] == '-'));
+            (slice_has_suffix(word, part) && word.ptr[word.len - part.len - 1] == '-'));
 }
 
 static bool see_part(void *data, const struct store_node *child)

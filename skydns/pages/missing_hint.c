@@ -69,14 +69,13 @@ static bool is_plural_of(struct slice plural, struct slice singular)
     const char *const ends[] = {"s", "es"};
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
         if (plural.len == singular.len + strlen(ends[i]) && slice_has_prefix(plural, singular) &&
-            slice_equal(slice_of(plural.ptr + singular.len, strlen(ends[i])), slice_str(ends[i]))) {
+            slice_has_suffix(plural, slice_str(ends[i]))) {
             return true;
         }
     }
-    return singular.len > 1 && singular.ptr[singular.len - 1] == 'y' &&
-           plural.len == singular.len + 2 &&
-           memcmp(plural.ptr, singular.ptr, singular.len - 1) == 0 &&
-           memcmp(plural.ptr + singular.len - 1, "ies", 3) == 0;
+    return singular.len > 1 && slice_has_suffix(singular, slice_str("y")) &&
+           plural.len == singular.len + 2 && slice_has_suffix(plural, slice_str("ies")) &&
+           memcmp(plural.ptr, singular.ptr, singular.len - 1) == 0;
 }
 
 static enum missing_why why_of_labels(struct slice wrong, struct slice right)

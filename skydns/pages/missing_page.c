@@ -1,6 +1,5 @@
 #include "skydns/pages/missing_page.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/base/attributes.h"
@@ -91,15 +90,13 @@ static void write_row(const struct missing_reply *reply, const struct missing_ro
 static void write_rows(const struct missing_reply *reply, const char *field, bool wants_aliases,
                        struct buf *out)
 {
-    bool is_first = true;
     json_text_open(out, field, '[');
     for (size_t i = 0; i < reply->list->count; i++) {
         const struct missing_row *row = &reply->list->rows[i];
         if (row->is_shown && missing_row_is_alias(row) == wants_aliases) {
-            buf_append_str(out, is_first ? "{" : ",{");
+            json_text_open(out, NULL, '{');
             write_row(reply, row, out);
             buf_append_char(out, '}');
-            is_first = false;
         }
     }
     buf_append_char(out, ']');
@@ -109,14 +106,13 @@ static void write_upstreams(const struct missing_reply *reply, struct buf *out)
 {
     const struct upstream_figures *figures =
         resolver_counts(reply->page->sources->resolver)->upstreams;
-    bool is_first = true;
     json_text_open(out, "upstreams", '[');
     for (size_t i = 0; i < upstream_figures_count(figures); i++) {
         const struct upstream_figure *figure = &figures->items[i];
         const struct missing_upstream hour = missing_names_upstream(reply->page->names, i);
         if (hour.timeouts > 0) {
             char address[NAMESERVER_TEXT_MAX];
-            buf_append_str(out, is_first ? "{" : ",{");
+            json_text_open(out, NULL, '{');
             write_name_field(out, "zone", &figure->zone);
             json_text_string_field(out, "address", nameserver_format(&figure->server, address));
             json_text_string_field(out, "transport",
@@ -125,7 +121,6 @@ static void write_upstreams(const struct missing_reply *reply, struct buf *out)
             json_text_number_field(out, "failures", hour.failures);
             json_text_number_field(out, "timeouts", hour.timeouts);
             buf_append_char(out, '}');
-            is_first = false;
         }
     }
     buf_append_char(out, ']');

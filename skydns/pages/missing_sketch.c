@@ -1,6 +1,5 @@
 #include "skydns/pages/missing_sketch.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

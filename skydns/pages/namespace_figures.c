@@ -193,7 +193,7 @@ bool namespace_figures_row(const struct namespace_figures *namespaces, unsigned 
         *ret = (struct namespace_row){.label = key_of_namespace(sums),
                                       .is_labelled = sums->is_labelled,
                                       .results = sums->results,
-                                      .window = sums->window};
+                                      .window = &sums->window};
     }
     return sums != NULL;
 }

@@ -26,7 +26,7 @@ struct namespace_row {
                               * BUSY_GROUPS_MAX */
     bool is_labelled;        /* of the metric */
     const uint64_t *results; /* CLIENT_RESULTS of them, as the metric has them */
-    struct busy_window window;
+    const struct busy_window *window;
 };
 
 struct namespace_figures *namespace_figures_new(size_t labels_max);

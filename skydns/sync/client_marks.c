@@ -45,7 +45,6 @@ struct range {
     unsigned kind;
     struct mark_keys keys;      /* of the first two kinds */
     struct record_keys records; /* of RANGE_RECORD */
-    bool keeps_old;             /* in the current full read */
     char *prefix;
     struct etcd_mirror *mirror; /* NULL: etcd denies reading the keys */
     ev_timer retry;             /* runs then */
@@ -70,8 +69,6 @@ struct client_marks {
     size_t listed_count; /* as told last */
     size_t count;
     struct domain *domains[ENGINE_ZONES_MAX];
-    struct buf saved; /* until the first domains are set, like the next one */
-    struct buf saved_records;
 };
 
 /* ---- Telling ---- */
@@ -234,12 +231,8 @@ void client_marks_remember_broken(struct client_marks *marks)
 
 static void begin_keys(struct range *range, bool keeps_old)
 {
-    range->keeps_old = keeps_old;
-    if (range->kind == RANGE_RECORD) {
-        record_keys_begin(&range->records, keeps_old);
-    } else {
-        mark_keys_begin(&range->keys, keeps_old);
-    }
+    record_keys_begin(&range->records, keeps_old); /* one of them is empty */
+    mark_keys_begin(&range->keys, keeps_old);
 }
 
 static void client_marks_on_begin(void *data, const struct etcd_mirror_read *read)
@@ -289,7 +282,7 @@ static void client_marks_on_commit(void *data, int64_t revision UNUSED, bool ful
     if (full) {
         range->has_read = true;
         range->is_saved = false;
-        if (!range->keeps_old) {
+        if (!range->keys.keeps_old) {
             end_read_of_broken(range);
         }
     }
@@ -551,10 +544,6 @@ struct client_marks *client_marks_new(const struct client_marks_config *config)
 {
     struct client_marks *marks = xcalloc(1, sizeof(*marks));
     marks->config = *config;
-    buf_init(&marks->saved, SIZE_MAX);
-    buf_append_slice(&marks->saved, config->saved);
-    buf_init(&marks->saved_records, SIZE_MAX);
-    buf_append_slice(&marks->saved_records, config->saved_records);
     return marks;
 }
 
@@ -564,8 +553,6 @@ void client_marks_free(struct client_marks *marks)
         for (size_t i = 0; i < marks->count; i++) {
             client_marks_domain_free(marks->domains[i]);
         }
-        buf_fini(&marks->saved);
-        buf_fini(&marks->saved_records);
         free(marks);
     }
 }
@@ -613,13 +600,10 @@ void client_marks_set_domains(struct client_marks *marks, const struct dname *na
     marks->count = next_count;
     for (size_t i = 0; i < next_count; i++) {
         if (!next[i]->ranges[MARK_LIST].mirror && !next[i]->ranges[MARK_LIST].is_denied) {
-            client_marks_start(next[i], buf_slice(&marks->saved), buf_slice(&marks->saved_records));
+            client_marks_start(next[i], config->saved, config->saved_records);
         }
     }
-    buf_fini(&marks->saved);
-    buf_init(&marks->saved, 0);
-    buf_fini(&marks->saved_records);
-    buf_init(&marks->saved_records, 0);
+    marks->config.saved = marks->config.saved_records = slice_of(NULL, 0);
     tell_visible(marks);
     config->known(config->data);
     config->ended(config->data);

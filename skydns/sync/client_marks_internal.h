@@ -56,9 +56,9 @@ struct client_marks_config {
     int64_t stale_max_ms;        /* as of the records */
     struct broken_table *broken; /* borrowed */
     struct client_index *index;  /* borrowed; gets the client records of known domains */
-    /* Bytes that client_marks_save appended in an earlier process, checked; borrowed for the call.
-     * Hold the domains of the first client_marks_set_domains. Nothing of them is told before etcd
-     * has confirmed it, or said otherwise. */
+    /* Bytes that client_marks_save appended in an earlier process, checked; borrowed until
+     * the first client_marks_set_domains. Hold the domains of the first client_marks_set_domains.
+     * Nothing of them is told before etcd has confirmed it, or said otherwise. */
     struct slice saved;
     struct slice saved_records; /* likewise, of client_marks_save_records */
 

@@ -247,15 +247,21 @@ static size_t pick_admitted(struct worker *w, struct worker_time now, struct udp
 
 /* ---- Rates ---- */
 
-/* Gives every second one an empty response, which a client in need follows to TCP. */
-static void worker_limit(struct worker *w, const struct engine_query *query,
-                         enum cookie_verdict cookie, struct udp_packet *packet, bool wants_reply)
+/* Begins to count a query beyond a rate, without a response yet. */
+static void begin_limited(struct worker *w, struct udp_packet *packet)
 {
     packet->response.len = 0;
     query_counts_begin(&w->counts);
     if (w->clients) {
-        client_counts_note_limited(w->clients, query->client);
+        client_counts_note_limited(w->clients, packet->client);
     }
+}
+
+/* Gives every second one an empty response, which a client in need follows to TCP. */
+static void worker_limit(struct worker *w, const struct engine_query *query,
+                         enum cookie_verdict cookie, struct udp_packet *packet, bool wants_reply)
+{
+    begin_limited(w, packet);
     if (wants_reply && engine_limited(w->config.engine, query, cookie, &packet->response)) {
         counter_add(&w->counts.limited, 1);
         count_reply(w, query, packet);
@@ -324,12 +330,8 @@ static size_t keep_within_namespace_rate(struct worker *w, const struct engine_c
             packets[kept++] = packets[i];
             continue;
         }
-        packets[i]->response.len = 0;
-        query_counts_begin(&w->counts);
+        begin_limited(w, packets[i]);
         counter_add(&w->counts.namespace_drops, 1);
-        if (w->clients) {
-            client_counts_note_limited(w->clients, packets[i]->client);
-        }
     }
     return kept;
 }
