@@ -199,7 +199,7 @@ static int open_resolver(struct answering *a, struct err *err)
     struct resolver_config config = {
         .random_case = a->options.random_case,
         .sockets_max = a->descriptors.nameservers,
-        .nameservers_ca = a->options.nameservers_ca,
+        .nameservers_tls = a->options.nameservers_tls,
         .cache_tally = publisher_newest_config(a->publisher)->cache_tally,
         .stale_wait_ms = RESOLVER_STALE_WAIT_MS,
         .recursion = &a->options.recursion,

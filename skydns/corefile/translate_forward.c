@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "common/base/addr.h"
+#include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "skydns/corefile/translate_internal.h"
 
@@ -62,13 +63,11 @@ static bool tls_server_text(const struct plugin_use *use, const char *server, st
 
 /* ---- Options ---- */
 
-/* Takes [CERT KEY] [CA]. */
+/* Takes [CERT KEY] [CA]; the servers that they are for take the files. */
 static void take_tls(const struct plugin_use *use, const struct corefile_line *line)
 {
     if (line->count > 4) {
         translation_missing(use->t, line, "expected a certificate and its key, and CAs");
-    } else if (line->count > 2) {
-        translation_missing(use->t, line, "none: skydns shows upstreams no certificate");
     }
 }
 
@@ -94,7 +93,7 @@ static void take_read_timeout(const struct plugin_use *use, const struct corefil
     use_duration(use, line, "rtimeout", 1, RTIMEOUT_MAX_MS);
 }
 
-/* Takes force_tcp; upstreams without TLS get their notes with the others. */
+/* Takes force_tcp; the texts of upstreams without TLS say it. */
 static void take_force_tcp(const struct plugin_use *use, const struct corefile_line *line)
 {
     for (size_t i = 1; i < use_argument_count(use); i++) {
@@ -130,17 +129,24 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Returns whether their certificates are checked by the CAs that the first ones have. */
-static bool has_same_ca(const struct plugin_use *use)
+/* Returns whether the files for their certificates and ours are those that the first ones have. */
+static bool has_same_tls_files(const struct plugin_use *use)
 {
     struct translation *t = use->t;
     const struct corefile_line *line = use_option(use, "tls");
-    const char *ca = line && line->count % 2 == 0 ? line->words[line->count - 1] : NULL;
+    const size_t count = line && line->count <= 4 ? line->count : 0;
+    const struct tls_files files = {
+        .ca = count > 0 && count % 2 == 0 ? line->words[count - 1] : NULL,
+        .cert = count > 2 ? line->words[1] : NULL,
+        .key = count > 2 ? line->words[2] : NULL,
+    };
     if (!t->has_tls_nameserver) {
-        t->nameservers_ca = ca;
+        t->nameservers_tls = files;
     }
     t->has_tls_nameserver = true;
-    return same_text(t->nameservers_ca, ca);
+    return same_text(t->nameservers_tls.ca, files.ca) &&
+           same_text(t->nameservers_tls.cert, files.cert) &&
+           same_text(t->nameservers_tls.key, files.key);
 }
 
 /* Writes what -nameservers has, and returns NULL; otherwise returns why the upstream cannot be
@@ -148,14 +154,20 @@ static bool has_same_ca(const struct plugin_use *use)
 static const char *read_server(const struct plugin_use *use, const char *server, struct buf *out)
 {
     if (tls_server_text(use, server, out)) {
-        return has_same_ca(use) ? NULL : "another plugin has other CAs: put both in one file";
+        return has_same_tls_files(use) ? NULL
+                                       : "another plugin has other CAs, or another certificate: "
+                                         "put both in one file";
     }
     if (!server_text(server, out)) {
         return missing_server(server);
     }
-    return use_option(use, "force_tcp") ? "force_tcp: upstreams without TLS are queried over UDP "
-                                          "first, where responses are easier to forge"
-                                        : NULL;
+    if (use_option(use, "force_tcp")) {
+        char *address = xstrdup(buf_cstr(out));
+        buf_clear(out);
+        buf_printf(out, "tcp://%s", address);
+        free(address);
+    }
+    return NULL;
 }
 
 /* Upstreams of a forward that can be asked as it says. */

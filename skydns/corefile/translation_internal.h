@@ -9,6 +9,7 @@
 
 #include "common/base/addr.h"
 #include "common/base/buf.h"
+#include "common/tls/tls_client.h"
 #include "skydns/corefile/parser_internal.h"
 
 /* Strings, each NUL-terminated, one after the other. */
@@ -98,8 +99,8 @@ struct translation {
     bool wants_signed;         /* transfers need a key besides the address */
     struct strings tsig_names; /* of keys whose secrets the file has */
 
-    const char *nameservers_ca; /* their CAs' file; the Corefile's; NULL: the system's */
-    bool has_tls_nameserver;    /* so that this holds */
+    struct tls_files nameservers_tls; /* of upstreams with TLS; the Corefile's texts */
+    bool has_tls_nameserver;          /* so that this holds */
 
     const char *query_log; /* of -query-log; constant; NULL: nothing is logged */
 

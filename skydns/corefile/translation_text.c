@@ -150,8 +150,12 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
     }
     add_list(flags, "-reverse-zones", &t->reverse_zones);
     add_list(flags, "-nameservers", &t->nameservers);
-    if (t->nameservers_ca) {
-        translation_flag(flags, "-nameservers-ca=%s", t->nameservers_ca);
+    if (t->nameservers_tls.ca) {
+        translation_flag(flags, "-nameservers-ca=%s", t->nameservers_tls.ca);
+    }
+    if (t->nameservers_tls.cert) {
+        translation_flag(flags, "-nameservers-cert=%s", t->nameservers_tls.cert);
+        translation_flag(flags, "-nameservers-key=%s", t->nameservers_tls.key);
     }
     if (t->sequential) {
         strings_add(flags, "-ns-rotate=false");

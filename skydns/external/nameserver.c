@@ -9,7 +9,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 
-static const char tls_scheme[] = "tls://";
+static const char tls_scheme[] = "tls://", tcp_scheme[] = "tcp://";
 
 /* ---- Names ---- */
 
@@ -90,9 +90,16 @@ static bool nameserver_parse_address(struct slice text, unsigned default_port, s
     return addr_parse(with_port, ret, &reason) == 0;
 }
 
+/* Returns the text behind the scheme; NULL: it has another or none. */
+static const char *behind_scheme(const char *text, const char *scheme)
+{
+    const size_t len = strlen(scheme);
+    return strncasecmp(text, scheme, len) == 0 ? text + len : NULL;
+}
+
 static int parse_tls(const char *text, struct nameserver *ret, struct err *err)
 {
-    const char *address = text + sizeof(tls_scheme) - 1;
+    const char *address = behind_scheme(text, tls_scheme);
     const char *hash = strchr(address, '#');
     char name[NAMESERVER_NAME_MAX + 1] = "";
     struct nameserver server;
@@ -106,6 +113,7 @@ static int parse_tls(const char *text, struct nameserver *ret, struct err *err)
             err);
     }
     server.tls_name = keep_name(name);
+    server.is_tcp_only = false;
     if (!server.tls_name) {
         return err_set(err, ERR_USAGE,
                        "`%s`: expected at most %d different names of upstreams since the start; "
@@ -119,17 +127,20 @@ static int parse_tls(const char *text, struct nameserver *ret, struct err *err)
 int nameserver_parse(const char *text, struct nameserver *ret, struct err *err)
 {
     struct addr address;
-    if (strncasecmp(text, tls_scheme, sizeof(tls_scheme) - 1) == 0) {
+    if (behind_scheme(text, tls_scheme)) {
         return parse_tls(text, ret, err);
     }
-    if (!nameserver_parse_address(slice_str(text), NAMESERVER_PORT, &address)) {
+    const char *over_tcp = behind_scheme(text, tcp_scheme);
+    if (!nameserver_parse_address(slice_str(over_tcp ? over_tcp : text), NAMESERVER_PORT,
+                                  &address)) {
         return nameserver_refuse(
             text,
-            "IP or IP:port, like 192.0.2.1, 192.0.2.1:53 or [::1]:53, port 1-65535, or "
-            "tls://IP[:port]#name",
+            "IP or IP:port, like 192.0.2.1, 192.0.2.1:53 or [::1]:53, port 1-65535, "
+            "tcp://IP[:port], or tls://IP[:port]#name",
             err);
     }
     *ret = nameserver_at(address);
+    ret->is_tcp_only = over_tcp != NULL;
     return 0;
 }
 
@@ -137,14 +148,18 @@ int nameserver_parse(const char *text, struct nameserver *ret, struct err *err)
 
 bool nameserver_equal(const struct nameserver *a, const struct nameserver *b)
 {
-    return a->tls_name == b->tls_name && addr_equal(&a->address, &b->address);
+    return a->tls_name == b->tls_name && a->is_tcp_only == b->is_tcp_only &&
+           addr_equal(&a->address, &b->address);
 }
 
 const char *nameserver_format(const struct nameserver *server, char out[NAMESERVER_TEXT_MAX])
 {
     char address[ADDR_TEXT_MAX];
     const char *name = server->tls_name ? server->tls_name : "";
-    (void)snprintf(out, NAMESERVER_TEXT_MAX, "%s%s%s%s", server->tls_name ? tls_scheme : "",
+    (void)snprintf(out, NAMESERVER_TEXT_MAX, "%s%s%s%s",
+                   server->tls_name      ? tls_scheme
+                   : server->is_tcp_only ? tcp_scheme
+                                         : "",
                    addr_format(&server->address, address), *name ? "#" : "", name); /* fits */
     return out;
 }

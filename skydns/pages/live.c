@@ -257,7 +257,7 @@ static void write_nameserver(const struct metrics_sources *all, const struct for
     buf_append_str(out, "{\"zone\":");
     json_text_string(out, slice_str(dname_to_text(&zone->name, zone_text)));
     json_text_string_field(out, "address", nameserver_format(nameserver, address));
-    json_text_string_field(out, "transport", nameserver_is_tls(nameserver) ? "tls" : "udp");
+    json_text_string_field(out, "transport", nameserver_transport(nameserver));
     json_text_string_field(out, "state", state);
     if (figure) {
         write_figure(figure, out);

@@ -129,7 +129,7 @@ static struct upstream_labels metrics_external_labels_of(const struct upstream_f
     if (figure->zone.len > 0) {
         (void)dname_to_text(&figure->zone, labels.zone);
         (void)addr_format(&figure->server.address, labels.address);
-        labels.transport = nameserver_is_tls(&figure->server) ? "tls" : "udp";
+        labels.transport = nameserver_transport(&figure->server);
     }
     return labels;
 }

@@ -87,8 +87,8 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
                     "Truncated or malformed responses retried over TCP.",
                     counter_get(&forwarder->tcp_retries));
     metrics_counter(page, "forward_tcp_refused_total",
-                    "Truncated or malformed responses not retried: the client or the zone had its "
-                    "share of TCP.",
+                    "Truncated or malformed responses not retried, and queries not sent to "
+                    "upstreams of tcp://: the client or the zone had its share of TCP.",
                     counter_get(&forwarder->tcp_refused));
     metrics_counter(page, "forward_probes_total", "Probes sent to dead upstreams.",
                     counter_get(&forwarder->probes));

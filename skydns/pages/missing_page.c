@@ -115,8 +115,7 @@ static void write_upstreams(const struct missing_reply *reply, struct buf *out)
             json_text_open(out, NULL, '{');
             write_name_field(out, "zone", &figure->zone);
             json_text_string_field(out, "address", nameserver_format(&figure->server, address));
-            json_text_string_field(out, "transport",
-                                   nameserver_is_tls(&figure->server) ? "tls" : "udp");
+            json_text_string_field(out, "transport", nameserver_transport(&figure->server));
             json_text_number_field(out, "queries", hour.queries);
             json_text_number_field(out, "failures", hour.failures);
             json_text_number_field(out, "timeouts", hour.timeouts);

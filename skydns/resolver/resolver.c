@@ -272,11 +272,11 @@ static int open_tls(struct resolver *r, struct err *err)
         .loop = r->loop,
         .connections_max =
             eighth < TLS_POOL_CONNECTIONS_MAX ? eighth + !eighth : TLS_POOL_CONNECTIONS_MAX,
-        .ca_file = r->config.nameservers_ca,
+        .files = r->config.nameservers_tls,
         .refresh_s = TLS_POOL_REFRESH_S,
     };
     int result = tls_pool_new(&tls, &r->tls, err);
-    return result < 0 ? err_wrap(err, result, "-nameservers-ca") : 0;
+    return result < 0 ? err_wrap(err, result, "upstreams with TLS") : 0;
 }
 
 static int open_loop(struct resolver *r, struct err *err)

@@ -39,6 +39,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/metrics.h"
+#include "common/tls/tls_client.h"
 #include "skydns/resolver/answer_pool.h"
 #include "skydns/tap/query_counts.h"
 #include "skydns/upstream/fetcher.h"
@@ -89,12 +90,12 @@ enum {
 /* The configuration; all borrowed until resolver_free. Engines and readers are the resolver's
  * alone. */
 struct resolver_config {
-    bool random_case;                /* of the names sent to upstreams: 0x20 */
-    size_t sockets_max;              /* at most FORWARDER_SOCKETS_MAX: process_limits.h */
-    const char *nameservers_ca;      /* CAs of upstreams with TLS; NULL or "": the system's */
-    struct cache_tally *cache_tally; /* NULL: nothing sums the counts */
-    uint32_t stale_wait_ms;          /* RESOLVER_STALE_WAIT_MS; shorter in tests */
-    struct recursion *recursion;     /* which clients may ask about external names */
+    bool random_case;                 /* of the names sent to upstreams: 0x20 */
+    size_t sockets_max;               /* at most FORWARDER_SOCKETS_MAX: process_limits.h */
+    struct tls_files nameservers_tls; /* CAs of upstreams with TLS, and what we present to them */
+    struct cache_tally *cache_tally;  /* NULL: nothing sums the counts */
+    uint32_t stale_wait_ms;           /* RESOLVER_STALE_WAIT_MS; shorter in tests */
+    struct recursion *recursion;      /* which clients may ask about external names */
     struct engine *engine;
     struct publisher_reader *reader;
     struct answer_lane walker; /* the walker's, and the signers', at least one */

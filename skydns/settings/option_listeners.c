@@ -154,6 +154,10 @@ int option_check_certificate(const struct options *o, struct err *err)
         {"key", o->key, "-cert", *o->cert != '\0'},
         {"client-ca", o->client_ca, "-cert and -key", *o->cert != '\0'},
         {"tls-ticket-keys", o->ticket_keys, "-cert and -key", *o->cert != '\0'},
+        {"nameservers-cert", o->nameservers_tls.cert, "-nameservers-key",
+         *o->nameservers_tls.key != '\0'},
+        {"nameservers-key", o->nameservers_tls.key, "-nameservers-cert",
+         *o->nameservers_tls.cert != '\0'},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (*rows[i].value && !rows[i].is_there) {

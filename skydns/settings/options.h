@@ -14,6 +14,7 @@
 #include "common/base/privileges.h"
 #include "common/dns/dname.h"
 #include "common/http/http_access.h"
+#include "common/tls/tls_client.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/dnstap/dnstap.h"
@@ -89,8 +90,8 @@ struct options {
 
     struct nameserver nameservers[OPTIONS_NAMESERVERS_MAX];
     size_t nameserver_count;
-    const char *nameservers_ca; /* of upstreams with TLS, also of stub zones; empty: the system's
-                                 * CAs */
+    struct tls_files nameservers_tls; /* of upstreams with TLS, also of stub zones; without CAs: the
+                                       * system's */
     bool ns_rotate;
     bool random_case;           /* of the names in queries to them */
     struct recursion recursion; /* clients that may query external names */

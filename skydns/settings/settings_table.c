@@ -104,11 +104,16 @@ static const struct setting rows[] = {
     {.flag = "nameservers", .field = "nameservers", .env = "SKYDNS_NAMESERVERS",
      .kind = SETTING_PARSED, .form = SETTING_FORM_NAMESERVERS, .parse = option_nameservers,
      .show = option_text_nameservers, .taker = SETTING_UPSTREAM,
-     .help = "comma-separated IP[:port], or tls://IP[:port][#name], of upstreams for external "
-             "names; none: those of /etc/resolv.conf"},
-    {.flag = "nameservers-ca", .kind = SETTING_TEXT, IN(nameservers_ca), .is_file = true,
+     .help = "comma-separated IP[:port], tcp://IP[:port] or tls://IP[:port][#name] of upstreams for "
+             "external names; none: those of /etc/resolv.conf"},
+    {.flag = "nameservers-ca", .kind = SETTING_TEXT, IN(nameservers_tls.ca), .is_file = true,
      .help = "PEM file of the CAs that sign the certificates of upstreams with TLS; followed; "
              "default: the system's"},
+    {.flag = "nameservers-cert", .kind = SETTING_TEXT, IN(nameservers_tls.cert), .is_file = true,
+     .help = "PEM file of the certificate, with its chain, for upstreams with TLS that ask for one; "
+             "followed"},
+    {.flag = "nameservers-key", .kind = SETTING_TEXT, IN(nameservers_tls.key), .is_file = true,
+     .help = "PEM file of its key"},
     {.flag = "config", .kind = SETTING_TEXT, IN(config_file), .is_file = true,
      .help = "file with the document of /<prefix>/config, which overrides it; followed"},
     {.flag = "hosts", .kind = SETTING_TEXTS, IN(hosts), .is_file = true,

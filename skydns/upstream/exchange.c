@@ -11,6 +11,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/upstream/exchange_channel_internal.h"
+#include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/tcp_places_internal.h"
 #include "skydns/upstream/tls_pool.h"
 #include "skydns/wire/response_check.h"
@@ -176,7 +177,14 @@ static void go_on_over_tcp(struct exchange *x, const char *why, size_t len)
     char server[NAMESERVER_TEXT_MAX];
     log_debug(why, LOG_STR("server", nameserver_format(&x->server, server)),
               LOG_INT("bytes", (int64_t)len));
-    if (!may_use_tcp(x) || open_channel(x, &x->tcp) < 0) {
+    if (!may_use_tcp(x)) {
+        lose_tcp(x);
+        return;
+    }
+    if (x->has_place) {
+        counter_add(&x->config.places->counts->tcp_retries, 1);
+    }
+    if (open_channel(x, &x->tcp) < 0) {
         lose_tcp(x);
     }
 }
@@ -309,9 +317,27 @@ static void send_tcp(struct exchange *x)
     }
 }
 
+/* Repeats the question on another connection of a server for TCP alone. */
+static void ask_over_tcp_without_edns(struct exchange *x)
+{
+    log_without_edns(x);
+    strip_edns(x);
+    exchange_channel_close(&x->tcp);
+    x->sent = 0;
+    buf_clear(&x->received);
+    if (open_channel(x, &x->tcp) < 0) {
+        end_broken(x);
+    }
+}
+
 /* Takes a response over TCP. Nobody forges one, so it is the server's own. */
 static void take_tcp_reply(struct exchange *x, const uint8_t *reply, size_t len)
 {
+    if (x->server.is_tcp_only && !x->without_edns &&
+        upstream_is_edns_refusal(exchange_query_of(x), x->query_len, reply, len)) {
+        ask_over_tcp_without_edns(x);
+        return;
+    }
     if (!exchange_is_reply(x, reply, len)) {
         lose_tcp(x);
         return;
@@ -432,7 +458,10 @@ static enum exchange_outcome begin_asking(struct exchange *x)
     if (nameserver_is_tls(&x->server)) {
         return ask_over_tls(x);
     }
-    int r = open_channel(x, &x->udp);
+    if (x->server.is_tcp_only && !may_use_tcp(x)) {
+        return EXCHANGE_STARVED;
+    }
+    int r = open_channel(x, x->server.is_tcp_only ? &x->tcp : &x->udp);
     return r == 0 ? EXCHANGE_REPLIED : err_is_shortage(r) ? EXCHANGE_STARVED : EXCHANGE_UNREACHABLE;
 }
 

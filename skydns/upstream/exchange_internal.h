@@ -1,6 +1,7 @@
 /* Sends one question to one upstream. Over UDP it uses a fresh socket (and so a random port) and a
- * random id, then TCP if the response is truncated. It uses a connection of tls_pool.h if, and only
- * if, the server is one for TLS. It omits EDNS if the server does not know it.
+ * random id, then TCP if the response is truncated; a server for TCP alone is asked over TCP at
+ * once. It uses a connection of tls_pool.h if, and only if, the server is one for TLS. It omits
+ * EDNS if the server does not know it.
  *
  * It accepts a response only from the server asked, with the id and the question sent, and ignores
  * anything else. After EXCHANGE_WRONG_IDS_MAX responses that are right but for the id, somebody is

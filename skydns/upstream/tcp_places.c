@@ -26,7 +26,6 @@ bool tcp_places_take(struct tcp_places *places, struct tcp_zone *zone, const str
     }
     zone->taken++;
     counter_add(&counts->tcp, 1);
-    counter_add(&counts->tcp_retries, 1);
     return true;
 }
 

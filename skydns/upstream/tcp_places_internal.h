@@ -2,7 +2,8 @@
  * when it has as many as are free (fair_queue.h), nor does, with stub zones, a zone.
  *
  * So neither one client, nor a zone whose upstreams are slow over TCP, takes the places that others
- * need. Without a place, the truncated response must do. For the forwarder's exchanges, on the
+ * need. Without a place, the truncated response must do; a question to an upstream for TCP alone is
+ * not sent. For the forwarder's exchanges, on the
  * resolver's thread. */
 #ifndef SKYDNS_UPSTREAM_TCP_PLACES_INTERNAL_H
 #define SKYDNS_UPSTREAM_TCP_PLACES_INTERNAL_H

@@ -353,7 +353,8 @@ enum tls_pool_start tls_pool_ask(struct tls_pool *pool, const struct nameserver 
 
 /* ---- CAs, and the thread ---- */
 
-/* Retires all connections and tickets: with other CAs, the old ones' certificates count no more. */
+/* Retires all connections and tickets: with other CAs, the old ones' certificates count no more,
+ * and ours may be another. */
 static void retire_all(struct tls_pool *pool)
 {
     struct tls_peer *peer;
@@ -376,11 +377,13 @@ static void tls_pool_refresh(struct tls_pool *pool)
     struct err err;
     switch (tls_client_refresh(pool->client, &err)) {
     case TLS_READ_AGAIN:
-        log_info("CAs of upstreams reloaded", LOG_STR("file", pool->ca_file));
+        log_info("certificates for upstreams reloaded",
+                 LOG_STR("ca", tls_client_ca_file(pool->client)),
+                 LOG_STR("cert", tls_client_cert_file(pool->client)));
         retire_all(pool);
         break;
     case TLS_READ_FAILED:
-        log_warn("keeping the CAs of upstreams", LOG_STR("error", err.msg));
+        log_warn("keeping the certificates for upstreams", LOG_STR("error", err.msg));
         break;
     case TLS_UNCHANGED:
         break;
@@ -412,12 +415,6 @@ static void wake_loop(void *data)
     ev_async_send(pool->config.loop, &pool->wake);
 }
 
-static int read_cas(struct tls_pool *pool, struct err *err)
-{
-    const struct tls_files files = {.ca = pool->ca_file};
-    return tls_client_new(&files, &pool->client, err);
-}
-
 static int tls_pool_start_thread(struct tls_pool *pool, struct err *err)
 {
     const struct tls_handshakes_config config = {.threads = 1, .wake = wake_loop, .data = pool};
@@ -429,7 +426,7 @@ static int tls_pool_start_thread(struct tls_pool *pool, struct err *err)
     }
     pool->handshakes = handshakes;
     ev_async_start(pool->config.loop, &pool->wake);
-    if (*pool->ca_file) {
+    if (pool->has_files) {
         ev_timer_start(pool->config.loop, &pool->refresh);
     }
     return 0;
@@ -437,7 +434,7 @@ static int tls_pool_start_thread(struct tls_pool *pool, struct err *err)
 
 static bool tls_pool_prepare(struct tls_pool *pool, struct err *err)
 {
-    return (pool->client || read_cas(pool, err) == 0) &&
+    return (pool->client || tls_client_new(&(struct tls_files){0}, &pool->client, err) == 0) &&
            (pool->handshakes || tls_pool_start_thread(pool, err) == 0);
 }
 
@@ -447,14 +444,14 @@ int tls_pool_new(const struct tls_pool_config *config, struct tls_pool **ret, st
 {
     struct tls_pool *pool = xcalloc_aligned(alignof(struct tls_pool), sizeof(*pool));
     pool->config = *config;
-    pool->ca_file = xstrdup(config->ca_file ? config->ca_file : "");
+    pool->has_files = tls_files_any(&config->files);
     pool->loads = client_loads_new();
     TAILQ_INIT(&pool->peers);
     ev_async_init(&pool->wake, tls_pool_on_wake);
     pool->wake.data = pool;
     ev_timer_init(&pool->refresh, tls_pool_on_refresh, config->refresh_s, config->refresh_s);
     pool->refresh.data = pool;
-    int r = *pool->ca_file ? read_cas(pool, err) : 0;
+    int r = pool->has_files ? tls_client_new(&config->files, &pool->client, err) : 0;
     if (r < 0) {
         tls_pool_free(pool);
         return r;
@@ -499,7 +496,6 @@ void tls_pool_free(struct tls_pool *pool)
     ev_timer_stop(pool->config.loop, &pool->refresh);
     tls_client_free(pool->client);
     client_loads_free(pool->loads);
-    free(pool->ca_file);
     free(pool);
 }
 

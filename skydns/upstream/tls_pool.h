@@ -16,8 +16,9 @@
  * and loop checks, which come once in a second or less, do not wait.
  *
  * The certificate must have the upstream's name (or address), by the CAs of a file or else the
- * system's. A failure is logged once, and again when it ends. A changed CA file is in force within
- * TLS_POOL_REFRESH_S, for all connections: those made with the old one take no more questions.
+ * system's; we present one of ours if there is one. A failure is logged once, and again when it
+ * ends. Changed files are in force within TLS_POOL_REFRESH_S, for all connections: those made with
+ * the old ones take no more questions.
  *
  * The expensive steps of handshakes run on a thread of their own, which starts with the first
  * connection. Without upstreams over TLS, nothing here costs anything. On the resolver's loop and
@@ -35,6 +36,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/metrics.h"
+#include "common/tls/tls_client.h"
 #include "skydns/external/nameserver.h"
 
 struct tls_pool;
@@ -91,11 +93,12 @@ struct tls_zone {
 struct tls_pool_config {
     struct ev_loop *loop;
     size_t connections_max; /* to all upstreams; at most TLS_POOL_CONNECTIONS_MAX */
-    const char *ca_file;    /* NULL or "": the system's CAs, read when they are first needed */
+    struct tls_files files; /* their names are copied; without any, the system's CAs are read when
+                             * they are first needed */
     double refresh_s;       /* TLS_POOL_REFRESH_S; shorter in tests */
 };
 
-/* Reads the CA file. Fails like tls_client_new. */
+/* Reads the files. Fails like tls_client_new. */
 int tls_pool_new(const struct tls_pool_config *config, struct tls_pool **ret,
                  struct err *err) MUST_CHECK;
 

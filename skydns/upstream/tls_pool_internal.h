@@ -68,7 +68,7 @@ struct tls_peer {
 struct tls_pool {
     struct tls_pool_config config;
     struct tls_pool_counts counts;
-    char *ca_file;
+    bool has_files;
     struct tls_client *client;         /* NULL: the system's CAs, not yet needed */
     struct tls_handshakes *handshakes; /* NULL: not yet needed */
     ev_async wake;

@@ -196,10 +196,9 @@ def start_forwarding(bed, upstream: Upstream, lines: str, *more: str, right: str
         "forward . https://127.0.0.1/dns-query",
         "forward . dns.example.test",
         "forward . tls://dns.example.test",
-        "forward . UPSTREAM {\nforce_tcp\n}",
         "forward . https://127.0.0.1\nforward . UPSTREAM",
     ],
-    ids=["quic", "https", "name", "tls", "tcp", "second"],
+    ids=["quic", "https", "name", "tls", "second"],
 )
 def test_nothing_is_forwarded_in_another_way(bare_bed, upstream, forward):
     """The flag more stands in for the nameservers of this host's resolv.conf."""

@@ -191,10 +191,10 @@ def test_a_changed_authority(tls):
     ca = tls.folder / "ca.crt"
     good = ca.read_text()
     ca.write_text("nothing")
-    tls.bed.skydns.wait_line("keeping the CAs of upstreams")
+    tls.bed.skydns.wait_line("keeping the certificates for upstreams")
     assert tls.answers("second.example.com") == [ADDRESS]
     ca.write_text(open(Authority(tls.folder, "stranger").certificate).read())
-    tls.bed.skydns.wait_line("CAs of upstreams reloaded")
+    tls.bed.skydns.wait_line("certificates for upstreams reloaded")
     wait_until(lambda: server.open == 0, "the connection is closed")
     assert tls.rcode("third.example.com") == "SERVFAIL"
     ca.write_text(good)
@@ -233,12 +233,30 @@ def test_unbound(tls):
     assert tls.handshakes("full") == 1 and tls.metric("forward_tcp_retries_total") == 0
 
 
+def test_our_certificate(tls):
+    """Shown to an upstream that wants one; another is taken up while running, and with none no handshake succeeds."""
+    own = Authority(tls.folder, "own")
+    certificate, key = own.sign("client", host="skydns.example")
+    server = tls.server()
+    server.require_certificate(own.certificate)
+    tls.start(url(server), "-rcache=0", f"-nameservers-cert={certificate}", f"-nameservers-key={key}")
+    assert tls.answers("www.example.com") == [ADDRESS]
+    another = Authority(tls.folder, "another")
+    Authority.sign(another, "client", host="skydns.example")
+    wait_until(lambda: tls.lines("certificates for upstreams reloaded"), "the other certificate")
+    wait_until(lambda: tls.rcode("www.example.com") == "SERVFAIL", "no connection")
+    own.sign("client", host="skydns.example")
+    wait_until(lambda: tls.rcode("www.example.com") == "NOERROR", "the first one's authority again")
+
+
 @pytest.mark.parametrize("flag, want", [
     ("-nameservers=tls://dns.example", "-nameservers: `tls://dns.example`: expected tls://IP[:port]#name"),
     ("-nameservers=tls://127.0.0.1#", "expected tls://IP[:port]#name"),
     ("-stub=acme.test=tls://127.0.0.1:0", "expected tls://IP[:port]#name"),
     ("-nameservers=https://127.0.0.1", "or tls://IP[:port]#name"),
-    ("-nameservers-ca=/nonexistent", "-nameservers-ca"),
+    ("-nameservers-ca=/nonexistent", "/nonexistent"),
+    ("-nameservers-cert=/c", "flag -nameservers-cert: `/c`: expected -nameservers-key with it"),
+    ("-nameservers-key=/k", "flag -nameservers-key: `/k`: expected -nameservers-cert with it"),
 ])
 def test_what_is_refused(bare_bed, flag, want):
     program = bare_bed.command("skydns", f"-addr=127.0.0.1:{reserve_port()}", flag)

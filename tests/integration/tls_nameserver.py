@@ -116,6 +116,11 @@ class TlsNameserver:
         self._context.load_cert_chain(certificate, key)
         self._context.set_alpn_protocols(["dot"])
 
+    def require_certificate(self, authority: str) -> None:
+        """Of its clients, signed by this CA."""
+        self._context.load_verify_locations(authority)
+        self._context.verify_mode = ssl.CERT_REQUIRED
+
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

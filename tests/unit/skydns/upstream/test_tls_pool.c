@@ -188,7 +188,7 @@ static void new_pool(struct bed *bed, size_t connections_max)
     (void)snprintf(ca, sizeof(ca), "%s/ca.crt", bed->folder); /* fits */
     const struct tls_pool_config config = {.loop = bed->loop,
                                            .connections_max = connections_max,
-                                           .ca_file = ca,
+                                           .files.ca = ca,
                                            .refresh_s = TLS_POOL_REFRESH_S};
     tls_pool_free(bed->pool);
     assert_int_equal(tls_pool_new(&config, &bed->pool, &err), 0);
@@ -783,7 +783,7 @@ UNIT_TEST(test_a_ca_file_that_is_none)
     struct bed *bed = *state;
     struct tls_pool *pool;
     struct err err;
-    const struct tls_pool_config config = {.loop = bed->loop, .ca_file = "/nonexistent/ca.crt"};
+    const struct tls_pool_config config = {.loop = bed->loop, .files.ca = "/nonexistent/ca.crt"};
     assert_int_equal(tls_pool_new(&config, &pool, &err), -ENOENT);
     assert_non_null(strstr(err.msg, "/nonexistent/ca.crt"));
 }
