@@ -36,7 +36,7 @@ def space():
 
 @pytest.fixture(scope="session")
 def podman(space, tmp_path_factory):
-    """podman with the four images, freshly built."""
+    """podman with the images, freshly built."""
     podman = Podman(tmp_path_factory.mktemp("podman"), space)
     try:
         podman.prepare()

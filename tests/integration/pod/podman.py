@@ -13,7 +13,7 @@ from private_space import PrivateSpace
 
 ROOT = Path(__file__).resolve().parents[3]
 VERSION = (ROOT / "VERSION").read_text().strip()
-IMAGES = {name: f"localhost/{name}:{VERSION}" for name in ("kube2sky", "skydns", "exechealthz")} | {
+IMAGES = {name: f"localhost/{name}:{VERSION}" for name in ("kube2sky", "skydns", "exechealthz", "node-local")} | {
     "etcd": "localhost/etcd:3.4"
 }
 BASE = "debian:bookworm-slim"
@@ -67,7 +67,7 @@ class Podman:
             pytest.skip(f"PODMAN_ENV names no preparer, and podman has no {BASE}: {done.stderr.strip()[-200:]}")
 
     def build(self) -> None:
-        """Builds all four images, from this file's source tree."""
+        """Builds all images, from this file's source tree."""
         command = [*self._space.apart, "make", "-s", "-C", str(ROOT), "images", "ENGINE=podman", "IMAGE_PREFIX=localhost/", f"BASE={BASE}"]
         command.append("IMAGE_FLAGS=--network=host -q")
         # Without the options of a parent make.
