@@ -89,6 +89,20 @@ static void forward_settings_tell_left_out(struct forward_settings *external,
     external->is_full = left_out > 0;
 }
 
+static void forward_settings_set_fallbacks(const struct options *options,
+                                           struct forward_zone *zones, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        zones[i].fallback = ZONE_ENDS;
+        for (size_t k = 0; k < options->stub_fallback_count; k++) {
+            const struct stub_fallback *fallback = &options->stub_fallbacks[k];
+            if (dname_equal(&fallback->zone, &zones[i].name)) {
+                zones[i].fallback = fallback->kind;
+            }
+        }
+    }
+}
+
 static void forward_settings_set_zones(struct forward_settings *external,
                                        const struct options *options)
 {
@@ -103,6 +117,7 @@ static void forward_settings_set_zones(struct forward_settings *external,
     if (external->key_count > 0) {
         memcpy(zones + 1 + count, external->keys, external->key_count * sizeof(*zones));
     }
+    forward_settings_set_fallbacks(options, zones, all);
     struct zone_table *old = external->zones;
     external->zones = zone_table_new(zones, all, external->is_renewed ? NULL : old);
     external->is_renewed = false;

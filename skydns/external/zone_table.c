@@ -35,9 +35,9 @@ static uint32_t zone_table_next_serial(void)
     return ++serial;
 }
 
-static bool same_servers(const struct forward_zone *a, const struct forward_zone *b)
+static bool is_answered_alike(const struct forward_zone *a, const struct forward_zone *b)
 {
-    if (a->server_count != b->server_count) {
+    if (a->server_count != b->server_count || a->fallback != b->fallback) {
         return false;
     }
     for (size_t i = 0; i < a->server_count; i++) {
@@ -55,7 +55,7 @@ static uint32_t serial_of(const struct forward_zone *zone, const struct zone_tab
         old = zone_is_stub(zone) ? key_table_find(&previous->stubs, zone_table_key_of(zone))
                                  : &previous->zones[0];
     }
-    return old && same_servers(old, zone) ? old->serial : zone_table_next_serial();
+    return old && is_answered_alike(old, zone) ? old->serial : zone_table_next_serial();
 }
 
 /* Adds a zone. Among several zones with one name, one of the strongest origin stays. */

@@ -21,13 +21,17 @@ enum {
 /* The source of a zone's upstreams; a later one wins. */
 enum zone_origin { ZONE_FROM_KEYS, ZONE_FROM_FLAG, ZONE_FROM_DOCUMENT };
 
+/* Says which denials of a stub zone's upstreams are asked again of the general ones. */
+enum zone_fallback { ZONE_ENDS, ZONE_FALLBACK_NXDOMAIN, ZONE_FALLBACK_NODATA /* both */ };
+
 struct forward_zone {
     struct dname name; /* lower case; the root: the general upstreams */
     enum zone_origin origin;
+    enum zone_fallback fallback;
     size_t server_count; /* 0: there are none, or none is usable: SERVFAIL */
     struct nameserver servers[ZONE_SERVERS_MAX];
-    uint32_t serial; /* set by zone_table_new. It stays the same as long as the zone's upstreams do,
-                      * and no other zone ever has it. The response cache keys on it */
+    uint32_t serial; /* set by zone_table_new. It stays the same as long as the zone's upstreams and
+                      * fallback do, and no other zone ever has it. The response cache keys on it */
 };
 
 struct zone_table;

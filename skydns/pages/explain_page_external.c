@@ -151,6 +151,10 @@ static void external_put_zone(const struct explain_external *x, struct buf *out)
     if (zone_is_stub(zone)) {
         explain_page_put_name("zone", &zone->name, out);
         json_text_string_field(out, "zone_from", origins[zone->origin]);
+        if (zone->fallback != ZONE_ENDS) {
+            json_text_string_field(out, "zone_falls_back",
+                                   zone->fallback == ZONE_FALLBACK_NODATA ? "nodata" : "nxdomain");
+        }
     }
     for (size_t i = 0; i < zone->server_count; i++) {
         if (i == 0) {

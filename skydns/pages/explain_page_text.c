@@ -67,7 +67,9 @@ static const char page_form[] =
     "{??expires}until {expires}, {left_s|long} ahead{:}no signature is cached yet{/}\n{/}{/}"
 
     "{*not_kept}not cached the last response, {ago_s|long} ago from {nameserver}: {reason_text}\n{/}"
-    "{?zone}stub zone  {zone}, from the {?zone_from=etcd}keys in etcd{:}{zone_from}{/}\n{/}"
+    "{?zone}stub zone  {zone}, from the {?zone_from=etcd}keys in etcd{:}{zone_from}{/}"
+    "{?zone_falls_back}; on NXDOMAIN{?zone_falls_back=nodata} or NODATA{/} the general upstreams "
+    "are queried{/}\n{/}"
     "{*nameservers}" FIRST("upstream   ") "{address}"
     "{?state=ok}{?asked}, up{:}, not queried yet{/}"
     "{:}, {?state=looping}leads back here{:}does not respond{/}"

@@ -103,6 +103,15 @@ void option_text_public_namespaces(const struct options *o, struct buf *out)
     }
 }
 
+void option_text_stub_fallback(const struct options *o, struct buf *out)
+{
+    for (size_t i = 0; i < o->stub_fallback_count; i++) {
+        write_separator(out, ",", i);
+        option_text_write_name(&o->stub_fallbacks[i].zone, out);
+        buf_append_str(out, o->stub_fallbacks[i].kind == ZONE_FALLBACK_NODATA ? "=nodata" : "");
+    }
+}
+
 static void write_network(const struct network *network, struct buf *out)
 {
     char text[INET6_ADDRSTRLEN];

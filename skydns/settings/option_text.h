@@ -27,6 +27,7 @@ void option_text_hostmaster(const struct options *o, struct buf *out);
 void option_text_local(const struct options *o, struct buf *out);
 void option_text_dnssec(const struct options *o, struct buf *out);
 void option_text_search(const struct options *o, struct buf *out);
+void option_text_stub_fallback(const struct options *o, struct buf *out);
 void option_text_no_aaaa(const struct options *o, struct buf *out);
 void option_text_dns64(const struct options *o, struct buf *out);
 void option_text_dns64_exclude(const struct options *o, struct buf *out);

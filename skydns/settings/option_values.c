@@ -270,6 +270,30 @@ int option_stub(struct options *o, const char *text, struct err *err)
     return r < 0 ? err_wrap(err, r, "`%s`", text) : 0;
 }
 
+int option_stub_fallback(struct options *o, const char *list, struct err *err)
+{
+    char item[OPTION_ITEM_MAX];
+    const char *rest = list;
+    o->stub_fallback_count = 0;
+    while (option_next_item(&rest, item)) {
+        struct stub_fallback fallback = {.kind = ZONE_FALLBACK_NXDOMAIN};
+        char *equals = strchr(item, '=');
+        if (equals && strcmp(equals, "=nodata") == 0) {
+            fallback.kind = ZONE_FALLBACK_NODATA;
+            *equals = '\0';
+        }
+        if (!option_lower_name(item, &fallback.zone) || dname_label_count(&fallback.zone) == 0) {
+            return err_set(err, ERR_USAGE, "`%s`: expected ZONE or ZONE=nodata, like corp.test",
+                           item);
+        }
+        if (o->stub_fallback_count == OPTIONS_STUB_FALLBACKS_MAX) {
+            return err_set(err, ERR_USAGE, "expected at most %d zones", OPTIONS_STUB_FALLBACKS_MAX);
+        }
+        o->stub_fallbacks[o->stub_fallback_count++] = fallback;
+    }
+    return 0;
+}
+
 int option_check_stubs(const struct options *o, struct err *err)
 {
     char text[DNAME_TEXT_MAX];

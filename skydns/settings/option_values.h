@@ -31,6 +31,7 @@ int option_alias(struct options *o, const char *text, struct err *err) MUST_CHEC
 int option_reverse_zones(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_search(struct options *o, const char *list, struct err *err) MUST_CHECK;
 /* "all": every zone; "": none. */
+int option_stub_fallback(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_no_aaaa(struct options *o, const char *list, struct err *err) MUST_CHECK;
 /* "well-known" is 64:ff9b::/96; "" is none. */
 int option_dns64(struct options *o, const char *text, struct err *err) MUST_CHECK;

@@ -28,6 +28,7 @@ struct stub_zones;
 
 enum {
     OPTIONS_NAMESERVERS_MAX = ZONE_SERVERS_MAX,
+    OPTIONS_STUB_FALLBACKS_MAX = 64,
     OPTIONS_WORKERS_MAX = 64, /* more than any machine needs for DNS; one socket and 0.2 MB each */
     OPTIONS_WORKERS_DEFAULT = 8,        /* at most; fewer when there are fewer CPUs */
     OPTIONS_HANDSHAKE_THREADS_MAX = 16, /* tls_handshakes.h has no more */
@@ -59,6 +60,12 @@ struct client_options {
     enum visibility_unknown unknown;
     size_t public_count;
     struct namespace_name public_names[VISIBILITY_PUBLIC_MAX]; /* each once */
+};
+
+/* A stub zone whose denials are asked again of the general upstreams. */
+struct stub_fallback {
+    struct dname zone; /* lower case */
+    enum zone_fallback kind;
 };
 
 struct options {
@@ -101,6 +108,8 @@ struct options {
     struct flag_strings hosts; /* paths */
     unsigned hosts_max_mib;    /* of memory for their names */
 
+    size_t stub_fallback_count;
+    struct stub_fallback stub_fallbacks[OPTIONS_STUB_FALLBACKS_MAX];
     struct stub_zones *stubs; /* NULL: none. A reference of whoever parsed the flags or applied a
                                * document; other copies of the options borrow it */
     bool stubzones;           /* etcd's keys may name further ones */

@@ -126,6 +126,11 @@ static const struct setting rows[] = {
      .repeats = true, .parse = option_stub, .show = option_text_stubs, .taker = SETTING_LIVE,
      .help = "ZONE=SERVER,...: upstreams, as -nameservers has them, for the names of a zone, or "
              "none: SERVFAIL; may repeat"},
+    {.flag = "stub-fallback", .field = "stub_fallback", .kind = SETTING_PARSED,
+     .form = SETTING_FORM_LIST, .parse = option_stub_fallback,
+     .show = option_text_stub_fallback, .taker = SETTING_LIVE,
+     .help = "ZONE[=nodata],...: stub zones whose NXDOMAIN, or NODATA too, is queried again of the "
+             "general upstreams"},
     {.flag = "ns-rotate", .field = "ns_rotate", .kind = SETTING_BOOL, .default_number = true,
      .taker = SETTING_UPSTREAM, IN(ns_rotate),
      .help = "start with another upstream for each query; false: always with the first"},

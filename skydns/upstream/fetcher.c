@@ -264,6 +264,10 @@ static enum forwarder_way on_leading(void *data, const struct dname *zone,
             .known =
                 slice_of(f->message, onward_hosts_write(f->config, &onward.question, f->message))};
         return FORWARDER_GOES_ON;
+    case ONWARD_INSTEAD:
+        *ret_on = (struct forwarder_on){
+            .question = onward.question, .zone = onward.zone, .is_instead = true};
+        return FORWARDER_GOES_ON;
     case ONWARD_UPSTREAM:
         break;
     }

@@ -20,7 +20,8 @@
  * CNAMEs that leave a stub zone are followed (onward_internal.h): the question waits for that of
  * their target, as a client would, and then has both. Meanwhile it holds one place among the
  * sockets, so that shares stay right. A question that would wait for itself fails, as does one
- * whose CNAMEs lead on and on.
+ * whose CNAMEs lead on and on. A question that a stub zone with a fallback denies waits in the same
+ * way for the same question to the general upstreams, whose response is its own.
  *
  * The first waiting query has the response at once. For others, clients take turns, in portions of
  * a millisecond, between which the loop goes on (reply_portions_internal.h). A question goes on
@@ -100,8 +101,9 @@ enum forwarder_way {
     FORWARDER_LEADS_NOWHERE, /* the question fails: FAILED */
 };
 
-/* The question that follows the CNAMEs of a response; all borrowed. */
+/* The question that follows the CNAMEs of a response, or is asked instead; all borrowed. */
 struct forwarder_on {
+    bool is_instead;    /* its response alone counts */
     struct slice known; /* a response to that question; empty: it must be asked */
     struct upstream_question question;
     const struct forward_zone *zone; /* the zone whose upstreams are asked */

@@ -78,11 +78,32 @@ static enum onward_way way_to(const struct engine_config *config, const struct o
                                                                                   : ONWARD_UPSTREAM;
 }
 
+/* Returns whether the zone's denial is not the last word. */
+static bool is_asked_again(const struct engine_config *config, const struct dname *zone,
+                           const struct upstream_question *question,
+                           const struct parsed_response *response)
+{
+    const struct forward_zone *stub = zone_table_find(config->zones_of_others, zone);
+    const uint16_t rcode = response->head.flags & DNS_MASK_RCODE;
+    return response_section_span(response, RESPONSE_ANSWER).to == 0 &&
+           dname_equal(&stub->name, zone) && (question->flags & DNS_FLAG_RD) &&
+           !(response->head.flags & DNS_FLAG_TC) && !config->settings.no_rec &&
+           zone_table_items(config->zones_of_others, &(size_t){0})->server_count > 0 &&
+           ((stub->fallback != ZONE_ENDS && rcode == DNS_RCODE_NXDOMAIN) ||
+            (stub->fallback == ZONE_FALLBACK_NODATA && rcode == DNS_RCODE_NOERROR));
+}
+
 enum onward_way onward_find(const struct engine_config *config, const struct dname *zone,
                             const struct upstream_question *question,
                             const struct parsed_response *response, struct onward *ret)
 {
     struct dname end;
+    if (config->zones_of_others && is_asked_again(config, zone, question, response)) {
+        size_t count;
+        *ret = (struct onward){.question = *question,
+                               .zone = zone_table_items(config->zones_of_others, &count)};
+        return ONWARD_INSTEAD;
+    }
     if (question->qclass != DNS_CLASS_IN || !config->zones_of_others ||
         onward_is_cname_asked(question->type) || (response->head.flags & DNS_FLAG_TC) ||
         !external_chain_end(response, &end) || dname_is_within(&end, zone) ||

@@ -54,6 +54,7 @@ enum onward_way {
     ONWARD_NOWHERE,  /* the target's stub zone has no usable upstreams */
     ONWARD_HOSTS,    /* a hosts file has the target's addresses */
     ONWARD_UPSTREAM, /* the target's zone has upstreams */
+    ONWARD_INSTEAD,  /* the zone denies: the general upstreams are asked the same */
 };
 
 /* The question that goes on. */
@@ -63,7 +64,7 @@ struct onward {
 };
 
 /* Finds the way of a response to the question from the upstreams of a stub zone, after both drops.
- * *ret is set with HOSTS and UPSTREAM. */
+ * *ret is set with HOSTS, UPSTREAM and INSTEAD. */
 enum onward_way onward_find(const struct engine_config *config, const struct dname *zone,
                             const struct upstream_question *question,
                             const struct parsed_response *response, struct onward *ret);

@@ -58,8 +58,10 @@ struct upstream_query {
     size_t server_count;
     size_t begun; /* tries */
     size_t open;  /* of them */
-    /* Its response leads on: the CNAMEs, their sender, and the question about their target. */
-    struct buf chain;             /* empty: it does not */
+    /* Its response leads on: the CNAMEs, their sender, and the question about their target; or the
+     * same question to others. */
+    bool leads_on;
+    struct buf chain;             /* empty: nothing of its response counts */
     struct nameserver chain_from; /* with it */
     struct forwarder_wait onward;
     unsigned legs; /* the most steps before this one, of those that wait for it so */

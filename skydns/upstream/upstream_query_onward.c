@@ -12,13 +12,15 @@
 static void begin_onward_wait(struct upstream_query *upstream_query)
 {
     upstream_query_end_tries(upstream_query);
+    upstream_query->leads_on = true;
     upstream_query->zone->sockets++;
     upstream_query->owner->sockets++;
 }
 
 void upstream_query_end_onward(struct upstream_query *upstream_query)
 {
-    if (upstream_query->chain.len > 0) {
+    if (upstream_query->leads_on) {
+        upstream_query->leads_on = false;
         forwarder_forget(&upstream_query->onward);
         buf_clear(&upstream_query->chain);
         upstream_query->zone->sockets--;
@@ -57,7 +59,9 @@ static void finish_joined(struct upstream_query *upstream_query,
 static void on_onward(void *data, const struct forwarder_reply *reply)
 {
     struct upstream_query *upstream_query = data;
-    if (reply->outcome == FORWARDER_REPLIED) {
+    if (reply->outcome == FORWARDER_REPLIED && upstream_query->chain.len == 0) {
+        upstream_query_finish_with(upstream_query, reply->server, reply->response);
+    } else if (reply->outcome == FORWARDER_REPLIED) {
         finish_joined(upstream_query, reply->response);
     } else {
         upstream_query_finish_as(upstream_query, reply->outcome);
@@ -98,8 +102,9 @@ static void go_on_elsewhere(struct upstream_query *upstream_query, const struct 
                             const struct parsed_response *response, const struct forwarder_on *on)
 {
     uint8_t chain[ONWARD_CHAIN_MAX];
-    const size_t len = onward_chain_write(&upstream_query->question, response, chain);
-    if (len == 0) {
+    const size_t len =
+        on->is_instead ? 0 : onward_chain_write(&upstream_query->question, response, chain);
+    if (len == 0 && !on->is_instead) {
         upstream_query_finish_as(upstream_query, FORWARDER_FAILED);
         return;
     }
