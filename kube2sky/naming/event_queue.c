@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "common/base/attributes.h"
 #include "common/base/key_table.h"
@@ -11,7 +12,7 @@
 
 /* One fault of one object. */
 struct event_entry {
-    struct event_entry *next, *prev; /* of its namespace, in the order of finding */
+    TAILQ_ENTRY(event_entry) entry;
     struct event_space *space;
     char *note;
     uint64_t event; /* the one that was written; 0: none */
@@ -32,8 +33,8 @@ struct event_entry {
 
 /* The times of the latest writes, in a ring. */
 struct event_space {
-    struct event_space *next, *prev; /* a circle: whose turn it is */
-    struct event_entry *first, *last;
+    TAILQ_ENTRY(event_space) turn;
+    TAILQ_HEAD(event_faults, event_entry) faults; /* in the order of finding */
     size_t count;
     int64_t writes[EVENT_NAMESPACE_WRITES_PER_MINUTE];
     unsigned write_count;
@@ -44,7 +45,7 @@ struct event_space {
 
 struct event_queue {
     struct key_table entries, spaces;
-    struct event_space *turn; /* the next one's; NULL: there is none */
+    TAILQ_HEAD(, event_space) turns; /* the next one's first */
     struct event_entry *writing;
     bool is_writing; /* event_queue_done is to come; writing NULL: its fault is gone */
     bool has_news;
@@ -86,6 +87,7 @@ struct event_queue *event_queue_new(void)
     struct event_queue *queue = xcalloc(1, sizeof(*queue));
     key_table_init(&queue->entries, event_entry_id);
     key_table_init(&queue->spaces, event_space_ns);
+    TAILQ_INIT(&queue->turns);
     return queue;
 }
 
@@ -139,11 +141,8 @@ static struct event_space *get_event_space(struct event_queue *queue, struct sli
     memcpy(space->ns, ns.ptr, ns.len);
     space->refused_until_ms = INT64_MIN;
     (void)key_table_put(&queue->spaces, space);
-    space->next = queue->turn ? queue->turn : space;
-    space->prev = queue->turn ? queue->turn->prev : space;
-    space->prev->next = space;
-    space->next->prev = space;
-    queue->turn = queue->turn ? queue->turn : space;
+    TAILQ_INIT(&space->faults);
+    TAILQ_INSERT_TAIL(&queue->turns, space, turn);
     return space;
 }
 
@@ -159,11 +158,7 @@ static void forget_event_space(struct event_queue *queue, struct event_space *sp
     if (space->count || !is_quiet || space->refused_until_ms > now_ms) {
         return;
     }
-    if (queue->turn == space) {
-        queue->turn = space->next == space ? NULL : space->next;
-    }
-    space->prev->next = space->next;
-    space->next->prev = space->prev;
+    TAILQ_REMOVE(&queue->turns, space, turn);
     (void)key_table_take(&queue->spaces, event_space_ns(space));
     free(space);
 }
@@ -173,8 +168,7 @@ static void forget_event_space(struct event_queue *queue, struct event_space *sp
 static void free_event_entry(struct event_queue *queue, struct event_entry *entry)
 {
     struct event_space *space = entry->space;
-    *(entry->prev ? &entry->prev->next : &space->first) = entry->next;
-    *(entry->next ? &entry->next->prev : &space->last) = entry->prev;
+    TAILQ_REMOVE(&space->faults, entry, entry);
     space->count--;
     queue->waiting -= !entry->is_created;
     queue->writing = queue->writing == entry ? NULL : queue->writing;
@@ -193,15 +187,15 @@ static void set_event_created(struct event_queue *queue, struct event_entry *ent
 /* Makes room for a fault of a namespace with `count` others, from a namespace with more. */
 static bool make_event_room(struct event_queue *queue, size_t count)
 {
-    struct event_space *most = queue->turn;
-    for (struct event_space *space = queue->turn->next; space != queue->turn; space = space->next) {
+    struct event_space *most = TAILQ_FIRST(&queue->turns), *space;
+    TAILQ_FOREACH (space, &queue->turns, turn) {
         most = space->count > most->count ? space : most;
     }
     queue->left_out++;
     if (most->count <= count + 1) {
         return false;
     }
-    free_event_entry(queue, most->last);
+    free_event_entry(queue, TAILQ_LAST(&most->faults, event_faults));
     return true;
 }
 
@@ -222,9 +216,7 @@ static struct event_entry *add_event_entry(struct event_queue *queue,
     entry->found_ms = now_ms;
     entry->written_ms = INT64_MIN / 2;
     entry->due_ms = now_ms;
-    entry->prev = space->last;
-    *(space->last ? &space->last->next : &space->first) = entry;
-    space->last = entry;
+    TAILQ_INSERT_TAIL(&space->faults, entry, entry);
     space->count++;
     queue->waiting++;
     (void)key_table_put(&queue->entries, entry);
@@ -327,8 +319,8 @@ bool event_object_of(struct slice id, struct event_object *ret_object)
 /* Returns the namespace's fault that has been due longest; NULL: it has none. */
 static struct event_entry *first_due(const struct event_space *space)
 {
-    struct event_entry *first = space->first;
-    for (struct event_entry *entry = space->first; entry; entry = entry->next) {
+    struct event_entry *first = TAILQ_FIRST(&space->faults), *entry;
+    TAILQ_FOREACH (entry, &space->faults, entry) {
         first = entry->due_ms < first->due_ms ? entry : first;
     }
     return first;
@@ -339,9 +331,10 @@ static struct event_entry *first_due(const struct event_space *space)
 static struct event_space *next_event_space(struct event_queue *queue, int64_t now_ms)
 {
     for (size_t left = queue->spaces.count; left > 0; left--) {
-        struct event_space *space = queue->turn;
+        struct event_space *space = TAILQ_FIRST(&queue->turns);
         const struct event_entry *entry = first_due(space);
-        queue->turn = space->next;
+        TAILQ_REMOVE(&queue->turns, space, turn);
+        TAILQ_INSERT_TAIL(&queue->turns, space, turn);
         if (!entry) {
             forget_event_space(queue, space, now_ms);
         } else if (entry->due_ms <= now_ms && event_space_free_ms(space) <= now_ms) {
