@@ -347,12 +347,16 @@ static void cache_release(struct cache *cache, uint32_t entry)
     cache_chunks_return(&cache->chunks, entry);
 }
 
-static void cache_evict(struct cache *cache, enum queue_kind kind)
+static void cache_drop(struct cache *cache, uint32_t entry)
 {
-    uint32_t entry = cache_queue_victim(&cache->queues[kind], &cache->chunks, take_use);
     uint64_t zone = chunk_get(&chunk_words(&cache->chunks, entry)[ENTRY_ZONE]);
     cache_index_remove(&cache->index, (uint32_t)(zone >> 32), entry);
     cache_release(cache, entry);
+}
+
+static void cache_evict(struct cache *cache, enum queue_kind kind)
+{
+    cache_drop(cache, cache_queue_victim(&cache->queues[kind], &cache->chunks, take_use));
     counter_add(&cache->evictions, kind == FAILED ? 0 : 1);
 }
 
@@ -474,6 +478,31 @@ void cache_zone_answered(struct cache *cache, uint32_t zone_serial, int64_t now_
 void cache_zone_revived(struct cache *cache, uint32_t zone_serial, bool was_away, int64_t now_ms)
 {
     cache_zones_recover(&cache->zones, zone_serial, was_away, now_ms);
+}
+
+static bool is_flushed(const struct cache *cache, const struct cache_flush *flush, uint32_t entry)
+{
+    struct dname name;
+    entry_read_name(&cache->chunks, entry, &name);
+    return flush->is_zone ? dname_is_within(&name, &flush->name) : dname_equal(&name, &flush->name);
+}
+
+/* Looks at a place again after a removal, which moves a later entry into it. */
+bool cache_flush(struct cache *cache, const struct cache_flush *flush, size_t *at,
+                 uint64_t *dropped)
+{
+    size_t left = CACHE_FLUSH_STEP;
+    while (*at <= cache->index.mask && left-- > 0) {
+        const uint32_t entry = cache_index_at(&cache->index, *at);
+        if (entry != 0 && is_flushed(cache, flush, entry)) {
+            *dropped += cache_kind_of(cache, entry) != FAILED;
+            cache_drop(cache, entry);
+        } else {
+            ++*at;
+        }
+    }
+    count_memory(cache);
+    return *at > cache->index.mask;
 }
 
 void cache_refresh_over(struct cache *cache, const struct cache_key *key)

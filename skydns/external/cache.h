@@ -172,6 +172,19 @@ void cache_zone_answered(struct cache *cache, uint32_t zone_serial, int64_t now_
  * since the last good response. Else it is silent for one name only, whose backoff goes on. */
 void cache_zone_revived(struct cache *cache, uint32_t zone_serial, bool was_away, int64_t now_ms);
 
+/* Names what cache_flush drops. */
+struct cache_flush {
+    struct dname name; /* lower case */
+    bool is_zone;      /* the names below it, too */
+};
+
+/* Drops the responses and failures of a name: a part of the entries, from *at on, which is 0 at
+ * first. Returns whether all have been looked at; adds the responses dropped. CACHE_FLUSH_STEP
+ * places of entries take half a millisecond. */
+enum { CACHE_FLUSH_STEP = 4096 };
+bool cache_flush(struct cache *cache, const struct cache_flush *flush, size_t *at,
+                 uint64_t *dropped);
+
 /* Records that a wanted refresh is over: the next hit may want another. */
 void cache_refresh_over(struct cache *cache, const struct cache_key *key);
 

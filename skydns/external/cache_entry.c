@@ -198,6 +198,18 @@ bool entry_has_key(const struct cache_chunks *chunks, _Atomic uint64_t *words,
     return true;
 }
 
+void entry_read_name(const struct cache_chunks *chunks, uint32_t chunk, struct dname *ret_name)
+{
+    _Atomic uint64_t *words = chunk_words(chunks, chunk);
+    struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
+    ret_name->len = (uint8_t)chunk_get(&words[ENTRY_QUESTION]);
+    for (size_t at = 0; at < ret_name->len; at += WORD) {
+        const uint64_t word = chunk_get(cache_entry_step(&place));
+        const size_t left = ret_name->len - at;
+        memcpy(ret_name->wire + at, &word, left < WORD ? left : WORD);
+    }
+}
+
 bool entry_read_reply(_Atomic uint64_t *words, struct cached_reply *ret_cached,
                       int64_t *ret_cached_at_ms)
 {

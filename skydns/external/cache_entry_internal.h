@@ -76,6 +76,9 @@ static inline bool entry_is_at(uint64_t sequence)
 bool entry_has_key(const struct cache_chunks *chunks, _Atomic uint64_t *words,
                    const struct entry_key *key);
 
+/* Reads the key's name. The filling thread. */
+void entry_read_name(const struct cache_chunks *chunks, uint32_t chunk, struct dname *ret_name);
+
 /* Reads the response's description. Returns false when there is no response. Any thread, like the
  * next two. */
 bool entry_read_reply(_Atomic uint64_t *words, struct cached_reply *ret_cached,

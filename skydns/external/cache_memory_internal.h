@@ -83,6 +83,12 @@ void cache_index_remove(struct cache_index *index, uint32_t hash, uint32_t chunk
 void cache_index_replace(struct cache_index *index, uint32_t hash, uint32_t chunk,
                          uint32_t with_chunk);
 
+/* Returns the chunk in a place of the index, up to its mask; 0: none. The filling thread. */
+static inline uint32_t cache_index_at(const struct cache_index *index, size_t place)
+{
+    return (uint32_t)atomic_load_explicit(&index->slots[place], memory_order_relaxed);
+}
+
 static inline void cache_index_prefetch(const struct cache_index *index, uint32_t hash)
 {
     __builtin_prefetch(&index->slots[hash & index->mask]);

@@ -244,6 +244,7 @@ static void resolver_start_watchers(struct resolver *r)
     ev_set_priority(&r->rules_changed, EV_MAXPRI); /* before the queries of the same turn */
     r->rules_changed.data = r;
     ev_async_start(r->loop, &r->rules_changed);
+    resolver_flush_init(r);
     ev_async_init(&r->wake, resolver_on_wake);
     r->wake.data = r;
     ev_async_start(r->loop, &r->wake);
@@ -416,6 +417,7 @@ void resolver_free(struct resolver *resolver)
     loop_check_free(resolver->loop_check);
     tls_pool_free(resolver->tls);
     (void)pthread_mutex_destroy(&resolver->rules_lock); /* no thread holds it */
+    resolver_flush_fini(resolver);
     while (!TAILQ_EMPTY(&resolver->in_hand)) {
         resolver_release(resolver, TAILQ_FIRST(&resolver->in_hand));
     }

@@ -119,6 +119,15 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
  * are read before the next query. Any thread. */
 void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules *rules);
 
+/* Begins to drop what the response cache has of a name (cache.h), in portions between which the
+ * thread answers. Returns the flush's number; 0: another one is under way. */
+struct cache_flush;
+uint64_t resolver_flush(struct resolver *resolver, const struct cache_flush *flush);
+
+/* Returns whether the flush is over, and then how many responses it has dropped; 0 if others came
+ * after it. Any thread, as the one above. */
+bool resolver_flush_is_over(struct resolver *resolver, uint64_t number, uint64_t *ret_dropped);
+
 /* Starts its thread and the pools' threads. Fails when one cannot be started; then none runs. */
 int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
 

@@ -10,6 +10,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/fair_queue.h"
+#include "skydns/external/cache.h"
 #include "skydns/resolver/deferred.h"
 #include "skydns/resolver/resolver.h"
 #include "skydns/resolver/turn.h"
@@ -50,6 +51,15 @@ struct resolver_pool {
     struct client_loads *loads; /* of these, by client */
 };
 
+/* A flush of the response cache, one at a time. */
+struct resolver_flush {
+    pthread_mutex_t lock;
+    uint64_t begun, ended, dropped; /* under the lock */
+    struct cache_flush what;        /* the thread's, from the begin to the end */
+    size_t at;                      /* the thread's */
+    ev_async step;
+};
+
 struct resolver {
     struct resolver_counts counts;
     struct resolver_config config;
@@ -75,6 +85,7 @@ struct resolver {
     pthread_mutex_t rules_lock;
     ev_async rules_changed;
     struct forwarder_rules rules;
+    struct resolver_flush flush;
 
     /* The workers', the TCP server's, and the streams': */
     struct deferred_ring **rings;
@@ -95,6 +106,11 @@ struct resolver {
     uint8_t reply[ENGINE_REPLY_MAX];
     struct response response; /* of these bytes */
 };
+
+/* ---- resolver_flush.c ---- */
+
+void resolver_flush_init(struct resolver *resolver);
+void resolver_flush_fini(struct resolver *resolver);
 
 /* ---- resolver_work.c ---- */
 

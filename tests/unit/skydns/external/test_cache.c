@@ -501,6 +501,87 @@ UNIT_TEST(test_many_failures)
     cache_unref(cache);
 }
 
+static uint64_t flush_all(struct cache *cache, const char *name, bool is_zone, unsigned *ret_steps)
+{
+    struct cache_flush flush = {.is_zone = is_zone};
+    size_t at = 0;
+    uint64_t dropped = 0;
+    assert_true(dname_from_text(slice_str(name), &flush.name));
+    for (*ret_steps = 1; !cache_flush(cache, &flush, &at, &dropped); ++*ret_steps) {
+    }
+    return dropped;
+}
+
+/* Whatever was asked of the name; others stay, those whose text only ends alike, too. */
+UNIT_TEST(test_flush)
+{
+    static const char *const questions[] = {"a.test. A",   "a.test. A do", "b.a.test. A",
+                                            "xa.test. A",  "test. A",      "a.test.org. A",
+                                            "A.b.test. A", "c.test. A"};
+    static const struct {
+        const char *name;
+        bool is_zone;
+        unsigned dropped;
+        const char *left; /* of the questions */
+    } rows[] = {{"a.test.", false, 2, "..xxxxxx"}, {"a.test.", true, 3, "...xxxxx"},
+                {"test.", false, 1, "xxxx.xxx"},   {"test.", true, 7, ".....x.."},
+                {".", true, 8, "........"},        {"other.", true, 0, "xxxxxxxx"},
+                {"test.org.", true, 1, "xxxxx.xx"}};
+    unsigned steps;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct cache *cache = cache_new(10);
+        for (size_t k = 0; k < ARRAY_LEN(questions); k++) {
+            const struct cache_key key = others_key(questions[k]);
+            assert_int_equal(bed_put(cache, &key, 7, 1, 60, 0), CACHE_HIT);
+        }
+        assert_int_equal(flush_all(cache, rows[i].name, rows[i].is_zone, &steps), rows[i].dropped);
+        for (size_t k = 0; k < ARRAY_LEN(questions); k++) {
+            const struct cache_key key = others_key(questions[k]);
+            assert_int_equal(cache_check(cache, &key, &strict, 0).state,
+                             rows[i].left[k] == 'x' ? CACHE_FRESH : CACHE_MISS);
+        }
+        assert_int_equal(cache_figures(cache).entries, ARRAY_LEN(questions) - rows[i].dropped);
+        cache_unref(cache);
+    }
+}
+
+/* A failure goes, too, and is no response. */
+UNIT_TEST(test_flush_a_failure)
+{
+    struct cache *cache = cache_new(10);
+    const struct cache_key key = others_key("a.test. A");
+    unsigned steps;
+    cache_fail(cache, &key, CACHE_PLAIN, 0);
+    cache_fail(cache, &key, CACHE_WITHOUT_RD, 0);
+    assert_int_equal(cache_check(cache, &key, &strict, 1).state, CACHE_FAILED);
+    assert_int_equal(flush_all(cache, "a.test.", false, &steps), 0);
+    assert_int_equal(cache_check(cache, &key, &strict, 1).state, CACHE_MISS);
+    assert_false(cache_is_failing(cache, &key, CACHE_WITHOUT_RD, 1));
+    cache_unref(cache);
+}
+
+/* Each portion is bounded. A removal moves entries in the index: none is passed over. */
+UNIT_TEST(test_flush_many)
+{
+    enum { ENTRIES = 20000 };
+    struct cache *cache = cache_new(ENTRIES);
+    char question[32];
+    unsigned steps;
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        (void)snprintf(question, sizeof(question), "n%u.%s. A", i,
+                       i % 2 ? "odd" : "even"); /* fits */
+        const struct cache_key key = others_key(question);
+        assert_int_equal(bed_put(cache, &key, i, 1, 60, 0), CACHE_HIT);
+    }
+    assert_int_equal(flush_all(cache, "odd.", true, &steps), ENTRIES / 2);
+    assert_true(steps > ENTRIES / CACHE_FLUSH_STEP);
+    assert_int_equal(cache_figures(cache).entries, ENTRIES / 2);
+    assert_int_equal(flush_all(cache, ".", true, &steps), ENTRIES / 2);
+    assert_int_equal(cache_figures(cache).entries, 0);
+    assert_int_equal(cache_figures(cache).bytes, 0);
+    cache_unref(cache);
+}
+
 UNIT_TEST(test_room)
 {
     struct cache *cache = cache_new(10);
