@@ -238,13 +238,14 @@ static void gather_objects(struct explanation *x, struct slice owner)
     owner_objects_fini(&objects);
 }
 
-static bool kube2sky_explain_is_followed(const struct explanation *x)
+static bool kube2sky_explain_is_followed(const struct explanation *x, struct slice owner)
 {
+    const struct inventory *inventory = x->sources->inventory;
     bool is = x->sources->namespace_count == 0;
     for (size_t i = 0; i < x->sources->namespace_count && !is; i++) {
         is = slice_equal(x->ns, slice_str(x->sources->namespaces[i]));
     }
-    return is;
+    return is && (inventory_selects(inventory, owner) || !inventory_may_delete(inventory, owner));
 }
 
 /* ---- Outages ---- */
@@ -277,9 +278,9 @@ void explain_gather(const struct metrics_sources *sources, const char *id, struc
     arena_init(&x->arena, TEXTS_BYTES_MAX);
     memcpy(x->id, id, strlen(id) + 1);
     x->ns = slice_of(x->id, strcspn(x->id, "/"));
-    x->is_followed = kube2sky_explain_is_followed(x);
     memcpy(owner, owner_prefix, sizeof(owner_prefix));
     memcpy(owner + sizeof(owner_prefix) - 1, id, strlen(id) + 1);
+    x->is_followed = kube2sky_explain_is_followed(x, slice_str(owner));
     gather_objects(x, slice_str(owner));
     owner_report(sources->reconciler, slice_str(owner), &visitor, &x->report);
     gather_aliases(x);

@@ -65,7 +65,7 @@ struct explanation {
     struct slice ns;                   /* part of `id` */
     const struct kube_object *service; /* borrowed until the next change; NULL: absent */
     bool is_listed;                    /* all Services of its namespace are known */
-    bool is_followed;                  /* its namespace is followed */
+    bool is_followed;                  /* its namespace is followed, as far as is known */
     const char *missing;               /* kinds that are not listed yet; NULL: none */
     const struct metrics_sources *sources;
 

@@ -59,9 +59,17 @@ static void service_put_service(const struct explanation *x, struct buf *out)
     }
 }
 
+static void service_put_labels(const struct explanation *x, struct buf *out)
+{
+    if (x->sources->namespace_labels && *x->sources->namespace_labels) {
+        json_text_string_field(out, "namespace_labels", x->sources->namespace_labels);
+    }
+}
+
 static void service_put_absent(const struct explanation *x, struct buf *out)
 {
     json_text_flag_field(out, "followed", x->is_followed);
+    service_put_labels(x, out);
     if (x->sources->label_selector && *x->sources->label_selector) {
         json_text_string_field(out, "label_selector", x->sources->label_selector);
     }
@@ -243,6 +251,9 @@ static void service_put_page(const struct explanation *x, bool is_for_text, stru
     json_text_flag_field(out, "exists", x->service != NULL);
     if (x->service) {
         service_put_service(x, out);
+        if (!x->is_followed) {
+            service_put_labels(x, out);
+        }
     } else {
         service_put_absent(x, out);
     }
@@ -263,7 +274,9 @@ void explain_json(const struct explanation *x, struct buf *out)
 /* ---- Text ---- */
 
 static const char absent_form[] =
-    "service {service} {?!followed}is not followed: --namespaces has other namespaces\n"
+    "service {service} {?!followed}is not followed: "
+    "{?namespace_labels}--namespace-labels does not match its namespace\n"
+    "{:}--namespaces has other namespaces\n{/}"
     "{:}{?!listed}is not known yet: {?not_listed}{not_listed}{:}services are not listed yet{/}\n"
     "{:}does not exist{?label_selector}, or --label-selector does not match it{/}"
     "{*near}{?+}, {:}; did you mean {/}{.}{/}{?near}?{/}\n{/}{/}";
@@ -279,7 +292,9 @@ static const char page_form[] =
     "service     {service}"
     "{?!exists} does not exist; what is left of it in etcd:\n{:}"
     "{?!understood}, which cannot be understood: its keys are unchanged\n{:}"
-    ", type {?type}{type}{:}ClusterIP{/}\n"
+    ", type {?type}{type}{:}ClusterIP{/}"
+    "{?namespace_labels}; not followed, since --namespace-labels={namespace_labels} does not match "
+    "its namespace{/}\n"
     "addresses   {?external_name}{external_name}"
     "{:}{?headless}those of its endpoints: it is headless"
     "{:}{?!cluster_ips}none yet{/}{/}{/}{*cluster_ips}{?+}, {/}{.}{/}\n"

@@ -541,11 +541,13 @@ static void kube_source_on_state(void *data, enum kube_kind kind, const char *re
 
 /* ---- Lifetime ---- */
 
-/* Returns whether the label selector applies. Endpoints belong to their Service, whatever their own
- * labels. */
-static bool has_labels(enum kube_kind kind)
+/* Returns the kind's label selector; "": every object. Endpoints belong to their Service, whatever
+ * their own labels. */
+static const char *selector_of(const struct kube_source_config *config, enum kube_kind kind)
 {
-    return kind == KUBE_SERVICE || kind == KUBE_POD;
+    return kind == KUBE_NAMESPACE                     ? config->namespace_labels
+           : kind == KUBE_SERVICE || kind == KUBE_POD ? config->label_selector
+                                                      : "";
 }
 
 static void start_follower(struct follower *follower)
@@ -568,7 +570,7 @@ static void start_follower(struct follower *follower)
         .endpoints_mode = kube_source->config.endpoints_mode,
         .namespaces = &follower->ns,
         .namespace_count = *follower->ns ? 1 : 0,
-        .label_selector = has_labels(kind) ? kube_source->config.label_selector : "",
+        .label_selector = selector_of(&kube_source->config, kind),
         .object = kind == KUBE_CONFIG_MAP ? kube_source->config.config_map_name : NULL,
         .list_begin = on_list_begin,
         .upsert = on_upsert,

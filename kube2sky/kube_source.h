@@ -50,7 +50,8 @@ struct kube_source_config {
     const char *const
         *namespaces; /* borrowed until kube_source_free, like the selector; none: all */
     size_t namespace_count;
-    const char *label_selector; /* "": every object */
+    const char *label_selector;   /* "": every object */
+    const char *namespace_labels; /* "": every Namespace */
     /* Rules for Ingresses and routes; NULL: none are followed. `aliases` gets their names. Both
      * outlive the source. */
     const struct route_rules *route_rules;

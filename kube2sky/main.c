@@ -214,6 +214,7 @@ static void start_middle(struct app *app, const struct options *o)
     app->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = o->namespace_count > 0 || *o->label_selector,
         .is_selected = *o->label_selector,
+        .selects_namespaces = *o->namespace_labels,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .changed = on_owner_changed,
@@ -228,7 +229,7 @@ static void start_middle(struct app *app, const struct options *o)
                       [CLIENT_KEYS_VISIBLE] = o->wants_visibility,
                       [CLIENT_KEYS_RECORD] = o->wants_client_records},
         .is_narrowed = {[CLIENT_KEYS_NODE_ADDRESS] = o->namespace_count > 0 || *o->label_selector,
-                        [CLIENT_KEYS_VISIBLE] = o->namespace_count > 0,
+                        [CLIENT_KEYS_VISIBLE] = o->namespace_count > 0 || *o->namespace_labels,
                         [CLIENT_KEYS_RECORD] = o->namespace_count > 0 || *o->label_selector},
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
@@ -271,11 +272,12 @@ static void start_middle(struct app *app, const struct options *o)
         .events = app->events,
         .wants_pods = o->wants_pods,
         .wants_nodes = o->wants_nodes,
-        .wants_namespaces = o->wants_visibility,
+        .wants_namespaces = o->wants_visibility || *o->namespace_labels,
         .has_client_records = o->wants_client_records,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .label_selector = o->label_selector,
+        .namespace_labels = o->namespace_labels,
         .route_rules = o->route_rules,
         .aliases = reconciler_aliases(app->reconciler),
         .config_map_namespace = o->config_map_namespace,
@@ -309,6 +311,7 @@ static void start_middle(struct app *app, const struct options *o)
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .label_selector = o->label_selector,
+        .namespace_labels = o->namespace_labels,
     };
 }
 

@@ -35,6 +35,7 @@ struct metrics_sources {
     const char *const *namespaces; /* lower case */
     size_t namespace_count;        /* 0: all */
     const char *label_selector;    /* NULL or "": every object */
+    const char *namespace_labels;  /* NULL or "": every namespace */
 };
 
 /* Appends the page. */

@@ -118,6 +118,9 @@ static int kube2sky_options_parse_flags(int argc, char *const *argv, struct opti
                  "pod's name"},
         {"label-selector", FLAG_STRING, &o->label_selector,
          .help = "write records only for objects with matching labels"},
+        {"namespace-labels", FLAG_STRING, &o->namespace_labels,
+         .help = "write records only for objects in namespaces with matching labels, which are "
+                 "followed; not with -namespaces"},
         {"config-map", FLAG_STRING, &raw->config_map,
          .help = "[NAMESPACE/]NAME of kube-dns's ConfigMap, for its stubDomains, "
                  "upstreamNameservers and records; none: without"},
@@ -369,17 +372,28 @@ static int take_route_rules(const struct raw *raw, struct options *o, struct err
     return r < 0 ? err_set(err, ERR_USAGE, "flag -%s: %s", flag, reason.msg) : 0;
 }
 
-static int check_label_selector(const char *text, struct err *err)
+static int check_selector(const char *flag, const char *text, struct err *err)
 {
     struct err reason;
     if (strlen(text) > KUBE_SELECTOR_MAX) {
-        return err_set(err, ERR_USAGE, "flag -label-selector: expected at most %d bytes",
+        return err_set(err, ERR_USAGE, "flag -%s: expected at most %d bytes", flag,
                        KUBE_SELECTOR_MAX);
     }
     if (label_selector_check(slice_str(text), &reason) < 0) {
-        return err_set(err, ERR_USAGE, "flag -label-selector: `%.200s`: %s", text, reason.msg);
+        return err_set(err, ERR_USAGE, "flag -%s: `%.200s`: %s", flag, text, reason.msg);
     }
     return 0;
+}
+
+static int check_selectors(const struct options *o, const struct raw *raw, struct err *err)
+{
+    if (*o->namespace_labels && *raw->namespaces) {
+        return err_set(err, ERR_USAGE,
+                       "flag -namespace-labels: `%.200s`: expected no -namespaces with it",
+                       o->namespace_labels);
+    }
+    int r = check_selector("label-selector", o->label_selector, err);
+    return r < 0 ? r : check_selector("namespace-labels", o->namespace_labels, err);
 }
 
 static int kube2sky_options_check_explain(const struct options *o, const struct raw *raw,
@@ -453,6 +467,7 @@ int kube2sky_options_parse(int argc, char *const *argv, struct options *ret_opti
         .kubecfg_file = "",
         .kube_master_url = "",
         .label_selector = "",
+        .namespace_labels = "",
         .http_hosts = "",
         .healthcheck = "",
         .explain = "",
@@ -469,7 +484,7 @@ int kube2sky_options_parse(int argc, char *const *argv, struct options *ret_opti
         r = kube2sky_options_check_credentials(&o, err);
     }
     if (r == 0) {
-        r = check_label_selector(o.label_selector, err);
+        r = check_selectors(&o, &raw, err);
     }
     if (r == 0) {
         r = kube2sky_options_check_explain(&o, &raw, err);

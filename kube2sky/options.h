@@ -43,6 +43,7 @@ struct options {
     char **namespaces;                     /* owned; ends with NULL */
     size_t namespace_count;                /* 0: all */
     const char *label_selector;            /* checked */
+    const char *namespace_labels;          /* likewise; "": every namespace */
     struct override_zones *override_zones; /* NULL: none; owned */
     struct route_rules *route_rules;       /* NULL: none; owned */
     char *config_map;           /* name of a ConfigMap with settings; NULL: none; owned */

@@ -6,6 +6,7 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory_internal.h"
+#include "kube2sky/naming/inventory_namespaces_internal.h"
 #include "kube2sky/naming/inventory_nodes_internal.h"
 
 #define FIRST_SERVICE "default/kubernetes"
@@ -24,6 +25,7 @@ static struct inventory *new_part(const struct inventory_config *config)
     inventory->config = *config;
     inventory->config.namespace_count = 0;
     index_init(&inventory->index, config->changed, config->data);
+    inventory->index.selects_namespaces = config->selects_namespaces;
     set_source(inventory, KUBE_ENDPOINTS);
     inventory->next_source = KUBE_ENDPOINTS;
     inventory->is_settled = true;
@@ -117,6 +119,19 @@ static void discard_entry(struct inventory *inventory, enum kube_kind kind, stru
 {
     note_lost_part(inventory, entry->object);
     index_discard(&inventory->index, kind, entry);
+    inventory->kinds[kind].has_news = true;
+}
+
+/* Reports the owners in a Namespace that a watch shows, or has lost; those of a list are reported
+ * at its end. */
+static void note_namespace(struct inventory *inventory, const char *name)
+{
+    struct kind_state *state = &inventory->kinds[KUBE_NAMESPACE];
+    if (state->is_listing) {
+        state->has_news = true;
+    } else if (inventory->config.selects_namespaces) {
+        inventory_namespaces_tell(&inventory->index, name);
+    }
 }
 
 /* Removes objects of the kind that are not of this generation; -1: all. */
@@ -223,6 +238,9 @@ void inventory_want(struct inventory *inventory, enum kube_kind kind, bool is_wa
 
 void inventory_lack(struct inventory *inventory, enum kube_kind kind)
 {
+    if (kind == KUBE_NAMESPACE && inventory->config.selects_namespaces) {
+        return; /* nothing can be known without them */
+    }
     inventory->kinds[kind == KUBE_ENDPOINTS ? inventory->source : kind].is_lacking = true;
 }
 
@@ -234,12 +252,14 @@ void inventory_list_begin(struct inventory *inventory, enum kube_kind kind)
     state->generation++;
     state->is_listing = true;
     state->has_any = false;
+    state->has_news = false;
 }
 
 /* Ends a complete list: removes objects that it did not name. */
 static void inventory_sweep(struct inventory *inventory, enum kube_kind kind)
 {
     struct kind_state *state = &inventory->kinds[kind];
+    const bool was_known = state->is_listed && !state->wants_first;
     discard_others(inventory, kind, state->generation);
     inventory->completions++;
     state->is_listed = true;
@@ -249,6 +269,10 @@ static void inventory_sweep(struct inventory *inventory, enum kube_kind kind)
     }
     if (kind == KUBE_NODE) {
         inventory_nodes_tell_dotted(&inventory->index);
+    }
+    if (kind == KUBE_NAMESPACE && inventory->config.selects_namespaces &&
+        (state->has_news || !was_known)) {
+        inventory_namespaces_tell(&inventory->index, NULL);
     }
 }
 
@@ -270,6 +294,8 @@ static bool has_first(const struct inventory *inventory, enum kube_kind kind)
         return inventory->config.is_narrowed || has_any;
     case KUBE_NODE: /* across all namespaces and labels */
         return has_any;
+    case KUBE_NAMESPACE:
+        return !inventory->config.selects_namespaces || has_any;
     default:
         return true;
     }
@@ -341,7 +367,8 @@ static void tell_triggered(const struct inventory *inventory, const struct entry
                            enum inventory_trigger trigger, int64_t since_us)
 {
     const struct inventory_config *config = &inventory->config;
-    if (since_us > 0 && config->triggered) {
+    struct slice id = slice_of(service->id, service->id_len);
+    if (since_us > 0 && config->triggered && inventory_namespaces_has(&inventory->index, id)) {
         char *owner = xasprintf(SERVICE_PREFIX "%.*s", (int)service->id_len, service->id);
         config->triggered(config->data, slice_str(owner), trigger, since_us);
         free(owner);
@@ -415,6 +442,9 @@ void inventory_upsert(struct inventory *inventory, struct kube_object *object)
     if (kind == KUBE_NODE && !entry->object && state->is_listed) {
         inventory_nodes_tell_below(&inventory->index, object->name);
     }
+    if (kind == KUBE_NAMESPACE && !entry->object) {
+        note_namespace(inventory, object->name);
+    }
     entry->generation = state->generation;
     inventory_replace(inventory, kind, entry, object);
     object_came(inventory, kind);
@@ -443,6 +473,9 @@ void inventory_remove(struct inventory *inventory, enum kube_kind kind, const ch
     }
     if (entry && kind == KUBE_NODE) {
         inventory_nodes_tell_below(&inventory->index, name);
+    }
+    if (entry && kind == KUBE_NAMESPACE) {
+        note_namespace(inventory, name);
     }
 }
 

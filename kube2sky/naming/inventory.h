@@ -44,6 +44,9 @@ struct inventory_config {
     bool is_narrowed;
     /* An object that comes may be old: it has got the label of a selector. */
     bool is_selected;
+    /* Only objects in the Namespaces listed yield keys; not with `namespaces`. KUBE_NAMESPACE must
+     * be wanted then. A list of Namespaces without any is not believed. */
+    bool selects_namespaces;
     const char *const *namespaces; /* lower case, borrowed for its lifetime; none: all are one */
     size_t namespace_count;
     /* Called when the objects behind the owner's keys changed, not for an unchanged state. It is
@@ -125,6 +128,9 @@ bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
 /* Returns the same for a reverse key that names this Service, "svc/default/web": whether it may be
  * changed or deleted. An empty owner stands for any Service. */
 bool inventory_knows_claims(const struct inventory *inventory, struct slice owner);
+
+/* Returns whether the owner's namespace is selected, as far as it is known. */
+bool inventory_selects(const struct inventory *inventory, struct slice owner);
 
 /* Returns whether claims are still to come: of Services and endpoints that the server does not
  * refuse. */

@@ -7,6 +7,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "kube2sky/naming/contract.h"
+#include "kube2sky/naming/inventory_namespaces_internal.h"
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/node_names_internal.h"
 
@@ -207,7 +208,8 @@ static bool tell_slice_alone(struct index *index, struct entry *entry,
     const struct kube_object *new = entry->object, *any = new ? new : old;
     struct slice owner = owner_of_slice(index, any);
     struct entry *service = index_find(index, KUBE_SERVICE, without_prefix(owner));
-    if (!index->slice_changed || !service || !service->object->service.is_headless) {
+    if (!index->slice_changed || !service || !service->object->service.is_headless ||
+        !inventory_namespaces_has(index, without_prefix(owner))) {
         return false;
     }
     struct slice_change change;
@@ -429,6 +431,23 @@ void index_tell(struct index *index, enum kube_kind kind, const struct entry *en
     case KUBE_POD:
         break; /* its addresses are reported when they are added and removed */
     }
+}
+
+bool index_next_address(const struct index *index, size_t *at, struct slice *ret_address)
+{
+    const struct address *address = key_table_next(&index->addresses, at);
+    if (address) {
+        *ret_address = slice_of(address->id, address->id_len);
+    }
+    return address != NULL;
+}
+
+void index_tell_address(struct index *index, struct slice address)
+{
+    buf_clear(&index->id);
+    buf_append_str(&index->id, POD_PREFIX);
+    buf_append_slice(&index->id, address);
+    index->changed(index->data, buf_slice(&index->id));
 }
 
 void index_set_object(struct index *index, enum kube_kind kind, struct entry *entry,

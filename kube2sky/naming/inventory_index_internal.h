@@ -42,6 +42,7 @@ struct index {
                                               * namespace */
     struct key_table places;                 /* the first of these with each IP */
     struct buf id;                           /* scratch buffer for the current id */
+    bool selects_namespaces;                 /* inventory_namespaces_internal.h */
     void (*changed)(void *data, struct slice owner);
     /* Called instead for a change that can be named by itself; NULL: never. */
     void (*slice_changed)(void *data, struct slice owner, const struct slice_change *change);
@@ -79,6 +80,13 @@ bool index_has_bare_parts(const struct index *index, struct slice service);
 
 /* Reports the entry's owner, if known. */
 void index_tell(struct index *index, enum kube_kind kind, const struct entry *entry);
+
+/* Finds the next address of pods from *at on, "<namespace>/<label>", as key_table_next does.
+ * Returns false: there is none. */
+bool index_next_address(const struct index *index, size_t *at, struct slice *ret_address);
+
+/* Reports such an address's owner. */
+void index_tell_address(struct index *index, struct slice address);
 
 /* Add the objects of an owner, whose id without "svc/" or "pod/" is `service` or `address`. Garbled
  * and bare parts only cast doubt. */

@@ -17,6 +17,7 @@ struct kind_state {
     bool is_lacking;  /* the kind could not be listed: nothing waits for it */
     bool wants_first; /* the list lacked default/kubernetes, or any pod or Node */
     bool has_any;     /* the current list has named an object */
+    bool has_news;    /* Namespaces: the current list has brought or lost one */
 };
 
 struct inventory {

@@ -3,6 +3,7 @@
 
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory_internal.h"
+#include "kube2sky/naming/inventory_namespaces_internal.h"
 #include "kube2sky/naming/inventory_nodes_internal.h"
 
 /* Returns the part for an id that begins with the namespace, "default/web". */
@@ -105,6 +106,21 @@ static struct slice inventory_view_after_prefix(struct slice owner, const char *
                                          : slice_of(NULL, 0);
 }
 
+/* Returns whether it is known which namespaces are selected. */
+static bool knows_selection(const struct inventory *inventory)
+{
+    return !inventory->config.selects_namespaces ||
+           inventory_view_is_complete(inventory, KUBE_NAMESPACE);
+}
+
+bool inventory_selects(const struct inventory *inventory, struct slice owner)
+{
+    const char *slash = owner.len ? memchr(owner.ptr, '/', owner.len) : NULL;
+    const size_t from = slash ? (size_t)(slash + 1 - owner.ptr) : owner.len;
+    return inventory_namespaces_has(&inventory->index,
+                                    slice_of(owner.ptr + from, owner.len - from));
+}
+
 /* Returns whether the Service's endpoints have changed in the source in force. */
 static bool inventory_view_has_news(const struct inventory *inventory, const struct entry *service)
 {
@@ -148,6 +164,8 @@ void inventory_get(const struct inventory *inventory, struct slice owner,
     if (inventory_nodes_is_owner(owner)) {
         inventory_nodes_get(&inventory->index, owner, inventory->kinds[KUBE_NODE].is_listed,
                             ret_objects);
+    } else if (!inventory_selects(inventory, owner)) {
+        ret_objects->is_in_doubt = !knows_selection(inventory);
     } else if (part && address.ptr) {
         index_add_pod(&part->index, address, ret_objects);
     } else if (part) {
@@ -178,6 +196,9 @@ static bool may_delete_alias(const struct inventory *inventory, struct slice id)
 
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
 {
+    if (!knows_selection(inventory) && !inventory_nodes_is_owner(owner)) {
+        return false;
+    }
     struct slice alias = inventory_view_after_prefix(owner, ALIAS_PREFIX);
     if (alias.ptr) {
         return may_delete_alias(inventory, alias);
@@ -203,7 +224,7 @@ bool inventory_knows_claims(const struct inventory *inventory, struct slice owne
         owner.len
             ? inventory_view_part_of(inventory, inventory_view_after_prefix(owner, SERVICE_PREFIX))
             : NULL;
-    bool is_known = !owner.len || (part && knows_claims(part));
+    bool is_known = knows_selection(inventory) && (!owner.len || (part && knows_claims(part)));
     for (size_t i = 0; i < inventory->part_count && is_known && !owner.len; i++) {
         is_known = knows_claims(inventory->parts[i]);
     }
@@ -245,7 +266,7 @@ static bool is_awaited(const struct inventory *inventory, enum kube_kind kind)
 
 bool inventory_awaits_claims(const struct inventory *inventory)
 {
-    bool is_awaiting = false;
+    bool is_awaiting = !knows_selection(inventory);
     for (size_t i = 0; i < inventory->part_count && !is_awaiting; i++) {
         const struct inventory *part = inventory->parts[i];
         is_awaiting = is_awaited(part, KUBE_SERVICE) || is_awaited(part, part->source);

@@ -154,7 +154,7 @@ static void name_aliases(struct planner *planner, const struct naming_config *na
     desired_clear(&planner->desired);
     desired_clear(&planner->others);
     planner->desired.bytes_max = naming_bytes_max(naming);
-    if (config->aliases) {
+    if (config->aliases && inventory_selects(config->inventory, owner->id)) {
         external_aliases_build(config->aliases, owner->id, names_max, planner_is_name_taken,
                                config->external_keys, &planner->desired, &planner->others);
     }
