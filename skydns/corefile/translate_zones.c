@@ -174,8 +174,9 @@ static void translate_zones_take_namespaces(const struct plugin_use *use,
     buf_fini(&names);
 }
 
-/* Takes labels: the rest of the line is one expression. */
-static void take_labels(const struct plugin_use *use, const struct corefile_line *line)
+/* Takes a selector: the rest of the line is one expression. */
+static void take_selector(const struct plugin_use *use, const struct corefile_line *line,
+                          const char *flag)
 {
     struct buf selector;
     buf_init(&selector, COREFILE_BYTES_MAX);
@@ -183,11 +184,21 @@ static void take_labels(const struct plugin_use *use, const struct corefile_line
         buf_printf(&selector, "%s%s", i > 1 ? " " : "", line->words[i]);
     }
     if (selector.len) {
-        translation_flag(&use->t->kube2sky, "--label-selector=%s", buf_cstr(&selector));
+        translation_flag(&use->t->kube2sky, "--%s=%s", flag, buf_cstr(&selector));
     } else {
         translation_close(use->t, line, "expected a selector: without, every Service is answered");
     }
     buf_fini(&selector);
+}
+
+static void take_labels(const struct plugin_use *use, const struct corefile_line *line)
+{
+    take_selector(use, line, "label-selector");
+}
+
+static void take_namespace_labels(const struct plugin_use *use, const struct corefile_line *line)
+{
+    take_selector(use, line, "namespace-labels");
 }
 
 static enum pods_mode pods_mode_of(const struct plugin_use *use)
@@ -276,7 +287,7 @@ void translate_kubernetes(const struct plugin_use *use)
         {"apiserver_burst", .needless = "it lists once, and watches"},
         {"apiserver_max_inflight", .needless = "it lists once, and watches"},
         {"namespaces", .take = translate_zones_take_namespaces},
-        {"namespace_labels", .closed = "name them in --namespaces: without, all are answered"},
+        {"namespace_labels", .take = take_namespace_labels},
         {"labels", .take = take_labels},
         {"pods", .take = take_pods},
         {"endpoint_pod_names", .needless = "--endpoint-names=pod"},
