@@ -222,7 +222,7 @@ static void on_config(void *data, const struct options *before, const struct opt
         store_sync_set_stubs(p->sync, now->stubzones);
     }
     if (p->sync) {
-        store_sync_set_clients(p->sync, program_wants_clients_for(now));
+        store_sync_set_clients(p->sync, program_wants_clients_for(now), now->clients.wants_near);
         store_sync_set_overrides(p->sync, now->engine.overrides, override_ttl_s(now));
     }
     if (p->keeper) {
@@ -465,6 +465,7 @@ static void start_sync(struct program *p)
         .wants_overrides = p->options.engine.overrides,
         .override_ttl_s = override_ttl_s(&p->options),
         .wants_clients = program_wants_clients_for(&p->options),
+        .wants_topology = p->options.clients.wants_near,
         .on_visible = skydns_on_visible,
         .on_ready = skydns_on_ready,
         .data = p};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/seeded_hash.h"
+#include "skydns/records/rng.h"
 #include "skydns/records/store_pick.h"
 
 /* The record before its rdata: owner pointer, type, class, TTL, length. */
@@ -20,7 +21,9 @@ struct picking {
     const struct address_wanted *wanted;
     size_t enough;
     size_t slot_mask;
-    bool is_over; /* picking would need more visits than allowed */
+    uint32_t seen;      /* records looked at since the first one */
+    bool is_first_near; /* of the last draw */
+    bool is_over;       /* picking would need more visits than allowed */
 };
 
 /* Returns whether two addresses of one family are equal. Compares fixed sizes: calls of memcmp
@@ -40,6 +43,11 @@ static bool pick_one(void *data, const struct store_record *record)
         return false;
     }
     pick->visits++;
+    p->seen++;
+    if (pick->is_near && !near_has(&p->wanted->near, record->bytes, record->host_len)) {
+        pick->far++;
+        return true;
+    }
     uint32_t ttl_s = rrsynth_ttl_s(p->wanted->config, record);
     pick->ttl_s = ttl_s < pick->ttl_s ? ttl_s : pick->ttl_s;
     size_t at = seeded_hash(slice_of(record->bytes, record->host_len)) & p->slot_mask;
@@ -51,6 +59,46 @@ static bool pick_one(void *data, const struct store_record *record)
     pick->records[pick->count++] = record;
     pick->slots[at] = (uint16_t)pick->count;
     return pick->count < p->enough;
+}
+
+/* Notes whether the record is near, and ends at it. */
+static bool look_at_first(void *data, const struct store_record *record)
+{
+    struct picking *p = data;
+    p->is_first_near = near_has(&p->wanted->near, record->bytes, record->host_len);
+    return false;
+}
+
+/* Returns the index of the first record. If only near ones are picked, most draws end at one of
+ * them: to go on from a far one to the next would choose those behind many far ones more often. */
+static uint32_t draw_first(struct picking *p, uint32_t count)
+{
+    enum { DRAWS = 16 };
+    const struct address_wanted *wanted = p->wanted;
+    uint32_t random = wanted->random, first = 0;
+    for (int i = 0; i < DRAWS && wanted->config->settings.round_robin; i++) {
+        first = address_pick_first(random, count);
+        if (!p->pick->is_near || p->pick->visits == wanted->visits_max) {
+            break;
+        }
+        p->pick->visits++;
+        store_pick_addresses(wanted->node, wanted->family_bytes, first, look_at_first, p);
+        if (p->is_first_near) {
+            break;
+        }
+        (void)shuffle_random(&random);
+    }
+    return first;
+}
+
+static void pick_from(struct picking *p, uint32_t first)
+{
+    struct address_pick *pick = p->pick;
+    memset(pick->slots, 0, (p->slot_mask + 1) * sizeof(pick->slots[0]));
+    pick->count = pick->far = 0;
+    pick->ttl_s = UINT32_MAX;
+    p->seen = 0;
+    store_pick_addresses(p->wanted->node, p->wanted->family_bytes, first, pick_one, p);
 }
 
 bool address_pick(struct address_pick *pick, const struct address_wanted *wanted)
@@ -65,13 +113,13 @@ bool address_pick(struct address_pick *pick, const struct address_wanted *wanted
         slots *= 2;
     }
     p.slot_mask = slots - 1;
-    memset(pick->slots, 0, slots * sizeof(pick->slots[0]));
-    pick->count = 0;
     pick->visits = 0;
-    pick->ttl_s = UINT32_MAX;
-    uint32_t first =
-        wanted->config->settings.round_robin ? address_pick_first(wanted->random, count) : 0;
-    store_pick_addresses(wanted->node, wanted->family_bytes, first, pick_one, &p);
-    pick->is_all = pick->visits == count;
+    pick->is_near = wanted->near.service != NULL;
+    pick_from(&p, draw_first(&p, count));
+    if (pick->is_near && pick->count == 0 && !p.is_over) { /* none is near: all count */
+        pick->is_near = false;
+        pick_from(&p, draw_first(&p, count));
+    }
+    pick->is_all = p.seen == count;
     return !p.is_over;
 }

@@ -1,7 +1,8 @@
 /* Picks addresses of a name that has many: as many as a response may hold and one more, so that the
  * encoder sees that it does not hold all.
  *
- * With rotation the pick begins at a random address, so that each has its turn. The fast path and
+ * With rotation the pick begins at a random address, so that each has its turn; if only near ones
+ * are picked, at a random near one. The fast path and
  * the slow path share it and so pick alike. One per engine and path, on that engine's thread. It
  * allocates nothing. */
 #ifndef SKYDNS_ANSWER_ADDRESS_PICK_H
@@ -11,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "skydns/answer/near.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/rr.h"
 #include "skydns/records/store.h"
@@ -18,9 +20,11 @@
 struct address_pick {
     /* The result: records with different addresses. */
     size_t count;
-    bool is_all;     /* the name has no other address */
+    bool is_all;     /* the name has no other address, or no other near one */
+    bool is_near;    /* only near addresses were picked */
     uint32_t ttl_s;  /* the smallest among them */
-    uint32_t visits; /* records looked at */
+    uint32_t visits; /* records looked at, */
+    uint32_t far;    /* and those of them that are not near, if only near ones were picked */
     const struct store_record *records[RR_LIST_MAX];
 
     /* For deduplication: each slot is an index into records plus one; 0 is free. Half of them stay
@@ -36,6 +40,7 @@ struct address_wanted {
     size_t reply_limit;    /* size of the response */
     uint32_t visits_max;   /* records that may be looked at */
     uint32_t random;       /* the query's random number */
+    struct near near;      /* only near addresses are picked, if there are any */
 };
 
 /* Returns how many records of this family are more than a response can hold: one more than fit its

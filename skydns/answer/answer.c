@@ -3,9 +3,12 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/metrics.h"
 #include "common/base/xalloc.h"
 #include "skydns/answer/answer_internal.h"
+#include "skydns/answer/cache_access.h"
 #include "skydns/answer/external_synthesis.h"
+#include "skydns/external/cache_counts.h"
 #include "skydns/publish/reverse_zone.h"
 
 struct answer *answer_new(const struct engine_config *config)
@@ -65,6 +68,11 @@ const struct forward_zone *answer_get_external_zone(const struct answer *answer)
 const struct dname *answer_get_ipv4_reverse(const struct answer *answer)
 {
     return &answer->ipv4_reverse;
+}
+
+size_t answer_get_far(const struct answer *answer)
+{
+    return answer->follow.far_count;
 }
 
 enum answer_rule answer_get_rule(const struct answer *answer)
@@ -275,6 +283,7 @@ static void begin_follow(struct follow *follow, const struct answer_input *input
                          struct engine_deferral *ret_deferral)
 {
     follow->externals = input->externals;
+    follow->zone = input->client.zone;
     follow->cache_access = input->cached;
     follow->query = input->query;
     follow->reply_limit = input->reply_limit;
@@ -323,6 +332,9 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
                             answer->rule == ANSWER_BY_OVERRIDE || answer->rule == ANSWER_BY_DNS64;
     if (answer->plan.answers.count > 1 && !keeps_ttls) { /* one record keeps its TTL */
         rr_list_level_ttls(&answer->plan.answers, answer->config->settings.ttl_s);
+    }
+    if (answer->follow.far_count > 0 && input->cached) {
+        counter_add(&input->cached->counts->near, 1);
     }
     return ENGINE_REPLY;
 }

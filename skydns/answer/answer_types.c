@@ -7,13 +7,14 @@
 /* ---- Types that collect records ---- */
 
 /* Returns whether an answer may use some of the records, when there are more than this thread may
- * visit. Some may already exceed any response to this client (answer_cut). With groups it may not:
- * a group may leave out any record. */
+ * visit. Some may already exceed any response to this client (answer_cut). With groups it may not,
+ * or if only near ones count: these leave out any record. */
 static bool may_take_some(struct answer *a, const struct dname *name)
 {
     struct follow *f = &a->follow;
     const struct store_node *node = lookup_listed(&f->view, name, f->rule);
-    if (!a->in.may_cut || f->may_scan || !node || store_node_tally(node).groups > 0) {
+    if (!a->in.may_cut || f->may_scan || !node || store_node_tally(node).groups > 0 ||
+        follow_near(f, name).service) {
         return false;
     }
     f->is_some = true;
@@ -190,6 +191,7 @@ static void answer_srv(struct answer *a)
     struct lookup_span span;
     if (find_records(a, &a->name, RR_SRV, &span)) {
         lookup_keep_group(a->follow.lookup, &span);
+        follow_keep_near(&a->follow, &a->name, &span);
         add_services(a, &span);
     }
 }
@@ -200,6 +202,7 @@ void answer_ports(struct answer *a)
     struct lookup_span span;
     lookup_allow(f->lookup, follow_visits(f));
     if (take_found(a, lookup_find_ports(f->lookup, &f->view, &a->name, &span))) {
+        follow_keep_near(f, &a->name, &span);
         add_services(a, &span);
     }
 }
@@ -294,11 +297,12 @@ static void answer_address(struct answer *a)
     }
     const struct store_node *node = lookup_node(&f->view, &a->name, f->rule);
     lookup_allow(f->lookup, follow_visits(f));
-    if (node && follow_many(f, node, a->owner, families, &a->plan.answers)) {
+    if (node && follow_many(f, node, &a->name, a->owner, families, &a->plan.answers)) {
         return;
     }
     if (find_records(a, &a->name, type, &span)) {
         lookup_keep_group(f->lookup, &span);
+        follow_keep_near(f, &a->name, &span);
         follow_records(f, &span, a->owner, families, &a->plan.answers);
         if (!has_address(&a->plan.answers)) {
             answer_no_address(a);

@@ -48,6 +48,7 @@ void follow_start(struct follow *follow)
     follow->has_failed = false;
     follow->is_open = false;
     follow->is_lacking = false;
+    follow->far_count = 0;
     follow->is_endless = false;
     follow->is_flat = false;
     follow->flat_ttl_s = UINT32_MAX;
@@ -570,23 +571,43 @@ bool follow_is_hidden(const struct view *view, const struct engine_zone *domain,
     return lookup_is_hidden(view, name, follow_rule(view->config, domain));
 }
 
+/* ---- The nearest ---- */
+
+struct near follow_near(const struct follow *follow, const struct dname *name)
+{
+    return near_of(follow->config, follow->zone, rr_name(name));
+}
+
+void follow_keep_near(struct follow *follow, const struct dname *name, struct lookup_span *span)
+{
+    const struct near near = follow_near(follow, name);
+    follow->far_count += lookup_keep_near(follow->lookup, &near, span);
+}
+
 /* ---- More addresses than are prepared ---- */
+
+/* A name with many addresses. */
+struct many {
+    const struct store_node *node;
+    struct store_tally tally;
+    struct near near;
+};
 
 /* Picks addresses of one family and charges this answer's visits. Returns false when it needs too
  * many visits. */
-static bool follow_pick(struct follow *f, const struct store_node *node,
-                        const struct store_tally *tally, unsigned family_bytes)
+static bool follow_pick(struct follow *f, const struct many *many, unsigned family_bytes)
 {
-    size_t count = store_tally_of_family(tally, family_bytes);
+    size_t count = store_tally_of_family(&many->tally, family_bytes);
     size_t enough = address_pick_enough(family_bytes, f->reply_limit);
     size_t visits = lookup_visits_left(f->lookup);
     const struct address_wanted wanted = {
         .config = f->config,
-        .node = node,
+        .node = many->node,
         .family_bytes = family_bytes,
         .reply_limit = f->reply_limit,
         .visits_max = visits < UINT32_MAX ? (uint32_t)visits : UINT32_MAX,
         .random = f->random,
+        .near = many->near,
     };
     if ((count < enough ? count : enough) > visits) {
         return false;
@@ -597,40 +618,41 @@ static bool follow_pick(struct follow *f, const struct store_node *node,
 }
 
 /* Returns whether a response cannot hold all addresses of the family. */
-static bool is_too_many(struct follow *f, const struct store_node *node,
-                        const struct store_tally *tally, unsigned family_bytes)
+static bool is_too_many(struct follow *f, const struct many *many, unsigned family_bytes)
 {
-    return store_tally_of_family(tally, family_bytes) >=
+    return store_tally_of_family(&many->tally, family_bytes) >=
                address_pick_enough(family_bytes, f->reply_limit) &&
-           follow_pick(f, node, tally, family_bytes) && !f->pick->is_all;
+           follow_pick(f, many, family_bytes) && !f->pick->is_all;
 }
 
 /* Adds a target with many addresses: the additional section has all of them or none. */
-static bool add_target_of_many(struct follow *f, const struct store_node *node,
-                               const struct store_tally *tally, struct rr_list *out)
+static bool add_target_of_many(struct follow *f, const struct many *many, struct rr_list *out)
 {
-    out->is_cut = out->is_cut || is_too_many(f, node, tally, 4) || is_too_many(f, node, tally, 16);
+    out->is_cut = out->is_cut || is_too_many(f, many, 4) || is_too_many(f, many, 16);
     return out->is_cut;
 }
 
 /* Adds many addresses. Some are enough when a response cannot hold all, whatever CNAMEs there are.
  * All of them are added when their order is random. */
 static bool add_many(struct follow *f, struct follow_chain *chain, const struct store_node *node,
-                     struct slice owner)
+                     const struct dname *name, struct slice owner)
 {
-    struct store_tally tally = store_node_tally(node);
+    struct many many = {.node = node, .tally = store_node_tally(node)};
     unsigned family_bytes = chain->families == FOLLOW_A ? 4 : 16;
-    if (store_visible_count(node) <= STORE_READY_MAX || tally.groups > 0 || tally.rrs > 0) {
+    if (store_visible_count(node) <= STORE_READY_MAX || many.tally.groups > 0 ||
+        many.tally.rrs > 0) {
         return false;
     }
+    many.near = follow_near(f, name);
     if (chain->families == FOLLOW_BOTH) {
-        return add_target_of_many(f, node, &tally, chain->out);
+        return add_target_of_many(f, &many, chain->out);
     }
-    if (!is_too_many(f, node, &tally, family_bytes) &&
-        (tally.names > 0 || !f->config->settings.round_robin ||
-         !follow_pick(f, node, &tally, family_bytes))) {
+    if (!is_too_many(f, &many, family_bytes) &&
+        (many.tally.names > 0 || !f->config->settings.round_robin ||
+         !follow_pick(f, &many, family_bytes))) {
         return false;
     }
+    f->far_count += f->pick->far;
     for (size_t i = 0; i < f->pick->count; i++) {
         struct rr rr = rrsynth_address(f->config, f->pick->records[i], owner);
         rr.ttl_s = f->pick->ttl_s;
@@ -639,11 +661,11 @@ static bool add_many(struct follow *f, struct follow_chain *chain, const struct 
     return true;
 }
 
-bool follow_many(struct follow *follow, const struct store_node *node, struct slice owner,
-                 enum follow_families families, struct rr_list *out)
+bool follow_many(struct follow *follow, const struct store_node *node, const struct dname *name,
+                 struct slice owner, enum follow_families families, struct rr_list *out)
 {
     struct follow_chain chain = {.out = out, .families = families, .start = owner};
-    return add_many(follow, &chain, node, owner);
+    return add_many(follow, &chain, node, name, owner);
 }
 
 /* ---- Names ---- */
@@ -676,13 +698,14 @@ void follow_chain_name(struct follow *f, struct follow_chain *chain, struct slic
         return; /* a client that asks about it gets none either */
     }
     const struct store_node *node = lookup_node(&f->view, &lower, follow_rule(f->config, zone));
-    if (node && add_many(f, chain, node, name)) {
+    if (node && add_many(f, chain, node, &lower, name)) {
         return;
     }
     struct lookup_span span;
     switch (lookup_find(f->lookup, &f->view, &lower, follow_rule(f->config, zone), &span)) {
     case LOOKUP_FOUND:
         lookup_keep_group(f->lookup, &span);
+        follow_keep_near(f, &lower, &span);
         follow_add_addresses(f, chain, &span, name);
         lookup_release(f->lookup, &span);
         break;

@@ -11,6 +11,7 @@
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/answer/near.h"
 #include "skydns/answer/view.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/rr.h"
@@ -43,6 +44,7 @@ struct follow {
 
     /* The answer being made: */
     struct view view; /* the records, as the client sees them */
+    const struct client_name *zone; /* the client's; NULL: all addresses are near */
     const struct external_answers *externals;
     struct cache_access *cache_access; /* NULL: the response cache is not used; */
     const struct engine_query *query;  /* else the client's query */
@@ -63,6 +65,7 @@ struct follow {
     bool is_flat;           /* the question's own name is external: an alias or an override */
     uint32_t flat_ttl_s;    /* the least on the way to its addresses */
     bool is_lacking;        /* a target is in a zone that may have records that the store lacks */
+    size_t far_count;       /* addresses and targets left out, since they are not near */
     unsigned unasked_count; /* CNAMEs to the first external name that no upstream was asked; */
     struct rr unasked[FOLLOW_CHAIN_MAX]; /* they are not in the answer yet */
     unsigned missed;       /* questions of the deferral that the response cache could not answer */
@@ -135,11 +138,17 @@ bool follow_flat(struct follow *follow, const struct override_match *match, stru
 void follow_flat_records(struct follow *follow, const struct lookup_span *span, struct slice owner,
                          enum follow_families families, struct rr_list *out);
 
+/* Finds what is near the client of a lower-cased name's records; and keeps only these of a name's
+ * span, which must be the last one. */
+struct near follow_near(const struct follow *follow, const struct dname *name);
+void follow_keep_near(struct follow *follow, const struct dname *name, struct lookup_span *span);
+
 /* Adds the addresses of a name with more than its node has prepared (store_ready.h), as far as the
- * response may hold them; `node` is the name's. Returns false, and adds nothing, if that takes all
- * records. */
-bool follow_many(struct follow *follow, const struct store_node *node, struct slice owner,
-                 enum follow_families families, struct rr_list *out) MUST_CHECK;
+ * response may hold them; `node` is that of the lower-cased name. Returns false, and adds nothing,
+ * if that takes all records. */
+bool follow_many(struct follow *follow, const struct store_node *node, const struct dname *name,
+                 struct slice owner, enum follow_families families,
+                 struct rr_list *out) MUST_CHECK;
 
 /* Adds the addresses that the records of `owner` give, each after the CNAMEs that lead to it. Marks
  * the list as cut if an upstream could give only some of a target's addresses. */

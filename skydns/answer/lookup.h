@@ -46,6 +46,7 @@ struct lookup_span {
 };
 
 struct lookup;
+struct near;
 
 /* Reserves room for `capacity` records, and grows when needed. */
 struct lookup *lookup_new(size_t capacity);
@@ -133,6 +134,10 @@ const struct store_record *lookup_alias(const struct view *view, const struct dn
 /* Keeps the records of one group and those without a group, as SkyDNS did: the group of the record
  * closest to the root. Keeps all records if that one has no group or the closest disagree. */
 void lookup_keep_group(struct lookup *lookup, struct lookup_span *span);
+
+/* Keeps the records that are near the client, of each kind that has any. Returns how many it drops.
+ */
+size_t lookup_keep_near(struct lookup *lookup, const struct near *near, struct lookup_span *span);
 
 /* Returns the i-th record of a span, which the store owns. */
 const struct store_record *lookup_record(const struct lookup *lookup,

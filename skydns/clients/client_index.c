@@ -20,6 +20,7 @@
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 #include "skydns/clients/client_table_internal.h"
+#include "skydns/clients/topology.h"
 
 /* Bits of a word; blocks are aligned to more. One is that of CLIENT_WORD_GONE. */
 enum { SHARED = 1, RECORD = 4, BITS = 7 };
@@ -69,6 +70,7 @@ struct client_index {
     struct space *gone; /* since the last commit, as are the next two */
     struct client_record *gone_records;
     struct client_name *gone_names;
+    struct topology *topology;
 };
 
 static struct slice key_of_space(const void *thing)
@@ -118,6 +120,8 @@ struct client_index *client_index_new(const struct client_index_config *config)
     atomic_init(&index->table, index->contents[0].table);
     key_table_init(&index->spaces, key_of_space);
     key_table_init(&index->names, key_of_name);
+    index->topology =
+        topology_new(&(struct topology_config){.retire = config->retire, .data = config->data});
     return index;
 }
 
@@ -166,6 +170,7 @@ void client_index_free(struct client_index *index)
     free_gone(index->gone);
     free_gone_records(index->gone_records);
     free_gone_names(index->gone_names);
+    topology_free(index->topology);
     free(index);
 }
 
@@ -656,6 +661,22 @@ static const struct client_space *client_index_shown(uintptr_t word)
 const struct client_space *client_index_find(const struct client_index *index, const struct ip *ip)
 {
     return ip->family_bytes > 0 ? client_index_shown(client_index_word(index, ip)) : NULL;
+}
+
+const struct client_space *client_index_find_zone(const struct client_index *index,
+                                                  const struct ip *ip,
+                                                  const struct client_name **ret_zone)
+{
+    uintptr_t word = ip->family_bytes > 0 ? client_index_word(index, ip) : CLIENT_WORD_FREE;
+    const struct client_space *space = client_index_shown(word);
+    const struct client_record *record = client_index_record_of(word);
+    *ret_zone = space && record ? record->zone : NULL;
+    return space;
+}
+
+struct topology *client_index_topology(const struct client_index *index)
+{
+    return index->topology;
 }
 
 bool client_index_describe(const struct client_index *index, const struct ip *ip,

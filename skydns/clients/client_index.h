@@ -21,6 +21,8 @@
 #include "common/base/slice.h"
 #include "skydns/clients/client_record.h"
 
+struct topology;
+
 /* Namespace that has clients; equal namespaces are one block while it is in use. Immutable. */
 struct client_space {
     uint8_t label_len; /* 1 to 63 */
@@ -103,6 +105,14 @@ struct client_index_entry client_index_entry(const struct client_index *index, c
 /* Returns the namespace of an address; NULL: it identifies nobody. Valid until publisher_leave. Any
  * thread. */
 const struct client_space *client_index_find(const struct client_index *index, const struct ip *ip);
+
+/* Does the same, and sets *ret_zone to the client's zone; NULL: it is not known. */
+const struct client_space *client_index_find_zone(const struct client_index *index,
+                                                  const struct ip *ip,
+                                                  const struct client_name **ret_zone);
+
+/* Returns the zones of headless Services' addresses, which come and go with the index. */
+struct topology *client_index_topology(const struct client_index *index);
 
 /* Describes the client with the address. Returns false, with all empty, if it identifies nobody.
  * Borrowed until publisher_leave; on the main thread until the loop turns. Any thread. */

@@ -9,6 +9,7 @@
 struct client_view {
     const struct client_space *space;    /* its namespace; NULL: not known, or not needed */
     const struct visibility *visibility; /* what hides names from it; NULL: nothing does */
+    const struct client_name *zone;      /* its zone; NULL: not known, or not needed */
 };
 
 #endif

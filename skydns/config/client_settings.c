@@ -136,6 +136,9 @@ void client_settings_fill(struct client_settings *settings, const struct options
     if (options_want_client_index(options)) {
         config->clients = settings->index;
     }
+    if (options->clients.wants_near) {
+        config->topology = client_index_topology(settings->index);
+    }
     if (options->clients.is_own) {
         struct client_options now = options->clients;
         now.unknown = knows_clients ? now.unknown : VISIBILITY_UNKNOWN_PUBLIC;

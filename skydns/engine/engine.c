@@ -65,10 +65,11 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
 
 /* ---- The client ---- */
 
-/* Returns whether answers depend on the client's namespace. */
+/* Returns whether answers depend on the client's namespace, or zone. */
 static inline bool engine_knows_clients(const struct engine *engine)
 {
-    return engine->config->settings.autopath || engine->config->visibility;
+    return engine->config->settings.autopath || engine->config->visibility ||
+           engine->config->topology;
 }
 
 static struct client_view view_of(const struct engine *engine, const struct addr *client)
@@ -77,7 +78,9 @@ static struct client_view view_of(const struct engine *engine, const struct addr
     struct client_view view = {.visibility = config->visibility};
     if (config->clients && engine_knows_clients(engine)) {
         const struct ip ip = addr_ip(client);
-        view.space = client_index_find(config->clients, &ip);
+        view.space = config->topology
+                         ? client_index_find_zone(config->clients, &ip, &view.zone)
+                         : client_index_find(config->clients, &ip);
     }
     return view;
 }

@@ -13,6 +13,7 @@ struct cache_counts {
     struct counter hits_positive, hits_negative, hits_failure, hits_stale;
     struct counter misses;
     struct counter no_aaaa, dns64; /* answers that -no-aaaa and -dns64 made */
+    struct counter near;           /* answers without addresses that are not near (-topology) */
     /* The filling thread's: */
     struct counter prefetches, insertions, evictions;
 };

@@ -11,6 +11,7 @@
 #include "skydns/answer/answer.h"
 #include "skydns/answer/cache_access.h"
 #include "skydns/answer/external_synthesis.h"
+#include "skydns/answer/near.h"
 #include "skydns/external/cache_counts.h"
 #include "skydns/fast/fast_names_internal.h"
 #include "skydns/fast/fast_target_internal.h"
@@ -37,7 +38,9 @@ struct fast {
     struct fast_question questions[ENGINE_AHEAD_MAX];
     struct fast_question alone; /* a question that is not in the batch */
 
-    struct address_pick pick; /* scratch */
+    struct address_pick pick; /* scratch, as are the next two */
+    uint8_t near_bytes[STORE_READY_MAX * 16];
+    const struct store_record *near_records[STORE_READY_MAX];
 };
 
 void fast_configure(struct fast *fast, const struct engine_config *config, struct encoder *encoder)
@@ -202,6 +205,50 @@ static uint32_t fast_level(const struct fast *f, unsigned count, uint32_t ttl_s)
     return count > 1 && f->config->settings.ttl_s < ttl_s ? f->config->settings.ttl_s : ttl_s;
 }
 
+/* ---- The nearest ---- */
+
+/* Finds what is near the client of the records of the question's name. */
+static inline struct near find_near(const struct fast *f, const struct fast_question *question,
+                                    const struct engine_query *query)
+{
+    const struct fast_query *q = question->query;
+    return near_of(f->config, query->view.zone, slice_of(q->name, q->name_len));
+}
+
+static void count_near(const struct fast *f)
+{
+    counter_add(&f->cached->counts->near, 1);
+}
+
+/* Leaves only the near addresses, if there are any. Returns false when the slow path decides, since
+ * the others' TTLs differ. */
+static NOINLINE bool keep_near_addresses(struct fast *f, const struct store_node *node,
+                                         const struct near *near, struct addresses *a)
+{
+    const struct store_ready *ready = store_node_ready(node);
+    unsigned kept = 0;
+    for (unsigned i = 0; i < a->count; i++) {
+        const uint8_t *bytes = a->bytes + (size_t)i * a->size;
+        if (near_has(near, bytes, a->size)) {
+            memcpy(f->near_bytes + (size_t)kept * a->size, bytes, a->size);
+            kept++;
+        }
+    }
+    if (kept == 0 || kept == a->count) {
+        return true;
+    }
+    a->bytes = f->near_bytes;
+    a->count = kept;
+    count_near(f);
+    return ready->is_level;
+}
+
+/* Returns whether an answer to this client may lack some of the name's records. */
+static bool has_near(const struct fast *f, const struct engine_query *query, struct slice wire)
+{
+    return near_of(f->config, query->view.zone, wire).service != NULL;
+}
+
 /* ---- Answers ---- */
 
 /* Ends the response. ttl_s is the answers' TTL, or the denial's. */
@@ -305,6 +352,7 @@ static bool answer_many(struct fast *f, const struct fast_question *question,
         .reply_limit = f->reply.max,
         .visits_max = ENGINE_BRIEF_MAX,
         .random = query->random,
+        .near = find_near(f, question, query),
     };
     uint32_t count = store_tally_of_family(&tally, family_bytes);
     size_t enough = address_pick_enough(family_bytes, wanted.reply_limit);
@@ -314,6 +362,9 @@ static bool answer_many(struct fast *f, const struct fast_question *question,
     }
     if (!address_pick(&f->pick, &wanted) || (f->pick.is_all && !f->config->settings.round_robin)) {
         return false;
+    }
+    if (f->pick.far > 0) {
+        count_near(f);
     }
     return put_picked(f, question, family_bytes);
 }
@@ -330,6 +381,12 @@ static bool answer_addresses(struct fast *f, const struct fast_question *questio
     }
     if (addresses.count == 0) {
         return fast_answer_negative(f, question, query, DNS_RCODE_NOERROR);
+    }
+    if (addresses.count > 1 && f->config->topology) {
+        const struct near near = find_near(f, question, query);
+        if (near.service && !keep_near_addresses(f, question->scan.node, &near, &addresses)) {
+            return false;
+        }
     }
     addresses.ttl_s = fast_level(f, addresses.count, addresses.ttl_s);
     unsigned count = put_addresses(f, &addresses, f->reply.name_at);
@@ -370,7 +427,8 @@ static enum view_part target_part(const struct fast *f, const struct fast_questi
 
 /* Adds the addresses of a target, if all are of one family and have one TTL. Returns false to fall
  * back to the slow path. */
-static bool fast_add_target(struct fast *f, const struct fast_question *question, struct slice wire,
+static bool fast_add_target(struct fast *f, const struct fast_question *question,
+                            const struct engine_query *query, struct slice wire,
                             unsigned written_at)
 {
     struct fast_target target;
@@ -384,7 +442,7 @@ static bool fast_add_target(struct fast *f, const struct fast_question *question
     if (!target.node || part == VIEW_NONE) {
         return true;
     }
-    if (part != VIEW_WHOLE) {
+    if (part != VIEW_WHOLE || has_near(f, query, wire)) {
         return false;
     }
     const struct store_ready *ready = store_node_ready(target.node);
@@ -422,6 +480,27 @@ static bool get_targets(const struct fast *f, const struct store_node *node,
     return true;
 }
 
+/* Leaves only the targets that are near, if there are any. */
+static NOINLINE void keep_near_targets(struct fast *f, const struct near *near,
+                                       struct targets *targets)
+{
+    const struct store_node *node = near_node(near, f->view.store);
+    unsigned kept = 0;
+    uint32_t ttl_s = UINT32_MAX, weight_sum = 0;
+    for (unsigned i = 0; i < targets->count; i++) {
+        const struct store_record *record = targets->records[i];
+        if (near_has_target(near, node, store_record_host_wire(record))) {
+            f->near_records[kept++] = record;
+            ttl_s = record->ttl_s < ttl_s ? record->ttl_s : ttl_s;
+            weight_sum += store_record_weight(record);
+        }
+    }
+    if (kept > 0 && kept < targets->count) {
+        *targets = (struct targets){kept, fast_level(f, kept, ttl_s), weight_sum, f->near_records};
+        count_near(f);
+    }
+}
+
 /* Writes the SRV record. Returns the offset of the target's name; 0: it does not fit. */
 static unsigned put_target(struct fast *f, const struct store_record *r, const struct targets *all)
 {
@@ -438,13 +517,20 @@ static unsigned put_target(struct fast *f, const struct store_record *r, const s
     return (unsigned)(data + 6 - f->reply.bytes);
 }
 
-static bool answer_targets(struct fast *f, const struct fast_question *question)
+static bool answer_targets(struct fast *f, const struct fast_question *question,
+                           const struct engine_query *query)
 {
     unsigned written_at[STORE_READY_MAX];
     const struct store_record *single;
     struct targets targets;
     if (!question->query->is_lower || !get_targets(f, question->scan.node, &single, &targets)) {
         return false;
+    }
+    if (targets.count > 1 && f->config->topology) {
+        const struct near near = find_near(f, question, query);
+        if (near.service) {
+            keep_near_targets(f, &near, &targets);
+        }
     }
     for (unsigned i = 0; i < targets.count; i++) {
         written_at[i] = put_target(f, targets.records[i], &targets);
@@ -454,7 +540,7 @@ static bool answer_targets(struct fast *f, const struct fast_question *question)
     }
     for (unsigned i = 0; i < targets.count; i++) {
         struct slice target = store_record_host_wire(targets.records[i]);
-        if (!fast_add_target(f, question, target, written_at[i])) {
+        if (!fast_add_target(f, question, query, target, written_at[i])) {
             return false;
         }
     }
@@ -577,14 +663,14 @@ static NOINLINE bool answer_no_aaaa(struct fast *f, const struct fast_question *
 /* Gets the addresses that the only record of an override leads to in our domains. Returns false
  * when the slow path decides. */
 static bool get_led_addresses(const struct fast *f, const struct fast_question *question,
-                              struct addresses *ret)
+                              const struct engine_query *query, struct addresses *ret)
 {
     const struct store_node *owner = question->scan.node, *node;
     const struct store_record *record =
         store_visible_count(owner) == 1 ? store_node_record(owner) : NULL;
     record = record ? record : store_node_single(owner);
     if (!record || f->view.visibility || record->host != STORE_HOST_NAME ||
-        record->lens[RECORD_RR] > 0) {
+        record->lens[RECORD_RR] > 0 || has_near(f, query, store_record_host_wire(record))) {
         return false;
     }
     node = fast_target_find_alone(&f->zones, store_record_host_wire(record));
@@ -605,7 +691,7 @@ static NOINLINE bool answer_override_addresses(struct fast *f, const struct fast
     const struct fast_query *q = question->query;
     struct addresses a;
     if ((!get_addresses(f, question->scan.node, query_family(question), &a) &&
-         !get_led_addresses(f, question, &a)) ||
+         !get_led_addresses(f, question, query, &a)) ||
         a.count == 0) {
         return false;
     }
@@ -727,7 +813,7 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
     case PLAIN_ADDRESSES:
         return answer_addresses(f, question, query);
     case PLAIN_TARGETS:
-        return answer_targets(f, question);
+        return answer_targets(f, question, query);
     }
     return false;
 }

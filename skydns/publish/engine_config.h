@@ -23,6 +23,7 @@ struct dnssec;
 struct forward_zone;
 struct hosts_table;
 struct tsig_keys;
+struct topology;
 struct visibility;
 struct zone_serial;
 struct zone_table;
@@ -197,6 +198,7 @@ struct engine_config {
     /* Clients known by their pods. */
     const struct client_index *clients; /* borrowed; NULL: no client's namespace is looked up */
     struct visibility *visibility;      /* a reference; NULL: every client sees everything */
+    const struct topology *topology;    /* borrowed; NULL: answers have all addresses */
 };
 
 /* Frees a configuration, with its references; NULL is fine. */

@@ -347,6 +347,9 @@ static int config_doc_settle(struct overlay *x, struct options *options, struct 
     if (option_check_aliases(x->o, err) < 0) {
         return err_wrap(err, ERR_SYNTAX, "field `aliases`");
     }
+    if (option_check_topology(x->o, err) < 0) {
+        return err_wrap(err, ERR_SYNTAX, "field `topology`");
+    }
     if (option_check_transfers(x->o, err) < 0) {
         return err_wrap(err, ERR_SYNTAX, "field `transfer_to`");
     }

@@ -1,4 +1,4 @@
-/* Parses -search, -public-namespaces, -allow, -rate and -rate-namespace. */
+/* Parses -search, -public-namespaces, -allow, -rate and -rate-namespace, and checks -topology. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +88,16 @@ int option_public_namespaces(struct options *o, const char *list, struct err *er
         o->clients.public_names[o->clients.public_count++] = name;
     }
     return 0;
+}
+
+/* ---- The nearest addresses ---- */
+
+/* Signatures are of all records of a name. */
+int option_check_topology(const struct options *o, struct err *err)
+{
+    return o->clients.wants_near && *o->dnssec
+               ? err_set(err, ERR_USAGE, "`marked`: expected off with -dnssec `%s`", o->dnssec)
+               : 0;
 }
 
 /* ---- Who may ask, and how often ---- */

@@ -96,4 +96,7 @@ int option_check_stubs(const struct options *o, struct err *err) MUST_CHECK;
 /* Checks that no alias is for a name in the domains. */
 int option_check_aliases(const struct options *o, struct err *err) MUST_CHECK;
 
+/* Checks that no answer is signed whose addresses depend on the client's zone. */
+int option_check_topology(const struct options *o, struct err *err) MUST_CHECK;
+
 #endif

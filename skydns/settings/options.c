@@ -243,6 +243,10 @@ static int check_together(const struct options *o, const struct flag_strings *ar
         r = r < 0 ? err_wrap(err, r, "flag -alias") : 0;
     }
     if (r == 0) {
+        r = option_check_topology(o, err);
+        r = r < 0 ? err_wrap(err, r, "flag -topology") : 0;
+    }
+    if (r == 0) {
         r = option_check_transfers(o, err);
         r = r < 0 ? err_wrap(err, r, "flag -transfer-to") : 0;
     }

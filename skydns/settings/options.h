@@ -54,12 +54,13 @@ struct namespace_name {
     char text[NAMESPACE_TEXT_MAX]; /* in lower case, without a final NUL */
 };
 
-/* Settings of the names that a client sees: -visibility and the flags that go with it. */
+/* Settings of the names and addresses that a client sees. */
 struct client_options {
     bool is_own; /* -visibility=own */
     enum visibility_unknown unknown;
     size_t public_count;
     struct namespace_name public_names[VISIBILITY_PUBLIC_MAX]; /* each once */
+    bool wants_near; /* -topology=marked */
 };
 
 /* A stub zone whose denials are asked again of the general upstreams. */
@@ -167,10 +168,11 @@ struct options {
 int skydns_options_parse(int argc, char *const *argv, struct options *ret_options,
                          struct err *err) MUST_CHECK;
 
-/* Returns whether any answer depends on the namespaces of clients. */
+/* Returns whether any answer depends on the namespaces, or zones, of clients. */
 static inline bool options_answer_by_client(const struct options *o)
 {
-    return o->engine.autopath || o->clients.is_own || o->engine.rate_namespace > 0;
+    return o->engine.autopath || o->clients.is_own || o->clients.wants_near ||
+           o->engine.rate_namespace > 0;
 }
 
 /* Returns whether answering threads look up the clients: for answers, or to log them. */

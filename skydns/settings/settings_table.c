@@ -3,6 +3,7 @@
 #include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/etcd/etcd_defaults.h"
+#include "skydns/clients/topology.h"
 #include "skydns/confine/process_limits.h"
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/option_values.h"
@@ -276,6 +277,10 @@ static const struct setting rows[] = {
      .choices = VISIBILITY_UNKNOWN_CHOICES, .default_number = VISIBILITY_UNKNOWN_PUBLIC,
      .taker = SETTING_LIVE, IN(clients.unknown),
      .help = "what clients see whose namespace is not known: all, or public namespaces"},
+    {.flag = "topology", .field = "topology", .kind = SETTING_CHOICE, .choices = TOPOLOGY_CHOICES,
+     .taker = SETTING_LIVE, IN(clients.wants_near),
+     .help = "which addresses of headless Services a client gets: all (off), or for marked ones "
+             "those in its zone"},
     {.flag = "allow", .field = "allow", .kind = SETTING_PARSED, .form = SETTING_FORM_LIST,
      .parse = option_allow, .show = option_text_allow, .taker = SETTING_LIVE,
      .help = "comma-separated networks of clients that may send queries, all or none"},

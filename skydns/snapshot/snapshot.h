@@ -28,6 +28,7 @@ enum snapshot_section {
     SNAPSHOT_WRITERS,        /* kube2sky's documents: writer_documents_save */
     SNAPSHOT_CLIENTS,        /* what kube2sky writes of clients: client_marks_save */
     SNAPSHOT_CLIENT_RECORDS, /* client_marks_save_records */
+    SNAPSHOT_TOPOLOGY,       /* client_marks_save_topology */
     SNAPSHOT_SECTIONS,
 };
 

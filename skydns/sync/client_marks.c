@@ -11,12 +11,15 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
+#include "skydns/clients/client_index.h"
+#include "skydns/clients/topology.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/mark_keys_internal.h"
 #include "skydns/sync/mark_saved_internal.h"
 #include "skydns/sync/record_keys_internal.h"
+#include "skydns/sync/topology_keys_internal.h"
 
 enum { LINES_A_MINUTE = 10 };
 
@@ -25,8 +28,8 @@ enum { LINES_A_MINUTE = 10 };
  * may deny for a moment. */
 static const double denied_retry_s = 10;
 
-/* The kinds of mark_keys_internal.h, and one more. */
-enum { RANGE_RECORD = MARK_KINDS, RANGES };
+/* The kinds of mark_keys_internal.h, and two more. */
+enum { RANGE_RECORD = MARK_KINDS, RANGE_TOPOLOGY, RANGES };
 
 static const struct {
     const char *key;
@@ -36,6 +39,8 @@ static const struct {
                       "cannot read which addresses pods share with nodes: no client is identified"},
     [MARK_LIST] = {"visible/", "cannot read which namespaces are visible to others: none is"},
     [RANGE_RECORD] = {"client/", "cannot read client records: no client's pod is named"},
+    [RANGE_TOPOLOGY] = {"topology/",
+                        "cannot read zones of headless Services: clients get all addresses"},
 };
 
 /* Keys of one kind in one domain. */
@@ -43,10 +48,11 @@ struct range {
     struct client_marks *marks;
     struct domain *domain;
     unsigned kind;
-    struct mark_keys keys;      /* of the first two kinds */
-    struct record_keys records; /* of RANGE_RECORD */
+    struct mark_keys keys;         /* of the first two kinds */
+    struct record_keys records;    /* of RANGE_RECORD */
+    struct topology_keys topology; /* of RANGE_TOPOLOGY */
     char *prefix;
-    struct etcd_mirror *mirror; /* NULL: etcd denies reading the keys */
+    struct etcd_mirror *mirror; /* NULL: etcd denies reading the keys, or they are not wanted */
     ev_timer retry;             /* runs then */
     bool is_denied;             /* told, until they can be read */
     struct err denial;          /* why */
@@ -66,6 +72,7 @@ struct domain {
 struct client_marks {
     struct client_marks_config config;
     bool is_optional;
+    bool wants_topology;
     size_t listed_count; /* as told last */
     size_t count;
     struct domain *domains[ENGINE_ZONES_MAX];
@@ -147,8 +154,9 @@ static void client_marks_on_address(void *data, const struct ip *ip, bool is_the
 /* Commits; is_told: what changes is told at once. Returns whether anything differs. */
 static bool commit_keys(struct range *range, bool full, bool is_told)
 {
-    return range->kind == RANGE_RECORD
-               ? record_keys_commit(&range->records, full, is_told)
+    return range->kind == RANGE_RECORD ? record_keys_commit(&range->records, full, is_told)
+           : range->kind == RANGE_TOPOLOGY
+               ? topology_keys_commit(&range->topology, full)
                : mark_keys_commit(&range->keys, full, is_told ? client_marks_on_address : NULL,
                                   range);
 }
@@ -157,8 +165,8 @@ static bool commit_keys(struct range *range, bool full, bool is_told)
 static void client_marks_publish(struct range *range, bool full)
 {
     const struct client_marks_config *config = &range->marks->config;
-    bool is_list = range->kind == MARK_LIST;
-    bool is_known_change = !is_list && settle_known(range->domain);
+    bool is_list = range->kind == MARK_LIST, is_topology = range->kind == RANGE_TOPOLOGY;
+    bool is_known_change = !is_list && !is_topology && settle_known(range->domain);
     bool is_told_each = !is_list && !is_known_change && range->domain->is_known;
     size_t left_out = range->keys.left_out;
     bool is_change = commit_keys(range, full, is_told_each);
@@ -231,7 +239,8 @@ void client_marks_remember_broken(struct client_marks *marks)
 
 static void begin_keys(struct range *range, bool keeps_old)
 {
-    record_keys_begin(&range->records, keeps_old); /* one of them is empty */
+    record_keys_begin(&range->records, keeps_old); /* all but one are empty */
+    topology_keys_begin(&range->topology, keeps_old);
     mark_keys_begin(&range->keys, keeps_old);
 }
 
@@ -256,6 +265,8 @@ static void client_marks_on_put(void *data, const struct etcd_kv *kv)
     struct slice label = client_marks_label_of(range, kv->key);
     const char *reason = range->kind == RANGE_RECORD
                              ? record_keys_put(&range->records, label, kv->value)
+                         : range->kind == RANGE_TOPOLOGY
+                             ? topology_keys_put(&range->topology, label, kv->value)
                              : mark_keys_put(&range->keys, label, kv->value);
     if (reason) {
         client_marks_refuse(range, kv, reason);
@@ -270,6 +281,8 @@ static void client_marks_on_del(void *data, struct slice key, int64_t revision U
     struct slice label = client_marks_label_of(range, key);
     if (range->kind == RANGE_RECORD) {
         record_keys_del(&range->records, label);
+    } else if (range->kind == RANGE_TOPOLOGY) {
+        topology_keys_del(&range->topology, label);
     } else {
         mark_keys_del(&range->keys, label);
     }
@@ -347,8 +360,11 @@ bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *
 {
     bool is_trouble = false;
     for (size_t i = 0; i < marks->count; i++) {
-        for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
+        for (unsigned kind = 0; kind < RANGES; kind++) {
             const struct range *range = &marks->domains[i]->ranges[kind];
+            if (kind == RANGE_RECORD) {
+                continue;
+            }
             const char *separator = is_trouble ? "; " : "";
             if (range->is_denied) {
                 buf_printf(out, "%scannot read %s: %s", separator, range->prefix,
@@ -441,6 +457,19 @@ static bool has_any_record(const struct client_marks *marks)
     return has_any;
 }
 
+/* Appends what precedes the keys of a range with a section of its own. Returns whether the keys are
+ * known, and must follow. */
+static bool save_head(const struct range *range, struct buf *out)
+{
+    struct buf mirror;
+    buf_init(&mirror, out->limit);
+    bool is_known = range->has_read && range->mirror && etcd_mirror_save(range->mirror, &mirror);
+    const struct slice saved = buf_slice(&mirror);
+    mark_saved_append_head(&range->domain->name, is_known ? &saved : NULL, out);
+    buf_fini(&mirror);
+    return is_known;
+}
+
 void client_marks_save_records(const struct client_marks *marks, struct buf *out)
 {
     if (!has_any_record(marks)) {
@@ -448,15 +477,24 @@ void client_marks_save_records(const struct client_marks *marks, struct buf *out
     }
     buf_append_u8(out, (uint8_t)marks->count);
     for (size_t i = 0; i < marks->count; i++) {
-        const struct domain *domain = marks->domains[i];
-        const struct range *range = &domain->ranges[RANGE_RECORD];
-        struct buf mirror;
-        buf_init(&mirror, out->limit);
-        bool is_known =
-            range->has_read && range->mirror && etcd_mirror_save(range->mirror, &mirror);
-        mark_saved_append_records(&domain->name, is_known ? &range->records : NULL,
-                                  buf_slice(&mirror), out);
-        buf_fini(&mirror);
+        const struct range *range = &marks->domains[i]->ranges[RANGE_RECORD];
+        if (save_head(range, out)) {
+            record_keys_save(&range->records, out);
+        }
+    }
+}
+
+void client_marks_save_topology(const struct client_marks *marks, struct buf *out)
+{
+    if (!marks->wants_topology || topology_count(client_index_topology(marks->config.index)) == 0) {
+        return;
+    }
+    buf_append_u8(out, (uint8_t)marks->count);
+    for (size_t i = 0; i < marks->count; i++) {
+        const struct range *range = &marks->domains[i]->ranges[RANGE_TOPOLOGY];
+        if (save_head(range, out)) {
+            topology_keys_save(&range->topology, out);
+        }
     }
 }
 
@@ -473,6 +511,8 @@ static void range_open(struct client_marks *marks, struct domain *domain, unsign
     range->kind = kind;
     mark_keys_init(&range->keys, kind == MARK_LIST ? MARK_LIST : MARK_ADDRESS);
     record_keys_init(&range->records, marks->config.index);
+    topology_keys_init(&range->topology, client_index_topology(marks->config.index),
+                       &domain->name);
     ev_timer_init(&range->retry, client_marks_on_retry, denied_retry_s, 0.);
     range->retry.data = range;
 }
@@ -485,6 +525,7 @@ static void range_close(struct range *range)
     broken_free(range->told);
     mark_keys_fini(&range->keys);
     record_keys_fini(&range->records);
+    topology_keys_fini(&range->topology);
     free(range->prefix);
 }
 
@@ -515,18 +556,55 @@ static void client_marks_start_records(struct domain *domain, struct slice saved
     struct range *range = &domain->ranges[RANGE_RECORD];
     struct slice mirror = slice_of(NULL, 0);
     range->is_saved =
-        is_saved && mark_saved_recall_records(saved, &domain->name, &range->records, &mirror);
+        is_saved && mark_saved_recall_keys(MARK_SAVED_RECORDS, saved, &domain->name,
+                                           &range->records, &mirror);
     (void)record_keys_commit(&range->records, false, false); /* is shown when it is known */
     client_marks_start_mirror(range, mirror);
 }
 
+/* Starts the topology keys, if they are wanted. Those that an earlier process had count at once. */
+static void start_topology(struct domain *domain, struct slice saved, bool is_saved)
+{
+    struct range *range = &domain->ranges[RANGE_TOPOLOGY];
+    struct slice mirror = slice_of(NULL, 0);
+    if (!range->marks->wants_topology || range->mirror || range->is_denied) {
+        return;
+    }
+    range->is_saved = is_saved && mark_saved_recall_keys(MARK_SAVED_TOPOLOGY, saved, &domain->name,
+                                                         &range->topology, &mirror);
+    client_marks_start_mirror(range, range->is_saved ? mirror : slice_of(NULL, 0));
+}
+
+static void stop_topology(struct domain *domain)
+{
+    struct range *range = &domain->ranges[RANGE_TOPOLOGY];
+    range_close(range);
+    *range = (struct range){.kind = RANGE_TOPOLOGY};
+    range_open(domain->ranges[0].marks, domain, RANGE_TOPOLOGY);
+}
+
+void client_marks_set_topology(struct client_marks *marks, bool wants_topology)
+{
+    if (marks->wants_topology == wants_topology) {
+        return;
+    }
+    marks->wants_topology = wants_topology;
+    for (size_t i = 0; i < marks->count; i++) {
+        if (wants_topology) {
+            start_topology(marks->domains[i], slice_of(NULL, 0), false);
+        } else {
+            stop_topology(marks->domains[i]);
+        }
+    }
+    marks->config.ended(marks->config.data);
+}
+
 /* Starts with the keys of an earlier process, which etcd is to confirm: meanwhile an address may
  * have passed to another pod. */
-static void client_marks_start(struct domain *domain, struct slice saved,
-                               struct slice saved_records)
+static void client_marks_start(struct domain *domain, const struct client_marks_config *config)
 {
     struct mark_saved before[MARK_KINDS];
-    bool is_known = mark_saved_recall(saved, &domain->name, before);
+    bool is_known = mark_saved_recall(config->saved, &domain->name, before);
     for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
         struct range *range = &domain->ranges[kind];
         if (is_known) {
@@ -537,7 +615,8 @@ static void client_marks_start(struct domain *domain, struct slice saved,
         }
         client_marks_start_mirror(range, is_known ? before[kind].mirror : slice_of(NULL, 0));
     }
-    client_marks_start_records(domain, saved_records, is_known);
+    client_marks_start_records(domain, config->saved_records, is_known);
+    start_topology(domain, config->saved_topology, is_known);
 }
 
 struct client_marks *client_marks_new(const struct client_marks_config *config)
@@ -600,10 +679,11 @@ void client_marks_set_domains(struct client_marks *marks, const struct dname *na
     marks->count = next_count;
     for (size_t i = 0; i < next_count; i++) {
         if (!next[i]->ranges[MARK_LIST].mirror && !next[i]->ranges[MARK_LIST].is_denied) {
-            client_marks_start(next[i], config->saved, config->saved_records);
+            client_marks_start(next[i], config);
         }
     }
-    marks->config.saved = marks->config.saved_records = slice_of(NULL, 0);
+    marks->config.saved = marks->config.saved_records = marks->config.saved_topology =
+        slice_of(NULL, 0);
     tell_visible(marks);
     config->known(config->data);
     config->ended(config->data);
@@ -645,7 +725,9 @@ bool client_marks_are_settled(const struct client_marks *marks)
     for (size_t i = 0; i < marks->count && are_settled; i++) {
         const struct range *ranges = marks->domains[i]->ranges;
         for (unsigned kind = 0; kind < RANGES && are_settled; kind++) {
-            are_settled = ranges[kind].has_read || ranges[kind].is_denied || ranges[kind].is_saved;
+            are_settled = ranges[kind].has_read || ranges[kind].is_denied ||
+                          ranges[kind].is_saved ||
+                          (kind == RANGE_TOPOLOGY && !marks->wants_topology);
         }
     }
     return are_settled;

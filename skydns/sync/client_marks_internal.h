@@ -9,7 +9,11 @@
  *
  *     /kube2sky/<domain>/client/10-1-0-5        record_keys_internal.h
  *
- * Each is a mirror: three watches on the connection that exists anyway. Like the records, the keys
+ * and a fourth, if it is wanted, the addresses of headless Services:
+ *
+ *     /kube2sky/<domain>/topology/prod/web      topology_keys_internal.h
+ *
+ * Each is a mirror: three or four watches on the connection that exists anyway. Like the records, the keys
  * survive an etcd that came back without its data until kube2sky has written everything again. An
  * etcd whose user may not read them is asked every 10 s, with one warning; what was read before
  * counts until it is denied for the second time. A malformed value is skipped, logged once and
@@ -60,7 +64,8 @@ struct client_marks_config {
      * the first client_marks_set_domains. Hold the domains of the first client_marks_set_domains.
      * Nothing of them is told before etcd has confirmed it, or said otherwise. */
     struct slice saved;
-    struct slice saved_records; /* likewise, of client_marks_save_records */
+    struct slice saved_records; /* likewise, of client_marks_save_records; */
+    struct slice saved_topology; /* and of client_marks_save_topology: these count at once */
 
     /* Called in this order when a commit, a denial, or the end of a domain has changed
      * something. */
@@ -78,6 +83,7 @@ struct client_marks_config {
 /* Returns true if client_marks_save can have appended the bytes; no bytes are fine, too. */
 bool client_marks_is_saved(struct slice saved) MUST_CHECK;
 bool client_marks_are_records_saved(struct slice saved) MUST_CHECK;
+bool client_marks_is_topology_saved(struct slice saved) MUST_CHECK;
 
 struct client_marks *client_marks_new(const struct client_marks_config *config);
 void client_marks_free(struct client_marks *marks); /* NULL is fine; tells nothing */
@@ -88,6 +94,12 @@ bool client_marks_save(const struct client_marks *marks, struct buf *out) MUST_C
 /* Appends the client records that were told last; nothing if there are none. A domain whose records
  * are not known is saved so. */
 void client_marks_save_records(const struct client_marks *marks, struct buf *out);
+
+/* Does the same for topology keys. */
+void client_marks_save_topology(const struct client_marks *marks, struct buf *out);
+
+/* Sets whether topology keys are read; not at first. What they showed goes when they are not. */
+void client_marks_set_topology(struct client_marks *marks, bool wants_topology);
 
 /* Sets the domains in force, at most ENGINE_ZONES_MAX; those that stay lose nothing. Calls `known`
  * in any case. */

@@ -17,7 +17,8 @@ struct clients {
     struct clients_config config;
     struct client_index *index;
     struct client_marks *marks; /* NULL: off */
-    bool is_optional;           /* as client_marks_set_optional */
+    bool is_optional;           /* as client_marks_set_optional, */
+    bool wants_topology;        /* and client_marks_set_topology */
     struct client_pods pods;
     const struct store *store; /* the version followed last, on or off; NULL: none */
     bool is_reading;           /* all is read again: names are not noted */
@@ -27,6 +28,7 @@ struct clients {
     struct dname domains[ENGINE_ZONES_MAX];
     struct buf saved;
     struct buf saved_records;
+    struct buf saved_topology;
 };
 
 static void retire_block(void *data, void *block, void (*fn)(void *block))
@@ -47,6 +49,8 @@ struct clients *clients_new(const struct clients_config *config)
     buf_append_slice(&clients->saved, config->saved);
     buf_init(&clients->saved_records, SIZE_MAX);
     buf_append_slice(&clients->saved_records, config->saved_records);
+    buf_init(&clients->saved_topology, SIZE_MAX);
+    buf_append_slice(&clients->saved_topology, config->saved_topology);
     return clients;
 }
 
@@ -58,6 +62,7 @@ void clients_free(struct clients *clients)
         client_index_free(clients->index);
         buf_fini(&clients->saved);
         buf_fini(&clients->saved_records);
+        buf_fini(&clients->saved_topology);
         free(clients);
     }
 }
@@ -208,6 +213,16 @@ void clients_save_records(const struct clients *clients, struct buf *out)
     }
 }
 
+void clients_save_topology(const struct clients *clients, struct buf *out)
+{
+    if (clients->marks) {
+        client_marks_save_topology(clients->marks, out);
+    }
+    if (out->failed) {
+        buf_clear(out);
+    }
+}
+
 /* ---- On and off ---- */
 
 static void open_marks(struct clients *clients)
@@ -221,6 +236,7 @@ static void open_marks(struct clients *clients)
         .index = clients->index,
         .saved = buf_slice(&clients->saved),
         .saved_records = buf_slice(&clients->saved_records),
+        .saved_topology = buf_slice(&clients->saved_topology),
         .known = on_known,
         .lists_known = on_lists_known,
         .barred = on_barred,
@@ -235,6 +251,14 @@ void clients_set_optional(struct clients *clients, bool is_optional)
     clients->is_optional = is_optional;
     if (clients->marks) {
         client_marks_set_optional(clients->marks, is_optional);
+    }
+}
+
+void clients_set_topology(struct clients *clients, bool wants_topology)
+{
+    clients->wants_topology = wants_topology;
+    if (clients->marks) {
+        client_marks_set_topology(clients->marks, wants_topology);
     }
 }
 
@@ -269,6 +293,7 @@ void clients_set(struct clients *clients, bool is_on, const struct dname *domain
         if (!was_on) {
             open_marks(clients);
             client_marks_set_optional(clients->marks, clients->is_optional);
+            client_marks_set_topology(clients->marks, clients->wants_topology);
         }
         client_marks_set_domains(clients->marks, domains, count); /* all is read */
     }
@@ -276,6 +301,8 @@ void clients_set(struct clients *clients, bool is_on, const struct dname *domain
     buf_init(&clients->saved, 0);
     buf_fini(&clients->saved_records);
     buf_init(&clients->saved_records, 0);
+    buf_fini(&clients->saved_topology);
+    buf_init(&clients->saved_topology, 0);
 }
 
 const struct client_index *clients_index(const struct clients *clients)

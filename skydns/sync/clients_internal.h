@@ -6,6 +6,7 @@
  *     store, version by version --> client_pods  --\
  *     etcd, node-address/       --> client_marks ---+--> client_index --> every answering thread
  *     etcd, client/             --> client_marks ---/
+ *     etcd, topology/           --> client_marks --> the index's topology
  *     etcd, visible/            --> client_marks --> on_visible --> configuration */
 #ifndef SKYDNS_SYNC_CLIENTS_INTERNAL_H
 #define SKYDNS_SYNC_CLIENTS_INTERNAL_H
@@ -35,7 +36,8 @@ struct clients_config {
     struct broken_table *broken; /* borrowed */
     int64_t stale_max_ms;
     struct slice saved; /* of clients_save, checked; copied; for the first clients_set alone */
-    struct slice saved_records; /* likewise, of clients_save_records */
+    struct slice saved_records;  /* likewise, of clients_save_records, */
+    struct slice saved_topology; /* and of clients_save_topology */
     bool is_from_snapshot;
     /* Receives the lists (store_sync.h); may be NULL. */
     void (*on_visible)(void *data, const struct visible_namespace *listed, size_t count);
@@ -55,6 +57,9 @@ void clients_free(struct clients *clients); /* no reader is left; NULL is fine *
 /* Sets whether nothing depends on clients but figures: that etcd denies reading their keys is no
  * warning then. Before clients_set. */
 void clients_set_optional(struct clients *clients, bool is_optional);
+
+/* Sets whether the zones of headless Services' addresses are wanted, too. Before clients_set. */
+void clients_set_topology(struct clients *clients, bool wants_topology);
 
 /* Turns it on or off, for domains in lower case. Does nothing if all is as before. */
 void clients_set(struct clients *clients, bool is_on, const struct dname *domains, size_t count);
@@ -78,9 +83,10 @@ void clients_remember_broken(struct clients *clients);
  * known yet. */
 bool clients_save(const struct clients *clients, struct buf *out) MUST_CHECK;
 
-/* Does the same for client records (client_marks_save_records). If they exceed the limit of the
- * buffer, appends nothing: etcd has them all. */
+/* Do the same for client records and topology keys (client_marks_internal.h). If they exceed the limit
+ * of the buffer, append nothing: etcd has them all. */
 void clients_save_records(const struct clients *clients, struct buf *out);
+void clients_save_topology(const struct clients *clients, struct buf *out);
 
 /* Returns client_marks_explain_trouble; false when off. */
 bool clients_explain_trouble(const struct clients *clients, struct buf *out);

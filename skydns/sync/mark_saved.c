@@ -6,6 +6,7 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/record_keys_internal.h"
+#include "skydns/sync/topology_keys_internal.h"
 
 void mark_saved_append(const struct mark_keys *keys, struct slice mirror, struct buf *out)
 {
@@ -89,22 +90,19 @@ bool mark_saved_recall(struct slice saved, const struct dname *domain,
     return false;
 }
 
-/* ---- Client records ---- */
+/* ---- Sections of their own ---- */
 
-void mark_saved_append_records(const struct dname *domain, const struct record_keys *records,
-                               struct slice mirror, struct buf *out)
+void mark_saved_append_head(const struct dname *domain, const struct slice *mirror, struct buf *out)
 {
     buf_append_sized(out, slice_of(domain->wire, domain->len));
-    buf_append_sized(out, records ? mirror : slice_of(NULL, 0));
-    buf_append_u8(out, records != NULL);
-    if (records) {
-        record_keys_save(records, out);
-    } else {
+    buf_append_sized(out, mirror ? *mirror : slice_of(NULL, 0));
+    buf_append_u8(out, mirror != NULL);
+    if (!mirror) {
         buf_append_u32(out, 0);
     }
 }
 
-/* Precedes the records of one domain. */
+/* Precedes the keys of one domain. */
 struct saved_head {
     struct dname name;
     struct slice mirror;
@@ -121,20 +119,36 @@ static bool read_head(struct reader *reader, struct saved_head *ret)
            (ret->mirror.len == 0 || (ret->is_known && etcd_mirror_is_saved(ret->mirror)));
 }
 
-bool client_marks_are_records_saved(struct slice saved)
+static bool load_keys(enum mark_saved_section section, void *keys, struct reader *reader)
+{
+    return section == MARK_SAVED_RECORDS ? record_keys_load(keys, reader)
+                                         : topology_keys_load(keys, reader);
+}
+
+static bool is_section_saved(enum mark_saved_section section, struct slice saved)
 {
     struct reader reader = reader_of(saved.ptr, saved.len);
     uint8_t count = saved.len > 0 ? reader_u8(&reader) : 0;
     bool is_good = count <= ENGINE_ZONES_MAX;
     for (uint8_t i = 0; is_good && i < count; i++) {
         struct saved_head head;
-        is_good = read_head(&reader, &head) && record_keys_load(NULL, &reader);
+        is_good = read_head(&reader, &head) && load_keys(section, NULL, &reader);
     }
     return is_good && reader_left(&reader) == 0;
 }
 
-bool mark_saved_recall_records(struct slice saved, const struct dname *domain,
-                               struct record_keys *records, struct slice *ret_mirror)
+bool client_marks_are_records_saved(struct slice saved)
+{
+    return is_section_saved(MARK_SAVED_RECORDS, saved);
+}
+
+bool client_marks_is_topology_saved(struct slice saved)
+{
+    return is_section_saved(MARK_SAVED_TOPOLOGY, saved);
+}
+
+bool mark_saved_recall_keys(enum mark_saved_section section, struct slice saved,
+                            const struct dname *domain, void *keys, struct slice *ret_mirror)
 {
     struct reader reader = reader_of(saved.ptr, saved.len);
     uint8_t count = saved.len > 0 ? reader_u8(&reader) : 0;
@@ -143,7 +157,7 @@ bool mark_saved_recall_records(struct slice saved, const struct dname *domain,
         struct saved_head head;
         is_good = read_head(&reader, &head);
         bool is_it = is_good && dname_equal(&head.name, domain);
-        is_good = is_good && record_keys_load(is_it ? records : NULL, &reader);
+        is_good = is_good && load_keys(section, is_it ? keys : NULL, &reader);
         if (is_it && is_good) {
             *ret_mirror = head.mirror;
             return head.is_known;

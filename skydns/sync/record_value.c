@@ -13,7 +13,7 @@ static bool is_name_char(char c)
            c == '_' || c == '.';
 }
 
-static bool record_value_is_name(struct slice text)
+bool record_value_is_name(struct slice text)
 {
     bool is_good = text.len <= CLIENT_NAME_MAX;
     for (size_t i = 0; is_good && i < text.len; i++) {
@@ -22,7 +22,7 @@ static bool record_value_is_name(struct slice text)
     return is_good;
 }
 
-static bool record_value_is_namespace(struct slice text)
+bool record_value_is_namespace(struct slice text)
 {
     bool is_good = dname_is_host_label(text);
     for (size_t i = 0; is_good && i < text.len; i++) {

@@ -2,6 +2,8 @@
 #ifndef SKYDNS_SYNC_RECORD_VALUE_INTERNAL_H
 #define SKYDNS_SYNC_RECORD_VALUE_INTERNAL_H
 
+#include <stdbool.h>
+
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
 #include "skydns/clients/client_record.h"
@@ -23,5 +25,9 @@ void record_value_fini(struct record_value *value);
 /* Returns why the description is unusable; NULL: it is not. Names have the characters of
  * Kubernetes' names and label values alone, so they may be shown anywhere. */
 const char *record_value_refusal(const struct client_description *description);
+
+/* Return whether a text has only these characters, or is a namespace's or a Service's name. */
+bool record_value_is_name(struct slice text);
+bool record_value_is_namespace(struct slice text);
 
 #endif

@@ -89,22 +89,30 @@ static void start_stubs(struct store_sync *sync, const struct store_sync_config 
 static void set_clients(struct store_sync *sync, const struct dname *domains, size_t count)
 {
     clients_set_optional(sync->clients, sync->wants_clients == CLIENTS_FOR_METRICS);
+    clients_set_topology(sync->clients, sync->wants_topology);
     clients_set(sync->clients, sync->wants_clients != CLIENTS_UNKNOWN, domains, count);
 }
 
-/* Starts the clients; saved: of clients_save and clients_save_records. */
+static struct slice saved_section(const struct store_sync_config *config, bool is_loaded,
+                                  enum snapshot_section which)
+{
+    return is_loaded ? buf_slice(&config->start->sections[which]) : slice_of(NULL, 0);
+}
+
 static void start_clients(struct store_sync *sync, const struct store_sync_config *config,
-                          bool is_loaded, struct slice saved, struct slice saved_records)
+                          bool is_loaded)
 {
     sync->wants_clients = config->wants_clients;
+    sync->wants_topology = config->wants_topology;
     sync->clients = clients_new(&(struct clients_config){
         .loop = config->loop,
         .etcd = config->etcd,
         .publisher = config->publisher,
         .broken = sync->broken,
         .stale_max_ms = config->stale_max_ms,
-        .saved = saved,
-        .saved_records = saved_records,
+        .saved = saved_section(config, is_loaded, SNAPSHOT_CLIENTS),
+        .saved_records = saved_section(config, is_loaded, SNAPSHOT_CLIENT_RECORDS),
+        .saved_topology = saved_section(config, is_loaded, SNAPSHOT_TOPOLOGY),
         .is_from_snapshot = is_loaded,
         .on_visible = config->on_visible,
         .on_visible_data = config->data,
@@ -249,12 +257,6 @@ static struct store_sync *sync_new(const struct store_sync_config *config)
     return sync;
 }
 
-static struct slice saved_section(const struct store_sync_config *config, bool is_loaded,
-                                  enum snapshot_section which)
-{
-    return is_loaded ? buf_slice(&config->start->sections[which]) : slice_of(NULL, 0);
-}
-
 struct store_sync *store_sync_start(const struct store_sync_config *config)
 {
     struct store_sync *sync = sync_new(config);
@@ -266,8 +268,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     store_keys_set_domains(sync->keys, config->domains, config->domain_count);
     start_stubs(sync, config);
     start_overrides(sync, config);
-    start_clients(sync, config, is_loaded, saved_section(config, is_loaded, SNAPSHOT_CLIENTS),
-                  saved_section(config, is_loaded, SNAPSHOT_CLIENT_RECORDS));
+    start_clients(sync, config, is_loaded);
     store_sync_start_mirror(sync, config, saved_section(config, is_loaded, SNAPSHOT_MIRROR));
     if (is_loaded) {
         store_sync_begin_loaded(sync, &config->start->header);
@@ -343,10 +344,11 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs)
     set_stubs(sync, domains, store_sync_domains(sync, domains));
 }
 
-void store_sync_set_clients(struct store_sync *sync, enum client_want wants)
+void store_sync_set_clients(struct store_sync *sync, enum client_want wants, bool wants_topology)
 {
     struct dname domains[ENGINE_ZONES_MAX];
     sync->wants_clients = wants;
+    sync->wants_topology = wants_topology;
     set_clients(sync, domains, store_sync_domains(sync, domains));
     store_sync_become_ready(sync); /* it may wait for them no more */
 }

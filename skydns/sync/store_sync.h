@@ -92,6 +92,7 @@ struct store_sync_config {
      * none at first; borrowed for the call. Needs publisher_retire. on_visible NULL: only
      * identifies. store_sync_set_clients changes it. */
     enum client_want wants_clients;
+    bool wants_topology; /* and the zones of headless Services' addresses (topology.h) */
     void (*on_visible)(void *data, const struct visible_namespace *listed, size_t count);
 
     /* Called when store_sync_is_incomplete changes for a domain: before the version that lacks its
@@ -159,7 +160,7 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
  * and tells on_visible. Turning it on goes through the pods held at once; nobody is identified
  * until etcd has said which addresses they share with their nodes. */
 void store_sync_set_overrides(struct store_sync *sync, bool wants_overrides, uint32_t ttl_s);
-void store_sync_set_clients(struct store_sync *sync, enum client_want wants);
+void store_sync_set_clients(struct store_sync *sync, enum client_want wants, bool wants_topology);
 
 /* Returns true if the keys about clients have been neither read nor denied yet. */
 bool store_sync_awaits_clients(const struct store_sync *sync);

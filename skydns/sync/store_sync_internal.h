@@ -83,6 +83,7 @@ struct store_sync {
     bool wants_stubs;
     struct clients *clients;
     enum client_want wants_clients;
+    bool wants_topology;
     struct override_index *overrides;
     bool wants_overrides;
     uint32_t override_ttl_s;

@@ -100,6 +100,7 @@ static bool save_sections(const struct store_sync *sync, struct buf *sections)
                     lease_table_save(sync->leases, clock_wall_ms(), &sections[SNAPSHOT_LEASES]);
     is_whole = is_whole && clients_save(sync->clients, &sections[SNAPSHOT_CLIENTS]);
     clients_save_records(sync->clients, &sections[SNAPSHOT_CLIENT_RECORDS]);
+    clients_save_topology(sync->clients, &sections[SNAPSHOT_TOPOLOGY]);
     config_value_save(&sync->document, &sections[SNAPSHOT_CONFIG]);
     store_keys_save(sync->keys, &sections[SNAPSHOT_STORE_KEYS]);
     broken_save(sync->broken, &sections[SNAPSHOT_BROKEN]);
@@ -155,7 +156,10 @@ bool store_sync_can_start(const struct snapshot_content *content, struct err *er
                "addresses of nodes and visible namespaces", err) &&
            store_sync_saved_check(client_marks_are_records_saved(
                                       store_sync_saved_section(content, SNAPSHOT_CLIENT_RECORDS)),
-                                  "client records", err);
+                                  "client records", err) &&
+           store_sync_saved_check(client_marks_is_topology_saved(
+                                      store_sync_saved_section(content, SNAPSHOT_TOPOLOGY)),
+                                  "zones of addresses", err);
 }
 
 bool store_sync_load(struct store_sync *sync, const struct snapshot_content *content)

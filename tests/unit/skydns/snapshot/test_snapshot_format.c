@@ -294,8 +294,8 @@ static const struct draft drafts[] = {
     {.reason = "not a snapshot", .start = BYTES("{\"host\":\"10.0.0.1\"}")},
     {.reason = NULL, .format = SNAPSHOT_FORMAT_OLD, ONE(.own = WWW)},
     {.reason = NULL, .format = 2, ONE(.own = WWW)},
-    {.reason = "format 4, this program reads 1 to 3", .format = 4},
-    {.reason = "format 0, this program reads 1 to 3", .format = -1},
+    {.reason = "format 5, this program reads 1 to 4", .format = 5},
+    {.reason = "format 0, this program reads 1 to 4", .format = -1},
     {.reason = "header is too long", .header_len = SNAPSHOT_HEADER_MAX + 1},
     {.reason = "header makes no sense", .header_len = 30},
     {.reason = "header makes no sense", .header_len = -1},
@@ -391,8 +391,8 @@ UNIT_TEST(test_refusals)
 /* Earlier releases read no later ones, and what they lack is empty as long as it is not used. */
 UNIT_TEST(test_format_of_an_earlier_release)
 {
-    for (unsigned used = 0; used < 4; used++) {
-        const bool has_clients = used & 1, has_records = used & 2;
+    for (unsigned used = 0; used < 8; used++) {
+        const bool has_clients = used & 1, has_records = used & 2, has_topology = used & 4;
         struct snapshot_image image;
         struct buf bytes;
         struct store_writer *writer = store_writer_new();
@@ -401,10 +401,13 @@ UNIT_TEST(test_format_of_an_earlier_release)
         buf_append(&image.sections[SNAPSHOT_CLIENTS], "x", has_clients);
         buf_clear(&image.sections[SNAPSHOT_CLIENT_RECORDS]);
         buf_append(&image.sections[SNAPSHOT_CLIENT_RECORDS], "x", has_records);
+        buf_clear(&image.sections[SNAPSHOT_TOPOLOGY]);
+        buf_append(&image.sections[SNAPSHOT_TOPOLOGY], "x", has_topology);
         buf_init(&bytes, SNAPSHOTS_MAX);
         snapshots_encode(&image, NOW_S, &bytes);
-        assert_int_equal(bytes.data[SNAPSHOT_MAGIC_LEN + 3], has_records   ? SNAPSHOT_FORMAT
-                                                             : has_clients ? SNAPSHOT_FORMAT - 1
+        assert_int_equal(bytes.data[SNAPSHOT_MAGIC_LEN + 3], has_topology  ? SNAPSHOT_FORMAT
+                                                             : has_records ? SNAPSHOT_FORMAT - 1
+                                                             : has_clients ? SNAPSHOT_FORMAT - 2
                                                                            : SNAPSHOT_FORMAT_OLD);
         snapshot_format_check_round_trip(&image);
         buf_fini(&bytes);

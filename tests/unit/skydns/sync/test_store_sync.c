@@ -310,7 +310,7 @@ UNIT_TEST(test_ready_with_the_last_denial_about_clients)
     for (size_t first = 0; first < ARRAY_LEN(about_clients); first++) {
         struct fixture *f = store_sync_setup("skydns");
         about_clients_count = 0;
-        store_sync_set_clients(f->sync, CLIENTS_FOR_ANSWERS);
+        store_sync_set_clients(f->sync, CLIENTS_FOR_ANSWERS, false);
         store_sync_full_begin();
         sync_store_sync_commit(1, true);
         assert_int_equal(about_clients_count, ARRAY_LEN(about_clients));

@@ -663,9 +663,9 @@ UNIT_TEST(test_clients)
     loop_until(f->loop, is_nobody, f);
     store_sync_etcd_del(f, "/kube2sky/other/node-address/n");
     loop_until(f->loop, store_sync_etcd_is_known, f);
-    store_sync_set_clients(f->sync, CLIENTS_UNKNOWN);
+    store_sync_set_clients(f->sync, CLIENTS_UNKNOWN, false);
     assert_true(is_nobody(f));
-    store_sync_set_clients(f->sync, CLIENTS_FOR_ANSWERS);
+    store_sync_set_clients(f->sync, CLIENTS_FOR_ANSWERS, false);
     assert_true(is_nobody(f)); /* not known yet which addresses are nodes' */
     loop_until(f->loop, store_sync_etcd_is_known, f);
     store_sync_etcd_del(f, pod_key);

@@ -1,0 +1,42 @@
+/* Finds which zones the addresses of a headless Service are in, by the Service's name, for answers
+ * with the nearest ones (-topology=marked).
+ *
+ *     topology/<namespace>/<service> --main thread--> blocks by name --> every answering thread
+ *
+ * Filled by the main thread from etcd's events (skydns/sync/topology_keys_internal.h). Readers see
+ * each change at once, or not yet, never half, without a lock or a wait. A replaced block goes to
+ * `retire`, as those of client_index.h do, which has this table. It has no limit of its own. */
+#ifndef SKYDNS_CLIENTS_TOPOLOGY_H
+#define SKYDNS_CLIENTS_TOPOLOGY_H
+
+#include <stddef.h>
+
+#include "common/base/slice.h"
+#include "skydns/clients/topology_service.h"
+
+/* The values of -topology. */
+#define TOPOLOGY_CHOICES "off|marked"
+
+struct topology;
+
+struct topology_config {
+    /* Takes over a block that readers may hold, and calls fn(block) once none can. */
+    void (*retire)(void *data, void *block, void (*fn)(void *block));
+    void *data;
+};
+
+struct topology *topology_new(const struct topology_config *config);
+void topology_free(struct topology *topology); /* no reader is left; NULL is fine */
+
+/* Set the Service's block, owned from now on, in place of that of its name; and remove that. Main
+ * thread. */
+void topology_put(struct topology *topology, struct topology_service *service);
+void topology_remove(struct topology *topology, struct slice name);
+
+size_t topology_count(const struct topology *topology);
+
+/* Returns the block of a name in wire form and lower case; NULL: there is none. Valid until
+ * publisher_leave. Any thread. */
+const struct topology_service *topology_find(const struct topology *topology, struct slice name);
+
+#endif
