@@ -209,7 +209,8 @@ static void start_middle(struct app *app, const struct options *o)
     kube_object_keep((struct kube_kept){.pods = o->endpoint_names == ENDPOINT_NAMES_POD,
                                         .aliases = o->override_zones != NULL,
                                         .placement = o->wants_client_records,
-                                        .uids = o->wants_events});
+                                        .uids = o->wants_events,
+                                        .topology = o->wants_topology});
     app->events = o->wants_events && !app->dry_run ? event_queue_new() : NULL;
     app->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = o->namespace_count > 0 || *o->label_selector,
@@ -254,6 +255,7 @@ static void start_middle(struct app *app, const struct options *o)
         .own_only_written = o->own_only_written,
         .has_nodes = o->wants_nodes,
         .no_reverse = !o->wants_reverse,
+        .has_topology = o->wants_topology,
         .leader_lease_s = app->dry_run ? 0 : o->leader_lease_s,
         .zones = o->override_zones,
         .has_config_map = o->config_map != NULL,

@@ -155,6 +155,9 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                   (double)stats->visible);
     metrics_gauge(page, "client_records", "Keys that say which pod has an address.",
                   (double)stats->client_records);
+    metrics_gauge(page, "topology_keys",
+                  "Keys that say in which zones the addresses of a headless Service are.",
+                  (double)stats->topology);
     metrics_gauge(
         page, "contested_services",
         "Services whose keys another writer keeps changing; they are restored less often.",

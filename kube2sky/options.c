@@ -106,6 +106,9 @@ static int kube2sky_options_parse_flags(int argc, char *const *argv, struct opti
         {"client-records", FLAG_BOOL, &o->wants_client_records,
          .help = "tell skydns which pod has which address, on which node and in which zone; "
                  "follows pods and nodes"},
+        {"topology", FLAG_BOOL, &o->wants_topology,
+         .help = "tell skydns in which zones the addresses of headless Services are that prefer "
+                 "the nearest"},
         {"reverse", FLAG_BOOL, &o->wants_reverse,
          .help = "write records that map addresses to names, for PTR queries"},
         {"namespaces", FLAG_STRING, &raw->namespaces,

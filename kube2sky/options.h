@@ -36,6 +36,7 @@ struct options {
     bool wants_nodes;
     bool wants_visibility;
     bool wants_client_records;
+    bool wants_topology;
     bool wants_events;
     bool wants_reverse;
     bool own_only_written;

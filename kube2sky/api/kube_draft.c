@@ -178,6 +178,37 @@ void *kube_draft_array(struct kube_draft *draft, size_t count, size_t size, stru
     return memset(array, 0, count * size);
 }
 
+int kube_draft_zone(struct kube_draft *draft, const char *zone,
+                    struct kube_slice_endpoint *endpoint, struct err *err)
+{
+    struct kube_slice *slice = &draft->object.slice;
+    const char **zones = (const char **)(uintptr_t)slice->zones; /* of this draft's arena */
+    if (!*zone || !kept_members.topology) {
+        return 0;
+    }
+    if (!zones && !(zones = kube_draft_array(draft, KUBE_ZONES_MAX, sizeof(*zones), err))) {
+        return ERR_TOO_LARGE;
+    }
+    slice->zones = zones;
+    unsigned at = 0;
+    while (at < slice->zone_count && strcmp(zones[at], zone) != 0) {
+        at++;
+    }
+    if (at == slice->zone_count && at < KUBE_ZONES_MAX) {
+        zones[slice->zone_count++] = zone;
+    }
+    endpoint->zone = at < KUBE_ZONES_MAX ? (uint8_t)(at + 1) : 0;
+    return 0;
+}
+
+void kube_draft_distribution(struct kube_draft *draft, const char *distribution)
+{
+    draft->object.service.prefers_near =
+        kept_members.topology &&
+        (strcmp(distribution, "PreferSameZone") == 0 || strcmp(distribution, "PreferClose") == 0 ||
+         strcmp(distribution, "PreferSameNode") == 0);
+}
+
 int kube_draft_text(struct kube_draft *draft, struct slice text, const char **ret_text,
                     struct err *err)
 {
@@ -410,6 +441,7 @@ static void pack_slice(struct packing *p, struct kube_slice *slice)
     slice->service = pack_string(p, slice->service);
     slice->endpoints = to;
     slice->ports = pack_ports(p, slice->ports, slice->port_count);
+    slice->zones = pack_strings(p, slice->zones, slice->zone_count);
 }
 
 static void pack_config_map(struct packing *p, struct kube_config_map *map)

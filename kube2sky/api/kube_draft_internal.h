@@ -54,6 +54,12 @@ void kube_draft_uid(struct kube_draft *draft, const char *uid);
 void *kube_draft_array(struct kube_draft *draft, size_t count, size_t size,
                        struct err *err) MUST_CHECK;
 
+/* Notes the zone of a slice's endpoint, borrowed, and whether a Service's trafficDistribution
+ * prefers near endpoints, if kube_kept.topology is on. */
+int kube_draft_zone(struct kube_draft *draft, const char *zone,
+                    struct kube_slice_endpoint *endpoint, struct err *err) MUST_CHECK;
+void kube_draft_distribution(struct kube_draft *draft, const char *distribution);
+
 /* Copies the slice, NUL-terminated; borrowed until the next begin. Fails with ERR_TOO_LARGE, or
  * with ERR_SYNTAX if it contains a NUL. */
 int kube_draft_text(struct kube_draft *draft, struct slice text, const char **ret_text,

@@ -71,7 +71,12 @@ struct kube_service {
     uint32_t port_count;
     bool is_headless;       /* clusterIP is None; an empty one is not decided yet */
     bool publish_not_ready; /* the field, or the tolerate-unready-endpoints annotation */
+    bool prefers_near;      /* trafficDistribution names a preference that begins with the zone;
+                             * false if kube_kept.topology is off */
 };
+
+/* Limits the zones that one slice knows; further ones are as none. */
+enum { KUBE_ZONES_MAX = 64 };
 
 struct kube_address {
     const char *ip;
@@ -105,6 +110,8 @@ struct kube_slice_endpoint {
     bool is_ready;
     bool is_serving;
     bool is_terminating;
+    uint8_t zone; /* its zone is zones[zone - 1] of the slice; 0 = none, or kube_kept.topology is
+                   * off */
 };
 
 /* Holds an EndpointSlice: part of the endpoints of one Service. A Service may have several, in any
@@ -119,8 +126,17 @@ struct kube_slice {
      * annotation endpoints.kubernetes.io/last-change-trigger-time. 0 = unknown. It is no content:
      * objects that differ only in it are equal. */
     int64_t triggered_us;
+    const char *const *zones; /* of its endpoints, each once */
     enum kube_address_type address_type;
+    uint8_t zone_count;
 };
+
+/* Returns the endpoint's zone; "" = none. */
+static inline const char *kube_slice_zone(const struct kube_slice *slice,
+                                          const struct kube_slice_endpoint *endpoint)
+{
+    return endpoint->zone ? slice->zones[endpoint->zone - 1] : "";
+}
 
 struct kube_pod {
     const char *phase;      /* "Running", "Succeeded", ...; "" = absent */
@@ -240,12 +256,13 @@ struct kube_object *kube_object_bare(const struct kube_object *object);
  * controller's annotation. */
 bool kube_object_equal(const struct kube_object *a, const struct kube_object *b);
 
-/* Members that only some flags need, each a string an object. */
+/* Members that only some flags need, mostly each a string an object. */
 struct kube_kept {
     bool pods;      /* the names of endpoints' pods */
     bool aliases;   /* Services' aliases, and the time of Ingresses' and routes' creation */
     bool placement; /* the names of pods' Nodes, and Nodes' zones */
     bool uids;      /* of Services, Ingresses and routes */
+    bool topology;  /* zones of slices' endpoints, and which Services prefer near ones */
 };
 
 /* Sets which of them objects have that are decoded from now on; none at first. Call it once, before

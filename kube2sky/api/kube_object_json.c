@@ -157,12 +157,15 @@ static int kube_object_json_decode_service(struct decoder *d, const json_t *json
 {
     struct kube_service *service = &d->draft->object.service;
     json_t *spec = NULL;
+    const char *distribution = "";
     size_t port_count = 0;
     int rc = fields_get_object(json, "spec", &spec, d->err);
     if (rc == 0 &&
         ((rc = fields_get_string(spec, "type", &service->type, d->err)) < 0 ||
          (rc = decode_cluster_ips(d, spec)) < 0 ||
          (rc = fields_get_string(spec, "externalName", &service->external_name, d->err)) < 0 ||
+         (rc = kube_object_json_leave_out(
+              d, fields_get_string(spec, "trafficDistribution", &distribution, d->err))) < 0 ||
          (rc = kube_object_json_leave_out(d, fields_get_bool(spec, "publishNotReadyAddresses",
                                                              &service->publish_not_ready,
                                                              d->err))) < 0 ||
@@ -170,6 +173,7 @@ static int kube_object_json_decode_service(struct decoder *d, const json_t *json
         return err_wrap(d->err, rc, "spec");
     }
     service->port_count = (uint32_t)port_count;
+    kube_draft_distribution(d->draft, distribution);
     const char *tolerate =
         json_string_value(json_object_get(d->annotations, KUBE_TOLERATE_UNREADY_ANNOTATION));
     if (tolerate && strcmp(tolerate, "true") == 0) {
@@ -333,6 +337,7 @@ static int kube_object_json_decode_slice_endpoint(struct decoder *d, const json_
                                                   struct kube_slice_endpoint *endpoint)
 {
     json_t *json = NULL;
+    const char *zone = "";
     size_t count = 0;
     int rc = fields_get_element_object(array, "endpoints", i, &json, d->err);
     *endpoint = (struct kube_slice_endpoint){.addresses = NULL};
@@ -342,6 +347,8 @@ static int kube_object_json_decode_slice_endpoint(struct decoder *d, const json_
     if ((rc = decode_strings(d, json, "addresses", &endpoint->addresses, &count)) < 0 ||
         (rc = fields_get_string(json, "hostname", &endpoint->hostname, d->err)) < 0 ||
         (rc = decode_pod_name(d, json, &endpoint->pod)) < 0 ||
+        (rc = fields_get_string(json, "zone", &zone, d->err)) < 0 ||
+        (rc = kube_draft_zone(d->draft, zone, endpoint, d->err)) < 0 ||
         (rc = decode_conditions(d, json, endpoint)) < 0) {
         return err_wrap(d->err, rc, "endpoints[%zu]", i);
     }

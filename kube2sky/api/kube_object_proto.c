@@ -218,7 +218,7 @@ static int decode_spec(struct decoder *d, const Kube__ServiceSpec *spec)
     struct kube_service *service = &d->draft->object.service;
     size_t port_count = 0;
     const char *const *ips = NULL;
-    const char *ip = NULL;
+    const char *ip = NULL, *distribution = "";
     size_t count = 0;
     int rc = 0;
     service->publish_not_ready = spec->publishnotreadyaddresses;
@@ -228,9 +228,12 @@ static int decode_spec(struct decoder *d, const Kube__ServiceSpec *spec)
         (rc = kube_object_proto_take_text(d, spec->clusterip, "clusterIP", &ip)) < 0 ||
         (rc = kube_draft_cluster_ips(d->draft, ips, count, ip, d->err)) < 0 ||
         (rc = kube_object_proto_take_text(d, spec->externalname, "externalName",
-                                          &service->external_name)) < 0) {
+                                          &service->external_name)) < 0 ||
+        (rc = kube_object_proto_take_text(d, spec->trafficdistribution, "trafficDistribution",
+                                          &distribution)) < 0) {
         return rc;
     }
+    kube_draft_distribution(d->draft, distribution);
     rc =
         kube_object_proto_decode_ports(d, spec->ports, spec->n_ports, &service->ports, &port_count);
     service->port_count = (uint32_t)port_count;
@@ -386,6 +389,7 @@ static int kube_object_proto_decode_slice_endpoint(struct decoder *d,
 {
     const Kube__EndpointConditions none = KUBE__ENDPOINT_CONDITIONS__INIT;
     const Kube__EndpointConditions *conditions = from->conditions ? from->conditions : &none;
+    const char *zone = "";
     size_t count = 0;
     int rc = 0;
     *endpoint = (struct kube_slice_endpoint){.addresses = NULL};
@@ -393,7 +397,9 @@ static int kube_object_proto_decode_slice_endpoint(struct decoder *d,
                          &count)) < 0 ||
         (rc = kube_object_proto_take_text(d, from->hostname, "hostname", &endpoint->hostname)) <
             0 ||
-        (rc = take_pod_name(d, from->targetref, &endpoint->pod)) < 0) {
+        (rc = take_pod_name(d, from->targetref, &endpoint->pod)) < 0 ||
+        (rc = kube_object_proto_take_text(d, from->zone, "zone", &zone)) < 0 ||
+        (rc = kube_draft_zone(d->draft, zone, endpoint, d->err)) < 0) {
         return rc;
     }
     endpoint->address_count = (uint32_t)count;

@@ -37,6 +37,10 @@ _Static_assert(sizeof(POD_PREFIX) == sizeof(SERVICE_PREFIX), "OWNER_PREFIX_LEN i
 #define VISIBLE_PREFIX      "visible/"
 #define CLIENT_PREFIX       "client/"
 
+/* Likewise of the zones of headless Services' addresses: "topology/<namespace>/<service>"
+ * (topology_value.h). */
+#define TOPOLOGY_PREFIX "topology/"
+
 /* Owner ids of the external names that lead to a Service: "alias/<namespace>/<service>". Their keys
  * are anywhere below EXTERNAL_BASE, outside the domain: external_aliases.h. */
 #define ALIAS_PREFIX  "alias/"

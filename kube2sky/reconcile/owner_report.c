@@ -115,6 +115,35 @@ static void tell_keys(struct look *look)
     }
 }
 
+/* ---- The zones of its addresses ---- */
+
+/* Reports the topology key of a Service's owner, if it has or wants one. */
+static void tell_topology(struct look *look, struct slice id)
+{
+    struct reconciler *r = look->r;
+    struct planner *planner = &r->planner;
+    struct slice topology = reconciler_topology_of(r, id);
+    const struct owner *owner = topology.len ? owners_find(r->owners, topology) : NULL;
+    if (!owner) {
+        return;
+    }
+    size_t at = 0;
+    const struct actual_key *there = actual_next(&owner->actual, &at);
+    (void)planner_plan(planner, owner, &r->plan);
+    const struct slice value = owner->desired_count ? buf_slice(&planner->zones) : slice_of("", 0);
+    const struct owner_key key = {
+        .key = buf_slice(&planner->base),
+        .value = value,
+        .revision = there ? there->value.revision : 0,
+        .state = value.len    ? owner_report_compare(look, there ? &there->value : NULL, value)
+                 : !there     ? OWNER_KEY_UNKNOWN
+                              : OWNER_KEY_UNWANTED,
+    };
+    if (value.len || there) {
+        look->visitor->key(look->visitor->data, &key);
+    }
+}
+
 /* ---- Reverse names ---- */
 
 static enum owner_key_state compare_reverse(struct look *look, const struct reverse_key *there,
@@ -308,6 +337,7 @@ void owner_report(struct reconciler *r, struct slice id, const struct owner_visi
         tell_keys(&look);
         tell_claims(&look);
     }
+    tell_topology(&look, id);
     explain_writing(&look);
     buf_fini(&look.text);
 }

@@ -45,8 +45,9 @@ struct slice owner_namespace(const struct owner *owner)
                      slice_has_prefix(id, slice_str(POD_PREFIX));
     size_t skipped = is_object                       ? OWNER_PREFIX_LEN
                      : owner_is_alias(owner)         ? sizeof(ALIAS_PREFIX) - 1
-                     : owner->class == OWNER_VISIBLE ? sizeof(VISIBLE_PREFIX) - 1
-                                                     : 0;
+                     : owner->class == OWNER_VISIBLE  ? sizeof(VISIBLE_PREFIX) - 1
+                     : owner->class == OWNER_TOPOLOGY ? sizeof(TOPOLOGY_PREFIX) - 1
+                                                      : 0;
     const char *from = id.ptr + skipped;
     size_t left = id.len - skipped;
     const char *slash = memchr(from, '/', left);
@@ -183,6 +184,7 @@ static enum owner_class owners_class_of(struct slice id)
     return slice_has_prefix(id, slice_str(NODE_ADDRESS_PREFIX)) ? OWNER_NODE_ADDRESS
            : slice_has_prefix(id, slice_str(VISIBLE_PREFIX))    ? OWNER_VISIBLE
            : slice_has_prefix(id, slice_str(CLIENT_PREFIX))     ? OWNER_CLIENT
+           : slice_has_prefix(id, slice_str(TOPOLOGY_PREFIX))   ? OWNER_TOPOLOGY
            : slice_equal(id, slice_str(CONFIG_OWNER))           ? OWNER_CONFIG
                                                                 : OWNER_RECORDS;
 }
@@ -332,7 +334,7 @@ static struct owner *put_part(struct owners *owners, const struct object_key *ke
         .hash = actual_value_hash(kv->value),
         .revision = kv->mod_revision,
         .generation = generation,
-        .length = kv->value.len < UINT16_MAX ? (uint16_t)kv->value.len : UINT16_MAX,
+        .length = (uint32_t)kv->value.len & ACTUAL_LENGTH_MAX,
         .is_ours =
             place == KEY_EXTERNAL || ownership_has(owners->ownership, place, kv->key, kv->value),
         .may_be_copy =

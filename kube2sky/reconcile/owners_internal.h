@@ -3,8 +3,8 @@
  * path segments are its owner, so that keys of other writers have one and can be removed.
  *
  * An unclaimed reverse key is an owner of its own, "arpa/in-addr/10/0/0/1", while it has work. So
- * is each key about clients, "node-address/10-1-0-1", "visible/default" and "client/10-1-0-5". All
- * keys of the ConfigMap belong to one owner, CONFIG_OWNER.
+ * is each key about clients, "node-address/10-1-0-1", "visible/default" and "client/10-1-0-5", and
+ * each about the zones of a Service's addresses, "topology/default/web". All keys of the ConfigMap belong to one owner, CONFIG_OWNER.
  *
  * A table has all owners; owner_groups_internal.h serves the queues of those to plan by turns.
  * Plain data, no I/O; single-threaded.
@@ -47,9 +47,10 @@ enum owner_state {
 };
 
 /* Classes are planned from the last to the first: readers must know an address as a node's before
- * the pod has a name, and client records delay nothing else. */
+ * the pod has a name, and client records and zones delay nothing else. */
 enum owner_class {
-    OWNER_CLIENT,  /* client records */
+    OWNER_TOPOLOGY, /* zones of headless Services' addresses: topology_value.h */
+    OWNER_CLIENT,   /* client records */
     OWNER_RECORDS, /* keys of objects, and reverse keys */
     OWNER_CONFIG,  /* keys of the ConfigMap, and its document: config_keys_internal.h */
     OWNER_VISIBLE,

@@ -70,6 +70,16 @@ static bool is_of_client(struct slice below)
     return slice_has_prefix(below, slice_str(CLIENT_PREFIX));
 }
 
+bool ownership_is_topology(const struct ownership *o, struct slice path)
+{
+    if (!slice_has_prefix(path, slice_str(TOPOLOGY_PREFIX))) {
+        return false;
+    }
+    struct slice name = rest_of(path, sizeof(TOPOLOGY_PREFIX) - 1), ns = first_segment(name);
+    return ns.len < name.len && dname_is_host_label(ns) &&
+           dname_is_host_label(rest_of(name, ns.len + 1)) && ownership_is_namespace(o, ns);
+}
+
 static enum key_place place_beside(const struct ownership *o, struct slice below)
 {
     bool is_client = false;
@@ -84,7 +94,7 @@ static enum key_place place_beside(const struct ownership *o, struct slice below
         is_client =
             client_keys_is_name(CLIENT_KEYS_RECORD, rest_of(below, sizeof(CLIENT_PREFIX) - 1));
     }
-    return is_client ? KEY_CLIENT : KEY_ELSEWHERE;
+    return is_client || ownership_is_topology(o, below) ? KEY_CLIENT : KEY_ELSEWHERE;
 }
 
 enum key_place ownership_place(const struct ownership *o, struct slice key)
@@ -151,7 +161,8 @@ void ownership_base(const struct ownership *o, struct slice owner, struct buf *o
         return;
     }
     bool is_client = is_of_node_address(owner) || is_of_client(owner) ||
-                     slice_has_prefix(owner, slice_str(VISIBLE_PREFIX));
+                     slice_has_prefix(owner, slice_str(VISIBLE_PREFIX)) ||
+                     slice_has_prefix(owner, slice_str(TOPOLOGY_PREFIX));
     buf_append_slice(out, is_client ? slice_str(o->beside) : buf_slice(&o->tree));
     buf_append_slice(out, owner);
 }

@@ -20,6 +20,10 @@
  *     /kube2sky/<domain>/client/<address>         with --namespaces only those whose value names
  *                                                 one of these; others are left alone
  *
+ * and because of headless Services (topology_value.h)
+ *
+ *     /kube2sky/<domain>/topology/<namespace>/<service>   with --namespaces only theirs
+ *
  * Elsewhere below the domain are keys of people and other programs, and keys of the ConfigMap,
  * which a list of their own tells from the others (config_keys_internal.h). PURE. */
 #ifndef KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
@@ -53,7 +57,7 @@ enum key_place {
     KEY_ELSEWHERE, /* not the writer's, whatever the value */
     KEY_OBJECT,    /* below svc/, pod/ or node/ */
     KEY_REVERSE,   /* below /skydns/arpa/ */
-    KEY_CLIENT,    /* about clients */
+    KEY_CLIENT,    /* about clients, or zones of addresses */
     KEY_BESIDE,    /* below the domain, but neither svc, pod nor node, nor below them */
     KEY_EXTERNAL,  /* below /skydns/, outside the domain and arpa */
 };
@@ -69,6 +73,10 @@ struct object_key {
     struct slice suffix;
 };
 struct object_key ownership_part(const struct ownership *ownership, struct slice key);
+
+/* Returns whether the path is that of a topology key which the writer owns, "topology/default/web".
+ */
+bool ownership_is_topology(const struct ownership *ownership, struct slice path);
 
 /* Appends the prefix that all keys of the owner have. */
 void ownership_base(const struct ownership *ownership, struct slice owner, struct buf *out);

@@ -11,6 +11,7 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/naming/external_keys.h"
+#include "kube2sky/naming/topology_value.h"
 #include "kube2sky/reconcile/actual.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
 #include "kube2sky/reconcile/key_source_internal.h"
@@ -69,6 +70,8 @@ void planner_init(struct planner *planner, const struct planner_config *config)
     buf_init(&planner->key, ETCD_KEY_MAX);
     buf_init(&planner->value, RECORD_JSON_MAX);
     owner_objects_init(&planner->objects);
+    owner_objects_init(&planner->placed);
+    buf_init(&planner->zones, 2 * TOPOLOGY_VALUE_MAX);
     desired_init(&planner->desired);
     desired_init(&planner->others);
     buf_init(&planner->named, ETCD_KEY_MAX);
@@ -86,6 +89,8 @@ void planner_fini(struct planner *planner)
     buf_fini(&planner->key);
     buf_fini(&planner->value);
     owner_objects_fini(&planner->objects);
+    owner_objects_fini(&planner->placed);
+    buf_fini(&planner->zones);
     desired_fini(&planner->desired);
     desired_fini(&planner->others);
     buf_fini(&planner->named);
@@ -368,6 +373,70 @@ static void plan_client_key(struct planner *planner, const struct owner *owner,
     }
 }
 
+/* ---- Zones of addresses ---- */
+
+/* Fills planner->placed for the owner "topology/default/web". Returns its Service's owner, written
+ * into planner->key. */
+static struct slice get_placed(struct planner *planner, struct slice id)
+{
+    const size_t skipped = sizeof(TOPOLOGY_PREFIX) - 1;
+    buf_clear(&planner->key);
+    buf_append_str(&planner->key, SERVICE_PREFIX);
+    buf_append(&planner->key, id.ptr + skipped, id.len - skipped);
+    inventory_get(planner->config.inventory, buf_slice(&planner->key), &planner->placed);
+    return buf_slice(&planner->key);
+}
+
+bool planner_wants_topology(struct planner *planner, struct slice id)
+{
+    (void)get_placed(planner, id);
+    return topology_value_is_marked(planner->placed.service);
+}
+
+static void note_too_long(struct planner *planner, const struct owner *owner)
+{
+    static struct log_limit limit = {.burst = 10};
+    note_flaw(planner, xstrndup(owner->id.ptr, owner->id.len),
+              xstrdup("more zones of addresses than 256 KiB: clients get all addresses"));
+    if (log_limit_pass(&limit)) {
+        log_warn("zones of a Service's addresses have no room, left out",
+                 LOG_SLICE("owner", owner->id), LOG_INT("bytes", TOPOLOGY_VALUE_MAX));
+    }
+}
+
+/* Plans the key once the Service and all its slices are known: a value of some of them would be
+ * written twice. */
+static void plan_topology_key(struct planner *planner, const struct owner *owner,
+                              struct planned *planned, struct plan *plan)
+{
+    size_t at = 0;
+    const struct actual_key *there = actual_next(&owner->actual, &at);
+    const struct slice service = get_placed(planner, owner->id);
+    const bool is_on = planner->config.has_topology;
+    const bool is_known = !is_on || (!planner->placed.is_in_doubt &&
+                                     inventory_may_delete(planner->config.inventory, service));
+    const enum topology_value wish =
+        is_on ? topology_value_build(&planner->placed, &planner->zones) : TOPOLOGY_VALUE_NONE;
+    const struct slice value = buf_slice(&planner->zones);
+    owners_base(planner->config.owners, owner, &planner->base);
+    const struct etcd_op op = {.kind = wish == TOPOLOGY_VALUE_WANTED ? ETCD_OP_PUT : ETCD_OP_DELETE,
+                               .key = buf_slice(&planner->base),
+                               .value = wish == TOPOLOGY_VALUE_WANTED ? value : slice_of(NULL, 0)};
+    const bool is_due = wish == TOPOLOGY_VALUE_WANTED
+                            ? !there || there->value.hash != actual_value_hash(value)
+                            : there && there->value.is_ours;
+    planned->desired_count = wish == TOPOLOGY_VALUE_WANTED;
+    planned->work += owner_objects_work(&planner->placed);
+    if (wish == TOPOLOGY_VALUE_TOO_LONG) {
+        note_too_long(planner, owner);
+    }
+    if (is_due && is_known) {
+        plan_add(plan, &op, there ? there->value.revision : 0);
+    } else if (is_due) {
+        planner_withhold(planner, &op, there ? there->value.revision : 0, planned);
+    }
+}
+
 /* ---- The ConfigMap's ---- */
 
 static void plan_config_keys(struct planner *planner, struct planned *planned, struct plan *plan)
@@ -530,8 +599,8 @@ static void plan_difference(struct planner *planner, const struct owner *owner,
 static bool has_limit(const struct planner *planner, const struct owner *owner)
 {
     struct slice ns = owner_namespace(owner);
-    return planner->config.limits.ns.keys && owner->group && owner->class == OWNER_RECORDS &&
-           ns.len && ns.ptr[ns.len - 1] != '/';
+    return planner->config.limits.ns.keys && owner->group &&
+           (owner->class == OWNER_RECORDS || owner->class == OWNER_TOPOLOGY) && ns.len && ns.ptr[ns.len - 1] != '/';
 }
 
 static void fit_into_room(struct planner *planner, const struct owner *owner,
@@ -558,6 +627,8 @@ struct planned planner_plan(struct planner *planner, const struct owner *owner,
     plan_build_nothing(&planner->withheld);
     if (owner->class == OWNER_CONFIG) {
         plan_config_keys(planner, &planned, ret_plan);
+    } else if (owner->class == OWNER_TOPOLOGY) {
+        plan_topology_key(planner, owner, &planned, ret_plan);
     } else if (owner->class != OWNER_RECORDS) {
         plan_client_key(planner, owner, &planned, ret_plan);
     } else if (slice_has_prefix(owner->id, slice_str(ARPA_PREFIX))) {

@@ -68,7 +68,8 @@ struct planner_config {
     uint32_t ttl_s;
     enum endpoint_names endpoint_names;
     struct key_limits limits;
-    bool has_reverse;                          /* whether reverse keys are desired */
+    bool has_reverse;                          /* whether reverse keys are desired, */
+    bool has_topology;                         /* and topology keys */
     struct flaw_list *flaws;                   /* outlives it; NULL: not wanted */
     struct event_queue *events;                /* likewise */
     const struct client_keys *client_keys;     /* outlives it; NULL: no owner is of its classes */
@@ -97,6 +98,8 @@ struct planner {
     struct plan reverse_plan; /* only operations on reverse keys */
     struct plan left;         /* of the last plan: puts of keys that belong to other writers */
     struct plan withheld;     /* of the last plan */
+    struct owner_objects placed; /* of the topology key being planned, */
+    struct buf zones;            /* and its value */
     char *port_fault;         /* of the owner being claimed, for its event; NULL: none */
     uint64_t dropped;         /* counts parts of objects that cannot be in a key, each time an owner
                                * claims */
@@ -126,6 +129,9 @@ bool planner_note_change(struct planner *planner, struct owner *owner,
 int planner_look(struct planner *planner, const struct owner *owner,
                  void (*dropped)(void *data, const struct naming_drop *drop), void *data,
                  struct err *err) MUST_CHECK;
+
+/* Returns whether the owner "topology/default/web" wants its key, as far as its Service says. */
+bool planner_wants_topology(struct planner *planner, struct slice id);
 
 /* Return, for pages, the winner of an address, and whether the owner's unwanted keys may be
  * deleted. */

@@ -58,6 +58,7 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     if (owner->class == OWNER_RECORDS) {
         planner_forget_names(&r->planner);
         owners_want_claim(r->owners, owner);
+        reconciler_look_at_topology(r, id);
     }
     reconciler_want_look(r, owner);
 }
@@ -336,6 +337,7 @@ static void start_planner(struct reconciler *r)
     r->reverse_keys = reverse_keys_new();
     plan_init(&r->plan);
     buf_init(&r->owner_object, 2 * DNAME_MAX);
+    buf_init(&r->topology_id, 2 * DNAME_MAX);
     planner_init(&r->planner,
                  &(struct planner_config){
                      .inventory = config->inventory,
@@ -347,6 +349,7 @@ static void start_planner(struct reconciler *r)
                      .limits = key_limits_of(config->etcd_space_bytes, config->owner_keys_max,
                                              config->ns_keys_max),
                      .has_reverse = !config->no_reverse,
+                     .has_topology = config->has_topology,
                      .flaws = config->flaws,
                      .events = config->events,
                      .client_keys = config->client_keys,
@@ -412,6 +415,7 @@ void reconciler_stop(struct reconciler *r)
     refusals_free(r->refusals);
     plan_fini(&r->plan);
     buf_fini(&r->owner_object);
+    buf_fini(&r->topology_id);
     planner_fini(&r->planner);
     reverse_keys_free(r->reverse_keys);
     external_aliases_free(r->aliases);

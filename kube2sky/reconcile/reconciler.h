@@ -71,6 +71,7 @@ struct reconciler_config {
     bool own_only_written;
     bool has_nodes;  /* --nodes is set: the inventory has nodes */
     bool no_reverse; /* desires no reverse keys and deletes ours */
+    bool has_topology; /* --topology is set: else desires no topology keys and deletes them */
 
     int64_t leader_lease_s; /* it is one of several writers (leader_internal.h); 0: the only one */
 
@@ -197,6 +198,7 @@ struct reconciler_stats {
     size_t node_addresses;  /* node address keys in etcd (client_keys.h) */
     size_t visible;         /* visibility keys in etcd: namespaces that others can see */
     size_t client_records;  /* in etcd (client_records_internal.h) */
+    size_t topology;        /* topology keys in etcd (topology_value.h) */
     bool is_leading;        /* may write; always true without leader_lease_s */
     size_t over_share;      /* namespaces whose additions wait for a compaction of etcd */
     struct etcd_space_figures space;

@@ -71,7 +71,7 @@ bool reconciler_clients_are_pending(const struct reconciler *r)
     for (size_t i = 0; i < CLIENT_KEYS_PARTS && !is_pending_any; i++) {
         is_pending_any = is_pending(r, classes[i]);
     }
-    return is_pending_any;
+    return is_pending_any || is_pending(r, OWNER_TOPOLOGY);
 }
 
 bool reconciler_explain_clients(const struct reconciler *r, struct buf *out)
@@ -90,6 +90,11 @@ bool reconciler_explain_clients(const struct reconciler *r, struct buf *out)
             buf_printf(out, ": %s", r->refused[classes[i]].msg);
             return true;
         }
+    }
+    if (owners_in(r->owners, OWNER_TOPOLOGY, OWNER_REFUSED)) {
+        buf_printf(out, "zones of addresses cannot be written below %s" TOPOLOGY_PREFIX ": %s",
+                   r->ownership.beside, r->refused[OWNER_TOPOLOGY].msg);
+        return true;
     }
     return false;
 }

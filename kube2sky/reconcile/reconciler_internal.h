@@ -2,7 +2,8 @@
  * loop, reconciler_send.c claims, plans and sends, reconciler_transactions.c handles outcomes of
  * transactions, and reconciler_mirror.c etcd's events. reconciler_history.c limits the history in
  * etcd's space. reconciler_clients.c lets pods' owners and keys about clients wait for each other,
- * reconciler_config.c handles the ConfigMap's keys, and reconciler_report.c serves pages and
+ * reconciler_topology.c queues owners of topology keys, reconciler_config.c handles the ConfigMap's
+ * keys, and reconciler_report.c serves pages and
  * metrics. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
@@ -52,7 +53,8 @@ struct reconciler {
     struct reverse_keys *reverse_keys;
     struct external_aliases *aliases; /* NULL: none are wanted */
     struct external_keys *external_keys;
-    struct buf owner_object;       /* scratch buffer */
+    struct buf owner_object;       /* scratch buffers */
+    struct buf topology_id;
     bool are_orphans_due;          /* unclaimed reverse keys must be looked for */
     struct outage_source followed; /* away while the watch of records is down */
 
@@ -150,6 +152,15 @@ bool reconciler_clients_are_pending(const struct reconciler *r);
 
 /* Appends the failure that goes on, as one line without newline; returns false if there is none. */
 bool reconciler_explain_clients(const struct reconciler *r, struct buf *out);
+
+/* ---- reconciler_topology.c ---- */
+
+/* Queues the owner of the topology key of a Service's owner that has changed, if it has or wants
+ * one. */
+void reconciler_look_at_topology(struct reconciler *r, struct slice id);
+
+/* Returns the id of that owner, borrowed until the next call; empty: no key can be its. */
+struct slice reconciler_topology_of(struct reconciler *r, struct slice id);
 
 /* ---- reconciler_config.c ---- */
 

@@ -225,6 +225,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .node_addresses = owners_key_count(r->owners, OWNER_NODE_ADDRESS),
         .visible = owners_key_count(r->owners, OWNER_VISIBLE),
         .client_records = owners_key_count(r->owners, OWNER_CLIENT),
+        .topology = owners_key_count(r->owners, OWNER_TOPOLOGY),
         .mirror = etcd_mirror_counts(r->feeds[KEY_SOURCE_RECORDS].mirror),
         .reads = r->feeds[KEY_SOURCE_RECORDS].reads,
         .keys_written = r->report.keys_written,
