@@ -6,6 +6,7 @@
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns_names.h"
+#include "skydns/answer/near.h"
 #include "skydns/engine/namespace_rate.h"
 #include "skydns/engine/rate_limit.h"
 #include "skydns/external/hosts_table.h"
@@ -437,6 +438,9 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
     explain_search(e, query->name);
     skydns_explain_scan(e);
     enum engine_verdict verdict = explain_answer(e, &meant);
+    e->result.who.has_near =
+        near_of(config, e->result.who.view.zone, slice_of(meant.wire, meant.len)).service != NULL;
+    e->result.who.far_count = answer_get_far(e->answer);
     const struct engine_zone *zone = engine_config_zone(config, &meant);
     e->result.zone = zone;
     if (e->store) {

@@ -77,6 +77,9 @@ int explain_asking_client(const struct engine_config *config, const char *addres
     ret->ip = addr_ip(&addr); /* as of a query */
     ret->identity = explain_asking_client_identify(config, ret);
     ret->view.visibility = config->visibility;
+    if (config->clients && config->topology) {
+        (void)client_index_find_zone(config->clients, &ret->ip, &ret->view.zone);
+    }
     explain_asking_client_explain_admission(config, ret);
     ret->rate = config->settings.rate;
     ret->burst = config->settings.rate_burst;

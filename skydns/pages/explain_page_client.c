@@ -12,7 +12,7 @@ static const struct {
     [EXPLAIN_ANYBODY] = {"", ""},
     [EXPLAIN_NOT_WANTED] = {"not-wanted",
                             "namespace not looked for: none of -autopath, -visibility=own, "
-                            "-rate-namespace, -query-log and -dnstap"},
+                            "-topology, -rate-namespace, -query-log and -dnstap"},
     [EXPLAIN_BY_POD] = {"pod", ""},
     [EXPLAIN_OF_NODE] = {"node", "namespace not known: pods share this address with their node"},
     [EXPLAIN_SHARED] = {"shared", "namespace not known: pods of several have this address"},
@@ -158,6 +158,10 @@ void explain_page_put_client(const struct explain_page *p)
     }
     if (who->has_namespace_left) {
         json_text_number_field(out, "namespace_left", who->namespace_left);
+    }
+    if (who->has_near) {
+        json_text_slice_field(out, "near", who->description.zone);
+        json_text_number_field(out, "left_out", (int64_t)who->far_count);
     }
     if (who->hidden_len > 0) {
         json_text_slice_field(out, "hidden", slice_of(who->hidden, who->hidden_len));

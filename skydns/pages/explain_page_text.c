@@ -44,6 +44,8 @@ static const char page_form[] =
     "{?namespace_rate}limit      {namespace_rate} queries a second for all clients of namespace "
     "{namespace} together, {namespace_burst} at once"
     "{??namespace_left}; {namespace_left} are left now for this one{/}\n{/}"
+    "{?near}zone       {near}: {?left_out}{left_out} addresses or targets in other zones are left "
+    "out{:}no address is left out: all are in this zone or in none, or none is{/}\n{/}"
     "{*path}" FIRST("search     ") "{#}. {?name}{name} {/}{text}\n{/}"
     "{?hidden}hidden     namespace {hidden}: not the client's, not in -public-namespaces, and its "
     "annotation dns.kube2sky/visible-to, if any, does not name the client's\n{/}{/}"

@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/process_metrics.h"
 #include "common/etcd/etcd_metrics.h"
+#include "skydns/clients/topology.h"
 #include "skydns/dnstap/dnstap.h"
 #include "skydns/engine/engine.h"
 #include "skydns/pages/client_figures.h"
@@ -127,11 +128,14 @@ static void write_client_addresses(struct metrics_page *page, const struct store
 {
     const struct client_index_counts counts = client_index_counts(store_sync_clients(sync));
     metrics_family(page, METRIC_GAUGE, "client_addresses",
-                   "Addresses of clients, with -autopath, -visibility=own or -rate-namespace: "
+                   "Addresses of clients, with -autopath, -visibility=own, -topology or -rate-namespace: "
                    "known (one pod's), "
                    "shared (several pods', or a node's).");
     metrics_sample(page, METRIC_LABELS({"state", "known"}), counts.addresses - counts.shared);
     metrics_sample(page, METRIC_LABELS({"state", "shared"}), counts.shared);
+    metrics_gauge(page, "topology_services",
+                  "Headless Services whose addresses' zones are known, with -topology.",
+                  (double)topology_count(client_index_topology(store_sync_clients(sync))));
     metrics_gauge(page, "client_namespaces", "Namespaces with such addresses.",
                   (double)counts.spaces);
 }

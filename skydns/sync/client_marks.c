@@ -181,7 +181,8 @@ static void client_marks_publish(struct range *range, bool full)
     if (is_lists_change) {
         config->lists_known(config->data);
     }
-    if (is_change || is_known_change || is_lists_change) {
+    bool is_topology_read = is_topology && full; /* what is not ready may wait for it */
+    if (is_change || is_known_change || is_lists_change || is_topology_read) {
         config->ended(config->data);
     }
 }

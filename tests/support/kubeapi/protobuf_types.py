@@ -71,6 +71,7 @@ _SERVICE_SPEC = {
     18: ("clusterIPs", [str]),
     19: ("ipFamilies", [str]),
     22: ("internalTrafficPolicy", str),
+    23: ("trafficDistribution", str),
 }
 _LOAD_BALANCER_STATUS = {}
 _SERVICE_STATUS = {1: ("loadBalancer", _LOAD_BALANCER_STATUS)}
