@@ -9,16 +9,13 @@ struct near near_find(const struct topology *topology, const struct client_name 
                       struct slice name)
 {
     enum { PROTOCOL_AND_PORT = 2 };
-    struct near near = {.service = NULL};
-    size_t at = 0;
-    for (int i = 0; i < PROTOCOL_AND_PORT && name.len - at > 2 && name.ptr[at + 1] == '_'; i++) {
-        at += (uint8_t)name.ptr[at] + 1u;
+    for (int i = 0; i < PROTOCOL_AND_PORT && name.len > 2 && name.ptr[1] == '_'; i++) {
+        const size_t label = (uint8_t)name.ptr[0] + (size_t)1;
+        name = slice_of(name.ptr + label, name.len - label);
     }
-    near.service = topology_find(topology, slice_of(name.ptr + at, name.len - at));
-    if (near.service) {
-        near.zone = topology_service_zone(near.service, slice_of(zone->text, zone->len));
-    }
-    return near;
+    const struct topology_service *service = topology_find(topology, name);
+    return (struct near){.service = service,
+                         .zone = service ? topology_service_zone(service, zone) : 0};
 }
 
 const struct store_node *near_node(const struct near *near, const struct store *store)

@@ -668,15 +668,37 @@ const struct client_space *client_index_find_zone(const struct client_index *ind
                                                   const struct client_name **ret_zone)
 {
     uintptr_t word = ip->family_bytes > 0 ? client_index_word(index, ip) : CLIENT_WORD_FREE;
-    const struct client_space *space = client_index_shown(word);
     const struct client_record *record = client_index_record_of(word);
-    *ret_zone = space && record ? record->zone : NULL;
-    return space;
+    *ret_zone = record ? record->zone : NULL;
+    return record ? record->space : client_index_shown(word);
 }
 
 struct topology *client_index_topology(const struct client_index *index)
 {
     return index->topology;
+}
+
+static void stop_using_zones(struct client_index *index, struct slice name)
+{
+    const struct topology_service *service = topology_find(index->topology, name);
+    for (unsigned i = 0; service && i < service->zone_count; i++) {
+        stop_using_name(index, service->zones[i].name);
+    }
+}
+
+void client_index_put_topology(struct client_index *index, struct topology_service *service)
+{
+    for (unsigned i = 0; i < service->zone_count; i++) {
+        service->zones[i].name = use_name(index, service->zones[i].text);
+    }
+    stop_using_zones(index, service->name); /* of the block that it replaces */
+    topology_put(index->topology, service);
+}
+
+void client_index_remove_topology(struct client_index *index, struct slice name)
+{
+    stop_using_zones(index, name);
+    topology_remove(index->topology, name);
 }
 
 bool client_index_describe(const struct client_index *index, const struct ip *ip,

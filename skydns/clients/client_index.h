@@ -22,6 +22,7 @@
 #include "skydns/clients/client_record.h"
 
 struct topology;
+struct topology_service;
 
 /* Namespace that has clients; equal namespaces are one block while it is in use. Immutable. */
 struct client_space {
@@ -113,6 +114,10 @@ const struct client_space *client_index_find_zone(const struct client_index *ind
 
 /* Returns the zones of headless Services' addresses, which come and go with the index. */
 struct topology *client_index_topology(const struct client_index *index);
+
+/* Set and remove a Service's zones, as topology_put and topology_remove do. Main thread. */
+void client_index_put_topology(struct client_index *index, struct topology_service *service);
+void client_index_remove_topology(struct client_index *index, struct slice name);
 
 /* Describes the client with the address. Returns false, with all empty, if it identifies nobody.
  * Borrowed until publisher_leave; on the main thread until the loop turns. Any thread. */

@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
@@ -73,17 +74,14 @@ void topology_free(struct topology *topology)
     }
 }
 
-/* Returns the slot of the name, or the free one where it would be. *ret_found gets its block as of
- * one look; NULL: none. */
-static size_t find_slot(const struct topology_table *table, struct slice name,
-                        const struct topology_service **ret_found)
+/* Returns the slot of the name, or the free one where it would be. The writer. */
+static size_t find_slot(const struct topology_table *table, struct slice name)
 {
-    size_t at = seeded_hash(name) & table->mask;
+    size_t at = seeded_hash64(name) & table->mask;
     for (;; at = (at + 1) & table->mask) {
         const uintptr_t word = topology_word(table, at);
-        *ret_found = service_of(word);
-        if (word == WORD_FREE ||
-            (*ret_found && slice_equal(topology_service_name(*ret_found), name))) {
+        const struct topology_service *service = service_of(word);
+        if (word == WORD_FREE || (service && slice_equal(topology_service_name(service), name))) {
             return at;
         }
     }
@@ -91,9 +89,19 @@ static size_t find_slot(const struct topology_table *table, struct slice name,
 
 const struct topology_service *topology_find(const struct topology *topology, struct slice name)
 {
-    const struct topology_service *found = NULL;
-    (void)find_slot(topology_get_table(topology), name, &found);
-    return found;
+    const struct topology_table *table = topology_get_table(topology);
+    const uint64_t hash = seeded_hash64(name);
+    for (size_t at = hash & table->mask;; at = (at + 1) & table->mask) {
+        const uintptr_t word = topology_word(table, at);
+        const struct topology_service *service = (const struct topology_service *)word;
+        if (word == WORD_FREE) {
+            return NULL;
+        }
+        if (word != WORD_GONE && service->name.len == name.len &&
+            memcmp(service->name.ptr, name.ptr, name.len) == 0) {
+            return service;
+        }
+    }
 }
 
 static void topology_set_word(struct topology_table *table, size_t at, uintptr_t word)
@@ -113,8 +121,7 @@ static void topology_grow(struct topology *topology)
     for (size_t i = 0; i <= old->mask; i++) {
         struct topology_service *service = service_of(topology_word(old, i));
         if (service) {
-            const struct topology_service *none;
-            size_t at = find_slot(table, topology_service_name(service), &none);
+            size_t at = find_slot(table, topology_service_name(service));
             topology_set_word(table, at, (uintptr_t)service);
         }
     }
@@ -126,8 +133,7 @@ void topology_put(struct topology *topology, struct topology_service *service)
 {
     topology_grow(topology);
     struct topology_table *table = topology_get_table(topology);
-    const struct topology_service *ignored;
-    size_t at = find_slot(table, topology_service_name(service), &ignored);
+    size_t at = find_slot(table, topology_service_name(service));
     struct topology_service *old = service_of(topology_word(table, at));
     topology_set_word(table, at, (uintptr_t)service);
     if (old) {
@@ -140,8 +146,7 @@ void topology_put(struct topology *topology, struct topology_service *service)
 void topology_remove(struct topology *topology, struct slice name)
 {
     struct topology_table *table = topology_get_table(topology);
-    const struct topology_service *ignored;
-    size_t at = find_slot(table, name, &ignored);
+    size_t at = find_slot(table, name);
     struct topology_service *old = service_of(topology_word(table, at));
     if (old) {
         topology_set_word(table, at, WORD_GONE);

@@ -29,7 +29,7 @@ struct topology *topology_new(const struct topology_config *config);
 void topology_free(struct topology *topology); /* no reader is left; NULL is fine */
 
 /* Set the Service's block, owned from now on, in place of that of its name; and remove that. Main
- * thread. */
+ * thread, for client_index.c, which knows the zones' names. */
 void topology_put(struct topology *topology, struct topology_service *service);
 void topology_remove(struct topology *topology, struct slice name);
 

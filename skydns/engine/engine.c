@@ -19,6 +19,7 @@
 struct engine {
     const struct engine_config *config;
     uint64_t config_serial;
+    bool knows_clients; /* answers depend on the client's namespace, or zone */
     struct direct *direct;
     struct search_list_try *path;
     size_t admitted_last; /* index of the -allow network of the last client admitted */
@@ -30,11 +31,17 @@ struct engine {
     struct engine_counts counts;
 };
 
+static bool knows_clients(const struct engine_config *config)
+{
+    return config->settings.autopath || config->visibility || config->topology;
+}
+
 struct engine *engine_new(const struct engine_config *config)
 {
     struct engine *engine = xcalloc(1, sizeof(*engine));
     engine->config = config;
     engine->config_serial = config->serial;
+    engine->knows_clients = knows_clients(config);
     engine->direct = direct_new(config);
     engine->path = search_list_try_new(config, engine->direct, &engine->counts);
     return engine;
@@ -57,6 +64,7 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
     if (engine->config != config || engine->config_serial != config->serial) {
         engine->config = config;
         engine->config_serial = config->serial;
+        engine->knows_clients = knows_clients(config);
         engine->ahead_count = 0;
         direct_configure(engine->direct, config);
         search_list_try_configure(engine->path, config);
@@ -65,18 +73,11 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
 
 /* ---- The client ---- */
 
-/* Returns whether answers depend on the client's namespace, or zone. */
-static inline bool engine_knows_clients(const struct engine *engine)
-{
-    return engine->config->settings.autopath || engine->config->visibility ||
-           engine->config->topology;
-}
-
-static struct client_view view_of(const struct engine *engine, const struct addr *client)
+static inline struct client_view view_of(const struct engine *engine, const struct addr *client)
 {
     const struct engine_config *config = engine->config;
     struct client_view view = {.visibility = config->visibility};
-    if (config->clients && engine_knows_clients(engine)) {
+    if (config->clients) {
         const struct ip ip = addr_ip(client);
         view.space = config->topology
                          ? client_index_find_zone(config->clients, &ip, &view.zone)
@@ -287,16 +288,21 @@ bool engine_refused(struct engine *engine, const struct engine_query *query,
 
 /* ---- Answers ---- */
 
-/* Answers a client whose search list or namespace matters. */
+/* Answers a client whose search list, namespace or zone matters. */
 static NOINLINE enum engine_verdict answer_known(struct engine *engine, const struct store *store,
-                                                 const struct engine_query *query,
+                                                 struct engine_query *query,
                                                  const struct external_answers *externals,
                                                  struct response *response,
                                                  struct engine_deferral *ret_deferral)
 {
-    struct engine_query known = *query;
-    known.view = view_of(engine, query->client);
-    return search_list_try_answer(engine->path, store, &known, externals, response, ret_deferral);
+    enum engine_verdict verdict;
+    query->view = view_of(engine, query->client);
+    verdict = engine->config->settings.autopath || query->search_list_at > 0
+                  ? search_list_try_answer(engine->path, store, query, externals, response,
+                                           ret_deferral)
+                  : direct_answer(engine->direct, store, query, externals, response, ret_deferral);
+    query->view = (struct client_view){.space = NULL}; /* it is borrowed for this call */
+    return verdict;
 }
 
 /* Answers a client that asks for nothing but a cookie. */
@@ -373,7 +379,7 @@ static NOINLINE struct engine_query *check_tsig(struct engine *engine, struct en
 
 static NOINLINE enum engine_verdict answer_and_finish(struct engine *engine,
                                                       const struct store *store,
-                                                      const struct engine_query *opened,
+                                                      struct engine_query *opened,
                                                       const struct external_answers *externals,
                                                       struct response *response,
                                                       struct engine_deferral *ret_deferral)
@@ -381,7 +387,7 @@ static NOINLINE enum engine_verdict answer_and_finish(struct engine *engine,
     bool is_cookie = opened->parsed->verdict == QUESTION_NONE && opened->gets & EDNS_ASKS_COOKIE;
     enum engine_verdict verdict =
         is_cookie ? answer_cookie(engine, opened, response, ret_deferral)
-        : engine_knows_clients(engine)
+        : engine->knows_clients
             ? answer_known(engine, store, opened, externals, response, ret_deferral)
             : direct_answer(engine->direct, store, opened, externals, response, ret_deferral);
     if (verdict == ENGINE_REPLY) {
@@ -421,7 +427,7 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
     if (opened->gets || opened != query) {
         return answer_and_finish(engine, store, opened, externals, response, ret_deferral);
     }
-    return engine_knows_clients(engine)
+    return engine->knows_clients
                ? answer_known(engine, store, query, externals, response, ret_deferral)
                : direct_answer(engine->direct, store, query, externals, response, ret_deferral);
 }
@@ -454,7 +460,8 @@ bool engine_forwarded(struct engine *engine, const struct engine_query *query,
     if (!open_whole(engine, query, &opened)) {
         return false;
     }
-    opened.view = view_of(engine, query->client);
+    opened.view = engine->knows_clients ? view_of(engine, query->client)
+                                        : (struct client_view){.space = NULL};
     if (!search_list_try_forwarded(engine->path, &opened, upstream, image, response)) {
         return false;
     }

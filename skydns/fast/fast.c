@@ -208,7 +208,7 @@ static uint32_t fast_level(const struct fast *f, unsigned count, uint32_t ttl_s)
 /* ---- The nearest ---- */
 
 /* Finds what is near the client of the records of the question's name. */
-static inline struct near find_near(const struct fast *f, const struct fast_question *question,
+static struct near find_near(const struct fast *f, const struct fast_question *question,
                                     const struct engine_query *query)
 {
     const struct fast_query *q = question->query;
@@ -220,27 +220,53 @@ static void count_near(const struct fast *f)
     counter_add(&f->cached->counts->near, 1);
 }
 
+/* Write the near ones of `count` addresses; return how many. IPv4 apart, with all that is needed in
+ * registers: most addresses are. */
+static unsigned take_near_v4(struct fast *f, const struct near *near, const uint8_t *bytes,
+                             unsigned count)
+{
+    const struct topology_v4 v4 = near->service->v4;
+    const uint8_t zone = near->zone;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t key;
+        memcpy(&key, bytes + (size_t)i * sizeof(key), sizeof(key));
+        const uint8_t found = topology_service_zone_of_v4(&v4, key);
+        memcpy(f->near_bytes + (size_t)kept * sizeof(key), &key, sizeof(key));
+        kept += found == zone || found == TOPOLOGY_NO_ZONE;
+    }
+    return kept;
+}
+
+static unsigned take_near_v6(struct fast *f, const struct near *near, const uint8_t *bytes,
+                             unsigned count)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < count; i++) {
+        memcpy(f->near_bytes + (size_t)kept * 16, bytes + (size_t)i * 16, 16);
+        kept += near_has(near, bytes + (size_t)i * 16, 16);
+    }
+    return kept;
+}
+
 /* Leaves only the near addresses, if there are any. Returns false when the slow path decides, since
  * the others' TTLs differ. */
-static NOINLINE bool keep_near_addresses(struct fast *f, const struct store_node *node,
-                                         const struct near *near, struct addresses *a)
+static NOINLINE bool keep_near_addresses(struct fast *f, const struct fast_question *question,
+                                         const struct engine_query *query, struct addresses *a)
 {
-    const struct store_ready *ready = store_node_ready(node);
-    unsigned kept = 0;
-    for (unsigned i = 0; i < a->count; i++) {
-        const uint8_t *bytes = a->bytes + (size_t)i * a->size;
-        if (near_has(near, bytes, a->size)) {
-            memcpy(f->near_bytes + (size_t)kept * a->size, bytes, a->size);
-            kept++;
-        }
+    const struct near near = find_near(f, question, query);
+    if (!near.service) {
+        return true;
     }
+    const unsigned kept = a->size == 4 ? take_near_v4(f, &near, a->bytes, a->count)
+                                       : take_near_v6(f, &near, a->bytes, a->count);
     if (kept == 0 || kept == a->count) {
         return true;
     }
     a->bytes = f->near_bytes;
     a->count = kept;
     count_near(f);
-    return ready->is_level;
+    return store_node_ready(question->scan.node)->is_level;
 }
 
 /* Returns whether an answer to this client may lack some of the name's records. */
@@ -340,7 +366,7 @@ static bool put_picked(struct fast *f, const struct fast_question *question, uns
 }
 
 /* Answers with more addresses than are prepared. Returns false when the slow path decides. */
-static bool answer_many(struct fast *f, const struct fast_question *question,
+static NOINLINE bool answer_many(struct fast *f, const struct fast_question *question,
                         const struct engine_query *query, unsigned family_bytes)
 {
     const struct store_node *node = question->scan.node;
@@ -382,11 +408,9 @@ static bool answer_addresses(struct fast *f, const struct fast_question *questio
     if (addresses.count == 0) {
         return fast_answer_negative(f, question, query, DNS_RCODE_NOERROR);
     }
-    if (addresses.count > 1 && f->config->topology) {
-        const struct near near = find_near(f, question, query);
-        if (near.service && !keep_near_addresses(f, question->scan.node, &near, &addresses)) {
-            return false;
-        }
+    if (addresses.count > 1 && f->config->topology &&
+        !keep_near_addresses(f, question, query, &addresses)) {
+        return false;
     }
     addresses.ttl_s = fast_level(f, addresses.count, addresses.ttl_s);
     unsigned count = put_addresses(f, &addresses, f->reply.name_at);
@@ -481,15 +505,19 @@ static bool get_targets(const struct fast *f, const struct store_node *node,
 }
 
 /* Leaves only the targets that are near, if there are any. */
-static NOINLINE void keep_near_targets(struct fast *f, const struct near *near,
-                                       struct targets *targets)
+static NOINLINE void keep_near_targets(struct fast *f, const struct fast_question *question,
+                                       const struct engine_query *query, struct targets *targets)
 {
-    const struct store_node *node = near_node(near, f->view.store);
+    const struct near near = find_near(f, question, query);
     unsigned kept = 0;
     uint32_t ttl_s = UINT32_MAX, weight_sum = 0;
+    if (!near.service) {
+        return;
+    }
+    const struct store_node *node = near_node(&near, f->view.store);
     for (unsigned i = 0; i < targets->count; i++) {
         const struct store_record *record = targets->records[i];
-        if (near_has_target(near, node, store_record_host_wire(record))) {
+        if (near_has_target(&near, node, store_record_host_wire(record))) {
             f->near_records[kept++] = record;
             ttl_s = record->ttl_s < ttl_s ? record->ttl_s : ttl_s;
             weight_sum += store_record_weight(record);
@@ -527,10 +555,7 @@ static bool answer_targets(struct fast *f, const struct fast_question *question,
         return false;
     }
     if (targets.count > 1 && f->config->topology) {
-        const struct near near = find_near(f, question, query);
-        if (near.service) {
-            keep_near_targets(f, &near, &targets);
-        }
+        keep_near_targets(f, question, query, &targets);
     }
     for (unsigned i = 0; i < targets.count; i++) {
         written_at[i] = put_target(f, targets.records[i], &targets);

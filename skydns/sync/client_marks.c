@@ -512,8 +512,7 @@ static void range_open(struct client_marks *marks, struct domain *domain, unsign
     range->kind = kind;
     mark_keys_init(&range->keys, kind == MARK_LIST ? MARK_LIST : MARK_ADDRESS);
     record_keys_init(&range->records, marks->config.index);
-    topology_keys_init(&range->topology, client_index_topology(marks->config.index),
-                       &domain->name);
+    topology_keys_init(&range->topology, marks->config.index, &domain->name);
     ev_timer_init(&range->retry, client_marks_on_retry, denied_retry_s, 0.);
     range->retry.data = range;
 }

@@ -7,7 +7,8 @@
 #include "common/base/cursor.h"
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
-#include "skydns/clients/topology.h"
+#include "skydns/clients/client_index.h"
+#include "skydns/clients/topology_service.h"
 #include "skydns/sync/record_value_internal.h"
 #include "skydns/sync/topology_value_internal.h"
 
@@ -46,10 +47,10 @@ static struct slice topology_keys_space_of(const void *thing)
     return slice_of(space->ns, space->len);
 }
 
-void topology_keys_init(struct topology_keys *keys, struct topology *topology,
+void topology_keys_init(struct topology_keys *keys, struct client_index *index,
                         const struct dname *domain)
 {
-    *keys = (struct topology_keys){.topology = topology, .base = *domain};
+    *keys = (struct topology_keys){.index = index, .base = *domain};
     if (!dname_prepend(&keys->base, slice_str("svc"))) {
         keys->base.len = 0; /* no Service's name fits */
     }
@@ -62,7 +63,7 @@ void topology_keys_fini(struct topology_keys *keys)
 {
     const struct topology_key *key;
     for (size_t at = 0; (key = key_table_next(&keys->keys, &at)); at++) {
-        topology_remove(keys->topology, topology_service_name(key->service));
+        client_index_remove_topology(keys->index, topology_service_name(key->service));
     }
     key_table_fini_things(&keys->keys);
     key_table_fini_things(&keys->spaces);
@@ -139,7 +140,7 @@ static void topology_keys_remove(struct topology_keys *keys, struct slice label)
     struct parts parts;
     if (key && topology_keys_split(topology_keys_label_of(key), &parts)) { /* it was split before */
         topology_keys_charge(keys, parts.ns, key->bytes, 0);
-        topology_remove(keys->topology, topology_service_name(key->service));
+        client_index_remove_topology(keys->index, topology_service_name(key->service));
         keys->has_changed = true;
     }
     free(key);
@@ -171,7 +172,7 @@ static const char *topology_keys_show(struct topology_keys *keys, struct slice l
     key->hash = hash;
     key->bytes = bytes;
     key->is_read = true;
-    topology_put(keys->topology, service);
+    client_index_put_topology(keys->index, service);
     keys->has_changed = true;
     return NULL;
 }

@@ -16,8 +16,8 @@
 #include "common/dns/dname.h"
 
 struct buf;
+struct client_index;
 struct reader;
-struct topology;
 
 enum {
     /* Limits the blocks of one domain: a million addresses of Services with many each. */
@@ -27,7 +27,7 @@ enum {
 };
 
 struct topology_keys {
-    struct topology *topology; /* borrowed */
+    struct client_index *index; /* borrowed; shows the zones */
     struct dname base;         /* svc.<domain> */
     struct key_table keys;
     struct key_table spaces; /* how many bytes each namespace has */
@@ -36,7 +36,7 @@ struct topology_keys {
     bool keeps_old;
 };
 
-void topology_keys_init(struct topology_keys *keys, struct topology *topology,
+void topology_keys_init(struct topology_keys *keys, struct client_index *index,
                         const struct dname *domain);
 void topology_keys_fini(struct topology_keys *keys); /* readers lose what it showed */
 

@@ -9,6 +9,7 @@
  * checks the replies. Exit status 1: a reply was wrong; 2: it cannot begin. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <valgrind/callgrind.h>
 
@@ -18,6 +19,7 @@
 #include "common/dns/dns.h"
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
+#include "skydns/clients/topology.h"
 #include "skydns/config/client_settings_internal.h"
 #include "skydns/config/forward_settings_internal.h"
 #include "skydns/dnssec/dnssec.h"
@@ -166,6 +168,37 @@ static void publish_records(struct bench *b)
     b->store = store;
 }
 
+/* Puts all clients in one zone, and each headless Service in two. */
+static void put_zones(struct bench *b)
+{
+    static const char *const zones[] = {"eu-central-1a", "eu-central-1b"};
+    const struct client_description description = {.ns = slice_str("default"),
+                                                   .pod = slice_str("web-0"),
+                                                   .node = slice_str("n1"),
+                                                   .zone = slice_str(zones[0])};
+    for (unsigned i = 0; i < PODS; i++) {
+        uint32_t address = kinds_pod_address(i);
+        struct ip ip = {.family_bytes = 4};
+        memcpy(ip.bytes, &address, 4);
+        client_index_set_record(b->index, client_index_new_record(b->index, &ip, &description));
+    }
+    client_index_commit(b->index);
+    for (unsigned i = 0; i < HEADLESS; i++) {
+        struct topology_entry entries[ENDPOINTS];
+        char text[KIND_TEXT_MAX];
+        for (unsigned k = 0; k < ENDPOINTS; k++) {
+            uint32_t address = kinds_endpoint_address(i, k);
+            entries[k] = (struct topology_entry){.ip = {.family_bytes = 4},
+                                                 .zone = slice_str(zones[k % ARRAY_LEN(zones)])};
+            memcpy(entries[k].ip.bytes, &address, 4);
+        }
+        kinds_headless_name(i, text);
+        const struct dname name = kinds_dname(text);
+        client_index_put_topology(
+            b->index, topology_service_new(slice_of(name.wire, name.len), entries, ENDPOINTS));
+    }
+}
+
 /* ---- Settings ---- */
 
 static void bench_instructions_retire(void *data, void *block, void (*fn)(void *block))
@@ -181,7 +214,8 @@ enum setup {
     SETUP_COOKIES,
     SETUP_FILTERED,
     SETUP_RATED,
-    SETUP_OVERRIDES
+    SETUP_OVERRIDES,
+    SETUP_NEAR
 };
 
 /* A key for everything, as most zones have. */
@@ -218,6 +252,7 @@ static struct engine_config *make_config(struct bench *b, enum setup setup)
     options.engine.autopath = setup == SETUP_AUTOPATH;
     options.engine.no_aaaa_count = setup == SETUP_FILTERED;
     options.engine.overrides = setup == SETUP_OVERRIDES;
+    options.clients.wants_near = setup == SETUP_NEAR;
     if (setup == SETUP_RATED) { /* more than is asked */
         options.engine.rate_namespace = options.engine.rate_namespace_burst = ENGINE_RATE_MAX;
     }
@@ -414,6 +449,11 @@ int main(void)
     publish_overrides(&b);
     CALLGRIND_START_INSTRUMENTATION;
     bench_instructions_ask_all(&b, kinds_override, kinds_override_count);
+    CALLGRIND_STOP_INSTRUMENTATION;
+    bench_instructions_configure(&b, SETUP_NEAR);
+    put_zones(&b);
+    CALLGRIND_START_INSTRUMENTATION;
+    bench_instructions_ask_all(&b, kinds_near, kinds_near_count);
     publisher_free(b.publisher);
     override_index_free(b.overrides);
     services_fini(&b.services);

@@ -169,6 +169,13 @@ const struct kind kinds_override[] = {
 };
 const size_t kinds_override_count = sizeof(kinds_override) / sizeof(kinds_override[0]);
 
+/* The endpoints with even numbers are in the clients' zone. */
+const struct kind kinds_near[] = {
+    {"near-a", kinds_headless_name, first_endpoint, DNS_TYPE_A, DNS_RCODE_NOERROR,
+     (ENDPOINTS + 1) / 2, 0, 0, FULL, 0},
+};
+const size_t kinds_near_count = sizeof(kinds_near) / sizeof(kinds_near[0]);
+
 const struct kind kinds_cookie[] = {
     {"cookie-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL,
      KIND_EDNS | KIND_COOKIE},

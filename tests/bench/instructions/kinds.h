@@ -32,12 +32,12 @@ enum { KIND_TEXT_MAX = 128, KIND_QUERY_MAX = 128 };
 
 /* For a server with the flags' defaults; for one that counts its clients; one that samples missing
  * names; one with -autopath, which knows its clients; one that signs cluster.local; one with server
- * cookies; one with -no-aaaa; one with -rate-namespace; one with -overrides. */
+ * cookies; one with -no-aaaa; one with -rate-namespace; one with -overrides; one with -topology. */
 extern const struct kind kinds_plain[], kinds_counted[], kinds_watched[], kinds_autopath[],
-    kinds_signed[], kinds_cookie[], kinds_filtered[], kinds_rated[], kinds_override[];
+    kinds_signed[], kinds_cookie[], kinds_filtered[], kinds_rated[], kinds_override[], kinds_near[];
 extern const size_t kinds_plain_count, kinds_counted_count, kinds_watched_count,
     kinds_autopath_count, kinds_signed_count, kinds_cookie_count, kinds_filtered_count,
-    kinds_rated_count, kinds_override_count;
+    kinds_rated_count, kinds_override_count, kinds_near_count;
 
 /* Names of the records; KIND_TEXT_MAX bytes. Addresses are in network byte order. */
 void kinds_headless_name(unsigned number, char *text);

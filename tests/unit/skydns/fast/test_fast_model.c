@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "common/dns/record.h"
+#include "skydns/clients/client_index.h"
+#include "skydns/clients/topology.h"
 #include "skydns/external/cache.h"
+#include "skydns/external/cache_counts.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
 #include "tests/support/skydns/hosts_table_of.h"
@@ -368,6 +371,62 @@ static void keep_one(struct bed *b)
     (void)cache_put_bytes(b->cache, &key, wire, w.pos, &nameserver, &b->f->config.cache_limits, 0);
 }
 
+/* ---- Zones ---- */
+
+static void never_retire(void *data UNUSED, void *block, void (*fn)(void *block))
+{
+    fn(block); /* no other thread reads */
+}
+
+/* Some of the Service's addresses have zones, and some are in none. */
+static void put_topology(struct bed *b, const char *service, const char *ns)
+{
+    enum { ENTRIES = 90 };
+    struct topology_entry entries[ENTRIES];
+    char text[DNAME_TEXT_MAX];
+    (void)snprintf(text, sizeof(text), "%s.%s.svc.cluster.local.", service, ns);
+    const struct dname name = fixture_name(text);
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        const unsigned kind = draw(b, 4);
+        if (kind == 0) {
+            draw_address(b, text, sizeof(text));
+        } else {
+            (void)snprintf(text, sizeof(text), kind == 1 ? "fd01::%x" : "10.1.0.%u", draw(b, 150));
+        }
+        assert_true(ip_parse(slice_str(text), &entries[i].ip));
+        entries[i].zone = slice_str(PICK(b, "z1", "z1", "zone-2", "z3"));
+    }
+    client_index_put_topology(
+        b->clients, topology_service_new(slice_of(name.wire, name.len), entries, ENTRIES));
+}
+
+static void draw_zones(struct bed *b)
+{
+    static const struct client_index_config never = {.retire = never_retire};
+    struct err err;
+    b->clients = NULL;
+    b->zone = NULL;
+    if (draw(b, 2)) {
+        return;
+    }
+    assert_int_equal(addr_parse("10.9.9.9:53", &b->f->local, &err), 0);
+    const struct ip ip = addr_ip(&b->f->local);
+    const char *zone = PICK(b, "z1", "zone-2", "elsewhere");
+    b->clients = client_index_new(&never);
+    const struct client_description description = {.ns = slice_str("n"),
+                                                   .pod = slice_str("p"),
+                                                   .node = slice_str(""),
+                                                   .zone = slice_str(zone)};
+    client_index_set_record(b->clients, client_index_new_record(b->clients, &ip, &description));
+    client_index_commit(b->clients);
+    (void)client_index_find_zone(b->clients, &ip, &b->zone);
+    for (unsigned i = 0; i < 12; i++) {
+        put_topology(b, fast_model_draw_service(b), draw_namespace(b));
+    }
+    b->f->config.clients = b->clients;
+    b->f->config.topology = client_index_topology(b->clients);
+}
+
 /* ---- Questions ---- */
 
 /* A key's name, or a parent of it. */
@@ -489,6 +548,7 @@ UNIT_TEST(test_the_same_bytes)
         b.f = fixture_new(NULL, 0);
         fast_model_draw_config(&b, (unsigned)(seed % CONFIGS));
         draw_others(&b);
+        draw_zones(&b);
         open_paths(&b);
         for (unsigned change = 0; change < CHANGES; change++) {
             for (size_t i = 0; i < b.f->config.zone_count; i++) {
@@ -512,6 +572,7 @@ UNIT_TEST(test_the_same_bytes)
         close_paths(&b);
         fixture_free(b.f);
         drop_others(&b);
+        client_index_free(b.clients);
         assert_true(b.answered > answered_before); /* in every configuration */
     }
     /* The cases under test really occur. */
@@ -522,4 +583,6 @@ UNIT_TEST(test_the_same_bytes)
     assert_true(b.stale > 20);
     assert_true(b.built > 1000);
     assert_true(b.failed > 50);
+    assert_true(b.near > 1000);
+    assert_true(counter_get(&b.cached.counts->near) > 0);
 }
