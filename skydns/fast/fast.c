@@ -212,7 +212,9 @@ static struct near find_near(const struct fast *f, const struct fast_question *q
                                     const struct engine_query *query)
 {
     const struct fast_query *q = question->query;
-    return near_of(f->config, query->view.zone, slice_of(q->name, q->name_len));
+    return f->config->topology && query->view.zone
+               ? near_find(f->config->topology, query->view.zone, slice_of(q->name, q->name_len))
+               : (struct near){.service = NULL};
 }
 
 static void count_near(const struct fast *f)

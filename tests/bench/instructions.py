@@ -76,7 +76,7 @@ CEILINGS = {
     "rated-a": 2398,
     "override-a": 2189,
     "led-a": 3883,
-    "near-a": 2700,
+    "near-a": 2820,
 }
 
 # What a kind may cost of another kind, at most.
