@@ -94,7 +94,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit for-integration check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit for-integration check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers manifests check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -265,6 +265,11 @@ check-all:
 # Today's Kubernetes, etcd and CoreDNS, from Go modules, for check-cluster and bench: a quarter of an hour, once.
 peers:
 	@tests/peers/build
+
+# docker/manifests and the objects of docker/monitoring from the chart, with the helm of `make peers`, after a change of the
+# chart or of VERSION.
+manifests:
+	@docker/helm/render --all
 
 check-unit: tests
 	@$(PYTHON) tests/support/check.py --build $(B) --only unit
@@ -568,7 +573,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-rounds|check-tsan|check-pod|check-page|check-cluster|peers|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-fair|bench-memory|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|architecture|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-rounds|check-tsan|check-pod|check-page|check-cluster|peers|manifests|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-fair|bench-memory|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|architecture|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)

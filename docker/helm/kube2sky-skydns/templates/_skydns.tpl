@@ -1,0 +1,172 @@
+{{/* The flags that say where skydns reads, whatever it listens on. */}}
+{{- define "dns.skydns.source" -}}
+- -machines={{ include "dns.machines" . }}
+{{- if ne .Values.etcd.mode "pod" }}
+- -ca-cert=/etc/etcd-tls/ca.crt
+- -tls-pem=/etc/etcd-tls/tls.crt
+- -tls-key=/etc/etcd-tls/tls.key
+{{- with .Values.etcd.usernames.skydns }}
+- -username={{ . }}
+- -password-file=/etc/etcd-tls/password
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The flags that say what it answers. */}}
+{{- define "dns.skydns.answers" -}}
+- -domain={{ .Values.clusterDomain }}.
+- -hostmaster=
+- -schema={{ .Values.schema }}
+- -pods={{ .Values.pods }}
+{{- if .Values.autopath }}
+# One response for a search list.
+- -autopath
+{{- if not .Values.skydns.extraFlags }}
+# A pod sees its own namespace, and these two.
+# - -visibility=own
+# - -public-namespaces=default,kube-system
+{{- end }}
+{{- end }}
+# The stub domains that kube2sky writes.
+- -stubzones
+{{- if .Values.settings.skydns }}
+- -config=/etc/skydns/settings/config.json
+{{- end }}
+# {{ ternary "Only kube2sky" "kube2sky" (eq .Values.etcd.mode "pod") }} fills this etcd: until it has, names that are not there are SERVFAIL, which clients do not cache.
+- -require-store-key
+{{- end -}}
+
+{{- define "dns.skydns.workers" -}}
+{{- .Values.skydns.workers | default (ternary 1 2 (ne (include "dns.isEveryNode" .) "")) -}}
+{{- end -}}
+
+{{- define "dns.skydns.container" -}}
+- name: skydns
+{{- include "dns.imageLines" (dict "root" . "of" "skydns") | nindent 2 }}
+  args:
+{{- include "dns.skydns.source" . | nindent 2 }}
+{{- if .Values.tls.enabled }}
+  # [::] where nodes have IPv6; it takes IPv4 too.
+  - -addr=0.0.0.0:53,tls://0.0.0.0:853,https://0.0.0.0:443
+  - -cert=/etc/skydns/tls/tls.crt
+  - -key=/etc/skydns/tls/tls.key
+{{- else }}
+{{- if eq .Values.placement "replicas" }}
+  # [::]:53 where nodes have IPv6; it takes IPv4 too.
+{{- end }}
+  - -addr=0.0.0.0:53
+{{- end }}
+{{- include "dns.skydns.answers" . | nindent 2 }}
+  - -http-addr=0.0.0.0:10055
+  # What etcd said, to answer from at once when this container restarts.
+  - -snapshot=/var/lib/skydns/snapshot
+{{- if and (not (include "dns.isEveryNode" .)) (not .Values.skydns.workers) }}
+  # Two answer more queries than a cluster sends; the default is one per CPU of the node.
+{{- end }}
+  - -workers={{ include "dns.skydns.workers" . }}
+  # After SIGTERM: longer than every kube-proxy needs to drop this pod.
+  - -lameduck={{ .Values.skydns.lameduck }}
+{{- range .Values.skydns.extraFlags }}
+  - {{ toJson . }}
+{{- end }}
+  ports:
+  - name: dns
+    containerPort: 53
+    protocol: UDP
+  - name: dns-tcp
+    containerPort: 53
+    protocol: TCP
+{{- if .Values.tls.enabled }}
+  - name: dns-tls
+    containerPort: 853
+    protocol: TCP
+  - name: dns-https
+    containerPort: 443
+    protocol: TCP
+{{- end }}
+  - name: skydns-http
+    containerPort: 10055
+    protocol: TCP
+  readinessProbe:
+    httpGet:
+      path: /readiness
+      port: skydns-http
+    periodSeconds: 2
+    timeoutSeconds: 5
+  # Does not require answers: without etcd at the start there are none, and a restart would not help.
+  livenessProbe:
+    httpGet:
+      path: /healthz
+      port: skydns-http
+    initialDelaySeconds: 60
+    timeoutSeconds: 5
+    failureThreshold: 5
+{{- if include "dns.isEveryNode" . }}
+  # As in kube-dns.yaml, plus 0.6 KB per Pod's record.
+{{- include "dns.resources" (dict "cpu" "50m" "memory" "32Mi" "limit" "250Mi" "own" .Values.skydns.resources) | nindent 2 }}
+{{- else }}
+{{- include "dns.resources" (dict "cpu" "100m" "memory" "20Mi" "limit" "200Mi" "own" .Values.skydns.resources) | nindent 2 }}
+{{- end }}
+{{- include "dns.confined" . | nindent 2 }}
+  volumeMounts:
+{{- if ne .Values.etcd.mode "pod" }}
+  - name: etcd-tls
+    mountPath: /etc/etcd-tls
+    readOnly: true
+{{- end }}
+  - name: skydns-state
+    mountPath: /var/lib/skydns
+{{- if .Values.tls.enabled }}
+  - name: skydns-tls
+    mountPath: /etc/skydns/tls
+    readOnly: true
+{{- end }}
+{{- if .Values.settings.skydns }}
+  - name: skydns-settings
+    mountPath: /etc/skydns/settings
+    readOnly: true
+{{- end }}
+{{- end -}}
+
+{{- define "dns.healthz.container" -}}
+- name: healthz
+{{- include "dns.imageLines" (dict "root" . "of" "exechealthz") | nindent 2 }}
+  args:
+  - -dns=skydns=kubernetes.default.svc.{{ .Values.clusterDomain }},A,127.0.0.1:53
+  - -dns=zone={{ .Values.clusterDomain }},SOA,127.0.0.1:53
+{{- if .Values.tls.enabled }}
+  # A new connection each; an expired certificate is a failure.
+  - -dns=tls=kubernetes.default.svc.{{ .Values.clusterDomain }},A,tls://127.0.0.1:853
+  - -dns=https=kubernetes.default.svc.{{ .Values.clusterDomain }},A,https://127.0.0.1:443
+{{- end }}
+  - -period=2s
+  - -port=10054
+  - -quiet
+{{- range .Values.exechealthz.extraFlags }}
+  - {{ toJson . }}
+{{- end }}
+  ports:
+  - name: healthz-http
+    containerPort: 10054
+    protocol: TCP
+  # End to end, as a client asks. Answers come from memory, so the health of etcd and the API does not matter here.
+{{- if .Values.tls.enabled }}
+  # Not /healthz, which has tls and https in it: they are for alerts. All pods share a certificate, and when it has
+  # expired they must stay in the Service for those who ask over UDP and TCP.
+{{- end }}
+  readinessProbe:
+    httpGet:
+      path: {{ ternary "/healthcheck/skydns" "/healthz" .Values.tls.enabled }}
+      port: healthz-http
+    periodSeconds: 5
+    timeoutSeconds: 5
+  livenessProbe:
+    httpGet:
+      path: /metrics
+      port: healthz-http
+    initialDelaySeconds: 60
+    timeoutSeconds: 5
+    failureThreshold: 5
+{{- include "dns.resources" (dict "cpu" "5m" "memory" "8Mi" "limit" "20Mi" "own" .Values.exechealthz.resources) | nindent 2 }}
+{{- include "dns.confined" . | nindent 2 }}
+{{- end -}}
