@@ -37,6 +37,16 @@ def pod_spec(value: dict) -> dict | None:
     return value.get("spec", {}).get("template", {}).get("spec")
 
 
+def trial_pod(value: dict, namespace: str = "kube-system") -> dict:
+    """The first Pod that a Deployment, DaemonSet or StatefulSet creates: the API checks those only then."""
+    pod = dict(pod_spec(value))
+    claims = [one["metadata"]["name"] for one in value["spec"].get("volumeClaimTemplates", [])]
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": f"{name}-trial"}} for name in claims]
+    pod["volumes"] = [*pod.get("volumes", []), *volumes]
+    meta = value["spec"]["template"]["metadata"] | {"name": "trial", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod}
+
+
 def program_of(image: str) -> str:
     """`registry/path/skydns:1.0` is skydns; the image of node-local starts exechealthz."""
     name = image.rsplit("/", 1)[-1].split(":", 1)[0]

@@ -13,6 +13,8 @@ import chart
 import manifests
 import pytest
 import yaml
+from kube import port, service
+from programs import wait_until
 
 LINTED = [*chart.SCENARIOS, *chart.names()]
 
@@ -320,6 +322,31 @@ def test_roles_follow_the_flags(flags):
     config_map = {("", "configmaps", "kube-system")} if not any("config-map" in one for one in flags) else set()
     expected = {_SERVICES, _SLICES} | config_map | RIGHTS[flags]
     assert granted({"kube2sky": {"extraFlags": list(flags)}}) == expected - {()}
+
+
+@pytest.mark.parametrize("flags", RIGHTS, ids=" ".join)
+def test_roles_are_what_kube2sky_asks_with_these_flags(bed, flags):
+    """Of the API server of the tests, which counts requests; a kind is listed and then watched."""
+    found = chart.objects({"kube2sky": {"extraFlags": list(flags)}})
+    (own,) = [one for value in found for one in (manifests.pod_spec(value) or {}).get("containers", [])
+              if one["name"] == "kube2sky"]  # fmt: skip
+    bed.kube.control("gateways")
+    bed.kube.create("services", service("web", port(80, "http"), port(81, "a" * 63)))  # for an event
+    places = ("etcd", "healthz-port", "domain")
+    bed.start_kube2sky(*(text for text in own["args"] if not any(place in text for place in places)))
+    rules = [rule for one in found if one["kind"] in ("Role", "ClusterRole") for rule in one["rules"]]
+    may = {(verb, name) for rule in rules for verb in rule["verbs"] for name in rule["resources"]}
+    may.discard(("patch", "events"))  # of an event that goes on: test_events.py
+
+    def asked() -> set[tuple[str, str]]:
+        keys = {tuple(key.split(" ")) for key in bed.kube.control("state")["requests"]}
+        return {(verb, name) for verb, name in keys if verb in ("list", "watch", "get", "create", "patch")}
+
+    before = {("create", "services")}  # the test's own
+    if "--endpoints=auto" in flags:  # while the server has slices
+        before |= {("list", "endpoints"), ("watch", "endpoints")}
+    wait_until(lambda: asked() | before >= may, "all requests")
+    assert asked() | before == may | before
 
 
 def test_endpoints_in_place_of_slices():

@@ -452,7 +452,9 @@ def test_external_etcd_runs(bare_bed, run_pod):
     assert http_get(health)[0] == 200
     (writers,) = manifests.of_kind(EXTERNAL_ETCD, "Deployment")
     assert writers["spec"]["replicas"] == 2
-    writer, *readers = manifests.containers(EXTERNAL_ETCD)
+    found = manifests.containers(EXTERNAL_ETCD)
+    (writer,) = [one for one in found if one.program == "kube2sky"]
+    readers = [one for one in found if one is not writer]
     pods = [run_pod([writer], edit) for _ in range(2)]
     reader = run_pod(readers, edit)
     watched = [Watched(pod.programs["kube2sky"], pod.port(8081), "kube2sky_") for pod in pods]

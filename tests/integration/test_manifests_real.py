@@ -2,11 +2,13 @@
 role and without each of them. Skipped unless KUBE_APISERVER names a starter of one (CONTRIBUTING.md).
 """
 
+import copy
 import json
 import re
 import subprocess
 from pathlib import Path
 
+import chart
 import manifests
 import pytest
 import yaml
@@ -49,11 +51,10 @@ def knows_traffic_distribution(server: RealApiserver) -> bool:
     return "trafficDistribution" in spec["properties"]
 
 
-@pytest.mark.parametrize("name", manifests.names())
-def test_every_object_would_be_created(server, name):
-    """For a kind that this server does not know, test_manifests.py checks the fields."""
+def check_objects(server: RealApiserver, values: list[dict]) -> None:
+    """For a kind that this server does not know, test_manifests.py and cluster/test_chart_objects.py check the fields."""
     unknown = set()
-    for value in manifests.objects(name):
+    for value in values:
         if has(server, value):
             if value["kind"] == "Service" and not knows_traffic_distribution(server):
                 value["spec"].pop("trafficDistribution", None)
@@ -62,7 +63,23 @@ def test_every_object_would_be_created(server, name):
         else:
             unknown.add((value["apiVersion"], value["kind"]))
     policies = {("admissionregistration.k8s.io/v1", kind) for kind in NEWER_POLICIES}
-    assert unknown <= {("policy/v1", "PodDisruptionBudget"), *policies}
+    operator = {("monitoring.coreos.com/v1", kind) for kind in ("PodMonitor", "PrometheusRule")}
+    assert unknown <= {("policy/v1", "PodDisruptionBudget"), *policies, *operator}
+
+
+@pytest.mark.parametrize("name", manifests.names())
+def test_every_object_would_be_created(server, name):
+    check_objects(server, manifests.objects(name))
+
+
+@pytest.mark.parametrize("name", chart.SCENARIOS)
+def test_every_object_and_pod_of_the_chart_would_be_created(server, name):
+    found = copy.deepcopy(chart.objects(chart.SCENARIOS[name]))
+    check_objects(server, found)
+    for value in found:
+        if manifests.pod_spec(value):
+            done = kubectl(server, manifests.trial_pod(value), "create", "--dry-run=server")
+            assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -79,9 +96,7 @@ def test_every_pod_would_be_admitted(server, name):
     owners = [one for one in manifests.objects(name) if "template" in one.get("spec", {})]
     assert owners
     for value in owners:
-        meta = value["spec"]["template"]["metadata"] | {"name": "trial", "namespace": "kube-system"}
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": manifests.pod_spec(value)}
-        done = kubectl(server, pod, "create", "--dry-run=server")
+        done = kubectl(server, manifests.trial_pod(value), "create", "--dry-run=server")
         assert done.returncode == 0, done.stderr
 
 

@@ -17,8 +17,7 @@ def test_objects_and_pods_would_be_created(cluster, tmp_path, name):
     for value in manifests.objects(name):
         objects = [value]
         if manifests.pod_spec(value):
-            meta = value["spec"]["template"]["metadata"] | {"name": "trial", "namespace": "kube-system"}
-            objects.append({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": manifests.pod_spec(value)})
+            objects.append(manifests.trial_pod(value))
         for one in objects:
             file = tmp_path / "object.json"
             file.write_text(json.dumps(one))
