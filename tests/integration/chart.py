@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -62,11 +63,14 @@ def helm_path() -> str:
     return peers.program("render", "helm")
 
 
-def helm(*arguments: str, values: dict | None = None) -> subprocess.CompletedProcess:
-    """helm's result, whatever its exit status."""
+def helm(*arguments: str, values: dict | None = None, home: Path | None = None) -> subprocess.CompletedProcess:
+    """helm's result, whatever its exit status. home: of one cluster, whose API it remembers there."""
     given = ["--values=-"] if values is not None else []
     command = [helm_path(), *arguments, *given]
-    return subprocess.run(command, input=json.dumps(values or {}), capture_output=True, text=True, timeout=60)
+    environment = os.environ | ({"HOME": str(home)} if home else {})
+    return subprocess.run(
+        command, input=json.dumps(values or {}), env=environment, capture_output=True, text=True, timeout=180
+    )
 
 
 @functools.cache
