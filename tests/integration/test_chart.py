@@ -11,10 +11,12 @@ import subprocess
 
 import chart
 import manifests
+import peers
 import pytest
 import yaml
+from certificates import Authority
 from kube import port, service
-from programs import wait_until
+from programs import ETCD, Program, is_etcd_healthy, reserve_port, wait_until
 
 LINTED = [*chart.SCENARIOS, *chart.names()]
 
@@ -447,6 +449,51 @@ def test_members_know_each_other_without_dns():
 ])  # fmt: skip
 def test_a_flag_of_etcd_has_the_name_of_its_version(version, flag):
     assert f"- {flag}\n" in chart.template({"etcd": chart.MEMBERS | {"version": version}})
+
+
+def member_etcds() -> list:
+    """etcd's programs: the tests' own, and today's."""
+    today = peers.missing("etcd")
+    return [ETCD, pytest.param("today", marks=pytest.mark.skipif(bool(today), reason=today))]
+
+
+@pytest.mark.parametrize("etcd", member_etcds())
+def test_members_become_a_cluster(tmp_path, etcd):
+    """On loopback addresses that only their certificates have: peers come from 127.0.0.1, which none has."""
+    etcd = peers.program("etcd", "etcd") if etcd == "today" else etcd
+    shown = subprocess.run([etcd, "--version"], capture_output=True, text=True, timeout=60).stdout
+    version = re.search(r"etcd Version: (\d+\.\d+)", shown)[1]
+    found = chart.objects({"etcd": chart.MEMBERS | {"version": version}})
+    (owner,) = [one for one in found if one["kind"] == "StatefulSet"]
+    (container,) = manifests.pod_spec(owner)["containers"]
+    authority = Authority(tmp_path, "ca")
+    places = [{f"127.0.0.{21 + i}:{port}": reserve_port() for port in (2379, 2380)} for i in range(3)]
+    health = [reserve_port() for _ in range(3)]
+
+    def argument(i: int, text: str) -> str:
+        text = text.replace("$(POD_NAME)", f"dns-etcd-{i}").replace("0.0.0.0:2381", f"127.0.0.1:{health[i]}")
+        text = text.replace("0.0.0.0:", f"dns-etcd-{i}.dns-etcd:").replace("/var/etcd/data", str(tmp_path / f"data-{i}"))
+        for j, ports in enumerate(places):
+            text = text.replace(f"dns-etcd-{j}.dns-etcd:", f"127.0.0.{21 + j}:")
+            for place, number in ports.items():
+                text = text.replace(place, f"127.0.0.{21 + j}:{number}")
+        files = {"ca.crt": authority.certificate, "tls.crt": f"{tmp_path}/m{i}.crt", "tls.key": f"{tmp_path}/m{i}.key"}
+        return re.sub(r"/etc/etcd-tls/([a-z.]+)", lambda m: files[m[1]], text)
+
+    members = []
+    try:
+        for i in range(3):
+            authority.sign(f"m{i}", address=f"127.0.0.{21 + i}")
+            argv = [etcd, *(argument(i, text) for text in container["command"][1:])]
+            members.append(Program(f"member {i}", argv).start())
+        for member, number in zip(members, health):
+            member.wait_ready(lambda: is_etcd_healthy(number), "healthy")
+        members[0].kill()
+        assert wait_until(lambda: is_etcd_healthy(health[1]), "two of three")
+        members[0].start().wait_ready(lambda: is_etcd_healthy(health[0]), "back")
+    finally:
+        for member in members:
+            member.kill()
 
 
 # ---- What helm is told when it installs ----
