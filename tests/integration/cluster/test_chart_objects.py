@@ -139,6 +139,7 @@ def test_roles_are_enough_for_every_flag_and_no_more(cluster, definitions, tmp_p
 # ---- helm's own way ----
 
 RELEASE, NAMESPACE = "dns", "helm-dns"
+PATIENT = ("--wait", "--timeout=120s")
 
 
 def helm(cluster, *arguments: str, values: dict | None = None) -> str:
@@ -157,34 +158,62 @@ def left(cluster) -> set[str]:
     return {f"{one['kind']}/{one['metadata']['name']}" for one in listed if one["metadata"]["name"] not in own}
 
 
-def test_install_upgrade_rollback_uninstall(cluster, definitions):
-    """kwok plays the containers. The cluster's own roles of kube2sky give way meanwhile."""
-    roles = ("clusterrole", "clusterrolebinding")
-    for kind in roles:
-        cluster.kubectl("delete", kind, "kube2sky")
+@pytest.fixture
+def no_roles(cluster):
+    """The cluster's own roles of kube2sky give way to a release's, and come back. The release's namespace is there."""
+    cluster.kubectl("delete", "clusterrole,clusterrolebinding", "kube2sky")
     cluster.kubectl("-n", "kube-system", "delete", "role,rolebinding", "kube2sky")
+    cluster.kubectl("create", "namespace", NAMESPACE)
+    yield
+    where = (f"--kubeconfig={cluster.kubeconfig}", f"--namespace={NAMESPACE}")
+    chart.helm("uninstall", RELEASE, *where, home=cluster.folder)  # if the test has failed
+    cluster.kubectl("delete", "namespace", NAMESPACE)
+    cluster.restore_account()
+
+
+def test_install_upgrade_rollback_uninstall(cluster, no_roles):
+    """kwok plays the containers."""
     values = {"service": {"clusterIP": "10.96.77.10"}, "networkPolicy": {"enabled": True}}
-    try:
-        install = ("install", RELEASE, str(chart.CHART), "--create-namespace", "--wait", "--timeout=120s")
-        helm(cluster, *install, values=values)
-        before = left(cluster)
-        assert {"Deployment/skydns", "Service/kube-dns", "NetworkPolicy/skydns", "ServiceAccount/kube2sky"} <= before
-        other = {"replicas": 3, "pods": "verified", "kube2sky": {"extraFlags": ["--events"]}}
-        helm(cluster, "upgrade", RELEASE, str(chart.CHART), "--wait", "--timeout=120s", values=values | other)
-        assert role(cluster)["rules"][0]["resources"] == ["services", "pods"]
-        cluster.kubectl("get", "clusterrole", "kube2sky-events")
-        helm(cluster, "rollback", RELEASE, "1", "--wait", "--timeout=120s")
-        assert left(cluster) == before and role(cluster)["rules"][0]["resources"] == ["services"]
-        assert cluster.command("kubectl", "get", "clusterrole", "kube2sky-events").returncode != 0
-        helm(cluster, "uninstall", RELEASE, "--wait", "--timeout=120s")
-        wait_until(lambda: left(cluster) == set(), "nothing left", PATIENCE_S)
-        for kind in roles:
-            assert "kube2sky" not in cluster.kubectl("get", kind, "-o", "name")
-    finally:
-        where = (f"--kubeconfig={cluster.kubeconfig}", f"--namespace={NAMESPACE}")
-        chart.helm("uninstall", RELEASE, *where, home=cluster.folder)  # if the test has failed
-        cluster.kubectl("delete", "namespace", NAMESPACE)
-        cluster.restore_account()
+    command = (RELEASE, str(chart.CHART), *PATIENT)
+    helm(cluster, "install", *command, values=values)
+    before = left(cluster)
+    assert {"Deployment/skydns", "Service/kube-dns", "NetworkPolicy/skydns", "ServiceAccount/kube2sky"} <= before
+    other = {"replicas": 3, "pods": "verified", "kube2sky": {"extraFlags": ["--events"]}}
+    helm(cluster, "upgrade", *command, values=values | other)
+    assert role(cluster)["rules"][0]["resources"] == ["services", "pods"]
+    cluster.kubectl("get", "clusterrole", "kube2sky-events")
+    helm(cluster, "rollback", RELEASE, "1", *PATIENT)
+    assert left(cluster) == before and role(cluster)["rules"][0]["resources"] == ["services"]
+    assert cluster.command("kubectl", "get", "clusterrole", "kube2sky-events").returncode != 0
+    helm(cluster, "uninstall", RELEASE, *PATIENT)
+    wait_until(lambda: left(cluster) == set(), "nothing left", PATIENCE_S)
+    for kind in ("clusterrole", "clusterrolebinding"):
+        assert "kube2sky" not in cluster.kubectl("get", kind, "-o", "name")
+
+
+def test_a_service_of_another_is_taken_over_and_left(cluster, no_roles, tmp_path):
+    """CoreDNS's, by the flags and the annotation that docs/operator/install.md names."""
+    text = (chart.ROOT / "docs/operator/install.md").read_text()
+    flags = ("--take-ownership", "--force-conflicts")
+    keep = {"helm.sh/resource-policy": "keep"}
+    assert all(f"`{flag}`" in text for flag in flags) and "`helm.sh/resource-policy: keep`" in text
+    file = tmp_path / "service.json"
+    ports = [{"name": name, "port": number, "protocol": protocol, "targetPort": number}
+             for name, number, protocol in (("dns", 53, "UDP"), ("dns-tcp", 53, "TCP"), ("metrics", 9153, "TCP"))]  # fmt: skip
+    spec = {"selector": {"k8s-app": "kube-dns"}, "clusterIP": "10.96.77.11", "ports": ports}
+    meta = {"name": "kube-dns", "namespace": NAMESPACE, "labels": {"k8s-app": "kube-dns"}}
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}))
+    cluster.kubectl("create", "-f", str(file))
+    values = {"service": {"clusterIP": "10.96.77.11", "annotations": keep}}
+    helm(cluster, "install", RELEASE, str(chart.CHART), *flags, *PATIENT, values=values)
+    assert {one["name"] for one in dns_service(cluster)["ports"]} == {"dns", "dns-tcp", "metrics", "skydns-metrics"}
+    helm(cluster, "uninstall", RELEASE, *PATIENT)
+    wait_until(lambda: left(cluster) == {"Service/kube-dns"}, "the Service alone left", PATIENCE_S)
+    assert dns_service(cluster)["clusterIP"] == "10.96.77.11"
+
+
+def dns_service(cluster) -> dict:
+    return json.loads(cluster.kubectl("-n", NAMESPACE, "get", "service", "kube-dns", "-o", "json"))["spec"]
 
 
 def role(cluster) -> dict:
