@@ -27,7 +27,7 @@
 {{- end -}}
 
 {{- define "dns.etcd.flags" -}}
-- --listen-metrics-urls=http://0.0.0.0:2381
+- --listen-metrics-urls=http://{{ include "dns.anyAddress" . }}:2381
 - --quota-backend-bytes=536870912
 - --auto-compaction-mode=periodic
 - --auto-compaction-retention=10m

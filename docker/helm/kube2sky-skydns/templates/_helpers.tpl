@@ -89,6 +89,11 @@ http://127.0.0.1:2379
 {{- end -}}
 {{- end -}}
 
+{{/* Where a server listens that pods and kubelets reach; [::] takes IPv4 too, but nodes may have no IPv6. */}}
+{{- define "dns.anyAddress" -}}
+{{- ternary "[::]" "0.0.0.0" (contains ":" .Values.service.clusterIP) -}}
+{{- end -}}
+
 {{- define "dns.urlHost" -}}
 {{- if contains ":" . }}[{{ . }}]{{ else }}{{ . }}{{ end -}}
 {{- end -}}

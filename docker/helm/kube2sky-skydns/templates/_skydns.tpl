@@ -47,17 +47,17 @@
 {{- include "dns.skydns.source" . | nindent 2 }}
 {{- if .Values.tls.enabled }}
   # [::] where nodes have IPv6; it takes IPv4 too.
-  - -addr=0.0.0.0:53,tls://0.0.0.0:853,https://0.0.0.0:443
+  - -addr={{ include "dns.anyAddress" . }}:53,tls://{{ include "dns.anyAddress" . }}:853,https://{{ include "dns.anyAddress" . }}:443
   - -cert=/etc/skydns/tls/tls.crt
   - -key=/etc/skydns/tls/tls.key
 {{- else }}
 {{- if eq .Values.placement "replicas" }}
   # [::]:53 where nodes have IPv6; it takes IPv4 too.
 {{- end }}
-  - -addr=0.0.0.0:53
+  - -addr={{ include "dns.anyAddress" . }}:53
 {{- end }}
 {{- include "dns.skydns.answers" . | nindent 2 }}
-  - -http-addr=0.0.0.0:10055
+  - -http-addr={{ include "dns.anyAddress" . }}:10055
   # What etcd said, to answer from at once when this container restarts.
   - -snapshot=/var/lib/skydns/snapshot
 {{- if and (not (include "dns.isEveryNode" .)) (not .Values.skydns.workers) }}
