@@ -293,6 +293,7 @@ RIGHTS = {
     ("--nodes=false", "-events=false"): set(),
     ("-client_records",): {("", "pods"), ("", "nodes")},
     ("--namespace-visibility",): {("", "namespaces")},
+    ("--namespace-labels=team=web,!legacy",): {("", "namespaces")},
     ("--endpoints=auto",): {("", "endpoints")},
     (*_EXTERNAL,): set(),
     (*_EXTERNAL, "--ingress=nginx=default/web"): {("networking.k8s.io", "ingresses")},
