@@ -515,6 +515,11 @@ def test_all_listens_on_ipv6_where_the_service_s_address_is(name):
         assert "-addr=169.254.20.10:53,[fd00::10]:53\n" in text and "node-local on 169.254.20.10,fd00::10\n" in text
 
 
-def test_a_too_old_kubernetes_is_refused():
-    done = chart.helm("template", "dns", str(chart.CHART), "--kube-version=1.21.0", values={})
-    assert done.returncode != 0 and ">=1.22.0-0" in done.stderr
+@pytest.mark.parametrize("version, values, text", [
+    ("1.21.0", {}, ">=1.22.0-0"),
+    ("1.33.9", {"etcd": chart.EXTERNAL, "placement": "per-node"}, "placement: `per-node` needs trafficDistribution"),
+    ("1.29.3", {"visibleToPolicy": {"enabled": True}}, "visibleToPolicy.enabled: needs ValidatingAdmissionPolicy"),
+])  # fmt: skip
+def test_a_too_old_kubernetes_is_refused(version, values, text):
+    done = chart.helm("template", "dns", str(chart.CHART), f"--kube-version={version}", values=values)
+    assert done.returncode != 0 and text in done.stderr
