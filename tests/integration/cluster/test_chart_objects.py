@@ -35,23 +35,28 @@ def definition(group: str, kind: str, plural: str) -> dict:
     }  # fmt: skip
 
 
+def write_list(folder, values: list[dict]) -> str:
+    """The path of a file with these objects."""
+    file = folder / "list.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": values}))
+    return str(file)
+
+
 @pytest.fixture(scope="module")
 def definitions(cluster, tmp_path_factory):
     """Prometheus Operator's kinds and the Gateway API's, while these tests run."""
     made = [definition("monitoring.coreos.com", kind, plural) for kind, plural in OPERATOR.items()]
     made += [definition("gateway.networking.k8s.io", kind, plural) for kind, plural in GATEWAYS.items()]
-    file = tmp_path_factory.mktemp("definitions") / "list.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
-    cluster.kubectl("apply", "-f", str(file))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(file))
+    file = write_list(tmp_path_factory.mktemp("definitions"), made)
+    cluster.kubectl("apply", "-f", file)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", file)
     yield
-    cluster.kubectl("delete", "-f", str(file))
+    cluster.kubectl("delete", "-f", file)
 
 
-def dry_run(cluster, folder, value: dict) -> subprocess.CompletedProcess:
-    file = folder / "object.json"
-    file.write_text(json.dumps(value))
-    return cluster.command("kubectl", "apply", "--dry-run=server", "-f", str(file))  # kube2sky's roles are there
+def dry_run(cluster, folder, *values: dict) -> subprocess.CompletedProcess:
+    file = write_list(folder, list(values))
+    return cluster.command("kubectl", "apply", "--dry-run=server", "-f", file)  # kube2sky's roles are there
 
 
 @pytest.mark.parametrize("name", [*chart.SCENARIOS, *chart.names()])
@@ -60,9 +65,8 @@ def test_every_object_would_be_created(cluster, definitions, tmp_path, name):
         found = chart.objects(chart.SCENARIOS[name])
     else:
         found = chart.parse(chart.manifest(name).read_text())
-    for value in found:
-        done = dry_run(cluster, tmp_path, value)
-        assert done.returncode == 0 and "(server dry run)" in done.stdout, done.stderr
+    done = dry_run(cluster, tmp_path, *found)
+    assert done.returncode == 0 and done.stdout.count("(server dry run)") == len(found), done.stderr
 
 
 # ---- Pod Security ----
@@ -103,15 +107,14 @@ def test_every_pod_is_restricted_but_node_local_s(cluster, restricted, tmp_path,
 ALL_FLAGS = chart.SCENARIOS["everything"]["kube2sky"]["extraFlags"]
 
 
-def test_roles_are_enough_for_every_flag_and_no_more(cluster, definitions, tmp_path):
+def test_roles_are_enough_for_every_flag_and_no_more(cluster, definitions, tmp_path, tmp_path_factory):
     """By the audit log. The cluster's own roles of kube2sky come back afterwards."""
     found = chart.objects(chart.SCENARIOS["everything"])
     roles = [one for one in found if one["apiVersion"].startswith("rbac") and "kube2sky" in one["metadata"]["name"]]
-    file = tmp_path / "roles.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": roles}))
+    file = write_list(tmp_path_factory.mktemp("roles"), roles)
     known = {one["auditID"] for one in cluster.audit()}
     bed = ClusterBed(tmp_path, cluster)
-    cluster.kubectl("apply", "-f", str(file))
+    cluster.kubectl("apply", "-f", file)
     try:
         flags = [flag for flag in bed.kube_flags if not flag.startswith("--pods")]
         bed.use_kube(bed.kube, [*flags, "--pods=verified", *ALL_FLAGS])
@@ -131,7 +134,7 @@ def test_roles_are_enough_for_every_flag_and_no_more(cluster, definitions, tmp_p
         wait_until(lambda: http_get(strict)[0] == 200, "everything followed", PATIENCE_S)
     finally:
         bed.close()
-        cluster.kubectl("delete", "-f", str(file))
+        cluster.kubectl("delete", "-f", file)
         cluster.restore_account()
         cluster.kubectl("delete", "service", "for-an-event")
 
