@@ -1,0 +1,88 @@
+"""What docker/kubectl/kubectl-dns asks of kubectl, without a cluster: objects from a file of state, ports and programs of
+this machine. A test's `kubectl` is a script that runs this file with the path of the state:
+
+    {"containers": [line of its template, …], "addresses": "10.96.0.10", "endpoints": ["10.1.0.1", …],
+     "owners": ["ReplicaSet/skydns-5d8c9b", …], "nodes": {"node-0": answer of its configz, or null: refused},
+     "api": URL of an API server, "pods": {"prod/web-0": address}, "bin": folder of the programs,
+     "refused": text, or absent: kubectl fails with it}
+"""
+
+import json
+import os
+import signal
+import sys
+import urllib.error
+import urllib.request
+
+
+def fail(text: str) -> None:
+    print(f"Error from server: {text}", file=sys.stderr)
+    sys.exit(1)
+
+
+def api(state: dict, path: str) -> dict:
+    try:
+        with urllib.request.urlopen(state["api"] + path, timeout=10) as reply:
+            return json.load(reply)
+    except urllib.error.HTTPError as error:
+        fail(json.load(error)["message"])
+
+
+def listed(state: dict, kind: str, template: str, namespace: str, name: str, selector: str) -> None:
+    """`kubectl get`."""
+    if kind == "pods":
+        sys.stdout.writelines(f"{line}\n" for line in (state["owners"] if selector else state["containers"]))
+    elif kind == "pod":
+        print(state["pods"].get(f"{namespace}/{name}", ""), end="")
+    elif kind == "nodes":
+        sys.stdout.writelines(f"{name}\n" for name in state["nodes"])
+    elif kind == "service" and namespace == "kube-system":
+        if state["addresses"] is None:
+            fail(f'services "{name}" not found')
+        print("k8s-app=kube-dns," if "selector" in template else state["addresses"], end="")
+    elif kind == "service":
+        value = api(state, f"/api/v1/namespaces/{namespace}/services/{name}")
+        print(value["spec"]["clusterIP"] if "clusterIP" in template else value["metadata"]["resourceVersion"])
+    elif "addresses" in template:
+        sys.stdout.writelines(f"{address}\n" for address in state["endpoints"])
+    else:
+        for value in api(state, f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices")["items"]:
+            if selector == f"kubernetes.io/service-name={value['metadata'].get('labels', {}).get('kubernetes.io/service-name')}":
+                print(value["metadata"]["resourceVersion"])
+
+
+def forward(address: str, target: str) -> None:
+    """Its port is this machine's. Until it is killed."""
+    assert address == "--address=127.0.0.1"
+    print(f"Forwarding from 127.0.0.1:{target.lstrip(':')} -> {target.lstrip(':')}", flush=True)
+    signal.pause()
+
+
+def main(state: dict, words: list[str]) -> None:
+    if "refused" in state:
+        fail(state["refused"])
+    namespace = "default"
+    if words[0] == "-n":
+        namespace, words = words[1], words[2:]
+    verb, *rest = words
+    if verb == "get" and rest[0] == "--raw":
+        config = state["nodes"][rest[1].split("/")[4]]
+        if config is None:
+            fail("nodes is forbidden")
+        print(json.dumps(config))
+    elif verb == "get":
+        flags = {flag: value for flag, value in zip(rest, rest[1:]) if flag in ("-o", "-l")}
+        name = rest[1] if len(rest) > 1 and not rest[1].startswith("-") else ""
+        listed(state, rest[0], flags["-o"], namespace, name, flags.get("-l", ""))
+    elif verb == "port-forward":
+        forward(rest[0], rest[2])
+    elif verb == "exec":
+        _, _, _, _, program, *arguments = rest
+        os.execv(f"{state['bin']}/{program}", [program, *arguments])
+    else:
+        fail(f"unexpected: {verb} {rest}")
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as file:
+        main(json.load(file), sys.argv[2:])

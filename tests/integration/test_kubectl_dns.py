@@ -1,0 +1,389 @@
+"""docker/kubectl/kubectl-dns with real programs and a kubectl of the tests (fake_kubectl.py): what it finds of each fault,
+and nothing where there is none. tests/integration/cluster has the same on a real API server.
+"""
+
+import http.server
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from bed import BIN_DIR
+from kube import service
+from manifests import ROOT
+from dns_client import Dns
+from grpc_proxy import GrpcProxy
+from programs import http_get, reserve_port, wait_until
+from prometheus import Page
+from test_config_map import config_map
+
+PLUGIN = ROOT / "docker/kubectl/kubectl-dns"
+ADDRESS, DOMAIN = "10.96.0.10", "cluster.local"
+KUBELET = {"kubeletconfig": {"clusterDNS": [ADDRESS], "clusterDomain": DOMAIN}}
+NUMBERS = itertools.count()  # of names that no cache has
+
+
+class Renamed:
+    """The pages of a skydns of another version, while it is open: the port."""
+
+    def __init__(self, port: int):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status, text = http_get(f"http://127.0.0.1:{port}{self.path}")
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(re.sub(r'version="[^"]*"', 'version="0.0.9"', text).encode())
+
+            def log_message(self, *_) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", reserve_port()), Handler)
+
+    def __enter__(self) -> int:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self._server.server_port
+
+    def __exit__(self, *exc) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Cluster:
+    """A kube2sky and two skydns on one etcd, each as a pod of its own."""
+
+    def __init__(self, bed, folder: Path):
+        self.bed, self.folder = bed, folder
+        self.state = {
+            "containers": [], "addresses": ADDRESS, "endpoints": ["10.1.0.1", "10.1.0.2"],
+            "owners": ["ReplicaSet/skydns-5d8c9b7f", "ReplicaSet/skydns-5d8c9b7f"],
+            "nodes": {"node-0": KUBELET, "node-1": KUBELET}, "api": "", "pods": {}, "bin": str(BIN_DIR),
+        }  # fmt: skip
+        self.ports: dict[str, int] = {}  # of each pod's pages
+        self.dns: list[Dns] = []
+        tools = folder / "tools"
+        tools.mkdir()
+        fake = Path(__file__).with_name("fake_kubectl.py")
+        (tools / "kubectl").write_text(f'#!/bin/sh\nexec /usr/bin/python3 {fake} {folder / "state.json"} "$@"\n')
+        (tools / "kubectl").chmod(0o755)
+
+    def add(self, pod: str, program: str, *flags: str, is_ready: bool = True) -> None:
+        ready = "True" if is_ready else "False"
+        line = [pod, "127.0.0.1", ready, "", f"ReplicaSet/{program}-5d8c9b7f", program, ready.lower(), ""]
+        self.state["containers"].append("|".join([*line, " " + " ".join(flags)]))
+
+    def start(self, *kube2sky_flags: str, skydns_flags: tuple[str, ...] = ()) -> None:
+        bed = self.bed
+        bed.start_kube2sky(*kube2sky_flags)
+        self.ports["kube2sky-0"] = bed.readiness_port
+        self.add("kube2sky-0", "kube2sky", f"--healthz-port={bed.readiness_port}")
+        for number in range(2):
+            self.start_skydns(number, *skydns_flags)
+
+    def start_skydns(self, number: int, *flags: str, machines: str = "") -> None:
+        http, dns = reserve_port(), reserve_port()
+        arguments = [f"-http-addr=127.0.0.1:{http}", f"-addr=127.0.0.1:{dns}", "-domain=cluster.local."]
+        program = self.bed.command(
+            "skydns", f"-machines={machines or self.bed.etcd_urls[0]}", *arguments, *(flags or ("-no-rec",))
+        ).start()
+        program.wait_line("ready for queries")
+        self.add(f"skydns-{number}", "skydns", *arguments)
+        self.ports[f"skydns-{number}"] = http
+        self.dns.append(Dns(dns))
+
+    def metrics(self, pod: str) -> Page:
+        return Page(http_get(f"http://127.0.0.1:{self.ports[pod]}/metrics")[1], pod.split("-")[0] + "_")
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess:
+        self.state["api"] = self.bed.kube.url if self.bed.kube else ""
+        (self.folder / "state.json").write_text(json.dumps(self.state))
+        path = f"{self.folder / 'tools'}:/usr/bin:/bin"
+        environment = os.environ | {"PATH": path, "TMPDIR": str(self.folder)}
+        done = subprocess.run([PLUGIN, *arguments], env=environment, capture_output=True, text=True, timeout=60)
+        assert not list(self.folder.glob("tmp.*")), "its folder is left"
+        return done
+
+    def faults(self) -> list[str]:
+        """What doctor finds, each with what to do."""
+        done = self.run("doctor")
+        assert done.stderr == ""
+        lines = done.stdout.splitlines()
+        found = [line.removeprefix("FAULT ") for line in lines if line.startswith("FAULT ")]
+        assert len([line for line in lines if line.startswith("      do: ") and len(line) > 20]) == len(found)
+        assert lines[-1] == f"faults: {len(found)}" and done.returncode == (1 if found else 0), done.stdout
+        return found
+
+    def fault(self) -> str:
+        """The only one."""
+        found = self.faults()
+        assert len(found) == 1, found
+        return found[0]
+
+
+@pytest.fixture
+def idle(bed, tmp_path):
+    folder = tmp_path / "plugin"
+    folder.mkdir()
+    return Cluster(bed, folder)
+
+
+@pytest.fixture
+def cluster(idle):
+    idle.start()
+    return idle
+
+
+def test_nothing_is_found_where_there_is_no_fault(cluster):
+    done = cluster.run("doctor")
+    assert (done.stderr, done.returncode) == ("", 0)
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"ok    service/kube-dns: {ADDRESS}, ready endpoints: 2"
+    assert lines[-1] == "faults: 0" and len([line for line in lines if line.startswith("ok    pod/")]) == 3
+    assert not [line for line in lines if line.startswith(("FAULT", "note"))]
+
+
+# ---- Faults of objects ----
+
+
+def test_a_kubelet_with_another_address_or_domain(cluster):
+    wrong = {"kubeletconfig": {"clusterDNS": ["10.96.0.9"], "clusterDomain": "example.local"}}
+    cluster.state["nodes"]["node-1"] = wrong
+    address, domain = cluster.faults()
+    assert address.startswith("node/node-1: its kubelet gives pods the nameserver 10.96.0.9, ")
+    assert domain.startswith("node/node-1: its kubelet gives pods search lists of example.local, and skydns answers for cluster.local")
+
+
+def test_a_kubelet_that_leads_to_the_node_s_own_skydns(cluster):
+    cluster.state["nodes"]["node-1"] = {"kubeletconfig": {"clusterDNS": ["169.254.20.10"]}}
+    assert "169.254.20.10" in cluster.fault()
+    cluster.state["containers"][-1] += " -addr=169.254.20.10:53"
+    assert "169.254.20.10" not in " ".join(cluster.faults())
+
+
+def test_kubelets_that_cannot_be_asked_are_no_fault(cluster):
+    cluster.state["nodes"]["node-1"] = None
+    done = cluster.run("doctor")
+    assert done.returncode == 0 and "note  kubelets: 1 of 2 not checked: Error from server: nodes is forbidden" in done.stdout
+
+
+def test_a_service_that_is_not_there(cluster):
+    cluster.state |= {"addresses": None, "nodes": {}}
+    assert cluster.fault().startswith("service/kube-dns: cannot be read: ")
+
+
+def test_a_service_without_endpoints(cluster):
+    cluster.state["endpoints"] = []
+    assert cluster.fault().startswith("service/kube-dns: has no ready endpoint")
+
+
+def test_two_deployments_behind_the_service(cluster):
+    cluster.state["owners"].append("ReplicaSet/coredns-7c65d6cfc9")
+    assert "leads to pods of Deployment/coredns Deployment/skydns" in cluster.fault()
+
+
+def test_a_pod_that_does_not_start(cluster):
+    line = cluster.state["containers"][1].split("|")
+    line[2], line[6], line[7] = "False", "false", "ImagePullBackOff"
+    cluster.state["containers"][1] = "|".join(line)
+    assert cluster.fault() == "pod/skydns-0 skydns: does not run: ImagePullBackOff"
+
+
+def test_a_pod_whose_other_container_is_not_ready(cluster):
+    cluster.state["containers"][1] = cluster.state["containers"][1].replace("|True|", "|False|", 1)
+    assert cluster.fault() == "pod/skydns-0: is not ready, though its skydns is"
+
+
+def test_nothing_runs(idle):
+    found = idle.faults()
+    assert found == ["namespace/kube-system: no pod has a container named skydns or kube2sky"]
+
+
+# ---- Faults of programs ----
+
+
+def test_kube2sky_without_a_role(cluster):
+    """After its start: what it lists again and follows is refused."""
+    cluster.bed.kube.control("forbid", resource="services")
+    wait_until(lambda: cluster.metrics("kube2sky-0").get("api_up", kind="services") == 0, "refused")
+    wait_until(lambda: "FAULT" in cluster.run("doctor").stdout, "the fault")
+    found = cluster.fault()
+    assert found.startswith("pod/kube2sky-0 kube2sky: the API server refuses services to its account: "), found
+
+
+def test_the_api_server_is_gone(cluster):
+    cluster.bed.kube.control("refuse")
+    wait_until(lambda: cluster.metrics("kube2sky-0").get("api_up", kind="services") == 0, "away")
+    found = [one for one in cluster.faults() if "kube2sky-0" in one]
+    assert len(found) == 1 and "cannot follow" in found[0], found
+    cluster.bed.kube.control("accept")
+
+
+def test_etcd_is_full(bare_bed, tmp_path):
+    bed, folder = bare_bed, tmp_path / "plugin"
+    folder.mkdir()
+    bed.etcd_program.argv.append(f"--quota-backend-bytes={4 << 20}")
+    bed.start_etcd()
+    bed.start_apiserver()
+    cluster = Cluster(bed, folder)
+    cluster.start()
+    with pytest.raises(Exception, match="space"):  # etcd's refusal, as its gateway puts it
+        for number in range(200):
+            bed.etcd.put(f"/fill/{number}", "x" * 100_000)
+    bed.kube.create("services", service("web"))
+    wait_until(lambda: cluster.metrics("kube2sky-0").get("etcd_out_of_space") == 1, "full")
+    assert cluster.fault().startswith("pod/kube2sky-0 kube2sky: etcd refuses writes: it is full (NOSPACE)")
+
+
+def test_a_config_map_that_is_refused(idle):
+    idle.start("--config-map=kube-dns")
+    idle.bed.kube.create("configmaps", config_map(stubDomains='{"acme.local": ["no address"]}'))
+    wait_until(lambda: idle.metrics("kube2sky-0").get("config_map_refused") == 1, "refused")
+    found = idle.fault()
+    assert found.startswith("pod/kube2sky-0 kube2sky: cannot use the ConfigMap; what it wrote before stays: "), found
+    assert "no address" in found
+
+
+def test_no_leader(idle):
+    """The key is somebody's who cannot write, such as one that hangs, until its lease ends."""
+    idle.bed.etcd.put("/kube2sky/cluster.local/leader", "by hand")
+    bed = idle.bed
+    bed.start_kube2sky("--leader-elect", "--leader-elect-lease-duration=60s", is_waiting=False)
+    bed.kube2sky.wait_ready(lambda: bed.readiness()[0] == 503, "answers")
+    idle.ports["kube2sky-0"] = bed.readiness_port
+    idle.add("kube2sky-0", "kube2sky", f"--healthz-port={bed.readiness_port}")
+    found = idle.faults()
+    assert "kube2sky: none of kube2sky-0 may write" in found, found
+
+
+def test_a_stub_zone_and_upstreams_that_are_down(idle):
+    idle.start(skydns_flags=("-nameservers=127.0.0.1:9", "-stub=acme.test=127.0.0.1:9", "-rtimeout=300ms"))
+    assert not idle.faults()
+    for number, dns in enumerate(idle.dns):
+        wait_until(lambda dns=dns: dns.answers(f"{next(NUMBERS)}.acme.test") == ["SERVFAIL"] and
+                   idle.metrics(f"skydns-{number}").total("stub_nameservers_dead") == 1, "dead")  # fmt: skip
+        stub, *others = idle.faults()
+        assert len(others) == number and stub.startswith("pod/skydns-0 skydns: no upstream of the stub zone acme.test. responds")
+    wait_until(lambda: idle.dns[0].answers(f"{next(NUMBERS)}.example.com") == ["SERVFAIL"] and
+               idle.metrics("skydns-0").get("nameservers_dead") == 1, "dead")  # fmt: skip
+    assert idle.faults()[0].startswith("pod/skydns-0 skydns: none of its 1 upstreams responds")
+
+
+def test_a_replica_that_lags(idle, tmp_path):
+    """What is between it and etcd passes nothing on, and its connection stays."""
+    proxy = GrpcProxy(tmp_path, f"127.0.0.1:{idle.bed.etcd_port}")
+    idle.bed.programs.append(proxy.program)
+    proxy.start()
+    idle.bed.start_kube2sky()
+    idle.ports["kube2sky-0"] = idle.bed.readiness_port
+    idle.add("kube2sky-0", "kube2sky", f"--healthz-port={idle.bed.readiness_port}")
+    idle.start_skydns(0)
+    idle.start_skydns(1, machines=proxy.url)
+    assert not idle.faults()
+    proxy.program.signal(signal.SIGSTOP)
+    idle.bed.kube.create("services", service("web"))
+    idle.bed.wait_model()
+    wait_until(lambda: idle.metrics("skydns-1").get("etcd_silence_seconds") > 15, "silence", 60)
+    assert idle.fault().startswith("pod/skydns-1 skydns: ")
+    proxy.program.signal(signal.SIGCONT)
+    wait_until(lambda: idle.metrics("skydns-1").get("etcd_silence_seconds") < 5, "it is over", 60)
+    wait_until(lambda: not idle.faults(), "nothing is found", 60)
+
+
+def test_a_program_that_does_not_answer(cluster):
+    hangs = cluster.bed.programs[-1]
+    hangs.signal(signal.SIGSTOP)
+    found = cluster.fault()
+    hangs.signal(signal.SIGCONT)
+    assert found.startswith("pod/skydns-1 skydns: does not answer at port "), found
+
+
+def test_a_pod_whose_port_nobody_serves(cluster):
+    hangs = cluster.bed.programs[-1]
+    hangs.stop()
+    assert cluster.fault().startswith("pod/skydns-1 skydns: does not answer at port ")
+
+
+def test_replicas_of_different_versions(cluster):
+    with Renamed(cluster.ports["skydns-1"]) as port:
+        line = cluster.state["containers"][2]
+        cluster.state["containers"][2] = line.replace(f":{cluster.ports['skydns-1']} ", f":{port} ")
+        assert cluster.fault().startswith("skydns: its replicas are of different versions: 0.0.9 ")
+
+
+def test_etcd_without_a_store_key(cluster):
+    cluster.bed.kube2sky.stop()
+    cluster.state["containers"].pop(0)
+    cluster.bed.etcd.delete("/kube2sky/cluster.local/store")
+    wait_until(lambda: cluster.metrics("skydns-1").total("domain_incomplete") == 1, "incomplete")
+    wait_until(lambda: cluster.metrics("skydns-0").total("domain_incomplete") == 1, "incomplete")
+    *replicas, writer = cluster.faults()
+    assert [one.split(":")[0] for one in replicas] == ["pod/skydns-0 skydns", "pod/skydns-1 skydns"]
+    assert writer.startswith("kube2sky: there is none in kube-system")
+
+
+def test_a_name_that_leads_elsewhere(cluster):
+    """As on an etcd of another cluster."""
+    cluster.bed.kube2sky.stop()
+    (key,) = [key for key in cluster.bed.etcd.values("/skydns/local/cluster/svc/default/kubernetes/") if "_" not in key]
+    cluster.bed.etcd.put(key, '{"host":"10.96.9.9"}')
+    cluster.state["containers"].pop(0)
+    wait_until(lambda: all(dns.answers("kubernetes.default.svc.cluster.local") == ["10.96.9.9"] for dns in cluster.dns), "it")
+    found = [one for one in cluster.faults() if "does not lead to" in one]
+    assert len(found) == 2, found
+
+
+# ---- The other commands ----
+
+
+def test_explain(cluster):
+    cluster.state["pods"] = {"prod/web-0": "10.1.2.3", "prod/new": ""}
+    done = cluster.run("explain", "kubernetes.default.svc.cluster.local", "--from", "prod/web-0")
+    assert (done.returncode, done.stderr) == (0, "") and "NOERROR, answers: 1" in done.stdout
+    assert cluster.run("explain", "kubernetes.default.svc.cluster.local", "AAAA").stdout.count("AAAA") > 0
+    done = cluster.run("explain", "web", "--from=prod/new")
+    assert (done.returncode, done.stderr) == (1, "kubectl dns: the pod prod/new has no address yet\n")
+    for line in cluster.state["containers"]:
+        cluster.state["containers"] = [one.replace("|True|", "|False|") for one in cluster.state["containers"]]
+    done = cluster.run("explain", "web")
+    assert (done.returncode, done.stderr) == (1, "kubectl dns: no ready skydns with -http-addr in kube-system\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "usage:"),
+        (["explain"], "explain: expected NAME [TYPE]"),
+        (["explain", "a b"], 'explain: "a b" is no name and type'),
+        (["explain", "web", "--from", "web-0"], '--from: "web-0": expected NAMESPACE/POD'),
+        (["explain", "web", "--from"], "--from: expected a value"),
+        (["wait", "web"], 'wait: "web": expected service/NAME'),
+        (["wait", "service/web", "--timeout", "5m"], '--timeout: "5m": expected 1s to 60s'),
+        (["doctor", "--nodes=0"], '--nodes: "0": expected a number from 1, or all'),
+        (["doctor", "--frobnicate=1"], "unknown flag --frobnicate"),
+        (["doctor", "now"], 'doctor: unexpected "now"'),
+        (["cure"], 'unknown command "cure"'),
+    ],
+)
+def test_what_cannot_be_asked(idle, arguments, told):
+    done = idle.run(*arguments)
+    assert done.returncode == 2 and told in done.stderr.splitlines()[0] and done.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["doctor"], ["explain", "web"], ["wait", "service/web"]])
+def test_an_api_server_that_refuses(idle, arguments):
+    idle.state["refused"] = "Forbidden: no"
+    done = idle.run(*arguments)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "Forbidden: no" in done.stderr
+
+
+def test_the_script_is_clean():
+    if not shutil.which("shellcheck"):
+        pytest.skip("shellcheck is missing")
+    done = subprocess.run(["shellcheck", PLUGIN], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
