@@ -176,13 +176,14 @@ def test_ports_and_paths_are_those_of_the_manifest():
 
 
 def test_flags_exist():
-    """Each flag is one of our programs', node-local's, etcd's, a container engine's, kubeadm's, helm's or the autoscaler's."""
+    """Each flag is one of our programs' and scripts', etcd's, a container engine's, kubeadm's, helm's or the autoscaler's."""
     known = {"quota-backend-bytes", "max-request-bytes", "max-txn-ops", "enable-v2", "endpoints", "ulimit"}
     known |= {"skip-phases", "target", "provider", "take-ownership", "force-conflicts"}
     for program in manifests.PROGRAMS:
         shown = subprocess.run([str(BIN_DIR / program), "-help"], capture_output=True, text=True, timeout=60).stdout
         known |= set(re.findall(r"^  -([a-z0-9-]+)", shown, re.M))
     known |= set(re.findall(r"--([a-z-]+)\]", text("docker/node-local/node-local")))
+    known |= set(re.findall(r"^\t(?:-. \| )?--([a-z-]+)\) ", text("docker/kubectl/kubectl-dns"), re.M))
     before, head, table = guide().partition("| kube-dns | here |\n|---|---|\n")
     assert head
     rows, _, after = table.partition("\n\n")

@@ -18,6 +18,7 @@ ALERTS, ALERT_TESTS = FOLDER / "alerts.yaml", FOLDER / "alerts_test.yaml"
 # Labels that Prometheus or its configuration adds to every sample.
 TARGET_LABELS = {"instance", "job", "pod", "node"}
 COLUMNS = 24
+CRITICAL_MAX = 12
 
 needs_promtool = pytest.mark.skipif(
     not shutil.which("promtool"), reason="promtool is missing: tests/support/deps monitoring"
@@ -99,6 +100,10 @@ def test_an_alert_uses_what_there_is(told, rule):
     assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
 
 
+def test_few_alerts_wake_somebody():
+    assert len([rule for rule in alerts() if rule["labels"]["severity"] == "critical"]) <= CRITICAL_MAX
+
+
 @pytest.mark.parametrize("rule", [pytest.param(rule, id=rule["alert"]) for rule in alerts()])
 def test_an_alert_s_runbook_is_a_heading(rule):
     """A link that leads nowhere opens the top of the page, when somebody has no time to search."""
@@ -160,9 +165,66 @@ def test_the_dashboard_s_panels_have_room():
         taken |= cells
         names = [one["refId"] for one in panel.get("targets", [])]
         assert len(set(names)) == len(names)
-    variables = {one["name"] for one in dashboard()["templating"]["list"]}
+    variables = {one["name"] for one in dashboard()["templating"]["list"] + dashboard()["__inputs"]}
     used = set(re.findall(r"\$\{?(\w+)", (FOLDER / "dashboard.json").read_text()))
     assert used - {"__rate_interval", "__all"} <= variables
+
+
+# ---- Grafana's JSON model ----
+
+# What Grafana reads of each object, with its type; null where a new dashboard has nothing yet.
+MODEL = {
+    "title": str, "uid": str, "id": type(None), "schemaVersion": int, "version": int, "editable": bool, "tags": list,
+    "timezone": str, "time": dict, "refresh": str, "templating": dict, "annotations": dict, "links": list, "panels": list,
+}  # fmt: skip
+PANEL = {"id": int, "type": str, "title": str, "gridPos": dict}
+GRAPH = PANEL | {"datasource": dict, "fieldConfig": dict, "options": dict, "targets": list}
+TARGET = {"refId": str, "expr": str, "legendFormat": str, "datasource": dict}
+INPUT = dict.fromkeys(("name", "label", "description", "type", "pluginId", "pluginName"), str)
+REQUIREMENT = dict.fromkeys(("type", "id", "name", "version"), str)
+
+
+def check_model(value: dict, model: dict[str, type]) -> None:
+    wrong = [name for name, kind in model.items() if not isinstance(value.get(name, ...), kind)]
+    assert not wrong, f"{wrong} of {str(value)[:200]}"
+
+
+def test_the_dashboard_is_of_grafana_s_model():
+    value = dashboard()
+    check_model(value, MODEL)
+    for panel in value["panels"]:
+        check_model(panel, PANEL if panel["type"] == "row" else GRAPH)
+        check_model(panel["gridPos"], dict.fromkeys("xywh", int))
+        for target in panel.get("targets", []):
+            check_model(target, TARGET)
+    for one in value["templating"]["list"]:
+        check_model(one, {"name": str, "type": str, "label": str})
+
+
+def test_the_import_asks_for_what_the_dashboard_needs():
+    """Grafana puts the answers in the places of ${DS_…}, wherever they are: here, in the variable that all panels use."""
+    value, text = dashboard(), (FOLDER / "dashboard.json").read_text()
+    for one in value["__inputs"]:
+        check_model(one, INPUT)
+        assert one["type"] == "datasource" and one["pluginId"] == "prometheus"
+    assert set(re.findall(r"\$\{(DS_\w+)\}", text)) == {one["name"] for one in value["__inputs"]} != set()
+    for one in value["__requires"]:
+        check_model(one, REQUIREMENT)
+    required = {(one["type"], one["id"]) for one in value["__requires"]}
+    shown = {("panel", panel["type"]) for panel in value["panels"] if panel["type"] != "row"}
+    assert required == shown | {("grafana", "grafana"), ("datasource", "prometheus")}
+    (variable,) = [one for one in value["templating"]["list"] if one["type"] == "datasource"]
+    assert variable["current"]["value"] == f"${{{value['__inputs'][0]['name']}}}"
+    chosen = {"type": "prometheus", "uid": f"${{{variable['name']}}}"}
+    graphs = [panel for panel in value["panels"] if panel["type"] != "row"]
+    asked = [*graphs, *(target for panel in graphs for target in panel["targets"]), *value["annotations"]["list"]]
+    assert all(one["datasource"] == chosen for one in asked)
+
+
+@pytest.mark.parametrize(("change", "named"), [({"panels": {}}, "panels"), ({"schemaVersion": "36"}, "schemaVersion")])
+def test_another_model_is_found(change, named):
+    with pytest.raises(AssertionError, match=named):
+        check_model(dashboard() | change, MODEL)
 
 
 # ---- promtool's checks ----
