@@ -11,8 +11,6 @@ import json
 import os
 import signal
 import sys
-import urllib.error
-import urllib.request
 
 
 def fail(text: str) -> None:
@@ -21,6 +19,9 @@ def fail(text: str) -> None:
 
 
 def api(state: dict, path: str) -> dict:
+    import urllib.error  # only here: it takes longer than all the rest
+    import urllib.request
+
     try:
         with urllib.request.urlopen(state["api"] + path, timeout=10) as reply:
             return json.load(reply)
@@ -42,13 +43,15 @@ def listed(state: dict, kind: str, template: str, namespace: str, name: str, sel
         print("k8s-app=kube-dns," if "selector" in template else state["addresses"], end="")
     elif kind == "service":
         value = api(state, f"/api/v1/namespaces/{namespace}/services/{name}")
-        print(value["spec"]["clusterIP"] if "clusterIP" in template else value["metadata"]["resourceVersion"])
+        ip, version = value["spec"]["clusterIP"], value["metadata"]["resourceVersion"]
+        print(f"{ip} {version}" if "resourceVersion" in template else ip)
     elif "addresses" in template:
         sys.stdout.writelines(f"{address}\n" for address in state["endpoints"])
     else:
         for value in api(state, f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices")["items"]:
-            if selector == f"kubernetes.io/service-name={value['metadata'].get('labels', {}).get('kubernetes.io/service-name')}":
-                print(value["metadata"]["resourceVersion"])
+            label = "kubernetes.io/service-name"
+            if selector == f"{label}={value['metadata'].get('labels', {}).get(label)}":
+                print(f"slice {value['metadata']['resourceVersion']}")
 
 
 def forward(address: str, target: str) -> None:
