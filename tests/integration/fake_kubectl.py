@@ -5,6 +5,9 @@ this machine. A test's `kubectl` is a script that runs this file with the path o
      "owners": ["ReplicaSet/skydns-5d8c9b", …], "nodes": {"node-0": answer of its configz, or null: refused},
      "api": URL of an API server, "pods": {"prod/web-0": address}, "bin": folder of the programs,
      "refused": text, or absent: kubectl fails with it}
+
+With "real", the path of a kubectl, that one reads objects, and only kubelets are played: "nodes" and "bin" as above, and
+"ports": {"POD:PORT": this machine's port}.
 """
 
 import json
@@ -54,11 +57,21 @@ def listed(state: dict, kind: str, template: str, namespace: str, name: str, sel
                 print(f"slice {value['metadata']['resourceVersion']}")
 
 
-def forward(address: str, target: str) -> None:
-    """Its port is this machine's. Until it is killed."""
-    assert address == "--address=127.0.0.1"
-    print(f"Forwarding from 127.0.0.1:{target.lstrip(':')} -> {target.lstrip(':')}", flush=True)
+def forward(state: dict, address: str, pod: str, target: str) -> None:
+    """Until it is killed."""
+    assert address == "--address=127.0.0.1" and pod.startswith("pod/") and target.startswith(":")
+    print(f"Forwarding from 127.0.0.1:{port_here(state, pod[4:], target[1:])} -> {target[1:]}", flush=True)
     signal.pause()
+
+
+def port_here(state: dict, pod: str, port: str) -> str:
+    return state.get("ports", {}).get(f"{pod}:{port}", port)
+
+
+def execute(state: dict, pod: str, program: str, healthcheck: str) -> None:
+    url, _, port = healthcheck.rpartition(":")
+    path = f"{state['bin']}/{program}"
+    os.execv(path, [path, f"{url}:{port_here(state, pod, port)}"])
 
 
 def main(state: dict, words: list[str]) -> None:
@@ -69,19 +82,21 @@ def main(state: dict, words: list[str]) -> None:
         namespace, words = words[1], words[2:]
     verb, *rest = words
     if verb == "get" and rest[0] == "--raw":
-        config = state["nodes"][rest[1].split("/")[4]]
+        config = state["nodes"].get(rest[1].split("/")[4])
         if config is None:
             fail("nodes is forbidden")
         print(json.dumps(config))
+    elif verb == "get" and "real" in state:
+        os.execv(state["real"], [state["real"], *sys.argv[2:]])
     elif verb == "get":
         flags = {flag: value for flag, value in zip(rest, rest[1:]) if flag in ("-o", "-l")}
         name = rest[1] if len(rest) > 1 and not rest[1].startswith("-") else ""
         listed(state, rest[0], flags["-o"], namespace, name, flags.get("-l", ""))
     elif verb == "port-forward":
-        forward(rest[0], rest[2])
+        forward(state, *rest)
     elif verb == "exec":
-        _, _, _, _, program, *arguments = rest
-        os.execv(f"{state['bin']}/{program}", [program, *arguments])
+        pod, _, _, _, program, healthcheck = rest
+        execute(state, pod, program, healthcheck)
     else:
         fail(f"unexpected: {verb} {rest}")
 

@@ -2,75 +2,37 @@
 and nothing where there is none. tests/integration/cluster has the same on a real API server.
 """
 
-import http.server
 import itertools
-import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
-from bed import BIN_DIR
-from kube import service
-from manifests import ROOT
 from dns_client import Dns
 from grpc_proxy import GrpcProxy
+from kube import service
+from kubectl_dns import ADDRESS, KUBELET, PLUGIN, Plugin, Renamed
 from programs import http_get, reserve_port, wait_until
 from prometheus import Page
 from test_config_map import config_map
 
-PLUGIN = ROOT / "docker/kubectl/kubectl-dns"
-ADDRESS, DOMAIN = "10.96.0.10", "cluster.local"
-KUBELET = {"kubeletconfig": {"clusterDNS": [ADDRESS], "clusterDomain": DOMAIN}}
 NUMBERS = itertools.count()  # of names that no cache has
 
 
-class Renamed:
-    """The pages of a skydns of another version, while it is open: the port."""
-
-    def __init__(self, port: int):
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                status, text = http_get(f"http://127.0.0.1:{port}{self.path}")
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(re.sub(r'version="[^"]*"', 'version="0.0.9"', text).encode())
-
-            def log_message(self, *_) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", reserve_port()), Handler)
-
-    def __enter__(self) -> int:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self._server.server_port
-
-    def __exit__(self, *exc) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-class Cluster:
+class Cluster(Plugin):
     """A kube2sky and two skydns on one etcd, each as a pod of its own."""
 
     def __init__(self, bed, folder: Path):
-        self.bed, self.folder = bed, folder
-        self.state = {
+        super().__init__(folder, {
             "containers": [], "addresses": ADDRESS, "endpoints": ["10.1.0.1", "10.1.0.2"],
             "owners": ["ReplicaSet/skydns-5d8c9b7f", "ReplicaSet/skydns-5d8c9b7f"],
-            "nodes": {"node-0": KUBELET, "node-1": KUBELET}, "api": "", "pods": {}, "bin": str(BIN_DIR),
-        }  # fmt: skip
+            "nodes": {"node-0": KUBELET, "node-1": KUBELET}, "api": bed.kube.url, "pods": {},
+        })  # fmt: skip
+        self.bed = bed
         self.ports: dict[str, int] = {}  # of each pod's pages
         self.dns: list[Dns] = []
-        tools = folder / "tools"
-        tools.mkdir()
-        fake = Path(__file__).with_name("fake_kubectl.py")
-        (tools / "kubectl").write_text(f'#!/bin/sh\nexec /usr/bin/python3 -IS {fake} {folder / "state.json"} "$@"\n')
-        (tools / "kubectl").chmod(0o755)
 
     def add(self, pod: str, program: str, *flags: str, is_ready: bool = True) -> None:
         ready = "True" if is_ready else "False"
@@ -99,37 +61,10 @@ class Cluster:
     def metrics(self, pod: str) -> Page:
         return Page(http_get(f"http://127.0.0.1:{self.ports[pod]}/metrics")[1], pod.split("-")[0] + "_")
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess:
-        self.state["api"] = self.bed.kube.url if self.bed.kube else ""
-        (self.folder / "state.json").write_text(json.dumps(self.state))
-        path = f"{self.folder / 'tools'}:/usr/bin:/bin"
-        environment = os.environ | {"PATH": path, "TMPDIR": str(self.folder)}
-        done = subprocess.run([PLUGIN, *arguments], env=environment, capture_output=True, text=True, timeout=60)
-        assert not list(self.folder.glob("tmp.*")), "its folder is left"
-        return done
-
-    def faults(self) -> list[str]:
-        """What doctor finds, each with what to do."""
-        done = self.run("doctor")
-        assert done.stderr == ""
-        lines = done.stdout.splitlines()
-        found = [line.removeprefix("FAULT ") for line in lines if line.startswith("FAULT ")]
-        assert len([line for line in lines if line.startswith("      do: ") and len(line) > 20]) == len(found)
-        assert lines[-1] == f"faults: {len(found)}" and done.returncode == (1 if found else 0), done.stdout
-        return found
-
-    def fault(self) -> str:
-        """The only one."""
-        found = self.faults()
-        assert len(found) == 1, found
-        return found[0]
-
 
 @pytest.fixture
 def idle(bed, tmp_path):
-    folder = tmp_path / "plugin"
-    folder.mkdir()
-    return Cluster(bed, folder)
+    return Cluster(bed, tmp_path / "plugin")
 
 
 @pytest.fixture
@@ -228,12 +163,11 @@ def test_the_api_server_is_gone(idle):
 
 
 def test_etcd_is_full(bare_bed, tmp_path):
-    bed, folder = bare_bed, tmp_path / "plugin"
-    folder.mkdir()
+    bed = bare_bed
     bed.etcd_program.argv.append(f"--quota-backend-bytes={4 << 20}")
     bed.start_etcd()
     bed.start_apiserver()
-    cluster = Cluster(bed, folder)
+    cluster = Cluster(bed, tmp_path / "plugin")
     cluster.start()
     with pytest.raises(Exception, match="space"):  # etcd's refusal, as its gateway puts it
         for number in range(200):
