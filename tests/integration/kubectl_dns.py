@@ -54,11 +54,20 @@ class Plugin:
         (tools / "kubectl").chmod(0o755)
         self.environment = os.environ | {"PATH": f"{tools}:/usr/bin:/bin", "TMPDIR": str(folder)}
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess:
+    def start(self, *arguments: str) -> subprocess.Popen:
         (self.folder / "state.json").write_text(json.dumps(self.state))
-        done = subprocess.run([PLUGIN, *arguments], env=self.environment, capture_output=True, text=True, timeout=60)
-        assert not list(self.folder.glob("tmp.*")), "its folder is left"
-        return done
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([PLUGIN, *arguments], env=self.environment, text=True, **pipes)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess:
+        process = self.start(*arguments)
+        output, errors = process.communicate(timeout=60)
+        assert not self.work(), "its folder is left"
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+    def work(self) -> list[Path]:
+        """Its folder."""
+        return list(self.folder.glob("tmp.*"))
 
     def faults(self) -> list[str]:
         """What doctor finds, each with what to do."""

@@ -39,7 +39,7 @@ class Cluster(Plugin):
         line = [pod, "127.0.0.1", ready, "", f"ReplicaSet/{program}-5d8c9b7f", program, ready.lower(), ""]
         self.state["containers"].append("|".join([*line, " " + " ".join(flags)]))
 
-    def start(self, *kube2sky_flags: str, skydns_flags: tuple[str, ...] = ()) -> None:
+    def start_programs(self, *kube2sky_flags: str, skydns_flags: tuple[str, ...] = ()) -> None:
         bed = self.bed
         bed.start_kube2sky(*kube2sky_flags)
         self.ports["kube2sky-0"] = bed.readiness_port
@@ -69,7 +69,7 @@ def idle(bed, tmp_path):
 
 @pytest.fixture
 def cluster(idle):
-    idle.start()
+    idle.start_programs()
     return idle
 
 
@@ -96,7 +96,7 @@ def test_a_kubelet_with_another_address_or_domain(cluster):
 def test_a_kubelet_that_leads_to_the_node_s_own_skydns(cluster):
     cluster.state["nodes"]["node-1"] = {"kubeletconfig": {"clusterDNS": ["169.254.20.10"]}}
     assert "169.254.20.10" in cluster.fault()
-    cluster.state["containers"][-1] += " -addr=169.254.20.10:53"
+    cluster.state["containers"][-1] += f" -addr=127.0.0.1:{cluster.dns[-1].port},169.254.20.10:53"
     assert "169.254.20.10" not in " ".join(cluster.faults())
 
 
@@ -146,7 +146,7 @@ SOON = "--etcd-mutation-timeout=1s"  # of outages
 
 def test_kube2sky_without_a_role(idle):
     """After its start: what it lists again and follows is refused."""
-    idle.start(SOON)
+    idle.start_programs(SOON)
     idle.bed.kube.control("forbid", resource="services")
     wait_until(lambda: idle.metrics("kube2sky-0").get("api_overdue") == 1, "refused")
     found = idle.fault()
@@ -154,7 +154,7 @@ def test_kube2sky_without_a_role(idle):
 
 
 def test_the_api_server_is_gone(idle):
-    idle.start(SOON)
+    idle.start_programs(SOON)
     idle.bed.kube.control("refuse")
     wait_until(lambda: idle.metrics("kube2sky-0").get("api_overdue") == 1, "away")
     found = [one for one in idle.faults() if "kube2sky-0" in one]
@@ -168,7 +168,7 @@ def test_etcd_is_full(bare_bed, tmp_path):
     bed.start_etcd()
     bed.start_apiserver()
     cluster = Cluster(bed, tmp_path / "plugin")
-    cluster.start()
+    cluster.start_programs()
     with pytest.raises(Exception, match="space"):  # etcd's refusal, as its gateway puts it
         for number in range(200):
             bed.etcd.put(f"/fill/{number}", "x" * 100_000)
@@ -178,7 +178,7 @@ def test_etcd_is_full(bare_bed, tmp_path):
 
 
 def test_a_config_map_that_is_refused(idle):
-    idle.start("--config-map=kube-dns")
+    idle.start_programs("--config-map=kube-dns")
     idle.bed.kube.create("configmaps", config_map(stubDomains='{"acme.local": ["no address"]}'))
     wait_until(lambda: idle.metrics("kube2sky-0").get("config_map_refused") == 1, "refused")
     found = idle.fault()
@@ -199,7 +199,7 @@ def test_no_leader(idle):
 
 
 def test_a_stub_zone_and_upstreams_that_are_down(idle):
-    idle.start(skydns_flags=("-nameservers=127.0.0.1:9", "-stub=acme.test=127.0.0.1:9", "-rtimeout=300ms"))
+    idle.start_programs(skydns_flags=("-nameservers=127.0.0.1:9", "-stub=acme.test=127.0.0.1:9", "-rtimeout=300ms"))
     assert not idle.faults()
     for number, dns in enumerate(idle.dns):
         wait_until(lambda dns=dns: dns.answers(f"{next(NUMBERS)}.acme.test") == ["SERVFAIL"] and
@@ -351,6 +351,33 @@ def test_an_api_server_that_refuses(idle, arguments):
     done = idle.run(*arguments)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "Forbidden: no" in done.stderr
+
+
+def test_an_interrupt_leaves_nothing(cluster):
+    """While a port is forwarded that kubectl never says to be open."""
+    cluster.state["hangs"] = True
+    process = cluster.start("doctor")
+    wait_until(lambda: any((folder / "first").exists() for folder in cluster.work()), "it waits for the port")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)  # the end of all that hold its output
+    assert process.returncode == 130 and not cluster.work()
+
+
+@pytest.mark.parametrize(
+    ("listens", "asked"),
+    [
+        ("0.0.0.0:{port}", "127.0.0.1:{port}"),
+        ("tls://0.0.0.0:853,udp://127.0.0.1:{port},tcp://127.0.0.1:53", "127.0.0.1:{port}"),
+        ("[::]:{port}", "127.0.0.1:{port}"),
+        ("169.254.20.10:{port},127.0.0.1:{port}", "169.254.20.10:{port}"),
+    ],
+)
+def test_where_a_query_is_sent(listens, asked):
+    script = PLUGIN.read_text()
+    function = script[script.index("udp_address() {") :].partition("\n}\n")[0] + "\n}\n"
+    command = ["sh", "-c", f"{function}udp_address {listens.format(port=5353)!r}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert done.stdout == asked.format(port=5353) + "\n"
 
 
 def test_the_script_is_clean():

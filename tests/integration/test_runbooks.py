@@ -1,9 +1,11 @@
-"""docs/operator/alerts.md, followed: for each critical alert a fault of real programs makes its expression true, what the
+"""docs/operator/alerts.md, followed: for each critical alert, and some others, a fault of real programs makes its expression true, what the
 paragraph names tells the reason, and what it says to do ends it. Only DNSSignaturesEnd would need another clock. How long
 an expression must hold (`for`) is alerts_test.yaml's.
 """
 
+import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from bed import make_certificate
+from chapters import blocks, chapter, run_in
 from kube import service
 from programs import http_get, reserve_port, wait_until
 from prometheus import PROBE_ERRORS, parse
@@ -21,7 +24,8 @@ from test_monitoring import alerts
 from test_stub_zones import says
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/operator/alerts.md"
-CRITICAL = {rule["alert"]: rule for rule in alerts() if rule["labels"]["severity"] == "critical"}
+RULES = {rule["alert"]: rule for rule in alerts()}
+CRITICAL = [name for name, rule in RULES.items() if rule["labels"]["severity"] == "critical"]
 WAIT_S = 40.0
 
 
@@ -83,7 +87,7 @@ class Alert:
     """Of one program."""
 
     def __init__(self, name: str, port: int):
-        self.expression, self._scrapes, self.name = CRITICAL[name]["expr"], Scrapes(port), name
+        self.expression, self._scrapes, self.name = RULES[name]["expr"], Scrapes(port), name
         self.text = paragraph(name)
 
     def fires(self) -> bool:
@@ -101,7 +105,7 @@ class Alert:
 @pytest.mark.parametrize("name", CRITICAL)
 def test_each_expression_can_be_evaluated(name, running):
     """And is false on healthy programs."""
-    expression = CRITICAL[name]["expr"]
+    expression = RULES[name]["expr"]
     program = re.search(r"(skydns|kube2sky|exechealthz|kubedns)_", expression)[1].replace("kubedns", "exechealthz")
     scrapes = Scrapes(int(running[program].url.rsplit(":", 1)[1]))
     scrapes.look()
@@ -244,6 +248,28 @@ def test_dns_writer_without_api(bed):
     assert "403" in ask(bed.readiness_port, "/readiness?strict")
     bed.kube.control("forbid", resource="services", on=False)
     alert.wait(False)
+
+
+@pytest.mark.skipif(not shutil.which("jq"), reason="jq is missing")
+def test_dns_etcd_full(bare_bed):
+    """With the commands of the page that the paragraph leads to."""
+    bed = bare_bed
+    bed.etcd_program.argv.append(f"--quota-backend-bytes={4 << 20}")
+    bed.start_etcd()
+    bed.start_apiserver()
+    bed.start_kube2sky()
+    alert = Alert("DNSEtcdFull", bed.readiness_port)
+    with pytest.raises(Exception, match="space"):  # etcd's refusal, as its gateway puts it
+        for _ in range(200):
+            bed.etcd.put("/changes", "x" * 100_000)
+    bed.kube.create("services", service("web"))
+    alert.wait(True)
+    alert.names("(scale.md#etcd-space)", "`etcdctl alarm disarm`")
+    environment = os.environ | {"ETCDCTL_API": "3", "ETCDCTL_ENDPOINTS": bed.etcd_urls[0]}
+    (commands,) = blocks(chapter("scale.md", "etcd space"))
+    run_in(bed.folder, environment, *commands)
+    alert.wait(False)
+    bed.wait_model()  # what has waited is written
 
 
 # ---- exechealthz ----
