@@ -10,10 +10,9 @@ from contextlib import contextmanager
 import manifests
 import peers
 import pytest
-from bed import Bed
-from dns_client import Dns
+from bed import BIN_DIR, Bed
 from kubectl_dns import ADDRESS, KUBELET, Plugin, Renamed
-from programs import http_get, reserve_port, wait_until
+from programs import Program, http_get, reserve_port, wait_until
 from prometheus import Page
 from workloads import READY, deployment
 
@@ -197,8 +196,6 @@ def test_etcd_is_full(healthy):
     healthy.cluster.kube.delete("services", "full")
     # A new etcd in place of the full one, as a new pod would have.
     first.etcd_program.kill()
-    data = next(flag for flag in first.etcd_program.argv if flag.startswith("--data-dir"))
-    assert data
     (first.folder / "etcd").rename(first.folder / "full-etcd")
     first.start_etcd()
     first.wait_answers("kubernetes.default.svc.cluster.local", "A", ["10.96.0.1"])
@@ -278,6 +275,74 @@ def test_wait(pods):
     done = pods.run("wait", "service/waited")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "service/waited: 2 of 2 replicas answer with it"
-    for pod in pods.pods:
-        assert isinstance(pod.dns, Dns) and pod.dns.answers("waited.default.svc.cluster.local") != ["NXDOMAIN"]
+    assert all(pod.dns.answers("waited.default.svc.cluster.local") != ["NXDOMAIN"] for pod in pods.pods)
     pods.cluster.kube.delete("services", "waited")
+
+
+# ---- Through a kubelet ----
+
+KUBELET_NODE, SPACE = "kubelet", "forwarded"
+
+
+@pytest.fixture
+def kubelet(pods, tmp_path):
+    """kwok serves what a kubelet does for exec and port forwards of the pod dns-0, which stands for the first of `pods`, its
+    flags being that one's.
+    """
+    first, cluster = pods.pods[0], pods.cluster
+    ports = [first.readiness_port, first.http_port]
+    forwards = [{"ports": [port], "target": {"address": "127.0.0.1", "port": port}} for port in ports]
+    environment = [{"name": "PATH", "value": str(BIN_DIR)}]
+    config = [
+        {"kind": "ClusterPortForward", "spec": {"forwards": forwards}},
+        {"kind": "ClusterExec", "spec": {"execs": [{"local": {"envs": environment}}]}},
+    ]
+    header = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "metadata": {"name": "all"}}
+    file = tmp_path / "kwok.yaml"
+    file.write_text("\n---\n".join(json.dumps(header | one) for one in config))
+    port = reserve_port()
+    flags = [f"--kubeconfig={cluster.kubeconfig}", f"--server-address=127.0.0.1:{port}", f"--config={file}"]
+    program = Program("kubelet", [peers.program("kwok", "kwok"), *flags, "--manage-nodes-with-label-selector=test/never=x"])
+    program.start().wait_ready(lambda: http_get(f"http://127.0.0.1:{port}/healthz")[0] == 200, "healthy", WAIT_S)
+    cluster.add_node(KUBELET_NODE)
+    status = {
+        "addresses": [{"type": "Hostname", "address": "127.0.0.1"}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+    }
+    path = f"/api/v1/nodes/{KUBELET_NODE}/status"
+    cluster.kube.request("PATCH", path, {"status": status}, "application/merge-patch+json")
+    cluster.kube.create_namespace(SPACE)
+    arguments = {
+        "kube2sky": [f"--healthz-port={first.readiness_port}"],
+        "skydns": [f"-http-addr=0.0.0.0:{first.http_port}", f"-addr=127.0.0.1:{first.dns.port}"],
+    }
+    containers = [{"name": name, "image": "x", "args": args} for name, args in arguments.items()]
+    meta = {"name": "dns-0", "namespace": SPACE, "labels": {"app": "dns"}}
+    spec = {"nodeName": KUBELET_NODE, "containers": containers, "terminationGracePeriodSeconds": 1}
+    cluster.kube.create("pods", {"metadata": meta, "spec": spec})
+    cluster.kubectl("-n", SPACE, "create", "service", "clusterip", "dns", "--tcp=53:53")
+    yield program
+    program.stop()
+    cluster.kube.delete("nodes", KUBELET_NODE)
+    cluster.kube.delete("namespaces", SPACE)
+
+
+def test_with_kubectl_s_own_forwards(pods, kubelet, tmp_path):
+    cluster, plugin = pods.cluster, Plugin(tmp_path / "plugin", {})
+    (tmp_path / "plugin/tools/kubectl").unlink()
+    (tmp_path / "plugin/tools/kubectl").symlink_to(peers.program("kubernetes", "kubectl"))
+    plugin.environment["KUBECONFIG"] = cluster.kubeconfig
+    cluster.kubectl("-n", SPACE, "wait", "--for=condition=Ready", "pod/dns-0", "--timeout=60s")
+    where = (f"--dns-namespace={SPACE}", "--dns-service=dns")
+
+    def doctor() -> list[str]:
+        return plugin.run("doctor", *where).stdout.splitlines()
+
+    wait_until(lambda: doctor()[-1] == "faults: 0", "nothing is found", WAIT_S)
+    lines = doctor()
+    assert any(line.startswith("ok    pod/dns-0 kube2sky: in sync") for line in lines), lines
+    assert any(line.startswith("ok    pod/dns-0 skydns: answers") for line in lines), lines
+    # kwok has no page of a kubelet's configuration.
+    assert [line for line in lines if line.startswith("note")] == [line for line in lines if line.startswith("note  kubelets: ")]
+    done = plugin.run("explain", "kubernetes.default.svc.cluster.local", *where)
+    assert done.returncode == 0 and "10.96.0.1" in done.stdout
