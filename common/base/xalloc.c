@@ -6,8 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/base/log.h"
+
+/* From this size on, zeroed memory stays untouched until it is used: large tables are filled with
+ * what a program gets to know, and most of their pages never are. */
+enum { UNTOUCHED_MIN = 32 << 10 };
 
 void xalloc_out_of_memory(void)
 {
@@ -32,8 +38,33 @@ void *xmalloc(size_t size)
     return p;
 }
 
+/* Zeroes the memory. The kernel takes the whole pages of a large one back, and returns zeroed ones
+ * as they are touched. */
+static void *xalloc_zero(void *p, size_t size)
+{
+    if (size >= UNTOUCHED_MIN) {
+        const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        const size_t before = -(uintptr_t)p & (page - 1);
+        char *pages = (char *)p + before;
+        const size_t pages_size = (size - before) & ~(page - 1);
+        if (before < size && pages_size > 0 && madvise(pages, pages_size, MADV_DONTNEED) == 0) {
+            memset(p, 0, before);
+            memset(pages + pages_size, 0, size - before - pages_size);
+            return p;
+        }
+    }
+    return memset(p, 0, size);
+}
+
 void *xcalloc(size_t count, size_t size)
 {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        xalloc_out_of_memory();
+    }
+    if (bytes >= UNTOUCHED_MIN) { /* calloc writes over all of what was used before */
+        return xalloc_zero(xmalloc(bytes), bytes);
+    }
     void *p = calloc(count ? count : 1, size ? size : 1);
     if (!p) {
         xalloc_out_of_memory();
@@ -48,7 +79,7 @@ void *xcalloc_aligned(size_t alignment, size_t size)
     if (!p) {
         xalloc_out_of_memory();
     }
-    return memset(p, 0, size);
+    return xalloc_zero(p, size);
 }
 
 void *xrealloc(void *ptr, size_t size)

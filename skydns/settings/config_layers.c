@@ -113,26 +113,25 @@ static int apply_document(const struct config_layers *layers, struct config_sour
     return r;
 }
 
-/* Lays all sources over each other; on success with a reference to the stub zones. */
+/* Lays all sources over each other; on success with a reference to the stub zones, else with nothing
+ * that can be used. */
 static int lay_over(struct config_layers *layers, const struct config_source *candidate,
                     struct options *ret_options, struct err *err)
 {
-    struct options options = *layers->flags;
     struct config_doc_report file = {0}, document = {0};
-    (void)stub_zones_ref(options.stubs); /* the same pointer */
-    int r = apply_document(layers, &layers->file, candidate, &options, &file, err);
+    *ret_options = *layers->flags; /* large: there is no second one on the stack */
+    (void)stub_zones_ref(ret_options->stubs);
+    int r = apply_document(layers, &layers->file, candidate, ret_options, &file, err);
     if (r == 0) {
-        r = apply_document(layers, &layers->document, candidate, &options, &document, err);
+        r = apply_document(layers, &layers->document, candidate, ret_options, &document, err);
     }
     if (r == 0 && !document.has_nameservers) {
-        r = apply_writers(layers, candidate, &options, err);
+        r = apply_writers(layers, candidate, ret_options, err);
     }
     if (r < 0) {
-        stub_zones_unref(options.stubs);
-        return r;
+        stub_zones_unref(ret_options->stubs);
     }
-    *ret_options = options;
-    return 0;
+    return r;
 }
 
 /* ---- Taking ---- */

@@ -1,0 +1,39 @@
+/* Zeroed memory, also where freed memory is used again. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "tests/support/unit_test.h"
+
+static bool is_zero(const unsigned char *bytes, size_t size)
+{
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
+/* Sizes around the limit from which pages stay untouched, and ends within a page. */
+UNIT_TEST(test_reused_memory_is_zeroed)
+{
+    static const size_t sizes[] = {1, 100, 32767, 32768, 32769, 40000, 65536, 100001, 3000000};
+    for (size_t round = 0; round < 3; round++) {
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+            unsigned char *plain = xcalloc(1, sizes[i]);
+            unsigned char *aligned = xcalloc_aligned(64, sizes[i]);
+            assert_true(is_zero(plain, sizes[i]));
+            assert_true(is_zero(aligned, sizes[i]));
+            assert_int_equal((uintptr_t)aligned % 64, 0);
+            memset(plain, 0xa5, sizes[i]);
+            memset(aligned, 0x5a, sizes[i]);
+            free(plain);
+            free(aligned);
+        }
+    }
+}
+
+UNIT_TEST(test_no_bytes_are_some)
+{
+    void *none = xcalloc(0, 8);
+    assert_non_null(none);
+    free(none);
+}
