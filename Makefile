@@ -94,7 +94,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit for-integration check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers manifests check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit for-integration check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers manifests check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-node-memory bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -455,6 +455,10 @@ bench-fair: all $(BENCH_STORE)
 bench-memory: all $(BENCH_STORE)
 	@$(PYTHON) tests/bench/hostile_memory.py --build $(B) $(BENCH_FLAGS)
 
+# Of a skydns with the flags of docker/manifests/node-local.yaml.
+bench-node-memory: all $(BENCH_STORE)
+	@$(PYTHON) tests/bench/node_memory.py --build $(B) $(BENCH_FLAGS)
+
 bench-cache-hits: $(B)/tests/bench/cache_hits/bench_cache_hits
 	@$<
 
@@ -573,7 +577,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-rounds|check-tsan|check-pod|check-page|check-cluster|peers|manifests|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-fair|bench-memory|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|architecture|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-rounds|check-tsan|check-pod|check-page|check-cluster|peers|manifests|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-fair|bench-memory|bench-node-memory|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|architecture|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)

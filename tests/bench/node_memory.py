@@ -4,8 +4,9 @@ included, with Services of one port in etcd, three keys each.
 
 For each number of Services: once all is read and the snapshot is written; after a hundred queries for each Service over
 UDP and TCP; then the response cache at its default, empty and full of external names, and what one of its entries takes.
-The figure is PSS: pages that only it has, and its share of the libraries'. RSS is printed beside it. Exit status 0: all
-goals met; 1: a goal missed; 2: something could not be measured.
+The goals are for RSS: all of its pages, as if no other process had the same libraries. PSS counts those by their share,
+which depends on what else runs here; `its own data` is what is left without code. Exit status 0: all goals met; 1: a goal
+missed; 2: something could not be measured.
 """
 
 import sys
@@ -41,14 +42,13 @@ def figures(counts: list[int]) -> list[Figure]:
     for services in counts:
         text, goal = f"{services:,} Services", GOALS_MIB.get(services)
         found += [
-            Figure(f"{services}_ready_pss", f"MiB PSS, {text}: ready"),
-            Figure(f"{services}_asked_pss", f"MiB PSS, {text}: after queries, the response cache empty", goal),
-            Figure(f"{services}_asked_rss", "MiB RSS of that"),
+            Figure(f"{services}_ready_rss", f"MiB RSS, {text}: ready"),
+            Figure(f"{services}_asked_rss", f"MiB RSS, {text}: after queries", goal),
+            Figure(f"{services}_asked_pss", "MiB PSS of that"),
             Figure(f"{services}_asked_anonymous", "MiB of that are its own data"),
-            Figure(f"{services}_full_pss", f"MiB PSS, {text}: {CACHED:,} external names cached"),
-            Figure(f"{services}_full_rss", "MiB RSS of that"),
+            Figure(f"{services}_full_rss", f"MiB RSS, {text}: {CACHED:,} external names cached, the default"),
             Figure(f"{services}_entry_bytes", "bytes for each cached name"),
-            Figure(f"{services}_none_pss", f"MiB PSS, {text}: after the same queries with -rcache=0"),
+            Figure(f"{services}_none_rss", f"MiB RSS, {text}: after the same queries with -rcache=0"),
         ]
     return found
 
