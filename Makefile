@@ -94,7 +94,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit for-integration check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers manifests check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-node-memory bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit for-integration check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers manifests check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-node-memory bench-node-readers bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -209,6 +209,10 @@ $(B)/tests/bench/start/%: $(B)/tests/bench/start/%.o $(B)/libcommon.a
 $(B)/tests/bench/readers/%: $(B)/tests/bench/readers/%.o $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
+# It learns of each version that is published.
+$(B)/tests/bench/nodes/%: $(B)/tests/bench/nodes/%.o $(B)/libskydns.a $(B)/libcommon.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--wrap=publisher_publish $^ $(LIBS_skydns) -o $@
 $(B)/tests/bench/etcd/%: $(B)/tests/bench/etcd/%.o $(B)/libkube2sky.a $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_kube2sky) -o $@
@@ -459,6 +463,10 @@ bench-memory: all $(BENCH_STORE)
 bench-node-memory: all $(BENCH_STORE)
 	@$(PYTHON) tests/bench/node_memory.py --build $(B) $(BENCH_FLAGS)
 
+NODES_BIN := $(B)/tests/bench/nodes/bench_nodes
+bench-node-readers: $(NODES_BIN) $(BENCH_STORE)
+	@$(PYTHON) tests/bench/node_readers.py --build $(B) $(BENCH_FLAGS)
+
 bench-cache-hits: $(B)/tests/bench/cache_hits/bench_cache_hits
 	@$<
 
@@ -577,7 +585,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-rounds|check-tsan|check-pod|check-page|check-cluster|peers|manifests|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-fair|bench-memory|bench-node-memory|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|architecture|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-rounds|check-tsan|check-pod|check-page|check-cluster|peers|manifests|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-fair|bench-memory|bench-node-memory|bench-node-readers|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|architecture|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)
