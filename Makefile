@@ -87,6 +87,7 @@ ANSWERS_O   := $(filter-out $(ANSWERS_BIN:=.o),$(patsubst %.c,$(B)/%.o,$(wildcar
 START_BIN  := $(B)/tests/bench/start/bench_start
 INSTRUCTIONS_BIN := $(B)/tests/bench/instructions/bench_instructions
 BENCH_STORE := $(B)/tests/bench/kube2sky/bench_store
+NODES_BIN   := $(B)/tests/bench/nodes/bench_nodes
 PRODUCT_C  := $(wildcard $(foreach d,common $(PROGRAMS),$(d)/*.[ch] $(d)/*/*.[ch]))
 C_FILES    := $(PRODUCT_C) $(wildcard $(foreach d,*/* */*/* */*/*/*,tests/$(d).[ch]))
 MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.scd))))
@@ -94,7 +95,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit for-integration check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers manifests check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-node-memory bench-node-readers bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit for-integration check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers manifests check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-node-memory bench-node-readers bench-node-local bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -284,6 +285,7 @@ NEEDS_test_bench_start := $(START_BIN)
 NEEDS_test_encodings := $(B)/tests/unit/kube2sky/api/test_kube_encodings
 NEEDS_test_bench_clients := $(BENCH_STORE)
 NEEDS_test_bench_instructions := $(INSTRUCTIONS_BIN)
+NEEDS_test_bench_nodes := $(NODES_BIN) $(BENCH_STORE) $(B)/tests/bench/answers/load_udp
 NEEDS_test_kube2sky  := asan-kube2sky
 
 # One test by name, with its output: TEST=test_fast, TEST=test_fast::test_srv, TEST=fuzz_query, TEST=test_dns.py.
@@ -297,7 +299,7 @@ endif
 one: $(if $(filter tests/integration/%,$(ONE)),all $(NEEDS_$(notdir $(ONE))),$(ONE:%=$(B)/%))
 	@$(PYTHON) tests/support/one.py --build $(B) $(ONE_TEST)
 
-for-integration: all $(NEEDS_test_bench) $(NEEDS_test_bench_start) $(NEEDS_test_bench_clients) $(NEEDS_test_bench_instructions) $(NEEDS_test_encodings)
+for-integration: all $(NEEDS_test_bench) $(NEEDS_test_bench_start) $(NEEDS_test_bench_clients) $(NEEDS_test_bench_instructions) $(NEEDS_test_bench_nodes) $(NEEDS_test_encodings)
 check-integration: for-integration
 	@$(PYTHON) tests/support/check.py --build $(B) --only integration
 
@@ -463,9 +465,13 @@ bench-memory: all $(BENCH_STORE)
 bench-node-memory: all $(BENCH_STORE)
 	@$(PYTHON) tests/bench/node_memory.py --build $(B) $(BENCH_FLAGS)
 
-NODES_BIN := $(B)/tests/bench/nodes/bench_nodes
+# A thousand of them behind etcd's grpc-proxies.
 bench-node-readers: $(NODES_BIN) $(BENCH_STORE)
 	@$(PYTHON) tests/bench/node_readers.py --build $(B) $(BENCH_FLAGS)
+
+# A node's skydns beside NodeLocal DNSCache. Needs root, for network namespaces.
+bench-node-local: all $(BENCH_STORE) $(B)/tests/bench/answers/load_udp
+	@$(PYTHON) tests/bench/node_local.py --build $(B) $(BENCH_FLAGS)
 
 bench-cache-hits: $(B)/tests/bench/cache_hits/bench_cache_hits
 	@$<
@@ -585,7 +591,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-rounds|check-tsan|check-pod|check-page|check-cluster|peers|manifests|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-fair|bench-memory|bench-node-memory|bench-node-readers|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|architecture|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-rounds|check-tsan|check-pod|check-page|check-cluster|peers|manifests|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-fair|bench-memory|bench-node-memory|bench-node-readers|bench-node-local|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|architecture|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)

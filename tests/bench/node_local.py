@@ -21,9 +21,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from measuring import Machine, cpu_s, machine_name, memory_mib, options_parser, parse_options, read_figures
@@ -57,6 +57,16 @@ ROWS = {
 }
 
 
+def told(lines: list[str]) -> tuple[int, int, float]:
+    """Of what asker.py prints: questions, those not answered, and the longest time without an answer."""
+    asked = [(float(when), float(ms) >= 0) for when, ms in map(str.split, lines)]
+    lost = sum(not is_answered for _, is_answered in asked)
+    last_s, longest_s = 0.0, 0.0
+    for when_s in [when for when, is_answered in asked if is_answered] + [asked[-1][0]]:
+        longest_s, last_s = max(longest_s, when_s - last_s), when_s
+    return len(asked), lost, longest_s if lost else 0.0
+
+
 class Bench:
     def __init__(self, of: World, build: Path, folder: Path, services: int):
         self._world, self._tools = of, build / "tests/bench"
@@ -79,8 +89,8 @@ class Bench:
         figures = self._load(mix, RUN_S)
         after = cpu_s(local), cpu_s(central)
         answers = figures["answers"]
-        if answers < 0.9 * RATE * RUN_S:
-            raise ValueError(f"{name}: {answers} answers to {RATE * RUN_S} questions")
+        if figures["lost"] > answers / 100:  # those that a busy machine sends too late are not sent
+            raise ValueError(f"{name}: {figures['lost']:.0f} questions not answered")
         self.found[f"{name}_us"] = f"{(after[0] - before[0]) / answers * 1e6:.0f}"
         self.found[f"{name}_central_us"] = f"{(after[1] - before[1]) / answers * 1e6:.0f}"
         for part in ("p50", "p99"):
@@ -97,23 +107,19 @@ class Bench:
     # ---- Faults ----
 
     def ask(self, seconds: float) -> tuple[int, int, float]:
-        """Questions, those not answered, and the longest time without an answer."""
         script = Path(__file__).with_name("nodes") / "asker.py"
         command = [sys.executable, str(script), SERVICE, str(self._asked), str(ASKED_PER_S), f"{seconds:g}"]
-        lines = [line.split() for line in self._world.run(World.pod, *command).splitlines()]
-        lost = sum(float(ms) < 0 for _, ms in lines)
-        last_s, longest_s = 0.0, 0.0
-        for when_s in [float(when) for when, ms in lines if float(ms) >= 0] + [float(lines[-1][0])]:
-            longest_s, last_s = max(longest_s, when_s - last_s), when_s
-        return len(lines), lost, longest_s if lost else 0.0
+        return told(self._world.run(World.pod, *command).splitlines())
 
     def fault(self, name: str, act: Callable[[], None], seconds: float = FAULT_S) -> None:
-        """Begins when the pods are answered, and `act` runs beside the questions."""
+        """Begins when the pods are answered; `act` runs while they ask. In this thread: what it starts ends with it."""
         self._world.ready()
-        thread = threading.Thread(target=act)
-        thread.start()
-        asked, lost, longest_s = self.ask(seconds)
-        thread.join()
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(self.ask, seconds)
+            act()
+            self._tell(name, *asked.result())
+
+    def _tell(self, name: str, asked: int, lost: int, longest_s: float) -> None:
         self.found[name] = f"{lost / asked:.0%} lost, {longest_s:.1f} s without" if lost else "none lost"
         print(f"  {ROWS[name]}: {self.found[name]}", flush=True)
 
@@ -164,9 +170,7 @@ class Bench:
 
     def fault_beside(self, name: str) -> None:
         """Of something that is there already."""
-        asked, lost, longest_s = self.ask(HOUR_S)
-        self.found[name] = f"{lost / asked:.0%} lost, {longest_s:.1f} s without" if lost else "none lost"
-        print(f"  {ROWS[name]}: {self.found[name]}", flush=True)
+        self._tell(name, *self.ask(HOUR_S))
 
 
 def measure(build: Path, services: int, start: Callable[[World], object], parts: list[str]) -> dict[str, str]:
@@ -184,7 +188,7 @@ def coredns_version() -> str:
 
 
 def print_table(columns: dict[str, dict[str, str]]) -> None:
-    print("\n| | " + " | ".join(columns) + " |\n|---" * 1 + "|---" * len(columns) + "|")
+    print("\n| | " + " | ".join(columns) + " |\n|---" + "|---" * len(columns) + "|")
     for row, text in ROWS.items():
         if any(row in found for found in columns.values()):
             print(f"| {text} | " + " | ".join(found.get(row, "–") for found in columns.values()) + " |")
