@@ -113,8 +113,8 @@ static int apply_document(const struct config_layers *layers, struct config_sour
     return r;
 }
 
-/* Lays all sources over each other; on success with a reference to the stub zones, else with nothing
- * that can be used. */
+/* Lays all sources over each other; on success with a reference to the stub zones, else with
+ * nothing that can be used. */
 static int lay_over(struct config_layers *layers, const struct config_source *candidate,
                     struct options *ret_options, struct err *err)
 {

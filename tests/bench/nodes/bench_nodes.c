@@ -1,6 +1,6 @@
-/* The etcd side of many nodes' skydns in one process, for tests/bench/node_readers.py: each has an etcd
- * client, a record store kept by store_sync and the documents of kube2sky, as skydns has with the
- * flags of node-local.yaml. Nothing answers queries.
+/* The etcd side of many nodes' skydns in one process, for tests/bench/node_readers.py: each has an
+ * etcd client, a record store kept by store_sync and the documents of kube2sky, as skydns has with
+ * the flags of node-local.yaml. Nothing answers queries.
  *
  *     bench_nodes URL follow COUNT [SNAPSHOT]
  *             prints `ready` when all have caught up with etcd, those of a snapshot from its
@@ -22,10 +22,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/err.h"
 #include "common/base/xalloc.h"
-#include "common/base/buf.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_txn.h"
 #include "skydns/publish/publisher.h"
@@ -37,7 +37,12 @@
 
 #define POLL_S 0.02
 
-enum { CALL_TIMEOUT_MS = 5000, /* skydns' own */ REVISIONS_MAX = 100000, TEXT_MAX = 160, PODS_OF_SERVICE = 100 };
+enum {
+    CALL_TIMEOUT_MS = 5000,
+    /* skydns' own */ REVISIONS_MAX = 100000,
+    TEXT_MAX = 160,
+    PODS_OF_SERVICE = 100
+};
 
 static struct etcd *bench_nodes_connect(struct ev_loop *loop, const char *url)
 {
@@ -76,12 +81,12 @@ struct node {
 struct nodes {
     struct ev_loop *loop;
     size_t count;
-    struct node *items; /* by the addresses of their publishers */
+    struct node *items;   /* by the addresses of their publishers */
     const char *snapshot; /* the file that each starts from; NULL: none */
     ev_timer poll;        /* until all have caught up */
-    int64_t wanted; /* revision; 0: none */
-    size_t behind;  /* nodes that have not published it */
-    int64_t first;  /* revision that is timed; 0: none yet */
+    int64_t wanted;       /* revision; 0: none */
+    size_t behind;        /* nodes that have not published it */
+    int64_t first;        /* revision that is timed; 0: none yet */
     int64_t *published_us;
     ev_io input;
 };
@@ -284,7 +289,7 @@ struct node_writer {
     struct etcd *etcd;
     size_t done, count; /* transactions sent, and to be sent */
     size_t acknowledged;
-    size_t batch;       /* pods of each; 0: one key that is not a pod's */
+    size_t batch; /* pods of each; 0: one key that is not a pod's */
     struct writing *sent;
 };
 
@@ -317,9 +322,10 @@ static void bench_nodes_on_tick(struct ev_loop *loop, ev_timer *timer, int event
     const size_t number = writer->done++;
     size_t count = 0;
     (void)events;
-    const int len = snprintf(
-        value, sizeof(value), "{\"host\":\"10.%zu.%zu.%zu\",\"priority\":10,\"weight\":10,\"ttl\":30}",
-        100 + number / 40000 % 100, number / 200 % 200, 1 + number % 200);
+    const int len =
+        snprintf(value, sizeof(value),
+                 "{\"host\":\"10.%zu.%zu.%zu\",\"priority\":10,\"weight\":10,\"ttl\":30}",
+                 100 + number / 40000 % 100, number / 200 % 200, 1 + number % 200);
     for (size_t i = 0; i < writer->batch; i++) {
         const size_t pod = number * writer->batch + i;
         ops[count] = (struct etcd_op){.kind = ETCD_OP_PUT,
@@ -375,7 +381,9 @@ int main(int argc, char **argv)
         bench_nodes_write(loop, argv[1], (pods + batch - 1) / batch,
                           (double)bench_nodes_number(argv[4], 1000000) / (double)batch, batch);
     } else {
-        bench_fail("usage", "bench_nodes URL follow COUNT [SNAPSHOT] | put COUNT PER_S | roll PODS PER_S BATCH");
+        bench_fail(
+            "usage",
+            "bench_nodes URL follow COUNT [SNAPSHOT] | put COUNT PER_S | roll PODS PER_S BATCH");
     }
     return 0;
 }
