@@ -7,7 +7,7 @@
 #include "common/base/xalloc.h"
 #include "tests/support/unit_test.h"
 
-static bool is_zero(const unsigned char *bytes, size_t size)
+static bool are_zero(const unsigned char *bytes, size_t size)
 {
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
 }
@@ -20,8 +20,8 @@ UNIT_TEST(test_reused_memory_is_zeroed)
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
             unsigned char *plain = xcalloc(1, sizes[i]);
             unsigned char *aligned = xcalloc_aligned(64, sizes[i]);
-            assert_true(is_zero(plain, sizes[i]));
-            assert_true(is_zero(aligned, sizes[i]));
+            assert_true(are_zero(plain, sizes[i]));
+            assert_true(are_zero(aligned, sizes[i]));
             assert_int_equal((uintptr_t)aligned % 64, 0);
             memset(plain, 0xa5, sizes[i]);
             memset(aligned, 0x5a, sizes[i]);
