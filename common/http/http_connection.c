@@ -1,6 +1,7 @@
 #include "common/http/http_connection_internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "common/http/http_access.h"
 #include "common/http/http_events_internal.h"
 #include "common/http/http_head.h"
+#include "common/http/http_held_internal.h"
 #include "common/http/http_hosts.h"
 #include "common/http/http_request_internal.h"
 
@@ -62,7 +64,7 @@ struct http_connection {
     bool is_chunked;
     bool is_begun; /* a chunk was sent */
 
-    bool is_given; /* its socket is a stream of events now */
+    bool is_given; /* its socket is a stream of events, or a held response, now */
 };
 
 static struct http_head new_head(void)
@@ -159,25 +161,37 @@ const struct ip *http_connection_client(const struct http_connection *connection
 
 /* ---- Responses ---- */
 
-static void write_head(struct http_connection *c, const struct http_reply *reply)
+void http_connection_write_head(struct buf *out, const struct http_reply_head *head)
 {
-    struct buf *out = &c->out_head;
     char date[64];
     struct tm utc;
     time_t now = time(NULL);
     size_t date_len =
         strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &utc));
-    buf_clear(out);
     buf_printf(out, "HTTP/1.1 %s\r\nDate: %.*s\r\nContent-Type: %s\r\n",
-               http_status_line((enum http_status)reply->status), (int)date_len, date,
-               reply->content_type);
-    buf_append_str(out, reply->fields ? reply->fields : "");
-    if (c->is_chunked) {
+               http_status_line((enum http_status)head->status), (int)date_len, date,
+               head->content_type);
+    buf_append_str(out, head->fields ? head->fields : "");
+    if (head->is_chunked) {
         buf_append_str(out, "Transfer-Encoding: chunked\r\n");
-    } else if (!reply->stream.more && !reply->events) {
-        buf_printf(out, "Content-Length: %zu\r\n", reply->body.len);
+    } else if (head->body_len >= 0) {
+        buf_printf(out, "Content-Length: %" PRId64 "\r\n", head->body_len);
     }
-    buf_append_str(out, c->is_last ? "Connection: close\r\n\r\n" : "\r\n");
+    buf_append_str(out, head->is_last ? "Connection: close\r\n\r\n" : "\r\n");
+}
+
+static void write_head(struct http_connection *c, const struct http_reply *reply)
+{
+    const bool has_length = !reply->stream.more && !reply->events;
+    buf_clear(&c->out_head);
+    http_connection_write_head(
+        &c->out_head,
+        &(struct http_reply_head){.status = reply->status,
+                                  .content_type = reply->content_type,
+                                  .fields = reply->fields,
+                                  .body_len = has_length ? (int64_t)reply->body.len : -1,
+                                  .is_chunked = c->is_chunked,
+                                  .is_last = c->is_last});
 }
 
 /* Takes the response's body, or its stream. */
@@ -388,13 +402,19 @@ static bool refuse_client(const struct http_connection *c, struct http_reply *re
     return true;
 }
 
-/* Gives the socket to the stream of events; the connection closes without it. */
-static void give_to_events(struct http_connection *c, const struct http_reply *reply)
+/* Gives the socket to the stream of events, or to the holder of a response that comes later; the
+ * connection closes without it. */
+static void give_socket(struct http_connection *c, const struct http_reply *reply,
+                        bool is_head_alone)
 {
-    write_head(c, reply);
     ev_io_stop(c->config->loop, &c->io);
     c->is_given = true;
-    http_events_add(reply->events, c->io.fd, &c->client, buf_slice(&c->out_head));
+    if (reply->held) {
+        http_held_take(reply->held, c->io.fd, is_head_alone);
+    } else {
+        write_head(c, reply);
+        http_events_add(reply->events, c->io.fd, &c->client, buf_slice(&c->out_head));
+    }
 }
 
 /* Returns false if the connection has nothing more to do. */
@@ -420,8 +440,8 @@ static bool http_connection_answer(struct http_connection *c)
     bool is_head_alone = strcmp(request->method, "HEAD") == 0;
     c->is_last = c->head.wants_close || c->head.is_1_0 || reply.events;
     c->is_new = false;
-    if (reply.events && !is_head_alone) {
-        give_to_events(c, &reply);
+    if (reply.held || (reply.events && !is_head_alone)) {
+        give_socket(c, &reply, is_head_alone);
         buf_fini(&reply.body);
         return false;
     }
@@ -468,6 +488,7 @@ static bool http_connection_take_request(struct http_connection *c)
     c->head_len = c->head.at;
     if (status == 0) {
         status = http_request_parse(c->in.data, &c->head, &c->request);
+        c->request.client = c->client;
     }
     if (status != 0) {
         http_connection_refuse(c, status);

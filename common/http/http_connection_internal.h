@@ -54,4 +54,16 @@ bool http_connection_is_answering(const struct http_connection *connection);
 
 const struct ip *http_connection_client(const struct http_connection *connection); /* borrowed */
 
+struct http_reply_head {
+    int status;
+    const char *content_type;
+    const char *fields; /* as in struct http_reply */
+    int64_t body_len;   /* -1: the body ends with the connection, or has chunks */
+    bool is_chunked;
+    bool is_last; /* the connection ends with it */
+};
+
+/* Appends a response's head, at most 1 KiB and the fields. */
+void http_connection_write_head(struct buf *out, const struct http_reply_head *head);
+
 #endif

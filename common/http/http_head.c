@@ -249,6 +249,8 @@ const char *http_status_line(enum http_status status)
         return "501 Not Implemented";
     case HTTP_UNAVAILABLE:
         return "503 Service Unavailable";
+    case HTTP_TIMED_OUT:
+        return "504 Gateway Timeout";
     case HTTP_WRONG_VERSION:
         return "505 HTTP Version Not Supported";
     }

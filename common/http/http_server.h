@@ -18,9 +18,9 @@
  * for a whole response, 10 s without progress in reading it. Limits: 16 KiB of request line and
  * headers. Request bodies are discarded; over 64 KiB the connection is closed, chunked ones are
  * rejected. The handler is called for any method (http_request_reads refuses those that would
- * change something); HEAD gets only the headers. Endless responses (http_events.h) count
- * separately. A path without a handler is 404 `not found`, a response over its limit 500. No TLS,
- * compression or ranges.
+ * change something); HEAD gets only the headers. Endless responses (http_events.h) and those that
+ * come later (http_held.h) count separately. A path without a handler is 404 `not found`, a
+ * response over its limit 500. No TLS, compression or ranges.
  *
  * Written here because Debian's library for it, libmicrohttpd, pulls GnuTLS and seven more
  * libraries into each process: 2.5 MB resident, more than the rest of a health probe. */
@@ -37,6 +37,7 @@
 
 struct http_access;
 struct http_events;
+struct http_held;
 struct http_hosts;
 struct http_server;
 
@@ -45,6 +46,7 @@ enum { HTTP_ARGUMENTS_MAX = 16 }; /* further ones are ignored; our pages use thr
 struct http_request {
     const char *method; /* verbatim: "GET", "HEAD", "BREW" */
     const char *path;   /* decoded, without the query */
+    struct ip client;
     size_t argument_count;
     struct http_argument {
         const char *name;
@@ -73,6 +75,7 @@ struct http_reply {
     struct buf body;            /* initialised, empty, limit 16 MiB */
     struct http_stream stream;  /* instead of the body, when it has `more` */
     struct http_events *events; /* instead of both: http_events_reply sets it */
+    struct http_held *held;     /* instead of all: http_holder_reply sets it */
 };
 
 enum { HTTP_FIELDS_MAX = 2048 }; /* a Content-Security-Policy with a few hashes is 500 bytes */
