@@ -168,7 +168,7 @@ static void tell_route_fault(const struct kube_source *kube_source,
     }
 }
 
-static struct follower *follower_of(struct kube_source *kube_source, enum kube_kind kind,
+static struct follower *follower_of(const struct kube_source *kube_source, enum kube_kind kind,
                                     const char *ns)
 {
     struct follower *found = NULL;
@@ -774,6 +774,15 @@ const struct outage_source *kube_source_followed(const struct kube_source *kube_
         found = is_longer ? other : found;
     }
     return found;
+}
+
+const char *kube_source_version(const struct kube_source *kube_source, enum kube_kind kind,
+                                const char *ns)
+{
+    const struct follower *follower = follower_of(kube_source, kind, ns);
+    return follower && follower->reflector && !follower->followed.is_away
+               ? reflector_version(follower->reflector)
+               : NULL;
 }
 
 uint64_t kube_source_reconnects(const struct kube_source *kube_source, enum kube_kind kind,

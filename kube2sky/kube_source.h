@@ -97,6 +97,12 @@ bool kube_source_follows(const struct kube_source *kube_source, enum kube_kind k
 const struct outage_source *kube_source_followed(const struct kube_source *kube_source,
                                                  enum kube_kind kind);
 
+/* Returns the resource version up to which the kind is known in this namespace; KUBE_ENDPOINTS
+ * stands for the source of endpoints. NULL: it is not followed there, or not now. Borrowed until
+ * the loop turns. */
+const char *kube_source_version(const struct kube_source *kube_source, enum kube_kind kind,
+                                const char *ns);
+
 /* Returns the past outages of such a kind in all namespaces, by their first reason. */
 uint64_t kube_source_reconnects(const struct kube_source *kube_source, enum kube_kind kind,
                                 enum outage_reason reason);

@@ -309,6 +309,7 @@ static void start_middle(struct app *app, const struct options *o)
         .reconciler = app->reconciler,
         .config_source = app->config_source,
         .event_writer = app->event_writer,
+        .wait = app->sources.wait,
         .domain = o->domain,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,

@@ -9,6 +9,7 @@
 #include "kube2sky/kube_source.h"
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/reconcile/reconciler.h"
+#include "kube2sky/service_wait.h"
 
 /* ---- The API ---- */
 
@@ -320,4 +321,7 @@ void kube2sky_metrics_table_write(const struct metrics_sources *sources, struct 
     write_aliases(&page, sources, &stats);
     write_config_map(&page, sources, &stats);
     write_events(&page, sources);
+    if (sources->wait) {
+        http_waiters_write_metrics(service_wait_waiters(sources->wait), &page);
+    }
 }

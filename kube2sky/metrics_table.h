@@ -17,6 +17,7 @@ struct flaw_list;
 struct inventory;
 struct outage;
 struct reconciler;
+struct service_wait;
 
 /* All borrowed. */
 struct metrics_sources {
@@ -29,6 +30,7 @@ struct metrics_sources {
     struct reconciler *reconciler;
     const struct config_source *config_source; /* NULL: no ConfigMap is followed */
     const struct event_writer *event_writer;   /* NULL: no events are written */
+    const struct service_wait *wait;           /* NULL in a dry run */
 
     /* The flags, for pages. */
     const char *domain;            /* "cluster.local." */

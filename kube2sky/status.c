@@ -16,8 +16,9 @@
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/plan_page.h"
 #include "kube2sky/reconcile/reconciler.h"
+#include "kube2sky/service_wait.h"
 
-enum { ROUTES = 5 + LIVE_PAGE_ROUTES };
+enum { ROUTES = 6 + LIVE_PAGE_ROUTES };
 
 /* Is built from kube2sky/page. */
 extern const struct page kube2sky_page;
@@ -26,6 +27,7 @@ struct status {
     struct http_route routes[ROUTES];
     struct http_server *http;
     struct live_page *live;
+    struct service_wait *wait;
     struct http_hosts hosts;
 };
 
@@ -136,6 +138,9 @@ int status_new(const struct status_config *config, struct status **ret_status, s
     status->routes[2] = (struct http_route){"/metrics", kube2sky_status_on_metrics, sources};
     status->routes[3] = (struct http_route){"/plan", plan_page_handle, sources};
     status->routes[4] = (struct http_route){"/explain", explain_page_handle, sources};
+    status->wait = service_wait_new(config->loop, sources);
+    sources->wait = status->wait;
+    status->routes[5] = service_wait_route(status->wait);
     status->live = live_page_new(
         &kube2sky_page, &(struct http_events_config){
                             .loop = config->loop, .build = build_figures, .data = sources});
@@ -143,6 +148,7 @@ int status_new(const struct status_config *config, struct status **ret_status, s
     int r = listen_at(status, config->loop, &config->address, err);
     if (r < 0) {
         live_page_free(status->live);
+        service_wait_free(status->wait);
         free(status);
         return r;
     }
@@ -157,6 +163,7 @@ void status_free(struct status *status)
     if (status) {
         http_server_free(status->http);
         live_page_free(status->live);
+        service_wait_free(status->wait);
         free(status);
     }
 }

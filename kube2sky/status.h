@@ -8,6 +8,7 @@
  *     /metrics           metrics_table.h
  *     /plan              plan_page.h
  *     /explain           explain.h
+ *     /wait              service_wait.h
  *     / /live            live.h
  *
  * Created by main(); on the main loop. */

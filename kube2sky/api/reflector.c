@@ -1,5 +1,6 @@
 #include "kube2sky/api/reflector.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -480,6 +481,13 @@ void reflector_relist(struct reflector *reflector)
 const struct kube_resource *reflector_resource(const struct reflector *reflector)
 {
     return reflector->resource;
+}
+
+const char *reflector_version(const struct reflector *reflector)
+{
+    assert(reflector->part_count == 1);
+    const struct watcher *watcher = reflector->parts[0].watcher;
+    return watcher ? watcher_version(watcher) : NULL;
 }
 
 void reflector_retry(struct reflector *reflector)

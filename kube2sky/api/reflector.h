@@ -128,6 +128,11 @@ struct reflector *reflector_start(const struct reflector_config *config);
 /* Returns the resource that it lists or follows; a constant. */
 const struct kube_resource *reflector_resource(const struct reflector *reflector);
 
+/* Returns the version up to which everything in the only namespace, or in all of them as one, has
+ * been passed on: the list's, then that of each event and bookmark. NULL: a list is under way.
+ * Borrowed until the loop turns. */
+const char *reflector_version(const struct reflector *reflector);
+
 /* Lists everything again, at once. Do not call it inside a callback. */
 void reflector_relist(struct reflector *reflector);
 

@@ -7,6 +7,7 @@
 #include "common/base/backoff.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "kube2sky/api/kube_version.h"
 
 struct version_check {
     struct version_check_config config;
@@ -18,22 +19,6 @@ struct version_check {
 };
 
 static void version_check_ask(struct version_check *check);
-
-/* ---- Versions ---- */
-
-static bool version_check_is_number(const char *version)
-{
-    return *version && *version != '0' && !version[strspn(version, "0123456789")];
-}
-
-bool version_is_before(const char *version, const char *other)
-{
-    if (!version_check_is_number(version) || !version_check_is_number(other)) {
-        return false;
-    }
-    size_t len = strlen(version), other_len = strlen(other);
-    return len != other_len ? len < other_len : strcmp(version, other) < 0;
-}
 
 /* ---- The request ---- */
 
@@ -55,7 +40,7 @@ static void version_check_compare(struct version_check *check, const char *now)
 {
     log_debug("versions compared", LOG_STR("kind", check->config.resource->name),
               LOG_STR("seen", check->seen), LOG_STR("now", now));
-    if (version_is_before(now, check->seen)) {
+    if (kube_version_is_before(now, check->seen)) {
         check->config.went_back(check->config.data, check->seen, now);
     }
 }

@@ -3,9 +3,8 @@
  *
  * The watch itself cannot tell. Requested from a version in the future, it is silent; once other
  * writes have overtaken that version, it goes on as if nothing had happened. So the check reads the
- * version of a list of at most one object. Versions that are not numbers are not compared: only
- * equality is defined. Owned by a watcher, after each reconnection; on the main loop, over
- * kube_client. */
+ * version of a list of at most one object (kube_version.h). Owned by a watcher, after each
+ * reconnection; on the main loop, over kube_client. */
 #ifndef KUBE2SKY_API_VERSION_CHECK_INTERNAL_H
 #define KUBE2SKY_API_VERSION_CHECK_INTERNAL_H
 
@@ -35,8 +34,5 @@ struct version_check *version_check_start(const struct version_check_config *con
 
 /* Stops it: no callback follows. NULL is fine. */
 void version_check_stop(struct version_check *check);
-
-/* Returns whether both are numbers and the first is smaller. Pure. */
-bool version_is_before(const char *version, const char *other);
 
 #endif

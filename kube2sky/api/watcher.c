@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "kube2sky/api/kube_version.h"
 #include "kube2sky/api/version_check_internal.h"
 
 /* A watch that ends sooner, whatever it brought, is reopened only after a backoff. */
@@ -176,7 +177,7 @@ static void watcher_on_frame(void *data, enum kube_encoding encoding, struct sli
     watcher_on_sign_of_life(watcher);
     int rc = kube_decode_event(encoding, watcher->config.resource->kind, frame, &event, err);
     if (rc == 0 && event.kind != KUBE_EVENT_ERROR && event.resource_version &&
-        version_is_before(event.resource_version, watcher->version)) {
+        kube_version_is_before(event.resource_version, watcher->version)) {
         rc = err_set(err, ERR_COMPACTED, "an event of version %.40s came after %.40s",
                      event.resource_version, watcher->version);
     }
@@ -376,6 +377,11 @@ void watcher_retry(struct watcher *watcher)
         backoff_reset(&watcher->backoff);
         open_watch(watcher);
     }
+}
+
+const char *watcher_version(const struct watcher *watcher)
+{
+    return watcher->version;
 }
 
 void watcher_stop(struct watcher *watcher)

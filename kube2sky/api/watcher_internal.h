@@ -50,6 +50,9 @@ struct watcher *watcher_start(const struct watcher_config *config, const char *v
 /* Retries at once if it waits. Do not call it inside a callback. */
 void watcher_retry(struct watcher *watcher);
 
+/* Returns the version up to which everything has been passed on; borrowed until the loop turns. */
+const char *watcher_version(const struct watcher *watcher);
+
 /* Returns the delay after a failure with this code, of a watch or a list. */
 uint32_t watcher_retry_ms(const struct reflector_timing *timing, struct backoff *backoff, int code);
 

@@ -15,6 +15,7 @@ struct key_source {
     struct reconciler *reconciler;
     struct etcd_mirror *mirror; /* NULL: the keys belong to another writer */
     int64_t revision;           /* the last commit's */
+    int64_t changed;            /* of the latest change of a key that it has shown */
     uint32_t generation;        /* number of the current full read */
     bool is_mirrored;           /* everything has been read once */
     bool is_following;          /* etcd has confirmed it since the connection was last lost */
@@ -24,6 +25,12 @@ struct key_source {
     uint64_t reads;
     struct err failure; /* the reason why it does not follow; msg "": none */
 };
+
+/* Notes a change that it has shown. */
+static inline void key_source_note(struct key_source *source, int64_t revision)
+{
+    source->changed = revision > source->changed ? revision : source->changed;
+}
 
 /* Returns whether the mirror has the content of exactly one revision. */
 static inline bool key_source_is_whole(const struct key_source *source)

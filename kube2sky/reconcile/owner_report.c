@@ -31,7 +31,7 @@ const char *owner_key_state_name(enum owner_key_state state)
     return names[state];
 }
 
-static const char *state_name(enum owner_state state)
+const char *owner_state_name(enum owner_state state)
 {
     static const char *const names[] = {
         [OWNER_SETTLED] = "settled",     [OWNER_QUEUED] = "queued",
@@ -300,7 +300,7 @@ static void owner_report_fill(struct look *look)
 {
     struct owner_report *report = look->report;
     const struct owner *owner = look->owner;
-    report->state = state_name(owner->state);
+    report->state = owner_state_name(owner->state);
     report->changed_ms = owner->changed_us ? (clock_monotonic_us() - owner->changed_us) / 1000 : 0;
     report->is_contested = conflict_of(owner, &report->restored, &report->rest_ms);
     report->contested_key = conflict_key(owner);

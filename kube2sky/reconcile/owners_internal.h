@@ -61,6 +61,8 @@ enum owner_class {
 /* The ConfigMap's owner; no object has such an id. */
 #define CONFIG_OWNER "ConfigMap"
 
+const char *owner_state_name(enum owner_state state); /* a constant (owner_report.c) */
+
 /* Names the mirror that shows a class's keys outside /skydns/. */
 enum key_source_id {
     KEY_SOURCE_RECORDS, /* /skydns/ */

@@ -131,6 +131,14 @@ void reconciler_explain(const struct reconciler *reconciler, struct buf *out);
  * newline. Returns false, appending nothing, if there is no such trouble. */
 bool reconciler_explain_trouble(const struct reconciler *reconciler, struct buf *out);
 
+/* Returns whether etcd has all keys of this Service, "default/web", and of its external names, as
+ * the inventory wants them, whoever wrote them, and nothing else of them. False: appends what they
+ * wait for, unless `why` is NULL. ret_revision: etcd has them so since then or earlier; 0: no key
+ * has been written yet. It is that of a change of records, so that readers of these reach it. What
+ * another process deleted before this one read etcd may be later. */
+bool reconciler_has_written(const struct reconciler *reconciler, struct slice service,
+                            int64_t *ret_revision, struct buf *why);
+
 /* Visit, for pages, the ids of owners with work waiting or in flight, and the plan of one, as lines
  * of preview.h; an owner that is gone has none. The ids of a million owners at once would block the
  * loop: they come in parts, each well below a millisecond. The struct is zeroed at first. Owners

@@ -137,6 +137,7 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
     }
     source->is_mid_publication = true;
     source->is_mid_read = true;
+    source->changed = read->cause == ETCD_MIRROR_OTHER_STORE ? 0 : source->changed;
     source->is_other_store = read->cause == ETCD_MIRROR_OTHER_STORE;
     source->generation++;
 }
@@ -208,6 +209,7 @@ static void reconciler_mirror_on_put(void *data, const struct etcd_kv *kv)
     struct key_source *source = data;
     struct reconciler *r = source->reconciler;
     enum key_place place = ownership_place(&r->ownership, kv->key);
+    key_source_note(source, kv->mod_revision);
     source->is_mid_publication = true;
     if (place == KEY_OBJECT || place == KEY_CLIENT) {
         struct owner *owner = owners_key_put(r->owners, kv, source->generation);
@@ -229,6 +231,7 @@ static void reconciler_mirror_on_del(void *data, struct slice key, int64_t revis
     struct key_source *source = data;
     struct reconciler *r = source->reconciler;
     enum key_place place = ownership_place(&r->ownership, key);
+    key_source_note(source, revision);
     source->is_mid_publication = true;
     if (place == KEY_OBJECT || place == KEY_CLIENT) {
         own_key_touched(source, owners_key_delete(r->owners, key), revision);

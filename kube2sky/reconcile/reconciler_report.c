@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/cleanup.h"
+#include "common/base/xalloc.h"
 #include "common/etcd/etcd_metrics.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/reconcile/change_ring.h"
@@ -277,4 +279,44 @@ const struct external_keys *reconciler_external_keys(const struct reconciler *r)
 const struct outage_source *reconciler_followed(const struct reconciler *r)
 {
     return &r->followed;
+}
+
+/* ---- Whether a Service is written ---- */
+
+/* Returns why the owner's keys in etcd may not be those wanted; NULL: they are. */
+static const char *reconciler_report_lack(const struct owner *owner)
+{
+    return !owner                          ? NULL /* it wants no keys and has none */
+           : owner->state != OWNER_SETTLED ? owner_state_name(owner->state)
+           : owner->is_claim_due           ? owner_state_name(OWNER_QUEUED)
+           : owner->is_in_doubt
+               ? "an object of it cannot be understood, or its endpoints are not all known"
+           : owner->is_too_large ? "it has more records, or bytes of them, than an owner may"
+           : owner->lacks_room   ? "its namespace has no room for its new keys"
+                                 : NULL;
+}
+
+static const char *reconciler_report_look_at(const struct reconciler *r, const char *kind,
+                                             struct slice service)
+{
+    CLEANUP_FREE char *id = xasprintf("%s/%.*s", kind, (int)service.len, (const char *)service.ptr);
+    return reconciler_report_lack(owners_find(r->owners, slice_str(id)));
+}
+
+bool reconciler_has_written(const struct reconciler *r, struct slice service, int64_t *ret_revision,
+                            struct buf *why)
+{
+    const struct key_source *source = &r->feeds[KEY_SOURCE_RECORDS];
+    const char *lack =
+        !key_source_is_confirmed(source) ? "etcd is not followed, or being read" : NULL;
+    lack = lack ? lack : reconciler_report_look_at(r, "svc", service);
+    lack = lack ? lack : reconciler_report_look_at(r, "alias", service);
+    *ret_revision = source->changed;
+    if (lack && why) {
+        buf_append_str(why, lack);
+    }
+    if (lack && why && !reconciler_may_write(r)) {
+        buf_append_str(why, "; another kube2sky writes");
+    }
+    return !lack;
 }

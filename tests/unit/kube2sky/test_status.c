@@ -566,6 +566,40 @@ UNIT_TEST(test_nodes_and_namespaces_are_refused)
     status_stop(&b);
 }
 
+/* /wait, of an API that can be listed and not watched: the Service's own version counts. */
+UNIT_TEST(test_waits_for_a_service)
+{
+    static char versioned[] = LIST_BEGIN("ServiceList") KUBERNETES_SERVICE
+        ",{\"metadata\":{\"namespace\":\"default\",\"name\":\"web\",\"resourceVersion\":\"9\"},"
+        "\"spec\":{\"clusterIP\":\"10.0.0.9\"}},{\"metadata\":{\"namespace\":\"default\",\"name\":"
+        "\"db\",\"resourceVersion\":\"9\"},\"spec\":{\"clusterIP\":\"None\"}}]}";
+    struct fixture *f = *state;
+    struct bed b = {.f = f};
+    struct addr api;
+    start_reconciler(f);
+    serve_api(&b, versioned, &api);
+    start_kube_source(&b, &api, 3600 * 1000);
+    start_status(&b);
+    wait_synced(f);
+    status_expect(&b, "/wait?service=default/web&resourceVersion=9", 200, "{\"revision\":");
+    status_expect(&b, "/wait?service=Default/Web&resourceVersion=8", 200, "{\"revision\":");
+    status_expect(&b, "/wait?service=default/web&resourceVersion=10&timeout=0", 504,
+                  "service default/web: Services at resourceVersion 10 have not been seen; ");
+    status_expect(&b, "/wait?service=default/db&resourceVersion=9&timeout=0", 504,
+                  "service default/db: endpoints at resourceVersion 9 have not been seen; ");
+    status_expect(&b, "/wait?service=default/web&resourceVersion=09", 400,
+                  "resourceVersion `09`: expected");
+    status_expect(&b, "/wait?service=web&resourceVersion=9", 400, "service `web`: expected");
+    status_expect(&b, "/wait?service=default/web&resourceVersion=9&timeout=2m", 400,
+                  "timeout `2m`: expected");
+    b.sources.namespaces = (const char *const[]){"other"};
+    b.sources.namespace_count = 1;
+    status_expect(&b, "/wait?service=default/web&resourceVersion=9", 404, "none of --namespaces");
+    b.sources.namespace_count = 0;
+    status_expect(&b, "/metrics", 200, "\nkube2sky_waits_total{result=\"done\"} 2\n");
+    status_stop(&b);
+}
+
 UNIT_TEST(test_port_in_use)
 {
     struct fixture *f = *state;

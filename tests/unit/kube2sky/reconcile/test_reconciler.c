@@ -661,3 +661,41 @@ UNIT_TEST(test_many_unsettled_owners_are_told_in_parts)
     }
     assert_int_equal(count, MANY);
 }
+
+/* ---- Whether a Service is written ---- */
+
+static bool is_web_written(const void *data)
+{
+    const struct fixture *f = data;
+    int64_t revision;
+    return reconciler_has_written(f->reconciler, slice_str("default/web"), &revision, NULL);
+}
+
+UNIT_TEST(test_tells_whether_a_service_is_written)
+{
+    struct fixture *f = *state;
+    struct buf why;
+    int64_t revision = 0, later = 0;
+    buf_init(&why, 1024);
+    start_reconciler(f);
+    assert_false(reconciler_has_written(f->reconciler, slice_str("default/web"), &revision, &why));
+    assert_string_equal(buf_cstr(&why), "etcd is not followed, or being read");
+    list_web(f);
+    wait_synced(f);
+    assert_true(reconciler_has_written(f->reconciler, slice_str("default/web"), &revision, &why));
+    assert_true(revision > 0);
+    assert_true(reconciler_has_written(f->reconciler, slice_str("default/none"), &later, &why));
+    put_service(f, "web", "10.0.0.77");
+    buf_clear(&why);
+    assert_false(reconciler_has_written(f->reconciler, slice_str("default/web"), &later, &why));
+    assert_string_equal(buf_cstr(&why), "queued");
+    loop_until(f->loop, is_web_written, f);
+    assert_true(reconciler_has_written(f->reconciler, slice_str("default/web"), &later, &why));
+    assert_true(later > revision);
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    assert_false(is_web_written(f));
+    loop_until(f->loop, is_web_written, f);
+    assert_true(reconciler_has_written(f->reconciler, slice_str("default/web"), &revision, &why));
+    assert_true(revision > later); /* that of the deletion */
+    buf_fini(&why);
+}
