@@ -10,6 +10,7 @@
 
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "common/http/http_waiters.h"
 #include "skydns/confine/process_limits.h"
 #include "skydns/dnsgrpc/dnsgrpc.h"
 #include "skydns/dnstap/dnstap.h"
@@ -29,6 +30,7 @@
 #include "skydns/transfer/transfers.h"
 #include "skydns/udp/udp_server.h"
 #include "skydns/udp/worker.h"
+#include "skydns/watch/watch_page.h"
 
 /* Threads that answer beside the workers, and come before them in lists. */
 enum { THREAD_RESOLVER, THREAD_STREAMS, THREADS_BESIDE };
@@ -408,6 +410,7 @@ static void share_descriptors(struct answering *a)
                  .streams = a->sockets.stream_count > 0 ? TCP_CONNECTIONS_MAX : 0,
                  .nameservers = FORWARDER_SOCKETS_MAX},
         .handshakes = TCP_HANDSHAKES_MAX,
+        .pages = a->options.has_http ? WATCH_STREAMS_MAX + 2 * HTTP_WAITERS_MAX : 0,
     };
     a->descriptors = descriptor_limit_raise(&wants);
 }

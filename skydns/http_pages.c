@@ -14,12 +14,16 @@
 #include "skydns/pages/status.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
+#include "skydns/watch/wait_page.h"
+#include "skydns/watch/watch_page.h"
 
 struct http_pages {
     struct http_server *server; /* NULL: off */
-    struct http_route routes[STATUS_ROUTES + LIVE_PAGE_ROUTES + 1];
+    struct http_route routes[STATUS_ROUTES + LIVE_PAGE_ROUTES + 3];
     struct live *live;              /* NULL: off */
     struct missing_page missing;    /* names NULL: off */
+    struct http_waiters *waiters;   /* of /wait; NULL: off */
+    struct watch_page *watch;       /* NULL: off */
     struct http_server *prometheus; /* NULL: off */
     struct http_route prometheus_route;
     char *skydns_prefix;
@@ -59,7 +63,13 @@ static int open_pages(struct http_pages *pages, struct ev_loop *loop, const stru
     pages->live = live_new(loop, sources);
     live_routes(pages->live, pages->routes + STATUS_ROUTES);
     pages->missing = (struct missing_page){sources, missing_names_new(loop, sources)};
-    pages->routes[STATUS_ROUTES + LIVE_PAGE_ROUTES] = missing_page_route(&pages->missing);
+    struct http_route *more = pages->routes + STATUS_ROUTES + LIVE_PAGE_ROUTES;
+    sources->waiters = pages->waiters = wait_page_new(loop, sources);
+    sources->watch = pages->watch = watch_page_new(loop, sources);
+    sources->watched = watch_page_count;
+    more[0] = missing_page_route(&pages->missing);
+    more[1] = wait_page_route(pages->waiters);
+    more[2] = watch_page_route(pages->watch);
     int r = http_server_new(loop, &o->http_address, pages->routes, ARRAY_LEN(pages->routes),
                             &pages->server, err);
     return r < 0 ? err_wrap(err, r, "flag -http-addr") : 0;
@@ -102,6 +112,8 @@ void http_pages_free(struct http_pages *pages)
         http_server_free(pages->prometheus);
         live_free(pages->live);
         missing_names_free(pages->missing.names);
+        http_waiters_free(pages->waiters);
+        watch_page_free(pages->watch);
         free(pages->skydns_prefix);
         free(pages);
     }

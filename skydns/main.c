@@ -581,6 +581,9 @@ static void set_status(struct program *p)
         .awaits_serials = p->awaits_serials,
         .skydns_prefix = http_pages_skydns_prefix(p->http),
         .publisher = p->publisher,
+        .waiters = p->status.waiters,
+        .watched = p->status.watched,
+        .watch = p->status.watch,
         .tap = answering_tap(p->answering),
         .explainer =
             p->options.has_http ? explainer_new(publisher_newest_config(p->publisher)) : NULL,

@@ -148,7 +148,8 @@ static size_t at_most(size_t n, size_t limit)
 
 static size_t process_limits_reserved(const struct descriptor_wants *wants)
 {
-    return RESERVED + (wants->most.streams > 0 ? STREAMS_RESERVED + wants->handshakes : 0);
+    return RESERVED + wants->pages +
+           (wants->most.streams > 0 ? STREAMS_RESERVED + wants->handshakes : 0);
 }
 
 struct descriptor_shares descriptor_limit_share(size_t limit, const struct descriptor_wants *wants)
@@ -175,6 +176,13 @@ static size_t raise_limit(size_t wanted)
         limit = setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised : limit;
     }
     return limit.rlim_cur;
+}
+
+size_t descriptor_limit_pages(size_t wanted)
+{
+    enum { SCARCE_PART = 16 };
+    const size_t limit = raise_limit(0), half = limit / 2;
+    return at_most(wanted, half > RESERVED ? half - RESERVED : limit / SCARCE_PART);
 }
 
 struct descriptor_shares descriptor_limit_raise(const struct descriptor_wants *wants)

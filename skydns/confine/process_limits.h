@@ -32,10 +32,15 @@ struct descriptor_shares {
 struct descriptor_wants {
     struct descriptor_shares most;
     size_t handshakes;
+    size_t pages; /* responses of HTTP pages that stay open: of everything else, in addition */
 };
 
 /* Raises the soft limit to the sum of these, or to a smaller hard limit, with a warning. */
 struct descriptor_shares descriptor_limit_raise(const struct descriptor_wants *wants);
+
+/* Returns how many responses of HTTP pages may stay open, of those wanted, under the limit in
+ * force: so many that everything else keeps its share. */
+size_t descriptor_limit_pages(size_t wanted);
 
 /* Divides this many descriptors: at least 1 for each part that is wanted. PURE. */
 struct descriptor_shares descriptor_limit_share(size_t limit, const struct descriptor_wants *wants);

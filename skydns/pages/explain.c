@@ -92,6 +92,13 @@ static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
     explain_external_servers(e->resolver, x);
 }
 
+/* Counts another thousand records of subtree scans. Returns true if these are too many. */
+static bool explain_is_late(void *data)
+{
+    struct explainer *e = data;
+    return e->scan_steps == 0 || --e->scan_steps == 0;
+}
+
 /* Builds the answer as for a client's query, but without asking upstreams: what they would say
  * stays open. */
 static enum engine_verdict skydns_explain_build(struct explainer *e)
@@ -103,6 +110,9 @@ static enum engine_verdict skydns_explain_build(struct explainer *e)
         .client = e->result.who.view,
         .now_s = clock_wall_s(),
         .reply_limit = ENGINE_REPLY_MAX, /* as over TCP: all that there is */
+        .may_scan = e->may_scan,
+        .is_late = explain_is_late,
+        .is_late_data = e,
     };
     enum engine_verdict verdict = answer_build(e->answer, &input, &e->deferral);
     if (verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_LOOKUP) {
@@ -177,16 +187,24 @@ static enum engine_verdict explain_answer(struct explainer *e, struct dname *ret
     return verdict;
 }
 
-/* Explains signatures. Whatever another client asks for, the same answer has these signatures, and
- * they are cached. */
-static void explain_signed(struct explainer *e)
+/* Finds the keys of -dnssec that are the answer, if it is made here, for this client. Returns
+ * whether it is. */
+static bool explain_find_keys(struct explainer *e)
 {
     struct explanation *x = &e->result;
     bool is_ours = x->external.source == EXPLAIN_FROM_HERE && !x->who.is_refused;
     if (is_ours) {
         x->keys = signed_sets_of_keys(e->config, &x->question);
     }
-    if (is_ours && (x->plan || x->keys.set)) {
+    return is_ours;
+}
+
+/* Explains signatures. Whatever another client asks for, the same answer has these signatures, and
+ * they are cached. */
+static void explain_signed(struct explainer *e)
+{
+    struct explanation *x = &e->result;
+    if (explain_find_keys(e) && (x->plan || x->keys.set)) {
         x->signed_count = signed_sets_show(e->config, &x->question, x->plan, e->signed_sets);
     }
 }
@@ -411,6 +429,21 @@ static int skydns_explain_begin(struct explainer *e, const struct explain_query 
     return r;
 }
 
+static void explain_reset(struct explainer *e, const struct store_sync *sync,
+                          const struct resolver *resolver, const struct engine_config *config)
+{
+    e->sync = sync;
+    e->resolver = resolver;
+    e->store = store_sync_store(sync);
+    e->config = config;
+    e->may_scan = false;
+    e->result = (struct explanation){.message = e->message,
+                                     .externals = e->externals,
+                                     .names = e->names,
+                                     .signed_sets = e->signed_sets};
+    explain_version(e);
+}
+
 int explain_page_write(struct explainer *explainer, const struct store_sync *sync,
                        const struct resolver *resolver, const struct engine_config *config,
                        const struct explain_query *query, const struct explanation **ret,
@@ -418,15 +451,7 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
 {
     struct explainer *e = explainer;
     struct dname meant;
-    e->sync = sync;
-    e->resolver = resolver;
-    e->store = store_sync_store(sync);
-    e->config = config;
-    e->result = (struct explanation){.message = e->message,
-                                     .externals = e->externals,
-                                     .names = e->names,
-                                     .signed_sets = e->signed_sets};
-    explain_version(e);
+    explain_reset(e, sync, resolver, config);
     e->result.recent = store_sync_recent(sync);
     e->result.etcd = explain_etcd(sync, e->outage);
     int r = skydns_explain_begin(e, query, err);
@@ -463,6 +488,39 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
     });
     if (e->store && e->result.external.source == EXPLAIN_FROM_HERE) {
         explain_keys(e, verdict, zone, &meant);
+    }
+    *ret = &e->result;
+    return 0;
+}
+
+int explain_now(struct explainer *explainer, const struct store_sync *sync,
+                const struct resolver *resolver, const struct engine_config *config,
+                const struct explain_query *query, const struct explanation **ret, struct err *err)
+{
+    enum { STEP_RECORDS = 1024 }; /* lookup_be_walker's */
+    struct explainer *e = explainer;
+    struct dname meant;
+    explain_reset(e, sync, resolver, config);
+    e->may_scan = true;
+    e->scan_steps = EXPLAIN_NOW_SCAN_MAX / STEP_RECORDS;
+    int r = skydns_explain_begin(e, query, err);
+    if (r < 0) {
+        return r;
+    }
+    answer_configure(e->answer, config);
+    (void)explain_answer(e, &meant); /* its plan, or where it is from, tells */
+    e->result.zone = engine_config_zone(config, &meant);
+    (void)explain_find_keys(e);
+    e->may_scan = false;
+    if (e->scan_steps == 0) {
+        return err_set(err, ERR_USAGE, "name `%s`: has more than %d records, too many to watch",
+                       query->name, EXPLAIN_NOW_SCAN_MAX);
+    }
+    if (!e->result.zone && !(e->result.plan && e->result.plan->is_authoritative)) {
+        return err_set(err, ERR_USAGE,
+                       "name `%s`: expected one of our domains, or a reverse name of etcd's: "
+                       "upstreams do not tell of changes",
+                       query->name);
     }
     *ret = &e->result;
     return 0;

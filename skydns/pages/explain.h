@@ -184,6 +184,18 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
                        const struct explain_query *query, const struct explanation **ret,
                        struct err *err) MUST_CHECK;
 
+/* Writes the answer alone, without what led to it, for /watch: the name is taken as it is, no
+ * search list applies, and subtree scans are made here. ERR_USAGE, too: they need more than
+ * EXPLAIN_NOW_SCAN_MAX records; or neither a domain of ours nor a key of etcd has the name. */
+enum { EXPLAIN_NOW_SCAN_MAX = 16 * 1024 };
+int explain_now(struct explainer *explainer, const struct store_sync *sync,
+                const struct resolver *resolver, const struct engine_config *config,
+                const struct explain_query *query, const struct explanation **ret,
+                struct err *err) MUST_CHECK;
+
+/* Appends that answer: "status":"NOERROR","answer":[...]. (explain_page.c) */
+void explain_page_answer(const struct explanation *x, struct buf *out);
+
 /* Ways in which answers of a type use records (explain_why.c). */
 struct explain_manner {
     bool ignores_groups;

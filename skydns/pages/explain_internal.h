@@ -29,6 +29,8 @@ struct explainer {
     const struct store *store;
     const struct engine_config *config;
     struct view view; /* of the records, as the client sees them */
+    bool may_scan;
+    unsigned scan_steps; /* of a thousand records each, that it may still take */
 };
 
 /* Searches at this name, which becomes the question's. */

@@ -403,3 +403,20 @@ void explain_page_json(const struct explanation *x, struct buf *out)
 {
     explain_page_put(&(struct explain_page){x, false, out});
 }
+
+void explain_page_answer(const struct explanation *x, struct buf *out)
+{
+    buf_append_str(out, "\"status\":");
+    json_text_string(out, slice_str(explained_status(x)));
+    if (x->who.is_refused) {
+        return;
+    }
+    if (x->keys.set) {
+        explain_put_keys(x, out);
+    } else if (x->plan) {
+        explain_put_section(x, "answer", x->plan->answers.items, x->plan->answers.count, out);
+    }
+    if (x->external_count > 0) {
+        buf_append_str(out, ",\"elsewhere\":true");
+    }
+}

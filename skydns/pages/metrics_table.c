@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/process_metrics.h"
 #include "common/etcd/etcd_metrics.h"
+#include "common/http/http_waiters.h"
 #include "skydns/clients/topology.h"
 #include "skydns/dnstap/dnstap.h"
 #include "skydns/engine/engine.h"
@@ -189,6 +190,18 @@ static void write_dnstap(struct metrics_page *page, const struct dnstap *dnstap)
                     counts.dropped);
 }
 
+static void write_watch(struct metrics_page *page, const struct metrics_sources *sources)
+{
+    const struct watch_counts counts = sources->watched(sources->watch);
+    metrics_gauge(page, "watch_streams", "Streams of /watch; at most 1,024.",
+                  (double)counts.streams);
+    metrics_counter(page, "watch_events_total", "Answers sent on them.", counts.events);
+    metrics_counter(page, "watch_cut_off_total", "Streams that ended because they were not read.",
+                    counts.cut_off);
+    metrics_counter(page, "watch_refused_total", "Streams refused, since there was no room.",
+                    counts.refusals);
+}
+
 static void write_incomplete(struct metrics_page *page, const struct store_sync *sync)
 {
     const struct store_keys *keys = store_sync_keys(sync);
@@ -258,6 +271,10 @@ void skydns_metrics_table_write(const struct metrics_sources *sources, struct bu
         metrics_counter(&page, "missing_dropped_total",
                         "Samples of names that do not exist, for /missing, that had no room.",
                         name_samples_dropped(sources->tap->missing));
+    }
+    if (sources->waiters) {
+        http_waiters_write_metrics(sources->waiters, &page);
+        write_watch(&page, sources);
     }
     write_dnstap(&page, sources->dnstap);
     write_incomplete(&page, sources->sync);

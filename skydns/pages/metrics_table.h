@@ -14,6 +14,7 @@
 struct client_figures;
 struct etcd;
 struct explainer;
+struct http_waiters;
 struct outage;
 struct outage_source;
 struct resolver;
@@ -40,6 +41,14 @@ struct metrics_snapshot {
     uint64_t writes, failures; /* of this process */
 };
 
+/* Figures of /watch. */
+struct watch_counts {
+    size_t streams;    /* now */
+    uint64_t events;   /* sent since the start */
+    uint64_t cut_off;  /* streams that did not read */
+    uint64_t refusals; /* streams without room */
+};
+
 /* Sources of all metrics; borrowed. */
 struct metrics_sources {
     int64_t start_s; /* Unix time of the process's start */
@@ -58,9 +67,12 @@ struct metrics_sources {
     const struct publisher *publisher;
     struct query_tap *tap;          /* samples names for /live; NULL: none */
     struct client_figures *clients; /* NULL without pages */
-    struct explainer *explainer;    /* NULL without HTTP */
-    bool is_lame_duck;              /* stopping, but still answering */
-    bool awaits_serials;            /* of zones that can be transferred; not ready before */
+    struct explainer *explainer;    /* NULL without HTTP, as the next three */
+    const struct http_waiters *waiters;
+    struct watch_counts (*watched)(const void *watch);
+    const void *watch;
+    bool is_lame_duck;   /* stopping, but still answering */
+    bool awaits_serials; /* of zones that can be transferred; not ready before */
     /* Appends which of kube2sky's documents etcd denies reading, and why; NULL: there are none. */
     bool (*explain_denied)(const void *documents, struct buf *out);
     const void *documents;

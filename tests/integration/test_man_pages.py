@@ -39,8 +39,13 @@ def test_every_path_is_in_the_man_page(running, program):
     source = "".join(path.read_text() for path in files)
     routes = set(re.findall(r'(?:\(struct http_route\)\{|add\(pages, )"(/[a-z]+)"', source))
     assert routes and documented == routes | ({"/healthz", "/healthcheck/LABEL"} if program == "exechealthz" else set())
-    for path in documented - {"/quit", "/live"}:  # which need a flag, or do not end
-        argument = {"/explain": "?name=x.cluster.local&service=default/kubernetes", "/search": "?q=x"}.get(path, "")
+    arguments = {
+        "/explain": "?name=x.cluster.local&service=default/kubernetes",
+        "/search": "?q=x",
+        "/wait": "?revision=1&service=default/kubernetes&resourceVersion=1",
+    }
+    for path in documented - {"/quit", "/live", "/watch"}:  # which need a flag, or do not end
+        argument = arguments.get(path, "")
         ask = path.replace("LABEL", "skydns") + argument
         assert http_get(running[program].url + ask)[0] == 200, path
 

@@ -63,7 +63,8 @@ ROOMS = {
     "skydns/config": "common skydns/clients skydns/dnssec skydns/tsig skydns/external skydns/publish skydns/settings skydns/sync",
     "skydns/corefile": "common",
     "skydns/pages": "common skydns/clients skydns/dnssec skydns/tsig skydns/dnstap skydns/confine skydns/records skydns/wire skydns/external skydns/publish skydns/listen skydns/tap skydns/settings skydns/answer skydns/sign skydns/fast skydns/engine skydns/upstream skydns/transfer skydns/resolver skydns/streams skydns/udp skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/config skydns/corefile",
-    "skydns": "common skydns/clients skydns/dnssec skydns/tsig skydns/dnstap skydns/confine skydns/records skydns/wire skydns/external skydns/publish skydns/listen skydns/tap skydns/settings skydns/answer skydns/sign skydns/fast skydns/engine skydns/upstream skydns/transfer skydns/resolver skydns/streams skydns/udp skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/config skydns/corefile skydns/pages",
+    "skydns/watch": "common skydns/clients skydns/dnssec skydns/tsig skydns/dnstap skydns/confine skydns/records skydns/wire skydns/external skydns/publish skydns/listen skydns/tap skydns/settings skydns/answer skydns/sign skydns/fast skydns/engine skydns/upstream skydns/transfer skydns/resolver skydns/streams skydns/udp skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/config skydns/corefile skydns/pages",
+    "skydns": "common skydns/clients skydns/dnssec skydns/tsig skydns/dnstap skydns/confine skydns/records skydns/wire skydns/external skydns/publish skydns/listen skydns/tap skydns/settings skydns/answer skydns/sign skydns/fast skydns/engine skydns/upstream skydns/transfer skydns/resolver skydns/streams skydns/udp skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/config skydns/corefile skydns/pages skydns/watch",
     "exechealthz": "common",
 }
 FILES_MOST = 60

@@ -55,6 +55,17 @@ UNIT_TEST(test_shares_with_streams)
     }
 }
 
+/* Pages that stay open are of everything else: they leave connections as they are. */
+UNIT_TEST(test_pages_are_reserved)
+{
+    struct descriptor_wants wants = plain;
+    wants.pages = 1000;
+    assert_int_equal(descriptor_limit_share(ALL_WANT + 1000, &wants).connections, PART_WANTS);
+    assert_int_equal(descriptor_limit_share(ALL_WANT, &wants).connections, PART_WANTS - 500);
+    assert_int_equal(descriptor_limit_pages(0), 0);
+    assert_int_equal(descriptor_limit_pages(1), 1);
+}
+
 /* A larger limit shrinks no share, and the rest always keeps as many as connections get, or all it
  * can want. */
 UNIT_TEST(test_everyone_keeps_a_part)

@@ -487,3 +487,54 @@ UNIT_TEST(test_questions_that_cannot_be_read)
     assert_int_equal(bed_explain(&bed, "x.cluster.local", NULL)->question.type, DNS_TYPE_A);
     bed_stop(&bed);
 }
+
+/* ---- The answer alone, for /watch ---- */
+
+static int explain_alone(struct pages_bed *bed, const char *name, const char *type,
+                         const struct explanation **ret, struct err *err)
+{
+    const struct explain_query query = {.name = name, .type = type};
+    return explain_now(bed->explainer, bed->sync, NULL, publisher_newest_config(bed->publisher),
+                       &query, ret, err);
+}
+
+UNIT_TEST(test_answers_alone)
+{
+    static const struct bed_key keys[] = {
+        {"local/cluster/a", "{'host':'10.0.0.1'}"},
+        {"local/cluster/b", "{'host':'a.cluster.local.'}"},
+    };
+    struct pages_bed bed;
+    const struct explanation *x;
+    struct err err;
+    bed_start(&bed, "-no-rec");
+    bed_fill(&bed, keys, ARRAY_LEN(keys));
+    assert_int_equal(explain_alone(&bed, "b.cluster.local", "A", &x, &err), 0);
+    assert_non_null(x->plan);
+    assert_true(x->plan->answers.count > 0);
+    assert_int_equal(x->name_count, 0);
+    assert_int_equal(explain_alone(&bed, "c.cluster.local", NULL, &x, &err), 0);
+    assert_int_equal(x->plan->rcode, DNS_RCODE_NXDOMAIN);
+    assert_int_equal(explain_alone(&bed, "www.example.com", "A", &x, &err), ERR_USAGE);
+    assert_non_null(strstr(err.msg, "name `www.example.com`: expected one of our domains"));
+    assert_int_equal(explain_alone(&bed, "a.cluster.local", "X", &x, &err), ERR_USAGE);
+    bed_stop(&bed);
+}
+
+UNIT_TEST(test_too_many_records_for_an_answer_alone)
+{
+    struct pages_bed bed;
+    const struct explanation *x;
+    struct err err;
+    bed_start(&bed, "-no-rec");
+    fill_many(&bed, EXPLAIN_NOW_SCAN_MAX - 2048, false);
+    assert_int_equal(explain_alone(&bed, "many.cluster.local", "A", &x, &err), 0);
+    assert_true(x->plan->answers.count > 1000);
+    assert_int_equal(explain_alone(&bed, "*.cluster.local", "TXT", &x, &err), 0);
+    fill_many(&bed, 3 * EXPLAIN_NOW_SCAN_MAX, false);
+    assert_int_equal(explain_alone(&bed, "many.cluster.local", "SRV", &x, &err), ERR_USAGE);
+    assert_non_null(strstr(err.msg, "too many to watch"));
+    /* An explanation after it is as before. */
+    assert_int_equal(bed_explain(&bed, "k1.many.cluster.local", "A")->names[0].record_count, 1);
+    bed_stop(&bed);
+}
