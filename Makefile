@@ -24,6 +24,11 @@ CC      := clang
 else ifeq ($(origin CC),default)
 CC      := gcc
 endif
+# Those of the compiler's target: CC=aarch64-linux-gnu-gcc PKG_CONFIG=aarch64-linux-gnu-pkg-config builds for arm64.
+PKG_CONFIG ?= pkg-config
+ifeq ($(origin AR),default)
+AR      := $(if $(filter %-gcc,$(CC)),$(CC:gcc=ar),ar)
+endif
 # Where they are installed: objects come from a cache that all checkouts share, and tests are linked in half the time.
 CCACHE  ?= $(shell command -v ccache)
 export CCACHE_NOHASHDIR ?= 1
@@ -41,11 +46,11 @@ endif
 # ---- Flags: ours first; the user's CPPFLAGS, CFLAGS and LDFLAGS come last and are never overwritten ----
 
 PKGS         := libnghttp2 libprotobuf-c jansson libcurl openssl yaml-0.1 libseccomp libxxhash libfstrm ldns
-HAVE_PKGS    := $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes)
-PKG_CFLAGS   := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
-LIBS_common  := $(if $(HAVE_PKGS),$(shell pkg-config --libs libnghttp2 libprotobuf-c openssl jansson ldns)) -lev -lm
-LIBS_kube2sky := $(if $(HAVE_PKGS),$(shell pkg-config --libs libcurl yaml-0.1)) $(LIBS_common)
-LIBS_skydns  := $(if $(HAVE_PKGS),$(shell pkg-config --libs libseccomp libxxhash libfstrm)) $(LIBS_common)
+HAVE_PKGS    := $(shell $(PKG_CONFIG) --exists $(PKGS) 2>/dev/null && echo yes)
+PKG_CFLAGS   := $(if $(HAVE_PKGS),$(shell $(PKG_CONFIG) --cflags $(PKGS)))
+LIBS_common  := $(if $(HAVE_PKGS),$(shell $(PKG_CONFIG) --libs libnghttp2 libprotobuf-c openssl jansson ldns)) -lev -lm
+LIBS_kube2sky := $(if $(HAVE_PKGS),$(shell $(PKG_CONFIG) --libs libcurl yaml-0.1)) $(LIBS_common)
+LIBS_skydns  := $(if $(HAVE_PKGS),$(shell $(PKG_CONFIG) --libs libseccomp libxxhash libfstrm)) $(LIBS_common)
 LIBS_exechealthz := $(LIBS_common)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
@@ -159,7 +164,7 @@ $(foreach p,$(PAGES),$(eval $(call page_rule,$(p))))
 define archive
 $(B)/lib$(1).a: $(call objects,$(1)) $(2)
 	$$(call say,AR,$$@)
-	$$(Q)rm -f $$@ && ar rcs $$@ $$^
+	$$(Q)rm -f $$@ && $$(AR) rcs $$@ $$^
 endef
 $(eval $(call archive,common,$(filter-out $(KUBE_PROTO_O),$(PROTO_O))))
 $(foreach p,$(PROGRAMS),$(eval $(call archive,$(p),$(if $(filter kube2sky,$(p)),$(KUBE_PROTO_O)) $(call PAGE_O,$(p)))))
@@ -181,7 +186,7 @@ $(B)/bin/corefile-to-skydns: $(B)/skydns/corefile/main.o $(B)/libskydns.a $(B)/l
 support_o   = $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/$(1)/*.c))
 define component_tests
 $(B)/tests/support/lib$(1).a: $(call support_o,$(1))
-	@mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
+	@mkdir -p $$(@D) && rm -f $$@ && $$(AR) rcs $$@ $$^
 $(B)/tests/unit/$(1)/%: $(B)/tests/unit/$(1)/%.o $(SUPPORT_O) $(call support_o,$(1)) $(2) $(B)/libcommon.a
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $(LLD) -Wl,--wrap=pthread_create $$^ -lcmocka $$(LIBS_$(1)) $(LIBS_kube2sky) -o $$@

@@ -7,7 +7,8 @@ UNIT_TESTS_HAVE_THREADS and those integration tests in which threads meet; with 
 
 The list of tests comes from the sources, so that a program that failed to build counts as failed. Unit programs and
 corpora run three at a time, and so do parts of the integration tests, which pytest runs with BIN_DIR set to the
-folder of the programs; faults.txt and pod.txt next to that folder get those tests' figures.
+folder of the programs; faults.txt and pod.txt next to that folder get those tests' figures. EMULATOR names a command
+that runs unit programs and corpora of another architecture: qemu-aarch64.
 
 --share leaves out what another step of .ci/run does: `asan` the tests of tools; `release` unit programs and corpora,
 which `make coverage` runs, and all integration tests but those of tools, of timing and a dozen others.
@@ -22,6 +23,7 @@ import concurrent.futures
 import os
 import pathlib
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -139,6 +141,7 @@ def end(process):
 
 
 def run_captured(command, environment):
+    command = shlex.split(os.environ.get("EMULATOR", "")) + command
     status, output = run(command, UNIT_TIMEOUT_S, env=environment, stdin=subprocess.DEVNULL,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return status, output.decode(errors="backslashreplace")
