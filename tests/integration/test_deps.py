@@ -43,7 +43,7 @@ CHECK = {
     *("clang", "clang-format", "knot-dnsutils", "ldnsutils", "bind9-utils", "musl-tools", "chromium", "libcmocka-dev"),
     *("python3-pytest", "python3-h2", "python3-grpcio"),
 }
-GROUPS = {"bench": "dnsperf", "pod": "podman", "packaging": "lintian", "monitoring": "docker-compose"}
+GROUPS = {"bench": "dnsperf", "pod": "podman", "packaging": "lintian", "monitoring": "docker-compose", "release": "minisign"}
 
 
 def test_make_run_installs_no_tools_of_tests(installed):

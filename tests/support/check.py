@@ -65,7 +65,7 @@ SMOKE_TESTS = ("config_map", "dnssec", "doh", "exechealthz", "kube_objects", "le
 # They try tools, documents and installed files, or measure memory: a sanitizer in the programs would find nothing.
 TOOL_TESTS = ("apiserver", "apiserver_protobuf", "bench", "bench_clients", "bench_instructions", "bench_published",
               "bench_scale", "bench_start", "check", "completion", "deps", "dist", "documents", "install",
-              "line_coverage", "man_pages", "manual", "monitoring", "overrides_memory", "rooms", "run", "run_cluster")
+              "line_coverage", "man_pages", "manual", "monitoring", "overrides_memory", "release", "rooms", "run", "run_cluster")
 
 # Folders of tests/integration whose tests have a marker of their own, and how many of their files run at a time.
 FOLDERS = {"faults": 3, "pod": 1, "page": 1, "cluster": 1}

@@ -35,19 +35,25 @@ def space():
 
 
 @pytest.fixture(scope="session")
-def podman(space, tmp_path_factory):
-    """podman with the images, freshly built."""
+def bare_podman(space, tmp_path_factory):
+    """podman with a base image alone."""
     podman = Podman(tmp_path_factory.mktemp("podman"), space)
     try:
         podman.prepare()
-        podman.build()
         yield podman
     finally:
         podman.remove()
 
 
 @pytest.fixture(scope="session")
-def note(podman):
+def podman(bare_podman):
+    """podman with the images of docker/Dockerfile, freshly built."""
+    bare_podman.build()
+    return bare_podman
+
+
+@pytest.fixture(scope="session")
+def note(space):
     """A function that adds a line to the figures."""
     _SUMMARY.write_text("")
 
