@@ -100,7 +100,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit for-integration check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers manifests check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-node-memory bench-node-readers bench-node-local bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb release release-check release-verify clean help tests FORCE
+.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit for-integration check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers previous manifests check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-node-memory bench-node-readers bench-node-local bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb release release-check release-verify clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -343,6 +343,11 @@ check-page: all
 	@mkdir -p $(BUILD)/page && cp tests/integration/page/package*.json $(BUILD)/page/
 	@cd $(BUILD)/page && $(NPM_CI) || echo 'check-page: axe is skipped'
 	@PAGE_NODE_MODULES=$(abspath $(BUILD)/page/node_modules) $(PYTHON) tests/support/check.py --build $(B) --only page
+
+# The previous release's programs, from its tag or SKEW_REF, for test_skew.py: without them, it is skipped.
+SKEW_REF ?=
+previous:
+	@$(PYTHON) tests/support/previous.py --build $(BUILD) $(if $(SKEW_REF),--ref '$(SKEW_REF)')
 
 # Whether skydns answers as at another commit, whose checkout and build lie below build/recorded.
 RECORDED_FLAGS ?=
@@ -608,7 +613,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-rounds|check-tsan|check-pod|check-page|check-cluster|peers|manifests|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-fair|bench-memory|bench-node-memory|bench-node-readers|bench-node-local|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|architecture|format|install|uninstall|dist|deb|release|release-check|release-verify|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-rounds|check-tsan|check-pod|check-page|check-cluster|peers|previous|manifests|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-fair|bench-memory|bench-node-memory|bench-node-readers|bench-node-local|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|architecture|format|install|uninstall|dist|deb|release|release-check|release-verify|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)
