@@ -144,7 +144,8 @@ static struct pages *new_pages(const struct probes *probes, const struct options
 static void log_settings(const struct options *o)
 {
     char address[ADDR_TEXT_MAX];
-    log_info("started", LOG_STR("address", addr_format(&o->listen, address)),
+    log_info("started",
+             LOG_STR("address", o->listen_path ? o->listen_path : addr_format(&o->listen, address)),
              LOG_INT("commands", (int64_t)o->command_count), LOG_INT("dns", (int64_t)o->dns_count));
     for (size_t i = 0; i < o->command_count; i++) {
         log_info("command", LOG_STR("cmd", o->commands[i].command),
@@ -160,18 +161,21 @@ static int listen_and_run(struct ev_loop *loop, struct probes *probes, const str
     const struct http_route *routes = pages_routes(pages, &count);
     struct http_server *server = NULL;
     struct err err = {0};
-    int r = http_server_new(loop, &o->listen, routes, count, &server, &err);
+    int r = o->listen_path ? http_server_listen_unix(o->listen_path, &err)
+                           : http_server_listen(&o->listen, &err);
     if (r < 0) {
         struct err advice;
-        (void)err_set(&advice, r, "flag -port: %s; choose another -port or -address", err.msg);
+        (void)err_set(&advice, r, "flag -%s: %s; choose another -port or -address",
+                      o->listen_path ? "address" : "port", err.msg);
         log_plain("exechealthz", advice.msg);
     } else {
+        server = http_server_of(loop, r, routes, count);
         log_settings(o);
         exechealthz_run(loop, probes, manager);
     }
     http_server_free(server);
     pages_free(pages);
-    return r;
+    return r < 0 ? r : 0;
 }
 
 /* Returns the exit status. */

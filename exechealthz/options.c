@@ -4,6 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/slice.h"
+#include "common/base/unix_socket.h"
 
 enum {
     /* Bounds a period, latency or timeout: longer than a day is certainly a mistake. */
@@ -41,7 +42,8 @@ static int exechealthz_options_parse_flags(int argc, char *const *argv, struct g
         {"dns-cert", FLAG_STRING, &o->dns_files.cert,
          .help = "PEM file of the certificate to show to DNS servers that request one"},
         {"dns-key", FLAG_STRING, &o->dns_files.key, .help = "PEM file of its key"},
-        {"address", FLAG_STRING, &given->address, .help = "IP address to listen on"},
+        {"address", FLAG_STRING, &given->address,
+         .help = "IP address to listen on, or unix:FILE, a Unix socket without a port"},
         {"port", FLAG_INT, &given->port, .min = 1, .max = 65535, .help = "TCP port to listen on"},
         {"period", FLAG_DURATION_MS, &o->probes.period_ms, .min = 1, .max = DURATION_MAX_MS,
          .help = "time from the start of one run to the start of the next"},
@@ -72,7 +74,9 @@ static int exechealthz_options_parse_flags(int argc, char *const *argv, struct g
         {"legacy-pages", FLAG_BOOL, &o->has_legacy_pages,
          .help = "serve a page at unknown paths, and /quit, which ends the program"},
         {"healthcheck", FLAG_STRING, &o->healthcheck,
-         .help = "check a running one at http://IP:PORT/PATH; exit status 0 if it is healthy"},
+         .help = "check a running one at http://IP:PORT/PATH or http://unix:FILE:/PATH, or a DNS "
+                 "server "
+                 "at udp://IP:PORT; exit status 0 if it is healthy"},
         {"version", FLAG_BOOL, &o->want_version, .help = "print the version and exit"},
     };
     const struct flags flags = {
@@ -246,9 +250,16 @@ static int take_probes(const struct given *given, struct options *o, struct err 
 static int exechealthz_options_take_address(const struct given *given, struct options *o,
                                             struct err *err)
 {
+    static const char unix_scheme[] = "unix:";
     struct ip ip;
+    if (strncmp(given->address, unix_scheme, strlen(unix_scheme)) == 0 &&
+        unix_socket_path_fits(given->address + strlen(unix_scheme))) {
+        o->listen_path = given->address + strlen(unix_scheme);
+        return 0;
+    }
     if (!ip_parse(slice_str(given->address), &ip)) {
-        return err_set(err, ERR_USAGE, "flag -address: `%s`: expected an IP address like 127.0.0.1",
+        return err_set(err, ERR_USAGE,
+                       "flag -address: `%s`: expected an IP address like 127.0.0.1, or unix:FILE",
                        given->address);
     }
     o->listen = addr_of_ip(&ip, (uint16_t)given->port);

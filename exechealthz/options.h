@@ -28,6 +28,7 @@ struct options {
     size_t dns_count;
     const char *dns_url; /* path of all DNS probes; NULL with commands or without DNS probes */
     struct addr listen;
+    const char *listen_path;              /* of a Unix socket to listen on instead; NULL: none */
     struct probe_settings probes;         /* the timeout: the latency unless given */
     int64_t dns_timeout_ms;               /* never 0; default: 5 s, or the latency if shorter */
     struct tls_files dns_files;           /* for all DNS probes over TLS; "": none */

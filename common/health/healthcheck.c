@@ -14,6 +14,8 @@
 #include "common/base/cleanup.h"
 #include "common/base/cursor.h"
 #include "common/base/err.h"
+#include "common/base/unix_socket.h"
+#include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "common/http/http_fetch.h"
 
@@ -27,22 +29,24 @@ enum {
 
 static int healthcheck_usage(const char *url, struct err *err)
 {
-    return err_set(err, ERR_USAGE,
-                   "flag -healthcheck: `%s`: expected http://IP:PORT/PATH or udp://IP:PORT", url);
+    return err_set(
+        err, ERR_USAGE,
+        "flag -healthcheck: `%s`: expected http://IP:PORT/PATH, http://unix:FILE:/PATH or "
+        "udp://IP:PORT",
+        url);
 }
 
 /* ---- HTTP ---- */
 
-static int check_http(const struct addr *server, const char *path, struct err *err)
+static int check_http(const struct http_fetch *fetch, struct err *err)
 {
-    const struct http_fetch fetch = {.server = *server, .target = path, .timeout_ms = TIMEOUT_MS};
     struct http_response response;
     http_response_init(&response, REPLY_MAX);
-    int r = http_fetch(&fetch, &response, err);
+    int r = http_fetch(fetch, &response, err);
     if (r == 0 && response.status != 200) {
         const char *text = buf_cstr(&response.body);
         size_t len = strcspn(text, "\r\n");
-        r = err_set(err, ERR_REFUSED, "%s: status %u: %.*s", path, response.status,
+        r = err_set(err, ERR_REFUSED, "%s: status %u: %.*s", fetch->target, response.status,
                     (int)(len < SHOWN_MAX ? len : SHOWN_MAX), text);
     }
     http_response_fini(&response);
@@ -113,8 +117,24 @@ static const char *healthcheck_behind(const char *url, const char *scheme)
     return strncmp(url, scheme, len) == 0 ? url + len : NULL;
 }
 
+/* Checks the page of a Unix socket: FILE:/PATH. */
+static int check_unix(const char *url, const char *text, struct err *err)
+{
+    const char *path = strstr(text, ":/");
+    CLEANUP_FREE char *file = path ? xstrndup(text, (size_t)(path - text)) : NULL;
+    if (!file || !unix_socket_path_fits(file) || strpbrk(path, " \t\r\n")) {
+        return healthcheck_usage(url, err);
+    }
+    return check_http(
+        &(struct http_fetch){.unix_path = file, .target = path + 1, .timeout_ms = TIMEOUT_MS}, err);
+}
+
 int healthcheck_run(const char *url, struct err *err)
 {
+    const char *unix_text = healthcheck_behind(url, "http://unix:");
+    if (unix_text) {
+        return check_unix(url, unix_text, err);
+    }
     const char *http = healthcheck_behind(url, "http://"), *udp = healthcheck_behind(url, "udp://");
     const char *text = http ? http : udp;
     if (!text) {
@@ -131,7 +151,8 @@ int healthcheck_run(const char *url, struct err *err)
         (http && (!path || strpbrk(path, " \t\r\n")))) {
         return healthcheck_usage(url, err);
     }
-    return http ? check_http(&server, path, err) : check_udp(&server, err);
+    const struct http_fetch fetch = {.server = server, .target = path, .timeout_ms = TIMEOUT_MS};
+    return http ? check_http(&fetch, err) : check_udp(&server, err);
 }
 
 int healthcheck_main(const char *program, const char *url)

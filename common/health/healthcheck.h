@@ -9,8 +9,8 @@
 #include "common/base/err.h"
 
 /* Checks http://IP:PORT/PATH, which is healthy when the status is 200, or udp://IP:PORT, which is
- * when any response to a DNS query arrives. Returns 0 when healthy, ERR_USAGE for any other URL,
- * and another code with the reason when unhealthy. */
+ * when any response to a DNS query arrives. http://unix:FILE:/PATH asks at a Unix socket. Returns 0
+ * when healthy, ERR_USAGE for any other URL, and another code with the reason when unhealthy. */
 int healthcheck_run(const char *url, struct err *err) MUST_CHECK;
 
 /* Does the same for main(): returns the exit status, 0, 1 when unhealthy, 2 for a bad URL, and

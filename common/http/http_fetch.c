@@ -8,6 +8,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/unix_socket.h"
 
 /* Bounds the request, with names that people type; the server accepts 16 KiB. */
 enum { READ_SIZE = 65536, REQUEST_MAX = 16384 };
@@ -17,11 +18,13 @@ enum { READ_SIZE = 65536, REQUEST_MAX = 16384 };
 enum { PRINT_TIMEOUT_MS = 5000, PRINTED_MAX = 16 * 1024 * 1024 };
 
 /* Reports errno as text. A socket timeout is EAGAIN, or EINPROGRESS in connect(). */
-static int http_fetch_failed(const struct addr *server, struct err *err)
+static int http_fetch_failed(const struct http_fetch *fetch, struct err *err)
 {
     char text[ADDR_TEXT_MAX];
     int code = errno == EAGAIN || errno == EINPROGRESS ? ERR_TIMEOUT : -errno;
-    return err_set(err, code, "get http://%s: %s", addr_format(server, text), err_code_text(code));
+    return err_set(err, code, "get http://%s%s: %s", fetch->unix_path ? "unix:" : "",
+                   fetch->unix_path ? fetch->unix_path : addr_format(&fetch->server, text),
+                   err_code_text(code));
 }
 
 /* Sets the timeout of the next call on the socket. Returns false, with errno set, when no time is
@@ -61,7 +64,7 @@ static int receive_all(int fd, const struct http_fetch *fetch, int64_t deadline_
     while (response->part != HTTP_RESPONSE_DONE) {
         ssize_t n = limit_time(fd, deadline_ms) ? recv(fd, bytes, sizeof(bytes), 0) : -1;
         if (n < 0) {
-            return http_fetch_failed(&fetch->server, err);
+            return http_fetch_failed(fetch, err);
         }
         int r = n > 0 ? http_response_add(response, slice_of(bytes, (size_t)n), err)
                       : http_response_end(response, err);
@@ -72,15 +75,29 @@ static int receive_all(int fd, const struct http_fetch *fetch, int64_t deadline_
     return 0;
 }
 
+/* Returns the descriptor; -1 with errno. */
+static int http_fetch_connect(const struct http_fetch *fetch, int64_t deadline_ms)
+{
+    if (fetch->unix_path) {
+        int unix_fd = unix_socket_connect(fetch->unix_path, SOCK_STREAM);
+        errno = unix_fd < 0 ? -unix_fd : errno;
+        return unix_fd < 0 ? -1 : unix_fd;
+    }
+    CLEANUP_CLOSE int fd = socket(fetch->server.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || !limit_time(fd, deadline_ms) ||
+        connect(fd, &fetch->server.sa, fetch->server.len) != 0) {
+        return -1;
+    }
+    return STEAL_FD(fd);
+}
+
 static int http_fetch_exchange(const struct http_fetch *fetch, const struct buf *request,
                                struct http_response *response, struct err *err)
 {
     int64_t deadline_ms = clock_monotonic_ms() + fetch->timeout_ms;
-    CLEANUP_CLOSE int fd = socket(fetch->server.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || !limit_time(fd, deadline_ms) ||
-        connect(fd, &fetch->server.sa, fetch->server.len) != 0 ||
-        !http_fetch_send_all(fd, request, deadline_ms)) {
-        return http_fetch_failed(&fetch->server, err);
+    CLEANUP_CLOSE int fd = http_fetch_connect(fetch, deadline_ms);
+    if (fd < 0 || !http_fetch_send_all(fd, request, deadline_ms)) {
+        return http_fetch_failed(fetch, err);
     }
     return receive_all(fd, fetch, deadline_ms, response, err);
 }
@@ -91,7 +108,7 @@ int http_fetch(const struct http_fetch *fetch, struct http_response *response, s
     struct buf request;
     buf_init(&request, REQUEST_MAX);
     buf_printf(&request, "GET %s HTTP/1.0\r\nHost: %s\r\n\r\n", fetch->target,
-               addr_format(&fetch->server, host));
+               fetch->unix_path ? "localhost" : addr_format(&fetch->server, host));
     int r = request.failed
                 ? err_set(err, ERR_TOO_LARGE, "request of more than %d bytes", REQUEST_MAX)
                 : http_fetch_exchange(fetch, &request, response, err);

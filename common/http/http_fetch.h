@@ -16,8 +16,9 @@
 
 struct http_fetch {
     struct addr server;
-    const char *target; /* path and query, escaped for the request line */
-    int64_t timeout_ms; /* until the last byte of the response */
+    const char *unix_path; /* of a Unix socket to connect to instead; NULL: none */
+    const char *target;    /* path and query, escaped for the request line */
+    int64_t timeout_ms;    /* until the last byte of the response */
 };
 
 /* Reads the response into the initialised struct, up to its body's limit. Any status is a success;

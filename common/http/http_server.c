@@ -10,6 +10,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/client_net.h"
 #include "common/base/log.h"
+#include "common/base/unix_socket.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_connection_internal.h"
 #include "common/http/http_head.h"
@@ -169,6 +170,9 @@ static void http_server_on_pause(struct ev_loop *loop, ev_timer *w, int events U
     ev_io_start(loop, &s->accepting);
 }
 
+/* Stands for a client at a Unix socket, which has no address. */
+static const struct ip loopback = {.family_bytes = 4, .bytes = {127, 0, 0, 1}};
+
 static void on_acceptable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
 {
     struct http_server *s = w->data;
@@ -176,7 +180,7 @@ static void on_acceptable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUS
         struct addr from = {.len = sizeof(from.v6)};
         int fd = accept4(w->fd, &from.sa, &from.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            const struct ip client = addr_ip(&from);
+            const struct ip client = from.sa.sa_family == AF_UNIX ? loopback : addr_ip(&from);
             http_server_add(s, fd, &client);
         } else if (err_is_exhaustion(-errno)) {
             http_server_pause_accepting(s, errno);
@@ -187,8 +191,7 @@ static void on_acceptable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUS
     }
 }
 
-/* Returns the descriptor. */
-static int listen_on(const struct addr *address, struct err *err)
+int http_server_listen(const struct addr *address, struct err *err)
 {
     char text[ADDR_TEXT_MAX];
     const int on = 1;
@@ -209,25 +212,61 @@ static int listen_on(const struct addr *address, struct err *err)
     return STEAL_FD(fd);
 }
 
-int http_server_new(struct ev_loop *loop, const struct addr *address,
-                    const struct http_route *routes, size_t count, struct http_server **ret_server,
-                    struct err *err)
+int http_server_listen_unix(const char *path, struct err *err)
 {
-    int fd = listen_on(address, err);
-    if (fd < 0) {
-        return fd;
-    }
+    return unix_socket_listen(path, SOCK_STREAM, 0666, err);
+}
+
+struct http_server *http_server_of(struct ev_loop *loop, int fd, const struct http_route *routes,
+                                   size_t count)
+{
     struct http_server *s = xcalloc(1, sizeof(*s));
     s->config = (struct http_connection_config){
         .loop = loop, .routes = routes, .count = count, .server = s};
     ev_io_init(&s->accepting, on_acceptable, fd, EV_READ);
     ev_set_priority(&s->accepting, EV_MINPRI); /* requests that have arrived come first */
     s->accepting.data = s;
-    ev_io_start(loop, &s->accepting);
     ev_init(&s->pause, http_server_on_pause);
     s->pause.data = s;
-    *ret_server = s;
+    http_server_resume(s);
+    return s;
+}
+
+int http_server_new(struct ev_loop *loop, const struct addr *address,
+                    const struct http_route *routes, size_t count, struct http_server **ret_server,
+                    struct err *err)
+{
+    int fd = http_server_listen(address, err);
+    if (fd < 0) {
+        return fd;
+    }
+    *ret_server = http_server_of(loop, fd, routes, count);
     return 0;
+}
+
+void http_server_pause(struct http_server *server)
+{
+    ev_io_stop(server->config.loop, &server->accepting);
+    ev_timer_stop(server->config.loop, &server->pause);
+}
+
+void http_server_resume(struct http_server *server)
+{
+    ev_io_start(server->config.loop, &server->accepting);
+}
+
+void http_server_leave(struct http_server *server)
+{
+    if (server->accepting.fd >= 0) {
+        http_server_pause(server);
+        (void)close(server->accepting.fd); /* nothing was buffered */
+        server->accepting.fd = -1;
+    }
+}
+
+int http_server_fd(const struct http_server *server)
+{
+    return server->accepting.fd;
 }
 
 void http_server_limit_hosts(struct http_server *server, const struct http_hosts *hosts)
@@ -246,9 +285,7 @@ void http_server_free(struct http_server *server)
     if (!s) {
         return;
     }
-    ev_io_stop(s->config.loop, &s->accepting);
-    ev_timer_stop(s->config.loop, &s->pause);
-    (void)close(s->accepting.fd); /* nothing was buffered */
+    http_server_leave(s);
     while (s->count > 0) {
         http_connection_free(s->connections[--s->count]);
     }

@@ -95,6 +95,25 @@ int http_server_new(struct ev_loop *loop, const struct addr *address,
                     const struct http_route *routes, size_t count, struct http_server **ret_server,
                     struct err *err) MUST_CHECK;
 
+/* Makes one for a socket that listens, from http_server_listen or another process, which it takes
+ * over. */
+struct http_server *http_server_of(struct ev_loop *loop, int fd, const struct http_route *routes,
+                                   size_t count);
+
+/* Opens such a socket; or one at a path, for every user who can reach it: its clients count as
+ * 127.0.0.1. Return the descriptor, or the code of an error that names the address. */
+int http_server_listen(const struct addr *address, struct err *err) MUST_CHECK;
+int http_server_listen_unix(const char *path, struct err *err) MUST_CHECK;
+
+/* Stops accepting connections, which wait in the socket, and starts again. */
+void http_server_pause(struct http_server *server);
+void http_server_resume(struct http_server *server);
+
+/* Closes the socket; open connections go on. Main use: another process has it, too. */
+void http_server_leave(struct http_server *server);
+
+int http_server_fd(const struct http_server *server); /* borrowed; -1: left */
+
 /* Answers requests that name a host which http_hosts.h rejects with 421 from now on. Borrowed until
  * http_server_free. */
 void http_server_limit_hosts(struct http_server *server, const struct http_hosts *hosts);

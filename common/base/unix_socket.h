@@ -1,0 +1,27 @@
+/* Opens Unix sockets at a path: one to listen on, which replaces what was there, and one connected
+ * to such a listener. Any thread. */
+#ifndef COMMON_BASE_UNIX_SOCKET_H
+#define COMMON_BASE_UNIX_SOCKET_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+
+/* Returns whether the path fits an address; a text of 1 to 107 bytes. */
+bool unix_socket_path_fits(const char *path);
+
+/* Listens at the path, non-blocking, closed by execve. type: SOCK_STREAM or SOCK_SEQPACKET. mode:
+ * who may connect, as of a file. Removes a socket that is there, and nothing else. Returns the
+ * descriptor, or the code of an error that names the path. */
+int unix_socket_listen(const char *path, int type, mode_t mode, struct err *err) MUST_CHECK;
+
+/* Connects, and blocks while the listener's queue is full. Returns the descriptor, or -errno:
+ * -ENOENT and -ECONNREFUSED if nothing listens there. */
+int unix_socket_connect(const char *path, int type) MUST_CHECK;
+
+/* Reads who made the other end. Returns false if the kernel does not say. */
+bool unix_socket_peer(int fd, uid_t *ret_user, pid_t *ret_process);
+
+#endif
