@@ -1,7 +1,6 @@
 #include "skydns/answering.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_waiters.h"
+#include "skydns/answering_sockets.h"
 #include "skydns/confine/process_limits.h"
 #include "skydns/dnsgrpc/dnsgrpc.h"
 #include "skydns/dnstap/dnstap.h"
@@ -19,6 +19,7 @@
 #include "skydns/engine/namespace_rate.h"
 #include "skydns/engine/rate_limit.h"
 #include "skydns/listen/listen_socket.h"
+#include "skydns/listen/passed_sockets.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/resolver/resolver.h"
@@ -52,7 +53,10 @@ struct answering {
     struct publisher *publisher;
     struct tls_server *tls; /* borrowed; NULL: no certificate */
     struct descriptor_shares descriptors;
-    struct listen_sockets sockets; /* those not passed on yet */
+    struct listen_sockets sockets;       /* those not passed on yet */
+    const struct passed_sockets *passed; /* while opening: by another process; NULL: none */
+    struct passed_sockets offered;       /* to another process; borrowed */
+    bool is_stopped;
     struct heard heard[LISTEN_PASSED_MAX];
     size_t heard_count;
     bool is_heard[ENGINE_TRANSPORTS];
@@ -81,44 +85,6 @@ struct answering {
 
 /* ---- Sockets ---- */
 
-/* Decides for all addresses together: TCP listens on the plain ones, too. */
-static unsigned flags_to_listen(const struct options *o, const struct addr *address)
-{
-    struct addr all[LISTEN_SOCKETS_MAX];
-    memcpy(all, o->addresses, o->address_count * sizeof(all[0]));
-    for (size_t i = 0; i < o->stream_count; i++) {
-        all[o->address_count + i] = o->streams[i].address;
-    }
-    return (listen_wants_v6_only(all, o->address_count + o->stream_count, address) ? LISTEN_V6_ONLY
-                                                                                   : 0) |
-           (o->freebind ? LISTEN_ABSENT : 0);
-}
-
-/* Binds TCP first: TCP addresses are not shared, so a second skydns on one of them fails here. */
-static int bind_addresses(struct answering *a, struct err *err)
-{
-    const struct options *o = &a->options;
-    struct listen_sockets *sockets = &a->sockets;
-    int r = 0;
-    for (size_t i = 0; i < o->address_count && r == 0; i++) {
-        const struct addr *address = &o->addresses[i];
-        r = listen_tcp(address, flags_to_listen(o, address), &sockets->tcp[i], err);
-        sockets->tcp_count += r == 0;
-    }
-    for (size_t i = 0; i < o->stream_count && r == 0; i++) {
-        const struct stream_address *stream = &o->streams[i];
-        r = listen_stream(stream->transport, &stream->address, flags_to_listen(o, &stream->address),
-                          &sockets->streams[i], err);
-        sockets->stream_count += r == 0;
-    }
-    for (size_t i = 0; i < o->address_count && r == 0; i++) {
-        const struct addr *address = &o->addresses[i];
-        r = listen_udp(address, flags_to_listen(o, address), &sockets->udp[i], err);
-        sockets->udp_count += r == 0;
-    }
-    return r;
-}
-
 static void note_heard(struct answering *a, const struct listen_socket *sockets, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -145,18 +111,23 @@ static int answering_check_certificate(const struct answering *a, struct err *er
     return 0;
 }
 
+/* Lists those that another process may take over. Theirs is the descriptor until the end. */
+static void offer_streams(struct answering *a, const struct listen_socket *sockets, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        passed_sockets_add(&a->offered, passed_code(sockets[i].transport), sockets[i].fd,
+                           &sockets[i].address);
+    }
+}
+
 static int open_sockets(struct answering *a, struct err *err)
 {
-    int r = a->options.systemd ? listen_from_systemd(&a->sockets, err) : bind_addresses(a, err);
-    if (r == 0 && a->sockets.udp_count * a->options.workers > OPTIONS_WORKERS_MAX) {
-        a->options.workers = OPTIONS_WORKERS_MAX / (unsigned)a->sockets.udp_count;
-        log_warn("fewer workers per address than requested", LOG_INT("workers", a->options.workers),
-                 LOG_INT("addresses", (int64_t)a->sockets.udp_count),
-                 LOG_INT("altogether_at_most", OPTIONS_WORKERS_MAX));
-    }
+    int r = answering_sockets_open(&a->options, a->passed, &a->sockets, &a->options.workers, err);
     note_heard(a, a->sockets.udp, a->sockets.udp_count);
     note_heard(a, a->sockets.tcp, a->sockets.tcp_count);
     note_heard(a, a->sockets.streams, a->sockets.stream_count);
+    offer_streams(a, a->sockets.tcp, a->sockets.tcp_count);
+    offer_streams(a, a->sockets.streams, a->sockets.stream_count);
     return r == 0 ? answering_check_certificate(a, err) : r;
 }
 
@@ -358,32 +329,16 @@ static int open_streams(struct answering *a, struct err *err)
 
 /* ---- The lanes ---- */
 
-/* Opens a worker's socket. The first worker of an address gets its socket; the others open sockets
- * of their own at the same address or, if systemd passed it, share that socket. */
-static int socket_of(struct answering *a, unsigned lane, struct listen_socket *ret_socket,
-                     struct err *err)
-{
-    struct listen_socket *first = &a->sockets.udp[lane / a->options.workers];
-    const struct options *o = &a->options;
-    if (lane % o->workers == o->workers - 1) { /* the last user */
-        *ret_socket = *first;
-        first->fd = -1;
-        return 0;
-    }
-    if (!first->is_shared) {
-        return listen_udp(&first->address, flags_to_listen(o, &first->address), ret_socket, err);
-    }
-    *ret_socket = *first;
-    ret_socket->fd = fcntl(first->fd, F_DUPFD_CLOEXEC, 0);
-    return ret_socket->fd < 0 ? err_set(err, -errno, "share a socket: %s", err_code_text(-errno))
-                              : 0;
-}
-
 static int open_lanes(struct answering *a, struct err *err)
 {
     for (unsigned i = 0; i < a->lane_count; i++) {
         struct listen_socket socket;
-        int r = socket_of(a, i, &socket, err);
+        bool is_own;
+        /* Backwards: the others share the first one's, which it takes. */
+        unsigned worker = a->options.workers - 1 - i % a->options.workers;
+        int r = answering_sockets_of_worker(&a->options, a->passed,
+                                            &a->sockets.udp[i / a->options.workers], worker,
+                                            &socket, &is_own, err);
         const struct udp_server_config config = {.socket = &socket,
                                                  .reply_max = a->options.engine.max_udp_size};
         if (r == 0) {
@@ -393,6 +348,10 @@ static int open_lanes(struct answering *a, struct err *err)
             return r;
         }
         a->lanes[i].engine = engine_new(publisher_newest_config(a->publisher));
+        if (is_own) {
+            passed_sockets_add(&a->offered, passed_code(ENGINE_UDP), udp_server_fd(a->lanes[i].udp),
+                               &socket.address);
+        }
     }
     size_t granted =
         a->lane_count ? udp_server_receive_buffer(a->lanes[0].udp) : UDP_RECEIVE_BUFFER;
@@ -419,9 +378,11 @@ static void share_descriptors(struct answering *a)
 
 int answering_open(const struct options *options, struct publisher *publisher,
                    struct tls_server *tls, const struct answering_wake *wake,
-                   struct answering **ret_answering, struct err *err)
+                   const struct passed_sockets *passed, struct answering **ret_answering,
+                   struct err *err)
 {
     struct answering *a = xcalloc(1, sizeof(*a));
+    a->passed = passed;
     a->options = *options;
     a->publisher = publisher;
     a->tls = tls;
@@ -455,6 +416,7 @@ int answering_open(const struct options *options, struct publisher *publisher,
     if (r == 0) {
         r = open_lanes(a, err);
     }
+    a->passed = NULL;
     if (r < 0) {
         answering_free(a);
         return r;
@@ -530,12 +492,42 @@ static void log_streams(const struct streams *streams)
              LOG_INT("failed", (int64_t)counter_get(&counts->handshakes_failed)));
 }
 
+const struct passed_sockets *answering_offer(const struct answering *answering)
+{
+    return &answering->offered;
+}
+
+void answering_leave(struct answering *answering, uint32_t idle_ms)
+{
+    struct answering *a = answering;
+    for (unsigned i = 0; i < a->lane_count; i++) {
+        udp_server_stop(a->lanes[i].udp);
+    }
+    plain_tcp_leave(a->plain_tcp, idle_ms);
+    if (a->streams) {
+        streams_leave(a->streams, idle_ms);
+    }
+}
+
+uint64_t answering_connections(const struct answering *answering)
+{
+    uint64_t count = counter_get(&resolver_counts(answering->resolver)->connections);
+    for (int i = ENGINE_TLS; answering->streams && i < ENGINE_TRANSPORTS; i++) {
+        count += counter_get(&streams_counts(answering->streams)->connections[i]);
+    }
+    return count;
+}
+
 /* Stops the workers and streams before the resolver to which they pass queries. */
 void answering_stop(struct answering *answering)
 {
     struct answering *a = answering;
     const struct resolver_counts *late = resolver_counts(a->resolver);
     struct query_sums counts = {0}, tcp = {0};
+    if (a->is_stopped) {
+        return;
+    }
+    a->is_stopped = true;
     stop_workers(a, &counts);
     if (a->streams) {
         streams_stop(a->streams);
@@ -548,6 +540,9 @@ void answering_stop(struct answering *answering)
     }
     if (a->dnstap) {
         dnstap_stop(a->dnstap, DNSTAP_STOP_MS);
+    }
+    for (unsigned i = 0; i < a->lane_count; i++) {
+        udp_server_close(a->lanes[i].udp);
     }
     query_sums_add(&tcp, &late->tcp);
     log_info("stopped", LOG_INT("udp_queries", (int64_t)counts.queries),

@@ -2,12 +2,12 @@
  * HTTP, gRPC) if there are such addresses, and the resolver, which answers TCP and waits for
  * upstreams. Opened, started, stopped and freed on the main thread.
  *
- * Each address has one UDP socket and thread per worker; the workers of a socket from systemd share
- * it. */
+ * Each address has one UDP socket and thread per worker (answering_sockets.h). */
 #ifndef SKYDNS_ANSWERING_H
 #define SKYDNS_ANSWERING_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
@@ -22,6 +22,7 @@ struct dnstap;
 struct namespace_rate;
 struct rate_limit;
 struct resolver;
+struct passed_sockets;
 struct publisher;
 struct query_tap;
 struct tls_server;
@@ -36,15 +37,29 @@ struct answering_wake {
 
 /* Opens everything; errors name the address and what to do. Copies the options; the publisher must
  * hold a configuration, and outlives the result, as does `tls`; NULL: there is no certificate.
- * `wake` NULL: no zones are transferred. */
+ * `wake` NULL: no zones are transferred. Shares those of the sockets `passed` by another process
+ * that fit, and reads none of them before the start; NULL: none. */
 int answering_open(const struct options *options, struct publisher *publisher,
                    struct tls_server *tls, const struct answering_wake *wake,
-                   struct answering **ret_answering, struct err *err) MUST_CHECK;
+                   const struct passed_sockets *passed, struct answering **ret_answering,
+                   struct err *err) MUST_CHECK;
 
 /* Starts the threads. After a failure, those already started run until the stop. */
 int answering_start(struct answering *answering, struct err *err) MUST_CHECK;
 
-/* Answers what has arrived, then ends the threads and logs their counts. */
+/* Returns the sockets for another process to take over; borrowed until the stop. */
+const struct passed_sockets *answering_offer(const struct answering *answering);
+
+/* Leaves the sockets to another process that reads them: takes no more queries from them, answers
+ * those that it has, and keeps each TCP connection until nothing has come on it for idle_ms. May be
+ * called again, with a shorter time. The stop comes later. */
+void answering_leave(struct answering *answering, uint32_t idle_ms);
+
+/* Returns the open TCP connections, of all transports. */
+uint64_t answering_connections(const struct answering *answering);
+
+/* Answers what has arrived, then ends the threads, closes the UDP sockets, and logs the counts.
+ * Does it once. */
 void answering_stop(struct answering *answering);
 
 void answering_free(struct answering *answering); /* stopped; NULL is fine */

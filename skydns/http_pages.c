@@ -7,6 +7,7 @@
 #include "common/dns/dname.h"
 #include "common/http/http_hosts.h"
 #include "common/http/http_server.h"
+#include "skydns/listen/passed_sockets.h"
 #include "skydns/pages/live.h"
 #include "skydns/pages/missing_names.h"
 #include "skydns/pages/missing_page.h"
@@ -19,12 +20,16 @@
 
 struct http_pages {
     struct http_server *server; /* NULL: off */
+    struct http_server *local;  /* the same pages at -http-socket; NULL: off */
     struct http_route routes[STATUS_ROUTES + LIVE_PAGE_ROUTES + 3];
     struct live *live;              /* NULL: off */
     struct missing_page missing;    /* names NULL: off */
     struct http_waiters *waiters;   /* of /wait; NULL: off */
     struct watch_page *watch;       /* NULL: off */
     struct http_server *prometheus; /* NULL: off */
+    struct addr prometheus_address;
+    struct addr address;
+    const struct passed_sockets *passed; /* while opening */
     struct http_route prometheus_route;
     char *skydns_prefix;
     struct http_hosts hosts;
@@ -39,6 +44,23 @@ static bool http_pages_is_our_name(const void *data, struct slice text)
            engine_config_zone(publisher_newest_config(sources->publisher), &name) != NULL;
 }
 
+/* Opens a server at the address, or at the socket there that was passed. */
+static int open_http_server(const struct http_pages *pages, struct ev_loop *loop,
+                            const struct addr *address, char code, const struct http_route *routes,
+                            size_t count, struct http_server **ret_server, struct err *err)
+{
+    int passed = passed_sockets_find(pages->passed, code, address, 0);
+    int fd = passed >= 0 ? passed_sockets_share(passed, err) : http_server_listen(address, err);
+    if (fd < 0) {
+        return fd;
+    }
+    *ret_server = http_server_of(loop, fd, routes, count);
+    if (passed >= 0) {
+        http_server_pause(*ret_server);
+    }
+    return 0;
+}
+
 /* Serves metrics as the original SkyDNS did: on every address, including IPv6 where available. */
 static int open_prometheus(struct http_pages *pages, struct ev_loop *loop, const struct options *o,
                            struct metrics_sources *sources, struct err *err)
@@ -47,12 +69,15 @@ static int open_prometheus(struct http_pages *pages, struct ev_loop *loop, const
                        .len = sizeof(any.v6)};
     pages->skydns_prefix = xasprintf("%s_%s_", o->prometheus_namespace, o->prometheus_subsystem);
     pages->prometheus_route = status_metrics_route(sources, o->prometheus_path);
-    int r = http_server_new(loop, &any, &pages->prometheus_route, 1, &pages->prometheus, err);
+    int r = open_http_server(pages, loop, &any, PASSED_METRICS, &pages->prometheus_route, 1,
+                             &pages->prometheus, err);
     if (r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL) {
         any = (struct addr){.v4 = {.sin_family = AF_INET, .sin_port = htons(o->prometheus_port)},
                             .len = sizeof(any.v4)};
-        r = http_server_new(loop, &any, &pages->prometheus_route, 1, &pages->prometheus, err);
+        r = open_http_server(pages, loop, &any, PASSED_METRICS, &pages->prometheus_route, 1,
+                             &pages->prometheus, err);
     }
+    pages->prometheus_address = any;
     return r < 0 ? err_wrap(err, r, "environment variable PROMETHEUS_PORT") : 0;
 }
 
@@ -70,21 +95,40 @@ static int open_pages(struct http_pages *pages, struct ev_loop *loop, const stru
     more[0] = missing_page_route(&pages->missing);
     more[1] = wait_page_route(pages->waiters);
     more[2] = watch_page_route(pages->watch);
-    int r = http_server_new(loop, &o->http_address, pages->routes, ARRAY_LEN(pages->routes),
-                            &pages->server, err);
+    pages->address = o->http_address;
+    int r = open_http_server(pages, loop, &o->http_address, PASSED_PAGES, pages->routes,
+                             ARRAY_LEN(pages->routes), &pages->server, err);
     return r < 0 ? err_wrap(err, r, "flag -http-addr") : 0;
 }
 
+static int open_local(struct http_pages *pages, struct ev_loop *loop, const char *path,
+                      struct err *err)
+{
+    int fd = http_server_listen_unix(path, err);
+    if (fd < 0) {
+        return err_wrap(err, fd, "flag -http-socket");
+    }
+    pages->local = http_server_of(loop, fd, pages->routes, ARRAY_LEN(pages->routes));
+    http_server_limit_hosts(pages->local, &pages->hosts);
+    return 0;
+}
+
 int http_pages_open(struct ev_loop *loop, const struct options *options,
-                    struct metrics_sources *sources, struct http_pages **ret_pages, struct err *err)
+                    struct metrics_sources *sources, const struct passed_sockets *passed,
+                    struct http_pages **ret_pages, struct err *err)
 {
     struct http_pages *pages = xcalloc(1, sizeof(*pages));
+    pages->passed = passed;
     pages->hosts = (struct http_hosts){options->http_hosts, http_pages_is_our_name, sources};
     http_pages_set_access(pages, options);
     int r = options->prometheus_port ? open_prometheus(pages, loop, options, sources, err) : 0;
     if (r == 0 && options->has_http) {
         r = open_pages(pages, loop, options, sources, err);
     }
+    if (r == 0 && *options->http_socket) {
+        r = open_local(pages, loop, options->http_socket, err);
+    }
+    pages->passed = NULL;
     if (r < 0) {
         http_pages_free(pages);
         return r;
@@ -100,6 +144,37 @@ int http_pages_open(struct ev_loop *loop, const struct options *options,
     return 0;
 }
 
+void http_pages_serve(struct http_pages *pages)
+{
+    if (pages->server) {
+        http_server_resume(pages->server);
+    }
+    if (pages->prometheus) {
+        http_server_resume(pages->prometheus);
+    }
+}
+
+void http_pages_offer(const struct http_pages *pages, struct passed_sockets *sockets)
+{
+    if (pages->server) {
+        passed_sockets_add(sockets, PASSED_PAGES, http_server_fd(pages->server), &pages->address);
+    }
+    if (pages->prometheus) {
+        passed_sockets_add(sockets, PASSED_METRICS, http_server_fd(pages->prometheus),
+                           &pages->prometheus_address);
+    }
+}
+
+void http_pages_leave(struct http_pages *pages)
+{
+    if (pages->server) {
+        http_server_leave(pages->server);
+    }
+    if (pages->prometheus) {
+        http_server_leave(pages->prometheus);
+    }
+}
+
 void http_pages_set_access(struct http_pages *pages, const struct options *options)
 {
     page_access_set(&pages->access, options->http_allowed, options->http_allowed_count);
@@ -108,6 +183,7 @@ void http_pages_set_access(struct http_pages *pages, const struct options *optio
 void http_pages_free(struct http_pages *pages)
 {
     if (pages) {
+        http_server_free(pages->local);
         http_server_free(pages->server);
         http_server_free(pages->prometheus);
         live_free(pages->live);

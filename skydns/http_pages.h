@@ -1,5 +1,5 @@
-/* Opens the HTTP servers: the pages (-http-addr), and SkyDNS's metrics (PROMETHEUS_PORT). Main
- * thread. */
+/* Opens the HTTP servers: the pages (-http-addr, -http-socket), and SkyDNS's metrics
+ * (PROMETHEUS_PORT). Main thread. */
 #ifndef SKYDNS_HTTP_PAGES_H
 #define SKYDNS_HTTP_PAGES_H
 
@@ -11,12 +11,20 @@
 
 struct http_pages;
 struct metrics_sources;
+struct passed_sockets;
 
 /* Opens the servers that the options want. The sources are borrowed, and set before the loop runs;
- * the options are borrowed, too. */
+ * the options are borrowed, too. Shares the sockets of `passed` that fit, and does not read these
+ * before http_pages_serve; NULL: none. */
 int http_pages_open(struct ev_loop *loop, const struct options *options,
-                    struct metrics_sources *sources, struct http_pages **ret_pages,
-                    struct err *err) MUST_CHECK;
+                    struct metrics_sources *sources, const struct passed_sockets *passed,
+                    struct http_pages **ret_pages, struct err *err) MUST_CHECK;
+void http_pages_serve(struct http_pages *pages);
+
+/* Adds the TCP sockets, borrowed, to those that another process may take over; and leaves them to
+ * it. Open connections go on, and so does -http-socket. */
+void http_pages_offer(const struct http_pages *pages, struct passed_sockets *sockets);
+void http_pages_leave(struct http_pages *pages);
 
 /* Lets these networks, beside loopback, have all pages from now on. */
 void http_pages_set_access(struct http_pages *pages, const struct options *options);

@@ -32,6 +32,7 @@
 #include "skydns/confine/confinement.h"
 #include "skydns/etcd_client.h"
 #include "skydns/external/cache_counts.h"
+#include "skydns/handover/handover.h"
 #include "skydns/http_pages.h"
 #include "skydns/pages/client_figures.h"
 #include "skydns/pages/explain.h"
@@ -51,6 +52,17 @@
 
 static const char resolv_conf[] = "/etc/resolv.conf";
 
+enum {
+    /* After a handover, a client that goes on asking keeps its TCP connection for LEAVING_MS. Then
+     * it is closed in its first pause of LEAVING_PAUSE_MS: longer than a round trip in a cluster,
+     * so that no query of a client that waits for answers is on its way. */
+    LEAVING_MS = 10000,
+    LEAVING_IDLE_MS = 2000,
+    LEAVING_PAUSE_MS = 3,
+    LEAVING_END_MS = 20000, /* for those that never pause */
+    LEAVING_LOOK_MS = 250,  /* whether all connections are closed */
+};
+
 struct program {
     int64_t start_s; /* Unix time */
     struct options flags;
@@ -63,6 +75,11 @@ struct program {
     bool is_settled; /* the configuration is published */
     bool is_stopping;
     ev_timer lameduck_end;
+    struct handover_place place;
+    struct handover *handover; /* NULL: no -reuse-port */
+    struct passed_sockets offered;
+    ev_timer leaving;
+    int64_t leaving_since_ms;
     struct service_manager manager;
     struct cache_tally *tally;
     struct publisher *publisher;
@@ -103,8 +120,7 @@ static void skydns_on_ready(void *data)
 {
     struct program *p = data;
     p->followed.away_line = "etcd away, answering from memory";
-    if (p->status.sync && !p->awaits_serials) { /* the former not: it comes from a snapshot, and
-                                                 * nothing answers yet */
+    if (p->status.sync && p->status.serving == SERVING_HERE && !p->awaits_serials) {
         log_ready(p);
         service_manager_status(&p->manager, "ready for queries");
     }
@@ -115,8 +131,10 @@ static void on_serials_known(void *data)
     struct program *p = data;
     if (p->awaits_serials) {
         p->awaits_serials = p->status.awaits_serials = false;
-        log_ready(p);
-        service_manager_status(&p->manager, "ready for queries");
+        if (p->status.serving == SERVING_HERE) {
+            log_ready(p);
+            service_manager_status(&p->manager, "ready for queries");
+        }
     }
 }
 
@@ -151,9 +169,10 @@ static int open_all(struct program *p, struct err *err)
     const struct answering_wake wake = {.fn = wake_feed, .data = p};
     privileges_raise_bind();
     int r = answering_open(&p->options, p->publisher, certificate_server(p->certificate), &wake,
-                           &p->answering, err);
+                           handover_passed(p->handover), &p->answering, err);
     if (r == 0) {
-        r = http_pages_open(p->loop, &p->options, &p->status, &p->http, err);
+        r = http_pages_open(p->loop, &p->options, &p->status, handover_passed(p->handover),
+                            &p->http, err);
     }
     return r;
 }
@@ -371,6 +390,45 @@ static void become_lame_duck(struct program *p)
     ev_timer_start(p->loop, &p->lameduck_end);
 }
 
+/* ---- Handing over ---- */
+
+/* Ends, or waits for SIGTERM, once all clients have left. */
+static void on_leaving(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct program *p = timer->data;
+    const int64_t past_ms = clock_monotonic_ms() - p->leaving_since_ms;
+    (void)revents;
+    if (past_ms >= LEAVING_MS) {
+        answering_leave(p->answering, LEAVING_PAUSE_MS);
+    }
+    if (answering_connections(p->answering) > 0 && past_ms < LEAVING_END_MS) {
+        return;
+    }
+    ev_timer_stop(loop, timer);
+    if (!handover_must_stay() || p->is_stopping) {
+        ev_break(loop, EVBREAK_ALL);
+        return;
+    }
+    answering_stop(p->answering);
+    log_info("handed over, waiting for SIGTERM: a container would be started again");
+}
+
+static void skydns_on_taken(void *data, pid_t process)
+{
+    struct program *p = data;
+    log_info("handed over to another skydns", LOG_INT("pid", process));
+    service_manager_status(&p->manager, "handed over");
+    p->status.serving = SERVING_LEFT;
+    p->status.keeper = NULL;
+    snapshot_keeper_free(STEAL(p->keeper)); /* the other one writes it */
+    http_pages_leave(p->http);
+    answering_leave(p->answering, LEAVING_IDLE_MS);
+    p->leaving_since_ms = clock_monotonic_ms();
+    ev_timer_init(&p->leaving, on_leaving, LEAVING_LOOK_MS / 1000.0, LEAVING_LOOK_MS / 1000.0);
+    p->leaving.data = p;
+    ev_timer_start(p->loop, &p->leaving);
+}
+
 static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents)
 {
     struct program *p = watcher->data;
@@ -380,7 +438,11 @@ static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents)
     p->is_stopping = true;
     log_info("stopping", LOG_STR("signal", is_term ? "TERM" : "INT"));
     service_manager_stopping(&p->manager);
-    if (is_first && is_term && p->sync && p->flags.lameduck_ms > 0) {
+    bool has_clients = p->status.serving == SERVING_HERE || ev_is_active(&p->leaving);
+    if (is_term && ev_is_active(&p->leaving)) {
+        answering_leave(p->answering, LEAVING_PAUSE_MS);
+    }
+    if (is_first && is_term && p->sync && p->flags.lameduck_ms > 0 && has_clients) {
         become_lame_duck(p);
     } else {
         ev_break(loop, EVBREAK_ALL);
@@ -559,10 +621,19 @@ static void open_client_figures(struct program *p)
     }
 }
 
-static void set_status(struct program *p)
+/* Adds what there is once the threads answer. */
+static void complete_status(struct program *p)
 {
     unsigned worker_count;
-    struct worker *const *workers = answering_workers(p->answering, &worker_count);
+    p->status.workers = answering_workers(p->answering, &worker_count);
+    p->status.worker_count = worker_count;
+    p->status.keeper = p->keeper;
+    p->status.serving = SERVING_HERE;
+    open_client_figures(p);
+}
+
+static void set_status(struct program *p)
+{
     p->status = (struct metrics_sources){
         .refusals = skydns_refusals,
         .settings = p,
@@ -576,7 +647,7 @@ static void set_status(struct program *p)
         .transfers = answering_transfers(p->answering),
         .dnstap = answering_dnstap(p->answering),
         .snapshot = snapshot_keeper_counts,
-        .keeper = p->keeper,
+        .serving = SERVING_WAITS,
         .start_s = p->start_s,
         .awaits_serials = p->awaits_serials,
         .skydns_prefix = http_pages_skydns_prefix(p->http),
@@ -592,10 +663,7 @@ static void set_status(struct program *p)
         .followed = &p->followed,
         .sync = p->sync,
         .resolver = answering_resolver(p->answering),
-        .workers = workers,
-        .worker_count = worker_count,
     };
-    open_client_figures(p);
     if (p->status.explainer) {
         explainer_set_outage(p->status.explainer, &p->outage);
         explainer_set_rates(p->status.explainer, answering_rate_limit(p->answering),
@@ -617,26 +685,62 @@ static void tell_started(struct program *p)
     buf_fini(&addresses);
     service_manager_ready(&p->manager, p->has_snapshot ? "answering from a snapshot"
                                                        : "answering, waiting for etcd's records");
-    if (store_sync_is_ready(p->sync)) {
+    if (store_sync_is_ready(p->sync) && !p->awaits_serials) {
         log_ready(p);
     }
+}
+
+/* Lets a running skydns answer until this one can. */
+static int wait_to_take_over(struct program *p, struct err *err)
+{
+    int r = 0;
+    if (handover_is_joined(p->handover)) {
+        service_manager_status(&p->manager, "another skydns answers until this one can");
+    }
+    while (r == 0 && !p->is_stopping && handover_is_joined(p->handover) &&
+           (!store_sync_is_ready(p->sync) || p->awaits_serials)) {
+        ev_run(p->loop, EVRUN_ONCE);
+        r = handover_look(p->handover, err);
+    }
+    return r;
+}
+
+/* Starts to answer, alone from then on. */
+static int start_serving(struct program *p, struct err *err)
+{
+    int r = answering_start(p->answering, err);
+    if (r == 0) {
+        http_pages_serve(p->http);
+        tell_started(p);
+        start_keeper(p);
+        complete_status(p);
+    }
+    if (r == 0 && p->handover) {
+        p->offered = *answering_offer(p->answering);
+        http_pages_offer(p->http, &p->offered);
+        r = handover_serve(p->handover, &p->offered, skydns_on_taken, p, err);
+        p->status.handovers_refused = handover_offer_refused;
+        p->status.offer = handover_its_offer(p->handover);
+    }
+    return r;
 }
 
 static int skydns_run(struct program *p, struct err *err)
 {
     start_sync(p); /* what a snapshot knows is answered from the first query on */
-    int r = answering_start(p->answering, err);
-    if (r == 0) {
-        tell_started(p);
-        start_keeper(p);
-        start_feed(p);
-        set_status(p);
-        if (!p->is_stopping) {
-            ev_run(p->loop, 0);
-        }
+    start_feed(p);
+    set_status(p);
+    int r = wait_to_take_over(p, err);
+    if (r < 0 || (p->is_stopping && handover_is_joined(p->handover))) {
+        return r;
+    }
+    r = start_serving(p, err);
+    if (r == 0 && !p->is_stopping) {
+        ev_run(p->loop, 0);
     }
     /* Lets a further signal end the process at once. */
     ev_timer_stop(p->loop, &p->lameduck_end);
+    ev_timer_stop(p->loop, &p->leaving);
     ev_signal_stop(p->loop, &p->on_term);
     ev_signal_stop(p->loop, &p->on_int);
     if (p->keeper) {
@@ -652,6 +756,7 @@ static void close_all(struct program *p)
     http_pages_free(p->http);
     explainer_free(p->status.explainer);
     client_figures_free(p->status.clients);
+    handover_free(p->handover);
     transfer_source_free(p->feed);
     ev_async_stop(p->loop, &p->fed);
     snapshot_keeper_free(p->keeper);
@@ -693,10 +798,12 @@ static int skydns_print_ds(struct program *p)
     return r == 0 ? 0 : skydns_fail(&err);
 }
 
-static void confine_to_files(const struct options *flags)
+static void confine_to_files(const struct program *p)
 {
-    struct option_files *files = option_files_new(flags);
-    confine_files((const char *const *)files->paths, files->count, resolv_conf, flags->snapshot);
+    const char *const written[] = {p->flags.snapshot, p->place.socket, p->flags.http_socket};
+    struct option_files *files = option_files_new(&p->flags);
+    confine_files((const char *const *)files->paths, files->count, resolv_conf, written,
+                  ARRAY_LEN(written));
     option_files_free(files);
 }
 
@@ -769,8 +876,15 @@ int main(int argc, char **argv)
     log_set_format((enum log_format)p->flags.log_format);
     (void)signal(SIGPIPE, SIG_IGN); /* writing to a closed peer is an error, not a signal */
     process_metrics_open();
+    const uid_t user = p->flags.user.is_set ? p->flags.user.uid : geteuid();
+    r = p->flags.reuse_port
+            ? handover_place_find(p->flags.snapshot, &p->flags.addresses[0], user, &p->place, &err)
+            : 0;
+    if (r < 0) {
+        return skydns_fail(&err);
+    }
     privileges_begin(&p->flags.user);
-    confine_to_files(&p->flags);
+    confine_to_files(p);
     log_start();
     record_json_use_xalloc();
     p->start_s = clock_wall_s();
@@ -784,6 +898,9 @@ int main(int argc, char **argv)
     skydns_watch_signals(p);
     option_text_log_ignored(&p->flags.ignored);
     r = *p->flags.cert ? certificate_new(p->loop, &p->flags, &p->certificate, &err) : 0;
+    if (r == 0 && p->flags.reuse_port) {
+        r = handover_open(p->loop, &p->place, user, &p->handover, &err);
+    }
     if (r == 0) {
         r = settle_and_open(p, &err);
     }
@@ -791,6 +908,7 @@ int main(int argc, char **argv)
         r = open_without_snapshot(p, &err);
     }
     if (r == 0) {
+        handover_opened(p->handover);
         r = skydns_drop_privileges(&p->flags, &err);
     }
     if (r == 0) {

@@ -10,9 +10,10 @@
 #include <stddef.h>
 
 /* Restricts reading to these files, those beside them, resolv_conf, and the folders where OpenSSL
- * looks for the system's CAs. Files can be written only beside `written`. "" is none. */
+ * looks for the system's CAs. Files can be written, and Unix sockets made, only beside those
+ * `written`. "" is none. */
 void confine_files(const char *const *files, size_t count, const char *resolv_conf,
-                   const char *written);
+                   const char *const *written, size_t written_count);
 
 void confine_calls(void);
 

@@ -31,8 +31,8 @@ static const uint64_t all_of_abi_1 = LANDLOCK_ACCESS_FS_MAKE_SYM * 2 - 1;
 static const uint64_t read_only = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 
 static const uint64_t read_write = read_only | LANDLOCK_ACCESS_FS_WRITE_FILE |
-                                   LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE |
-                                   LANDLOCK_ACCESS_FS_TRUNCATE;
+                                   LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+                                   LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE;
 
 /* Folders of the C library, OpenSSL and their configuration. All of /etc, since resolv.conf and
  * hosts are replaced by renaming. Files in it that need a privilege still need it. */
@@ -103,7 +103,8 @@ static void allow_written(int ruleset, const char *path, uint64_t known)
     }
 }
 
-int sandbox_files(const char *const *paths, size_t count, const char *written)
+int sandbox_files(const char *const *paths, size_t count, const char *const *written,
+                  size_t written_count)
 {
     int64_t rights = known_rights();
     if (rights < 0) {
@@ -122,21 +123,23 @@ int sandbox_files(const char *const *paths, size_t count, const char *written)
     for (size_t i = 0; i < count; i++) {
         allow_given(ruleset, paths[i]);
     }
-    allow_given(ruleset, written);
-    allow_written(ruleset, written, (uint64_t)rights);
+    for (size_t i = 0; i < written_count; i++) {
+        allow_given(ruleset, written[i]);
+        allow_written(ruleset, written[i], (uint64_t)rights);
+    }
     return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
 }
 
 /* Allows SSL_CERT_FILE and SSL_CERT_DIR, too, where OpenSSL looks for the system's CAs. */
 void confine_files(const char *const *files, size_t count, const char *resolv_conf,
-                   const char *written)
+                   const char *const *written, size_t written_count)
 {
     const char *ca_file = getenv("SSL_CERT_FILE"), *ca_folder = getenv("SSL_CERT_DIR");
     const char *const others[] = {resolv_conf, ca_file ? ca_file : "", ca_folder ? ca_folder : ""};
     const char **all = xcalloc(count + ARRAY_LEN(others), sizeof(*all));
     memcpy(all, others, sizeof(others));
     memcpy(all + ARRAY_LEN(others), files, count * sizeof(*files));
-    int r = sandbox_files(all, count + ARRAY_LEN(others), written);
+    int r = sandbox_files(all, count + ARRAY_LEN(others), written, written_count);
     free(all);
     if (r < 0) {
         log_info("this kernel does not restrict which files may be read",

@@ -16,10 +16,12 @@
 
 /* Allows reading only of these paths, if they exist, and of the folders of all of them, also of
  * what they link to: Kubernetes replaces a secret by a link to a new folder beside it. A folder
- * stands for everything below it. "" is none. Beside `written`, files may be created, written,
- * renamed and removed; not if that is "/", nor if the folder does not exist yet. Holds for this
- * thread and those it starts: call it before any. Returns 0, or -errno if this kernel cannot. */
-int sandbox_files(const char *const *paths, size_t count, const char *written) MUST_CHECK;
+ * stands for everything below it. "" is none. Beside those `written`, files and Unix sockets
+ * may be created, written, renamed and removed; not in "/", nor if the folder does not exist yet.
+ * Holds for this thread and those it starts: call it before any. Returns 0, or -errno if this
+ * kernel cannot. */
+int sandbox_files(const char *const *paths, size_t count, const char *const *written,
+                  size_t written_count) MUST_CHECK;
 
 /* Refuses all other system calls with ENOSYS, in every thread: a C library falls back from a call
  * that the kernel does not have, but not from one it may not make. Call it when everything is open.

@@ -244,6 +244,19 @@ static void write_store(struct metrics_page *page, const struct store_sync_count
                     counts->leases.failures);
 }
 
+static void write_handover(struct metrics_page *page, const struct metrics_sources *sources)
+{
+    if (sources->handovers_refused) {
+        metrics_gauge(page, "serving",
+                      "1 while this process reads its addresses' sockets; 0 before it takes them "
+                      "over from another one, and after it has handed them over.",
+                      sources->serving == SERVING_HERE);
+        metrics_counter(page, "handovers_refused_total",
+                        "Attempts to take the sockets over by another user or without the secret.",
+                        sources->handovers_refused(sources->offer));
+    }
+}
+
 void skydns_metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "skydns_");
@@ -259,9 +272,11 @@ void skydns_metrics_table_write(const struct metrics_sources *sources, struct bu
     metrics_sum_transports(sources, transports);
     metrics_process(&page, sources->start_s);
     process_metrics_write(page.out, sources->start_s);
-    metrics_gauge(
-        &page, "ready", "1 while /readiness is 200: etcd has been read, or a snapshot is in use.",
-        store_sync_is_ready(sources->sync) && !sources->awaits_serials && !sources->is_lame_duck);
+    metrics_gauge(&page, "ready",
+                  "1 while /readiness is 200: etcd has been read, or a snapshot is in use.",
+                  store_sync_is_ready(sources->sync) && !sources->awaits_serials &&
+                      !sources->is_lame_duck && sources->serving == SERVING_HERE);
+    write_handover(&page, sources);
     write_client_addresses(&page, sources->sync);
     write_refusals(&page, sources);
     etcd_metrics_write(&page, &etcd);

@@ -14,6 +14,7 @@
 struct client_figures;
 struct etcd;
 struct explainer;
+struct handover_offer;
 struct http_waiters;
 struct outage;
 struct outage_source;
@@ -49,6 +50,13 @@ struct watch_counts {
     uint64_t refusals; /* streams without room */
 };
 
+/* Whether this skydns reads the sockets of its addresses. */
+enum serving {
+    SERVING_HERE,
+    SERVING_WAITS, /* until there are answers, to take them over from another skydns */
+    SERVING_LEFT,  /* to another skydns */
+};
+
 /* Sources of all metrics; borrowed. */
 struct metrics_sources {
     int64_t start_s; /* Unix time of the process's start */
@@ -71,7 +79,10 @@ struct metrics_sources {
     const struct http_waiters *waiters;
     struct watch_counts (*watched)(const void *watch);
     const void *watch;
-    bool is_lame_duck;   /* stopping, but still answering */
+    bool is_lame_duck;              /* stopping, but still answering */
+    enum serving serving;
+    uint64_t (*handovers_refused)(const struct handover_offer *offer); /* NULL: no -reuse-port */
+    const struct handover_offer *offer;
     bool awaits_serials; /* of zones that can be transferred; not ready before */
     /* Appends which of kube2sky's documents etcd denies reading, and why; NULL: there are none. */
     bool (*explain_denied)(const void *documents, struct buf *out);

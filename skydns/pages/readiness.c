@@ -121,6 +121,12 @@ static void explain_unready(const struct metrics_sources *sources, struct buf *o
 
 bool readiness_explain(const struct metrics_sources *sources, bool is_strict, struct buf *out)
 {
+    if (sources->serving != SERVING_HERE) {
+        buf_append_str(out, sources->serving == SERVING_LEFT
+                                ? "handed over: another skydns answers at these addresses"
+                                : "another skydns answers at these addresses until this one can");
+        return true;
+    }
     if (sources->is_lame_duck) {
         buf_append_str(out, "stopping: still answering, for clients that have not seen this");
         return true;

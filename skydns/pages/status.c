@@ -34,6 +34,18 @@ static void skydns_status_on_metrics(void *data, const struct http_request *requ
     skydns_metrics_table_write(data, &reply->body);
 }
 
+static void on_serving(void *data, const struct http_request *request UNUSED,
+                       struct http_reply *reply)
+{
+    const struct metrics_sources *sources = data;
+    if (sources->serving == SERVING_HERE) {
+        buf_append_str(&reply->body, "ok");
+    } else {
+        reply->status = 503;
+        buf_append_str(&reply->body, "another skydns answers at these addresses\n");
+    }
+}
+
 static void on_cache(void *data, const struct http_request *request UNUSED,
                      struct http_reply *reply)
 {
@@ -90,6 +102,7 @@ void status_routes(struct metrics_sources *sources, struct http_route routes[STA
     routes[4] = (struct http_route){"/explain", on_explain, sources};
     routes[6] = (struct http_route){"/clients", on_clients, sources};
     routes[5] = (struct http_route){"/search", on_search, sources};
+    routes[7] = (struct http_route){"/serving", on_serving, sources};
 }
 
 struct http_route status_metrics_route(struct metrics_sources *sources, const char *path)

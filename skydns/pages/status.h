@@ -6,7 +6,8 @@
  *     /readiness?strict     also 503 until etcd has confirmed the snapshot; while etcd has been
  *                           away for longer than -etcd-timeout, answers come from records it lost,
  *                           or a domain is incomplete
- *     /metrics              metrics_table.h
+ *     /serving              200 while this process reads the sockets of its addresses: not before
+ * it takes them over from another one, nor after it has handed them over /metrics metrics_table.h
  *     /cache                all records and unusable keys: record_page_internal.h
  *     /search?q=            records by a part of their name, key or value: search_page_internal.h
  *     /clients              the busiest clients, and what search lists cost: client_figures.h
@@ -20,7 +21,7 @@
 #include "common/http/http_server.h"
 #include "skydns/pages/metrics_table.h"
 
-enum { STATUS_ROUTES = 7 };
+enum { STATUS_ROUTES = 8 };
 
 /* Fills in the routes; the sources are borrowed, and set before the loop runs. */
 void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES]);

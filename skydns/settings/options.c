@@ -223,6 +223,19 @@ static int skydns_options_check_credentials(const struct options *o, struct err 
     return 0;
 }
 
+static int skydns_options_check_sockets(const struct options *o, struct err *err)
+{
+    if (o->reuse_port && o->systemd) {
+        return err_set(err, ERR_USAGE,
+                       "flag -reuse-port: expected no -systemd with it, which keeps the sockets");
+    }
+    if (*o->http_socket && !o->has_http) {
+        return err_set(err, ERR_USAGE, "flag -http-socket: `%s`: expected -http-addr with it",
+                       o->http_socket);
+    }
+    return 0;
+}
+
 /* Checks the flags together; the error names the flag. */
 static int check_together(const struct options *o, const struct flag_strings *arguments,
                           struct err *err)
@@ -233,6 +246,9 @@ static int check_together(const struct options *o, const struct flag_strings *ar
     }
     if (r == 0) {
         r = skydns_options_check_credentials(o, err);
+    }
+    if (r == 0) {
+        r = skydns_options_check_sockets(o, err);
     }
     if (r == 0) {
         r = option_check_stubs(o, err);

@@ -82,6 +82,7 @@ struct options {
     struct stream_address streams[LISTEN_SOCKETS_MAX];
     size_t stream_count;                    /* with the other addresses: 1 to LISTEN_SOCKETS_MAX */
     bool systemd;                           /* sockets come from systemd; addresses are ignored */
+    bool reuse_port;                        /* take over, and hand over, the sockets: handover/ */
     bool freebind;                          /* addresses need not be on an interface yet */
     const char *cert;                       /* PEM files shown to clients; "" = unset */
     const char *key;                        /* set if and only if cert is */
@@ -138,6 +139,7 @@ struct options {
     const char *prometheus_subsystem;
     bool has_http;
     struct addr http_address;
+    const char *http_socket;    /* a path for the pages, too; "" = none; only with has_http */
     unsigned namespace_metrics; /* namespaces with metrics of their own; 0: none */
     const char *http_hosts;     /* comma-separated, "" = none: http_hosts.h */
     size_t http_allowed_count;

@@ -82,6 +82,9 @@ static const struct setting rows[] = {
      IN(systemd), .help = "answer on the sockets that systemd passes instead"},
     {.flag = "freebind", .kind = SETTING_BOOL, IN(freebind),
      .help = "open addresses of -addr that no interface has yet (IP_FREEBIND)"},
+    {.flag = "reuse-port", .kind = SETTING_BOOL, IN(reuse_port),
+     .help = "take the addresses over from a running skydns with this flag, once there are "
+             "answers; it then ends"},
     {.flag = "domain", .field = "domain", .env = "SKYDNS_DOMAIN", .kind = SETTING_PARSED,
      .parse = option_domains, .show = option_text_domains, .default_text = "skydns.local.",
      .taker = SETTING_LIVE, .help = "comma-separated domains whose names are in etcd"},
@@ -204,6 +207,8 @@ static const struct setting rows[] = {
     {.flag = "http-addr", .kind = SETTING_PARSED, .parse = option_http_address,
      .help = "IP:port to serve /healthz, /readiness, /metrics, /cache, /search, /explain on; none: "
              "off"},
+    {.flag = "http-socket", .kind = SETTING_TEXT, IN(http_socket),
+     .help = "Unix socket to serve them on, too: for probes of this skydns and of no other one"},
     {.flag = "http-hosts", .kind = SETTING_PARSED, .parse = option_http_hosts,
      .help = "comma-separated names that its requests may have in Host, beside IP addresses, single "
              "labels and names in -domain"},
@@ -323,8 +328,8 @@ static const struct setting rows[] = {
     {.flag = "log-format", .kind = SETTING_CHOICE, .choices = LOG_FORMAT_CHOICES, IN(log_format),
      .help = "log lines of text, or JSON objects"},
     {.flag = "healthcheck", .kind = SETTING_TEXT, IN(healthcheck),
-     .help = "check a running one at udp://IP:PORT or http://IP:PORT/PATH; exit status 0 if it is "
-             "healthy"},
+     .help = "check a running one at udp://IP:PORT, http://IP:PORT/PATH or http://unix:FILE:/PATH; "
+             "exit status 0 if it is healthy"},
     {.flag = "translate-corefile", .kind = SETTING_TEXT, IN(corefile),
      .help = "print the flags that say what CoreDNS's configuration FILE says, and what of it has "
              "no counterpart, and exit"},

@@ -1,6 +1,7 @@
 #include "skydns/streams/plain_tcp.h"
 
 #include <ev.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
@@ -16,6 +17,8 @@ struct plain_tcp {
     struct tcp_answers answers;
     struct transfer_inbox parts; /* of zone transfers */
     ev_async stop;
+    ev_async leave;
+    _Atomic uint32_t leaving_idle_ms;
     ev_prepare prepare;
 };
 
@@ -52,11 +55,23 @@ static void plain_tcp_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
     tcp_server_drain(tcp->server);
 }
 
+static void plain_tcp_on_leave(struct ev_loop *loop, ev_async *leave, int revents)
+{
+    struct plain_tcp *tcp = leave->data;
+    (void)loop;
+    (void)revents;
+    tcp->answers.idle_ms = 0;
+    tcp_server_leave(tcp->server, atomic_load(&tcp->leaving_idle_ms));
+}
+
 static void plain_tcp_start_watchers(struct plain_tcp *tcp)
 {
     ev_async_init(&tcp->stop, plain_tcp_on_stop);
     tcp->stop.data = tcp;
     ev_async_start(tcp->loop, &tcp->stop);
+    ev_async_init(&tcp->leave, plain_tcp_on_leave);
+    tcp->leave.data = tcp;
+    ev_async_start(tcp->loop, &tcp->leave);
     ev_prepare_init(&tcp->prepare, plain_tcp_on_prepare);
     ev_set_priority(&tcp->prepare, EV_MAXPRI);
     tcp->prepare.data = tcp;
@@ -113,6 +128,12 @@ int plain_tcp_new(const struct plain_tcp_config *config, struct plain_tcp **ret_
 void plain_tcp_send_part(struct plain_tcp *tcp, struct transfer_part *part)
 {
     transfer_inbox_put(&tcp->parts, part);
+}
+
+void plain_tcp_leave(struct plain_tcp *tcp, uint32_t idle_ms)
+{
+    atomic_store(&tcp->leaving_idle_ms, idle_ms);
+    ev_async_send(tcp->loop, &tcp->leave);
 }
 
 void plain_tcp_stop(struct plain_tcp *tcp)

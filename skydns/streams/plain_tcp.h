@@ -5,6 +5,7 @@
 #define SKYDNS_STREAMS_PLAIN_TCP_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/attributes.h"
 #include "common/base/err.h"
@@ -32,6 +33,10 @@ int plain_tcp_new(const struct plain_tcp_config *config, struct plain_tcp **ret_
 
 /* Sends a message of a zone transfer; takes it over. Any thread. */
 void plain_tcp_send_part(struct plain_tcp *tcp, struct transfer_part *part);
+
+/* Leaves the sockets to another process: accepts no more connections, and closes each once it is
+ * quiet for idle_ms (tcp_server_leave). Main thread. */
+void plain_tcp_leave(struct plain_tcp *tcp, uint32_t idle_ms);
 
 /* Makes the server accept no more connections, and end each once it has its answers. Main thread,
  * before resolver_stop, which waits for that. */

@@ -2,6 +2,7 @@
 
 #include <ev.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,8 @@ struct streams {
     bool draining;
     ev_async filled; /* there is something in the inbox */
     ev_async stop;
+    ev_async leave;
+    _Atomic uint32_t leaving_idle_ms;
     ev_timer drain_timer;
     ev_check check;
     ev_prepare prepare;
@@ -214,6 +217,15 @@ static void streams_on_stop(struct ev_loop *loop, ev_async *stop, int revents)
     tcp_server_drain(s->tcp);
 }
 
+static void streams_on_leave(struct ev_loop *loop, ev_async *leave, int revents)
+{
+    struct streams *s = leave->data;
+    (void)loop;
+    (void)revents;
+    s->answers.idle_ms = 0;
+    tcp_server_leave(s->tcp, atomic_load(&s->leaving_idle_ms));
+}
+
 static void streams_start_watchers(struct streams *s)
 {
     ev_async_init(&s->filled, streams_on_filled);
@@ -225,6 +237,9 @@ static void streams_start_watchers(struct streams *s)
     ev_async_init(&s->stop, streams_on_stop);
     s->stop.data = s;
     ev_async_start(s->loop, &s->stop);
+    ev_async_init(&s->leave, streams_on_leave);
+    s->leave.data = s;
+    ev_async_start(s->loop, &s->leave);
     ev_init(&s->drain_timer, streams_on_drain_end);
     ev_check_init(&s->check, streams_on_check);
     ev_set_priority(&s->check, EV_MAXPRI);
@@ -355,6 +370,12 @@ int streams_start(struct streams *streams, struct err *err)
     }
     streams->started = true;
     return 0;
+}
+
+void streams_leave(struct streams *streams, uint32_t idle_ms)
+{
+    atomic_store(&streams->leaving_idle_ms, idle_ms);
+    ev_async_send(streams->loop, &streams->leave);
 }
 
 void streams_stop(struct streams *streams)

@@ -64,6 +64,10 @@ int streams_new(const struct streams_config *config, struct streams **ret_stream
                 struct err *err) MUST_CHECK;
 int streams_start(struct streams *streams, struct err *err) MUST_CHECK;
 
+/* Leaves the sockets to another process: accepts no more, and closes each connection once it is
+ * quiet for idle_ms (tcp_server_leave). */
+void streams_leave(struct streams *streams, uint32_t idle_ms);
+
 /* Accepts no more, answers what has arrived, and closes each connection once its answers are sent,
  * within RESOLVER_DRAIN_MS; the resolver still runs. Then ends the threads. */
 void streams_stop(struct streams *streams);

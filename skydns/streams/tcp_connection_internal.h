@@ -101,6 +101,7 @@ struct tcp_connection {
 struct tcp_server {
     struct tcp_server_config config;
     bool draining;
+    bool is_leaving; /* tcp_server_leave */
     struct tcp_acceptor *acceptor;
     struct tcp_poller *poller;
     struct tcp_leavers *leavers;

@@ -1,6 +1,7 @@
 #include "skydns/streams/tcp_server.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -137,6 +138,14 @@ void tcp_connection_sort_in(struct tcp_connection *c)
     }
 }
 
+/* Returns whether the client has sent something that is not read yet: this thread came to its timer
+ * first, and its query would be lost with the connection. */
+static bool tcp_server_has_unread(const struct tcp_connection *c)
+{
+    char byte;
+    return recv(c->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 static void tcp_server_on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct tcp_server *s = timer->data;
@@ -144,7 +153,12 @@ static void tcp_server_on_idle(struct ev_loop *loop, ev_timer *timer, int revent
     struct tcp_connection *c;
     (void)loop;
     (void)revents;
-    while ((c = TAILQ_FIRST(&s->queue)) && c->active_ms <= limit_ms) {
+    size_t left = s->count; /* each once, although one that is touched may be due again */
+    while (left-- > 0 && (c = TAILQ_FIRST(&s->queue)) && c->active_ms <= limit_ms) {
+        if (s->is_leaving && tcp_server_has_unread(c)) {
+            tcp_connection_touch(c);
+            continue;
+        }
         tcp_connection_close(c, "idle"); /* those that we owe answers are not in the queue */
     }
     start_idle_timer(s);
@@ -483,6 +497,15 @@ void tcp_server_free(struct tcp_server *server)
     free(server);
 }
 
+void tcp_server_leave(struct tcp_server *server, uint32_t idle_ms)
+{
+    stop_accepting(server);
+    server->is_leaving = true;
+    server->config.idle_ms = idle_ms;
+    ev_timer_stop(server->config.loop, &server->idle_timer);
+    start_idle_timer(server);
+}
+
 /* Accepts pending connections second: by then, closing the idle ones has made room. */
 void tcp_server_drain(struct tcp_server *server)
 {
@@ -501,8 +524,10 @@ void tcp_server_drain(struct tcp_server *server)
             tcp_connection_settle(c, tcp_connection_go_on(c));
         }
     }
-    tcp_acceptor_take_waiting(server->acceptor);
-    stop_accepting(server);
+    if (server->acceptor) {
+        tcp_acceptor_take_waiting(server->acceptor);
+        stop_accepting(server);
+    }
 }
 
 size_t tcp_server_connections(const struct tcp_server *server)

@@ -176,6 +176,10 @@ struct tcp_handshake_counts {
 };
 const struct tcp_handshake_counts *tcp_server_handshakes(const struct tcp_server *server);
 
+/* Accepts no more connections, which another process does from now on, and closes those that it has
+ * once nothing has come on them for idle_ms. May be called again, with another time. */
+void tcp_server_leave(struct tcp_server *server, uint32_t idle_ms);
+
 /* Accepts only connections already made, answers what has arrived on them, and closes each once all
  * its answers are sent. */
 void tcp_server_drain(struct tcp_server *server);

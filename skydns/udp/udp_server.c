@@ -152,12 +152,23 @@ int udp_server_new(const struct udp_server_config *config, struct udp_server **r
     return 0;
 }
 
+void udp_server_close(struct udp_server *server)
+{
+    if (server->fd >= 0) {
+        (void)close(server->fd); /* nothing was buffered */
+        server->fd = -1;
+    }
+}
+
+int udp_server_fd(const struct udp_server *server)
+{
+    return server->fd;
+}
+
 void udp_server_free(struct udp_server *server)
 {
     if (server) {
-        if (server->fd >= 0) {
-            (void)close(server->fd); /* nothing was buffered */
-        }
+        udp_server_close(server);
         free(server->reply_bytes);
         free(server);
     }

@@ -79,6 +79,13 @@ bool udp_server_send_one(const struct udp_server *server, const struct addr *cli
 /* Returns the same for queries deferred to the resolver; borrowed. */
 const struct reply_to *udp_server_reply_to(const struct udp_server *server);
 
+/* Closes the socket of a stopped server whose worker has ended, if no response is to be sent:
+ * another process has it, and would not be its only one. */
+void udp_server_close(struct udp_server *server);
+
+/* Returns the socket, borrowed. */
+int udp_server_fd(const struct udp_server *server);
+
 /* Stops the server and wakes the worker; sending remains possible. Any thread. */
 void udp_server_stop(struct udp_server *server);
 

@@ -45,6 +45,7 @@ ROOMS = {
     "skydns/external": "common skydns/clients skydns/wire",
     "skydns/publish": "common skydns/clients skydns/dnssec skydns/tsig skydns/records skydns/external",
     "skydns/listen": "common skydns/wire",
+    "skydns/handover": "common skydns/wire skydns/listen",
     "skydns/tap": "common skydns/clients skydns/dnstap skydns/wire skydns/listen",
     "skydns/settings": "common skydns/clients skydns/dnssec skydns/tsig skydns/dnstap skydns/confine skydns/external skydns/publish skydns/listen skydns/tap",
     "skydns/answer": "common skydns/clients skydns/records skydns/wire skydns/external skydns/publish",
@@ -64,7 +65,7 @@ ROOMS = {
     "skydns/corefile": "common",
     "skydns/pages": "common skydns/clients skydns/dnssec skydns/tsig skydns/dnstap skydns/confine skydns/records skydns/wire skydns/external skydns/publish skydns/listen skydns/tap skydns/settings skydns/answer skydns/sign skydns/fast skydns/engine skydns/upstream skydns/transfer skydns/resolver skydns/streams skydns/udp skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/config skydns/corefile",
     "skydns/watch": "common skydns/clients skydns/dnssec skydns/tsig skydns/dnstap skydns/confine skydns/records skydns/wire skydns/external skydns/publish skydns/listen skydns/tap skydns/settings skydns/answer skydns/sign skydns/fast skydns/engine skydns/upstream skydns/transfer skydns/resolver skydns/streams skydns/udp skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/config skydns/corefile skydns/pages",
-    "skydns": "common skydns/clients skydns/dnssec skydns/tsig skydns/dnstap skydns/confine skydns/records skydns/wire skydns/external skydns/publish skydns/listen skydns/tap skydns/settings skydns/answer skydns/sign skydns/fast skydns/engine skydns/upstream skydns/transfer skydns/resolver skydns/streams skydns/udp skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/config skydns/corefile skydns/pages skydns/watch",
+    "skydns": "common skydns/clients skydns/dnssec skydns/tsig skydns/dnstap skydns/confine skydns/records skydns/wire skydns/external skydns/publish skydns/listen skydns/tap skydns/settings skydns/answer skydns/sign skydns/fast skydns/engine skydns/upstream skydns/transfer skydns/resolver skydns/streams skydns/udp skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/config skydns/corefile skydns/handover skydns/pages skydns/watch",
     "exechealthz": "common",
 }
 FILES_MOST = 60

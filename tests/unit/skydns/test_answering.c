@@ -146,7 +146,7 @@ static void answering_open_at(struct fixture *f, size_t address_count)
     int r = -EADDRINUSE;
     for (int i = 0; i < ATTEMPTS && r == -EADDRINUSE; i++) {
         choose_addresses(f, address_count);
-        r = answering_open(&f->options, f->publisher, NULL, NULL, &f->answering, &err);
+        r = answering_open(&f->options, f->publisher, NULL, NULL, NULL, &f->answering, &err);
     }
     if (r < 0) {
         fail_msg("%s", err.msg);
@@ -389,7 +389,7 @@ UNIT_TEST(test_address_in_use)
     int fd = loopback_listen(&used);
     choose_addresses(f, 3);
     f->options.addresses[1] = used;
-    assert_int_equal(answering_open(&f->options, f->publisher, NULL, NULL, &none, &err),
+    assert_int_equal(answering_open(&f->options, f->publisher, NULL, NULL, NULL, &none, &err),
                      -EADDRINUSE);
     assert_null(none);
     assert_non_null(strstr(err.msg, addr_format(&used, text)));
@@ -453,7 +453,7 @@ static void open_with_streams(struct fixture *f, size_t address_count)
         f->options.streams[0] = stream_at(ENGINE_HTTP);
         f->options.streams[1] = stream_at(ENGINE_GRPC);
         f->options.stream_count = 2;
-        r = answering_open(&f->options, f->publisher, NULL, NULL, &f->answering, &err);
+        r = answering_open(&f->options, f->publisher, NULL, NULL, NULL, &f->answering, &err);
     }
     if (r < 0) {
         fail_msg("%s", err.msg);
@@ -548,7 +548,7 @@ UNIT_TEST(test_sockets_of_systemd)
     f->options.workers = 3;
     answering_fill(f);
     answering_pass(fds, 2);
-    if (answering_open(&f->options, f->publisher, NULL, NULL, &f->answering, &err) < 0) {
+    if (answering_open(&f->options, f->publisher, NULL, NULL, NULL, &f->answering, &err) < 0) {
         fail_msg("%s", err.msg);
     }
     skydns_answering_start(f);

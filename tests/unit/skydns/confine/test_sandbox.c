@@ -163,18 +163,18 @@ static int sandbox_confine_files(const char *folder)
     (void)snprintf(absent, sizeof(absent), "%s/secret/absent", folder);
     const char *const paths[] = {"", key, ca, absent, "/nowhere/at/all", "/initrd.img"};
     (void)snprintf(written, sizeof(written), "%s/state-link/snapshot", folder);
-    return sandbox_files(paths, ARRAY_LEN(paths), written);
+    return sandbox_files(paths, ARRAY_LEN(paths), (const char *const[]){"", written}, 2);
 }
 
 /* Beside "/", nothing may be written, nor beside nothing. */
 static int confine_to_root(const char *folder)
 {
-    return sandbox_files(NULL, 0, "/snapshot");
+    return sandbox_files(NULL, 0, (const char *const[]){"/snapshot"}, 1);
 }
 
 static int confine_to_nothing(const char *folder)
 {
-    return sandbox_files(NULL, 0, "");
+    return sandbox_files(NULL, 0, (const char *const[]){""}, 1);
 }
 
 /* The link to the folder is replaced by the kubelet, outside of the sandbox: here `two` stands for

@@ -38,7 +38,8 @@ static void open_answering(struct pages *p)
     for (int i = 0; i < 100 && r < 0; i++) { /* another program may take the port */
         p->bed.options.addresses[0] = loopback_addr(loopback_free_port());
         p->bed.options.address_count = 1;
-        r = answering_open(&p->bed.options, p->bed.publisher, NULL, NULL, &p->answering, &err);
+        r = answering_open(&p->bed.options, p->bed.publisher, NULL, NULL, NULL, &p->answering,
+                           &err);
     }
     if (r < 0) {
         fail_msg("%s", err.msg);
