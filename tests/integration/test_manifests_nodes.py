@@ -4,6 +4,7 @@ grpc-proxy.yaml, and with node-local. test_node_local.py runs what they run.
 
 import re
 import subprocess
+from pathlib import Path
 
 import manifests
 import pytest
@@ -75,7 +76,7 @@ def test_node_local_has_the_network_of_the_node_and_declares_no_port():
         assert one.ports == {}
         for kind in ("readinessProbe", "livenessProbe"):
             assert set(one.value[kind]) & {"exec", "httpGet", "tcpSocket", "grpc"} == {"exec"}
-    assert value["spec"]["updateStrategy"] == {"rollingUpdate": {"maxUnavailable": 1}}
+    assert value["spec"]["updateStrategy"] == {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     labels = value["spec"]["template"]["metadata"]["labels"]
     for name in manifests.names():
         for service in manifests.of_kind(name, "Service"):
@@ -94,28 +95,51 @@ def test_node_local_has_the_service_s_address_everywhere():
     assert objects.count(service_address()) == 3 and f"({service_address()}, three times)" in comment
 
 
-def test_probes_ask_ports_of_the_loopback_that_flags_open():
+def test_probes_ask_unix_sockets_of_their_pod_that_flags_open():
+    """During an update, the pod before has the ports of the node's loopback."""
+    pod = daemon_set(NODE_LOCAL)["spec"]["template"]["spec"]
+    (volume,) = [volume["name"] for volume in pod["volumes"] if "emptyDir" in volume]
     for one in manifests.containers(NODE_LOCAL):
+        assert {"name": volume, "mountPath": "/run/probes"} in one.value["volumeMounts"]
         text = " ".join(one.arguments)
         for kind in ("readinessProbe", "livenessProbe"):
             (program, flag) = one.value[kind]["exec"]["command"]
             assert program == one.program
-            (port,) = re.findall(r"^-healthcheck=http://127\.0\.0\.1:(\d+)/[a-z]+$", flag)
-            assert f"-http-addr=127.0.0.1:{port}" in text or f"-address=127.0.0.1 -port={port} " in text
+            (path,) = re.findall(r"^-healthcheck=http://unix:(/run/probes/[a-z]+):/[a-z]+$", flag)
+            assert f"-http-socket={path} " in text or f"-address=unix:{path} " in text
 
 
-def test_the_health_commands_are_shell_and_know_the_end():
+@pytest.mark.parametrize(
+    ("serves", "answers", "right"),
+    [
+        (True, True, "remove"),  # this pod's skydns, which ends as well
+        (False, True, ""),  # another pod's, which has taken over, or not handed over
+        (False, False, "remove"),  # this pod's has crashed
+    ],
+)
+def test_at_the_end_the_addresses_go_unless_another_pod_serves_them(tmp_path, serves, answers, right):
+    assert run_at_failure(tmp_path, "exechealthz stops", serves, answers) == f"{right}\n".lstrip()
+
+
+def test_at_a_failure_the_service_s_address_goes(tmp_path):
+    for serves in (True, False):
+        right = f"off {LINK_LOCAL},{service_address()}\n"
+        assert run_at_failure(tmp_path, "Connection refused", serves, answers=False) == right
+
+
+def run_at_failure(folder: Path, reason: str, serves: bool, answers: bool) -> str:
+    """What the command of -on-unhealthy says to node-local."""
     healthz = container(NODE_LOCAL, "exechealthz").arguments
-    (at_failure,) = [text.split("=", 1)[1] for text in healthz if text.startswith("-on-unhealthy=")]
-
-    def command(reason: str) -> str:
-        script = at_failure.replace("node-local", "echo")
-        done = subprocess.run(["dash", "-c", script], env={"PATH": "/bin", "EXECHEALTHZ_REASON": reason}, capture_output=True)
-        assert done.returncode == 0 and done.stderr == b""
-        return done.stdout.decode()
-
-    assert command("exechealthz stops") == "remove\n"
-    assert command("Connection refused") == f"off {LINK_LOCAL},{service_address()}\n"
+    (script,) = [text.split("=", 1)[1] for text in healthz if text.startswith("-on-unhealthy=")]
+    (folder / "node-local").write_text('#!/bin/sh\necho "$@"\n')
+    checks = f"case $1 in *http://unix:*:/serving) {str(serves).lower()};; *udp://*) {str(answers).lower()};; *) exit 9;; esac\n"
+    (folder / "exechealthz").write_text("#!/bin/sh\n" + checks)
+    for name in ("node-local", "exechealthz"):
+        (folder / name).chmod(0o755)
+    environment = {"PATH": f"{folder}:/bin", "EXECHEALTHZ_REASON": reason}
+    done = subprocess.run(["dash", "-c", script], env=environment, capture_output=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == b""
+    return done.stdout.decode()
 
 
 def test_node_local_has_only_the_rights_it_needs():
