@@ -246,15 +246,13 @@ static void write_store(struct metrics_page *page, const struct store_sync_count
 
 static void write_handover(struct metrics_page *page, const struct metrics_sources *sources)
 {
-    if (sources->handovers_refused) {
-        metrics_gauge(page, "serving",
-                      "1 while this process reads its addresses' sockets; 0 before it takes them "
-                      "over from another one, and after it has handed them over.",
-                      sources->serving == SERVING_HERE);
-        metrics_counter(page, "handovers_refused_total",
-                        "Attempts to take the sockets over by another user or without the secret.",
-                        sources->handovers_refused(sources->offer));
-    }
+    metrics_gauge(page, "serving",
+                  "1 while this process reads its addresses' sockets; 0 before it takes them over "
+                  "from another one, and after it has handed them over.",
+                  sources->serving == SERVING_HERE);
+    metrics_counter(page, "handovers_refused_total",
+                    "Attempts to take the sockets over by another user or without the secret.",
+                    sources->handovers_refused ? sources->handovers_refused(sources->offer) : 0);
 }
 
 void skydns_metrics_table_write(const struct metrics_sources *sources, struct buf *out)

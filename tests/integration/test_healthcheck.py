@@ -9,6 +9,8 @@ from programs import reserve_port, wait_until
 _PROGRAMS = ("kube2sky", "skydns", "exechealthz")
 _OK = b"HTTP/1.0 200 OK\r\n\r\nok"
 
+EXPECTED = "http://IP:PORT/PATH, http://unix:FILE:/PATH or udp://IP:PORT"
+
 
 def _check(bed, program: str, url: str) -> tuple[int, str]:
     """Exit status and output."""
@@ -130,7 +132,7 @@ def test_nobody_there(bare_bed):
 def test_wrong_url(bare_bed, url):
     status, output = _check(bare_bed, "skydns", url)
     assert status == 2
-    assert output == f"skydns: flag -healthcheck: `{url}`: expected http://IP:PORT/PATH or udp://IP:PORT"
+    assert output == f"skydns: flag -healthcheck: `{url}`: expected {EXPECTED}"
 
 
 def test_udp_lost_and_foreign_datagrams(bare_bed, udp_peer):
