@@ -187,6 +187,25 @@ def test_listens_on_the_address_alone(bare_bed):
         http_get(f"http://127.0.0.1:{bed.healthz_port}/healthz")
 
 
+def test_listens_on_a_unix_socket_without_a_port(bare_bed):
+    bed = bare_bed
+    path = bed.folder / "healthz"
+    for _ in range(2):  # the second replaces the socket that the first, killed, has left
+        program = bed.command("exechealthz", f"--address=unix:{path}", "--cmd=true").start()
+
+        def check(page: str) -> int:
+            return bed.command("exechealthz", f"-healthcheck=http://unix:{path}:{page}").start().wait()
+
+        wait_until(lambda: check("/healthz") == 0, "healthy")
+        assert check("/no-such-page") == 1
+        program.kill()
+        assert check("/healthz") == 1
+    path.unlink()
+    path.write_text("a file")
+    program = bed.command("exechealthz", f"--address=unix:{path}", "--cmd=true").start()
+    assert program.wait() == 1 and path.read_text() == "a file"
+
+
 def test_metrics(bare_bed):
     bed = bare_bed
     flags = ["--cmd=true", "--url=/good", "--cmd=false", "--url=/bad", "--cmd=cat /dev/zero", "--url=/slow"]

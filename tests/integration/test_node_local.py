@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import manifests
 import pytest
 from bed import BIN_DIR
 from programs import ETCD, Program, is_etcd_healthy, reserve_port, wait_equal, wait_until
@@ -284,6 +285,7 @@ class World:
         self.other.output("etcdctl", f"--endpoints={url}", "put", f"{SVC}/default/web/a", value("10.9.0.1"))
         flags = [f"-machines={url}", "-domain=cluster.local.", "-no-rec"]
         self.backend = self.start_skydns(self.other, *flags, f"-addr={self.other.address}:53", "-nsid=other")
+        self.flags = flags
         self.skydns = self.start_skydns(self.node, *flags, f"-addr={LINK_LOCAL}:53,{SERVICE}:53", "-freebind", "-nsid=here")
         self.node.output("sysctl", "-qw", "net.ipv4.ip_forward=1")
         self.pod.output("ip", "route", "add", f"{SERVICE}/32", "via", self.node.address)
@@ -313,6 +315,31 @@ class World:
         at_end = f'[ "$EXECHEALTHZ_REASON" != "exechealthz stops" ] || exec {run} remove'
         flags += [f"-on-unhealthy={at_end}; {run} off {BOTH}", f"-on-healthy={run} on {BOTH}"]
         return self._add("exechealthz", self.node, [str(BIN_DIR / "exechealthz"), *flags]).start()
+
+    def start_pod(self, name: str, *flags: str, is_waiting: bool = True) -> tuple[Program, Program]:
+        """Starts skydns and exechealthz of a pod with what node-local.yaml gives them for an update."""
+        probes = self._folder / name
+        probes.mkdir()
+        addresses = f"-addr={LINK_LOCAL}:53,{SERVICE}:53"
+        more = ["-freebind", "-reuse-port", f"-snapshot={self._folder}/snapshot", "-http-addr=127.0.0.1:10055"]
+        argv = [*self.flags, addresses, *more, f"-http-socket={probes}/skydns", "-nsid=here", *flags]
+        skydns = self._add("skydns", self.node, [str(BIN_DIR / "skydns"), *argv]).start()
+        if is_waiting:
+            skydns.wait_line("ready for queries on .* for udp://")
+        (healthz,) = [one for one in manifests.containers("node-local.yaml") if one.program == "exechealthz"]
+        (at_failure,) = [text for text in healthz.arguments if text.startswith("-on-unhealthy=")]
+        for here, there in (
+            ("exechealthz -health", f"{BIN_DIR}/exechealthz -health"),
+            ("exec node-local", f"exec {SCRIPT}"),
+            ("node-local off", f"{SCRIPT} off"),
+            ("/run/probes/", f"{probes}/"),
+            (f"{LINK_LOCAL},10.96.0.10", BOTH),
+        ):
+            assert here in at_failure
+            at_failure = at_failure.replace(here, there)
+        argv = [f"-dns={WEB},A,{LINK_LOCAL}", "-period=100ms", "-timeout=5s", "-threshold=2", "-repeat=200ms", "-quiet"]
+        argv += [f"-address=unix:{probes}/healthz", at_failure, f"-on-healthy={SCRIPT} on {BOTH}"]
+        return skydns, self._add("exechealthz", self.node, [str(BIN_DIR / "exechealthz"), *argv]).start()
 
     def answerer(self, *flags: str) -> str:
         """Returns who answers the pod at the Service's address: "here", "other", or empty."""
@@ -378,3 +405,25 @@ def test_the_address_follows_the_health(world):
     wait_until(lambda: "notrack" in node.ruleset(), "the rules are back")
     exechealthz.stop()
     assert node.addresses() == [] and "skydns" not in node.ruleset()
+
+
+def test_an_update_takes_over_and_leaves_the_addresses(world):
+    node, both = world.node, sorted([LINK_LOCAL, SERVICE])
+    world.skydns.kill()
+    skydns, healthz = world.start_pod("old")
+    wait_equal(node.addresses, both, "healthy")
+    new_skydns, new_healthz = world.start_pod("new")
+    assert skydns.wait(40) == 0
+    healthz.stop()
+    assert node.addresses() == both and world.answerer() == world.answerer("+tcp") == "here"
+    # One that never takes over takes nothing away, either.
+    nowhere = f"-machines=http://127.0.0.1:{reserve_port()}"
+    failed_skydns, failed_healthz = world.start_pod("failed", nowhere, "-snapshot-max=1ms", is_waiting=False)
+    new_skydns.wait_line("about to take over")
+    failed_healthz.stop()
+    failed_skydns.stop()
+    assert node.addresses() == both and world.answerer() == "here"
+    # An uninstall does, while its own skydns still answers.
+    new_healthz.stop()
+    assert node.addresses() == [] and "skydns" not in node.ruleset()
+    wait_equal(world.answerer, "other", "another skydns")
