@@ -5,7 +5,10 @@
 
 One client asks one query a connection, some PER_CONNECTION, some keep theirs until the server closes it. None asks
 twice: a query whose connection ends before its answer is lost, as is one without an answer after DEADLINE_S. A
-connection that ends while no query is on its way is opened again, as any client does (RFC 7766 6.2.4).
+connection that ends while no query is on its way is opened again, as any client does.
+
+Of the clients that keep their connection, a query that crosses the server's close counts apart: no server can close a
+connection that a client never ends without that, and RFC 7766, 6.2.4, has the client ask again.
 """
 
 import json
@@ -33,6 +36,7 @@ class StreamResult:
     sent: int
     lost: int
     wrong: int
+    crossed: int  # the close of a connection that was kept for long
     connections: int
     slowest_ms: float
     rate: float
@@ -81,7 +85,7 @@ class _Load:
         self._due_s = self._begin_s = time.monotonic()
         self._next_id = 0
         self.is_ending = False
-        self.sent = self.lost = self.wrong = self.connections = 0
+        self.sent = self.lost = self.wrong = self.crossed = self.connections = 0
         self.slowest_s = 0.0
         self.examples: list[str] = []
 
@@ -111,11 +115,11 @@ class _Load:
         with stream:
             self.connections += 1
             for _ in range(most):
-                if self.is_ending or _has_ended(stream) or not self._ask(stream):
+                if self.is_ending or _has_ended(stream) or not self._ask(stream, most > PER_CONNECTION):
                     return
                 self._pace()
 
-    def _ask(self, stream: socket.socket) -> bool:
+    def _ask(self, stream: socket.socket, is_kept: bool) -> bool:
         with self._lock:
             self._next_id = (self._next_id + 1) & 0xFFFF
             query_id = struct.pack("!H", self._next_id)
@@ -124,6 +128,12 @@ class _Load:
         try:
             stream.sendall(struct.pack("!H", len(query)) + query)
             reply = _read_frame(stream)
+        except ConnectionError as error:
+            if is_kept and not isinstance(error, _Torn):
+                self.crossed += 1
+            else:
+                self._lose(f"no answer after {time.monotonic() - begin_s:.3f} s: {error!r}")
+            return False
         except OSError as error:
             self._lose(f"no answer after {time.monotonic() - begin_s:.3f} s: {error!r}")
             return False
@@ -150,8 +160,12 @@ class _Load:
 
     def result(self) -> dict:
         rate = self.sent / (time.monotonic() - self._begin_s)
-        counts = (self.sent, self.lost, self.wrong, self.connections)
+        counts = (self.sent, self.lost, self.wrong, self.crossed, self.connections)
         return vars(StreamResult(*counts, self.slowest_s * 1000, rate, self.examples[:20]))
+
+
+class _Torn(ConnectionError):
+    """The connection has ended in the middle of an answer."""
 
 
 def _has_ended(stream: socket.socket) -> bool:
@@ -172,7 +186,7 @@ def _read_frame(stream: socket.socket) -> bytes:
     while len(frame) < 2 or len(frame) < 2 + struct.unpack("!H", frame[:2])[0]:
         more = stream.recv(4096)
         if not more:
-            raise ConnectionError(f"closed after {len(frame)} bytes of the answer")
+            raise _Torn(f"closed after {len(frame)} bytes of the answer") if frame else ConnectionError("closed")
         frame += more
     return frame[2:]
 

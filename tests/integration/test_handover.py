@@ -125,6 +125,7 @@ def test_twenty_handovers_lose_no_query(world):
             assert program.wait(40) == 0
     for load in (udp, tcp, tls):
         print(load.result)
+    assert max(tcp.result.crossed, tls.result.crossed) <= HANDOVERS
     assert old.is_running()
 
 
