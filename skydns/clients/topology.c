@@ -26,6 +26,14 @@ struct topology {
 
 enum { SLOTS_MIN = 16 };
 
+/* Hashes a name without its end, which names of one domain share: `svc` and the domain are longer
+ * than that, but for a letter at most. */
+static inline uint64_t topology_hash(struct slice name)
+{
+    enum { SHARED_END = 8 };
+    return seeded_hash64(slice_of(name.ptr, name.len > SHARED_END ? name.len - SHARED_END : 0));
+}
+
 static struct topology_table *topology_table_new(size_t services)
 {
     size_t slots = SLOTS_MIN;
@@ -77,7 +85,7 @@ void topology_free(struct topology *topology)
 /* Returns the slot of the name, or the free one where it would be. The writer. */
 static size_t find_slot(const struct topology_table *table, struct slice name)
 {
-    size_t at = seeded_hash64(name) & table->mask;
+    size_t at = topology_hash(name) & table->mask;
     for (;; at = (at + 1) & table->mask) {
         const uintptr_t word = topology_word(table, at);
         const struct topology_service *service = service_of(word);
@@ -90,8 +98,7 @@ static size_t find_slot(const struct topology_table *table, struct slice name)
 const struct topology_service *topology_find(const struct topology *topology, struct slice name)
 {
     const struct topology_table *table = topology_get_table(topology);
-    const uint64_t hash = seeded_hash64(name);
-    for (size_t at = hash & table->mask;; at = (at + 1) & table->mask) {
+    for (size_t at = topology_hash(name) & table->mask;; at = (at + 1) & table->mask) {
         const uintptr_t word = topology_word(table, at);
         const struct topology_service *service = (const struct topology_service *)word;
         if (word == WORD_FREE) {
