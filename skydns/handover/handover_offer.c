@@ -40,21 +40,22 @@ static void handover_peer_close(struct handover_peer *peer)
     }
 }
 
+/* Sends the message, with descriptors beside it in `control`. */
 static bool handover_peer_send(const struct handover_peer *peer,
-                               const struct handover_message *message, struct msghdr *out)
+                               const struct handover_message *message, void *control,
+                               size_t control_len)
 {
     uint8_t bytes[HANDOVER_MESSAGE_MAX];
     struct iovec iov = {bytes, handover_message_write(message, bytes)};
-    out->msg_iov = &iov;
-    out->msg_iovlen = 1;
-    return sendmsg(peer->io.fd, out, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)iov.iov_len;
+    const struct msghdr out = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = control_len};
+    return sendmsg(peer->io.fd, &out, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)iov.iov_len;
 }
 
 static void handover_peer_refuse(struct handover_peer *peer, enum handover_refusal refusal)
 {
     const struct handover_message message = {.type = HANDOVER_REFUSED, .refusal = refusal};
-    struct msghdr out = {.msg_iovlen = 0};
-    (void)handover_peer_send(peer, &message, &out); /* else it sees the end */
+    (void)handover_peer_send(peer, &message, NULL, 0); /* else it sees the end */
     handover_peer_close(peer);
 }
 
@@ -86,9 +87,7 @@ static bool send_sockets(const struct handover_peer *peer)
         message.sockets.codes[i] = sockets->items[i].code;
         memcpy(control + CMSG_LEN(0) + i * sizeof(int), &sockets->items[i].fd, sizeof(int));
     }
-    struct msghdr out = {.msg_control = control,
-                         .msg_controllen = CMSG_SPACE(sockets->count * sizeof(int))};
-    return handover_peer_send(peer, &message, &out);
+    return handover_peer_send(peer, &message, control, CMSG_SPACE(sockets->count * sizeof(int)));
 }
 
 static void on_joined(struct ev_loop *loop, ev_io *io, int revents);
