@@ -13,9 +13,9 @@
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/utc_time.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_client.h"
-#include "kube2sky/api/kube_time.h"
 #include "kube2sky/kube_source.h"
 #include "kube2sky/reconcile/reconciler.h"
 
@@ -89,7 +89,7 @@ static void append_event_time(const char *name, int64_t at_ms, struct buf *out)
 {
     int64_t ago_ms = clock_monotonic_ms() - at_ms;
     json_text_open(out, name, '"');
-    kube_time_append(clock_wall_ns() / 1000 - ago_ms * 1000, out);
+    utc_time_append(clock_wall_ns() / 1000 - ago_ms * 1000, out);
     buf_append_char(out, '"');
 }
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/utc_time.h"
 #include "kube2sky/api/fields_json_internal.h"
 #include "kube2sky/api/kube_hostnames_json_internal.h"
-#include "kube2sky/api/kube_time.h"
 
 /* Holds the state of decoding one object. */
 struct decoder {
@@ -145,7 +145,7 @@ static int kube_object_json_decode_aliases(struct decoder *d)
 {
     struct kube_service *service = &d->draft->object.service;
     const char *text = NULL;
-    service->created_s = kube_time_parse(d->created);
+    service->created_s = utc_time_parse_s(d->created);
     if (!kube_draft_kept()->aliases) {
         return 0;
     }
@@ -189,7 +189,7 @@ static int kube_object_json_decode_service(struct decoder *d, const json_t *json
 static int64_t decode_trigger(const struct decoder *d)
 {
     const json_t *time = json_object_get(d->annotations, KUBE_TRIGGER_TIME_ANNOTATION);
-    return kube_time_parse_us(slice_of(json_string_value(time), json_string_length(time)));
+    return utc_time_parse_us(slice_of(json_string_value(time), json_string_length(time)));
 }
 
 static int kube_object_json_decode_hostnames(struct decoder *d)
@@ -579,7 +579,7 @@ static int decode_ingress(struct decoder *d, const json_t *json)
     json_t *spec = NULL;
     int rc = leave_out_annotation(
         d, fields_get_string(d->annotations, KUBE_INGRESS_CLASS_ANNOTATION, &class, d->err));
-    ingress->created_s = kube_time_parse(d->created);
+    ingress->created_s = utc_time_parse_s(d->created);
     if (rc == 0) {
         rc = fields_get_object(json, "spec", &spec, d->err);
     }
@@ -694,7 +694,7 @@ static int decode_route(struct decoder *d, const json_t *json)
     struct kube_route *route = &d->draft->object.route;
     json_t *spec = NULL, *status = NULL;
     int rc = fields_get_object(json, "spec", &spec, d->err);
-    route->created_s = kube_time_parse(d->created);
+    route->created_s = utc_time_parse_s(d->created);
     if (rc == 0 && (rc = decode_strings(d, spec, "hostnames", &route->hostnames,
                                         &route->hostname_count)) < 0) {
         return err_wrap(d->err, rc, "spec");

@@ -1,8 +1,8 @@
 #include "kube2sky/api/kube_object_proto_internal.h"
 
 #include "common/base/proto_scan.h"
+#include "common/base/utc_time.h"
 #include "kube2sky/api/kube_hostnames_json_internal.h"
-#include "kube2sky/api/kube_time.h"
 #include "kube_objects.pb-c.h"
 
 /* Numbers of fields of the objects themselves. */
@@ -362,7 +362,7 @@ static int kube_object_proto_decode_endpoints(struct decoder *d, struct slice ob
     if (rc < 0) {
         return rc;
     }
-    endpoints->triggered_us = kube_time_parse_us(annotation_of(d, KUBE_TRIGGER_TIME_ANNOTATION));
+    endpoints->triggered_us = utc_time_parse_us(annotation_of(d, KUBE_TRIGGER_TIME_ANNOTATION));
     const Kube__Endpoints *from =
         kube_object_proto_unpack(d, &kube__endpoints__descriptor, object, "subsets");
     if (!from) {
@@ -443,7 +443,7 @@ static int kube_object_proto_decode_slice(struct decoder *d, struct slice object
         entry_of(d->metadata->labels, d->metadata->n_labels, KUBE_SERVICE_NAME_LABEL);
     const char *type = NULL;
     int rc = 0;
-    slice->triggered_us = kube_time_parse_us(annotation_of(d, KUBE_TRIGGER_TIME_ANNOTATION));
+    slice->triggered_us = utc_time_parse_us(annotation_of(d, KUBE_TRIGGER_TIME_ANNOTATION));
     if ((rc = kube_draft_text(d->draft, service, &slice->service, d->err)) < 0) {
         return err_wrap(d->err, rc, "label %s", KUBE_SERVICE_NAME_LABEL);
     }

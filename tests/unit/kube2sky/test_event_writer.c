@@ -8,9 +8,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/outage.h"
+#include "common/base/utc_time.h"
 #include "common/etcd/etcd.h"
 #include "kube2sky/api/kube_client.h"
-#include "kube2sky/api/kube_time.h"
 #include "kube2sky/kube_source.h"
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/naming/inventory.h"
@@ -330,7 +330,7 @@ static int64_t event_time_s(const struct event_bed *b, const char *field)
     const char *at = strstr(http_script_head(b->script), field);
     assert_non_null(at);
     const char *time = at + strlen(field);
-    return kube_time_parse_us(slice_of(time, strcspn(time, "\""))) / 1000000;
+    return utc_time_parse_us(slice_of(time, strcspn(time, "\""))) / 1000000;
 }
 
 UNIT_TEST(test_an_event_and_its_series)

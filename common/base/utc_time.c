@@ -1,4 +1,4 @@
-#include "kube2sky/api/kube_time.h"
+#include "common/base/utc_time.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -81,7 +81,7 @@ static bool take_offset(struct slice *text, int64_t *ret_s)
     return is_offset && text->len == 0;
 }
 
-int64_t kube_time_parse_us(struct slice text)
+int64_t utc_time_parse_us(struct slice text)
 {
     struct tm time = {.tm_isdst = 0};
     int64_t fraction_us = 0, offset_s = 0;
@@ -93,12 +93,12 @@ int64_t kube_time_parse_us(struct slice text)
     return us > 0 ? us : 0;
 }
 
-int64_t kube_time_parse(const char *text)
+int64_t utc_time_parse_s(const char *text)
 {
-    return kube_time_parse_us(slice_str(text)) / US_PER_S;
+    return utc_time_parse_us(slice_str(text)) / US_PER_S;
 }
 
-void kube_time_append(int64_t time_us, struct buf *out)
+void utc_time_append(int64_t time_us, struct buf *out)
 {
     time_t s = (time_t)(time_us / US_PER_S);
     struct tm time;

@@ -1,5 +1,5 @@
-/* kube_time: RFC 3339 in both directions; another text is no time. */
-#include "kube2sky/api/kube_time.h"
+/* utc_time.h: RFC 3339 in both directions; another text is no time. */
+#include "common/base/utc_time.h"
 
 #include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
@@ -42,11 +42,11 @@ UNIT_TEST(test_times_of_the_api)
         {"20240501T120000Z", 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        int64_t us = kube_time_parse_us(slice_str(cases[i].text));
+        int64_t us = utc_time_parse_us(slice_str(cases[i].text));
         if (us != cases[i].us) {
             fail_msg("%s: %lld", cases[i].text, (long long)us);
         }
-        assert_int_equal(kube_time_parse(cases[i].text), cases[i].us / 1000000);
+        assert_int_equal(utc_time_parse_s(cases[i].text), cases[i].us / 1000000);
     }
 }
 
@@ -55,9 +55,9 @@ UNIT_TEST(test_cut_times)
 {
     static const char text[] = "2024-05-01T12:00:00.123+02:00";
     for (size_t len = 0; len < sizeof(text) - 1; len++) {
-        assert_int_equal(kube_time_parse_us(slice_of(text, len)), 0);
+        assert_int_equal(utc_time_parse_us(slice_of(text, len)), 0);
     }
-    assert_true(kube_time_parse_us(slice_str(text)) > 0);
+    assert_true(utc_time_parse_us(slice_str(text)) > 0);
 }
 
 UNIT_TEST(test_times_are_written_as_they_are_read)
@@ -68,7 +68,7 @@ UNIT_TEST(test_times_are_written_as_they_are_read)
     buf_init(&out, 100);
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         buf_clear(&out);
-        kube_time_append(kube_time_parse_us(slice_str(texts[i])), &out);
+        utc_time_append(utc_time_parse_us(slice_str(texts[i])), &out);
         assert_string_equal(buf_cstr(&out), texts[i]);
     }
     buf_fini(&out);

@@ -1,7 +1,7 @@
-/* Converts between times as the API writes them (RFC 3339) and Unix time. Pure; for the decoders of
- * objects, and for events. */
-#ifndef KUBE2SKY_API_KUBE_TIME_H
-#define KUBE2SKY_API_KUBE_TIME_H
+/* Converts between times as RFC 3339 writes them, as the Kubernetes API and people do, and Unix
+ * time. Pure; any thread. */
+#ifndef COMMON_BASE_UTC_TIME_H
+#define COMMON_BASE_UTC_TIME_H
 
 #include <stdint.h>
 
@@ -11,12 +11,12 @@
 /* Parses "2024-05-01T12:00:00Z", with or without a fraction and with any offset from UTC, into
  * microseconds since 1970; further digits are cut off. Returns 0 for another text, and for a time
  * that is not after 1970. */
-int64_t kube_time_parse_us(struct slice text);
+int64_t utc_time_parse_us(struct slice text);
 
 /* Does the same in whole seconds. */
-int64_t kube_time_parse(const char *text);
+int64_t utc_time_parse_s(const char *text);
 
 /* Appends a time in the form of the API's MicroTime: "2024-05-01T12:00:00.000000Z". */
-void kube_time_append(int64_t time_us, struct buf *out);
+void utc_time_append(int64_t time_us, struct buf *out);
 
 #endif
