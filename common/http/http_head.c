@@ -229,6 +229,8 @@ const char *http_status_line(enum http_status status)
         return "404 Not Found";
     case HTTP_WRONG_METHOD:
         return "405 Method Not Allowed";
+    case HTTP_GONE:
+        return "410 Gone";
     case HTTP_LENGTH_REQUIRED:
         return "411 Length Required";
     case HTTP_TOO_LONG:
@@ -251,6 +253,8 @@ const char *http_status_line(enum http_status status)
         return "503 Service Unavailable";
     case HTTP_TIMED_OUT:
         return "504 Gateway Timeout";
+    case HTTP_NO_ROOM:
+        return "507 Insufficient Storage";
     case HTTP_WRONG_VERSION:
         return "505 HTTP Version Not Supported";
     }

@@ -20,6 +20,7 @@ enum http_status {
     HTTP_FORBIDDEN = 403,
     HTTP_NOT_FOUND = 404,
     HTTP_WRONG_METHOD = 405,
+    HTTP_GONE = 410,
     HTTP_LENGTH_REQUIRED = 411,
     HTTP_TOO_LONG = 413,
     HTTP_TARGET_TOO_LONG = 414,
@@ -32,6 +33,7 @@ enum http_status {
     HTTP_UNAVAILABLE = 503,
     HTTP_TIMED_OUT = 504,
     HTTP_WRONG_VERSION = 505,
+    HTTP_NO_ROOM = 507,
 };
 
 /* Returns the text of a status line, "404 Not Found". */
