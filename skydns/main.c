@@ -524,6 +524,7 @@ static void start_sync(struct program *p)
         .wants_stubs = p->options.stubzones,
         .on_stubs = on_stubs,
         .wants_gone = p->options.has_http,
+        .wants_marks = p->options.has_http,
         .wants_overrides = p->options.engine.overrides,
         .override_ttl_s = override_ttl_s(&p->options),
         .wants_clients = program_wants_clients_for(&p->options),

@@ -29,6 +29,7 @@ enum snapshot_section {
     SNAPSHOT_CLIENTS,        /* what kube2sky writes of clients: client_marks_save */
     SNAPSHOT_CLIENT_RECORDS, /* client_marks_save_records */
     SNAPSHOT_TOPOLOGY,       /* client_marks_save_topology */
+    SNAPSHOT_MARKS,          /* when which revision was reached: revision_marks_save */
     SNAPSHOT_SECTIONS,
 };
 

@@ -1,4 +1,4 @@
-/* Defines a snapshot's bytes on disk, format 4. One pass writes it, one reads it, a piece at a
+/* Defines a snapshot's bytes on disk, format 5. One pass writes it, one reads it, a piece at a
  * time. All numbers are big-endian; `text` is a length (u32) and that many bytes.
  *
  *     file    magic[8]  format:u32  header  section ...  block ...  end
@@ -24,9 +24,10 @@
  * says which of those in brackets there are; the others are 0 or empty. age_s: for how long it had
  * been known when etcd was last heard from.
  *
- * Format 3 is the same without the last section, SNAPSHOT_TOPOLOGY, format 2 without the last two,
- * and format 1 without the last three. A file in which these sections would be empty is written in the older format, so that
- * releases that know no other can start from it.
+ * Format 4 is the same without the last section, SNAPSHOT_MARKS, format 3 without the last two,
+ * format 2 without the last three, and format 1 without the last four. A file in which these
+ * sections would be empty is written in the older format, so that releases that know no other can
+ * start from it.
  *
  * A change of any of this, or of what a section holds, takes a new format number: a program reads
  * these formats alone, and starts as without a snapshot from any other. One more string of a record
@@ -45,7 +46,7 @@
 
 enum {
     SNAPSHOT_MAGIC_LEN = 8,
-    SNAPSHOT_FORMAT = 4,
+    SNAPSHOT_FORMAT = 5,
     SNAPSHOT_FORMAT_OLD = 1,                  /* the oldest */
     SNAPSHOT_SECTIONS_OLD = SNAPSHOT_CLIENTS, /* of that; each later format has one more */
 };

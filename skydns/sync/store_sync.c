@@ -248,6 +248,7 @@ static struct store_sync *sync_new(const struct store_sync_config *config)
     sync->main_domain = config->domains[0];
     sync->requires_store_key = config->requires_store_key;
     sync->gone = config->wants_gone ? gone_names_new() : NULL;
+    sync->marks = config->wants_marks ? revision_marks_new() : NULL;
     buf_init(&sync->seen_id, SEEN_ID_MAX);
     ev_timer_init(&sync->reclaim, store_sync_on_reclaim, 0., reclaim_interval_s);
     sync->reclaim.data = sync;
@@ -294,6 +295,7 @@ void store_sync_stop(struct store_sync *sync)
     }
     buf_fini(&sync->seen_id);
     gone_names_free(sync->gone);
+    revision_marks_free(sync->marks);
     free(sync->prefix);
     free(sync->config_key);
     free(sync);
@@ -415,6 +417,16 @@ const struct broken_table *store_sync_broken(const struct store_sync *sync)
 const struct gone_names *store_sync_gone(const struct store_sync *sync)
 {
     return sync->gone;
+}
+
+const struct revision_marks *store_sync_marks(const struct store_sync *sync)
+{
+    return sync->marks;
+}
+
+uint64_t store_sync_data_set(const struct store_sync *sync)
+{
+    return sync->data_set;
 }
 
 const struct recent_changes *store_sync_recent(const struct store_sync *sync)

@@ -80,7 +80,8 @@ struct store_sync_config {
     bool wants_stubs; /* store_sync_set_stubs changes it */
     void (*on_stubs)(void *data, const struct forward_zone *zones, size_t count);
 
-    bool wants_gone; /* remembers names that went (gone_names.h) */
+    bool wants_gone;  /* remembers names that went (gone_names.h) */
+    bool wants_marks; /* remembers when which revision was reached (revision_marks.h) */
 
     /* Records with external names answer for their owners (override_index_internal.h).
      * store_sync_set_overrides changes it. */
@@ -212,6 +213,15 @@ const struct recent_changes *store_sync_recent(const struct store_sync *sync);
 /* Returns the names that went; NULL: they are not wanted. Borrowed. */
 struct gone_names;
 const struct gone_names *store_sync_gone(const struct store_sync *sync);
+
+/* Returns when which revision was reached, of the etcd data set followed now; NULL: not wanted.
+ * Borrowed. */
+struct revision_marks;
+const struct revision_marks *store_sync_marks(const struct store_sync *sync);
+
+/* Returns a number that changes whenever the records may be of another etcd data set than before.
+ */
+uint64_t store_sync_data_set(const struct store_sync *sync);
 
 struct broken_table;
 const struct broken_table *store_sync_broken(const struct store_sync *sync);

@@ -1,4 +1,5 @@
 /* Publishes one version of the record store for each revision of etcd. */
+#include "common/base/clock.h"
 #include "common/base/log.h"
 
 #include "common/base/xalloc.h"
@@ -6,12 +7,23 @@
 
 /* ---- Versions ---- */
 
+static bool is_perhaps_other_store(const struct etcd_mirror_read *read)
+{
+    return read->cause == ETCD_MIRROR_OTHER_STORE || read->cause == ETCD_MIRROR_UNCERTAIN;
+}
+
 void store_sync_on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
     struct store_sync *sync = data;
     lease_table_hold(sync->leases);
     if (read->cause == ETCD_MIRROR_OTHER_STORE) {
         store_keys_other_store(sync->keys);
+    }
+    if (is_perhaps_other_store(read)) {
+        sync->data_set++;
+        if (sync->marks) {
+            revision_marks_clear(sync->marks);
+        }
     }
     if (!read->keeps_old) {
         store_writer_clear(sync->writer);
@@ -79,11 +91,6 @@ static void store_sync_commit_publish(struct store_sync *sync, const struct stor
     sync->counts.published++;
     sync->counts.published_revision = store_revision(store);
     store_sync_reclaim(sync);
-}
-
-static bool is_perhaps_other_store(const struct etcd_mirror_read *read)
-{
-    return read->cause == ETCD_MIRROR_OTHER_STORE || read->cause == ETCD_MIRROR_UNCERTAIN;
 }
 
 static void free_garbage(void *garbage)
@@ -259,6 +266,9 @@ void store_sync_on_commit(void *data, int64_t revision, bool full)
     sync->is_committing = false;
     sync->changes++;
     sync->counts.revision = revision;
+    if (sync->marks) {
+        revision_marks_note(sync->marks, clock_wall_ms(), revision);
+    }
     if (full) {
         on_full_commit(sync);
     }

@@ -19,6 +19,7 @@
 #include "skydns/sync/lease.h"
 #include "skydns/sync/override_index_internal.h"
 #include "skydns/sync/recent_changes.h"
+#include "skydns/sync/revision_marks.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/stub_keys_internal.h"
@@ -95,8 +96,10 @@ struct store_sync {
     struct domain_check domain_check;
     struct zone_changes zones;
     struct recent_changes recent;
-    struct gone_names *gone; /* NULL: not wanted */
-    ev_timer seen;           /* runs while threads are inside a version older than the newest */
+    struct gone_names *gone;      /* NULL: not wanted */
+    struct revision_marks *marks; /* NULL: likewise */
+    uint64_t data_set;            /* counts those that may be others */
+    ev_timer seen; /* runs while threads are inside a version older than the newest */
     void (*on_completeness)(void *data);
     struct config_value document;
     void (*on_config)(void *data, struct slice value);

@@ -104,6 +104,9 @@ static bool save_sections(const struct store_sync *sync, struct buf *sections)
     config_value_save(&sync->document, &sections[SNAPSHOT_CONFIG]);
     store_keys_save(sync->keys, &sections[SNAPSHOT_STORE_KEYS]);
     broken_save(sync->broken, &sections[SNAPSHOT_BROKEN]);
+    if (sync->marks) {
+        revision_marks_save(sync->marks, &sections[SNAPSHOT_MARKS]);
+    }
     for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
         is_whole = is_whole && !sections[i].failed;
     }
@@ -157,18 +160,26 @@ bool store_sync_can_start(const struct snapshot_content *content, struct err *er
            store_sync_saved_check(client_marks_are_records_saved(
                                       store_sync_saved_section(content, SNAPSHOT_CLIENT_RECORDS)),
                                   "client records", err) &&
-           store_sync_saved_check(client_marks_is_topology_saved(
-                                      store_sync_saved_section(content, SNAPSHOT_TOPOLOGY)),
-                                  "zones of addresses", err);
+           store_sync_saved_check(
+               client_marks_is_topology_saved(store_sync_saved_section(content, SNAPSHOT_TOPOLOGY)),
+               "zones of addresses", err) &&
+           store_sync_saved_check(
+               revision_marks_is_saved(store_sync_saved_section(content, SNAPSHOT_MARKS)),
+               "times of revisions", err);
 }
 
 bool store_sync_load(struct store_sync *sync, const struct snapshot_content *content)
 {
     config_value_load(&sync->document, store_sync_saved_section(content, SNAPSHOT_CONFIG));
-    return broken_load(sync->broken, store_sync_saved_section(content, SNAPSHOT_BROKEN)) &&
-           store_keys_load(sync->keys, store_sync_saved_section(content, SNAPSHOT_STORE_KEYS)) &&
-           lease_table_load(sync->leases, clock_wall_ms(),
-                            store_sync_saved_section(content, SNAPSHOT_LEASES));
+    bool is_good =
+        broken_load(sync->broken, store_sync_saved_section(content, SNAPSHOT_BROKEN)) &&
+        store_keys_load(sync->keys, store_sync_saved_section(content, SNAPSHOT_STORE_KEYS)) &&
+        lease_table_load(sync->leases, clock_wall_ms(),
+                         store_sync_saved_section(content, SNAPSHOT_LEASES));
+    if (is_good && sync->marks) {
+        revision_marks_load(sync->marks, store_sync_saved_section(content, SNAPSHOT_MARKS));
+    }
+    return is_good;
 }
 
 void store_sync_begin_loaded(struct store_sync *sync, const struct snapshot_header *header)

@@ -1,11 +1,13 @@
 /* Any bytes as a section of a snapshot: the first says which. What is accepted is saved as the same
  * bytes, so nothing in it was passed over. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/buf.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/client_marks_internal.h"
+#include "skydns/sync/revision_marks.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/writer_documents.h"
 
@@ -82,11 +84,34 @@ static void snapshot_sections_client_records(struct slice saved)
     }
 }
 
+/* Those that are too old when they are loaded are dropped. */
+static void snapshot_sections_marks(struct slice saved)
+{
+    struct revision_marks *marks = revision_marks_new();
+    struct buf again;
+    buf_init(&again, SAVED_MAX);
+    if (revision_marks_is_saved(saved)) {
+        revision_marks_load(marks, saved);
+        revision_marks_save(marks, &again);
+        if (!revision_marks_is_saved(buf_slice(&again)) || again.len > saved.len ||
+            (again.len == 0) != (saved.len == 0) ||
+            (again.len > 0 &&
+             memcmp(again.data, saved.ptr + (saved.len - again.len), again.len) != 0)) {
+            abort();
+        }
+    }
+    buf_fini(&again);
+    revision_marks_free(marks);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const sections[])(struct slice saved) = {
-        broken_keys, store_keys, snapshot_sections_documents, snapshot_sections_clients,
-        snapshot_sections_client_records};
+    static void (*const sections[])(struct slice saved) = {broken_keys,
+                                                           store_keys,
+                                                           snapshot_sections_documents,
+                                                           snapshot_sections_clients,
+                                                           snapshot_sections_client_records,
+                                                           snapshot_sections_marks};
     if (size > 0 && data[0] < sizeof(sections) / sizeof(sections[0])) {
         sections[data[0]](slice_of(data + 1, size - 1));
     }

@@ -294,8 +294,10 @@ static const struct draft drafts[] = {
     {.reason = "not a snapshot", .start = BYTES("{\"host\":\"10.0.0.1\"}")},
     {.reason = NULL, .format = SNAPSHOT_FORMAT_OLD, ONE(.own = WWW)},
     {.reason = NULL, .format = 2, ONE(.own = WWW)},
-    {.reason = "format 5, this program reads 1 to 4", .format = 5},
-    {.reason = "format 0, this program reads 1 to 4", .format = -1},
+    {.reason = NULL, .format = 3, ONE(.own = WWW)},
+    {.reason = NULL, .format = 4, ONE(.own = WWW)},
+    {.reason = "format 6, this program reads 1 to 5", .format = 6},
+    {.reason = "format 0, this program reads 1 to 5", .format = -1},
     {.reason = "header is too long", .header_len = SNAPSHOT_HEADER_MAX + 1},
     {.reason = "header makes no sense", .header_len = 30},
     {.reason = "header makes no sense", .header_len = -1},
@@ -391,8 +393,9 @@ UNIT_TEST(test_refusals)
 /* Earlier releases read no later ones, and what they lack is empty as long as it is not used. */
 UNIT_TEST(test_format_of_an_earlier_release)
 {
-    for (unsigned used = 0; used < 8; used++) {
-        const bool has_clients = used & 1, has_records = used & 2, has_topology = used & 4;
+    for (unsigned used = 0; used < 16; used++) {
+        const bool has_clients = used & 1, has_records = used & 2, has_topology = used & 4,
+                   has_marks = used & 8;
         struct snapshot_image image;
         struct buf bytes;
         struct store_writer *writer = store_writer_new();
@@ -403,12 +406,15 @@ UNIT_TEST(test_format_of_an_earlier_release)
         buf_append(&image.sections[SNAPSHOT_CLIENT_RECORDS], "x", has_records);
         buf_clear(&image.sections[SNAPSHOT_TOPOLOGY]);
         buf_append(&image.sections[SNAPSHOT_TOPOLOGY], "x", has_topology);
+        buf_clear(&image.sections[SNAPSHOT_MARKS]);
+        buf_append(&image.sections[SNAPSHOT_MARKS], "x", has_marks);
         buf_init(&bytes, SNAPSHOTS_MAX);
         snapshots_encode(&image, NOW_S, &bytes);
-        assert_int_equal(bytes.data[SNAPSHOT_MAGIC_LEN + 3], has_topology  ? SNAPSHOT_FORMAT
-                                                             : has_records ? SNAPSHOT_FORMAT - 1
-                                                             : has_clients ? SNAPSHOT_FORMAT - 2
-                                                                           : SNAPSHOT_FORMAT_OLD);
+        assert_int_equal(bytes.data[SNAPSHOT_MAGIC_LEN + 3], has_marks      ? SNAPSHOT_FORMAT
+                                                             : has_topology ? SNAPSHOT_FORMAT - 1
+                                                             : has_records  ? SNAPSHOT_FORMAT - 1
+                                                             : has_clients  ? SNAPSHOT_FORMAT - 2
+                                                                            : SNAPSHOT_FORMAT_OLD);
         snapshot_format_check_round_trip(&image);
         buf_fini(&bytes);
         snapshot_image_fini(&image);

@@ -199,6 +199,7 @@ static void store_sync_saved_begin(struct snapshot_content *start)
         .start = start,
         .followed = &followed,
         .wants_stubs = true,
+        .wants_marks = true,
         .on_config = store_sync_saved_on_config,
         .on_stubs = store_sync_saved_on_stubs,
         .on_completeness = store_sync_saved_on_completeness,
@@ -745,6 +746,7 @@ UNIT_TEST(test_sections_that_make_no_sense)
         [SNAPSHOT_BROKEN] = {"\x01", "its unusable keys make no sense"},
         [SNAPSHOT_CLIENTS] = {"\x01",
                               "its addresses of nodes and visible namespaces make no sense"},
+        [SNAPSHOT_MARKS] = {"\x01", "its times of revisions make no sense"},
     };
     struct snapshot_content content;
     struct err err;
