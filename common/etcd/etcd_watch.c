@@ -24,6 +24,7 @@ struct etcd_watch {
     int64_t reached;
     int64_t reported; /* in a progress response; 0 = none yet */
     int64_t lag;
+    int64_t compacted;      /* the oldest revision that etcd has, once it has said so */
     size_t batch_revisions; /* in the fragments of the current response */
     int64_t batch_last;     /* the last of them */
 
@@ -204,6 +205,7 @@ static int etcd_watch_take_events(struct etcd_watch *watch,
 static void etcd_watch_on_compacted(struct etcd_watch *watch, int64_t compact_revision)
 {
     struct err err;
+    watch->compacted = compact_revision;
     err_set(&err, ERR_COMPACTED, "etcd: history before revision %lld is compacted",
             (long long)compact_revision);
     etcd_watch_give_up(watch, &err);
@@ -360,6 +362,11 @@ int64_t etcd_watch_reached(const struct etcd_watch *watch)
 int64_t etcd_watch_told(const struct etcd_watch *watch)
 {
     return watch->reported > watch->reached ? watch->reported : watch->reached;
+}
+
+int64_t etcd_watch_compacted(const struct etcd_watch *watch)
+{
+    return watch->compacted;
 }
 
 int64_t etcd_watch_lag(const struct etcd_watch *watch)

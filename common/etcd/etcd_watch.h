@@ -57,6 +57,9 @@ int64_t etcd_watch_reached(const struct etcd_watch *watch);
  * it reported to the idle watch, ahead of undelivered changes in some versions. */
 int64_t etcd_watch_told(const struct etcd_watch *watch);
 
+/* Returns, inside on_end with ERR_COMPACTED, the oldest revision that etcd still has. */
+int64_t etcd_watch_compacted(const struct etcd_watch *watch);
+
 /* Returns by how many revisions etcd was ahead of etcd_watch_told when it sent them. */
 int64_t etcd_watch_lag(const struct etcd_watch *watch);
 
