@@ -329,6 +329,12 @@ static const struct store_node *find_whole(const struct view *view, const struct
     return find_listed(view, p, &at) && at.part == VIEW_WHOLE ? at.node : NULL;
 }
 
+struct dname lookup_listed_name(const struct dname *name, struct lookup_rule rule)
+{
+    const struct pattern p = pattern_of(name, rule);
+    return listed_of(&p);
+}
+
 const struct store_node *lookup_listed(const struct view *view, const struct dname *name,
                                        struct lookup_rule rule)
 {

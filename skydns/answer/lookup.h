@@ -92,6 +92,10 @@ struct lookup_rule {
 const struct store_node *lookup_node(const struct view *view, const struct dname *name,
                                      struct lookup_rule rule);
 
+/* Returns the name whose listing a lower-cased name selects from: the labels right of its rightmost
+ * wildcard, or itself. */
+struct dname lookup_listed_name(const struct dname *name, struct lookup_rule rule);
+
 /* Returns the node whose records are listed, and then selected from. NULL: the name does not exist,
  * or some of them may be hidden from the client. */
 const struct store_node *lookup_listed(const struct view *view, const struct dname *name,

@@ -163,24 +163,10 @@ static void explain_name_classify(const struct explainer *e, const struct found 
 
 /* ---- A name ---- */
 
-/* Returns the labels to list below: those right of the first wildcard, or all. */
-static struct dname listed_part(const struct explainer *e, const struct dname *name)
+static struct lookup_rule explain_name_rule(const struct explainer *e, const struct dname *name)
 {
     const struct engine_zone *zone = engine_config_zone(e->config, name);
-    struct dname_labels labels;
-    struct dname listed = *name;
-    dname_labels(name, &labels);
-    if (e->config->settings.schema == ENGINE_SCHEMA_KUBERNETES || !zone) {
-        return listed;
-    }
-    for (unsigned i = labels.count - zone->labels; i > 0; i--) {
-        struct slice label = dname_label(name, labels.offsets[i - 1]);
-        if (slice_equal(label, slice_str("*")) || slice_equal(label, slice_str("any"))) {
-            dname_strip(&listed, i);
-            break;
-        }
-    }
-    return listed;
+    return zone ? follow_rule(e->config, zone) : (struct lookup_rule){.no_wildcards = true};
 }
 
 /* Collects every record at or below the name, including hidden ones. */
@@ -239,7 +225,7 @@ static void find_broken(struct explainer *e, struct explain_name *x, const struc
     buf_init(&key, store_sync_prefix(e->sync).len + DNAME_MAX);
     record_key_of(store_sync_prefix(e->sync), listed, &key);
     struct broken_search s = {.x = x, .key = buf_slice(&key)};
-    broken_each(store_sync_broken(e->sync), see_broken, &s);
+    broken_each(e->past ? e->past->broken : store_sync_broken(e->sync), see_broken, &s);
     buf_fini(&key);
 }
 
@@ -257,9 +243,7 @@ static const struct store_record **copy_span(const struct explainer *e,
 static enum lookup_result explain_name_look_up(struct explainer *e, const struct explain_name *x,
                                                struct found *ret)
 {
-    const struct engine_zone *zone = engine_config_zone(e->config, &x->name);
-    struct lookup_rule rule =
-        zone ? follow_rule(e->config, zone) : (struct lookup_rule){.no_wildcards = true};
+    const struct lookup_rule rule = explain_name_rule(e, &x->name);
     const struct view view =
         view_of(e->config, e->store, &(struct client_view){.space = NULL}, NULL);
     struct lookup_span span;
@@ -292,7 +276,7 @@ static void explain_name(struct explainer *e, struct explain_name *x)
     const struct view view =
         view_of(e->config, e->store, &(struct client_view){.space = NULL}, NULL);
     const struct engine_zone *zone = engine_config_zone(e->config, &x->name);
-    struct dname listed = listed_part(e, &x->name);
+    const struct dname listed = lookup_listed_name(&x->name, explain_name_rule(e, &x->name));
     x->alias = zone ? follow_alias(&view, zone, &x->name) : NULL;
     find_broken(e, x, &listed);
     switch (explain_name_look_up(e, x, &found)) {

@@ -1,4 +1,4 @@
-/* Finds the override of a name in a version, as skydns/sync/override_index_internal.h puts them
+/* Finds the override of a name in a version, as skydns/sync/override_index.h puts them
  * there. By RFC 4592, that is the owner name itself; or, if the name does not exist, the owner `*`
  * below its closest encloser. Pure; any thread with the version. */
 #ifndef SKYDNS_RECORDS_OVERRIDES_H

@@ -112,7 +112,7 @@ int64_t store_revision(const struct store *store);
 /* Returns a number unique to each version for as long as the process runs. */
 uint64_t store_serial(const struct store *store);
 
-/* Returns the version's overrides (skydns/sync/override_index_internal.h), or NULL. They live only
+/* Returns the version's overrides (skydns/sync/override_index.h), or NULL. They live only
  * as long as readers can hold the version: do not read those of a version that is only pinned. */
 const struct store *store_overrides(const struct store *store);
 

@@ -1,4 +1,4 @@
-#include "skydns/sync/override_index_internal.h"
+#include "skydns/sync/override_index.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -83,7 +83,7 @@ struct store_sync_config {
     bool wants_gone;  /* remembers names that went (gone_names.h) */
     bool wants_marks; /* remembers when which revision was reached (revision_marks.h) */
 
-    /* Records with external names answer for their owners (override_index_internal.h).
+    /* Records with external names answer for their owners (override_index.h).
      * store_sync_set_overrides changes it. */
     bool wants_overrides;
     uint32_t override_ttl_s; /* of those that set none */
@@ -225,6 +225,26 @@ uint64_t store_sync_data_set(const struct store_sync *sync);
 
 struct broken_table;
 const struct broken_table *store_sync_broken(const struct store_sync *sync);
+
+/* What a key and its value are, as the records are made. */
+enum store_key {
+    STORE_KEY_RECORD,
+    STORE_KEY_CONFIG,    /* the document of settings */
+    STORE_KEY_NO_NAME,   /* skipped */
+    STORE_KEY_NO_RECORD, /* its name has no record */
+};
+
+/* Says why a record with such a host counts as unusable, too (STORE_HOST_BAD). */
+#define STORE_KEY_BAD_HOST \
+    "the host is neither an address nor a name; only its text can be answered"
+
+/* Reads a key of any revision. RECORD: the name and the record, borrowed from the value until
+ * record_fini. NO_RECORD: the name, and why. NO_NAME: why. */
+struct etcd_kv;
+struct record;
+enum store_key store_sync_read_key(const struct store_sync *sync, const struct etcd_kv *kv,
+                                   struct dname *ret_name, struct record *ret_record,
+                                   struct err *why);
 
 struct store_sync_counts {
     size_t overrides;           /* records that are */

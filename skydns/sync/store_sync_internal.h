@@ -17,7 +17,7 @@
 #include "skydns/sync/domain_check_internal.h"
 #include "skydns/sync/gone_names.h"
 #include "skydns/sync/lease.h"
-#include "skydns/sync/override_index_internal.h"
+#include "skydns/sync/override_index.h"
 #include "skydns/sync/recent_changes.h"
 #include "skydns/sync/revision_marks.h"
 #include "skydns/sync/store_keys.h"

@@ -130,8 +130,7 @@ static void store_sync_put_record(struct store_sync *sync, const struct etcd_kv 
     record->is_leased = kv->lease != 0;
     record->ttl_s = lease_table_put(sync->leases, name, kv->lease, kv->mod_revision, record->ttl_s);
     if (store_writer_put_view(sync->writer, name, record, kv->mod_revision) == STORE_HOST_BAD) {
-        note_broken(sync, kv, "cannot use a key's host",
-                    "the host is neither an address nor a name; only its text can be answered");
+        note_broken(sync, kv, "cannot use a key's host", STORE_KEY_BAD_HOST);
     } else {
         broken_del(sync->broken, kv->key);
     }
@@ -180,33 +179,49 @@ static void del_record(struct store_sync *sync, const struct dname *name, int64_
     }
 }
 
+enum store_key store_sync_read_key(const struct store_sync *sync, const struct etcd_kv *kv,
+                                   struct dname *ret_name, struct record *ret_record,
+                                   struct err *why)
+{
+    if (store_sync_put_is_config(sync, kv->key)) {
+        return STORE_KEY_CONFIG;
+    }
+    if (!record_key_to_name(slice_str(sync->prefix), kv->key, ret_name)) {
+        err_set(why, ERR_SYNTAX,
+                "not a DNS name: an empty label, a label over 63 bytes, or over 255 bytes in all");
+        return STORE_KEY_NO_NAME;
+    }
+    if (sync->skips_wildcards && store_sync_put_has_wildcard(kv->key, ret_name) &&
+        is_of_ours(sync, ret_name)) {
+        err_set(why, ERR_SYNTAX, "a label is `*`, and -schema=kubernetes has no wildcards");
+        return STORE_KEY_NO_NAME;
+    }
+    return record_scan(kv->value, ret_record) || record_from_json(kv->value, ret_record, why) == 0
+               ? STORE_KEY_RECORD
+               : STORE_KEY_NO_RECORD;
+}
+
 void store_sync_on_put(void *data, const struct etcd_kv *kv)
 {
     struct store_sync *sync = data;
     struct dname name;
     struct record record;
-    struct err err;
-    if (store_sync_put_is_config(sync, kv->key)) {
+    struct err why;
+    switch (store_sync_read_key(sync, kv, &name, &record, &why)) {
+    case STORE_KEY_CONFIG:
         config_value_put(&sync->document, kv->value);
-        return;
-    }
-    if (!record_key_to_name(slice_str(sync->prefix), kv->key, &name)) {
-        store_sync_put_skip(
-            sync, kv,
-            "not a DNS name: an empty label, a label over 63 bytes, or over 255 bytes in all");
-        return;
-    }
-    if (sync->skips_wildcards && store_sync_put_has_wildcard(kv->key, &name) &&
-        is_of_ours(sync, &name)) {
-        store_sync_put_skip(sync, kv, "a label is `*`, and -schema=kubernetes has no wildcards");
-        return;
-    }
-    if (record_scan(kv->value, &record) || record_from_json(kv->value, &record, &err) == 0) {
+        break;
+    case STORE_KEY_RECORD:
         store_sync_put_record(sync, kv, &name, &record);
         record_fini(&record);
-    } else {
-        store_sync_put_skip(sync, kv, err.msg);
+        break;
+    case STORE_KEY_NO_NAME:
+        store_sync_put_skip(sync, kv, why.msg);
+        break;
+    case STORE_KEY_NO_RECORD:
+        store_sync_put_skip(sync, kv, why.msg);
         del_record(sync, &name, kv->mod_revision);
+        break;
     }
 }
 

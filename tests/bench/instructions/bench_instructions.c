@@ -27,7 +27,7 @@
 #include "skydns/engine/namespace_rate.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/settings/options.h"
-#include "skydns/sync/override_index_internal.h"
+#include "skydns/sync/override_index.h"
 #include "skydns/tap/client_counts.h"
 #include "skydns/tap/query_tap.h"
 #include "skydns/udp/worker.h"

@@ -8,7 +8,7 @@
 #include "common/base/attributes.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/external/hosts_table.h"
-#include "skydns/sync/override_index_internal.h"
+#include "skydns/sync/override_index.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/engine/search_list_bed.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "skydns/sync/override_index_internal.h"
+#include "skydns/sync/override_index.h"
 #include "tests/support/unit_test.h"
 #include "tests/unit/skydns/fast/fast_bed.h"
 

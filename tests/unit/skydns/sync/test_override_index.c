@@ -5,7 +5,7 @@
 
 #include "common/base/attributes.h"
 #include "skydns/records/overrides.h"
-#include "skydns/sync/override_index_internal.h"
+#include "skydns/sync/override_index.h"
 #include "tests/support/unit_test.h"
 
 struct bed {

@@ -12,8 +12,8 @@
  * indexed. The index follows the records from one version to the next. Part of store_sync; main
  * thread.
  */
-#ifndef SKYDNS_SYNC_OVERRIDE_INDEX_INTERNAL_H
-#define SKYDNS_SYNC_OVERRIDE_INDEX_INTERNAL_H
+#ifndef SKYDNS_SYNC_OVERRIDE_INDEX_H
+#define SKYDNS_SYNC_OVERRIDE_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
