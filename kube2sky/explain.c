@@ -359,7 +359,7 @@ int kube2sky_explain_client(const struct addr *server, const char *id, struct er
     if (r == ERR_REFUSED && strcmp(why.msg, "not found") == 0) {
         return err_set(err, r, "the server there has no /explain: expected a running kube2sky");
     }
-    if (r == ERR_REFUSED) {
+    if (r == ERR_REFUSED || r == ERR_NOT_FOUND) {
         return err_set(err, r, "%s", why.msg);
     }
     return r == 0 ? 0

@@ -13,6 +13,7 @@
 #include "skydns/pages/missing_page.h"
 #include "skydns/pages/page_access.h"
 #include "skydns/pages/status.h"
+#include "skydns/past/past_desk.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/watch/wait_page.h"
@@ -21,7 +22,8 @@
 struct http_pages {
     struct http_server *server; /* NULL: off */
     struct http_server *local;  /* the same pages at -http-socket; NULL: off */
-    struct http_route routes[STATUS_ROUTES + LIVE_PAGE_ROUTES + 3];
+    struct http_route routes[PAST_DESK_ROUTES + STATUS_ROUTES + LIVE_PAGE_ROUTES + 3];
+    struct past_desk *past;         /* NULL: off */
     struct live *live;              /* NULL: off */
     struct missing_page missing;    /* names NULL: off */
     struct http_waiters *waiters;   /* of /wait; NULL: off */
@@ -82,19 +84,24 @@ static int open_prometheus(struct http_pages *pages, struct ev_loop *loop, const
 }
 
 static int open_pages(struct http_pages *pages, struct ev_loop *loop, const struct options *o,
-                      struct metrics_sources *sources, struct err *err)
+                      struct metrics_sources *sources, struct etcd *etcd, struct err *err)
 {
-    status_routes(sources, pages->routes);
+    struct http_route *next = pages->routes;
+    pages->past = past_desk_new(loop, sources, etcd);
+    past_desk_routes(pages->past, next); /* before the page of the present */
+    next += PAST_DESK_ROUTES;
+    status_routes(sources, next);
+    next += STATUS_ROUTES;
     pages->live = live_new(loop, sources);
-    live_routes(pages->live, pages->routes + STATUS_ROUTES);
+    live_routes(pages->live, next);
+    next += LIVE_PAGE_ROUTES;
     pages->missing = (struct missing_page){sources, missing_names_new(loop, sources)};
-    struct http_route *more = pages->routes + STATUS_ROUTES + LIVE_PAGE_ROUTES;
     sources->waiters = pages->waiters = wait_page_new(loop, sources);
     sources->watch = pages->watch = watch_page_new(loop, sources);
     sources->watched = watch_page_count;
-    more[0] = missing_page_route(&pages->missing);
-    more[1] = wait_page_route(pages->waiters);
-    more[2] = watch_page_route(pages->watch);
+    next[0] = missing_page_route(&pages->missing);
+    next[1] = wait_page_route(pages->waiters);
+    next[2] = watch_page_route(pages->watch);
     pages->address = o->http_address;
     int r = open_http_server(pages, loop, &o->http_address, PASSED_PAGES, pages->routes,
                              ARRAY_LEN(pages->routes), &pages->server, err);
@@ -114,7 +121,8 @@ static int open_local(struct http_pages *pages, struct ev_loop *loop, const char
 }
 
 int http_pages_open(struct ev_loop *loop, const struct options *options,
-                    struct metrics_sources *sources, const struct passed_sockets *passed,
+                    struct metrics_sources *sources, struct etcd *etcd,
+                    const struct passed_sockets *passed,
                     struct http_pages **ret_pages, struct err *err)
 {
     struct http_pages *pages = xcalloc(1, sizeof(*pages));
@@ -123,7 +131,7 @@ int http_pages_open(struct ev_loop *loop, const struct options *options,
     http_pages_set_access(pages, options);
     int r = options->prometheus_port ? open_prometheus(pages, loop, options, sources, err) : 0;
     if (r == 0 && options->has_http) {
-        r = open_pages(pages, loop, options, sources, err);
+        r = open_pages(pages, loop, options, sources, etcd, err);
     }
     if (r == 0 && *options->http_socket) {
         r = open_local(pages, loop, options->http_socket, err);
@@ -186,6 +194,7 @@ void http_pages_free(struct http_pages *pages)
         http_server_free(pages->local);
         http_server_free(pages->server);
         http_server_free(pages->prometheus);
+        past_desk_free(pages->past);
         live_free(pages->live);
         missing_names_free(pages->missing.names);
         http_waiters_free(pages->waiters);

@@ -9,15 +9,16 @@
 #include "common/base/err.h"
 #include "skydns/settings/options.h"
 
+struct etcd;
 struct http_pages;
 struct metrics_sources;
 struct passed_sockets;
 
 /* Opens the servers that the options want. The sources are borrowed, and set before the loop runs;
- * the options are borrowed, too. Shares the sockets of `passed` that fit, and does not read these
+ * the options and etcd are borrowed, too. Shares the sockets of `passed` that fit, and does not read these
  * before http_pages_serve; NULL: none. */
 int http_pages_open(struct ev_loop *loop, const struct options *options,
-                    struct metrics_sources *sources, const struct passed_sockets *passed,
+                    struct metrics_sources *sources, struct etcd *etcd, const struct passed_sockets *passed,
                     struct http_pages **ret_pages, struct err *err) MUST_CHECK;
 void http_pages_serve(struct http_pages *pages);
 

@@ -171,7 +171,7 @@ static int open_all(struct program *p, struct err *err)
     int r = answering_open(&p->options, p->publisher, certificate_server(p->certificate), &wake,
                            handover_passed(p->handover), &p->answering, err);
     if (r == 0) {
-        r = http_pages_open(p->loop, &p->options, &p->status, handover_passed(p->handover),
+        r = http_pages_open(p->loop, &p->options, &p->status, p->etcd, handover_passed(p->handover),
                             &p->http, err);
     }
     return r;
@@ -869,6 +869,7 @@ int main(int argc, char **argv)
             .name = p->flags.explain,
             .type = p->flags.explain_type,
             .client = p->flags.explain_client,
+            .at = p->flags.explain_at,
         };
         r = pages_explain_client(&p->flags.http_address, &query, &err);
         return r == 0 ? 0 : skydns_fail(&err);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { US_PER_S = 1000 * 1000, FRACTION_DIGITS = 6 };
+enum { US_PER_S = 1000 * 1000, MS_PER_S = 1000, FRACTION_DIGITS = 6 };
 
 /* Takes a fixed number of digits off the text. Returns false if there are not as many, or if the
  * number is outside of min..max. */
@@ -98,12 +98,25 @@ int64_t utc_time_parse_s(const char *text)
     return utc_time_parse_us(slice_str(text)) / US_PER_S;
 }
 
-void utc_time_append(int64_t time_us, struct buf *out)
+/* Appends "2024-05-01T12:00:00"; a year has four digits. */
+static void append_seconds(int64_t time_s, struct buf *out)
 {
-    time_t s = (time_t)(time_us / US_PER_S);
+    const time_t s = (time_t)time_s;
     struct tm time;
     char text[sizeof("2024-05-01T12:00:00")];
-    (void)gmtime_r(&s, &time);                                      /* its year has four digits */
-    (void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &time); /* has room */
-    buf_printf(out, "%s.%06" PRId64 "Z", text, time_us % US_PER_S);
+    if (gmtime_r(&s, &time) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &time) > 0) {
+        buf_append_str(out, text);
+    }
+}
+
+void utc_time_append(int64_t time_us, struct buf *out)
+{
+    append_seconds(time_us / US_PER_S, out);
+    buf_printf(out, ".%06" PRId64 "Z", time_us % US_PER_S);
+}
+
+void utc_time_append_ms(int64_t time_ms, struct buf *out)
+{
+    append_seconds(time_ms / MS_PER_S, out);
+    buf_printf(out, ".%03" PRId64 "Z", time_ms % MS_PER_S);
 }

@@ -19,4 +19,7 @@ int64_t utc_time_parse_s(const char *text);
 /* Appends a time in the form of the API's MicroTime: "2024-05-01T12:00:00.000000Z". */
 void utc_time_append(int64_t time_us, struct buf *out);
 
+/* Appends a time as people read it: "2024-05-01T12:00:00.000Z". */
+void utc_time_append_ms(int64_t time_ms, struct buf *out);
+
 #endif

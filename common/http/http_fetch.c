@@ -9,6 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/unix_socket.h"
+#include "common/http/http_head.h"
 
 /* Bounds the request, with names that people type; the server accepts 16 KiB. */
 enum { READ_SIZE = 65536, REQUEST_MAX = 16384 };
@@ -125,7 +126,10 @@ int http_fetch_print(const struct addr *server, const char *target, struct err *
     int r = http_fetch(&fetch, &response, err);
     const char *text = buf_cstr(&response.body);
     if (r == 0 && response.status != 200) {
-        r = err_set(err, ERR_REFUSED, "%.*s", (int)strcspn(text, "\n"), text);
+        const bool is_good = response.status == HTTP_GONE || response.status == HTTP_UNAVAILABLE ||
+                             response.status == HTTP_NO_ROOM;
+        r = err_set(err, is_good ? ERR_NOT_FOUND : ERR_REFUSED, "%.*s", (int)strcspn(text, "\n"),
+                    text);
     } else if (r == 0 && fputs(text, stdout) < 0) {
         r = err_set(err, -EIO, "cannot write to stdout");
     }

@@ -27,7 +27,8 @@ int http_fetch(const struct http_fetch *fetch, struct http_response *response,
                struct err *err) MUST_CHECK;
 
 /* Fetches the target for a command, within 5 s, and prints the body that comes with status 200. The
- * first line of another response is the error's message, with ERR_REFUSED. */
+ * first line of another response is the error's message, with ERR_REFUSED; with ERR_NOT_FOUND if
+ * the request is good, but the server does not have what it asks for: 410, 503, 507. */
 int http_fetch_print(const struct addr *server, const char *target, struct err *err) MUST_CHECK;
 
 /* Returns the address at which a server that listens there is reached: for a wildcard, the loopback

@@ -52,6 +52,33 @@ void explainer_free(struct explainer *explainer)
 
 /* ---- The answer ---- */
 
+/* Explains an external name; returns where its cached records begin in the message. What is cached
+ * now says nothing of the past. */
+static size_t explain_upstreams(struct explainer *e, const struct external_question *question,
+                                const struct forward_zone *zone, uint8_t *message,
+                                struct explain_external *ret)
+{
+    if (!e->past) {
+        const size_t at =
+            explain_external(e->config, question, zone, clock_monotonic_ms(), message, ret);
+        return at;
+    }
+    *ret = (struct explain_external){
+        .question = *question,
+        .source = zone && zone_is_stub(zone) ? EXPLAIN_FROM_STUB : EXPLAIN_FROM_NAMESERVER,
+        .zone = zone,
+        .cached = {.state = CACHE_MISS},
+    };
+    return 0;
+}
+
+static void explain_servers(struct explainer *e, struct explain_external *x)
+{
+    if (!e->past) {
+        explain_external_servers(e->resolver, x);
+    }
+}
+
 /* Explains targets that are external names. */
 static void explain_externals(struct explainer *e)
 {
@@ -59,10 +86,9 @@ static void explain_externals(struct explainer *e)
     for (size_t i = 0; i < e->deferral.question_count; i++) {
         const struct external_question *question = &e->deferral.questions[i];
         const struct zone_table *zones = e->config->zones_of_others;
-        (void)explain_external(e->config, question,
-                               zones ? zone_table_find(zones, &question->name) : NULL,
-                               clock_monotonic_ms(), e->scratch, &e->externals[i]);
-        explain_external_servers(e->resolver, &e->externals[i]);
+        (void)explain_upstreams(e, question, zones ? zone_table_find(zones, &question->name) : NULL,
+                                e->scratch, &e->externals[i]);
+        explain_servers(e, &e->externals[i]);
     }
 }
 
@@ -76,8 +102,7 @@ static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
     const struct engine_zone *domain = engine_config_zone(e->config, name);
     if (verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_FORWARD) {
         e->result.records_at =
-            explain_external(e->config, &question, answer_get_external_zone(e->answer),
-                             clock_monotonic_ms(), e->message, x);
+            explain_upstreams(e, &question, answer_get_external_zone(e->answer), e->message, x);
         e->result.message_len = e->result.records_at + x->cached.len;
         if (e->deferral.keeps_name && x->cached.rcode == DNS_RCODE_NXDOMAIN) {
             x->cached.rcode = DNS_RCODE_NOERROR; /* as the engine does */
@@ -89,7 +114,7 @@ static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
                                      domain); /* without upstreams */
         x->source = x->zone ? EXPLAIN_FROM_STUB : EXPLAIN_FROM_HERE;
     }
-    explain_external_servers(e->resolver, x);
+    explain_servers(e, x);
 }
 
 /* Counts another thousand records of subtree scans. Returns true if these are too many. */
@@ -169,6 +194,12 @@ static void explain_version(struct explainer *e)
     int64_t heard_ms;
     e->result.prefix = store_sync_prefix(e->sync);
     e->result.revision = e->store ? store_revision(e->store) : 0;
+    e->result.past = e->past;
+    if (e->past) {
+        return;
+    }
+    e->result.recent = store_sync_recent(e->sync);
+    e->result.etcd = explain_etcd(e->sync, e->outage);
     e->result.is_from_snapshot = store_sync_is_from_snapshot(e->sync, &heard_ms);
     if (e->result.is_from_snapshot && clock_wall_s() > heard_ms / 1000) {
         e->result.snapshot_age_s = clock_wall_s() - heard_ms / 1000;
@@ -329,6 +360,9 @@ size_t explain_similar(struct explainer *e, const struct dname *name, uint16_t t
                        struct dname near[EXPLAIN_NEAR_MAX])
 {
     struct probe probe = {e, type};
+    if (e->past) {
+        return 0; /* its version has not the names beside this one */
+    }
     return skydns_explain_near(
         &(struct explain_near_case){.store = e->store,
                                     .config = e->config,
@@ -430,11 +464,13 @@ static int skydns_explain_begin(struct explainer *e, const struct explain_query 
 }
 
 static void explain_reset(struct explainer *e, const struct store_sync *sync,
-                          const struct resolver *resolver, const struct engine_config *config)
+                          const struct resolver *resolver, const struct engine_config *config,
+                          const struct explain_past *past)
 {
     e->sync = sync;
     e->resolver = resolver;
-    e->store = store_sync_store(sync);
+    e->past = past;
+    e->store = past ? past->store : store_sync_store(sync);
     e->config = config;
     e->may_scan = false;
     e->result = (struct explanation){.message = e->message,
@@ -444,6 +480,36 @@ static void explain_reset(struct explainer *e, const struct store_sync *sync,
     explain_version(e);
 }
 
+int explain_names_of(const struct engine_config *config, const struct explain_query *query,
+                     struct dname ret_names[SEARCH_LIST_NAMES_MAX], size_t *ret_count,
+                     uint16_t *ret_type, struct err *err)
+{
+    struct question question;
+    struct explain_asking_client who;
+    struct search_list_names list;
+    int r = parse_question(&question, query->name, query->type, err);
+    if (r == 0) {
+        r = explain_asking_client(config, query->client, &who, err);
+    }
+    if (r < 0) {
+        return r;
+    }
+    *ret_type = question.type;
+    *ret_count = 0;
+    search_list_names_find(config, who.view.space, &question.name, question.type, &list);
+    for (size_t i = 0; i < list.count; i++) {
+        ret_names[*ret_count] = list.names[i];
+        *ret_count += list.names[i].len > 0;
+    }
+    if (list.count == 0) {
+        ret_names[(*ret_count)++] = question.name;
+    }
+    for (size_t i = 0; i < *ret_count; i++) {
+        dname_lower(&ret_names[i]);
+    }
+    return 0;
+}
+
 int explain_page_write(struct explainer *explainer, const struct store_sync *sync,
                        const struct resolver *resolver, const struct engine_config *config,
                        const struct explain_query *query, const struct explanation **ret,
@@ -451,7 +517,7 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
 {
     struct explainer *e = explainer;
     struct dname meant;
-    explain_reset(e, sync, resolver, config);
+    explain_reset(e, sync, resolver, config, query->past);
     e->result.recent = store_sync_recent(sync);
     e->result.etcd = explain_etcd(sync, e->outage);
     int r = skydns_explain_begin(e, query, err);
@@ -460,7 +526,9 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
     }
     answer_configure(e->answer, config);
     answer_configure(e->probe, config);
-    explain_search(e, query->name);
+    if (!e->past) {
+        explain_search(e, query->name);
+    }
     skydns_explain_scan(e);
     enum engine_verdict verdict = explain_answer(e, &meant);
     e->result.who.has_near =
@@ -468,11 +536,11 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
     e->result.who.far_count = answer_get_far(e->answer);
     const struct engine_zone *zone = engine_config_zone(config, &meant);
     e->result.zone = zone;
-    if (e->store) {
+    if (e->store && !e->past) {
         e->result.level_count = explain_tree(e->store, &meant, e->result.levels);
+        explain_signed(e);
+        pages_skydns_explain_serial(e);
     }
-    explain_signed(e);
-    pages_skydns_explain_serial(e);
     explain_domain(e, &meant);
     explain_asking_client_hidden(&e->view, &meant, &e->result.who);
     e->result.why = explain_why(&(struct explain_case){
@@ -500,7 +568,7 @@ int explain_now(struct explainer *explainer, const struct store_sync *sync,
     enum { STEP_RECORDS = 1024 }; /* lookup_be_walker's */
     struct explainer *e = explainer;
     struct dname meant;
-    explain_reset(e, sync, resolver, config);
+    explain_reset(e, sync, resolver, config, NULL);
     e->may_scan = true;
     e->scan_steps = EXPLAIN_NOW_SCAN_MAX / STEP_RECORDS;
     int r = skydns_explain_begin(e, query, err);

@@ -132,6 +132,7 @@ struct explanation {
     const struct engine_zone *zone;   /* the domain of the name; NULL: none of ours */
     struct slice prefix;              /* of keys */
     int64_t revision;                 /* of the version; 0: none yet */
+    const struct explain_past *past;  /* what of; NULL: the present */
     bool is_from_snapshot;            /* etcd has not confirmed it yet */
     int64_t snapshot_age_s;           /* since etcd was heard from then */
     const struct answer_plan *plan;   /* NULL: none of its own, see `external` */
@@ -170,13 +171,34 @@ void explainer_set_outage(struct explainer *explainer, const struct outage *outa
 void explainer_set_rates(struct explainer *explainer, const struct rate_limit *rates,
                          const struct namespace_rate *namespace_rates);
 
+/* Version of an earlier revision, which an explanation is about instead of the newest. What is of
+ * today alone is left out then: the state of etcd and of upstreams, what is cached and signed, the
+ * serial, the tree, similar names, and the search list of a short name. */
+struct explain_past {
+    const struct store *store;
+    const struct broken_table *broken;
+    struct slice asked; /* the moment as the user wrote it */
+    int64_t revision;
+    /* The mark that it was found by: this server had reached mark_revision then. */
+    bool has_mark;
+    int64_t mark_ms, mark_revision;
+};
+
 /* Question; NULL is as empty. */
 struct explain_query {
     const char *name;
     const char *type;   /* "A", "SRV", "TYPE65"; empty: A */
     const char *client; /* an address; empty: a client that sees everything and has no search
                          * list */
+    const char *at;     /* the moment to explain, for a command; the server's is `past` */
+    const struct explain_past *past; /* NULL: the present */
 };
+
+/* Reads the question, and lists the names that its answer may be about, in lower case: those of the
+ * client's search list, or the name alone. At most SEARCH_LIST_NAMES_MAX. ERR_USAGE as below. */
+int explain_names_of(const struct engine_config *config, const struct explain_query *query,
+                     struct dname ret_names[SEARCH_LIST_NAMES_MAX], size_t *ret_count,
+                     uint16_t *ret_type, struct err *err) MUST_CHECK;
 
 /* Writes the page, by the configuration in force. ERR_USAGE: an invalid name, type or address. */
 int explain_page_write(struct explainer *explainer, const struct store_sync *sync,

@@ -18,10 +18,12 @@ int pages_explain_client(const struct addr *server, const struct explain_query *
     http_fetch_append_value(&target, query->type);
     buf_append_str(&target, *query->client ? "&client=" : "");
     http_fetch_append_value(&target, query->client);
+    buf_append_str(&target, *query->at ? "&at=" : "");
+    http_fetch_append_value(&target, query->at);
     int r = http_fetch_print(server, buf_cstr(&target), &why);
     buf_fini(&target);
-    if (r == ERR_REFUSED) {
-        return err_set(err, ERR_USAGE, "%s", why.msg);
+    if (r == ERR_REFUSED || r == ERR_NOT_FOUND) {
+        return err_set(err, r == ERR_REFUSED ? ERR_USAGE : r, "%s", why.msg);
     }
     return r == 0 ? 0 : err_set(err, r, "%s; -http-addr must be that of a running skydns", why.msg);
 }

@@ -10,7 +10,7 @@
 struct explain_query;
 
 /* Prints the explanation to stdout. Fails with a message if the server cannot be reached or rejects
- * the question. Type and client may be "". */
+ * the question. Type, client and moment may be "". */
 int pages_explain_client(const struct addr *server, const struct explain_query *query,
                          struct err *err) MUST_CHECK;
 

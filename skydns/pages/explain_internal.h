@@ -26,6 +26,7 @@ struct explainer {
     /* State of the current explanation. */
     const struct store_sync *sync;
     const struct resolver *resolver;
+    const struct explain_past *past; /* NULL: the present */
     const struct store *store;
     const struct engine_config *config;
     struct view view; /* of the records, as the client sees them */

@@ -1,4 +1,4 @@
-#include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/explain_page.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
+#include "common/base/utc_time.h"
 #include "common/dns/dns_names.h"
 #include "common/dns/record.h"
 #include "skydns/pages/record_page_internal.h"
@@ -226,6 +227,29 @@ static void explain_put_signed(const struct explanation *x, struct buf *out)
 
 /* ---- etcd and the domain ---- */
 
+void explain_page_put_time(int64_t time_ms, struct buf *out)
+{
+    json_text_open(out, "time", '"');
+    utc_time_append_ms(time_ms, out);
+    buf_append_char(out, '"');
+    buf_printf(out, ",\"time_ms\":%" PRId64, time_ms);
+}
+
+/* Prints the moment of the past, and the mark by which its revision was found. */
+static void explain_put_moment(const struct explain_past *past, struct buf *out)
+{
+    buf_append_str(out, ",\n");
+    json_text_open(out, "at", '{');
+    json_text_slice_field(out, "asked", past->asked);
+    buf_printf(out, ",\"revision\":%" PRId64, past->revision);
+    if (past->has_mark) {
+        json_text_open(out, "mark", '{');
+        explain_page_put_time(past->mark_ms, out);
+        buf_printf(out, ",\"revision\":%" PRId64 "}", past->mark_revision);
+    }
+    buf_append_char(out, '}');
+}
+
 static void explain_put_state(const struct explanation *x, struct buf *out)
 {
     const struct explain_etcd *etcd = &x->etcd;
@@ -243,6 +267,10 @@ static void explain_put_state(const struct explanation *x, struct buf *out)
         buf_printf(out, ",\"holding_s\":%" PRId64, etcd->holding_s);
     }
     buf_append_char(out, '}');
+}
+
+static void explain_put_domain(const struct explanation *x, struct buf *out)
+{
     if (x->zone) {
         explain_page_put_name("domain", &x->zone->domain, out);
         buf_append_str(out, x->zone->is_incomplete ? ",\"incomplete\":true" : "");
@@ -299,6 +327,9 @@ static void explain_put_record(const struct explain_page *p, const struct explai
 {
     struct dname name;
     record_page_fields(r->record, p->x->prefix, p->out);
+    if (!p->x->past) {
+        record_page_age(r->record, p->out);
+    }
     json_text_string_field(p->out, "rule", rules[r->rule].word);
     store_record_name(r->record, &name);
     explain_put_change(p, &name, r->record->mod_revision);
@@ -377,7 +408,12 @@ void explain_page_put(const struct explain_page *p)
     if (x->is_from_snapshot) {
         buf_printf(out, ",\"snapshot_age_s\":%" PRId64, x->snapshot_age_s);
     }
-    explain_put_state(x, out);
+    if (x->past) {
+        explain_put_moment(x->past, out);
+    } else {
+        explain_put_state(x, out);
+    }
+    explain_put_domain(x, out);
     explain_page_put_client(p);
     explain_page_put_search(p);
     if (x->near_count > 0) {
@@ -418,5 +454,15 @@ void explain_page_answer(const struct explanation *x, struct buf *out)
     }
     if (x->external_count > 0) {
         buf_append_str(out, ",\"elsewhere\":true");
+    }
+}
+
+void explain_page_reply(const struct explanation *x, bool is_text, struct http_reply *reply)
+{
+    if (is_text) {
+        explain_page_text(x, &reply->body);
+    } else {
+        reply->content_type = "application/json";
+        explain_page_json(x, &reply->body);
     }
 }

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "common/base/json_text.h"
-#include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/explain_page.h"
 
 /* Word for programs and text for people. */
 static const struct {

@@ -6,7 +6,7 @@
 #include "common/base/json_text.h"
 #include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
-#include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/explain_page.h"
 #include "skydns/wire/rr_text.h"
 
 static const char *const sources[] = {

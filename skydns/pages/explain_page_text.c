@@ -1,6 +1,6 @@
 /* Lays an explanation out for people: a form over its JSON. */
 #include "common/live/live_form.h"
-#include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/explain_page.h"
 
 #define FIRST(label) "{?+}           {:}" label "{/}"
 
@@ -22,6 +22,8 @@
 static const char page_form[] =
     "{name} {type}: {status}{??answers}, answers: {answers}{?elsewhere} and what upstreams answer{/}{/}"
     "; etcd revision {revision}\n"
+    "{*at}past       the answer as of {asked}: revision {revision}"
+    "{*mark}, by the mark of {time} (revision {revision}){/}; settings are those of today\n{/}"
     "{??snapshot_age_s}snapshot   answers come from a snapshot of {snapshot_age_s|s} ago\n{/}"
     "{*etcd}{?!connected}etcd       away for {away_s|long}{?reason}: {reason}{/}; "
     "{??age_s}answers come from records of {age_s|long} ago{:}no records have been read yet{/}\n{/}"
@@ -89,7 +91,7 @@ static const char page_form[] =
     "{?change}  its key was " CHANGE "\n{/}" NEAR("  ") "{/}{/}"
     "{*keys}  {?rule=gave}+{:}-{/} {key} = {host}{?port} port {port}{/}"
     "{?text} text \"{text}\"{/}{?served} served as \"{served}\"{/}{?group} group {group}{/}\n"
-    "      revision {revision}, known for {known_s|long}{?change}; " CHANGE "{/}"
+    "      revision {revision}{??known_s}, known for {known_s|long}{/}{?change}; " CHANGE "{/}"
     "{?rule=gave}{:}; {rule_text}{?rule=duplicate}{?instead} {instead}{/}{/}{/}\n{/}"
     "{?keys_more}  ... {keys_more} more\n{/}"
     "{*broken}  ! {key}\n      revision {revision}; cannot be used: {reason}\n{/}{/}";

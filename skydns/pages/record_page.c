@@ -93,8 +93,12 @@ void record_page_fields(const struct store_record *record, struct slice prefix, 
     number_field(out, "ttl", record->ttl_s);
     number_field(out, "targetstrip", record->targetstrip);
     text_field(out, "group", store_record_string(record, RECORD_GROUP));
-    buf_printf(out, ",\"revision\":%" PRId64 ",\"known_s\":%" PRIu32, record->mod_revision,
-               record_page_known_s(record));
+    buf_printf(out, ",\"revision\":%" PRId64, record->mod_revision);
+}
+
+void record_page_age(const struct store_record *record, struct buf *out)
+{
+    buf_printf(out, ",\"known_s\":%" PRIu32, record_page_known_s(record));
 }
 
 static bool add_broken(void *data, const struct broken_key *key)
@@ -126,6 +130,7 @@ static bool record_page_add_records(struct page *page, struct buf *piece)
         }
         buf_append_str(piece, page->last.len ? ",\n{" : "\n{");
         record_page_fields(record, store_sync_prefix(page->sync), piece);
+        record_page_age(record, piece);
         buf_append_char(piece, '}');
         store_record_name(record, &page->last);
     }

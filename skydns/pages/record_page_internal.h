@@ -13,9 +13,12 @@
 
 struct store_sync;
 
-/* Appends the fields, without braces: the key, the value's fields, the key's revision, and for how
- * long this process has known it. `prefix` as in common/dns/record.h. */
+/* Appends the fields, without braces: the key, the value's fields, and the key's revision. `prefix`
+ * as in common/dns/record.h. */
 void record_page_fields(const struct store_record *record, struct slice prefix, struct buf *out);
+
+/* Appends the field that says for how long this process has known it. */
+void record_page_age(const struct store_record *record, struct buf *out);
 
 /* Returns the seconds since the record arrived with its revision. */
 uint32_t record_page_known_s(const struct store_record *record);

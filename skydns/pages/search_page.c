@@ -183,6 +183,7 @@ static void search_page_show(struct search *s, const struct result *result, stru
     json_text_string(piece, slice_str(dname_to_text(&result->name, text)));
     buf_printf(piece, ",\"match\":\"%s\",", words[result->match]);
     record_page_fields(record, store_sync_prefix(s->sync), piece);
+    record_page_age(record, piece);
     buf_append_char(piece, '}');
 }
 

@@ -3,7 +3,7 @@
 #include "common/base/attributes.h"
 #include "skydns/pages/client_figures.h"
 #include "skydns/pages/explain.h"
-#include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/explain_page.h"
 #include "skydns/pages/readiness_internal.h"
 #include "skydns/pages/record_page_internal.h"
 #include "skydns/pages/search_page_internal.h"
@@ -69,9 +69,9 @@ static void on_clients(void *data, const struct http_request *request UNUSED,
                               &reply->body);
 }
 
-static void on_explain(void *data, const struct http_request *request, struct http_reply *reply)
+void status_explain(const struct metrics_sources *sources, const struct http_request *request,
+                    struct http_reply *reply)
 {
-    const struct metrics_sources *sources = data;
     const struct explanation *explanation;
     struct err err;
     const struct explain_query query = {
@@ -85,12 +85,14 @@ static void on_explain(void *data, const struct http_request *request, struct ht
     if (r < 0) {
         reply->status = 400;
         buf_printf(&reply->body, "%s\n", err.msg);
-    } else if (http_request_arg(request, "text")) {
-        explain_page_text(explanation, &reply->body);
     } else {
-        reply->content_type = "application/json";
-        explain_page_json(explanation, &reply->body);
+        explain_page_reply(explanation, http_request_arg(request, "text") != NULL, reply);
     }
+}
+
+static void on_explain(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    status_explain(data, request, reply);
 }
 
 void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES])

@@ -12,7 +12,7 @@
  *     /search?q=            records by a part of their name, key or value: search_page_internal.h
  *     /clients              the busiest clients, and what search lists cost: client_figures.h
  *     /explain?name=&type=  why a question is answered as it is (explain.h), as JSON; with &text
- *                           for people
+ *                           for people; with &at= as it was then: past_desk.h
  *
  * Main thread. */
 #ifndef SKYDNS_PAGES_STATUS_H
@@ -25,6 +25,10 @@ enum { STATUS_ROUTES = 8 };
 
 /* Fills in the routes; the sources are borrowed, and set before the loop runs. */
 void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES]);
+
+/* Answers a request for /explain about the present. */
+void status_explain(const struct metrics_sources *sources, const struct http_request *request,
+                    struct http_reply *reply);
 
 /* Returns the route of /metrics at another path, which is borrowed. */
 struct http_route status_metrics_route(struct metrics_sources *sources, const char *path);

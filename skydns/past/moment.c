@@ -1,4 +1,4 @@
-#include "skydns/past/moment.h"
+#include "skydns/past/moment_internal.h"
 
 #include <string.h>
 

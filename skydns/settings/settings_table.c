@@ -313,6 +313,9 @@ static const struct setting rows[] = {
      .help = "print why the skydns running at -http-addr answers NAME [TYPE] as it does"},
     {.flag = "client", .kind = SETTING_TEXT, IN(explain_client),
      .help = "with -explain: as for the client with this address"},
+    {.flag = "at", .kind = SETTING_TEXT, IN(explain_at),
+     .help = "with -explain: as it was at a revision of etcd, a time like 2026-05-01T03:12:00Z or an "
+             "age like 10m"},
     {.flag = "top", .kind = SETTING_BOOL, IN(top),
      .help = "show the figures of the skydns running at -http-addr in this terminal; q ends"},
     {.flag = "etcd3", .kind = SETTING_IGNORED, .help = "accepted; the v3 API is always used"},

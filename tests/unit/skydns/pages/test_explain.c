@@ -467,11 +467,12 @@ UNIT_TEST(test_questions_that_cannot_be_read)
     static const struct {
         struct explain_query query;
         const char *says;
-    } rows[] = {{{NULL, "A", NULL}, "name"},
-                {{"a..b", "A", NULL}, "name"},
-                {{"a", "NOPE", NULL}, "NOPE"},
-                {{"a", "TYPE70000", ""}, "TYPE70000"},
-                {{"a", "A", "10.0.0"}, "client `10.0.0`: expected an address"}};
+    } rows[] = {
+        {{.name = NULL, .type = "A"}, "name"},
+        {{.name = "a..b", .type = "A"}, "name"},
+        {{.name = "a", .type = "NOPE"}, "NOPE"},
+        {{.name = "a", .type = "TYPE70000", .client = ""}, "TYPE70000"},
+        {{.name = "a", .type = "A", .client = "10.0.0"}, "client `10.0.0`: expected an address"}};
     struct pages_bed bed;
     bed_start(&bed, "-no-rec");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -4,7 +4,7 @@
 
 #include "skydns/clients/client_index.h"
 #include "skydns/clients/visibility.h"
-#include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/explain_page.h"
 #include "tests/support/unit_test.h"
 
 static const struct bed_key keys[] = {

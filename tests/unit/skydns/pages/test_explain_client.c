@@ -70,6 +70,9 @@ static void end_capture(struct stdout_capture *c, char text[OUTPUT_MAX])
     close(c->file);
 }
 
+/* The moment that run_client asks for. */
+static const char *moment = "";
+
 /* Returns pages_explain_client's result; its output in `output`. */
 static int run_client(struct server *s, const char *reply, const char *name, const char *type,
                       char output[OUTPUT_MAX], struct err *err)
@@ -78,7 +81,9 @@ static int run_client(struct server *s, const char *reply, const char *name, con
     s->listener = loopback_listen(&s->address);
     assert_int_equal(pthread_create(&s->thread, NULL, explain_client_serve, s), 0);
     struct stdout_capture capture = capture_stdout();
-    int r = pages_explain_client(&s->address, &(struct explain_query){name, type, ""}, err);
+    int r = pages_explain_client(
+        &s->address,
+        &(struct explain_query){.name = name, .type = type, .client = "", .at = moment}, err);
     end_capture(&capture, output);
     assert_int_equal(pthread_join(s->thread, NULL), 0);
     close(s->listener);
@@ -124,6 +129,25 @@ UNIT_TEST(test_question_is_refused)
     assert_string_equal(output, "");
 }
 
+/* A good question, whose answer cannot be had, is no fault of the command line. */
+UNIT_TEST(test_the_past)
+{
+    static const char *const replies[] = {"HTTP/1.1 410 Gone\r\n\r\nis gone\n",
+                                          "HTTP/1.1 503 Service Unavailable\r\n\r\nbusy\n",
+                                          "HTTP/1.1 507 Insufficient Storage\r\n\r\nlarge\n"};
+    static const char *const messages[] = {"is gone", "busy", "large"};
+    moment = "2026-05-01T00:00:00+02:00";
+    for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
+        struct server s;
+        struct err err;
+        char output[OUTPUT_MAX];
+        assert_int_equal(run_client(&s, replies[i], "a", "A", output, &err), ERR_NOT_FOUND);
+        assert_string_equal(err.msg, messages[i]);
+        assert_non_null(strstr(s.request, "&type=A&at=2026-05-01T00%3A00%3A00%2B02%3A00 HTTP/1."));
+    }
+    moment = "";
+}
+
 UNIT_TEST(test_no_http)
 {
     struct server s;
@@ -138,7 +162,10 @@ UNIT_TEST(test_nobody_there)
     struct addr address = loopback_addr(loopback_free_port());
     struct err err;
     char text[ADDR_TEXT_MAX];
-    assert_true(pages_explain_client(&address, &(struct explain_query){"a", "A", ""}, &err) < 0);
+    assert_true(pages_explain_client(
+                    &address,
+                    &(struct explain_query){.name = "a", .type = "A", .client = "", .at = ""},
+                    &err) < 0);
     assert_non_null(strstr(err.msg, "-http-addr"));
     assert_non_null(strstr(err.msg, addr_format(&address, text)));
 }

@@ -7,7 +7,7 @@
 #include "skydns/external/cache_counts.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
-#include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/explain_page.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"

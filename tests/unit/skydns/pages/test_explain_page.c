@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "common/base/buf.h"
-#include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/explain_page.h"
 #include "skydns/pages/record_page_internal.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"

@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-#include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/explain_page.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
 

@@ -9,7 +9,7 @@
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "skydns/dnssec/dnssec.h"
-#include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/explain_page.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"

@@ -4,6 +4,7 @@
 #define SKYDNS_PAGES_EXPLAIN_PAGE_INTERNAL_H
 
 #include "common/base/buf.h"
+#include "common/http/http_server.h"
 #include "skydns/pages/explain.h"
 
 void explain_page_text(const struct explanation *x, struct buf *out);
@@ -17,6 +18,9 @@ void explain_page_text(const struct explanation *x, struct buf *out);
  * "targets":[{"name":...,"type":...,"source":...}],"names":[{"name":...,"exists":true,
  * "keys":[{"key":...,"rule":"gave",...}]}]}. Empty fields are left out. */
 void explain_page_json(const struct explanation *x, struct buf *out);
+
+/* Makes the page a handler's reply, as text or as JSON. */
+void explain_page_reply(const struct explanation *x, bool is_text, struct http_reply *reply);
 
 struct explain_page {
     const struct explanation *x;
@@ -32,6 +36,9 @@ void explain_page_put(const struct explain_page *p);
 void explain_page_put_external(const struct explain_page *p);
 void explain_page_put_client(const struct explain_page *p);
 void explain_page_put_search(const struct explain_page *p);
+
+/* Appends a time as two fields: "time":"2026-05-01T03:12:00.000Z","time_ms":1777605120000. */
+void explain_page_put_time(int64_t time_ms, struct buf *out);
 
 void explain_page_put_name(const char *field, const struct dname *name, struct buf *out);
 

@@ -5,8 +5,8 @@
  *     10m, 1h30m                    an age: so long ago
  *
  * Pure; any thread. */
-#ifndef SKYDNS_PAST_MOMENT_H
-#define SKYDNS_PAST_MOMENT_H
+#ifndef SKYDNS_PAST_MOMENT_INTERNAL_H
+#define SKYDNS_PAST_MOMENT_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,6 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 
-struct revision_mark;
 struct revision_marks;
 
 struct moment {

@@ -1,0 +1,42 @@
+#include "skydns/past/past_desk.h"
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/pages/metrics_table.h"
+#include "skydns/pages/status.h"
+#include "skydns/past/past_explain_internal.h"
+#include "skydns/past/past_job_internal.h"
+
+struct past_desk *past_desk_new(struct ev_loop *loop, const struct metrics_sources *sources,
+                                struct etcd *etcd)
+{
+    struct past_desk *desk = xcalloc(1, sizeof(*desk));
+    *desk = (struct past_desk){.loop = loop, .sources = sources, .etcd = etcd};
+    desk->explain = past_explain_new(desk);
+    return desk;
+}
+
+void past_desk_free(struct past_desk *desk)
+{
+    if (desk) {
+        past_explain_free(desk->explain);
+        free(desk);
+    }
+}
+
+static void past_desk_on_explain(void *data, const struct http_request *request,
+                                 struct http_reply *reply)
+{
+    const struct past_desk *desk = data;
+    if (http_request_arg(request, "at")) {
+        past_explain_reply(desk->explain, request, reply);
+    } else {
+        status_explain(desk->sources, request, reply);
+    }
+}
+
+void past_desk_routes(struct past_desk *desk, struct http_route routes[PAST_DESK_ROUTES])
+{
+    routes[0] = (struct http_route){"/explain", past_desk_on_explain, desk};
+}

@@ -1,0 +1,181 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/err.h"
+#include "common/base/json_text.h"
+#include "common/base/utc_time.h"
+#include "common/base/xalloc.h"
+#include "common/http/http_head.h"
+#include "skydns/pages/explain_page.h"
+#include "skydns/pages/metrics_table.h"
+#include "skydns/past/past_horizon_internal.h"
+#include "skydns/past/past_job_internal.h"
+#include "skydns/sync/revision_marks.h"
+#include "skydns/sync/store_sync.h"
+
+static void end_job(struct past_job *job)
+{
+    ev_timer_stop(job->desk->loop, &job->deadline);
+    past_horizon_free(job->horizon);
+    job->horizon = NULL;
+    free(job->asked);
+    job->asked = NULL;
+    job->is_busy = false;
+    job->drop(job->data);
+}
+
+static void past_job_on_gone(void *data)
+{
+    end_job(data);
+}
+
+static void past_job_on_deadline(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+{
+    struct err err;
+    err_set(&err, ERR_TIMEOUT, "etcd took longer than %d s to tell its history",
+            PAST_JOB_MS / 1000);
+    past_job_fail(timer->data, &err);
+}
+
+void past_job_init(struct past_job *job, const struct past_desk *desk, void (*drop)(void *data),
+                   void *data)
+{
+    *job = (struct past_job){.desk = desk, .drop = drop, .data = data};
+    ev_init(&job->deadline, past_job_on_deadline);
+    job->deadline.data = job;
+}
+
+void past_job_fini(struct past_job *job)
+{
+    if (job->is_busy) {
+        end_job(job);
+    }
+}
+
+/* ---- Errors ---- */
+
+static void fill_busy(struct http_reply *reply, const char *why)
+{
+    reply->status = HTTP_UNAVAILABLE;
+    reply->fields = "Retry-After: 1\r\n";
+    buf_printf(&reply->body, "%s; try again\n", why);
+}
+
+void past_job_refuse(struct http_reply *reply, const struct err *err)
+{
+    reply->status = HTTP_BAD_REQUEST;
+    buf_printf(&reply->body, "%s\n", err->msg);
+}
+
+/* Says what can be had instead: the oldest revision, and when this server reached it or the next
+ * one that it noticed. */
+static void fill_gone(const struct past_job *job, int64_t oldest, struct http_reply *reply)
+{
+    const struct revision_marks *marks = store_sync_marks(job->desk->sources->sync);
+    const struct revision_mark *mark = marks ? revision_marks_at_revision(marks, oldest) : NULL;
+    reply->status = HTTP_GONE;
+    if (job->is_text) {
+        buf_printf(&reply->body, "`%s` is gone: the oldest that can be had is ", job->asked);
+        buf_printf(&reply->body, oldest > 0 ? "revision %" PRId64 : "not known", oldest);
+        if (mark) {
+            buf_append_str(&reply->body, ", the oldest time ");
+            utc_time_append_ms(mark->time_ms, &reply->body);
+        }
+        buf_append_char(&reply->body, '\n');
+        return;
+    }
+    reply->content_type = "application/json";
+    buf_append_char(&reply->body, '{');
+    json_text_string_field(&reply->body, "asked", job->asked);
+    json_text_string_field(&reply->body, "error", "gone");
+    json_text_open(&reply->body, "oldest", '{');
+    if (oldest > 0) {
+        json_text_number_field(&reply->body, "revision", (uint64_t)oldest);
+    }
+    if (mark) {
+        explain_page_put_time(mark->time_ms, &reply->body);
+    }
+    buf_append_str(&reply->body, "}}\n");
+}
+
+static void past_job_on_horizon(void *data, int64_t oldest)
+{
+    struct past_job *job = data;
+    struct http_reply reply;
+    http_reply_init(&reply);
+    fill_gone(job, oldest, &reply);
+    past_job_answer(job, &reply);
+}
+
+static void find_horizon(struct past_job *job)
+{
+    job->horizon = past_horizon_find(&(struct past_horizon_config){
+        .loop = job->desk->loop,
+        .etcd = job->desk->etcd,
+        .prefix = store_sync_prefix(job->desk->sources->sync),
+        .done = past_job_on_horizon,
+        .data = job,
+    });
+}
+
+void past_job_fail(struct past_job *job, const struct err *err)
+{
+    struct http_reply reply;
+    if (err->code == ERR_COMPACTED && !job->horizon) {
+        find_horizon(job);
+        return;
+    }
+    http_reply_init(&reply);
+    if (err->code == ERR_FUTURE) {
+        reply.status = HTTP_BAD_REQUEST;
+        buf_printf(&reply.body, "revision %" PRId64 " is still to come: etcd is at %" PRId64 "\n",
+                   job->at.revision, store_sync_counts(job->desk->sources->sync).revision);
+    } else if (err->code == ERR_TOO_LARGE) {
+        reply.status = HTTP_NO_ROOM;
+        buf_printf(&reply.body, "too much of etcd's history to read at once: %s\n", err->msg);
+    } else {
+        fill_busy(&reply, err->msg);
+    }
+    past_job_answer(job, &reply);
+}
+
+/* ---- Life ---- */
+
+void past_job_answer(struct past_job *job, struct http_reply *reply)
+{
+    http_later_answer(&job->later, reply);
+    end_job(job);
+}
+
+bool past_job_begin(struct past_job *job, const char *when, bool is_text, struct http_reply *reply)
+{
+    const struct store_sync *sync = job->desk->sources->sync;
+    const struct revision_marks *marks = store_sync_marks(sync);
+    struct moment moment;
+    struct err err;
+    int64_t unused;
+    if (moment_parse(when, clock_wall_ms(), &moment, &err) < 0) {
+        past_job_refuse(reply, &err);
+        return false;
+    }
+    if (job->is_busy || !marks || !store_sync_is_caught_up(sync) ||
+        store_sync_is_from_snapshot(sync, &unused)) {
+        fill_busy(reply, job->is_busy ? "another question about the past is being answered"
+                                      : "etcd is away, and has the past");
+        return false;
+    }
+    job->is_busy = true;
+    job->is_text = is_text;
+    job->asked = xstrdup(when);
+    job->is_revision = moment.revision > 0;
+    job->later = (struct http_later){.gone = past_job_on_gone, .data = job};
+    ev_timer_set(&job->deadline, PAST_JOB_MS / 1000., 0.);
+    ev_timer_start(job->desk->loop, &job->deadline);
+    reply->later = &job->later;
+    if (!moment_find(&moment, marks, &job->at)) {
+        find_horizon(job);
+        return false;
+    }
+    return true;
+}

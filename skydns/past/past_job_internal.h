@@ -1,0 +1,64 @@
+/* A question about the past that is under way: what /explain?at= and /history have in common.
+ *
+ *     begin -> the owner reads etcd's history -> reply
+ *                 `-- it is compacted -> how far back it goes (past_horizon_internal.h) -> 410
+ *
+ * One of each kind is under way at a time; another gets 503 with Retry-After, and so does everyone
+ * while etcd is not followed. It ends within PAST_JOB_MS. Main loop. */
+#ifndef SKYDNS_PAST_PAST_JOB_INTERNAL_H
+#define SKYDNS_PAST_PAST_JOB_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/http/http_server.h"
+#include "skydns/past/moment_internal.h"
+
+struct err;
+struct etcd;
+struct past_horizon;
+struct metrics_sources;
+
+/* Less than commands wait for a response (http_fetch_print). */
+enum { PAST_JOB_MS = 4000 };
+
+struct past_desk {
+    struct ev_loop *loop;
+    const struct metrics_sources *sources;
+    struct etcd *etcd;
+    struct past_explain *explain;
+};
+
+struct past_job {
+    const struct past_desk *desk; /* set once, as are the next two */
+    void (*drop)(void *data);     /* frees what the owner reads with; the job is over */
+    void *data;
+    bool is_busy;
+    struct http_later later;
+    ev_timer deadline;
+    struct past_horizon *horizon;
+    bool is_text;
+    char *asked; /* WHEN, as written */
+    bool is_revision;
+    struct moment_found at;
+};
+
+void past_job_init(struct past_job *job, const struct past_desk *desk, void (*drop)(void *data),
+                   void *data);
+void past_job_fini(struct past_job *job); /* ends it; the HTTP server is freed before */
+
+/* Begins with WHEN, and lets the response come later. Returns false if the reply is an error, or
+ * will be one: there is nothing to read. */
+bool past_job_begin(struct past_job *job, const char *when, bool is_text,
+                    struct http_reply *reply) MUST_CHECK;
+
+/* Makes the reply one of 400, of which the message says why. */
+void past_job_refuse(struct http_reply *reply, const struct err *err);
+
+/* End the job: with a response, whose content they take, or with that for an error. */
+void past_job_answer(struct past_job *job, struct http_reply *reply);
+void past_job_fail(struct past_job *job, const struct err *err);
+
+#endif
