@@ -6,6 +6,7 @@
 #include "skydns/pages/metrics_table.h"
 #include "skydns/pages/status.h"
 #include "skydns/past/past_explain_internal.h"
+#include "skydns/past/past_history_internal.h"
 #include "skydns/past/past_job_internal.h"
 
 struct past_desk *past_desk_new(struct ev_loop *loop, const struct metrics_sources *sources,
@@ -14,6 +15,7 @@ struct past_desk *past_desk_new(struct ev_loop *loop, const struct metrics_sourc
     struct past_desk *desk = xcalloc(1, sizeof(*desk));
     *desk = (struct past_desk){.loop = loop, .sources = sources, .etcd = etcd};
     desk->explain = past_explain_new(desk);
+    desk->history = past_history_new(desk);
     return desk;
 }
 
@@ -21,6 +23,7 @@ void past_desk_free(struct past_desk *desk)
 {
     if (desk) {
         past_explain_free(desk->explain);
+        past_history_free(desk->history);
         free(desk);
     }
 }
@@ -36,7 +39,15 @@ static void past_desk_on_explain(void *data, const struct http_request *request,
     }
 }
 
+static void past_desk_on_history(void *data, const struct http_request *request,
+                                 struct http_reply *reply)
+{
+    const struct past_desk *desk = data;
+    past_history_reply(desk->history, request, reply);
+}
+
 void past_desk_routes(struct past_desk *desk, struct http_route routes[PAST_DESK_ROUTES])
 {
     routes[0] = (struct http_route){"/explain", past_desk_on_explain, desk};
+    routes[1] = (struct http_route){"/history", past_desk_on_history, desk};
 }

@@ -11,7 +11,7 @@ struct etcd;
 struct metrics_sources;
 struct past_desk;
 
-enum { PAST_DESK_ROUTES = 1 };
+enum { PAST_DESK_ROUTES = 2 };
 
 /* The sources are borrowed, and set before the loop runs; etcd is borrowed, too. */
 struct past_desk *past_desk_new(struct ev_loop *loop, const struct metrics_sources *sources,

@@ -113,8 +113,9 @@ void past_explain_reply(struct past_explain *explain, const struct http_request 
         past_job_refuse(reply, &err);
         return;
     }
-    if (past_job_begin(&p->job, http_request_arg(request, "at"),
-                       http_request_arg(request, "text") != NULL, reply)) {
+    const struct past_question asked = {.when = http_request_arg(request, "at"),
+                                        .is_text = http_request_arg(request, "text") != NULL};
+    if (past_job_begin(&p->job, &asked, reply)) {
         p->name = copy_arg(request, "name");
         p->type = copy_arg(request, "type");
         p->client = copy_arg(request, "client");

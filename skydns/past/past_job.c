@@ -148,14 +148,28 @@ void past_job_answer(struct past_job *job, struct http_reply *reply)
     end_job(job);
 }
 
-bool past_job_begin(struct past_job *job, const char *when, bool is_text, struct http_reply *reply)
+/* Takes the first mark, or the present without one. */
+static void begin_late(struct past_job *job, const struct revision_marks *marks)
+{
+    const struct revision_mark *first = revision_marks_at_revision(marks, 1);
+    job->is_late = true;
+    job->at = (struct moment_found){
+        .revision = first ? first->revision : store_sync_counts(job->desk->sources->sync).revision,
+        .has_mark = first != NULL,
+        .mark_ms = first ? first->time_ms : 0,
+        .mark_revision = first ? first->revision : 0,
+    };
+}
+
+bool past_job_begin(struct past_job *job, const struct past_question *question,
+                    struct http_reply *reply)
 {
     const struct store_sync *sync = job->desk->sources->sync;
     const struct revision_marks *marks = store_sync_marks(sync);
     struct moment moment;
     struct err err;
     int64_t unused;
-    if (moment_parse(when, clock_wall_ms(), &moment, &err) < 0) {
+    if (moment_parse(question->when, clock_wall_ms(), &moment, &err) < 0) {
         past_job_refuse(reply, &err);
         return false;
     }
@@ -166,16 +180,20 @@ bool past_job_begin(struct past_job *job, const char *when, bool is_text, struct
         return false;
     }
     job->is_busy = true;
-    job->is_text = is_text;
-    job->asked = xstrdup(when);
-    job->is_revision = moment.revision > 0;
+    job->is_text = question->is_text;
+    job->is_late = false;
+    job->asked = xstrdup(question->when);
     job->later = (struct http_later){.gone = past_job_on_gone, .data = job};
     ev_timer_set(&job->deadline, PAST_JOB_MS / 1000., 0.);
     ev_timer_start(job->desk->loop, &job->deadline);
     reply->later = &job->later;
-    if (!moment_find(&moment, marks, &job->at)) {
-        find_horizon(job);
-        return false;
+    if (moment_find(&moment, marks, &job->at)) {
+        return true;
     }
-    return true;
+    if (question->begins_late) {
+        begin_late(job, marks);
+    } else {
+        find_horizon(job);
+    }
+    return question->begins_late;
 }

@@ -29,6 +29,7 @@ struct past_desk {
     const struct metrics_sources *sources;
     struct etcd *etcd;
     struct past_explain *explain;
+    struct past_history *history;
 };
 
 struct past_job {
@@ -40,9 +41,15 @@ struct past_job {
     ev_timer deadline;
     struct past_horizon *horizon;
     bool is_text;
-    char *asked; /* WHEN, as written */
-    bool is_revision;
+    char *asked;  /* WHEN, as written */
+    bool is_late; /* it was before the first mark, which was taken instead */
     struct moment_found at;
+};
+
+struct past_question {
+    const char *when;
+    bool is_text;
+    bool begins_late;
 };
 
 void past_job_init(struct past_job *job, const struct past_desk *desk, void (*drop)(void *data),
@@ -50,8 +57,9 @@ void past_job_init(struct past_job *job, const struct past_desk *desk, void (*dr
 void past_job_fini(struct past_job *job); /* ends it; the HTTP server is freed before */
 
 /* Begins with WHEN, and lets the response come later. Returns false if the reply is an error, or
- * will be one: there is nothing to read. */
-bool past_job_begin(struct past_job *job, const char *when, bool is_text,
+ * will be one: there is nothing to read. A time before the first mark is an error, or takes that
+ * mark if begins_late. */
+bool past_job_begin(struct past_job *job, const struct past_question *question,
                     struct http_reply *reply) MUST_CHECK;
 
 /* Makes the reply one of 400, of which the message says why. */

@@ -1,0 +1,378 @@
+#include "skydns/past/name_history_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/key_table.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_watch.h"
+#include "skydns/past/past_range_internal.h"
+
+/* As etcd_catch_up_internal.h: etcd comes round to old watches ten times a second. */
+static const double quiet_s = 0.5;
+
+/* A key and its value; one block. */
+struct held_key {
+    int64_t mod_revision;
+    bool is_seen; /* in the contents at the end */
+    size_t key_len, value_len;
+    char bytes[];
+};
+
+struct kept_change {
+    struct kept_change *next; /* newer */
+    int64_t revision;
+    size_t key_len, before_len, after_len;
+    bool has_before, has_after;
+    char bytes[];
+};
+
+/* The key itself, and all below it. */
+enum { SELF, BELOW, PARTS };
+
+struct name_history {
+    struct name_history_config config;
+    struct buf key;
+    struct past_budget budget;
+    struct past_range range;
+    int64_t to; /* 0: not known yet */
+    struct key_table held;
+    unsigned part; /* that is being read */
+    bool is_checking;
+    bool differs;
+    size_t seen;
+
+    struct etcd_watch *watches[PARTS];
+    struct watch_data {
+        struct name_history *history;
+        unsigned part;
+        bool is_up, has_reached;
+    } watch_data[PARTS];
+    ev_timer quiet;
+
+    struct kept_change *oldest;      /* ascending revisions */
+    const struct kept_change **list; /* once done: the newest first */
+    size_t count, bytes, events;
+    uint64_t left_out;
+};
+
+static struct slice held_key_of(const void *thing)
+{
+    const struct held_key *held = thing;
+    return slice_of(held->bytes, held->key_len);
+}
+
+/* ---- Changes ---- */
+
+static size_t change_bytes(const struct kept_change *change)
+{
+    return sizeof(*change) + change->key_len + change->before_len + change->after_len;
+}
+
+static void drop_oldest_change(struct name_history *h)
+{
+    struct kept_change *oldest = h->oldest;
+    h->bytes -= change_bytes(oldest);
+    h->count--;
+    h->oldest = oldest->next;
+    free(oldest);
+}
+
+static void keep_change(struct name_history *h, const struct etcd_event *event,
+                        const struct held_key *before)
+{
+    const struct slice key = event->kv.key, after = event->kv.value;
+    const bool has_after = event->kind == ETCD_EVENT_PUT;
+    struct kept_change proto = {
+        .revision = event->kv.mod_revision,
+        .key_len = key.len,
+        .before_len = before ? before->value_len : 0,
+        .after_len = has_after ? after.len : 0,
+        .has_before = before != NULL,
+        .has_after = has_after,
+    };
+    struct kept_change *change = xmalloc(change_bytes(&proto));
+    *change = proto;
+    memcpy(change->bytes, key.ptr, key.len);
+    if (proto.before_len > 0) {
+        memcpy(change->bytes + key.len, before->bytes + before->key_len, proto.before_len);
+    }
+    if (proto.after_len > 0) {
+        memcpy(change->bytes + key.len + proto.before_len, after.ptr, after.len);
+    }
+    struct kept_change **at = &h->oldest; /* the two watches may be out of step */
+    while (*at && (*at)->revision <= change->revision) {
+        at = &(*at)->next;
+    }
+    change->next = *at;
+    *at = change;
+    h->count++;
+    h->bytes += change_bytes(change);
+    while (h->count > NAME_HISTORY_MAX || (h->count > 1 && h->bytes > NAME_HISTORY_BYTES)) {
+        drop_oldest_change(h);
+        h->left_out++;
+    }
+}
+
+/* ---- Contents ---- */
+
+static void hold_key(struct name_history *h, const struct etcd_kv *kv)
+{
+    struct held_key *held = xmalloc(sizeof(*held) + kv->key.len + kv->value.len);
+    *held = (struct held_key){
+        .mod_revision = kv->mod_revision, .key_len = kv->key.len, .value_len = kv->value.len};
+    memcpy(held->bytes, kv->key.ptr, kv->key.len);
+    if (kv->value.len > 0) {
+        memcpy(held->bytes + kv->key.len, kv->value.ptr, kv->value.len);
+    }
+    free(key_table_put(&h->held, held));
+}
+
+static void finish_history(struct name_history *h, const struct err *err)
+{
+    for (unsigned part = 0; part < PARTS; part++) {
+        etcd_watch_stop(h->watches[part]);
+        h->watches[part] = NULL;
+    }
+    ev_timer_stop(h->config.loop, &h->quiet);
+    h->list = xcalloc(h->count + 1, sizeof(*h->list));
+    size_t at = h->count;
+    for (const struct kept_change *change = h->oldest; change; change = change->next) {
+        h->list[--at] = change;
+    }
+    h->config.done(h->config.data, err);
+}
+
+static void start_watches(struct name_history *h);
+
+static void read_part_of_name(struct name_history *h, unsigned part)
+{
+    h->part = part;
+    h->range.config.revision = h->is_checking ? h->to : h->config.from;
+    h->range.config.is_keys_only = h->is_checking;
+    past_range_read(&h->range, buf_slice(&h->key), part == BELOW, 0);
+}
+
+static void wait_for_quiet(struct name_history *h)
+{
+    ev_timer_stop(h->config.loop, &h->quiet);
+    ev_timer_set(&h->quiet, quiet_s, 0.);
+    ev_timer_start(h->config.loop, &h->quiet);
+}
+
+/* Compares what the changes made of the contents with what etcd has. */
+static void see_key(struct name_history *h, const struct etcd_kv *kv)
+{
+    struct held_key *held = key_table_find(&h->held, kv->key);
+    if (held && held->mod_revision == kv->mod_revision) {
+        h->seen++;
+    } else {
+        h->differs = true;
+    }
+}
+
+static bool name_history_on_page(void *data, const struct etcd_kv *kvs, size_t count,
+                                 int64_t newest)
+{
+    struct name_history *h = data;
+    for (size_t i = 0; i < count; i++) {
+        if (h->is_checking) {
+            see_key(h, &kvs[i]);
+        } else {
+            hold_key(h, &kvs[i]);
+        }
+    }
+    h->to = h->to ? h->to : newest;
+    return !h->differs;
+}
+
+static void name_history_on_read(void *data, const struct err *err)
+{
+    struct name_history *h = data;
+    if (err) {
+        finish_history(h, err);
+    } else if (h->part == SELF) {
+        read_part_of_name(h, BELOW);
+    } else if (!h->is_checking) {
+        start_watches(h);
+    } else if (h->differs || h->seen != h->held.count) {
+        h->is_checking = false;
+        wait_for_quiet(h); /* more is to come */
+    } else {
+        finish_history(h, NULL);
+    }
+}
+
+/* ---- What came since ---- */
+
+static void check_history(struct name_history *h)
+{
+    if (h->range.call) {
+        return; /* it is being checked */
+    }
+    ev_timer_stop(h->config.loop, &h->quiet);
+    h->is_checking = true;
+    h->differs = false;
+    h->seen = 0;
+    read_part_of_name(h, SELF);
+}
+
+static void apply_event(struct name_history *h, const struct etcd_event *event)
+{
+    struct held_key *before = key_table_find(&h->held, event->kv.key);
+    keep_change(h, event, before);
+    if (event->kind == ETCD_EVENT_PUT) {
+        hold_key(h, &event->kv);
+    } else {
+        free(key_table_take(&h->held, event->kv.key));
+    }
+}
+
+static void name_history_on_events(void *data, const struct etcd_event *events, size_t count,
+                                   int64_t revision UNUSED)
+{
+    struct watch_data *of = data;
+    struct name_history *h = of->history;
+    h->events += count;
+    if (h->events > NAME_HISTORY_EVENTS_MAX) {
+        struct err err;
+        err_set(&err, ERR_TOO_LARGE, "more than %d changes", NAME_HISTORY_EVENTS_MAX);
+        finish_history(h, &err);
+        return;
+    }
+    for (size_t i = 0; i < count && events[i].kv.mod_revision <= h->to; i++) {
+        apply_event(h, &events[i]);
+    }
+    of->has_reached = etcd_watch_reached(h->watches[of->part]) >= h->to;
+    if (h->watch_data[SELF].has_reached && h->watch_data[BELOW].has_reached) {
+        check_history(h);
+    } else {
+        wait_for_quiet(h);
+    }
+}
+
+static void name_history_on_up(void *data)
+{
+    struct watch_data *of = data;
+    of->is_up = true;
+    wait_for_quiet(of->history);
+}
+
+static void name_history_on_end(void *data, const struct err *err)
+{
+    const struct watch_data *of = data;
+    finish_history(of->history, err);
+}
+
+static void name_history_on_quiet(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+{
+    struct name_history *h = timer->data;
+    if (h->watch_data[SELF].is_up && h->watch_data[BELOW].is_up) {
+        check_history(h);
+    } else {
+        wait_for_quiet(h);
+    }
+}
+
+static void start_watches(struct name_history *h)
+{
+    if (h->to <= h->config.from) {
+        finish_history(h, NULL);
+        return;
+    }
+    struct buf first, end;
+    buf_init(&first, h->key.len + 1);
+    buf_init(&end, h->key.len + 1);
+    buf_append_slice(&first, buf_slice(&h->key));
+    buf_append_slice(&end, buf_slice(&h->key));
+    buf_append_char(&first, '/');
+    buf_append_char(&end, '/' + 1);
+    for (unsigned part = 0; part < PARTS; part++) {
+        h->watch_data[part] = (struct watch_data){.history = h, .part = part};
+        const struct etcd_watch_config watch = {
+            .key = buf_slice(part == BELOW ? &first : &h->key),
+            .range_end = part == BELOW ? buf_slice(&end) : slice_of(NULL, 0),
+            .start_revision = h->config.from + 1,
+            .on_events = name_history_on_events,
+            .on_up = name_history_on_up,
+            .on_end = name_history_on_end,
+            .data = &h->watch_data[part],
+        };
+        h->watches[part] = etcd_watch_start(h->config.etcd, &watch);
+    }
+    buf_fini(&first);
+    buf_fini(&end);
+    wait_for_quiet(h);
+}
+
+/* ---- Life ---- */
+
+struct name_history *name_history_read(const struct name_history_config *config)
+{
+    struct name_history *h = xcalloc(1, sizeof(*h));
+    h->config = *config;
+    buf_init(&h->key, config->key.len);
+    buf_append_slice(&h->key, config->key);
+    key_table_init(&h->held, held_key_of);
+    h->budget = (struct past_budget){.keys = 2 * PAST_KEYS_MAX, .bytes = PAST_BYTES_MAX};
+    ev_init(&h->quiet, name_history_on_quiet);
+    h->quiet.data = h;
+    past_range_init(&h->range, &(struct past_range_config){
+                                   .etcd = config->etcd,
+                                   .budget = &h->budget,
+                                   .page = name_history_on_page,
+                                   .done = name_history_on_read,
+                                   .data = h,
+                               });
+    read_part_of_name(h, SELF);
+    return h;
+}
+
+void name_history_free(struct name_history *history)
+{
+    struct name_history *h = history;
+    if (!h) {
+        return;
+    }
+    for (unsigned part = 0; part < PARTS; part++) {
+        etcd_watch_stop(h->watches[part]);
+    }
+    ev_timer_stop(h->config.loop, &h->quiet);
+    past_range_fini(&h->range);
+    key_table_fini_things(&h->held);
+    while (h->oldest) {
+        drop_oldest_change(h);
+    }
+    buf_fini(&h->key);
+    free(h->list);
+    free(h);
+}
+
+size_t name_history_count(const struct name_history *history)
+{
+    return history->count;
+}
+
+struct name_change name_history_get(const struct name_history *history, size_t i)
+{
+    const struct kept_change *change = history->list[i];
+    const char *before = change->bytes + change->key_len, *after = before + change->before_len;
+    return (struct name_change){
+        .revision = change->revision,
+        .key = slice_of(change->bytes, change->key_len),
+        .before = slice_of(change->has_before ? before : NULL, change->before_len),
+        .after = slice_of(change->has_after ? after : NULL, change->after_len),
+    };
+}
+
+uint64_t name_history_left_out(const struct name_history *history)
+{
+    return history->left_out;
+}
+
+int64_t name_history_to(const struct name_history *history)
+{
+    return history->to;
+}
