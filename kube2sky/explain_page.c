@@ -1,11 +1,15 @@
 /* Writes an explanation as JSON and, for people, as text: a form over the same JSON with some more
  * members. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "common/base/json_text.h"
+#include "common/base/utc_time.h"
 #include "common/live/live_form.h"
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/explain.h"
+#include "kube2sky/naming/causes.h"
+#include "kube2sky/reconcile/reconciler.h"
 
 /* ---- JSON ---- */
 
@@ -212,6 +216,34 @@ static void service_put_aliases(const struct explanation *x, struct buf *out)
     end_explained_list(out, "aliases_more", x->alias_count, x->alias_total);
 }
 
+/* Prints which objects the latest changes come from. */
+static void service_put_changes(const struct explanation *x, bool is_for_text, struct buf *out)
+{
+    char owner[sizeof("svc/") + EXPLAIN_ID_MAX];
+    const struct cause *cause;
+    (void)snprintf(owner, sizeof(owner), "svc/%s", x->id);
+    json_text_open(out, "changes", '[');
+    for (size_t i = 0; (cause = reconciler_cause(x->sources->reconciler, slice_str(owner), i));
+         i++) {
+        json_text_open(out, NULL, '{');
+        json_text_open(out, "time", '"');
+        utc_time_append_ms(cause->time_ms, out);
+        buf_printf(out, "\",\"time_ms\":%" PRId64, cause->time_ms);
+        json_text_number_field(out, "revision", (uint64_t)cause->revision);
+        json_text_string_field(out, "kind", cause->kind);
+        json_text_string_field(out, "object", cause->object);
+        json_text_string_field(out, "resource_version", cause->version);
+        json_text_flag_field(out, "deleted", cause->is_deleted);
+        json_text_number_field(out, "puts", cause->puts);
+        json_text_number_field(out, "deletes", cause->deletes);
+        if (is_for_text) {
+            json_text_number_field(out, "others", cause->objects - 1);
+        }
+        buf_append_char(out, '}');
+    }
+    buf_append_char(out, ']');
+}
+
 static void service_put_away(const char *name, const struct explain_away *away, bool is_for_text,
                              struct buf *out)
 {
@@ -262,6 +294,7 @@ static void service_put_page(const struct explanation *x, bool is_for_text, stru
     service_put_keys(x, is_for_text, out);
     service_put_claims(x, out);
     service_put_aliases(x, out);
+    service_put_changes(x, is_for_text, out);
     service_put_surroundings(x, is_for_text, out);
     buf_append_str(out, "}\n");
 }
@@ -324,6 +357,11 @@ static const char page_form[] =
     "{?reason} {reason}\n{:}{?state=taken} is that of {winner}{/}"
     "{?state=foreign} has keys of another writer{/}" WHERE "{/}{/}" MORE("aliases")
     "{*held_back}{?+}            {:}held back   {/}{what} {key}\n{/}" MORE("held_back")
+
+    "{*changes}{?+}            {:}changed     {/}{time} at revision {revision}, {puts} puts and "
+    "{deletes} deletes, as {kind} {object} {?deleted}was deleted{:}changed{/}"
+    "{?resource_version}, resourceVersion {resource_version}{/}"
+    "{?others}, after {others} other events{/}\n{/}"
 
     "{?electing}leader      {?leader/id}{leader/id}{:}nobody{/}{?leader/is_leader}, this one{/}\n{/}"
     "etcd        " AWAY("etcd")

@@ -1,6 +1,7 @@
 #include "kube2sky/kube_source.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,9 @@ struct kube_source {
     int64_t asked_again_ms;
     uint64_t credentials_id;
     ev_timer restored; /* fires when the API's storage has gone back: everything is listed again */
+    bool has_cause;    /* the inventory is being told of an event */
+    struct cause_object cause;
+    char cause_ns[CAUSE_TEXT_MAX], cause_name[CAUSE_TEXT_MAX], cause_version[CAUSE_TEXT_MAX];
     struct trust trusts[TRUSTED_KINDS];
     struct outage outage;
     struct outage routes_outage; /* of Ingresses, Gateways and routes: nobody waits for those */
@@ -242,6 +246,32 @@ static void kube_source_report_left_out(struct kube_source *kube_source)
     kube_source->has_left_out = left_out > 0;
 }
 
+/* Says whose event the inventory is told of, while it is: the object may be freed meanwhile. The
+ * first list is no news. */
+static void begin_cause(struct follower *follower, enum kube_kind kind, const char *ns,
+                        const char *name, const char *version)
+{
+    struct kube_source *kube_source = follower->kube_source;
+    kube_source->has_cause = follower->is_listed;
+    if (kube_source->has_cause) {
+        (void)snprintf(kube_source->cause_ns, sizeof(kube_source->cause_ns), "%s", ns);
+        (void)snprintf(kube_source->cause_name, sizeof(kube_source->cause_name), "%s", name);
+        (void)snprintf(kube_source->cause_version, sizeof(kube_source->cause_version), "%s",
+                       version);
+        kube_source->cause = (struct cause_object){
+            .kind = kube_kind_name(kind),
+            .ns = kube_source->cause_ns,
+            .name = kube_source->cause_name,
+            .version = kube_source->cause_version,
+        };
+    }
+}
+
+const struct cause_object *kube_source_cause(const struct kube_source *kube_source)
+{
+    return kube_source->has_cause ? &kube_source->cause : NULL;
+}
+
 static void on_upsert(void *data, struct kube_object *object)
 {
     struct follower *follower = data;
@@ -266,10 +296,13 @@ static void on_upsert(void *data, struct kube_object *object)
         client_keys_upsert(kube_source->config.client_keys, object);
         kube_source_report_left_out(kube_source);
     }
+    begin_cause(follower, object->kind, object->ns, object->name, object->resource_version);
     inventory_upsert(follower->inventory, object);
+    kube_source->has_cause = false;
 }
 
-static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
+static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name,
+                      const char *version)
 {
     struct follower *follower = data;
     struct kube_source *kube_source = follower->kube_source;
@@ -280,7 +313,10 @@ static void on_remove(void *data, enum kube_kind kind, const char *ns, const cha
             client_keys_remove(kube_source->config.client_keys, kind, ns, name);
             kube_source_report_left_out(kube_source);
         }
+        begin_cause(follower, kind, ns, name, version);
+        kube_source->cause.is_deleted = true;
         inventory_remove(follower->inventory, kind, ns, name);
+        kube_source->has_cause = false;
     } else if (is_config_map(kube_source, ns, name)) {
         lose_config_map(kube_source);
     }

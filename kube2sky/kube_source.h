@@ -24,6 +24,7 @@
 #include "kube2sky/api/endpoints_source.h"
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/api/reflector.h"
+#include "kube2sky/naming/causes.h"
 
 struct client_keys;
 struct external_aliases;
@@ -85,6 +86,10 @@ void kube_source_stop(struct kube_source *kube_source);
 void kube_source_free(struct kube_source *kube_source); /* stops it; NULL is fine */
 
 /* ---- Getters; results are borrowed ---- */
+
+/* Returns, inside the inventory's callbacks, the object whose event it is told of; NULL: none, or
+ * one of the first list. */
+const struct cause_object *kube_source_cause(const struct kube_source *kube_source);
 
 const struct outage *kube_source_outage(const struct kube_source *kube_source);
 

@@ -75,16 +75,27 @@ struct app {
     ev_timer grace;
 };
 
+static void note_cause(struct app *app, struct slice owner)
+{
+    const struct cause_object *cause =
+        app->kube_source ? kube_source_cause(app->kube_source) : NULL;
+    if (cause) {
+        reconciler_note_cause(app->reconciler, owner, cause);
+    }
+}
+
 static void on_owner_changed(void *data, struct slice owner)
 {
     struct app *app = data;
     reconciler_owner_changed(app->reconciler, owner);
+    note_cause(app, owner);
 }
 
 static void on_slice_changed(void *data, struct slice owner, const struct slice_change *change)
 {
     struct app *app = data;
     reconciler_slice_changed(app->reconciler, owner, change);
+    note_cause(app, owner);
 }
 
 static void on_triggered(void *data, struct slice owner, enum inventory_trigger trigger,

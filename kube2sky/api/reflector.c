@@ -237,7 +237,8 @@ static void reflector_on_event(void *data, struct kube_event *event, const struc
         config->upsert(config->data, STEAL(event->object));
         break;
     case KUBE_EVENT_DELETE:
-        config->remove(config->data, kind, event->object->ns, event->object->name);
+        config->remove(config->data, kind, event->object->ns, event->object->name,
+                       event->object->resource_version);
         break;
     case KUBE_EVENT_BAD:
         config->bad(config->data, kind, err);
@@ -336,7 +337,7 @@ static void on_listed(void *data, struct kube_object *object)
 static void on_listed_gone(void *data, const struct kube_object *object)
 {
     struct reflector *reflector = data;
-    reflector->config.remove(reflector->config.data, object->kind, object->ns, object->name);
+    reflector->config.remove(reflector->config.data, object->kind, object->ns, object->name, "");
 }
 
 static void on_listed_bad(void *data, const struct err *err)

@@ -101,7 +101,9 @@ struct reflector_config {
      * which may change between lists. */
     void (*list_begin)(void *data, enum kube_kind kind);
     void (*upsert)(void *data, struct kube_object *object); /* takes ownership */
-    void (*remove)(void *data, enum kube_kind kind, const char *ns, const char *name);
+    /* version: the object's when it was deleted; "": not known. */
+    void (*remove)(void *data, enum kube_kind kind, const char *ns, const char *name,
+                   const char *version);
     void (*list_end)(void *data, enum kube_kind kind);
     /* Called for KUBE_ENDPOINTS only, with whether endpoints that the source lacks do not exist
      * (endpoints_source.h). It comes before the list_end of another source, or of Endpoints chosen

@@ -94,6 +94,16 @@ void reconciler_note_trigger(struct reconciler *r, struct slice id, enum invento
     owner->trigger = (uint8_t)(1 + trigger);
 }
 
+void reconciler_note_cause(struct reconciler *r, struct slice id, const struct cause_object *object)
+{
+    causes_note(r->causes, id, object);
+}
+
+const struct cause *reconciler_cause(const struct reconciler *r, struct slice id, size_t back)
+{
+    return causes_get(r->causes, id, back);
+}
+
 /* ---- The lead ---- */
 
 static void on_leader_changed(void *data, bool is_leading)
@@ -378,6 +388,7 @@ static void start_leader(struct reconciler *r)
 struct reconciler *reconciler_start(const struct reconciler_config *config)
 {
     struct reconciler *r = xcalloc(1, sizeof(*r));
+    r->causes = causes_new();
     r->config = *config;
     start_planner(r);
     reconciler_join_outage(r);
@@ -408,6 +419,7 @@ void reconciler_stop(struct reconciler *r)
     reconciler_close_history(r);
     etcd_space_stop(r->space);
     sync_report_fini(&r->report);
+    causes_free(r->causes);
     ev_prepare_stop(r->config.loop, &r->turn);
     ev_idle_stop(r->config.loop, &r->stay_awake);
     transactions_free(r->transactions);

@@ -111,6 +111,16 @@ void reconciler_slice_changed(struct reconciler *reconciler, struct slice owner,
 void reconciler_note_trigger(struct reconciler *reconciler, struct slice owner,
                              enum inventory_trigger trigger, int64_t since_us);
 
+/* Notes which object's event the owner's last reported change was, for reconciler_cause. */
+struct cause_object;
+void reconciler_note_cause(struct reconciler *reconciler, struct slice owner,
+                           const struct cause_object *object);
+
+/* Returns what caused the owner's latest changes, the latest first; NULL past the oldest that is
+ * remembered (causes.h). Borrowed. */
+const struct cause *reconciler_cause(const struct reconciler *reconciler, struct slice owner,
+                                     size_t back);
+
 /* reconciler_want_config takes over the map's content. Until it is called, the map's keys stay as
  * they are, and the reconciler is not in sync. reconciler_lack_config says that the map cannot be
  * read, or is refused: then nothing waits for it. Without has_config_map no keys are wanted. */

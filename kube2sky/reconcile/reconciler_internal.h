@@ -15,6 +15,7 @@
 #include "common/base/backoff.h"
 #include "common/base/metrics.h"
 #include "common/base/outage.h"
+#include "kube2sky/naming/causes.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
@@ -98,6 +99,7 @@ struct reconciler {
     struct histogram change_time;
     struct histogram programming_time[INVENTORY_TRIGGERS];
     struct change_ring changes;
+    struct causes *causes;
 
     void (*drained)(void *data);
     void *drained_data;

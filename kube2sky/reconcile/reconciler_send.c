@@ -190,6 +190,7 @@ static bool reconciler_send_add_owner(struct reconciler *r, struct owner *owner,
     if (fit == PLAN_FITS_NOT) {
         return false;
     }
+    causes_board(r->causes, owner->id);
     count_planned(r, owner, planned);
     if (planned->reverse_ops) {
         lock_reverse_keys(r, owner, fit == PLAN_FITS_WHOLE ? &r->plan : &transaction->rest);

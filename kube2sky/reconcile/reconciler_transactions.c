@@ -115,6 +115,27 @@ static void note_config(struct reconciler *r, const struct transaction *transact
     }
 }
 
+/* Remembers and logs which object the change comes from. A rollout of a large cluster changes
+ * hundreds a second: a minute's worth of a small one is logged. */
+static void note_cause_of(struct reconciler *r, const struct passenger *passenger,
+                          const struct change *change)
+{
+    static struct log_limit limit = {.burst = 120};
+    const struct cause *cause =
+        passenger->changed_us ? causes_confirm(r->causes, passenger->owner->id, change->revision,
+                                               change->puts, change->deletes)
+                              : NULL;
+    if (cause && log_limit_pass(&limit)) {
+        log_info(cause->is_deleted ? "records changed, as an object was deleted"
+                                   : "records changed, as an object did",
+                 LOG_SLICE("owner", passenger->owner->id), LOG_STR("kind", cause->kind),
+                 LOG_STR("object", cause->object), LOG_STR("resource_version", cause->version),
+                 LOG_INT("revision", cause->revision), LOG_INT("puts", (int64_t)cause->puts),
+                 LOG_INT("deletes", (int64_t)cause->deletes),
+                 LOG_INT("suppressed", (int64_t)limit.suppressed));
+    }
+}
+
 /* Adds an entry to the latest changes. The passenger's operations are from..end of the
  * transaction's. */
 static void reconciler_transactions_note_change(struct reconciler *r,
@@ -130,6 +151,7 @@ static void reconciler_transactions_note_change(struct reconciler *r,
     change->time_ms = clock_wall_ms();
     change->revision = transaction->revision;
     change->plan_to_etcd_us = now_us - transaction->sent_us;
+    note_cause_of(r, passenger, change);
     if (passenger->changed_us) {
         change->api_to_plan_us = transaction->sent_us - passenger->changed_us;
         histogram_observe_us(&r->plan_time, change->api_to_plan_us);

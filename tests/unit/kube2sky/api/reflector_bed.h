@@ -76,7 +76,8 @@ static inline void on_upsert(void *data, struct kube_object *object)
     kube_object_free(object);
 }
 
-static inline void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
+static inline void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name,
+                             const char *version)
 {
     note(data, "remove %s/%s", ns, name);
 }
