@@ -69,9 +69,9 @@ static void on_clients(void *data, const struct http_request *request UNUSED,
                               &reply->body);
 }
 
-void status_explain(const struct metrics_sources *sources, const struct http_request *request,
-                    struct http_reply *reply)
+void status_explain(void *data, const struct http_request *request, struct http_reply *reply)
 {
+    const struct metrics_sources *sources = data;
     const struct explanation *explanation;
     struct err err;
     const struct explain_query query = {
@@ -90,21 +90,15 @@ void status_explain(const struct metrics_sources *sources, const struct http_req
     }
 }
 
-static void on_explain(void *data, const struct http_request *request, struct http_reply *reply)
-{
-    status_explain(data, request, reply);
-}
-
 void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES])
 {
     routes[0] = (struct http_route){"/healthz", skydns_status_on_healthz, sources};
     routes[1] = (struct http_route){"/readiness", skydns_status_on_readiness, sources};
     routes[2] = (struct http_route){"/metrics", skydns_status_on_metrics, sources};
     routes[3] = (struct http_route){"/cache", on_cache, sources};
-    routes[4] = (struct http_route){"/explain", on_explain, sources};
-    routes[6] = (struct http_route){"/clients", on_clients, sources};
-    routes[5] = (struct http_route){"/search", on_search, sources};
-    routes[7] = (struct http_route){"/serving", on_serving, sources};
+    routes[4] = (struct http_route){"/search", on_search, sources};
+    routes[5] = (struct http_route){"/clients", on_clients, sources};
+    routes[6] = (struct http_route){"/serving", on_serving, sources};
 }
 
 struct http_route status_metrics_route(struct metrics_sources *sources, const char *path)

@@ -21,14 +21,14 @@
 #include "common/http/http_server.h"
 #include "skydns/pages/metrics_table.h"
 
-enum { STATUS_ROUTES = 8 };
+enum { STATUS_ROUTES = 7 };
 
 /* Fills in the routes; the sources are borrowed, and set before the loop runs. */
 void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES]);
 
-/* Answers a request for /explain about the present. */
-void status_explain(const struct metrics_sources *sources, const struct http_request *request,
-                    struct http_reply *reply);
+/* Answers a request for /explain about the present, as a handler of the sources; the route is that
+ * of past_desk.h. */
+void status_explain(void *data, const struct http_request *request, struct http_reply *reply);
 
 /* Returns the route of /metrics at another path, which is borrowed. */
 struct http_route status_metrics_route(struct metrics_sources *sources, const char *path);

@@ -9,7 +9,7 @@
 #include "skydns/past/past_history_internal.h"
 #include "skydns/past/past_job_internal.h"
 
-struct past_desk *past_desk_new(struct ev_loop *loop, const struct metrics_sources *sources,
+struct past_desk *past_desk_new(struct ev_loop *loop, struct metrics_sources *sources,
                                 struct etcd *etcd)
 {
     struct past_desk *desk = xcalloc(1, sizeof(*desk));

@@ -14,7 +14,7 @@ struct past_desk;
 enum { PAST_DESK_ROUTES = 2 };
 
 /* The sources are borrowed, and set before the loop runs; etcd is borrowed, too. */
-struct past_desk *past_desk_new(struct ev_loop *loop, const struct metrics_sources *sources,
+struct past_desk *past_desk_new(struct ev_loop *loop, struct metrics_sources *sources,
                                 struct etcd *etcd);
 
 /* Free the servers that have its pages first, and etcd later. NULL is fine. */

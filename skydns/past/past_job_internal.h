@@ -1,4 +1,4 @@
-/* A question about the past that is under way: what /explain?at= and /history have in common.
+/* Runs a question about the past: what /explain?at= and /history have in common.
  *
  *     begin -> the owner reads etcd's history -> reply
  *                 `-- it is compacted -> how far back it goes (past_horizon_internal.h) -> 410
@@ -26,7 +26,7 @@ enum { PAST_JOB_MS = 4000 };
 
 struct past_desk {
     struct ev_loop *loop;
-    const struct metrics_sources *sources;
+    struct metrics_sources *sources;
     struct etcd *etcd;
     struct past_explain *explain;
     struct past_history *history;

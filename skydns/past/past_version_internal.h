@@ -1,5 +1,5 @@
-/* Makes a version of the record store as it was at an earlier revision of etcd, with the records
- * that the answer to one question depends on. The engine then answers from it as from any other.
+/* Makes a version of the record store as it was at an earlier revision, for one question. It has
+ * the records that the answer depends on; the engine then answers from it as from any other.
  *
  * Only these are read, since all records of 100,000 Services are 30 MB for each question. An answer
  * about a name depends on the records at and below that name alone (lookup.h: the name that is

@@ -179,6 +179,7 @@ def test_flags_exist():
     """Each flag is one of our programs' and scripts', etcd's, a container engine's, kubeadm's, helm's or the autoscaler's."""
     known = {"quota-backend-bytes", "max-request-bytes", "max-txn-ops", "enable-v2", "endpoints", "ulimit"}
     known |= {"skip-phases", "target", "provider", "take-ownership", "force-conflicts"}
+    known |= {"auto-compaction-mode", "auto-compaction-retention", "etcd-compaction-interval"}
     for program in manifests.PROGRAMS:
         shown = subprocess.run([str(BIN_DIR / program), "-help"], capture_output=True, text=True, timeout=60).stdout
         known |= set(re.findall(r"^  -([a-z0-9-]+)", shown, re.M))

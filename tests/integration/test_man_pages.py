@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from programs import http_get
+from programs import http_get, wait_until
 from prometheus import PROBE_ERRORS, parse
 from watched import MAN_PAGES, documented_metrics, manual_section
 
@@ -41,13 +41,15 @@ def test_every_path_is_in_the_man_page(running, program):
     assert routes and documented == routes | ({"/healthz", "/healthcheck/LABEL"} if program == "exechealthz" else set())
     arguments = {
         "/explain": "?name=x.cluster.local&service=default/kubernetes",
+        "/history": "?name=x.cluster.local",
         "/search": "?q=x",
         "/wait": "?revision=1&service=default/kubernetes&resourceVersion=1",
     }
     for path in documented - {"/quit", "/live", "/watch"}:  # which need a flag, or do not end
         argument = arguments.get(path, "")
         ask = path.replace("LABEL", "skydns") + argument
-        assert http_get(running[program].url + ask)[0] == 200, path
+        url = running[program].url + ask
+        wait_until(lambda url=url: http_get(url)[0] == 200, path)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

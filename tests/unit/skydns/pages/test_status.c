@@ -14,6 +14,7 @@
 #include "skydns/pages/live.h"
 #include "skydns/pages/status.h"
 #include "skydns/pages/top_names_internal.h"
+#include "skydns/past/past_desk.h"
 #include "skydns/streams/streams.h"
 #include "tests/support/http_ask.h"
 #include "tests/support/loopback.h"
@@ -25,7 +26,8 @@ struct pages {
     struct etcd *etcd;
     struct answering *answering;
     struct metrics_sources sources;
-    struct http_route routes[STATUS_ROUTES + 1];
+    struct past_desk *past;
+    struct http_route routes[PAST_DESK_ROUTES + STATUS_ROUTES + 1];
     struct http_server *server;
     struct addr address;
 };
@@ -72,9 +74,11 @@ static int setup_with(void **state, const char *flags)
     /* No worker was started, so there is none to read counts from. */
     (void)answering_workers(p->answering, &worker_count);
     assert_int_equal(worker_count, 2);
-    status_routes(&p->sources, p->routes);
-    p->routes[STATUS_ROUTES] = status_metrics_route(&p->sources, "/old/metrics");
-    p->server = http_ask_serve(p->bed.loop, p->routes, STATUS_ROUTES + 1, &p->address);
+    p->past = past_desk_new(p->bed.loop, &p->sources, p->etcd);
+    past_desk_routes(p->past, p->routes);
+    status_routes(&p->sources, p->routes + PAST_DESK_ROUTES);
+    p->routes[PAST_DESK_ROUTES + STATUS_ROUTES] = status_metrics_route(&p->sources, "/old/metrics");
+    p->server = http_ask_serve(p->bed.loop, p->routes, ARRAY_LEN(p->routes), &p->address);
     *state = p;
     return 0;
 }
@@ -93,6 +97,7 @@ static int status_teardown(void **state)
 {
     struct pages *p = *state;
     http_server_free(p->server);
+    past_desk_free(p->past);
     answering_free(p->answering);
     bed_stop(&p->bed);
     etcd_free(p->etcd);
