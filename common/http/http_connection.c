@@ -215,11 +215,10 @@ static void begin_reply(struct http_connection *c, struct http_reply *reply, boo
     http_connection_set_events(c, EV_WRITE);
 }
 
-static struct http_reply new_reply(void)
+void http_reply_init(struct http_reply *reply)
 {
-    struct http_reply reply = {.status = HTTP_OK, .content_type = "text/plain; charset=utf-8"};
-    buf_init(&reply.body, REPLY_BODY_MAX);
-    return reply;
+    *reply = (struct http_reply){.status = HTTP_OK, .content_type = "text/plain; charset=utf-8"};
+    buf_init(&reply->body, REPLY_BODY_MAX);
 }
 
 static void fill_error(struct http_reply *reply, int status, const char *text)
@@ -235,7 +234,8 @@ static void fill_error(struct http_reply *reply, int status, const char *text)
 /* Answers bytes that are not a valid request; the start of the next one is unknown. */
 static void http_connection_refuse(struct http_connection *c, int status)
 {
-    struct http_reply reply = new_reply();
+    struct http_reply reply;
+    http_reply_init(&reply);
     fill_error(&reply, status, http_status_line((enum http_status)status) + 4); /* the words */
     buf_append_char(&reply.body, '\n');
     c->is_last = true;
@@ -421,7 +421,8 @@ static void give_socket(struct http_connection *c, const struct http_reply *repl
 static bool http_connection_answer(struct http_connection *c)
 {
     const struct http_request *request = &c->request;
-    struct http_reply reply = new_reply();
+    struct http_reply reply;
+    http_reply_init(&reply);
     const struct http_route *route = find_route(c->config, request->path);
     if (refuse_host(c, &reply) || refuse_client(c, &reply)) {
         /* whether or not there is such a page */

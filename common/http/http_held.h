@@ -77,8 +77,8 @@ int64_t http_held_waits_ms(const struct http_held *held);
 enum { HTTP_HELD_LAST_MAX = 4096 };
 void http_held_end(struct http_held *held, struct slice last);
 
-/* Sends a whole response, and ends it; without the body for HEAD. At most HTTP_HELD_LAST_MAX bytes
- * with 1 KiB of head. */
+/* Sends a whole response, and ends it; without the body for HEAD. At most `unsent_max` bytes, or
+ * HTTP_HELD_LAST_MAX with 1 KiB of head if that is more. */
 void http_held_answer(struct http_held *held, int status, const char *content_type,
                       const char *fields, struct slice body);
 

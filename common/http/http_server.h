@@ -128,6 +128,10 @@ void http_server_free(struct http_server *server);
 /* Returns the value of ?name=..., "" for ?name, NULL when absent. Borrowed during the handler. */
 const char *http_request_arg(const struct http_request *request, const char *name);
 
+/* Makes an empty reply of 200, as handlers get it. For a response that comes later (http_held.h).
+ */
+void http_reply_init(struct http_reply *reply);
+
 /* Returns true for GET and HEAD. Else sets the reply to 405 with Allow. */
 bool http_request_reads(const struct http_request *request, struct http_reply *reply) MUST_CHECK;
 

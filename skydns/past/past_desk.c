@@ -9,11 +9,23 @@
 #include "skydns/past/past_history_internal.h"
 #include "skydns/past/past_job_internal.h"
 
+/* As long as a reply may be (http_server.h): they are made one at a time. */
+enum { PAST_UNSENT_MAX = 16 * 1024 * 1024 };
+
 struct past_desk *past_desk_new(struct ev_loop *loop, struct metrics_sources *sources,
                                 struct etcd *etcd)
 {
     struct past_desk *desk = xcalloc(1, sizeof(*desk));
     *desk = (struct past_desk){.loop = loop, .sources = sources, .etcd = etcd};
+    desk->holder = http_holder_new(&(struct http_holder_config){
+        .loop = loop,
+        .max = PAST_HELD_MAX,
+        .client_max = PAST_HELD_CLIENT_MAX,
+        .unsent_max = PAST_UNSENT_MAX,
+        .full = "answers about the past are not read; try again\n",
+        .client_full = "this client does not read its answers about the past; try again\n",
+        .gone = past_job_on_gone,
+    });
     desk->explain = past_explain_new(desk);
     desk->history = past_history_new(desk);
     return desk;
@@ -22,6 +34,7 @@ struct past_desk *past_desk_new(struct ev_loop *loop, struct metrics_sources *so
 void past_desk_free(struct past_desk *desk)
 {
     if (desk) {
+        http_holder_free(desk->holder); /* ends the jobs */
         past_explain_free(desk->explain);
         past_history_free(desk->history);
         free(desk);

@@ -115,7 +115,7 @@ void past_explain_reply(struct past_explain *explain, const struct http_request 
     }
     const struct past_question asked = {.when = http_request_arg(request, "at"),
                                         .is_text = http_request_arg(request, "text") != NULL};
-    if (past_job_begin(&p->job, &asked, reply)) {
+    if (past_job_begin(&p->job, &asked, request, reply)) {
         p->name = copy_arg(request, "name");
         p->type = copy_arg(request, "type");
         p->client = copy_arg(request, "client");

@@ -194,7 +194,7 @@ void past_history_reply(struct past_history *history, const struct http_request 
         past_job_refuse(reply, &err);
         return;
     }
-    if (past_job_begin(&p->job, &question, reply)) {
+    if (past_job_begin(&p->job, &question, request, reply)) {
         p->name = asked;
         p->from = p->job.at.revision;
         p->is_compacted = false;

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -25,9 +26,9 @@ static void end_job(struct past_job *job)
     job->drop(job->data);
 }
 
-static void past_job_on_gone(void *data)
+void past_job_on_gone(void *job)
 {
-    end_job(data);
+    end_job(job);
 }
 
 static void past_job_on_deadline(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
@@ -48,9 +49,8 @@ void past_job_init(struct past_job *job, const struct past_desk *desk, void (*dr
 
 void past_job_fini(struct past_job *job)
 {
-    if (job->is_busy) {
-        end_job(job);
-    }
+    assert(!job->is_busy);
+    ev_timer_stop(job->desk->loop, &job->deadline);
 }
 
 /* ---- Errors ---- */
@@ -144,7 +144,14 @@ void past_job_fail(struct past_job *job, const struct err *err)
 
 void past_job_answer(struct past_job *job, struct http_reply *reply)
 {
-    http_later_answer(&job->later, reply);
+    if (reply->body.failed) {
+        reply->status = HTTP_INTERNAL_ERROR;
+        buf_clear(&reply->body);
+        buf_append_str(&reply->body, "response too large\n");
+    }
+    http_held_answer(job->held, reply->status, reply->content_type, reply->fields,
+                     buf_slice(&reply->body));
+    buf_fini(&reply->body);
     end_job(job);
 }
 
@@ -162,7 +169,7 @@ static void begin_late(struct past_job *job, const struct revision_marks *marks)
 }
 
 bool past_job_begin(struct past_job *job, const struct past_question *question,
-                    struct http_reply *reply)
+                    const struct http_request *request, struct http_reply *reply)
 {
     const struct store_sync *sync = job->desk->sources->sync;
     const struct revision_marks *marks = store_sync_marks(sync);
@@ -179,14 +186,16 @@ bool past_job_begin(struct past_job *job, const struct past_question *question,
                                       : "etcd is away, and has the past");
         return false;
     }
+    job->held = http_holder_reply(job->desk->holder, request, reply, job);
+    if (!job->held) {
+        return false;
+    }
     job->is_busy = true;
     job->is_text = question->is_text;
     job->is_late = false;
     job->asked = xstrdup(question->when);
-    job->later = (struct http_later){.gone = past_job_on_gone, .data = job};
     ev_timer_set(&job->deadline, PAST_JOB_MS / 1000., 0.);
     ev_timer_start(job->desk->loop, &job->deadline);
-    reply->later = &job->later;
     if (moment_find(&moment, marks, &job->at)) {
         return true;
     }

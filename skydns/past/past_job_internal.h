@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/base/attributes.h"
+#include "common/http/http_held.h"
 #include "common/http/http_server.h"
 #include "skydns/past/moment_internal.h"
 
@@ -24,7 +25,11 @@ struct metrics_sources;
 /* Less than commands wait for a response (http_fetch_print). */
 enum { PAST_JOB_MS = 4000 };
 
+/* Bounds the responses that are made or not read yet, of all and of one client. */
+enum { PAST_HELD_MAX = 8, PAST_HELD_CLIENT_MAX = 4 };
+
 struct past_desk {
+    struct http_holder *holder;
     struct ev_loop *loop;
     struct metrics_sources *sources;
     struct etcd *etcd;
@@ -37,7 +42,7 @@ struct past_job {
     void (*drop)(void *data);     /* frees what the owner reads with; the job is over */
     void *data;
     bool is_busy;
-    struct http_later later;
+    struct http_held *held; /* while it is busy */
     ev_timer deadline;
     struct past_horizon *horizon;
     bool is_text;
@@ -54,13 +59,16 @@ struct past_question {
 
 void past_job_init(struct past_job *job, const struct past_desk *desk, void (*drop)(void *data),
                    void *data);
-void past_job_fini(struct past_job *job); /* ends it; the HTTP server is freed before */
+void past_job_fini(struct past_job *job); /* its holder is freed before */
 
 /* Begins with WHEN, and lets the response come later. Returns false if the reply is an error, or
  * will be one: there is nothing to read. A time before the first mark is an error, or takes that
  * mark if begins_late. */
 bool past_job_begin(struct past_job *job, const struct past_question *question,
-                    struct http_reply *reply) MUST_CHECK;
+                    const struct http_request *request, struct http_reply *reply) MUST_CHECK;
+
+/* The holder's callback: the job's client has gone. */
+void past_job_on_gone(void *job);
 
 /* Makes the reply one of 400, of which the message says why. */
 void past_job_refuse(struct http_reply *reply, const struct err *err);

@@ -37,7 +37,7 @@ enum {
     OPTIONS_SIGNERS_MAX = 4,
     OPTIONS_DNSSEC_MAX = DNSSEC_KEYS_MAX * 64, /* bytes; paths of keys are no longer */
     OPTIONS_SCACHE_DEFAULT = 10000,
-    SETTINGS_MAX = 96, /* more than the table has (settings_table.h) */
+    SETTINGS_MAX = 128, /* more than the table has (settings_table.h) */
 };
 
 /* Address that speaks something else than DNS's own framing in the clear. */
