@@ -54,9 +54,8 @@ static bool equal_services(const struct kube_service *a, const struct kube_servi
 {
     return strcmp(a->uid, b->uid) == 0 && a->is_headless == b->is_headless &&
            a->publish_not_ready == b->publish_not_ready && a->prefers_near == b->prefers_near &&
-           a->created_s == b->created_s &&
-           strcmp(a->aliases, b->aliases) == 0 && strcmp(a->type, b->type) == 0 &&
-           strcmp(a->external_name, b->external_name) == 0 &&
+           a->created_s == b->created_s && strcmp(a->aliases, b->aliases) == 0 &&
+           strcmp(a->type, b->type) == 0 && strcmp(a->external_name, b->external_name) == 0 &&
            equal_strings(a->cluster_ips, a->cluster_ip_count, b->cluster_ips,
                          b->cluster_ip_count) &&
            equal_ports(a->ports, a->port_count, b->ports, b->port_count);
@@ -96,9 +95,9 @@ static bool equal_slices(const struct kube_slice *a, const struct kube_slice *b)
     bool equal = a->address_type == b->address_type && a->endpoint_count == b->endpoint_count &&
                  strcmp(a->service, b->service) == 0;
     for (size_t i = 0; equal && i < a->endpoint_count; i++) {
-        equal = equal_slice_endpoints(&a->endpoints[i], &b->endpoints[i]) &&
-                strcmp(kube_slice_zone(a, &a->endpoints[i]), kube_slice_zone(b, &b->endpoints[i])) ==
-                    0;
+        equal =
+            equal_slice_endpoints(&a->endpoints[i], &b->endpoints[i]) &&
+            strcmp(kube_slice_zone(a, &a->endpoints[i]), kube_slice_zone(b, &b->endpoints[i])) == 0;
     }
     return equal && equal_ports(a->ports, a->port_count, b->ports, b->port_count);
 }

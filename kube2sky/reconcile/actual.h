@@ -16,8 +16,8 @@ enum { ACTUAL_LENGTH_MAX = (1 << 30) - 1 };
 
 struct actual_value {
     uint64_t hash;
-    int64_t revision;    /* of the transaction that last wrote it */
-    uint32_t generation; /* of the full read that last saw it; starts at 1 */
+    int64_t revision;     /* of the transaction that last wrote it */
+    uint32_t generation;  /* of the full read that last saw it; starts at 1 */
     bool is_ours : 1;     /* may be deleted if not desired: ownership_has */
     bool may_be_copy : 1; /* is not deleted if its value is desired elsewhere:
                            * ownership_may_be_copy */

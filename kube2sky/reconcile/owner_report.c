@@ -135,9 +135,9 @@ static void tell_topology(struct look *look, struct slice id)
         .key = buf_slice(&planner->base),
         .value = value,
         .revision = there ? there->value.revision : 0,
-        .state = value.len    ? owner_report_compare(look, there ? &there->value : NULL, value)
-                 : !there     ? OWNER_KEY_UNKNOWN
-                              : OWNER_KEY_UNWANTED,
+        .state = value.len ? owner_report_compare(look, there ? &there->value : NULL, value)
+                 : !there  ? OWNER_KEY_UNKNOWN
+                           : OWNER_KEY_UNWANTED,
     };
     if (value.len || there) {
         look->visitor->key(look->visitor->data, &key);

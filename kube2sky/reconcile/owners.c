@@ -43,8 +43,8 @@ struct slice owner_namespace(const struct owner *owner)
     struct slice id = owner->id;
     bool is_object = slice_has_prefix(id, slice_str(SERVICE_PREFIX)) ||
                      slice_has_prefix(id, slice_str(POD_PREFIX));
-    size_t skipped = is_object                       ? OWNER_PREFIX_LEN
-                     : owner_is_alias(owner)         ? sizeof(ALIAS_PREFIX) - 1
+    size_t skipped = is_object                        ? OWNER_PREFIX_LEN
+                     : owner_is_alias(owner)          ? sizeof(ALIAS_PREFIX) - 1
                      : owner->class == OWNER_VISIBLE  ? sizeof(VISIBLE_PREFIX) - 1
                      : owner->class == OWNER_TOPOLOGY ? sizeof(TOPOLOGY_PREFIX) - 1
                                                       : 0;

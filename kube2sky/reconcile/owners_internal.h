@@ -4,7 +4,8 @@
  *
  * An unclaimed reverse key is an owner of its own, "arpa/in-addr/10/0/0/1", while it has work. So
  * is each key about clients, "node-address/10-1-0-1", "visible/default" and "client/10-1-0-5", and
- * each about the zones of a Service's addresses, "topology/default/web". All keys of the ConfigMap belong to one owner, CONFIG_OWNER.
+ * each about the zones of a Service's addresses, "topology/default/web". All keys of the ConfigMap
+ * belong to one owner, CONFIG_OWNER.
  *
  * A table has all owners; owner_groups_internal.h serves the queues of those to plan by turns.
  * Plain data, no I/O; single-threaded.
@@ -51,8 +52,8 @@ enum owner_state {
 enum owner_class {
     OWNER_TOPOLOGY, /* zones of headless Services' addresses: topology_value.h */
     OWNER_CLIENT,   /* client records */
-    OWNER_RECORDS, /* keys of objects, and reverse keys */
-    OWNER_CONFIG,  /* keys of the ConfigMap, and its document: config_keys_internal.h */
+    OWNER_RECORDS,  /* keys of objects, and reverse keys */
+    OWNER_CONFIG,   /* keys of the ConfigMap, and its document: config_keys_internal.h */
     OWNER_VISIBLE,
     OWNER_NODE_ADDRESS,
     OWNER_CLASSES,

@@ -600,7 +600,8 @@ static bool has_limit(const struct planner *planner, const struct owner *owner)
 {
     struct slice ns = owner_namespace(owner);
     return planner->config.limits.ns.keys && owner->group &&
-           (owner->class == OWNER_RECORDS || owner->class == OWNER_TOPOLOGY) && ns.len && ns.ptr[ns.len - 1] != '/';
+           (owner->class == OWNER_RECORDS || owner->class == OWNER_TOPOLOGY) && ns.len &&
+           ns.ptr[ns.len - 1] != '/';
 }
 
 static void fit_into_room(struct planner *planner, const struct owner *owner,

@@ -91,19 +91,19 @@ struct planner {
     struct desired desired; /* of the owner last named, as are the claims */
     struct desired others;  /* likewise: external names that it claims and does not get */
     struct claims claims;
-    struct buf holder_key;    /* scratch buffer of planner_reverse_holder */
-    struct buf named;         /* id of the owner last named; empty: none, or objects have changed
-                               * since */
-    struct ip_list touched;   /* addresses beside those that the owner wins */
-    struct plan reverse_plan; /* only operations on reverse keys */
-    struct plan left;         /* of the last plan: puts of keys that belong to other writers */
-    struct plan withheld;     /* of the last plan */
+    struct buf holder_key;       /* scratch buffer of planner_reverse_holder */
+    struct buf named;            /* id of the owner last named; empty: none, or objects have changed
+                                  * since */
+    struct ip_list touched;      /* addresses beside those that the owner wins */
+    struct plan reverse_plan;    /* only operations on reverse keys */
+    struct plan left;            /* of the last plan: puts of keys that belong to other writers */
+    struct plan withheld;        /* of the last plan */
     struct owner_objects placed; /* of the topology key being planned, */
     struct buf zones;            /* and its value */
-    char *port_fault;         /* of the owner being claimed, for its event; NULL: none */
-    uint64_t dropped;         /* counts parts of objects that cannot be in a key, each time an owner
-                               * claims */
-    uint64_t too_large;       /* owners */
+    char *port_fault;            /* of the owner being claimed, for its event; NULL: none */
+    uint64_t dropped;   /* counts parts of objects that cannot be in a key, each time an owner
+                         * claims */
+    uint64_t too_large; /* owners */
 };
 
 /* Initializes the planner, which must not move afterwards. */

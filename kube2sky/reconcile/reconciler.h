@@ -69,8 +69,8 @@ struct reconciler_config {
     const char *const *namespaces; /* borrowed for its lifetime */
     size_t namespace_count;        /* 0 = all */
     bool own_only_written;
-    bool has_nodes;  /* --nodes is set: the inventory has nodes */
-    bool no_reverse; /* desires no reverse keys and deletes ours */
+    bool has_nodes;    /* --nodes is set: the inventory has nodes */
+    bool no_reverse;   /* desires no reverse keys and deletes ours */
     bool has_topology; /* --topology is set: else desires no topology keys and deletes them */
 
     int64_t leader_lease_s; /* it is one of several writers (leader_internal.h); 0: the only one */

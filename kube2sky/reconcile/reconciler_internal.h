@@ -54,7 +54,7 @@ struct reconciler {
     struct reverse_keys *reverse_keys;
     struct external_aliases *aliases; /* NULL: none are wanted */
     struct external_keys *external_keys;
-    struct buf owner_object;       /* scratch buffers */
+    struct buf owner_object; /* scratch buffers */
     struct buf topology_id;
     bool are_orphans_due;          /* unclaimed reverse keys must be looked for */
     struct outage_source followed; /* away while the watch of records is down */

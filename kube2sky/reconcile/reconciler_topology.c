@@ -22,8 +22,8 @@ void reconciler_look_at_topology(struct reconciler *r, struct slice id)
 {
     const struct slice topology =
         r->config.has_topology ? reconciler_topology_of(r, id) : slice_of(NULL, 0);
-    if (topology.len && (owners_find(r->owners, topology) ||
-                         planner_wants_topology(&r->planner, topology))) {
+    if (topology.len &&
+        (owners_find(r->owners, topology) || planner_wants_topology(&r->planner, topology))) {
         reconciler_owner_changed(r, topology);
     }
 }

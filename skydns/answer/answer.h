@@ -97,7 +97,8 @@ enum answer_rule {
 };
 enum answer_rule answer_get_rule(const struct answer *answer);
 
-/* Returns how many addresses and targets the answer left out, since they are not near the client. */
+/* Returns how many addresses and targets the answer left out, since they are not near the client.
+ */
 size_t answer_get_far(const struct answer *answer);
 
 /* Returns the zone whose upstreams are to be asked, after ENGINE_DEFER for FORWARD. NULL: the

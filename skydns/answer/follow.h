@@ -43,7 +43,7 @@ struct follow {
     struct cached_targets *cached; /* targets found in the response cache */
 
     /* The answer being made: */
-    struct view view; /* the records, as the client sees them */
+    struct view view;               /* the records, as the client sees them */
     const struct client_name *zone; /* the client's; NULL: all addresses are near */
     const struct external_answers *externals;
     struct cache_access *cache_access; /* NULL: the response cache is not used; */
@@ -147,8 +147,7 @@ void follow_keep_near(struct follow *follow, const struct dname *name, struct lo
  * response may hold them; `node` is that of the lower-cased name. Returns false, and adds nothing,
  * if that takes all records. */
 bool follow_many(struct follow *follow, const struct store_node *node, const struct dname *name,
-                 struct slice owner, enum follow_families families,
-                 struct rr_list *out) MUST_CHECK;
+                 struct slice owner, enum follow_families families, struct rr_list *out) MUST_CHECK;
 
 /* Adds the addresses that the records of `owner` give, each after the CNAMEs that lead to it. Marks
  * the list as cut if an upstream could give only some of a target's addresses. */

@@ -40,8 +40,7 @@ static struct topology_table *topology_table_new(size_t services)
     while (slots < 4 * services) {
         slots *= 2;
     }
-    struct topology_table *table =
-        xcalloc(1, sizeof(*table) + slots * sizeof(table->words[0]));
+    struct topology_table *table = xcalloc(1, sizeof(*table) + slots * sizeof(table->words[0]));
     table->mask = slots - 1;
     return table;
 }

@@ -79,9 +79,8 @@ static inline struct client_view view_of(const struct engine *engine, const stru
     struct client_view view = {.visibility = config->visibility};
     if (config->clients) {
         const struct ip ip = addr_ip(client);
-        view.space = config->topology
-                         ? client_index_find_zone(config->clients, &ip, &view.zone)
-                         : client_index_find(config->clients, &ip);
+        view.space = config->topology ? client_index_find_zone(config->clients, &ip, &view.zone)
+                                      : client_index_find(config->clients, &ip);
     }
     return view;
 }
@@ -297,10 +296,10 @@ static NOINLINE enum engine_verdict answer_known(struct engine *engine, const st
 {
     enum engine_verdict verdict;
     query->view = view_of(engine, query->client);
-    verdict = engine->config->settings.autopath || query->search_list_at > 0
-                  ? search_list_try_answer(engine->path, store, query, externals, response,
-                                           ret_deferral)
-                  : direct_answer(engine->direct, store, query, externals, response, ret_deferral);
+    verdict =
+        engine->config->settings.autopath || query->search_list_at > 0
+            ? search_list_try_answer(engine->path, store, query, externals, response, ret_deferral)
+            : direct_answer(engine->direct, store, query, externals, response, ret_deferral);
     query->view.visibility = NULL; /* borrowed for this call; without it nothing else is read */
     return verdict;
 }

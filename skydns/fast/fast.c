@@ -209,7 +209,7 @@ static uint32_t fast_level(const struct fast *f, unsigned count, uint32_t ttl_s)
 
 /* Finds what is near the client of the records of the question's name. */
 static struct near find_near(const struct fast *f, const struct fast_question *question,
-                                    const struct engine_query *query)
+                             const struct engine_query *query)
 {
     const struct fast_query *q = question->query;
     return f->config->topology && query->view.zone
@@ -369,7 +369,7 @@ static bool put_picked(struct fast *f, const struct fast_question *question, uns
 
 /* Answers with more addresses than are prepared. Returns false when the slow path decides. */
 static NOINLINE bool answer_many(struct fast *f, const struct fast_question *question,
-                        const struct engine_query *query, unsigned family_bytes)
+                                 const struct engine_query *query, unsigned family_bytes)
 {
     const struct store_node *node = question->scan.node;
     struct store_tally tally = store_node_tally(node);

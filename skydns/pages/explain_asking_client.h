@@ -67,7 +67,7 @@ struct explain_asking_client {
     struct rate namespace_rate; /* its namespace's limit; 0: none, or it has no namespace */
     bool has_namespace_left;
     uint32_t namespace_left; /* that the client may have, now */
-    bool has_near;    /* the name's records have zones, and the client has one: -topology */
+    bool has_near;           /* the name's records have zones, and the client has one: -topology */
     size_t far_count; /* of its addresses and targets left out, since they are not in that zone */
     size_t hidden_len;
     char hidden[63]; /* the namespace that hides the name; hidden_len 0: nothing does */

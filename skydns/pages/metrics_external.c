@@ -43,9 +43,10 @@ static void metrics_external_write_cache(struct metrics_page *page, const struct
     metrics_counter(page, "no_aaaa_answers_total",
                     "AAAA queries for external names answered by -no-aaaa.",
                     counter_get(&counts->no_aaaa));
-    metrics_counter(page, "topology_answers_total",
-                    "Answers without addresses that are in other zones than the client, by -topology.",
-                    counter_get(&counts->near));
+    metrics_counter(
+        page, "topology_answers_total",
+        "Answers without addresses that are in other zones than the client, by -topology.",
+        counter_get(&counts->near));
     metrics_counter(page, "dns64_answers_total",
                     "AAAA queries for external names answered with addresses made of IPv4 ones, or "
                     "without those of -dns64-exclude.",

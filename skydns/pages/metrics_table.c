@@ -128,10 +128,11 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
 static void write_client_addresses(struct metrics_page *page, const struct store_sync *sync)
 {
     const struct client_index_counts counts = client_index_counts(store_sync_clients(sync));
-    metrics_family(page, METRIC_GAUGE, "client_addresses",
-                   "Addresses of clients, with -autopath, -visibility=own, -topology or -rate-namespace: "
-                   "known (one pod's), "
-                   "shared (several pods', or a node's).");
+    metrics_family(
+        page, METRIC_GAUGE, "client_addresses",
+        "Addresses of clients, with -autopath, -visibility=own, -topology or -rate-namespace: "
+        "known (one pod's), "
+        "shared (several pods', or a node's).");
     metrics_sample(page, METRIC_LABELS({"state", "known"}), counts.addresses - counts.shared);
     metrics_sample(page, METRIC_LABELS({"state", "shared"}), counts.shared);
     metrics_gauge(page, "topology_services",

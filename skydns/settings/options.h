@@ -60,7 +60,7 @@ struct client_options {
     enum visibility_unknown unknown;
     size_t public_count;
     struct namespace_name public_names[VISIBILITY_PUBLIC_MAX]; /* each once */
-    bool wants_near; /* -topology=marked */
+    bool wants_near;                                           /* -topology=marked */
 };
 
 /* A stub zone whose denials are asked again of the general upstreams. */

@@ -264,11 +264,10 @@ static void client_marks_on_put(void *data, const struct etcd_kv *kv)
 {
     struct range *range = data;
     struct slice label = client_marks_label_of(range, kv->key);
-    const char *reason = range->kind == RANGE_RECORD
-                             ? record_keys_put(&range->records, label, kv->value)
-                         : range->kind == RANGE_TOPOLOGY
-                             ? topology_keys_put(&range->topology, label, kv->value)
-                             : mark_keys_put(&range->keys, label, kv->value);
+    const char *reason =
+        range->kind == RANGE_RECORD     ? record_keys_put(&range->records, label, kv->value)
+        : range->kind == RANGE_TOPOLOGY ? topology_keys_put(&range->topology, label, kv->value)
+                                        : mark_keys_put(&range->keys, label, kv->value);
     if (reason) {
         client_marks_refuse(range, kv, reason);
     } else {
@@ -555,9 +554,8 @@ static void client_marks_start_records(struct domain *domain, struct slice saved
 {
     struct range *range = &domain->ranges[RANGE_RECORD];
     struct slice mirror = slice_of(NULL, 0);
-    range->is_saved =
-        is_saved && mark_saved_recall_keys(MARK_SAVED_RECORDS, saved, &domain->name,
-                                           &range->records, &mirror);
+    range->is_saved = is_saved && mark_saved_recall_keys(MARK_SAVED_RECORDS, saved, &domain->name,
+                                                         &range->records, &mirror);
     (void)record_keys_commit(&range->records, false, false); /* is shown when it is known */
     client_marks_start_mirror(range, mirror);
 }

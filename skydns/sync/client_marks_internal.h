@@ -13,11 +13,11 @@
  *
  *     /kube2sky/<domain>/topology/prod/web      topology_keys_internal.h
  *
- * Each is a mirror: three or four watches on the connection that exists anyway. Like the records, the keys
- * survive an etcd that came back without its data until kube2sky has written everything again. An
- * etcd whose user may not read them is asked every 10 s, with one warning; what was read before
- * counts until it is denied for the second time. A malformed value is skipped, logged once and
- * remembered with the broken keys (broken.h). Owned by clients.c; main thread. */
+ * Each is a mirror: three or four watches on the connection that exists anyway. Like the records,
+ * the keys survive an etcd that came back without its data until kube2sky has written everything
+ * again. An etcd whose user may not read them is asked every 10 s, with one warning; what was read
+ * before counts until it is denied for the second time. A malformed value is skipped, logged once
+ * and remembered with the broken keys (broken.h). Owned by clients.c; main thread. */
 #ifndef SKYDNS_SYNC_CLIENT_MARKS_INTERNAL_H
 #define SKYDNS_SYNC_CLIENT_MARKS_INTERNAL_H
 
@@ -64,7 +64,7 @@ struct client_marks_config {
      * the first client_marks_set_domains. Hold the domains of the first client_marks_set_domains.
      * Nothing of them is told before etcd has confirmed it, or said otherwise. */
     struct slice saved;
-    struct slice saved_records; /* likewise, of client_marks_save_records; */
+    struct slice saved_records;  /* likewise, of client_marks_save_records; */
     struct slice saved_topology; /* and of client_marks_save_topology: these count at once */
 
     /* Called in this order when a commit, a denial, or the end of a domain has changed

@@ -83,8 +83,8 @@ void clients_remember_broken(struct clients *clients);
  * known yet. */
 bool clients_save(const struct clients *clients, struct buf *out) MUST_CHECK;
 
-/* Do the same for client records and topology keys (client_marks_internal.h). If they exceed the limit
- * of the buffer, append nothing: etcd has them all. */
+/* Do the same for client records and topology keys (client_marks_internal.h). If they exceed the
+ * limit of the buffer, append nothing: etcd has them all. */
 void clients_save_records(const struct clients *clients, struct buf *out);
 void clients_save_topology(const struct clients *clients, struct buf *out);
 

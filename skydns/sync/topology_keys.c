@@ -191,8 +191,7 @@ const char *topology_keys_put(struct topology_keys *keys, struct slice label, st
     if (!topology_keys_split(label, &parts) || !topology_keys_name(keys, &parts, &name)) {
         return "no namespace and Service behind its prefix";
     }
-    const char *refusal =
-        topology_value_read(value, slice_of(name.wire, name.len), &service);
+    const char *refusal = topology_value_read(value, slice_of(name.wire, name.len), &service);
     refusal = refusal ? refusal : topology_keys_show(keys, label, &parts, hash, service);
     if (refusal) {
         topology_keys_remove(keys, label);

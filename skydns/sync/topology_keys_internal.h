@@ -28,7 +28,7 @@ enum {
 
 struct topology_keys {
     struct client_index *index; /* borrowed; shows the zones */
-    struct dname base;         /* svc.<domain> */
+    struct dname base;          /* svc.<domain> */
     struct key_table keys;
     struct key_table spaces; /* how many bytes each namespace has */
     size_t bytes;

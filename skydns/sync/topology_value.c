@@ -14,8 +14,8 @@ enum { ENTRY_BYTES_MIN = 8 };
 
 static void skip_spaces(struct slice *rest)
 {
-    while (rest->len > 0 && (*rest->ptr == ' ' || *rest->ptr == '\n' || *rest->ptr == '\t' ||
-                             *rest->ptr == '\r')) {
+    while (rest->len > 0 &&
+           (*rest->ptr == ' ' || *rest->ptr == '\n' || *rest->ptr == '\t' || *rest->ptr == '\r')) {
         *rest = slice_of(rest->ptr + 1, rest->len - 1);
     }
 }
@@ -79,7 +79,7 @@ static const char *read_entries(struct slice rest, struct topology_entry *entrie
         is_more = !refusal && topology_value_take(&rest, ',');
     }
     *ret_count = count;
-    return refusal ? refusal
+    return refusal                                            ? refusal
            : !topology_value_take(&rest, '}') || rest.len > 0 ? "no JSON object of texts"
                                                               : NULL;
 }

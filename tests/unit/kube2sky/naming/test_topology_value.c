@@ -61,9 +61,8 @@ UNIT_TEST(test_marked_services)
         {MARKED ",'publishNotReadyAddresses':true", false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_string_equal(
-            value_of(rows[i].spec, "{'addresses':['10.1.0.5'],'zone':'eu-1a'}", ""),
-            rows[i].is_marked ? "{\"10.1.0.5\":\"eu-1a\"}" : "-");
+        assert_string_equal(value_of(rows[i].spec, "{'addresses':['10.1.0.5'],'zone':'eu-1a'}", ""),
+                            rows[i].is_marked ? "{\"10.1.0.5\":\"eu-1a\"}" : "-");
     }
 }
 

@@ -33,11 +33,11 @@ struct bed {
     struct zone_table *others;
     struct hosts_table *hosts;
     struct cache *cache;
-    struct client_index *clients; /* NULL: answers have all addresses */
+    struct client_index *clients;   /* NULL: answers have all addresses */
     const struct client_name *zone; /* the client's */
     unsigned long near;             /* questions of a client in a zone */
     char config[200];               /* for messages */
-    char put[KEYS_MAX][KEY_SIZE]; /* the last keys */
+    char put[KEYS_MAX][KEY_SIZE];   /* the last keys */
     unsigned put_count;
 };
 

@@ -119,7 +119,8 @@ static void free_at_once(void *data UNUSED, void *block, void (*fn)(void *block)
 /* A namespace that fills its share leaves the others theirs. */
 UNIT_TEST(test_room)
 {
-    struct client_index *index = client_index_new(&(struct client_index_config){.retire = free_at_once});
+    struct client_index *index =
+        client_index_new(&(struct client_index_config){.retire = free_at_once});
     struct topology_keys keys;
     const struct dname domain = name_of("a.test.");
     struct buf value;
