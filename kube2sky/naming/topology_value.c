@@ -21,7 +21,7 @@ bool topology_value_is_marked(const struct kube_object *service)
            service->service.prefers_near && !service->service.publish_not_ready;
 }
 
-static bool is_zone(const char *zone)
+static bool topology_value_is_zone(const char *zone)
 {
     size_t len = strspn(zone, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
     return len > 0 && len <= ZONE_MAX && zone[len] == '\0';
@@ -34,7 +34,8 @@ static size_t take_placed(const struct kube_slice *slice, struct placed *placed)
     for (size_t i = 0; i < slice->endpoint_count; i++) {
         const struct kube_slice_endpoint *endpoint = &slice->endpoints[i];
         const char *zone = kube_slice_zone(slice, endpoint);
-        for (uint32_t k = 0; endpoint->is_ready && is_zone(zone) && k < endpoint->address_count;
+        for (uint32_t k = 0;
+             endpoint->is_ready && topology_value_is_zone(zone) && k < endpoint->address_count;
              k++) {
             struct ip ip;
             if (!ip_parse_sloppy(slice_str(endpoint->addresses[k]), &ip)) {
@@ -57,7 +58,7 @@ static int topology_value_compare(const void *a, const void *b)
     return d ? d : strcmp(x->zone, y->zone);
 }
 
-static size_t take_all(const struct owner_objects *objects, struct placed *placed)
+static size_t take_all_placed(const struct owner_objects *objects, struct placed *placed)
 {
     size_t count = 0;
     for (size_t i = 0; i < objects->part_count; i++) {
@@ -76,12 +77,12 @@ enum topology_value topology_value_build(const struct owner_objects *objects, st
     if (!topology_value_is_marked(objects->service)) {
         return TOPOLOGY_VALUE_NONE;
     }
-    size_t count = take_all(objects, NULL);
+    size_t count = take_all_placed(objects, NULL);
     if (count == 0) {
         return TOPOLOGY_VALUE_NONE;
     }
     struct placed *placed = xcalloc(count, sizeof(*placed));
-    (void)take_all(objects, placed); /* `count` */
+    (void)take_all_placed(objects, placed); /* `count` */
     qsort(placed, count, sizeof(*placed), topology_value_compare);
     char separator = '{', text[INET6_ADDRSTRLEN];
     for (size_t i = 0; i < count && out->len <= TOPOLOGY_VALUE_MAX; i++) {

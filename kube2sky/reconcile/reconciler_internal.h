@@ -2,8 +2,7 @@
  * loop, reconciler_send.c claims, plans and sends, reconciler_transactions.c handles outcomes of
  * transactions, and reconciler_mirror.c etcd's events. reconciler_history.c limits the history in
  * etcd's space. reconciler_clients.c lets pods' owners and keys about clients wait for each other,
- * reconciler_topology.c queues owners of topology keys, reconciler_config.c handles the ConfigMap's
- * keys, and reconciler_report.c serves pages and
+ * reconciler_config.c handles the ConfigMap's keys, and reconciler_report.c serves pages and
  * metrics. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
@@ -154,8 +153,6 @@ bool reconciler_clients_are_pending(const struct reconciler *r);
 
 /* Appends the failure that goes on, as one line without newline; returns false if there is none. */
 bool reconciler_explain_clients(const struct reconciler *r, struct buf *out);
-
-/* ---- reconciler_topology.c ---- */
 
 /* Queues the owner of the topology key of a Service's owner that has changed, if it has or wants
  * one. */

@@ -9,7 +9,7 @@ size_t lookup_keep_near(struct lookup *lookup, const struct near *near, struct l
 {
     const struct store_record **records = lookup->records + span->first;
     bool has_near[NEAR_KINDS] = {false}, is_near;
-    size_t kept = 0, count = span->count;
+    size_t left_count = 0, count = span->count;
     if (!near->service || count < 2) {
         return 0;
     }
@@ -22,10 +22,10 @@ size_t lookup_keep_near(struct lookup *lookup, const struct near *near, struct l
     for (size_t i = 0; i < count; i++) {
         const enum near_kind kind = near_judge(near, node, records[i], &is_near);
         if (is_near || !has_near[kind]) {
-            records[kept++] = records[i];
+            records[left_count++] = records[i];
         }
     }
-    span->count = kept;
-    lookup->count = span->first + kept;
-    return count - kept;
+    span->count = left_count;
+    lookup->count = span->first + left_count;
+    return count - left_count;
 }

@@ -2,8 +2,9 @@
  * zone, and those whose zone is not known.
  *
  * An answer has only the near ones of each family, and only targets with near addresses, if there
- * are any, else all. The fast path and the slow path share these rules. Pure; any thread, between
- * publisher_enter and publisher_leave. */
+ * are any, else all. The fast path and the slow path share these rules. near.c reads the record
+ * store itself, below names that the view has shown. Pure; any thread, between publisher_enter and
+ * publisher_leave. */
 #ifndef SKYDNS_ANSWER_NEAR_H
 #define SKYDNS_ANSWER_NEAR_H
 
@@ -16,7 +17,7 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/store.h"
 
-/* What a client's answer about one Service leaves out. */
+/* Says which addresses of one Service a client's answer may leave out. */
 struct near {
     const struct topology_service *service; /* NULL: nothing, since its zones are not known */
     uint8_t zone;                           /* the client's, by the Service's numbers */

@@ -82,7 +82,7 @@ void topology_free(struct topology *topology)
 }
 
 /* Returns the slot of the name, or the free one where it would be. The writer. */
-static size_t find_slot(const struct topology_table *table, struct slice name)
+static size_t topology_find_slot(const struct topology_table *table, struct slice name)
 {
     size_t at = topology_hash(name) & table->mask;
     for (;; at = (at + 1) & table->mask) {
@@ -127,7 +127,7 @@ static void topology_grow(struct topology *topology)
     for (size_t i = 0; i <= old->mask; i++) {
         struct topology_service *service = service_of(topology_word(old, i));
         if (service) {
-            size_t at = find_slot(table, topology_service_name(service));
+            size_t at = topology_find_slot(table, topology_service_name(service));
             topology_set_word(table, at, (uintptr_t)service);
         }
     }
@@ -139,7 +139,7 @@ void topology_put(struct topology *topology, struct topology_service *service)
 {
     topology_grow(topology);
     struct topology_table *table = topology_get_table(topology);
-    size_t at = find_slot(table, topology_service_name(service));
+    size_t at = topology_find_slot(table, topology_service_name(service));
     struct topology_service *old = service_of(topology_word(table, at));
     topology_set_word(table, at, (uintptr_t)service);
     if (old) {
@@ -152,7 +152,7 @@ void topology_put(struct topology *topology, struct topology_service *service)
 void topology_remove(struct topology *topology, struct slice name)
 {
     struct topology_table *table = topology_get_table(topology);
-    size_t at = find_slot(table, name);
+    size_t at = topology_find_slot(table, name);
     struct topology_service *old = service_of(topology_word(table, at));
     if (old) {
         topology_set_word(table, at, WORD_GONE);

@@ -1,5 +1,6 @@
-/* Finds which zones the addresses of a headless Service are in, by the Service's name, for answers
- * with the nearest ones (-topology=marked).
+/* Finds the zones of a headless Service's addresses, by the Service's name.
+ *
+ * For answers with the nearest ones (-topology=marked):
  *
  *     topology/<namespace>/<service> --main thread--> blocks by name --> every answering thread
  *

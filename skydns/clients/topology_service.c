@@ -47,7 +47,7 @@ static unsigned slot_bits(size_t addresses)
     return bits;
 }
 
-static void *take_bytes(char **end, size_t bytes)
+static void *topology_service_take(char **end, size_t bytes)
 {
     char *at = *end;
     *end += bytes;
@@ -56,7 +56,7 @@ static void *take_bytes(char **end, size_t bytes)
 
 static struct slice copy_text(char **end, struct slice text)
 {
-    char *at = take_bytes(end, text.len);
+    char *at = topology_service_take(end, text.len);
     memcpy(at, text.ptr, text.len);
     return slice_of(at, text.len);
 }
@@ -117,12 +117,12 @@ static struct topology_service *lay_out(struct slice name, const struct zones_fo
         .multiplier = seeded_hash(name) | 1,
         .shift = (uint8_t)(HASH_BITS - v4_bits),
         .mask = (uint32_t)v4 - 1,
-        .keys = take_bytes(&end, v4 * sizeof(uint32_t)),
+        .keys = topology_service_take(&end, v4 * sizeof(uint32_t)),
     };
     service->v6_mask = (uint32_t)v6 - 1;
-    service->v6_keys = take_bytes(&end, v6 * sizeof(service->v6_keys[0]));
-    service->v4.zones = memset(take_bytes(&end, v4), TOPOLOGY_NO_ZONE, v4);
-    service->v6_zones = memset(take_bytes(&end, v6), TOPOLOGY_NO_ZONE, v6);
+    service->v6_keys = topology_service_take(&end, v6 * sizeof(service->v6_keys[0]));
+    service->v4.zones = memset(topology_service_take(&end, v4), TOPOLOGY_NO_ZONE, v4);
+    service->v6_zones = memset(topology_service_take(&end, v6), TOPOLOGY_NO_ZONE, v6);
     service->name = copy_text(&end, name);
     service->zone_count = found->count;
     for (unsigned i = 0; i < found->count; i++) {

@@ -229,26 +229,26 @@ static unsigned take_near_v4(struct fast *f, const struct near *near, const uint
 {
     const struct topology_v4 v4 = near->service->v4;
     const uint8_t zone = near->zone;
-    unsigned kept = 0;
+    unsigned near_count = 0;
     for (unsigned i = 0; i < count; i++) {
         uint32_t key;
         memcpy(&key, bytes + (size_t)i * sizeof(key), sizeof(key));
         const uint8_t found = topology_service_zone_of_v4(&v4, key);
-        memcpy(f->near_bytes + (size_t)kept * sizeof(key), &key, sizeof(key));
-        kept += found == zone || found == TOPOLOGY_NO_ZONE;
+        memcpy(f->near_bytes + (size_t)near_count * sizeof(key), &key, sizeof(key));
+        near_count += found == zone || found == TOPOLOGY_NO_ZONE;
     }
-    return kept;
+    return near_count;
 }
 
 static unsigned take_near_v6(struct fast *f, const struct near *near, const uint8_t *bytes,
                              unsigned count)
 {
-    unsigned kept = 0;
+    unsigned near_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        memcpy(f->near_bytes + (size_t)kept * 16, bytes + (size_t)i * 16, 16);
-        kept += near_has(near, bytes + (size_t)i * 16, 16);
+        memcpy(f->near_bytes + (size_t)near_count * 16, bytes + (size_t)i * 16, 16);
+        near_count += near_has(near, bytes + (size_t)i * 16, 16);
     }
-    return kept;
+    return near_count;
 }
 
 /* Leaves only the near addresses, if there are any. Returns false when the slow path decides, since
@@ -260,19 +260,20 @@ static NOINLINE bool keep_near_addresses(struct fast *f, const struct fast_quest
     if (!near.service) {
         return true;
     }
-    const unsigned kept = a->size == 4 ? take_near_v4(f, &near, a->bytes, a->count)
-                                       : take_near_v6(f, &near, a->bytes, a->count);
-    if (kept == 0 || kept == a->count) {
+    const unsigned near_count = a->size == 4 ? take_near_v4(f, &near, a->bytes, a->count)
+                                             : take_near_v6(f, &near, a->bytes, a->count);
+    if (near_count == 0 || near_count == a->count) {
         return true;
     }
     a->bytes = f->near_bytes;
-    a->count = kept;
+    a->count = near_count;
     count_near(f);
     return store_node_ready(question->scan.node)->is_level;
 }
 
 /* Returns whether an answer to this client may lack some of the name's records. */
-static bool has_near(const struct fast *f, const struct engine_query *query, struct slice wire)
+static bool has_near_records(const struct fast *f, const struct engine_query *query,
+                             struct slice wire)
 {
     return near_of(f->config, query->view.zone, wire).service != NULL;
 }
@@ -468,7 +469,7 @@ static bool fast_add_target(struct fast *f, const struct fast_question *question
     if (!target.node || part == VIEW_NONE) {
         return true;
     }
-    if (part != VIEW_WHOLE || has_near(f, query, wire)) {
+    if (part != VIEW_WHOLE || has_near_records(f, query, wire)) {
         return false;
     }
     const struct store_ready *ready = store_node_ready(target.node);
@@ -511,7 +512,7 @@ static NOINLINE void keep_near_targets(struct fast *f, const struct fast_questio
                                        const struct engine_query *query, struct targets *targets)
 {
     const struct near near = find_near(f, question, query);
-    unsigned kept = 0;
+    unsigned near_count = 0;
     uint32_t ttl_s = UINT32_MAX, weight_sum = 0;
     if (!near.service) {
         return;
@@ -520,13 +521,14 @@ static NOINLINE void keep_near_targets(struct fast *f, const struct fast_questio
     for (unsigned i = 0; i < targets->count; i++) {
         const struct store_record *record = targets->records[i];
         if (near_has_target(&near, node, store_record_host_wire(record))) {
-            f->near_records[kept++] = record;
+            f->near_records[near_count++] = record;
             ttl_s = record->ttl_s < ttl_s ? record->ttl_s : ttl_s;
             weight_sum += store_record_weight(record);
         }
     }
-    if (kept > 0 && kept < targets->count) {
-        *targets = (struct targets){kept, fast_level(f, kept, ttl_s), weight_sum, f->near_records};
+    if (near_count > 0 && near_count < targets->count) {
+        *targets = (struct targets){near_count, fast_level(f, near_count, ttl_s), weight_sum,
+                                    f->near_records};
         count_near(f);
     }
 }
@@ -697,7 +699,7 @@ static bool get_led_addresses(const struct fast *f, const struct fast_question *
         store_visible_count(owner) == 1 ? store_node_record(owner) : NULL;
     record = record ? record : store_node_single(owner);
     if (!record || f->view.visibility || record->host != STORE_HOST_NAME ||
-        record->lens[RECORD_RR] > 0 || has_near(f, query, store_record_host_wire(record))) {
+        record->lens[RECORD_RR] > 0 || has_near_records(f, query, store_record_host_wire(record))) {
         return false;
     }
     node = fast_target_find_alone(&f->zones, store_record_host_wire(record));

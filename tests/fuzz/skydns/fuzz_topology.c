@@ -45,7 +45,7 @@ static void check_saved_topology(const struct topology_keys *keys)
 }
 
 /* Any value: what it says is found again. */
-static void check_value(struct slice value)
+static void check_topology_value(struct slice value)
 {
     struct topology_service *service = NULL;
     struct topology_entry entry;
@@ -77,7 +77,7 @@ static bool step_topology(struct topology_keys *keys, struct reader *reader)
     }
     if (what == 'p') {
         struct slice label = read_topology_text(reader), value = read_topology_text(reader);
-        check_value(value);
+        check_topology_value(value);
         (void)topology_keys_put(keys, label, value); /* also what is refused */
     } else if (what == 'd') {
         topology_keys_del(keys, read_topology_text(reader));
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     topology_keys_init(&keys, index, &domain);
     while (step_topology(&keys, &reader)) {
     }
-    check_value(slice_of(data, size));
+    check_topology_value(slice_of(data, size));
     check_saved_topology(&keys);
     topology_keys_fini(&keys);
     client_index_free(index);

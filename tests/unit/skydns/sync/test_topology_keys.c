@@ -18,7 +18,7 @@ static const struct topology_service *found_service(const struct fixture *f, con
 }
 
 /* The zone of an address, "-" if it has none; "" without the Service. */
-static const char *zone_of(const struct fixture *f, const char *name, const char *address)
+static const char *topology_zone_of(const struct fixture *f, const char *name, const char *address)
 {
     static char text[64];
     const struct topology_service *service = found_service(f, name);
@@ -45,26 +45,26 @@ UNIT_TEST(test_zones_follow_the_keys)
 {
     struct fixture *f = *state;
     start_with_topology(f);
-    assert_string_equal(zone_of(f, "web.prod.svc.a.test.", "10.1.0.5"), "");
+    assert_string_equal(topology_zone_of(f, "web.prod.svc.a.test.", "10.1.0.5"), "");
     mark(TOP, "prod/web", WEB);
-    assert_string_equal(zone_of(f, "web.prod.svc.a.test.", "10.1.0.5"), "eu-1a");
-    assert_string_equal(zone_of(f, "web.prod.svc.a.test.", "10.1.0.6"), "eu-1b");
-    assert_string_equal(zone_of(f, "web.prod.svc.a.test.", "fd00::7"), "eu-1a");
-    assert_string_equal(zone_of(f, "web.prod.svc.a.test.", "10.1.0.7"), "-");
-    assert_string_equal(zone_of(f, "prod.svc.a.test.", "10.1.0.5"), "");
+    assert_string_equal(topology_zone_of(f, "web.prod.svc.a.test.", "10.1.0.5"), "eu-1a");
+    assert_string_equal(topology_zone_of(f, "web.prod.svc.a.test.", "10.1.0.6"), "eu-1b");
+    assert_string_equal(topology_zone_of(f, "web.prod.svc.a.test.", "fd00::7"), "eu-1a");
+    assert_string_equal(topology_zone_of(f, "web.prod.svc.a.test.", "10.1.0.7"), "-");
+    assert_string_equal(topology_zone_of(f, "prod.svc.a.test.", "10.1.0.5"), "");
     mark(TOP, "prod/web", " { \"10.1.0.5\" : \"eu-1c\" } ");
     end(TOP, false);
-    assert_string_equal(zone_of(f, "web.prod.svc.a.test.", "10.1.0.5"), "eu-1c");
-    assert_string_equal(zone_of(f, "web.prod.svc.a.test.", "10.1.0.6"), "-");
+    assert_string_equal(topology_zone_of(f, "web.prod.svc.a.test.", "10.1.0.5"), "eu-1c");
+    assert_string_equal(topology_zone_of(f, "web.prod.svc.a.test.", "10.1.0.6"), "-");
     mark(TOP, "prod/db", WEB);
     unmark(TOP, "prod/web");
     end(TOP, false);
-    assert_string_equal(zone_of(f, "web.prod.svc.a.test.", "10.1.0.5"), "");
+    assert_string_equal(topology_zone_of(f, "web.prod.svc.a.test.", "10.1.0.5"), "");
     begin(TOP, true); /* an etcd that came back without its data */
     end(TOP, true);
-    assert_string_equal(zone_of(f, "db.prod.svc.a.test.", "10.1.0.5"), "eu-1a");
+    assert_string_equal(topology_zone_of(f, "db.prod.svc.a.test.", "10.1.0.5"), "eu-1a");
     read_none(TOP);
-    assert_string_equal(zone_of(f, "db.prod.svc.a.test.", "10.1.0.5"), "");
+    assert_string_equal(topology_zone_of(f, "db.prod.svc.a.test.", "10.1.0.5"), "");
 }
 
 UNIT_TEST(test_on_and_off)
@@ -111,7 +111,7 @@ UNIT_TEST(test_values_of_no_use)
     assert_int_equal(broken_count(f->broken), 3);
 }
 
-static void free_at_once(void *data UNUSED, void *block, void (*fn)(void *block))
+static void free_retired(void *data UNUSED, void *block, void (*fn)(void *block))
 {
     fn(block); /* there are no readers */
 }
@@ -120,7 +120,7 @@ static void free_at_once(void *data UNUSED, void *block, void (*fn)(void *block)
 UNIT_TEST(test_room)
 {
     struct client_index *index =
-        client_index_new(&(struct client_index_config){.retire = free_at_once});
+        client_index_new(&(struct client_index_config){.retire = free_retired});
     struct topology_keys keys;
     const struct dname domain = name_of("a.test.");
     struct buf value;
