@@ -148,7 +148,7 @@ def test_a_pod_that_is_not_ready(healthy):
     (first, _) = healthy.pods
     healthy.patch("pods", first.name, {"metadata": {"annotations": {READY: "false"}}})
     healthy.wait_endpoints(1)
-    assert healthy.fault() == f"pod/{first.name}: is not ready, though its skydns is"
+    assert healthy.fault() == f"pod/{first.name}: is not ready, though its kube2sky is"
     healthy.patch("pods", first.name, {"metadata": {"annotations": {READY: None}}})
     healthy.wait_endpoints(2)
 
