@@ -142,10 +142,10 @@ void reconciler_explain(const struct reconciler *reconciler, struct buf *out);
 bool reconciler_explain_trouble(const struct reconciler *reconciler, struct buf *out);
 
 /* Returns whether etcd has all keys of this Service, "default/web", and of its external names, as
- * the inventory wants them, whoever wrote them, and nothing else of them. False: appends what they
- * wait for, unless `why` is NULL. ret_revision: etcd has them so since then or earlier; 0: no key
- * has been written yet. It is that of a change of records, so that readers of these reach it. What
- * another process deleted before this one read etcd may be later. */
+ * the inventory wants them, written by any process, and nothing else of them. False: appends what
+ * they wait for, unless `why` is NULL. ret_revision: etcd has them so since then or earlier; 0: no
+ * key has been written yet. It is that of a change of records, so that readers of these reach it.
+ * What another process deleted before this one read etcd may be later. */
 bool reconciler_has_written(const struct reconciler *reconciler, struct slice service,
                             int64_t *ret_revision, struct buf *why);
 

@@ -19,7 +19,6 @@ enum {
     SOCKET_BYTES = 64 * 1024, /* for SO_SNDBUF, which the kernel doubles */
     UNREAD_MS = 10 * 1000,    /* without having read what was sent */
     SILENT_MS = 15 * 1000,    /* after which a comment shows proxies that the stream lives */
-    SHARE = 5,                /* of the time, looks take one part of so many at most */
 };
 
 static const double tick_s = 1.;
@@ -47,7 +46,6 @@ struct watch_page {
     ev_timer tick;      /* closes streams that are not read */
     uint64_t epoch;     /* the publication as of the latest look */
     size_t left;        /* of the streams, these are still to be looked at */
-    int64_t took_us;    /* the look so far */
     int64_t look_at_ms; /* the next one, at the earliest */
     struct buf answer;  /* scratch */
     struct buf event;   /* scratch */
@@ -198,19 +196,13 @@ static void watch_page_on_look(struct ev_loop *loop UNUSED, ev_timer *w, int rev
     if (page->left == 0) {
         page->left = page->count;
         page->epoch = publisher_epoch(page->sources->publisher);
-        page->took_us = 0;
-        page->look_at_ms = begin_us / 1000 + WATCH_GAP_MS;
     }
     while (page->left > 0 && clock_monotonic_us() - begin_us < WATCH_PORTION_US) {
         watch_page_look(page->all[--page->left]);
     }
-    const int64_t now_us = clock_monotonic_us();
-    page->took_us += now_us - begin_us;
+    page->look_at_ms = clock_monotonic_ms() + WATCH_GAP_MS;
     if (page->left > 0) {
         watch_page_look_later(page, 0);
-    } else {
-        const int64_t rested_ms = (now_us + (SHARE - 1) * page->took_us) / 1000;
-        page->look_at_ms = rested_ms > page->look_at_ms ? rested_ms : page->look_at_ms;
     }
 }
 

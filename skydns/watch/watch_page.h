@@ -5,8 +5,8 @@
  *
  * The answers are those of /explain (explain_now), as this client would get them; an answer that is
  * the same as the last one sent is no event. After each publication all streams are looked at, in
- * portions of WATCH_PORTION_US between which the loop goes on, and at most a fifth of the time; so
- * versions in between may have no event. Nothing runs while nothing changes.
+ * portions of WATCH_PORTION_US between which the loop goes on, and WATCH_GAP_MS after the last
+ * look; so versions in between may have no event. Nothing runs while nothing changes.
  *
  * A stream holds up no other: while a part waits to be sent nothing is added, and it gets the
  * newest answer once that is out. One that reads nothing for 10 s, or has more to send than there
@@ -30,7 +30,7 @@ enum {
     WATCH_UNSENT_MAX = 16 * 1024 * 1024, /* bytes that wait for readers, of all */
     WATCH_EVENT_MAX = 1024 * 1024,       /* an answer of 64 KiB, as text */
     WATCH_PORTION_US = 2000,
-    WATCH_GAP_MS = 50, /* from one look at all streams to the next, at least */
+    WATCH_GAP_MS = 50, /* from a look at all streams to the next one */
 };
 
 /* The sources are borrowed. Freed after the server. */

@@ -82,7 +82,7 @@ def test_a_headless_service_waits_for_its_slices(bed, pages):
 
 
 def test_a_bookmark_is_enough(bare_bed):
-    """Of slices that nobody changes."""
+    """Of slices that do not change."""
     bare_bed.start_etcd()
     bare_bed.start_apiserver("--bookmark-interval=0.2")
     bare_bed.start_kube2sky()
@@ -97,8 +97,8 @@ def test_nothing_is_true_while_etcd_is_away(bed, pages):
     revision = json.loads(wait_service(writer, "web", version_of(made))[1])["revision"]
     assert wait_revision(reader, revision)[0] == 200
     bed.etcd_program.kill()
-    wait_until(lambda: wait_service(writer, "web", version_of(made), "0s")[0] == 504, "known to be away")
-    wait_until(lambda: wait_revision(reader, revision, "0s")[0] == 504, "known to be away")
+    wait_until(lambda: wait_service(writer, "web", version_of(made), "0s")[0] == 504, "etcd known to be lost")
+    wait_until(lambda: wait_revision(reader, revision, "0s")[0] == 504, "etcd known to be lost")
     assert "etcd is not followed" in wait_revision(reader, revision, "0s")[1]
     with Held(reader, "/wait", revision=revision, timeout="60s") as waiting:
         assert http_get(reader + "/readiness")[0] == 200

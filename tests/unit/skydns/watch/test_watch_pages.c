@@ -166,7 +166,7 @@ UNIT_TEST(test_events)
     assert_int_equal(watch_page_count(b->watch).streams, 0);
 }
 
-/* Looks take a fifth of the time at most, and at least WATCH_GAP_MS lie between two of them. */
+/* WATCH_GAP_MS lie between two looks. */
 UNIT_TEST(test_gaps)
 {
     struct watch_bed *b = *state;
