@@ -57,11 +57,11 @@ def rules() -> str:
 }}"""
 
 
-# Stands for a full table, which is one for all namespaces: no new connection is tracked.
+# Stands for a full table, which would be one for all namespaces: no connection that is not tracked yet passes.
 FULL = """table ip full {
-    chain in { type filter hook input priority filter; ct state new ct count over 1 drop; }
-    chain out { type filter hook output priority filter; ct state new ct count over 1 drop; }
-    chain through { type filter hook forward priority filter; ct state new ct count over 1 drop; }
+    chain in { type filter hook input priority filter; ct state new drop; }
+    chain out { type filter hook output priority filter; ct state new drop; }
+    chain through { type filter hook forward priority filter; ct state new drop; }
 }"""
 
 
