@@ -10,7 +10,7 @@
 #include "common/etcd/etcd_watch.h"
 #include "skydns/past/past_range_internal.h"
 
-/* As etcd_catch_up_internal.h: etcd comes round to old watches ten times a second. */
+/* Follows etcd_catch_up_internal.h: etcd comes round to old watches ten times a second. */
 static const double quiet_s = 0.5;
 
 /* A key and its value; one block. */

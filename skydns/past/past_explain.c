@@ -94,7 +94,6 @@ void past_explain_reply(struct past_explain *explain, const struct http_request 
     const struct past_desk *desk = p->job.desk;
     struct dname names[SEARCH_LIST_NAMES_MAX];
     struct past_version_config config = {
-        .loop = desk->loop,
         .etcd = desk->etcd,
         .sync = desk->sources->sync,
         .publisher = desk->sources->publisher,

@@ -15,7 +15,7 @@
 #include "skydns/sync/revision_marks.h"
 #include "skydns/sync/store_sync.h"
 
-static void end_job(struct past_job *job)
+static void end_past_job(struct past_job *job)
 {
     ev_timer_stop(job->desk->loop, &job->deadline);
     past_horizon_free(job->horizon);
@@ -28,7 +28,7 @@ static void end_job(struct past_job *job)
 
 void past_job_on_gone(void *job)
 {
-    end_job(job);
+    end_past_job(job);
 }
 
 static void past_job_on_deadline(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
@@ -152,7 +152,7 @@ void past_job_answer(struct past_job *job, struct http_reply *reply)
     http_held_answer(job->held, reply->status, reply->content_type, reply->fields,
                      buf_slice(&reply->body));
     buf_fini(&reply->body);
-    end_job(job);
+    end_past_job(job);
 }
 
 /* Takes the first mark, or the present without one. */

@@ -1,6 +1,7 @@
 #include "skydns/past/past_range_internal.h"
 
 #include "common/base/err.h"
+#include "common/etcd/etcd.h"
 
 enum { KEY_MAX = 4096, SMALLER = 4 };
 
@@ -21,15 +22,28 @@ void past_range_fini(struct past_range *range)
     buf_fini(&range->end);
 }
 
-static void ask_page(struct past_range *range);
+static void ask_past_page(struct past_range *range);
 
-/* Takes the page from what is left. Returns false if it is more. */
-static bool spend(struct past_budget *budget, const struct etcd_range_reply *reply)
+static size_t page_bytes(const struct etcd_range_reply *reply)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < reply->count; i++) {
         bytes += reply->kvs[i].key.len + reply->kvs[i].value.len;
     }
+    return bytes;
+}
+
+/* Returns how many keys like those of this page, which has some, the next one may have. */
+static int64_t next_limit(const struct etcd_range_reply *reply)
+{
+    const size_t fit = PAST_PAGE_BYTES * reply->count / (page_bytes(reply) + 1);
+    return fit < 1 ? 1 : fit > PAST_PAGE_KEYS ? PAST_PAGE_KEYS : (int64_t)fit;
+}
+
+/* Takes the page from what is left. Returns false if it is more. */
+static bool spend_budget(struct past_budget *budget, const struct etcd_range_reply *reply)
+{
+    const size_t bytes = page_bytes(reply);
     if (reply->count > budget->keys || bytes > budget->bytes) {
         return false;
     }
@@ -42,7 +56,7 @@ static void fail_page(struct past_range *range, const struct err *err)
 {
     if (err->code == ERR_TOO_LARGE && range->limit > 1) {
         range->limit = range->limit > SMALLER ? range->limit / SMALLER : 1;
-        ask_page(range);
+        ask_past_page(range);
         return;
     }
     range->config.done(range->config.data, err);
@@ -56,7 +70,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
         fail_page(range, err);
         return;
     }
-    if (!spend(range->config.budget, reply)) {
+    if (!spend_budget(range->config.budget, reply)) {
         struct err over;
         err_set(&over, ERR_TOO_LARGE, "more than %d keys, or %d MiB of them", PAST_KEYS_MAX,
                 PAST_BYTES_MAX >> 20);
@@ -65,6 +79,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
     }
     const bool has_more = reply->more && reply->count > 0;
     if (has_more) {
+        range->limit = range->fixed_limit > 0 ? range->fixed_limit : next_limit(reply);
         buf_clear(&range->from);
         buf_append_slice(&range->from, reply->kvs[reply->count - 1].key);
         buf_append_char(&range->from, '\0');
@@ -72,13 +87,13 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
     const bool is_wanted =
         range->config.page(range->config.data, reply->kvs, reply->count, reply->revision);
     if (has_more && is_wanted) {
-        ask_page(range);
+        ask_past_page(range);
     } else {
         range->config.done(range->config.data, NULL);
     }
 }
 
-static void ask_page(struct past_range *range)
+static void ask_past_page(struct past_range *range)
 {
     const struct etcd_range request = {
         .key = buf_slice(&range->from),
@@ -100,6 +115,7 @@ void past_range_read(struct past_range *range, struct slice key, bool is_below, 
         buf_append_char(&range->from, '/');
         buf_append_char(&range->end, '/' + 1);
     }
-    range->limit = page_keys > 0 ? page_keys : PAST_PAGE_KEYS;
-    ask_page(range);
+    range->fixed_limit = page_keys;
+    range->limit = page_keys > 0 ? page_keys : PAST_FIRST_KEYS;
+    ask_past_page(range);
 }

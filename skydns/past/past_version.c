@@ -28,7 +28,6 @@ struct past_version {
     struct past_version_config config;
     struct past_budget budget;
     struct past_range range;
-    ev_timer begin;
     uint64_t config_serial, data_set; /* at the begin */
     struct store_writer *writer;
     struct broken_table *broken;
@@ -40,7 +39,7 @@ struct past_version {
     size_t count, at;
     bool is_full; /* there are more names */
 
-    /* Of the name that is being read: */
+    /* The name that is being read: */
     struct dname listed; /* all below it is listed */
     struct dname above;  /* it, or the ancestor that is being looked at */
     bool is_external;
@@ -56,7 +55,7 @@ static const struct engine_config *settings_now(const struct past_version *v)
 
 /* ---- Names ---- */
 
-static void add_name(struct past_version *v, const struct dname *name)
+static void add_past_name(struct past_version *v, const struct dname *name)
 {
     for (size_t i = 0; i < v->count; i++) {
         if (dname_equal(&v->names[i], name)) {
@@ -73,7 +72,7 @@ static void add_name(struct past_version *v, const struct dname *name)
 static void add_if_any(struct past_version *v, const struct dname *name)
 {
     if (name->len > 0) {
-        add_name(v, name);
+        add_past_name(v, name);
     }
 }
 
@@ -86,7 +85,7 @@ static void add_of_settings(struct past_version *v, const struct dname *name,
     struct dname target;
     if (alias && engine_config_alias_target(alias, name, &target)) {
         dname_lower(&target);
-        add_name(v, &target);
+        add_past_name(v, &target);
     }
     if (zone && (dname_equal(name, &zone->domain) || v->config.type == DNS_TYPE_NS)) {
         add_if_any(v, &zone->ns);
@@ -148,7 +147,7 @@ static void note_record(struct past_version *v, const struct dname *name)
         (v->is_listed && dname_is_within(name, &v->listed)) || v->part >= PART_WILD_AT;
     if (is_read_whole && store_record_host_name(record, &target)) {
         dname_lower(&target);
-        add_name(v, &target);
+        add_past_name(v, &target);
     }
 }
 
@@ -208,7 +207,7 @@ static void make_overrides(struct past_version *v, const struct engine_config *c
         v->writer, override_index_follow(v->overrides, NULL, v->store, &v->of_overrides));
 }
 
-static void make_version(struct past_version *v)
+static void make_past_version(struct past_version *v)
 {
     struct store_garbage *garbage;
     struct err err;
@@ -247,7 +246,7 @@ static bool read_part(struct past_version *v)
 }
 
 /* Goes up to the next ancestor, unless one exists. Returns false if the name is done. */
-static bool go_up(struct past_version *v)
+static bool go_to_ancestor(struct past_version *v)
 {
     if (v->exists || v->above.len <= 1) {
         return false;
@@ -276,13 +275,13 @@ static void go_on(struct past_version *v)
                 return;
             }
         }
-    } while (go_up(v) || next_name(v));
+    } while (go_to_ancestor(v) || next_name(v));
     if (v->is_full) {
         struct err err;
         err_set(&err, ERR_TOO_LARGE, "it leads to more than %d names", PAST_NAMES_MAX);
         v->config.done(v->config.data, &err);
     } else {
-        make_version(v);
+        make_past_version(v);
     }
 }
 
@@ -293,22 +292,15 @@ static void past_version_on_done(void *data, const struct err *err)
         v->config.done(v->config.data, err);
         return;
     }
-    v->part++;
+    v->part += v->part < PARTS; /* all are, before the first name */
     go_on(v);
-}
-
-static void on_begin(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop;
-    (void)events;
-    go_on(timer->data);
 }
 
 struct past_version *past_version_read(const struct past_version_config *config)
 {
     struct past_version *v = xcalloc(1, sizeof(*v));
     v->config = *config;
-    v->config.names = NULL;
+    v->config.names = NULL; /* the caller's */
     v->budget = (struct past_budget){.keys = PAST_KEYS_MAX, .bytes = PAST_BYTES_MAX};
     v->config_serial = settings_now(v)->serial;
     v->data_set = store_sync_data_set(config->sync);
@@ -324,13 +316,11 @@ struct past_version *past_version_read(const struct past_version_config *config)
                                    .data = v,
                                });
     for (size_t i = 0; i < config->count; i++) {
-        add_name(v, &config->names[i]);
+        add_past_name(v, &config->names[i]);
     }
     v->part = PARTS;
-    ev_timer_init(&v->begin, on_begin, 0.,
-                  0.); /* from the loop, since there may be nothing to read */
-    v->begin.data = v;
-    ev_timer_start(config->loop, &v->begin);
+    /* Whatever the names depend on, etcd must have the revision. No key has this name. */
+    past_range_read(&v->range, store_sync_prefix(config->sync), false, 1);
     return v;
 }
 
@@ -340,7 +330,6 @@ void past_version_free(struct past_version *version)
     if (!v) {
         return;
     }
-    ev_timer_stop(v->config.loop, &v->begin);
     past_range_fini(&v->range);
     store_garbage_free(v->of_overrides);
     override_index_free(v->overrides);

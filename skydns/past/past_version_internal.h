@@ -17,7 +17,6 @@
 #ifndef SKYDNS_PAST_PAST_VERSION_INTERNAL_H
 #define SKYDNS_PAST_PAST_VERSION_INTERNAL_H
 
-#include <ev.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,7 +34,6 @@ struct store_sync;
 enum { PAST_NAMES_MAX = 64 };
 
 struct past_version_config {
-    struct ev_loop *loop;
     struct etcd *etcd;
     const struct store_sync *sync;     /* says how keys become records */
     const struct publisher *publisher; /* has the settings */

@@ -42,7 +42,7 @@ static struct revision_mark *mark_at(const struct revision_marks *marks, size_t 
     return &marks->items[(marks->first + i) % marks->room];
 }
 
-static void drop_oldest(struct revision_marks *marks)
+static void drop_oldest_mark(struct revision_marks *marks)
 {
     marks->first = (marks->first + 1) % marks->room;
     marks->count--;
@@ -54,7 +54,7 @@ static void make_mark_room(struct revision_marks *marks)
         return;
     }
     if (marks->room == REVISION_MARKS_MAX) {
-        drop_oldest(marks);
+        drop_oldest_mark(marks);
         return;
     }
     size_t room = marks->room ? 2 * marks->room : ROOM_FIRST;
@@ -74,7 +74,7 @@ static void make_mark_room(struct revision_marks *marks)
 static void drop_old(struct revision_marks *marks, int64_t now_ms)
 {
     while (marks->count > 1 && mark_at(marks, 1)->time_ms <= now_ms - REVISION_MARKS_AGE_MS) {
-        drop_oldest(marks);
+        drop_oldest_mark(marks);
     }
 }
 

@@ -226,7 +226,7 @@ uint64_t store_sync_data_set(const struct store_sync *sync);
 struct broken_table;
 const struct broken_table *store_sync_broken(const struct store_sync *sync);
 
-/* What a key and its value are, as the records are made. */
+/* Says what a key and its value are, as the records are made. */
 enum store_key {
     STORE_KEY_RECORD,
     STORE_KEY_CONFIG,    /* the document of settings */
