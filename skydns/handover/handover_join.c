@@ -53,6 +53,9 @@ static int handover_join_receive(const struct handover_join *join, int flags,
         .msg_controllen = sockets ? sizeof(control) : 0,
     };
     ssize_t n = recvmsg(join->fd, &in, MSG_CMSG_CLOEXEC | flags);
+    if (n < 0 && errno == ECONNRESET) { /* once, if it was closed unread: its answer comes after */
+        n = recvmsg(join->fd, &in, MSG_CMSG_CLOEXEC | flags);
+    }
     if (n < 0 && errno == EAGAIN) {
         return flags & MSG_DONTWAIT ? 0 : handover_join_failed("it does not answer", err);
     }
