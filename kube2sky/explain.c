@@ -354,7 +354,7 @@ int kube2sky_explain_client(const struct addr *server, const char *id, struct er
     buf_init(&target, TARGET_MAX);
     buf_append_str(&target, "/explain?text&service=");
     http_fetch_append_value(&target, id);
-    int r = http_fetch_print(server, buf_cstr(&target), &why);
+    int r = http_fetch_print(server, buf_cstr(&target), NULL, &why);
     buf_fini(&target);
     if (r == ERR_REFUSED && strcmp(why.msg, "not found") == 0) {
         return err_set(err, r, "the server there has no /explain: expected a running kube2sky");

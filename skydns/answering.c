@@ -663,7 +663,7 @@ const struct namespace_rate *answering_namespace_rate(const struct answering *an
     return answering->namespace_rate;
 }
 
-const struct resolver *answering_resolver(const struct answering *answering)
+struct resolver *answering_resolver(const struct answering *answering)
 {
     return answering->resolver;
 }

@@ -92,7 +92,7 @@ void answering_log_ready(const struct answering *answering, const struct dname *
 void answering_addresses(const struct answering *answering, struct buf *out);
 
 /* Return the parts for metrics; borrowed. */
-const struct resolver *answering_resolver(const struct answering *answering);
+struct resolver *answering_resolver(const struct answering *answering);
 const struct rate_limit *answering_rate_limit(const struct answering *answering);
 const struct namespace_rate *answering_namespace_rate(const struct answering *answering);
 struct worker *const *answering_workers(const struct answering *answering, unsigned *ret_count);

@@ -16,18 +16,20 @@
 #include "skydns/past/past_desk.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
+#include "skydns/watch/flush_page.h"
 #include "skydns/watch/wait_page.h"
 #include "skydns/watch/watch_page.h"
 
 struct http_pages {
     struct http_server *server; /* NULL: off */
     struct http_server *local;  /* the same pages at -http-socket; NULL: off */
-    struct http_route routes[PAST_DESK_ROUTES + STATUS_ROUTES + LIVE_PAGE_ROUTES + 3];
+    struct http_route routes[PAST_DESK_ROUTES + STATUS_ROUTES + LIVE_PAGE_ROUTES + 4];
     struct past_desk *past;         /* NULL: off */
     struct live *live;              /* NULL: off */
     struct missing_page missing;    /* names NULL: off */
     struct http_waiters *waiters;   /* of /wait; NULL: off */
     struct watch_page *watch;       /* NULL: off */
+    struct flush_page *flush;       /* NULL: off */
     struct http_server *prometheus; /* NULL: off */
     struct addr prometheus_address;
     struct addr address;
@@ -102,6 +104,8 @@ static int open_pages(struct http_pages *pages, struct ev_loop *loop, const stru
     next[0] = missing_page_route(&pages->missing);
     next[1] = wait_page_route(pages->waiters);
     next[2] = watch_page_route(pages->watch);
+    pages->flush = flush_page_new(loop, sources);
+    next[3] = flush_page_route(pages->flush);
     pages->address = o->http_address;
     int r = open_http_server(pages, loop, &o->http_address, PASSED_PAGES, pages->routes,
                              ARRAY_LEN(pages->routes), &pages->server, err);
@@ -199,6 +203,7 @@ void http_pages_free(struct http_pages *pages)
         missing_names_free(pages->missing.names);
         http_waiters_free(pages->waiters);
         watch_page_free(pages->watch);
+        flush_page_free(pages->flush);
         free(pages->skydns_prefix);
         free(pages);
     }

@@ -49,6 +49,7 @@
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
 #include "skydns/transfer_source.h"
+#include "skydns/watch/flush_page.h"
 
 static const char resolv_conf[] = "/etc/resolv.conf";
 
@@ -872,6 +873,10 @@ int main(int argc, char **argv)
             .at = p->flags.explain_at,
         };
         r = pages_explain_client(&p->flags.http_address, &query, &err);
+        return r == 0 ? 0 : skydns_fail(&err);
+    }
+    if (*p->flags.flush) {
+        r = flush_page_client(&p->flags.http_address, p->flags.flush, &err);
         return r == 0 ? 0 : skydns_fail(&err);
     }
     log_set_level((enum log_level)p->flags.log_level);

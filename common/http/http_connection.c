@@ -490,6 +490,7 @@ static bool http_connection_take_request(struct http_connection *c)
     if (status == 0) {
         status = http_request_parse(c->in.data, &c->head, &c->request);
         c->request.client = c->client;
+        c->request.has_flush = c->head.has_flush;
     }
     if (status != 0) {
         http_connection_refuse(c, status);

@@ -108,8 +108,12 @@ int http_fetch(const struct http_fetch *fetch, struct http_response *response, s
     char host[ADDR_TEXT_MAX];
     struct buf request;
     buf_init(&request, REQUEST_MAX);
-    buf_printf(&request, "GET %s HTTP/1.0\r\nHost: %s\r\n\r\n", fetch->target,
-               fetch->unix_path ? "localhost" : addr_format(&fetch->server, host));
+    buf_printf(&request, "%s %s HTTP/1.0\r\nHost: %s\r\n", fetch->post ? "POST" : "GET",
+               fetch->target, fetch->unix_path ? "localhost" : addr_format(&fetch->server, host));
+    if (fetch->post) {
+        buf_printf(&request, "%s\r\nContent-Length: 0\r\n", fetch->post);
+    }
+    buf_append_str(&request, "\r\n");
     int r = request.failed
                 ? err_set(err, ERR_TOO_LARGE, "request of more than %d bytes", REQUEST_MAX)
                 : http_fetch_exchange(fetch, &request, response, err);
@@ -117,10 +121,15 @@ int http_fetch(const struct http_fetch *fetch, struct http_response *response, s
     return r;
 }
 
-int http_fetch_print(const struct addr *server, const char *target, struct err *err)
+int http_fetch_print(const struct addr *server, const char *target, const char *post,
+                     struct err *err)
 {
     const struct http_fetch fetch = {
-        .server = http_fetch_server(server), .target = target, .timeout_ms = PRINT_TIMEOUT_MS};
+        .server = http_fetch_server(server),
+        .target = target,
+        .post = post,
+        .timeout_ms = PRINT_TIMEOUT_MS,
+    };
     struct http_response response;
     http_response_init(&response, PRINTED_MAX);
     int r = http_fetch(&fetch, &response, err);

@@ -1,4 +1,4 @@
-/* One blocking HTTP GET, for commands that query a running program and exit: skydns -explain,
+/* One blocking HTTP request, for commands that query a running program and exit: skydns -explain,
  * -healthcheck.
  *
  * No redirects, TLS or keep-alive: the server is one of ours. Any thread. */
@@ -18,6 +18,7 @@ struct http_fetch {
     struct addr server;
     const char *unix_path; /* of a Unix socket to connect to instead; NULL: none */
     const char *target;    /* path and query, escaped for the request line */
+    const char *post;      /* the field of a POST, "Skydns-Flush: 1"; NULL: GET. Without a body */
     int64_t timeout_ms;    /* until the last byte of the response */
 };
 
@@ -26,10 +27,12 @@ struct http_fetch {
 int http_fetch(const struct http_fetch *fetch, struct http_response *response,
                struct err *err) MUST_CHECK;
 
-/* Fetches the target for a command, within 5 s, and prints the body that comes with status 200. The
- * first line of another response is the error's message, with ERR_REFUSED; with ERR_NOT_FOUND if
- * the request is good, but the server does not have what it asks for: 410, 503, 507. */
-int http_fetch_print(const struct addr *server, const char *target, struct err *err) MUST_CHECK;
+/* Fetches the target for a command, or posts, within 5 s, and prints the body that comes with
+ * status 200. The first line of another response is the error's message, with ERR_REFUSED; with
+ * ERR_NOT_FOUND if the request is good, but the server does not have what it asks for: 410, 503,
+ * 507. */
+int http_fetch_print(const struct addr *server, const char *target, const char *post,
+                     struct err *err) MUST_CHECK;
 
 /* Returns the address at which a server that listens there is reached: for a wildcard, the loopback
  * address. */

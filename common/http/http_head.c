@@ -164,6 +164,8 @@ static int parse_field(struct slice line, const uint8_t *bytes, struct http_head
     }
     if (IS_FIELD(name, "content-type")) {
         head->content_type = text_at(bytes, value);
+    } else if (IS_FIELD(name, "skydns-flush")) {
+        head->has_flush = slice_equal(value, slice_str("1"));
     } else if (IS_FIELD(name, "connection")) {
         take_connection(value, head);
     }

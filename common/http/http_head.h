@@ -57,6 +57,7 @@ struct http_head {
     bool is_1_0;
     bool has_host, has_length, is_chunked;
     bool wants_close, wants_keep_alive; /* from Connection */
+    bool has_flush;                     /* Skydns-Flush: 1, which no page of another site sends */
     bool wants_continue;                /* waits for `100 Continue` before it sends the body */
     uint64_t body_len;
 };

@@ -47,6 +47,7 @@ struct http_request {
     const char *method; /* verbatim: "GET", "HEAD", "BREW" */
     const char *path;   /* decoded, without the query */
     struct ip client;
+    bool has_flush; /* the field Skydns-Flush is 1 (http_head.h) */
     size_t argument_count;
     struct http_argument {
         const char *name;

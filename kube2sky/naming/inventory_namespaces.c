@@ -7,7 +7,7 @@
 /* The Kubernetes API's limit of a namespace's name. */
 enum { NAMESPACE_NAME_MAX = 63 };
 
-static struct slice namespace_of(struct slice id)
+static struct slice inventory_namespaces_of(struct slice id)
 {
     const char *slash = id.len ? memchr(id.ptr, '/', id.len) : NULL;
     return slice_of(id.ptr, slash ? (size_t)(slash - id.ptr) : id.len);
@@ -16,7 +16,7 @@ static struct slice namespace_of(struct slice id)
 bool inventory_namespaces_has(const struct index *index, struct slice id)
 {
     char entry_id[1 + NAMESPACE_NAME_MAX] = "/";
-    const struct slice ns = namespace_of(id);
+    const struct slice ns = inventory_namespaces_of(id);
     if (!index->selects_namespaces) {
         return true;
     }
@@ -29,7 +29,7 @@ bool inventory_namespaces_has(const struct index *index, struct slice id)
 
 static bool is_in(struct slice id, const char *ns)
 {
-    return !ns || slice_equal(namespace_of(id), slice_str(ns));
+    return !ns || slice_equal(inventory_namespaces_of(id), slice_str(ns));
 }
 
 void inventory_namespaces_tell(struct index *index, const char *ns)

@@ -20,7 +20,7 @@ int pages_explain_client(const struct addr *server, const struct explain_query *
     http_fetch_append_value(&target, query->client);
     buf_append_str(&target, *query->at ? "&at=" : "");
     http_fetch_append_value(&target, query->at);
-    int r = http_fetch_print(server, buf_cstr(&target), &why);
+    int r = http_fetch_print(server, buf_cstr(&target), NULL, &why);
     buf_fini(&target);
     if (r == ERR_REFUSED || r == ERR_NOT_FOUND) {
         return err_set(err, r == ERR_REFUSED ? ERR_USAGE : r, "%s", why.msg);

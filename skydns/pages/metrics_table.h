@@ -64,7 +64,7 @@ struct metrics_sources {
     const struct outage *outage; /* etcd's */
     const struct outage_source *followed;
     const struct store_sync *sync;
-    const struct resolver *resolver;
+    struct resolver *resolver;
     struct worker *const *workers;
     size_t worker_count;
     const char *skydns_prefix; /* of SkyDNS's own metrics; NULL: off */

@@ -179,6 +179,11 @@ static int skydns_options_check_explain(const struct options *o,
             err, ERR_USAGE,
             "flag -explain: expected -http-addr with it, the address of the running skydns");
     }
+    if (*o->flush && !o->has_http) {
+        return err_set(
+            err, ERR_USAGE,
+            "flag -flush: expected -http-addr with it, the address of the running skydns");
+    }
     if (*o->explain_client && !*o->explain) {
         return err_set(err, ERR_USAGE, "flag -client: `%s`: expected -explain with it",
                        o->explain_client);
@@ -195,9 +200,10 @@ static int skydns_options_check_explain(const struct options *o,
 
 static int skydns_options_check_top(const struct options *o, struct err *err)
 {
-    if (o->top && (*o->explain || o->print_ds || *o->healthcheck || *o->corefile)) {
+    if (o->top && (*o->explain || *o->flush || o->print_ds || *o->healthcheck || *o->corefile)) {
         return err_set(err, ERR_USAGE, "flag -top: expected no -%s with it",
                        *o->explain       ? "explain"
+                       : *o->flush       ? "flush"
                        : o->print_ds     ? "print-ds"
                        : *o->healthcheck ? "healthcheck"
                                          : "translate-corefile");

@@ -150,6 +150,7 @@ struct options {
     const char *explain_type;
     const char *explain_client;  /* the address to answer as for; "" = sees everything */
     const char *explain_at;      /* the moment to answer as of; "" = now */
+    const char *flush;           /* name to drop from a running cache; "" = none */
     bool top;                    /* show the figures of the one at http_address instead */
     bool print_ds;               /* print the DS records of the keys instead */
     const char *corefile;        /* -translate-corefile: the file to translate instead; "": none */

@@ -316,6 +316,9 @@ static const struct setting rows[] = {
     {.flag = "at", .kind = SETTING_TEXT, IN(explain_at),
      .help = "with -explain: as it was at a revision of etcd, a time like 2026-05-01T03:12:00Z or an "
              "age like 10m"},
+    {.flag = "flush", .kind = SETTING_TEXT, IN(flush),
+     .help = "drop what the skydns running at -http-addr has cached of NAME, or with a last dot of a "
+             "zone's names, and exit"},
     {.flag = "top", .kind = SETTING_BOOL, IN(top),
      .help = "show the figures of the skydns running at -http-addr in this terminal; q ends"},
     {.flag = "etcd3", .kind = SETTING_IGNORED, .help = "accepted; the v3 API is always used"},
