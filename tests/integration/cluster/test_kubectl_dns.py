@@ -11,6 +11,7 @@ import manifests
 import peers
 import pytest
 from bed import BIN_DIR, Bed
+from cluster import STAGES
 from kubectl_dns import ADDRESS, KUBELET, Plugin, Renamed
 from programs import Program, http_get, reserve_port, wait_until
 from prometheus import Page
@@ -292,17 +293,19 @@ def kubelet(pods, tmp_path):
     first, cluster = pods.pods[0], pods.cluster
     ports = [first.readiness_port, first.http_port]
     forwards = [{"ports": [port], "target": {"address": "127.0.0.1", "port": port}} for port in ports]
-    environment = [{"name": "PATH", "value": str(BIN_DIR)}]
     config = [
         {"kind": "ClusterPortForward", "spec": {"forwards": forwards}},
-        {"kind": "ClusterExec", "spec": {"execs": [{"local": {"envs": environment}}]}},
+        {"kind": "ClusterExec", "spec": {"execs": [{"local": {}}]}},
     ]
     header = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "metadata": {"name": "all"}}
     file = tmp_path / "kwok.yaml"
     file.write_text("\n---\n".join(json.dumps(header | one) for one in config))
     port = reserve_port()
-    flags = [f"--kubeconfig={cluster.kubeconfig}", f"--server-address=127.0.0.1:{port}", f"--config={file}"]
-    program = Program("kubelet", [peers.program("kwok", "kwok"), *flags, "--manage-nodes-with-label-selector=test/never=x"])
+    # It wants stages, and plays no node.
+    flags = [f"--config={path}" for path in (file, *sorted(STAGES.glob("*.yaml")))]
+    flags += [f"--kubeconfig={cluster.kubeconfig}", f"--server-address=127.0.0.1:{port}"]
+    flags += ["--manage-nodes-with-label-selector=test/never=x"]
+    program = Program("kubelet", [peers.program("kwok", "kwok"), *flags], {"PATH": f"{BIN_DIR}:/usr/bin:/bin"})
     program.start().wait_ready(lambda: http_get(f"http://127.0.0.1:{port}/healthz")[0] == 200, "healthy", WAIT_S)
     cluster.add_node(KUBELET_NODE)
     status = {
@@ -322,7 +325,7 @@ def kubelet(pods, tmp_path):
     cluster.kube.create("pods", {"metadata": meta, "spec": spec})
     cluster.kubectl("-n", SPACE, "create", "service", "clusterip", "dns", "--tcp=53:53")
     yield program
-    program.stop()
+    program.kill()
     cluster.kube.delete("nodes", KUBELET_NODE)
     cluster.kube.delete("namespaces", SPACE)
 
