@@ -326,8 +326,8 @@ class World:
         skydns = self._add("skydns", self.node, [str(BIN_DIR / "skydns"), *argv]).start()
         if is_waiting:
             skydns.wait_line("ready for queries on .* for udp://")
-        (healthz,) = [one for one in manifests.containers("node-local.yaml") if one.program == "exechealthz"]
-        (at_failure,) = [text for text in healthz.arguments if text.startswith("-on-unhealthy=")]
+        (its,) = [one for one in manifests.containers("node-local.yaml") if one.program == "exechealthz"]
+        (at_failure,) = [text for text in its.arguments if text.startswith("-on-unhealthy=")]
         for here, there in (
             ("exechealthz -health", f"{BIN_DIR}/exechealthz -health"),
             ("exec node-local", f"exec {SCRIPT}"),
@@ -339,7 +339,10 @@ class World:
             at_failure = at_failure.replace(here, there)
         argv = [f"-dns={WEB},A,{LINK_LOCAL}", "-period=100ms", "-timeout=5s", "-threshold=2", "-repeat=200ms", "-quiet"]
         argv += [f"-address=unix:{probes}/healthz", at_failure, f"-on-healthy={SCRIPT} on {BOTH}"]
-        return skydns, self._add("exechealthz", self.node, [str(BIN_DIR / "exechealthz"), *argv]).start()
+        healthz = self._add("exechealthz", self.node, [str(BIN_DIR / "exechealthz"), *argv]).start()
+        check = [str(BIN_DIR / "exechealthz"), f"-healthcheck=http://unix:{probes}/healthz:/healthz"]
+        healthz.wait_ready(lambda: subprocess.run(check, capture_output=True, timeout=20).returncode == 0, "healthy")
+        return skydns, healthz
 
     def answerer(self, *flags: str) -> str:
         """Returns who answers the pod at the Service's address: "here", "other", or empty."""
