@@ -126,8 +126,8 @@ static int open_local(struct http_pages *pages, struct ev_loop *loop, const char
 
 int http_pages_open(struct ev_loop *loop, const struct options *options,
                     struct metrics_sources *sources, struct etcd *etcd,
-                    const struct passed_sockets *passed,
-                    struct http_pages **ret_pages, struct err *err)
+                    const struct passed_sockets *passed, struct http_pages **ret_pages,
+                    struct err *err)
 {
     struct http_pages *pages = xcalloc(1, sizeof(*pages));
     pages->passed = passed;

@@ -15,11 +15,12 @@ struct metrics_sources;
 struct passed_sockets;
 
 /* Opens the servers that the options want. The sources are borrowed, and set before the loop runs;
- * the options and etcd are borrowed, too. Shares the sockets of `passed` that fit, and does not read these
- * before http_pages_serve; NULL: none. */
+ * the options and etcd are borrowed, too. Shares the sockets of `passed` that fit, and does not
+ * read these before http_pages_serve; NULL: none. */
 int http_pages_open(struct ev_loop *loop, const struct options *options,
-                    struct metrics_sources *sources, struct etcd *etcd, const struct passed_sockets *passed,
-                    struct http_pages **ret_pages, struct err *err) MUST_CHECK;
+                    struct metrics_sources *sources, struct etcd *etcd,
+                    const struct passed_sockets *passed, struct http_pages **ret_pages,
+                    struct err *err) MUST_CHECK;
 void http_pages_serve(struct http_pages *pages);
 
 /* Adds the TCP sockets, borrowed, to those that another process may take over; and leaves them to

@@ -79,7 +79,7 @@ struct metrics_sources {
     const struct http_waiters *waiters;
     struct watch_counts (*watched)(const void *watch);
     const void *watch;
-    bool is_lame_duck;              /* stopping, but still answering */
+    bool is_lame_duck; /* stopping, but still answering */
     enum serving serving;
     uint64_t (*handovers_refused)(const struct handover_offer *offer); /* NULL: no -reuse-port */
     const struct handover_offer *offer;

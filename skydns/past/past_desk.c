@@ -9,7 +9,7 @@
 #include "skydns/past/past_history_internal.h"
 #include "skydns/past/past_job_internal.h"
 
-/* As long as a reply may be (http_server.h): they are made one at a time. */
+/* Room for the longest reply (http_server.h): they are made one at a time. */
 enum { PAST_UNSENT_MAX = 16 * 1024 * 1024 };
 
 struct past_desk *past_desk_new(struct ev_loop *loop, struct metrics_sources *sources,

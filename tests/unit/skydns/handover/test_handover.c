@@ -19,7 +19,7 @@
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 
-static int make_place(void **state)
+static int handover_test_place(void **state)
 {
     static char folder[sizeof("/tmp/handover-XXXXXX")];
     static struct handover_place place;
@@ -44,7 +44,7 @@ static int remove_place(void **state)
     return rmdir(folder);
 }
 
-UNIT_TESTS_EACH(make_place, remove_place)
+UNIT_TESTS_EACH(handover_test_place, remove_place)
 UNIT_TESTS_HAVE_THREADS
 
 /* ---- The place ---- */
