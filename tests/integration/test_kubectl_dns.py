@@ -225,8 +225,7 @@ def test_a_replica_that_lags(idle, tmp_path):
     proxy.program.signal(signal.SIGSTOP)
     idle.bed.kube.create("services", service("web"))
     idle.bed.wait_model()
-    if can_wait(idle):
-        assert idle.fault().startswith("pod/skydns-1 skydns: lags: kube2sky's records are at revision ")
+    assert idle.fault().startswith("pod/skydns-1 skydns: lags: kube2sky's records are at revision ")
     wait_until(lambda: idle.metrics("skydns-1").get("etcd_silence_seconds") > 15, "silence", 60)
     assert idle.fault().startswith("pod/skydns-1 skydns: ")
     proxy.program.signal(signal.SIGCONT)
@@ -293,15 +292,7 @@ def test_explain(cluster):
     assert (done.returncode, done.stderr) == (1, "kubectl dns: no ready skydns with -http-addr in kube-system\n")
 
 
-def can_wait(cluster) -> bool:
-    return http_get(f"http://127.0.0.1:{cluster.ports['skydns-0']}/wait?revision=1")[0] != 404
-
-
 def test_wait(cluster):
-    if not can_wait(cluster):
-        done = cluster.run("wait", "service/kubernetes")
-        assert (done.returncode, done.stderr) == (1, "kubectl dns: this kube2sky has no /wait: it is older than 0.2\n")
-        return
     bed = cluster.bed
     bed.kube.create("services", service("web"))
     done = cluster.run("wait", "service/web", "-n", "default")
@@ -313,8 +304,6 @@ def test_wait(cluster):
 
 
 def test_wait_in_vain(cluster):
-    if not can_wait(cluster):
-        pytest.skip("these programs have no /wait")
     cluster.bed.kube.control("freeze")
     cluster.bed.kube.create("services", service("web"))
     done = cluster.run("wait", "service/web", "--timeout=1s")
