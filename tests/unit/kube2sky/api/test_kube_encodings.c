@@ -434,7 +434,9 @@ UNIT_TEST(test_random_events)
         struct both object;
         const bool has_pods = kube_encodings_below(2), has_aliases = kube_encodings_below(2);
         const bool has_placement = kube_encodings_below(2), has_uids = kube_encodings_below(2);
-        kube_object_keep((struct kube_kept){has_pods, has_aliases, has_placement, has_uids});
+        const bool has_topology = kube_encodings_below(2);
+        kube_object_keep(
+            (struct kube_kept){has_pods, has_aliases, has_placement, has_uids, has_topology});
         make_object(kind, &object);
         check_event(kind, one_of(types, ARRAY_LEN(types)), &object);
         both_fini(&object);

@@ -412,8 +412,8 @@ UNIT_TEST(test_format_of_an_earlier_release)
         snapshots_encode(&image, NOW_S, &bytes);
         assert_int_equal(bytes.data[SNAPSHOT_MAGIC_LEN + 3], has_marks      ? SNAPSHOT_FORMAT
                                                              : has_topology ? SNAPSHOT_FORMAT - 1
-                                                             : has_records  ? SNAPSHOT_FORMAT - 1
-                                                             : has_clients  ? SNAPSHOT_FORMAT - 2
+                                                             : has_records  ? SNAPSHOT_FORMAT - 2
+                                                             : has_clients  ? SNAPSHOT_FORMAT - 3
                                                                             : SNAPSHOT_FORMAT_OLD);
         snapshot_format_check_round_trip(&image);
         buf_fini(&bytes);
