@@ -1,6 +1,7 @@
 #include "kube2sky/service_wait.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "kube2sky/api/kube_version.h"
 #include "kube2sky/explain.h"
 #include "kube2sky/kube_source.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/reconcile/reconciler.h"
 
@@ -100,6 +102,15 @@ static bool service_wait_follows(const struct metrics_sources *sources, const ch
     return follows;
 }
 
+/* Returns false if the Namespaces are known, and the Service's is not selected. */
+static bool service_wait_is_selected(const struct metrics_sources *sources, const char *id)
+{
+    char owner[sizeof(SERVICE_PREFIX) + EXPLAIN_ID_MAX];
+    (void)snprintf(owner, sizeof(owner), SERVICE_PREFIX "%s", id); /* fits */
+    return inventory_selects(sources->inventory, slice_str(owner)) ||
+           !inventory_may_delete(sources->inventory, slice_str(owner));
+}
+
 /* Fills in the item. False: the reply says what is expected. */
 static bool service_wait_parse(const struct metrics_sources *sources,
                                const struct http_request *request, struct service_wait_item *item,
@@ -120,9 +131,11 @@ static bool service_wait_parse(const struct metrics_sources *sources,
     }
     memcpy(item->version, version, strlen(version) + 1);
     memcpy(item->ns, item->id, strcspn(item->id, "/")); /* the rest is 0 */
-    if (!service_wait_follows(sources, item->ns)) {
+    const bool is_followed = service_wait_follows(sources, item->ns);
+    if (!is_followed || !service_wait_is_selected(sources, item->id)) {
         reply->status = HTTP_NOT_FOUND;
-        buf_printf(&reply->body, "service `%s`: its namespace is none of --namespaces\n", item->id);
+        buf_printf(&reply->body, "service `%s`: its namespace is %s\n", item->id,
+                   is_followed ? "not matched by --namespace-labels" : "none of --namespaces");
         return false;
     }
     reply->status = HTTP_OK;

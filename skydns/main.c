@@ -420,10 +420,10 @@ static void skydns_on_taken(void *data, pid_t process)
     log_info("handed over to another skydns", LOG_INT("pid", process));
     service_manager_status(&p->manager, "handed over");
     p->status.serving = SERVING_LEFT;
-    p->status.keeper = NULL;
-    snapshot_keeper_free(STEAL(p->keeper)); /* the other one writes it */
     http_pages_leave(p->http);
     answering_leave(p->answering, LEAVING_IDLE_MS);
+    p->status.keeper = NULL;
+    snapshot_keeper_free(STEAL(p->keeper)); /* the other one writes it */
     p->leaving_since_ms = clock_monotonic_ms();
     ev_timer_init(&p->leaving, on_leaving, LEAVING_LOOK_MS / 1000.0, LEAVING_LOOK_MS / 1000.0);
     p->leaving.data = p;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -24,7 +25,8 @@ static struct sockaddr_un unix_socket_address(const char *path)
     return address;
 }
 
-/* The mode of the descriptor's inode is that of the file which bind makes. */
+/* The mode of the descriptor's inode is that of the file which bind makes, less the umask's bits:
+ * those are put back before anybody can connect. */
 static int unix_socket_bind(int fd, const char *path, mode_t mode)
 {
     const struct sockaddr_un address = unix_socket_address(path);
@@ -33,7 +35,7 @@ static int unix_socket_bind(int fd, const char *path, mode_t mode)
         return -errno;
     }
     if (fchmod(fd, mode) < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-        listen(fd, UNIX_BACKLOG) < 0) {
+        ((mode & 077) != 0 && chmod(path, mode) < 0) || listen(fd, UNIX_BACKLOG) < 0) {
         return -errno;
     }
     return 0;
@@ -48,14 +50,16 @@ int unix_socket_listen(const char *path, int type, mode_t mode, struct err *err)
     return r < 0 ? err_set(err, r, "listen on %s: %s", path, err_code_text(r)) : STEAL_FD(fd);
 }
 
-int unix_socket_connect(const char *path, int type)
+int unix_socket_connect(const char *path, int type, int64_t timeout_ms)
 {
+    const struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
     if (!unix_socket_path_fits(path)) {
         return -ENAMETOOLONG;
     }
     const struct sockaddr_un address = unix_socket_address(path);
     CLEANUP_CLOSE int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0 ||
+        connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
         return -errno;
     }
     return STEAL_FD(fd);

@@ -4,6 +4,7 @@
 #define COMMON_BASE_UNIX_SOCKET_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "common/base/attributes.h"
@@ -13,13 +14,13 @@
 bool unix_socket_path_fits(const char *path);
 
 /* Listens at the path, non-blocking, closed by execve. type: SOCK_STREAM or SOCK_SEQPACKET. mode:
- * who may connect, as of a file. Removes a socket that is there, and nothing else. Returns the
+ * who may connect, as of a file, whatever the umask. Removes a socket that is there, and nothing else. Returns the
  * descriptor, or the code of an error that names the path. */
 int unix_socket_listen(const char *path, int type, mode_t mode, struct err *err) MUST_CHECK;
 
-/* Connects, and blocks while the listener's queue is full. Returns the descriptor, or -errno:
- * -ENOENT and -ECONNREFUSED if nothing listens there. */
-int unix_socket_connect(const char *path, int type) MUST_CHECK;
+/* Connects. Returns the descriptor, or -errno: -ENOENT and -ECONNREFUSED if nothing listens there,
+ * -EAGAIN if the listener's queue is full for so long. Sending has the same limit. */
+int unix_socket_connect(const char *path, int type, int64_t timeout_ms) MUST_CHECK;
 
 /* Reads who made the other end. Returns false if the kernel does not say. */
 bool unix_socket_peer(int fd, uid_t *ret_user, pid_t *ret_process);

@@ -80,7 +80,7 @@ static int receive_all(int fd, const struct http_fetch *fetch, int64_t deadline_
 static int http_fetch_connect(const struct http_fetch *fetch, int64_t deadline_ms)
 {
     if (fetch->unix_path) {
-        int unix_fd = unix_socket_connect(fetch->unix_path, SOCK_STREAM);
+        int unix_fd = unix_socket_connect(fetch->unix_path, SOCK_STREAM, fetch->timeout_ms);
         errno = unix_fd < 0 ? -unix_fd : errno;
         return unix_fd < 0 ? -1 : unix_fd;
     }

@@ -214,7 +214,7 @@ int http_server_listen(const struct addr *address, struct err *err)
 
 int http_server_listen_unix(const char *path, struct err *err)
 {
-    return unix_socket_listen(path, SOCK_STREAM, 0666, err);
+    return unix_socket_listen(path, SOCK_STREAM, 0660, err);
 }
 
 struct http_server *http_server_of(struct ev_loop *loop, int fd, const struct http_route *routes,

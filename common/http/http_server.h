@@ -101,7 +101,7 @@ int http_server_new(struct ev_loop *loop, const struct addr *address,
 struct http_server *http_server_of(struct ev_loop *loop, int fd, const struct http_route *routes,
                                    size_t count);
 
-/* Opens such a socket; or one at a path, for every user who can reach it: its clients count as
+/* Opens such a socket; or one at a path, for its user and group: its clients count as
  * 127.0.0.1. Return the descriptor, or the code of an error that names the address. */
 int http_server_listen(const struct addr *address, struct err *err) MUST_CHECK;
 int http_server_listen_unix(const char *path, struct err *err) MUST_CHECK;

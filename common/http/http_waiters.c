@@ -156,15 +156,18 @@ struct http_waiters_counts http_waiters_count(const struct http_waiters *waiters
     return counts;
 }
 
-/* Ends the latest wait of a client that has nearly all of them, in favour of another client. */
+/* Ends the latest wait of the client that has most, in favour of one that has fewer even then. */
 static bool http_waiters_make_room(struct http_waiters *waiters, const struct http_held *held)
 {
     struct http_waiter *hog = NULL;
-    for (size_t i = waiters->count; i > 0 && !hog; i--) {
+    size_t most = http_held_client_count(held);
+    for (size_t i = waiters->count; i > 0; i--) {
         struct http_waiter *waiter = waiters->all[i - 1];
-        const bool is_hog = !http_held_is_same_client(waiter->held, held) &&
-                            http_held_client_count(waiter->held) > HTTP_WAITERS_CLIENT_MAX;
-        hog = is_hog ? waiter : NULL;
+        const size_t count = http_held_client_count(waiter->held);
+        if (count > most) {
+            most = count;
+            hog = waiter;
+        }
     }
     if (hog) {
         waiters->counts.refusals++;

@@ -2,9 +2,9 @@
  *
  * A program says what its requests wait for; they are looked at before each sleep of the loop, so
  * that nothing is polled. At most HTTP_WAITERS_MAX wait at once, outside the server's table of
- * connections (http_held.h); a further one is 503 with Retry-After. If one client (client_net.h)
- * has all but a few of them, another client's request takes the place of its latest one. Without
- * requests nothing runs. Loop's thread only; it outlives the servers. */
+ * connections (http_held.h); a further one is 503 with Retry-After. At a full table the request of
+ * a client (client_net.h) takes the place of the latest one of the client with most, if that has
+ * more than it then. Without requests nothing runs. Loop's thread only; it outlives the servers. */
 #ifndef COMMON_HTTP_HTTP_WAITERS_H
 #define COMMON_HTTP_HTTP_WAITERS_H
 
@@ -20,8 +20,7 @@ struct http_request;
 struct http_waiters;
 
 enum {
-    HTTP_WAITERS_MAX = 32,        /* scripts of a few deployments; a look at each costs little */
-    HTTP_WAITERS_CLIENT_MAX = 28, /* that a client may have against another client */
+    HTTP_WAITERS_MAX = 32, /* scripts of a few deployments; a look at each costs little */
     HTTP_WAIT_S_MAX = 60,
     HTTP_WAIT_S_DEFAULT = 5,
     HTTP_WAIT_TEXT_MAX = 2048, /* of a response's body */

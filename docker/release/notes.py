@@ -12,10 +12,11 @@ _VERIFY = """## Verify
 
 ```
 minisign -Vm SHA256SUMS -P "$RELEASE_PUBKEY"
-sha256sum --check --strict SHA256SUMS
+sha256sum --check --strict --ignore-missing SHA256SUMS
 ```
 
-`make release-verify RELEASE_DIR=. REBUILD=1` in the unpacked sources builds everything again and compares.
+`make release-verify RELEASE_DIR=FOLDER RELEASE_PUBKEY=KEY REBUILD=1` in the unpacked sources, FOLDER with these files,
+builds everything again and compares.
 """
 
 _KINDS = (

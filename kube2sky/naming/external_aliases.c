@@ -490,6 +490,16 @@ void external_aliases_set_text(struct external_aliases *aliases,
     external_aliases_set(aliases, owner_object, names, count);
 }
 
+void external_aliases_tell(struct external_aliases *aliases, struct slice target)
+{
+    char *id = xasprintf(ALIAS_PREFIX "%.*s", (int)target.len, target.ptr);
+    const struct alias_target *found = key_table_find(&aliases->targets, slice_str(id));
+    if (found) {
+        aliases->config.changed(aliases->config.data, alias_target_id(found));
+    }
+    free(id);
+}
+
 /* ---- What an owner wants ---- */
 
 /* Appends the record of "alias/prod/web": its host is "web.prod.svc.cluster.local.". */

@@ -77,6 +77,10 @@ void external_aliases_set(struct external_aliases *aliases,
 void external_aliases_set_text(struct external_aliases *aliases,
                                const struct alias_owner_object *owner_object, struct slice text);
 
+/* Reports the owner of the names that lead to the Service "prod/web" as changed, if there are any:
+ * whether it may have them can have changed. */
+void external_aliases_tell(struct external_aliases *aliases, struct slice target);
+
 /* Fills both sets (cleared first, sealed after) with keys and values of the owner "alias/prod/web":
  * `wanted` with those to be written, `left` with the others that lead to it. A key is left if
  * another object has the name, if is_taken says so (somebody else has keys at name_key,

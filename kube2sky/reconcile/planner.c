@@ -257,6 +257,7 @@ static void claim_aliases(struct planner *planner, const struct owner *owner)
     };
     external_aliases_set_text(planner->config.aliases, &owner_object,
                               slice_str(service ? service->service.aliases : ""));
+    external_aliases_tell(planner->config.aliases, owner_object.target); /* inventory_selects */
 }
 
 size_t planner_claim(struct planner *planner, struct owner *owner)

@@ -14,8 +14,10 @@ struct near near_find(const struct topology *topology, const struct client_name 
         name = slice_of(name.ptr + label, name.len - label);
     }
     const struct topology_service *service = topology_find(topology, name);
-    return (struct near){.service = service,
-                         .zone = service ? topology_service_zone(service, zone) : 0};
+    const uint8_t its_zone = service ? topology_service_zone(service, zone) : TOPOLOGY_NO_ZONE;
+    /* In a zone without endpoints all are alike, those of no zone too. */
+    return (struct near){.service = its_zone == TOPOLOGY_NO_ZONE ? NULL : service,
+                         .zone = its_zone};
 }
 
 const struct store_node *near_node(const struct near *near, const struct store *store)

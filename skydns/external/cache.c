@@ -492,6 +492,9 @@ bool cache_flush(struct cache *cache, const struct cache_flush *flush, size_t *a
                  uint64_t *dropped)
 {
     size_t left = CACHE_FLUSH_STEP;
+    while (*at > 0 && *at <= cache->index.mask && cache_index_at(&cache->index, *at - 1) != 0) {
+        --*at; /* an eviction may have moved a later entry to a place before */
+    }
     while (*at <= cache->index.mask && left-- > 0) {
         const uint32_t entry = cache_index_at(&cache->index, *at);
         if (entry != 0 && is_flushed(cache, flush, entry)) {

@@ -48,14 +48,19 @@ static bool is_answered_alike(const struct forward_zone *a, const struct forward
     return true;
 }
 
-static uint32_t serial_of(const struct forward_zone *zone, const struct zone_table *previous)
+static uint32_t serial_of(const struct forward_zone *zone, const struct zone_table *previous,
+                          uint32_t general_serial)
 {
     const struct forward_zone *old = NULL;
     if (previous) {
         old = zone_is_stub(zone) ? key_table_find(&previous->stubs, zone_table_key_of(zone))
                                  : &previous->zones[0];
     }
-    return old && is_answered_alike(old, zone) ? old->serial : zone_table_next_serial();
+    /* A zone with a fallback has responses of the general upstreams, too. */
+    const bool is_general_new =
+        old && zone->fallback != ZONE_ENDS && general_serial != previous->zones[0].serial;
+    return old && is_answered_alike(old, zone) && !is_general_new ? old->serial
+                                                                  : zone_table_next_serial();
 }
 
 /* Adds a zone. Among several zones with one name, one of the strongest origin stays. */
@@ -90,7 +95,7 @@ struct zone_table *zone_table_new(const struct forward_zone *zones, size_t count
         }
     }
     for (size_t i = 0; i < table->count; i++) {
-        table->zones[i].serial = serial_of(&table->zones[i], previous);
+        table->zones[i].serial = serial_of(&table->zones[i], previous, table->zones[0].serial);
     }
     return table;
 }

@@ -125,5 +125,5 @@ const struct handover_offer *handover_its_offer(const struct handover *handover)
 
 bool handover_must_stay(void)
 {
-    return getppid() == 0;
+    return getppid() == 0 || getenv("KUBERNETES_SERVICE_HOST"); /* also below an init of its own */
 }

@@ -53,19 +53,31 @@ static int handover_join_receive(const struct handover_join *join, int flags,
         .msg_controllen = sockets ? sizeof(control) : 0,
     };
     ssize_t n = recvmsg(join->fd, &in, MSG_CMSG_CLOEXEC | flags);
-    if (n < 0 && errno == ECONNRESET) { /* once, if it was closed unread: its answer comes after */
+    /* ECONNRESET comes once, if it was closed unread: its answer comes after. */
+    while (n < 0 && (errno == ECONNRESET || errno == EINTR)) {
+        const bool was_reset = errno == ECONNRESET;
         n = recvmsg(join->fd, &in, MSG_CMSG_CLOEXEC | flags);
-    }
-    if (n < 0 && errno == EAGAIN) {
-        return flags & MSG_DONTWAIT ? 0 : handover_join_failed("it does not answer", err);
+        if (was_reset && n < 0 && errno == ECONNRESET) {
+            break;
+        }
     }
     struct handover_message message = {.type = HANDOVER_SERVING};
-    if (n <= 0) {
+    if (n == 0 || (n < 0 && errno == ECONNRESET)) {
         return 1; /* it has ended */
+    }
+    if (n < 0) {
+        return flags & MSG_DONTWAIT ? 0
+               : errno == EAGAIN    ? handover_join_failed("it does not answer", err)
+                                    : handover_join_failed(err_code_text(-errno), err);
     }
     int r = handover_message_read(slice_of(bytes, (size_t)n), &message);
     if (sockets) {
         take_descriptors(&in, &message, sockets);
+    }
+    if (in.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) {
+        return handover_join_failed("not all of its sockets arrived; expected a larger limit of "
+                                    "open files",
+                                    err);
     }
     if (r == 0 && message.type == HANDOVER_REFUSED) {
         return handover_join_failed(handover_refusal_text(message.refusal), err);
@@ -101,9 +113,12 @@ int handover_join_new(const struct handover_place *place, uid_t user,
     struct handover_join join = {.process = 0};
     uid_t owner;
     *ret_join = NULL;
-    CLEANUP_CLOSE int fd = unix_socket_connect(place->socket, SOCK_SEQPACKET);
+    CLEANUP_CLOSE int fd = unix_socket_connect(place->socket, SOCK_SEQPACKET, HANDOVER_ANSWER_MS);
     if (fd == -ENOENT || fd == -ECONNREFUSED) {
         return 0;
+    }
+    if (fd == -EAGAIN) {
+        return handover_join_failed("it does not answer", err);
     }
     if (fd < 0) {
         return err_set(err, fd, "flag -reuse-port: %s: %s", place->socket, err_code_text(fd));

@@ -18,6 +18,8 @@ struct handover_peer {
     pid_t process;
 };
 
+static const double shortage_s = 0.1;
+
 struct handover_offer {
     struct handover_offer_config config;
     uint8_t secret[HANDOVER_SECRET_SIZE];
@@ -25,6 +27,7 @@ struct handover_offer {
     struct handover_peer guest;  /* has not said the secret yet */
     struct handover_peer joined; /* has the sockets */
     ev_timer hello_end;          /* of the guest */
+    ev_timer shortage_end;       /* while no descriptor is left for a guest */
     uint64_t refused;
     bool is_taken;
 };
@@ -186,6 +189,13 @@ static void on_hello_end(struct ev_loop *loop, ev_timer *timer, int revents)
     handover_peer_close(&o->guest);
 }
 
+static void on_shortage_end(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct handover_offer *o = timer->data;
+    (void)revents;
+    ev_io_start(loop, &o->accepting);
+}
+
 /* The newest guest replaces a silent one. */
 static void on_guest(struct ev_loop *loop, ev_io *io, int revents)
 {
@@ -194,6 +204,11 @@ static void on_guest(struct ev_loop *loop, ev_io *io, int revents)
     int fd = accept4(io->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     uid_t user;
     if (fd < 0) {
+        if (err_is_exhaustion(-errno)) { /* else it would be tried without a pause */
+            ev_io_stop(loop, &o->accepting);
+            ev_timer_set(&o->shortage_end, shortage_s, 0.);
+            ev_timer_start(loop, &o->shortage_end);
+        }
         return;
     }
     handover_peer_close(&o->guest);
@@ -237,6 +252,8 @@ int handover_offer_new(const struct handover_offer_config *config,
     ev_io_start(config->loop, &o->accepting);
     ev_init(&o->hello_end, on_hello_end);
     o->hello_end.data = o;
+    ev_init(&o->shortage_end, on_shortage_end);
+    o->shortage_end.data = o;
     handover_peer_init(&o->guest, o);
     handover_peer_init(&o->joined, o);
     *ret_offer = o;
@@ -251,6 +268,7 @@ void handover_offer_free(struct handover_offer *offer)
     ev_io_stop(offer->config.loop, &offer->accepting);
     (void)close(offer->accepting.fd); /* nothing was buffered */
     ev_timer_stop(offer->config.loop, &offer->hello_end);
+    ev_timer_stop(offer->config.loop, &offer->shortage_end);
     handover_peer_close(&offer->guest);
     handover_peer_close(&offer->joined);
     explicit_bzero(offer->secret, sizeof(offer->secret));

@@ -117,6 +117,8 @@ static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
     explain_servers(e, x);
 }
 
+enum { EXPLAIN_STEP_RECORDS = 1024 }; /* lookup_be_walker's */
+
 /* Counts another thousand records of subtree scans. Returns true if these are too many. */
 static bool explain_is_late(void *data)
 {
@@ -518,6 +520,8 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
     struct explainer *e = explainer;
     struct dname meant;
     explain_reset(e, sync, resolver, config, query->past);
+    e->may_scan = query->past != NULL; /* no other thread has its records */
+    e->scan_steps = EXPLAIN_PAST_SCAN_MAX / EXPLAIN_STEP_RECORDS;
     e->result.recent = store_sync_recent(sync);
     e->result.etcd = explain_etcd(sync, e->outage);
     int r = skydns_explain_begin(e, query, err);
@@ -565,12 +569,11 @@ int explain_now(struct explainer *explainer, const struct store_sync *sync,
                 const struct resolver *resolver, const struct engine_config *config,
                 const struct explain_query *query, const struct explanation **ret, struct err *err)
 {
-    enum { STEP_RECORDS = 1024 }; /* lookup_be_walker's */
     struct explainer *e = explainer;
     struct dname meant;
     explain_reset(e, sync, resolver, config, NULL);
     e->may_scan = true;
-    e->scan_steps = EXPLAIN_NOW_SCAN_MAX / STEP_RECORDS;
+    e->scan_steps = EXPLAIN_NOW_SCAN_MAX / EXPLAIN_STEP_RECORDS;
     int r = skydns_explain_begin(e, query, err);
     if (r < 0) {
         return r;

@@ -209,7 +209,7 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
 /* Writes the answer alone, without what led to it, for /watch: the name is taken as it is, no
  * search list applies, and subtree scans are made here. ERR_USAGE, too: they need more than
  * EXPLAIN_NOW_SCAN_MAX records; or neither a domain of ours nor a key of etcd has the name. */
-enum { EXPLAIN_NOW_SCAN_MAX = 16 * 1024 };
+enum { EXPLAIN_NOW_SCAN_MAX = 16 * 1024, EXPLAIN_PAST_SCAN_MAX = 64 * 1024 };
 int explain_now(struct explainer *explainer, const struct store_sync *sync,
                 const struct resolver *resolver, const struct engine_config *config,
                 const struct explain_query *query, const struct explanation **ret,

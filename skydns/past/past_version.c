@@ -145,8 +145,12 @@ static void note_record(struct past_version *v, const struct dname *name)
     v->exists = v->exists || !v->is_external || shows_owner(v, record, name);
     const bool is_read_whole =
         (v->is_listed && dname_is_within(name, &v->listed)) || v->part >= PART_WILD_AT;
-    if (is_read_whole && store_record_host_name(record, &target)) {
-        dname_lower(&target);
+    if (!is_read_whole || !store_record_host_name(record, &target)) {
+        return;
+    }
+    dname_lower(&target);
+    /* Its records are among those that are being read. */
+    if (!v->is_listed || v->is_external || !dname_is_within(&target, &v->listed)) {
         add_past_name(v, &target);
     }
 }

@@ -335,6 +335,7 @@ static void take_tcp_reply(struct exchange *x, const uint8_t *reply, size_t len)
 {
     if (x->server.is_tcp_only && !x->without_edns &&
         upstream_is_edns_refusal(exchange_query_of(x), x->query_len, reply, len)) {
+        exchange_channel_show_reply(&x->tcp, slice_of(reply, len));
         ask_over_tcp_without_edns(x);
         return;
     }

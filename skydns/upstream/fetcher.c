@@ -88,6 +88,12 @@ static bool fetcher_keep(struct fetcher *f, const struct cache_key *key,
     return verdict == CACHE_HIT;
 }
 
+static const struct forward_zone *zone_of(const struct fetcher *f,
+                                          const struct upstream_question *question)
+{
+    return zone_table_find_for(f->config->zones_of_others, &question->name, question->type);
+}
+
 static void fetcher_on_ended(void *data, const struct forwarder_end *end)
 {
     struct fetcher *f = data;
@@ -98,7 +104,10 @@ static void fetcher_on_ended(void *data, const struct forwarder_end *end)
     if (f->config->cache && outcome == FORWARDER_REPLIED) {
         cache_zone_answered(f->config->cache, end->question->zone_serial, now_ms);
     }
-    if (!f->config->cache || !end->is_current) {
+    /* What was asked of other upstreams instead (-stub-fallback) is found by the first question. */
+    const bool is_instead = f->config->zones_of_others &&
+                            zone_of(f, end->question)->serial != end->question->zone_serial;
+    if (!f->config->cache || !end->is_current || is_instead) {
         return;
     }
     if (asking == CACHE_PLAIN && outcome == FORWARDER_REPLIED &&
@@ -124,12 +133,6 @@ static void fetcher_on_revived(void *data, uint32_t zone_serial, bool was_away)
 }
 
 /* ---- Asking ---- */
-
-static const struct forward_zone *zone_of(const struct fetcher *f,
-                                          const struct upstream_question *question)
-{
-    return zone_table_find_for(f->config->zones_of_others, &question->name, question->type);
-}
 
 enum forwarder_start fetcher_ask(struct fetcher *fetcher, const struct upstream_question *question,
                                  unsigned rotation, struct forwarder_wait *wait)
@@ -265,6 +268,9 @@ static enum forwarder_way on_leading(void *data, const struct dname *zone,
                 slice_of(f->message, onward_hosts_write(f->config, &onward.question, f->message))};
         return FORWARDER_GOES_ON;
     case ONWARD_INSTEAD:
+        if (f->config->cache) { /* the zone's upstreams are well */
+            cache_zone_answered(f->config->cache, question->zone_serial, clock_monotonic_ms());
+        }
         *ret_on = (struct forwarder_on){
             .question = onward.question, .zone = onward.zone, .is_instead = true};
         return FORWARDER_GOES_ON;

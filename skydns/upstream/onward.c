@@ -85,8 +85,11 @@ static bool is_asked_again(const struct engine_config *config, const struct dnam
 {
     const struct forward_zone *stub = zone_table_find(config->zones_of_others, zone);
     const uint16_t rcode = response->head.flags & DNS_MASK_RCODE;
-    return response_section_span(response, RESPONSE_ANSWER).to == 0 &&
-           dname_equal(&stub->name, zone) && (question->flags & DNS_FLAG_RD) &&
+    struct dname end;
+    const bool is_denied = response_section_span(response, RESPONSE_ANSWER).to == 0 ||
+                           (rcode == DNS_RCODE_NXDOMAIN && external_chain_end(response, &end) &&
+                            dname_is_within(&end, zone));
+    return is_denied && dname_equal(&stub->name, zone) && (question->flags & DNS_FLAG_RD) &&
            !(response->head.flags & DNS_FLAG_TC) && !config->settings.no_rec &&
            zone_table_items(config->zones_of_others, &(size_t){0})->server_count > 0 &&
            ((stub->fallback != ZONE_ENDS && rcode == DNS_RCODE_NXDOMAIN) ||

@@ -22,12 +22,16 @@ static enum http_wait_state wait_page_look(void *data, void *item, struct buf *t
     const struct metrics_sources *sources = data;
     struct wait_item *wait = item;
     const struct store_sync_counts now = store_sync_counts(sources->sync);
-    const bool is_followed = store_sync_is_caught_up(sources->sync);
+    const bool is_serving = sources->serving == SERVING_HERE;
+    const bool is_followed = is_serving && store_sync_is_caught_up(sources->sync);
     const bool is_here = is_followed && now.revision >= wait->revision;
     wait->epoch = !is_here ? 0 : !wait->epoch ? publisher_epoch(sources->publisher) : wait->epoch;
     const bool is_done = is_here && publisher_seen(sources->publisher) >= wait->epoch;
     if (text && is_done) {
         buf_printf(text, "{\"revision\":%" PRId64 "}\n", now.revision);
+    } else if (text && !is_serving) {
+        buf_printf(text, "revision %" PRId64 ": another skydns reads the sockets\n",
+                   wait->revision);
     } else if (text && !is_followed) {
         buf_printf(text, "revision %" PRId64 ": etcd is not followed, or not caught up with\n",
                    wait->revision);

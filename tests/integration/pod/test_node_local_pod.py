@@ -3,6 +3,7 @@ comes, follows skydns's health, and is gone after the pod.
 """
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -27,10 +28,16 @@ class NodeLocalPod:
     def play(self, machines: str) -> None:
         daemon_set = yaml.safe_load((ROOT / "docker/manifests/node-local.yaml").read_text())
         spec = daemon_set["spec"]["template"]["spec"]
-        spec["volumes"] = [{"name": "skydns-state", "hostPath": {"path": self._state, "type": "Directory"}}]
+        state = {"name": "skydns-state", "hostPath": {"path": self._state, "type": "Directory"}}
+        probes = f"{self._state}/probes"  # a kubelet's emptyDir is open to the pod's users, podman's is not
+        os.mkdir(probes)
+        os.chmod(probes, 0o777)
+        spec["volumes"] = [state, {"name": "probes", "hostPath": {"path": probes, "type": "Directory"}}]
         for container in (*spec["initContainers"], *spec["containers"]):
             container["image"] = IMAGES[container["image"].partition(":")[0]]
-            container["volumeMounts"] = [m for m in container.get("volumeMounts", []) if m["name"] == "skydns-state"]
+            container["volumeMounts"] = [
+                m for m in container.get("volumeMounts", []) if m["name"] in ("skydns-state", "probes")
+            ]
             container.pop("readinessProbe", None)  # podman has only liveness probes, and these only when asked
             container.pop("livenessProbe", None)
         skydns = spec["containers"][0]
