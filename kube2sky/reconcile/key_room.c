@@ -68,15 +68,29 @@ bool key_room_changed(struct key_room *room, const struct owner *owner,
 
 /* ---- Whether a plan fits ---- */
 
+static const struct actual_key *key_room_find(const struct owner *owner, struct slice base,
+                                              struct slice key)
+{
+    return slice_has_prefix(key, base)
+               ? actual_find(&owner->actual, slice_of(key.ptr + base.len, key.len - base.len))
+               : NULL;
+}
+
+/* Returns by how much a change makes a key's value longer, if that counts as a new key's bytes do.
+ * Records have values of about one length; the zones of addresses have not. */
+static uint64_t growth_of(const struct owner *owner, struct slice base, const struct etcd_op *op)
+{
+    const struct actual_key *there =
+        op->kind == ETCD_OP_PUT ? key_room_find(owner, base, op->key) : NULL;
+    const size_t length = there ? there->value.length : 0;
+    return there && op->value.len >= length + KEY_ROOM_GROWTH_MIN ? op->value.len - length : 0;
+}
+
 static void subtract_deletes(const struct owner *owner, struct slice base, const struct plan *plan,
                              struct key_amount *after)
 {
     for (size_t i = plan->put_count; i < plan->op_count; i++) {
-        struct slice key = plan_get(plan, i).key;
-        const struct actual_key *there =
-            slice_has_prefix(key, base)
-                ? actual_find(&owner->actual, slice_of(key.ptr + base.len, key.len - base.len))
-                : NULL;
+        const struct actual_key *there = key_room_find(owner, base, plan_get(plan, i).key);
         if (there) {
             after->keys--;
             after->bytes -= actual_key_bytes(there) + fixed_bytes(owner);
@@ -102,14 +116,18 @@ bool key_room_fit(const struct owner *owner, const struct key_amount *limit, str
         is_full |= is_new && is_own &&
                    (others_keys + after.keys >= limit->keys ||
                     others_bytes + after.bytes + bytes > limit->bytes);
-        if (is_new && is_full) {
+        const uint64_t growth = is_new ? 0 : growth_of(owner, base, &op);
+        const bool has_grown_beyond =
+            growth > 0 && others_bytes + after.bytes + growth > limit->bytes;
+        is_full |= has_grown_beyond;
+        if ((is_new && is_full) || has_grown_beyond) {
             if (is_own && left->op_count < KEY_ROOM_SHOWN_MAX) {
                 plan_add(left, &op, 0);
             }
             continue;
         }
         after.keys += is_new && is_own;
-        after.bytes += is_new && is_own ? bytes : 0;
+        after.bytes += is_new && is_own ? bytes : growth;
         kept_puts += op.kind == ETCD_OP_PUT;
         plan->ops[kept++] = plan->ops[i];
     }

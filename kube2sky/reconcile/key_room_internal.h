@@ -5,9 +5,9 @@
  *
  * An owner takes the room of the keys that it has in etcd, or will have once its planned
  * transactions have landed, if that is more. New keys that do not fit wait; changes of existing
- * keys, and deletes, do not. So existing keys stay, also after a restart, which reads them from
- * etcd. When there is room again, waiting owners are planned one by one, in the order of their
- * names.
+ * keys, unless they make a value much longer, and deletes do not. So existing keys stay, also after
+ * a restart, which reads them from etcd. When there is room again, waiting owners are planned one
+ * by one, in the order of their names.
  *
  * Reverse names come on top: at most one for each address. Plain data, no I/O; single-threaded. */
 #ifndef KUBE2SKY_RECONCILE_KEY_ROOM_INTERNAL_H
@@ -35,6 +35,9 @@ enum { KEY_ROOM_OWNER_DIVISOR = 3 };
 /* Bytes of a key beside its value and the part from its owner's id on: the tree's prefix, and the
  * overhead of etcd and the programs. */
 enum { KEY_ROOM_OVERHEAD_BYTES = 96 };
+
+/* A change that makes a value so much longer needs room as a new key does. */
+enum { KEY_ROOM_GROWTH_MIN = 1024 };
 
 /* Limits how many waiting keys of an owner are shown: all would take its memory once more. */
 enum { KEY_ROOM_SHOWN_MAX = 1000 };

@@ -5,15 +5,20 @@
 #include "common/dns/dname.h"
 #include "skydns/records/store_ready.h"
 
-struct near near_find(const struct topology *topology, const struct client_name *zone,
-                      struct slice name)
+const struct topology_service *near_service(const struct topology *topology, struct slice name)
 {
     enum { PROTOCOL_AND_PORT = 2 };
     for (int i = 0; i < PROTOCOL_AND_PORT && name.len > 2 && name.ptr[1] == '_'; i++) {
         const size_t label = (uint8_t)name.ptr[0] + (size_t)1;
         name = slice_of(name.ptr + label, name.len - label);
     }
-    const struct topology_service *service = topology_find(topology, name);
+    return topology_find(topology, name);
+}
+
+struct near near_find(const struct topology *topology, const struct client_name *zone,
+                      struct slice name)
+{
+    const struct topology_service *service = near_service(topology, name);
     const uint8_t its_zone = service ? topology_service_zone(service, zone) : TOPOLOGY_NO_ZONE;
     /* In a zone without endpoints all are alike, those of no zone too. */
     return (struct near){.service = its_zone == TOPOLOGY_NO_ZONE ? NULL : service,

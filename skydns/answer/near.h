@@ -19,12 +19,16 @@
 
 /* Says which addresses of one Service a client's answer may leave out. */
 struct near {
-    const struct topology_service *service; /* NULL: nothing, since its zones are not known */
+    const struct topology_service *service; /* NULL: nothing */
     uint8_t zone;                           /* the client's, by the Service's numbers */
 };
 
-/* Finds the Service of a name in wire form and lower case: its own, or that of a port or protocol
- * below it, with labels like `_http`. zone: the client's; NULL: not known. */
+/* Returns the Service of a name in wire form and lower case: its own, or that of a port or protocol
+ * below it, with labels like `_http`; NULL: its zones are not known. */
+const struct topology_service *near_service(const struct topology *topology, struct slice name);
+
+/* Finds what is near: nothing if the Service has no endpoint in the client's zone. zone: the
+ * client's; NULL: not known. */
 struct near near_find(const struct topology *topology, const struct client_name *zone,
                       struct slice name);
 

@@ -535,8 +535,8 @@ int explain_page_write(struct explainer *explainer, const struct store_sync *syn
     }
     skydns_explain_scan(e);
     enum engine_verdict verdict = explain_answer(e, &meant);
-    e->result.who.has_near =
-        near_of(config, e->result.who.view.zone, slice_of(meant.wire, meant.len)).service != NULL;
+    e->result.who.has_near = config->topology && e->result.who.view.zone &&
+                             near_service(config->topology, slice_of(meant.wire, meant.len));
     e->result.who.far_count = answer_get_far(e->answer);
     const struct engine_zone *zone = engine_config_zone(config, &meant);
     e->result.zone = zone;

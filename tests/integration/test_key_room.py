@@ -104,3 +104,28 @@ def test_a_service_with_more_records_than_it_may_have(bed):
     assert_good_is_served(bed)
     assert keys_of(bed, "large") == 0
     assert any("more records, or bytes of them" in reason for reason in explain(bed, "busy/large")["reasons"])
+
+
+def test_zones_of_addresses_have_no_other_room(bed):
+    """A topology key is short at first: while its namespace is full it does not grow by a change."""
+    key = "/kube2sky/cluster.local/topology/busy/zoned"
+
+    def entries(count: int) -> list[dict]:
+        made = [endpoint(f"10.200.{i // 250}.{i % 250 + 1}", ready=True) for i in range(count)]
+        return [one | {"zone": "z" * 60} for one in made]
+
+    start(bed, "--etcd-space=16", "--topology")
+    bed.kube.create("services", headless("zoned", namespace="busy", trafficDistribution="PreferSameZone"))
+    bed.kube.create("endpointslices", endpoint_slice("zoned", "zoned", entries(1), namespace="busy"))
+    wait_until(lambda: bed.etcd.values(key), "its zones")
+    [short] = bed.etcd.values(key).values()
+    for n in range(4):
+        wide(bed, f"wide-{n}", n, 250, PORTS)
+    wait_until(lambda: metric(bed, "namespaces_full") == 1, "it is full")
+    bed.kube.replace("endpointslices", endpoint_slice("zoned", "zoned", entries(900), namespace="busy"))
+    wait_until(lambda: explain(bed, "busy/zoned")["counts"]["missing"] > 0, "its new records wait")
+    assert_good_is_served(bed)
+    assert list(bed.etcd.values(key).values()) == [short]
+    for n in range(4):
+        bed.kube.delete("services", f"wide-{n}", "busy")
+    wait_until(lambda: len(bed.etcd.values(key)[key]) > 900 * 60, "all zones have room")
