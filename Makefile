@@ -106,7 +106,7 @@ all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
 unit: $(UNIT) $(FUZZ)
 threads: $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l '^UNIT_TESTS_HAVE_THREADS' $(UNIT_SRC)))
-tests: all unit $(ANSWERS_BIN) $(START_BIN) $(BENCH_STORE)
+tests: all unit $(ANSWERS_BIN) $(START_BIN) $(BENCH_STORE) $(NODES_BIN)
 objects: $(patsubst %.c,$(B)/%.o,$(filter %.c,$(C_FILES))) $(PROTO_O)
 
 # A change of compiler or flags rebuilds everything: the stamp gets a new time only when its content changes.

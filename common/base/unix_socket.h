@@ -14,8 +14,8 @@
 bool unix_socket_path_fits(const char *path);
 
 /* Listens at the path, non-blocking, closed by execve. type: SOCK_STREAM or SOCK_SEQPACKET. mode:
- * who may connect, as of a file, whatever the umask. Removes a socket that is there, and nothing else. Returns the
- * descriptor, or the code of an error that names the path. */
+ * who may connect, as of a file, whatever the umask. Removes a socket that is there, and nothing
+ * else. Returns the descriptor, or the code of an error that names the path. */
 int unix_socket_listen(const char *path, int type, mode_t mode, struct err *err) MUST_CHECK;
 
 /* Connects. Returns the descriptor, or -errno: -ENOENT and -ECONNREFUSED if nothing listens there,

@@ -1,5 +1,6 @@
 #include "kube2sky/naming/causes.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,7 @@ static void make_place(struct causes *causes)
             oldest = owner;
         }
     }
+    assert(oldest); /* there are as many as fit */
     drop_caused(causes, oldest);
 }
 

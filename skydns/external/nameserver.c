@@ -97,9 +97,9 @@ static const char *behind_scheme(const char *text, const char *scheme)
     return strncasecmp(text, scheme, len) == 0 ? text + len : NULL;
 }
 
-static int parse_tls(const char *text, struct nameserver *ret, struct err *err)
+/* Parses text; address: what is behind its scheme. */
+static int parse_tls(const char *text, const char *address, struct nameserver *ret, struct err *err)
 {
-    const char *address = behind_scheme(text, tls_scheme);
     const char *hash = strchr(address, '#');
     char name[NAMESERVER_NAME_MAX + 1] = "";
     struct nameserver server;
@@ -127,8 +127,9 @@ static int parse_tls(const char *text, struct nameserver *ret, struct err *err)
 int nameserver_parse(const char *text, struct nameserver *ret, struct err *err)
 {
     struct addr address;
-    if (behind_scheme(text, tls_scheme)) {
-        return parse_tls(text, ret, err);
+    const char *over_tls = behind_scheme(text, tls_scheme);
+    if (over_tls) {
+        return parse_tls(text, over_tls, ret, err);
     }
     const char *over_tcp = behind_scheme(text, tcp_scheme);
     if (!nameserver_parse_address(slice_str(over_tcp ? over_tcp : text), NAMESERVER_PORT,

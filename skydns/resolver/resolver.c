@@ -277,7 +277,9 @@ static int open_tls(struct resolver *r, struct err *err)
         .refresh_s = TLS_POOL_REFRESH_S,
     };
     int result = tls_pool_new(&tls, &r->tls, err);
-    return result < 0 ? err_wrap(err, result, "-nameservers-ca, -nameservers-cert, -nameservers-key") : 0;
+    return result < 0
+               ? err_wrap(err, result, "-nameservers-ca, -nameservers-cert, -nameservers-key")
+               : 0;
 }
 
 static int open_loop(struct resolver *r, struct err *err)

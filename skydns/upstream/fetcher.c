@@ -104,7 +104,7 @@ static void fetcher_on_ended(void *data, const struct forwarder_end *end)
     if (f->config->cache && outcome == FORWARDER_REPLIED) {
         cache_zone_answered(f->config->cache, end->question->zone_serial, now_ms);
     }
-    /* What was asked of other upstreams instead (-stub-fallback) is found by the first question. */
+    /* The question is the first one: -stub-fallback asked other upstreams instead. */
     const bool is_instead = f->config->zones_of_others &&
                             zone_of(f, end->question)->serial != end->question->zone_serial;
     if (!f->config->cache || !end->is_current || is_instead) {

@@ -87,6 +87,7 @@ class NodeSkydns:
             "tls-key": files[2],
             "addr": f"127.0.0.1:{port},127.0.0.2:{port}",
             "http-addr": f"127.0.0.1:{http}",
+            "http-socket": str(folder / "http"),
             "snapshot": str(folder / "snapshot"),
         })  # fmt: skip
         argv += [f"-nameservers=127.0.0.1:{upstream}", *more]

@@ -58,7 +58,7 @@ def test_what_is_in_it(clone, tmp_path):
     folder = path.name.removesuffix(".tar.gz")
     with tarfile.open(path) as tar:
         members = tar.getmembers()
-    files = {member.name for member in members if member.isfile()}
+    files = {member.name for member in members if not member.isdir()}
     assert files == {f"{folder}/{name}" for name in git("ls-tree", "-r", "--name-only", "HEAD").stdout.splitlines()}
     for member in members:
         assert (member.uid, member.gid) == (0, 0) and member.mode in (0o644, 0o755)

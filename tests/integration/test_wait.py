@@ -71,8 +71,10 @@ def test_a_headless_service_waits_for_its_slices(bed, pages):
     writer, reader = pages
     made = bed.kube.create("services", headless("db", port(80, "http")))
     waiting = Held(writer, "/wait", service="default/db", resourceVersion=version_of(made), timeout="60s")
-    status, text = wait_service(writer, "db", version_of(made), "0s")
-    assert status == 504 and "endpoints at resourceVersion" in text
+    wait_until(
+        lambda: "endpoints at resourceVersion" in wait_service(writer, "db", version_of(made), "0s")[1],
+        "the Service seen, and its slices not",
+    )
     assert not waiting.is_answered()
     bed.kube.create("endpointslices", endpoint_slice("db-1", "db", [endpoint("10.1.0.1")], port(80, "http")))
     status, text = waiting.result()

@@ -135,12 +135,20 @@ class World:
             "ca-cert": "",
             "tls-pem": "",
             "tls-key": "",
+            "http-socket": str(state / "skydns"),
             "snapshot": str(state / "snapshot"),
         })  # fmt: skip
         upstream = f"-nameservers={self.network.addresses[self.other]}:53"
         self.local = self._add(self.node, "skydns", self._bin / "skydns", *argv, upstream).start()
         wait_until(lambda: (state / "snapshot").exists(), "its snapshot")
-        argv = [text.replace("node-local ", f"{SCRIPT} ") for text in flags.of_program("exechealthz", {})]
+        here = {
+            "/run/probes/": f"{state}/",
+            "node-local ": f"{SCRIPT} ",
+            "exechealthz -": f"{self._bin}/exechealthz -",
+        }
+        argv = flags.of_program("exechealthz", {})
+        for known, path in here.items():
+            argv = [text.replace(known, path) for text in argv]
         self._add(self.node, "exechealthz", self._bin / "exechealthz", *argv).start()
         return self.local
 

@@ -34,6 +34,7 @@ struct bed {
     struct hosts_table *hosts;
     struct cache *cache;
     struct client_index *clients;   /* NULL: answers have all addresses */
+    struct client_record *client;   /* the one client, if clients */
     const struct client_name *zone; /* the client's */
     unsigned long near;             /* questions of a client in a zone */
     char config[200];               /* for messages */
