@@ -42,7 +42,9 @@ class NodeLocalPod:
             container.pop("livenessProbe", None)
         skydns = spec["containers"][0]
         skydns["args"] = [f"-machines={machines}", *(f for f in skydns["args"] if not f.startswith(_CHANGED_FLAGS))]
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": _POD}, "spec": spec}
+        # podman removes init containers of its type `once` when they end, and fails if it sees one still ending.
+        metadata = {"name": _POD, "annotations": {"io.podman.annotations.init.container.type": "always"}}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
         self._podman.run("play", "kube", _written(self._state, pod))
 
     def log_text(self) -> str:

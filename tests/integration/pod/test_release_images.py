@@ -51,6 +51,7 @@ def test_skydns_has_port_53(bare_podman, loaded):
         check = ("exec", running, "/usr/bin/skydns", "-healthcheck=udp://127.0.0.1:53")
         wait_until(lambda: bare_podman.call(*check).returncode == 0, "port 53 answers", 60)
     finally:
+        print(bare_podman.call("logs", running).stderr)
         bare_podman.run("rm", "-f", "-t", "0", running)
 
 
