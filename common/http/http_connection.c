@@ -19,6 +19,7 @@
 #include "common/http/http_held_internal.h"
 #include "common/http/http_hosts.h"
 #include "common/http/http_request_internal.h"
+#include "common/http/http_socket_internal.h"
 
 enum {
     READ_SIZE = 4096,
@@ -114,15 +115,6 @@ static void close_connection(struct http_connection *c)
     http_connection_free(c);
 }
 
-static void http_connection_set_events(struct http_connection *c, int events)
-{
-    if (c->io.events != events) {
-        ev_io_stop(c->config->loop, &c->io);
-        ev_io_set(&c->io, c->io.fd, events);
-        ev_io_start(c->config->loop, &c->io);
-    }
-}
-
 static void http_connection_set_timer(struct http_connection *c, double after_s)
 {
     ev_timer_stop(c->config->loop, &c->timer);
@@ -212,7 +204,7 @@ static void begin_reply(struct http_connection *c, struct http_reply *reply, boo
     c->phase = SENDING;
     c->reply_until_ms = clock_monotonic_ms() + REPLY_MS;
     http_connection_set_timer(c, unread_s);
-    http_connection_set_events(c, EV_WRITE);
+    http_socket_set_events(c->config->loop, &c->io, EV_WRITE);
 }
 
 void http_reply_init(struct http_reply *reply)
@@ -256,7 +248,7 @@ static void end_reply(struct http_connection *c)
     buf_consume(&c->in, c->head_len);
     c->head_len = 0;
     c->head = new_head();
-    http_connection_set_events(c, EV_READ);
+    http_socket_set_events(c->config->loop, &c->io, EV_READ);
     if (c->is_last) {
         c->phase = LINGERING;
         c->skip_left = REQUEST_BODY_MAX;
@@ -268,8 +260,9 @@ static void end_reply(struct http_connection *c)
     c->phase = READING;
     http_connection_set_timer(c, request_s);
     if (c->in.len > 0) {
-        http_connection_set_events(
-            c, EV_WRITE); /* the next request may have arrived: handle it in the next turn */
+        http_socket_set_events(
+            c->config->loop, &c->io,
+            EV_WRITE); /* the next request may have arrived: handle it in the next turn */
     } else {
         buf_fini(&c->in);
         buf_init(&c->in, HTTP_HEAD_MAX);
@@ -483,7 +476,7 @@ static bool http_connection_take_request(struct http_connection *c)
 {
     int status = http_head_parse(&c->head, c->in.data, c->in.len);
     if (status == HTTP_HEAD_MORE) {
-        http_connection_set_events(c, EV_READ);
+        http_socket_set_events(c->config->loop, &c->io, EV_READ);
         return true;
     }
     c->head_len = c->head.at;
@@ -503,7 +496,7 @@ static bool http_connection_take_request(struct http_connection *c)
         return http_connection_answer(c);
     }
     c->phase = SKIPPING;
-    http_connection_set_events(c, EV_READ);
+    http_socket_set_events(c->config->loop, &c->io, EV_READ);
     return !c->head.wants_continue || send_continue(c);
 }
 

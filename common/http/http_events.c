@@ -13,10 +13,10 @@
 #include "common/base/xalloc.h"
 #include "common/http/http_events_internal.h"
 #include "common/http/http_server.h"
+#include "common/http/http_socket_internal.h"
 
 enum {
     SOCKET_BYTES = 64 * 1024, /* for SO_SNDBUF, which the kernel doubles */
-    INPUT_MAX = 64 * 1024,    /* a browser sends nothing after its request */
     UNREAD_MS = 10 * 1000,    /* without having read a whole event */
     HEAD_MAX = 4096,
     FRAME_BYTES = 16, /* "data: " and the empty line */
@@ -118,15 +118,6 @@ static void close_stream(struct stream *s)
     }
 }
 
-static void http_events_set_events(struct stream *s, int wanted)
-{
-    if (s->io.events != wanted) {
-        ev_io_stop(s->events->config.loop, &s->io);
-        ev_io_set(&s->io, s->io.fd, wanted);
-        ev_io_start(s->events->config.loop, &s->io);
-    }
-}
-
 /* Sends what the socket accepts. Returns false after an error. */
 static bool send_event(struct stream *s)
 {
@@ -164,30 +155,17 @@ static void http_events_send(struct stream *s, int64_t now_ms)
         close_stream(s);
         return;
     }
-    http_events_set_events(s, s->event ? EV_READ | EV_WRITE : EV_READ);
-}
-
-/* Discards input. Returns false at its end, after an error, or after more than a reader has to
- * say. */
-static bool http_events_discard(struct stream *s)
-{
-    uint8_t bytes[4096];
-    ssize_t n = recv(s->io.fd, bytes, sizeof(bytes), 0);
-    if (n <= 0) {
-        return n < 0 && (errno == EAGAIN || errno == EINTR);
-    }
-    s->input_len += (size_t)n;
-    return s->input_len <= INPUT_MAX;
+    http_socket_set_events(s->events->config.loop, &s->io, s->event ? EV_READ | EV_WRITE : EV_READ);
 }
 
 static void http_events_on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
 {
     struct stream *s = w->data;
-    if ((events & EV_READ && !http_events_discard(s)) ||
+    if ((events & EV_READ && !http_socket_discard(s->io.fd, &s->input_len)) ||
         (events & EV_WRITE && s->event && !send_event(s))) {
         close_stream(s);
     } else if (!s->event) {
-        http_events_set_events(s, EV_READ);
+        http_socket_set_events(s->events->config.loop, &s->io, EV_READ);
     }
 }
 

@@ -15,9 +15,9 @@
 #include "common/http/http_connection_internal.h"
 #include "common/http/http_head.h"
 #include "common/http/http_held_internal.h"
+#include "common/http/http_socket_internal.h"
 
 enum {
-    INPUT_MAX = 64 * 1024, /* a client sends nothing after its request */
     UNREAD_MS = 10 * 1000, /* for the client to read the end */
     CLIENT_PART = 8,       /* of the bytes that wait, one client may have this part */
     HEAD_MAX = 1024 + HTTP_FIELDS_MAX,
@@ -176,15 +176,6 @@ size_t http_held_client_count(const struct http_held *held)
 
 /* ---- Sending ---- */
 
-static void http_held_set_events(struct http_held *held, int wanted)
-{
-    if (held->io.events != wanted) {
-        ev_io_stop(held->holder->config.loop, &held->io);
-        ev_io_set(&held->io, held->io.fd, wanted);
-        ev_io_start(held->holder->config.loop, &held->io);
-    }
-}
-
 /* Sends what the socket accepts. A connection that has ended shows itself to its reader. */
 static void http_held_send(struct http_held *held)
 {
@@ -200,7 +191,8 @@ static void http_held_send(struct http_held *held)
         buf_fini(&held->out); /* an idle stream holds no memory */
         buf_init(&held->out, held->holder->config.unsent_max + HEAD_MAX + HTTP_HELD_LAST_MAX);
     }
-    http_held_set_events(held, held->out.len > 0 ? EV_READ | EV_WRITE : EV_READ);
+    http_socket_set_events(held->holder->config.loop, &held->io,
+                           held->out.len > 0 ? EV_READ | EV_WRITE : EV_READ);
 }
 
 static void http_held_append(struct http_held *held, struct slice bytes)
@@ -285,23 +277,10 @@ void http_held_answer(struct http_held *held, int status, const char *content_ty
 
 /* ---- The socket ---- */
 
-/* Discards input. Returns false at its end, after an error, or after more than a client has to
- * say. */
-static bool http_held_discard(struct http_held *held)
-{
-    uint8_t bytes[4096];
-    const ssize_t n = recv(held->io.fd, bytes, sizeof(bytes), 0);
-    if (n <= 0) {
-        return n < 0 && (errno == EAGAIN || errno == EINTR);
-    }
-    held->input_len += (size_t)n;
-    return held->input_len <= INPUT_MAX;
-}
-
 static void http_held_on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
 {
     struct http_held *held = w->data;
-    if (events & EV_READ && !http_held_discard(held)) {
+    if (events & EV_READ && !http_socket_discard(held->io.fd, &held->input_len)) {
         http_held_lose(held);
         return;
     }
