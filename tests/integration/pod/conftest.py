@@ -71,13 +71,14 @@ def pod(podman, space, tmp_path_factory):
     folder.chmod(0o755)  # kube2sky runs as another user and reads the credentials in it
     apiserver = RealApiserver(folder, space.inside)
     apiserver.start()
+    pod = LegacyPod(tmp_path_factory.mktemp("pod"), podman, space, apiserver)
     try:
-        pod = LegacyPod(tmp_path_factory.mktemp("pod"), podman, space, apiserver)
         pod.play()
         pod.wait_well()
         with pod.kubelet():
             yield pod
     finally:
+        pod.remove()
         apiserver.stop()
 
 

@@ -88,6 +88,10 @@ class LegacyPod:
         self._manifest.write_text(json.dumps(pod))
         self._podman.run("play", "kube", str(self._manifest))
 
+    def remove(self) -> None:
+        """Gives its ports back to the tests that follow."""
+        self._podman.call("pod", "rm", "-f", "-t", "0", _POD)
+
     def _take_times(self, container: dict) -> None:
         probe = container["livenessProbe"]
         grace_s = 10  # podman's, between SIGTERM and SIGKILL
