@@ -86,6 +86,18 @@ def test_attack_one_name_that_an_upstream_is_silent_about(fault_bed, upstreams):
     assert not [line for line in bed.skydns.lines if "skipping it" in line]
 
 
+def test_attack_random_names_that_wait(fault_bed, upstreams):
+    """One client's are deferred as fast as they come, and wait: others' are deferred and answered meanwhile."""
+    bed, upstream = fault_bed, upstreams[0]
+    _start(bed, f"-nameservers={_servers(upstream)}", timeout="20s")
+    with Others(bed, "quick.example.org") as others:
+        idle = others.measure()
+        attack = Attack(bed.dns.port, "silent.example")
+        attacked = others.measure()
+        assert attack.stop() > 0
+    others.check(bed, "one client's random external names", idle, attacked)
+
+
 def test_attack_long_replies_of_a_slow_upstream(fault_bed, upstreams):
     """One client has half of the places over TCP; another one's long reply comes whole."""
     bed, upstream = fault_bed, upstreams[0]

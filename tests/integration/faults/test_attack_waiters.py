@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import dns.flags
 import dns.message
 import pytest
-from attack import ATTACKER, Attack
+from attack import ATTACKER
 from churn import STEADY
 from fault_bed import PATIENCE_S, SLACK, full
 from others import Others
@@ -36,8 +36,8 @@ def _addresses(count: int, ttl_s: int) -> bytes:
 
 
 class HeldUpstream(Upstream):
-    """Over TCP, names of many.example have 4,000 addresses, once `release` is set. Those of silent.example have no
-    response; others have one address, with a TTL of 0.
+    """Over TCP, names of many.example have 4,000 addresses, once `release` is set. Others have
+    one address, with a TTL of 0.
     """
 
     def __init__(self):
@@ -47,8 +47,6 @@ class HeldUpstream(Upstream):
 
     def _reply(self, transport: str, wire: bytes) -> bytes | None:
         name = wire[12:].lower()
-        if b"\6silent" in name:
-            return None
         if b"\4many" not in name:
             return None if wire[wire.index(b"\0", 12) + 2] == 13 else _response(wire, 0, self._one)
         if transport == "udp":
@@ -187,14 +185,3 @@ def test_attack_waiters_that_are_gone(held, name):
     made = metrics.metrics().get("replies_total", transport="tcp", rcode="NOERROR") - before
     bed.note(f"{made:.0f} responses for 400 whose connection was closed meanwhile")
     assert made == 0
-
-
-def test_attack_waiters_for_random_names(held):
-    """One client's are deferred as fast as they come, and wait: others' are deferred and answered meanwhile."""
-    bed, _, _ = held
-    with Others(bed, "quick.example.org") as others:
-        idle = others.measure()
-        attack = Attack(bed.dns.port, "silent.example")
-        attacked = others.measure()
-        assert attack.stop() > 0
-    others.check(bed, "one client's random external names", idle, attacked)
