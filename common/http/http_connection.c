@@ -66,6 +66,7 @@ struct http_connection {
     bool is_begun; /* a chunk was sent */
 
     bool is_given; /* its socket is a stream of events, or a held response, now */
+    bool waits;    /* READING, for its turn: http_connection_take_turn handles what is in `in` */
 };
 
 static struct http_head new_head(void)
@@ -259,10 +260,10 @@ static void end_reply(struct http_connection *c)
     }
     c->phase = READING;
     http_connection_set_timer(c, request_s);
-    if (c->in.len > 0) {
-        http_socket_set_events(
-            c->config->loop, &c->io,
-            EV_WRITE); /* the next request may have arrived: handle it in the next turn */
+    if (c->in.len > 0) { /* the next request may have arrived */
+        ev_io_stop(c->config->loop, &c->io);
+        c->waits = true;
+        http_server_give_turns(c->config->server);
     } else {
         buf_fini(&c->in);
         buf_init(&c->in, HTTP_HEAD_MAX);
@@ -442,7 +443,7 @@ static bool http_connection_answer(struct http_connection *c)
     http_server_note_request(c->config->server, c);
     begin_reply(c, &reply, is_head_alone);
     /* Sends at once, so that a burst of small requests does not look busy. A client that sends
-     * several at a time waits a turn for each response, and others come in between. */
+     * several at a time waits for its turn with each, and others come in between. */
     return c->in.len > c->head_len || http_connection_send_reply(c);
 }
 
@@ -528,12 +529,11 @@ static bool http_connection_skip(struct http_connection *c)
 
 /* ---- Events ---- */
 
-static bool http_connection_go_on(struct http_connection *c, int events)
+static bool http_connection_go_on(struct http_connection *c)
 {
     switch (c->phase) {
     case READING:
-        return events & EV_WRITE ? http_connection_take_request(c)
-                                 : http_connection_read_request(c);
+        return http_connection_read_request(c);
     case SKIPPING:
         return http_connection_skip(c) && (c->skip_left > 0 || http_connection_answer(c));
     case SENDING:
@@ -544,10 +544,25 @@ static bool http_connection_go_on(struct http_connection *c, int events)
     return false;
 }
 
-static void http_connection_on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
+static void http_connection_on_io(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
 {
     struct http_connection *c = w->data;
-    if (!http_connection_go_on(c, events)) {
+    if (!http_connection_go_on(c)) {
+        close_connection(c);
+    }
+}
+
+bool http_connection_waits(const struct http_connection *connection)
+{
+    return connection->waits;
+}
+
+void http_connection_take_turn(struct http_connection *connection)
+{
+    struct http_connection *c = connection;
+    c->waits = false;
+    ev_io_start(c->config->loop, &c->io);
+    if (!http_connection_take_request(c)) {
         close_connection(c);
     }
 }

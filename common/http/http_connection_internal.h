@@ -6,7 +6,8 @@
  *     READING ─head─▶ SKIPPING its body ─▶ SENDING the response ─▶ READING the next
  *                                                     └─ it was the last ─▶ LINGERING ─▶ closed
  *
- * A loop turn handles one request. Each phase has a timeout that dripping bytes do not extend
+ * A request that came with an earlier one waits until the server gives its connection a turn. Each
+ * phase has a timeout that dripping bytes do not extend
  * (http_server.h). LINGERING discards what the client still sends, because closing with unread data
  * would reset the connection and lose the response. */
 #ifndef COMMON_HTTP_HTTP_CONNECTION_INTERNAL_H
@@ -33,6 +34,9 @@ void http_server_note_request(struct http_server *server, struct http_connection
 /* Removes a connection that has closed itself and is freed when this returns. */
 void http_server_drop(struct http_server *server, const struct http_connection *connection);
 
+/* Gives turns to connections that wait (http_connection_waits), from the loop's next turn on. */
+void http_server_give_turns(struct http_server *server);
+
 /* ---- http_connection.c ---- */
 
 /* Takes ownership of the non-blocking descriptor. The config is borrowed. */
@@ -51,6 +55,12 @@ bool http_connection_is_fresh(const struct http_connection *connection);
 
 /* Returns whether a complete request has arrived and its response is not out yet. */
 bool http_connection_is_answering(const struct http_connection *connection);
+
+/* Returns whether the connection has bytes behind its last request, and waits for its turn. */
+bool http_connection_waits(const struct http_connection *connection);
+
+/* Handles the request in these bytes. May close the connection, and others. */
+void http_connection_take_turn(struct http_connection *connection);
 
 const struct ip *http_connection_client(const struct http_connection *connection); /* borrowed */
 

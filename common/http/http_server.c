@@ -9,6 +9,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/client_net.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/unix_socket.h"
 #include "common/base/xalloc.h"
@@ -27,8 +28,11 @@ enum {
     /* Bounds a turn of the loop: the requests that came with the connections are read before more
      * come. */
     ACCEPTS_MAX = CLIENT_CONNECTIONS_MAX / 2,
-    BACKLOG = 1024,        /* a burst that a few dozen turns accept */
-    UNACKED_MS = 10 * 1000 /* after which the kernel drops what a client has not read */
+    BACKLOG = 1024,         /* a burst that a few dozen turns accept */
+    UNACKED_MS = 10 * 1000, /* after which the kernel drops what a client has not read */
+    /* Time in a turn of the loop for requests that came with earlier ones: 64 clients that send
+     * hundreds at a time slow down each other, not a probe. */
+    TURN_US = 2000
 };
 
 /* Retries accept() so often when descriptors run out. */
@@ -38,6 +42,7 @@ struct http_server {
     struct http_connection_config config;
     ev_io accepting; /* inactive during the pause */
     ev_timer pause;
+    ev_timer turns; /* active: a connection waits for its turn */
     /* Connections by their last complete request, or else their beginning; the oldest first. */
     size_t count;
     struct http_connection *connections[OPEN_MAX];
@@ -149,6 +154,38 @@ void http_server_note_request(struct http_server *server, struct http_connection
     server->connections[server->count++] = connection;
 }
 
+/* ---- Turns ---- */
+
+void http_server_give_turns(struct http_server *server)
+{
+    ev_timer_set(&server->turns, 0., 0.);
+    ev_timer_start(server->config.loop, &server->turns);
+}
+
+/* Returns NULL if none waits. */
+static struct http_connection *longest_waiting(const struct http_server *s)
+{
+    size_t i = 0;
+    while (i < s->count && !http_connection_waits(s->connections[i])) {
+        i++;
+    }
+    return i < s->count ? s->connections[i] : NULL;
+}
+
+static void http_server_on_turns(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+{
+    struct http_server *s = w->data;
+    struct http_connection *c;
+    const int64_t end_us = clock_monotonic_us() + TURN_US;
+    while ((c = longest_waiting(s))) {
+        http_connection_take_turn(c);
+        if (clock_monotonic_us() >= end_us) {
+            http_server_give_turns(s);
+            return;
+        }
+    }
+}
+
 /* ---- Accepting ---- */
 
 /* Pauses: the socket would be readable again at once, in a busy loop. */
@@ -228,6 +265,8 @@ struct http_server *http_server_of(struct ev_loop *loop, int fd, const struct ht
     s->accepting.data = s;
     ev_init(&s->pause, http_server_on_pause);
     s->pause.data = s;
+    ev_init(&s->turns, http_server_on_turns);
+    s->turns.data = s;
     http_server_resume(s);
     return s;
 }
@@ -286,6 +325,7 @@ void http_server_free(struct http_server *server)
         return;
     }
     http_server_leave(s);
+    ev_timer_stop(s->config.loop, &s->turns);
     while (s->count > 0) {
         http_connection_free(s->connections[--s->count]);
     }

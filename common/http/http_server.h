@@ -12,7 +12,8 @@
  * request or has been there for a second without one. Until then there is room for 512 in all, 256
  * for each client; above that the rules above hold for them, too. As much of a response as the
  * socket accepts is sent before the next request is read, so that many small responses are no
- * crowd.
+ * crowd. Requests that came with an earlier one share 2 ms of a turn of the loop, the longest
+ * waiting connection first.
  *
  * Timeouts: 10 s for a whole request, but 2 s for the first one once 32 connections are open; 60 s
  * for a whole response, 10 s without progress in reading it. Limits: 16 KiB of request line and
