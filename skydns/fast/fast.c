@@ -265,10 +265,13 @@ static NOINLINE bool keep_near_addresses(struct fast *f, const struct fast_quest
     if (near_count == 0 || near_count == a->count) {
         return true;
     }
+    if (!store_node_ready(question->scan.node)->is_level) {
+        return false;
+    }
     a->bytes = f->near_bytes;
     a->count = near_count;
-    count_near(f);
-    return store_node_ready(question->scan.node)->is_level;
+    count_near(f); /* addresses are answered here from now on, cut where they do not fit */
+    return true;
 }
 
 /* Returns whether an answer to this client may lack some of the name's records. */
@@ -529,7 +532,6 @@ static NOINLINE void keep_near_targets(struct fast *f, const struct fast_questio
     if (near_count > 0 && near_count < targets->count) {
         *targets = (struct targets){near_count, fast_level(f, near_count, ttl_s), weight_sum,
                                     f->near_records};
-        count_near(f);
     }
 }
 
@@ -558,7 +560,8 @@ static bool answer_targets(struct fast *f, const struct fast_question *question,
     if (!question->query->is_lower || !get_targets(f, question->scan.node, &single, &targets)) {
         return false;
     }
-    if (targets.count > 1 && f->config->topology) {
+    const unsigned all = targets.count;
+    if (all > 1 && f->config->topology) {
         keep_near_targets(f, question, query, &targets);
     }
     for (unsigned i = 0; i < targets.count; i++) {
@@ -572,6 +575,9 @@ static bool answer_targets(struct fast *f, const struct fast_question *question,
         if (!fast_add_target(f, question, query, target, written_at[i])) {
             return false;
         }
+    }
+    if (targets.count < all) {
+        count_near(f);
     }
     f->reply.answers = (uint16_t)targets.count;
     return fast_end(f, question->query, DNS_RCODE_NOERROR, targets.ttl_s);

@@ -92,6 +92,9 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
                     "Truncated or malformed responses not retried, and queries not sent to "
                     "upstreams of tcp://: the client or the zone had its share of TCP.",
                     counter_get(&forwarder->tcp_refused));
+    metrics_counter(page, "forward_fallbacks_total",
+                    "Denials of stub zones that were asked again of the general upstreams.",
+                    counter_get(&forwarder->fallbacks));
     metrics_counter(page, "forward_probes_total", "Probes sent to dead upstreams.",
                     counter_get(&forwarder->probes));
     metrics_counter(

@@ -14,6 +14,7 @@ struct forwarder_counts {
                                  * (reply_portions_internal.h) */
     struct counter tcp_retries; /* truncated or malformed responses retried over TCP */
     struct counter tcp_refused; /* those that found no place over TCP */
+    struct counter fallbacks;   /* denials of stub zones asked again elsewhere (-stub-fallback) */
     struct counter probes;      /* sent to dead servers */
 
     /* Now: */

@@ -108,6 +108,7 @@ static void go_on_elsewhere(struct upstream_query *upstream_query, const struct 
         upstream_query_finish_as(upstream_query, FORWARDER_FAILED);
         return;
     }
+    counter_add(&upstream_query->owner->counts.fallbacks, on->is_instead);
     upstream_query->chain_from = *server;
     buf_append(&upstream_query->chain, chain, len);
     begin_onward_wait(upstream_query);

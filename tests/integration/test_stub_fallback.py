@@ -7,6 +7,7 @@ from bailiwick import EVIL, OURS, data
 from programs import reserve_port
 from scripted import Nameserver, reply, soa
 from test_forwarding import PATIENT
+from test_nameservers import metric
 
 INSIDE, OUTSIDE = "192.0.2.1", "192.0.2.2"
 
@@ -65,6 +66,7 @@ def test_a_denied_name_is_asked_outside(split):
     assert world.office.asked("out.corp.test.") == world.world.asked("out.corp.test.") == 1
     assert world.world.asked("in.corp.test.") == world.world.asked("in.corp.test.", "TXT") == 0
     assert "on NXDOMAIN the general upstreams are queried" in world.explain("out.corp.test")
+    assert metric(world.port, "forward_fallbacks_total") == 2
 
 
 def test_nodata_too(split):

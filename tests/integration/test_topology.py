@@ -15,7 +15,7 @@ from programs import http_get, reserve_port, wait_until
 from test_kube_dry_run import dry_run
 
 TOPOLOGY = "/kube2sky/cluster.local/topology/"
-WEB = "web.default.svc.cluster.local."
+WEB, MANY = "web.default.svc.cluster.local.", "many.default.svc.cluster.local."
 FLAGS = ("--topology", "--client-records")
 ZONES = {"127.0.0.5": "eu-1a", "127.0.0.6": "eu-1b", "127.0.0.7": "eu-1c"}
 NEAR = {"10.1.0.1": "eu-1a", "10.1.0.2": "eu-1a", "10.1.0.3": "eu-1b", "10.1.0.4": ""}
@@ -120,8 +120,14 @@ def test_clients_get_the_nearest(bed, schema):
     assert (found["near"], found["left_out"]) == ("eu-1b", 2)
     text = http_get(f"http://{http}/explain?name={WEB}&type=A&client=127.0.0.6&text")[1]
     assert "zone       eu-1b: 2 addresses or targets in other zones are left out" in text
-    assert metric(http, "skydns_topology_answers_total") > 0
     assert metric(http, "skydns_topology_services") == 1
+    put_web(bed, {f"10.3.0.{n}": "eu-1a" if n < 13 else "eu-1b" for n in range(1, 15)}, name="many")
+    wait_answer(bed, "127.0.0.6", {"10.3.0.13", "10.3.0.14"}, name=MANY)
+    counted = metric(http, "skydns_topology_answers_total")
+    for payload in (1232, 512):  # twelve targets do not fit into 512 bytes
+        for name, kind in ((MANY, "A"), (f"_http._tcp.{MANY}", "SRV")):
+            assert ask(bed, "127.0.0.5", name, kind, payload=payload).answer
+    assert metric(http, "skydns_topology_answers_total") == counted + 4
 
     # A zone without ready endpoints gets all.
     only = {ip: zone for ip, zone in NEAR.items() if zone}
