@@ -14,7 +14,6 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_access.h"
-#include "common/http/http_events_internal.h"
 #include "common/http/http_head.h"
 #include "common/http/http_held_internal.h"
 #include "common/http/http_hosts.h"
@@ -65,7 +64,7 @@ struct http_connection {
     bool is_chunked;
     bool is_begun; /* a chunk was sent */
 
-    bool is_given; /* its socket is a stream of events, or a held response, now */
+    bool is_given; /* its socket is that of a held response now */
     bool waits;    /* READING, for its turn: http_connection_take_turn handles what is in `in` */
 };
 
@@ -175,14 +174,13 @@ void http_connection_write_head(struct buf *out, const struct http_reply_head *h
 
 static void write_head(struct http_connection *c, const struct http_reply *reply)
 {
-    const bool has_length = !reply->stream.more && !reply->events;
     buf_clear(&c->out_head);
     http_connection_write_head(
         &c->out_head,
         &(struct http_reply_head){.status = reply->status,
                                   .content_type = reply->content_type,
                                   .fields = reply->fields,
-                                  .body_len = has_length ? (int64_t)reply->body.len : -1,
+                                  .body_len = reply->stream.more ? -1 : (int64_t)reply->body.len,
                                   .is_chunked = c->is_chunked,
                                   .is_last = c->is_last});
 }
@@ -219,7 +217,6 @@ static void fill_error(struct http_reply *reply, int status, const char *text)
     reply->status = status;
     reply->content_type = "text/plain; charset=utf-8";
     reply->fields = NULL;
-    reply->events = NULL;
     buf_clear(&reply->body);
     buf_append_str(&reply->body, text);
 }
@@ -396,21 +393,6 @@ static bool refuse_client(const struct http_connection *c, struct http_reply *re
     return true;
 }
 
-/* Gives the socket to the stream of events, or to the holder of a response that comes later; the
- * connection closes without it. */
-static void give_socket(struct http_connection *c, const struct http_reply *reply,
-                        bool is_head_alone)
-{
-    ev_io_stop(c->config->loop, &c->io);
-    c->is_given = true;
-    if (reply->held) {
-        http_held_take(reply->held, c->io.fd, is_head_alone);
-    } else {
-        write_head(c, reply);
-        http_events_add(reply->events, c->io.fd, &c->client, buf_slice(&c->out_head));
-    }
-}
-
 /* Returns false if the connection has nothing more to do. */
 static bool http_connection_answer(struct http_connection *c)
 {
@@ -428,15 +410,13 @@ static bool http_connection_answer(struct http_connection *c)
     if (reply.body.failed) {
         fill_error(&reply, HTTP_INTERNAL_ERROR, "response too large\n");
     }
-    const char *refusal = reply.events ? http_events_refusal(reply.events, &c->client) : NULL;
-    if (refusal) {
-        fill_error(&reply, HTTP_UNAVAILABLE, refusal);
-    }
     bool is_head_alone = strcmp(request->method, "HEAD") == 0;
-    c->is_last = c->head.wants_close || c->head.is_1_0 || reply.events;
+    c->is_last = c->head.wants_close || c->head.is_1_0;
     c->is_new = false;
-    if (reply.held || (reply.events && !is_head_alone)) {
-        give_socket(c, &reply, is_head_alone);
+    if (reply.held) { /* its holder has the socket now */
+        ev_io_stop(c->config->loop, &c->io);
+        c->is_given = true;
+        http_held_take(reply.held, c->io.fd, is_head_alone);
         buf_fini(&reply.body);
         return false;
     }

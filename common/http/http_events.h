@@ -3,17 +3,16 @@
  * Each event is built once for all readers, so that another reader costs only its send; without
  * readers, nothing runs. Loop's thread only, as the servers that give it streams; it outlives them.
  *
- * A stream leaves its server's table of connections, so that open pages never close a probe's
- * connection, nor count against its client's. There are at most 256 streams; a further one gets 503
+ * There are at most 256 streams; a further one gets 503
  * with the reason. One client (an IPv4 address or IPv6 /64) may have more than 224 of them, such as
  * a proxy with more than 200 open pages behind it. Then another client's stream replaces one of
  * these.
  *
  * An event waits for no reader: one that has not read the last event misses those that come
- * meanwhile, and is closed after 10 s. A stream holds at most one event, of at most 256 KiB and
- * shared with all that hold it, and 128 KiB in the kernel. So 256 readers that stop cost 32 MiB
- * there and, since they can be 10 s apart, 12 events here. Bytes that a client sends are discarded;
- * after 64 KiB it is closed.
+ * meanwhile, and is closed after 10 s. A stream has at most one event that waits, of at most 256
+ * KiB, and 128 KiB in the kernel. So 256 readers that stop cost 32 MiB there and 8 MiB here; one
+ * whose event would be more than that, or its client's eighth, is closed. It is held by
+ * http_held.h.
  *
  * A reader of another origin gets nothing: no CORS header is sent. The Host field is not checked,
  * since a Service, a proxy or a hosts file may give the server any name; nothing that is served so

@@ -74,8 +74,7 @@ static void http_held_free(struct http_held *held)
     }
 }
 
-/* Drops a response whose client has gone. */
-static void http_held_lose(struct http_held *held)
+void http_held_drop(struct http_held *held)
 {
     if (!held->is_ending) {
         held->holder->config.gone(held->item);
@@ -111,7 +110,7 @@ void http_holder_free(struct http_holder *holder)
         return;
     }
     while (holder->count > 0) {
-        http_held_lose(holder->held[0]);
+        http_held_drop(holder->held[0]);
     }
     free(holder);
 }
@@ -124,6 +123,11 @@ size_t http_holder_count(const struct http_holder *holder)
 uint64_t http_holder_refusals(const struct http_holder *holder)
 {
     return holder->refusals;
+}
+
+struct http_held *http_holder_at(const struct http_holder *holder, size_t i)
+{
+    return holder->held[i];
 }
 
 static size_t http_holder_count_of(const struct http_holder *holder, const struct client_net *net)
@@ -167,6 +171,12 @@ struct http_held *http_holder_reply(struct http_holder *holder, const struct htt
 bool http_held_is_same_client(const struct http_held *a, const struct http_held *b)
 {
     return client_net_equal(&a->client, &b->client);
+}
+
+bool http_held_is_of(const struct http_held *held, const struct ip *client)
+{
+    const struct client_net net = client_net_of_ip(client);
+    return client_net_equal(&held->client, &net);
 }
 
 size_t http_held_client_count(const struct http_held *held)
@@ -281,7 +291,7 @@ static void http_held_on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
 {
     struct http_held *held = w->data;
     if (events & EV_READ && !http_socket_discard(held->io.fd, &held->input_len)) {
-        http_held_lose(held);
+        http_held_drop(held);
         return;
     }
     const bool has_waited = held->out.len > 0;

@@ -1,4 +1,4 @@
-/* Holds responses that come later, or in parts as things happen: /wait and /watch.
+/* Holds responses that come later, or in parts as things happen: /wait, /watch, and /live.
  *
  * A handler holds its response with http_holder_reply. The socket then leaves its server's table of
  * connections, so that no response held takes the place of a probe's connection, or counts against
@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
 
@@ -56,8 +57,14 @@ uint64_t http_holder_refusals(const struct http_holder *holder); /* and those wi
 struct http_held *http_holder_reply(struct http_holder *holder, const struct http_request *request,
                                     struct http_reply *reply, void *item) MUST_CHECK;
 
+/* Returns one of the responses held; the last one moves to the place of one that is freed. */
+struct http_held *http_holder_at(const struct http_holder *holder, size_t i);
+
 /* Returns whether two responses are of one client. */
 bool http_held_is_same_client(const struct http_held *a, const struct http_held *b);
+
+/* Returns whether a response is of this client. */
+bool http_held_is_of(const struct http_held *held, const struct ip *client);
 
 /* Returns how many responses its client holds. */
 size_t http_held_client_count(const struct http_held *held);
@@ -71,6 +78,9 @@ bool http_held_write(struct http_held *held, struct slice bytes) MUST_CHECK;
 
 /* Returns how long a part has waited to be sent; -1: all is sent. */
 int64_t http_held_waits_ms(const struct http_held *held);
+
+/* Drops the response, and calls `gone`. */
+void http_held_drop(struct http_held *held);
 
 /* Ends the response with this last part, whatever waits; at most HTTP_HELD_LAST_MAX bytes. The item
  * is not used any more, nor is `held`. */

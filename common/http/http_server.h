@@ -19,8 +19,8 @@
  * for a whole response, 10 s without progress in reading it. Limits: 16 KiB of request line and
  * headers. Request bodies are discarded; over 64 KiB the connection is closed, chunked ones are
  * rejected. The handler is called for any method (http_request_reads refuses those that would
- * change something); HEAD gets only the headers. Endless responses (http_events.h) and those that
- * come later (http_held.h) count separately. A path without a handler is 404 `not found`, a
+ * change something); HEAD gets only the headers. Responses that come later or are
+ * endless (http_held.h) count separately. A path without a handler is 404 `not found`, a
  * response over its limit 500. No TLS, compression or ranges.
  *
  * Written here because Debian's library for it, libmicrohttpd, pulls GnuTLS and seven more
@@ -37,7 +37,6 @@
 #include "common/base/err.h"
 
 struct http_access;
-struct http_events;
 struct http_held;
 struct http_hosts;
 struct http_server;
@@ -70,14 +69,13 @@ struct http_stream {
 enum { HTTP_PIECE_MAX = 1024 * 1024 };
 
 struct http_reply {
-    int status;                 /* 200 unless set */
-    const char *content_type;   /* "text/plain; charset=utf-8" unless set; constant */
-    const char *fields;         /* further ones, each ending in CR LF; NULL: none. Outlives the
-                                   handler; at most HTTP_FIELDS_MAX */
-    struct buf body;            /* initialised, empty, limit 16 MiB */
-    struct http_stream stream;  /* instead of the body, when it has `more` */
-    struct http_events *events; /* instead of both: http_events_reply sets it */
-    struct http_held *held;     /* instead of all: http_holder_reply sets it */
+    int status;                /* 200 unless set */
+    const char *content_type;  /* "text/plain; charset=utf-8" unless set; constant */
+    const char *fields;        /* further ones, each ending in CR LF; NULL: none. Outlives the
+                                  handler; at most HTTP_FIELDS_MAX */
+    struct buf body;           /* initialised, empty, limit 16 MiB */
+    struct http_stream stream; /* instead of the body, when it has `more` */
+    struct http_held *held;    /* instead of both: http_holder_reply sets it */
 };
 
 enum { HTTP_FIELDS_MAX = 2048 }; /* a Content-Security-Policy with a few hashes is 500 bytes */
