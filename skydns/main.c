@@ -5,7 +5,6 @@
  * so that an unusable address ends the program with one line. */
 #include <errno.h>
 #include <ev.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,14 +19,11 @@
 #include "common/base/privileges.h"
 #include "common/base/process_metrics.h"
 #include "common/base/service_manager.h"
-#include "common/base/version.h"
 #include "common/dns/record_json.h"
 #include "common/etcd/etcd.h"
-#include "common/health/healthcheck.h"
-#include "common/live/live_view.h"
 #include "skydns/answering.h"
+#include "skydns/commands.h"
 #include "skydns/config/certificate.h"
-#include "skydns/config/dnssec_files.h"
 #include "skydns/config/live_config.h"
 #include "skydns/confine/confinement.h"
 #include "skydns/etcd_client.h"
@@ -36,8 +32,6 @@
 #include "skydns/http_pages.h"
 #include "skydns/pages/client_figures.h"
 #include "skydns/pages/explain.h"
-#include "skydns/pages/explain_client.h"
-#include "skydns/pages/top_view.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/settings/option_text.h"
@@ -49,7 +43,6 @@
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
 #include "skydns/transfer_source.h"
-#include "skydns/watch/flush_page.h"
 
 static const char resolv_conf[] = "/etc/resolv.conf";
 
@@ -780,26 +773,6 @@ static void close_all(struct program *p)
     ev_loop_destroy(p->loop);
 }
 
-static int skydns_fail(const struct err *err)
-{
-    log_plain("skydns", err->msg);
-    return err->code == ERR_USAGE ? 2 : 1;
-}
-
-/* Prints the DS records of the flag's keys, or of those in -config's file. */
-static int skydns_print_ds(struct program *p)
-{
-    struct options options;
-    struct err err = {0};
-    int r = live_config_offline(&p->flags, &options, &err);
-    if (r == 0) {
-        r = dnssec_files_print_ds(&options, &err);
-        stub_zones_unref(options.stubs);
-    }
-    stub_zones_unref(p->flags.stubs);
-    return r == 0 ? 0 : skydns_fail(&err);
-}
-
 static void confine_to_files(const struct program *p)
 {
     const char *const written[] = {p->flags.snapshot, p->place.socket, p->flags.http_socket};
@@ -818,25 +791,6 @@ static int skydns_drop_privileges(const struct options *flags, struct err *err)
     return r;
 }
 
-/* Becomes corefile-to-skydns, which lies beside this program. Returns an exit status if it
- * cannot. */
-static int translate_corefile(const char *file)
-{
-    char path[PATH_MAX];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("corefile-to-skydns"));
-    struct err err;
-    if (n > 0) {
-        path[n] = '\0';
-        memcpy(strrchr(path, '/') + 1, "corefile-to-skydns", sizeof("corefile-to-skydns"));
-        (void)execl(path, path, file, (char *)NULL); /* returns only if it failed */
-    }
-    (void)err_set(
-        &err, -errno,
-        "flag -translate-corefile: cannot run corefile-to-skydns, expected beside skydns: %s",
-        strerror(errno));
-    return skydns_fail(&err);
-}
-
 int main(int argc, char **argv)
 {
     static struct program program;
@@ -844,40 +798,10 @@ int main(int argc, char **argv)
     struct err err = {0};
     int r = skydns_options_parse(argc, argv, &p->flags, &err);
     if (r != 0) {
-        return r == FLAGS_HELP ? 0 : skydns_fail(&err);
+        return r == FLAGS_HELP ? 0 : commands_fail(&err);
     }
-    if (p->flags.version) {
-        printf("skydns server version: %s\n", version_string);
-        return 0;
-    }
-    if (*p->flags.corefile) {
-        return translate_corefile(p->flags.corefile);
-    }
-    if (*p->flags.healthcheck) {
-        return healthcheck_main("skydns", p->flags.healthcheck);
-    }
-    if (p->flags.print_ds) {
-        return skydns_print_ds(p);
-    }
-    if (p->flags.top) {
-        const struct live_view view = {
-            .flag = "-top", .server = p->flags.http_address, .screen = &top_view};
-        r = live_view_run(&view, &err);
-        return r == 0 ? 0 : skydns_fail(&err);
-    }
-    if (*p->flags.explain) {
-        const struct explain_query query = {
-            .name = p->flags.explain,
-            .type = p->flags.explain_type,
-            .client = p->flags.explain_client,
-            .at = p->flags.explain_at,
-        };
-        r = pages_explain_client(&p->flags.http_address, &query, &err);
-        return r == 0 ? 0 : skydns_fail(&err);
-    }
-    if (*p->flags.flush) {
-        r = flush_page_client(&p->flags.http_address, p->flags.flush, &err);
-        return r == 0 ? 0 : skydns_fail(&err);
+    if (commands_run(&p->flags, &r)) {
+        return r;
     }
     log_set_level((enum log_level)p->flags.log_level);
     log_set_format((enum log_format)p->flags.log_format);
@@ -888,7 +812,7 @@ int main(int argc, char **argv)
             ? handover_place_find(p->flags.snapshot, &p->flags.addresses[0], user, &p->place, &err)
             : 0;
     if (r < 0) {
-        return skydns_fail(&err);
+        return commands_fail(&err);
     }
     privileges_begin(&p->flags.user);
     confine_to_files(p);
@@ -923,7 +847,7 @@ int main(int argc, char **argv)
         r = skydns_run(p, &err);
     }
     close_all(p);
-    r = r == 0 ? 0 : skydns_fail(&err);
+    r = r == 0 ? 0 : commands_fail(&err);
     log_stop(LOG_STOP_MS);
     return r;
 }
