@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/http/http_access.h"
+#include "tests/support/http_ask.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/unit_test.h"
 
@@ -153,29 +154,12 @@ static const struct http_route routes[] = {
     {"/big", handle_big, NULL},        {"/endless", handle_endless, NULL},
 };
 
-/* Serves on the first free port of this process's range. */
-static void http_server_serve(struct fixture *f, const struct http_route *table, size_t count)
-{
-    struct err err = {0};
-    int r = -EADDRINUSE;
-    int first = 20000 + getpid() % 10000;
-    for (int port = first; r == -EADDRINUSE && port < first + 100; port++) {
-        char text[ADDR_TEXT_MAX];
-        (void)snprintf(text, sizeof(text), "127.0.0.1:%d", port);
-        assert_int_equal(addr_parse(text, &f->address, NULL), 0);
-        streams_loop = f->loop;
-        r = http_server_new(f->loop, &f->address, table, count, &f->server, &err);
-    }
-    if (r < 0) {
-        fail_msg("%s", err.msg);
-    }
-}
-
 static int http_server_setup(void **state)
 {
     static struct fixture f;
     f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
-    http_server_serve(&f, routes, ARRAY_LEN(routes));
+    streams_loop = f.loop;
+    f.server = http_ask_serve(f.loop, routes, ARRAY_LEN(routes), &f.address);
     *state = &f;
     return 0;
 }
@@ -431,7 +415,7 @@ UNIT_TEST(test_star_route_matches_every_other_path)
     struct fixture *f = *state;
     struct client c;
     http_server_free(f->server);
-    http_server_serve(f, table, ARRAY_LEN(table));
+    f->server = http_ask_serve(f->loop, table, ARRAY_LEN(table), &f->address);
     assert_non_null(
         strstr(http_server_exchange(f, &c, "GET /known HTTP/1.1\r\n" CLOSE), "known GET /known"));
     client_close(&c);
