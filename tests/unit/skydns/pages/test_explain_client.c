@@ -5,18 +5,18 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "skydns/pages/explain.h"
 #include "skydns/pages/explain_client.h"
 #include "tests/support/loopback.h"
+#include "tests/support/stdout_capture.h"
 #include "tests/support/unit_test.h"
 
 UNIT_TESTS_HAVE_THREADS
 
-enum { REQUEST_MAX = 4096, OUTPUT_MAX = 4096 };
+enum { REQUEST_MAX = 4096 };
 
 struct server {
     int listener;
@@ -43,31 +43,6 @@ static void *explain_client_serve(void *data)
                MSG_NOSIGNAL); /* the test checks the client's result */
     close(fd);
     return NULL;
-}
-
-struct stdout_capture {
-    int copy;
-    int file;
-};
-
-static struct stdout_capture capture_stdout(void)
-{
-    (void)fflush(stdout);
-    struct stdout_capture c = {dup(STDOUT_FILENO), memfd_create("stdout", MFD_CLOEXEC)};
-    assert_true(c.copy >= 0 && c.file >= 0);
-    assert_true(dup2(c.file, STDOUT_FILENO) >= 0);
-    return c;
-}
-
-static void end_capture(struct stdout_capture *c, char text[OUTPUT_MAX])
-{
-    (void)fflush(stdout);
-    assert_true(dup2(c->copy, STDOUT_FILENO) >= 0);
-    ssize_t n = pread(c->file, text, OUTPUT_MAX - 1, 0);
-    assert_true(n >= 0);
-    text[n] = '\0';
-    close(c->copy);
-    close(c->file);
 }
 
 /* The moment that run_client asks for. */
