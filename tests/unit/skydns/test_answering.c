@@ -11,6 +11,7 @@
 #include "common/base/cursor.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/listen/listen_socket.h"
+#include "skydns/listen/passed_sockets.h"
 #include "tests/support/log_capture.h"
 
 UNIT_TESTS_EACH(answering_setup, answering_teardown)
@@ -399,4 +400,37 @@ UNIT_TEST(test_what_has_arrived_is_answered)
         is_answered[id] = true;
     }
     close(udp);
+}
+
+/* Another process reads the sockets: TCP connections that are open go on until nothing comes on
+ * them. What comes over UDP from then on is left to it. */
+UNIT_TEST(test_leaving)
+{
+    struct fixture *f = *state;
+    struct asked_question question;
+    struct message reply;
+    char byte;
+    answering_fill(f);
+    answering_open_at(f, 1);
+    skydns_answering_start(f);
+    const struct passed_sockets *offered = answering_offer(f->answering);
+    const struct addr *address = &f->options.addresses[0];
+    assert_true(passed_sockets_find(offered, passed_code(ENGINE_TCP), address, 0) >= 0);
+    assert_int_equal(answering_connections(f->answering), 0);
+    int tcp = answering_client_at(address, SOCK_STREAM);
+    for (uint16_t i = 0; i < 2; i++) {
+        question_make(&question, QUESTION_ADDRESS, 0, i);
+        answering_send_tcp(tcp, question.wire, question.len);
+        reply = answering_receive_tcp(tcp);
+        expect_answer(&question, &reply);
+        assert_int_equal(answering_connections(f->answering), 1);
+        answering_leave(f->answering, TIMEOUT_S * 1000);
+    }
+    answering_leave(f->answering, 1);
+    assert_int_equal(recv(tcp, &byte, 1, 0), 0);
+    while (answering_connections(f->answering) > 0) {
+        (void)sched_yield();
+    }
+    close(tcp);
+    skydns_answering_stop(f);
 }
