@@ -167,8 +167,8 @@ UNIT_TEST(test_the_document_of_settings_changes_all_zones)
     history_expect(b, config, sub, config);
 }
 
-/* Looks at the last nine revisions, once the earlier ones are compacted. A zone without an event in
- * them changed just before. */
+/* Looks at the last nine revisions, or the last one, once the earlier ones are compacted. A zone
+ * without an event in them changed just before. */
 UNIT_TEST(test_compacted_revisions)
 {
     struct history_bed *b = *state;
@@ -180,6 +180,10 @@ UNIT_TEST(test_compacted_revisions)
     etcd_proc_compact(proc, sub - 20);
     history_ask(b, "/nearer/", sub);
     history_expect(b, sub - 10, sub, sub - 10);
+    etcd_proc_compact(proc, sub - 1);
+    b->done_count = 0;
+    history_ask(b, "/nearer/", sub);
+    history_expect(b, sub - 2, sub, sub - 2);
 }
 
 /* Nothing is known when no span is short enough. */
