@@ -29,27 +29,35 @@ static inline void held_client_settle(struct ev_loop *loop)
     }
 }
 
-/* Asks from 127.0.0.<host>, with a small window, so that few bytes fill it. "GET /wait" */
+/* Sends the request, "GET /wait", with a Host header, over a connected socket that it takes. */
+static inline struct held_client held_client_send(struct ev_loop *loop, int fd, const char *request,
+                                                  const char *name)
+{
+    struct held_client c = {.loop = loop, .fd = fd};
+    struct buf text;
+    buf_init(&text, 4096);
+    buf_init(&c.received, 16 * 1024 * 1024);
+    buf_printf(&text, "%s HTTP/1.1\r\nHost: %s\r\n\r\n", request, name);
+    assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(write(fd, text.data, text.len), text.len);
+    buf_fini(&text);
+    held_client_settle(loop);
+    return c;
+}
+
+/* Asks from 127.0.0.<host>, with a small window, so that few bytes fill it. */
 static inline struct held_client held_client_ask(struct ev_loop *loop, const struct addr *server,
                                                  int host, const char *request)
 {
     const int window = 4096;
     struct sockaddr_in from = {.sin_family = AF_INET,
                                .sin_addr.s_addr = htonl(0x7f000000U + (uint32_t)host)};
-    struct held_client c = {.loop = loop, .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    struct buf text;
-    buf_init(&text, 4096);
-    buf_init(&c.received, 16 * 1024 * 1024);
-    buf_printf(&text, "%s HTTP/1.1\r\nHost: localhost\r\n\r\n", request);
-    assert_true(c.fd >= 0);
-    assert_int_equal(setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window)), 0);
-    assert_int_equal(bind(c.fd, (struct sockaddr *)&from, sizeof(from)), 0);
-    assert_int_equal(connect(c.fd, &server->sa, server->len), 0);
-    assert_int_equal(fcntl(c.fd, F_SETFL, O_NONBLOCK), 0);
-    assert_int_equal(write(c.fd, text.data, text.len), text.len);
-    buf_fini(&text);
-    held_client_settle(loop);
-    return c;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window)), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+    assert_int_equal(connect(fd, &server->sa, server->len), 0);
+    return held_client_send(loop, fd, request, "localhost");
 }
 
 /* Returns all that has arrived so far. */
