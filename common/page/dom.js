@@ -109,3 +109,32 @@ function followSections(sections, onShown) {
   addEventListener('hashchange', show);
   show();
 }
+
+// Makes a section's address of its form's fields, each with the id SECTION-FIELD, so that links and the back button lead
+// to what was asked. open(query) if the address stays the same.
+function followForm(section, fields, open) {
+  byId(`${section}-form`).addEventListener('submit', (event) => {
+    event.preventDefault();
+    const query = new URLSearchParams();
+    for (const field of fields) {
+      const value = byId(`${section}-${field}`).value.trim();
+      if (value) {
+        query.set(field, value);
+      }
+    }
+    const hash = `#${section}?` + query;
+    if (location.hash === hash) {
+      open(query);
+    } else {
+      location.hash = hash;
+    }
+  });
+}
+
+// Sets what is in an element; null is nothing. Cards keep their distance.
+function putContent(element, ...content) {
+  element.replaceChildren(...content.filter(Boolean));
+  for (const card of element.querySelectorAll(':scope > .card + .card')) {
+    card.classList.add('after');
+  }
+}

@@ -99,6 +99,17 @@ class Live {
   }
 }
 
+// Fetches a page: {answer}, or {failure, status}, of which the failure is for people.
+async function fetchPage(url) {
+  try {
+    const reply = await fetch(url, {cache: 'no-store', signal: AbortSignal.timeout(10000)});
+    const text = await reply.text();
+    return reply.ok ? {answer: JSON.parse(text)} : {failure: text.trim() || `status ${reply.status}`, status: reply.status};
+  } catch (error) {
+    return {failure: 'The server does not answer.'};
+  }
+}
+
 // Fetches again and again while wanted; only the last response counts.
 class Poll {
   constructor({every_ms, ask, shown, failed}) {
@@ -110,25 +121,12 @@ class Poll {
     clearTimeout(this.timer);
     const step = async () => {
       const url = this.ask();
-      let answer, failure;
-      if (url) {
-        try {
-          const reply = await fetch(url, {cache: 'no-store', signal: AbortSignal.timeout(10000)});
-          const text = await reply.text();
-          if (reply.ok) {
-            answer = JSON.parse(text);
-          } else {
-            failure = text.trim() || `status ${reply.status}`;
-          }
-        } catch (error) {
-          failure = 'The server does not answer. Trying again …';
-        }
-      }
+      const {answer, failure, status} = url ? await fetchPage(url) : {};
       if (turn !== this.turn) {
         return;
       }
       if (failure) {
-        this.failed(failure);
+        this.failed(status ? failure : failure + ' Trying again …');
       } else if (url) {
         this.shown(answer);
       }

@@ -39,15 +39,7 @@ class Why {
       shown: (x) => this.show(x),
       failed: (why) => this.fail(why),
     });
-    byId('why-form').addEventListener('submit', (event) => {
-      event.preventDefault();
-      const hash = '#why?' + new URLSearchParams({service: byId('why-service').value.trim()});
-      if (location.hash === hash) {
-        this.poll.start();
-      } else {
-        location.hash = hash;
-      }
-    });
+    followForm('why', ['service'], (query) => this.open(query));
   }
 
   open(query) {

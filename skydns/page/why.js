@@ -55,13 +55,16 @@ function searchList(x) {
       t.name ? whyLink(t.name, x.type) : '–', i === first ? 'chosen' : t.outcome === 'answers' ? '' : 'absent'))));
 }
 
-function keyOf(key) {
-  const value = Object.entries(key).filter(([field]) => !['key', 'revision', 'known_s', 'rule', 'instead', 'change'].includes(field))
+function valueOfKey(key) {
+  return Object.entries(key).filter(([field]) => !['key', 'revision', 'known_s', 'rule', 'instead', 'change'].includes(field))
     .map(([field, v]) => `${field} ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(', ');
+}
+
+function keyOf(key) {
   return make('li', {class: key.rule === 'gave' ? '' : 'missing'},
-    make('span', {class: 'node'}, badge(RULES[key.rule] || key.rule, key.rule === 'gave' ? 'good' : ''), ' ', make('code', {}, shorten(value)),
+    make('span', {class: 'node'}, badge(RULES[key.rule] || key.rule, key.rule === 'gave' ? 'good' : ''), ' ', make('code', {}, shorten(valueOfKey(key))),
       make('div', {class: 'dim mono'}, shorten(key.key), key.instead ? ` (counts: ${shorten(key.instead)})` : ''),
-      make('div', {class: 'dim'}, `revision ${key.revision}, known for ${formatSpan(key.known_s)}`)));
+      make('div', {class: 'dim'}, `revision ${key.revision}` + (key.known_s === undefined ? '' : `, known for ${formatSpan(key.known_s)}`))));
 }
 
 // Labels of a name, the root's first; \. is no end of one.
@@ -119,6 +122,14 @@ function listOf(title, lines) {
     ...lines.map((line) => make('div', {}, make('code', {}, shorten(line))))) : null;
 }
 
+// The way, the names and the records of an explanation; `change` comes between, if there is one.
+function partsOfExplanation(x, change) {
+  const near = (x.near || []).length ? make('p', {}, 'Did you mean ', ...x.near.flatMap((name) => [whyLink(name, x.type), ' ']), '?') : null;
+  return [make('div', {class: 'card'}, make('h2', {}, 'The way of the query'), wayOfQuestion(x), x.why ? make('p', {}, x.why) : null, near),
+    searchList(x), ...x.names.map((one) => treeOf(x, one)), change,
+    listOf('Answer', x.answer), listOf('Authority', x.authority), listOf('Additional', x.additional)];
+}
+
 class Why {
   constructor(latest) {
     this.latest = latest; // the last event
@@ -129,19 +140,7 @@ class Why {
       shown: (x) => this.show(x),
       failed: (why) => this.fail(why),
     });
-    byId('why-form').addEventListener('submit', (event) => {
-      event.preventDefault();
-      const query = new URLSearchParams({name: byId('why-name').value.trim(), type: byId('why-type').value.trim() || 'A'});
-      if (byId('why-client').value.trim()) {
-        query.set('client', byId('why-client').value.trim());
-      }
-      const hash = '#why?' + query;
-      if (location.hash === hash) {
-        this.open(query);
-      } else {
-        location.hash = hash;
-      }
-    });
+    followForm('why', ['name', 'type', 'client'], (query) => this.open(query));
   }
 
   open(query) {
@@ -154,13 +153,9 @@ class Why {
     this.poll.start();
   }
 
-  put(...content) {
-    byId('why-answer').replaceChildren(...content.filter(Boolean));
-  }
-
   fail(why) {
     this.shown = '';
-    this.put(make('p', {class: 'notice warn'}, why));
+    putContent(byId('why-answer'), make('p', {class: 'notice warn'}, why));
   }
 
   show(x) {
@@ -169,14 +164,8 @@ class Why {
       return; // ages alone are no news
     }
     this.shown = shown;
-    const near = (x.near || []).length ? make('p', {}, 'Did you mean ', ...x.near.flatMap((name) => [whyLink(name, x.type), ' ']), '?') : null;
     const etcd = x.etcd && x.etcd.connected === false ? make('p', {class: 'notice warn'}, `etcd has been away for ${formatSpan(x.etcd.away_s)}: ${x.etcd.reason}`) : null;
-    this.put(etcd,
-      make('div', {class: 'card'}, make('h2', {}, 'The way of the query'), wayOfQuestion(x), x.why ? make('p', {}, x.why) : null, near),
-      searchList(x), ...x.names.map((one) => treeOf(x, one)), wayOfChange(x, this.latest()),
-      listOf('Answer', x.answer), listOf('Authority', x.authority), listOf('Additional', x.additional));
-    for (const card of byId('why-answer').querySelectorAll('.card + .card')) {
-      card.classList.add('after');
-    }
+    putContent(byId('why-answer'), etcd, ...partsOfExplanation(x, wayOfChange(x, this.latest())),
+      make('p', {}, make('a', {href: '#past?' + this.query}, 'What changed it, and what was answered then')));
   }
 }

@@ -30,7 +30,7 @@ FLAGS = [
 PATIENCE_S = 60
 
 # Of WebDriver's key codes.
-TAB, ENTER, ARROW_LEFT, ESCAPE, SHIFT = "\ue004", "\ue007", "\ue012", "\ue00c", "\ue008"
+TAB, ENTER, ARROW_LEFT, ARROW_DOWN, ESCAPE, SHIFT = "\ue004", "\ue007", "\ue012", "\ue015", "\ue00c", "\ue008"
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from browser import ARROW_LEFT, ENTER, TAB, phone_faults, serious_findings
+from browser import ARROW_DOWN, ARROW_LEFT, ENTER, TAB, phone_faults, serious_findings
 from programs import http_get, wait_until
 from records import value
 
@@ -147,6 +147,82 @@ def test_why_names_a_wrong_type(page):
     page.browser.wait_text("#why-answer", "HUH")
 
 
+# ---- Past ----
+
+
+def changed_web(page) -> dict[str, int]:
+    """Revisions at which web.default had one address, another one, and none; the last has it again."""
+    key = "/skydns/local/cluster/svc/default/web"
+    revisions = {"first": page.bed.etcd.revision()}
+    for name, change in (
+        ("second", lambda: page.put("web.default", "10.0.0.5")),
+        ("gone", lambda: page.bed.etcd.delete_prefix(key)),
+        ("again", lambda: page.bed.etcd.put(key, json.dumps({"host": "10.0.0.9", "text": HOSTILE}))),
+    ):
+        change()
+        revisions[name] = page.bed.etcd.revision()
+    at = f"{page.url}explain?name=cluster.local"
+    wait_until(lambda: json.loads(http_get(at)[1])["revision"] >= revisions["again"], "all changes")
+    return revisions
+
+
+def past(page, name: str = "web.default.svc.cluster.local", **arguments: object) -> None:
+    page.open("past?" + "&".join(f"{field}={text}" for field, text in {"name": name, "since": 1, **arguments}.items()))
+
+
+def compared(page, before: int, after: int) -> str:
+    page.browser.wait_text("#past-answer", f"from revision {before} to {after}")
+    return page.browser.text("#past-answer .differences")
+
+
+def test_what_changed_between_two_moments(page):
+    revisions = changed_web(page)
+    past(page)
+    told = compared(page, revisions["gone"], revisions["again"])
+    assert "\u2212 NXDOMAIN" in told and "+ NOERROR" in told and "+ web.default.svc.cluster.local." in told
+    moments = page.browser.run("[...document.querySelectorAll('#past-moments tr')].map((row) => row.innerText)")
+    assert len(moments) == 5 and "where this list begins" in moments[-1]
+    assert "deleted" in moments[1] and "10.0.0.5" in moments[1] and "10.0.0.1" in moments[2] and "new" in moments[3]
+    assert "<script>document.title='stolen'</script>" in moments[0]
+    assert page.browser.run("document.querySelectorAll('main img, main script').length") == 0
+    # By keyboard: the moment before, then two others; the address has them for a link.
+    page.browser.run("document.querySelector('#past-moments input[name=at]:checked').focus()")
+    page.browser.press(ARROW_DOWN)
+    page.browser.wait_text("#past-answer .differences", "Nothing: both answers are the same.")
+    page.browser.click(f"#past-moments input[name=from][value='{revisions['second']}']")
+    told = compared(page, revisions["second"], revisions["gone"])
+    assert "\u2212 NOERROR" in told and "+ NXDOMAIN" in told and "10.0.0.5" in told
+    assert "web.default.svc.cluster.local. does not exist" not in told
+    assert page.browser.run("location.hash").endswith(f"at={revisions['gone']}&from={revisions['second']}")
+    assert page.browser.run("document.querySelectorAll('.timeline .moment').length") == 5
+    assert page.browser.run("document.querySelectorAll('.timeline .chosen').length") == 2
+
+
+def test_the_answer_of_a_moment(page):
+    revisions = changed_web(page)
+    page.open("why?name=web.default.svc.cluster.local&type=A")
+    page.browser.wait_text("#why-answer", "what was answered then")
+    page.browser.click("#why-answer a[href^='#past']")
+    page.browser.wait_text("#past-answer", "What was answered")
+    page.browser.click("#past-at")
+    page.browser.type(str(revisions["first"]))
+    page.browser.press(ENTER)
+    page.browser.wait_text("#past-answer", f"The answer as of {revisions['first']}: revision {revisions['first']}")
+    page.browser.wait_text("#past-answer", "10.0.0.1")
+    assert "NXDOMAIN" not in page.browser.text("#past-answer")
+
+
+def test_a_past_that_is_gone(page):
+    page.quiet = False  # Chromium tells its console of a reply 410
+    revisions = changed_web(page)
+    page.bed.etcd.compact()
+    past(page, at=revisions["first"])
+    page.browser.wait_text("#past-answer", f"{revisions['first']} is gone: the oldest that can be had is revision {revisions['again']}")
+    assert "etcd has dropped what was before" in page.browser.text("#past-title")
+    past(page, name="nothing.at.all.cluster.local")
+    page.browser.wait_text("#past-answer", "NXDOMAIN")
+
+
 # ---- Missing ----
 
 
@@ -212,6 +288,7 @@ SECTIONS = [
     "why?name=default.svc.cluster.local&type=CNAME",  # records that do not count, and why
     "why?name=web.default&type=A&client=10.3.3.3",
     "why?name=www.example.com&type=A",
+    "past?name=web.default.svc.cluster.local&since=1",
 ]
 
 
@@ -230,7 +307,7 @@ def test_on_a_phone(page, section):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("section", ["now", "records", "why?name=wep.default.svc.cluster.local&type=A"])
+@pytest.mark.parametrize("section", ["now", "records", "why?name=wep.default.svc.cluster.local&type=A", "past?name=web.default.svc.cluster.local&since=1"])
 def test_axe_finds_nothing_serious(page, axe, section, scheme):
     page.browser.set_media(prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
     page.open(section)
