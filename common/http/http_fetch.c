@@ -16,7 +16,7 @@ enum { READ_SIZE = 65536, REQUEST_MAX = 16384 };
 
 /* Bound the response of our programs: they answer immediately, with at most 16 MiB
  * (http_server.h). */
-enum { PRINT_TIMEOUT_MS = 5000, PRINTED_MAX = 16 * 1024 * 1024 };
+enum { PRINT_TIMEOUT_MS = 5000 };
 
 /* Reports errno as text. A socket timeout is EAGAIN, or EINPROGRESS in connect(). */
 static int http_fetch_failed(const struct http_fetch *fetch, struct err *err)
@@ -121,8 +121,8 @@ int http_fetch(const struct http_fetch *fetch, struct http_response *response, s
     return r;
 }
 
-int http_fetch_print(const struct addr *server, const char *target, const char *post,
-                     struct err *err)
+int http_fetch_page(const struct addr *server, const char *target, const char *post,
+                    struct buf *out, struct err *err)
 {
     const struct http_fetch fetch = {
         .server = http_fetch_server(server),
@@ -131,18 +131,34 @@ int http_fetch_print(const struct addr *server, const char *target, const char *
         .timeout_ms = PRINT_TIMEOUT_MS,
     };
     struct http_response response;
-    http_response_init(&response, PRINTED_MAX);
+    http_response_init(&response, HTTP_FETCH_PRINTED_MAX);
     int r = http_fetch(&fetch, &response, err);
-    const char *text = buf_cstr(&response.body);
     if (r == 0 && response.status != 200) {
         const bool is_good = response.status == HTTP_GONE || response.status == HTTP_UNAVAILABLE ||
                              response.status == HTTP_NO_ROOM;
+        const char *text = buf_cstr(&response.body);
         r = err_set(err, is_good ? ERR_NOT_FOUND : ERR_REFUSED, "%.*s", (int)strcspn(text, "\n"),
                     text);
-    } else if (r == 0 && fputs(text, stdout) < 0) {
-        r = err_set(err, -EIO, "cannot write to stdout");
+    } else if (r == 0) {
+        buf_append_slice(out, buf_slice(&response.body));
     }
     http_response_fini(&response);
+    return r;
+}
+
+int http_fetch_put(struct buf *body, struct err *err)
+{
+    return fputs(buf_cstr(body), stdout) < 0 ? err_set(err, -EIO, "cannot write to stdout") : 0;
+}
+
+int http_fetch_print(const struct addr *server, const char *target, const char *post,
+                     struct err *err)
+{
+    struct buf body;
+    buf_init(&body, HTTP_FETCH_PRINTED_MAX);
+    int r = http_fetch_page(server, target, post, &body, err);
+    r = r == 0 ? http_fetch_put(&body, err) : r;
+    buf_fini(&body);
     return r;
 }
 

@@ -22,6 +22,8 @@ struct http_fetch {
     int64_t timeout_ms;    /* until the last byte of the response */
 };
 
+enum { HTTP_FETCH_PRINTED_MAX = 16 * 1024 * 1024 }; /* bounds what commands print */
+
 /* Reads the response into the initialised struct, up to its body's limit. Any status is a success;
  * an unreachable or slow server, or one that does not speak HTTP, is an error. */
 int http_fetch(const struct http_fetch *fetch, struct http_response *response,
@@ -33,6 +35,13 @@ int http_fetch(const struct http_fetch *fetch, struct http_response *response,
  * 507. */
 int http_fetch_print(const struct addr *server, const char *target, const char *post,
                      struct err *err) MUST_CHECK;
+
+/* Fetches likewise, and appends the body. */
+int http_fetch_page(const struct addr *server, const char *target, const char *post,
+                    struct buf *out, struct err *err) MUST_CHECK;
+
+/* Prints a body that was fetched, up to a NUL. */
+int http_fetch_put(struct buf *body, struct err *err) MUST_CHECK;
 
 /* Returns the address at which a server that listens there is reached: for a wildcard, the loopback
  * address. */

@@ -9,8 +9,11 @@
 
 struct explain_query;
 
-/* Prints the explanation to stdout. Fails with a message if the server cannot be reached or rejects
- * the question. Type, client and moment may be "". */
+/* Stands between two moments: 5..6. */
+#define EXPLAIN_CLIENT_RANGE ".."
+
+/* Prints the explanation to stdout, or of two moments what differs. Fails with a message if the
+ * server cannot be reached or rejects the question. Type, client and moment may be "". */
 int pages_explain_client(const struct addr *server, const struct explain_query *query,
                          struct err *err) MUST_CHECK;
 

@@ -191,6 +191,11 @@ static int skydns_options_check_explain(const struct options *o,
     if (*o->explain_at && !*o->explain) {
         return err_set(err, ERR_USAGE, "flag -at: `%s`: expected -explain with it", o->explain_at);
     }
+    const char *range = strstr(o->explain_at, "..");
+    if (range && (range == o->explain_at || !range[2])) {
+        return err_set(err, ERR_USAGE, "flag -at: `%s`: expected two moments like 5..6",
+                       o->explain_at);
+    }
     if (*o->explain_client && !ip_parse(slice_str(o->explain_client), &ip)) {
         return err_set(err, ERR_USAGE, "flag -client: `%s`: expected an address like 10.1.0.7",
                        o->explain_client);

@@ -315,7 +315,7 @@ static const struct setting rows[] = {
      .help = "with -explain: as for the client with this address"},
     {.flag = "at", .kind = SETTING_TEXT, IN(explain_at),
      .help = "with -explain: as it was at a revision of etcd, a time like 2026-05-01T03:12:00Z or an "
-             "age like 10m"},
+             "age like 10m; 5..6: what differs between two"},
     {.flag = "flush", .kind = SETTING_TEXT, IN(flush),
      .help = "drop what the skydns running at -http-addr has cached of NAME, or with a last dot of a "
              "zone's names, and exit"},

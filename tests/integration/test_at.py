@@ -139,6 +139,48 @@ def test_the_command(past_bed):
     assert done.returncode == 2 and "flag -at: `10m`: expected -explain with it" in done.stderr
 
 
+def test_what_differs_between_two_moments(past_bed):
+    bed = past_bed
+    key = f"{SVC}/default/web"
+    first = bed.etcd.put(f"{key}/a", value("10.0.0.1"))
+    start(bed)
+    same = bed.etcd.put(f"{SVC}/default/db/a", value("10.0.0.9"))
+    second = bed.etcd.put(f"{key}/b", value("10.0.0.2"))
+    bed.etcd.delete_prefix(key)
+    gone = bed.etcd.revision()
+    wait_revision(bed, gone)
+
+    def compare(moments: str) -> subprocess.CompletedProcess:
+        command = [str(BIN_DIR / "skydns"), f"-http-addr=127.0.0.1:{bed.http_port}", "-explain",
+                   "web.default.svc.cluster.local", "-at", moments]  # fmt: skip
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    lines = compare(f"{first}..{second}").stdout.splitlines()
+    assert lines[0] == f"< web.default.svc.cluster.local. A: NOERROR, answers: 1; etcd revision {first}"
+    assert lines[1].startswith(f"< past       the answer as of {first}: revision {first}, ")
+    rest = [line for line in lines if "etcd revision" not in line and "past       " not in line]
+    assert rest == [
+        "< web.default.svc.cluster.local. exists; keys at or below it: 1",
+        "> answer     web.default.svc.cluster.local. 30 A 10.0.0.2",
+        "> web.default.svc.cluster.local. exists; keys at or below it: 2",
+        f">   + {key}/b = 10.0.0.2",
+        f">       revision {second}",
+    ]
+    lines = compare(f"{second}..0s").stdout.splitlines()
+    assert "< answer     web.default.svc.cluster.local. 30 A 10.0.0.1" in lines
+    assert "> web.default.svc.cluster.local. does not exist: no key at or below it" in lines
+    lines = compare(f"{first}..{same}").stdout.splitlines()
+    assert len(lines) == 5 and lines[-1] == "no difference: both answers come from the same records"
+    done = compare(f"{first}..{gone + 50}")
+    assert (done.returncode, done.stdout) == (2, "") and f"revision {gone + 50} is still to come" in done.stderr
+    bed.etcd.compact()
+    done = compare(f"{first}..{gone}")
+    assert (done.returncode, done.stdout) == (1, "") and done.stderr.startswith(f"skydns: `{first}` is gone: ")
+    for moments in ("5..", "..5"):
+        done = compare(moments)
+        assert done.returncode == 2 and f"flag -at: `{moments}`: expected two moments like 5..6" in done.stderr
+
+
 NAMES = [
     *(f"{service}.{space}.svc.cluster.local" for service in ("web", "db", "alias", "far") for space in ("a", "b")),
     "a.svc.cluster.local", "svc.cluster.local", "cluster.local", "x1.web.a.svc.cluster.local",

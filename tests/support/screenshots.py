@@ -3,7 +3,7 @@
     screenshots.py --out docs
 
 skydns with the records of a small cluster is asked by three pods for a minute, now more, now less; then Chromium shows
-its page and the tabs about who asks.
+its page, the tabs about who asks, and the past of a name.
 """
 
 import argparse
@@ -93,9 +93,10 @@ def take(folder: Path, out: Path) -> None:
         browser.open(f"http://127.0.0.1:{port}/")
         threading.Event().wait(SHOWN_S)
         browser.picture(out / "skydns-page.png")
-        for tab in ("clients", "missing"):
-            browser.open(f"http://127.0.0.1:{port}/#{tab}")
+        for tab, query in (("clients", ""), ("missing", ""), ("past", "?name=api.shop.svc.cluster.local")):
+            browser.open(f"http://127.0.0.1:{port}/#{tab}{query}")
             browser.wait(f"document.querySelector('#{tab} tbody tr') !== null", f"the rows of {tab}")
+            browser.wait("document.querySelector('#past-answer .card') !== null" if query else "true", "an answer")
             browser.picture(out / f"skydns-{tab}.png")
         browser.close()
     finally:
