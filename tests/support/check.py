@@ -62,10 +62,13 @@ TIMING_TESTS = ("answers_random", "cache", "cache_threads", "clients", "config",
 SMOKE_TESTS = ("config_map", "dnssec", "doh", "exechealthz", "kube_objects", "legacy_keys", "orders", "pipeline",
                "recovery", "snapshot", "tls_listeners", "transfers", "visibility")
 
-# They try tools, documents and installed files, or measure memory: a sanitizer in the programs would find nothing.
-TOOL_TESTS = ("apiserver", "apiserver_protobuf", "bench", "bench_clients", "bench_instructions", "bench_published",
-              "bench_scale", "bench_start", "check", "completion", "deps", "dist", "documents", "install",
-              "line_coverage", "man_pages", "manual", "monitoring", "overrides_memory", "release", "rooms", "run", "run_cluster")
+# They try tools, documents, manifests and installed files, or measure memory: a sanitizer in the programs would find
+# nothing that other tests do not show it.
+TOOL_TESTS = ("apiserver", "apiserver_protobuf", "bench", "bench_clients", "bench_instructions", "bench_nodes",
+              "bench_published", "bench_scale", "bench_start", "chart", "check", "completion", "coredns_options", "deps",
+              "dist", "documents", "install", "kubectl_dns", "line_coverage", "man_pages", "manifests", "manifests_nodes",
+              "manifests_real", "manual", "monitoring", "overrides_memory", "release", "rooms", "run", "run_cluster",
+              "runbooks")
 
 # Unit programs that EMULATOR cannot run, and why.
 NOT_EMULATED = {
