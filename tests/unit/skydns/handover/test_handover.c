@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "common/base/unix_socket.h"
+#include "skydns/handover/handover.h"
 #include "skydns/handover/handover_join_internal.h"
 #include "skydns/handover/handover_offer.h"
 #include "skydns/handover/handover_place.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 
@@ -275,4 +277,119 @@ UNIT_TEST(test_a_wrong_secret)
     assert_non_null(strstr(joining.err.msg, "wrong secret"));
     assert_int_equal(handover_offer_refused(m.offer), 1);
     end_meeting(&m);
+}
+
+/* ---- Two processes, as main() has them ---- */
+
+struct starting {
+    struct ev_loop *loop;
+    const struct handover_place *place;
+    struct handover *handover;
+    struct err err;
+    int result;
+};
+
+static void *start_thread(void *data)
+{
+    struct starting *s = data;
+    s->result = handover_open(s->loop, s->place, geteuid(), &s->handover, &s->err);
+    return NULL;
+}
+
+/* Starts as the next one, whose sockets the running one's loop gives it. */
+static void start_next(struct meeting *running, struct starting *next)
+{
+    pthread_t thread;
+    *next = (struct starting){.loop = ev_loop_new(0), .place = running->place};
+    assert_int_equal(pthread_create(&thread, NULL, start_thread, next), 0);
+    while (pthread_tryjoin_np(thread, NULL) != 0) {
+        ev_run(running->loop, EVRUN_NOWAIT);
+    }
+    assert_int_equal(next->result, 0);
+    assert_true(handover_is_joined(next->handover));
+    assert_int_equal(passed_sockets_count(handover_passed(next->handover), 't', &running->address),
+                     1);
+}
+
+static void end_next(struct starting *next)
+{
+    handover_free(next->handover);
+    ev_loop_destroy(next->loop);
+}
+
+/* The first one has nobody to ask, and offers its sockets. */
+UNIT_TEST(test_the_first_process)
+{
+    struct starting first = {.loop = ev_loop_new(0), .place = *state};
+    struct meeting m = {.loop = first.loop, .place = first.place};
+    struct starting next;
+    struct err err;
+    (void)start_thread(&first);
+    assert_int_equal(first.result, 0);
+    assert_false(handover_is_joined(first.handover));
+    assert_null(handover_passed(first.handover));
+    assert_null(handover_its_offer(first.handover));
+    passed_sockets_add(&m.offered, 't', loopback_listen(&m.address), &m.address);
+    assert_int_equal(handover_serve(first.handover, &m.offered, meeting_note_taken, &m, &err), 0);
+    assert_non_null(handover_its_offer(first.handover));
+    start_next(&m, &next);
+    assert_int_equal(handover_look(next.handover, &err), 0);
+    assert_int_equal(m.taken_by, 0); /* it answers until the next one serves */
+    handover_opened(next.handover);
+    assert_null(handover_passed(next.handover));
+    assert_int_equal(handover_serve(next.handover, &m.offered, meeting_note_taken, &m, &err), 0);
+    assert_false(handover_is_joined(next.handover));
+    while (m.taken_by == 0) {
+        ev_run(m.loop, EVRUN_ONCE);
+    }
+    assert_int_equal(m.taken_by, getpid());
+    end_next(&next);
+    handover_free(first.handover);
+    end_meeting(&m);
+    assert_null(handover_passed(NULL));
+    assert_null(handover_its_offer(NULL));
+    assert_false(handover_is_joined(NULL));
+}
+
+/* The running one ends before the next one serves: that is told, and the loop wakes up for it. */
+UNIT_TEST(test_the_next_process_is_left_alone)
+{
+    struct meeting m;
+    struct starting next;
+    struct log_capture capture;
+    begin_meeting(&m, *state);
+    start_next(&m, &next);
+    assert_true(ev_run(next.loop, EVRUN_NOWAIT)); /* it watches */
+    end_meeting(&m);
+    ev_run(next.loop, EVRUN_ONCE);
+    log_capture_begin(&capture);
+    assert_int_equal(handover_look(next.handover, &next.err), 0);
+    const char *log = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(log, "the other skydns has ended"), 1);
+    assert_false(handover_is_joined(next.handover));
+    end_next(&next);
+}
+
+/* After a handover, a place that cannot be used is no error: nobody else answers. */
+UNIT_TEST(test_the_next_process_cannot_offer)
+{
+    struct meeting m;
+    struct starting next;
+    struct log_capture capture;
+    struct err err;
+    struct handover_place place = *(const struct handover_place *)*state;
+    begin_meeting(&m, &place);
+    start_next(&m, &next);
+    (void)snprintf(place.socket, sizeof(place.socket), "/nowhere/socket"); /* as next has it, too */
+    log_capture_begin(&capture);
+    assert_int_equal(handover_serve(next.handover, &m.offered, meeting_note_taken, &m, &err), 0);
+    const char *log = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(log, "no other skydns can take the addresses over"), 1);
+    end_next(&next);
+    end_meeting(&m);
+    struct starting first = {.loop = ev_loop_new(0), .place = &place};
+    (void)start_thread(&first);
+    assert_int_equal(first.result, 0);
+    assert_true(handover_serve(first.handover, &m.offered, meeting_note_taken, &m, &err) < 0);
+    end_next(&first);
 }
