@@ -90,6 +90,7 @@ static int open_pages(struct http_pages *pages, struct ev_loop *loop, const stru
 {
     struct http_route *next = pages->routes;
     pages->past = past_desk_new(loop, sources, etcd);
+    sources->past = past_desk_counts(pages->past);
     past_desk_routes(pages->past, next); /* before the page of the present */
     next += PAST_DESK_ROUTES;
     status_routes(sources, next);

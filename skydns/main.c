@@ -650,6 +650,7 @@ static void set_status(struct program *p)
         .waiters = p->status.waiters,
         .watched = p->status.watched,
         .watch = p->status.watch,
+        .past = p->status.past,
         .tap = answering_tap(p->answering),
         .explainer =
             p->options.has_http ? explainer_new(publisher_newest_config(p->publisher)) : NULL,

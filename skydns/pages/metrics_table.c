@@ -15,6 +15,7 @@
 #include "skydns/resolver/resolver.h"
 #include "skydns/streams/streams.h"
 #include "skydns/sync/recent_changes.h"
+#include "skydns/sync/revision_marks.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/tap/query_counts.h"
@@ -206,6 +207,31 @@ static void write_watch(struct metrics_page *page, const struct metrics_sources 
                     counts.refusals);
 }
 
+static void write_past(struct metrics_page *page, const struct metrics_sources *sources)
+{
+    static const char *const pages[PAST_PAGES] = {"explain", "history"};
+    static const char *const results[PAST_RESULTS] = {
+        [PAST_ANSWERED] = "answered", [PAST_GONE] = "gone",           [PAST_BUSY] = "busy",
+        [PAST_BAD] = "bad",           [PAST_TOO_LARGE] = "too_large", [PAST_FAILED] = "failed"};
+    const struct revision_marks *marks = store_sync_marks(sources->sync);
+    const struct revision_mark *oldest = marks ? revision_marks_at_revision(marks, 1) : NULL;
+    const int64_t age_ms = oldest ? clock_wall_ms() - oldest->time_ms : 0;
+    metrics_family(page, METRIC_COUNTER, "past_questions_total",
+                   "Questions about the past, by the page and how they ended.");
+    for (size_t i = 0; i < PAST_PAGES; i++) {
+        for (size_t j = 0; j < PAST_RESULTS; j++) {
+            metrics_sample(page, METRIC_LABELS({"page", pages[i]}, {"result", results[j]}),
+                           sources->past->results[i][j]);
+        }
+    }
+    metrics_gauge(page, "past_marks",
+                  "Marks by which times of the past are found; at most one a second for a day.",
+                  marks ? (double)revision_marks_count(marks) : 0);
+    metrics_gauge(page, "past_oldest_mark_seconds",
+                  "Time since the oldest one: no earlier time is known; 0 without any.",
+                  age_ms > 0 ? (double)age_ms / 1000 : 0);
+}
+
 static void write_incomplete(struct metrics_page *page, const struct store_sync *sync)
 {
     const struct store_keys *keys = store_sync_keys(sync);
@@ -292,6 +318,9 @@ void skydns_metrics_table_write(const struct metrics_sources *sources, struct bu
     if (sources->waiters) {
         http_waiters_write_metrics(sources->waiters, &page);
         write_watch(&page, sources);
+    }
+    if (sources->past) {
+        write_past(&page, sources);
     }
     write_dnstap(&page, sources->dnstap);
     write_incomplete(&page, sources->sync);

@@ -50,6 +50,21 @@ struct watch_counts {
     uint64_t refusals; /* streams without room */
 };
 
+/* Questions about the past, by page and how they ended. */
+enum past_page { PAST_EXPLAIN, PAST_HISTORY, PAST_PAGES };
+enum past_result {
+    PAST_ANSWERED,
+    PAST_GONE,      /* etcd or the marks do not reach back so far */
+    PAST_BUSY,      /* another one is being answered, or etcd is away */
+    PAST_BAD,       /* not a question */
+    PAST_TOO_LARGE, /* over a limit */
+    PAST_FAILED,    /* etcd did not tell it in time, or changed meanwhile */
+    PAST_RESULTS,
+};
+struct past_counts {
+    uint64_t results[PAST_PAGES][PAST_RESULTS];
+};
+
 /* Whether this skydns reads the sockets of its addresses. */
 enum serving {
     SERVING_HERE,
@@ -79,6 +94,7 @@ struct metrics_sources {
     const struct http_waiters *waiters;
     struct watch_counts (*watched)(const void *watch);
     const void *watch;
+    const struct past_counts *past; /* NULL without HTTP */
     bool is_lame_duck; /* stopping, but still answering */
     enum serving serving;
     uint64_t (*handovers_refused)(const struct handover_offer *offer); /* NULL: no -reuse-port */

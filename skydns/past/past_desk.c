@@ -41,6 +41,11 @@ void past_desk_free(struct past_desk *desk)
     }
 }
 
+const struct past_counts *past_desk_counts(const struct past_desk *desk)
+{
+    return &desk->counts;
+}
+
 static void past_desk_on_explain(void *data, const struct http_request *request,
                                  struct http_reply *reply)
 {

@@ -9,6 +9,7 @@
 
 struct etcd;
 struct metrics_sources;
+struct past_counts;
 struct past_desk;
 
 enum { PAST_DESK_ROUTES = 2 };
@@ -19,6 +20,9 @@ struct past_desk *past_desk_new(struct ev_loop *loop, struct metrics_sources *so
 
 /* Free the servers that have its pages first, and etcd later. NULL is fine. */
 void past_desk_free(struct past_desk *desk);
+
+/* Returns what was asked since the start, borrowed. */
+const struct past_counts *past_desk_counts(const struct past_desk *desk);
 
 /* Fills in the routes. That of /explain answers questions about the present, too. */
 void past_desk_routes(struct past_desk *desk, struct http_route routes[PAST_DESK_ROUTES]);

@@ -27,10 +27,10 @@ static void drop_explain(void *data)
     p->name = p->type = p->client = NULL;
 }
 
-struct past_explain *past_explain_new(const struct past_desk *desk)
+struct past_explain *past_explain_new(struct past_desk *desk)
 {
     struct past_explain *p = xcalloc(1, sizeof(*p));
-    past_job_init(&p->job, desk, drop_explain, p);
+    past_job_init(&p->job, desk, PAST_EXPLAIN, drop_explain, p);
     return p;
 }
 
@@ -109,7 +109,7 @@ void past_explain_reply(struct past_explain *explain, const struct http_request 
     };
     if (explain_names_of(publisher_newest_config(desk->sources->publisher), &query, names,
                          &config.count, &config.type, &err) < 0) {
-        past_job_refuse(reply, &err);
+        past_job_reject(&p->job, reply, &err);
         return;
     }
     const struct past_question asked = {.when = http_request_arg(request, "at"),

@@ -8,7 +8,7 @@ struct http_request;
 struct past_desk;
 struct past_explain;
 
-struct past_explain *past_explain_new(const struct past_desk *desk);
+struct past_explain *past_explain_new(struct past_desk *desk);
 void past_explain_free(struct past_explain *explain);
 void past_explain_reply(struct past_explain *explain, const struct http_request *request,
                         struct http_reply *reply);

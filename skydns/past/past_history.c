@@ -34,10 +34,10 @@ static void drop_history(void *data)
     p->horizon = NULL;
 }
 
-struct past_history *past_history_new(const struct past_desk *desk)
+struct past_history *past_history_new(struct past_desk *desk)
 {
     struct past_history *p = xcalloc(1, sizeof(*p));
-    past_job_init(&p->job, desk, drop_history, p);
+    past_job_init(&p->job, desk, PAST_HISTORY, drop_history, p);
     return p;
 }
 
@@ -191,7 +191,7 @@ void past_history_reply(struct past_history *history, const struct http_request 
     if (!name || !dname_from_text(slice_str(name), &asked) || asked.len <= 1) {
         err_set(&err, ERR_USAGE, "name `%s`: expected one like web.default.svc.cluster.local",
                 name ? name : "");
-        past_job_refuse(reply, &err);
+        past_job_reject(&p->job, reply, &err);
         return;
     }
     if (past_job_begin(&p->job, &question, request, reply)) {

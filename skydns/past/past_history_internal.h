@@ -18,7 +18,7 @@ struct http_request;
 struct past_desk;
 struct past_history;
 
-struct past_history *past_history_new(const struct past_desk *desk);
+struct past_history *past_history_new(struct past_desk *desk);
 void past_history_free(struct past_history *history);
 void past_history_reply(struct past_history *history, const struct http_request *request,
                         struct http_reply *reply);

@@ -9,7 +9,6 @@
 #include "common/base/xalloc.h"
 #include "common/http/http_head.h"
 #include "skydns/pages/explain_page.h"
-#include "skydns/pages/metrics_table.h"
 #include "skydns/past/past_horizon_internal.h"
 #include "skydns/past/past_job_internal.h"
 #include "skydns/sync/revision_marks.h"
@@ -39,10 +38,10 @@ static void past_job_on_deadline(struct ev_loop *loop UNUSED, ev_timer *timer, i
     past_job_fail(timer->data, &err);
 }
 
-void past_job_init(struct past_job *job, const struct past_desk *desk, void (*drop)(void *data),
-                   void *data)
+void past_job_init(struct past_job *job, struct past_desk *desk, enum past_page page,
+                   void (*drop)(void *data), void *data)
 {
-    *job = (struct past_job){.desk = desk, .drop = drop, .data = data};
+    *job = (struct past_job){.desk = desk, .page = page, .drop = drop, .data = data};
     ev_init(&job->deadline, past_job_on_deadline);
     job->deadline.data = job;
 }
@@ -55,6 +54,20 @@ void past_job_fini(struct past_job *job)
 
 /* ---- Errors ---- */
 
+static void count_past(const struct past_job *job, enum past_result result)
+{
+    job->desk->counts.results[job->page][result]++;
+}
+
+static enum past_result past_result_of(int status)
+{
+    return status == HTTP_OK            ? PAST_ANSWERED
+           : status == HTTP_GONE        ? PAST_GONE
+           : status == HTTP_BAD_REQUEST ? PAST_BAD
+           : status == HTTP_NO_ROOM     ? PAST_TOO_LARGE
+                                        : PAST_FAILED;
+}
+
 static void fill_busy(struct http_reply *reply, const char *why)
 {
     reply->status = HTTP_UNAVAILABLE;
@@ -66,6 +79,12 @@ void past_job_refuse(struct http_reply *reply, const struct err *err)
 {
     reply->status = HTTP_BAD_REQUEST;
     buf_printf(&reply->body, "%s\n", err->msg);
+}
+
+void past_job_reject(const struct past_job *job, struct http_reply *reply, const struct err *err)
+{
+    count_past(job, PAST_BAD);
+    past_job_refuse(reply, err);
 }
 
 /* Says what can be had instead: the oldest revision, and when this server reached it or the next
@@ -149,6 +168,7 @@ void past_job_answer(struct past_job *job, struct http_reply *reply)
         buf_clear(&reply->body);
         buf_append_str(&reply->body, "response too large\n");
     }
+    count_past(job, past_result_of(reply->status));
     http_held_answer(job->held, reply->status, reply->content_type, reply->fields,
                      buf_slice(&reply->body));
     buf_fini(&reply->body);
@@ -177,17 +197,19 @@ bool past_job_begin(struct past_job *job, const struct past_question *question,
     struct err err;
     int64_t unused;
     if (moment_parse(question->when, clock_wall_ms(), &moment, &err) < 0) {
-        past_job_refuse(reply, &err);
+        past_job_reject(job, reply, &err);
         return false;
     }
     if (job->is_busy || !marks || !store_sync_is_caught_up(sync) ||
         store_sync_is_from_snapshot(sync, &unused)) {
         fill_busy(reply, job->is_busy ? "another question about the past is being answered"
                                       : "etcd is away, and has the past");
+        count_past(job, PAST_BUSY);
         return false;
     }
     job->held = http_holder_reply(job->desk->holder, request, reply, job);
     if (!job->held) {
+        count_past(job, PAST_BUSY);
         return false;
     }
     job->is_busy = true;

@@ -15,12 +15,12 @@
 #include "common/base/attributes.h"
 #include "common/http/http_held.h"
 #include "common/http/http_server.h"
+#include "skydns/pages/metrics_table.h"
 #include "skydns/past/moment_internal.h"
 
 struct err;
 struct etcd;
 struct past_horizon;
-struct metrics_sources;
 
 /* Less than commands wait for a response (http_fetch_print). */
 enum { PAST_JOB_MS = 4000 };
@@ -35,11 +35,13 @@ struct past_desk {
     struct etcd *etcd;
     struct past_explain *explain;
     struct past_history *history;
+    struct past_counts counts;
 };
 
 struct past_job {
-    const struct past_desk *desk; /* set once, as are the next two */
-    void (*drop)(void *data);     /* frees what the owner reads with; the job is over */
+    struct past_desk *desk; /* set once, as are the next three */
+    enum past_page page;
+    void (*drop)(void *data); /* frees what the owner reads with; the job is over */
     void *data;
     bool is_busy;
     struct http_held *held; /* while it is busy */
@@ -57,8 +59,8 @@ struct past_question {
     bool begins_late;
 };
 
-void past_job_init(struct past_job *job, const struct past_desk *desk, void (*drop)(void *data),
-                   void *data);
+void past_job_init(struct past_job *job, struct past_desk *desk, enum past_page page,
+                   void (*drop)(void *data), void *data);
 void past_job_fini(struct past_job *job); /* its holder is freed before */
 
 /* Begins with WHEN, and lets the response come later. Returns false if the reply is an error, or
@@ -70,8 +72,10 @@ bool past_job_begin(struct past_job *job, const struct past_question *question,
 /* The holder's callback: the job's client has gone. */
 void past_job_on_gone(void *job);
 
-/* Makes the reply one of 400, of which the message says why. */
+/* Makes the reply one of 400, of which the message says why: that of a job that has begun, which
+ * it does not end; and of a question for which none begins. */
 void past_job_refuse(struct http_reply *reply, const struct err *err);
+void past_job_reject(const struct past_job *job, struct http_reply *reply, const struct err *err);
 
 /* End the job: with a response, whose content they take, or with that for an error. */
 void past_job_answer(struct past_job *job, struct http_reply *reply);

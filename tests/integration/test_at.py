@@ -181,6 +181,50 @@ def test_what_differs_between_two_moments(past_bed):
         assert done.returncode == 2 and f"flag -at: `{moments}`: expected two moments like 5..6" in done.stderr
 
 
+def test_metrics(past_bed):
+    """How many questions ended how, and how far back times are known."""
+    bed = past_bed
+    first = bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.1"))
+    start(bed)
+
+    def metrics() -> dict[str, float]:
+        lines = http_get(f"http://127.0.0.1:{bed.http_port}/metrics")[1].splitlines()
+        told = (line.rpartition(" ") for line in lines if line.startswith("skydns_past_"))
+        return {name.removeprefix("skydns_past_"): float(number) for name, _, number in told}
+
+    before = metrics()
+    assert before.pop("marks") == 1 and 0 <= before.pop("oldest_mark_seconds") < 60
+    assert set(before.values()) == {0} and len(before) == 12
+    wait_next_second()
+    second = bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.2"))
+    wait_revision(bed, second)
+    name = "web.default.svc.cluster.local"
+    asked = [
+        (200, "explain", {"at": first}), (200, "explain", {"at": "0s"}), (410, "explain", {"at": "1h"}),
+        (400, "explain", {"at": "x"}), (400, "explain", {"at": second + 100}), (200, "history", {}),
+        (400, "history", {"since": "x"}),
+    ]  # fmt: skip
+    for status, page, arguments in asked:
+        assert ask(bed, page, name=name, **arguments)[0] == status
+    assert ask(bed, "explain", name="..", at=first)[0] == 400
+    bed.etcd.compact()
+    assert ask(bed, "explain", name=name, at=first)[0] == 410
+    bed.etcd_program.kill()
+    wait_until(lambda: ask(bed, "history", name=name)[0] == 503, "etcd to be away")
+    after = metrics()
+    assert after.pop("marks") == 2 and after.pop("oldest_mark_seconds") >= 0
+    assert after.pop('questions_total{page="history",result="busy"}') + after.pop(
+        'questions_total{page="history",result="failed"}'
+    ) == 1
+    assert {name: number for name, number in after.items() if number > 0} == {
+        'questions_total{page="explain",result="answered"}': 2,
+        'questions_total{page="explain",result="gone"}': 2,
+        'questions_total{page="explain",result="bad"}': 3,
+        'questions_total{page="history",result="answered"}': 1,
+        'questions_total{page="history",result="bad"}': 1,
+    }
+
+
 NAMES = [
     *(f"{service}.{space}.svc.cluster.local" for service in ("web", "db", "alias", "far") for space in ("a", "b")),
     "a.svc.cluster.local", "svc.cluster.local", "cluster.local", "x1.web.a.svc.cluster.local",

@@ -258,6 +258,10 @@ UNIT_TEST(test_without_etcd)
     loop_until(bed->loop, is_past_lost, bed);
     expect_past(bed, 503, "/explain?name=a.cluster.local&at=", last, "etcd is away");
     expect_past(bed, 503, "/history?name=a.cluster.local&since=", last, "etcd is away");
+    const struct past_counts *counts = past_desk_counts(bed->desk);
+    assert_int_equal(counts->results[PAST_EXPLAIN][PAST_FAILED], 1);
+    assert_int_equal(counts->results[PAST_EXPLAIN][PAST_BUSY], 1);
+    assert_int_equal(counts->results[PAST_HISTORY][PAST_BUSY], 1);
     past_bed_free(bed);
 }
 
