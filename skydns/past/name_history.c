@@ -10,7 +10,7 @@
 #include "common/etcd/etcd_watch.h"
 #include "skydns/past/past_range_internal.h"
 
-/* Follows etcd_catch_up_internal.h: etcd comes round to old watches ten times a second. */
+/* Enough for what etcd has sent already, on whatever stream and through a proxy. */
 static const double quiet_s = 0.5;
 
 /* A key and its value; one block. */
@@ -29,8 +29,8 @@ struct kept_change {
     char bytes[];
 };
 
-/* The key itself, and all below it. */
-enum { SELF, BELOW, PARTS };
+/* The key itself, and all below it; and before these any one key, for the probe. */
+enum { SELF, BELOW, PARTS, ANY = PARTS };
 
 struct name_history {
     struct name_history_config config;
@@ -50,11 +50,15 @@ struct name_history {
         unsigned part;
         bool is_up, has_reached;
     } watch_data[PARTS];
+    struct etcd_watch *probe;
+    struct buf any;       /* its key */
+    int64_t any_revision; /* the key's last change; 0: there is no key */
+    bool is_proved;       /* the probe has told something */
     ev_timer quiet;
 
     struct kept_change *oldest;      /* ascending revisions */
     const struct kept_change **list; /* once done: the newest first */
-    size_t count, bytes, events;
+    size_t count, bytes, events, event_bytes;
     uint64_t left_out;
 };
 
@@ -136,6 +140,8 @@ static void finish_history(struct name_history *h, const struct err *err)
         etcd_watch_stop(h->watches[part]);
         h->watches[part] = NULL;
     }
+    etcd_watch_stop(h->probe);
+    h->probe = NULL;
     ev_timer_stop(h->config.loop, &h->quiet);
     h->list = xcalloc(h->count + 1, sizeof(*h->list));
     size_t at = h->count;
@@ -178,14 +184,18 @@ static bool name_history_on_page(void *data, const struct etcd_kv *kvs, size_t c
 {
     struct name_history *h = data;
     for (size_t i = 0; i < count; i++) {
-        if (h->is_checking) {
+        if (h->part == ANY) {
+            buf_clear(&h->any);
+            buf_append_slice(&h->any, kvs[i].key);
+            h->any_revision = h->any.failed ? 0 : kvs[i].mod_revision;
+        } else if (h->is_checking) {
             see_key(h, &kvs[i]);
         } else {
             hold_key(h, &kvs[i]);
         }
     }
     h->to = h->to ? h->to : newest;
-    return !h->differs;
+    return !h->differs && h->part != ANY;
 }
 
 static void name_history_on_read(void *data, const struct err *err)
@@ -193,6 +203,8 @@ static void name_history_on_read(void *data, const struct err *err)
     struct name_history *h = data;
     if (err) {
         finish_history(h, err);
+    } else if (h->part == ANY) {
+        read_part_of_name(h, SELF);
     } else if (h->part == SELF) {
         read_part_of_name(h, BELOW);
     } else if (!h->is_checking) {
@@ -236,9 +248,13 @@ static void name_history_on_events(void *data, const struct etcd_event *events, 
     struct watch_data *of = data;
     struct name_history *h = of->history;
     h->events += count;
-    if (h->events > NAME_HISTORY_EVENTS_MAX) {
+    for (size_t i = 0; i < count; i++) {
+        h->event_bytes += events[i].kv.key.len + events[i].kv.value.len;
+    }
+    if (h->events > NAME_HISTORY_EVENTS_MAX || h->event_bytes > NAME_HISTORY_EVENT_BYTES_MAX) {
         struct err err;
-        err_set(&err, ERR_TOO_LARGE, "more than %d changes", NAME_HISTORY_EVENTS_MAX);
+        err_set(&err, ERR_TOO_LARGE, "more than %d changes, or %d MiB of them",
+                NAME_HISTORY_EVENTS_MAX, NAME_HISTORY_EVENT_BYTES_MAX >> 20);
         finish_history(h, &err);
         return;
     }
@@ -253,11 +269,62 @@ static void name_history_on_events(void *data, const struct etcd_event *events, 
     }
 }
 
+/* ---- The probe ---- */
+
+static void end_probe(struct name_history *h)
+{
+    etcd_watch_stop(h->probe);
+    h->probe = NULL;
+    h->is_proved = true;
+    wait_for_quiet(h);
+}
+
+static void history_probe_on_events(void *data, const struct etcd_event *events UNUSED,
+                                    size_t count UNUSED, int64_t revision UNUSED)
+{
+    end_probe(data);
+}
+
+static void history_probe_on_up(void *data UNUSED)
+{
+}
+
+static void history_probe_on_end(void *data, const struct err *err)
+{
+    if (err->code == ERR_COMPACTED) {
+        end_probe(data);
+    } else {
+        finish_history(data, err);
+    }
+}
+
+static bool are_watches_up(const struct name_history *h)
+{
+    return h->watch_data[SELF].is_up && h->watch_data[BELOW].is_up;
+}
+
+static void start_probe(struct name_history *h)
+{
+    h->probe = etcd_watch_start(h->config.etcd, &(struct etcd_watch_config){
+                                                    .key = buf_slice(&h->any),
+                                                    .start_revision = h->any_revision,
+                                                    .on_events = history_probe_on_events,
+                                                    .on_up = history_probe_on_up,
+                                                    .on_end = history_probe_on_end,
+                                                    .data = h,
+                                                });
+}
+
+/* ---- The watches ---- */
+
 static void name_history_on_up(void *data)
 {
     struct watch_data *of = data;
     of->is_up = true;
     wait_for_quiet(of->history);
+    if (are_watches_up(of->history) && of->history->any_revision > 0) {
+        start_probe(of->history);
+    }
 }
 
 static void name_history_on_end(void *data, const struct err *err)
@@ -269,7 +336,7 @@ static void name_history_on_end(void *data, const struct err *err)
 static void name_history_on_quiet(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
     struct name_history *h = timer->data;
-    if (h->watch_data[SELF].is_up && h->watch_data[BELOW].is_up) {
+    if (are_watches_up(h) && (h->is_proved || h->any_revision == 0)) {
         check_history(h);
     } else {
         wait_for_quiet(h);
@@ -313,6 +380,7 @@ struct name_history *name_history_read(const struct name_history_config *config)
 {
     struct name_history *h = xcalloc(1, sizeof(*h));
     h->config = *config;
+    buf_init(&h->any, PAST_KEY_MAX);
     buf_init(&h->key, config->key.len);
     buf_append_slice(&h->key, config->key);
     key_table_init(&h->held, held_key_of);
@@ -322,11 +390,13 @@ struct name_history *name_history_read(const struct name_history_config *config)
     past_range_init(&h->range, &(struct past_range_config){
                                    .etcd = config->etcd,
                                    .budget = &h->budget,
+                                   .is_keys_only = true,
                                    .page = name_history_on_page,
                                    .done = name_history_on_read,
                                    .data = h,
                                });
-    read_part_of_name(h, SELF);
+    h->part = ANY;
+    past_range_read(&h->range, config->prefix, true, 1);
     return h;
 }
 
@@ -339,12 +409,14 @@ void name_history_free(struct name_history *history)
     for (unsigned part = 0; part < PARTS; part++) {
         etcd_watch_stop(h->watches[part]);
     }
+    etcd_watch_stop(h->probe);
     ev_timer_stop(h->config.loop, &h->quiet);
     past_range_fini(&h->range);
     key_table_fini_things(&h->held);
     while (h->oldest) {
         drop_oldest_change(h);
     }
+    buf_fini(&h->any);
     buf_fini(&h->key);
     free(h->list);
     free(h);

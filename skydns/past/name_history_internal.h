@@ -5,8 +5,11 @@
  *
  * etcd tells a watch what it missed, but nothing when it missed nothing, and not when that is all.
  * So the watches end once they have reached `to`, or when nothing has come for a while (which is
- * what etcd_catch_up_internal.h does, too). Then the contents at `from` with the changes must be
- * those at `to`, or there is more to come.
+ * what etcd_catch_up_internal.h does, too) after a probe: a later watch of a key that is there,
+ * from its last change on. etcd brings all old watches up to date in one round, 512 of them. So
+ * once it has told the probe's change, or that it is compacted, it has come round to the others.
+ * Without any key there, silence alone must do. Then the contents at `from` with the changes must
+ * be those at `to`, or there is more to come.
  *
  * Keeps the newest NAME_HISTORY_MAX changes within NAME_HISTORY_BYTES, and counts the others. Main
  * loop. */
@@ -27,14 +30,17 @@ struct name_history;
 enum {
     NAME_HISTORY_MAX = 100,               /* shown to people */
     NAME_HISTORY_BYTES = 4 << 20,         /* of their keys and values */
-    NAME_HISTORY_EVENTS_MAX = 100 * 1000, /* events looked at; beyond, it is too much to read */
+    /* Events looked at, and their bytes; beyond, it is too much to read. */
+    NAME_HISTORY_EVENTS_MAX = 100 * 1000,
+    NAME_HISTORY_EVENT_BYTES_MAX = 32 << 20,
 };
 
 struct name_history_config {
     struct ev_loop *loop;
     struct etcd *etcd;
-    struct slice key; /* of the name; copied */
-    int64_t from;     /* changes after this revision */
+    struct slice prefix; /* of all keys; copied, as the next one */
+    struct slice key;    /* of the name */
+    int64_t from;        /* changes after this revision */
     /* Called once, from the loop. err NULL: it is there. ERR_COMPACTED: `from` is gone;
      * ERR_TOO_LARGE: over a limit; others: try again. */
     void (*done)(void *data, const struct err *err);

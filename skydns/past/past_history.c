@@ -168,6 +168,7 @@ static void read_history(struct past_history *p)
     p->history = name_history_read(&(struct name_history_config){
         .loop = p->job.desk->loop,
         .etcd = p->job.desk->etcd,
+        .prefix = prefix,
         .key = buf_slice(&key),
         .from = p->from,
         .done = past_history_on_read,

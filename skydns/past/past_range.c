@@ -3,13 +3,13 @@
 #include "common/base/err.h"
 #include "common/etcd/etcd.h"
 
-enum { KEY_MAX = 4096, SMALLER = 4 };
+enum { SMALLER = 4 };
 
 void past_range_init(struct past_range *range, const struct past_range_config *config)
 {
     *range = (struct past_range){.config = *config};
-    buf_init(&range->from, KEY_MAX);
-    buf_init(&range->end, KEY_MAX);
+    buf_init(&range->from, PAST_KEY_MAX);
+    buf_init(&range->end, PAST_KEY_MAX);
 }
 
 void past_range_fini(struct past_range *range)

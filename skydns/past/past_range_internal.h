@@ -19,6 +19,8 @@ struct err;
 struct etcd;
 struct etcd_call;
 
+enum { PAST_KEY_MAX = 4096 }; /* bytes, far more than of a name's key */
+
 /* Keys of the first page, and of any. */
 enum { PAST_FIRST_KEYS = 100, PAST_PAGE_KEYS = 1000, PAST_PAGE_BYTES = 256 * 1024 };
 
