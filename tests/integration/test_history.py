@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from programs import http_get, wait_until
@@ -122,6 +123,21 @@ def test_many_changes(past_bed):
     page = history(bed, since=first)
     assert [change[0] for change in told(page)] == list(range(last, last - 100, -1))
     assert page["more"] == 2400
+
+
+def test_too_many_bytes(past_bed):
+    """etcd tells 1,000 revisions at once, so that each message is small enough; together they are too much."""
+    bed = past_bed
+    first = bed.etcd.put(f"{WEB}/a", value("10.0.0.1"))
+    start(bed)
+    text = json.dumps({"host": "10.0.0.1", "text": "x" * 20000})
+    with ThreadPoolExecutor(8) as writers:
+        revisions = list(writers.map(lambda _: bed.etcd.put(f"{WEB}/a", text), range(1800)))
+    wait_revision(bed, max(revisions))
+    status, reason = ask(bed, "history", name=NAME, since=first)
+    assert status == 507 and "more than 100000 changes, or 32 MiB of them" in reason
+    page = history(bed, since=max(revisions) - 50)
+    assert len(told(page)) == 50 and bed.dns.answers(NAME, "A") == ["10.0.0.1"]
 
 
 def test_random_changes(past_bed):
