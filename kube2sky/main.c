@@ -221,6 +221,7 @@ static void start_middle(struct app *app, const struct options *o)
                                         .aliases = o->override_zones != NULL,
                                         .placement = o->wants_client_records,
                                         .uids = o->wants_events,
+                                        .external = o->external_zone != NULL,
                                         .topology = o->wants_topology});
     app->events = o->wants_events && !app->dry_run ? event_queue_new() : NULL;
     app->inventory = inventory_new(&(struct inventory_config){
@@ -269,6 +270,9 @@ static void start_middle(struct app *app, const struct options *o)
         .has_topology = o->wants_topology,
         .leader_lease_s = app->dry_run ? 0 : o->leader_lease_s,
         .zones = o->override_zones,
+        .external = {.zone = o->external_zone,
+                     .has_headless = o->has_external_headless,
+                     .is_public = o->is_external_public},
         .has_config_map = o->config_map != NULL,
         .leaves_config = leaves_config(o),
         .planned = app->dry_run ? dry_run_planned : NULL,

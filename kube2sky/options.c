@@ -47,6 +47,7 @@ struct raw {
     const char *namespaces;
     const char *config_map;
     const char *config_map_namespace;
+    const char *external_zone;
     const char *override_zones;
     struct flag_strings ingress;
     struct flag_strings gateway;
@@ -129,6 +130,12 @@ static int kube2sky_options_parse_flags(int argc, char *const *argv, struct opti
                  "upstreamNameservers and records; none: without"},
         {"config-map-namespace", FLAG_STRING, &raw->config_map_namespace,
          .help = "its namespace, unless -config-map names one"},
+        {"external-zone", FLAG_STRING, &raw->external_zone,
+         .help = "zone with names of Services' external addresses, <service>.<namespace>.ZONE"},
+        {"external-zone-headless", FLAG_BOOL, &o->has_external_headless,
+         .help = "with -external-zone, names of headless Services' endpoints there, too"},
+        {"external-zone-public", FLAG_BOOL, &o->is_external_public,
+         .help = "with -external-zone, skydns -visibility=own hides no names there"},
         {"override-zones", FLAG_STRING, &raw->override_zones,
          .help = "comma-separated ZONE[@NAMESPACE[+NAMESPACE...]]: external zones in which records "
                  "are written, for objects of these namespaces; *.ZONE: wildcard names, too"},
@@ -338,6 +345,17 @@ static int kube2sky_options_take_config_map(const struct raw *raw, struct option
     return 0;
 }
 
+static int take_external_zone(const char *text, struct options *o, struct err *err)
+{
+    struct err reason;
+    if (!*text && (o->has_external_headless || o->is_external_public)) {
+        return err_set(err, ERR_USAGE, "flag -external-zone-%s: expected -external-zone with it",
+                       o->has_external_headless ? "headless" : "public");
+    }
+    int r = *text ? override_zones_parse_external(text, o->domain, &o->external_zone, &reason) : 0;
+    return r < 0 ? err_set(err, ERR_USAGE, "flag -external-zone: %s", reason.msg) : 0;
+}
+
 static int take_override_zones(const char *text, struct options *o, struct err *err)
 {
     struct err reason;
@@ -345,6 +363,9 @@ static int take_override_zones(const char *text, struct options *o, struct err *
         return 0;
     }
     int r = override_zones_parse(text, o->domain, &o->override_zones, &reason);
+    if (r == 0 && o->external_zone) {
+        r = override_zones_reserve(o->override_zones, o->external_zone, &reason);
+    }
     return r < 0 ? err_set(err, ERR_USAGE, "flag -override-zones: %s", reason.msg) : 0;
 }
 
@@ -455,6 +476,7 @@ int kube2sky_options_parse(int argc, char *const *argv, struct options *ret_opti
                       .namespaces = "",
                       .config_map = "",
                       .config_map_namespace = "kube-system",
+                      .external_zone = "",
                       .override_zones = "",
                       .leader_lease_ms = 10000,
                       .wants_stderr = true,
@@ -511,6 +533,9 @@ int kube2sky_options_parse(int argc, char *const *argv, struct options *ret_opti
         r = take_domain(raw.domain, &o.domain, err);
     }
     if (r == 0) {
+        r = take_external_zone(raw.external_zone, &o, err);
+    }
+    if (r == 0) {
         r = take_override_zones(raw.override_zones, &o, err);
     }
     if (r == 0) {
@@ -536,6 +561,8 @@ void options_fini(struct options *options)
     }
     free(options->namespaces);
     free(options->domain);
+    free(options->external_zone);
+    options->external_zone = NULL;
     override_zones_free(options->override_zones);
     options->override_zones = NULL;
     free(options->route_rules);

@@ -40,11 +40,14 @@ struct options {
     bool wants_events;
     bool wants_reverse;
     bool own_only_written;
-    int64_t leader_lease_s;                /* 0: no election; this is the only writer */
-    char **namespaces;                     /* owned; ends with NULL */
-    size_t namespace_count;                /* 0: all */
-    const char *label_selector;            /* checked */
-    const char *namespace_labels;          /* likewise; "": every namespace */
+    int64_t leader_lease_s;       /* 0: no election; this is the only writer */
+    char **namespaces;            /* owned; ends with NULL */
+    size_t namespace_count;       /* 0: all */
+    const char *label_selector;   /* checked */
+    const char *namespace_labels; /* likewise; "": every namespace */
+    char *external_zone;          /* as domain; NULL: none; owned */
+    bool has_external_headless;
+    bool is_external_public;
     struct override_zones *override_zones; /* NULL: none; owned */
     struct route_rules *route_rules;       /* NULL: none; owned */
     char *config_map;           /* name of a ConfigMap with settings; NULL: none; owned */

@@ -269,6 +269,42 @@ int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_
     return 0;
 }
 
+static const char *dotted_host(struct kube_draft *draft, const char *host, struct err *err)
+{
+    size_t len = strlen(host);
+    bool has_dot = len && host[len - 1] == '.';
+    char *copy = has_dot ? NULL : kube_draft_array(draft, len + 2, 1, err);
+    if (copy) {
+        memcpy(copy, host, len);
+        copy[len] = '.';
+    }
+    return has_dot ? host : copy;
+}
+
+int kube_draft_external(struct kube_draft *draft, const char *const *ips, size_t ip_count,
+                        const struct kube_ingress_point *points, size_t point_count,
+                        struct err *err)
+{
+    struct kube_service *service = &draft->object.service;
+    const char **taken = kube_draft_array(draft, ip_count + 2 * point_count, sizeof(*taken), err);
+    size_t count = 0;
+    for (size_t i = 0; taken && i < ip_count; i++) {
+        taken[count] = ips[i];
+        count += *ips[i] != '\0';
+    }
+    for (size_t i = 0; taken && i < point_count; i++) {
+        taken[count] = points[i].ip;
+        count += *points[i].ip != '\0';
+        if (*points[i].hostname &&
+            !(taken[count++] = dotted_host(draft, points[i].hostname, err))) {
+            return ERR_TOO_LARGE;
+        }
+    }
+    service->external = taken;
+    service->external_count = (uint32_t)count;
+    return taken ? 0 : ERR_TOO_LARGE;
+}
+
 int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, size_t count,
                        const char *pod_ip, struct err *err)
 {
@@ -389,6 +425,7 @@ static void pack_service(struct packing *p, struct kube_service *service)
     service->type = pack_string(p, service->type);
     service->external_name = pack_string(p, service->external_name);
     service->cluster_ips = pack_strings(p, service->cluster_ips, service->cluster_ip_count);
+    service->external = pack_strings(p, service->external, service->external_count);
     service->ports = pack_ports(p, service->ports, service->port_count);
 }
 

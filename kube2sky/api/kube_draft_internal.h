@@ -87,10 +87,20 @@ int kube_draft_visible_to(struct kube_draft *draft, const char *text, struct err
 /* Sets the Service's aliases, borrowed. Fails with ERR_SYNTAX if they are too long. */
 int kube_draft_aliases(struct kube_draft *draft, const char *text, struct err *err) MUST_CHECK;
 
+/* One of the points at which a load balancer takes connections; borrowed texts, "" = absent. */
+struct kube_ingress_point {
+    const char *ip;
+    const char *hostname;
+};
+
 /* Set fields that all encodings must treat alike. clusterIPs (1.20) and podIPs (1.16) came with
  * dual stack: older servers have only the single field. Strings are borrowed. */
 int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_ips, size_t count,
                            const char *cluster_ip, struct err *err) MUST_CHECK;
+/* Sets the Service's external addresses and host names. */
+int kube_draft_external(struct kube_draft *draft, const char *const *ips, size_t ip_count,
+                        const struct kube_ingress_point *points, size_t point_count,
+                        struct err *err) MUST_CHECK;
 int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, size_t count,
                        const char *pod_ip, struct err *err) MUST_CHECK;
 /* Checks a slice's address type. A type without addresses is a fault: the endpoints have no

@@ -58,6 +58,7 @@ static bool equal_services(const struct kube_service *a, const struct kube_servi
            strcmp(a->type, b->type) == 0 && strcmp(a->external_name, b->external_name) == 0 &&
            equal_strings(a->cluster_ips, a->cluster_ip_count, b->cluster_ips,
                          b->cluster_ip_count) &&
+           equal_strings(a->external, a->external_count, b->external, b->external_count) &&
            equal_ports(a->ports, a->port_count, b->ports, b->port_count);
 }
 

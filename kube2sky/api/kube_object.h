@@ -66,9 +66,13 @@ struct kube_service {
     const char *type;    /* "ClusterIP", "ExternalName", ...; "" = absent */
     const char *external_name;
     const char *const *cluster_ips; /* clusterIPs, or else clusterIP; without "None" and "" */
+    /* externalIPs, and the load balancer's addresses and host names, which end with a dot; none if
+     * kube_kept.external is off */
+    const char *const *external;
     const struct kube_port *ports;
     uint32_t cluster_ip_count;
     uint32_t port_count;
+    uint32_t external_count;
     bool is_headless;       /* clusterIP is None; an empty one is not decided yet */
     bool publish_not_ready; /* the field, or the tolerate-unready-endpoints annotation */
     bool prefers_near;      /* trafficDistribution names a preference that begins with the zone;
@@ -262,6 +266,7 @@ struct kube_kept {
     bool aliases;   /* Services' aliases, and the time of Ingresses' and routes' creation */
     bool placement; /* the names of pods' Nodes, and Nodes' zones */
     bool uids;      /* of Services, Ingresses and routes */
+    bool external;  /* Services' external addresses and host names */
     bool topology;  /* zones of slices' endpoints, and which Services prefer near ones */
 };
 

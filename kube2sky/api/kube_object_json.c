@@ -141,6 +141,56 @@ static int decode_cluster_ips(struct decoder *d, const json_t *spec)
     return rc < 0 ? rc : kube_draft_cluster_ips(d->draft, addresses, count, address, d->err);
 }
 
+static int decode_ingress_point(struct decoder *d, const json_t *array, size_t i,
+                                struct kube_ingress_point *ret_point)
+{
+    json_t *json = NULL;
+    int rc = fields_get_element_object(array, "ingress", i, &json, d->err);
+    if (rc == 0 && ((rc = fields_get_string(json, "ip", &ret_point->ip, d->err)) < 0 ||
+                    (rc = fields_get_string(json, "hostname", &ret_point->hostname, d->err)) < 0)) {
+        return err_wrap(d->err, rc, "ingress[%zu]", i);
+    }
+    return rc;
+}
+
+/* Decodes status.loadBalancer.ingress; elements that are malformed are left out. */
+static int decode_ingress_points(struct decoder *d, const json_t *json,
+                                 struct kube_ingress_point **ret_points, size_t *ret_count)
+{
+    json_t *status = NULL, *balancer = NULL, *array = NULL;
+    void *elements = NULL;
+    int rc = 0;
+    if ((rc = fields_get_object(json, "status", &status, d->err)) < 0 ||
+        (rc = fields_get_object(status, "loadBalancer", &balancer, d->err)) < 0 ||
+        (rc = begin_array(d, balancer, "ingress", sizeof(**ret_points), &array, &elements)) < 0) {
+        return err_wrap(d->err, rc, "status");
+    }
+    *ret_points = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        int r = decode_ingress_point(d, array, i, &(*ret_points)[*ret_count]);
+        *ret_count += r == 0;
+        rc = kube_object_json_leave_out(d, r);
+    }
+    return rc;
+}
+
+/* Decodes the external addresses, if they are wanted; a malformed part is left out. */
+static int kube_object_json_decode_external(struct decoder *d, const json_t *json,
+                                            const json_t *spec)
+{
+    const char *const *ips = NULL;
+    struct kube_ingress_point *points = NULL;
+    size_t ip_count = 0, point_count = 0;
+    if (!kube_draft_kept()->external) {
+        return 0;
+    }
+    int rc = kube_object_json_leave_out(d, decode_strings(d, spec, "externalIPs", &ips, &ip_count));
+    if (rc == 0) {
+        rc = kube_object_json_leave_out(d, decode_ingress_points(d, json, &points, &point_count));
+    }
+    return rc < 0 ? rc : kube_draft_external(d->draft, ips, ip_count, points, point_count, d->err);
+}
+
 static int kube_object_json_decode_aliases(struct decoder *d)
 {
     struct kube_service *service = &d->draft->object.service;
@@ -179,6 +229,7 @@ static int kube_object_json_decode_service(struct decoder *d, const json_t *json
     if (tolerate && strcmp(tolerate, "true") == 0) {
         service->publish_not_ready = true;
     }
+    rc = rc < 0 ? rc : kube_object_json_decode_external(d, json, spec);
     return rc < 0 ? rc : kube_object_json_decode_aliases(d);
 }
 

@@ -6,7 +6,14 @@
 #include "kube_objects.pb-c.h"
 
 /* Numbers of fields of the objects themselves. */
-enum { OBJECT_METADATA = 1, SERVICE_SPEC = 2, POD_SPEC = 2, POD_STATUS = 3, NODE_STATUS = 3 };
+enum {
+    OBJECT_METADATA = 1,
+    SERVICE_SPEC = 2,
+    SERVICE_STATUS = 3,
+    POD_SPEC = 2,
+    POD_STATUS = 3,
+    NODE_STATUS = 3
+};
 
 /* Reads the creation time, which protobuf-c leaves out of the metadata: only Services need it. */
 enum { METADATA_CREATION = 8, TIME_SECONDS = 1 };
@@ -240,6 +247,46 @@ static int decode_spec(struct decoder *d, const Kube__ServiceSpec *spec)
     return rc;
 }
 
+static int take_ingress_points(struct decoder *d, const Kube__LoadBalancerStatus *balancer,
+                               struct kube_ingress_point **ret_points, size_t *ret_count)
+{
+    size_t count = balancer ? balancer->n_ingress : 0;
+    struct kube_ingress_point *points = kube_draft_array(d->draft, count, sizeof(*points), d->err);
+    int rc = points ? 0 : ERR_TOO_LARGE;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        struct kube_ingress_point *point = &points[*ret_count];
+        int r = kube_object_proto_take_text(d, balancer->ingress[i]->ip, "ip", &point->ip);
+        r = r < 0 ? r
+                  : kube_object_proto_take_text(d, balancer->ingress[i]->hostname, "hostname",
+                                                &point->hostname);
+        *ret_count += r == 0;
+        rc = kube_object_proto_leave_out(d, r);
+    }
+    *ret_points = points;
+    return rc;
+}
+
+/* Takes the external addresses, if they are wanted; a malformed part is left out. */
+static int take_external(struct decoder *d, struct slice object, const Kube__ServiceSpec *spec)
+{
+    const char *const *ips = NULL;
+    struct kube_ingress_point *points = NULL;
+    size_t ip_count = 0, point_count = 0;
+    if (!kube_draft_kept()->external) {
+        return 0;
+    }
+    const Kube__ServiceStatus *status =
+        unpack_field(d, &kube__service_status__descriptor, object, SERVICE_STATUS, "status");
+    int rc = kube_object_proto_leave_out(d, status ? 0 : ERR_SYNTAX);
+    if (rc == 0) {
+        rc = take_texts(d, spec->externalips, spec->n_externalips, "externalIPs", &ips, &ip_count);
+    }
+    if (rc == 0) {
+        rc = take_ingress_points(d, status ? status->loadbalancer : NULL, &points, &point_count);
+    }
+    return rc < 0 ? rc : kube_draft_external(d->draft, ips, ip_count, points, point_count, d->err);
+}
+
 /* Takes the uid; a malformed one is none. */
 static void take_uid(struct decoder *d)
 {
@@ -291,6 +338,7 @@ static int kube_object_proto_decode_service(struct decoder *d, struct slice obje
     if (slice_equal(annotation_of(d, KUBE_TOLERATE_UNREADY_ANNOTATION), slice_str("true"))) {
         d->draft->object.service.publish_not_ready = true;
     }
+    rc = rc < 0 ? rc : take_external(d, object, spec);
     return rc < 0 ? rc : kube_object_proto_decode_aliases(d);
 }
 

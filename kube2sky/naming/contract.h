@@ -46,6 +46,18 @@ _Static_assert(sizeof(POD_PREFIX) == sizeof(SERVICE_PREFIX), "OWNER_PREFIX_LEN i
 #define ALIAS_PREFIX  "alias/"
 #define EXTERNAL_BASE "/skydns"
 
+/* Owner ids of a Service's names in the zone of --external-zone: "ext/<namespace>/<service>". Their
+ * keys are below the zone. */
+#define EXTERNAL_PREFIX "ext/"
+_Static_assert(sizeof(EXTERNAL_PREFIX) == sizeof(SERVICE_PREFIX),
+               "OWNER_PREFIX_LEN is for it, too");
+
+/* Owner id, and value, of the key that shows the zone's names to every namespace with skydns
+ * -visibility=own: dns/public below the zone. */
+#define EXTERNAL_PUBLIC_SUFFIX "dns/public"
+#define EXTERNAL_PUBLIC_OWNER  EXTERNAL_PREFIX EXTERNAL_PUBLIC_SUFFIX
+#define EXTERNAL_PUBLIC_VALUE  "{\"text\":\"public\"}"
+
 /* Reverse names are not below the domain: 1.0.0.10.in-addr.arpa. and, in nibbles, ...ip6.arpa. (RFC
  * 1035, RFC 3596). An unclaimed reverse key's owner id is the key without SKYDNS_TREE, so it begins
  * with ARPA_PREFIX. */

@@ -106,6 +106,13 @@ static struct slice inventory_view_after_prefix(struct slice owner, const char *
                                          : slice_of(NULL, 0);
 }
 
+/* Returns "default/web" for the Service's owners "svc/default/web" and "ext/default/web". */
+static struct slice inventory_view_service_of(struct slice owner)
+{
+    struct slice id = inventory_view_after_prefix(owner, SERVICE_PREFIX);
+    return id.ptr ? id : inventory_view_after_prefix(owner, EXTERNAL_PREFIX);
+}
+
 /* Returns whether it is known which namespaces are selected. */
 static bool knows_selection(const struct inventory *inventory)
 {
@@ -157,10 +164,11 @@ static void get_service(const struct inventory *inventory, struct slice id,
 void inventory_get(const struct inventory *inventory, struct slice owner,
                    struct owner_objects *ret_objects)
 {
-    struct slice id = inventory_view_after_prefix(owner, SERVICE_PREFIX),
+    struct slice id = inventory_view_service_of(owner),
                  address = inventory_view_after_prefix(owner, POD_PREFIX);
     const struct inventory *part = inventory_view_part_of(inventory, address.ptr ? address : id);
     owner_objects_clear(ret_objects);
+    ret_objects->is_external = slice_has_prefix(owner, slice_str(EXTERNAL_PREFIX));
     if (inventory_nodes_is_owner(owner)) {
         inventory_nodes_get(&inventory->index, owner, inventory->kinds[KUBE_NODE].is_listed,
                             ret_objects);
@@ -196,6 +204,9 @@ static bool may_delete_alias(const struct inventory *inventory, struct slice id)
 
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
 {
+    if (slice_equal(owner, slice_str(EXTERNAL_PUBLIC_OWNER))) { /* depends on no object */
+        return true;
+    }
     if (!knows_selection(inventory) && !inventory_nodes_is_owner(owner)) {
         return false;
     }
@@ -203,7 +214,7 @@ bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
     if (alias.ptr) {
         return may_delete_alias(inventory, alias);
     }
-    struct slice id = inventory_view_after_prefix(owner, SERVICE_PREFIX),
+    struct slice id = inventory_view_service_of(owner),
                  address = inventory_view_after_prefix(owner, POD_PREFIX);
     const struct inventory *part = inventory_view_part_of(inventory, address.ptr ? address : id);
     if (inventory_nodes_is_owner(owner)) {

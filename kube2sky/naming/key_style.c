@@ -16,8 +16,8 @@
 enum { SEGMENTS_MAX = 6 };
 
 struct path {
-    struct slice segments[SEGMENTS_MAX];
-    size_t count; /* 0: too many */
+    struct slice segments[SEGMENTS_MAX]; /* in the external zone the first one is empty */
+    size_t count;                        /* 0: too many */
 };
 
 static struct path key_style_split(struct slice below)
@@ -117,14 +117,21 @@ static bool key_style_take_label(struct slice *host, struct slice label)
     return true;
 }
 
-/* Returns whether the host is "[<label>.]<service>.<ns>.svc.<domain>". */
+static bool is_external_path(const struct path *path)
+{
+    return path->segments[0].len == 0;
+}
+
+/* Returns whether the host is "[<label>.]<service>.<ns>.svc.<domain>"; without `svc` in the
+ * external zone. */
 static bool is_host_of(struct slice domain, const struct path *path, struct slice label,
                        struct slice host)
 {
     return (label.len == 0 || key_style_take_label(&host, label)) &&
            key_style_take_label(&host, path->segments[2]) &&
            key_style_take_label(&host, path->segments[1]) &&
-           key_style_take_label(&host, slice_str(SERVICE_LABEL)) && slice_equal(host, domain);
+           (is_external_path(path) || key_style_take_label(&host, slice_str(SERVICE_LABEL))) &&
+           slice_equal(host, domain);
 }
 
 /* Returns the first label of a host's name. */
@@ -148,6 +155,12 @@ static struct slice without_number(struct slice label, uint16_t port)
 
 /* ---- Rows ---- */
 
+/* Returns whether it is a load balancer's host name. */
+static bool is_balancer(const struct path *path, struct slice host)
+{
+    return is_external_path(path) && host.len > 1 && slice_has_suffix(host, slice_str("."));
+}
+
 static bool is_port(struct slice domain, const struct path *path, const struct record *r,
                     struct slice value)
 {
@@ -155,7 +168,7 @@ static bool is_port(struct slice domain, const struct path *path, const struct r
     struct slice short_label = without_number(label, r->port);
     return r->port != 0 && is_service_label(path->segments[3]) &&
            is_service_label(path->segments[4]) && dname_is_host_label(label) &&
-           ((is_host_of(domain, path, slice_of(NULL, 0), host) &&
+           (((is_host_of(domain, path, slice_of(NULL, 0), host) || is_balancer(path, host)) &&
              (is_hash_form(label) || is_hash_form(short_label))) ||
             is_host_of(domain, path, label, host) ||
             (is_hash_of(label, value) && is_host_of(domain, path, first_label(host), host)) ||
@@ -169,6 +182,9 @@ static bool is_service_key(struct slice domain, const struct path *path, const s
     case 3: /* ExternalName */
         return r->port == 0 && r->host.len > 1 && slice_has_suffix(r->host, slice_str("."));
     case 4:
+        if (r->port == 0 && is_balancer(path, r->host)) {
+            return is_hash_of(path->segments[3], value);
+        }
         return says_address(r) && dname_is_host_label(path->segments[3]) &&
                (is_hash_of(path->segments[3], value) || !looks_like_hash(path->segments[3]));
     case 5: /* addresses with one hostname */
@@ -230,6 +246,20 @@ bool key_style_object(struct slice domain, struct slice below, struct slice valu
     bool is_it = slice_equal(path.segments[0], slice_str(POD_LABEL))
                      ? is_pod_key(&path, &record, value)
                      : is_service_key(domain, &path, &record, value);
+    record_fini(&record);
+    return is_it;
+}
+
+bool key_style_external(struct slice zone, struct slice below, struct slice value)
+{
+    struct path parts = key_style_split(below), path = {.count = parts.count + 1};
+    struct record record;
+    if (parts.count < 3 || parts.count == SEGMENTS_MAX || !dname_is_host_label(parts.segments[0]) ||
+        !dname_is_host_label(parts.segments[1]) || !key_style_parse(value, &record)) {
+        return false;
+    }
+    memcpy(&path.segments[1], parts.segments, parts.count * sizeof(parts.segments[0]));
+    bool is_it = is_service_key(zone, &path, &record, value);
     record_fini(&record);
     return is_it;
 }

@@ -1,5 +1,7 @@
 /* Recognizes keys that kube2sky could have written itself, now or with other objects or another
- * --ttl. For --own-only-written, which leaves people's own records below svc/ alone. Keys of every
+ * --ttl. For --own-only-written, which leaves people's own records below svc/ alone, and for the
+ * zone of
+ * --external-zone. Keys of every
  * --endpoint-names count, so that a change of it leaves none.
  *
  * It checks only the form, the rows of naming.h and reverse.h: a key in exactly that form counts as
@@ -14,6 +16,10 @@
 /* Returns whether the key has such a form. `below` is the key below the domain,
  * "svc/default/web/c88f1059", "pod/default/10-1-0-1/..." or "node/worker-1/...". */
 bool key_style_object(struct slice domain, struct slice below, struct slice value);
+
+/* Returns whether a key in the zone of --external-zone has such a form; `below` is the key below
+ * the zone, "default/web/c88f1059". */
+bool key_style_external(struct slice zone, struct slice below, struct slice value);
 
 /* Returns whether a key of that form is an address under a word, an endpoint's hostname or pod. A
  * person may have copied the value there from the label that is its hash or address. */

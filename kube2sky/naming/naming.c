@@ -81,19 +81,27 @@ static bool naming_is_host_name(struct slice name)
     return name.len > 0 && dname_from_text(name, &wire);
 }
 
-static void build_external_name(struct build *b, const char *external_name)
+char *naming_take_host(const struct build *b, const char *what, const char *text)
 {
-    size_t n = strlen(external_name);
-    if (!naming_is_host_name(slice_of(external_name, n))) {
-        build_drop(b, "external name", external_name);
-        return;
+    size_t n = strlen(text);
+    if (!naming_is_host_name(slice_of(text, n))) {
+        build_drop(b, what, text);
+        return NULL;
     }
-    char *host = xasprintf("%s%s", external_name, external_name[n - 1] == '.' ? "" : ".");
+    char *host = xasprintf("%s%s", text, text[n - 1] == '.' ? "" : ".");
     for (char *c = host; *c; c++) {
         *c = (char)ascii_lower((uint8_t)*c);
     }
-    naming_records_add_host(b, host);
-    free(host);
+    return host;
+}
+
+static void build_external_name(struct build *b, const char *external_name)
+{
+    char *host = naming_take_host(b, "external name", external_name);
+    if (host) {
+        naming_records_add_host(b, host);
+        free(host);
+    }
 }
 
 /* ---- A pod ---- */
@@ -226,6 +234,10 @@ static int build_service(struct build *b, const struct owner_objects *objects, s
         !naming_records_take_label(b, "service name", object->name, DNAME_LABEL_MAX, &name)) {
         return 0;
     }
+    if (objects->is_external) {
+        build_set_external_name(b, &name, &ns);
+        return build_external(b, objects, err);
+    }
     build_set_name(b, &name, &ns, SERVICE_LABEL);
     if (strcmp(service->type, "ExternalName") == 0) {
         build_external_name(b, service->external_name); /* an address that is left in it does not
@@ -268,6 +280,9 @@ int naming_build(const struct naming_config *config, const struct owner_objects 
     if (r == 0 && ret_desired->is_beyond) {
         r = err_set(err, ERR_TOO_LARGE, "more than %zu bytes of keys and values",
                     ret_desired->bytes_max);
+    }
+    if (objects->is_external) { /* reverse names are those of the domain */
+        claims_clear(ret_claims);
     }
     desired_seal(ret_desired);
     claims_seal(ret_claims);

@@ -12,6 +12,13 @@
  *   a live pod's address       pod/<ns>/<IP>/<hash>        the IP; in the key with dashes
  *   a Node's InternalIP        node/<labels>/<hash>        the IP
  *
+ * and with Z for the zone of --external-zone and X for <ns>/<svc>, below the zone's key:
+ *
+ *   an external address        X/<hash>                    the IP
+ *   a balancer's host name     X/<hash>                    the name, unless there are addresses
+ *   each named port            X/_<proto>/_<port>/<hash>   <svc>.<ns>.Z, or the host name, port
+ *   headless: as below S, if there is nothing external and --external-zone-headless is set
+ *
  * <hash> is the hash of the address's value. Two cluster IPs are two addresses; each port then
  * appears once, with the first one's hash. <label> is the endpoint's hostname or, without one, as
  * --endpoint-names says: its hash, its address in a pod's form, or its pod's name. The address
@@ -56,12 +63,20 @@ struct naming_drop {
 enum endpoint_names { ENDPOINT_NAMES_HASH, ENDPOINT_NAMES_ADDRESS, ENDPOINT_NAMES_POD };
 #define ENDPOINT_NAMES_CHOICES "hash|address|pod"
 
+/* The zone of --external-zone. */
+struct external_zone {
+    const char *zone;  /* "lb.example.com.", as the domain; NULL: none; borrowed */
+    bool has_headless; /* --external-zone-headless */
+    bool is_public;    /* --external-zone-public */
+};
+
 struct naming_config {
     const char *domain; /* "cluster.local.", lower case, with the dot; borrowed for its lifetime */
     uint32_t ttl_s;
     uint32_t records_max; /* limit for one owner; 0: DESIRED_MAX */
     uint32_t bytes_max;   /* limit of keys and values of one owner; 0: DESIRED_BYTES_MAX */
     enum endpoint_names endpoint_names;
+    struct external_zone external;
     void (*dropped)(void *data, const struct naming_drop *drop);
     void *data;
 };
@@ -82,6 +97,17 @@ void naming_pod_label(const struct ip *ip, struct buf *out);
 /* Return whether the text is such a label; naming_parse_pod_label also sets its address. */
 bool naming_is_address_label(struct slice text);
 bool naming_parse_pod_label(struct slice text, struct ip *ret_ip);
+
+/* Returns whether the Service has names in the external zone, if it has any ports or endpoints. */
+bool naming_is_external(const struct naming_config *config, const struct kube_object *service);
+
+/* Returns whether Services of the namespace can have names there. The labels dns, pod and svc mean
+ * something else to readers of a zone: name servers, stub zones, whose address is a pod's. */
+bool naming_may_be_external(struct slice ns);
+
+/* Sets `ret_desired` to the key of EXTERNAL_PUBLIC_OWNER; without is_wanted to none. */
+void naming_build_public(const struct naming_config *config, bool is_wanted,
+                         struct desired *ret_desired);
 
 /* Fills both, cleared first and sealed after. Without service, pod and node no key is desired.
  * Fails with ERR_TOO_LARGE on more than records_max records or bytes_max bytes; both are then

@@ -38,21 +38,33 @@ static void set_key_base(struct build *b)
     b->key_base = b->key.len;
 }
 
-void build_set_name(struct build *b, const struct label *name, const struct label *ns,
-                    const char *kind)
+/* Sets the name from count parts, the domain's last. */
+static void build_join_name(struct build *b, const char *const *parts, size_t count)
 {
-    const char *const parts[] = {name->text, ".", ns->text, ".", kind, ".", b->config->domain};
     size_t size = 1;
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+    for (size_t i = 0; i < count; i++) {
         size += strlen(parts[i]);
     }
     free(b->name);
     b->name = xmalloc(size);
     char *end = b->name;
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+    for (size_t i = 0; i < count; i++) {
         end = stpcpy(end, parts[i]);
     }
     set_key_base(b);
+}
+
+void build_set_name(struct build *b, const struct label *name, const struct label *ns,
+                    const char *kind)
+{
+    const char *const parts[] = {name->text, ".", ns->text, ".", kind, ".", b->config->domain};
+    build_join_name(b, parts, ARRAY_LEN(parts));
+}
+
+void build_set_external_name(struct build *b, const struct label *name, const struct label *ns)
+{
+    const char *const parts[] = {name->text, ".", ns->text, ".", b->config->external.zone};
+    build_join_name(b, parts, ARRAY_LEN(parts));
 }
 
 void build_set_node_name(struct build *b, struct slice name)
@@ -206,6 +218,14 @@ void naming_records_add_host(struct build *b, const char *host)
     naming_records_add_record(b);
 }
 
+void naming_records_add_hashed_host(struct build *b, const char *host, struct label *ret_label)
+{
+    make_value(b, host, 0);
+    record_label(buf_slice(&b->value), ret_label->text);
+    append_segment(b, "/", ret_label->text);
+    naming_records_add_record(b);
+}
+
 void add_claim(struct build *b, const struct address *address, enum claim_rank rank,
                const char *label)
 {
@@ -254,7 +274,9 @@ static int compare_to_key(const void *key, const void *srv)
 
 static void make_srv_value(struct build *b, const struct srv *srv, bool is_headless)
 {
-    const char *host = is_headless ? name_below(b, srv->label->text) : b->name;
+    const char *host = srv->host     ? srv->host
+                       : is_headless ? name_below(b, srv->label->text)
+                                     : b->name;
     make_value(b, host, srv->port->number);
 }
 
@@ -274,7 +296,7 @@ static void add_numbered_srv(struct build *b, const struct srv *srv, const struc
                              size_t count, bool is_headless)
 {
     struct label label;
-    struct srv plain = {.port = srv->port, .label = &label};
+    struct srv plain = {.port = srv->port, .label = &label, .host = srv->host};
     int n = snprintf(label.text, sizeof(label.text), "%s-%u", srv->label->text, srv->port->number);
     if (n > DNAME_LABEL_MAX || bsearch(&plain, srvs, count, sizeof(*srvs), compare_to_key)) {
         make_srv_value(b, srv, is_headless);

@@ -32,6 +32,7 @@ struct named_port {
 struct srv {
     const struct named_port *port;
     const struct label *label;
+    const char *host; /* the target; NULL: as add_srvs says */
 };
 
 struct build {
@@ -52,6 +53,8 @@ void build_init(struct build *b, const struct naming_config *config,
 /* Sets the DNS name above the keys: "<name>.<ns>.<kind>.<domain>". */
 void build_set_name(struct build *b, const struct label *name, const struct label *ns,
                     const char *kind);
+/* Sets it to "<name>.<ns>.<zone>". */
+void build_set_external_name(struct build *b, const struct label *name, const struct label *ns);
 /* Sets the DNS name of a Node: "<name>.node.<domain>". */
 void build_set_node_name(struct build *b, struct slice name);
 void build_fini(struct build *b);
@@ -66,6 +69,10 @@ bool naming_records_take_label(const struct build *b, const char *what, const ch
                                size_t max, struct label *ret_label);
 bool naming_records_take_address(const struct build *b, const char *text,
                                  struct address *ret_address);
+
+/* Takes a host name that the API accepts: returns it in lower case with a dot at its end, owned by
+ * the caller. NULL: invalid, and reported. In naming.c. */
+char *naming_take_host(const struct build *b, const char *what, const char *text);
 
 /* Takes the ports with a name, a protocol and a number; others have no SRV record. Returns their
  * number; ret_ports has room for count. */
@@ -83,6 +90,8 @@ void naming_records_add_address(struct build *b, const char *label, const struct
 /* Adds an address at <name>/<the address's label>. */
 void add_hashed_address(struct build *b, const struct address *address, struct label *ret_label);
 void naming_records_add_host(struct build *b, const char *host); /* adds the name itself */
+/* Adds a host at <name>/<the hash of its value>. */
+void naming_records_add_hashed_host(struct build *b, const char *host, struct label *ret_label);
 
 /* Compares ports in the order in which add_srvs sorts those with one label. */
 int compare_named_ports(const void *a, const void *b);
@@ -98,5 +107,8 @@ void add_claim(struct build *b, const struct address *address, enum claim_rank r
 
 /* Adds a headless Service's endpoints; in naming_headless.c. */
 int build_headless(struct build *b, const struct owner_objects *objects, struct err *err);
+
+/* Adds a Service's names in the external zone; in naming_external.c. */
+int build_external(struct build *b, const struct owner_objects *objects, struct err *err);
 
 #endif

@@ -22,6 +22,7 @@ struct override_zone {
 struct override_zones {
     char *text; /* a copy, which the zones borrow from */
     struct dname domain;
+    struct dname external_zone; /* len 0: none */
     struct override_zone *zones;
     size_t count;
 };
@@ -57,18 +58,23 @@ bool override_name_parse(struct slice text, struct dname *ret_name)
     return has_zone_labels(ret_name, override_name_is_wildcard(ret_name));
 }
 
-/* Returns whether the name is in the domain, or its last label is reserved. resolver.arpa is in
- * arpa. */
-static bool is_never_written(const struct override_zones *zones, const struct dname *name)
+/* Returns whether the last label is reserved. resolver.arpa is in arpa. */
+static bool is_reserved(const struct dname *name)
 {
     struct dname_labels labels;
-    bool is = dname_is_within(name, &zones->domain);
+    bool is = false;
     dname_labels(name, &labels);
     for (size_t i = 0; i < ARRAY_LEN(reserved) && !is && labels.count; i++) {
         is = slice_equal(dname_label(name, labels.offsets[labels.count - 1]),
                          slice_str(reserved[i]));
     }
     return is;
+}
+
+static bool is_never_written(const struct override_zones *zones, const struct dname *name)
+{
+    return dname_is_within(name, &zones->domain) || is_reserved(name) ||
+           (zones->external_zone.len && dname_is_within(name, &zones->external_zone));
 }
 
 /* ---- The flag ---- */
@@ -136,6 +142,25 @@ static void lower_zones(char *text)
     }
 }
 
+int override_zones_parse_external(const char *text, const char *domain, char **ret_zone,
+                                  struct err *err)
+{
+    struct dname zone, home;
+    char name[DNAME_TEXT_MAX];
+    if (!override_name_parse(slice_str(text), &zone) || override_name_is_wildcard(&zone)) {
+        return expect_zone(slice_str(text), "a zone like lb.example.com", err);
+    }
+    if (is_reserved(&zone) || !dname_from_text(slice_str(domain), &home) ||
+        dname_is_within(&zone, &home) || dname_is_within(&home, &zone)) {
+        return expect_zone(slice_str(text),
+                           "a zone outside -domain and arpa that does not contain -domain, and no "
+                           "special one",
+                           err);
+    }
+    *ret_zone = xstrdup(dname_to_text(&zone, name));
+    return 0;
+}
+
 int override_zones_parse(const char *text, const char *domain, struct override_zones **ret_zones,
                          struct err *err)
 {
@@ -160,6 +185,22 @@ int override_zones_parse(const char *text, const char *domain, struct override_z
     }
     *ret_zones = zones;
     return 0;
+}
+
+int override_zones_reserve(struct override_zones *zones, const char *external_zone, struct err *err)
+{
+    char text[DNAME_TEXT_MAX];
+    int r = dname_from_text(slice_str(external_zone), &zones->external_zone)
+                ? 0
+                : expect_zone(slice_str(external_zone), "a zone", err);
+    for (size_t i = 0; r == 0 && i < zones->count; i++) {
+        const struct dname *zone = &zones->zones[i].name;
+        r = dname_is_within(zone, &zones->external_zone)
+                ? expect_zone(slice_str(dname_to_text(zone, text)), "a zone outside -external-zone",
+                              err)
+                : 0;
+    }
+    return r;
 }
 
 void override_zones_free(struct override_zones *zones)
@@ -229,7 +270,7 @@ const char *override_verdict_text(enum override_verdict verdict)
     static const char *const texts[] = {
         [OVERRIDE_ALLOWED] = "is allowed",
         [OVERRIDE_NO_NAME] = "is no name like app.example.com",
-        [OVERRIDE_RESERVED] = "is in --domain, in arpa or special",
+        [OVERRIDE_RESERVED] = "is in --domain, in --external-zone, in arpa or special",
         [OVERRIDE_OUTSIDE] = "is in no zone of --override-zones",
         [OVERRIDE_NAMESPACE] = "is in a zone that --override-zones gives to other namespaces",
         [OVERRIDE_WILDCARD] = "is in no zone of --override-zones that begins with *.",

@@ -28,6 +28,10 @@ struct override_zones;
  * what was expected. An empty text means no zones. */
 int override_zones_parse(const char *text, const char *domain, struct override_zones **ret_zones,
                          struct err *err) MUST_CHECK;
+
+/* Reserves the external zone: no name in it is allowed. Fails if a zone lies in it. */
+int override_zones_reserve(struct override_zones *zones, const char *external_zone,
+                           struct err *err) MUST_CHECK;
 void override_zones_free(struct override_zones *zones); /* NULL is fine */
 
 size_t override_zones_count(const struct override_zones *zones); /* NULL: 0 */
@@ -43,7 +47,8 @@ bool override_name_is_wildcard(const struct dname *name);
 enum override_verdict {
     OVERRIDE_ALLOWED,
     OVERRIDE_NO_NAME,   /* override_name_parse */
-    OVERRIDE_RESERVED,  /* in the domain, in arpa, or special (RFC 6761, 7686, 9462) */
+    OVERRIDE_RESERVED,  /* in the domain, the external zone, in arpa, or special (RFC 6761, 7686,
+                           9462) */
     OVERRIDE_OUTSIDE,   /* in no zone */
     OVERRIDE_NAMESPACE, /* in a zone for other namespaces */
     OVERRIDE_WILDCARD,  /* in no zone for wildcard names */
@@ -57,6 +62,11 @@ enum override_verdict override_zones_judge(const struct override_zones *zones,
 
 /* Returns the reason, a constant: "is in no zone of --override-zones". */
 const char *override_verdict_text(enum override_verdict verdict);
+
+/* Parses --external-zone: sets *ret_zone to the zone as text, "lb.example.com.", owned by the
+ * caller. It neither contains the domain nor lies in it, nor in arpa or a special name. */
+int override_zones_parse_external(const char *text, const char *domain, char **ret_zone,
+                                  struct err *err) MUST_CHECK;
 
 /* Returns whether the name could be written for some namespace. */
 bool override_zones_cover(const struct override_zones *zones, const struct dname *name);

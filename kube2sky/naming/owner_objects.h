@@ -13,7 +13,8 @@
 #include "kube2sky/api/kube_object.h"
 
 struct owner_objects {
-    /* For a svc/ owner */
+    /* For a svc/ or ext/ owner */
+    bool is_external;                  /* ext/ */
     const struct kube_object *service; /* NULL: absent */
     const struct kube_object **parts;  /* its Endpoints, or its slices in any order */
     size_t part_count;

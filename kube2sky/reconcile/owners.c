@@ -42,7 +42,7 @@ struct slice owner_namespace(const struct owner *owner)
 {
     struct slice id = owner->id;
     bool is_object = slice_has_prefix(id, slice_str(SERVICE_PREFIX)) ||
-                     slice_has_prefix(id, slice_str(POD_PREFIX));
+                     slice_has_prefix(id, slice_str(POD_PREFIX)) || owner_is_external(owner);
     size_t skipped = is_object                        ? OWNER_PREFIX_LEN
                      : owner_is_alias(owner)          ? sizeof(ALIAS_PREFIX) - 1
                      : owner->class == OWNER_VISIBLE  ? sizeof(VISIBLE_PREFIX) - 1
@@ -57,6 +57,11 @@ struct slice owner_namespace(const struct owner *owner)
 bool owner_is_alias(const struct owner *owner)
 {
     return slice_has_prefix(owner->id, slice_str(ALIAS_PREFIX));
+}
+
+bool owner_is_external(const struct owner *owner)
+{
+    return slice_has_prefix(owner->id, slice_str(EXTERNAL_PREFIX));
 }
 
 struct slice owner_pod_label(const struct owner *owner)
@@ -336,7 +341,7 @@ static struct owner *put_part(struct owners *owners, const struct object_key *ke
         .generation = generation,
         .length = (uint32_t)kv->value.len & ACTUAL_LENGTH_MAX,
         .is_ours =
-            place == KEY_EXTERNAL || ownership_has(owners->ownership, place, kv->key, kv->value),
+            owner_is_alias(owner) || ownership_has(owners->ownership, place, kv->key, kv->value),
         .may_be_copy =
             place == KEY_OBJECT && ownership_may_be_copy(owners->ownership, kv->key, kv->value),
     };

@@ -157,13 +157,14 @@ void owners_base(const struct owners *owners, const struct owner *owner, struct 
 struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation);
 struct owner *owners_key_delete(struct owners *owners, struct slice key);
 
-/* Do the same with a KEY_EXTERNAL of the owner "alias/default/web". */
+/* Do the same with a KEY_EXTERNAL of the owner "alias/default/web" or "ext/default/web". */
 struct owner *owners_external_put(struct owners *owners, struct slice id, const struct etcd_kv *kv,
                                   uint32_t generation);
 struct owner *owners_external_delete(struct owners *owners, struct slice id, struct slice key);
 
-/* Returns whether it owns external names: "alias/...". */
+/* Return whether it owns external names, "alias/..."; and names in the external zone, "ext/...". */
 bool owner_is_alias(const struct owner *owner);
+bool owner_is_external(const struct owner *owner);
 
 /* Returns the revision that last wrote the key; 0: absent. */
 int64_t owners_key_revision(const struct owners *owners, struct slice key);

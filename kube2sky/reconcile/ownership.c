@@ -11,6 +11,7 @@
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/key_style.h"
+#include "kube2sky/naming/naming.h"
 
 /* A domain has at most 255 bytes; the other parts are shorter. */
 enum { TREE_MAX = 512 };
@@ -23,11 +24,18 @@ void ownership_init(struct ownership *o, const struct ownership_config *config)
     buf_append_char(&o->tree, '/');
     o->host_end = xasprintf("." SERVICE_LABEL ".%s", config->domain);
     o->beside = etcd_writer_key(slice_str(config->domain), "");
+    buf_init(&o->external_tree, TREE_MAX);
+    if (config->external_zone) {
+        record_key_from_name(slice_str(SKYDNS_TREE), slice_str(config->external_zone),
+                             &o->external_tree);
+        buf_append_char(&o->external_tree, '/');
+    }
 }
 
 void ownership_fini(struct ownership *o)
 {
     buf_fini(&o->tree);
+    buf_fini(&o->external_tree);
     free(o->host_end);
     free(o->beside);
     o->host_end = NULL;
@@ -156,7 +164,8 @@ struct object_key ownership_part(const struct ownership *o, struct slice key)
 
 void ownership_base(const struct ownership *o, struct slice owner, struct buf *out)
 {
-    if (slice_has_prefix(owner, slice_str(ALIAS_PREFIX))) { /* its keys may be of any zone */
+    if (slice_has_prefix(owner, slice_str(ALIAS_PREFIX)) || /* its keys may be of any zone */
+        slice_has_prefix(owner, slice_str(EXTERNAL_PREFIX))) {
         buf_append_str(out, EXTERNAL_BASE);
         return;
     }
@@ -242,8 +251,8 @@ bool ownership_is_written(const struct ownership *o, struct slice key, struct sl
     return false;
 }
 
-void ownership_alias(const struct ownership *o, struct slice key, struct slice value,
-                     struct buf *out)
+static void ownership_alias(const struct ownership *o, struct slice key, struct slice value,
+                            struct buf *out)
 {
     struct slice names = our_names(o, quick_host(value));
     struct slice ns = take_last_label(&names), service = take_last_label(&names);
@@ -260,6 +269,49 @@ void ownership_alias(const struct ownership *o, struct slice key, struct slice v
     if (slice_equal(rest_of(key, (size_t)(slash + 1 - key.ptr)), slice_str(label))) {
         buf_append_str(out, ALIAS_PREFIX);
         buf_append(out, object, ns.len + 1 + service.len);
+    }
+}
+
+/* ---- The external zone ---- */
+
+static bool is_in_external_zone(const struct ownership *o, struct slice key)
+{
+    return o->external_tree.len && slice_has_prefix(key, buf_slice(&o->external_tree));
+}
+
+/* Appends the owner of "default/web/c88f1059", below the zone. */
+static void append_external_owner(const struct ownership *o, struct slice below, struct buf *out)
+{
+    struct slice ns = first_segment(below);
+    struct slice rest = ns.len < below.len ? rest_of(below, ns.len + 1) : slice_of(NULL, 0);
+    struct slice service = first_segment(rest);
+    bool is_key = service.len < rest.len && dname_is_host_label(ns) &&
+                  dname_is_host_label(service) && naming_may_be_external(ns) &&
+                  ownership_is_namespace(o, ns);
+    if (is_key || slice_equal(below, slice_str(EXTERNAL_PUBLIC_SUFFIX))) {
+        buf_append_str(out, EXTERNAL_PREFIX);
+        buf_append(out, below.ptr, ns.len + 1 + service.len);
+    }
+}
+
+static bool ownership_has_external(const struct ownership *o, struct slice key, struct slice value)
+{
+    if (!is_in_external_zone(o, key)) {
+        return false;
+    }
+    struct slice below = rest_of(key, o->external_tree.len);
+    return slice_equal(below, slice_str(EXTERNAL_PUBLIC_SUFFIX))
+               ? slice_equal(value, slice_str(EXTERNAL_PUBLIC_VALUE))
+               : key_style_external(slice_str(o->config.external_zone), below, value);
+}
+
+void ownership_external(const struct ownership *o, struct slice key, struct slice value,
+                        struct buf *out)
+{
+    if (is_in_external_zone(o, key)) {
+        append_external_owner(o, rest_of(key, o->external_tree.len), out);
+    } else {
+        ownership_alias(o, key, value, out);
     }
 }
 
@@ -298,9 +350,10 @@ bool ownership_has(const struct ownership *o, enum key_place place, struct slice
         return says_our_host(o, value) && (!only_written || ownership_is_written(o, key, value));
     case KEY_CLIENT:
         return ownership_has_client(o, rest_of(key, strlen(o->beside)), value);
+    case KEY_EXTERNAL:
+        return ownership_has_external(o, key, value);
     case KEY_ELSEWHERE:
     case KEY_BESIDE:
-    case KEY_EXTERNAL:
         break;
     }
     return false;

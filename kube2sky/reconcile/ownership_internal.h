@@ -24,6 +24,11 @@
  *
  *     /kube2sky/<domain>/topology/<namespace>/<service>   with --namespaces only theirs
  *
+ * and because of Services, in the zone of --external-zone,
+ *
+ *     /skydns/<zone reversed>/<namespace>/<service>/...   keys that it could have written itself,
+ *                                                         judging by label and value
+ *
  * Elsewhere below the domain are keys of people and other programs, and keys of the ConfigMap,
  * which a list of their own tells from the others (config_keys_internal.h). PURE. */
 #ifndef KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
@@ -40,7 +45,8 @@ struct ownership_config {
     const char *const *namespaces; /* lower case */
     size_t namespace_count;        /* 0 = all */
     bool only_written;
-    bool has_nodes; /* --nodes */
+    bool has_nodes;            /* --nodes */
+    const char *external_zone; /* "lb.example.com.", as domain; NULL: none */
 };
 
 struct ownership {
@@ -48,6 +54,7 @@ struct ownership {
     struct buf tree;                /* "/skydns/local/cluster/" */
     char *beside;                   /* "/kube2sky/cluster.local/" */
     char *host_end;                 /* ".svc.cluster.local." */
+    struct buf external_tree;       /* "/skydns/com/example/lb/"; empty: none */
 };
 
 void ownership_init(struct ownership *ownership, const struct ownership_config *config);
@@ -85,12 +92,13 @@ void ownership_base(const struct ownership *ownership, struct slice owner, struc
  * nothing for other values. */
 void ownership_owner_object(const struct ownership *ownership, struct slice value, struct buf *out);
 
-/* Appends the id of the owner of a KEY_EXTERNAL, "alias/default/web"; nothing if the key is not
- * ours. */
-void ownership_alias(const struct ownership *ownership, struct slice key, struct slice value,
-                     struct buf *out);
+/* Appends the id of the owner of a KEY_EXTERNAL, "ext/default/web" for any key in the external zone
+ * where its keys are, else "alias/default/web"; nothing if the key is not ours. */
+void ownership_external(const struct ownership *ownership, struct slice key, struct slice value,
+                        struct buf *out);
 
-/* Returns whether the writer may delete a KEY_OBJECT, KEY_REVERSE or KEY_CLIENT with this value. */
+/* Returns whether the writer may delete a KEY_OBJECT, KEY_REVERSE or KEY_CLIENT with this value, or
+ * a KEY_EXTERNAL that is in the external zone. */
 bool ownership_has(const struct ownership *ownership, enum key_place place, struct slice key,
                    struct slice value);
 

@@ -60,6 +60,7 @@ void planner_init(struct planner *planner, const struct planner_config *config)
                    .records_max = config->limits.owner_keys,
                    .bytes_max = config->limits.owner_bytes,
                    .endpoint_names = config->endpoint_names,
+                   .external = config->external,
                    .dropped = planner_on_dropped},
     };
     planner->naming.data = planner;
@@ -178,6 +179,10 @@ static int name_owner(struct planner *planner, const struct naming_config *namin
     planner_forget_names(planner);
     if (owner_is_alias(owner)) {
         name_aliases(planner, naming, owner);
+    } else if (slice_equal(owner->id, slice_str(EXTERNAL_PUBLIC_OWNER))) {
+        owner_objects_clear(&planner->objects);
+        claims_clear(&planner->claims);
+        naming_build_public(naming, planner->config.external.is_public, &planner->desired);
     } else {
         inventory_get(planner->config.inventory, owner->id, &planner->objects);
         r = naming_build(naming, &planner->objects, &planner->desired, &planner->claims, err);
@@ -392,6 +397,12 @@ bool planner_wants_topology(struct planner *planner, struct slice id)
 {
     (void)get_placed(planner, id);
     return topology_value_is_marked(planner->placed.service);
+}
+
+bool planner_wants_external(struct planner *planner, struct slice id)
+{
+    inventory_get(planner->config.inventory, id, &planner->placed);
+    return naming_is_external(&planner->naming, planner->placed.service);
 }
 
 static void note_too_long(struct planner *planner, const struct owner *owner)

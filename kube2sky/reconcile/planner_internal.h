@@ -67,6 +67,7 @@ struct planner_config {
     const char *domain;
     uint32_t ttl_s;
     enum endpoint_names endpoint_names;
+    struct external_zone external;
     struct key_limits limits;
     bool has_reverse;                          /* whether reverse keys are desired, */
     bool has_topology;                         /* and topology keys */
@@ -132,6 +133,9 @@ int planner_look(struct planner *planner, const struct owner *owner,
 
 /* Returns whether the owner "topology/default/web" wants its key, as far as its Service says. */
 bool planner_wants_topology(struct planner *planner, struct slice id);
+
+/* Returns whether the Service "svc/default/web" wants names in the external zone. */
+bool planner_wants_external(struct planner *planner, struct slice id);
 
 /* Return, for pages, the winner of an address, and whether the owner's unwanted keys may be
  * deleted. */

@@ -59,6 +59,7 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
         planner_forget_names(&r->planner);
         owners_want_claim(r->owners, owner);
         reconciler_look_at_topology(r, id);
+        reconciler_look_at_external(r, id);
     }
     reconciler_want_look(r, owner);
 }
@@ -338,6 +339,7 @@ static void start_planner(struct reconciler *r)
                                       .namespace_count = config->namespace_count,
                                       .only_written = config->own_only_written,
                                       .has_nodes = config->has_nodes,
+                                      .external_zone = config->external.zone,
                                   });
     r->owners = owners_new(&r->ownership);
     start_aliases(r);
@@ -347,7 +349,7 @@ static void start_planner(struct reconciler *r)
     r->reverse_keys = reverse_keys_new();
     plan_init(&r->plan);
     buf_init(&r->owner_object, 2 * DNAME_MAX);
-    buf_init(&r->topology_id, 2 * DNAME_MAX);
+    buf_init(&r->beside_id, 2 * DNAME_MAX);
     planner_init(&r->planner,
                  &(struct planner_config){
                      .inventory = config->inventory,
@@ -356,6 +358,7 @@ static void start_planner(struct reconciler *r)
                      .domain = config->domain,
                      .ttl_s = config->ttl_s,
                      .endpoint_names = config->endpoint_names,
+                     .external = config->external,
                      .limits = key_limits_of(config->etcd_space_bytes, config->owner_keys_max,
                                              config->ns_keys_max),
                      .has_reverse = !config->no_reverse,
@@ -401,6 +404,9 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     r->serial_key = serial_key_new(&(struct serial_key_config){
         .loop = config->loop, .etcd = config->etcd, .domain = config->domain});
     start_leader(r);
+    if (config->external.zone) {
+        reconciler_owner_changed(r, slice_str(EXTERNAL_PUBLIC_OWNER));
+    }
     reconciler_follow(r);
     return r;
 }
@@ -427,7 +433,7 @@ void reconciler_stop(struct reconciler *r)
     refusals_free(r->refusals);
     plan_fini(&r->plan);
     buf_fini(&r->owner_object);
-    buf_fini(&r->topology_id);
+    buf_fini(&r->beside_id);
     planner_fini(&r->planner);
     reverse_keys_free(r->reverse_keys);
     external_aliases_free(r->aliases);

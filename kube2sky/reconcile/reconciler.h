@@ -82,6 +82,9 @@ struct reconciler_config {
     /* Zones in which external names are written; NULL: none. Outlives the reconciler. */
     const struct override_zones *zones;
 
+    /* The zone for Services' external addresses. */
+    struct external_zone external;
+
     bool has_config_map; /* reconciler_want_config will be called */
     bool leaves_config;  /* another writer has the ConfigMap's keys */
 

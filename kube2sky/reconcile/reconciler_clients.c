@@ -1,5 +1,7 @@
 /* Makes pods' owners and keys about clients wait for each other, and queues those that changed; and
- * owners of topology keys when their Services change. */
+ * owners of topology keys, and of names in the external zone, when their Services change. */
+#include <string.h>
+
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
@@ -102,18 +104,24 @@ bool reconciler_explain_clients(const struct reconciler *r, struct buf *out)
 
 /* ---- Topology keys ---- */
 
-struct slice reconciler_topology_of(struct reconciler *r, struct slice id)
+/* Returns the Service's owner with another prefix; empty: it is no Service's. */
+static struct slice reconciler_clients_beside(struct reconciler *r, struct slice id,
+                                              const char *prefix)
 {
     if (!slice_has_prefix(id, slice_str(SERVICE_PREFIX))) {
         return slice_of(NULL, 0);
     }
-    buf_clear(&r->topology_id);
-    buf_append_str(&r->topology_id, TOPOLOGY_PREFIX);
-    buf_append(&r->topology_id, id.ptr + OWNER_PREFIX_LEN, id.len - OWNER_PREFIX_LEN);
-    const struct slice topology = buf_slice(&r->topology_id);
-    return !r->topology_id.failed && ownership_is_topology(&r->ownership, topology)
-               ? topology
-               : slice_of(NULL, 0);
+    buf_clear(&r->beside_id);
+    buf_append_str(&r->beside_id, prefix);
+    buf_append(&r->beside_id, id.ptr + OWNER_PREFIX_LEN, id.len - OWNER_PREFIX_LEN);
+    return r->beside_id.failed ? slice_of(NULL, 0) : buf_slice(&r->beside_id);
+}
+
+struct slice reconciler_topology_of(struct reconciler *r, struct slice id)
+{
+    const struct slice topology = reconciler_clients_beside(r, id, TOPOLOGY_PREFIX);
+    return topology.len && ownership_is_topology(&r->ownership, topology) ? topology
+                                                                          : slice_of(NULL, 0);
 }
 
 void reconciler_look_at_topology(struct reconciler *r, struct slice id)
@@ -123,5 +131,25 @@ void reconciler_look_at_topology(struct reconciler *r, struct slice id)
     if (topology.len &&
         (owners_find(r->owners, topology) || planner_wants_topology(&r->planner, topology))) {
         reconciler_owner_changed(r, topology);
+    }
+}
+
+/* ---- Names in the external zone ---- */
+
+void reconciler_look_at_external(struct reconciler *r, struct slice id)
+{
+    const struct slice external = r->config.external.zone
+                                      ? reconciler_clients_beside(r, id, EXTERNAL_PREFIX)
+                                      : slice_of(NULL, 0);
+    if (!external.len) {
+        return;
+    }
+    const struct slice name =
+        slice_of(external.ptr + OWNER_PREFIX_LEN, external.len - OWNER_PREFIX_LEN);
+    const char *slash = memchr(name.ptr, '/', name.len);
+    const size_t ns_len = slash ? (size_t)(slash - name.ptr) : name.len;
+    if (naming_may_be_external(slice_of(name.ptr, ns_len)) &&
+        (owners_find(r->owners, external) || planner_wants_external(&r->planner, id))) {
+        reconciler_owner_changed(r, external);
     }
 }

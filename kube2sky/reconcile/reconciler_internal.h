@@ -54,7 +54,7 @@ struct reconciler {
     struct external_aliases *aliases; /* NULL: none are wanted */
     struct external_keys *external_keys;
     struct buf owner_object; /* scratch buffers */
-    struct buf topology_id;
+    struct buf beside_id;
     bool are_orphans_due;          /* unclaimed reverse keys must be looked for */
     struct outage_source followed; /* away while the watch of records is down */
 
@@ -157,6 +157,9 @@ bool reconciler_explain_clients(const struct reconciler *r, struct buf *out);
 /* Queues the owner of the topology key of a Service's owner that has changed, if it has or wants
  * one. */
 void reconciler_look_at_topology(struct reconciler *r, struct slice id);
+
+/* Queues the owner of its names in the external zone, if it has or wants any. */
+void reconciler_look_at_external(struct reconciler *r, struct slice id);
 
 /* Returns the id of that owner, borrowed until the next call; empty: no key can be its. */
 struct slice reconciler_topology_of(struct reconciler *r, struct slice id);

@@ -174,7 +174,7 @@ static void put_external(struct key_source *source, const struct etcd_kv *kv)
     struct reconciler *r = source->reconciler;
     struct slice before = external_keys_owner(r->external_keys, kv->key);
     buf_clear(&r->owner_object);
-    ownership_alias(&r->ownership, kv->key, kv->value, &r->owner_object);
+    ownership_external(&r->ownership, kv->key, kv->value, &r->owner_object);
     struct slice id = buf_slice(&r->owner_object);
     if (before.len && !slice_equal(before, id)) {
         leave_external(source, before, kv->key, kv->mod_revision);

@@ -311,6 +311,7 @@ bool reconciler_has_written(const struct reconciler *r, struct slice service, in
         !key_source_is_confirmed(source) ? "etcd is not followed, or being read" : NULL;
     lack = lack ? lack : reconciler_report_look_at(r, "svc", service);
     lack = lack ? lack : reconciler_report_look_at(r, "alias", service);
+    lack = lack ? lack : reconciler_report_look_at(r, "ext", service);
     *ret_revision = source->changed;
     if (lack && why) {
         buf_append_str(why, lack);

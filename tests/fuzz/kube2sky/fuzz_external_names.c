@@ -48,7 +48,7 @@ static void check_wanted(const struct run *run, const struct desired_record *rec
     size_t len = external_keys_name_len(record->key, record->value);
     buf_init(&owner, 1024);
     assert(ownership_place(&run->ownership, record->key) == KEY_EXTERNAL);
-    ownership_alias(&run->ownership, record->key, record->value, &owner);
+    ownership_external(&run->ownership, record->key, record->value, &owner);
     assert(slice_equal(buf_slice(&owner), slice_str("alias/default/web")));
     assert(record_key_to_name(slice_str(SKYDNS_TREE), record->key, &name));
     assert(len &&

@@ -73,7 +73,7 @@ _SERVICE_SPEC = {
     22: ("internalTrafficPolicy", str),
     23: ("trafficDistribution", str),
 }
-_LOAD_BALANCER_STATUS = {}
+_LOAD_BALANCER_STATUS = {1: ("ingress", [{1: ("ip", str), 2: ("hostname", str), 3: ("ipMode", str)}])}
 _SERVICE_STATUS = {1: ("loadBalancer", _LOAD_BALANCER_STATUS)}
 
 _ENDPOINT_ADDRESS = {

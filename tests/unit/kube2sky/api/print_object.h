@@ -32,6 +32,9 @@ static inline void print_service(struct buf *out, const struct kube_service *ser
     if (*service->external_name) {
         buf_printf(out, " external=%s", service->external_name);
     }
+    for (size_t i = 0; i < service->external_count; i++) {
+        buf_printf(out, " outside=%s", service->external[i]);
+    }
     print_ports(out, service->ports, service->port_count);
 }
 

@@ -174,6 +174,28 @@ static void add_port(struct both *parent, unsigned number, bool is_of_endpoints)
     both_add_message(parent, "ports", number, &port);
 }
 
+static void add_balancer(struct both *object)
+{
+    struct both status, balancer;
+    if (kube_encodings_below(3) == 0) {
+        return;
+    }
+    both_init(&status);
+    both_init(&balancer);
+    for (unsigned i = kube_encodings_below(3); i > 0; i--) {
+        struct both point;
+        both_init(&point);
+        maybe_string(&point, "ip", 1, random_ip());
+        maybe_string(&point, "hostname", 2, random_text());
+        add_unknown(&point);
+        both_add_message(&balancer, "ingress", 1, &point);
+    }
+    add_unknown(&balancer);
+    both_message(&status, "loadBalancer", 1, &balancer);
+    add_unknown(&status);
+    both_message(object, "status", 3, &status);
+}
+
 static void kube_encodings_add_service(struct both *object)
 {
     struct both spec;
@@ -188,8 +210,12 @@ static void kube_encodings_add_service(struct both *object)
     for (unsigned i = kube_encodings_below(3); i > 0; i--) {
         both_add_string(&spec, "clusterIPs", 18, random_ip());
     }
+    for (unsigned i = kube_encodings_below(3); i > 0; i--) {
+        both_add_string(&spec, "externalIPs", 5, random_ip());
+    }
     add_unknown(&spec);
     both_message(object, "spec", 2, &spec);
+    add_balancer(object);
 }
 
 static void maybe_target(struct both *endpoint, unsigned number)
@@ -434,9 +460,13 @@ UNIT_TEST(test_random_events)
         struct both object;
         const bool has_pods = kube_encodings_below(2), has_aliases = kube_encodings_below(2);
         const bool has_placement = kube_encodings_below(2), has_uids = kube_encodings_below(2);
-        const bool has_topology = kube_encodings_below(2);
-        kube_object_keep(
-            (struct kube_kept){has_pods, has_aliases, has_placement, has_uids, has_topology});
+        const bool has_external = kube_encodings_below(2), has_topology = kube_encodings_below(2);
+        kube_object_keep((struct kube_kept){.pods = has_pods,
+                                            .aliases = has_aliases,
+                                            .placement = has_placement,
+                                            .uids = has_uids,
+                                            .external = has_external,
+                                            .topology = has_topology});
         make_object(kind, &object);
         check_event(kind, one_of(types, ARRAY_LEN(types)), &object);
         both_fini(&object);
@@ -459,6 +489,44 @@ static void kube_encodings_expect_text(enum kube_kind kind, struct both *object,
     kube_event_fini(&event);
     buf_fini(&line);
     free(text);
+}
+
+/* Only where they are wanted; host names end with a dot. */
+UNIT_TEST(test_external_addresses)
+{
+    for (unsigned are_kept = 0; are_kept < 2; are_kept++) {
+        struct both object, metadata, spec, status, balancer;
+        both_init(&object);
+        both_init(&metadata);
+        both_init(&spec);
+        both_init(&status);
+        both_init(&balancer);
+        both_string(&metadata, "name", 1, "web");
+        both_string(&metadata, "namespace", 3, "default");
+        both_message(&object, "metadata", 1, &metadata);
+        both_add_string(&spec, "externalIPs", 5, "203.0.113.1");
+        both_message(&object, "spec", 2, &spec);
+        static const char *const points[][2] = {
+            {"203.0.113.2", ""}, {"", "lb.example.net"}, {"fd00::1", "lb."}, {"", ""}};
+        for (size_t i = 0; i < ARRAY_LEN(points); i++) {
+            struct both point;
+            both_init(&point);
+            both_string(&point, "ip", 1, points[i][0]);
+            both_string(&point, "hostname", 2, points[i][1]);
+            both_add_message(&balancer, "ingress", 1, &point);
+        }
+        both_message(&status, "loadBalancer", 1, &balancer);
+        both_message(&object, "status", 3, &status);
+        kube_object_keep((struct kube_kept){.external = are_kept});
+        kube_encodings_expect_text(KUBE_SERVICE, &object,
+                                   are_kept ? "default/web type= outside=203.0.113.1 "
+                                              "outside=203.0.113.2 outside=lb.example.net. "
+                                              "outside=fd00::1 outside=lb."
+                                            : "default/web type=");
+        check_event(KUBE_SERVICE, "ADDED", &object);
+        both_fini(&object);
+    }
+    kube_object_keep((struct kube_kept){0});
 }
 
 /* Only where they are wanted, of pods, and whatever else is wrong with the reference. */

@@ -65,6 +65,68 @@ static void test_flags(void **state UNUSED)
     assert_int_equal(override_zones_count(NULL), 0);
 }
 
+static void test_external_zone(void **state UNUSED)
+{
+    static const struct {
+        const char *text, *want; /* the zone, or the error's beginning */
+    } cases[] = {
+        {"lb.example.com", "lb.example.com."},
+        {"LB.Example.com.", "lb.example.com."},
+        {"corp", "corp."},
+        {"xcluster.local", "xcluster.local."},
+        {"", "``: expected a zone like lb.example.com"},
+        {".", "`.`: expected a zone like"},
+        {"*.example.com", "`*.example.com`: expected a zone like"},
+        {"a_b.com", "`a_b.com`: expected a zone like"},
+        {"cluster.local",
+         "`cluster.local`: expected a zone outside -domain and arpa that does not"},
+        {"x.cluster.local", "`x.cluster.local`: expected a zone outside -domain"},
+        {"local", "`local`: expected a zone outside -domain"},
+        {"ip6.arpa", "`ip6.arpa`: expected a zone outside -domain"},
+        {"x.localhost", "`x.localhost`: expected a zone outside -domain"},
+        {"invalid", "`invalid`: expected a zone outside -domain"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err = {0};
+        char *zone = NULL;
+        int r = override_zones_parse_external(cases[i].text, "cluster.local.", &zone, &err);
+        const char *got = r < 0 ? err.msg : zone;
+        if (strncmp(got, cases[i].want, strlen(cases[i].want)) != 0 ||
+            (r < 0) != (cases[i].want[0] == '`')) {
+            fail_msg("%s: %s\nwant: %s", cases[i].text, got, cases[i].want);
+        }
+        free(zone);
+    }
+}
+
+/* No name in the external zone is allowed, nor a zone. */
+static void test_reserved(void **state UNUSED)
+{
+    static const struct {
+        const char *zones, *name;
+        enum override_verdict want; /* OVERRIDE_RESERVED without a name: the zones are refused */
+    } cases[] = {
+        {"example.com", "lb.example.com", OVERRIDE_RESERVED},
+        {"example.com", "x.lb.example.com", OVERRIDE_RESERVED},
+        {"example.com", "xlb.example.com", OVERRIDE_ALLOWED},
+        {"example.com", "example.com", OVERRIDE_ALLOWED},
+        {"lb.example.com", NULL, OVERRIDE_RESERVED},
+        {"example.com,*.x.lb.example.com", NULL, OVERRIDE_RESERVED},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct override_zones *zones = zones_of(cases[i].zones);
+        struct err err = {0};
+        struct dname name;
+        assert_int_equal(override_zones_reserve(zones, "lb.example.com.", &err),
+                         cases[i].name ? 0 : ERR_USAGE);
+        if (cases[i].name) {
+            assert_true(override_name_parse(slice_str(cases[i].name), &name));
+            assert_int_equal(override_zones_judge(zones, &name, slice_str("a")), cases[i].want);
+        }
+        override_zones_free(zones);
+    }
+}
+
 static void test_limits(void **state UNUSED)
 {
     for (int extra = 0; extra < 2; extra++) {
@@ -175,10 +237,9 @@ static void test_longest_name(void **state UNUSED)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_verdicts),
-        cmocka_unit_test(test_longest_name),
+        cmocka_unit_test(test_flags),    cmocka_unit_test(test_external_zone),
+        cmocka_unit_test(test_reserved), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_verdicts), cmocka_unit_test(test_longest_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

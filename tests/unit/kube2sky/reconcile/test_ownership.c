@@ -358,8 +358,70 @@ UNIT_TEST(test_external_names)
         buf_init(&id, 1024);
         ownership_init(&o, &cases[i].scope->config);
         assert_int_equal(ownership_place(&o, slice_str(cases[i].key)), KEY_EXTERNAL);
-        ownership_alias(&o, slice_str(cases[i].key), slice_str(cases[i].value), &id);
+        ownership_external(&o, slice_str(cases[i].key), slice_str(cases[i].value), &id);
         assert_string_equal(buf_cstr(&id), cases[i].want);
+        ownership_fini(&o);
+        buf_fini(&id);
+    }
+}
+
+/* In the external zone, keys are ours by their form; who owns them follows from their place. */
+UNIT_TEST(test_external_zone)
+{
+#define LB    "/skydns/com/example/lb/"
+#define AT(h) "{\"host\":\"" h "\",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}"
+    static const struct {
+        const char *key, *value, *want;
+        bool is_ours, is_narrowed;
+    } cases[] = {
+        {LB "default/web/c88f1059", AT("10.0.0.1"), "ext/default/web", true, true},
+        {LB "default/web/c88f1059", AT("10.0.0.2"), "ext/default/web", false, false},
+        {LB "default/web/db-0", AT("10.0.0.2"), "ext/default/web", true, false},
+        {LB "default/web/db-0/c88f1059", AT("10.0.0.1"), "ext/default/web", true, false},
+        {LB "default/web/db-0/c88f1058", AT("10.0.0.1"), "ext/default/web", false, false},
+        {LB "default/web/ed07a6a4", AT("lb.example.net."), "ext/default/web", true, false},
+        {LB "default/web/lb", AT("lb.example.net."), "ext/default/web", false, false},
+        {LB "default/web/_tcp/_http/c88f1059", PORT("web.default.lb.example.com.", "80"),
+         "ext/default/web", true, false},
+        {LB "default/web/_tcp/_http/db-0", PORT("db-0.web.default.lb.example.com.", "80"),
+         "ext/default/web", true, false},
+        {LB "default/web/_tcp/_http/c88f1059", PORT("lb.example.net.", "80"), "ext/default/web",
+         true, false},
+        {LB "default/web/_tcp/_http/word", PORT("lb.example.net.", "80"), "ext/default/web", false,
+         false},
+        {LB "default/web/_tcp/_http/word", PORT("web.default.svc.cluster.local.", "80"),
+         "ext/default/web", false, false},
+        {LB "default/web/x", "{}", "ext/default/web", false, false},
+        {LB "default/web", AT("10.0.0.1"), "", false, false},
+        {LB "default/", AT("10.0.0.1"), "", false, false},
+        {LB "-/web/c88f1059", AT("10.0.0.1"), "", false, false},
+        {LB "default//c88f1059", AT("10.0.0.1"), "", false, false},
+        {LB "dns/ns/c88f1059", AT("10.0.0.1"), "", false, false},
+        {LB "pod/default/10-0-0-1/c88f1059", AT("10.0.0.1"), "", false, false},
+        {LB "svc/default/web/c88f1059", AT("10.0.0.1"), "", false, false},
+        {LB "dns/public", "{\"text\":\"public\"}", "ext/dns/public", true, true},
+        {LB "dns/public", "{\"text\":\"secret\"}", "ext/dns/public", false, false},
+        {LB "prod/web/c88f1059", AT("10.0.0.1"), "", true, true},
+        {LB "prod/web/c88f1059", AT("10.0.0.1"), "ext/prod/web", true, false},
+        {"/skydns/com/example/default/web/c88f1059", AT("10.0.0.1"), "", false, false},
+    };
+#undef AT
+#undef LB
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct ownership o;
+        struct buf id;
+        buf_init(&id, 1024);
+        ownership_init(&o, &(struct ownership_config){.domain = "cluster.local.",
+                                                      .namespaces = namespaces,
+                                                      .namespace_count = cases[i].is_narrowed,
+                                                      .external_zone = "lb.example.com."});
+        struct slice key = slice_str(cases[i].key), value = slice_str(cases[i].value);
+        assert_int_equal(ownership_place(&o, key), KEY_EXTERNAL);
+        ownership_external(&o, key, value, &id);
+        if (strcmp(buf_cstr(&id), cases[i].want) != 0 ||
+            (id.len && ownership_has(&o, KEY_EXTERNAL, key, value) != cases[i].is_ours)) {
+            fail_msg("%s %s: got %s", cases[i].key, cases[i].value, buf_cstr(&id));
+        }
         ownership_fini(&o);
         buf_fini(&id);
     }
