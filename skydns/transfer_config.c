@@ -31,7 +31,7 @@ struct engine_config *transfer_config(const struct engine_config *published)
 
 /* Version of the rules by which zones list records. Raise it when this program lists other records
  * for the same keys. */
-enum { CONTENTS_VERSION = 1 };
+enum { CONTENTS_VERSION = 2 };
 
 static uint64_t hash_bytes(struct slice bytes)
 {
@@ -50,6 +50,9 @@ static void append_domains(struct buf *out, const struct engine_config *config)
     for (size_t i = 0; i < config->zone_count; i++) {
         transfer_config_append_name(out, &config->zones[i].domain);
         transfer_config_append_name(out, &config->zones[i].hostmaster);
+        if (config->zones[i].is_external) {
+            buf_append_u8(out, 1); /* not with domains alone: as without -external-zones */
+        }
     }
 }
 

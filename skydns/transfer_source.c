@@ -78,12 +78,12 @@ static void transfer_source_on_key(void *data, const struct dname *domain, struc
     source->is_stale = true;
 }
 
-/* Returns the domain of a zone; reverse zones have the first one. */
+/* Returns the domain of a zone; reverse and external zones have the first one. */
 static const struct dname *transfer_source_domain_of(const struct engine_config *config,
                                                      const struct dname *apex)
 {
     const struct engine_zone *zone = engine_config_zone(config, apex);
-    return zone ? &zone->domain : &config->zones[0].domain;
+    return zone && !zone->is_external ? &zone->domain : &config->zones[0].domain;
 }
 
 struct transfer_origin_of_serial transfer_source_origin(const struct transfer_source *source,

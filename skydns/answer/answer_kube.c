@@ -43,7 +43,8 @@ enum kube_place kube_place_of(const struct engine_zone *zone, const struct dname
     if (depth == 0) {
         return KUBE_DOMAIN;
     }
-    enum kube_tree tree = kube_tree_of(dname_label(name, labels.offsets[depth - 1]));
+    enum kube_tree tree = kube_zone_tree(zone, dname_label(name, labels.offsets[depth - 1]));
+    depth = kube_zone_depth(zone, depth);
     bool is_underscored =
         depth >= KUBE_PROTOCOL_DEPTH &&
         dname_label(name, labels.offsets[depth - KUBE_PROTOCOL_DEPTH]).ptr[0] == '_';

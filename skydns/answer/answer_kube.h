@@ -36,6 +36,21 @@ static inline enum kube_tree kube_tree_of(struct slice label)
     return label.len == 3 && memcmp(label.ptr, "pod", 3) == 0 ? KUBE_TREE_POD : KUBE_TREE_OTHER;
 }
 
+/* The tree of a zone's name with this label in front of the zone, and its depth in the trees of a
+ * domain. Names of an external zone are as those below svc, one label deeper than they are; its
+ * label `dns` has the zone's own names, as in other domains. */
+static inline enum kube_tree kube_zone_tree(const struct engine_zone *zone, struct slice label)
+{
+    return !zone->is_external                                   ? kube_tree_of(label)
+           : label.len == 3 && memcmp(label.ptr, "dns", 3) == 0 ? KUBE_TREE_OTHER
+                                                                : KUBE_TREE_SVC;
+}
+
+static inline unsigned kube_zone_depth(const struct engine_zone *zone, unsigned depth)
+{
+    return depth + zone->is_external;
+}
+
 /* Returns the place of a name with `depth` labels in front of the domain. The label at
  * KUBE_PROTOCOL_DEPTH, counted from the domain, tells a protocol from an endpoint. From
  * KUBE_DEPTH_MAX on, depth makes no difference. */

@@ -8,17 +8,29 @@
 
 /* ---- Names ---- */
 
+/* Returns whether etcd says that nothing in the external zone is hidden. */
+static bool is_shown(const struct view *view, const struct engine_zone *zone)
+{
+    const struct store_node *node =
+        view->store ? store_find(view->store, &zone->shown, NULL) : NULL;
+    return node && store_node_record(node);
+}
+
 /* Returns the part of a name in the zone. */
 static enum view_part part_in(const struct view *view, const struct engine_zone *zone,
                               const struct dname *name, const struct dname_labels *labels)
 {
     unsigned depth = labels->count - zone->labels;
-    if (depth == 0) {
-        return VIEW_SOME;
-    }
-    if (kube_tree_of(dname_label(name, labels->offsets[depth - 1])) == KUBE_TREE_OTHER) {
+    if (zone->is_external && is_shown(view, zone)) {
         return VIEW_WHOLE;
     }
+    if (depth == 0) {
+        return zone->is_external ? VIEW_SPACES : VIEW_SOME;
+    }
+    if (kube_zone_tree(zone, dname_label(name, labels->offsets[depth - 1])) == KUBE_TREE_OTHER) {
+        return VIEW_WHOLE;
+    }
+    depth = kube_zone_depth(zone, depth);
     if (depth == 1) {
         return VIEW_SPACES;
     }

@@ -6,11 +6,12 @@
  *
  * For a namespace that visibility.h does not show to the client, the hidden names are
  * <namespace>.svc.<domain> and <namespace>.pod.<domain> of each domain of ours, and all below them.
- * Records of reverse names whose host is such a name are hidden, too. Nothing below a hidden name
+ * In an external zone that is <namespace>.<zone>, unless etcd shows the zone to all. Records of
+ * reverse names whose host is such a name are hidden, too. Nothing below a hidden name
  * is read or counted, so an answer's cost reveals nothing about it.
  *
  *     VIEW_NONE      hidden
- *     VIEW_SPACES    svc.<domain>, pod.<domain>: namespaces are below
+ *     VIEW_SPACES    svc.<domain>, pod.<domain>, an external zone: namespaces are below
  *     VIEW_SOME      something below may be hidden: above those, and among reverse names
  *     VIEW_WHOLE     all that is below is shown: what the store prepares and counts for the node
  *                    (store_ready.h, store_tally.h) holds for the client

@@ -99,8 +99,8 @@ static bool zone_answers_ask(struct zone_answers *answers, const struct store *s
                              const struct dname *name, uint16_t type,
                              struct answer_other_types *others, struct zone_rrs *out)
 {
-    const struct question question = {
-        .name = *name, .type = type, .qclass = DNS_CLASS_IN, .recursion_desired = true};
+    /* Without RD, a target outside is not looked up, which would leave an SRV record out. */
+    const struct question question = {.name = *name, .type = type, .qclass = DNS_CLASS_IN};
     const struct answer_input input = {
         .question = &question,
         .store = store,

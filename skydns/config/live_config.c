@@ -142,12 +142,20 @@ static void set_serials(const struct live_config *live, struct engine_config *co
     }
 }
 
+/* Returns the domain whose writer fills the zone: the first one for external zones. */
+static const struct dname *writers_domain(const struct engine_config *config,
+                                          const struct engine_zone *zone)
+{
+    return zone->is_external ? &config->zones[0].domain : &zone->domain;
+}
+
 static bool live_config_knows_clients(const struct live_config *live,
                                       const struct engine_config *config)
 {
     bool does_know = true;
     for (size_t i = 0; i < config->zone_count && does_know && live->config.knows_clients; i++) {
-        does_know = live->config.knows_clients(live->config.data, &config->zones[i].domain);
+        does_know = live->config.knows_clients(live->config.data,
+                                               writers_domain(config, &config->zones[i]));
     }
     return does_know;
 }
@@ -163,7 +171,8 @@ static void live_config_publish(struct live_config *live, const struct options *
     set_serials(live, config);
     for (size_t i = 0; i < config->zone_count && live->config.is_incomplete; i++) {
         struct engine_zone *zone = &config->zones[i];
-        zone->is_incomplete = live->config.is_incomplete(live->config.data, &zone->domain);
+        zone->is_incomplete =
+            live->config.is_incomplete(live->config.data, writers_domain(config, zone));
     }
     publisher_configure(live->config.publisher, config);
 }

@@ -402,7 +402,7 @@ enum view_part fast_name_part(const struct fast_zones *zones, const struct fast_
                               const struct fast_query *query, const struct client_view *client)
 {
     unsigned labels = (unsigned)query->label_count - zone->zone->labels;
-    if (labels == 0 || zones->is_nested) {
+    if (labels == 0 || zones->is_nested || zone->zone->is_external) {
         return VIEW_SOME;
     }
     if (kube_tree_of(fast_query_label(query, labels - 1)) == KUBE_TREE_OTHER) {

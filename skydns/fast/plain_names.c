@@ -78,6 +78,9 @@ static enum plain_action action_of(const struct engine_config *config, enum kube
 static bool is_plain_tree(const struct plain_names *names, const struct engine_config *config,
                           const struct engine_zone *zone, enum kube_tree tree)
 {
+    if (zone->is_external) { /* few ask for these names: the slow path knows them */
+        return false;
+    }
     for (size_t i = 0; i < names->own_count && tree != KUBE_TREE_OTHER; i++) {
         if (kube_tree_of(names->own[i]) == tree) {
             return false;

@@ -98,11 +98,11 @@ static struct slice explain_asking_client_space_of(const struct engine_config *c
     const struct engine_zone *zone = engine_config_zone(config, name);
     dname_labels(name, &labels);
     unsigned depth = zone ? labels.count - zone->labels : 0;
-    if (depth < 2 ||
-        kube_tree_of(dname_label(name, labels.offsets[depth - 1])) == KUBE_TREE_OTHER) {
+    if (depth == 0 || kube_zone_depth(zone, depth) < 2 ||
+        kube_zone_tree(zone, dname_label(name, labels.offsets[depth - 1])) == KUBE_TREE_OTHER) {
         return slice_of("", 0);
     }
-    return dname_label(name, labels.offsets[depth - 2]);
+    return dname_label(name, labels.offsets[kube_zone_depth(zone, depth) - 2]);
 }
 
 void explain_asking_client_hidden(const struct view *view, const struct dname *name,

@@ -91,6 +91,9 @@ static void add_of_settings(struct past_version *v, const struct dname *name,
         add_if_any(v, &zone->ns);
         add_if_any(v, &zone->apex);
     }
+    if (zone && zone->is_external) { /* view.h */
+        add_if_any(v, &zone->shown);
+    }
     if (zone && dname_equal(name, &zone->local)) {
         add_if_any(v, &config->settings.local);
     }

@@ -32,6 +32,21 @@ static size_t engine_config_place_of(const struct engine_config *config, unsigne
     return at;
 }
 
+static struct engine_zone make_zone(const struct dname *domain, const struct dname *hostmaster)
+{
+    struct engine_zone zone = {
+        .domain = *domain,
+        .labels = dname_label_count(domain),
+        .hostmaster = hostmaster ? *hostmaster : engine_config_below(domain, "hostmaster", NULL),
+        .ns = engine_config_below(domain, "ns", "dns"),
+        .local = engine_config_below(domain, "local", "dns"),
+        .apex = engine_config_below(domain, "apex", "dns"),
+    };
+    zone.ns = zone.ns.len ? zone.ns : *domain;
+    zone.hostmaster = zone.hostmaster.len ? zone.hostmaster : *domain;
+    return zone;
+}
+
 bool engine_config_add_domain(struct engine_config *config, const struct dname *domain,
                               const struct dname *hostmaster)
 {
@@ -43,25 +58,29 @@ bool engine_config_add_domain(struct engine_config *config, const struct dname *
     if (config->zone_count == ENGINE_ZONES_MAX) {
         return false;
     }
-    unsigned labels = dname_label_count(domain);
-    size_t at = engine_config_place_of(config, labels);
+    const struct engine_zone zone = make_zone(domain, hostmaster);
+    size_t at = engine_config_place_of(config, zone.labels);
     memmove(&config->zones[at + 1], &config->zones[at],
             (config->zone_count - at) * sizeof(config->zones[0]));
-    struct engine_zone *zone = &config->zones[at];
-    *zone = (struct engine_zone){
-        .domain = *domain,
-        .labels = labels,
-        .hostmaster = hostmaster ? *hostmaster : engine_config_below(domain, "hostmaster", NULL),
-        .ns = engine_config_below(domain, "ns", "dns"),
-        .local = engine_config_below(domain, "local", "dns"),
-        .version = engine_config_below(domain, "dns-version", NULL),
-        .pods = engine_config_below(domain, "pod", NULL),
-        .apex =
-            config->zone_count > 0 ? engine_config_below(domain, "apex", "dns") : (struct dname){0},
-    };
-    zone->ns = zone->ns.len ? zone->ns : *domain;
-    zone->hostmaster = zone->hostmaster.len ? zone->hostmaster : *domain;
-    config->zone_count++;
+    config->zones[at] = zone;
+    config->zones[at].version = engine_config_below(domain, "dns-version", NULL);
+    config->zones[at].pods = engine_config_below(domain, "pod", NULL);
+    if (config->zone_count++ == 0) {
+        config->zones[at].apex = (struct dname){0};
+    }
+    return true;
+}
+
+bool engine_config_add_external(struct engine_config *config, const struct dname *zone,
+                                const struct dname *hostmaster)
+{
+    if (config->zone_count == ENGINE_ZONES_MAX) {
+        return false;
+    }
+    struct engine_zone *added = &config->zones[config->zone_count++];
+    *added = make_zone(zone, hostmaster);
+    added->shown = engine_config_below(zone, "public", "dns");
+    added->is_external = true;
     return true;
 }
 

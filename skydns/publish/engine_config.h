@@ -61,6 +61,7 @@ struct engine_alias {
 /* ---- The configuration ---- */
 
 enum {
+    ENGINE_EXTERNAL_ZONES_MAX = 4, /* a cluster has one for its load balancers */
     ENGINE_ZONES_MAX = 16,         /* domains: a cluster has one, or two during a rename */
     ENGINE_REVERSE_ZONES_MAX = 32, /* networks: services, pods and nodes, IPv4 and IPv6 */
     ENGINE_ALLOWED_MAX = 256,      /* networks: as recursion.h */
@@ -93,8 +94,8 @@ enum engine_pods {
 /* `ttl_s` if nobody sets it; overrides, which come from elsewhere, have theirs then. */
 enum { ENGINE_TTL_DEFAULT_S = 3600, ENGINE_OVERRIDE_TTL_S = 30 };
 
-/* A domain and the special names below it. A name that would be too long is empty (len 0). Too long
- * ns and hostmaster are the domain itself. */
+/* A domain, or an external zone, and the special names below it. A name that would be too long is
+ * empty (len 0). Too long ns and hostmaster are the domain itself. */
 struct engine_zone {
     struct dname domain; /* lower case, like all names here */
     unsigned labels;     /* of the domain */
@@ -105,6 +106,9 @@ struct engine_zone {
     struct dname pods;    /* pod.<domain> */
     struct dname apex;    /* apex.dns.<domain>: with -schema=kubernetes, what is at and below is
                            * the domain's own; empty for the first domain */
+    struct dname shown;   /* public.dns.<zone>: a record there shows all of an external zone; empty
+                           * for domains */
+    bool is_external;     /* of -external-zones: names are <service>.<namespace>, as below svc */
     bool is_incomplete;   /* etcd is known to lack records: SERVFAIL instead of a denial */
     struct zone_serial *serial; /* of its SOA; borrowed; NULL: the start of the hour */
 };
@@ -171,7 +175,8 @@ struct engine_settings {
 struct engine_config {
     uint64_t serial; /* unique to each published one; set by publisher.c */
     size_t zone_count;
-    struct engine_zone zones[ENGINE_ZONES_MAX]; /* a domain before those that contain it */
+    struct engine_zone zones[ENGINE_ZONES_MAX]; /* a domain before those that contain it; external
+                                                 * zones last, which contain none */
     struct engine_settings settings;
     struct zone_serial *reverse_serials[ENGINE_REVERSE_ZONES_MAX]; /* as engine_zone.serial */
 
@@ -208,6 +213,11 @@ void engine_config_free(struct engine_config *config);
  * changes nothing. Returns false when there is no room. */
 bool engine_config_add_domain(struct engine_config *config, const struct dname *domain,
                               const struct dname *hostmaster) MUST_CHECK;
+
+/* Does the same for an external zone, which is in no domain and contains none; after all domains.
+ */
+bool engine_config_add_external(struct engine_config *config, const struct dname *zone,
+                                const struct dname *hostmaster) MUST_CHECK;
 
 /* Returns the longest domain that contains a lower-cased name, or NULL. Any thread. */
 static inline const struct engine_zone *engine_config_zone(const struct engine_config *config,

@@ -344,6 +344,9 @@ static int config_doc_settle(struct overlay *x, struct options *options, struct 
     if (option_check_stubs(x->o, err) < 0) {
         return err_wrap(err, ERR_SYNTAX, "field `stubs`");
     }
+    if (option_check_external_zones(x->o, err) < 0) {
+        return err_wrap(err, ERR_SYNTAX, "field `external_zones`");
+    }
     if (option_check_aliases(x->o, err) < 0) {
         return err_wrap(err, ERR_SYNTAX, "field `aliases`");
     }

@@ -52,8 +52,8 @@ int option_check_aliases(const struct options *o, struct err *err)
     char text[DNAME_TEXT_MAX];
     for (size_t i = 0; i < o->engine.alias_count; i++) {
         const struct dname *from = &o->engine.aliases[i].from;
-        for (size_t k = 0; k < o->domain_count; k++) {
-            if (dname_is_within(from, &o->domains[k])) {
+        for (size_t k = 0; k < option_own_zone_count(o); k++) {
+            if (dname_is_within(from, option_own_zone(o, k))) {
                 return err_set(err, ERR_USAGE,
                                "`%s`: expected a name in none of the domains answered here",
                                dname_to_text(from, text));

@@ -26,6 +26,7 @@ void option_text_addresses(const struct options *o, struct buf *out);
 void option_text_hostmaster(const struct options *o, struct buf *out);
 void option_text_local(const struct options *o, struct buf *out);
 void option_text_dnssec(const struct options *o, struct buf *out);
+void option_text_external_zones(const struct options *o, struct buf *out);
 void option_text_search(const struct options *o, struct buf *out);
 void option_text_stub_fallback(const struct options *o, struct buf *out);
 void option_text_no_aaaa(const struct options *o, struct buf *out);

@@ -136,8 +136,8 @@ int option_dnssec(struct options *o, const char *list, struct err *err)
 
 bool option_dnssec_is_zone(const struct options *o, const struct dname *owner)
 {
-    for (size_t i = 0; i < o->domain_count; i++) {
-        if (dname_equal(&o->domains[i], owner)) {
+    for (size_t i = 0; i < option_own_zone_count(o); i++) {
+        if (dname_equal(option_own_zone(o, i), owner)) {
             return true;
         }
     }

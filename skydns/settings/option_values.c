@@ -297,12 +297,13 @@ int option_stub_fallback(struct options *o, const char *list, struct err *err)
 int option_check_stubs(const struct options *o, struct err *err)
 {
     char text[DNAME_TEXT_MAX];
-    for (size_t i = 0; i < o->domain_count; i++) {
-        if (stub_zones_find(o->stubs, &o->domains[i])) {
+    for (size_t i = 0; i < option_own_zone_count(o); i++) {
+        const struct dname *zone = option_own_zone(o, i);
+        if (stub_zones_find(o->stubs, zone)) {
             return err_set(err, ERR_USAGE,
                            "`%s`: expected a zone of others; this is one of the domains answered "
                            "here",
-                           dname_to_text(&o->domains[i], text));
+                           dname_to_text(zone, text));
         }
     }
     return 0;

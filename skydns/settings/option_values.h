@@ -21,6 +21,7 @@ bool option_lower_name(const char *text, struct dname *ret_name) MUST_CHECK;
 /* Replace the option's value, or fail with ERR_USAGE. Lists are comma-separated; empty items (a
  * trailing comma) are ignored. */
 int option_domains(struct options *o, const char *list, struct err *err) MUST_CHECK;
+int option_external_zones(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_hostmaster(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_local(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_address(struct addr *ret, const char *text, struct err *err) MUST_CHECK;
@@ -89,6 +90,13 @@ const char *option_query_log_mode(enum query_log_mode mode);
 
 /* Reads the settings that only the environment has; adds those that cannot be used to `ignored`. */
 void option_variables(struct options *o);
+
+/* Return the zones that are answered here: the domains, then the external zones. */
+size_t option_own_zone_count(const struct options *o);
+const struct dname *option_own_zone(const struct options *o, size_t index);
+
+/* Checks that no external zone is in a domain, another one or arpa, or contains one. */
+int option_check_external_zones(const struct options *o, struct err *err) MUST_CHECK;
 
 /* Checks that no stub zone is one of the domains. */
 int option_check_stubs(const struct options *o, struct err *err) MUST_CHECK;

@@ -265,6 +265,10 @@ static int check_together(const struct options *o, const struct flag_strings *ar
         r = skydns_options_check_sockets(o, err);
     }
     if (r == 0) {
+        r = option_check_external_zones(o, err);
+        r = r < 0 ? err_wrap(err, r, "flag -external-zones") : 0;
+    }
+    if (r == 0) {
         r = option_check_stubs(o, err);
         r = r < 0 ? err_wrap(err, r, "flag -stub") : 0;
     }
@@ -401,6 +405,12 @@ struct engine_config *options_engine_config(const struct options *o)
         const struct dname *hostmaster = o->hostmaster.len ? &o->hostmaster : NULL;
         bool fits = engine_config_add_domain(config, &o->domains[i], hostmaster);
         assert(fits); /* domains has the same size */
+        (void)fits;
+    }
+    for (size_t i = 0; i < o->external_zone_count; i++) {
+        const struct dname *hostmaster = o->hostmaster.len ? &o->hostmaster : NULL;
+        bool fits = engine_config_add_external(config, &o->external_zones[i], hostmaster);
+        assert(fits); /* option_check_external_zones */
         (void)fits;
     }
     return config;

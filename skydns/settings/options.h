@@ -92,10 +92,12 @@ struct options {
     unsigned signers;                       /* threads that make signatures */
     struct dname domains[ENGINE_ZONES_MAX]; /* lower case */
     size_t domain_count;                    /* at least one */
-    struct dname hostmaster;                /* of the SOA; len 0: hostmaster.<domain> */
-    const char *path_prefix;                /* one component, without slashes */
-    int64_t stale_max_ms;                   /* 0 = no limit */
-    bool require_store_key;                 /* a domain without one in etcd is incomplete */
+    struct dname external_zones[ENGINE_EXTERNAL_ZONES_MAX]; /* lower case */
+    size_t external_zone_count;
+    struct dname hostmaster; /* of the SOA; len 0: hostmaster.<domain> */
+    const char *path_prefix; /* one component, without slashes */
+    int64_t stale_max_ms;    /* 0 = no limit */
+    bool require_store_key;  /* a domain without one in etcd is incomplete */
 
     struct nameserver nameservers[OPTIONS_NAMESERVERS_MAX];
     size_t nameserver_count;

@@ -88,6 +88,11 @@ static const struct setting rows[] = {
     {.flag = "domain", .field = "domain", .env = "SKYDNS_DOMAIN", .kind = SETTING_PARSED,
      .parse = option_domains, .show = option_text_domains, .default_text = "skydns.local.",
      .taker = SETTING_LIVE, .help = "comma-separated domains whose names are in etcd"},
+    {.flag = "external-zones", .field = "external_zones", .kind = SETTING_PARSED,
+     .form = SETTING_FORM_LIST, .parse = option_external_zones, .show = option_text_external_zones,
+     .taker = SETTING_LIVE,
+     .help = "comma-separated zones beside the domains, whose names in etcd are "
+             "<service>.<namespace>.ZONE"},
     {.flag = "path-prefix", .env = "SKYDNS_PATH_PREFIX", .kind = SETTING_PARSED,
      .parse = option_path_prefix, .default_text = "skydns",
      .help = "first component of the keys in etcd"},

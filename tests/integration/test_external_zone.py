@@ -3,10 +3,18 @@ then skydns -external-zones."""
 
 import json
 
+import dns.flags
+import dns.message
+import dns.query
+import dns.rcode
+import dns.rdatatype
 import pytest
-from kube import endpoint, endpoint_slice, headless, port, service
-from programs import http_get, wait_equal
+from dns_client import TIMEOUT_S
+from kube import endpoint, endpoint_slice, headless, pod, port, service
+from programs import wait_equal, wait_until
 from records import hash_of
+from scripted import Nameserver, reply
+from test_forwarding import PATIENT
 
 ZONE = "lb.example.com"
 TREE = "/skydns/com/example/lb/"
@@ -188,3 +196,216 @@ def test_refused(bare_bed, flags, words):
     program = bare_bed.command("kube2sky", *flags).start()
     assert program.wait() == 2
     assert len(program.lines) == 1 and words in program.lines[0]
+
+
+# ---- skydns ----
+
+READER = ("-schema=kubernetes", f"-external-zones={ZONE}", "-no-rec")
+A, B, NOBODY = "127.0.0.5", "127.0.0.6", "127.0.0.7"
+
+
+def start_both(bed, *flags: str, writer: tuple = (FLAG,)) -> None:
+    bed.start_kube2sky(*writer)
+    bed.start_skydns(*READER, *flags)
+
+
+def shown(bed, name: str, rdtype: str, source: str | None = None) -> tuple[str, list[str]]:
+    question = dns.message.make_query(name, rdtype)
+    reply = dns.query.udp(question, "127.0.0.1", timeout=TIMEOUT_S, port=bed.dns.port, source=source)
+    assert reply.flags & dns.flags.AA or reply.rcode() == dns.rcode.SERVFAIL
+    data = [
+        f"{rrset.name} {dns.rdatatype.to_text(rrset.rdtype)} {rdata.to_text()}".removeprefix(f"{name}. ")
+        for rrset in reply.answer
+        for rdata in rrset
+    ]
+    if not data and reply.rcode() in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+        assert [rrset.name.to_text() for rrset in reply.authority] == [f"{ZONE}."]
+    return dns.rcode.to_text(reply.rcode()), sorted(data)
+
+
+def test_answers(bed):
+    kube = bed.kube
+    kube.create_namespace("shop")
+    kube.create("services", balanced("web", "203.0.113.1", "2001:db8::1", ports=(WEB, port(443, "https"))))
+    kube.create("services", balanced("till", "lb.example.net", namespace="shop"))
+    kube.create("services", service("inside", WEB))
+    start_both(bed)
+    web, till = f"web.default.{ZONE}", f"till.shop.{ZONE}"
+    wait_until(lambda: shown(bed, web, "A")[1], "the first record")
+    right = {
+        (web, "A"): ["A 203.0.113.1"],
+        (web, "AAAA"): ["AAAA 2001:db8::1"],
+        (web, "SRV"): [f"SRV 10 50 443 {web}.", f"SRV 10 50 80 {web}."],
+        (web, "TXT"): [],
+        (f"_http._tcp.{web}", "SRV"): [f"SRV 10 100 80 {web}."],
+        (f"_http._tcp.{web}", "A"): [],
+        (f"_tcp.{web}", "SRV"): [],
+        (till, "A"): ["CNAME lb.example.net."],
+        (till, "CNAME"): ["CNAME lb.example.net."],
+        (till, "SRV"): ["CNAME lb.example.net."],
+        (f"_http._tcp.{till}", "SRV"): ["SRV 10 100 80 lb.example.net."],
+        (f"default.{ZONE}", "A"): [],
+        (f"default.{ZONE}", "SRV"): [],
+        (ZONE, "A"): [],
+        (ZONE, "NS"): [f"NS ns.dns.{ZONE}."],
+        (f"ns.dns.{ZONE}", "A"): ["A 127.0.0.1"],
+        (f"inside.default.{ZONE}", "A"): None,
+        (f"none.{ZONE}", "A"): None,
+        (f"dns-version.{ZONE}", "TXT"): None,
+        (f"web.default.svc.{ZONE}", "A"): None,
+    }
+    for (name, rdtype), data in right.items():
+        assert shown(bed, name, rdtype) == (("NXDOMAIN", []) if data is None else ("NOERROR", data)), (name, rdtype)
+    rcode, [soa] = shown(bed, ZONE, "SOA")
+    assert soa.startswith(f"SOA ns.dns.{ZONE}. hostmaster.")
+    extra = bed.dns.query(f"_http._tcp.{web}", "SRV").additional
+    assert {rdata.to_text() for rrset in extra for rdata in rrset} == {"203.0.113.1", "2001:db8::1"}
+    # What changes in the API changes here.
+    kube.delete("services", "web")
+    wait_until(lambda: shown(bed, web, "A") == ("NXDOMAIN", []), "the deletion")
+
+
+def test_far_host(bed):
+    """The addresses of a load balancer's host name are asked of the upstream."""
+    upstream = Nameserver()
+    upstream.tell("lb.example.net.", "A", reply("lb.example.net. 9 A 198.51.100.1"))
+    bed.kube.create("services", balanced("till", "lb.example.net"))
+    bed.start_kube2sky(FLAG)
+    bed.start_skydns(*READER[:2], f"-nameservers=127.0.0.1:{upstream.port}", PATIENT)
+    name = f"till.default.{ZONE}"
+    right = ("NOERROR", ["CNAME lb.example.net.", "lb.example.net. A 198.51.100.1"])
+    wait_until(lambda: shown(bed, name, "A") == right, "the far host")
+    upstream.close()
+
+
+def zone_of(bed, source: str = "127.0.0.1") -> set[str]:
+    messages = dns.query.xfr("127.0.0.1", ZONE, port=bed.dns.port, relativize=False, source=source, timeout=TIMEOUT_S)
+    return {
+        f"{rrset.name} {dns.rdatatype.to_text(rrset.rdtype)} {rdata.to_text()}"
+        for message in messages
+        for rrset in message.answer
+        for rdata in rrset
+        if rrset.rdtype != dns.rdatatype.SOA
+    }
+
+
+def test_transfer(bed):
+    """AXFR of the zone has what queries get; its serial has the base of the domain's and moves with the zone alone."""
+    kube = bed.kube
+    kube.create("services", balanced("web", "203.0.113.1"))
+    kube.create("services", balanced("till", "lb.example.net"))
+    start_both(bed, "-transfer-to=127.0.0.0/8")
+    web, till = f"web.default.{ZONE}.", f"till.default.{ZONE}."
+    right = {
+        f"{ZONE}. NS ns.dns.{ZONE}.",
+        f"ns.dns.{ZONE}. A 127.0.0.1",
+        f"{web} A 203.0.113.1",
+        f"{web} SRV 10 100 80 {web}",
+        f"_http._tcp.{web} SRV 10 100 80 {web}",
+        f"{till} CNAME lb.example.net.",
+        f"_http._tcp.{till} SRV 10 100 80 lb.example.net.",
+    }
+    label = hash_of(value("203.0.113.1"))
+
+    def without_labels() -> set[str]:
+        """A port's record answers at its label, too."""
+        return {line for line in zone_of(bed) if not line.startswith((f"{label}.", hash_of(value("lb.example.net."))))}
+
+    wait_equal(without_labels, right, "the whole zone")
+
+    def serial(zone: str) -> int:
+        return bed.dns.query(zone, "SOA").answer[0][0].serial
+
+    before, home = serial(ZONE), serial("cluster.local")
+    base = int(bed.etcd.values("/kube2sky/cluster.local/serial")["/kube2sky/cluster.local/serial"])
+    assert before >= base
+    bed.etcd.put(f"{TREE}default/hand/abcdef12", value("203.0.113.9"))  # in no form of kube2sky's
+    wait_until(lambda: f"hand.default.{ZONE}. A 203.0.113.9" in zone_of(bed), "the record by hand")
+    wait_until(lambda: serial(ZONE) > before, "a later serial")
+    assert serial("cluster.local") == home
+
+
+@pytest.mark.parametrize("schema", ["kubernetes", "skydns"])
+def test_visibility(bed, schema):
+    """A namespace's names are hidden there as in the domain, unless kube2sky says that they are public."""
+    kube = bed.kube
+    for name, ip in (("team-a", A), ("team-b", B)):
+        kube.create_namespace(name)
+        kube.put_pod(pod("client", ip, namespace=name))
+        kube.create("services", balanced("web", f"203.0.113.{ip[-1]}", namespace=name))
+    kube.create("services", balanced("web", "203.0.113.1"))
+    bed.start_kube2sky(FLAG)
+    bed.start_skydns(f"-schema={schema}", *READER[1:], "-visibility=own")
+    mine = {A: "team-a", B: "team-b", NOBODY: ""}
+    wait_until(lambda: shown(bed, f"web.team-a.{ZONE}", "A", A)[1], "the first record")
+
+    def seen() -> dict:
+        return {
+            (source, ns): shown(bed, f"web.{ns}.{ZONE}", "A", source)
+            for source in mine
+            for ns in ("default", "team-a", "team-b")
+        }
+
+    def right(is_public: bool) -> dict:
+        address = {"default": "203.0.113.1", "team-a": "203.0.113.5", "team-b": "203.0.113.6"}
+        return {
+            (source, ns): ("NOERROR", [f"A {address[ns]}"]) if is_public or ns in ("default", mine[source]) else ("NXDOMAIN", [])
+            for source in mine
+            for ns in address
+        }
+
+    wait_equal(seen, right(False), "what each sees")
+    assert shown(bed, f"_http._tcp.web.team-b.{ZONE}", "SRV", A) == ("NXDOMAIN", [])
+    assert shown(bed, f"team-b.{ZONE}", "A", A) == ("NXDOMAIN", [])
+    if schema == "skydns":  # a name stands for all below it
+        assert shown(bed, ZONE, "A", A) == ("NOERROR", ["A 203.0.113.1", "A 203.0.113.5"])
+    start_again(bed, FLAG, "--external-zone-public")
+    wait_equal(seen, right(True), "what each sees of a public zone")
+    start_again(bed, FLAG)
+    wait_equal(seen, right(False), "what each sees again")
+
+
+def test_no_client_by_external_names(bed):
+    """A namespace called pod cannot say whose an address is."""
+    kube = bed.kube
+    for name in ("pod", "team-a"):
+        kube.create_namespace(name)
+    kube.create("services", balanced("web", "203.0.113.5", namespace="team-a"))
+    bed.etcd.put(f"{TREE}pod/team-a/127-0-0-6/{hash_of(value(B))}", value(B))
+    start_both(bed, "-visibility=own")
+    kube.put_pod(pod("client", A, namespace="team-a"))
+    wait_until(lambda: shown(bed, f"web.team-a.{ZONE}", "A", A)[1], "the first record")
+    assert shown(bed, f"web.team-a.{ZONE}", "A", B) == ("NXDOMAIN", [])
+
+
+@pytest.mark.parametrize(
+    "zones, words",
+    [
+        ("x.cluster.local", "`x.cluster.local.`: expected a zone outside"),
+        ("local", "`local.`: expected a zone outside"),
+        ("a.test,b.a.test", "`b.a.test.`: expected a zone outside"),
+        ("10.in-addr.arpa", "`10.in-addr.arpa.`: expected a zone outside"),
+        ("a..b", "`a..b`: expected a zone like lb.example.com"),
+        ("a.test,b.test,c.test,d.test,e.test", "expected at most 4 zones"),
+    ],
+)
+def test_zones_refused(bare_bed, zones, words):
+    program = bare_bed.command("skydns", "-domain=cluster.local", f"-external-zones={zones}").start()
+    assert program.wait() == 2
+    assert words in "\n".join(program.lines)
+
+
+def test_document(bed):
+    """A running server takes the zone from its document; one that overlaps is refused."""
+    bed.kube.create("services", balanced("web", "203.0.113.1"))
+    bed.start_kube2sky(FLAG)
+    bed.start_skydns("-schema=kubernetes", "-no-rec")
+    web = f"web.default.{ZONE}"
+    assert bed.dns.query(web).rcode() == dns.rcode.SERVFAIL
+    bed.etcd.put("/skydns/config", json.dumps({"external_zones": ZONE}))
+    bed.wait_answers(web, "A", ["203.0.113.1"])
+    bed.etcd.put("/skydns/config", json.dumps({"external_zones": "local"}))
+    bed.skydns.wait_line("field `external_zones`: `local.`: expected a zone outside")
+    assert bed.dns.answers(web) == ["203.0.113.1"]
+    bed.etcd.put("/skydns/config", "{}")
+    wait_until(lambda: bed.dns.query(web).rcode() == dns.rcode.SERVFAIL, "no zone again")

@@ -128,7 +128,7 @@ BEYOND_FLAGS = {
     ". {\nproxy . 10.0.0.1 10.0.0.2 {\nspray\nfail_timeout 9s\n}\nnsid\n}": "nsid: without a text",
     ". {\nkubernetes a.test\nkubernetes b.test {\nnamespaces shop\n}\n}": "a kube2sky and a skydns of its own",
     ". {\nkubernetes a.test b.test {\nmulticluster b.test\n}\n}": "multicluster b.test: no imported Services",
-    ". {\n" + KUBERNETES + "\nk8s_external shop.test\n}": "k8s_external shop.test: none: no names for external addresses",
+    ". {\n" + KUBERNETES + "\nk8s_external shop.test\n}": "k8s_external shop.test: none: name the zone in kube2sky --external-zone",
     "tls://. {\n}": "tls://0.0.0.0:853: expected the plugin tls",
     "tls://. https://. grpc://. {\ntls c k\n}": "grpc://0.0.0.0:443: another protocol has its port",
     "tls://. {\ntls c k ca {\nclient_auth require_and_verify\n}\n}\n. {\ntls d k\n}": "which is shown to all",

@@ -61,6 +61,7 @@ static struct options flags_all_changed(void)
         "-rcache-stale=7s",
         "-snapshot-interval=7s",
         "-snapshot-max=7s",
+        "-external-zones=lb.test",
         "-search=corp.test",
         "-visibility=own",
         "-public-namespaces=flag",
