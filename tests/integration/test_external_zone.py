@@ -229,7 +229,7 @@ def test_answers(bed):
     kube.create("services", balanced("web", "203.0.113.1", "2001:db8::1", ports=(WEB, port(443, "https"))))
     kube.create("services", balanced("till", "lb.example.net", namespace="shop"))
     kube.create("services", service("inside", WEB))
-    start_both(bed)
+    start_both(bed, "-require-store-key")  # the domain's
     web, till = f"web.default.{ZONE}", f"till.shop.{ZONE}"
     wait_until(lambda: shown(bed, web, "A")[1], "the first record")
     right = {

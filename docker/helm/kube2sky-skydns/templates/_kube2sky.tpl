@@ -16,6 +16,15 @@
 - --config-map={{ . }}
 {{- end }}
 - --endpoints={{ .Values.kube2sky.endpoints }}
+{{- with .Values.externalZone.zone }}
+- --external-zone={{ . }}
+{{- end }}
+{{- if .Values.externalZone.headless }}
+- --external-zone-headless
+{{- end }}
+{{- if .Values.externalZone.public }}
+- --external-zone-public
+{{- end }}
 {{- if eq .Values.pods "insecure" }}
 # As kube-dns did: pod names are answered from the query (-pods=insecure below), and no pod is watched.
 {{- else if .Values.autopath }}

@@ -15,6 +15,9 @@
 {{/* The flags that say what it answers. */}}
 {{- define "dns.skydns.answers" -}}
 - -domain={{ .Values.clusterDomain }}.
+{{- with .Values.externalZone.zone }}
+- -external-zones={{ . }}.
+{{- end }}
 - -hostmaster=
 - -schema={{ .Values.schema }}
 - -pods={{ .Values.pods }}
