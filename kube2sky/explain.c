@@ -264,6 +264,18 @@ static struct explain_away away_of(const struct outage *outage)
 
 /* ---- All ---- */
 
+/* Adds the keys in the external zone. If only those have work, the report is about them. */
+static void gather_external(struct explanation *x, const struct owner_visitor *visitor)
+{
+    char owner[sizeof(EXTERNAL_PREFIX) + EXPLAIN_ID_MAX] = EXTERNAL_PREFIX;
+    struct owner_report report;
+    memcpy(owner + sizeof(EXTERNAL_PREFIX) - 1, x->id, strlen(x->id) + 1);
+    owner_report(x->sources->reconciler, slice_str(owner), visitor, &report);
+    if (report.puts + report.deletes > 0 && x->report.puts + x->report.deletes == 0) {
+        x->report = report;
+    }
+}
+
 void explain_gather(const struct metrics_sources *sources, const char *id, struct explanation *x)
 {
     char owner[sizeof(owner_prefix) + EXPLAIN_ID_MAX];
@@ -283,6 +295,7 @@ void explain_gather(const struct metrics_sources *sources, const char *id, struc
     x->is_followed = kube2sky_explain_is_followed(x, slice_str(owner));
     gather_objects(x, slice_str(owner));
     owner_report(sources->reconciler, slice_str(owner), &visitor, &x->report);
+    gather_external(x, &visitor);
     gather_aliases(x);
     x->etcd = away_of(sources->etcd_outage);
     x->api = away_of(kube_source_outage(sources->kube_source));

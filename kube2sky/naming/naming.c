@@ -234,6 +234,9 @@ static int build_service(struct build *b, const struct owner_objects *objects, s
         !naming_records_take_label(b, "service name", object->name, DNAME_LABEL_MAX, &name)) {
         return 0;
     }
+    if (objects->is_external && !naming_is_external(b->config, object)) {
+        return 0;
+    }
     if (objects->is_external) {
         build_set_external_name(b, &name, &ns);
         return build_external(b, objects, err);

@@ -98,7 +98,7 @@ void naming_pod_label(const struct ip *ip, struct buf *out);
 bool naming_is_address_label(struct slice text);
 bool naming_parse_pod_label(struct slice text, struct ip *ret_ip);
 
-/* Returns whether the Service has names in the external zone, if it has any ports or endpoints. */
+/* Returns whether the Service, NULL: none, may have names in the external zone. */
 bool naming_is_external(const struct naming_config *config, const struct kube_object *service);
 
 /* Returns whether Services of the namespace can have names there. The labels dns, pod and svc mean

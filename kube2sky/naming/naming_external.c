@@ -11,7 +11,7 @@
 
 bool naming_is_external(const struct naming_config *config, const struct kube_object *service)
 {
-    return config->external.zone && service &&
+    return config->external.zone && service && naming_may_be_external(slice_str(service->ns)) &&
            (service->service.external_count ||
             (config->external.has_headless && service->service.is_headless));
 }
@@ -111,8 +111,7 @@ int build_external(struct build *b, const struct owner_objects *objects, struct 
     const struct kube_service *service = &objects->service->service;
     size_t most = service->external_count * (1 + (size_t)service->port_count);
     if (!service->external_count) {
-        return naming_is_external(b->config, objects->service) ? build_headless(b, objects, err)
-                                                               : 0;
+        return build_headless(b, objects, err);
     }
     if (most > naming_records_max(b->config)) {
         return err_set(err, ERR_TOO_LARGE,

@@ -108,7 +108,7 @@ void add_claim(struct build *b, const struct address *address, enum claim_rank r
 /* Adds a headless Service's endpoints; in naming_headless.c. */
 int build_headless(struct build *b, const struct owner_objects *objects, struct err *err);
 
-/* Adds a Service's names in the external zone; in naming_external.c. */
+/* Adds a naming_is_external Service's names in that zone; in naming_external.c. */
 int build_external(struct build *b, const struct owner_objects *objects, struct err *err);
 
 #endif

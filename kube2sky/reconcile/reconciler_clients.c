@@ -1,7 +1,5 @@
 /* Makes pods' owners and keys about clients wait for each other, and queues those that changed; and
  * owners of topology keys, and of names in the external zone, when their Services change. */
-#include <string.h>
-
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
@@ -141,14 +139,7 @@ void reconciler_look_at_external(struct reconciler *r, struct slice id)
     const struct slice external = r->config.external.zone
                                       ? reconciler_clients_beside(r, id, EXTERNAL_PREFIX)
                                       : slice_of(NULL, 0);
-    if (!external.len) {
-        return;
-    }
-    const struct slice name =
-        slice_of(external.ptr + OWNER_PREFIX_LEN, external.len - OWNER_PREFIX_LEN);
-    const char *slash = memchr(name.ptr, '/', name.len);
-    const size_t ns_len = slash ? (size_t)(slash - name.ptr) : name.len;
-    if (naming_may_be_external(slice_of(name.ptr, ns_len)) &&
+    if (external.len &&
         (owners_find(r->owners, external) || planner_wants_external(&r->planner, id))) {
         reconciler_owner_changed(r, external);
     }

@@ -11,7 +11,7 @@ import dns.rdatatype
 import pytest
 from dns_client import TIMEOUT_S
 from kube import endpoint, endpoint_slice, headless, pod, port, service
-from programs import wait_equal, wait_until
+from programs import http_get, wait_equal, wait_until
 from records import hash_of
 from scripted import Nameserver, reply
 from test_forwarding import PATIENT
@@ -84,6 +84,11 @@ def test_addresses_hosts_and_ports(bed):
     }
     wait_zone(bed, *right.values())
     assert not [key for key in bed.etcd.values("/skydns/arpa/") if "/203/" in key]
+
+    page = f"http://127.0.0.1:{bed.readiness_port}/explain?service=default/mixed"
+    explained = json.loads(http_get(page)[1])
+    assert {entry["key"] for entry in explained["keys"] if entry["state"] == "present"} > right["mixed"].keys()
+    assert {entry["value"] for entry in explained["skipped"]} == {"lb.example.net."}
 
     # A new address, none, and gone.
     status = {"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.7"}]}}}
