@@ -27,6 +27,7 @@ struct follower {
     struct outage_source followed;
     struct reflector *reflector;
     bool is_listed;     /* it has been listed completely */
+    bool is_relist_due; /* `imports_due` lists it again */
     struct err refusal; /* logged since the last list; code 0: none */
 };
 
@@ -59,12 +60,14 @@ struct kube_source {
     int64_t asked_again_ms;
     uint64_t credentials_id;
     ev_timer restored; /* fires when the API's storage has gone back: everything is listed again */
-    bool has_cause;    /* the inventory is being told of an event */
+    ev_timer imports_due; /* fires when slices of imports must be listed again */
+    bool has_cause;       /* the inventory is being told of an event */
     struct cause_object cause;
     char cause_ns[CAUSE_TEXT_MAX], cause_name[CAUSE_TEXT_MAX], cause_version[CAUSE_TEXT_MAX];
     struct trust trusts[TRUSTED_KINDS];
     struct outage outage;
-    struct outage routes_outage; /* of Ingresses, Gateways and routes: nobody waits for those */
+    struct outage routes_outage; /* of Ingresses, Gateways, routes and imports: nothing waits for
+                                  * those */
     struct route_table *routes;  /* NULL: none are followed */
     const char *gateway_namespaces[ROUTE_RULES_MAX]; /* owned; each once */
     size_t gateway_namespace_count;
@@ -79,6 +82,35 @@ struct kube_source {
 static bool is_for_clients_alone(const struct kube_source_config *config, enum kube_kind kind)
 {
     return (kind == KUBE_POD && !config->wants_pods) || (kind == KUBE_NODE && !config->wants_nodes);
+}
+
+static bool is_of_imports(enum kube_kind kind)
+{
+    return kind == KUBE_IMPORT || kind == KUBE_IMPORT_SLICE;
+}
+
+/* Returns whether nothing waits for the kind, which many clusters do not have. */
+static bool is_kind_apart(enum kube_kind kind)
+{
+    return route_table_has_kind(kind) || is_of_imports(kind);
+}
+
+static struct inventory *inventory_of(const struct kube_source *kube_source, enum kube_kind kind)
+{
+    return is_of_imports(kind) ? kube_source->config.imports : kube_source->config.inventory;
+}
+
+/* Returns the kind to name in the log: that of the API. */
+static enum kube_kind told_kind(const struct follower *follower, const struct kube_object *object)
+{
+    return is_of_imports(follower->kind) ? follower->kind : object->kind;
+}
+
+/* ---- Namespaces, which select imports, too ---- */
+
+static struct inventory *imports_for(const struct kube_source *kube_source, enum kube_kind kind)
+{
+    return kind == KUBE_NAMESPACE ? kube_source->config.imports : NULL;
 }
 
 /* ---- Reflectors to inventory ---- */
@@ -98,7 +130,10 @@ static void on_list_begin(void *data, enum kube_kind kind)
     if (kind == KUBE_ENDPOINTS || kind == KUBE_SLICE) {
         inventory_use_endpoints(follower->inventory, kind);
     }
-    inventory_list_begin(follower->inventory, kind);
+    inventory_list_begin(follower->inventory, kube_kind_localized(kind));
+    if (imports_for(kube_source, kind)) {
+        inventory_list_begin(kube_source->config.imports, kind);
+    }
     if (kube_source->config.client_keys) {
         client_keys_list_begin(kube_source->config.client_keys, kind, follower->ns);
     }
@@ -139,11 +174,12 @@ static void tell_faults(struct follower *follower, const struct kube_object *obj
     if (strcmp(object->faults, told) == 0) {
         return;
     }
-    counter_add(&kube_source->counts[object->kind].faults, object->fault_count);
-    keep_flaw(kube_source, object->kind, name, object->faults);
+    enum kube_kind kind = told_kind(follower, object);
+    counter_add(&kube_source->counts[kind].faults, object->fault_count);
+    keep_flaw(kube_source, kind, name, object->faults);
     if (log_limit_pass(&limit)) {
         log_warn("part of an object cannot be understood, left out",
-                 LOG_STR("kind", kube_kind_name(object->kind)), LOG_STR("name", name),
+                 LOG_STR("kind", kube_kind_name(kind)), LOG_STR("name", name),
                  LOG_INT("parts", object->fault_count), LOG_STR("error", object->faults));
     }
 }
@@ -152,7 +188,7 @@ static void tell_flaws(struct follower *follower, const struct kube_object *obje
 {
     char *name = xasprintf("%s%s%s", object->ns, *object->ns ? "/" : "", object->name);
     if (object->is_garbled) {
-        tell_skipped(follower->kube_source, object->kind, name, object->faults);
+        tell_skipped(follower->kube_source, told_kind(follower, object), name, object->faults);
     } else {
         tell_faults(follower, object, name);
     }
@@ -284,6 +320,7 @@ static void on_upsert(void *data, struct kube_object *object)
         kube_object_free(object);
         return;
     }
+    kube_object_localize(object);
     if (object->fault_count) {
         tell_flaws(follower, object);
     }
@@ -296,7 +333,11 @@ static void on_upsert(void *data, struct kube_object *object)
         client_keys_upsert(kube_source->config.client_keys, object);
         kube_source_report_left_out(kube_source);
     }
-    begin_cause(follower, object->kind, object->ns, object->name, object->resource_version);
+    if (imports_for(kube_source, object->kind)) {
+        inventory_upsert(kube_source->config.imports, kube_object_bare(object));
+    }
+    begin_cause(follower, told_kind(follower, object), object->ns, object->name,
+                object->resource_version);
     inventory_upsert(follower->inventory, object);
     kube_source->has_cause = false;
 }
@@ -313,9 +354,12 @@ static void on_remove(void *data, enum kube_kind kind, const char *ns, const cha
             client_keys_remove(kube_source->config.client_keys, kind, ns, name);
             kube_source_report_left_out(kube_source);
         }
+        if (imports_for(kube_source, kind)) {
+            inventory_remove(kube_source->config.imports, kind, ns, name);
+        }
         begin_cause(follower, kind, ns, name, version);
         kube_source->cause.is_deleted = true;
-        inventory_remove(follower->inventory, kind, ns, name);
+        inventory_remove(follower->inventory, kube_kind_localized(kind), ns, name);
         kube_source->has_cause = false;
     } else if (is_config_map(kube_source, ns, name)) {
         lose_config_map(kube_source);
@@ -333,7 +377,10 @@ static void kube_source_end_list(struct follower *follower, enum kube_kind kind)
         client_keys_list_end(client_keys, kind, follower->ns);
         kube_source_report_left_out(follower->kube_source);
     }
-    inventory_list_end(follower->inventory, kind);
+    if (imports_for(follower->kube_source, kind)) {
+        inventory_list_end(follower->kube_source->config.imports, kind);
+    }
+    inventory_list_end(follower->inventory, kube_kind_localized(kind));
 }
 
 static void tell_listed(const struct follower *follower, enum kube_kind kind)
@@ -341,8 +388,9 @@ static void tell_listed(const struct follower *follower, enum kube_kind kind)
     const struct kube_source *kube_source = follower->kube_source;
     if (*follower->ns && kind != KUBE_CONFIG_MAP && !route_table_has_kind(kind) &&
         !is_for_clients_alone(&kube_source->config, kind)) {
+        enum kube_kind local = kube_kind_localized(kind);
         log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
-                 LOG_INT("objects", (int64_t)inventory_count(follower->inventory, kind)),
+                 LOG_INT("objects", (int64_t)inventory_count(follower->inventory, local)),
                  LOG_STR("namespace", follower->ns));
     } else {
         log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
@@ -400,6 +448,18 @@ static void on_restored(struct ev_loop *loop UNUSED, ev_timer *timer, int revent
     }
 }
 
+static void on_imports_due(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    struct kube_source *kube_source = timer->data;
+    for (size_t i = 0; i < kube_source->follower_counts[KUBE_IMPORT_SLICE]; i++) {
+        struct follower *follower = &kube_source->followers[KUBE_IMPORT_SLICE][i];
+        if (follower->is_relist_due) {
+            follower->is_relist_due = false;
+            reflector_relist(follower->reflector);
+        }
+    }
+}
+
 /* Returns whether the kind has been listed and believed in a namespace other than the
  * follower's. */
 static bool is_listed_beside(const struct kube_source *kube_source, enum kube_kind kind,
@@ -423,8 +483,9 @@ static void kube_source_note_missing(struct follower *follower, const struct err
 {
     const struct kube_source *kube_source = follower->kube_source;
     bool is_refused = err->code == ERR_REFUSED;
+    bool is_import = is_of_imports(follower->kind);
     enum kube_kind witness =
-        kube_kind_is_namespaced(follower->kind) && follower->kind != KUBE_CONFIG_MAP
+        kube_kind_is_namespaced(follower->kind) && follower->kind != KUBE_CONFIG_MAP && !is_import
             ? follower->kind
             : KUBE_SERVICE;
     if (route_table_has_kind(follower->kind) || !is_listed_beside(kube_source, witness, follower)) {
@@ -432,8 +493,8 @@ static void kube_source_note_missing(struct follower *follower, const struct err
     }
     if (follower->kind == KUBE_CONFIG_MAP) {
         kube_source->config.config_map_lacks(kube_source->config.data);
-    } else if (is_refused && !kube_source->config.is_dry_run) {
-        inventory_lack(follower->inventory, follower->kind);
+    } else if (is_refused && (is_import || !kube_source->config.is_dry_run)) {
+        inventory_lack(follower->inventory, kube_kind_localized(follower->kind));
         if (kube_source->config.client_keys) {
             client_keys_lack(kube_source->config.client_keys, follower->kind, follower->ns);
         }
@@ -557,7 +618,8 @@ static void kube_source_on_state(void *data, enum kube_kind kind, const char *re
 {
     struct follower *follower = data;
     bool was_refused = kube_source_is_refused(follower);
-    follower->followed.kind = resource; /* for its log line */
+    /* For its log line */
+    follower->followed.kind = is_of_imports(kind) ? kube_kind_name(kind) : resource;
     if (err) {
         outage_away(&follower->followed, told_refusal(follower, err));
         kube_source_note_missing(follower, err);
@@ -581,9 +643,11 @@ static void kube_source_on_state(void *data, enum kube_kind kind, const char *re
  * their own labels. */
 static const char *selector_of(const struct kube_source_config *config, enum kube_kind kind)
 {
-    return kind == KUBE_NAMESPACE                     ? config->namespace_labels
-           : kind == KUBE_SERVICE || kind == KUBE_POD ? config->label_selector
-                                                      : "";
+    return kind == KUBE_NAMESPACE      ? config->namespace_labels
+           : kind == KUBE_IMPORT_SLICE ? KUBE_IMPORT_NAME_LABEL
+           : kind == KUBE_SERVICE || kind == KUBE_POD || kind == KUBE_IMPORT
+               ? config->label_selector
+               : "";
 }
 
 static void start_follower(struct follower *follower)
@@ -596,7 +660,7 @@ static void start_follower(struct follower *follower)
         .kind = kube_kind_name(kind),
         .ns = *follower->ns && kind != KUBE_CONFIG_MAP ? follower->ns : NULL,
     };
-    outage_join(route_table_has_kind(kind) ? &kube_source->routes_outage : &kube_source->outage,
+    outage_join(is_kind_apart(kind) ? &kube_source->routes_outage : &kube_source->outage,
                 &follower->followed, true);
     follower->reflector = reflector_start(&(struct reflector_config){
         .loop = kube_source->config.loop,
@@ -641,9 +705,9 @@ static void start_kind(struct kube_source *kube_source, enum kube_kind kind)
         follower->kube_source = kube_source;
         follower->kind = kind;
         follower->ns = namespaces[i];
-        follower->inventory = is_config_map
-                                  ? config->inventory
-                                  : inventory_part(config->inventory, kind, namespaces[i]);
+        follower->inventory =
+            is_config_map ? config->inventory
+                          : inventory_part(inventory_of(kube_source, kind), kind, namespaces[i]);
         start_follower(follower);
     }
 }
@@ -689,6 +753,22 @@ static void start_routes(struct kube_source *kube_source)
     }
 }
 
+/* The source of imports' endpoints is slices alone. */
+static void start_imports(struct kube_source *kube_source)
+{
+    const struct kube_source_config *config = &kube_source->config;
+    if (!config->imports) {
+        return;
+    }
+    inventory_want(config->imports, KUBE_POD, false);
+    inventory_want(config->imports, KUBE_NAMESPACE, *config->namespace_labels);
+    start_kind(kube_source, KUBE_IMPORT);
+    start_kind(kube_source, KUBE_IMPORT_SLICE);
+    for (size_t i = 0; i < kube_source->follower_counts[KUBE_IMPORT_SLICE]; i++) {
+        inventory_use_endpoints(kube_source->followers[KUBE_IMPORT_SLICE][i].inventory, KUBE_SLICE);
+    }
+}
+
 struct kube_source *kube_source_start(const struct kube_source_config *config)
 {
     struct kube_source *kube_source = xcalloc(1, sizeof(*kube_source));
@@ -703,6 +783,8 @@ struct kube_source *kube_source_start(const struct kube_source_config *config)
                                                                       .data = kube_source});
     ev_timer_init(&kube_source->restored, on_restored, 0.0, 0.0);
     kube_source->restored.data = kube_source;
+    ev_timer_init(&kube_source->imports_due, on_imports_due, 0.0, 0.0);
+    kube_source->imports_due.data = kube_source;
     init_trust(kube_source, &kube_source->trusts[0], KUBE_NAMESPACE,
                "namespaces are refused, so none is shown to others any more");
     init_trust(kube_source, &kube_source->trusts[1], KUBE_POD,
@@ -710,7 +792,7 @@ struct kube_source *kube_source_start(const struct kube_source_config *config)
     outage_init(&kube_source->outage, config->loop, "the Kubernetes API", config->timeout_ms,
                 "the API has been failing for longer than etcd-mutation-timeout, still retrying");
     outage_init(&kube_source->routes_outage, config->loop, "the Kubernetes API", ROUTES_TIMEOUT_MS,
-                "Ingresses or routes have been unknown for a year");
+                "Ingresses, routes or imports have been unknown for a year");
     inventory_want(config->inventory, KUBE_POD, config->wants_pods);
     inventory_want(config->inventory, KUBE_NODE, config->wants_nodes);
     inventory_want(config->inventory, KUBE_NAMESPACE, config->wants_namespaces);
@@ -729,7 +811,19 @@ struct kube_source *kube_source_start(const struct kube_source_config *config)
         start_kind(kube_source, KUBE_CONFIG_MAP);
     }
     start_routes(kube_source);
+    start_imports(kube_source);
     return kube_source;
+}
+
+void kube_source_want_imports(struct kube_source *kube_source, const char *ns)
+{
+    for (size_t i = 0; i < kube_source->follower_counts[KUBE_IMPORT_SLICE]; i++) {
+        struct follower *follower = &kube_source->followers[KUBE_IMPORT_SLICE][i];
+        follower->is_relist_due |= !*follower->ns || strcmp(follower->ns, ns) == 0;
+    }
+    if (kube_source->parts) { /* it has not been stopped */
+        ev_timer_start(kube_source->config.loop, &kube_source->imports_due);
+    }
 }
 
 void kube_source_want_parts(struct kube_source *kube_source, const char *ns, const char *service)
@@ -757,6 +851,7 @@ void kube_source_stop(struct kube_source *kube_source)
 {
     ev_timer_stop(kube_source->config.loop, &kube_source->refused);
     ev_timer_stop(kube_source->config.loop, &kube_source->restored);
+    ev_timer_stop(kube_source->config.loop, &kube_source->imports_due);
     for (size_t i = 0; i < TRUSTED_KINDS; i++) {
         ev_timer_stop(kube_source->config.loop, &kube_source->trusts[i].timer);
     }
@@ -843,9 +938,10 @@ const struct kube_object *kube_source_find(const struct kube_source *kube_source
     if (route_table_has_kind(kind)) {
         return kube_source->routes ? route_table_find(kube_source->routes, kind, ns, name) : NULL;
     }
+    const struct inventory *inventory = inventory_of(kube_source, kind);
     char *id = xasprintf("%s/%s", ns, name);
     const struct kube_object *object =
-        inventory_find(kube_source->config.inventory, kind, slice_str(id));
+        inventory ? inventory_find(inventory, kube_kind_localized(kind), slice_str(id)) : NULL;
     free(id);
     return object;
 }
@@ -854,6 +950,10 @@ size_t kube_source_count(const struct kube_source *kube_source, enum kube_kind k
 {
     if (route_table_has_kind(kind)) {
         return kube_source->routes ? route_table_count(kube_source->routes, kind) : 0;
+    }
+    if (is_of_imports(kind)) {
+        const struct inventory *imports = kube_source->config.imports;
+        return imports ? inventory_count(imports, kube_kind_localized(kind)) : 0;
     }
     if (is_for_clients_alone(&kube_source->config, kind) && kube_source->config.client_keys) {
         return client_keys_count(kube_source->config.client_keys, kind);

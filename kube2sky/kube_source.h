@@ -10,8 +10,9 @@
  * started may refuse everything. Its keys stay, since no other kind replaces it. The same holds for
  * a kind that is refused in one namespace of several after it was listed in another.
  *
- * Ingresses, Gateways and routes go to a route_table. Their outages, such as a missing CRD, are
- * logged and counted, and nothing else waits for them. */
+ * Ingresses, Gateways and routes go to a route_table; imports and their slices to an inventory of
+ * their own, as Services and slices. Their outages, such as a missing CRD, are logged and counted,
+ * and nothing else waits for them. */
 #ifndef KUBE2SKY_KUBE_SOURCE_H
 #define KUBE2SKY_KUBE_SOURCE_H
 
@@ -39,6 +40,7 @@ struct kube_source_config {
     struct ev_loop *loop;
     struct kube_client *client; /* both clients outlive the source */
     struct inventory *inventory;
+    struct inventory *imports;       /* NULL: none are followed */
     struct client_keys *client_keys; /* NULL: none */
     struct flaw_list *flaws;         /* outlives the source, too */
     struct event_queue *events;      /* gets faults of Ingresses and routes; outlives it; NULL: not
@@ -75,6 +77,10 @@ struct kube_source *kube_source_start(const struct kube_source_config *config);
 /* Lists the Service's Endpoints or slices, whose content the inventory lacks (inventory.h). Runs no
  * callback. */
 void kube_source_want_parts(struct kube_source *kube_source, const char *ns, const char *service);
+
+/* Lists the slices of the namespace's imports again, since the inventory lacks the content of some.
+ * Runs no callback. */
+void kube_source_want_imports(struct kube_source *kube_source, const char *ns);
 
 /* Requests again, at once, the kinds that the server refuses, since the credentials may have
  * changed; otherwise they wait up to a minute. */
@@ -118,7 +124,7 @@ size_t kube_source_left_out(const struct kube_source *kube_source);
 /* Returns the number of known objects of the kind. */
 size_t kube_source_count(const struct kube_source *kube_source, enum kube_kind kind);
 
-/* Returns a Service, Ingress or route; NULL: unknown. */
+/* Returns a Service, import, Ingress or route; NULL: unknown. */
 const struct kube_object *kube_source_find(const struct kube_source *kube_source,
                                            enum kube_kind kind, const char *ns, const char *name);
 

@@ -57,6 +57,7 @@ struct app {
     struct kube_client *kube;
     struct etcd *etcd;
     struct inventory *inventory;
+    struct inventory *imports; /* NULL without --multicluster */
     struct client_keys *client_keys;
     struct reconciler *reconciler;
     struct config_source *config_source; /* NULL: no ConfigMap is followed */
@@ -109,6 +110,12 @@ static void on_parts_wanted(void *data, const char *ns, const char *service)
 {
     struct app *app = data;
     kube_source_want_parts(app->kube_source, ns, service);
+}
+
+static void on_import_parts_wanted(void *data, const char *ns, const char *service UNUSED)
+{
+    struct app *app = data;
+    kube_source_want_imports(app->kube_source, ns);
 }
 
 static void on_config_map(void *data, struct kube_object *map)
@@ -214,6 +221,22 @@ static bool leaves_config(const struct options *o)
     return leaves;
 }
 
+static struct inventory *new_imports(struct app *app, const struct options *o)
+{
+    return o->import_domain ? inventory_new(&(struct inventory_config){
+                                  .is_narrowed = true, /* it never has default/kubernetes */
+                                  .has_imports = true,
+                                  .selects_namespaces = *o->namespace_labels,
+                                  .namespaces = (const char *const *)o->namespaces,
+                                  .namespace_count = o->namespace_count,
+                                  .changed = on_owner_changed,
+                                  .slice_changed = on_slice_changed,
+                                  .parts_wanted = on_import_parts_wanted,
+                                  .data = app,
+                              })
+                            : NULL;
+}
+
 static void start_middle(struct app *app, const struct options *o)
 {
     start_etcd_outage(app, o);
@@ -236,6 +259,7 @@ static void start_middle(struct app *app, const struct options *o)
         .parts_wanted = on_parts_wanted,
         .data = app,
     });
+    app->imports = new_imports(app, o);
     app->client_keys = client_keys_new(&(struct client_keys_config){
         .domain = o->domain,
         .is_wanted = {[CLIENT_KEYS_NODE_ADDRESS] = o->wants_pods,
@@ -251,6 +275,8 @@ static void start_middle(struct app *app, const struct options *o)
         .loop = app->loop,
         .etcd = app->etcd,
         .inventory = app->inventory,
+        .imports = app->imports,
+        .import_domain = o->import_domain,
         .client_keys = app->client_keys,
         .outage = &app->etcd_outage,
         .flaws = &app->flaws,
@@ -283,6 +309,7 @@ static void start_middle(struct app *app, const struct options *o)
         .loop = app->loop,
         .client = app->kube,
         .inventory = app->inventory,
+        .imports = app->imports,
         .endpoints_mode = o->endpoints_mode,
         .client_keys = app->client_keys,
         .flaws = &app->flaws,
@@ -407,6 +434,7 @@ static void kube2sky_stop_all(struct app *app)
     event_queue_free(app->events);
     client_keys_free(app->client_keys);
     inventory_free(app->inventory);
+    inventory_free(app->imports);
     kube_client_free(app->kube);
     etcd_free(app->etcd);
     ev_timer_stop(app->loop, &app->grace);

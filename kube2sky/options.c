@@ -44,6 +44,8 @@ enum { LEASE_MIN_MS = 2000, LEASE_MAX_MS = 60 * 60 * 1000 };
 /* Holds values that need conversion. */
 struct raw {
     const char *domain;
+    bool wants_imports;
+    const char *import_domain;
     const char *namespaces;
     const char *config_map;
     const char *config_map_namespace;
@@ -80,6 +82,10 @@ static int kube2sky_options_parse_flags(int argc, char *const *argv, struct opti
 {
     const struct flag table[] = {
         {"domain", FLAG_STRING, &raw->domain, .help = "DNS domain of the cluster"},
+        {"multicluster", FLAG_BOOL, &raw->wants_imports,
+         .help = "write records for ServiceImports of the multicluster API"},
+        {"multicluster-domain", FLAG_STRING, &raw->import_domain,
+         .help = "DNS domain of ServiceImports"},
         {"etcd-server", FLAG_STRING, &o->etcd_server, .help = "comma-separated URLs of etcd"},
         {"etcd-cafile", FLAG_STRING, &o->etcd_cafile,
          .help = "PEM file of the CAs that sign etcd's certificates; default: the system's"},
@@ -245,16 +251,38 @@ static char *lower_copy(struct slice text)
     return copy;
 }
 
-static int take_domain(const char *text, char **ret_domain, struct err *err)
+static int take_domain(const char *flag, const char *text, const char *example, char **ret_domain,
+                       struct err *err)
 {
     size_t n = strlen(text);
     if (!kube2sky_options_is_domain(slice_of(text, n))) {
-        return err_set(err, ERR_USAGE,
-                       "flag -domain: `%s`: expected a domain name like cluster.local", text);
+        return err_set(err, ERR_USAGE, "flag -%s: `%s`: expected a domain name like %s", flag, text,
+                       example);
     }
     CLEANUP_FREE char *domain = xasprintf("%s%s", text, text[n - 1] == '.' ? "" : ".");
     *ret_domain = lower_copy(slice_str(domain));
     return 0;
+}
+
+/* Takes the domain of imports. Its keys must not be among those of the cluster's domain. */
+static int take_import_domain(const struct raw *raw, struct options *o, struct err *err)
+{
+    struct dname domain, imports;
+    int r = take_domain("multicluster-domain", raw->import_domain, "clusterset.local",
+                        &o->import_domain, err);
+    if (r == 0 && raw->wants_imports && dname_from_text(slice_str(o->domain), &domain) &&
+        dname_from_text(slice_str(o->import_domain), &imports) &&
+        (dname_is_within(&imports, &domain) || dname_is_within(&domain, &imports))) {
+        r = err_set(err, ERR_USAGE,
+                    "flag -multicluster-domain: `%s`: expected a domain that is neither in -domain "
+                    "nor above it",
+                    raw->import_domain);
+    }
+    if (!raw->wants_imports) {
+        free(o->import_domain);
+        o->import_domain = NULL;
+    }
+    return r;
 }
 
 static int kube2sky_options_check_credentials(const struct options *o, struct err *err)
@@ -352,7 +380,9 @@ static int take_external_zone(const char *text, struct options *o, struct err *e
         return err_set(err, ERR_USAGE, "flag -external-zone-%s: expected -external-zone with it",
                        o->has_external_headless ? "headless" : "public");
     }
-    int r = *text ? override_zones_parse_external(text, o->domain, &o->external_zone, &reason) : 0;
+    int r = *text ? override_zones_parse_external(text, o->domain, o->import_domain,
+                                                  &o->external_zone, &reason)
+                  : 0;
     return r < 0 ? err_set(err, ERR_USAGE, "flag -external-zone: %s", reason.msg) : 0;
 }
 
@@ -363,8 +393,12 @@ static int take_override_zones(const char *text, struct options *o, struct err *
         return 0;
     }
     int r = override_zones_parse(text, o->domain, &o->override_zones, &reason);
+    if (r == 0 && o->import_domain) {
+        r = override_zones_reserve(o->override_zones, o->import_domain, "-multicluster-domain",
+                                   &reason);
+    }
     if (r == 0 && o->external_zone) {
-        r = override_zones_reserve(o->override_zones, o->external_zone, &reason);
+        r = override_zones_reserve(o->override_zones, o->external_zone, "-external-zone", &reason);
     }
     return r < 0 ? err_set(err, ERR_USAGE, "flag -override-zones: %s", reason.msg) : 0;
 }
@@ -473,6 +507,7 @@ int kube2sky_options_parse(int argc, char *const *argv, struct options *ret_opti
                            struct err *err)
 {
     struct raw raw = {.domain = "cluster.local",
+                      .import_domain = "clusterset.local",
                       .namespaces = "",
                       .config_map = "",
                       .config_map_namespace = "kube-system",
@@ -530,7 +565,10 @@ int kube2sky_options_parse(int argc, char *const *argv, struct options *ret_opti
         r = kube2sky_options_take_config_map(&raw, &o, err);
     }
     if (r == 0) {
-        r = take_domain(raw.domain, &o.domain, err);
+        r = take_domain("domain", raw.domain, "cluster.local", &o.domain, err);
+    }
+    if (r == 0) {
+        r = take_import_domain(&raw, &o, err);
     }
     if (r == 0) {
         r = take_external_zone(raw.external_zone, &o, err);
@@ -563,6 +601,8 @@ void options_fini(struct options *options)
     free(options->domain);
     free(options->external_zone);
     options->external_zone = NULL;
+    free(options->import_domain);
+    options->import_domain = NULL;
     override_zones_free(options->override_zones);
     options->override_zones = NULL;
     free(options->route_rules);

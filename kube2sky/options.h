@@ -16,7 +16,8 @@ struct override_zones;
 struct route_rules;
 
 struct options {
-    char *domain; /* lower case, with the trailing dot; owned */
+    char *domain;        /* lower case, with the trailing dot; owned */
+    char *import_domain; /* likewise; NULL without --multicluster */
     /* From argv, borrowed for the process's lifetime; "" = unset. The modules that use them
      * validate URLs. */
     const char *etcd_server;

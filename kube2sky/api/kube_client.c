@@ -26,6 +26,8 @@ static const struct kube_resource resources[KUBE_KIND_COUNT] = {
     [KUBE_INGRESS] = {KUBE_INGRESS, "/apis/networking.k8s.io/v1", "ingresses"},
     [KUBE_GATEWAY] = {KUBE_GATEWAY, "/apis/gateway.networking.k8s.io/v1", "gateways"},
     [KUBE_ROUTE] = {KUBE_ROUTE, "/apis/gateway.networking.k8s.io/v1", "httproutes"},
+    [KUBE_IMPORT] = {KUBE_IMPORT, "/apis/multicluster.x-k8s.io/v1alpha1", "serviceimports"},
+    [KUBE_IMPORT_SLICE] = {KUBE_IMPORT_SLICE, "/apis/discovery.k8s.io/v1", "endpointslices"},
 };
 
 #define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
@@ -135,7 +137,7 @@ const char *kube_client_server(const struct kube_client *client)
 
 const char *kube_kind_name(enum kube_kind kind)
 {
-    return resources[kind].name;
+    return kind == KUBE_IMPORT_SLICE ? "imported-endpointslices" : resources[kind].name;
 }
 
 const struct kube_resource *kube_resource_of(enum kube_kind kind)

@@ -50,7 +50,8 @@ size_t kube_client_files(const struct kube_client *client,
 /* Returns the server's URL, for log lines. */
 const char *kube_client_server(const struct kube_client *client);
 
-/* Returns a kind's name in URLs, for log lines: "services", "endpointslices". Constant. */
+/* Returns a kind's name for log lines, that in URLs: "services", "endpointslices". Slices of
+ * imports have a name of their own. Constant. */
 const char *kube_kind_name(enum kube_kind kind);
 
 /* Says where the objects of a kind are: "/api/v1" and "services". Constants. */

@@ -50,8 +50,13 @@ static void clear_content(struct kube_draft *draft)
 {
     switch (draft->object.kind) {
     case KUBE_SERVICE:
+    case KUBE_IMPORT:
         draft->object.service =
-            (struct kube_service){.uid = "", .aliases = "", .type = "", .external_name = ""};
+            (struct kube_service){.uid = "",
+                                  .aliases = "",
+                                  .type = "",
+                                  .external_name = "",
+                                  .is_import = draft->object.kind == KUBE_IMPORT};
         break;
     case KUBE_ENDPOINTS:
         draft->object.endpoints = (struct kube_endpoints){.subsets = NULL};
@@ -59,6 +64,11 @@ static void clear_content(struct kube_draft *draft)
     case KUBE_SLICE:
         draft->object.slice =
             (struct kube_slice){.service = "", .address_type = KUBE_OTHER_ADDRESS};
+        break;
+    case KUBE_IMPORT_SLICE:
+        draft->object.import_slice = (struct kube_import_slice){
+            .slice = {.service = "", .address_type = KUBE_OTHER_ADDRESS, .is_import = true},
+            .cluster = ""};
         break;
     case KUBE_POD:
         draft->object.pod = (struct kube_pod){.phase = "", .node = ""};
@@ -147,15 +157,20 @@ int kube_draft_check_name(const struct kube_object *object, struct err *err)
                    is_namespaced ? "a" : "no");
 }
 
+static bool is_slice(const struct kube_object *object)
+{
+    return kube_kind_localized(object->kind) == KUBE_SLICE;
+}
+
 void kube_draft_garble(struct kube_draft *draft, const struct err *err)
 {
-    const char *service = draft->object.kind == KUBE_SLICE ? draft->object.slice.service : "";
+    const char *service = is_slice(&draft->object) ? draft->object.slice.service : "";
     buf_clear(&draft->faults);
     add_fault(draft, err->msg);
     draft->object.fault_count = 1;
     draft->object.is_garbled = true;
     clear_content(draft);
-    if (draft->object.kind == KUBE_SLICE) {
+    if (is_slice(&draft->object)) {
         draft->object.slice.service = service;
     }
 }
@@ -538,6 +553,7 @@ static void pack_content(struct packing *p, struct kube_object *object)
 {
     switch (object->kind) {
     case KUBE_SERVICE:
+    case KUBE_IMPORT:
         pack_service(p, &object->service);
         break;
     case KUBE_ENDPOINTS:
@@ -545,6 +561,10 @@ static void pack_content(struct packing *p, struct kube_object *object)
         break;
     case KUBE_SLICE:
         pack_slice(p, &object->slice);
+        break;
+    case KUBE_IMPORT_SLICE:
+        pack_slice(p, &object->slice);
+        object->import_slice.cluster = pack_string(p, object->import_slice.cluster);
         break;
     case KUBE_POD:
         object->pod.phase = pack_string(p, object->pod.phase);
@@ -583,11 +603,14 @@ static size_t head_size(enum kube_kind kind)
 {
     switch (kind) {
     case KUBE_SERVICE:
+    case KUBE_IMPORT:
         return offsetof(struct kube_object, service) + sizeof(struct kube_service);
     case KUBE_ENDPOINTS:
         return offsetof(struct kube_object, endpoints) + sizeof(struct kube_endpoints);
     case KUBE_SLICE:
         return offsetof(struct kube_object, slice) + sizeof(struct kube_slice);
+    case KUBE_IMPORT_SLICE:
+        return offsetof(struct kube_object, import_slice) + sizeof(struct kube_import_slice);
     case KUBE_POD:
         return offsetof(struct kube_object, pod) + sizeof(struct kube_pod);
     case KUBE_CONFIG_MAP:
@@ -663,7 +686,7 @@ struct kube_object *kube_object_bare(const struct kube_object *object)
     draft.object.has_port_fault = object->has_port_fault;
     draft.object.has_annotation_fault = object->has_annotation_fault;
     buf_append_str(&draft.faults, object->faults);
-    if (object->kind == KUBE_SLICE) {
+    if (is_slice(object)) {
         draft.object.slice.service = object->slice.service;
     }
     struct kube_object *copy = kube_draft_pack(&draft, KUBE_WHOLE);

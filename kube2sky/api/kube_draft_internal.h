@@ -14,6 +14,7 @@
 
 #define KUBE_TOLERATE_UNREADY_ANNOTATION "service.alpha.kubernetes.io/tolerate-unready-endpoints"
 #define KUBE_SERVICE_NAME_LABEL          "kubernetes.io/service-name"
+#define KUBE_IMPORT_CLUSTER_LABEL        "multicluster.kubernetes.io/source-cluster"
 #define KUBE_VISIBLE_TO_ANNOTATION       "dns.kube2sky/visible-to"
 #define KUBE_ALIASES_ANNOTATION          "dns.kube2sky/aliases"
 #define KUBE_INGRESS_CLASS_ANNOTATION    "kubernetes.io/ingress.class"

@@ -18,6 +18,16 @@ bool kube_object_has_ended(const struct kube_object *pod)
     return strcmp(pod->pod.phase, "Succeeded") == 0 || strcmp(pod->pod.phase, "Failed") == 0;
 }
 
+enum kube_kind kube_kind_localized(enum kube_kind kind)
+{
+    return kind == KUBE_IMPORT ? KUBE_SERVICE : kind == KUBE_IMPORT_SLICE ? KUBE_SLICE : kind;
+}
+
+void kube_object_localize(struct kube_object *object)
+{
+    object->kind = kube_kind_localized(object->kind);
+}
+
 const char *kube_object_uid(const struct kube_object *object)
 {
     return object->is_garbled             ? ""
@@ -53,9 +63,10 @@ static bool equal_ports(const struct kube_port *a, size_t a_count, const struct 
 static bool equal_services(const struct kube_service *a, const struct kube_service *b)
 {
     return strcmp(a->uid, b->uid) == 0 && a->is_headless == b->is_headless &&
-           a->publish_not_ready == b->publish_not_ready && a->prefers_near == b->prefers_near &&
-           a->created_s == b->created_s && strcmp(a->aliases, b->aliases) == 0 &&
-           strcmp(a->type, b->type) == 0 && strcmp(a->external_name, b->external_name) == 0 &&
+           a->is_import == b->is_import && a->publish_not_ready == b->publish_not_ready &&
+           a->prefers_near == b->prefers_near && a->created_s == b->created_s &&
+           strcmp(a->aliases, b->aliases) == 0 && strcmp(a->type, b->type) == 0 &&
+           strcmp(a->external_name, b->external_name) == 0 &&
            equal_strings(a->cluster_ips, a->cluster_ip_count, b->cluster_ips,
                          b->cluster_ip_count) &&
            equal_strings(a->external, a->external_count, b->external, b->external_count) &&
@@ -94,7 +105,8 @@ static bool equal_slice_endpoints(const struct kube_slice_endpoint *a,
 static bool equal_slices(const struct kube_slice *a, const struct kube_slice *b)
 {
     bool equal = a->address_type == b->address_type && a->endpoint_count == b->endpoint_count &&
-                 strcmp(a->service, b->service) == 0;
+                 strcmp(a->service, b->service) == 0 &&
+                 strcmp(kube_slice_cluster(a), kube_slice_cluster(b)) == 0;
     for (size_t i = 0; equal && i < a->endpoint_count; i++) {
         equal =
             equal_slice_endpoints(&a->endpoints[i], &b->endpoints[i]) &&
@@ -154,10 +166,12 @@ static bool equal_contents(const struct kube_object *a, const struct kube_object
 {
     switch (a->kind) {
     case KUBE_SERVICE:
+    case KUBE_IMPORT:
         return equal_services(&a->service, &b->service);
     case KUBE_ENDPOINTS:
         return equal_endpoints(&a->endpoints, &b->endpoints);
     case KUBE_SLICE:
+    case KUBE_IMPORT_SLICE:
         return equal_slices(&a->slice, &b->slice);
     case KUBE_POD:
         return strcmp(a->pod.phase, b->pod.phase) == 0 &&

@@ -2,7 +2,8 @@
  * data; single-threaded like all of kube2sky. Decodes JSON and protobuf, which stay inside. Field
  * meanings: Kubernetes API reference, core/v1 Service, Endpoints, Pod, Node and Namespace;
  * discovery.k8s.io/v1 EndpointSlice, whose v1beta1 has the same used fields; core/v1 ConfigMap;
- * networking.k8s.io/v1 Ingress; gateway.networking.k8s.io/v1 Gateway and HTTPRoute. */
+ * networking.k8s.io/v1 Ingress; gateway.networking.k8s.io/v1 Gateway and HTTPRoute;
+ * multicluster.x-k8s.io/v1alpha1 ServiceImport. */
 #ifndef KUBE2SKY_API_KUBE_OBJECT_H
 #define KUBE2SKY_API_KUBE_OBJECT_H
 
@@ -38,12 +39,17 @@ enum kube_kind {
     KUBE_INGRESS,
     KUBE_GATEWAY,
     KUBE_ROUTE,
+    KUBE_IMPORT,       /* has a `service` */
+    KUBE_IMPORT_SLICE, /* a slice of an import's endpoints: has an `import_slice` */
 };
-enum { KUBE_KIND_COUNT = 10 };
+enum { KUBE_KIND_COUNT = 12 };
 
 /* The first ones are decoded from protobuf, too. The others are few and small, and custom resources
  * have no protobuf: they are asked for in JSON. */
 enum { KUBE_PROTOBUF_KIND_COUNT = KUBE_NAMESPACE + 1 };
+
+/* The label that an import's slices have, with the import's name. */
+#define KUBE_IMPORT_NAME_LABEL "multicluster.kubernetes.io/service-name"
 
 /* Returns whether objects of the kind have a namespace; that of Nodes and Namespaces is "".
  * (kube_object.c) */
@@ -75,6 +81,7 @@ struct kube_service {
     uint32_t external_count;
     bool is_headless;       /* clusterIP is None; an empty one is not decided yet */
     bool publish_not_ready; /* the field, or the tolerate-unready-endpoints annotation */
+    bool is_import;         /* a ServiceImport: its names are in the multicluster domain */
     bool prefers_near;      /* trafficDistribution names a preference that begins with the zone;
                              * false if kube_kept.topology is off */
 };
@@ -121,7 +128,8 @@ struct kube_slice_endpoint {
 /* Holds an EndpointSlice: part of the endpoints of one Service. A Service may have several, in any
  * order; an endpoint may be in two of them while it moves. */
 struct kube_slice {
-    const char *service; /* the label kubernetes.io/service-name; "" = none */
+    const char *service; /* the label kubernetes.io/service-name, of an import's slice
+                          * multicluster.kubernetes.io/service-name; "" = none */
     const struct kube_slice_endpoint *endpoints;
     const struct kube_port *ports;
     size_t endpoint_count;
@@ -133,7 +141,20 @@ struct kube_slice {
     const char *const *zones; /* of its endpoints, each once */
     enum kube_address_type address_type;
     uint8_t zone_count;
+    bool is_import; /* it is the first member of a kube_import_slice */
 };
+
+/* Holds a slice of an import's endpoints, all in one cluster. */
+struct kube_import_slice {
+    struct kube_slice slice;
+    const char *cluster; /* the label source-cluster; "" = none */
+};
+
+/* Returns the cluster of a slice of an import; "" = none, or another slice. */
+static inline const char *kube_slice_cluster(const struct kube_slice *slice)
+{
+    return slice->is_import ? ((const struct kube_import_slice *)slice)->cluster : "";
+}
 
 /* Returns the endpoint's zone; "" = none. */
 static inline const char *kube_slice_zone(const struct kube_slice *slice,
@@ -239,6 +260,7 @@ struct kube_object {
         struct kube_service service;
         struct kube_endpoints endpoints;
         struct kube_slice slice;
+        struct kube_import_slice import_slice;
         struct kube_pod pod;
         struct kube_config_map config_map;
         struct kube_node node;
@@ -277,6 +299,11 @@ void kube_object_keep(struct kube_kept kept);
 /* Returns whether the pod has ended: it keeps its IPs in the API, which another pod may have by
  * now. (kube_object.c) */
 bool kube_object_has_ended(const struct kube_object *pod);
+
+/* Makes a Service of an import, and a slice of an import's: their names are derived likewise. Other
+ * kinds stay. (kube_object.c) */
+void kube_object_localize(struct kube_object *object);
+enum kube_kind kube_kind_localized(enum kube_kind kind);
 
 /* Returns the uid of a Service, an Ingress or a route; "": unknown, or another kind. Borrowed.
  * (kube_object.c) */

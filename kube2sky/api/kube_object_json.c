@@ -233,6 +233,53 @@ static int kube_object_json_decode_service(struct decoder *d, const json_t *json
     return rc < 0 ? rc : kube_object_json_decode_aliases(d);
 }
 
+/* ---- Imports ---- */
+
+/* Sets the API's default, which a definition of the resource may lack. */
+static void default_protocol(const struct kube_service *import)
+{
+    for (size_t i = 0; i < import->port_count; i++) {
+        struct kube_port *port = (struct kube_port *)(uintptr_t)&import->ports[i]; /* the draft's */
+        port->protocol = *port->protocol ? port->protocol : "TCP";
+    }
+}
+
+/* Sets what a Service of this kind has: a headless one has no addresses of its own. */
+static int take_import_type(struct decoder *d, const char *type, const char *const *ips,
+                            size_t count)
+{
+    struct kube_service *import = &d->draft->object.service;
+    bool has_ips = strcmp(type, "ClusterSetIP") == 0;
+    import->is_headless = strcmp(type, "Headless") == 0;
+    if (!has_ips && !import->is_headless) {
+        int rc =
+            err_set(d->err, ERR_SYNTAX, "type: `%.64s`: expected ClusterSetIP or Headless", type);
+        return kube_object_json_leave_out(d, rc);
+    }
+    import->type = type;
+    return has_ips ? kube_draft_cluster_ips(d->draft, ips, count, "", d->err) : 0;
+}
+
+static int decode_import(struct decoder *d, const json_t *json)
+{
+    struct kube_service *import = &d->draft->object.service;
+    json_t *spec = NULL;
+    const char *type = "";
+    const char *const *ips = NULL;
+    size_t count = 0, port_count = 0;
+    int rc = fields_get_object(json, "spec", &spec, d->err);
+    if (rc == 0 &&
+        ((rc = fields_get_string(spec, "type", &type, d->err)) < 0 ||
+         (rc = decode_strings(d, spec, "ips", &ips, &count)) < 0 ||
+         (rc = take_import_type(d, type, ips, count)) < 0 ||
+         (rc = kube_object_json_decode_ports(d, spec, &import->ports, &port_count)) < 0)) {
+        return err_wrap(d->err, rc, "spec");
+    }
+    import->port_count = (uint32_t)port_count;
+    default_protocol(import);
+    return rc;
+}
+
 /* ---- Endpoints ---- */
 
 /* Returns the time of the change behind Endpoints or a slice; 0: unknown. A malformed one is no
@@ -429,13 +476,25 @@ static int kube_object_json_decode_slice_endpoints(struct decoder *d, const json
     return rc;
 }
 
+/* Decodes the labels that say which Service's, or import's, the slice is. */
+static int decode_owner_labels(struct decoder *d, struct kube_slice *slice)
+{
+    if (d->draft->object.kind == KUBE_SLICE) {
+        return fields_get_string(d->labels, KUBE_SERVICE_NAME_LABEL, &slice->service, d->err);
+    }
+    int rc = fields_get_string(d->labels, KUBE_IMPORT_NAME_LABEL, &slice->service, d->err);
+    return rc < 0 ? rc
+                  : fields_get_string(d->labels, KUBE_IMPORT_CLUSTER_LABEL,
+                                      &d->draft->object.import_slice.cluster, d->err);
+}
+
 static int kube_object_json_decode_slice(struct decoder *d, const json_t *json)
 {
     struct kube_slice *slice = &d->draft->object.slice;
     const char *type = NULL;
     int rc = 0;
     slice->triggered_us = decode_trigger(d);
-    if ((rc = fields_get_string(d->labels, KUBE_SERVICE_NAME_LABEL, &slice->service, d->err)) < 0 ||
+    if ((rc = decode_owner_labels(d, slice)) < 0 ||
         (rc = fields_get_string(json, "addressType", &type, d->err)) < 0 ||
         (rc = kube_object_json_decode_hostnames(d)) < 0 ||
         (rc = kube_object_json_decode_slice_endpoints(d, json, slice)) < 0 ||
@@ -773,7 +832,10 @@ static int decode_json(struct decoder *d, const json_t *json, enum kube_object_p
         return kube_object_json_decode_service(d, json);
     case KUBE_ENDPOINTS:
         return kube_object_json_decode_endpoints(d, json);
+    case KUBE_IMPORT:
+        return decode_import(d, json);
     case KUBE_SLICE:
+    case KUBE_IMPORT_SLICE:
         return kube_object_json_decode_slice(d, json);
     case KUBE_POD:
         return kube_object_json_decode_pod(d, json);

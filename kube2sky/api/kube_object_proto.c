@@ -680,6 +680,8 @@ static int decode_content(struct decoder *d, struct slice object)
     case KUBE_INGRESS:
     case KUBE_GATEWAY:
     case KUBE_ROUTE:
+    case KUBE_IMPORT:
+    case KUBE_IMPORT_SLICE:
         break;
     }
     return err_set(d->err, ERR_SYNTAX, "expected JSON, found protobuf");

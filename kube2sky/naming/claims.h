@@ -16,6 +16,10 @@ enum claim_rank {
     CLAIM_CLUSTER_IP, /* a Service's own address */
     CLAIM_HOSTNAME,   /* an endpoint with an explicit hostname */
     CLAIM_HASH,       /* an endpoint under another label: its hash, address or pod's name */
+    /* An import only names an address that nothing else does. */
+    CLAIM_IMPORT_IP,       /* an import's own address, */
+    CLAIM_IMPORT_HOSTNAME, /* and its endpoints, likewise */
+    CLAIM_IMPORT_HASH,
 };
 
 struct claim {

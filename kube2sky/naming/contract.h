@@ -31,11 +31,24 @@
 enum { OWNER_PREFIX_LEN = sizeof(SERVICE_PREFIX) - 1 };
 _Static_assert(sizeof(POD_PREFIX) == sizeof(SERVICE_PREFIX), "OWNER_PREFIX_LEN is for both");
 
+/* Likewise of imports, whose keys are below the multicluster domain, where their path begins with
+ * SERVICE_PREFIX: "mcs/default/web". */
+#define IMPORT_PREFIX "mcs/"
+_Static_assert(sizeof(IMPORT_PREFIX) == sizeof(SERVICE_PREFIX),
+               "OWNER_PREFIX_LEN is for all three");
+
+/* The version of the MCS API's DNS specification, at dns-version.<multicluster domain>. */
+#define IMPORT_DNS_VERSION "1.0.0"
+
 /* Prefixes of the keys about clients, and of their owners' ids, below /kube2sky/<domain>/
  * (client_keys.h). */
 #define NODE_ADDRESS_PREFIX "node-address/"
 #define VISIBLE_PREFIX      "visible/"
 #define CLIENT_PREFIX       "client/"
+
+/* Owner ids of the copies of visibility keys below the multicluster domain: "mcs-visible/default".
+ */
+#define IMPORT_VISIBLE_PREFIX "mcs-visible/"
 
 /* Likewise of the zones of headless Services' addresses: "topology/<namespace>/<service>"
  * (topology_value.h). */

@@ -26,6 +26,7 @@ static struct inventory *new_part(const struct inventory_config *config)
     inventory->config.namespace_count = 0;
     index_init(&inventory->index, config->changed, config->data);
     inventory->index.selects_namespaces = config->selects_namespaces;
+    inventory->index.prefix = config->has_imports ? IMPORT_PREFIX : SERVICE_PREFIX;
     set_source(inventory, KUBE_ENDPOINTS);
     inventory->next_source = KUBE_ENDPOINTS;
     inventory->is_settled = true;
@@ -369,7 +370,8 @@ static void tell_triggered(const struct inventory *inventory, const struct entry
     const struct inventory_config *config = &inventory->config;
     struct slice id = slice_of(service->id, service->id_len);
     if (since_us > 0 && config->triggered && inventory_namespaces_has(&inventory->index, id)) {
-        char *owner = xasprintf(SERVICE_PREFIX "%.*s", (int)service->id_len, service->id);
+        char *owner =
+            xasprintf("%s%.*s", inventory->index.prefix, (int)service->id_len, service->id);
         config->triggered(config->data, slice_str(owner), trigger, since_us);
         free(owner);
     }

@@ -6,6 +6,9 @@
  *     pod/<namespace>/<IP label>   an address that pods of the namespace have (naming_pod_label)
  *     node/<labels in reverse>     a Node, ip-10-0-0-1.ec2.internal: node/internal/ec2/ip-10-0-0-1
  *
+ * An inventory of its own has imports, as Services with their slices (kube_object_localize), whose
+ * owners are mcs/<namespace>/<name>.
+ *
  * A complete list removes objects that it did not name; a list that starts over voids its earlier
  * part. A Service list without default/kubernetes, which every API server creates, is not complete,
  * since the server's storage may have just been emptied: it removes nothing until that Service
@@ -42,6 +45,7 @@ enum { INVENTORY_TRIGGERS = 2 };
 struct inventory_config {
     /* Only some namespaces or labels are listed, which may lack default/kubernetes and pods. */
     bool is_narrowed;
+    bool has_imports; /* it has imports, in place of Services */
     /* An object that comes may be old: it has got the label of a selector. */
     bool is_selected;
     /* Only objects in the Namespaces listed yield keys; not with `namespaces`. KUBE_NAMESPACE must

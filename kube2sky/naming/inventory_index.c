@@ -66,7 +66,7 @@ static struct slice place_key(const void *thing)
 
 void index_init(struct index *index, void (*changed)(void *data, struct slice owner), void *data)
 {
-    *index = (struct index){.changed = changed, .data = data};
+    *index = (struct index){.prefix = SERVICE_PREFIX, .changed = changed, .data = data};
     for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
         key_table_init(&index->kinds[kind], entry_key);
     }
@@ -136,7 +136,7 @@ static bool has_service(const struct kube_object *slice)
 
 static struct slice owner_of_slice(struct index *index, const struct kube_object *slice)
 {
-    return inventory_index_make_id(index, SERVICE_PREFIX, slice_str(slice->ns),
+    return inventory_index_make_id(index, index->prefix, slice_str(slice->ns),
                                    slice_str(slice->slice.service));
 }
 
@@ -393,7 +393,7 @@ struct entry *index_get(struct index *index, enum kube_kind kind, struct slice n
 static struct slice owner_of_named(struct index *index, const struct entry *entry)
 {
     buf_clear(&index->id);
-    buf_append_str(&index->id, SERVICE_PREFIX);
+    buf_append_str(&index->id, index->prefix);
     buf_append(&index->id, entry->id, entry->id_len);
     return buf_slice(&index->id);
 }
@@ -426,6 +426,8 @@ void index_tell(struct index *index, enum kube_kind kind, const struct entry *en
     case KUBE_INGRESS: /* of route_table.h, as are the next two */
     case KUBE_GATEWAY:
     case KUBE_ROUTE:
+    case KUBE_IMPORT: /* is stored as a Service, and its slice as a slice */
+    case KUBE_IMPORT_SLICE:
     case KUBE_CONFIG_MAP: /* is never stored here */
     case KUBE_NAMESPACE:  /* yields no keys here */
     case KUBE_POD:

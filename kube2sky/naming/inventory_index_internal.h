@@ -42,6 +42,7 @@ struct index {
                                               * namespace */
     struct key_table places;                 /* the first of these with each IP */
     struct buf id;                           /* scratch buffer for the current id */
+    const char *prefix;                      /* of the owner of a Service, or import */
     bool selects_namespaces;                 /* inventory_namespaces_internal.h */
     void (*changed)(void *data, struct slice owner);
     /* Called instead for a change that can be named by itself; NULL: never. */

@@ -106,11 +106,16 @@ static struct slice inventory_view_after_prefix(struct slice owner, const char *
                                          : slice_of(NULL, 0);
 }
 
-/* Returns "default/web" for the Service's owners "svc/default/web" and "ext/default/web". */
+/* Returns "default/web" for the Service's owners "svc/default/web" and "ext/default/web", and for
+ * the import "mcs/default/web". */
 static struct slice inventory_view_service_of(struct slice owner)
 {
-    struct slice id = inventory_view_after_prefix(owner, SERVICE_PREFIX);
-    return id.ptr ? id : inventory_view_after_prefix(owner, EXTERNAL_PREFIX);
+    static const char *const prefixes[] = {SERVICE_PREFIX, EXTERNAL_PREFIX, IMPORT_PREFIX};
+    struct slice id = slice_of(NULL, 0);
+    for (size_t i = 0; i < ARRAY_LEN(prefixes) && !id.ptr; i++) {
+        id = inventory_view_after_prefix(owner, prefixes[i]);
+    }
+    return id;
 }
 
 /* Returns whether it is known which namespaces are selected. */
@@ -232,9 +237,7 @@ static bool knows_claims(const struct inventory *inventory)
 bool inventory_knows_claims(const struct inventory *inventory, struct slice owner)
 {
     const struct inventory *part =
-        owner.len
-            ? inventory_view_part_of(inventory, inventory_view_after_prefix(owner, SERVICE_PREFIX))
-            : NULL;
+        owner.len ? inventory_view_part_of(inventory, inventory_view_service_of(owner)) : NULL;
     bool is_known = knows_selection(inventory) && (!owner.len || (part && knows_claims(part)));
     for (size_t i = 0; i < inventory->part_count && is_known && !owner.len; i++) {
         is_known = knows_claims(inventory->parts[i]);
@@ -260,9 +263,7 @@ bool inventory_has_pod_of(const struct inventory *inventory, const struct ip *ip
 bool inventory_knows_pods(const struct inventory *inventory, struct slice owner)
 {
     const struct inventory *part =
-        owner.len
-            ? inventory_view_part_of(inventory, inventory_view_after_prefix(owner, SERVICE_PREFIX))
-            : NULL;
+        owner.len ? inventory_view_part_of(inventory, inventory_view_service_of(owner)) : NULL;
     bool is_known = !owner.len || (part && may_delete_of(part, KUBE_POD));
     for (size_t i = 0; i < inventory->part_count && is_known && !owner.len; i++) {
         is_known = may_delete_of(inventory->parts[i], KUBE_POD);

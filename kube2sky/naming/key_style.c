@@ -12,12 +12,14 @@
 #include "kube2sky/naming/node_names_internal.h"
 #include "kube2sky/naming/reverse.h"
 
-/* The longest key of ours has svc, ns, name, _proto, _port and label. */
-enum { SEGMENTS_MAX = 6 };
+/* The longest key of ours has svc, ns, name, _proto, _port, cluster and label. */
+enum { SEGMENTS_MAX = 7 };
 
 struct path {
-    struct slice segments[SEGMENTS_MAX]; /* in the external zone the first one is empty */
-    size_t count;                        /* 0: too many */
+    /* Without the cluster; in the external zone the first one is empty */
+    struct slice segments[SEGMENTS_MAX];
+    struct slice cluster; /* of an import's endpoint; empty: none */
+    size_t count;         /* 0: too many */
 };
 
 static struct path key_style_split(struct slice below)
@@ -35,6 +37,29 @@ static struct path key_style_split(struct slice below)
         }
         at = slash + 1;
     }
+}
+
+/* Takes the cluster out of the path of an import's key, if it has one: behind the name, or behind
+ * the port. */
+static void take_cluster(struct path *path)
+{
+    const struct slice *fourth = &path->segments[3];
+    size_t at = path->count > 3 && fourth->len && fourth->ptr[0] == '_' ? 5 : 3;
+    if (path->count > at + 1 && dname_is_host_label(path->segments[at])) {
+        path->cluster = path->segments[at];
+        path->count--;
+        memmove(&path->segments[at], &path->segments[at + 1],
+                (path->count - at) * sizeof(path->segments[0]));
+    }
+}
+
+static struct path key_style_path(struct slice below, bool is_import)
+{
+    struct path path = key_style_split(below);
+    if (is_import) {
+        take_cluster(&path);
+    }
+    return path;
 }
 
 /* ---- Values ---- */
@@ -122,12 +147,13 @@ static bool is_external_path(const struct path *path)
     return path->segments[0].len == 0;
 }
 
-/* Returns whether the host is "[<label>.]<service>.<ns>.svc.<domain>"; without `svc` in the
- * external zone. */
+/* Returns whether the host is "[<label>.[<cluster>.]]<service>.<ns>.svc.<domain>"; without `svc` in
+ * the external zone. */
 static bool is_host_of(struct slice domain, const struct path *path, struct slice label,
                        struct slice host)
 {
     return (label.len == 0 || key_style_take_label(&host, label)) &&
+           (path->cluster.len == 0 || key_style_take_label(&host, path->cluster)) &&
            key_style_take_label(&host, path->segments[2]) &&
            key_style_take_label(&host, path->segments[1]) &&
            (is_external_path(path) || key_style_take_label(&host, slice_str(SERVICE_LABEL))) &&
@@ -229,12 +255,12 @@ static bool key_style_node(struct slice below, struct slice value)
     return is_it;
 }
 
-bool key_style_object(struct slice domain, struct slice below, struct slice value)
+bool key_style_object(struct slice domain, bool is_import, struct slice below, struct slice value)
 {
-    if (slice_has_prefix(below, slice_str(NODE_PREFIX))) {
+    if (!is_import && slice_has_prefix(below, slice_str(NODE_PREFIX))) {
         return key_style_node(below, value);
     }
-    struct path path = key_style_split(below);
+    struct path path = key_style_path(below, is_import);
     struct record record;
     if (path.count < 3 || !dname_is_host_label(path.segments[1]) ||
         !dname_is_host_label(path.segments[2])) {
@@ -264,9 +290,9 @@ bool key_style_external(struct slice zone, struct slice below, struct slice valu
     return is_it;
 }
 
-bool key_style_is_named(struct slice below, struct slice value)
+bool key_style_is_named(bool is_import, struct slice below, struct slice value)
 {
-    struct path path = key_style_split(below);
+    struct path path = key_style_path(below, is_import);
     return path.count == 4 && slice_equal(path.segments[0], slice_str(SERVICE_LABEL)) &&
            !is_hash_of(path.segments[3], value) && !naming_is_address_label(path.segments[3]);
 }

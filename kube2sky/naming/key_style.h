@@ -14,8 +14,9 @@
 #include "common/base/slice.h"
 
 /* Returns whether the key has such a form. `below` is the key below the domain,
- * "svc/default/web/c88f1059", "pod/default/10-1-0-1/..." or "node/worker-1/...". */
-bool key_style_object(struct slice domain, struct slice below, struct slice value);
+ * "svc/default/web/c88f1059", "pod/default/10-1-0-1/..." or "node/worker-1/...". is_import: it is
+ * below the multicluster domain. */
+bool key_style_object(struct slice domain, bool is_import, struct slice below, struct slice value);
 
 /* Returns whether a key in the zone of --external-zone has such a form; `below` is the key below
  * the zone, "default/web/c88f1059". */
@@ -23,7 +24,7 @@ bool key_style_external(struct slice zone, struct slice below, struct slice valu
 
 /* Returns whether a key of that form is an address under a word, an endpoint's hostname or pod. A
  * person may have copied the value there from the label that is its hash or address. */
-bool key_style_is_named(struct slice below, struct slice value);
+bool key_style_is_named(bool is_import, struct slice below, struct slice value);
 
 /* Returns whether a whole key, "/skydns/arpa/in-addr/10/0/0/1", has such a form. */
 bool key_style_reverse(struct slice key, struct slice value);

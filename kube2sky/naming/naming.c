@@ -255,12 +255,15 @@ static int name_service(const struct naming_config *config, const struct owner_o
                         struct desired *desired, struct claims *claims, struct err *err)
 {
     struct build b;
+    bool is_import = objects->service->service.is_import;
     struct naming_drop object = {
-        .kind = "services",
+        .kind = is_import ? "serviceimports" : "services",
         .ns = objects->service->ns,
         .name = objects->service->name,
     };
     build_init(&b, config, &object, desired, claims);
+    b.is_import = is_import;
+    b.domain = is_import ? config->import_domain : config->domain;
     int r = build_service(&b, objects, err);
     build_fini(&b);
     return r;

@@ -19,6 +19,10 @@
  *   each named port            X/_<proto>/_<port>/<hash>   <svc>.<ns>.Z, or the host name, port
  *   headless: as below S, if there is nothing external and --external-zone-headless is set
  *
+ * A ServiceImport has the same keys below the multicluster domain's; but <label> is
+ * <cluster>/<label> in those of a headless one, and its hosts are
+ * <label>.<cluster>.<svc>.<ns>.svc.<multicluster domain>. (multicluster API, KEP-1645).
+ *
  * <hash> is the hash of the address's value. Two cluster IPs are two addresses; each port then
  * appears once, with the first one's hash. <label> is the endpoint's hostname or, without one, as
  * --endpoint-names says: its hash, its address in a pod's form, or its pod's name. The address
@@ -51,7 +55,7 @@
 
 /* Describes a part that cannot be in a key: only that key is left out. */
 struct naming_drop {
-    const char *kind;  /* "services", "pods" or "nodes" */
+    const char *kind;  /* "services", "serviceimports", "pods" or "nodes" */
     const char *ns;    /* "" for a node */
     const char *name;  /* for a pod its address, as in the key */
     const char *what;  /* "service name", "port name", "address", ... */
@@ -72,6 +76,7 @@ struct external_zone {
 
 struct naming_config {
     const char *domain; /* "cluster.local.", lower case, with the dot; borrowed for its lifetime */
+    const char *import_domain; /* of imports, likewise; NULL: there are none */
     uint32_t ttl_s;
     uint32_t records_max; /* limit for one owner; 0: DESIRED_MAX */
     uint32_t bytes_max;   /* limit of keys and values of one owner; 0: DESIRED_BYTES_MAX */

@@ -1,5 +1,6 @@
 /* Names a headless Service's endpoints: ready addresses of its Endpoints or slices, under their
- * labels. */
+ * labels. Those of an import are named cluster by cluster: only below its cluster is a label
+ * unique. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,13 @@ struct groups {
     size_t count;
     size_t endpoint_count; /* of all groups */
     size_t srv_count;      /* endpoints x ports */
+    size_t earlier;        /* records of the clusters named before */
+};
+
+/* Parts whose endpoints are named together: all, or those of one cluster. */
+struct run {
+    const struct kube_object *const *parts;
+    size_t count;
 };
 
 /* ---- Collecting ---- */
@@ -156,11 +164,11 @@ static void take_slice(struct build *b, bool takes_all, const struct kube_slice 
     add_group(b, groups, &group, slice->ports, slice->port_count);
 }
 
-static size_t count_groups(const struct owner_objects *objects)
+static size_t count_groups(const struct run *run)
 {
     size_t count = 0;
-    for (size_t i = 0; i < objects->part_count; i++) {
-        const struct kube_object *part = objects->parts[i];
+    for (size_t i = 0; i < run->count; i++) {
+        const struct kube_object *part = run->parts[i];
         count += part->kind == KUBE_SLICE ? 1 : part->endpoints.subset_count;
     }
     return count;
@@ -168,17 +176,17 @@ static size_t count_groups(const struct owner_objects *objects)
 
 static bool are_too_many(const struct build *b, const struct groups *groups)
 {
-    return groups->endpoint_count + groups->srv_count > naming_records_max(b->config);
+    return groups->earlier + groups->endpoint_count + groups->srv_count >
+           naming_records_max(b->config);
 }
 
 /* Gathers the groups, up to the slice or object that exceeds the limit. */
-static void naming_headless_gather(struct build *b, const struct owner_objects *objects,
+static void naming_headless_gather(struct build *b, bool takes_all, const struct run *run,
                                    struct groups *ret_groups)
 {
-    bool takes_all = objects->service->service.publish_not_ready;
-    ret_groups->items = xcalloc(count_groups(objects), sizeof(struct group));
-    for (size_t i = 0; i < objects->part_count && !are_too_many(b, ret_groups); i++) {
-        const struct kube_object *part = objects->parts[i];
+    ret_groups->items = xcalloc(count_groups(run), sizeof(struct group));
+    for (size_t i = 0; i < run->count && !are_too_many(b, ret_groups); i++) {
+        const struct kube_object *part = run->parts[i];
         if (part->kind == KUBE_SLICE) {
             take_slice(b, takes_all, &part->slice, ret_groups);
             continue;
@@ -286,11 +294,14 @@ static void add_ports(struct build *b, const struct groups *groups)
 
 /* ---- Everything ---- */
 
-int build_headless(struct build *b, const struct owner_objects *objects, struct err *err)
+/* Adds the run's endpoints, and their records to *count. */
+static int naming_headless_add_run(struct build *b, bool takes_all, const struct run *run,
+                                   size_t *count, struct err *err)
 {
-    struct groups groups = {.items = NULL};
+    struct groups groups = {.earlier = *count};
     int r = 0;
-    naming_headless_gather(b, objects, &groups);
+    naming_headless_gather(b, takes_all, run, &groups);
+    *count += groups.endpoint_count + groups.srv_count;
     if (are_too_many(b, &groups)) {
         r = err_set(err, ERR_TOO_LARGE,
                     "%zu addresses and %zu address and port pairs, or more: expected at most %zu "
@@ -305,4 +316,49 @@ int build_headless(struct build *b, const struct owner_objects *objects, struct 
     }
     free_groups(&groups);
     return r;
+}
+
+static int compare_clusters(const void *a, const void *b)
+{
+    const struct kube_object *x = *(const struct kube_object *const *)a;
+    const struct kube_object *y = *(const struct kube_object *const *)b;
+    return strcmp(kube_slice_cluster(&x->slice), kube_slice_cluster(&y->slice));
+}
+
+/* Adds the slices of each cluster by themselves, without those whose cluster has no name. */
+static int add_clusters(struct build *b, const struct owner_objects *objects, struct err *err)
+{
+    size_t count = 0, part_count = objects->part_count, next = 0;
+    const struct kube_object **parts = xcalloc(part_count, sizeof(struct kube_object *));
+    struct label cluster;
+    int r = 0;
+    for (size_t i = 0; i < part_count; i++) {
+        parts[i] = objects->parts[i];
+    }
+    if (part_count) {
+        qsort(parts, part_count, sizeof(struct kube_object *), compare_clusters);
+    }
+    for (size_t at = 0; at < part_count && r == 0; at = next) {
+        for (next = at; next < part_count && compare_clusters(&parts[at], &parts[next]) == 0;) {
+            next++;
+        }
+        if (naming_records_take_label(b, "source cluster", kube_slice_cluster(&parts[at]->slice),
+                                      DNAME_LABEL_MAX, &cluster)) {
+            const struct run run = {.parts = &parts[at], .count = next - at};
+            b->cluster = &cluster;
+            r = naming_headless_add_run(b, false, &run, &count, err);
+        }
+    }
+    b->cluster = NULL;
+    free(parts);
+    return r;
+}
+
+int build_headless(struct build *b, const struct owner_objects *objects, struct err *err)
+{
+    const struct run all = {.parts = objects->parts, .count = objects->part_count};
+    size_t count = 0;
+    return b->is_import ? add_clusters(b, objects, err)
+                        : naming_headless_add_run(b, objects->service->service.publish_not_ready,
+                                                  &all, &count, err);
 }

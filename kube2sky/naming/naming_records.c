@@ -22,6 +22,7 @@ void build_init(struct build *b, const struct naming_config *config,
 {
     *b = (struct build){
         .config = config,
+        .domain = config->domain,
         .object = *object,
         .desired = desired,
         .claims = claims,
@@ -57,7 +58,7 @@ static void build_join_name(struct build *b, const char *const *parts, size_t co
 void build_set_name(struct build *b, const struct label *name, const struct label *ns,
                     const char *kind)
 {
-    const char *const parts[] = {name->text, ".", ns->text, ".", kind, ".", b->config->domain};
+    const char *const parts[] = {name->text, ".", ns->text, ".", kind, ".", b->domain};
     build_join_name(b, parts, ARRAY_LEN(parts));
 }
 
@@ -178,12 +179,16 @@ static void naming_records_add_record(struct build *b)
     b->key.len = b->key_base;
 }
 
-/* Returns "<label>.<name>", borrowed until the next call. */
+/* Returns "<label>.[<cluster>.]<name>", borrowed until the next call. */
 static const char *name_below(struct build *b, const char *label)
 {
     buf_clear(&b->host);
     buf_append_str(&b->host, label);
     buf_append_char(&b->host, '.');
+    if (b->cluster) {
+        buf_append_str(&b->host, b->cluster->text);
+        buf_append_char(&b->host, '.');
+    }
     buf_append_str(&b->host, b->name);
     return buf_cstr(&b->host);
 }
@@ -194,11 +199,20 @@ static void append_segment(struct build *b, const char *separator, const char *s
     buf_append_str(&b->key, segment);
 }
 
+/* Appends an endpoint's label, below its cluster's. */
+static void append_label(struct build *b, const char *label)
+{
+    if (b->cluster) {
+        append_segment(b, "/", b->cluster->text);
+    }
+    append_segment(b, "/", label);
+}
+
 void naming_records_add_address(struct build *b, const char *label, const struct address *address,
                                 const char *label_below)
 {
     make_value(b, address->text, 0);
-    append_segment(b, "/", label);
+    append_label(b, label);
     if (label_below) {
         append_segment(b, "/", label_below);
     }
@@ -232,6 +246,7 @@ void add_claim(struct build *b, const struct address *address, enum claim_rank r
     struct dname name;
     const char *host = label ? name_below(b, label) : b->name;
     if (dname_from_text(slice_str(host), &name)) { /* another host's key was dropped and reported */
+        rank = b->is_import ? rank - CLAIM_CLUSTER_IP + CLAIM_IMPORT_IP : rank;
         claims_add(b->claims,
                    &(struct claim){.ip = address->ip, .rank = rank, .host = slice_str(host)});
     }
@@ -285,7 +300,7 @@ static void add_srv(struct build *b, const struct srv *srv, const char *label, b
     make_srv_value(b, srv, is_headless);
     append_segment(b, "/_", srv->port->protocol.text);
     append_segment(b, "/_", srv->port->name.text);
-    append_segment(b, "/", label);
+    append_label(b, label);
     naming_records_add_record(b);
 }
 

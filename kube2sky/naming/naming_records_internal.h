@@ -40,11 +40,14 @@ struct build {
     struct naming_drop object; /* the fields that all its drops share */
     struct desired *desired;
     struct claims *claims;
-    char *name;       /* "web.default.svc.cluster.local." */
-    struct buf key;   /* "/skydns/local/cluster/svc/default/web", then additions */
-    size_t key_base;  /* length of the key's fixed part */
-    struct buf value; /* the last value */
-    struct buf host;  /* scratch buffer: a name below `name` */
+    const char *domain;          /* in which the names are */
+    const struct label *cluster; /* of an import's endpoints, in their names; else NULL */
+    bool is_import;              /* its claims are those of one */
+    char *name;                  /* "web.default.svc.cluster.local." */
+    struct buf key;              /* "/skydns/local/cluster/svc/default/web", then additions */
+    size_t key_base;             /* length of the key's fixed part */
+    struct buf value;            /* the last value */
+    struct buf host;             /* scratch buffer: a name below `name` */
 };
 
 /* Prepares a build. `object` is the owner of the records; its strings outlive the build. */
@@ -84,7 +87,7 @@ size_t take_ports(const struct build *b, const struct kube_port *ports, size_t c
 /* Sets the label of an address: the hash of its value. */
 void address_label(struct build *b, const struct address *address, struct label *ret_label);
 
-/* Adds an address at <name>/<label>, or below that at label_below. */
+/* Adds an address at <name>/[<cluster>/]<label>, or below that at label_below. */
 void naming_records_add_address(struct build *b, const char *label, const struct address *address,
                                 const char *label_below);
 /* Adds an address at <name>/<the address's label>. */
@@ -101,11 +104,11 @@ int compare_named_ports(const void *a, const void *b);
  * the name. */
 void add_srvs(struct build *b, struct srv *srvs, size_t count, bool is_headless);
 
-/* Adds a claim for the label's name; label NULL: for the name itself. */
+/* Adds a claim for the label's name; label NULL: for the name itself. rank: a Service's. */
 void add_claim(struct build *b, const struct address *address, enum claim_rank rank,
                const char *label);
 
-/* Adds a headless Service's endpoints; in naming_headless.c. */
+/* Adds a headless Service's endpoints, or an import's; in naming_headless.c. */
 int build_headless(struct build *b, const struct owner_objects *objects, struct err *err);
 
 /* Adds a naming_is_external Service's names in that zone; in naming_external.c. */

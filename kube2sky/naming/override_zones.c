@@ -1,5 +1,7 @@
 #include "kube2sky/naming/override_zones.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +24,10 @@ struct override_zone {
 struct override_zones {
     char *text; /* a copy, which the zones borrow from */
     struct dname domain;
-    struct dname external_zone; /* len 0: none */
     struct override_zone *zones;
     size_t count;
+    struct dname taken[2]; /* override_zones_reserve */
+    size_t taken_count;
 };
 
 static const char *const reserved[] = {"arpa", "localhost", "invalid", "onion"};
@@ -73,8 +76,11 @@ static bool is_reserved(const struct dname *name)
 
 static bool is_never_written(const struct override_zones *zones, const struct dname *name)
 {
-    return dname_is_within(name, &zones->domain) || is_reserved(name) ||
-           (zones->external_zone.len && dname_is_within(name, &zones->external_zone));
+    bool is_taken = dname_is_within(name, &zones->domain);
+    for (size_t i = 0; i < zones->taken_count && !is_taken; i++) {
+        is_taken = dname_is_within(name, &zones->taken[i]);
+    }
+    return is_taken || is_reserved(name);
 }
 
 /* ---- The flag ---- */
@@ -142,19 +148,27 @@ static void lower_zones(char *text)
     }
 }
 
-int override_zones_parse_external(const char *text, const char *domain, char **ret_zone,
-                                  struct err *err)
+/* Returns whether one of them is in the other. */
+static bool do_meet(const struct dname *zone, const char *domain)
 {
-    struct dname zone, home;
+    struct dname other;
+    return !dname_from_text(slice_str(domain), &other) || dname_is_within(zone, &other) ||
+           dname_is_within(&other, zone);
+}
+
+int override_zones_parse_external(const char *text, const char *domain, const char *import_domain,
+                                  char **ret_zone, struct err *err)
+{
+    struct dname zone;
     char name[DNAME_TEXT_MAX];
     if (!override_name_parse(slice_str(text), &zone) || override_name_is_wildcard(&zone)) {
         return expect_zone(slice_str(text), "a zone like lb.example.com", err);
     }
-    if (is_reserved(&zone) || !dname_from_text(slice_str(domain), &home) ||
-        dname_is_within(&zone, &home) || dname_is_within(&home, &zone)) {
+    if (is_reserved(&zone) || do_meet(&zone, domain) ||
+        (import_domain && do_meet(&zone, import_domain))) {
         return expect_zone(slice_str(text),
-                           "a zone outside -domain and arpa that does not contain -domain, and no "
-                           "special one",
+                           "a zone outside -domain, -multicluster-domain and arpa that contains "
+                           "neither domain, and no special one",
                            err);
     }
     *ret_zone = xstrdup(dname_to_text(&zone, name));
@@ -187,20 +201,24 @@ int override_zones_parse(const char *text, const char *domain, struct override_z
     return 0;
 }
 
-int override_zones_reserve(struct override_zones *zones, const char *external_zone, struct err *err)
+int override_zones_reserve(struct override_zones *zones, const char *zone, const char *flag,
+                           struct err *err)
 {
-    char text[DNAME_TEXT_MAX];
-    int r = dname_from_text(slice_str(external_zone), &zones->external_zone)
-                ? 0
-                : expect_zone(slice_str(external_zone), "a zone", err);
-    for (size_t i = 0; r == 0 && i < zones->count; i++) {
-        const struct dname *zone = &zones->zones[i].name;
-        r = dname_is_within(zone, &zones->external_zone)
-                ? expect_zone(slice_str(dname_to_text(zone, text)), "a zone outside -external-zone",
-                              err)
-                : 0;
+    char text[DNAME_TEXT_MAX], expected[64];
+    struct dname *taken = &zones->taken[zones->taken_count];
+    assert(zones->taken_count < ARRAY_LEN(zones->taken));
+    if (!dname_from_text(slice_str(zone), taken)) {
+        return expect_zone(slice_str(zone), "a zone", err);
     }
-    return r;
+    zones->taken_count++;
+    (void)snprintf(expected, sizeof(expected), "a zone outside %s", flag);
+    for (size_t i = 0; i < zones->count; i++) {
+        if (dname_is_within(&zones->zones[i].name, taken)) {
+            return expect_zone(slice_str(dname_to_text(&zones->zones[i].name, text)), expected,
+                               err);
+        }
+    }
+    return 0;
 }
 
 void override_zones_free(struct override_zones *zones)
@@ -270,7 +288,8 @@ const char *override_verdict_text(enum override_verdict verdict)
     static const char *const texts[] = {
         [OVERRIDE_ALLOWED] = "is allowed",
         [OVERRIDE_NO_NAME] = "is no name like app.example.com",
-        [OVERRIDE_RESERVED] = "is in --domain, in --external-zone, in arpa or special",
+        [OVERRIDE_RESERVED] =
+            "is in --domain, in --multicluster-domain, in --external-zone, in arpa or special",
         [OVERRIDE_OUTSIDE] = "is in no zone of --override-zones",
         [OVERRIDE_NAMESPACE] = "is in a zone that --override-zones gives to other namespaces",
         [OVERRIDE_WILDCARD] = "is in no zone of --override-zones that begins with *.",

@@ -29,9 +29,11 @@ struct override_zones;
 int override_zones_parse(const char *text, const char *domain, struct override_zones **ret_zones,
                          struct err *err) MUST_CHECK;
 
-/* Reserves the external zone: no name in it is allowed. Fails if a zone lies in it. */
-int override_zones_reserve(struct override_zones *zones, const char *external_zone,
+/* Reserves another zone that is written, "clusterset.local." or "lb.example.com.", that of the
+ * flag: no zone, and no name, may lie in it. Fails as the parser does. */
+int override_zones_reserve(struct override_zones *zones, const char *zone, const char *flag,
                            struct err *err) MUST_CHECK;
+
 void override_zones_free(struct override_zones *zones); /* NULL is fine */
 
 size_t override_zones_count(const struct override_zones *zones); /* NULL: 0 */
@@ -47,7 +49,7 @@ bool override_name_is_wildcard(const struct dname *name);
 enum override_verdict {
     OVERRIDE_ALLOWED,
     OVERRIDE_NO_NAME,   /* override_name_parse */
-    OVERRIDE_RESERVED,  /* in the domain, the external zone, in arpa, or special (RFC 6761, 7686,
+    OVERRIDE_RESERVED,  /* in a domain, the external zone, arpa, or special (RFC 6761, 7686,
                            9462) */
     OVERRIDE_OUTSIDE,   /* in no zone */
     OVERRIDE_NAMESPACE, /* in a zone for other namespaces */
@@ -64,9 +66,10 @@ enum override_verdict override_zones_judge(const struct override_zones *zones,
 const char *override_verdict_text(enum override_verdict verdict);
 
 /* Parses --external-zone: sets *ret_zone to the zone as text, "lb.example.com.", owned by the
- * caller. It neither contains the domain nor lies in it, nor in arpa or a special name. */
-int override_zones_parse_external(const char *text, const char *domain, char **ret_zone,
-                                  struct err *err) MUST_CHECK;
+ * caller. It neither contains one of the domains nor lies in it, nor in arpa or a special name.
+ * import_domain NULL: there is none. */
+int override_zones_parse_external(const char *text, const char *domain, const char *import_domain,
+                                  char **ret_zone, struct err *err) MUST_CHECK;
 
 /* Returns whether the name could be written for some namespace. */
 bool override_zones_cover(const struct override_zones *zones, const struct dname *name);

@@ -201,8 +201,18 @@ static bool is_same_namespace(const struct held_claim *held, struct slice ns)
     return ns.len > 0 && slice_equal(namespace_of_claim(held), ns);
 }
 
-/* Ranks the reasons to win; smaller wins, whatever the claims' ranks. */
-enum precedence { BY_ALLOCATION, BY_HOLDING, BY_LAST_DECISION, BY_NAME };
+/* Ranks the reasons to win; smaller wins, whatever the claims' ranks. Those of imports follow. */
+enum precedence { BY_ALLOCATION, BY_HOLDING, BY_LAST_DECISION, BY_NAME, PRECEDENCES };
+
+static unsigned precedence_of(const struct held_claim *held, struct slice holding,
+                              struct slice last)
+{
+    enum precedence own = held->rank == CLAIM_CLUSTER_IP     ? BY_ALLOCATION
+                          : is_same_namespace(held, holding) ? BY_HOLDING
+                          : is_same_namespace(held, last)    ? BY_LAST_DECISION
+                                                             : BY_NAME;
+    return (unsigned)own + (held->rank >= CLAIM_IMPORT_IP ? PRECEDENCES : 0);
+}
 
 /* Returns the winning claim of all on the first one's address; NULL: none may win. last: the
  * namespace that won before; empty: none. */
@@ -213,15 +223,12 @@ static struct held_claim *reverse_choose(const struct reverse *reverse, struct h
     bool is_pods = has_pods(reverse, ip);
     struct slice holding = slice_of(NULL, 0);
     struct held_claim *best = NULL;
-    enum precedence best_precedence = BY_NAME;
+    unsigned best_precedence = 0;
     if (first->next_here) {
         holding = holding_namespace(reverse, ip);
     }
     for (struct held_claim *held = first; held; held = held->next_here) {
-        enum precedence precedence = held->rank == CLAIM_CLUSTER_IP     ? BY_ALLOCATION
-                                     : is_same_namespace(held, holding) ? BY_HOLDING
-                                     : is_same_namespace(held, last)    ? BY_LAST_DECISION
-                                                                        : BY_NAME;
+        unsigned precedence = precedence_of(held, holding, last);
         if (precedence != BY_ALLOCATION && is_pods &&
             !has_pods_of(reverse, ip, namespace_of_claim(held))) {
             continue;
@@ -416,6 +423,7 @@ bool reverse_winner(const struct reverse *reverse, const struct ip *ip,
         ret_winner->host = slice_of(winner->host, winner->host_len);
         ret_winner->owner = owner_object_key(winner->owner_object);
         ret_winner->is_allocated = winner->rank == CLAIM_CLUSTER_IP;
+        ret_winner->is_import = winner->rank >= CLAIM_IMPORT_IP;
     }
     return winner != NULL;
 }

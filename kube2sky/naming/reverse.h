@@ -10,6 +10,9 @@
  *     3. Otherwise the namespace that has the name in etcd keeps it. So it outlives restarts and
  *        changes of the leader. Without one, the namespace that won the last time.
  *
+ * Imports come after all others, and among themselves by rules 2 and 3: the API server allocates
+ * none of their addresses.
+ *
  * Among the claims that are left, and within a namespace, the best claim wins (claims.h). When the
  * winner goes, the next one takes over.
  *
@@ -71,6 +74,7 @@ struct reverse_winner {
     struct slice host;
     struct slice owner;
     bool is_allocated; /* a cluster IP */
+    bool is_import;    /* an import's address */
 };
 
 /* Sets the address's name and its owner object, borrowed until the next reverse_set. Returns false

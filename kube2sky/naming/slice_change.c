@@ -192,6 +192,7 @@ bool slice_change_init(struct slice_change *change, const struct kube_object *se
     }
     if (before && after &&
         (before->slice.address_type != after->slice.address_type ||
+         strcmp(kube_slice_cluster(&before->slice), kube_slice_cluster(&after->slice)) != 0 ||
          !are_ports_equal(&before->slice, &after->slice))) {
         return false;
     }

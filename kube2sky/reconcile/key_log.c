@@ -23,11 +23,12 @@ struct cause {
     bool is_restoring;
 };
 
-static struct cause cause_of(const struct passenger *passenger, const struct inventory *inventory)
+static struct cause cause_of(const struct passenger *passenger, const struct planner *planner)
 {
     struct owner_objects objects;
     owner_objects_init(&objects);
-    inventory_get(inventory, passenger->owner->id, &objects);
+    const struct slice id = passenger->owner->id;
+    inventory_get(planner_inventory(planner, id), id, &objects);
     bool is_in_api = objects.is_in_doubt || objects.service || objects.pod_ns.ptr ||
                      (passenger->owner->class != OWNER_RECORDS && passenger->owner->desired_count);
     owner_objects_fini(&objects);
@@ -79,7 +80,7 @@ static void log_op(const struct plan *plan, size_t at, const struct cause *cause
     }
 }
 
-void key_log(const struct transaction *transaction, const struct inventory *inventory)
+void key_log(const struct transaction *transaction, const struct planner *planner)
 {
     const struct plan *plan = &transaction->batch.plan;
     size_t at = 0;
@@ -89,7 +90,7 @@ void key_log(const struct transaction *transaction, const struct inventory *inve
     for (size_t i = 0; i < transaction->passenger_count; i++) {
         const struct passenger *passenger = &transaction->passengers[i];
         size_t end = transaction_op_end(transaction, i);
-        struct cause cause = cause_of(passenger, inventory);
+        struct cause cause = cause_of(passenger, planner);
         for (; at < end; at++) {
             log_op(plan, at, &cause, transaction->revision);
         }

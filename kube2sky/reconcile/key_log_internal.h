@@ -4,7 +4,6 @@
 #ifndef KUBE2SKY_RECONCILE_KEY_LOG_INTERNAL_H
 #define KUBE2SKY_RECONCILE_KEY_LOG_INTERNAL_H
 
-#include "kube2sky/naming/inventory.h"
 #include "kube2sky/reconcile/planner_internal.h"
 #include "kube2sky/reconcile/transactions_internal.h"
 
@@ -12,9 +11,9 @@
 void key_log_planned(const struct owner *owner, const struct plan *plan,
                      const struct planned *planned);
 
-/* Logs the keys of a transaction that was acknowledged. The inventory tells whether the owner still
- * exists. Returns at once unless debug lines are on. */
-void key_log(const struct transaction *transaction, const struct inventory *inventory);
+/* Logs the keys of a transaction that was acknowledged. The planner's inventories tell whether the
+ * owner still exists. Returns at once unless debug lines are on. */
+void key_log(const struct transaction *transaction, const struct planner *planner);
 
 /* Logs that the passenger's transaction undid another writer's changes: operations from..end of its
  * plan. Writes at most ten lines a minute. */

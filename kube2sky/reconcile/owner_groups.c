@@ -53,11 +53,13 @@ void owner_groups_free(struct owner_groups *groups)
 }
 
 /* Returns the name of the owner's group: its namespace; keys about visibility have a group of their
- * own. */
+ * own in each domain. */
 static struct slice group_name(const struct owner *owner)
 {
-    size_t len = sizeof(VISIBLE_PREFIX) - 1;
-    return owner->class == OWNER_VISIBLE ? slice_of(owner->id.ptr, len) : owner_namespace(owner);
+    size_t len = owner->class == OWNER_VISIBLE          ? sizeof(VISIBLE_PREFIX) - 1
+                 : owner->class == OWNER_IMPORT_VISIBLE ? sizeof(IMPORT_VISIBLE_PREFIX) - 1
+                                                        : 0;
+    return len ? slice_of(owner->id.ptr, len) : owner_namespace(owner);
 }
 
 /* Creates a group; its name follows the struct. */

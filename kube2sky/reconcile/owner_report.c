@@ -211,7 +211,8 @@ static void explain_held_back(const struct look *look, const struct planned *pla
         add_reason(look->report, "deletes wait: one of its objects cannot be understood, or its "
                                  "endpoints are not all known again yet");
     }
-    if (has_own && !inventory_may_delete(inventory, look->owner->id)) {
+    if (has_own &&
+        !inventory_may_delete(planner_inventory(planner, look->owner->id), look->owner->id)) {
         add_reason(look->report, "deletes wait: not everything that may want its keys has been "
                                  "listed");
     }

@@ -42,12 +42,14 @@ struct slice owner_namespace(const struct owner *owner)
 {
     struct slice id = owner->id;
     bool is_object = slice_has_prefix(id, slice_str(SERVICE_PREFIX)) ||
-                     slice_has_prefix(id, slice_str(POD_PREFIX)) || owner_is_external(owner);
-    size_t skipped = is_object                        ? OWNER_PREFIX_LEN
-                     : owner_is_alias(owner)          ? sizeof(ALIAS_PREFIX) - 1
-                     : owner->class == OWNER_VISIBLE  ? sizeof(VISIBLE_PREFIX) - 1
-                     : owner->class == OWNER_TOPOLOGY ? sizeof(TOPOLOGY_PREFIX) - 1
-                                                      : 0;
+                     slice_has_prefix(id, slice_str(POD_PREFIX)) || owner_is_external(owner) ||
+                     owner_id_is_import(id);
+    size_t skipped = is_object                              ? OWNER_PREFIX_LEN
+                     : owner_is_alias(owner)                ? sizeof(ALIAS_PREFIX) - 1
+                     : owner->class == OWNER_VISIBLE        ? sizeof(VISIBLE_PREFIX) - 1
+                     : owner->class == OWNER_IMPORT_VISIBLE ? sizeof(IMPORT_VISIBLE_PREFIX) - 1
+                     : owner->class == OWNER_TOPOLOGY       ? sizeof(TOPOLOGY_PREFIX) - 1
+                                                            : 0;
     const char *from = id.ptr + skipped;
     size_t left = id.len - skipped;
     const char *slash = memchr(from, '/', left);
@@ -62,6 +64,11 @@ bool owner_is_alias(const struct owner *owner)
 bool owner_is_external(const struct owner *owner)
 {
     return slice_has_prefix(owner->id, slice_str(EXTERNAL_PREFIX));
+}
+
+bool owner_id_is_import(struct slice id)
+{
+    return slice_has_prefix(id, slice_str(IMPORT_PREFIX));
 }
 
 struct slice owner_pod_label(const struct owner *owner)
@@ -186,12 +193,13 @@ void owners_each_at(const struct owners *owners, struct slice label,
 
 static enum owner_class owners_class_of(struct slice id)
 {
-    return slice_has_prefix(id, slice_str(NODE_ADDRESS_PREFIX)) ? OWNER_NODE_ADDRESS
-           : slice_has_prefix(id, slice_str(VISIBLE_PREFIX))    ? OWNER_VISIBLE
-           : slice_has_prefix(id, slice_str(CLIENT_PREFIX))     ? OWNER_CLIENT
-           : slice_has_prefix(id, slice_str(TOPOLOGY_PREFIX))   ? OWNER_TOPOLOGY
-           : slice_equal(id, slice_str(CONFIG_OWNER))           ? OWNER_CONFIG
-                                                                : OWNER_RECORDS;
+    return slice_has_prefix(id, slice_str(NODE_ADDRESS_PREFIX))     ? OWNER_NODE_ADDRESS
+           : slice_has_prefix(id, slice_str(VISIBLE_PREFIX))        ? OWNER_VISIBLE
+           : slice_has_prefix(id, slice_str(CLIENT_PREFIX))         ? OWNER_CLIENT
+           : slice_has_prefix(id, slice_str(TOPOLOGY_PREFIX))       ? OWNER_TOPOLOGY
+           : slice_has_prefix(id, slice_str(IMPORT_VISIBLE_PREFIX)) ? OWNER_IMPORT_VISIBLE
+           : slice_equal(id, slice_str(CONFIG_OWNER))               ? OWNER_CONFIG
+                                                                    : OWNER_RECORDS;
 }
 
 static void add_held(struct owners *owners, struct owner *owner)

@@ -5,7 +5,8 @@
  * An unclaimed reverse key is an owner of its own, "arpa/in-addr/10/0/0/1", while it has work. So
  * is each key about clients, "node-address/10-1-0-1", "visible/default" and "client/10-1-0-5", and
  * each about the zones of a Service's addresses, "topology/default/web". All keys of the ConfigMap
- * belong to one owner, CONFIG_OWNER.
+ * belong to one owner, CONFIG_OWNER. Owners of keys in the multicluster domain are
+ * "mcs/default/web" and "mcs-visible/default".
  *
  * A table has all owners; owner_groups_internal.h serves the queues of those to plan by turns.
  * Plain data, no I/O; single-threaded.
@@ -55,6 +56,7 @@ enum owner_class {
     OWNER_RECORDS,  /* keys of objects, and reverse keys */
     OWNER_CONFIG,   /* keys of the ConfigMap, and its document: config_keys_internal.h */
     OWNER_VISIBLE,
+    OWNER_IMPORT_VISIBLE, /* the same keys of the multicluster domain */
     OWNER_NODE_ADDRESS,
     OWNER_CLASSES,
 };
@@ -69,14 +71,16 @@ enum key_source_id {
     KEY_SOURCE_RECORDS, /* /skydns/ */
     KEY_SOURCE_CONFIG,  /* the ConfigMap's document */
     KEY_SOURCE_BESIDE,  /* /kube2sky/<domain>/ */
+    KEY_SOURCE_IMPORTS, /* /kube2sky/<multicluster domain>/visible/ */
     KEY_FEEDS,
 };
 
 static inline enum key_source_id owner_class_source(enum owner_class class)
 {
-    return class == OWNER_RECORDS  ? KEY_SOURCE_RECORDS
-           : class == OWNER_CONFIG ? KEY_SOURCE_CONFIG
-                                   : KEY_SOURCE_BESIDE;
+    return class == OWNER_RECORDS          ? KEY_SOURCE_RECORDS
+           : class == OWNER_CONFIG         ? KEY_SOURCE_CONFIG
+           : class == OWNER_IMPORT_VISIBLE ? KEY_SOURCE_IMPORTS
+                                           : KEY_SOURCE_BESIDE;
 }
 
 /* A trigger's time fits into what alignment leaves of struct owner, up to 59 hours: 1 ms is the
@@ -162,9 +166,11 @@ struct owner *owners_external_put(struct owners *owners, struct slice id, const 
                                   uint32_t generation);
 struct owner *owners_external_delete(struct owners *owners, struct slice id, struct slice key);
 
-/* Return whether it owns external names, "alias/..."; and names in the external zone, "ext/...". */
+/* Return whether it owns external names, "alias/..."; names in the external zone, "ext/..."; and
+ * whether the id is that of an import, "mcs/...". */
 bool owner_is_alias(const struct owner *owner);
 bool owner_is_external(const struct owner *owner);
+bool owner_id_is_import(struct slice id);
 
 /* Returns the revision that last wrote the key; 0: absent. */
 int64_t owners_key_revision(const struct owners *owners, struct slice key);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/dns/record.h"
@@ -16,9 +17,27 @@
 /* A domain has at most 255 bytes; the other parts are shorter. */
 enum { TREE_MAX = 512 };
 
+/* Other writers' keys can be as long as a request to etcd, 1.5 MiB by default. */
+enum { IMPORT_OWNER_MAX = 16 * 1024 * 1024 };
+
+static void init_imports(struct ownership *o, const char *domain)
+{
+    CLEANUP_FREE char *beside = etcd_writer_key(slice_str(domain), "");
+    record_key_from_name(slice_str(SKYDNS_TREE), slice_str(domain), &o->import_tree);
+    buf_append_char(&o->import_tree, '/');
+    o->import_host_end = xasprintf("." SERVICE_LABEL ".%s", domain);
+    o->import_visible = xasprintf("%s" VISIBLE_PREFIX, beside);
+    o->import_owner = xcalloc(1, sizeof(*o->import_owner));
+    buf_init(o->import_owner, IMPORT_OWNER_MAX);
+}
+
 void ownership_init(struct ownership *o, const struct ownership_config *config)
 {
-    o->config = *config;
+    *o = (struct ownership){.config = *config};
+    buf_init(&o->import_tree, TREE_MAX);
+    if (config->import_domain) {
+        init_imports(o, config->import_domain);
+    }
     buf_init(&o->tree, TREE_MAX);
     record_key_from_name(slice_str(SKYDNS_TREE), slice_str(config->domain), &o->tree);
     buf_append_char(&o->tree, '/');
@@ -36,6 +55,13 @@ void ownership_fini(struct ownership *o)
 {
     buf_fini(&o->tree);
     buf_fini(&o->external_tree);
+    buf_fini(&o->import_tree);
+    if (o->import_owner) {
+        buf_fini(o->import_owner);
+        free(o->import_owner);
+    }
+    free(o->import_visible);
+    free(o->import_host_end);
     free(o->host_end);
     free(o->beside);
     o->host_end = NULL;
@@ -105,8 +131,32 @@ static enum key_place place_beside(const struct ownership *o, struct slice below
     return is_client || ownership_is_topology(o, below) ? KEY_CLIENT : KEY_ELSEWHERE;
 }
 
+static bool is_below_imports(const struct ownership *o, struct slice key)
+{
+    return o->import_tree.len && slice_has_prefix(key, buf_slice(&o->import_tree));
+}
+
+static bool is_import_visible(const struct ownership *o, struct slice key)
+{
+    return o->import_visible && slice_has_prefix(key, slice_str(o->import_visible));
+}
+
+/* Returns the place of a key below the multicluster domain: nothing but imports has any there. */
+static enum key_place place_of_import(const struct ownership *o, struct slice below)
+{
+    bool is_ours = slice_has_prefix(below, slice_str(SERVICE_PREFIX)) &&
+                   ownership_is_namespace(o, first_segment(rest_of(below, OWNER_PREFIX_LEN)));
+    return is_ours ? KEY_OBJECT : KEY_ELSEWHERE;
+}
+
 enum key_place ownership_place(const struct ownership *o, struct slice key)
 {
+    if (is_below_imports(o, key)) {
+        return place_of_import(o, rest_of(key, o->import_tree.len));
+    }
+    if (is_import_visible(o, key)) {
+        return place_beside(o, rest_of(key, strlen(o->import_visible) - strlen(VISIBLE_PREFIX)));
+    }
     if (slice_has_prefix(key, slice_str(REVERSE_TREE))) {
         return KEY_REVERSE;
     }
@@ -114,7 +164,9 @@ enum key_place ownership_place(const struct ownership *o, struct slice key)
         return place_beside(o, rest_of(key, strlen(o->beside)));
     }
     if (!slice_has_prefix(key, buf_slice(&o->tree))) {
-        bool is_domain = slice_equal(key, slice_of(o->tree.data, o->tree.len - 1));
+        bool is_domain = slice_equal(key, slice_of(o->tree.data, o->tree.len - 1)) ||
+                         (o->import_tree.len &&
+                          slice_equal(key, slice_of(o->import_tree.data, o->import_tree.len - 1)));
         bool is_external = slice_has_prefix(key, slice_str(SKYDNS_TREE)) && !is_domain;
         return is_external ? KEY_EXTERNAL : KEY_ELSEWHERE;
     }
@@ -143,8 +195,45 @@ static struct object_key part_node(struct slice below)
     return (struct object_key){.owner = slice_of(below.ptr, n), .suffix = rest_of(below, n)};
 }
 
+/* Splits a path "svc/default/web/c88f1059" behind its third segment. */
+static size_t object_length(struct slice below)
+{
+    const char *slash = below.ptr, *end = below.ptr + below.len;
+    for (int i = 0; i < 3 && slash; i++) {
+        const char *from = i ? slash + 1 : slash;
+        slash = memchr(from, '/', (size_t)(end - from));
+    }
+    return slash ? (size_t)(slash - below.ptr) : below.len;
+}
+
+/* Returns an owner's id that is no part of its keys. */
+static struct slice import_owner(const struct ownership *o, const char *prefix, struct slice rest)
+{
+    buf_clear(o->import_owner);
+    buf_append_str(o->import_owner, prefix);
+    buf_append_slice(o->import_owner, rest);
+    return buf_slice(o->import_owner);
+}
+
+static struct object_key part_import(const struct ownership *o, struct slice key)
+{
+    if (is_import_visible(o, key)) {
+        struct slice ns = rest_of(key, strlen(o->import_visible));
+        return (struct object_key){.owner = import_owner(o, IMPORT_VISIBLE_PREFIX, ns),
+                                   .suffix = rest_of(key, key.len)};
+    }
+    struct slice below = rest_of(key, o->import_tree.len);
+    size_t n = object_length(below);
+    struct slice name = slice_of(below.ptr + OWNER_PREFIX_LEN, n - OWNER_PREFIX_LEN);
+    return (struct object_key){.owner = import_owner(o, IMPORT_PREFIX, name),
+                               .suffix = rest_of(below, n)};
+}
+
 struct object_key ownership_part(const struct ownership *o, struct slice key)
 {
+    if (is_below_imports(o, key) || is_import_visible(o, key)) {
+        return part_import(o, key);
+    }
     if (slice_has_prefix(key, slice_str(o->beside))) {
         struct slice name = rest_of(key, strlen(o->beside));
         return (struct object_key){.owner = name, .suffix = rest_of(name, name.len)};
@@ -153,12 +242,7 @@ struct object_key ownership_part(const struct ownership *o, struct slice key)
     if (is_of_node(below)) {
         return part_node(below);
     }
-    const char *slash = below.ptr, *end = below.ptr + below.len;
-    for (int i = 0; i < 3 && slash; i++) {
-        const char *from = i ? slash + 1 : slash;
-        slash = memchr(from, '/', (size_t)(end - from));
-    }
-    size_t n = slash ? (size_t)(slash - below.ptr) : below.len;
+    size_t n = object_length(below);
     return (struct object_key){.owner = slice_of(below.ptr, n), .suffix = rest_of(below, n)};
 }
 
@@ -167,6 +251,17 @@ void ownership_base(const struct ownership *o, struct slice owner, struct buf *o
     if (slice_has_prefix(owner, slice_str(ALIAS_PREFIX)) || /* its keys may be of any zone */
         slice_has_prefix(owner, slice_str(EXTERNAL_PREFIX))) {
         buf_append_str(out, EXTERNAL_BASE);
+        return;
+    }
+    if (slice_has_prefix(owner, slice_str(IMPORT_PREFIX))) {
+        buf_append_slice(out, buf_slice(&o->import_tree));
+        buf_append_str(out, SERVICE_PREFIX);
+        buf_append_slice(out, rest_of(owner, OWNER_PREFIX_LEN));
+        return;
+    }
+    if (slice_has_prefix(owner, slice_str(IMPORT_VISIBLE_PREFIX))) {
+        buf_append_str(out, o->import_visible);
+        buf_append_slice(out, rest_of(owner, sizeof(IMPORT_VISIBLE_PREFIX) - 1));
         return;
     }
     bool is_client = is_of_node_address(owner) || is_of_client(owner) ||
@@ -205,17 +300,29 @@ static struct slice take_last_label(struct slice *names)
 }
 
 /* Returns "web.default" for "web.default.svc.cluster.local.", "a1.web.default" for
- * "a1.web.default.svc...."; empty for other hosts. */
-static struct slice our_names(const struct ownership *o, struct slice host)
+ * "a1.web.default.svc...."; empty for other hosts. end: ".svc.cluster.local.". */
+static struct slice names_before(const char *end_text, struct slice host)
 {
-    struct slice end = slice_str(o->host_end);
+    struct slice end = slice_str(end_text);
     bool is_ours = host.len > end.len && slice_has_suffix(host, end);
     return slice_of(host.ptr, is_ours ? host.len - end.len : 0);
+}
+
+static struct slice our_names(const struct ownership *o, struct slice host)
+{
+    return names_before(o->host_end, host);
+}
+
+/* Returns the same for names of imports. */
+static struct slice import_names(const struct ownership *o, struct slice host)
+{
+    return o->import_host_end ? names_before(o->import_host_end, host) : slice_of(NULL, 0);
 }
 
 static bool is_our_host(const struct ownership *o, struct slice host)
 {
     struct slice names = our_names(o, host);
+    names = names.len ? names : import_names(o, host);
     return names.len && ownership_is_namespace(o, take_last_label(&names));
 }
 
@@ -238,7 +345,10 @@ bool ownership_is_written(const struct ownership *o, struct slice key, struct sl
 {
     switch (ownership_place(o, key)) {
     case KEY_OBJECT:
-        return key_style_object(slice_str(o->config.domain), rest_of(key, o->tree.len), value);
+        return is_below_imports(o, key) ? key_style_object(slice_str(o->config.import_domain), true,
+                                                           rest_of(key, o->import_tree.len), value)
+                                        : key_style_object(slice_str(o->config.domain), false,
+                                                           rest_of(key, o->tree.len), value);
     case KEY_REVERSE:
         return key_style_reverse(key, value);
     case KEY_CLIENT:
@@ -317,10 +427,12 @@ void ownership_external(const struct ownership *o, struct slice key, struct slic
 
 void ownership_owner_object(const struct ownership *o, struct slice value, struct buf *out)
 {
-    struct slice names = our_names(o, quick_host(value));
+    struct slice host = quick_host(value), names = our_names(o, host);
+    const char *prefix = names.len ? SERVICE_PREFIX : IMPORT_PREFIX;
+    names = names.len ? names : import_names(o, host);
     struct slice ns = take_last_label(&names), service = take_last_label(&names);
     if (service.len) {
-        buf_append_str(out, SERVICE_PREFIX);
+        buf_append_str(out, prefix);
         buf_append_slice(out, ns);
         buf_append_char(out, '/');
         buf_append_slice(out, service);
@@ -335,7 +447,9 @@ static bool ownership_has_client(const struct ownership *o, struct slice below, 
 
 bool ownership_may_be_copy(const struct ownership *o, struct slice key, struct slice value)
 {
-    return o->config.only_written && key_style_is_named(rest_of(key, o->tree.len), value);
+    bool is_import = is_below_imports(o, key);
+    struct slice below = rest_of(key, is_import ? o->import_tree.len : o->tree.len);
+    return o->config.only_written && key_style_is_named(is_import, below, value);
 }
 
 bool ownership_has(const struct ownership *o, enum key_place place, struct slice key,
@@ -344,12 +458,14 @@ bool ownership_has(const struct ownership *o, enum key_place place, struct slice
     bool only_written = o->config.only_written;
     switch (place) {
     case KEY_OBJECT:
-        only_written |= !o->config.has_nodes && is_of_node(rest_of(key, o->tree.len));
+        only_written |= !o->config.has_nodes && !is_below_imports(o, key) &&
+                        is_of_node(rest_of(key, o->tree.len));
         return !only_written || ownership_is_written(o, key, value);
     case KEY_REVERSE:
         return says_our_host(o, value) && (!only_written || ownership_is_written(o, key, value));
     case KEY_CLIENT:
-        return ownership_has_client(o, rest_of(key, strlen(o->beside)), value);
+        return is_import_visible(o, key) ||
+               ownership_has_client(o, rest_of(key, strlen(o->beside)), value);
     case KEY_EXTERNAL:
         return ownership_has_external(o, key, value);
     case KEY_ELSEWHERE:

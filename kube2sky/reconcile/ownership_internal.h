@@ -5,6 +5,8 @@
  *     /skydns/<domain reversed>/node/...   everything, with --nodes; without, what it could have
  *                                          written when it had that flag
  *     /skydns/arpa/...                     keys whose host ends in ".svc.<domain>"
+ *     /skydns/<multicluster domain reversed>/svc/...   everything, with --multicluster; and then
+ *                                          keys in arpa/ with such hosts, too
  *
  * With --namespaces it owns only svc/<ns>/, pod/<ns>/ and hosts in ".<ns>.svc.<domain>"; node/ only
  * with --nodes, since another writer may have it. With --own-only-written it owns only keys that it
@@ -16,7 +18,8 @@
  *     /kube2sky/<domain>/node-address/<address>   with --namespaces never deleted: another writer
  *                                                 may have put it there, for a pod whose key
  *                                                 follows
- *     /kube2sky/<domain>/visible/<namespace>      with --namespaces only theirs
+ *     /kube2sky/<domain>/visible/<namespace>      with --namespaces only theirs; also below the
+ *                                                 multicluster domain
  *     /kube2sky/<domain>/client/<address>         with --namespaces only those whose value names
  *                                                 one of these; others are left alone
  *
@@ -42,6 +45,7 @@
 
 struct ownership_config {
     const char *domain;            /* "cluster.local.", lower case, with the dot */
+    const char *import_domain;     /* "clusterset.local.", likewise; NULL: there are no imports */
     const char *const *namespaces; /* lower case */
     size_t namespace_count;        /* 0 = all */
     bool only_written;
@@ -55,6 +59,11 @@ struct ownership {
     char *beside;                   /* "/kube2sky/cluster.local/" */
     char *host_end;                 /* ".svc.cluster.local." */
     struct buf external_tree;       /* "/skydns/com/example/lb/"; empty: none */
+    /* The same of the multicluster domain; empty and NULL without one */
+    struct buf import_tree;
+    char *import_visible; /* "/kube2sky/clusterset.local/visible/" */
+    char *import_host_end;
+    struct buf *import_owner; /* scratch buffer of ownership_part */
 };
 
 void ownership_init(struct ownership *ownership, const struct ownership_config *config);
@@ -74,7 +83,8 @@ enum key_place ownership_place(const struct ownership *ownership, struct slice k
 /* Splits a KEY_OBJECT into its owner's id, up to three segments below the domain,
  * "svc/default/web", and the rest, "/_tcp/_http/c88f1059". Below node/ the rest is the last
  * segment, unless there is only one. A KEY_CLIENT has an owner of its own, "visible/default", and
- * no rest. */
+ * no rest. The id of an import's owner, "mcs/default/web" or "mcs-visible/default", is borrowed
+ * until the next call. */
 struct object_key {
     struct slice owner;
     struct slice suffix;
@@ -88,8 +98,8 @@ bool ownership_is_topology(const struct ownership *ownership, struct slice path)
 /* Appends the prefix that all keys of the owner have. */
 void ownership_base(const struct ownership *ownership, struct slice owner, struct buf *out);
 
-/* Appends the id of the Service that the value of a reverse key of ours names, "svc/default/web";
- * nothing for other values. */
+/* Appends the id of the Service or import that the value of a reverse key of ours names,
+ * "svc/default/web"; nothing for other values. */
 void ownership_owner_object(const struct ownership *ownership, struct slice value, struct buf *out);
 
 /* Appends the id of the owner of a KEY_EXTERNAL, "ext/default/web" for any key in the external zone

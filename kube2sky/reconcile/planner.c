@@ -51,11 +51,18 @@ static void planner_ignore_dropped(void *data UNUSED, const struct naming_drop *
 {
 }
 
+const struct inventory *planner_inventory(const struct planner *planner, struct slice id)
+{
+    const struct planner_config *config = &planner->config;
+    return config->imports && owner_id_is_import(id) ? config->imports : config->inventory;
+}
+
 void planner_init(struct planner *planner, const struct planner_config *config)
 {
     *planner = (struct planner){
         .config = *config,
         .naming = {.domain = config->domain,
+                   .import_domain = config->import_domain,
                    .ttl_s = config->ttl_s,
                    .records_max = config->limits.owner_keys,
                    .bytes_max = config->limits.owner_bytes,
@@ -184,7 +191,7 @@ static int name_owner(struct planner *planner, const struct naming_config *namin
         claims_clear(&planner->claims);
         naming_build_public(naming, planner->config.external.is_public, &planner->desired);
     } else {
-        inventory_get(planner->config.inventory, owner->id, &planner->objects);
+        inventory_get(planner_inventory(planner, owner->id), owner->id, &planner->objects);
         r = naming_build(naming, &planner->objects, &planner->desired, &planner->claims, err);
     }
     if (r == 0) {
@@ -345,11 +352,26 @@ static bool is_node_address_free(const struct planner *planner, const struct own
 static bool may_delete_client_key(const struct planner *planner, const struct owner *owner)
 {
     const struct client_keys *keys = planner->config.client_keys;
-    return owner->class == OWNER_VISIBLE ? client_keys_may_delete(keys, CLIENT_KEYS_VISIBLE)
+    return owner->class == OWNER_VISIBLE || owner->class == OWNER_IMPORT_VISIBLE
+               ? client_keys_may_delete(keys, CLIENT_KEYS_VISIBLE)
            : owner->class == OWNER_CLIENT
                ? client_keys_may_delete(keys, CLIENT_KEYS_RECORD)
                : client_keys_may_delete(keys, CLIENT_KEYS_NODE_ADDRESS) &&
                      is_node_address_free(planner, owner);
+}
+
+/* Returns the value that an owner's only key should have; ptr NULL: none. The multicluster domain
+ * has copies of the visibility keys: its readers look there. */
+static struct slice client_value(struct planner *planner, const struct owner *owner)
+{
+    const struct client_keys *keys = planner->config.client_keys;
+    if (owner->class != OWNER_IMPORT_VISIBLE) {
+        return client_keys_value(keys, buf_slice(&planner->base));
+    }
+    buf_clear(&planner->key);
+    buf_append_slice(&planner->key, client_keys_tree(keys, CLIENT_KEYS_VISIBLE));
+    buf_append_slice(&planner->key, owner_namespace(owner));
+    return client_keys_value(keys, buf_slice(&planner->key));
 }
 
 static void plan_client_key(struct planner *planner, const struct owner *owner,
@@ -359,7 +381,7 @@ static void plan_client_key(struct planner *planner, const struct owner *owner,
     const struct actual_key *there = actual_next(&owner->actual, &at);
     owners_base(planner->config.owners, owner, &planner->base);
     struct slice key = buf_slice(&planner->base);
-    struct slice value = client_keys_value(planner->config.client_keys, key);
+    struct slice value = client_value(planner, owner);
     const struct etcd_op op = {
         .kind = value.ptr ? ETCD_OP_PUT : ETCD_OP_DELETE, .key = key, .value = value};
     int64_t revision = there ? there->value.revision : 0;
@@ -508,7 +530,7 @@ bool planner_may_delete_own(const struct planner *planner, const struct owner *o
     const struct external_aliases *aliases = planner->config.aliases;
     bool is_held = aliases && owner_is_alias(owner) && external_aliases_is_held(aliases, owner->id);
     return !is_held && !owner->is_in_doubt &&
-           inventory_may_delete(planner->config.inventory, owner->id);
+           inventory_may_delete(planner_inventory(planner, owner->id), owner->id);
 }
 
 static void planner_plan_deletes(struct planner *planner, const struct owner *owner,

@@ -62,9 +62,11 @@ struct key_source;
 
 struct planner_config {
     const struct inventory *inventory; /* this and the next pointers outlive the planner */
+    const struct inventory *imports;   /* NULL: there are none */
     const struct owners *owners;
     const struct reverse_keys *reverse_keys;
     const char *domain;
+    const char *import_domain; /* NULL: there are no imports */
     uint32_t ttl_s;
     enum endpoint_names endpoint_names;
     struct external_zone external;
@@ -106,6 +108,9 @@ struct planner {
                          * claims */
     uint64_t too_large; /* owners */
 };
+
+/* Returns the inventory with the objects of the owner: Services, or imports. */
+const struct inventory *planner_inventory(const struct planner *planner, struct slice id);
 
 /* Initializes the planner, which must not move afterwards. */
 void planner_init(struct planner *planner, const struct planner_config *config);

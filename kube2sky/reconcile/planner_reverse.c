@@ -69,7 +69,10 @@ static bool may_change(const struct planner *planner, const struct reverse_key *
     const struct inventory *inventory = planner->config.inventory;
     const struct owner *owner_object = owners_find(planner->config.owners, named);
     bool is_in_doubt = owner_object && owner_object->is_in_doubt;
-    if (!inventory_knows_claims(inventory, named)) {
+    if (owner_id_is_import(named) && winner && !winner->is_import) {
+        return true; /* whatever imports claim next comes after it */
+    }
+    if (!inventory_knows_claims(planner_inventory(planner, named), named)) {
         return false;
     }
     if (ip && winner && (winner->is_allocated || slice_equal(winner->owner, named))) {

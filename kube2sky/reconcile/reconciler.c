@@ -8,6 +8,7 @@
 #include "common/dns/dname.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/external_aliases.h"
 #include "kube2sky/naming/external_keys.h"
 #include "kube2sky/reconcile/conflict_internal.h"
@@ -160,8 +161,11 @@ static bool awaits_routes(const struct reconciler *r)
 static void check_completeness(struct reconciler *r)
 {
     uint64_t before = r->completions;
-    r->completions = inventory_completions(r->config.inventory);
-    r->was_complete = inventory_is_complete(r->config.inventory) && !awaits_routes(r);
+    const struct inventory *imports = r->config.imports;
+    r->completions =
+        inventory_completions(r->config.inventory) + (imports ? inventory_completions(imports) : 0);
+    r->was_complete = inventory_is_complete(r->config.inventory) && !awaits_routes(r) &&
+                      !(r->config.planned && imports && !inventory_is_complete(imports));
     if (r->completions != before) {
         owners_hold_release(r->owners);
     }
@@ -171,7 +175,9 @@ static void finish_drain(struct reconciler *r)
 {
     void (*done)(void *data) = r->drained;
     if (!done || transactions_busy(r->transactions, ev_is_active(&r->retry)) ||
-        serial_key_is_busy(r->serial_key) || owners_has_due(r->owners) || reconciler_can_plan(r) ||
+        serial_key_is_busy(r->serial_key) ||
+        (r->import_serial && serial_key_is_busy(r->import_serial)) || owners_has_due(r->owners) ||
+        reconciler_can_plan(r) ||
         etcd_mirror_counts(r->feeds[KEY_SOURCE_RECORDS].mirror).is_marking) {
         return;
     }
@@ -183,6 +189,15 @@ static void finish_drain(struct reconciler *r)
     }
 }
 
+/* Marks the multicluster domain as complete, unless imports are still to be listed. Returns false
+ * while that is under way. */
+static bool mark_imports(struct reconciler *r, struct etcd_mirror *mirror,
+                         const struct etcd_compare *condition)
+{
+    return !r->import_serial || !inventory_is_complete(r->config.imports) ||
+           serial_key_turn(r->import_serial, mirror, condition);
+}
+
 /* Marks etcd's data set as complete, conditional on the lead: a process that lost it writes
  * nothing. */
 static void mark_store(struct reconciler *r)
@@ -192,8 +207,9 @@ static void mark_store(struct reconciler *r)
     if (r->leader) {
         condition = leader_condition(r->leader);
     }
-    if (serial_key_turn(r->serial_key, mirror, r->leader ? &condition : NULL)) {
-        etcd_mirror_mark_store(mirror, r->leader ? &condition : NULL);
+    const struct etcd_compare *leads = r->leader ? &condition : NULL;
+    if (serial_key_turn(r->serial_key, mirror, leads) && mark_imports(r, mirror, leads)) {
+        etcd_mirror_mark_store(mirror, leads);
     }
 }
 
@@ -335,6 +351,7 @@ static void start_planner(struct reconciler *r)
     const struct reconciler_config *config = &r->config;
     ownership_init(&r->ownership, &(struct ownership_config){
                                       .domain = config->domain,
+                                      .import_domain = config->import_domain,
                                       .namespaces = config->namespaces,
                                       .namespace_count = config->namespace_count,
                                       .only_written = config->own_only_written,
@@ -350,12 +367,15 @@ static void start_planner(struct reconciler *r)
     plan_init(&r->plan);
     buf_init(&r->owner_object, 2 * DNAME_MAX);
     buf_init(&r->beside_id, 2 * DNAME_MAX);
+    buf_init(&r->import_visible_id, 2 * DNAME_MAX);
     planner_init(&r->planner,
                  &(struct planner_config){
                      .inventory = config->inventory,
+                     .imports = config->imports,
                      .owners = r->owners,
                      .reverse_keys = r->reverse_keys,
                      .domain = config->domain,
+                     .import_domain = config->import_domain,
                      .ttl_s = config->ttl_s,
                      .endpoint_names = config->endpoint_names,
                      .external = config->external,
@@ -403,6 +423,15 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     init_watchers(r);
     r->serial_key = serial_key_new(&(struct serial_key_config){
         .loop = config->loop, .etcd = config->etcd, .domain = config->domain});
+    if (config->import_domain) {
+        r->import_serial = serial_key_new(&(struct serial_key_config){
+            .loop = config->loop,
+            .etcd = config->etcd,
+            .domain = config->import_domain,
+            .version = IMPORT_DNS_VERSION,
+            .is_second = true,
+        });
+    }
     start_leader(r);
     if (config->external.zone) {
         reconciler_owner_changed(r, slice_str(EXTERNAL_PUBLIC_OWNER));
@@ -418,6 +447,7 @@ void reconciler_stop(struct reconciler *r)
     }
     reconciler_unfollow(r);
     serial_key_free(r->serial_key);
+    serial_key_free(r->import_serial);
     leader_stop(r->leader);
     outage_leave(&r->followed);
     outage_leave(&r->written);
@@ -434,6 +464,7 @@ void reconciler_stop(struct reconciler *r)
     plan_fini(&r->plan);
     buf_fini(&r->owner_object);
     buf_fini(&r->beside_id);
+    buf_fini(&r->import_visible_id);
     planner_fini(&r->planner);
     reverse_keys_free(r->reverse_keys);
     external_aliases_free(r->aliases);

@@ -51,13 +51,15 @@ struct slice_change;
 
 struct reconciler_config {
     struct ev_loop *loop;
-    struct etcd *etcd; /* outlives the reconciler, as do the inventory and the outage */
+    struct etcd *etcd; /* outlives the reconciler, as do the inventories and the outage */
     const struct inventory *inventory;
-    struct outage *outage;      /* etcd's outage; gets `followed` and failed transactions */
+    const struct inventory *imports; /* NULL: there are none, nor a multicluster domain */
+    struct outage *outage;           /* etcd's outage; gets `followed` and failed transactions */
     struct flaw_list *flaws;    /* gets objects that have no keys; outlives it; NULL: not wanted */
     struct event_queue *events; /* gets faults of Services, Ingresses and routes; likewise */
     const char *domain;         /* "cluster.local.", lower case, with the dot; borrowed for its
                                  * lifetime */
+    const char *import_domain;  /* "clusterset.local.", likewise; NULL without imports */
     uint32_t ttl_s;             /* of the records */
     enum endpoint_names endpoint_names;
     size_t txn_ops_max;        /* operations in one transaction, at least 2 */

@@ -10,6 +10,18 @@ static const enum owner_class classes[CLIENT_KEYS_PARTS] = {
     [CLIENT_KEYS_RECORD] = OWNER_CLIENT,
 };
 
+/* Queues the owner of the copy of a visibility key that the multicluster domain has. */
+static void take_import_visible(struct reconciler *r, struct slice owner)
+{
+    const size_t skipped = sizeof(VISIBLE_PREFIX) - 1;
+    if (r->config.import_domain && slice_has_prefix(owner, slice_str(VISIBLE_PREFIX))) {
+        buf_clear(&r->import_visible_id);
+        buf_append_str(&r->import_visible_id, IMPORT_VISIBLE_PREFIX);
+        buf_append(&r->import_visible_id, owner.ptr + skipped, owner.len - skipped);
+        reconciler_owner_changed(r, buf_slice(&r->import_visible_id));
+    }
+}
+
 void reconciler_take_client_changes(struct reconciler *r)
 {
     struct client_keys *keys = r->config.client_keys;
@@ -18,7 +30,9 @@ void reconciler_take_client_changes(struct reconciler *r)
         struct slice key;
         while ((key = client_keys_next_change(keys, part)).ptr) {
             if (ownership_place(&r->ownership, key) == KEY_CLIENT) {
-                reconciler_owner_changed(r, ownership_part(&r->ownership, key).owner);
+                struct slice owner = ownership_part(&r->ownership, key).owner;
+                reconciler_owner_changed(r, owner);
+                take_import_visible(r, owner);
             }
         }
         bool may_delete = client_keys_may_delete(keys, part);
@@ -60,6 +74,13 @@ static bool is_pending(const struct reconciler *r, enum owner_class class)
            transactions_used_by(r->transactions, class) > 0;
 }
 
+static bool are_imports_pending(const struct reconciler *r)
+{
+    const struct key_source *source = &r->feeds[KEY_SOURCE_IMPORTS];
+    bool is_read = is_trouble(&source->failure) || (source->is_mirrored && source->is_following);
+    return source->mirror && (!is_read || is_pending(r, OWNER_IMPORT_VISIBLE));
+}
+
 bool reconciler_clients_are_pending(const struct reconciler *r)
 {
     const struct key_source *source = &r->feeds[KEY_SOURCE_BESIDE];
@@ -72,15 +93,18 @@ bool reconciler_clients_are_pending(const struct reconciler *r)
     for (size_t i = 0; i < CLIENT_KEYS_PARTS && !is_pending_any; i++) {
         is_pending_any = is_pending(r, classes[i]);
     }
-    return is_pending_any || is_pending(r, OWNER_TOPOLOGY);
+    return is_pending_any || is_pending(r, OWNER_TOPOLOGY) || are_imports_pending(r);
 }
 
 bool reconciler_explain_clients(const struct reconciler *r, struct buf *out)
 {
     const struct key_source *source = &r->feeds[KEY_SOURCE_BESIDE];
-    if (is_trouble(&source->failure)) {
-        buf_printf(out, "keys about clients cannot be read below %s: %s", r->ownership.beside,
-                   source->failure.msg);
+    const struct key_source *imports = &r->feeds[KEY_SOURCE_IMPORTS];
+    if (is_trouble(&source->failure) || is_trouble(&imports->failure)) {
+        bool is_of_imports = !is_trouble(&source->failure);
+        buf_printf(out, "keys about clients cannot be read below %s: %s",
+                   is_of_imports ? r->ownership.import_visible : r->ownership.beside,
+                   is_of_imports ? imports->failure.msg : source->failure.msg);
         return true;
     }
     for (int i = 0; i < CLIENT_KEYS_PARTS; i++) {
@@ -91,6 +115,11 @@ bool reconciler_explain_clients(const struct reconciler *r, struct buf *out)
             buf_printf(out, ": %s", r->refused[classes[i]].msg);
             return true;
         }
+    }
+    if (owners_in(r->owners, OWNER_IMPORT_VISIBLE, OWNER_REFUSED)) {
+        buf_printf(out, "keys about clients cannot be written below %s: %s",
+                   r->ownership.import_visible, r->refused[OWNER_IMPORT_VISIBLE].msg);
+        return true;
     }
     if (owners_in(r->owners, OWNER_TOPOLOGY, OWNER_REFUSED)) {
         buf_printf(out, "zones of addresses cannot be written below %s" TOPOLOGY_PREFIX ": %s",

@@ -43,6 +43,7 @@ struct reconciler {
     struct conflicts *conflicts;
     struct refusals *refusals;
     struct serial_key *serial_key;
+    struct serial_key *import_serial; /* of the multicluster domain; NULL: there is none */
 
     /* etcd's content, as the mirrors show it */
     struct key_source feeds[KEY_FEEDS];
@@ -55,6 +56,7 @@ struct reconciler {
     struct external_keys *external_keys;
     struct buf owner_object; /* scratch buffers */
     struct buf beside_id;
+    struct buf import_visible_id;
     bool are_orphans_due;          /* unclaimed reverse keys must be looked for */
     struct outage_source followed; /* away while the watch of records is down */
 

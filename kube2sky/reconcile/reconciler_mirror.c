@@ -129,11 +129,17 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
         log_warn("etcd holds another data set, writing everything it lacks",
                  LOG_STR("reason", read->reason));
         serial_key_other_store(r->serial_key, source->revision);
+        if (r->import_serial) {
+            serial_key_other_store(r->import_serial, source->revision);
+        }
         reconciler_forget_history(r);
         etcd_calls_elsewhere(r->config.etcd); /* open calls may still reach the old data set */
     }
     if (source == &r->feeds[KEY_SOURCE_RECORDS] && may_be_another_store(read->cause)) {
         serial_key_rewrite(r->serial_key);
+        if (r->import_serial) {
+            serial_key_rewrite(r->import_serial);
+        }
     }
     source->is_mid_publication = true;
     source->is_mid_read = true;
@@ -275,7 +281,7 @@ static void end_read(struct reconciler *r, struct key_source *source)
         reverse_keys_sweep(r->reverse_keys, source->generation, on_reverse_swept, r);
         external_keys_sweep(r->external_keys, source->generation);
     }
-    if (source != &r->feeds[KEY_SOURCE_BESIDE]) {
+    if (source != &r->feeds[KEY_SOURCE_BESIDE] && source != &r->feeds[KEY_SOURCE_IMPORTS]) {
         reconciler_config_end_read(source);
     }
     source->is_mirrored = true;
@@ -318,6 +324,9 @@ static void tell_denied(const struct key_source *source, const struct err *err)
     if (source == &r->feeds[KEY_SOURCE_BESIDE]) {
         log_warn("keys about clients cannot be read, retrying",
                  LOG_STR("below", r->ownership.beside), LOG_STR("reason", err->msg));
+    } else if (source == &r->feeds[KEY_SOURCE_IMPORTS]) {
+        log_warn("keys about clients cannot be read, retrying",
+                 LOG_STR("below", r->ownership.import_visible), LOG_STR("reason", err->msg));
     } else if (r->config.has_config_map) {
         log_warn("document of the ConfigMap cannot be read, retrying",
                  LOG_STR("key", r->config_keys.document_key), LOG_STR("reason", err->msg));
@@ -351,7 +360,7 @@ static void on_store_key_state(void *data UNUSED, const struct err *err)
 }
 
 /* Starts the mirrors: SkyDNS's whole tree, since reverse keys are not below the domain; the
- * ConfigMap's document; and the keys about clients. */
+ * ConfigMap's document; and the keys about clients, of each domain. */
 void reconciler_follow(struct reconciler *r)
 {
     CLEANUP_FREE char *store_key = etcd_store_key(slice_str(r->config.domain));
@@ -359,6 +368,7 @@ void reconciler_follow(struct reconciler *r)
         [KEY_SOURCE_RECORDS] = SKYDNS_TREE,
         [KEY_SOURCE_CONFIG] = reconciler_has_config(r) ? r->config_keys.document_key : NULL,
         [KEY_SOURCE_BESIDE] = r->config.client_keys ? r->ownership.beside : NULL,
+        [KEY_SOURCE_IMPORTS] = r->config.client_keys ? r->ownership.import_visible : NULL,
     };
     for (size_t i = 0; i < KEY_FEEDS; i++) {
         bool is_document = i == KEY_SOURCE_CONFIG;

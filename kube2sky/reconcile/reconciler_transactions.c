@@ -196,7 +196,7 @@ static void on_acknowledged(void *data, const struct transaction *transaction)
     log_debug("transaction acknowledged", LOG_INT("revision", transaction->revision),
               LOG_INT("operations", (int64_t)plan->op_count),
               LOG_INT("duration_us", now_us - transaction->sent_us));
-    key_log(transaction, r->config.inventory);
+    key_log(transaction, &r->planner);
     etcd_space_note_write(r->space, NULL);
     reconciler_charge_history(r, transaction);
     outage_back(&r->written);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/attributes.h"
 #include "common/base/backoff.h"
@@ -11,12 +12,17 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "common/dns/record.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
+#include "kube2sky/naming/contract.h"
 
 /* Revisions of a lost data set that readers may have seen, and this process has not. */
 enum { UNSEEN_MAX = 32 };
+
+/* A domain has at most 255 bytes. */
+enum { VERSION_KEY_MAX = 512 };
 
 enum { RETRY_FIRST_MS = 200, RETRY_MAX_MS = 10000, LEADERSHIP_MAX = 512 };
 
@@ -29,6 +35,11 @@ enum state {
 struct serial_key {
     struct serial_key_config config;
     char *key;
+    char *store_key;        /* of a second domain, as are the next ones; else NULL */
+    char *version_key;      /* "/skydns/local/clusterset/dns-version" */
+    char *version;          /* its value */
+    int64_t store_revision; /* of the store key as read; 0: absent */
+    bool is_other_store;    /* a store key that is there is an earlier data set's */
     enum state state;
     struct etcd_call *call; /* NULL: no request is under way */
     ev_timer retry;         /* runs after a failure */
@@ -47,8 +58,11 @@ struct serial_key {
 static void serial_key_fail(struct serial_key *k, const struct err *err)
 {
     if (err_is_denial(err->code)) {
-        log_warn("the base of zones' serials cannot be read or written; they may go back with "
-                 "another data set",
+        log_warn(k->store_key
+                     ? "the store key and the base of zones' serials of a second domain cannot be "
+                       "read or written; readers may wait for them"
+                     : "the base of zones' serials cannot be read or written; they may go back "
+                       "with another data set",
                  LOG_STR("key", k->key), LOG_STR("reason", err->msg));
         k->state = SETTLED;
         return;
@@ -68,8 +82,17 @@ static void serial_key_on_read(void *data, const struct etcd_range_reply *reply,
         return;
     }
     backoff_reset(&k->backoff);
-    k->mod_revision = reply->count ? reply->kvs[0].mod_revision : 0;
-    k->has_base = reply->count && etcd_serial_base(reply->kvs[0].value, &k->base);
+    k->mod_revision = k->store_revision = 0;
+    k->has_base = false;
+    for (size_t i = 0; i < reply->count; i++) {
+        const struct etcd_kv *kv = &reply->kvs[i];
+        if (slice_equal(kv->key, slice_str(k->key))) {
+            k->mod_revision = kv->mod_revision;
+            k->has_base = etcd_serial_base(kv->value, &k->base);
+        } else if (k->store_key && slice_equal(kv->key, slice_str(k->store_key))) {
+            k->store_revision = kv->mod_revision;
+        }
+    }
     k->state = READ;
 }
 
@@ -86,6 +109,7 @@ static void serial_key_on_written(void *data, const struct etcd_txn_reply *reply
     k->state = reply->succeeded ? SETTLED : DUE;
     if (reply->succeeded) {
         k->has_last = false; /* the new base is after it */
+        k->is_other_store = false;
         k->base = k->wanted;
         k->mod_revision = reply->revision;
         k->has_base = true;
@@ -98,8 +122,22 @@ static void serial_key_on_written(void *data, const struct etcd_txn_reply *reply
 
 static void serial_key_read_key(struct serial_key *k)
 {
-    const struct etcd_range range = {.key = slice_str(k->key)};
+    struct etcd_range range = {.key = slice_str(k->key)};
+    if (k->store_key) { /* sorts after the serial: the range ends behind it */
+        range.range_end = slice_of(k->store_key, strlen(k->store_key) + 1);
+    }
     k->call = etcd_range(k->config.etcd, &range, serial_key_on_read, k);
+}
+
+static struct etcd_compare compare_of(const char *key, int64_t revision)
+{
+    return (struct etcd_compare){
+        .target = ETCD_COMPARE_MOD_REVISION, .key = slice_str(key), .revision = revision};
+}
+
+static struct etcd_op put_of(const char *key, const char *value)
+{
+    return (struct etcd_op){.kind = ETCD_OP_PUT, .key = slice_str(key), .value = slice_str(value)};
 }
 
 /* Writes the serial on the mirror's connection. So it lands in the store that was found complete,
@@ -109,16 +147,22 @@ static void write_key(struct serial_key *k, struct etcd_mirror *mirror, uint32_t
 {
     char text[16];
     (void)snprintf(text, sizeof(text), "%" PRIu32, base); /* fits */
-    struct etcd_compare compares[2] = {{.target = ETCD_COMPARE_MOD_REVISION,
-                                        .key = slice_str(k->key),
-                                        .revision = k->mod_revision}};
-    const struct etcd_op put = {
-        .kind = ETCD_OP_PUT, .key = slice_str(k->key), .value = slice_str(text)};
+    char id[ETCD_STORE_ID_SIZE];
+    struct etcd_compare compares[3] = {compare_of(k->key, k->mod_revision)};
+    struct etcd_op ops[3] = {put_of(k->key, text)};
+    size_t compare_count = 1, op_count = 1;
     if (condition) {
-        compares[1] = *condition;
+        compares[compare_count++] = *condition;
+    }
+    if (k->store_key) {
+        ops[op_count++] = put_of(k->version_key, k->version);
+    }
+    if (k->store_key && (!k->store_revision || k->is_other_store) && etcd_store_id_random(id)) {
+        compares[compare_count++] = compare_of(k->store_key, k->store_revision);
+        ops[op_count++] = put_of(k->store_key, id);
     }
     const struct etcd_txn txn = {
-        .compares = compares, .compare_count = condition ? 2 : 1, .ops = &put, .op_count = 1};
+        .compares = compares, .compare_count = compare_count, .ops = ops, .op_count = op_count};
     k->wanted = base;
     k->call = etcd_mirror_txn(mirror, &txn, serial_key_on_written, k);
 }
@@ -179,6 +223,7 @@ void serial_key_other_store(struct serial_key *k, int64_t revision)
         k->has_last = true;
     }
     k->has_base = false;
+    k->is_other_store = true;
     serial_key_rewrite(k);
 }
 
@@ -195,11 +240,26 @@ static void serial_key_on_retry(struct ev_loop *loop UNUSED, ev_timer *timer UNU
     /* the next turn of the loop goes on */
 }
 
+static void init_second(struct serial_key *k)
+{
+    struct buf key;
+    CLEANUP_FREE char *name = xasprintf("dns-version.%s", k->config.domain);
+    buf_init(&key, VERSION_KEY_MAX);
+    record_key_from_name(slice_str(SKYDNS_TREE), slice_str(name), &key);
+    k->version_key = xstrdup(buf_cstr(&key));
+    buf_fini(&key);
+    k->version = xasprintf("{\"text\":\"%s\"}", k->config.version);
+    k->store_key = etcd_store_key(slice_str(k->config.domain));
+}
+
 struct serial_key *serial_key_new(const struct serial_key_config *config)
 {
     struct serial_key *k = xcalloc(1, sizeof(*k));
     k->config = *config;
     k->key = etcd_writer_key(slice_str(config->domain), "serial");
+    if (config->is_second) {
+        init_second(k);
+    }
     ev_timer_init(&k->retry, serial_key_on_retry, 0., 0.);
     backoff_init(&k->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     buf_init(&k->leadership, LEADERSHIP_MAX);
@@ -216,6 +276,9 @@ void serial_key_free(struct serial_key *k)
     }
     ev_timer_stop(k->config.loop, &k->retry);
     buf_fini(&k->leadership);
+    free(k->store_key);
+    free(k->version_key);
+    free(k->version);
     free(k->key);
     free(k);
 }

@@ -23,6 +23,11 @@ struct serial_key_config {
     struct ev_loop *loop;
     struct etcd *etcd;  /* outlives it */
     const char *domain; /* "cluster.local.", lower case, with the dot; borrowed for its lifetime */
+    /* The domain is not that of the mirror's store key: with the serial come a store key of its
+     * own, unless this data set has one, and the version of its specification,
+     * dns-version.<domain>. */
+    bool is_second;
+    const char *version; /* borrowed, likewise */
 };
 
 struct serial_key *serial_key_new(const struct serial_key_config *config);

@@ -166,9 +166,14 @@ bool answer_alias(struct answer *a)
     return false;
 }
 
+/* Answers with the version of a record, which kube2sky writes for another specification: that of
+ * the multicluster domain. */
 static void answer_version(struct answer *a)
 {
-    if (a->in.question->type == DNS_TYPE_TXT) {
+    const struct store_record *other = lookup_exact(&a->follow.view, &a->name);
+    if (a->in.question->type == DNS_TYPE_TXT && other && other->lens[RECORD_TEXT] > 0) {
+        answer_add(a, rrsynth_txt(a->config, other, a->owner));
+    } else if (a->in.question->type == DNS_TYPE_TXT) {
         answer_add(a, (struct rr){.owner = a->owner,
                                   .ttl_s = a->config->settings.ttl_s,
                                   .type = RR_TXT,

@@ -42,7 +42,7 @@ SCENARIOS = {
         },
         "kube2sky": {"extraFlags": [
             "--nodes", "--client-records", "--namespace-visibility", "--events", "--override-zones=example.com",
-            "--ingress=nginx=default/web", "--gateway=default/shared=default/web",
+            "--ingress=nginx=default/web", "--gateway=default/shared=default/web", "--multicluster",
         ]},
         "skydns": {"extraFlags": ["-visibility=own", "-public-namespaces=default"]},
         "nodeSelector": {"kubernetes.io/os": "linux"},

@@ -18,6 +18,7 @@ BASES = {
     "ingresses": "/apis/networking.k8s.io/v1",
     "gateways": "/apis/gateway.networking.k8s.io/v1",
     "httproutes": "/apis/gateway.networking.k8s.io/v1",
+    "serviceimports": "/apis/multicluster.x-k8s.io/v1alpha1",
 }
 CLUSTER_SCOPED = ("nodes", "namespaces")
 
@@ -222,6 +223,25 @@ def endpoint_slice(
     meta = {"name": name, "namespace": namespace, "labels": {"kubernetes.io/service-name": of}}
     value = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": meta}
     return value | {"addressType": family, "endpoints": entries, "ports": list(ports)}
+
+
+def service_import(name: str, *ports: dict, ips: tuple[str, ...] = (), namespace: str = "default") -> dict:
+    """Headless without addresses."""
+    spec = {"type": "ClusterSetIP", "ips": list(ips)} if ips else {"type": "Headless"}
+    return {
+        "apiVersion": "multicluster.x-k8s.io/v1alpha1",
+        "kind": "ServiceImport",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec | {"ports": list(ports)},
+    }
+
+
+def import_slice(name: str, of: str, cluster: str, entries: list[dict], *ports: dict, **options) -> dict:
+    """Endpoints of an import in one cluster."""
+    value = endpoint_slice(name, of, entries, *ports, **options)
+    prefix = "multicluster.kubernetes.io"
+    value["metadata"]["labels"] = {f"{prefix}/service-name": of, f"{prefix}/source-cluster": cluster}
+    return value
 
 
 def node(name: str, *ips: str) -> dict:

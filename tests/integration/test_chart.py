@@ -307,6 +307,8 @@ RIGHTS = {
         ("gateway.networking.k8s.io", "gateways", "infra"), ("gateway.networking.k8s.io", "gateways", "prod"),
     },
     ("--events",): {("events.k8s.io", "events")},
+    ("--multicluster",): {("multicluster.x-k8s.io", "serviceimports")},
+    ("--multicluster=false",): set(),
     ("--config-map=dns/settings",): {("", "configmaps", "dns")},
     ("--config-map=",): {()},
 }  # fmt: skip
@@ -340,6 +342,7 @@ def test_roles_are_what_kube2sky_asks_with_these_flags(bed, flags):
     (own,) = [one for value in found for one in (manifests.pod_spec(value) or {}).get("containers", [])
               if one["name"] == "kube2sky"]  # fmt: skip
     bed.kube.control("gateways")
+    bed.kube.control("imports")
     bed.kube.create("services", service("web", port(80, "http"), port(81, "a" * 63)))  # for an event
     places = ("etcd", "healthz-port", "domain")
     bed.start_kube2sky(*(text for text in own["args"] if not any(place in text for place in places)))
@@ -360,6 +363,19 @@ def test_roles_are_what_kube2sky_asks_with_these_flags(bed, flags):
 
 def test_endpoints_in_place_of_slices():
     assert granted({"kube2sky": {"endpoints": "endpoints"}}) == {_SERVICES, ("", "endpoints"), ("", "configmaps", "kube-system")}
+
+
+@pytest.mark.parametrize(("flags", "expected"), [
+    ([], "-domain=cluster.local."),
+    (["--multicluster-domain=set.example"], "-domain=cluster.local."),
+    (["--multicluster"], "-domain=cluster.local.,clusterset.local."),
+    (["--multicluster", "--multicluster-domain=set.example."], "-domain=cluster.local.,set.example."),
+])  # fmt: skip
+def test_skydns_answers_the_multicluster_domain(flags, expected):
+    found = chart.objects({"kube2sky": {"extraFlags": flags}})
+    args = [one["args"] for value in found for one in (manifests.pod_spec(value) or {}).get("containers", [])
+            if one["name"] == "skydns"]  # fmt: skip
+    assert args and all(expected in one for one in args)
 
 
 def test_namespaces_need_roles_there_alone():

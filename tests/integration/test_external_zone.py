@@ -186,10 +186,10 @@ def test_namespace_labels(bed):
 @pytest.mark.parametrize(
     "flags, words",
     [
-        (["--external-zone=x.cluster.local"], "`x.cluster.local`: expected a zone outside -domain and arpa"),
-        (["--external-zone=local"], "`local`: expected a zone outside -domain and arpa that does not contain -domain"),
-        (["--external-zone=a.onion"], "`a.onion`: expected a zone outside -domain and arpa"),
-        (["--external-zone=2.0.192.in-addr.arpa"], "expected a zone outside -domain and arpa"),
+        (["--external-zone=x.cluster.local"], "`x.cluster.local`: expected a zone outside -domain, -multicluster-domain and arpa"),
+        (["--external-zone=local"], "`local`: expected a zone outside -domain, -multicluster-domain and arpa that contains neither"),
+        (["--external-zone=a.onion"], "`a.onion`: expected a zone outside -domain, -multicluster-domain and arpa"),
+        (["--external-zone=2.0.192.in-addr.arpa"], "expected a zone outside -domain, -multicluster-domain and arpa"),
         (["--external-zone=*.example.com"], "`*.example.com`: expected a zone like lb.example.com"),
         (["--external-zone=."], "`.`: expected a zone like lb.example.com"),
         (["--external-zone-public"], "flag -external-zone-public: expected -external-zone with it"),

@@ -1,7 +1,7 @@
 /* Arbitrary objects through inventory and naming: one per line, as the letter of its kind, S, E, L
- * (slice), P or N (Node), then JSON. Whatever their content, the keys belong to their owner, are
- * valid DNS names and unique; the values parse; each address is claimed once; whatever endpoints
- * without hostnames are called. */
+ * (slice), P, N (Node), I (import) or M (an import's slice), then JSON. Whatever their content, the
+ * keys belong to their owner, are valid DNS names and unique; the values parse; each address is
+ * claimed once; whatever endpoints without hostnames are called. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
 #include "kube2sky/api/kube_object.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/naming.h"
 
@@ -20,6 +21,7 @@ enum { OWNERS_MAX = 64 };
 
 struct run {
     struct inventory *inventory;
+    struct inventory *imports;
     char *owners[OWNERS_MAX];
     size_t owner_count;
 };
@@ -40,7 +42,7 @@ static void check_drop(void *data, const struct naming_drop *drop)
 
 static void naming_take_line(struct run *run, struct slice line)
 {
-    static const char letters[KUBE_NODE + 1] = "SELP-N";
+    static const char letters[KUBE_KIND_COUNT] = "SELP-N----IM";
     const char *letter = line.len ? memchr(letters, line.ptr[0], sizeof(letters)) : NULL;
     struct kube_event event;
     struct err err;
@@ -51,7 +53,9 @@ static void naming_take_line(struct run *run, struct slice line)
     char *text = xasprintf("{\"type\":\"ADDED\",\"object\":%.*s}", (int)line.len - 1, line.ptr + 1);
     if (kube_decode_event(KUBE_JSON, kind, slice_str(text), &event, &err) == 0) {
         if (event.kind == KUBE_EVENT_UPSERT) {
-            inventory_upsert(run->inventory, event.object);
+            bool is_import = kind == KUBE_IMPORT || kind == KUBE_IMPORT_SLICE;
+            kube_object_localize(event.object);
+            inventory_upsert(is_import ? run->imports : run->inventory, event.object);
             event.object = NULL;
         }
         kube_event_fini(&event);
@@ -59,9 +63,17 @@ static void naming_take_line(struct run *run, struct slice line)
     free(text);
 }
 
+static bool naming_is_import(const char *owner)
+{
+    return slice_has_prefix(slice_str(owner), slice_str(IMPORT_PREFIX));
+}
+
 static void naming_check_records(const struct desired *desired, const char *owner)
 {
-    char *base = xasprintf("/skydns/local/cluster/%s", owner);
+    bool is_import = naming_is_import(owner);
+    char *base =
+        is_import ? xasprintf("/skydns/local/clusterset/svc/%s", owner + sizeof(IMPORT_PREFIX) - 1)
+                  : xasprintf("/skydns/local/cluster/%s", owner);
     for (size_t i = 0; i < desired->count; i++) {
         struct desired_record record = desired_get(desired, i);
         struct dname name;
@@ -95,6 +107,7 @@ static void naming_name_owner(const struct run *run, const char *owner,
 {
     struct naming_config config = {
         .domain = "cluster.local.",
+        .import_domain = "clusterset.local.",
         .ttl_s = 30,
         .endpoint_names = endpoint_names,
         .dropped = check_drop,
@@ -106,12 +119,13 @@ static void naming_name_owner(const struct run *run, const char *owner,
     owner_objects_init(&objects);
     desired_init(&desired);
     claims_init(&claims);
-    inventory_get(run->inventory, slice_str(owner), &objects);
+    const struct inventory *inventory = naming_is_import(owner) ? run->imports : run->inventory;
+    inventory_get(inventory, slice_str(owner), &objects);
     if (naming_build(&config, &objects, &desired, &claims, &err) == 0) {
         naming_check_records(&desired, owner);
         check_claims(&claims);
     }
-    (void)inventory_may_delete(run->inventory, slice_str(owner)); /* only that it returns */
+    (void)inventory_may_delete(inventory, slice_str(owner)); /* only that it returns */
     owner_objects_fini(&objects);
     desired_fini(&desired);
     claims_fini(&claims);
@@ -125,6 +139,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *at = (const char *)data, *end = at + size;
     kube_object_keep((struct kube_kept){.pods = true});
     run.inventory = inventory_new(&config);
+    config.has_imports = true;
+    run.imports = inventory_new(&config);
+    inventory_use_endpoints(run.imports, KUBE_SLICE);
     inventory_want(run.inventory, KUBE_NODE, true);
     inventory_list_begin(run.inventory, KUBE_NODE);
     inventory_use_endpoints(run.inventory, size % 2 ? KUBE_SLICE : KUBE_ENDPOINTS);
@@ -142,5 +159,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(run.owners[i]);
     }
     inventory_free(run.inventory);
+    inventory_free(run.imports);
     return 0;
 }

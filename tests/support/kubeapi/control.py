@@ -6,7 +6,7 @@ from typing import Callable
 
 from kubeapi.bulk import Bulk
 from kubeapi.http1 import Connection, Request
-from kubeapi.resources import ENDPOINT_SLICES, GATEWAY_RESOURCES, RESOURCES, SLICE_VERSIONS, Resource, by_plural
+from kubeapi.resources import ENDPOINT_SLICES, GATEWAY_RESOURCES, IMPORTS, RESOURCES, SLICE_VERSIONS, Resource, by_plural
 from kubeapi.store import Object, encode
 
 
@@ -221,6 +221,11 @@ class Control:
         for resource in GATEWAY_RESOURCES:
             self.do_drop_watches(connection, {"resource": resource.plural})
             resource.version = "v1" if is_on else ""
+        self._app.describe()
+
+    def do_imports(self, connection, body):
+        self.do_drop_watches(connection, {"resource": IMPORTS.plural})
+        IMPORTS.version = "v1alpha1" if body.get("on", True) else ""
         self._app.describe()
 
     def do_backup(self, connection, body):

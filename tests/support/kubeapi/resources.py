@@ -41,6 +41,7 @@ EVENTS = Resource("events.k8s.io", "v1", "events", "Event", "event", True, ("ev"
 GATEWAYS = Resource("gateway.networking.k8s.io", "", "gateways", "Gateway", "gateway", True, (), True)
 HTTP_ROUTES = Resource("gateway.networking.k8s.io", "", "httproutes", "HTTPRoute", "httproute", True, (), True)
 GATEWAY_RESOURCES = (GATEWAYS, HTTP_ROUTES)
+IMPORTS = Resource("multicluster.x-k8s.io", "", "serviceimports", "ServiceImport", "serviceimport", True, ("svcim",), True)
 RESOURCES = (
     NAMESPACES,
     NODES,
@@ -52,6 +53,7 @@ RESOURCES = (
     INGRESSES,
     EVENTS,
     *GATEWAY_RESOURCES,
+    IMPORTS,
 )
 
 VERSION = {

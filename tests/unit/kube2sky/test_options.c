@@ -314,6 +314,50 @@ UNIT_TEST(test_domains)
     }
 }
 
+/* Accepts a domain of imports beside the cluster's, whether they are wanted or not. */
+UNIT_TEST(test_multicluster)
+{
+    static const struct {
+        const char *flags[3];
+        const char *domain; /* NULL: none */
+        const char *error;  /* NULL: accepted */
+    } cases[] = {
+        {{"--domain=a.example"}, NULL, NULL},
+        {{"--domain=local"}, NULL, NULL},
+        {{"--multicluster"}, "clusterset.local.", NULL},
+        {{"--multicluster", "--multicluster-domain=Set.Example."}, "set.example.", NULL},
+        {{"--multicluster", "--domain=local"},
+         NULL,
+         "flag -multicluster-domain: `clusterset.local`: expected a domain that is neither in "
+         "-domain nor above it"},
+        {{"--multicluster", "--multicluster-domain=local"},
+         NULL,
+         "flag -multicluster-domain: `local`: expected a domain that is neither"},
+        {{"--multicluster-domain=a..b"},
+         NULL,
+         "flag -multicluster-domain: `a..b`: expected a domain name like clusterset.local"},
+        {{"--multicluster", "--override-zones=*.clusterset.local"},
+         NULL,
+         "flag -override-zones: `clusterset.local.`: expected a zone outside -multicluster-domain"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *args[ARGS_MAX] = {NULL};
+        struct options o;
+        struct err err = {.code = 0};
+        memcpy(args, cases[i].flags, sizeof(cases[i].flags));
+        int r = parse_kube2sky_options(args, &o, &err);
+        if (cases[i].error) {
+            assert_int_equal(r, ERR_USAGE);
+            assert_memory_equal(err.msg, cases[i].error, strlen(cases[i].error));
+            continue;
+        }
+        assert_int_equal(r, 0);
+        assert_string_equal(o.import_domain ? o.import_domain : "",
+                            cases[i].domain ? cases[i].domain : "");
+        options_fini(&o);
+    }
+}
+
 /* Accepts rules of external names; tells each error that needs a zone before it. */
 UNIT_TEST(test_external_names)
 {

@@ -14,7 +14,9 @@
 
 {{/* The flags that say what it answers. */}}
 {{- define "dns.skydns.answers" -}}
-- -domain={{ .Values.clusterDomain }}.
+{{- $flags := include "dns.kube2sky.flags" . | fromJson }}
+{{- $imports := include "dns.isOn" (dict "flags" $flags "of" "multicluster") }}
+- -domain={{ .Values.clusterDomain }}.{{ if $imports }},{{ get $flags "multicluster-domain" | default (list "clusterset.local") | last | trimSuffix "." }}.{{ end }}
 {{- with .Values.externalZone.zone }}
 - -external-zones={{ . }}.
 {{- end }}

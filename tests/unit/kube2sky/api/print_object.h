@@ -18,6 +18,7 @@ static inline void print_service(struct buf *out, const struct kube_service *ser
     for (size_t i = 0; i < service->cluster_ip_count; i++) {
         buf_printf(out, " ip=%s", service->cluster_ips[i]);
     }
+    buf_append_str(out, service->is_import ? " import" : "");
     buf_append_str(out, service->is_headless ? " headless" : "");
     buf_append_str(out, service->publish_not_ready ? " notready" : "");
     if (service->created_s) {
@@ -59,6 +60,8 @@ static inline void print_slice(struct buf *out, const struct kube_slice *slice)
 {
     static const char *const types[] = {"IPv4", "IPv6", "FQDN", "other"};
     buf_printf(out, " of=%s %s", slice->service, types[slice->address_type]);
+    const char *cluster = kube_slice_cluster(slice);
+    buf_printf(out, "%s%s", *cluster ? " cluster=" : "", cluster);
     for (size_t i = 0; i < slice->endpoint_count; i++) {
         const struct kube_slice_endpoint *endpoint = &slice->endpoints[i];
         buf_append_char(out, ' ');
@@ -85,12 +88,14 @@ static inline void print_content(struct buf *out, const struct kube_object *obje
     }
     switch (object->kind) {
     case KUBE_SERVICE:
+    case KUBE_IMPORT:
         print_service(out, &object->service);
         break;
     case KUBE_ENDPOINTS:
         print_endpoints(out, &object->endpoints);
         break;
     case KUBE_SLICE:
+    case KUBE_IMPORT_SLICE:
         print_slice(out, &object->slice);
         break;
     case KUBE_POD:

@@ -282,6 +282,37 @@ static const struct object_case object_cases[] = {
      "\"type\":\"Accepted\",\"status\":\"True\",\"observedGeneration\":2}]},7]}}",
      "a/b a.com b.com at=/g/:8 at=i/h/x:0 without 1: parents[5]: expected an object, found a "
      "number"},
+
+    {"import", KUBE_IMPORT,
+     "{" META ",\"spec\":{\"type\":\"ClusterSetIP\",\"ips\":[\"10.42.0.1\",\"\",\"fd00::1\"],"
+     "\"ports\":[{\"name\":\"http\",\"port\":80},{\"protocol\":\"UDP\",\"port\":53}]}}",
+     "default/web type=ClusterSetIP ip=10.42.0.1 ip=fd00::1 import http/TCP:80 /UDP:53"},
+    {"headless import, which has no addresses", KUBE_IMPORT,
+     "{" META ",\"spec\":{\"type\":\"Headless\",\"ips\":[\"10.42.0.1\"]}}",
+     "default/web type=Headless import headless"},
+    {"import without a type", KUBE_IMPORT, "{" META ",\"spec\":{\"ips\":[\"10.42.0.1\"]}}",
+     "default/web type= import without 1: type: ``: expected ClusterSetIP or Headless"},
+    {"import of another type", KUBE_IMPORT,
+     "{" META ",\"spec\":{\"type\":\"ExternalName\",\"externalName\":\"a.com\"}}",
+     "default/web type= import without 1: type: `ExternalName`: expected ClusterSetIP or Headless"},
+    {"import with odd parts", KUBE_IMPORT,
+     "{" META ",\"spec\":{\"type\":\"ClusterSetIP\",\"ips\":[7,\"10.42.0.1\"],\"ports\":[8]}}",
+     "default/web type=ClusterSetIP ip=10.42.0.1 import without 2: ips[0]: expected a string, "
+     "found a "
+     "number; ports[0]: expected an object, found a number"},
+    {"import, no spec", KUBE_IMPORT, "{" META ",\"spec\":[]}",
+     "default/web garbled: spec: expected an object, found an array"},
+    {"slice of an import", KUBE_IMPORT_SLICE,
+     "{\"metadata\":{\"namespace\":\"a\",\"name\":\"b\",\"labels\":{"
+     "\"kubernetes.io/service-name\":\"derived\","
+     "\"multicluster.kubernetes.io/service-name\":\"web\","
+     "\"multicluster.kubernetes.io/source-cluster\":\"east\"}},\"addressType\":\"IPv4\","
+     "\"endpoints\":[{\"addresses\":[\"10.1.0.1\"],\"hostname\":\"web-0\"}]}",
+     "a/b of=web IPv4 cluster=east 10.1.0.1=web-0"},
+    {"slice of an import of an unknown cluster", KUBE_IMPORT_SLICE,
+     "{\"metadata\":{\"namespace\":\"a\",\"name\":\"b\",\"labels\":{"
+     "\"multicluster.kubernetes.io/service-name\":\"web\"}},\"addressType\":\"IPv4\"}",
+     "a/b of=web IPv4"},
 };
 
 UNIT_TEST(test_objects)

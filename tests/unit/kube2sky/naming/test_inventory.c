@@ -356,7 +356,8 @@ UNIT_TEST(test_complete_kinds)
     const unsigned pod = 1u << KUBE_POD;
     /* Never wanted here */
     const unsigned config = 1u << KUBE_CONFIG_MAP | 1u << KUBE_NODE | 1u << KUBE_NAMESPACE |
-                            1u << KUBE_INGRESS | 1u << KUBE_GATEWAY | 1u << KUBE_ROUTE;
+                            1u << KUBE_INGRESS | 1u << KUBE_GATEWAY | 1u << KUBE_ROUTE |
+                            1u << KUBE_IMPORT | 1u << KUBE_IMPORT_SLICE;
     const unsigned slice = 1u << KUBE_SLICE | config;
     struct fixture *f = *state;
     assert_int_equal(inventory_complete_kinds(f->inventory), slice);

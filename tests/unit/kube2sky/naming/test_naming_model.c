@@ -184,6 +184,8 @@ static struct kube_object *object_of(const struct world *w, enum kube_kind kind,
     case KUBE_INGRESS:
     case KUBE_GATEWAY:
     case KUBE_ROUTE:
+    case KUBE_IMPORT:
+    case KUBE_IMPORT_SLICE:
         return NULL;
     case KUBE_POD:
         break;

@@ -110,7 +110,7 @@ static void assert_keys(struct fixture *f, const char *owner, const char *want)
         struct slice below = slice_of(record.key.ptr + strlen(BASE), record.key.len - strlen(BASE));
         assert_true(slice_has_prefix(record.key, slice_str(BASE)));
         assert_true(slice_has_prefix(below, slice_str(owner)) && below.ptr[strlen(owner)] == '/');
-        assert_true(key_style_object(slice_str("cluster.local."), below, record.value));
+        assert_true(key_style_object(slice_str("cluster.local."), false, below, record.value));
         buf_append_slice(&text, below);
         buf_append_char(&text, ' ');
         buf_append_slice(&text, record.value);

@@ -79,9 +79,11 @@ static void test_external_zone(void **state UNUSED)
         {"*.example.com", "`*.example.com`: expected a zone like"},
         {"a_b.com", "`a_b.com`: expected a zone like"},
         {"cluster.local",
-         "`cluster.local`: expected a zone outside -domain and arpa that does not"},
+         "`cluster.local`: expected a zone outside -domain, -multicluster-domain and arpa"},
         {"x.cluster.local", "`x.cluster.local`: expected a zone outside -domain"},
         {"local", "`local`: expected a zone outside -domain"},
+        {"clusterset.local", "`clusterset.local`: expected a zone outside -domain"},
+        {"b.clusterset.local", "`b.clusterset.local`: expected a zone outside -domain"},
         {"ip6.arpa", "`ip6.arpa`: expected a zone outside -domain"},
         {"x.localhost", "`x.localhost`: expected a zone outside -domain"},
         {"invalid", "`invalid`: expected a zone outside -domain"},
@@ -89,7 +91,8 @@ static void test_external_zone(void **state UNUSED)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = {0};
         char *zone = NULL;
-        int r = override_zones_parse_external(cases[i].text, "cluster.local.", &zone, &err);
+        int r = override_zones_parse_external(cases[i].text, "cluster.local.", "clusterset.local.",
+                                              &zone, &err);
         const char *got = r < 0 ? err.msg : zone;
         if (strncmp(got, cases[i].want, strlen(cases[i].want)) != 0 ||
             (r < 0) != (cases[i].want[0] == '`')) {
@@ -117,7 +120,7 @@ static void test_reserved(void **state UNUSED)
         struct override_zones *zones = zones_of(cases[i].zones);
         struct err err = {0};
         struct dname name;
-        assert_int_equal(override_zones_reserve(zones, "lb.example.com.", &err),
+        assert_int_equal(override_zones_reserve(zones, "lb.example.com.", "-external-zone", &err),
                          cases[i].name ? 0 : ERR_USAGE);
         if (cases[i].name) {
             assert_true(override_name_parse(slice_str(cases[i].name), &name));

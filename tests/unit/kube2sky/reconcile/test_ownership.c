@@ -426,3 +426,110 @@ UNIT_TEST(test_external_zone)
         buf_fini(&id);
     }
 }
+
+#define SET     "/skydns/local/clusterset/"
+#define VISIBLE "/kube2sky/clusterset.local/visible/"
+
+/* Keys of imports: below another domain, with owners whose ids are no part of them. */
+UNIT_TEST(test_imports)
+{
+    static const struct {
+        const char *key;
+        enum key_place place; /* with two namespaces */
+        const char *owner, *suffix;
+    } rows[] = {
+        {SET "svc/default/web/east/a", KEY_OBJECT, "mcs/default/web", "/east/a"},
+        {SET "svc/default/web", KEY_OBJECT, "mcs/default/web", ""},
+        {SET "svc/default/web/_tcp/_http/east/a", KEY_OBJECT, "mcs/default/web",
+         "/_tcp/_http/east/a"},
+        {SET "svc/default", KEY_OBJECT, "mcs/default", ""},
+        {SET "svc/other/web", KEY_ELSEWHERE, NULL, NULL},
+        {SET "pod/default/10-0-0-1/a", KEY_ELSEWHERE, NULL, NULL},
+        {SET "dns-version", KEY_ELSEWHERE, NULL, NULL},
+        {SET, KEY_ELSEWHERE, NULL, NULL},
+        {"/skydns/local/clusterset", KEY_ELSEWHERE, NULL, NULL},
+        {"/skydns/local/clustersetx/a", KEY_EXTERNAL, NULL, NULL},
+        {VISIBLE "default", KEY_CLIENT, "mcs-visible/default", ""},
+        {VISIBLE "other", KEY_ELSEWHERE, NULL, NULL},
+        {"/kube2sky/clusterset.local/store", KEY_ELSEWHERE, NULL, NULL},
+        {TREE "svc/default/web/a", KEY_OBJECT, "svc/default/web", "/a"},
+    };
+    static const struct ownership_config config = {.domain = "cluster.local.",
+                                                   .import_domain = "clusterset.local.",
+                                                   .namespaces = namespaces,
+                                                   .namespace_count = 2};
+    struct ownership o;
+    struct buf base;
+    buf_init(&base, 1024);
+    ownership_init(&o, &config);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct slice key = slice_str(rows[i].key);
+        if (ownership_place(&o, key) != rows[i].place) {
+            fail_msg("%s: place %d", rows[i].key, ownership_place(&o, key));
+        }
+        if (rows[i].owner) {
+            struct object_key parted = ownership_part(&o, key);
+            assert_true(slice_equal(parted.owner, slice_str(rows[i].owner)));
+            assert_true(slice_equal(parted.suffix, slice_str(rows[i].suffix)));
+            buf_clear(&base);
+            ownership_base(&o, parted.owner, &base);
+            buf_append_slice(&base, parted.suffix);
+            assert_true(slice_equal(buf_slice(&base), key));
+            assert_true(ownership_has(&o, rows[i].place, key, slice_str("{}")));
+        }
+    }
+    buf_fini(&base);
+    ownership_fini(&o);
+}
+
+UNIT_TEST(test_reverse_keys_of_imports)
+{
+    static const struct {
+        const char *host, *owner;
+    } rows[] = {
+        {HOST("web.default.svc.clusterset.local."), "mcs/default/web"},
+        {HOST("a.east.web.default.svc.clusterset.local."), "mcs/default/web"},
+        {HOST("web.default.svc.cluster.local."), "svc/default/web"},
+        {HOST("web.default.svc.other.local."), ""},
+    };
+    static const struct ownership_config config = {.domain = "cluster.local.",
+                                                   .import_domain = "clusterset.local."};
+    struct ownership o, without;
+    ownership_init(&o, &config);
+    ownership_init(&without, &all.config);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct slice key = slice_str("/skydns/arpa/in-addr/10/0/0/1"),
+                     value = slice_str(rows[i].host);
+        struct buf owner;
+        buf_init(&owner, 1024);
+        ownership_owner_object(&o, value, &owner);
+        assert_string_equal(buf_cstr(&owner), rows[i].owner);
+        assert_int_equal(ownership_has(&o, KEY_REVERSE, key, value), *rows[i].owner != '\0');
+        assert_int_equal(ownership_has(&without, KEY_REVERSE, key, value), i == 2);
+        buf_fini(&owner);
+    }
+    ownership_fini(&o);
+    ownership_fini(&without);
+}
+
+/* With --own-only-written, a person's keys below a cluster stay. */
+UNIT_TEST(test_only_written_imports)
+{
+    static const struct scope imports = {
+        "only written imports",
+        {.domain = "cluster.local.", .import_domain = "clusterset.local.", .only_written = true}};
+    static const struct row rows[] = {
+        {SET "svc/default/web/c88f1059", HOST("10.0.0.1"), true},
+        {SET "svc/default/web/east/db-0", HOST("10.0.0.1"), true},
+        {SET "svc/default/web/east/db-0/c88f1059", HOST("10.0.0.1"), true},
+        {SET "svc/default/web/_tcp/_http/east/db-0",
+         PORT("db-0.east.web.default.svc.clusterset.local.", "80"), true},
+        {SET "svc/default/web/_tcp/_http/c88f1059", PORT("web.default.svc.clusterset.local.", "80"),
+         true},
+        {SET "svc/default/web/_tcp/_http/east/db-0",
+         PORT("db-0.west.web.default.svc.clusterset.local.", "80"), false},
+        {SET "svc/default/web/east/db-0", "{\"host\":\"10.0.0.1\"}", false},
+        {SET "svc/default/web/a/b/c/d", HOST("10.0.0.1"), false},
+    };
+    ownership_check(&imports, rows, ARRAY_LEN(rows));
+}
