@@ -1,4 +1,4 @@
-/* What a command prints, in a test of its function. */
+/* Captures what a command prints, in a test of its function. */
 #ifndef TESTS_SUPPORT_STDOUT_CAPTURE_H
 #define TESTS_SUPPORT_STDOUT_CAPTURE_H
 

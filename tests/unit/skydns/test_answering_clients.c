@@ -1,4 +1,4 @@
-/* Who may query and how often, as assembled by main(), and what is logged and counted of clients:
+/* Limits of clients as assembled by main(), and what is logged and counted of them:
  * real threads and sockets on loopback, on which clients have addresses of their own. */
 #include "tests/unit/skydns/answering_bed.h"
 
@@ -83,6 +83,25 @@ static void limits_expect_answer(int udp, uint16_t id)
     expect_answer(&question, &reply);
 }
 
+/* Returns what was counted of a client since the last call, over all threads. */
+static uint32_t limits_counted(const struct fixture *f, const char *ip_text,
+                               enum client_count count)
+{
+    const struct ip ip = limits_ip(ip_text);
+    size_t threads;
+    uint32_t sum = 0;
+    struct client_counts *const *counts = answering_clients(f->answering, &threads);
+    assert_in_range(threads, 1, 100);
+    for (size_t i = 0; i < threads; i++) {
+        struct client_counts_at at = {0};
+        struct client_delta delta;
+        while (client_counts_next(counts[i], true, &at, &delta)) {
+            sum += ip_equal(&delta.ip, &ip) ? delta.counts[count] : 0;
+        }
+    }
+    return sum;
+}
+
 /* ---- Limits ---- */
 
 /* Others are refused, and that is logged. */
@@ -123,7 +142,7 @@ static uint64_t limits_most_since(int64_t begun_ms, unsigned at_once)
     return at_once + 1 + (uint64_t)(clock_monotonic_ms() - begun_ms) / 1000;
 }
 
-/* Of the queries beyond a burst, every second one gets an empty response. Other clients lose
+/* Every second query beyond a burst gets an empty response. Other clients lose
  * nothing. */
 UNIT_TEST(test_a_rate)
 {
@@ -131,7 +150,9 @@ UNIT_TEST(test_a_rate)
     unsigned truncated = 0;
     f->options.engine.rate = 1;
     f->options.engine.rate_burst = BURST;
+    f->options.has_http = true;
     limits_start(f);
+    query_tap_set_clients(answering_tap(f->answering), true);
     int flood = limits_client(f, "127.0.0.2", SOCK_DGRAM);
     int other = limits_client(f, "127.0.0.3", SOCK_DGRAM);
     const int64_t begun_ms = clock_monotonic_ms();
@@ -149,6 +170,8 @@ UNIT_TEST(test_a_rate)
     limits_expect_answer(other, 7);
     close(flood);
     close(other);
+    answering_stop(f->answering);
+    assert_int_equal(limits_counted(f, "127.0.0.2", CLIENT_LIMITED), FLOOD - sums.answered);
     skydns_answering_stop(f);
 }
 
@@ -170,12 +193,14 @@ UNIT_TEST(test_a_rate_of_a_namespace)
     client_index_commit(clients);
     f->options.engine.rate_namespace = 1;
     f->options.engine.rate_namespace_burst = BURST;
+    f->options.has_http = true;
     struct engine_config *config = options_engine_config(&f->options);
     config->clients = clients;
     answering_fill(f);
     answering_open_at(f, 1);
     publisher_configure(f->publisher, config);
     skydns_answering_start(f);
+    query_tap_set_clients(answering_tap(f->answering), true);
     int flood = limits_client(f, "127.0.0.2", SOCK_DGRAM);
     int other = limits_client(f, "127.0.0.3", SOCK_DGRAM);
     const int64_t begun_ms = clock_monotonic_ms();
@@ -201,6 +226,8 @@ UNIT_TEST(test_a_rate_of_a_namespace)
     close(tcp);
     close(flood);
     close(other);
+    answering_stop(f->answering);
+    assert_int_equal(limits_counted(f, "127.0.0.2", CLIENT_LIMITED), sums.namespace_drops);
     skydns_answering_stop(f);
     publisher_configure(f->publisher, options_engine_config(&f->options)); /* without the index */
     client_index_free(clients);
@@ -235,25 +262,6 @@ UNIT_TEST(test_the_log_of_queries)
     assert_int_equal(log_occurrences(log, " transport=tcp name="), 1);
     assert_int_equal(log_occurrences(log, " rcode=NXDOMAIN "), 2);
     skydns_answering_stop(f);
-}
-
-/* Returns what was counted of a client since the last call, over all threads. */
-static uint32_t limits_counted(const struct fixture *f, const char *ip_text,
-                               enum client_count count)
-{
-    const struct ip ip = limits_ip(ip_text);
-    size_t threads;
-    uint32_t sum = 0;
-    struct client_counts *const *counts = answering_clients(f->answering, &threads);
-    assert_in_range(threads, 1, 100);
-    for (size_t i = 0; i < threads; i++) {
-        struct client_counts_at at = {0};
-        struct client_delta delta;
-        while (client_counts_next(counts[i], true, &at, &delta)) {
-            sum += ip_equal(&delta.ip, &ip) ? delta.counts[count] : 0;
-        }
-    }
-    return sum;
 }
 
 /* With pages, clients are counted, and names sampled, once somebody looks. */

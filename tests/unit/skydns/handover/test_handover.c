@@ -297,7 +297,7 @@ static void *start_thread(void *data)
 }
 
 /* Starts as the next one, whose sockets the running one's loop gives it. */
-static void start_next(struct meeting *running, struct starting *next)
+static void join_as_next(struct meeting *running, struct starting *next)
 {
     pthread_t thread;
     *next = (struct starting){.loop = ev_loop_new(0), .place = running->place};
@@ -332,7 +332,7 @@ UNIT_TEST(test_the_first_process)
     passed_sockets_add(&m.offered, 't', loopback_listen(&m.address), &m.address);
     assert_int_equal(handover_serve(first.handover, &m.offered, meeting_note_taken, &m, &err), 0);
     assert_non_null(handover_its_offer(first.handover));
-    start_next(&m, &next);
+    join_as_next(&m, &next);
     assert_int_equal(handover_look(next.handover, &err), 0);
     assert_int_equal(m.taken_by, 0); /* it answers until the next one serves */
     handover_opened(next.handover);
@@ -358,7 +358,7 @@ UNIT_TEST(test_the_next_process_is_left_alone)
     struct starting next;
     struct log_capture capture;
     begin_meeting(&m, *state);
-    start_next(&m, &next);
+    join_as_next(&m, &next);
     assert_true(ev_run(next.loop, EVRUN_NOWAIT)); /* it watches */
     end_meeting(&m);
     ev_run(next.loop, EVRUN_ONCE);
@@ -379,7 +379,7 @@ UNIT_TEST(test_the_next_process_cannot_offer)
     struct err err;
     struct handover_place place = *(const struct handover_place *)*state;
     begin_meeting(&m, &place);
-    start_next(&m, &next);
+    join_as_next(&m, &next);
     (void)snprintf(place.socket, sizeof(place.socket), "/nowhere/socket"); /* as next has it, too */
     log_capture_begin(&capture);
     assert_int_equal(handover_serve(next.handover, &m.offered, meeting_note_taken, &m, &err), 0);

@@ -1,4 +1,4 @@
-/* What /metrics says of upstreams and the response cache, after real questions to one. */
+/* Figures of upstreams and the response cache on /metrics, after real questions to one. */
 #include "tests/unit/skydns/resolver/resolver_bed.h"
 
 #include "common/base/metrics.h"

@@ -1,5 +1,5 @@
-/* What depends on the whole command line: the files that confinement.h lets the process read, the
- * lines of the start, and flags that want or exclude others. */
+/* Options that depend on the whole command line: the files that confinement.h lets the process
+ * read, the lines of the start, and flags that want or exclude others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +108,8 @@ UNIT_TEST(test_the_first_lines)
     assert_int_equal(log_occurrences(log, "\n"), 2);
 }
 
-/* Where the original SkyDNS pushed counts to; and a Service's address in place of a port. */
+/* Variables of pushed counts, as the original SkyDNS had them; and a Service's address in place of
+ * a port. */
 UNIT_TEST(test_what_is_ignored)
 {
     struct start_line line;
@@ -124,7 +125,7 @@ UNIT_TEST(test_what_is_ignored)
     const char *log = log_capture_end(&capture);
     assert_non_null(
         strstr(log, "accepted and ignored settings=\"GRAPHITE_SERVER PROMETHEUS_PORT\""));
-    setenv("PROMETHEUS_PORT", "65536", 1); /* no port, either */
+    setenv("PROMETHEUS_PORT", "65537", 1); /* no port, either */
     start_parse(&line, "");
     assert_int_equal(line.options.prometheus_port, 0);
     (void)clear_start_environment(NULL);
