@@ -33,7 +33,7 @@ size_t dns_query_write(const struct dns_question *question, uint16_t id, uint8_t
     writer_u16(&w, 0);
     writer_bytes(&w, question->name.wire, question->name.len);
     writer_u16(&w, question->type);
-    writer_u16(&w, DNS_CLASS_IN);
+    writer_u16(&w, question->qclass);
     return w.pos;
 }
 
@@ -46,16 +46,38 @@ static bool is_question_repeated(struct reader *r, const struct dns_question *qu
     }
     uint16_t type = reader_u16(r);
     uint16_t qclass = reader_u16(r);
-    return !r->failed && type == question->type && qclass == DNS_CLASS_IN;
+    return !r->failed && type == question->type && qclass == question->qclass;
 }
 
-static void skip_record(struct reader *r)
+/* Returns false unless the rdata is one string of decimal digits that fits 64 bits. */
+static bool is_number_text(const uint8_t *rdata, size_t len, uint64_t *ret)
+{
+    uint64_t number = 0;
+    if (len < 2 || rdata[0] != len - 1) {
+        return false;
+    }
+    for (size_t i = 1; i < len; i++) {
+        if (rdata[i] < '0' || rdata[i] > '9' || number > (UINT64_MAX - 9) / 10) {
+            return false;
+        }
+        number = number * 10 + rdata[i] - '0';
+    }
+    *ret = number;
+    return true;
+}
+
+static void dns_message_read_record(struct reader *r, struct dns_reply *reply)
 {
     struct dname owner;
-    if (dname_read(r, &owner)) {
-        (void)reader_take(r, 2 + 2 + 4); /* type, class, TTL */
-        (void)reader_take(r, reader_u16(r));
+    if (!dname_read(r, &owner)) {
+        return;
     }
+    uint16_t type = reader_u16(r);
+    (void)reader_take(r, 2 + 4); /* class, TTL */
+    uint16_t len = reader_u16(r);
+    const uint8_t *rdata = reader_take(r, len);
+    reply->has_number = rdata && reply->answers == 1 && type == DNS_TYPE_TXT &&
+                        is_number_text(rdata, len, &reply->number);
 }
 
 enum dns_reply_kind dns_reply_read(const struct dns_question *question, uint16_t id,
@@ -73,17 +95,18 @@ enum dns_reply_kind dns_reply_read(const struct dns_question *question, uint16_t
         (!may_omit_question && (questions != 1 || !is_question_repeated(&r, question)))) {
         return DNS_REPLY_UNRELATED;
     }
-    /* Each record consumes bytes, which bounds the count. */
-    for (unsigned i = 0; i < answers && !r.failed; i++) {
-        skip_record(&r);
-    }
-    if (r.failed) {
-        return DNS_REPLY_MALFORMED;
-    }
-    *ret_reply = (struct dns_reply){
+    struct dns_reply reply = {
         .rcode = rcode,
         .is_truncated = (flags & DNS_FLAG_TC) != 0,
         .answers = answers,
     };
+    /* Each record consumes bytes, which bounds the count. */
+    for (unsigned i = 0; i < answers && !r.failed; i++) {
+        dns_message_read_record(&r, &reply);
+    }
+    if (r.failed) {
+        return DNS_REPLY_MALFORMED;
+    }
+    *ret_reply = reply;
     return DNS_REPLY_READ;
 }

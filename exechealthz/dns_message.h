@@ -23,6 +23,7 @@ enum {
 struct dns_question {
     struct dname name;
     uint16_t type;
+    uint16_t qclass;
 };
 
 enum dns_reply_kind {
@@ -35,9 +36,12 @@ struct dns_reply {
     uint8_t rcode;
     bool is_truncated; /* TC is set */
     unsigned answers;  /* records of the answer section */
+    /* The only answer is a TXT of one decimal string, as servers give hits.bind. */
+    bool has_number;
+    uint64_t number;
 };
 
-/* Writes a query with recursion desired, class IN. Returns the length. */
+/* Writes a query with recursion desired. Returns the length. */
 size_t dns_query_write(const struct dns_question *question, uint16_t id,
                        uint8_t out[DNS_QUERY_MAX]);
 

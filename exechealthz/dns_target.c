@@ -7,7 +7,7 @@ static const struct scheme {
     const char *prefix;
     uint16_t default_port;
 } schemes[] = {
-    [DNS_OVER_UDP] = {"", 53},
+    [DNS_OVER_UDP] = {"", DNS_PORT},
     [DNS_OVER_TLS] = {"tls://", 853},
     [DNS_OVER_HTTPS] = {"https://", 443},
 };
@@ -79,8 +79,7 @@ static bool dns_target_copy_text(struct slice text, char *out, size_t size)
     return true;
 }
 
-/* Parses "10.0.0.10", "10.0.0.10:53", "fd00::10", "[fd00::10]", "[fd00::10]:53". */
-static bool dns_target_parse_address(struct slice text, uint16_t default_port, struct addr *ret)
+bool dns_target_parse_address(struct slice text, uint16_t default_port, struct addr *ret)
 {
     char copy[ADDR_TEXT_MAX];
     struct slice bare = text;
@@ -181,8 +180,8 @@ int dns_target_parse(const char *text, struct dns_target *ret_target, struct err
 {
     const struct ip loopback = {.family_bytes = 4, .bytes = {127, 0, 0, 1}};
     struct dns_target t = {
-        .question.type = DNS_TYPE_A,
-        .server = addr_of_ip(&loopback, schemes[DNS_OVER_UDP].default_port),
+        .question = {.type = DNS_TYPE_A, .qclass = DNS_CLASS_IN},
+        .server = addr_of_ip(&loopback, DNS_PORT),
     };
     int r = dns_target_parse_name(next_part(&text), &t, err);
     if (r < 0) {

@@ -6,9 +6,11 @@
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/base/slice.h"
 #include "exechealthz/dns_message.h"
 
 enum {
+    DNS_PORT = 53,           /* of UDP, unless given */
     DNS_LABEL_TEXT_MAX = 64, /* a DNS label and NUL */
     /* Fits a host name (RFC 1035: 253 characters), a final dot and NUL. */
     DNS_TLS_NAME_MAX = 256,
@@ -39,6 +41,9 @@ struct dns_target {
  * `https://IP[:443][/PATH][#NAME]`, path /dns-query unless given: no name is resolved. Errors say
  * what was expected. */
 int dns_target_parse(const char *text, struct dns_target *ret_target, struct err *err) MUST_CHECK;
+
+/* Parses "10.0.0.10", "10.0.0.10:53", "fd00::10", "[fd00::10]", "[fd00::10]:53". */
+bool dns_target_parse_address(struct slice text, uint16_t default_port, struct addr *ret);
 
 /* Writes "127.0.0.1:53", "tls://127.0.0.1:853", "https://127.0.0.1:443/dns-query". Returns out. */
 const char *dns_target_server(const struct dns_target *target, char out[DNS_SERVER_TEXT_MAX]);

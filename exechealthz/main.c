@@ -17,20 +17,22 @@
 #include "common/http/http_server.h"
 #include "common/tls/tls_client.h"
 #include "exechealthz/dns_probe.h"
+#include "exechealthz/dnsmasq_poll.h"
 #include "exechealthz/health_actions.h"
 #include "exechealthz/options.h"
 #include "exechealthz/pages.h"
 #include "exechealthz/probe.h"
 #include "exechealthz/reaper.h"
 
-/* Holds one probe per -cmd and per -dns. */
+/* Holds one probe per -cmd and per -dns, and -dnsmasq-metrics. */
 struct probes {
     struct reaper reaper;
     struct probe *commands[FLAG_STRINGS_MAX];
     size_t command_count;
     struct dns_probe *dns[FLAG_STRINGS_MAX];
     size_t dns_count;
-    struct tls_client *tls; /* NULL: no probe over TLS */
+    struct dnsmasq_poll *dnsmasq; /* NULL: none */
+    struct tls_client *tls;       /* NULL: no probe over TLS */
     struct health_actions *actions;
 };
 
@@ -70,6 +72,13 @@ static void exechealthz_add_dns(struct probes *probes, struct ev_loop *loop,
     }
 }
 
+static void add_dnsmasq(struct probes *probes, struct ev_loop *loop, const struct options *o)
+{
+    if (o->has_dnsmasq_metrics) {
+        probes->dnsmasq = dnsmasq_poll_new(loop, &o->dnsmasq, o->probes.period_ms);
+    }
+}
+
 static void start_probes(struct probes *probes)
 {
     for (size_t i = 0; i < probes->command_count; i++) {
@@ -77,6 +86,9 @@ static void start_probes(struct probes *probes)
     }
     for (size_t i = 0; i < probes->dns_count; i++) {
         dns_probe_start(probes->dns[i]);
+    }
+    if (probes->dnsmasq) {
+        dnsmasq_poll_start(probes->dnsmasq);
     }
 }
 
@@ -88,6 +100,7 @@ static void free_probes(struct probes *probes)
     for (size_t i = 0; i < probes->dns_count; i++) {
         dns_probe_free(probes->dns[i]);
     }
+    dnsmasq_poll_free(probes->dnsmasq);
     health_actions_free(probes->actions);
     tls_client_free(probes->tls);
 }
@@ -134,6 +147,7 @@ static struct pages *new_pages(const struct probes *probes, const struct options
         .probe_count = probes->command_count,
         .dns_probes = probes->dns,
         .dns_count = probes->dns_count,
+        .dnsmasq = probes->dnsmasq,
         .dns_url = o->dns_url,
         .has_legacy_pages = o->has_legacy_pages,
         .is_quiet = o->probes.is_quiet,
@@ -197,6 +211,7 @@ static int exechealthz_serve(const struct options *o)
     add_actions(&probes, loop, o);
     add_commands(&probes, loop, o);
     exechealthz_add_dns(&probes, loop, o);
+    add_dnsmasq(&probes, loop, o);
     int r = listen_and_run(loop, &probes, o, &manager);
     free_probes(&probes);
     reaper_stop(&probes.reaper);

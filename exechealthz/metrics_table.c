@@ -101,6 +101,27 @@ static void write_dns_probe(struct metrics_page *page, const struct dns_probe *p
     metrics_counter(page, name, "Runs without an answer.", counts->failures);
 }
 
+/* ---- The cache of a DNS server ---- */
+
+static void write_dnsmasq(struct metrics_page *page, const struct dnsmasq_counts *counts)
+{
+    const struct {
+        const char *name, *help;
+        uint64_t value;
+    } rows[] = {
+        {"hits", "Hits of the DNS server's cache.", counts->values[DNSMASQ_HITS]},
+        {"misses", "Misses of the DNS server's cache.", counts->values[DNSMASQ_MISSES]},
+        {"evictions", "Entries evicted from the cache.", counts->values[DNSMASQ_EVICTIONS]},
+        {"insertions", "Entries inserted into the cache.", counts->values[DNSMASQ_INSERTIONS]},
+        {"errors", "Times that these counts could not be read.", counts->errors},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        metrics_counter(page, rows[i].name, rows[i].help, rows[i].value);
+    }
+    metrics_gauge(page, "max_size", "Entries that fit the cache.",
+                  (double)counts->values[DNSMASQ_MAX_SIZE]);
+}
+
 void exechealthz_metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "exechealthz_");
@@ -118,5 +139,9 @@ void exechealthz_metrics_table_write(const struct metrics_sources *sources, stru
     page = metrics_page_begin(out, "kubedns_probe_");
     for (size_t i = 0; i < sources->dns_count; i++) {
         write_dns_probe(&page, sources->dns_probes[i]);
+    }
+    if (sources->dnsmasq) {
+        page = metrics_page_begin(out, "kubedns_dnsmasq_");
+        write_dnsmasq(&page, dnsmasq_poll_counts(sources->dnsmasq));
     }
 }

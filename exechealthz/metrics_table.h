@@ -1,4 +1,4 @@
-/* exechealthz's metrics: `exechealthz_` for its own, `kubedns_probe_` for DNS probes.
+/* exechealthz's metrics: `exechealthz_` for its own, `kubedns_` for DNS probes.
  *
  * The latter are named by kube-dns's sidecar. On the loop's thread. */
 #ifndef EXECHEALTHZ_METRICS_TABLE_H
@@ -9,6 +9,7 @@
 
 #include "common/base/buf.h"
 #include "exechealthz/dns_probe.h"
+#include "exechealthz/dnsmasq_poll.h"
 #include "exechealthz/health_actions.h"
 #include "exechealthz/probe.h"
 
@@ -19,6 +20,7 @@ struct metrics_sources {
     size_t probe_count;
     struct dns_probe *const *dns_probes;
     size_t dns_count;
+    const struct dnsmasq_poll *dnsmasq; /* NULL: none */
     const struct health_actions *actions;
 };
 

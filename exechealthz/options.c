@@ -19,7 +19,7 @@ static const char default_command[] = "echo healthz", default_url[] = "/healthz"
 /* Holds the flags as typed. */
 struct given {
     struct flag_strings commands, urls, dns;
-    const char *address;
+    const char *address, *dnsmasq;
     int64_t port;
 };
 
@@ -42,6 +42,9 @@ static int exechealthz_options_parse_flags(int argc, char *const *argv, struct g
         {"dns-cert", FLAG_STRING, &o->dns_files.cert,
          .help = "PEM file of the certificate to show to DNS servers that request one"},
         {"dns-key", FLAG_STRING, &o->dns_files.key, .help = "PEM file of its key"},
+        {"dnsmasq-metrics", FLAG_STRING, &given->dnsmasq,
+         .help = "IP[:PORT] of a DNS server whose cache's counts are metrics, named as kube-dns's "
+                 "sidecar does, kubedns_dnsmasq_hits and the like"},
         {"address", FLAG_STRING, &given->address,
          .help = "IP address to listen on, or unix:FILE, a Unix socket without a port"},
         {"port", FLAG_INT, &given->port, .min = 1, .max = 65535, .help = "TCP port to listen on"},
@@ -266,6 +269,18 @@ static int exechealthz_options_take_address(const struct given *given, struct op
     return 0;
 }
 
+static int take_dnsmasq(const struct given *given, struct options *o, struct err *err)
+{
+    o->has_dnsmasq_metrics = given->dnsmasq != NULL;
+    if (given->dnsmasq &&
+        !dns_target_parse_address(slice_str(given->dnsmasq), DNS_PORT, &o->dnsmasq)) {
+        return err_set(err, ERR_USAGE,
+                       "flag -dnsmasq-metrics: `%s`: expected an IP address like 127.0.0.1:53",
+                       given->dnsmasq);
+    }
+    return 0;
+}
+
 int exechealthz_options_parse(int argc, char *const *argv, struct options *ret_options,
                               struct err *err)
 {
@@ -281,6 +296,9 @@ int exechealthz_options_parse(int argc, char *const *argv, struct options *ret_o
     }
     if (r == 0) {
         r = take_probes(&given, &o, err);
+    }
+    if (r == 0) {
+        r = take_dnsmasq(&given, &o, err);
     }
     if (r == 0) {
         r = check_files(&o, err);

@@ -26,6 +26,8 @@ struct options {
     size_t command_count;
     struct dns_target dns[FLAG_STRINGS_MAX];
     size_t dns_count;
+    bool has_dnsmasq_metrics;
+    struct addr dnsmasq; /* the server to take them from */
     const char *dns_url; /* path of all DNS probes; NULL with commands or without DNS probes */
     struct addr listen;
     const char *listen_path;              /* of a Unix socket to listen on instead; NULL: none */

@@ -78,6 +78,7 @@ static void handle_metrics(void *data, const struct http_request *request UNUSED
         .probe_count = config->probe_count,
         .dns_probes = config->dns_probes,
         .dns_count = config->dns_count,
+        .dnsmasq = config->dnsmasq,
         .actions = config->actions,
     };
     reply->content_type = metrics_content_type;

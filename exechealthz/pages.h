@@ -12,6 +12,7 @@
 
 #include "common/http/http_server.h"
 #include "exechealthz/dns_probe.h"
+#include "exechealthz/dnsmasq_poll.h"
 #include "exechealthz/health_actions.h"
 #include "exechealthz/probe.h"
 
@@ -22,7 +23,8 @@ struct pages_config {
     size_t probe_count;
     struct dns_probe *const *dns_probes;
     size_t dns_count;
-    const char *dns_url; /* path of all DNS probes together; NULL: none */
+    const struct dnsmasq_poll *dnsmasq; /* for the metrics; NULL: none */
+    const char *dns_url;                /* path of all DNS probes together; NULL: none */
     bool has_legacy_pages;
     bool is_quiet; /* do not log requests */
 };

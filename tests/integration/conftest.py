@@ -161,7 +161,10 @@ def running(tmp_path_factory):
         target = f"kubernetes.default.svc.cluster.local,A,127.0.0.1:{bed.dns.port}"
         # The labels of docker/manifests/kube-dns-tls.yaml; nobody answers there.
         over_tls = [f"-dns={label}=x.test,{label}://127.0.0.1:9" for label in ("tls", "https")]
-        bed.start_exechealthz("-cmd=true", "-period=100ms", "-on-unhealthy=true", f"-dns=skydns={target}", *over_tls)
+        bed.start_exechealthz(
+            "-cmd=true", "-period=100ms", "-on-unhealthy=true", f"-dns=skydns={target}", *over_tls,
+            f"-dnsmasq-metrics=127.0.0.1:{bed.dns.port}",
+        )
         exechealthz = Running(bed.exechealthz, bed.healthz_port)
         bed.exechealthz.wait_ready(
             lambda: http_get(f"{exechealthz.url}/healthcheck/skydns")[0] == 200, "the probe's answer"

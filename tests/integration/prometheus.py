@@ -11,7 +11,11 @@ _LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\]|\\["\\n])*"'
 _SAMPLE = re.compile(rf"({_NAME})(?:\{{({_LABEL}(?:,{_LABEL})*)\}})? (-?[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?)")
 
 # Of the probes of the fixture `running`, counters named as the old program's.
-PROBE_ERRORS = tuple(f"kubedns_probe_{label}_errors" for label in ("skydns", "tls", "https"))
+# exechealthz has them under the names of kube-dns's sidecar.
+SIDECAR_COUNTERS = (
+    *(f"kubedns_probe_{label}_errors" for label in ("skydns", "tls", "https", "kubedns", "dnsmasq")),
+    *(f"kubedns_dnsmasq_{name}" for name in ("hits", "misses", "evictions", "insertions", "errors")),
+)
 
 Labels = tuple[tuple[str, str], ...]
 

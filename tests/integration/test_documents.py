@@ -10,7 +10,7 @@ import rooms
 from bed import BIN_DIR
 from chapters import GUIDE
 from manifests import KUBE_DNS, ROOT
-from prometheus import PROBE_ERRORS, parse
+from prometheus import SIDECAR_COUNTERS, parse
 
 DOCUMENTS = (
     "README.md",
@@ -138,7 +138,7 @@ def test_targets_of_make_exist(name):
 
 
 def test_metrics_exist(running):
-    told = {name for one in running.values() for name in parse(one.metrics(), PROBE_ERRORS)}
+    told = {name for one in running.values() for name in parse(one.metrics(), SIDECAR_COUNTERS)}
     named = set(re.findall(r"\b((?:skydns|kube2sky)_[a-z_]+)", guide()))
     assert len(named) > 40
     assert {name for name in named if not name.startswith(("skydns_skydns_", "skydns_dns_"))} <= told

@@ -200,20 +200,6 @@ def test_the_settings_of_a_running_pod(cluster):
     cluster.run("kubectl delete -f docker/manifests/settings.yaml")
 
 
-def test_the_sidecar_fits_the_pod(cluster):
-    """The container that the documents show, beside those of the manifest."""
-    (lines,) = blocks(chapter("migrate-from-kube-dns.md", "Keep kube-dns's sidecar"))
-    (deployment,) = manifests.of_kind("kube-dns.yaml", "Deployment")
-    containers = deployment["spec"]["template"]["spec"]["containers"]
-    taken = {port["containerPort"] for one in containers for port in one.get("ports", [])}
-    (sidecar,) = yaml.safe_load("\n".join(lines))
-    assert not taken & {port["containerPort"] for port in sidecar["ports"]}
-    assert f"--prometheus-port={sidecar['ports'][0]['containerPort']}" in sidecar["args"]
-    containers.append(sidecar)
-    (cluster.folder / "deployment.yaml").write_text(yaml.safe_dump(deployment))
-    cluster.run("kubectl create --dry-run=server -f deployment.yaml")
-
-
 @pytest.mark.parametrize("name", ["kube-dns.yaml", "external-etcd.yaml"])
 def test_the_manifests_apply_to_coredns_s_service(cluster, name):
     """Twice, too: what was applied is then a patch of what kubectl remembers."""

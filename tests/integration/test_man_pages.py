@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from programs import http_get, wait_until
-from prometheus import PROBE_ERRORS, parse
+from prometheus import SIDECAR_COUNTERS, parse
 from watched import MAN_PAGES, documented_metrics, manual_section
 
 PROGRAMS = tuple(MAN_PAGES)
@@ -19,7 +19,7 @@ INTERNAL = {signal.SIGCHLD, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_metric_is_in_the_man_page(running, program):
     """And vice versa, each with its labels."""
-    page = parse(running[program].metrics(), old_counters=PROBE_ERRORS)
+    page = parse(running[program].metrics(), old_counters=SIDECAR_COUNTERS)
     told: dict[str, set[str]] = {}
     for name, metric in page.items():
         labels = {label for _, have in metric.samples for label, _ in have}

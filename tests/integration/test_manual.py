@@ -42,7 +42,7 @@ def test_grep_finds_every_metric(program):
     metrics = documented_metrics(program).keys()
     assert len(metrics) > 5
     for name in metrics:
-        name = name if name.startswith(("kubedns_probe_", "process_")) else f"{program}_{name}"
+        name = name if name.startswith(("kubedns_", "process_")) else f"{program}_{name}"
         assert lines.count(name) == 1, name
     text = re.search(r"^METRICS\n(.*?)^\S", page.stdout, re.M | re.S)[1]
     assert max(len(line) for line in text.splitlines()) <= 80

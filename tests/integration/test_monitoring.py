@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from manifests import ROOT
-from prometheus import PROBE_ERRORS, parse
+from prometheus import SIDECAR_COUNTERS, parse
 
 FOLDER = ROOT / "docker/monitoring"
 ALERTS, ALERT_TESTS = FOLDER / "alerts.yaml", FOLDER / "alerts_test.yaml"
@@ -52,7 +52,7 @@ class Told:
     def __init__(self, *pages: str):
         self.labels: dict[str, dict[str, set[str]]] = {}
         for page in pages:
-            for metric in parse(page, old_counters=PROBE_ERRORS).values():
+            for metric in parse(page, old_counters=SIDECAR_COUNTERS).values():
                 for name, labels in metric.samples:
                     known = self.labels.setdefault(name, {})
                     for label, value in labels:

@@ -16,7 +16,7 @@ from bed import make_certificate
 from chapters import blocks, chapter, run_in
 from kube import service
 from programs import http_get, reserve_port, wait_until
-from prometheus import PROBE_ERRORS, parse
+from prometheus import SIDECAR_COUNTERS, parse
 from records import SVC
 from test_etcd_space import PORTS
 from test_forwarding import IMPATIENT, Upstream
@@ -46,7 +46,7 @@ class Scrapes:
     def look(self) -> None:
         found: dict[str, list[float]] = {}
         try:
-            metrics = parse(http_get(self._url)[1], old_counters=PROBE_ERRORS)
+            metrics = parse(http_get(self._url)[1], old_counters=SIDECAR_COUNTERS)
         except OSError:
             metrics = {}  # it does not run, so its metrics are absent
         for metric in metrics.values():

@@ -1,8 +1,9 @@
 """kube-dns's sidecar beside skydns: its questions, byte for byte as miekg/dns packs them, and its arithmetic. The
-sidecar itself is not run here.
+sidecar itself is not run here. exechealthz in its place has the same metrics.
 """
 
 import random
+import re
 import socket
 import struct
 
@@ -11,9 +12,12 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 import pytest
+from chapters import blocks, chapter
 from dns_client import TIMEOUT_S
 from programs import wait_until
+from prometheus import SIDECAR_COUNTERS, parse
 from records import service_records
+from test_exechealthz import ask
 from test_forwarding import PATIENT, Upstream
 
 TXT, SRV, AAAA, A, ANY = 16, 33, 28, 1, 255
@@ -153,3 +157,43 @@ def test_chaos_refused_is_an_error_there(start):
 )
 def test_probes(start, flags, name, rdtype, is_healthy):
     assert start(*flags).probe(name, rdtype) is is_healthy
+
+
+def exported_by_exechealthz(bed) -> dict[str, int]:
+    """Its metrics of the sidecar's dnsmasq, without the prefix."""
+    prefix = "kubedns_dnsmasq_"
+    page = parse(ask(bed, "/metrics")[2], old_counters=SIDECAR_COUNTERS)
+    return {name: int(page[prefix + name].samples[prefix + name, ()]) for name in (*COUNTERS.values(), "errors")}
+
+
+def test_exechealthz_in_its_place(bare_bed, start):
+    """Dashboards of the sidecar find their metrics with the flags that the guide names."""
+    bed = bare_bed
+    sidecar = start("-rcache=77")
+    (flags,) = blocks(chapter("migrate-from-kube-dns.md", "Keep the sidecar's metrics"))
+    flags = [re.sub(r"127\.0\.0\.1(:53)?$", f"127.0.0.1:{bed.dns.port}", line.removeprefix("- ")) for line in flags]
+    bed.start_exechealthz("-period=50ms", "-timeout=20s", *flags)
+    for name in ("one.example.com", "two.example.com"):
+        assert bed.dns.answers(name) == ["192.0.2.7"]
+    sidecar.wait_insertions(2)
+    assert bed.dns.answers("ONE.example.com") == ["192.0.2.7"]
+    sidecar.poll()
+    assert sidecar.exported["hits"] == 1
+    wait_until(lambda: exported_by_exechealthz(bed).items() >= sidecar.exported.items(), "the sidecar's figures")
+    before = exported_by_exechealthz(bed)
+    bed.skydns.stop()
+    wait_until(lambda: exported_by_exechealthz(bed)["errors"] > before["errors"], "an error")
+    assert exported_by_exechealthz(bed).items() >= sidecar.exported.items()
+    bed.start_skydns()
+    wait_until(lambda: exported_by_exechealthz(bed)["hits"] == 0, "counters that restart, as Prometheus expects")
+    page = ask(bed, "/metrics")[2]
+    for label in ("kubedns", "dnsmasq"):
+        assert f"kubedns_probe_{label}_latency_ms_count " in page and f"kubedns_probe_{label}_errors " in page
+
+
+def test_exechealthz_where_chaos_is_refused(bare_bed, start):
+    bed = bare_bed
+    start("-chaos=false")
+    bed.start_exechealthz("--cmd=true", f"-dnsmasq-metrics=127.0.0.1:{bed.dns.port}", "-period=50ms")
+    wait_until(lambda: exported_by_exechealthz(bed)["errors"] > 1, "errors")
+    bed.exechealthz.wait_line("no TXT with a number for hits.bind")

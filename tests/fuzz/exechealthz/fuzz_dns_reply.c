@@ -17,6 +17,7 @@ static void dns_reply_check(const struct dns_question *question, uint16_t id, co
     case DNS_REPLY_READ:
         assert(size >= DNS_HEADER_SIZE + reply.answers * (size_t)RECORD_MIN);
         assert(reply.rcode <= DNS_MASK_RCODE);
+        assert(!reply.has_number || reply.answers == 1);
         break;
     case DNS_REPLY_MALFORMED:
     case DNS_REPLY_UNRELATED:
@@ -27,7 +28,7 @@ static void dns_reply_check(const struct dns_question *question, uint16_t id, co
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct dns_question question = {.type = DNS_TYPE_A, .name = {.len = 1}};
+    struct dns_question question = {.type = DNS_TYPE_A, .qclass = DNS_CLASS_IN, .name = {.len = 1}};
     uint8_t query[DNS_QUERY_MAX];
     struct reader r = reader_of(data, size);
     uint16_t id = reader_u16(&r);
@@ -37,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     question.type = reader_u16(&r);
+    question.qclass = reader_u16(&r);
     dns_reply_check(&question, id, data, size);
     dns_reply_check(&question, (uint16_t)(id + 1), data, size);
     size_t len = dns_query_write(&question, id, query);

@@ -12,6 +12,7 @@ enum { ID = 0x1234 };
 static const struct dns_question question = {
     .name = {.len = 5, .wire = {1, 'a', 1, 'b', 0}},
     .type = DNS_TYPE_SRV,
+    .qclass = DNS_CLASS_IN,
 };
 
 UNIT_TEST(test_query)
@@ -25,7 +26,7 @@ UNIT_TEST(test_query)
 
 UNIT_TEST(test_longest_query)
 {
-    struct dns_question longest = {.type = DNS_TYPE_A, .name = {.len = 1}};
+    struct dns_question longest = {.type = DNS_TYPE_A, .qclass = DNS_CLASS_IN, .name = {.len = 1}};
     uint8_t query[DNS_QUERY_MAX];
     while (dname_prepend(&longest.name, slice_str("x"))) {
     }
@@ -119,6 +120,54 @@ UNIT_TEST(test_reply)
             reply.rcode != cases[i].reply.rcode || reply.answers != cases[i].reply.answers ||
             reply.is_truncated != cases[i].reply.is_truncated) {
             fail_msg("%s: rcode %u, %u answers", cases[i].name, reply.rcode, reply.answers);
+        }
+    }
+}
+
+/* A count of a cache, in class CHAOS. */
+UNIT_TEST(test_number)
+{
+    static const struct dns_question count = {
+        .name = {.len = 5, .wire = {1, 'a', 1, 'b', 0}},
+        .type = DNS_TYPE_TXT,
+        .qclass = DNS_CLASS_CH,
+    };
+    static const struct {
+        const char *name;
+        const uint8_t *bytes;
+        size_t len;
+        bool has_number;
+        uint64_t number;
+    } cases[] = {
+#define HEAD(answers) "\x12\x34\x85\x80\0\1\0" answers "\0\0\0\0\1a\1b\0\0\x10\0\3"
+#define TXT(len)      "\xc0\x0c\0\x10\0\3\0\0\0\0\0" len
+        {"a number", BYTES(HEAD("\1") TXT("\4") "\003204"), true, 204},
+        {"the largest",
+         BYTES(HEAD("\1") TXT("\x14") "\x13"
+                                      "1844674407370955160"),
+         true, 1844674407370955160},
+        {"too large",
+         BYTES(HEAD("\1") TXT("\x16") "\x15"
+                                      "184467440737095516160"),
+         false, 0},
+        {"no digits", BYTES(HEAD("\1") TXT("\1") "\0"), false, 0},
+        {"no string", BYTES(HEAD("\1") TXT("\0")), false, 0},
+        {"a sign", BYTES(HEAD("\1") TXT("\3") "\2-1"), false, 0},
+        {"two strings", BYTES(HEAD("\1") TXT("\4") "\0011\0012"), false, 0},
+        {"a string longer than its record", BYTES(HEAD("\1") TXT("\2") "\0021"), false, 0},
+        {"two records", BYTES(HEAD("\2") TXT("\2") "\0011" TXT("\2") "\0011"), false, 0},
+        {"another type", BYTES(HEAD("\1") "\xc0\x0c\0\1\0\3\0\0\0\0\0\2\0011"), false, 0},
+        {"no answer", BYTES(HEAD("\0")), false, 0},
+#undef HEAD
+#undef TXT
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct dns_reply reply = {0};
+        if (dns_reply_read(&count, ID, cases[i].bytes, cases[i].len, &reply) != DNS_REPLY_READ ||
+            reply.has_number != cases[i].has_number ||
+            (reply.has_number && reply.number != cases[i].number)) {
+            fail_msg("%s: %d %llu", cases[i].name, reply.has_number,
+                     (unsigned long long)reply.number);
         }
     }
 }

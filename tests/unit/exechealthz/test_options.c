@@ -44,7 +44,7 @@ UNIT_TEST(test_defaults)
     assert_int_equal(o.dns_timeout_ms, 5000);
     assert_int_equal(o.log_level, LOG_LEVEL_INFO);
     assert_false(o.probes.want_output || o.probes.is_quiet || o.want_version ||
-                 o.probes.starts_unhealthy || o.has_legacy_pages);
+                 o.probes.starts_unhealthy || o.has_legacy_pages || o.has_dnsmasq_metrics);
 }
 
 /* The spelling of the published pod manifest. */
@@ -72,10 +72,11 @@ UNIT_TEST(test_every_flag)
                 pages[] = "--legacy-pages", url[] = "--url=/one", dns[] = "--dns=a.b,SRV",
                 level[] = "--log-level=warn", bad[] = "--on-unhealthy=exit 1",
                 good[] = "--on-healthy=true", threshold[] = "--threshold=5",
-                repeat[] = "--repeat=1m", action[] = "--action-timeout=10s";
+                repeat[] = "--repeat=1m", action[] = "--action-timeout=10s",
+                dnsmasq[] = "--dnsmasq-metrics=::1";
     char *const args[ARGS_MAX + 1] = {cmd,    port,    number,    period, latency, timeout, quiet,
                                       output, address, unhealthy, pages,  url,     dns,     level,
-                                      bad,    good,    threshold, repeat, action};
+                                      bad,    good,    threshold, repeat, action,  dnsmasq};
     struct options o;
     struct err err;
     assert_int_equal(check_options_parse(args, &o, &err), 0);
@@ -97,6 +98,8 @@ UNIT_TEST(test_every_flag)
     assert_int_equal(o.actions.threshold, 5);
     assert_int_equal(o.actions.repeat_ms, 60000);
     assert_int_equal(o.actions.timeout_ms, 10000);
+    assert_true(o.has_dnsmasq_metrics);
+    assert_int_equal(addr_port(&o.dnsmasq), 53);
 }
 
 UNIT_TEST(test_timeout_follows_latency)
@@ -187,6 +190,8 @@ UNIT_TEST(test_refused_together)
         {{"-dns=a.b", "-dns=a.c"}, "label `a` is taken"},
         {{"-dns=a.b", "-url=/a", "-url=/b"}, "given 2 times"},
         {{"-dns=a.b", "-url=b"}, "starts with /"},
+        {{"-dnsmasq-metrics=localhost"},
+         "flag -dnsmasq-metrics: `localhost`: expected an IP address like 127.0.0.1:53"},
         {{"-dns-ca=ca.crt"}, "flag -dns-ca: `ca.crt`: no CA is checked without"},
         {{"-dns=a.b,tls://::1", "-dns-ca=ca.crt"}, "tls://IP#NAME"},
         {{"-dns=a.b,tls://::1", "-dns-cert=a"}, "-dns-cert and -dns-key: expected both"},
