@@ -2,11 +2,13 @@
 and nothing where there is none. tests/integration/cluster has the same on a real API server.
 """
 
+import http.server
 import itertools
 import re
 import shutil
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -311,6 +313,45 @@ def test_wait_in_vain(cluster):
     assert "skydns-0: its kube2sky has not written service/web within 1s: service default/web: " in done.stdout
     done = cluster.run("wait", "service/none")
     assert done.returncode == 1 and done.stderr.startswith("kubectl dns: cannot read service/none in default: ")
+
+
+class Late:
+    """The pages of a skydns that never has the revision, while it is open: the port, and how long it was to wait."""
+
+    def __init__(self) -> None:
+        waits = self.waits_s = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                waits.append(int(re.search(r"timeout=(\d+)s", self.path)[1]))
+                threading.Event().wait(waits[-1])
+                self.send_response(504)
+                self.end_headers()
+
+            def log_message(self, *_) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", reserve_port()), Handler)
+        self.port = self._server.server_port
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def test_wait_has_one_deadline(cluster):
+    """Two replicas lag; together they are given the time. A third one is asked then, and has the Service."""
+    cluster.bed.kube.create("services", service("web"))
+    assert cluster.run("wait", "service/web").returncode == 0
+    late = Late()
+    for number in (8, 9):
+        cluster.add(f"skydns-{number}", "skydns", f"-http-addr=127.0.0.1:{late.port}")
+    cluster.state["containers"].append(cluster.state["containers"].pop(1))  # skydns-0 is the last
+    done = cluster.run("wait", "service/web", "--timeout=3s")
+    late.close()
+    assert done.returncode == 1 and done.stdout.splitlines()[-1] == "service/web: 2 of 4 replicas answer with it"
+    assert len(late.waits_s) == 2 and sum(late.waits_s) <= 3
 
 
 @pytest.mark.parametrize(
