@@ -48,6 +48,21 @@ SCENARIOS = {
         "nodeSelector": {"kubernetes.io/os": "linux"},
         "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}],
     },
+    "files": {
+        "etcd": EXTERNAL, "nodeLocal": {"enabled": True}, "tls": {"enabled": True},
+        "skydns": {"files": [
+            {"flag": "hosts", "configMap": "dns-hosts", "keys": ["hosts", "more"]},
+            {"flag": "hosts", "secret": "dns-more-hosts", "keys": ["hosts"]},
+            {"flag": "nameservers-ca", "configMap": "dns-upstream", "keys": ["ca.crt"]},
+            {"flag": "nameservers-cert", "secret": "dns-upstream", "keys": ["tls.crt"]},
+            {"flag": "nameservers-key", "secret": "dns-upstream", "keys": ["tls.key"]},
+            {"flag": "client-ca", "secret": "dns-clients", "keys": ["ca.crt"]},
+            {"flag": "tls-ticket-keys", "secret": "dns-shared", "keys": ["tickets"]},
+            {"flag": "cookie-secret", "secret": "dns-shared", "keys": ["cookies"]},
+            {"flag": "tsig-keys", "secret": "dns-shared", "keys": ["tsig"]},
+            {"flag": "dnssec", "secret": "dns-keys", "keys": ["one", "two"]},
+        ]},
+    },
     "some-namespaces": {
         "etcd": MEMBERS,
         "kube2sky": {"extraFlags": ["--namespaces=default,kube-public", "--nodes", "--override-zones=example.com",

@@ -141,6 +141,7 @@ EFFECTS = {
     "kube2sky.extraFlags": ({}, ["--ttl=60"], '- "--ttl=60"'),
     "kube2sky.resources": ({}, _CPU, "cpu: 77m"),
     "skydns.extraFlags": ({}, ["-ndots=2"], '- "-ndots=2"'),
+    "skydns.files": ({}, [{"flag": "hosts", "configMap": "x", "keys": ["h"]}], "- -hosts=/etc/skydns/files/hosts/x/h\n"),
     "skydns.workers": ({}, 8, "-workers=8"),
     "skydns.lameduck": ({}, 11, "-lameduck=11"),
     "skydns.resources": ({}, _CPU, "cpu: 77m"),
@@ -257,6 +258,11 @@ def test_values_that_do_not_exist_are_refused_by_their_names():
     ("etcd.version", "2.3"),
     ("kube2sky.extraFlags", ["ttl=60"]),
     ("skydns.extraFlags", ["-ndots", "2"]),
+    ("skydns.files", [{"flag": "config", "configMap": "x", "keys": ["a"]}]),
+    ("skydns.files", [{"flag": "hosts", "keys": ["a"]}]),
+    ("skydns.files", [{"flag": "hosts", "configMap": "x", "secret": "y", "keys": ["a"]}]),
+    ("skydns.files", [{"flag": "hosts", "configMap": "x", "keys": ["../a"]}]),
+    ("skydns.files", [{"flag": "tsig-keys", "secret": "x", "keys": ["a", "b"]}]),
     ("images.skydns.digest", "sha256:1"),
     ("images.registry", "registry.example"),
     ("monitoring.podMonitor.interval", "often"),
@@ -280,6 +286,9 @@ def test_a_wrong_value_is_refused_by_its_name(path, value):
     ({"autopath": True}, "autopath: needs the pods' addresses; pods is `insecure`, expected `verified`"),
     ({"kube2sky": {"configMap": ""}, "settings": {"kubeDNS": {"records": {"a.b": {}}}}}, "settings.kubeDNS: nobody reads it"),
     (_POLICY | {"networkPolicy": {"enabled": True}}, "networkPolicy.nodes: empty"),
+    ({"skydns": {"files": [{"flag": "tsig-keys", "secret": name, "keys": ["a"]} for name in "xy"]}},
+     "skydns.files: flag `tsig-keys`: given twice"),
+    ({"skydns": {"files": [{"flag": "client-ca", "secret": "x", "keys": ["a"]}]}}, "skydns.files: flag `client-ca`: needs listeners"),
 ])  # fmt: skip
 def test_values_that_do_not_go_together_are_refused(values, text):
     assert text in chart.refusal(values)

@@ -12,6 +12,52 @@
 {{- end }}
 {{- end -}}
 
+{{/* The flags of skydns.files: dict "root" . "isServing" true for those of the TLS listeners, false for all others. A hosts
+     file has a flag each; the files of the others are a list. */}}
+{{- define "dns.skydns.fileFlags" -}}
+{{- $isServing := .isServing -}}
+{{- range .root.Values.skydns.files -}}
+{{- if eq $isServing (has .flag (list "client-ca" "tls-ticket-keys")) }}
+{{- $folder := printf "/etc/skydns/files/%s/%s/" .flag (.secret | default .configMap) -}}
+{{- $paths := list -}}
+{{- range .keys }}{{ $paths = append $paths (print $folder .) }}{{ end -}}
+{{- if ne .flag "hosts" }}{{ $paths = list (join "," $paths) }}{{ end -}}
+{{- $flag := .flag -}}
+{{- range $paths }}
+- -{{ $flag }}={{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The volume of skydns.files: one, so that a certificate and its key change together. */}}
+{{- define "dns.skydns.filesVolume" -}}
+- name: skydns-files
+  projected:
+    # Root's, readable by the group of fsGroup.
+    defaultMode: 0440
+    sources:
+{{- range .Values.skydns.files }}
+{{- $folder := printf "%s/%s/" .flag (.secret | default .configMap) }}
+{{- $endings := ternary (list ".key" ".private") (list "") (eq .flag "dnssec") }}
+    - {{ ternary "secret" "configMap" (hasKey . "secret") }}:
+        name: {{ .secret | default .configMap }}
+        items:
+{{- range $key := .keys }}
+{{- range $endings }}
+        - key: {{ toJson (print $key .) }}
+          path: {{ toJson (print $folder $key .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "dns.skydns.filesMount" -}}
+- name: skydns-files
+  mountPath: /etc/skydns/files
+  readOnly: true
+{{- end -}}
+
 {{/* The flags that say what it answers. */}}
 {{- define "dns.skydns.answers" -}}
 {{- $flags := include "dns.kube2sky.flags" . | fromJson }}
@@ -37,6 +83,7 @@
 {{- if .Values.settings.skydns }}
 - -config=/etc/skydns/settings/config.json
 {{- end }}
+{{- with include "dns.skydns.fileFlags" (dict "root" . "isServing" false) | trim }}{{ nindent 0 . }}{{ end }}
 # {{ ternary "Only kube2sky" "kube2sky" (eq .Values.etcd.mode "pod") }} fills this etcd: until it has, names that are not there are SERVFAIL, which clients do not cache.
 - -require-store-key
 {{- end -}}
@@ -55,6 +102,7 @@
   - -addr={{ include "dns.anyAddress" . }}:53,tls://{{ include "dns.anyAddress" . }}:853,https://{{ include "dns.anyAddress" . }}:443
   - -cert=/etc/skydns/tls/tls.crt
   - -key=/etc/skydns/tls/tls.key
+{{- with include "dns.skydns.fileFlags" (dict "root" . "isServing" true) | trim }}{{ nindent 2 . }}{{ end }}
 {{- else }}
 {{- if eq .Values.placement "replicas" }}
   # [::]:53 where nodes have IPv6; it takes IPv4 too.
@@ -131,6 +179,14 @@
     mountPath: /etc/skydns/settings
     readOnly: true
 {{- end }}
+{{- if .Values.skydns.files }}
+{{- include "dns.skydns.filesMount" . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Whether skydns requests certificates of its TLS clients, which exechealthz has none of. */}}
+{{- define "dns.asksForCertificates" -}}
+{{- range .Values.skydns.files }}{{ if eq .flag "client-ca" }}true{{ end }}{{ end -}}
 {{- end -}}
 
 {{- define "dns.healthz.container" -}}
@@ -139,7 +195,7 @@
   args:
   - -dns=skydns=kubernetes.default.svc.{{ .Values.clusterDomain }},A,127.0.0.1:53
   - -dns=zone={{ .Values.clusterDomain }},SOA,127.0.0.1:53
-{{- if .Values.tls.enabled }}
+{{- if and .Values.tls.enabled (not (include "dns.asksForCertificates" .)) }}
   # A new connection each; an expired certificate is a failure.
   - -dns=tls=kubernetes.default.svc.{{ .Values.clusterDomain }},A,tls://127.0.0.1:853
   - -dns=https=kubernetes.default.svc.{{ .Values.clusterDomain }},A,https://127.0.0.1:443
