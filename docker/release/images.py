@@ -26,7 +26,7 @@ IMAGES = ("kube2sky", "skydns", "exechealthz", "node-local")
 SIZE_MAX = 40 << 20
 
 _CAP_NET_BIND_SERVICE = 10
-# What commands of probes use; busybox has a shell's tools in one program.
+# Commands that probes use; busybox has a shell's tools in one program.
 _APPLETS = (
     "sh awk basename cat cut date dirname echo egrep env expr false fgrep grep head hostname id kill ls nc nslookup "
     "printf ps pwd sed sleep sort tail test timeout tr true uname uniq wc wget xargs"

@@ -25,7 +25,10 @@ GLOSSARY_ROOMS = {
 }
 IN_FLIGHT = re.compile(r"(^|_)in_flight(_|$)", re.I)
 
-BEGINNINGS = re.compile(r"^(?:/\*+|//)\s*(Of|What|Who|Whose|Where|Which|To|As|But)\b")
+HIDING = r"\s*(Of|What|Who|Whose|Where|Which|To|As|But)\b"
+BEGINNINGS = re.compile(r"^(?:/\*+|//)" + HIDING)
+# In docker: a template's comment, or the first line of a block of others.
+FIRST_LINES = re.compile(r"\s*(?:#|\{\{-? ?/\*)" + HIDING)
 
 
 # Macros of tests/support/unit_test.h, which ctags does not read.
@@ -86,6 +89,13 @@ def comments():
             if begins:
                 line = text.count("\n", 0, match.start()) + 1
                 yield f"{path}:{line}: a comment begins with {begins[1]}: {match.group()[:60]!r}"
+    for path in tracked("docker"):
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        for number, (before, line) in enumerate(zip(["", *lines], lines), 1):
+            begins = FIRST_LINES.match(line)
+            if begins and not before.lstrip().startswith("#"):
+                yield f"{path}:{number}: a comment begins with {begins[1]}: {line.strip()[:60]!r}"
 
 
 RULES = {"functions": functions, "glossary": glossary, "comments": comments}

@@ -13,7 +13,7 @@ imagePullPolicy: {{ . }}
 {{- end }}
 {{- end -}}
 
-{{/* What every pod of ours has: its images' Secrets and its nodes. */}}
+{{/* Every pod of ours has these: its images' Secrets and its nodes. */}}
 {{- define "dns.podLines" -}}
 {{- $lines := dict -}}
 {{- with .Values.images.pullSecrets }}{{ $_ := set $lines "imagePullSecrets" . }}{{ end -}}
@@ -89,7 +89,7 @@ http://127.0.0.1:2379
 {{- end -}}
 {{- end -}}
 
-{{/* Where a server listens that pods and kubelets reach; [::] takes IPv4 too, but nodes may have no IPv6. */}}
+{{/* The address of a server that pods and kubelets reach; [::] takes IPv4 too, but nodes may have no IPv6. */}}
 {{- define "dns.anyAddress" -}}
 {{- ternary "[::]" "0.0.0.0" (contains ":" .Values.service.clusterIP) -}}
 {{- end -}}

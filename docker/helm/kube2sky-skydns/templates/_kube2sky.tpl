@@ -26,7 +26,7 @@
 - --external-zone-public
 {{- end }}
 {{- if eq .Values.pods "insecure" }}
-# As kube-dns did: pod names are answered from the query (-pods=insecure below), and no pod is watched.
+# Like kube-dns: pod names are answered from the query (-pods=insecure below), and no pod is watched.
 {{- else if .Values.autopath }}
 # The pods' addresses, by which skydns knows its clients.
 {{- end }}
@@ -86,7 +86,7 @@
 {{- if eq .Values.etcd.mode "pod" }}
 {{- include "dns.resources" (dict "cpu" "10m" "memory" "20Mi" "limit" "150Mi" "own" .Values.kube2sky.resources) | nindent 2 }}
 {{- else }}
-  # As in kube-dns.yaml, plus 1.5 KB per Pod.
+  # Those of kube-dns.yaml, plus 1.5 KB per Pod.
 {{- include "dns.resources" (dict "cpu" "10m" "memory" "32Mi" "limit" "250Mi" "own" .Values.kube2sky.resources) | nindent 2 }}
 {{- end }}
 {{- include "dns.confined" . | nindent 2 }}

@@ -111,7 +111,7 @@
 {{- end }}
 {{- include "dns.skydns.answers" . | nindent 2 }}
   - -http-addr={{ include "dns.anyAddress" . }}:10055
-  # What etcd said, to answer from at once when this container restarts.
+  # The last records from etcd, to answer from at once when this container restarts.
   - -snapshot=/var/lib/skydns/snapshot
 {{- if and (not (include "dns.isEveryNode" .)) (not .Values.skydns.workers) }}
   # Two answer more queries than a cluster sends; the default is one per CPU of the node.
@@ -155,7 +155,7 @@
     timeoutSeconds: 5
     failureThreshold: 5
 {{- if include "dns.isEveryNode" . }}
-  # As in kube-dns.yaml, plus 0.6 KB per Pod's record.
+  # Those of kube-dns.yaml, plus 0.6 KB per Pod's record.
 {{- include "dns.resources" (dict "cpu" "50m" "memory" "32Mi" "limit" "250Mi" "own" .Values.skydns.resources) | nindent 2 }}
 {{- else }}
 {{- include "dns.resources" (dict "cpu" "100m" "memory" "20Mi" "limit" "200Mi" "own" .Values.skydns.resources) | nindent 2 }}
