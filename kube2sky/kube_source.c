@@ -76,6 +76,7 @@ struct kube_source {
     struct kube_source_counts counts[KUBE_KIND_COUNT];
     bool has_config_map; /* it exists */
     bool has_left_out;   /* logged: not all Namespaces' lists have room */
+    bool selects_none;   /* logged: no Namespace has the labels */
 };
 
 /* Returns whether client_keys alone has the kind's objects, for client records. */
@@ -282,6 +283,25 @@ static void kube_source_report_left_out(struct kube_source *kube_source)
     kube_source->has_left_out = left_out > 0;
 }
 
+/* Logs labels that no Namespace has, once they are listed: a mistyped selector looks like a cluster
+ * without Services. A list without any is doubted, and removes nothing. */
+static void kube_source_report_selection(const struct follower *follower, enum kube_kind kind)
+{
+    struct kube_source *kube_source = follower->kube_source;
+    const char *labels = kube_source->config.namespace_labels;
+    if (kind != KUBE_NAMESPACE || !*labels || !follower->is_listed) {
+        return;
+    }
+    bool has_none = inventory_count(follower->inventory, kind) == 0 ||
+                    inventory_doubts(follower->inventory, kind);
+    if (has_none && !kube_source->selects_none) {
+        log_warn("no namespace matches --namespace-labels", LOG_STR("labels", labels));
+    } else if (!has_none && kube_source->selects_none) {
+        log_info("a namespace matches --namespace-labels now", LOG_STR("labels", labels));
+    }
+    kube_source->selects_none = has_none;
+}
+
 /* Says whose event the inventory is told of, while it is: the object may be freed meanwhile. The
  * first list is no news. */
 static void begin_cause(struct follower *follower, enum kube_kind kind, const char *ns,
@@ -338,8 +358,10 @@ static void on_upsert(void *data, struct kube_object *object)
     }
     begin_cause(follower, told_kind(follower, object), object->ns, object->name,
                 object->resource_version);
+    enum kube_kind kind = object->kind;
     inventory_upsert(follower->inventory, object);
     kube_source->has_cause = false;
+    kube_source_report_selection(follower, kind);
 }
 
 static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name,
@@ -361,6 +383,7 @@ static void on_remove(void *data, enum kube_kind kind, const char *ns, const cha
         kube_source->cause.is_deleted = true;
         inventory_remove(follower->inventory, kube_kind_localized(kind), ns, name);
         kube_source->has_cause = false;
+        kube_source_report_selection(follower, kind);
     } else if (is_config_map(kube_source, ns, name)) {
         lose_config_map(kube_source);
     }
@@ -411,6 +434,7 @@ static void kube_source_on_list_end(void *data, enum kube_kind kind)
     }
     xalloc_trim(); /* frees replaced objects and the list's buffers */
     tell_listed(follower, kind);
+    kube_source_report_selection(follower, kind);
 }
 
 static void on_settled(void *data, bool is_settled)

@@ -2,7 +2,7 @@
 
 import pytest
 from model import Model
-from programs import wait_until
+from programs import wait_equal, wait_until
 from records import SVC
 from test_namespaces import make, of
 
@@ -103,6 +103,49 @@ def test_an_empty_list_is_not_believed(two):
     assert two.etcd.values("/skydns/") == kept
     label(two, "crew", dns="on")
     two.wait_records("/skydns/", right(two, "crew"))
+
+
+NONE, SOME = "no namespace matches --namespace-labels labels=", "a namespace matches --namespace-labels now labels="
+
+
+def told(bed) -> tuple[int, int]:
+    """How often each of the two lines is in the log."""
+    return tuple(sum(text in line for line in bed.kube2sky.lines) for text in (NONE, SOME))
+
+
+def test_labels_that_no_namespace_has(two):
+    """One line once all are listed, and again after some had them."""
+    two.start_kube2sky("--namespace-labels=dns=yes", is_waiting=False)
+    two.kube2sky.wait_line(f'{NONE}"dns=yes"$')
+    for name in ("crew", "team"):
+        label(two, name, dns="yes")
+    two.wait_records("/skydns/", right(two, "team", "crew"))
+    wait_equal(lambda: told(two), (1, 1), "lines")
+    label(two, "crew", dns=None)
+    two.wait_records("/skydns/", right(two, "team"))
+    assert told(two) == (1, 1)
+    label(two, "team", dns=None)
+    two.wait_records("/skydns/", {})
+    wait_equal(lambda: told(two), (2, 1), "lines")
+
+
+def test_a_new_list_without_any_is_logged_once(two):
+    """It removes nothing, so the inventory still has the namespaces of the last one."""
+    two.start_kube2sky(FLAG)
+    two.wait_records("/skydns/", right(two, "team"))
+    kept = right(two, "team")
+    two.kube.control("expire-history", resource="namespaces")
+    two.kube.control("forbid", resource="namespaces", on=True)
+    two.kube.control("drop-watches", resource="namespaces")
+    two.kube2sky.wait_line("API cannot be followed, retrying kind=namespaces")
+    label(two, "team", dns=None)
+    assert told(two) == (0, 0)
+    two.kube.control("forbid", resource="namespaces", on=False)
+    two.kube2sky.wait_line(f'{NONE}"dns=on"$')
+    assert two.etcd.values("/skydns/") == kept
+    label(two, "crew", dns="on")
+    two.wait_records("/skydns/", right(two, "crew"))
+    wait_equal(lambda: told(two), (1, 1), "lines")
 
 
 def test_explain_says_why(two):

@@ -143,6 +143,7 @@ static void start_event_source(struct event_bed *b)
                                                        .inventory = b->inventory,
                                                        .endpoints_mode = ENDPOINTS_ENDPOINTS,
                                                        .label_selector = "",
+                                                       .namespace_labels = "",
                                                        .route_rules = &b->rules,
                                                        .aliases = b->aliases,
                                                        .config_map = ignore_event_map,

@@ -164,6 +164,7 @@ static void bed_start(struct bed *b, const struct kube_source_config *wanted)
     config.namespaces = b->namespaces;
     config.endpoints_mode = ENDPOINTS_ENDPOINTS;
     config.label_selector = "";
+    config.namespace_labels = "";
     config.aliases = b->aliases;
     config.config_map_namespace = "kube-system";
     config.config_map = bed_take_config_map;

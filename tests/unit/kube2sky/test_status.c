@@ -108,6 +108,7 @@ static void start_kube_source(struct bed *b, const struct addr *api, int64_t tim
         .inventory = b->f->inventory,
         .endpoints_mode = ENDPOINTS_ENDPOINTS,
         .label_selector = "",
+        .namespace_labels = "",
         .wants_nodes = b->wants_all,
         .wants_namespaces = b->wants_all,
         .namespaces = b->namespaces,
