@@ -95,7 +95,7 @@ struct metrics_sources {
     struct watch_counts (*watched)(const void *watch);
     const void *watch;
     const struct past_counts *past; /* NULL without HTTP */
-    bool is_lame_duck; /* stopping, but still answering */
+    bool is_lame_duck;              /* stopping, but still answering */
     enum serving serving;
     uint64_t (*handovers_refused)(const struct handover_offer *offer); /* NULL: no -reuse-port */
     const struct handover_offer *offer;

@@ -28,8 +28,8 @@ struct etcd;
 struct name_history;
 
 enum {
-    NAME_HISTORY_MAX = 100,               /* shown to people */
-    NAME_HISTORY_BYTES = 4 << 20,         /* of their keys and values */
+    NAME_HISTORY_MAX = 100,       /* shown to people */
+    NAME_HISTORY_BYTES = 4 << 20, /* of their keys and values */
     /* Events looked at, and their bytes; beyond, it is too much to read. */
     NAME_HISTORY_EVENTS_MAX = 100 * 1000,
     NAME_HISTORY_EVENT_BYTES_MAX = 32 << 20,

@@ -28,7 +28,7 @@ static void handle_slow(void *data, const struct http_request *request, struct h
     slow_count++;
 }
 
-static void handle_probe(void *data, const struct http_request *request, struct http_reply *reply)
+static void handle_quick(void *data, const struct http_request *request, struct http_reply *reply)
 {
     slow_before_probe = slow_count;
 }
@@ -50,7 +50,7 @@ static void http_turns_send(int fd, const char *target)
 UNIT_TEST(test_many_requests_at_a_time)
 {
     static const struct http_route routes[] = {{"/slow", handle_slow, NULL},
-                                               {"/probe", handle_probe, NULL}};
+                                               {"/probe", handle_quick, NULL}};
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct addr address;
     struct http_server *server = http_ask_serve(loop, routes, ARRAY_LEN(routes), &address);

@@ -1,4 +1,5 @@
-/* name_history.h against a scripted etcd, which comes round to old watches when the test says so. */
+/* name_history.h against a scripted etcd, which comes round to old watches when the test says so.
+ */
 #include "skydns/past/name_history_internal.h"
 
 #include <ev.h>
@@ -165,9 +166,8 @@ static int history_peer_setup(void **state)
     memset(&f, 0, sizeof(f));
     f.loop = ev_loop_new(0);
     f.peer = grpc_peer_new(f.loop, history_peer_answer);
-    const struct etcd_config config = {.loop = f.loop,
-                                       .endpoints = grpc_peer_url(f.peer),
-                                       .call_timeout_ms = CALL_TIMEOUT_MS};
+    const struct etcd_config config = {
+        .loop = f.loop, .endpoints = grpc_peer_url(f.peer), .call_timeout_ms = CALL_TIMEOUT_MS};
     assert_int_equal(etcd_new(&config, &f.etcd, &err), 0);
     return 0;
 }

@@ -72,8 +72,8 @@ static int64_t history_put(struct history_bed *b, const char *key)
 }
 
 /* Frees the history from inside, as the caller does. */
-static void history_on_done(void *data, const struct dname *apexes, const int64_t *revisions,
-                            size_t count)
+static void zone_history_on_done(void *data, const struct dname *apexes, const int64_t *revisions,
+                                 size_t count)
 {
     struct history_bed *b = data;
     assert_in_range(count, 1, ZONES);
@@ -103,12 +103,12 @@ static void history_start(struct history_bed *b, const char *prefix, int64_t rev
                                                                   .apexes = zones,
                                                                   .count = ZONES,
                                                                   .timeout_ms = timeout_ms,
-                                                                  .done = history_on_done,
+                                                                  .done = zone_history_on_done,
                                                                   .data = b});
     assert_int_equal(b->done_count, 0); /* from the loop */
 }
 
-static bool is_history_done(const void *data)
+static bool is_zone_history_done(const void *data)
 {
     return ((const struct history_bed *)data)->done_count > 0;
 }
@@ -126,7 +126,7 @@ static void history_expect(const struct history_bed *b, int64_t first, int64_t s
 static void history_ask(struct history_bed *b, const char *prefix, int64_t revision)
 {
     history_start(b, prefix, revision, CALL_TIMEOUT_MS);
-    loop_until(b->loop, is_history_done, b);
+    loop_until(b->loop, is_zone_history_done, b);
 }
 
 /* The last event of each zone, that of a removed key too; the longest zone has it. */
