@@ -216,13 +216,15 @@ static void service_put_aliases(const struct explanation *x, struct buf *out)
     end_explained_list(out, "aliases_more", x->alias_count, x->alias_total);
 }
 
-/* Prints which objects the latest changes come from. */
-static void service_put_changes(const struct explanation *x, bool is_for_text, struct buf *out)
+/* Prints which objects the latest changes of an owner's keys come from: those of the Service, or of
+ * the external names that lead to it. */
+static void service_put_changes(const struct explanation *x, const char *list, const char *prefix,
+                                bool is_for_text, struct buf *out)
 {
-    char owner[sizeof("svc/") + EXPLAIN_ID_MAX];
+    char owner[sizeof("alias/") + EXPLAIN_ID_MAX];
     const struct cause *cause;
-    (void)snprintf(owner, sizeof(owner), "svc/%s", x->id);
-    json_text_open(out, "changes", '[');
+    (void)snprintf(owner, sizeof(owner), "%s%s", prefix, x->id);
+    json_text_open(out, list, '[');
     for (size_t i = 0; (cause = reconciler_cause(x->sources->reconciler, slice_str(owner), i));
          i++) {
         json_text_open(out, NULL, '{');
@@ -294,7 +296,8 @@ static void service_put_page(const struct explanation *x, bool is_for_text, stru
     service_put_keys(x, is_for_text, out);
     service_put_claims(x, out);
     service_put_aliases(x, out);
-    service_put_changes(x, is_for_text, out);
+    service_put_changes(x, "changes", "svc/", is_for_text, out);
+    service_put_changes(x, "alias_changes", "alias/", is_for_text, out);
     service_put_surroundings(x, is_for_text, out);
     buf_append_str(out, "}\n");
 }
@@ -319,6 +322,12 @@ static const char absent_form[] =
 #define AWAY(of)                                                 \
     "{?" of "/connected}followed{:}away for {" of "/away_ms|ms}" \
     "{?" of "/reason}: {" of "/reason}{/}{/}\n"
+
+#define CHANGED_BY                                                                 \
+    "{time} at revision {revision}, {puts} puts and {deletes} deletes, as {kind} " \
+    "{object} {?deleted}was deleted{:}changed{/}"                                  \
+    "{?resource_version}, resourceVersion {resource_version}{/}"                   \
+    "{?others}, after {others} other events{/}"
 
 /* clang-format off */
 static const char page_form[] =
@@ -358,10 +367,8 @@ static const char page_form[] =
     "{?state=foreign} has keys of another writer{/}" WHERE "{/}{/}" MORE("aliases")
     "{*held_back}{?+}            {:}held back   {/}{what} {key}\n{/}" MORE("held_back")
 
-    "{*changes}{?+}            {:}changed     {/}{time} at revision {revision}, {puts} puts and "
-    "{deletes} deletes, as {kind} {object} {?deleted}was deleted{:}changed{/}"
-    "{?resource_version}, resourceVersion {resource_version}{/}"
-    "{?others}, after {others} other events{/}\n{/}"
+    "{*changes}{?+}            {:}changed     {/}" CHANGED_BY "\n{/}"
+    "{*alias_changes}{?+}            {:}alias keys  {/}" CHANGED_BY "\n{/}"
 
     "{?electing}leader      {?leader/id}{leader/id}{:}nobody{/}{?leader/is_leader}, this one{/}\n{/}"
     "etcd        " AWAY("etcd")

@@ -61,7 +61,7 @@ struct kube_source {
     uint64_t credentials_id;
     ev_timer restored; /* fires when the API's storage has gone back: everything is listed again */
     ev_timer imports_due; /* fires when slices of imports must be listed again */
-    bool has_cause;       /* the inventory is being told of an event */
+    bool has_cause;       /* an event is being passed on */
     struct cause_object cause;
     char cause_ns[CAUSE_TEXT_MAX], cause_name[CAUSE_TEXT_MAX], cause_version[CAUSE_TEXT_MAX];
     struct trust trusts[TRUSTED_KINDS];
@@ -302,7 +302,7 @@ static void kube_source_report_selection(const struct follower *follower, enum k
     kube_source->selects_none = has_none;
 }
 
-/* Says whose event the inventory is told of, while it is: the object may be freed meanwhile. The
+/* Says whose event is passed on, while it is: the object may be freed meanwhile. The
  * first list is no news. */
 static void begin_cause(struct follower *follower, enum kube_kind kind, const char *ns,
                         const char *name, const char *version)
@@ -328,9 +328,9 @@ const struct cause_object *kube_source_cause(const struct kube_source *kube_sour
     return kube_source->has_cause ? &kube_source->cause : NULL;
 }
 
-static void on_upsert(void *data, struct kube_object *object)
+/* Passes an object on to those who own the kind's from now on. */
+static void pass_object(struct follower *follower, struct kube_object *object)
 {
-    struct follower *follower = data;
     struct kube_source *kube_source = follower->kube_source;
     if (object->kind == KUBE_CONFIG_MAP) {
         kube_source_take_config_map(kube_source, object);
@@ -356,11 +356,17 @@ static void on_upsert(void *data, struct kube_object *object)
     if (imports_for(kube_source, object->kind)) {
         inventory_upsert(kube_source->config.imports, kube_object_bare(object));
     }
+    inventory_upsert(follower->inventory, object);
+}
+
+static void on_upsert(void *data, struct kube_object *object)
+{
+    struct follower *follower = data;
+    const enum kube_kind kind = object->kind;
     begin_cause(follower, told_kind(follower, object), object->ns, object->name,
                 object->resource_version);
-    enum kube_kind kind = object->kind;
-    inventory_upsert(follower->inventory, object);
-    kube_source->has_cause = false;
+    pass_object(follower, object);
+    follower->kube_source->has_cause = false;
     kube_source_report_selection(follower, kind);
 }
 
@@ -369,6 +375,8 @@ static void on_remove(void *data, enum kube_kind kind, const char *ns, const cha
 {
     struct follower *follower = data;
     struct kube_source *kube_source = follower->kube_source;
+    begin_cause(follower, kind, ns, name, version);
+    kube_source->cause.is_deleted = true;
     if (route_table_has_kind(kind)) {
         route_table_remove(kube_source->routes, kind, ns, name);
     } else if (kind != KUBE_CONFIG_MAP) {
@@ -379,14 +387,12 @@ static void on_remove(void *data, enum kube_kind kind, const char *ns, const cha
         if (imports_for(kube_source, kind)) {
             inventory_remove(kube_source->config.imports, kind, ns, name);
         }
-        begin_cause(follower, kind, ns, name, version);
-        kube_source->cause.is_deleted = true;
         inventory_remove(follower->inventory, kube_kind_localized(kind), ns, name);
-        kube_source->has_cause = false;
         kube_source_report_selection(follower, kind);
     } else if (is_config_map(kube_source, ns, name)) {
         lose_config_map(kube_source);
     }
+    kube_source->has_cause = false;
 }
 
 static void kube_source_end_list(struct follower *follower, enum kube_kind kind)

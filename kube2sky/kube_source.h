@@ -93,8 +93,8 @@ void kube_source_free(struct kube_source *kube_source); /* stops it; NULL is fin
 
 /* ---- Getters; results are borrowed ---- */
 
-/* Returns, inside the inventory's callbacks, the object whose event it is told of; NULL: none, or
- * one of the first list. */
+/* Returns, while an event is passed on, the object that it is of; NULL: none, or one of the first
+ * list. */
 const struct cause_object *kube_source_cause(const struct kube_source *kube_source);
 
 const struct outage *kube_source_outage(const struct kube_source *kube_source);

@@ -76,27 +76,24 @@ struct app {
     ev_timer grace;
 };
 
-static void note_cause(struct app *app, struct slice owner)
+static const struct cause_object *current_cause(const void *data)
 {
-    const struct cause_object *cause =
-        app->kube_source ? kube_source_cause(app->kube_source) : NULL;
-    if (cause) {
-        reconciler_note_cause(app->reconciler, owner, cause);
-    }
+    const struct app *app = data;
+    return app->kube_source ? kube_source_cause(app->kube_source) : NULL;
 }
 
 static void on_owner_changed(void *data, struct slice owner)
 {
     struct app *app = data;
     reconciler_owner_changed(app->reconciler, owner);
-    note_cause(app, owner);
+    reconciler_note_cause(app->reconciler, owner);
 }
 
 static void on_slice_changed(void *data, struct slice owner, const struct slice_change *change)
 {
     struct app *app = data;
     reconciler_slice_changed(app->reconciler, owner, change);
-    note_cause(app, owner);
+    reconciler_note_cause(app->reconciler, owner);
 }
 
 static void on_triggered(void *data, struct slice owner, enum inventory_trigger trigger,
@@ -299,6 +296,8 @@ static void start_middle(struct app *app, const struct options *o)
         .external = {.zone = o->external_zone,
                      .has_headless = o->has_external_headless,
                      .is_public = o->is_external_public},
+        .cause = current_cause,
+        .cause_data = app,
         .has_config_map = o->config_map != NULL,
         .leaves_config = leaves_config(o),
         .planned = app->dry_run ? dry_run_planned : NULL,

@@ -96,9 +96,13 @@ void reconciler_note_trigger(struct reconciler *r, struct slice id, enum invento
     owner->trigger = (uint8_t)(1 + trigger);
 }
 
-void reconciler_note_cause(struct reconciler *r, struct slice id, const struct cause_object *object)
+void reconciler_note_cause(struct reconciler *r, struct slice id)
 {
-    causes_note(r->causes, id, object);
+    const struct cause_object *object =
+        r->config.cause ? r->config.cause(r->config.cause_data) : NULL;
+    if (object) {
+        causes_note(r->causes, id, object);
+    }
 }
 
 const struct cause *reconciler_cause(const struct reconciler *r, struct slice id, size_t back)
@@ -306,6 +310,7 @@ static void reconciler_join_outage(struct reconciler *r)
 static void on_alias_changed(void *data, struct slice owner)
 {
     reconciler_owner_changed(data, owner);
+    reconciler_note_cause(data, owner);
 }
 
 static void on_alias_unclaimed(void *data, struct slice owner_object)

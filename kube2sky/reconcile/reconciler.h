@@ -35,6 +35,7 @@
 #include "kube2sky/naming/naming.h"
 
 struct etcd;
+struct cause_object;
 struct change_ring;
 struct client_keys;
 struct config_map;
@@ -87,6 +88,11 @@ struct reconciler_config {
     /* The zone for Services' external addresses. */
     struct external_zone external;
 
+    /* Returns the object whose event is being handled, borrowed; NULL: none. May be NULL: not
+     * known. */
+    const struct cause_object *(*cause)(const void *data);
+    const void *cause_data;
+
     bool has_config_map; /* reconciler_want_config will be called */
     bool leaves_config;  /* another writer has the ConfigMap's keys */
 
@@ -116,10 +122,9 @@ void reconciler_slice_changed(struct reconciler *reconciler, struct slice owner,
 void reconciler_note_trigger(struct reconciler *reconciler, struct slice owner,
                              enum inventory_trigger trigger, int64_t since_us);
 
-/* Notes which object's event the owner's last reported change was, for reconciler_cause. */
-struct cause_object;
-void reconciler_note_cause(struct reconciler *reconciler, struct slice owner,
-                           const struct cause_object *object);
+/* Notes that the owner's last reported change comes from the event that is being handled, for
+ * reconciler_cause. Owners of external names and of the ConfigMap are noted without it. */
+void reconciler_note_cause(struct reconciler *reconciler, struct slice owner);
 
 /* Returns what caused the owner's latest changes, the latest first; NULL past the oldest that is
  * remembered (causes.h). Borrowed. */

@@ -42,6 +42,7 @@ void reconciler_want_config(struct reconciler *r, struct config_map *map)
             claim_external_names(r);
         }
         reconciler_owner_changed(r, slice_str(CONFIG_OWNER));
+        reconciler_note_cause(r, slice_str(CONFIG_OWNER));
     }
 }
 

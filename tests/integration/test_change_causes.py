@@ -9,7 +9,9 @@ from bed import BIN_DIR
 from kube import endpoints, headless, port, service
 from programs import http_get, reserve_port, wait_until
 from records import SVC
+from test_aliases import ingress
 from test_at import wait_next_second
+from test_config_map import config_map
 
 
 def changes_of(bed, name: str) -> list[dict]:
@@ -47,6 +49,46 @@ def test_objects_behind_changes(bed):
     bed.kube.delete("services", "web")
     bed.wait_model()
     bed.kube2sky.wait_line("records changed, as an object was deleted owner=svc/default/web ")
+
+
+def test_objects_behind_external_names(bed):
+    """An Ingress that comes, changes and goes; a route, and the ConfigMap that takes a name from it."""
+    kube = bed.kube
+    kube.create_namespace("infra")
+    kube.create("services", service("in", namespace="infra", clusterIP="10.96.0.15"))
+    kube.create("ingresses", ingress("first", "first.example.com", ingressClassName="nginx"))
+    bed.start_kube2sky("--override-zones=example.com", "--ingress=nginx=infra/in", "--config-map=kube-dns")
+    name = "/skydns/com/example/shop/"
+
+    def latest() -> dict:
+        status, text = http_get(f"http://127.0.0.1:{bed.readiness_port}/explain?service=infra/in")
+        assert status == 200, text
+        return next(iter(json.loads(text)["alias_changes"]), {})
+
+    wait_until(lambda: bed.etcd.values("/skydns/com/example/first/"), "the names of the first list")
+    assert latest() == {}
+    made = kube.create("ingresses", ingress("shop", "shop.example.com", "b.example.com", ingressClassName="nginx"))
+    wait_until(latest, "the cause")
+    change = latest()
+    assert (change["kind"], change["object"], change["puts"], change["deletes"], change["deleted"]) == (
+        "ingresses", "default/shop", 2, 0, False)  # fmt: skip
+    assert change["resource_version"] == made["metadata"]["resourceVersion"]
+    assert {entry.mod_revision for entry in bed.etcd.get_prefix(name).values()} == {change["revision"]}
+    bed.kube2sky.wait_line("records changed, as an object did owner=alias/infra/in kind=ingresses object=default/shop ")
+    records = json.dumps({"shop.example.com": {"host": "192.0.2.1"}})
+    made = kube.create("configmaps", config_map(records=records))
+    wait_until(lambda: latest()["kind"] == "configmaps", "the ConfigMap, which has the name now")
+    assert latest()["object"] == "kube-system/kube-dns" and latest()["deletes"] == 1
+    assert latest()["resource_version"] == made["metadata"]["resourceVersion"]
+    bed.kube2sky.wait_line("records changed, as an object did owner=ConfigMap kind=configmaps object=kube-system/kube-dns ")
+    since = len(bed.kube2sky.lines)
+    kube.delete("ingresses", "shop")
+    bed.kube2sky.wait_line("records changed, as an object was deleted owner=alias/infra/in kind=ingresses ", since)
+    assert latest()["deleted"] and latest()["object"] == "default/shop" and latest()["deletes"] == 1
+    told = subprocess.run(
+        [str(BIN_DIR / "kube2sky"), "--explain=infra/in", f"--healthz-port={bed.readiness_port}"],
+        capture_output=True, text=True, timeout=60)  # fmt: skip
+    assert re.search(r"^alias keys  20\S+ at revision \d+, 0 puts and 1 deletes, as ingresses default/shop was deleted", told.stdout, re.M)
 
 
 def test_it_failed_then(bed):
