@@ -5,7 +5,6 @@
 #include "common/base/buf.h"
 #include "common/http/http_fetch.h"
 #include "skydns/pages/explain.h"
-#include "skydns/pages/explain_compare.h"
 
 enum {
     TARGET_MAX = 16384,

@@ -1,12 +1,12 @@
-#include "skydns/pages/explain_compare.h"
-
+/* Compares two explanations as text. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/attributes.h"
+#include "common/base/buf.h"
 #include "common/base/slice.h"
 #include "common/base/xalloc.h"
+#include "skydns/pages/explain_client.h"
 
 enum {
     COMPARED_MAX = 64 * 1024 * 1024, /* of a response with all its labels */

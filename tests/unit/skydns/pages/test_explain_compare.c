@@ -1,6 +1,6 @@
-/* explain_compare.h: what only one of two explanations has. */
-#include "skydns/pages/explain_compare.h"
-
+/* explain_compare_texts: what only one of two explanations has. */
+#include "common/base/buf.h"
+#include "skydns/pages/explain_client.h"
 #include "tests/support/unit_test.h"
 
 enum { TEXT_MAX = 4096 };
