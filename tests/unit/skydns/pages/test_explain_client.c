@@ -26,12 +26,12 @@ struct server {
     pthread_t thread;
 };
 
-/* Serves one connection: reads the head, replies, closes. */
-static void *explain_client_serve(void *data)
+/* Reads the head of a request, replies, closes. */
+static void explain_client_serve_one(struct server *s)
 {
-    struct server *s = data;
     size_t len = 0;
     int fd = accept(s->listener, NULL, NULL);
+    memset(s->request, 0, sizeof(s->request));
     while (!strstr(s->request, "\r\n\r\n")) {
         ssize_t n = recv(fd, s->request + len, sizeof(s->request) - 1 - len, 0);
         if (n <= 0) {
@@ -42,11 +42,19 @@ static void *explain_client_serve(void *data)
     (void)send(fd, s->reply, strlen(s->reply),
                MSG_NOSIGNAL); /* the test checks the client's result */
     close(fd);
-    return NULL;
 }
 
-/* The moment that run_client asks for. */
+/* The moments that run_client asks for. */
 static const char *moment = "";
+static unsigned moments = 1;
+
+static void *explain_client_serve(void *data)
+{
+    for (unsigned i = 0; i < moments; i++) {
+        explain_client_serve_one(data);
+    }
+    return NULL;
+}
 
 /* Returns pages_explain_client's result; its output in `output`. */
 static int run_client(struct server *s, const char *reply, const char *name, const char *type,
@@ -120,6 +128,25 @@ UNIT_TEST(test_the_past)
         assert_string_equal(err.msg, messages[i]);
         assert_non_null(strstr(s.request, "&type=A&at=2026-05-01T00%3A00%3A00%2B02%3A00 HTTP/1."));
     }
+    moment = "";
+}
+
+UNIT_TEST(test_two_moments)
+{
+    struct server s;
+    struct err err;
+    char output[OUTPUT_MAX];
+    moment = "5..10m";
+    moments = 2;
+    assert_int_equal(run_client(&s, "HTTP/1.1 200 OK\r\n\r\na\nb\nc\n", "a", "A", output, &err), 0);
+    assert_string_equal(output, "< a\n< b\n> a\n> b\n"
+                                "no difference: both answers come from the same records\n");
+    assert_non_null(strstr(s.request, "&at=10m HTTP/1."));
+    moments = 1;
+    assert_int_equal(run_client(&s, "HTTP/1.1 410 Gone\r\n\r\ngone\n", "a", "A", output, &err),
+                     ERR_NOT_FOUND);
+    assert_non_null(strstr(s.request, "&at=5 HTTP/1."));
+    assert_string_equal(output, "");
     moment = "";
 }
 

@@ -252,6 +252,20 @@ static struct metrics_snapshot snapshot_counts(const void *keeper)
         .heard_ms = clock_wall_ms() - 90000, .bytes = 428, .writes = 3, .failures = 2};
 }
 
+UNIT_TEST(test_metrics_of_the_past)
+{
+    struct past_counts counts = {.results[PAST_EXPLAIN][PAST_GONE] = 7,
+                                 .results[PAST_HISTORY][PAST_BUSY] = 8};
+    struct pages *p = *state;
+    p->sources.past = &counts;
+    pages_status_expect(p, "/metrics", 200,
+                        "\nskydns_past_questions_total{page=\"explain\",result=\"gone\"} 7\n");
+    pages_status_expect(p, "/metrics", 200,
+                        "\nskydns_past_questions_total{page=\"history\",result=\"busy\"} 8\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_past_marks 0\n");
+    pages_status_expect(p, "/metrics", 200, "\nskydns_past_oldest_mark_seconds 0\n");
+}
+
 UNIT_TEST(test_metrics_of_a_snapshot)
 {
     struct pages *p = *state;
