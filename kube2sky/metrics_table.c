@@ -266,6 +266,9 @@ static void write_aliases(struct metrics_page *page, const struct metrics_source
                   "External names requested and not written, since another object's or another "
                   "writer's key has them.",
                   (double)stats->alias_left);
+    metrics_gauge(page, "external_zone_keys",
+                  "Keys that should be in etcd in the zone of --external-zone.",
+                  (double)stats->external);
 }
 
 static void write_config_map(struct metrics_page *page, const struct metrics_sources *sources,

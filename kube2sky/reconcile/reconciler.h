@@ -219,6 +219,7 @@ struct reconciler_stats {
     uint64_t desired;       /* keys */
     uint64_t actual;        /* keys, including others' */
     uint64_t others;        /* desired reverse keys that belong to other writers */
+    uint64_t external;      /* desired keys in the external zone */
     uint64_t alias_left;    /* claimed external names that others have: objects, or writers */
     size_t reverse_refused; /* addresses that only namespaces claim whose pods do not have them */
     size_t config_keys;     /* written because of the ConfigMap */

@@ -86,6 +86,7 @@ struct reconciler {
     uint64_t desired;                           /* owners' own keys */
     uint64_t others;                            /* desired reverse keys that belong to other
                                                  * writers */
+    uint64_t external;                          /* desired keys in the external zone */
     uint64_t alias_left;                        /* external names, likewise */
     uint64_t trimmed_at;                        /* keys_deleted when memory was last given back */
     uint64_t trimmed_reads;                     /* full reads at that time */

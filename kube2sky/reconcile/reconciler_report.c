@@ -246,6 +246,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .desired = r->desired + planner_reverse_count(&r->planner),
         .actual = owners_key_count(r->owners, OWNER_RECORDS) + reverse_keys_count(r->reverse_keys),
         .others = r->others,
+        .external = r->external,
         .alias_left = r->alias_left,
         .reverse_refused = planner_reverse_refused(&r->planner),
         .is_leading = !r->leader || leader_is_leading(r->leader),

@@ -124,6 +124,9 @@ static void count_planned(struct reconciler *r, struct owner *owner, const struc
     note_room(r, owner, planned);
     if (owner->class == OWNER_RECORDS) {
         r->desired += (uint64_t)planned->desired_count - owner->desired_count;
+        if (owner_is_external(owner)) {
+            r->external += (uint64_t)planned->desired_count - owner->desired_count;
+        }
         uint64_t *others = owner_is_alias(owner) ? &r->alias_left : &r->others;
         *others += (uint64_t)planned->left_count - owner->left_count;
     }

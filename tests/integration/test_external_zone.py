@@ -15,6 +15,7 @@ from programs import http_get, wait_equal, wait_until
 from records import hash_of
 from scripted import Nameserver, reply
 from test_forwarding import PATIENT
+from watched import Watched
 
 ZONE = "lb.example.com"
 TREE = "/skydns/com/example/lb/"
@@ -89,6 +90,9 @@ def test_addresses_hosts_and_ports(bed):
     explained = json.loads(http_get(page)[1])
     assert {entry["key"] for entry in explained["keys"] if entry["state"] == "present"} > right["mixed"].keys()
     assert {entry["value"] for entry in explained["skipped"]} == {"lb.example.net."}
+
+    metrics = Watched(bed.kube2sky, bed.readiness_port, "kube2sky_").metrics()
+    assert metrics.get("external_zone_keys") == sum(len(keys) for keys in right.values())
 
     # A new address, none, and gone.
     status = {"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.7"}]}}}
