@@ -1,7 +1,8 @@
 /* Arbitrary objects through inventory and naming: one per line, as the letter of its kind, S, E, L
  * (slice), P, N (Node), I (import) or M (an import's slice), then JSON. Whatever their content, the
  * keys belong to their owner, are valid DNS names and unique; the values parse; each address is
- * claimed once; whatever endpoints without hostnames are called. */
+ * claimed once; whatever endpoints without hostnames are called. Likewise in an external zone,
+ * where each key is in a form that we know as ours. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,13 @@
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory.h"
+#include "kube2sky/naming/key_style.h"
 #include "kube2sky/naming/naming.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define EXTERNAL_ZONE "lb.example.com."
+#define EXTERNAL_TREE "/skydns/com/example/lb/"
 
 /* Names are derived for this many owners at the end; inputs have only a few lines. */
 enum { OWNERS_MAX = 64 };
@@ -68,12 +73,8 @@ static bool naming_is_import(const char *owner)
     return slice_has_prefix(slice_str(owner), slice_str(IMPORT_PREFIX));
 }
 
-static void naming_check_records(const struct desired *desired, const char *owner)
+static void naming_check_records(const struct desired *desired, const char *base)
 {
-    bool is_import = naming_is_import(owner);
-    char *base =
-        is_import ? xasprintf("/skydns/local/clusterset/svc/%s", owner + sizeof(IMPORT_PREFIX) - 1)
-                  : xasprintf("/skydns/local/cluster/%s", owner);
     for (size_t i = 0; i < desired->count; i++) {
         struct desired_record record = desired_get(desired, i);
         struct dname name;
@@ -88,7 +89,17 @@ static void naming_check_records(const struct desired *desired, const char *owne
         assert(r == 0);
         record_fini(&parsed);
     }
-    free(base);
+}
+
+static void check_style(const struct desired *desired)
+{
+    for (size_t i = 0; i < desired->count; i++) {
+        struct desired_record record = desired_get(desired, i);
+        struct slice below = slice_of(record.key.ptr + sizeof(EXTERNAL_TREE) - 1,
+                                      record.key.len - (sizeof(EXTERNAL_TREE) - 1));
+        bool is_ours = key_style_external(slice_str(EXTERNAL_ZONE), below, record.value);
+        assert(is_ours);
+    }
 }
 
 static void check_claims(const struct claims *claims)
@@ -110,8 +121,14 @@ static void naming_name_owner(const struct run *run, const char *owner,
         .import_domain = "clusterset.local.",
         .ttl_s = 30,
         .endpoint_names = endpoint_names,
+        .external = {.zone = EXTERNAL_ZONE, .has_headless = true},
         .dropped = check_drop,
     };
+    bool is_external = strncmp(owner, "ext/", 4) == 0;
+    char *base = is_external               ? xasprintf(EXTERNAL_TREE "%s", owner + 4)
+                 : naming_is_import(owner) ? xasprintf("/skydns/local/clusterset/svc/%s",
+                                                       owner + sizeof(IMPORT_PREFIX) - 1)
+                                           : xasprintf("/skydns/local/cluster/%s", owner);
     struct owner_objects objects;
     struct desired desired;
     struct claims claims;
@@ -122,10 +139,14 @@ static void naming_name_owner(const struct run *run, const char *owner,
     const struct inventory *inventory = naming_is_import(owner) ? run->imports : run->inventory;
     inventory_get(inventory, slice_str(owner), &objects);
     if (naming_build(&config, &objects, &desired, &claims, &err) == 0) {
-        naming_check_records(&desired, owner);
+        naming_check_records(&desired, base);
         check_claims(&claims);
+        if (is_external) {
+            check_style(&desired);
+        }
     }
     (void)inventory_may_delete(inventory, slice_str(owner)); /* only that it returns */
+    free(base);
     owner_objects_fini(&objects);
     desired_fini(&desired);
     claims_fini(&claims);
@@ -137,7 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct inventory_config config = {
         .is_narrowed = true, .changed = naming_note_owner, .data = &run};
     const char *at = (const char *)data, *end = at + size;
-    kube_object_keep((struct kube_kept){.pods = true});
+    kube_object_keep((struct kube_kept){.pods = true, .external = true});
     run.inventory = inventory_new(&config);
     config.has_imports = true;
     run.imports = inventory_new(&config);
@@ -156,6 +177,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         naming_name_owner(&run, run.owners[i], ENDPOINT_NAMES_HASH);
         naming_name_owner(&run, run.owners[i], ENDPOINT_NAMES_ADDRESS);
         naming_name_owner(&run, run.owners[i], ENDPOINT_NAMES_POD);
+        if (strncmp(run.owners[i], "svc/", 4) == 0) {
+            memcpy(run.owners[i], "ext/", 4);
+            naming_name_owner(&run, run.owners[i], ENDPOINT_NAMES_HASH);
+            naming_name_owner(&run, run.owners[i], ENDPOINT_NAMES_POD);
+        }
         free(run.owners[i]);
     }
     inventory_free(run.inventory);

@@ -23,7 +23,7 @@ static inline void kube_event_check(const struct kube_event *event)
 static inline void kube_event_check_all(enum kube_encoding encoding, struct slice bytes)
 {
     struct kube_status status;
-    kube_object_keep((struct kube_kept){.aliases = true, .uids = true});
+    kube_object_keep((struct kube_kept){.aliases = true, .uids = true, .external = true});
     for (int kind = 0; kind < KUBE_KIND_COUNT; kind++) {
         struct kube_event event;
         struct err err;
