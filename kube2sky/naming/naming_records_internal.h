@@ -73,10 +73,6 @@ bool naming_records_take_label(const struct build *b, const char *what, const ch
 bool naming_records_take_address(const struct build *b, const char *text,
                                  struct address *ret_address);
 
-/* Takes a host name that the API accepts: returns it in lower case with a dot at its end, owned by
- * the caller. NULL: invalid, and reported. In naming.c. */
-char *naming_take_host(const struct build *b, const char *what, const char *text);
-
 /* Takes the ports with a name, a protocol and a number; others have no SRV record. Returns their
  * number; ret_ports has room for count. */
 size_t take_ports(const struct build *b, const struct kube_port *ports, size_t count,
@@ -110,8 +106,5 @@ void add_claim(struct build *b, const struct address *address, enum claim_rank r
 
 /* Adds a headless Service's endpoints, or an import's; in naming_headless.c. */
 int build_headless(struct build *b, const struct owner_objects *objects, struct err *err);
-
-/* Adds a naming_is_external Service's names in that zone; in naming_external.c. */
-int build_external(struct build *b, const struct owner_objects *objects, struct err *err);
 
 #endif

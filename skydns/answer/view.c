@@ -9,7 +9,7 @@
 /* ---- Names ---- */
 
 /* Returns whether etcd says that nothing in the external zone is hidden. */
-static bool view_shows_external(const struct view *view, const struct engine_zone *zone)
+static bool view_is_zone_shown(const struct view *view, const struct engine_zone *zone)
 {
     const struct store_node *node =
         view->store ? store_find(view->store, &zone->shown, NULL) : NULL;
@@ -21,7 +21,7 @@ static enum view_part part_in(const struct view *view, const struct engine_zone 
                               const struct dname *name, const struct dname_labels *labels)
 {
     unsigned depth = labels->count - zone->labels;
-    if (zone->is_external && view_shows_external(view, zone)) {
+    if (zone->is_external && view_is_zone_shown(view, zone)) {
         return VIEW_WHOLE;
     }
     if (depth == 0) {

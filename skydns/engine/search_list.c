@@ -34,11 +34,12 @@ static bool is_within(const struct fast_query *q, const struct engine_zone *zone
                0;
 }
 
-/* Finds the domain that contains the name. The first is the longest: engine_config.h. */
+/* Finds the domain that contains the name. The first is the longest: engine_config.h. Pods search
+ * no external zone; these are last. */
 static const struct engine_zone *search_list_find_zone(struct path *path)
 {
     const struct engine_config *config = path->config;
-    for (unsigned i = 0; i < config->zone_count; i++) {
+    for (unsigned i = 0; i < config->zone_count && !config->zones[i].is_external; i++) {
         if (is_within(path->question, &config->zones[i])) {
             path->zone_at = i;
             return &config->zones[i];

@@ -1,4 +1,4 @@
-/* naming_external: Services in, keys and values in the external zone out; each is in a form that
+/* naming, in the external zone: Services in, keys and values in the external zone out; each is in a form that
  * key_style knows as ours. */
 #include "tests/unit/kube2sky/objects.h"
 
