@@ -10,11 +10,13 @@ import dns.rcode
 import dns.rdatatype
 import pytest
 from dns_client import TIMEOUT_S
+from dnssec_bed import SECURE, Delv, flag, keygen
 from kube import endpoint, endpoint_slice, headless, pod, port, service
 from programs import http_get, wait_equal, wait_until
 from records import hash_of
 from scripted import Nameserver, reply
 from test_forwarding import PATIENT
+from test_kube_dry_run import dry_run
 from watched import Watched
 
 ZONE = "lb.example.com"
@@ -418,3 +420,30 @@ def test_document(bed):
     assert bed.dns.answers(web) == ["203.0.113.1"]
     bed.etcd.put("/skydns/config", "{}")
     wait_until(lambda: bed.dns.query(web).rcode() == dns.rcode.SERVFAIL, "no zone again")
+
+
+def test_signed(bed):
+    """A validator agrees with what is there, and with what is not."""
+    key = keygen(bed.folder, ZONE)
+    bed.kube.create("services", balanced("web", "203.0.113.1"))
+    start_both(bed, flag(key))
+    web = f"web.default.{ZONE}"
+    bed.wait_answers(web, "A", ["203.0.113.1"])
+    judge = Delv(bed.folder, bed.dns.port, [key])
+    for name, rdtype in [(web, "A"), (web, "AAAA"), (web, "SRV"), (f"_http._tcp.{web}", "SRV"), (ZONE, "SOA"), (ZONE, "A")]:
+        verdict, text = judge.judge(name, rdtype)
+        assert verdict == SECURE, (name, rdtype, verdict, text)
+    for name in (f"default.{ZONE}", f"none.default.{ZONE}", f"x.{web}"):
+        verdict, text = judge.judge(name, "A")
+        assert verdict == SECURE, (name, verdict, text)
+
+
+def test_dry_run(bed):
+    """It prints the keys of the zone, and what is stale there."""
+    bed.kube.create("services", balanced("web", "203.0.113.1"))
+    bed.etcd.put_all(address("old", "203.0.113.5"))
+    result = dry_run(bed, FLAG)
+    assert result.returncode == 3
+    for key in address("web", "203.0.113.1") | srv("web", "203.0.113.1"):
+        assert f"+ {key} " in result.stdout, result.stdout
+    assert f"- {next(iter(address('old', '203.0.113.5')))}" in result.stdout

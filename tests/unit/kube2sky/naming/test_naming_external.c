@@ -1,5 +1,5 @@
-/* naming, in the external zone: Services in, keys and values in the external zone out; each is in a form that
- * key_style knows as ours. */
+/* naming, in the external zone: Services in, keys and values in the external zone out; each is in a
+ * form that key_style knows as ours. */
 #include "tests/unit/kube2sky/objects.h"
 
 #include "common/dns/record_json.h"
