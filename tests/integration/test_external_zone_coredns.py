@@ -32,10 +32,10 @@ REASONS = {
 def objects(kube) -> None:
     kube.create_namespace("shop")
     for value in (
-        balanced("web", "203.0.113.1", "2001:db8::1", ports=(WEB, port(443, "https"), port(53, "dns", "UDP"))),
+        balanced("web", "203.0.113.1", "2001:db8::1", ports=(WEB, port(443, "https"))),
         balanced("till", "lb.example.net", namespace="shop"),
         balanced("mixed", "lb.example.net", externalIPs=["203.0.113.9"]),
-        service("plain", WEB, externalIPs=["203.0.113.2", "203.0.113.3"]),
+        service("plain", WEB, port(53, "dns", "UDP"), externalIPs=["203.0.113.2", "203.0.113.3"]),
         service("unnamed", UNNAMED, externalIPs=["203.0.113.4"]),
         service("node", WEB, type="NodePort"),
         service("inside", WEB),
@@ -52,7 +52,7 @@ def questions() -> list[tuple[str, str]]:
     names = [f"{name}.default" for name in ("web", "mixed", "plain", "unnamed", "node", "inside", "db", "outside", "none")]
     names += ["till.shop", "web.shop", "default", "shop", "other", "db-0.db.default", "db-9.db.default", "a.b.web.default"]
     names += [f"_http._tcp.{name}" for name in ("web.default", "till.shop", "db.default", "plain.default", "inside.default")]
-    names += ["_https._tcp.web.default", "_dns._udp.web.default", "_dns._tcp.web.default", "_tcp.web.default"]
+    names += ["_https._tcp.web.default", "_dns._udp.plain.default", "_dns._tcp.plain.default", "_tcp.web.default"]
     return [(f"{name}.{ZONE}", rdtype) for name in names for rdtype in ("A", "AAAA", "SRV", "TXT")]
 
 
@@ -103,9 +103,10 @@ def both(bed, upstream):
     bed.start_skydns("-schema=kubernetes", *flags)
     theirs = Dns(reserve_port(), timeout_s=5)
     file = bed.folder / "Corefile"
-    api = next(flag.split("=", 1)[1] for flag in bed.kube_flags if "kube-master-url" in flag)
+    how, _, where = bed.kube_flags[0].partition("=")
+    api = f"endpoint {where}" if how == "--kube-master-url" else f"kubeconfig {where}"
     file.write_text(
-        f".:{theirs.port} {{\n    bind 127.0.0.1\n    kubernetes cluster.local {{\n        endpoint {api}\n    }}\n"
+        f".:{theirs.port} {{\n    bind 127.0.0.1\n    kubernetes cluster.local {{\n        {api}\n    }}\n"
         f"    k8s_external {ZONE} {{\n        headless\n    }}\n    transfer {ZONE} {{\n        to *\n    }}\n"
         f"    forward . 127.0.0.1:{upstream.port}\n}}\n"
     )
