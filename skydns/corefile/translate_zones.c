@@ -75,6 +75,28 @@ static bool is_multicluster(const struct plugin_use *use, const char *zone)
     return is_it;
 }
 
+/* Adds the zone of imported Services, which kube2sky fills beside the cluster's domain. */
+static void add_import_domain(const struct plugin_use *use, const char *zone, bool can_transfer)
+{
+    struct translation *t = use->t;
+    const struct corefile_line *line = use_option(use, "multicluster");
+    const char *domain = strings_next(&t->domains, NULL);
+    if (!domain || zone_contains(domain, zone) || zone_contains(zone, domain) ||
+        !translate_zones_is_host_name(zone)) {
+        translation_narrower(t, line,
+                             "imported Services have a zone beside the cluster's domain: this one "
+                             "is left out");
+    } else if (t->has_imports && !strings_has(&t->domains, zone)) {
+        translation_narrower(t, line, "imported Services have one zone: the others are left out");
+    } else if (!t->has_imports) {
+        t->has_imports = true;
+        translation_flag(&t->kube2sky, "--multicluster");
+        translation_flag(&t->kube2sky, "--multicluster-domain=%s", zone);
+        translation_add(t, &t->domains, DOMAINS_MAX, zone, &use->directive->head);
+        translate_zone_transfers(use, zone, can_transfer);
+    }
+}
+
 static void add_domain(const struct plugin_use *use, const char *zone, bool can_transfer)
 {
     struct translation *t = use->t;
@@ -82,8 +104,7 @@ static void add_domain(const struct plugin_use *use, const char *zone, bool can_
     if (strcmp(zone, ".") == 0) {
         translation_missing(t, head, "the root is no domain: give -domain the domain's name");
     } else if (is_multicluster(use, zone)) {
-        translation_narrower(t, use_option(use, "multicluster"),
-                             "no imported Services: the zone is left out");
+        add_import_domain(use, zone, can_transfer);
     } else if (!translate_zones_is_host_name(zone)) {
         translation_missing(t, head, "expected a domain of letters, digits and inner hyphens");
     } else {
@@ -120,9 +141,24 @@ static void add_zones(const struct plugin_use *use)
         translate_keep_zone(use->t, "."); /* there is no telling which */
     }
     while ((zone = strings_next(&zones, zone))) {
-        translate_zones_add_zone(use, zone, !zone_is_odd(zone));
+        if (!is_multicluster(use, zone)) {
+            translate_zones_add_zone(use, zone, !zone_is_odd(zone));
+        }
+    }
+    while ((zone = strings_next(&zones, zone))) { /* beside the others */
+        if (is_multicluster(use, zone)) {
+            translate_zones_add_zone(use, zone, !zone_is_odd(zone));
+        }
     }
     strings_fini(&zones);
+}
+
+/* Notes a zone that the plugin does not have. */
+static void take_multicluster(const struct plugin_use *use, const struct corefile_line *line)
+{
+    if (!use->t->has_imports) {
+        translation_missing(use->t, line, "expected one of the plugin's zones");
+    }
 }
 
 /* ---- kubernetes ---- */
@@ -295,7 +331,7 @@ void translate_kubernetes(const struct plugin_use *use)
         {"noendpoints", .closed = "headless Services are answered with their endpoints"},
         {"fallthrough", .take = take_fallthrough},
         {"ignore", .missing = "none: a Service without endpoints has its cluster IP"},
-        {"multicluster", .missing = "none: no imported Services"},
+        {"multicluster", .take = take_multicluster},
         {"upstream", .needless = "CoreDNS ignores it"},
         {"resyncperiod", .needless = "CoreDNS ignores it"},
         {"transfer", .missing = "none: write it as the plugin transfer"},

@@ -86,6 +86,7 @@ struct translation {
     struct strings no_aaaa;        /* "ads.test", or "all" */
     const char *dns64;             /* the prefix; the Corefile's, or constant; NULL: none */
     bool has_overrides;            /* etcd has names outside the domains */
+    bool has_imports;              /* one of the domains is that of imported Services */
     struct buf http[HTTP_PLUGINS]; /* "0.0.0.0:9153"; empty: not used */
 
     /* Zones that are not to reach upstreams: whatever other lines say of them; unless they have

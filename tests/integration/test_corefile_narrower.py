@@ -8,7 +8,7 @@ import dns.query
 import dns.rcode
 import dns.tsig
 import pytest
-from kube import service
+from kube import service, service_import
 from programs import wait_until
 from test_forwarding import Upstream
 from test_signed_queries import SECRETS, key_of, keys_in
@@ -106,20 +106,21 @@ def test_nobody_is_answered_where_no_flag_tells_clients_apart(bed, line):
 # ---- Names ----
 
 
-@pytest.mark.parametrize(
-    ("more", "zone"),
-    [
-        ("kubernetes other.test {\nnamespaces shop\nttl 5\n}", "other.test"),
-        ("kubernetes cluster.local other.test {\npods verified\nmulticluster other.test\n}", "other.test"),
-    ],
-    ids=["options", "multicluster"],
-)
-def test_a_second_domain_of_another_kube2sky(bed, more, zone):
+def test_a_second_domain_of_another_kube2sky(bed):
     """The first has the names that it says, those of the second are nobody's, and the server is ready."""
-    option = "multicluster other.test\n" if "multicluster" in more else ""
-    first = KUBERNETES.replace("}", option + "}")
-    start(bed, ".:%s {\nbind 127.0.0.1\n" + first + more + "\n}", right=[ADDRESS])
-    assert ask(bed, NAME.replace("cluster.local", zone)).rcode() in (dns.rcode.SERVFAIL, dns.rcode.REFUSED)
+    more = "kubernetes other.test {\nnamespaces shop\nttl 5\n}"
+    start(bed, ".:%s {\nbind 127.0.0.1\n" + KUBERNETES + more + "\n}", right=[ADDRESS])
+    assert ask(bed, NAME.replace("cluster.local", "other.test")).rcode() in (dns.rcode.SERVFAIL, dns.rcode.REFUSED)
+
+
+def test_imported_services_alone_in_their_zone(bed):
+    bed.kube.control("imports")
+    bed.kube.control("put", resource="serviceimports", object=service_import("far", ips=("10.42.0.1",)))
+    more = KUBERNETES.replace("cluster.local", "other.test cluster.local").replace("}", "multicluster other.test\n}")
+    start(bed, ".:%s {\nbind 127.0.0.1\n" + more + "\n}", right=["10.42.0.1"], name="far.default.svc.other.test")
+    bed.wait_answers(NAME, "A", [ADDRESS])
+    assert ask(bed, NAME.replace("cluster.local", "other.test")).rcode() == dns.rcode.NXDOMAIN
+    assert ask(bed, "far.default.svc.cluster.local").rcode() == dns.rcode.NXDOMAIN
 
 
 # ---- Transfers ----
