@@ -9,9 +9,10 @@ import dns.xfr
 import dns.zone
 import pytest
 from kube import endpoint, endpoint_slice, headless, import_slice, pod, port, service, service_import
-from programs import http_get, wait_equal, wait_until
+from programs import http_get, reserve_port, wait_equal, wait_until
 from records import hash_of, value
 from test_kube_dry_run import dry_run
+from test_stores import wipe
 from test_visibility import Clients
 
 FLAG = "--multicluster"
@@ -331,6 +332,39 @@ def test_marks_of_the_domain(mcs):
     mcs.kube2sky.stop()
     mcs.kube2sky.start()
     wait_until(lambda: mcs.etcd.get_prefix(WRITER)[WRITER + "serial"] != before[WRITER + "serial"], "a new serial")
+    assert mcs.etcd.get_prefix(WRITER)[WRITER + "store"] == before[WRITER + "store"]
+
+
+def test_etcd_wiped(mcs):
+    """Everything is written again, then the marks: the domain of the other data set has another store key."""
+    put(mcs, "serviceimports", service_import("web", ips=("10.42.0.1",)))
+    mcs.start_kube2sky(FLAG)
+    wait_until(lambda: WRITER + "store" in mcs.etcd.values(WRITER), "the store key")
+    before = mcs.etcd.values(WRITER)[WRITER + "store"]
+    wipe(mcs)
+    mcs.start_etcd()
+    wait_imports(mcs, ip("default/web", "10.42.0.1"))
+    wait_until(lambda: mcs.etcd.values(WRITER).get(WRITER + "store", before) != before, "another store key")
+    assert f"{TREE}dns-version" in mcs.etcd.values(TREE)
+
+
+def test_one_leads(mcs):
+    """A standby writes none of the domain's keys; when the leader goes, it does, and the store key stays."""
+    put(mcs, "serviceimports", service_import("web", ips=("10.42.0.1",)))
+    flags = (FLAG, "--leader-elect", "--leader-elect-lease-duration=2s")
+    mcs.start_kube2sky(*flags)
+    wait_until(lambda: WRITER + "store" in mcs.etcd.values(WRITER), "the store key")
+    before = mcs.etcd.get_prefix(WRITER)
+    port_number = reserve_port()
+    standby = mcs.command(
+        "kube2sky", f"--etcd-server={mcs.etcd_urls[0]}", f"--healthz-port={port_number}", *mcs.kube_flags, *flags
+    ).start()
+    standby.wait_ready(lambda: http_get(f"http://127.0.0.1:{port_number}/readiness")[0] == 200, "ready")
+    assert mcs.etcd.get_prefix(WRITER) == before
+    mcs.kube2sky.stop()
+    put(mcs, "serviceimports", service_import("more", ips=("10.42.0.2",)))
+    wait_imports(mcs, ip("default/web", "10.42.0.1"), ip("default/more", "10.42.0.2"))
+    wait_until(lambda: mcs.etcd.get_prefix(WRITER)[WRITER + "serial"] != before[WRITER + "serial"], "its serial")
     assert mcs.etcd.get_prefix(WRITER)[WRITER + "store"] == before[WRITER + "store"]
 
 

@@ -20,12 +20,12 @@ OPERATOR = {"PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules"}
 GATEWAYS = {"Gateway": "gateways", "HTTPRoute": "httproutes"}
 
 
-def definition(group: str, kind: str, plural: str) -> dict:
+def definition(group: str, kind: str, plural: str, version_name: str = "v1") -> dict:
     """As little as the API server takes: of any content."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": anything, "status": anything}}}
     meta = {"name": f"{plural}.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    version = {"name": version_name, "served": True, "storage": True, "schema": schema}
     return {
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": meta,
         "spec": {
@@ -44,9 +44,10 @@ def write_list(folder, values: list[dict]) -> str:
 
 @pytest.fixture(scope="module")
 def definitions(cluster, tmp_path_factory):
-    """Prometheus Operator's kinds and the Gateway API's, while these tests run."""
+    """The kinds of Prometheus Operator, the Gateway API and the multicluster API, while these tests run."""
     made = [definition("monitoring.coreos.com", kind, plural) for kind, plural in OPERATOR.items()]
     made += [definition("gateway.networking.k8s.io", kind, plural) for kind, plural in GATEWAYS.items()]
+    made.append(definition("multicluster.x-k8s.io", "ServiceImport", "serviceimports", "v1alpha1"))
     file = write_list(tmp_path_factory.mktemp("definitions"), made)
     cluster.kubectl("apply", "-f", file)
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", file)
