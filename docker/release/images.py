@@ -1,7 +1,7 @@
 """Writes the images of a release, of one architecture, as OCI archives, and bills of materials of them and of the Debian
 packages. `build` calls it within the root file system that `root` made.
 
-    images.py --system / --debs FOLDER --architecture arm64 --version 0.1.0 --time SECONDS --out FOLDER
+    images.py --system / --debs FOLDER --architecture arm64 --version 0.2.0 --time SECONDS --out FOLDER
 
 FOLDER of --debs has our packages as .deb files; other programs are taken from /programs/ARCHITECTURE of the system.
 """
