@@ -181,12 +181,38 @@ def test_namespaces(bed):
 
 
 def test_namespace_labels(bed):
+    """A namespace that loses its label loses its names, and gets them back with it."""
     kube = bed.kube
+    names = {}
     for name in ("a", "b"):
         kube.create_namespace(name)
+        kube.patch("namespaces", name, {"metadata": {"labels": {"team": name}}})
         kube.create("services", balanced("web", "203.0.113.1", namespace=name))
-    bed.start_kube2sky(FLAG, "--namespace-labels=kubernetes.io/metadata.name=a")
-    wait_zone(bed, address("web", "203.0.113.1", "a"), srv("web", "203.0.113.1", namespace="a"))
+        names[name] = address("web", "203.0.113.1", name) | srv("web", "203.0.113.1", namespace=name)
+    bed.start_kube2sky(FLAG, "--namespace-labels=team=a")
+    wait_zone(bed, names["a"])
+    kube.patch("namespaces", "b", {"metadata": {"labels": {"team": "a"}}})
+    wait_zone(bed, names["a"], names["b"])
+    kube.patch("namespaces", "a", {"metadata": {"labels": {"team": None}}})
+    wait_zone(bed, names["b"])
+
+
+def test_room(bed):
+    """The names count into the namespace's keys: with as many as it may have, further ones wait, of this namespace alone."""
+    kube = bed.kube
+    for name, count in (("a", 9), ("b", 1)):
+        kube.create_namespace(name)
+        kube.create("services", service("web", WEB, namespace=name, externalIPs=[f"203.0.113.{i}" for i in range(1, count + 1)]))
+    bed.start_kube2sky(FLAG, "--max-namespace-keys=6")
+    b = address("web", "203.0.113.1", "b") | srv("web", "203.0.113.1", namespace="b")
+    wait_zone(bed, b, tree=f"{TREE}b/")
+
+    def taken() -> int:
+        return len(bed.etcd.values(f"{TREE}a/")) + len(bed.etcd.values("/skydns/local/cluster/svc/a/"))
+
+    wait_equal(taken, 6, "the namespace's keys")
+    kube.patch("services", "web", {"spec": {"externalIPs": ["203.0.113.1"]}}, "a")
+    wait_zone(bed, address("web", "203.0.113.1", "a"), srv("web", "203.0.113.1", namespace="a"), tree=f"{TREE}a/")
 
 
 @pytest.mark.parametrize(

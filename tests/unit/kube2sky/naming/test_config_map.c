@@ -226,7 +226,9 @@ UNIT_TEST(test_external_names)
         {"records", "{'example.com':{'host':'192.0.2.1'}}",
          "records: `example.com`: is in no zone of --override-zones"},
         {"records", "{'a.arpa':{'host':'192.0.2.1'}}",
-         "records: `a.arpa`: is in --domain, in --multicluster-domain, in arpa or special"},
+         "records: `a.arpa`: is in --domain, in --multicluster-domain, in --external-zone, in arpa "
+         "or "
+         "special"},
         {"records", "{'svc.cluster.local':{'host':'a'}}",
          "records: `svc.cluster.local`: expected a name below cluster.local., outside svc, pod, "
          "node and stub.dns, or one that --override-zones allows"},
