@@ -107,8 +107,7 @@ static enum kube_kind told_kind(const struct follower *follower, const struct ku
     return is_of_imports(follower->kind) ? follower->kind : object->kind;
 }
 
-/* ---- Namespaces, which select imports, too ---- */
-
+/* Returns the imports if objects of the kind select them, too; else NULL. */
 static struct inventory *imports_for(const struct kube_source *kube_source, enum kube_kind kind)
 {
     return kind == KUBE_NAMESPACE ? kube_source->config.imports : NULL;

@@ -412,6 +412,14 @@ def test_dry_run(mcs):
     assert next(iter(ip("default/web", "10.42.0.1"))) in run.stdout
 
 
+def test_dry_run_without_the_kind(bed):
+    """It ends, and would touch no import's key."""
+    bed.etcd.put_all(ip("default/kept", "10.42.0.9"))
+    run = dry_run(bed, FLAG)
+    assert run.returncode == 3
+    assert TREE not in run.stdout
+
+
 @pytest.mark.parametrize(("flags", "told"), [
     ([FLAG, "--multicluster-domain=-x"], "flag -multicluster-domain: `-x`: expected a domain name like clusterset.local"),
     ([FLAG, "--multicluster-domain=a.cluster.local"], "flag -multicluster-domain: `a.cluster.local`: expected a domain that"),
