@@ -48,6 +48,10 @@ struct trust {
 
 enum { TRUSTED_KINDS = 2 };
 
+/* Time between two lists of imports' slices: whoever makes an import headless again and again pays
+ * by waiting. */
+enum { IMPORTS_PAUSE_MS = 5000 };
+
 /* A CRD may be missing for good: that is told once, as each kind's outage is. */
 static const int64_t ROUTES_TIMEOUT_MS = (int64_t)365 * 24 * 3600 * 1000;
 
@@ -61,7 +65,8 @@ struct kube_source {
     uint64_t credentials_id;
     ev_timer restored; /* fires when the API's storage has gone back: everything is listed again */
     ev_timer imports_due; /* fires when slices of imports must be listed again */
-    bool has_cause;       /* an event is being passed on */
+    int64_t imports_listed_ms;
+    bool has_cause; /* an event is being passed on */
     struct cause_object cause;
     char cause_ns[CAUSE_TEXT_MAX], cause_name[CAUSE_TEXT_MAX], cause_version[CAUSE_TEXT_MAX];
     struct trust trusts[TRUSTED_KINDS];
@@ -480,6 +485,7 @@ static void on_restored(struct ev_loop *loop UNUSED, ev_timer *timer, int revent
 static void on_imports_due(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct kube_source *kube_source = timer->data;
+    kube_source->imports_listed_ms = clock_monotonic_ms();
     for (size_t i = 0; i < kube_source->follower_counts[KUBE_IMPORT_SLICE]; i++) {
         struct follower *follower = &kube_source->followers[KUBE_IMPORT_SLICE][i];
         if (follower->is_relist_due) {
@@ -814,6 +820,7 @@ struct kube_source *kube_source_start(const struct kube_source_config *config)
     kube_source->restored.data = kube_source;
     ev_timer_init(&kube_source->imports_due, on_imports_due, 0.0, 0.0);
     kube_source->imports_due.data = kube_source;
+    kube_source->imports_listed_ms = clock_monotonic_ms() - IMPORTS_PAUSE_MS;
     init_trust(kube_source, &kube_source->trusts[0], KUBE_NAMESPACE,
                "namespaces are refused, so none is shown to others any more");
     init_trust(kube_source, &kube_source->trusts[1], KUBE_POD,
@@ -850,7 +857,10 @@ void kube_source_want_imports(struct kube_source *kube_source, const char *ns)
         struct follower *follower = &kube_source->followers[KUBE_IMPORT_SLICE][i];
         follower->is_relist_due |= !*follower->ns || strcmp(follower->ns, ns) == 0;
     }
-    if (kube_source->parts) { /* it has not been stopped */
+    const int64_t passed_ms = clock_monotonic_ms() - kube_source->imports_listed_ms;
+    const int64_t left_ms = passed_ms < IMPORTS_PAUSE_MS ? IMPORTS_PAUSE_MS - passed_ms : 0;
+    if (kube_source->parts && !ev_is_active(&kube_source->imports_due)) { /* not stopped */
+        ev_timer_set(&kube_source->imports_due, (double)left_ms / 1000, 0.);
         ev_timer_start(kube_source->config.loop, &kube_source->imports_due);
     }
 }

@@ -1,6 +1,7 @@
 """kube2sky --multicluster: ServiceImports and their EndpointSlices, by the multicluster API's DNS specification 1.0.0."""
 
 import signal
+import time
 from contextlib import suppress
 
 import dns.query
@@ -12,6 +13,7 @@ from kube import endpoint, endpoint_slice, headless, import_slice, pod, port, se
 from programs import http_get, reserve_port, wait_equal, wait_until
 from records import hash_of, value
 from test_kube_dry_run import dry_run
+from test_kube_sources import lists_of
 from test_stores import wipe
 from test_visibility import Clients
 
@@ -223,6 +225,23 @@ def test_headless_after_an_address(mcs):
     wait_imports(mcs, ip("default/db", "10.42.0.1"))
     put(mcs, "serviceimports", service_import("db"))
     wait_imports(mcs, {f"{TREE}svc/default/db/east/db-0": value("10.8.0.1")})
+
+
+def test_headless_again_and_again(mcs):
+    """All slices are listed at most every five seconds, whatever somebody does with an import; others do not wait."""
+    slices = import_slice("db-east", "db", "east", [endpoint("10.8.0.1", hostname="db-0")])
+    put(mcs, "serviceimports", service_import("db", ips=("10.42.0.1",)))
+    put(mcs, "endpointslices", slices)
+    mcs.start_kube2sky(FLAG)
+    wait_imports(mcs, ip("default/db", "10.42.0.1"))
+    before, began_s = lists_of(mcs, "endpointslices"), time.monotonic()
+    for number in range(20):
+        put(mcs, "serviceimports", service_import("db"))
+        put(mcs, "serviceimports", service_import("db", ips=(f"10.42.1.{number}",)))
+        wait_imports(mcs, ip("default/db", f"10.42.1.{number}"))
+    put(mcs, "serviceimports", service_import("db"))
+    wait_imports(mcs, {f"{TREE}svc/default/db/east/db-0": value("10.8.0.1")})
+    assert lists_of(mcs, "endpointslices") - before <= 2 + (time.monotonic() - began_s) / 5
 
 
 def test_strays_are_removed(mcs):
