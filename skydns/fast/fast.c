@@ -207,14 +207,13 @@ static uint32_t fast_level(const struct fast *f, unsigned count, uint32_t ttl_s)
 
 /* ---- The nearest ---- */
 
-/* Finds what is near the client of the records of the question's name. */
+/* Finds what is near the client of the records of the question's name. Its zone is known, and so
+ * -topology is on (engine.c). */
 static struct near find_near(const struct fast *f, const struct fast_question *question,
                              const struct engine_query *query)
 {
     const struct fast_query *q = question->query;
-    return f->config->topology && query->view.zone
-               ? near_find(f->config->topology, query->view.zone, slice_of(q->name, q->name_len))
-               : (struct near){.service = NULL};
+    return near_find(f->config->topology, query->view.zone, slice_of(q->name, q->name_len));
 }
 
 static void count_near(const struct fast *f)
@@ -265,13 +264,11 @@ static NOINLINE bool keep_near_addresses(struct fast *f, const struct fast_quest
     if (near_count == 0 || near_count == a->count) {
         return true;
     }
-    if (!store_node_ready(question->scan.node)->is_level) {
-        return false;
-    }
     a->bytes = f->near_bytes;
     a->count = near_count;
-    count_near(f); /* addresses are answered here from now on, cut where they do not fit */
-    return true;
+    const bool is_level = store_node_ready(question->scan.node)->is_level;
+    counter_add(&f->cached->counts->near, is_level); /* these are answered here, cut or not */
+    return is_level;
 }
 
 /* Returns whether an answer to this client may lack some of the name's records. */
@@ -384,7 +381,7 @@ static NOINLINE bool answer_many(struct fast *f, const struct fast_question *que
         .reply_limit = f->reply.max,
         .visits_max = ENGINE_BRIEF_MAX,
         .random = query->random,
-        .near = find_near(f, question, query),
+        .near = query->view.zone ? find_near(f, question, query) : (struct near){.service = NULL},
     };
     uint32_t count = store_tally_of_family(&tally, family_bytes);
     size_t enough = address_pick_enough(family_bytes, wanted.reply_limit);
@@ -414,7 +411,7 @@ static bool answer_addresses(struct fast *f, const struct fast_question *questio
     if (addresses.count == 0) {
         return fast_answer_negative(f, question, query, DNS_RCODE_NOERROR);
     }
-    if (addresses.count > 1 && f->config->topology &&
+    if (addresses.count > 1 && query->view.zone &&
         !keep_near_addresses(f, question, query, &addresses)) {
         return false;
     }
@@ -561,7 +558,7 @@ static bool answer_targets(struct fast *f, const struct fast_question *question,
         return false;
     }
     const unsigned all = targets.count;
-    if (all > 1 && f->config->topology) {
+    if (all > 1 && query->view.zone) {
         keep_near_targets(f, question, query, &targets);
     }
     for (unsigned i = 0; i < targets.count; i++) {

@@ -347,7 +347,9 @@ def test_marks_of_the_domain(mcs):
     wait_until(lambda: WRITER + "store" in mcs.etcd.values(WRITER), "the store key")
     before = mcs.etcd.get_prefix(WRITER)
     assert set(before) == {WRITER + "store", WRITER + "serial"}
-    assert before[WRITER + "store"].value != mcs.etcd.values("/kube2sky/cluster.local/")["/kube2sky/cluster.local/store"]
+    home = "/kube2sky/cluster.local/"
+    wait_until(lambda: home + "store" in mcs.etcd.values(home), "the store key of the cluster's domain")
+    assert before[WRITER + "store"].value != mcs.etcd.values(home)[home + "store"]
     mcs.kube2sky.stop()
     mcs.kube2sky.start()
     wait_until(lambda: mcs.etcd.get_prefix(WRITER)[WRITER + "serial"] != before[WRITER + "serial"], "a new serial")
