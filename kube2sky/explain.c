@@ -103,9 +103,23 @@ static void on_claim(void *data, const struct owner_claim *claim)
     }
 }
 
+/* Returns whether it is listed already: a Service has names in the external zone, too. */
+static bool is_drop_listed(const struct explanation *x, const struct naming_drop *drop)
+{
+    bool is_listed = false;
+    for (size_t i = 0; i < x->drop_count && !is_listed; i++) {
+        is_listed = slice_equal(x->drops[i].what, slice_str(drop->what)) &&
+                    slice_equal(x->drops[i].value, slice_str(drop->value));
+    }
+    return is_listed;
+}
+
 static void kube2sky_explain_on_dropped(void *data, const struct naming_drop *drop)
 {
     struct explanation *x = data;
+    if (is_drop_listed(x, drop)) {
+        return;
+    }
     void *list = x->drops;
     struct explain_drop *at =
         kube2sky_explain_place(&list, sizeof(*at), &x->drop_count, &x->drop_total);

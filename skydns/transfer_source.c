@@ -83,7 +83,7 @@ static const struct dname *transfer_source_domain_of(const struct engine_config 
                                                      const struct dname *apex)
 {
     const struct engine_zone *zone = engine_config_zone(config, apex);
-    return zone && !zone->is_external ? &zone->domain : &config->zones[0].domain;
+    return zone && !zone->is_external ? &zone->domain : &config->first_domain;
 }
 
 struct transfer_origin_of_serial transfer_source_origin(const struct transfer_source *source,

@@ -158,8 +158,10 @@ void http_server_note_request(struct http_server *server, struct http_connection
 
 void http_server_give_turns(struct http_server *server)
 {
-    ev_timer_set(&server->turns, 0., 0.);
-    ev_timer_start(server->config.loop, &server->turns);
+    if (!ev_is_active(&server->turns)) {
+        ev_timer_set(&server->turns, 0., 0.);
+        ev_timer_start(server->config.loop, &server->turns);
+    }
 }
 
 /* Returns NULL if none waits. */

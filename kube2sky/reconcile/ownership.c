@@ -418,10 +418,10 @@ static bool ownership_has_external(const struct ownership *o, struct slice key, 
 void ownership_external(const struct ownership *o, struct slice key, struct slice value,
                         struct buf *out)
 {
-    if (is_in_external_zone(o, key)) {
+    const size_t before = out->len;
+    ownership_alias(o, key, value, out);
+    if (out->len == before && is_in_external_zone(o, key)) {
         append_external_owner(o, rest_of(key, o->external_tree.len), out);
-    } else {
-        ownership_alias(o, key, value, out);
     }
 }
 

@@ -102,8 +102,8 @@ void ownership_base(const struct ownership *ownership, struct slice owner, struc
  * "svc/default/web"; nothing for other values. */
 void ownership_owner_object(const struct ownership *ownership, struct slice value, struct buf *out);
 
-/* Appends the id of the owner of a KEY_EXTERNAL, "ext/default/web" for any key in the external zone
- * where its keys are, else "alias/default/web"; nothing if the key is not ours. */
+/* Appends the id of the owner of a KEY_EXTERNAL: "alias/default/web", or "ext/default/web" for any
+ * other key in the external zone where its keys are; nothing if the key is not ours. */
 void ownership_external(const struct ownership *ownership, struct slice key, struct slice value,
                         struct buf *out);
 

@@ -146,7 +146,7 @@ static void set_serials(const struct live_config *live, struct engine_config *co
 static const struct dname *writers_domain(const struct engine_config *config,
                                           const struct engine_zone *zone)
 {
-    return zone->is_external ? &config->zones[0].domain : &zone->domain;
+    return zone->is_external ? &config->first_domain : &zone->domain;
 }
 
 static bool live_config_knows_clients(const struct live_config *live,

@@ -66,6 +66,7 @@ bool engine_config_add_domain(struct engine_config *config, const struct dname *
     config->zones[at].version = engine_config_below(domain, "dns-version", NULL);
     config->zones[at].pods = engine_config_below(domain, "pod", NULL);
     if (config->zone_count++ == 0) {
+        config->first_domain = *domain;
         config->zones[at].apex = (struct dname){0};
     }
     return true;

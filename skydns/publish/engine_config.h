@@ -173,7 +173,8 @@ struct engine_settings {
 };
 
 struct engine_config {
-    uint64_t serial; /* unique to each published one; set by publisher.c */
+    uint64_t serial;           /* unique to each published one; set by publisher.c */
+    struct dname first_domain; /* of -domain: its writer fills reverse and external zones, too */
     size_t zone_count;
     struct engine_zone zones[ENGINE_ZONES_MAX]; /* a domain before those that contain it; external
                                                  * zones last, which contain none */

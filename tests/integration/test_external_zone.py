@@ -473,3 +473,13 @@ def test_dry_run(bed):
     for key in address("web", "203.0.113.1") | srv("web", "203.0.113.1"):
         assert f"+ {key} " in result.stdout, result.stdout
     assert f"- {next(iter(address('old', '203.0.113.5')))}" in result.stdout
+
+
+def test_an_alias_that_is_left_in_the_zone_goes(bed):
+    """--override-zones wrote it, before the zone became the external one."""
+    text = value("web.default.svc.cluster.local.")
+    bed.etcd.put(f"{TREE}x/y/{hash_of('default/web')}", text)
+    bed.etcd.put(f"{TREE}x/y/mine", text)
+    bed.kube.create("services", balanced("web", "203.0.113.1", ports=()))
+    bed.start_kube2sky(FLAG)
+    wait_zone(bed, address("web", "203.0.113.1"), {f"{TREE}x/y/mine": text})
