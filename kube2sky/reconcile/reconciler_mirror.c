@@ -247,6 +247,8 @@ static void reconciler_mirror_on_del(void *data, struct slice key, int64_t revis
         reconciler_config_delete(source, key, revision);
     } else if (place == KEY_EXTERNAL) {
         delete_external(source, key, revision);
+    } else if (r->import_serial && serial_key_is_version(r->import_serial, key)) {
+        serial_key_rewrite(r->import_serial); /* writes the version, too */
     }
 }
 

@@ -215,6 +215,11 @@ void serial_key_rewrite(struct serial_key *k)
     k->state = DUE;
 }
 
+bool serial_key_is_version(const struct serial_key *k, struct slice key)
+{
+    return k->version_key && slice_equal(slice_str(k->version_key), key);
+}
+
 void serial_key_other_store(struct serial_key *k, int64_t revision)
 {
     uint32_t reached;

@@ -40,6 +40,9 @@ void serial_key_other_store(struct serial_key *key, int64_t revision);
  * written. */
 void serial_key_rewrite(struct serial_key *key);
 
+/* Returns whether the key is that of the domain's version, which is written with the serial. */
+bool serial_key_is_version(const struct serial_key *k, struct slice key);
+
 /* Reads or writes the serial if that is due, in the store that the mirror follows. Called when
  * everything else is written and this process may write. `condition`: the leader's, or NULL.
  * Returns true if the store key may be written now. */

@@ -483,3 +483,15 @@ def test_an_alias_that_is_left_in_the_zone_goes(bed):
     bed.kube.create("services", balanced("web", "203.0.113.1", ports=()))
     bed.start_kube2sky(FLAG)
     wait_zone(bed, address("web", "203.0.113.1"), {f"{TREE}x/y/mine": text})
+
+
+def test_it_is_complete_as_the_first_domain_is(bed):
+    """Though another one of -domain has more labels, and nobody fills it."""
+    bed.kube.create("services", balanced("web", "203.0.113.1", ports=()))
+    bed.start_kube2sky(FLAG)
+    bed.start_skydns("-no-rec", "-schema=kubernetes", "-domain=cluster.local.,nobody.cluster.example.",
+                     f"-external-zones={ZONE}", "-require-store-key", is_waiting=False)  # fmt: skip
+    bed.wait_answers(f"web.default.{ZONE}", "A", ["203.0.113.1"])
+    gone = f"gone.default.{ZONE}"
+    wait_until(lambda: bed.dns.query(gone, "A").rcode() == dns.rcode.NXDOMAIN, f"{gone} does not exist")
+    assert bed.dns.query("gone.nobody.cluster.example.", "A").rcode() == dns.rcode.SERVFAIL

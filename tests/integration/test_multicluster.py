@@ -354,6 +354,11 @@ def test_marks_of_the_domain(mcs):
     mcs.kube2sky.start()
     wait_until(lambda: mcs.etcd.get_prefix(WRITER)[WRITER + "serial"] != before[WRITER + "serial"], "a new serial")
     assert mcs.etcd.get_prefix(WRITER)[WRITER + "store"] == before[WRITER + "store"]
+    version = f"{TREE}dns-version"
+    right = mcs.etcd.values(version)
+    assert list(right) == [version]
+    mcs.etcd.delete_prefix(version)
+    wait_equal(lambda: mcs.etcd.values(version), right, "the version again")
 
 
 def test_etcd_wiped(mcs):

@@ -45,24 +45,34 @@ def wait_other_data_set(bed, address: str) -> None:
     wait_until(lambda: is_followed(bed), "etcd to be followed")
 
 
+def told(bed, page: str, **arguments: object) -> tuple[int, str]:
+    """Waits while etcd is away for a moment, as when everything is read once more."""
+
+    def told_now() -> tuple[int, str] | None:
+        status, text = ask(bed, page, **arguments)
+        return (status, text) if status != 503 else None
+
+    return wait_until(told_now, f"{page} of the past")
+
+
 def check_truth(bed, backup_revision: int, lost: list[str], made: dict[int, str]) -> None:
     """Nothing is told of the history that was lost; of the one in its place, what it has."""
     for moment in lost:
-        status, text = ask(bed, "explain", name=NAME, at=moment)
+        status, text = told(bed, "explain", name=NAME, at=moment)
         assert status == 410, text
         assert json.loads(text)["oldest"]["time"] > moment
-    assert explain(bed, NAME, at=backup_revision)["answer"][0].endswith(" 10.0.0.1")
+    assert json.loads(told(bed, "explain", name=NAME, at=backup_revision)[1])["answer"][0].endswith(" 10.0.0.1")
     for revision, address in made.items():
-        told = explain(bed, NAME, at=revision)
-        assert told["revision"] == revision and told["answer"][0].endswith(f" {address}")
-    status, text = ask(bed, "history", name=NAME, since=backup_revision)
+        answer = json.loads(told(bed, "explain", name=NAME, at=revision)[1])
+        assert answer["revision"] == revision and answer["answer"][0].endswith(f" {address}")
+    status, text = told(bed, "history", name=NAME, since=backup_revision)
     history = json.loads(text)
     assert status == 200
     assert [(c["revision"], json.loads(c["after"])["host"]) for c in history["changes"]] == sorted(made.items(), reverse=True)
     for change in history["changes"]:
         assert "time" not in change or change["time"] > lost[-1]
     # Since a lost time: from where this server knows the times of what etcd has now.
-    history = json.loads(ask(bed, "history", name=NAME, since=lost[0])[1])
+    history = json.loads(told(bed, "history", name=NAME, since=lost[0])[1])
     assert history["cut"] == "unmarked" and history["from"]["time"] > lost[-1]
     assert "10.0.0.2" not in json.dumps(history) and "10.0.0.3" not in json.dumps(history)
 
