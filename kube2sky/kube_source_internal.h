@@ -1,6 +1,7 @@
-/* Shares the source's state between what passes objects on (kube_source.c) and what happens while
- * the server refuses kinds (kube_source_refusals.c): who waits for them, what of their last state
- * is still believed, and when they are requested again. On the main loop. */
+/* Shares the source's state between kube_source.c and kube_source_refusals.c.
+ *
+ * The first passes objects on. The second says what waits while the server refuses kinds, what of
+ * their last state is still believed, and when they are requested again. On the main loop. */
 #ifndef KUBE2SKY_KUBE_SOURCE_INTERNAL_H
 #define KUBE2SKY_KUBE_SOURCE_INTERNAL_H
 

@@ -1,3 +1,4 @@
+/* Decides what waits, and what is still believed, while the API server refuses kinds. */
 #include "kube2sky/kube_source_internal.h"
 
 #include <string.h>
