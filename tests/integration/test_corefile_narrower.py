@@ -119,7 +119,8 @@ def test_imported_services_alone_in_their_zone(bed):
     more = KUBERNETES.replace("cluster.local", "other.test cluster.local").replace("}", "multicluster other.test\n}")
     start(bed, ".:%s {\nbind 127.0.0.1\n" + more + "\n}", right=["10.42.0.1"], name="far.default.svc.other.test")
     bed.wait_answers(NAME, "A", [ADDRESS])
-    assert ask(bed, NAME.replace("cluster.local", "other.test")).rcode() == dns.rcode.NXDOMAIN
+    other = NAME.replace("cluster.local", "other.test")
+    wait_until(lambda: ask(bed, other).rcode() == dns.rcode.NXDOMAIN, "NXDOMAIN once the imports are complete")
     assert ask(bed, "far.default.svc.cluster.local").rcode() == dns.rcode.NXDOMAIN
 
 

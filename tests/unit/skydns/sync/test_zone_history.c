@@ -224,14 +224,10 @@ static void history_pass_ms(struct history_bed *b, int64_t ms)
     (void)ev_run(b->loop, EVRUN_NOWAIT);
 }
 
-/* An etcd that has confirmed the watch and sends no event has TIMEOUT_MS. etcd confirms watches in
- * order, so the second one tells when the first was confirmed. */
-UNIT_TEST(test_no_event_in_time)
+/* Returns whether the history ended within TIMEOUT_MS of the second watch's confirmation. */
+static bool ends_in_time(struct history_bed *b, int64_t revision)
 {
-    struct history_bed *b = *state;
     bool is_up = false;
-    const int64_t revision = history_put(b, "/other/test/a/www");
-    test_clock_stop();
     history_start(b, "/quiet/", revision, TIMEOUT_MS);
     struct etcd_watch *after =
         etcd_watch_start(b->etcd, &(struct etcd_watch_config){.key = slice_str("/quiet/after"),
@@ -241,11 +237,29 @@ UNIT_TEST(test_no_event_in_time)
                                                               .on_end = history_on_end,
                                                               .data = &is_up});
     loop_until(b->loop, is_history_up, &is_up);
+    etcd_watch_stop(after);
     history_pass_ms(b, TIMEOUT_MS - 10);
     assert_int_equal(b->done_count, 0);
     history_pass_ms(b, 11);
+    const bool is_in_time = b->done_count > 0;
+    history_pass_ms(b, 5 * TIMEOUT_MS);
     history_expect(b, 0, 0, 0);
-    etcd_watch_stop(after);
+    b->done_count = 0;
+    return is_in_time;
+}
+
+/* An etcd that has confirmed the watch and sends no event has TIMEOUT_MS, not five times as long.
+ * It confirms a second watch mostly after the first. */
+UNIT_TEST(test_no_event_in_time)
+{
+    struct history_bed *b = *state;
+    bool is_in_time = false;
+    const int64_t revision = history_put(b, "/other/test/a/www");
+    test_clock_stop();
+    for (int i = 0; i < 20 && !is_in_time; i++) {
+        is_in_time = ends_in_time(b, revision);
+    }
+    assert_true(is_in_time);
 }
 
 /* One that says nothing has five times as long, and what comes then no longer counts. */
