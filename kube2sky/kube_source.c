@@ -18,8 +18,8 @@
 #include "kube2sky/parts_fetch.h"
 #include "kube2sky/reconcile/flaw_list.h"
 
-/* Time between two lists of imports' slices: whoever makes an import headless again and again pays
- * by waiting. */
+/* Time between two lists of imports' slices: changing an import's type again and again costs its
+ * editor this wait, and the API server no further lists. */
 enum { IMPORTS_PAUSE_MS = 5000 };
 
 /* A CRD may be missing for good: that is told once, as each kind's outage is. */

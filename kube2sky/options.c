@@ -267,12 +267,9 @@ static int take_domain(const char *flag, const char *text, const char *example, 
 /* Takes the domain of imports. Its keys must not be among those of the cluster's domain. */
 static int take_import_domain(const struct raw *raw, struct options *o, struct err *err)
 {
-    struct dname domain, imports;
     int r = take_domain("multicluster-domain", raw->import_domain, "clusterset.local",
                         &o->import_domain, err);
-    if (r == 0 && raw->wants_imports && dname_from_text(slice_str(o->domain), &domain) &&
-        dname_from_text(slice_str(o->import_domain), &imports) &&
-        (dname_is_within(&imports, &domain) || dname_is_within(&domain, &imports))) {
+    if (r == 0 && raw->wants_imports && override_zones_overlap(o->domain, o->import_domain)) {
         r = err_set(err, ERR_USAGE,
                     "flag -multicluster-domain: `%s`: expected a domain that is neither in -domain "
                     "nor above it",

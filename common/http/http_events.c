@@ -64,8 +64,8 @@ static void http_events_on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int re
 {
     struct http_events *events = w->data;
     http_events_build(events);
-    for (size_t i = http_events_count(events); i > 0;
-         i--) { /* the last moves to a dropped one's place */
+    /* The last stream moves to the place of a dropped one. */
+    for (size_t i = http_events_count(events); i > 0; i--) {
         http_events_send(events, http_holder_at(events->streams, i - 1));
     }
 }

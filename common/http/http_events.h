@@ -11,8 +11,8 @@
  * An event waits for no reader: one that has not read the last event misses those that come
  * meanwhile, and is closed after 10 s. A stream has at most one event that waits, of at most 256
  * KiB, and 128 KiB in the kernel. So 256 readers that stop cost 32 MiB there and 8 MiB here; one
- * whose event would be more than that, or its client's eighth, is closed. It is held by
- * http_held.h.
+ * whose event would be more than that, or its client's eighth, is closed. http_held.h
+ * sends the bytes.
  *
  * A reader of another origin gets nothing: no CORS header is sent. The Host field is not checked,
  * since a Service, a proxy or a hosts file may give the server any name; nothing that is served so

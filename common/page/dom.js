@@ -110,8 +110,8 @@ function followSections(sections, onShown) {
   show();
 }
 
-// Makes a section's address of its form's fields, each with the id SECTION-FIELD, so that links and the back button lead
-// to what was asked. open(query) if the address stays the same.
+// Makes a section's address of its form's fields, each with the id SECTION-FIELD, so that links and the back button
+// lead to the same page. open(query) if the address stays the same.
 function followForm(section, fields, open) {
   byId(`${section}-form`).addEventListener('submit', (event) => {
     event.preventDefault();

@@ -356,11 +356,11 @@ static int build_service(struct build *b, const struct owner_objects *objects, s
     const struct kube_object *object = objects->service;
     const struct kube_service *service = &object->service;
     struct label ns, name;
-    if (!naming_records_take_label(b, "namespace", object->ns, DNAME_LABEL_MAX, &ns) ||
-        !naming_records_take_label(b, "service name", object->name, DNAME_LABEL_MAX, &name)) {
+    if (objects->is_external && !naming_is_external(b->config, object)) {
         return 0;
     }
-    if (objects->is_external && !naming_is_external(b->config, object)) {
+    if (!naming_records_take_label(b, "namespace", object->ns, DNAME_LABEL_MAX, &ns) ||
+        !naming_records_take_label(b, "service name", object->name, DNAME_LABEL_MAX, &name)) {
         return 0;
     }
     if (objects->is_external) {

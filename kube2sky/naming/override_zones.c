@@ -148,12 +148,11 @@ static void lower_zones(char *text)
     }
 }
 
-/* Returns whether one of them is in the other. */
-static bool do_meet(const struct dname *zone, const char *domain)
+bool override_zones_overlap(const char *zone, const char *other)
 {
-    struct dname other;
-    return !dname_from_text(slice_str(domain), &other) || dname_is_within(zone, &other) ||
-           dname_is_within(&other, zone);
+    struct dname a, b;
+    return !dname_from_text(slice_str(zone), &a) || !dname_from_text(slice_str(other), &b) ||
+           dname_is_within(&a, &b) || dname_is_within(&b, &a);
 }
 
 int override_zones_parse_external(const char *text, const char *domain, const char *import_domain,
@@ -164,8 +163,8 @@ int override_zones_parse_external(const char *text, const char *domain, const ch
     if (!override_name_parse(slice_str(text), &zone) || override_name_is_wildcard(&zone)) {
         return expect_zone(slice_str(text), "a zone like lb.example.com", err);
     }
-    if (is_reserved(&zone) || do_meet(&zone, domain) ||
-        (import_domain && do_meet(&zone, import_domain))) {
+    if (is_reserved(&zone) || override_zones_overlap(text, domain) ||
+        (import_domain && override_zones_overlap(text, import_domain))) {
         return expect_zone(slice_str(text),
                            "a zone outside -domain, -multicluster-domain and arpa that contains "
                            "neither domain, and no special one",

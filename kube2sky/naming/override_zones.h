@@ -65,6 +65,9 @@ enum override_verdict override_zones_judge(const struct override_zones *zones,
 /* Returns the reason, a constant: "is in no zone of --override-zones". */
 const char *override_verdict_text(enum override_verdict verdict);
 
+/* Returns whether one of two zones lies in the other, or one of them is no name. */
+bool override_zones_overlap(const char *zone, const char *other);
+
 /* Parses --external-zone: sets *ret_zone to the zone as text, "lb.example.com.", owned by the
  * caller. It neither contains one of the domains nor lies in it, nor in arpa or a special name.
  * import_domain NULL: there is none. */

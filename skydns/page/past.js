@@ -9,7 +9,7 @@ const goneText = (text) => make('del', {class: 'mono'}, '− ' + shorten(text));
 const newText = (text) => make('ins', {class: 'mono'}, '+ ' + shorten(text));
 const pastTime = (moment) => moment.time || `revision ${moment.revision}`;
 
-// What is too old is gone; the reply says what can be had.
+// Says from when on etcd has the history: an older moment is compacted.
 function pastFailure(failure, status) {
   if (status !== 410) {
     return failure;
@@ -62,7 +62,7 @@ function timeLineOf(moments, query) {
 // Keys of all names that an explanation looked at, with what they said.
 const saidByKeys = (x) => new Map(x.names.flatMap((one) => one.keys || []).map((key) => [key.key, `${valueOfKey(key)}, revision ${key.revision}`]));
 
-// What one answer has and the other has not.
+// Lists what only one of the two answers has.
 function differencesOf(before, after) {
   const items = [];
   const differ = (title, gone, come) => {

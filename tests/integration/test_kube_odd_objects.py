@@ -197,11 +197,12 @@ def wait_skipped(bed, *right: tuple[str, str]) -> None:
         wait_until(told, f"skipped are {right}")
 
 
-def test_names_that_cannot_be_in_a_key_are_told(bed):
+@pytest.mark.parametrize("flags", [(), ("--external-zone=lb.example.com",)], ids=["", "with an external zone"])
+def test_names_that_cannot_be_in_a_key_are_told(bed, flags):
     """In the log, /live, /explain and --explain; once, however often the Service is named again."""
-    made = {"metadata": {"name": "odd_name", "namespace": "default"}, "spec": {"clusterIP": "10.96.0.9", "ports": []}}
+    made = {"metadata": {"name": "odd_name", "namespace": "default"}, "spec": {"clusterIP": "10.96.0.9", "ports": [], "externalIPs": ["203.0.113.9"]}}
     bed.kube.control("put", resource="services", object=made)
-    bed.start_kube2sky()
+    bed.start_kube2sky(*flags)
     reason = "cannot be part of a key"
     wait_skipped(bed, ("services default/odd_name", f"service name `odd_name`: {reason}"))
     bed.kube2sky.wait_line(f"{reason}, left out .*kind=services .*what=.*service name.* value=odd_name")

@@ -2,7 +2,7 @@
  * (slice), P, N (Node), I (import) or M (an import's slice), then JSON. Whatever their content, the
  * keys belong to their owner, are valid DNS names and unique; the values parse; each address is
  * claimed once; whatever endpoints without hostnames are called. Likewise in an external zone,
- * where each key is in a form that we know as ours. */
+ * where kube2sky recognizes each key as its own. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

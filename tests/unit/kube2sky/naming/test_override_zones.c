@@ -81,6 +81,7 @@ static void test_external_zone(void **state UNUSED)
         {"cluster.local",
          "`cluster.local`: expected a zone outside -domain, -multicluster-domain and arpa"},
         {"x.cluster.local", "`x.cluster.local`: expected a zone outside -domain"},
+        {"X.Cluster.LOCAL", "`X.Cluster.LOCAL`: expected a zone outside -domain"},
         {"local", "`local`: expected a zone outside -domain"},
         {"clusterset.local", "`clusterset.local`: expected a zone outside -domain"},
         {"b.clusterset.local", "`b.clusterset.local`: expected a zone outside -domain"},
