@@ -119,11 +119,11 @@ static bool is_stub_of(const char *stub, const char *zone)
     return strncmp(stub, zone, n) == 0 && stub[n] == '=';
 }
 
-/* Returns whether it is a domain; without -domain, SkyDNS's default is. */
-static bool translate_cache_is_domain(const struct translation *t, const char *zone)
+/* Returns whether it is answered here; without -domain, SkyDNS's default is. */
+static bool is_own_zone(const struct translation *t, const char *zone)
 {
     return strings_is_empty(&t->domains) ? strcmp(zone, "skydns.local") == 0
-                                         : strings_has(&t->domains, zone);
+                                         : translation_has_zone(t, zone);
 }
 
 /* Returns the stub zone that the name is in, the longest; NULL: none. */
@@ -150,7 +150,7 @@ static bool is_forwarded(const struct translation *t, const char *zone, bool *re
     buf_init(&text, COREFILE_BYTES_MAX);
     const char *stub = find_stub(t, zone, &text);
     buf_fini(&text);
-    *ret_by_root = !stub && t->root == ROOT_FORWARDED && !translation_is_in_domain(t, zone);
+    *ret_by_root = !stub && t->root == ROOT_FORWARDED && !translation_is_in_zone(t, zone);
     return stub ? strcmp(stub + strcspn(stub, "="), "=none") != 0 : *ret_by_root;
 }
 
@@ -177,7 +177,7 @@ static void keep_root(struct translation *t, const char *why)
 static void add_empty_stub(struct translation *t, const char *zone)
 {
     bool is_by_root;
-    if (translate_cache_is_domain(t, zone) || translation_has_reverse_zone(t, zone) ||
+    if (is_own_zone(t, zone) || translation_has_reverse_zone(t, zone) ||
         !is_forwarded(t, zone, &is_by_root)) {
         return;
     }
@@ -199,8 +199,8 @@ static void add_empty_stub(struct translation *t, const char *zone)
     }
 }
 
-/* Drops stub zones that are domains: the flags would be refused. */
-static void drop_stubs_of_domains(struct translation *t)
+/* Drops stub zones that are answered here: the flags would be refused. */
+static void drop_stubs_of_own_zones(struct translation *t)
 {
     const char *stub = NULL;
     struct strings others;
@@ -210,14 +210,13 @@ static void drop_stubs_of_domains(struct translation *t)
     while ((stub = strings_next(&t->stubs, stub))) {
         buf_clear(&text);
         buf_append(&text, stub, strcspn(stub, "="));
-        if (!translate_cache_is_domain(t, buf_cstr(&text))) {
+        if (!is_own_zone(t, buf_cstr(&text))) {
             strings_add(&others, stub);
             continue;
         }
         buf_clear(&text);
         buf_printf(&text, "forward %s", stub);
-        translation_missing_item(t, buf_cstr(&text),
-                                 "none: the zone is a domain that is answered here");
+        translation_missing_item(t, buf_cstr(&text), "none: the zone is one that is answered here");
     }
     buf_fini(&text);
     strings_fini(&t->stubs);
@@ -252,7 +251,7 @@ static void empty_stubs_in(struct translation *t, const char *kept)
 void translate_settle_kept(struct translation *t)
 {
     const char *zone = NULL;
-    drop_stubs_of_domains(t);
+    drop_stubs_of_own_zones(t);
     if (strings_has(&t->kept, ".")) {
         keep_root(t, "another plugin has the names first: no upstream is queried (-no-rec)");
     }

@@ -90,7 +90,7 @@ static bool key_owner(const char *base, struct buf *out)
 
 static bool translate_dnssec_is_signed(const struct translation *t, const char *owner)
 {
-    return strings_has(&t->domains, owner) || translation_has_reverse_zone(t, owner);
+    return translation_has_zone(t, owner) || translation_has_reverse_zone(t, owner);
 }
 
 void translate_settle_keys(struct translation *t)
@@ -105,8 +105,7 @@ void translate_settle_keys(struct translation *t)
             strings_add(&settled, base);
         } else {
             translation_missing_item(t, base,
-                                     "none: only names of the domains and reverse zones answered "
-                                     "here are signed");
+                                     "none: only names of the zones answered here are signed");
         }
     }
     buf_fini(&owner);

@@ -3,7 +3,8 @@
  * may query or transfer, at no other address; nothing else is answered; no other name leaves for an
  * upstream, and none less protected. Where no flag says a restriction, a flag says a stricter one.
  * Files: translate (the table, zones), translate_blocks (which of them are one server, and where),
- * translate_zones (domains: kubernetes, etcd), translate_forward (names that leave),
+ * translate_zones (domains: kubernetes, etcd), translate_external (k8s_external),
+ * translate_forward (names that leave),
  * translate_cache (names that do not), translate_upstreams (cache, hosts), translate_acl,
  * translate_clients (autopath, tsig, transfer), translate_server (HTTP, logs, answers),
  * translate_streams (TLS), translate_dnssec. PURE. */
@@ -74,8 +75,15 @@ bool zone_contains(const char *zone, const char *name);
 /* Writes "10.in-addr.arpa" as "10.0.0.0/8"; false if it is none of a network. */
 bool zone_network(const char *zone, struct buf *out);
 
-/* Returns whether the name is in one of the domains found so far. */
-bool translation_is_in_domain(const struct translation *t, const char *name);
+/* Returns whether it is a host name: kube2sky takes no other zone. */
+bool zone_is_host_name(const char *zone);
+/* Returns whether one of the zones contains the name, or the name one of them. */
+bool zones_overlap(const struct strings *zones, const char *name);
+
+/* Return whether the zone is one of the domains found so far, or the external zone; and whether
+ * the name is in one of these. */
+bool translation_has_zone(const struct translation *t, const char *zone);
+bool translation_is_in_zone(const struct translation *t, const char *name);
 /* Returns whether the zone is a network's, and one of the reverse zones found so far. */
 bool translation_has_reverse_zone(const struct translation *t, const char *zone);
 
@@ -87,6 +95,9 @@ void use_duration(const struct plugin_use *use, const struct corefile_line *line
                   int64_t min_ms, int64_t max_ms);
 
 void translate_kubernetes(const struct plugin_use *use);
+/* translate_external.c: k8s_external, and those of kubernetes' block once its domains are known. */
+void translate_external(const struct plugin_use *use);
+void translate_external_zones(const struct plugin_use *kubernetes);
 void translate_tsig(const struct plugin_use *use);
 void translate_etcd(const struct plugin_use *use);
 void translate_forward(const struct plugin_use *use);

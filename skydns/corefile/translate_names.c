@@ -249,17 +249,6 @@ void translate_nsid(const struct plugin_use *use)
 
 /* ---- At the end ---- */
 
-static bool has_domain_in(const struct translation *t, const char *zone)
-{
-    const char *domain = NULL;
-    while ((domain = strings_next(&t->domains, domain))) {
-        if (zone_contains(zone, domain) || zone_contains(domain, zone)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void translate_settle_names(struct translation *t)
 {
     const char *item = NULL;
@@ -271,8 +260,9 @@ void translate_settle_names(struct translation *t)
         const char *from = item + (strncmp(item, "*.", 2) == 0 ? 2 : 0);
         buf_clear(&name);
         buf_append(&name, from, strcspn(from, "="));
-        if (translation_is_in_domain(t, buf_cstr(&name))) {
-            translation_missing_item(t, item, "none: -alias is for names outside the domains");
+        if (translation_is_in_zone(t, buf_cstr(&name))) {
+            translation_missing_item(t, item,
+                                     "none: -alias is for names outside the zones answered here");
         } else {
             strings_add(&aliases, item);
         }
@@ -281,8 +271,10 @@ void translate_settle_names(struct translation *t)
     strings_fini(&t->aliases);
     t->aliases = aliases;
     while ((item = strings_next(&t->no_aaaa, item))) {
-        if (has_domain_in(t, strcmp(item, "all") == 0 ? "." : item)) {
-            translation_missing_item(t, item, "-no-aaaa is for names outside the domains");
+        const char *zone = strcmp(item, "all") == 0 ? "." : item;
+        if (zones_overlap(&t->domains, zone) || zones_overlap(&t->external_zones, zone)) {
+            translation_missing_item(t, item,
+                                     "-no-aaaa is for names outside the zones answered here");
         }
     }
 }

@@ -100,7 +100,7 @@ static void take_disable(const struct plugin_use *use, const struct corefile_lin
     for (size_t i = 2; i < line->count; i++) {
         is_ours &=
             zone_text(line->words[i], &zone) &&
-            (strings_has(&use->t->domains, buf_cstr(&zone)) || zone_is_reverse(buf_cstr(&zone)));
+            (translation_has_zone(use->t, buf_cstr(&zone)) || zone_is_reverse(buf_cstr(&zone)));
     }
     buf_fini(&zone);
     if (is_ours) {

@@ -6,11 +6,32 @@
 #include "common/dns/dname.h"
 #include "skydns/corefile/translate_internal.h"
 
-bool translation_is_in_domain(const struct translation *t, const char *name)
+bool translation_has_zone(const struct translation *t, const char *zone)
 {
-    const char *domain = NULL;
-    while ((domain = strings_next(&t->domains, domain))) {
-        if (zone_contains(domain, name)) {
+    return strings_has(&t->domains, zone) || strings_has(&t->external_zones, zone);
+}
+
+static bool has_zone_of(const struct strings *zones, const char *name)
+{
+    const char *zone = NULL;
+    while ((zone = strings_next(zones, zone))) {
+        if (zone_contains(zone, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool translation_is_in_zone(const struct translation *t, const char *name)
+{
+    return has_zone_of(&t->domains, name) || has_zone_of(&t->external_zones, name);
+}
+
+bool zones_overlap(const struct strings *zones, const char *name)
+{
+    const char *zone = NULL;
+    while ((zone = strings_next(zones, zone))) {
+        if (zone_contains(zone, name) || zone_contains(name, zone)) {
             return true;
         }
     }
@@ -50,8 +71,7 @@ static void add_reverse_zone(const struct plugin_use *use, const char *zone, boo
     buf_fini(&network);
 }
 
-/* Returns whether it is a host name: kube2sky takes no other domain. */
-static bool translate_zones_is_host_name(const char *zone)
+bool zone_is_host_name(const char *zone)
 {
     bool is_it = true;
     for (size_t n; *zone && is_it; zone += n + (zone[n] == '.')) {
@@ -82,7 +102,7 @@ static void add_import_domain(const struct plugin_use *use, const char *zone, bo
     const struct corefile_line *line = use_option(use, "multicluster");
     const char *domain = strings_next(&t->domains, NULL);
     if (!domain || zone_contains(domain, zone) || zone_contains(zone, domain) ||
-        !translate_zones_is_host_name(zone)) {
+        zones_overlap(&t->external_zones, zone) || !zone_is_host_name(zone)) {
         translation_narrower(t, line,
                              "imported Services have a zone beside the cluster's domain: this one "
                              "is left out");
@@ -105,8 +125,10 @@ static void add_domain(const struct plugin_use *use, const char *zone, bool can_
         translation_missing(t, head, "the root is no domain: give -domain the domain's name");
     } else if (is_multicluster(use, zone)) {
         add_import_domain(use, zone, can_transfer);
-    } else if (!translate_zones_is_host_name(zone)) {
+    } else if (!zone_is_host_name(zone)) {
         translation_missing(t, head, "expected a domain of letters, digits and inner hyphens");
+    } else if (zones_overlap(&t->external_zones, zone)) {
+        translation_missing(t, head, "it overlaps the zone of k8s_external");
     } else {
         if (!strings_is_empty(&t->domains) && !strings_has(&t->domains, zone)) {
             translation_missing(t, head,
@@ -349,6 +371,7 @@ void translate_kubernetes(const struct plugin_use *use)
     if (!use_options(use, options, ARRAY_LEN(options))) {
         translation_close(t, &use->directive->head, unknown_options);
     }
+    translate_external_zones(use);
     translation_flag(&use->t->kube2sky, "--endpoint-names=%s",
                      use_option(use, "endpoint_pod_names") ? "pod" : "address");
     if (!use_option(use, "ttl")) {

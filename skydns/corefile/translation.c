@@ -187,12 +187,12 @@ bool translation_is_whole(const struct translation *t)
 
 static void each_strings(struct translation *t, void (*fn)(struct strings *strings))
 {
-    struct strings *all[] = {&t->skydns,    &t->kube2sky,      &t->closing,     &t->narrower,
-                             &t->needless,  &t->missing,       &t->hosts,       &t->listen,
-                             &t->domains,   &t->reverse_zones, &t->nameservers, &t->stubs,
-                             &t->kept,      &t->unforwarded,   &t->like_root,   &t->keys,
-                             &t->transfers, &t->tsig_names,    &t->allow,       &t->taken,
-                             &t->aliases,   &t->no_aaaa};
+    struct strings *all[] = {&t->skydns,    &t->kube2sky,      &t->closing,       &t->narrower,
+                             &t->needless,  &t->missing,       &t->hosts,         &t->listen,
+                             &t->domains,   &t->reverse_zones, &t->nameservers,   &t->stubs,
+                             &t->kept,      &t->unforwarded,   &t->like_root,     &t->keys,
+                             &t->transfers, &t->tsig_names,    &t->allow,         &t->taken,
+                             &t->aliases,   &t->no_aaaa,       &t->external_zones};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         fn(all[i]);
     }

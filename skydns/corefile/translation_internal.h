@@ -79,6 +79,7 @@ struct translation {
 
     struct strings listen;         /* "0.0.0.0:53", "tls://0.0.0.0:853" */
     struct strings domains;        /* "cluster.local" */
+    struct strings external_zones; /* "lb.example.com"; kube2sky has at most one */
     struct strings reverse_zones;  /* "10.96.0.0/12" */
     struct strings nameservers;    /* "8.8.8.8:53", "tls://9.9.9.9:853#dns.quad9.net" */
     struct strings stubs;          /* "acme.local=10.0.0.1:53,10.0.0.2:53"; "=none": stays here */

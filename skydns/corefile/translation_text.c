@@ -148,6 +148,7 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
             strings_add(flags, "-require-store-key");
         }
     }
+    add_list(flags, "-external-zones", &t->external_zones);
     add_list(flags, "-reverse-zones", &t->reverse_zones);
     add_list(flags, "-nameservers", &t->nameservers);
     if (t->nameservers_tls.ca) {
@@ -311,6 +312,7 @@ static void print_document(const struct translation *t, struct buf *out)
     if (t->etcd) {
         add_number_field("ttl", COREDNS_ETCD_TTL_S, &json);
     }
+    add_list_field("external_zones", &t->external_zones, &json);
     add_number_field("rcache", rcache_of(t), &json);
     add_number_field("rcache_ttl", t->rcache_ttl_s, &json);
     if (t->rcache_stale_s != 0) { /* there, 0 is the default: only the flag can say never */

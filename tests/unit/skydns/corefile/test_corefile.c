@@ -351,7 +351,7 @@ UNIT_TEST(test_dnssec)
           "-scache=500", "\"dnssec\":[\"/k/Kcluster.local.+013+1\","},
          "Without a counterpart"},
         {"cluster.local {\nkubernetes\ndnssec {\nkey file Kx.org.+013+1 Ka,b\n}\n}",
-         {"Kx.org.+013+1: none: only names of the domains",
+         {"Kx.org.+013+1: none: only names of the zones",
           "key file Kx.org.+013+1 Ka,b: expected the name of a key's files"},
          "-dnssec="},
         {"cluster.local {\nkubernetes\ndnssec x.org {\ncache_capacity 0\n"

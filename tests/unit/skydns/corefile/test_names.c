@@ -49,6 +49,43 @@ UNIT_TEST(test_rewrite)
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
+/* Whatever comes first, the plugin or kubernetes; unsure zones stay from upstreams. */
+UNIT_TEST(test_external_zone)
+{
+    static const struct corefile_row rows[] = {
+        {". {\n" FORWARD "k8s_external LB.test. {\nheadless\napex dns\n}\n" KUBERNETES "}",
+         {"--external-zone=lb.test ", "--external-zone-headless", "-external-zones=lb.test ",
+          "\"external_zones\":[\"lb.test\"]"},
+         "-stub="},
+        {"lb.test {\n" KUBERNETES "k8s_external\n}", {"--external-zone=lb.test ", "-no-rec"}, NULL},
+        {". {\n" FORWARD KUBERNETES "k8s_external a.test b.test\n}",
+         {"--external-zone=a.test ", "-external-zones=a.test ", "-stub=b.test=none "},
+         "-stub=a.test"},
+        {". {\n" FORWARD KUBERNETES "k8s_external x.cluster.local local 10.0.0.0/8 invalid\n}",
+         {"beside the domains", "-stub=local=none ", "-stub=invalid=none "},
+         "external-zones="},
+        {". {\n" FORWARD "k8s_external a.test\n}", {"in its block", "-stub=a.test=none "}, NULL},
+        {". {\n" FORWARD KUBERNETES
+         "}\nb.test {\nkubernetes b.test {\nttl 9\n}\nk8s_external a.test\n}",
+         {"another one has other options", "-stub=a.test=none "},
+         "external-zones="},
+        {". {\n" KUBERNETES "k8s_external a.test {\nsecret\n}\n}", {"-allow=none"}, NULL},
+        {". {\n" KUBERNETES "k8s_external a.test\ntransfer a.test cluster.local {\nto *\n}\n}",
+         {"-transfer-to=0.0.0.0/0"},
+         NULL},
+        {". {\n" KUBERNETES "k8s_external a.test\ntransfer cluster.local {\nto *\n}\n}",
+         {"nobody may transfer"},
+         "-transfer-to=0"},
+        {". {\n" KUBERNETES "k8s_external a.test\nrewrite name x.a.test y.test\n}",
+         {"outside the zones answered here"},
+         "-alias=x"},
+        {". {\n" KUBERNETES "k8s_external a.test\ndnssec {\nkey file Ka.test.+013+1\n}\n}",
+         {"-dnssec=Ka.test.+013+1"},
+         NULL},
+    };
+    corefile_check_rows(rows, ARRAY_LEN(rows));
+}
+
 UNIT_TEST(test_template)
 {
     static const struct corefile_row rows[] = {
@@ -62,7 +99,7 @@ UNIT_TEST(test_template)
          {"-no-aaaa=a.test "},
          NULL},
         {". {\n" FORWARD KUBERNETES FILTER "\n}",
-         {"-no-aaaa=all ", "all: -no-aaaa is for names outside the domains"},
+         {"-no-aaaa=all ", "all: -no-aaaa is for names outside the zones answered here"},
          NULL},
         {". {\n" FORWARD FILTER " ads.test {\nrcode NXDOMAIN\n}\n}",
          {"template ANY AAAA ads.test: none", "-stub=ads.test=none "},

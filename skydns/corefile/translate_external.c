@@ -1,0 +1,109 @@
+/* Translates the plugin k8s_external, which has names for the Services of the plugin kubernetes in
+ * its block. */
+#include <string.h>
+
+#include "skydns/corefile/translate_internal.h"
+
+static bool is_plugin(const struct corefile_directive *directive, const char *name)
+{
+    return strcmp(directive->head.words[0], name) == 0;
+}
+
+/* Returns the block's first plugin kubernetes, or NULL. */
+static const struct corefile_directive *block_kubernetes(const struct corefile_block *block)
+{
+    for (size_t i = 0; i < block->directive_count; i++) {
+        if (is_plugin(&block->directives[i], "kubernetes")) {
+            return &block->directives[i];
+        }
+    }
+    return NULL;
+}
+
+static bool can_have_names(const struct translation *t, const char *zone)
+{
+    static const char *const special[] = {"arpa", "localhost", "invalid", "onion"};
+    bool can = zone_is_host_name(zone) && !zone_is_odd(zone) && !zones_overlap(&t->domains, zone);
+    for (size_t i = 0; i < ARRAY_LEN(special); i++) {
+        can = can && !zone_contains(special[i], zone);
+    }
+    return can;
+}
+
+/* Adds the zone. kube2sky has one, and skydns reads what it writes. */
+static void add_external_zone(const struct plugin_use *use, const char *zone)
+{
+    struct translation *t = use->t;
+    const struct corefile_line *head = &use->directive->head;
+    if (!can_have_names(t, zone)) {
+        translation_missing(t, head,
+                            "expected a zone beside the domains, of letters, digits and inner "
+                            "hyphens: --external-zone takes no other");
+    } else if (!strings_is_empty(&t->external_zones) && !strings_has(&t->external_zones, zone)) {
+        translation_narrower(t, head, "--external-zone is one zone: the others are left out");
+    } else if (strings_is_empty(&t->external_zones)) {
+        strings_add(&t->external_zones, zone);
+        translation_flag(&t->kube2sky, "--external-zone=%s", zone);
+        translate_zone_transfers(use, zone, true);
+    }
+}
+
+static void take_headless(const struct plugin_use *use, const struct corefile_line *line)
+{
+    (void)line;
+    translation_flag(&use->t->kube2sky, "--external-zone-headless");
+}
+
+/* Takes the label below which the zone's name servers are. */
+static void take_apex(const struct plugin_use *use, const struct corefile_line *line)
+{
+    if (line->count == 2 && strcmp(line->words[1], "dns") == 0) {
+        translation_needless(use->t, line, "its label is dns");
+    } else {
+        translation_missing(use->t, line, "none: its label is dns");
+    }
+}
+
+static void translate_external_options(const struct plugin_use *use)
+{
+    static const struct plugin_option options[] = {
+        {"apex", .take = take_apex},
+        {"ttl", .missing = "none: kube2sky's --ttl is for the domain and the zone"},
+        {"headless", .take = take_headless},
+        {"fallthrough", .missing = "none: the zone's names that do not exist are NXDOMAIN"},
+    };
+    if (!use_options(use, options, ARRAY_LEN(options))) {
+        translation_close(use->t, &use->directive->head, unknown_options);
+    }
+}
+
+void translate_external_zones(const struct plugin_use *kubernetes)
+{
+    struct plugin_use use = *kubernetes;
+    if (kubernetes->directive != block_kubernetes(use.block)) {
+        return;
+    }
+    for (size_t i = 0; i < use.block->directive_count; i++) {
+        struct strings zones;
+        const char *zone = NULL;
+        use.directive = &use.block->directives[i];
+        if (!is_plugin(use.directive, "k8s_external")) {
+            continue;
+        }
+        (void)use_zones(&use, 1, &zones); /* translate_external keeps those that are none */
+        while ((zone = strings_next(&zones, zone))) {
+            add_external_zone(&use, zone);
+        }
+        strings_fini(&zones);
+        translate_external_options(&use);
+    }
+}
+
+void translate_external(const struct plugin_use *use)
+{
+    if (!block_kubernetes(use->block)) {
+        translation_missing(use->t, &use->directive->head,
+                            "expected the plugin kubernetes in its block: CoreDNS does not start");
+    }
+    translate_keep(use, 1); /* whether skydns has the names or not */
+}
