@@ -18,6 +18,7 @@ from kube import service
 from kubectl_dns import ADDRESS, KUBELET, PLUGIN, Plugin, Renamed
 from programs import http_get, reserve_port, wait_until
 from prometheus import Page
+from test_at import wait_next_second
 from test_config_map import config_map
 
 NUMBERS = itertools.count()  # of names that no cache has
@@ -286,6 +287,18 @@ def test_explain(cluster):
     done = cluster.run("explain", "kubernetes.default.svc.cluster.local", "--from", "prod/web-0")
     assert (done.returncode, done.stderr) == (0, "") and "NOERROR, answers: 1" in done.stdout
     assert cluster.run("explain", "kubernetes.default.svc.cluster.local", "AAAA").stdout.count("AAAA") > 0
+    put = cluster.bed.etcd.put
+    before = put("/skydns/local/cluster/svc/default/early/a", '{"host":"10.0.0.8"}')
+    wait_until(lambda: cluster.dns[0].answers("early.default.svc.cluster.local"), "the first key")
+    wait_next_second()
+    put("/skydns/local/cluster/svc/default/late/a", '{"host":"10.0.0.9"}')
+    wait_until(lambda: cluster.dns[0].answers("late.default.svc.cluster.local"), "the second key")
+    assert "NOERROR" in cluster.run("explain", "early.default.svc.cluster.local", "--at", str(before)).stdout
+    assert "NXDOMAIN" in cluster.run("explain", "late.default.svc.cluster.local", "--at", str(before)).stdout
+    done = cluster.run("explain", "web", "--at=2999-01-01T00:00:00+01:00")
+    assert done.returncode == 1 and "2999-01-01T00:00:00+01:00" in done.stderr, done
+    done = cluster.run("explain", "web", "--at=5m&client=10.0.0.1")
+    assert done.returncode == 2 and "expected a revision, a time like" in done.stderr
     done = cluster.run("explain", "web", "--from=prod/new")
     assert (done.returncode, done.stderr) == (1, "kubectl dns: the pod prod/new has no address yet\n")
     for line in cluster.state["containers"]:
